@@ -2,6 +2,7 @@ import type { Observable, Subscription } from 'rxjs';
 import type { LockEvent } from '../engine/lock-event.js';
 import type { DashboardActivity, DashboardIncident } from './dashboard-state.js';
 import { BUCKETS, DurationHistogram } from './duration-histogram.js';
+import { HoldHistory } from './hold-history.js';
 import { SlidingCounts } from './sliding-counts.js';
 
 /** The length of the recorded history, in ms. */
@@ -26,6 +27,7 @@ export class Activity {
   private readonly rates = new SlidingCounts(3, SLOT, WINDOW / SLOT);
   private readonly waits = new DurationHistogram(2, WINDOW);
   private readonly holds = new DurationHistogram(2, WINDOW);
+  private readonly history = new HoldHistory();
   private readonly incidents: DashboardIncident[] = [];
   private readonly since = Date.now();
   private readonly subscription: Subscription;
@@ -42,7 +44,8 @@ export class Activity {
     this.subscription.unsubscribe();
   }
 
-  read(): DashboardActivity {
+  /** `words`: what the shown holds have in common. */
+  read(words: readonly string[]): DashboardActivity {
     const now = this.now();
     return {
       ...{ window: WINDOW, since: this.since, slot: SLOT },
@@ -52,6 +55,7 @@ export class Activity {
       buckets: BUCKETS,
       wait: { free: this.waits.read(FREE, now), contended: this.waits.read(CONTENDED, now) },
       hold: { released: this.holds.read(RELEASED, now), lost: this.holds.read(LOST_HOLD, now) },
+      holds: this.history.read(words),
       incidents: [...this.incidents].reverse(),
     };
   }
@@ -60,28 +64,36 @@ export class Activity {
     const now = this.now();
     switch (event.type) {
       case 'acquired':
+        this.history.began(event, Date.now());
         this.rates.add(ACQUIRED, now);
         return this.waits.add(event.contended ? CONTENDED : FREE, event.waited, now);
       case 'released':
+        this.history.ended(event, Date.now());
         return this.holds.add(RELEASED, event.held, now);
       case 'unreleased':
+        this.history.ended(event, Date.now());
         this.holds.add(RELEASED, event.held, now);
-        return this.remember(event, event.held, event.reason);
+        return this.remember(event, { took: event.held, reason: event.reason });
       case 'lost':
+        this.history.ended(event, Date.now());
         this.rates.add(LOST, now);
         this.holds.add(LOST_HOLD, event.held, now);
-        return this.remember(event, event.held, event.reason);
+        return this.remember(event, { took: event.held, reason: event.reason });
       case 'timeout':
         this.rates.add(TIMEOUTS, now);
-        return this.remember(event, event.waited);
+        return this.remember(event, { took: event.waited, holder: event.holder });
       case 'skipped':
       case 'contended':
       case 'renewed':
     }
   }
 
-  private remember({ type, key, owner, lockType, pattern }: Incident, took: number, reason?: string): void {
+  private remember(
+    { type, key, owner, lockType, pattern, method, label }: Incident,
+    { took, reason, holder }: { took: number; reason?: string; holder?: string | undefined },
+  ): void {
     if (this.incidents.length === INCIDENTS) this.incidents.shift();
-    this.incidents.push({ type, at: Date.now(), key, owner, lockType, pattern, took, reason });
+    const call = { key, owner, lockType, pattern, method, label };
+    this.incidents.push({ type, at: Date.now(), ...call, took, reason, holder });
   }
 }

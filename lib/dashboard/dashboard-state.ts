@@ -10,28 +10,58 @@ export interface DashboardState {
   readonly refresh: number;
   /** When the data was collected, by the clock of this process. */
   readonly at: number;
-  readonly process: { readonly host: string; readonly pid: number; readonly client: string | undefined };
+  readonly process: {
+    readonly host: string;
+    readonly pid: number;
+    readonly client: string | undefined;
+    readonly label: string | undefined;
+  };
   readonly locks: DashboardLocks;
   readonly activity: DashboardActivity;
 }
 
 /** The state of the store: the locks of all processes. */
 export interface DashboardLocks {
+  /** The first of the locks that match the viewer's filter, in the viewer's order. */
   readonly list: readonly DashboardLock[];
-  /** The largest number of locks that are shown. */
+  /** The largest number of locks in `list`. */
   readonly limit: number;
-  /** Whether there are more locks than are shown. */
-  readonly more: boolean;
-  /** Whether all names in the store have been looked at once. Until then, there may be more locks. */
-  readonly complete: boolean;
-  /** Why the store could not be queried. `list` is then the last known state. */
-  readonly trouble: string | undefined;
+  /** How many locks match the filter. */
+  readonly matching: number;
+  readonly totals: DashboardTotals;
+  /** How long ago the store gave its last answer; `undefined`: it has given none. */
+  readonly age: number | undefined;
+  /** Why the store could not be queried, and for how long. `list` and `totals` are then the last known state. */
+  readonly trouble: DashboardTrouble | undefined;
   /** The keys that are left out because they hold other data. */
   readonly skipped: string | undefined;
 }
 
+/** Counts of all locks, not only of those in `list`. */
+export interface DashboardTotals {
+  readonly locks: number;
+  readonly holding: number;
+  readonly waiting: number;
+  /** The age of the oldest part of the counts. */
+  readonly age: number;
+  /** Whether all names in the store have been looked at once. Until then, there may be more locks. */
+  readonly complete: boolean;
+  /** Whether there are more locks than the application counts. */
+  readonly capped: boolean;
+}
+
+export interface DashboardTrouble {
+  readonly message: string;
+  /** The time since the last answer, or since the first question that failed. */
+  readonly for: number;
+}
+
 export interface DashboardLock {
   readonly key: string;
+  /** When the lock was read, by the clock of the store. */
+  readonly at: number;
+  /** How long ago that was. `age` and `lease` of its holders are from then. */
+  readonly ago: number;
   /** The number of holds, and of places in the queue. `holders` and `waiters` list the first of them. */
   readonly holding: number;
   readonly waiting: number;
@@ -46,13 +76,27 @@ export interface DashboardLock {
 export interface DashboardWaiter {
   readonly owner: string;
   readonly client: string;
+  /** The label of the client, the pattern of the call and its method, as far as they are known. */
+  readonly label: string | undefined;
+  readonly pattern: string | undefined;
+  readonly method: string | undefined;
   readonly type: 'exclusive' | 'read' | 'permits';
   readonly units: number;
+  /** For how long it has been waiting, or has held the lock, by the clock of the store; `undefined`: not known. */
+  readonly age: number | undefined;
 }
 
 export interface DashboardHolder extends DashboardWaiter {
+  /** The id by which a release names the hold. */
+  readonly id: string;
+  /** The longest lease that was seen. */
+  readonly longest: number;
+  /** Whether the lease is renewed: it was seen to grow, or it is as long as the leases of this module. */
+  readonly renews: boolean;
+  /** Whether the renewal is late by a third of the lease or more. */
+  readonly overdue: boolean;
   readonly fencingToken: number;
-  /** For how long the lock has been held, by the clock of the store. */
+  /** By the clock of the store. */
   readonly age: number;
   /** The rest of the lease. */
   readonly lease: number;
@@ -75,20 +119,42 @@ export interface DashboardActivity {
   readonly wait: { readonly free: readonly number[]; readonly contended: readonly number[] };
   /** How long locks were held until they were released or lost. */
   readonly hold: { readonly released: readonly number[]; readonly lost: readonly number[] };
+  /** The last holds that match the viewer's filter, the newest first. */
+  readonly holds: readonly DashboardHold[];
   /** The last incidents, the newest first. */
   readonly incidents: readonly DashboardIncident[];
 }
 
-/** A lost lock, a timeout, or a release that failed. */
-export interface DashboardIncident {
-  readonly type: 'lost' | 'timeout' | 'unreleased';
-  /** By the clock of this process. */
+/** A call of this process, as its events describe it. */
+interface DashboardCall {
+  /** When it happened or began, by the clock of this process. */
   readonly at: number;
   readonly key: string;
   readonly owner: string | undefined;
   readonly lockType: 'exclusive' | 'read' | 'permits';
   readonly pattern: string | undefined;
+  readonly method: string | undefined;
+  /** The label of the client. */
+  readonly label: string;
+  readonly reason: string | undefined;
+}
+
+/** A hold of this process, held now or before. */
+export interface DashboardHold extends DashboardCall {
+  /** `undefined`: it was acquired before the recording began. */
+  readonly waited: number | undefined;
+  /** The label of the holder that it waited for last, or the id of that client. */
+  readonly previousHolder: string | undefined;
+  /** How it ended, and after how long; `undefined`: it is still held. */
+  readonly end: 'released' | 'unreleased' | 'lost' | undefined;
+  readonly held: number | undefined;
+}
+
+/** A lost lock, a timeout, or a release that failed. */
+export interface DashboardIncident extends DashboardCall {
+  readonly type: 'lost' | 'timeout' | 'unreleased';
   /** How long the lock was held, or waited for. */
   readonly took: number;
-  readonly reason: string | undefined;
+  /** After a timeout: the label of the holder, or the id of its client. */
+  readonly holder: string | undefined;
 }

@@ -4,6 +4,7 @@ import { HttpAdapterHost } from '@nestjs/core';
 import { isLockKeyError } from '../errors/index.js';
 import type { ResolvedDashboardPlace } from './dashboard.options.js';
 import { LockDashboard, type ReleaseOrder, type ReleaseOutcome } from './lock-dashboard.js';
+import { readQuery, type LockQuery } from './lock-query.js';
 import type { Observatory } from './observatory.js';
 import { PAGE } from './page.generated.js';
 import { changeRefusal, readingRefusal } from './same-origin.js';
@@ -56,7 +57,7 @@ class DashboardController {
   @Get('state')
   async state(@Req() request: DashboardRequest, @Res() response: DashboardResponse): Promise<void> {
     const observatory = this.observatoryFor(request, response, readingRefusal(request.headers));
-    if (observatory !== undefined) this.json(response, 200, await observatory.look());
+    if (observatory !== undefined) this.json(response, 200, await observatory.look(queryOf(request)));
   }
 
   @Get('events')
@@ -68,7 +69,7 @@ class DashboardController {
       return this.refuse(response, 503, 'too many event streams: poll the state instead');
     }
     const stream = new StateStream(rawOf(response));
-    const unwatch = observatory.watch((state) => stream.send(state));
+    const unwatch = observatory.watch({ query: queryOf(request), receive: (state) => stream.send(state) });
     const forget = dashboard.endLater(() => stream.close());
     stream.onClose(() => {
       unwatch();
@@ -126,9 +127,12 @@ function rawOf(response: DashboardResponse): ServerResponse {
   return response.raw;
 }
 
+const queryOf = ({ query }: DashboardRequest): LockQuery => readQuery((query ?? {}) as Record<string, unknown>);
+
 function readOrder(body: unknown): ReleaseOrder | undefined {
-  const { key, fencingToken } = (body ?? {}) as Partial<Record<keyof ReleaseOrder, unknown>>;
-  return typeof key === 'string' && typeof fencingToken === 'number' ? { key, fencingToken } : undefined;
+  const { key, fencingToken, hold } = (body ?? {}) as Partial<Record<keyof ReleaseOrder, unknown>>;
+  if (typeof key !== 'string' || typeof fencingToken !== 'number') return undefined;
+  return hold === undefined || typeof hold === 'string' ? { key, fencingToken, hold } : undefined;
 }
 
 /** Makes a controller for each path, because path and guards are metadata of the class. */

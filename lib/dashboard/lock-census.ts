@@ -1,110 +1,191 @@
 import type { LockService } from '../service/lock.service.js';
 import { describeForeign, isForeign } from '../service/inspect-several.js';
 import { inspectAll, keyParts, type ListReply } from '../service/list-locks.js';
-import type { LockHolderInfo, LockInfo, LockWaiterInfo } from '../service/lock-info.js';
-import type { DashboardHolder, DashboardLock, DashboardLocks, DashboardWaiter } from './dashboard-state.js';
+import type { DashboardLock, DashboardLocks, DashboardTotals } from './dashboard-state.js';
+import { orderOf, searchText, type LockQuery } from './lock-query.js';
+import { lockOf, type ReadLock } from './lock-view.js';
 
 /** About how many names in the store each refresh looks at. If there are more, one pass takes several refreshes. */
 const NAMES_AT_A_TIME = 10_000;
-/** How many holders and waiters of one key are shown. */
-const SHOWN = 100;
+/** How many keys each refresh inspects, beside the shown keys. */
+const KEYS_AT_A_TIME = 1_000;
+/** How many keys are counted. */
+const MOST_KEYS = 20_000;
+/** After so many ms without a refresh, everything is read again. */
+const FORGOTTEN = 60_000;
 /** How many keys with other data are named. */
 const SKIPPED_SHOWN = 3;
 
 /** The methods of the service that are used. */
 export type CountedLocks = Pick<LockService, 'listKeys' | 'inspect'>;
 
+interface Entry {
+  /** When it was read, by `now`. */
+  readonly at: number;
+  /** `undefined`: the key holds other data. */
+  readonly lock: ReadLock | undefined;
+  readonly foreign: string | undefined;
+  text: string | undefined;
+}
+
 /**
- * Keeps a list of the locks. Each refresh continues through the names in the store where the last one ended, and
- * inspects the known keys. So a large Redis is read in many small steps of equal cost.
+ * Knows all locks. Each refresh continues through the names in the store where the last one ended, and inspects the new
+ * keys and the keys with the oldest data. So a large Redis is read in many small steps of equal cost.
  */
 export class LockCensus {
-  private readonly known = new Set<string>();
+  /** By key, in the order in which they were read. */
+  private readonly entries = new Map<string, Entry>();
+  /** Keys that were found and not read. */
+  private readonly found = new Set<string>();
   /** The pass through the names in the store; `undefined`: the next refresh begins a new one. */
   private pass: AsyncGenerator<ListReply> | undefined;
+  private passBegan = 0;
+  /** When the last complete pass began. */
+  private countedSince: number | undefined;
   /** Whether any key was left out in this pass, and in the last one. */
   private leavingOut = false;
   private leftOut = false;
-  private complete = false;
-  private list: readonly DashboardLock[] = [];
-  private skipped: string | undefined;
+  /** The store's clock, minus `now`. */
+  private offset = 0;
+  private refreshed = -Infinity;
+  private answered: number | undefined;
+  private failing: { readonly since: number; readonly message: string } | undefined;
 
   constructor(
     private readonly locks: CountedLocks,
-    /** The largest number of known keys. */
+    /** The largest number of locks in a view. */
     private readonly limit: number,
+    private readonly now: () => number = () => performance.now(),
+    /** The lease that the watchdogs of this module renew, in ms. */
+    private readonly lease?: number,
   ) {}
 
-  /** Never rejects: a failure is reported as `trouble`. */
-  async look(): Promise<DashboardLocks> {
-    let trouble: string | undefined;
+  /** The time of the store. */
+  get storeTime(): number {
+    return Math.round(this.now() + this.offset);
+  }
+
+  /** Reads on. Never rejects: a failure is reported as `trouble`. */
+  async refresh(): Promise<void> {
+    if (this.now() - this.refreshed > FORGOTTEN) this.forget();
+    await this.attempt(async () => {
+      await this.goOn();
+      const stalest = this.entries.keys();
+      const keys = [...this.found].slice(0, KEYS_AT_A_TIME);
+      for (const key of stalest) if (keys.push(key) >= KEYS_AT_A_TIME) break;
+      await this.read(keys);
+      if (this.pass === undefined && this.found.size === 0) this.countedSince = this.passBegan;
+    });
+    this.refreshed = this.now();
+  }
+
+  /** The locks that a viewer asks for. Locks that were last read before `since` are read now. */
+  async view(query: LockQuery, since: number): Promise<DashboardLocks> {
+    // Twice, because other locks move up if some have been released.
+    for (let i = 0; i < 2 && this.failing === undefined; i++) {
+      const old = this.select(query).shown.filter(([, { at }]) => at < since);
+      if (old.length > 0) await this.attempt(() => this.read(old.map(([key]) => key)));
+    }
+    const { shown, matching } = this.select(query);
+    const now = this.now();
+    const { failing, answered, limit } = this;
+    return {
+      list: shown.map(([, { lock, at }]): DashboardLock => ({ ...lock!, ago: now - at })),
+      ...{ limit, matching, totals: this.totals(now), skipped: this.skipped() },
+      age: answered === undefined ? undefined : now - answered,
+      trouble: failing && { message: failing.message, for: now - failing.since },
+    };
+  }
+
+  private async attempt(work: () => Promise<void>): Promise<void> {
     try {
-      const time = await this.goOn();
-      const skipped: string[] = [];
-      this.list = await this.ask(time, skipped);
-      this.skipped = skipped.length > 0 ? skippedText(skipped) : undefined;
+      await work();
+      this.answered = this.now();
+      this.failing = undefined;
     } catch (error) {
-      trouble = error instanceof Error ? error.message : String(error);
+      const message = error instanceof Error ? error.message : String(error);
+      this.failing = { since: this.failing?.since ?? this.answered ?? this.now(), message };
       // After a failure, the place in the store may no longer be valid.
       this.pass = undefined;
     }
-    const { list, limit, complete, skipped } = this;
-    return { list, limit, more: this.leavingOut || this.leftOut, complete, trouble, skipped };
   }
 
-  private async goOn(): Promise<number> {
-    this.pass ??= keyParts(this.locks, NAMES_AT_A_TIME);
-    const { keys, cursor, time } = (await this.pass.next()).value as ListReply;
-    for (const key of keys) {
-      if (this.known.size < this.limit) this.known.add(key);
-      else if (!this.known.has(key)) this.leavingOut = true;
-    }
-    if (cursor === undefined) {
-      this.pass = undefined;
-      this.complete = true;
-      this.leftOut = this.leavingOut;
+  private async goOn(): Promise<void> {
+    // First the keys that the last steps have found.
+    if (this.found.size >= KEYS_AT_A_TIME) return;
+    if (this.pass === undefined) {
+      this.pass = keyParts(this.locks, NAMES_AT_A_TIME);
+      this.passBegan = this.now();
       this.leavingOut = false;
     }
-    return time;
-  }
-
-  private async ask(time: number, skipped: string[]): Promise<DashboardLock[]> {
-    const list: DashboardLock[] = [];
-    for await (const [key, found] of inspectAll(this.locks, this.known)) {
-      if (found === null) this.known.delete(key);
-      else if (isForeign(found)) skipped.push(describeForeign(found));
-      else list.push(lockOf(found, time));
+    const { keys, cursor, time } = (await this.pass.next()).value as ListReply;
+    this.offset = time - this.now();
+    for (const key of keys) {
+      if (this.entries.has(key)) continue;
+      if (this.entries.size + this.found.size < MOST_KEYS) this.found.add(key);
+      else this.leavingOut = true;
     }
-    return list.sort((a, b) => (a.key < b.key ? -1 : 1));
+    if (cursor !== undefined) return;
+    this.pass = undefined;
+    this.leftOut = this.leavingOut;
+  }
+
+  private async read(keys: readonly string[]): Promise<void> {
+    for await (const [key, found] of inspectAll(this.locks, keys)) {
+      this.found.delete(key);
+      const known = this.entries.get(key)?.lock;
+      // A new entry goes to the end.
+      this.entries.delete(key);
+      if (found === null) continue;
+      const at = this.now();
+      const foreign = isForeign(found) ? describeForeign(found) : undefined;
+      const lock = isForeign(found)
+        ? undefined
+        : lockOf(found, this.storeTime, { known, ...(this.lease && { lease: this.lease }) });
+      this.entries.set(key, { at, lock, foreign, text: undefined });
+    }
+  }
+
+  private select(query: LockQuery): { shown: Array<[string, Entry]>; matching: number } {
+    const matches = [...this.entries].filter(([, entry]) => isMatch(entry, query));
+    const order = orderOf(query);
+    matches.sort(([, a], [, b]) => order(a.lock!, b.lock!));
+    return { shown: matches.slice(0, this.limit), matching: matches.length };
+  }
+
+  private totals(now: number): DashboardTotals {
+    let [locks, holding, waiting, oldest] = [0, 0, 0, this.countedSince ?? now];
+    for (const { lock, at } of this.entries.values()) {
+      oldest = Math.min(oldest, at);
+      if (lock === undefined) continue;
+      locks += 1;
+      holding += lock.holding;
+      waiting += lock.waiting;
+    }
+    const complete = this.countedSince !== undefined;
+    return { locks, holding, waiting, age: now - oldest, complete, capped: this.leavingOut || this.leftOut };
+  }
+
+  /** The first keys with other data, which show where the others come from. */
+  private skipped(): string | undefined {
+    const texts = [...this.entries.values()].flatMap(({ foreign }) => foreign ?? []);
+    if (texts.length === 0) return undefined;
+    const more = texts.length - SKIPPED_SHOWN;
+    return texts.slice(0, SKIPPED_SHOWN).join('; ') + (more > 0 ? `; and ${more} more` : '');
+  }
+
+  private forget(): void {
+    this.entries.clear();
+    this.found.clear();
+    this.pass = undefined;
+    this.countedSince = undefined;
   }
 }
 
-/** The first keys, which show where the others come from. */
-const skippedText = (skipped: readonly string[]): string => {
-  const more = skipped.length - SKIPPED_SHOWN;
-  return skipped.slice(0, SKIPPED_SHOWN).join('; ') + (more > 0 ? `; and ${more} more` : '');
-};
-
-/** `time`: the time of the store. */
-export function lockOf({ key, holders, waiters, permits, fencingToken }: LockInfo, time: number): DashboardLock {
-  return {
-    ...{ key, permits, fencingToken },
-    holding: holders.length,
-    waiting: waiters.length,
-    holders: holders.slice(0, SHOWN).map((holder) => holderOf(holder, time)),
-    waiters: waiters.slice(0, SHOWN).map(waiterOf),
-  };
+function isMatch(entry: Entry, { words }: LockQuery): boolean {
+  if (entry.lock === undefined) return false;
+  if (words.length === 0) return true;
+  entry.text ??= searchText(entry.lock);
+  const { text } = entry;
+  return words.every((word) => text.includes(word));
 }
-
-const waiterOf = ({ owner, client, type, units }: LockWaiterInfo): DashboardWaiter => ({
-  ...{ owner, client, type, units },
-});
-
-const holderOf = (holder: LockHolderInfo, time: number): DashboardHolder => ({
-  ...waiterOf(holder),
-  fencingToken: holder.fencingToken,
-  // A hold that is newer than `time` has just begun.
-  age: Math.max(0, time - holder.since.getTime()),
-  lease: holder.ttl,
-  kept: holder.kept,
-});

@@ -2,21 +2,22 @@ import { Logger, type BeforeApplicationShutdown, type OnModuleInit } from '@nest
 import { quote } from '../common/describe.js';
 import type { LockServices } from '../decorators/injected-service.js';
 import type { ResolvedDashboardSettings } from './dashboard.options.js';
-import type { DashboardLock } from './dashboard-state.js';
-import { lockOf } from './lock-census.js';
+import { lockOf, type ReadLock } from './lock-view.js';
 import { Observatory } from './observatory.js';
 
 const logger = new Logger('RedisLockDashboard');
 
 /** The result of a release. `changed`: the key has other holders than the request named. */
 export type ReleaseOutcome =
-  | { readonly outcome: 'released' | 'free' | 'read-only' }
-  | { readonly outcome: 'changed'; readonly lock: DashboardLock };
+  { readonly outcome: 'released' | 'free' | 'read-only' } | { readonly outcome: 'changed'; readonly lock: ReadLock };
 
 /** A request to release a key, with the hold that the viewer saw. */
 export interface ReleaseOrder {
   readonly key: string;
+  /** That of the hold, or the largest of all holds. */
   readonly fencingToken: number;
+  /** The id of the hold, if only one of several is to be released. */
+  readonly hold?: string | undefined;
 }
 
 /** The services of the page's controller: the instances, and forced releases. */
@@ -67,16 +68,17 @@ export class LockDashboard implements OnModuleInit, BeforeApplicationShutdown {
    * Releases a key if it still has the holder that the viewer saw.
    * @throws LockStoreError, LockKeyError
    */
-  async release(observatory: Observatory, { key, fencingToken }: ReleaseOrder): Promise<ReleaseOutcome> {
+  async release(observatory: Observatory, { key, fencingToken, hold }: ReleaseOrder): Promise<ReleaseOutcome> {
     if (this.settings.readOnly) return { outcome: 'read-only' };
     const { service } = observatory;
     const info = await service.inspect(key);
-    const holders = info?.holders ?? [];
-    if (info === null || holders.length === 0) return { outcome: 'free' };
-    if (info.fencingToken !== fencingToken) return { outcome: 'changed', lock: lockOf(info, Date.now()) };
+    const all = info?.holders ?? [];
+    if (info === null || all.length === 0) return { outcome: 'free' };
+    const holders = hold === undefined ? all : all.filter(({ id }) => id === hold);
+    const token = hold === undefined ? info.fencingToken : holders[0]?.fencingToken;
+    if (token !== fencingToken) return { outcome: 'changed', lock: lockOf(info, observatory.storeTime) };
     // By their ids: a caller that has the key by now keeps it.
-    const ends = await Promise.all(holders.map(({ id }) => service.forceRelease(key, { hold: id })));
-    const released = ends.includes(true);
+    const released = holders.length > 0 && (await service.forceRelease(key, { hold: holders.map(({ id }) => id) }));
     const owners = holders.map(({ owner }) => quote(owner)).join(', ');
     if (released) logger.warn(`${quote(key)} was released by force from the dashboard; it was held by ${owners}`);
     await observatory.changed();

@@ -4,14 +4,21 @@ import type { LockService } from '../service/lock.service.js';
 import { Activity } from './activity.js';
 import type { DashboardState } from './dashboard-state.js';
 import { LockCensus } from './lock-census.js';
+import type { LockQuery } from './lock-query.js';
 
 /** The part of the state that does not change. */
 export type ObservatoryOptions = Pick<DashboardState, 'instance' | 'instances' | 'readOnly' | 'refresh'> & {
   readonly limit: number;
 };
 
-/** Receives each new state, as JSON. */
-export type Viewer = (state: string) => void;
+/** For how many queries the state is kept until the next refresh. */
+const MOST_STATES = 50;
+
+/** A viewer: what it wants to see, and the function that receives each new state, as JSON. */
+export interface Viewer {
+  readonly query: LockQuery;
+  readonly receive: (state: string) => void;
+}
 
 /**
  * Watches one instance for all its viewers. The store is queried once for all of them, at most every `refresh` ms, and
@@ -21,30 +28,37 @@ export class Observatory {
   readonly activity: Activity;
   private readonly census: LockCensus;
   private readonly viewers = new Set<Viewer>();
-  private looking: Promise<string> | undefined;
-  private last: { readonly state: string; readonly at: number } | undefined;
+  private refreshing: Promise<void> | undefined;
+  /** When the last refresh began, and when it ended. */
+  private began = -Infinity;
+  private ended = -Infinity;
+  /** What was made since the last refresh, by query. */
+  private readonly states = new Map<string, Promise<string>>();
   private timer: NodeJS.Timeout | undefined;
 
   constructor(
     readonly service: LockService,
     private readonly options: ObservatoryOptions,
   ) {
-    this.census = new LockCensus(service, options.limit);
+    this.census = new LockCensus(service, options.limit, undefined, service.defaults.lockWatchdogTimeout);
     this.activity = new Activity(service.events);
   }
 
+  /** The time of the store, by its last answer. */
+  get storeTime(): number {
+    return this.census.storeTime;
+  }
+
   /** The current state as JSON, not older than `refresh`. Never rejects. */
-  look(): Promise<string> {
-    if (this.looking !== undefined) return this.looking;
-    const { last } = this;
-    if (last !== undefined && performance.now() - last.at < this.options.refresh) return Promise.resolve(last.state);
-    return this.lookAgain();
+  async look(query: LockQuery): Promise<string> {
+    if (this.refreshing !== undefined || performance.now() - this.ended >= this.options.refresh) await this.refresh();
+    return this.stateFor(query);
   }
 
   /** Sends each new state to the viewer, until the returned function is called. */
   watch(viewer: Viewer): () => void {
     this.viewers.add(viewer);
-    void this.look().then((state) => this.viewers.has(viewer) && viewer(state));
+    void this.look(viewer.query).then((state) => this.viewers.has(viewer) && viewer.receive(state));
     this.lookLater();
     return () => {
       this.viewers.delete(viewer);
@@ -54,8 +68,9 @@ export class Observatory {
 
   /** Shows a change at once. */
   async changed(): Promise<void> {
-    await this.looking;
-    this.tell(await this.lookAgain());
+    await this.refreshing;
+    await this.refresh();
+    await this.tell();
   }
 
   stop(): void {
@@ -64,13 +79,15 @@ export class Observatory {
     this.activity.stop();
   }
 
-  private lookAgain(): Promise<string> {
-    this.looking ??= this.state().then((state) => {
-      this.looking = undefined;
-      this.last = { state, at: performance.now() };
-      return state;
+  private refresh(): Promise<void> {
+    if (this.refreshing !== undefined) return this.refreshing;
+    this.began = performance.now();
+    this.refreshing = this.census.refresh().then(() => {
+      this.refreshing = undefined;
+      this.ended = performance.now();
+      this.states.clear();
     });
-    return this.looking;
+    return this.refreshing;
   }
 
   private lookLater(): void {
@@ -80,10 +97,10 @@ export class Observatory {
 
   private async lookAndTell(): Promise<void> {
     this.timer = undefined;
-    const state = await this.lookAgain();
+    await this.refresh();
     if (this.viewers.size === 0) return;
-    this.tell(state);
-    this.lookLater();
+    await this.tell();
+    if (this.viewers.size > 0) this.lookLater();
   }
 
   private rest(): void {
@@ -91,19 +108,32 @@ export class Observatory {
     this.timer = undefined;
   }
 
-  private tell(state: string): void {
-    for (const viewer of this.viewers) viewer(state);
+  private async tell(): Promise<void> {
+    await Promise.all(
+      [...this.viewers].map(async (viewer) => {
+        const state = await this.stateFor(viewer.query);
+        if (this.viewers.has(viewer)) viewer.receive(state);
+      }),
+    );
   }
 
-  private async state(): Promise<string> {
+  private stateFor(query: LockQuery): Promise<string> {
+    const id = JSON.stringify(query);
+    let state = this.states.get(id);
+    if (this.states.size >= MOST_STATES) this.states.clear();
+    if (state === undefined) this.states.set(id, (state = this.state(query)));
+    return state;
+  }
+
+  private async state(query: LockQuery): Promise<string> {
     const { limit: _, ...common } = this.options;
-    const locks = await this.census.look();
+    const locks = await this.census.view(query, this.began);
     const state: DashboardState = {
       ...common,
       at: Date.now(),
-      process: { host: hostname(), pid: process.pid, client: this.service.clientId },
+      process: { host: hostname(), pid: process.pid, client: this.service.clientId, label: this.service.label },
       locks,
-      activity: this.activity.read(),
+      activity: this.activity.read(query.words),
     };
     return JSON.stringify(state);
   }

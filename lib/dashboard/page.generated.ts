@@ -2,7 +2,7 @@
 
 /** The dashboard: one document, and the Content-Security-Policy that lets in its own script and style and nothing else. */
 export const PAGE: Readonly<{ policy: string; html: string }> = {
-  policy: "default-src 'none'; script-src 'sha256-a8kN6GRsZ9iL96G5AukbwwaeAk7b/GhtqInzGt29E40='; style-src 'sha256-tFibxnEXWiLtSR9gso7+1jeUn1/AbtdLSOrwRJxzdJU='; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  policy: "default-src 'none'; script-src 'sha256-4sNZGE1dUWgUeh3x5PryCC58OkwEjl3DIASi6PLNDeY='; style-src 'sha256-7+eOsUt5n2V3cqqYLpTuIl37asOCCkekROJhOnMx6GU='; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
   html: `<!doctype html>
 <html lang="en">
   <head>
@@ -215,6 +215,24 @@ color: var(--warning);
 .tile[data-tone='bad'] .value {
 color: var(--bad);
 }
+[data-stale='all'] main > :not(.notice),
+[data-stale='redis'] :is(.of-all, #locks .panel) {
+filter: grayscale(1);
+}
+[data-stale='all'] :is(.panel, .tile),
+[data-stale='redis'] :is(.of-all, #locks .panel) {
+border-style: dashed;
+background: var(--ground);
+}
+[data-stale='all'] :is(.value, .panel, .panel *, .tile),
+[data-stale='redis'] :is(.of-all .value, #locks :is(td, td *)) {
+color: var(--muted);
+}
+[data-stale='all'] main .badge,
+[data-stale='redis'] #locks .badge {
+border-color: var(--line);
+background: none;
+}
 input,
 select,
 button {
@@ -314,7 +332,7 @@ color: var(--warning);
 }
 .badge[data-kind='exclusive'] {
 border-color: transparent;
-background: color-mix(in srgb, var(--accent) 14%, transparent);
+background: color-mix(in srgb, var(--accent) 10%, transparent);
 color: var(--accent);
 }
 .badge[data-kind='lost'],
@@ -347,6 +365,7 @@ font-size: 12px;
 white-space: nowrap;
 }
 th button {
+background: none;
 margin-left: -8px;
 padding: 4px 8px;
 border-color: transparent;
@@ -386,8 +405,20 @@ max-width: 360px;
 font-weight: 600;
 overflow-wrap: anywhere;
 }
+.key button {
+padding: 0;
+border: 0;
+background: none;
+font: inherit;
+text-align: inherit;
+overflow-wrap: anywhere;
+}
+.key button:hover {
+color: var(--accent);
+text-decoration: underline;
+}
 .owner {
-max-width: 240px;
+max-width: 280px;
 overflow-wrap: anywhere;
 }
 .client,
@@ -408,6 +439,10 @@ white-space: nowrap;
 }
 .lease {
 min-width: 96px;
+}
+.late {
+display: block;
+font-size: 12px;
 }
 .bar {
 display: block;
@@ -663,56 +698,71 @@ padding: 10px 14px;
 tbody:first-of-type {
 border-top: 0;
 }
+tbody tr:not(.queue) {
+display: grid;
+grid-template:
+'key key'
+'owner kind'
+'age lease'
+'waiting action'
+/ 1fr auto;
+gap: 4px 12px;
+}
 td,
 tbody tr + tr td {
-display: flex;
-align-items: baseline;
-justify-content: space-between;
-gap: 16px;
+display: block;
 max-width: none;
-padding: 3px 0;
-text-align: right;
-}
-td::before {
-flex: none;
-color: var(--muted);
-font:
-12px/1.5 system-ui,
-sans-serif;
-content: attr(data-label);
+min-width: 0;
+padding: 0;
 }
 td.key {
+grid-area: key;
 max-width: none;
-padding-bottom: 6px;
-text-align: left;
+}
+td.kind {
+grid-area: kind;
+text-align: right;
 }
 td.owner {
+grid-area: owner;
 max-width: none;
 }
-td:empty {
-display: none;
+td.age {
+grid-area: age;
 }
-td.key::before,
-td.action::before,
-.queue td::before {
-display: none;
+td.lease {
+grid-area: lease;
+min-width: 96px;
+text-align: right;
+}
+td.waiting {
+grid-area: waiting;
 }
 td.action {
-justify-content: stretch;
-padding-top: 8px;
+grid-area: action;
+}
+td.age::before,
+td.lease::before {
+color: var(--muted);
+font-size: 12px;
+content: attr(data-label) ' ';
+}
+td.age .more {
+display: inline;
+margin-left: 6px;
+}
+td:empty,
+td.waiting:not(:has(button)) {
+display: none;
 }
 td.action button {
-flex: 1;
-padding: 6px;
-}
-.bar {
-width: 96px;
-margin-left: auto;
+padding: 4px 12px;
 }
 .queue td {
-display: block;
-padding: 8px 0 0;
-text-align: left;
+padding: 4px 0 0;
+}
+.queue ol {
+padding-left: 28px;
 }
 tr + tr {
 margin-top: 8px;
@@ -721,6 +771,9 @@ border-top: 1px dashed var(--line);
 }
 .incidents li {
 grid-template-columns: auto 1fr;
+}
+.incidents .badge {
+justify-self: end;
 }
 .incidents .key,
 .incidents .why {
@@ -757,7 +810,7 @@ transition: width 250ms linear;
 
       <section aria-labelledby="locks-heading" id="locks" tabindex="-1">
         <div class="heading">
-          <h2 id="locks-heading">Held now <small>all processes</small></h2>
+          <h2 id="locks-heading">Held now <small id="held-at">all processes</small></h2>
           <label class="filter">
             <span class="visually-hidden">Filter by key, owner, client or kind of lock</span>
             <input
@@ -779,6 +832,16 @@ transition: width 250ms linear;
         <p id="hint" class="hint" hidden></p>
       </section>
 
+      <section aria-labelledby="holds-heading">
+        <div class="heading">
+          <h2 id="holds-heading">Last holders <small class="of-process">of this process only</small></h2>
+        </div>
+        <div class="panel">
+          <ol id="holds" class="incidents"></ol>
+          <p id="no-holds" class="empty">No holders recorded, or none that match the filter.</p>
+        </div>
+      </section>
+
       <section aria-labelledby="activity-heading">
         <div class="heading">
           <h2 id="activity-heading">Activity <small id="process">this process</small></h2>
@@ -792,7 +855,7 @@ transition: width 250ms linear;
 
       <section aria-labelledby="incidents-heading">
         <div class="heading">
-          <h2 id="incidents-heading">Lost locks and timeouts <small>this process</small></h2>
+          <h2 id="incidents-heading">Lost locks and timeouts <small class="of-process">of this process only</small></h2>
         </div>
         <div class="panel">
           <ol id="incidents" class="incidents"></ol>
@@ -855,17 +918,31 @@ const s=sum(t);
 if(s===0)return undefined;
 let o=Math.ceil(n*s);
 const i=t.findIndex(e=>(o-=e)<=0);
-return boundOf(e,i)}const clock=e=>new Date(e).toLocaleTimeString("en-GB");
+return boundOf(e,i)}const processName=({
+process:{
+label:e,host:t,pid:n}})=>visible(e??\`\${t}:\${n}\`);
+const clock=e=>new Date(e).toLocaleTimeString("en-GB");
+const DAY=new Intl.DateTimeFormat("en-GB",{
+day:"numeric",month:"short"});
+const moment=e=>new Date(e).toDateString()===new Date().toDateString()?clock(e):\`\${DAY.format(e)}, \${clock(e)}\`;
+const partyName=e=>e.label!==undefined&&isAcquisition(e)?visible(e.label):ownerName(e);
+const isAcquisition=({
+owner:e,client:t=""})=>e===undefined||(t===""?/^[0-9a-f]{32}:/.test(e):e.startsWith(\`\${t}:\`));
+const callName=({
+method:e,pattern:t},n)=>[e,t===n?undefined:t].filter(e=>e!==undefined).map(visible).join(" \\xb7 ");
 const HEIGHT=150;
 const MARGIN={
 left:34,right:8,top:8,bottom:20};
 const FEWEST_BUCKETS=17;
+const LABEL=52;
 function draw(e,t){
 const n=Math.max(200,e.clientWidth-28);
 const s=drawn("svg",{
 viewBox:\`0 0 \${n} \${HEIGHT}\`,role:"img","aria-label":t});
 return{
-svg:s,width:n,bottom:HEIGHT-MARGIN.bottom,inner:n-MARGIN.left-MARGIN.right}}function ceiling(e){
+svg:s,width:n,bottom:HEIGHT-MARGIN.bottom,inner:n-MARGIN.left-MARGIN.right}}const short=e=>e.toLocaleString("en",{
+notation:"compact"});
+function ceiling(e){
 const t=10**Math.floor(Math.log10(Math.max(e,1)));
 return[1,2,5,10].map(e=>e*t).find(t=>t>=e)}function drawScale({
 svg:e,width:t,bottom:n},s,o){
@@ -894,13 +971,13 @@ const r=i===0?"nothing yet":a.map(([e,t])=>\`p\${e} \${t===Infinity?\`> \${l}\`:
 const c=draw(byId(e),\`\${t} of \${count(i)} locks: \${r}\`);
 const{
 svg:d,bottom:h,inner:u}=c;
-const m=Math.max(FEWEST_BUCKETS,o.findLastIndex(e=>e>0)+2);
-const f=u/m;
+const f=Math.max(FEWEST_BUCKETS,o.findLastIndex(e=>e>0)+2);
+const m=u/f;
 const p=ceiling(Math.max(...o));
-drawScale(c,p,count);
-drawDecades(c,n,f,m);
+drawScale(c,p,short);
+drawDecades(c,n,m,f);
 for(let e=0;
-e<m;
+e<f;
 e++){
 let t=h;
 for(const{
@@ -908,23 +985,25 @@ counts:o,look:i,name:a}of s){
 if(!o[e])continue;
 const s=Math.max(1.5,o[e]/p*(h-MARGIN.top));
 const l={
-class:i,x:MARGIN.left+e*f+.5,y:t-s,width:Math.max(1,f-1.5),height:s,rx:1};
+class:i,x:MARGIN.left+e*m+.5,y:t-s,width:Math.max(1,m-1.5),height:s,rx:1};
 d.append(drawn("rect",l,drawn("title",{
 },\`\${count(o[e])} \${a}, \${rangeOf(n,e)}\`)));
 t-=s}}put(e,t,r,d,s.map(({
 look:e,name:t,counts:n})=>[e,\`\${t} \${count(sum(n))}\`]))}const rangeOf=(e,t)=>t===e.count-1?\`longer than \${time(boundOf(e,t-1))}\`:\`up to \${time(boundOf(e,t))}\`;
 function drawDecades({
-svg:e,bottom:t},{
-first:n,perDecade:s},o,i){
-for(let a=0;
-a<i;
-a+=s){
-const i=MARGIN.left+(a+1)*o;
-const l=n*10**(a/s);
+svg:e,bottom:t,width:n},{
+first:s,perDecade:o},i,a){
+const l=o*Math.ceil(LABEL/(o*i));
+for(let r=0;
+r<a;
+r+=l){
+const a=MARGIN.left+(r+1)*i;
+const l=s*10**(r/o);
 e.append(drawn("line",{
-class:"grid",x1:i,x2:i,y1:t,y2:t+4}));
+class:"grid",x1:a,x2:a,y1:t,y2:t+4}));
+const c=a+LABEL/2>n?"end":"middle";
 e.append(drawn("text",{
-x:i,y:t+16,"text-anchor":"middle"},shortTime(l)))}}const shortTime=e=>e<1e3?\`\${+e.toPrecision(1)} ms\`:\`\${count(Math.round(e/1e3))} s\`;
+x:Math.min(a,n),y:t+16,"text-anchor":c},shortTime(l)))}}const shortTime=e=>e<1e3?\`\${+e.toPrecision(1)} ms\`:\`\${count(Math.round(e/1e3))} s\`;
 function drawRate(e,{
 acquired:t,timeouts:n,lost:s,slot:o,window:i}){
 const a=t.map(e=>e*1e3/o);
@@ -934,25 +1013,25 @@ const c=Math.max(...l);
 const d=\`now \${rate(r)}/s \\xb7 peak \${rate(c)}/s\`;
 const h=draw(byId(e),\`Acquisitions per second over the last \${i/6e4} minutes: \${d}\`);
 const{
-svg:u,bottom:m,inner:f}=h;
+svg:u,bottom:f,inner:m}=h;
 const p=ceiling(c);
-drawScale(h,p,rate);
-const x=e=>MARGIN.left+e/(l.length-1)*f;
-const g=l.map((e,t)=>\`\${x(t).toFixed(1)},\${(m-e/p*(m-MARGIN.top)).toFixed(1)}\`);
+drawScale(h,p,e=>e>=1e3?short(e):rate(e));
+const x=e=>MARGIN.left+e/(l.length-1)*m;
+const w=l.map((e,t)=>\`\${x(t).toFixed(1)},\${(f-e/p*(f-MARGIN.top)).toFixed(1)}\`);
 u.append(drawn("polygon",{
-class:"area",points:\`\${x(0)},\${m} \${g.join(" ")} \${x(l.length-1)},\${m}\`}));
+class:"area",points:\`\${x(0)},\${f} \${w.join(" ")} \${x(l.length-1)},\${f}\`}));
 u.append(drawn("polyline",{
-class:"curve",points:g.join(" ")}));
+class:"curve",points:w.join(" ")}));
 drawMarks(h,x,n,"series-warning","timed out");
 drawMarks(h,x,s,"series-bad","lost");
-const w=i/6e4;
+const y=i/6e4;
 for(let e=0;
-e<=w;
+e<=y;
 e++){
-const t=e===w?"now":\`−\${w-e}\${e===0?" min":""}\`;
-const n=e===0?"start":e===w?"end":"middle";
+const t=e===y?"now":\`−\${y-e}\${e===0?"m":""}\`;
+const n=e===0?"start":e===y?"end":"middle";
 u.append(drawn("text",{
-x:MARGIN.left+e/w*f,y:m+16,"text-anchor":n},t))}put(e,"Acquired per second",d,u,[["series-1",\`acquired \${count(sum(t))}\`],["series-warning",\`timeouts \${count(sum(n))}\`],["series-bad",\`lost \${count(sum(s))}\`]])}function drawMarks({
+x:MARGIN.left+e/y*m,y:f+16,"text-anchor":n},t))}put(e,"Acquired per second",d,u,[["series-1",\`acquired \${count(sum(t))}\`],["series-warning",\`timeouts \${count(sum(n))}\`],["series-bad",\`lost \${count(sum(s))}\`]])}function drawMarks({
 svg:e,bottom:t},n,s,o,i){
 s.forEach((a,l)=>{
 if(a===0)return;
@@ -961,14 +1040,15 @@ const c={
 class:o,cx:r,cy:t-5,r:4};
 e.append(drawn("circle",c,drawn("title",{
 },\`\${count(a)} \${i}\`)))})}const base=location.pathname.replace(/\\/+$/,"");
-const address=(e,t)=>\`\${base}/\${e}\${t===undefined?"":\`?instance=\${encodeURIComponent(t)}\`}\`;
+const address=(e,t)=>\`\${base}/\${e}?\${new URLSearchParams(Object.entries(t).filter(([,e])=>e!==undefined))}\`;
 const POLLS=5;
 const POLL_EVERY=2e3;
 const SILENCE=15e3;
 let Connection=class Connection{
 #e;
 #t;
-#n;
+#n={
+};
 #s;
 constructor(e){
 this.#s=e;
@@ -1010,144 +1090,172 @@ state:await t.json()};
 return{
 error:t.status===401||t.status===403?"Not permitted":\`HTTP \${t.status}\`}}catch{
 return{
-error:"Offline"}}}async function release(e,t,n){
+error:"Offline"}}}async function release(e,t){
 try{
-const s=await fetch(address("release",e),{
+const n=await fetch(address("release",{
+instance:e}),{
 method:"POST",headers:{
-"content-type":"application/json","x-lock-dashboard":"1"},body:JSON.stringify({
-key:t,fencingToken:n})});
-const o=await s.json().catch(()=>({
+"content-type":"application/json","x-lock-dashboard":"1"},body:JSON.stringify(t)});
+const s=await n.json().catch(()=>({
 }));
-return o.outcome===undefined?{
-error:o.error??o.message??\`HTTP \${s.status}\`}:o}catch{
+return s.outcome===undefined?{
+error:s.error??s.message??\`HTTP \${n.status}\`}:s}catch{
 return{
 error:"the server could not be reached"}}}const WHAT={
-lost:"lost",timeout:"timeout",unreleased:"not released"};
-let shown="";
-function listIncidents(e){
-const t=JSON.stringify(e);
-if(t===shown)return;
-shown=t;
-byId("incidents").replaceChildren(...e.map(itemOf));
-byId("no-incidents").hidden=e.length>0}function itemOf(e){
+lost:"lost",timeout:"timeout",unreleased:"not released",released:"released"};
+const shown=new Map;
+const listIncidents=e=>list("incidents",e,e=>[e.type,storyOf(e)]);
+const listHolds=e=>list("holds",e,e=>[e.end??"held",holdStory(e)]);
+function list(e,t,n){
+const s=JSON.stringify(t);
+if(s===shown.get(e))return;
+shown.set(e,s);
+byId(e).replaceChildren(...t.map(e=>itemOf(e,...n(e))));
+byId(\`no-\${e}\`).hidden=t.length>0}function itemOf(e,t,n){
 const{
-type:t,at:n,key:s,pattern:o}=e;
+at:s,key:o}=e;
 const i=element("span",{
-class:"key"},visible(s));
-if(o!==undefined&&o!==s)i.append(element("span",{
-class:"more"},visible(o)));
+class:"key"},visible(o));
+const a=callName(e,o);
+if(a!=="")i.append(element("span",{
+class:"more"},a));
 return element("li",{
 },element("time",{
-datetime:new Date(n).toISOString()},clock(n)),element("span",{
-class:"badge","data-kind":t},WHAT[t]),i,element("span",{
-class:"why"},storyOf(e)))}function storyOf({
-type:e,took:t,reason:n,lockType:s,owner:o}){
-const i=o===undefined?"":\` by \${acquisitionName(o)}\`;
-if(e==="timeout")return\`timed out\${i} after \${time(t)}\`;
-const a=\`held\${i} (\${s}) for \${time(t)}\`;
-return n===undefined?a:\`\${a}: \${visible(n)}\`}function acquisitionName(e){
-const[,t=""]=/^([0-9a-f]{32}):\\d+$/.exec(e)??[];
-return ownerName({
-owner:e,client:t})}const SHORT_LEASE=2e3;
-let LockRows=class LockRows{
+datetime:new Date(s).toISOString()},moment(s)),element("span",{
+class:"badge","data-kind":t},WHAT[t]??t),i,element("span",{
+class:"why"},n))}function storyOf(e){
+const{
+type:t,took:n,reason:s,lockType:o,holder:i}=e;
+const a=partyName(e);
+if(t==="timeout")return\`\${a} timed out after \${time(n)}\${holderOf(", held by",i)}\`;
+const l=\`held by \${a} (\${o}) for \${time(n)}\`;
+return s===undefined?l:\`\${l}: \${why(s)}\`}function holdStory(e){
+const{
+waited:t,previousHolder:n,held:s,reason:o,lockType:i}=e;
+const a=t===undefined?"":\`waited \${time(t)}\${holderOf(" for",n)}, \`;
+const l=\`\${partyName(e)} (\${i}): \${a}\${s===undefined?"still held":\`held \${time(s)}\`}\`;
+return o===undefined?l:\`\${l}: \${why(o)}\`}const why=e=>visible(e).replace(/^the lock '.*' is not held any more: /,"");
+function holderOf(e,t){
+if(t===undefined)return"";
+return\`\${e} \${/^[0-9a-f]{32}$/.test(t)?\`client \${clientName(t)}\`:visible(t)}\`}let LockRows=class LockRows{
 body=element("tbody",{
 role:"rowgroup"});
 #r=element("button",{
 type:"button","aria-expanded":"false"});
-#c=element("button",{
-type:"button"},"Release");
-#d=element("ol");
-#h;
-#u=[];
-#m;
-#f=new Map;
-#p=false;
-#g=0;
+#c=element("ol");
+#d;
+#h=[];
+#u;
+#f=false;
+#m=0;
 constructor(e,{
-columns:t,onRelease:n}){
+columns:t,onRelease:n,onKey:s}){
 this.key=e;
-const s=element("td",{
-role:"cell",colspan:t},this.#d);
-this.#h=element("tr",{
-role:"row",class:"queue"},s);
-this.#r.addEventListener("click",()=>this.#w());
-this.#c.setAttribute("aria-label",\`Release \${visible(e)} by force\`);
-this.#c.addEventListener("click",()=>n?.(this.lock));
-this.mayRelease=n!==undefined}update(e,t){
+this.onKey=s;
+const o=element("td",{
+role:"cell",colspan:t},this.#c);
+this.#d=element("tr",{
+role:"row",class:"queue"},o);
+this.#r.addEventListener("click",()=>this.#p());
+this.onRelease=n}update(e,t,n){
 this.lock=e;
-this.#g=performance.now();
-const n=JSON.stringify([e.holders.map(({
-owner:e,client:t,type:n,units:s,kept:o})=>[e,t,n,s,o]),e.holding,e.permits,e.waiting>0,t.client]);
-if(n!==this.#m)this.#b(t);
-this.#m=n;
-e.holders.forEach(({
-fencingToken:e},t)=>write(this.#u[t].token,String(e)));
-this.#y(e.holders);
-this.#k(t);
-this.tick()}tick(){
-const e=performance.now()-this.#g;
+this.#m=performance.now();
+const s=JSON.stringify([e.holders.map(({
+id:e,units:t,kept:n,label:s,method:o})=>[e,t,n,s,o]),e.holding,e.permits,e.waiting>0,t.client]);
+if(s!==this.#u)this.#w(t);
+this.#u=s;
+this.#y(t);
+this.tick(n)}tick(e){
+const t=e?0:this.lock.ago+performance.now()-this.#m;
+const n=e?"was ":"";
 this.lock.holders.forEach(({
-age:t,lease:n,fencingToken:s},o)=>{
+age:s,lease:o,longest:i,overdue:a},l)=>{
+const r=this.#h[l];
 const{
-ageText:i,leaseText:a,leaseCell:l,bar:r}=this.#u[o];
-const c=Math.max(0,n-e);
-write(i,time(t+e));
-write(a,c<1e4?\`\${(c/1e3).toFixed(1)} s\`:time(c));
-l.toggleAttribute("data-short",c<SHORT_LEASE);
-r.style.width=\`\${Math.min(100,100*c/this.#f.get(s))}%\`})}#y(e){
-this.#f=new Map(e.map(({
-fencingToken:e,lease:t})=>[e,Math.max(t,this.#f.get(e)??0,1)]))}#b(e){
+ageText:c,sinceText:d,leaseText:h,leaseCell:u,bar:f,late:m}=r;
+const p=Math.max(0,o-t);
+write(c,n+time(s+t));
+const w=Date.now()-s-t;
+if(!e&&!(Math.abs(w-r.since)<1500))r.since=w;
+write(d,r.since===undefined?"":\`since \${moment(r.since)}\`);
+write(h,n+(p<1e4?\`\${(p/1e3).toFixed(1)} s\`:time(p)));
+u.toggleAttribute("data-short",a);
+write(m,a?"renewal overdue":"");
+f.style.width=\`\${Math.min(100,100*p/Math.max(1,i))}%\`})}#w(e){
 const t=document.activeElement;
-this.#u=this.lock.holders.map(t=>holdCells(t,e));
-const n=this.#u.map(({
-cells:e},t)=>this.#$(t,e));
-this.body.replaceChildren(...n.length===0?[this.#$(0,notHeld())]:n);
-if(this.#p)this.body.append(this.#h);
-if(t===this.#c||t===this.#r)t.focus()}#$(e,t){
+const n=this.body.contains(t)&&t.closest(".action")!==null;
+this.#h=this.lock.holders.map(t=>holdCells(t,{
+process:e,key:this.key}));
+const s=this.#h.map(({
+cells:e},t)=>this.#g(t,e));
+this.body.replaceChildren(...s.length===0?[this.#g(0,notHeld())]:s);
+if(this.#f)this.body.append(this.#d);
+if(t===this.#r)t.focus();
+else if(n)this.body.querySelector(".action button")?.focus()}#g(e,t){
 const{
 lock:n}=this;
 const s=e===0;
 const o=n.holding-n.holders.length;
 const i=element("td",{
-role:"cell",class:"key"},s?visible(n.key):"");
+role:"cell",class:"key"},s?this.#b():"");
 if(s&&n.permits!==undefined)i.append(note(\`of \${n.permits} permits\`));
 if(s&&o>0)i.append(note(\`and \${o} more holders\`));
 const a=labelled("waiting","Waiting",s?n.waiting>0?this.#r:"0":"");
-const l=labelled("action","",s&&this.mayRelease&&n.holding>0?this.#c:"");
+const l=labelled("action","","");
+if(this.onRelease!==undefined&&n.holding>0)l.append(...this.#$(e));
 return element("tr",{
-role:"row"},i,...t,a,l)}#w(){
-this.#p=!this.#p;
-this.#r.setAttribute("aria-expanded",String(this.#p));
-if(this.#p)this.body.append(this.#h);
-else this.#h.remove()}#k(e){
+role:"row"},i,...t,a,l)}#b(){
+const e="Show only this key and its last holders";
+const t=element("button",{
+type:"button",title:e},visible(this.key));
+t.addEventListener("click",()=>this.onKey(this.key));
+return t}#$(e){
+const t=visible(this.key);
+if(this.lock.holding===1)return[this.#k("Release",\`Release \${t} by force\`,0)];
+const n=this.#k("Release",\`Release hold \${e+1} of \${t} by force\`,e);
+return e>0?[n]:[n," ",this.#k("All",\`Release all holds of \${t} by force\`)]}#k(e,t,n){
+const s=element("button",{
+type:"button","aria-label":t},e);
+s.addEventListener("click",()=>this.onRelease(this.lock,this.lock.holders[n]));
+return s}#p(){
+this.#f=!this.#f;
+this.#r.setAttribute("aria-expanded",String(this.#f));
+if(this.#f)this.body.append(this.#d);
+else this.#d.remove()}#y(e){
 const{
 waiters:t,waiting:n}=this.lock;
 write(this.#r,count(n));
 this.#r.setAttribute("aria-label",\`\${n} waiting for \${visible(this.key)}\`);
-if(n===0&&this.#p)this.#w();
+if(n===0&&this.#f)this.#p();
 const s=t.map(t=>element("li",{
 },kindBadge(t),element("span",{
-class:"owner"},ownerName(t)),element("span",{
-class:"client"},placeOf(t,e))));
+class:"owner"},partyName(t)),...detailsOf(t,{
+process:e,key:this.key}),element("span",{
+class:"client"},waitOf(t))));
 if(n>t.length)s.push(element("li",{
 },\`and \${count(n-t.length)} more\`));
-this.#d.replaceChildren(...s)}};
+this.#c.replaceChildren(...s)}};
 function holdCells(e,t){
-const n=labelled("token","Token",String(e.fencingToken));
-const s=labelled("age","For","");
-const o=element("span",{
+const n=element("span",{
 });
-const i=element("i");
-const a=labelled("lease","Lease left",element("span",{
-},o,element("span",{
-class:"bar","aria-hidden":"true"},i)));
+const s=element("span",{
+class:"more"});
+const o=labelled("age","For",element("span",{
+},n,s));
+const i=element("span",{
+});
+const a=element("i");
 const l=element("span",{
-},ownerName(e),element("span",{
-class:"client"},placeOf(e,t)));
-const r=labelled("kind","Held",kindBadge(e));
+class:"late"});
+const r=labelled("lease","Lease left",element("span",{
+},i,element("span",{
+class:"bar","aria-hidden":"true"},a),l));
+const c=element("span",{
+},partyName(e),...detailsOf(e,t));
+const d=labelled("kind","Held",kindBadge(e));
 return{
-cells:[r,labelled("owner","By",l),s,a,n],token:n,ageText:s,leaseText:o,leaseCell:a,bar:i}}const notHeld=()=>[labelled("kind","Held",element("span",{
-class:"badge"},"not held")),...["By","For","Lease left","Token"].map(e=>labelled("",e,""))];
+cells:[d,labelled("owner","By",c),o,r],ageText:n,sinceText:s,leaseText:i,leaseCell:r,bar:a,late:l}}const notHeld=()=>[labelled("kind","Held",element("span",{
+class:"badge"},"not held")),...["By","For","Lease left"].map(e=>labelled("",e,""))];
 const labelled=(e,t,n)=>element("td",{
 role:"cell",class:e,"data-label":t},n);
 const note=e=>element("span",{
@@ -1155,78 +1263,91 @@ class:"more"},e);
 function kindBadge(e){
 const t=e.kept?\`\${kindName(e)}, kept\`:kindName(e);
 return element("span",{
-class:"badge","data-kind":e.kept?"kept":e.type},t)}const placeOf=({
-client:e},t)=>e===t.client?\`client \${clientName(e)} \\xb7 \${t.host}:\${t.pid}\`:\`client \${clientName(e)}\`;
+class:"badge","data-kind":e.kept?"kept":e.type},t)}function detailsOf(e,{
+process:t,key:n}){
+const{
+client:s,label:o}=e;
+const i=\`client \${clientName(s)}\`;
+const a=o!==undefined?visible(o):s===t.client&&\`\${t.host}:\${t.pid}\`;
+const l=[callName(e,n),a&&a!==partyName(e)?\`\${a} \\xb7 \${i}\`:i];
+return l.filter(Boolean).map(e=>element("span",{
+class:"client"},e))}const waitOf=({
+age:e})=>e===undefined?"":\`waiting for \${time(e)}\`;
 const COLUMNS=[{
-name:"Key",of:({
-key:e})=>e},{
-name:"Held",of:({
-holders:[e]})=>e?kindName(e):""},{
-name:"By",of:({
-holders:[e]})=>e?ownerName(e):""},{
-name:"For",of:({
-holders:[e]})=>e?.age??-1,largestFirst:true},{
-name:"Lease left",of:({
-holders:[e]})=>e?.lease??-1},{
-name:"Token",of:({
-fencingToken:e})=>e,largestFirst:true},{
-name:"Waiting",of:({
-waiting:e})=>e,largestFirst:true}];
+name:"Key",sort:"key"},{
+name:"Held",sort:"kind"},{
+name:"By",sort:"owner"},{
+name:"For",sort:"age",largestFirst:true},{
+name:"Lease left",sort:"lease"},{
+name:"Waiting",sort:"waiting",largestFirst:true}];
+const PAUSE=200;
 let LockTable=class LockTable{
 #I=new Map;
 #v=[];
-#N={
+#S={
 };
-#x={
-column:COLUMNS[0],sign:1};
-#S;
+#N;
+#x=false;
+#M;
+#T;
 #E;
-constructor(e){
-this.#S=e;
-this.#L();
-const t=byId("filter");
-t.addEventListener("input",()=>this.#M());
+#L=false;
+#A;
+constructor({
+onRelease:e,onQuery:t}){
+this.#M=e;
+this.#T=t;
+this.#O();
+const n=byId("filter");
+n.addEventListener("input",()=>{
+clearTimeout(this.#A);
+this.#A=setTimeout(t,PAUSE)});
 document.addEventListener("keydown",e=>{
 if(e.key!=="/"||e.target.matches("input, select, textarea")||byId("dialog").open)return;
 e.preventDefault();
-t.focus()})}update({
+n.focus()})}get query(){
+const e=byId("filter").value.trim()||undefined;
+return{
+filter:e,sort:this.#N?.sort,descending:this.#x?"1":undefined}}update({
 locks:e,process:t,readOnly:n}){
 this.#v=e.list;
-this.#N=t;
+this.#S=t;
 if(n!==this.#E)this.clear();
 this.#E=n;
 show(byId("hint"),hintOf(e));
-this.#M(true)}tick(){
-for(const e of this.#I.values())e.tick()}clear(){
+this.#R(e)}setStale(e){
+if(e===this.#L)return;
+this.#L=e;
+this.tick()}tick(){
+for(const e of this.#I.values())e.tick(this.#L)}clear(){
 for(const{
 body:e}of this.#I.values())e.remove();
-this.#I.clear()}#M(e=false){
-const{
-column:t,sign:n}=this.#x;
-const s=this.#v.filter(matches(byId("filter").value));
-s.sort((e,s)=>n*compare(t.of(e),t.of(s))||compare(e.key,s.key));
-const o=new Set(s.map(({
+this.#I.clear()}#R(e){
+const t=new Set(this.#v.map(({
 key:e})=>e));
 for(const[e,{
-body:t}]of this.#I){
-if(o.has(e))continue;
-t.remove();
-this.#I.delete(e)}let i=byId("table").tHead;
-for(const t of s){
-const n=this.#I.get(t.key);
+body:n}]of this.#I){
+if(t.has(e))continue;
+n.remove();
+this.#I.delete(e)}let n=byId("table").tHead;
+for(const e of this.#v){
 const{
-body:s}=n===undefined||e?this.#T(t):n;
-if(i.nextElementSibling!==s)i.after(s);
-i=s}show(byId("empty"),s.length>0?undefined:this.#O());
-byId("table").hidden=s.length===0}#T(e){
+body:t}=this.#C(e);
+if(n.nextElementSibling!==t)n.after(t);
+n=t}const s=this.#v.length===0;
+show(byId("empty"),s?whyEmpty(e):undefined);
+byId("table").hidden=s}#C(e){
 let t=this.#I.get(e.key);
 if(t===undefined){
-const n=this.#E?undefined:this.#S;
+const n=this.#E?undefined:this.#M;
 t=new LockRows(e.key,{
-columns:COLUMNS.length+1,onRelease:n});
-this.#I.set(e.key,t)}t.update(e,this.#N);
-return t}#O(){
-return this.#v.length===0?"No lock is held.":"No lock matches the filter."}#L(){
+columns:COLUMNS.length+1,onRelease:n,onKey:e=>this.#B(e)});
+this.#I.set(e.key,t)}t.update(e,this.#S,this.#L);
+return t}#B(e){
+const t=byId("filter");
+const n=e.replace(/\\s+/g," ").trim();
+t.value=t.value===n?"":n;
+this.#T()}#O(){
 const e=element("tr",{
 role:"row"});
 for(const t of COLUMNS){
@@ -1234,149 +1355,209 @@ const n=element("button",{
 type:"button"},t.name);
 const s=element("th",{
 role:"columnheader",scope:"col"},n);
-n.addEventListener("click",()=>this.#R(t));
+n.addEventListener("click",()=>this.#H(t));
 t.cell=s;
 e.append(s)}e.append(element("th",{
 role:"columnheader",scope:"col"},element("span",{
 class:"visually-hidden"},"Action")));
 byId("table").tHead.append(e);
-this.#C()}#R(e){
-const t=e.largestFirst?-1:1;
+this.#q()}#H(e){
+const t=e.largestFirst===true;
+if(this.#N!==e)[this.#N,this.#x]=[e,t];
+else if(this.#x===t)this.#x=!t;
+else[this.#N,this.#x]=[undefined,false];
+this.#q();
+this.#T()}#q(){
+for(const e of COLUMNS){
+const t=e===this.#N;
+if(t)e.cell.setAttribute("aria-sort",this.#x?"descending":"ascending");
+else e.cell.removeAttribute("aria-sort")}}};
+function whyEmpty({
+age:e,totals:t}){
+if(e===undefined)return"Redis has not answered yet.";
+if(t.locks>0)return\`No lock matches the filter (\${count(t.locks)} locks).\`;
+return t.complete?"No lock is held.":"No lock was found yet."}function hintOf({
+list:e,matching:t,limit:n,totals:s}){
+const o=[];
+if(t>e.length)o.push(\`The first \${count(e.length)} of \${count(t)} locks. Filter and order apply to all of them; the option limit (\${count(n)}) sets how many are shown.\`);
+if(s.capped)o.push(\`There are more locks: only \${count(s.locks)} are counted.\`);
+else if(!s.complete)o.push("Redis has many keys, and the scan is not complete yet: there may be more locks.");
+return o.length>0?o.join(" "):undefined}const MISSED=3;
+const GRACE=2e3;
+function newsOf({
+last:e,told:t,way:n,now:s}){
+if(e===undefined)return{
+stale:"",age:0,status:undefined};
+const o=s-t;
 const{
-column:n,sign:s}=this.#x;
-this.#x={
-column:e,sign:e===n?-s:t};
-this.#C();
-this.#M()}#C(){
-const{
-column:e,sign:t}=this.#x;
-for(const n of COLUMNS){
-if(n===e)n.cell.setAttribute("aria-sort",t>0?"ascending":"descending");
-else n.cell.removeAttribute("aria-sort")}}};
-const compare=(e,t)=>e<t?-1:e>t?1:0;
-function matches(e){
-const t=e.toLowerCase().split(/\\s+/).filter(Boolean);
-return({
-key:e,holders:n,waiters:s})=>{
-const o=[...n,...s].flatMap(e=>[ownerName(e),e.client,kindName(e)]);
-const i=[e,...o].join("\\n").toLowerCase();
-return t.every(e=>i.includes(e))}}function hintOf({
-limit:e,more:t,complete:n}){
-if(t)return\`There are more locks: only \${count(e)} are shown. To see the others, use the command line program or raise the limit.\`;
-return n?undefined:"Redis has many keys, and the scan is not complete yet: there may be more locks."}const OUTCOMES={
+trouble:i}=e.locks;
+const a=(e.locks.age??0)+o;
+if(n.name==="offline"||o>MISSED*e.refresh+GRACE){
+const e=\`The application has not answered since \${since(o)}.\`;
+return{
+stale:"all",age:a,status:n.error,notice:\`\${e} Everything below is from then.\`}}if(i===undefined)return{
+stale:"",age:a};
+const l=e.locks.age===undefined?"Nothing was read before.":"The locks below are from then.";
+return{
+stale:"redis",age:a,status:"No data from Redis",notice:\`No data from Redis since \${since(i.for+o)}. \${l} \${visible(i.message)}\`}}let lastAnswer=0;
+function since(e){
+const t=Date.now()-e;
+if(Math.abs(t-lastAnswer)>1500)lastAnswer=t;
+return clock(lastAnswer)}const OUTCOMES={
 released:["good","Released. Its holder gets a message, and the lock goes to the next waiter."],free:["good","The lock is no longer held, so there was nothing to release."],changed:["bad","Not released: the holder has changed. Check the lock again."],"read-only":["bad","Not released: this page is read only."]};
 let ReleaseDialog=class ReleaseDialog{
-#A=byId("dialog");
-#H=byId("dialog-input");
-#G=byId("dialog-release");
-#n;
-#U;
+#G=byId("dialog");
+#D=byId("dialog-input");
+#U=byId("dialog-release");
+#F;
+#P;
+#j;
 constructor(e){
-this.#n=e;
-this.#H.addEventListener("input",()=>this.#G.disabled=!this.#q());
-byId("dialog-cancel").addEventListener("click",()=>this.#A.close());
+this.#F=e;
+this.#D.addEventListener("input",()=>this.#U.disabled=!this.#W());
+byId("dialog-cancel").addEventListener("click",()=>this.#G.close());
 byId("dialog-form").addEventListener("submit",e=>{
 e.preventDefault();
-void this.#c()})}open(e){
-this.#U=e;
-this.#H.value="";
-this.#G.disabled=true;
-this.#G.hidden=false;
+void this.#K()})}open(e,t){
+this.#P=e;
+this.#j=t;
+const n=t===undefined?e.holders:[t];
+this.#D.value="";
+this.#U.disabled=true;
+this.#U.hidden=false;
 byId("dialog-confirmation").hidden=false;
 write(byId("dialog-cancel"),"Cancel");
 write(byId("dialog-key"),visible(e.key));
-write(byId("dialog-text"),explanationOf(e));
-byId("dialog-holders").replaceChildren(...e.holders.map(e=>element("li",{
-},holderText(e))));
-this.#B("","");
-this.#A.showModal();
-this.#H.focus()}#q(){
+write(byId("dialog-text"),explanationOf(e,n));
+byId("dialog-holders").replaceChildren(...n.map(t=>element("li",{
+},holderText(t,e.key))));
+this.#Q("","");
+this.#G.showModal();
+this.#D.focus()}#W(){
 const{
-value:e}=this.#H;
-return e===this.#U.key||e===visible(this.#U.key)}async #c(){
-if(!this.#q()||this.#G.disabled)return;
-this.#G.disabled=true;
-this.#B("","Releasing …");
+value:e}=this.#D;
+return e===this.#P.key||e===visible(this.#P.key)}async #K(){
+if(!this.#W()||this.#U.disabled)return;
+this.#U.disabled=true;
+this.#Q("","Releasing …");
 const{
-key:e,fencingToken:t}=this.#U;
+key:e}=this.#P;
 const{
-outcome:n,error:s}=await release(this.#n(),e,t);
-this.#B(...OUTCOMES[n]??["bad",\`Not released: \${visible(s)}\`]);
+fencingToken:t}=this.#j??this.#P;
+const{
+outcome:n,error:s}=await release(this.#F(),{
+key:e,fencingToken:t,hold:this.#j?.id});
+this.#Q(...OUTCOMES[n]??["bad",\`Not released: \${visible(s)}\`]);
 if(n===undefined){
-this.#G.disabled=false;
-return}this.#G.hidden=true;
+this.#U.disabled=false;
+return}this.#U.hidden=true;
 byId("dialog-confirmation").hidden=true;
 write(byId("dialog-cancel"),"Close");
-byId("dialog-cancel").focus()}#B(e,t){
+byId("dialog-cancel").focus()}#Q(e,t){
 const n=byId("dialog-result");
 n.dataset.tone=e;
 write(n,t)}};
 function explanationOf({
-holding:e,waiting:t}){
-const n=e===1?"Its holder keeps working":\`Its \${e} holders keep working\`;
-const s=t>0?" The lock then goes to the next waiter.":"";
-return\`\${n} until the message arrives, so two holders may overlap for a moment. If a holder has crashed, the lock ends with its lease anyway.\${s}\`}const holderText=e=>\`\${ownerName(e)} (\${kindName(e)}, client \${clientName(e.client)}), for \${time(e.age)}\`;
-const ALL="all processes";
-const HERE="this process, 5 min";
+holding:e,waiting:t,ago:n},s){
+const o=Math.max(1e3,...s.map(({
+lease:e})=>e-n));
+const i=o<6e4?\`\${Math.floor(o/1e3)} s\`:time(o);
+const[a,l,r]=s.length===1?["The holder","two callers","it has crashed"]:["The holders","several callers","they have crashed"];
+const c=\`\${a} may keep working for a moment, so \${l} can overlap. If \${r}, do nothing: the lock expires by itself in \${i}.\`;
+const d=e>s.length?\` Only this one of \${count(e)} holds ends.\`:"";
+return c+d+(t>0?" The lock then goes to the next waiter.":"")}function holderText(e,t){
+const n=callName(e,t);
+const s=[kindName(e),...n===""?[]:[n],\`client \${clientName(e.client)}\`].join(", ");
+return\`\${partyName(e)} (\${s}), for \${time(e.age)}\`}const ofAll=({
+locks:{
+totals:e}})=>e.age<1500?"all processes":\`all processes, \${time(e.age)} ago\`;
+const ofThis=e=>\`\${processName(e)}, 5 min\`;
+const atLeast=(e,{
+locks:{
+totals:t}})=>count(e)+(t.capped||!t.complete?"+":"");
 const TILES=[{
-name:"Held",of:ALL,value:({
-locks:e})=>sum(e.list.map(({
-holding:e})=>e))},{
-name:"Waiting",of:ALL,value:({
-locks:e})=>sum(e.list.map(({
-waiting:e})=>e)),tone:e=>e>0?"warning":undefined},{
-name:"Acquired per minute",of:HERE,value:({
-activity:e})=>perMinute(e),text:rate},{
-name:"Timeouts",of:HERE,value:({
+name:"Held",of:ofAll,value:({
+locks:e})=>e.totals.holding,text:atLeast},{
+...{
+name:"Waiting",of:ofAll,text:atLeast},value:({
+locks:e})=>e.totals.waiting,tone:e=>e>0?"warning":undefined},{
+name:"Acquired per minute",of:ofThis,value:({
+activity:e})=>perMinute(e),text:e=>rate(e)},{
+name:"Timeouts",of:ofThis,value:({
 activity:e})=>sum(e.timeouts),tone:toned("warning")},{
-name:"Lost",of:HERE,value:({
+name:"Lost",of:ofThis,value:({
 activity:e})=>sum(e.lost),tone:toned("bad")}];
 function toned(e){
 return t=>t>0?e:undefined}function perMinute({
 acquired:e,window:t,since:n,at:s}){
 const o=Math.min(t,Math.max(s-n,1e3));
 return sum(e)*6e4/o}let Tiles=class Tiles{
-#F=TILES.map(e=>{
+#J=TILES.map(e=>{
 const t=element("span",{
 class:"value"},"–");
 const n=element("div",{
+class:"of"});
+const s=element("div",{
 class:"tile"},element("dt",{
 },e.name),element("dd",{
-},t,element("div",{
-class:"of"},e.of)));
-byId("tiles").append(n);
+},t,n));
+byId("tiles").append(s);
 return{
-...e,node:n,at:t}});
+...e,node:s,at:t,place:n}});
 update(e){
 const t={
 ...e,activity:{
 ...e.activity,at:e.at}};
 for(const{
-value:e,text:n=count,tone:s,node:o,at:i}of this.#F){
-const a=e(t);
-write(i,n(a));
-o.dataset.tone=s?.(a)??""}}};
+value:n,text:s=count,tone:o,of:i,node:a,at:l,place:r}of this.#J){
+const c=n(t);
+write(l,s(c,e));
+write(r,i(e));
+a.dataset.tone=o?.(c)??"";
+a.classList.toggle("of-all",i===ofAll)}}};
 const TICK=250;
 const STATUS={
 live:"Live",polling:"Polling",connecting:"Connecting",offline:"Offline"};
 let instance;
 let last;
+let told;
+let way={
+name:"connecting"};
 const tiles=new Tiles;
 const dialog=new ReleaseDialog(()=>instance);
-const table=new LockTable(e=>dialog.open(e));
+const table=new LockTable({
+onRelease:(e,t)=>dialog.open(e,t),onQuery:follow});
 const connection=new Connection({
-told,status});
-function told(e){
+told:showState,status(e,t){
+way={
+name:e,error:t};
+tellAge()}});
+function follow(){
+connection.follow({
+instance,...table.query})}function showState(e){
 last=e;
+told=performance.now();
 offerInstances(e);
 byId("read-only").hidden=!e.readOnly;
-write(byId("process"),\`this process, \${e.process.host}:\${e.process.pid}, last 5 minutes\`);
-show(byId("notice"),e.locks.trouble);
+const t=processName(e);
+write(byId("process"),\`\${t}, last 5 minutes\`);
+for(const e of document.querySelectorAll(".of-process"))write(e,\`of \${t} only\`);
 show(byId("skipped"),e.locks.skipped);
+tellAge();
 tiles.update(e);
 table.update(e);
+listHolds(e.activity.holds);
 listIncidents(e.activity.incidents);
-drawCharts()}function drawCharts(){
+drawCharts()}function tellAge(){
+const e=performance.now();
+const t=newsOf({
+last,told,way,now:e});
+document.body.dataset.stale=t.stale;
+byId("status").dataset.state=t.stale===""?way.name:"offline";
+write(byId("status"),t.status??way.error??STATUS[way.name]);
+show(byId("notice"),t.notice);
+write(byId("held-at"),t.stale===""?"all processes":\`all processes, as of \${clock(Date.now()-t.age)} (\${time(t.age)} ago)\`);
+table.setStale(t.stale!=="")}function drawCharts(){
 if(last===undefined)return;
 const{
 activity:e}=last;
@@ -1390,9 +1571,7 @@ look:"series-1",name:"contended",counts:n.contended}]});
 drawHistogram("hold","Hold",{
 buckets:t,series:[{
 look:"series-1",name:"released",counts:s.released},{
-look:"series-bad",name:"lost",counts:s.lost}]})}function status(e,t){
-byId("status").dataset.state=e;
-write(byId("status"),t??STATUS[e])}function offerInstances({
+look:"series-bad",name:"lost",counts:s.lost}]})}function offerInstances({
 instances:e,instance:t}){
 const n=byId("instance");
 byId("instance-choice").hidden=e.length<2;
@@ -1405,14 +1584,16 @@ n.value=t}byId("instance").addEventListener("change",({
 target:e})=>{
 instance=e.value;
 table.clear();
-connection.follow(instance)});
+follow()});
 let width;
 new ResizeObserver(([{
 contentRect:e}])=>{
 if(e.width!==width)drawCharts();
 width=e.width}).observe(byId("rate"));
-setInterval(()=>table.tick(),TICK);
-connection.follow(undefined);
+setInterval(()=>{
+tellAge();
+table.tick()},TICK);
+follow();
 </script>
   </body>
 </html>

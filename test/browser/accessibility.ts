@@ -59,3 +59,21 @@ export function accessibilityFaults(page: Page): Promise<string[]> {
     return [...new Set(faults)];
   })()`);
 }
+
+/** Texts of the charts that lie outside of their drawing or on each other. */
+export function clippedTexts(page: Page): Promise<string[]> {
+  return page.evaluate<string[]>(`(() => {
+    const faults = [];
+    for (const svg of document.querySelectorAll('figure svg')) {
+      const frame = svg.getBoundingClientRect();
+      const texts = [...svg.querySelectorAll('text')].map((node) => [node.textContent, node.getBoundingClientRect()]);
+      texts.forEach(([text, box], i) => {
+        if (box.left < frame.left - 1 || box.right > frame.right + 1) faults.push('clipped: ' + text);
+        for (const [other, at] of texts.slice(i + 1))
+          if (box.left < at.right && at.left < box.right && box.top + 3 < at.bottom && at.top + 3 < box.bottom)
+            faults.push('on each other: ' + text + ', ' + other);
+      });
+    }
+    return faults;
+  })()`);
+}

@@ -1,27 +1,35 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from '@jest/globals';
-import { LockService, type LockHandle } from 'nestjs-redis-locks';
+import { LockService, type LockHandle, type RedisLockRootOptions } from 'nestjs-redis-locks';
+import type { RedisLockDashboardOptions } from 'nestjs-redis-locks/dashboard';
 import { NestBench } from '../integration/nest/support.js';
 import { serve, type DashboardServer } from '../integration/dashboard/support.js';
 import { eventually, eventuallyPasses } from '../../testbed/wait/eventually.mjs';
 import { aborted } from '../../testbed/locks/locks.js';
-import { accessibilityFaults } from './accessibility.js';
+import { accessibilityFaults, clippedTexts } from './accessibility.js';
 import { Browser, type Look } from './page.js';
 
 const bench = new NestBench();
 const IMAGES = fileURLToPath(new URL('../../docs/images/', import.meta.url));
 /** A browser takes its time to start. */
 const PATIENT = { waitTimeout: '2m' } as const;
+/** The height of a phone's screen. */
+const PHONE = 844;
 const HOSTILE = '<img src=x onerror="document.title=1">\u202Ereversed';
 
 /** The services of three processes, as far as Redis can tell; the first one serves the page. */
-async function setUp() {
-  const server = await serve(bench, { readOnly: false });
+async function setUp(
+  options: Partial<RedisLockDashboardOptions> = {},
+  first: RedisLockRootOptions = {},
+  others: readonly RedisLockRootOptions[] = [],
+) {
+  const server = await serve(bench, { readOnly: false, ...options }, { module: first });
   const own = server.app.get(LockService);
   const [second, third] = await Promise.all(
-    [1, 2].map(async () => {
-      const app = await bench.boot({}, { shutdownTimeout: 0 });
+    [0, 1].map(async (i) => {
+      const app = await bench.boot({}, { shutdownTimeout: 0, ...others[i] });
       return app.get(LockService);
     }),
   );
@@ -37,10 +45,29 @@ async function open(server: DashboardServer, look?: Look) {
 
 const rowOf = ({ page }: Browser, key: string) =>
   page.locator('#table tbody').filter({ has: page.locator('td.key', { hasText: key }) });
+/** Readers of a key, in two processes. */
+const twoReaders = async (own: LockService, second: LockService) =>
+  [
+    await own.acquire('prices', { type: 'read', owner: 'ann' }),
+    await second.acquire('prices', { type: 'read', owner: 'bob' }),
+  ] as const;
+/** Opens the dialog that releases the hold of one of them. */
+const askToRelease = (browser: Browser, owner: string) =>
+  rowOf(browser, 'prices')
+    .locator('tr')
+    .filter({ hasText: owner })
+    .getByRole('button', { name: /Release hold . of prices by force/ })
+    .click();
 const untilWaiting = (locks: LockService, key: string, count: number) =>
   eventually(async () => (await locks.inspect(key))?.waiters.length === count);
 const textsOf = async (browser: Browser, selector: string) =>
   (await browser.page.locator(selector).allInnerTexts()).map((text) => text.trim());
+
+/** Keeps a picture for a person to look at, in the directory that LOCKS_LOOKS names. */
+function saveLook(name: string, png: Buffer): void {
+  const directory = process.env['LOCKS_LOOKS'];
+  if (directory !== undefined) writeFileSync(join(directory, `${name}.png`), png);
+}
 
 /** All was well: no complaint in the console, and no request to another host. */
 function expectQuiet(browser: Browser, server: DashboardServer): void {
@@ -61,16 +88,17 @@ describe('the dashboard in a browser', () => {
     const row = rowOf(browser, 'stock:42');
     await row.getByText('2', { exact: true }).waitFor();
     expect(await row.locator('.owner').first().innerText()).toMatch(
-      new RegExp(`^ann\\s+client ${own.clientId.slice(0, 8)} · .*:${process.pid}$`),
+      new RegExp(`^ann\\s+.*:${process.pid} · client ${own.clientId.slice(0, 8)}$`),
     );
-    expect(await row.locator('.token').innerText()).toBe(String(lock.fencingToken));
+    expect(await row.locator('.age').innerText()).toMatch(/since (\d+ \w+, )?\d\d:\d\d:\d\d$/);
     await row.getByRole('button', { name: '2 waiting for stock:42' }).click();
     expect(await row.locator('.queue li').count()).toBe(2);
     expect(await row.locator('.queue').innerText()).toContain('cid');
+    expect(await row.locator('.queue').innerText()).toMatch(/waiting for \d/);
     expect(await textsOf(browser, '.tile .value')).toEqual(['1', '2', expect.any(String), '0', '0']);
     await lock.release();
     const next = await first;
-    await row.getByText(String(next.fencingToken)).waitFor();
+    await row.getByText(second.clientId.slice(0, 8)).first().waitFor();
     await next.release();
     await (await last).release();
     await browser.page.getByText('No lock is held.').waitFor();
@@ -98,15 +126,21 @@ describe('the dashboard in a browser', () => {
     await using browser = await open(server);
     const { page } = browser;
     await rowOf(browser, 'c').waitFor();
-    expect(await textsOf(browser, '#table td.key')).toEqual(['a', 'b', 'c']);
+    const keys = (expected: string[]) =>
+      eventuallyPasses(async () => expect(await textsOf(browser, '#table td.key')).toEqual(expected));
+    await keys(['b', 'a', 'c']);
+    const head = page.getByRole('columnheader', { name: 'Key' });
     await page.getByRole('button', { name: 'Key' }).press('Enter');
-    expect(await textsOf(browser, '#table td.key')).toEqual(['c', 'b', 'a']);
-    expect(await page.getByRole('columnheader', { name: 'Key' }).getAttribute('aria-sort')).toBe('descending');
+    await keys(['a', 'b', 'c']);
+    expect(await head.getAttribute('aria-sort')).toBe('ascending');
+    await page.getByRole('button', { name: 'Key' }).press('Enter');
+    await keys(['c', 'b', 'a']);
+    expect(await head.getAttribute('aria-sort')).toBe('descending');
     await page.keyboard.press('/');
     await page.keyboard.type('permit');
-    await eventuallyPasses(async () => expect(await textsOf(browser, '#table td.key')).toEqual(['c']));
+    await keys(['c']);
     await page.keyboard.type(' none');
-    await page.getByText('No lock matches the filter.').waitFor();
+    await page.getByText('No lock matches the filter (3 locks).').waitFor();
     expectQuiet(browser, server);
   });
 
@@ -132,12 +166,31 @@ describe('the dashboard in a browser', () => {
     await aborted(lock.signal);
     const next = await waiting;
     await page.keyboard.press('Escape');
-    await rowOf(browser, 'stock:42').getByText(String(next.fencingToken)).waitFor();
+    await rowOf(browser, 'stock:42').getByText(second.clientId.slice(0, 8)).waitFor();
     // A lock that its holder has lost is listed among the incidents of this process.
-    await page.locator('.incidents .badge[data-kind=lost]').waitFor();
-    expect(await page.locator('.incidents li').first().innerText()).toContain('stock:42');
+    await page.locator('#incidents .badge[data-kind=lost]').waitFor();
+    expect(await page.locator('#incidents li').first().innerText()).toContain('stock:42');
     await eventuallyPasses(async () => expect((await textsOf(browser, '.tile .value'))[4]).toBe('1'));
     await next.release();
+    expectQuiet(browser, server);
+  });
+
+  it('releases one of two readers, and the other keeps the lock', async () => {
+    const { server, own, second } = await setUp();
+    const [one, other] = await twoReaders(own, second);
+    await using browser = await open(server);
+    const { page } = browser;
+    await askToRelease(browser, 'ann');
+    const dialog = page.getByRole('dialog');
+    expect(await dialog.innerText()).toMatch(
+      /The holder may keep working for a moment, so two callers can overlap\. If it has crashed, do nothing: the lock expires by itself in \d+ s\. Only this one of 2 holds ends\./,
+    );
+    await page.keyboard.type('prices');
+    await page.keyboard.press('Enter');
+    await dialog.getByText('Released.').waitFor();
+    await aborted(one.signal);
+    await other.verify();
+    expect((await own.inspect('prices'))?.holders).toMatchObject([{ owner: 'bob' }]);
     expectQuiet(browser, server);
   });
 
@@ -158,6 +211,68 @@ describe('the dashboard in a browser', () => {
     await next.release();
   });
 
+  it('does not release one hold of several after it has ended, even if another caller holds the key by then', async () => {
+    const { server, own, second } = await setUp();
+    const [one, other] = await twoReaders(own, second);
+    await using browser = await open(server);
+    const { page } = browser;
+    await askToRelease(browser, 'ann');
+    await one.release();
+    // The same owner again, so that only the hold itself tells them apart.
+    const next = await own.acquire('prices', { type: 'read', owner: 'ann' });
+    await page.keyboard.type('prices');
+    await page.keyboard.press('Enter');
+    await page.getByText('Not released: the holder has changed.').waitFor();
+    for (const lock of [other, next]) await lock.verify();
+    expect((await own.inspect('prices'))?.holds).toBe(2);
+    await next.release();
+    await other.release();
+  });
+
+  it('tells the method, pattern and label of holders, and the last holders of a key', async () => {
+    const { server, own, second } = await setUp({}, { label: 'web-1' }, [{ label: 'job-2' }]);
+    const before = await own.acquire('stock:42', { pattern: 'stock:#{#id}' });
+    const waiting = own.acquire('stock:42', { owner: 'ann', ...PATIENT });
+    await before.release();
+    await (await waiting).release();
+    await (await own.acquire('other')).release();
+    const forced = await own.acquire('stock:42');
+    await second.forceRelease('stock:42');
+    await aborted(forced.signal);
+    await using _held = await second.acquire('stock:42', { pattern: 'stock:#{#id}' });
+    await using browser = await open(server);
+    const { page } = browser;
+    const row = rowOf(browser, 'stock:42');
+    await eventuallyPasses(async () =>
+      expect((await row.locator('.owner').innerText()).split('\n').filter(Boolean)).toEqual([
+        'job-2',
+        'stock:#{#id}',
+        `client ${second.clientId.slice(0, 8)}`,
+      ]),
+    );
+    // A label is learned in the background.
+    await eventuallyPasses(async () => {
+      await own.acquire('stock:42', { waitTimeout: 100 }).catch(() => undefined);
+      expect(await textsOf(browser, '#incidents .why')).toContainEqual(
+        expect.stringMatching(/^web-1 timed out after .*, held by job-2$/),
+      );
+    });
+    expect(await textsOf(browser, '.of-process')).toEqual(['of web-1 only', 'of web-1 only']);
+    expect(await page.locator('#holds li').count()).toBe(4);
+    await row.getByRole('button', { name: 'stock:42', exact: true }).click();
+    await eventuallyPasses(async () =>
+      expect(await textsOf(browser, '#holds .why')).toEqual([
+        expect.stringMatching(/^web-1 \(exclusive\): waited .*, held .*: /),
+        expect.stringMatching(/^ann \(exclusive\): waited .* for .*, held /),
+        expect.stringMatching(/^web-1 \(exclusive\): waited .*, held /),
+      ]),
+    );
+    expect(await textsOf(browser, '#holds .badge')).toEqual(['lost', 'released', 'released']);
+    await row.getByRole('button', { name: 'stock:42', exact: true }).click();
+    await page.locator('#holds .key', { hasText: 'other' }).waitFor();
+    expectQuiet(browser, server);
+  });
+
   it('shows hostile keys as plain text', async () => {
     const { server, own, second } = await setUp();
     await own.acquire(HOSTILE, { owner: '<b>bob</b>' });
@@ -169,7 +284,7 @@ describe('the dashboard in a browser', () => {
     await key.waitFor();
     expect(await key.innerText()).toBe('<img src=x onerror="document.title=1">\\u202ereversed');
     expect(await page.locator('td.owner').innerText()).toContain('<b>bob</b>');
-    await page.locator('.incidents .badge[data-kind=timeout]').first().waitFor();
+    await page.locator('#incidents .badge[data-kind=timeout]').first().waitFor();
     await page.locator('td.action button').click();
     expect(await page.locator('#dialog-key').innerText()).toContain('<img');
     expect(await page.locator('main img, main b, dialog img').count()).toBe(0);
@@ -206,47 +321,124 @@ describe('the dashboard in a browser', () => {
     await page.getByText('No lock is held.').waitFor();
   });
 
-  it('reports a failure of Redis, and the loss of its own server', async () => {
-    const { server } = await setUp();
+  it('says since when Redis does not answer, and shows nothing old as live', async () => {
+    const { server, own } = await setUp();
+    await own.acquire('a');
     await using browser = await open(server);
     const { page } = browser;
+    const row = rowOf(browser, 'a');
+    await row.waitFor();
     await bench.redis.admin.acl('SETUSER', 'default', '-scan');
     try {
-      await page.getByRole('alert').getByText('lacks a permission').waitFor();
+      await page
+        .getByRole('alert')
+        .getByText(/No data from Redis since \d\d:\d\d:\d\d\. .*lacks a permission/)
+        .waitFor();
+      expect(await page.locator('#status').innerText()).toBe('No data from Redis');
+      await page
+        .locator('#held-at')
+        .getByText(/as of \d\d:\d\d:\d\d \(.* ago\)/)
+        .waitFor();
+      // What is known no longer does not run on.
+      const texts = () => row.locator('.age, .lease').allInnerTexts();
+      const before = await texts();
+      expect(before).toEqual([expect.stringMatching(/^was /), expect.stringMatching(/^was /)]);
+      await eventuallyPasses(async () =>
+        expect(await page.locator('#held-at').innerText()).toMatch(/\([2-9]\.. s ago/),
+      );
+      expect(await texts()).toEqual(before);
+      saveLook('stale-redis', await page.screenshot());
     } finally {
       await bench.redis.admin.acl('SETUSER', 'default', '+scan');
     }
     await page.getByRole('alert').waitFor({ state: 'hidden' });
+    await page.locator('#status[data-state=live]').waitFor();
+    await row.getByText(/^\d/).first().waitFor();
+  });
+
+  it('says since when the application does not answer, and greys everything', async () => {
+    const { server, own } = await setUp();
+    await own.acquire('a');
+    await using browser = await open(server);
+    const { page } = browser;
+    await rowOf(browser, 'a').waitFor();
     await server.app.close();
     await page.locator('#status[data-state=offline]').waitFor();
+    await page
+      .getByRole('alert')
+      .getByText(/The application has not answered since \d\d:\d\d:\d\d/)
+      .waitFor();
+    expect(await page.locator('body').getAttribute('data-stale')).toBe('all');
+    expect(await rowOf(browser, 'a').locator('.lease').innerText()).toMatch(/^was /);
+    expect(await accessibilityFaults(page)).toEqual([]);
+    saveLook('stale-all', await page.screenshot());
+  });
+
+  it('counts, filters and sorts locks that it does not show', async () => {
+    const { server, own, second } = await setUp({ limit: 20 });
+    await Promise.all(Array.from({ length: 60 }, (_, i) => own.acquire(`key:${i}`)));
+    const last = await own.acquire('the-last-one');
+    const waiting = second.acquire('key:59', PATIENT);
+    await untilWaiting(own, 'key:59', 1);
+    await using browser = await open(server);
+    const { page } = browser;
+    await eventuallyPasses(async () =>
+      expect((await textsOf(browser, '.tile .value')).slice(0, 2)).toEqual(['61', '1']),
+    );
+    expect((await textsOf(browser, '#table td.key'))[0]).toBe('key:59');
+    expect(await page.locator('#table td.key').count()).toBe(20);
+    await page.getByText('The first 20 of 61 locks.').waitFor();
+    expect(await rowOf(browser, 'the-last-one').count()).toBe(0);
+    await page.locator('#filter').fill('last');
+    await rowOf(browser, 'the-last-one').waitFor();
+    expect((await textsOf(browser, '.tile .value')).slice(0, 2)).toEqual(['61', '1']);
+    await last.release();
+    await page.getByText('No lock matches the filter (60 locks).').waitFor();
+    await own.forceRelease('key:59');
+    await (await waiting).release();
+    expectQuiet(browser, server);
   });
 
   it.each([
-    ['light', 1280],
-    ['dark', 1280],
-    ['light', 360],
-    ['dark', 360],
-  ] as const)('is accessible, %s, %i px wide', async (scheme, width) => {
+    ['light', 1440],
+    ['dark', 1440],
+    ['light', 390],
+    ['dark', 390],
+    ['light', 320],
+  ] as const)('is accessible and has room for everything, %s, %i px wide', async (scheme, width) => {
     const { server, own, second } = await setUp();
     await own.acquire('order:{4711}:a-long-key-that-has-to-find-its-place-on-a-narrow-screen-as-well', {
-      owner: 'ann',
+      ...{ owner: 'ann', pattern: 'order:{#{#order.id}}:#{#name}' },
     });
     await own.acquire('prices', { type: 'read' });
     await second.acquire('prices', { type: 'read' });
+    second.acquire('prices', PATIENT).catch(() => undefined);
+    await untilWaiting(own, 'prices', 1);
     await second.acquire('mail', { permits: 2 });
     await second.acquire('prices', { waitTimeout: 0 }).catch(() => undefined);
     await own.acquire('mail', { waitTimeout: 0 }).catch(() => undefined);
-    await using browser = await open(server, { scheme, width });
+    await using browser = await open(server, { scheme, width, height: PHONE });
     const { page } = browser;
     await rowOf(browser, 'prices').waitFor();
-    await page.locator('.incidents li').first().waitFor();
+    await page.locator('#incidents li').first().waitFor();
     expect(await accessibilityFaults(page)).toEqual([]);
     const overflow = await page.evaluate<number>(
       'document.documentElement.scrollWidth - document.documentElement.clientWidth',
     );
     expect(overflow).toBeLessThanOrEqual(0);
+    expect(await clippedTexts(page)).toEqual([]);
+    await page.getByRole('button', { name: /waiting for prices/ }).click();
+    if (width < 500) {
+      const heights = await page.evaluate<number[]>(
+        `[...document.querySelectorAll('tbody tr:not(.queue)')].map((row) => row.getBoundingClientRect().height)`,
+      );
+      // At least four locks on one screen, or three on the narrowest.
+      expect(Math.max(...heights)).toBeLessThan(PHONE / (width < 390 ? 3 : 4));
+    }
+    saveLook(`${scheme}-${width}`, await page.screenshot({ fullPage: true }));
     await page.locator('td.action button').first().click();
     expect(await accessibilityFaults(page)).toEqual([]);
+    saveLook(`${scheme}-${width}-dialog`, await page.screenshot());
     expectQuiet(browser, server);
   });
 });
@@ -254,7 +446,10 @@ describe('the dashboard in a browser', () => {
 if (process.env['LOCKS_SCREENSHOTS'] === '1') {
   describe('the pictures of the docs', () => {
     it('show the page in use', async () => {
-      const { server, own, second, third } = await setUp();
+      const { server, own, second, third } = await setUp({}, { label: 'web-1' }, [
+        { label: 'web-2' },
+        { label: 'job-1' },
+      ]);
       mkdirSync(IMAGES, { recursive: true });
       const kept = await shopAtWork(own, second, third);
       for (const scheme of ['light', 'dark'] as const) {
@@ -277,7 +472,7 @@ function save(name: string, png: Buffer): void {
   writeFileSync(`${IMAGES}${name}`, png);
 }
 
-/** A minute in the life of a shop: sections of all lengths, a lost lock, a caller that waited in vain. */
+/** A minute in the life of a shop: sections of all lengths, a lost lock, a caller that timed out. */
 async function shopAtWork(own: LockService, second: LockService, third: LockService): Promise<LockHandle[]> {
   const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
   const end = performance.now() + 40_000;

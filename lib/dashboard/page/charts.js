@@ -5,6 +5,8 @@ const HEIGHT = 150;
 const MARGIN = { left: 34, right: 8, top: 8, bottom: 20 };
 /** The smallest range of a chart, so that few values do not fill it with one bar: 0.1 ms to 1 s. */
 const FEWEST_BUCKETS = 17;
+/** The width of the longest text below the axis. */
+const LABEL = 52;
 
 /** A drawing as wide as its figure, so that texts keep their size. */
 function draw(figure, label) {
@@ -12,6 +14,8 @@ function draw(figure, label) {
   const svg = drawn('svg', { viewBox: `0 0 ${width} ${HEIGHT}`, role: 'img', 'aria-label': label });
   return { svg, width, bottom: HEIGHT - MARGIN.bottom, inner: width - MARGIN.left - MARGIN.right };
 }
+
+const short = (number) => number.toLocaleString('en', { notation: 'compact' });
 
 /** A round number not below `value`. */
 function ceiling(value) {
@@ -49,7 +53,7 @@ export function drawHistogram(id, title, { buckets, series }) {
   const shown = Math.max(FEWEST_BUCKETS, all.findLastIndex((each) => each > 0) + 2);
   const step = inner / shown;
   const top = ceiling(Math.max(...all));
-  drawScale(chart, top, count);
+  drawScale(chart, top, short);
   drawDecades(chart, buckets, step, shown);
   for (let i = 0; i < shown; i++) {
     let y = bottom;
@@ -81,13 +85,16 @@ export function drawHistogram(id, title, { buckets, series }) {
 const rangeOf = (buckets, i) =>
   i === buckets.count - 1 ? `longer than ${time(boundOf(buckets, i - 1))}` : `up to ${time(boundOf(buckets, i))}`;
 
-function drawDecades({ svg, bottom }, { first, perDecade }, step, shown) {
-  for (let i = 0; i < shown; i += perDecade) {
+function drawDecades({ svg, bottom, width }, { first, perDecade }, step, shown) {
+  // On a narrow screen, only each second or third decade has room for its text.
+  const every = perDecade * Math.ceil(LABEL / (perDecade * step));
+  for (let i = 0; i < shown; i += every) {
     // Bucket i ends at its bound.
     const x = MARGIN.left + (i + 1) * step;
     const ms = first * 10 ** (i / perDecade);
     svg.append(drawn('line', { class: 'grid', x1: x, x2: x, y1: bottom, y2: bottom + 4 }));
-    svg.append(drawn('text', { x, y: bottom + 16, 'text-anchor': 'middle' }, shortTime(ms)));
+    const anchor = x + LABEL / 2 > width ? 'end' : 'middle';
+    svg.append(drawn('text', { x: Math.min(x, width), y: bottom + 16, 'text-anchor': anchor }, shortTime(ms)));
   }
 }
 
@@ -104,7 +111,7 @@ export function drawRate(id, { acquired, timeouts, lost, slot, window }) {
   const chart = draw(byId(id), `Acquisitions per second over the last ${window / 60_000} minutes: ${figures}`);
   const { svg, bottom, inner } = chart;
   const top = ceiling(most);
-  drawScale(chart, top, rate);
+  drawScale(chart, top, (each) => (each >= 1_000 ? short(each) : rate(each)));
   const x = (i) => MARGIN.left + (i / (whole.length - 1)) * inner;
   const points = whole.map(
     (each, i) => `${x(i).toFixed(1)},${(bottom - (each / top) * (bottom - MARGIN.top)).toFixed(1)}`,
@@ -120,7 +127,7 @@ export function drawRate(id, { acquired, timeouts, lost, slot, window }) {
   drawMarks(chart, x, lost, 'series-bad', 'lost');
   const minutes = window / 60_000;
   for (let minute = 0; minute <= minutes; minute++) {
-    const text = minute === minutes ? 'now' : `−${minutes - minute}${minute === 0 ? ' min' : ''}`;
+    const text = minute === minutes ? 'now' : `−${minutes - minute}${minute === 0 ? 'm' : ''}`;
     const anchor = minute === 0 ? 'start' : minute === minutes ? 'end' : 'middle';
     svg.append(
       drawn('text', { x: MARGIN.left + (minute / minutes) * inner, y: bottom + 16, 'text-anchor': anchor }, text),

@@ -1,8 +1,9 @@
 /** The path of the page. Its data are below it, also behind prefixes of applications and of proxies. */
 const base = location.pathname.replace(/\/+$/, '');
 
-export const address = (what, instance) =>
-  `${base}/${what}${instance === undefined ? '' : `?instance=${encodeURIComponent(instance)}`}`;
+/** `query`: the parameters; `undefined` leaves one out. */
+export const address = (what, query) =>
+  `${base}/${what}?${new URLSearchParams(Object.entries(query).filter(([, value]) => value !== undefined))}`;
 
 /** How many times the page polls before it tries the stream again. */
 const POLLS = 5;
@@ -17,7 +18,7 @@ const SILENCE = 15_000;
 export class Connection {
   #source;
   #timer;
-  #instance;
+  #query = {};
   #listener;
 
   constructor(listener) {
@@ -25,14 +26,15 @@ export class Connection {
     document.addEventListener('visibilitychange', () => (document.hidden ? this.#rest() : this.#stream()));
   }
 
-  follow(instance) {
-    this.#instance = instance;
+  /** Follows what `query` asks for: the instance, the filter and the order. */
+  follow(query) {
+    this.#query = query;
     if (!document.hidden) this.#stream();
   }
 
   #stream() {
     this.#rest();
-    const source = new EventSource(address('events', this.#instance));
+    const source = new EventSource(address('events', this.#query));
     this.#source = source;
     this.#expectNews();
     source.addEventListener('state', ({ data }) => {
@@ -58,7 +60,7 @@ export class Connection {
     this.#rest();
     const turn = Symbol('turn');
     this.#source = turn;
-    const news = await ask(address('state', this.#instance));
+    const news = await ask(address('state', this.#query));
     if (this.#source !== turn) return;
     if (news.state !== undefined) this.#listener.told(news.state);
     this.#listener.status(news.state === undefined ? 'offline' : 'polling', news.error);
@@ -83,12 +85,12 @@ async function ask(url) {
 }
 
 /** Releases a lock. Resolves to an `outcome` or an `error`. */
-export async function release(instance, key, fencingToken) {
+export async function release(instance, order) {
   try {
-    const response = await fetch(address('release', instance), {
+    const response = await fetch(address('release', { instance }), {
       method: 'POST',
       headers: { 'content-type': 'application/json', 'x-lock-dashboard': '1' },
-      body: JSON.stringify({ key, fencingToken }),
+      body: JSON.stringify(order),
     });
     const answer = await response.json().catch(() => ({}));
     return answer.outcome === undefined

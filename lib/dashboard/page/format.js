@@ -53,5 +53,28 @@ export function quantile(buckets, counts, part) {
   return boundOf(buckets, i);
 }
 
+/** The process that serves the page. */
+export const processName = ({ process: { label, host, pid } }) => visible(label ?? `${host}:${pid}`);
+
 /** A time of day. */
 export const clock = (ms) => new Date(ms).toLocaleTimeString('en-GB');
+
+const DAY = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short' });
+
+/** A time of day, with the date if it is not today. */
+export const moment = (ms) =>
+  new Date(ms).toDateString() === new Date().toDateString() ? clock(ms) : `${DAY.format(ms)}, ${clock(ms)}`;
+
+/** The owner that a caller named, or else the process: an acquisition's id tells a person nothing. */
+export const partyName = (party) =>
+  party.label !== undefined && isAcquisition(party) ? visible(party.label) : ownerName(party);
+
+const isAcquisition = ({ owner, client = '' }) =>
+  owner === undefined || (client === '' ? /^[0-9a-f]{32}:/.test(owner) : owner.startsWith(`${client}:`));
+
+/** The method and the pattern of a call, unless the pattern is the key itself. */
+export const callName = ({ method, pattern }, key) =>
+  [method, pattern === key ? undefined : pattern]
+    .filter((each) => each !== undefined)
+    .map(visible)
+    .join(' · ');

@@ -1,42 +1,60 @@
 import { byId, element } from './dom.js';
-import { clock, ownerName, time, visible } from './format.js';
+import { callName, clientName, moment, partyName, time, visible } from './format.js';
 
-const WHAT = { lost: 'lost', timeout: 'timeout', unreleased: 'not released' };
+/** What has happened, in words. */
+export const WHAT = { lost: 'lost', timeout: 'timeout', unreleased: 'not released', released: 'released' };
 
-let shown = '';
+const shown = new Map();
 
 /** Lists the incidents, the newest first. */
-export function listIncidents(incidents) {
-  const news = JSON.stringify(incidents);
-  if (news === shown) return;
-  shown = news;
-  byId('incidents').replaceChildren(...incidents.map(itemOf));
-  byId('no-incidents').hidden = incidents.length > 0;
+export const listIncidents = (incidents) => list('incidents', incidents, (each) => [each.type, storyOf(each)]);
+
+/** Lists the last holders, the newest first. */
+export const listHolds = (holds) => list('holds', holds, (each) => [each.end ?? 'held', holdStory(each)]);
+
+function list(id, calls, telling) {
+  const news = JSON.stringify(calls);
+  if (news === shown.get(id)) return;
+  shown.set(id, news);
+  byId(id).replaceChildren(...calls.map((call) => itemOf(call, ...telling(call))));
+  byId(`no-${id}`).hidden = calls.length > 0;
 }
 
-function itemOf(incident) {
-  const { type, at, key, pattern } = incident;
+function itemOf(call, kind, story) {
+  const { at, key } = call;
   const name = element('span', { class: 'key' }, visible(key));
-  if (pattern !== undefined && pattern !== key) name.append(element('span', { class: 'more' }, visible(pattern)));
+  const about = callName(call, key);
+  if (about !== '') name.append(element('span', { class: 'more' }, about));
   return element(
     'li',
     {},
-    element('time', { datetime: new Date(at).toISOString() }, clock(at)),
-    element('span', { class: 'badge', 'data-kind': type }, WHAT[type]),
+    element('time', { datetime: new Date(at).toISOString() }, moment(at)),
+    element('span', { class: 'badge', 'data-kind': kind }, WHAT[kind] ?? kind),
     name,
-    element('span', { class: 'why' }, storyOf(incident)),
+    element('span', { class: 'why' }, story),
   );
 }
 
-function storyOf({ type, took, reason, lockType, owner }) {
-  const by = owner === undefined ? '' : ` by ${acquisitionName(owner)}`;
-  if (type === 'timeout') return `timed out${by} after ${time(took)}`;
-  const held = `held${by} (${lockType}) for ${time(took)}`;
-  return reason === undefined ? held : `${held}: ${visible(reason)}`;
+export function storyOf(incident) {
+  const { type, took, reason, lockType, holder } = incident;
+  const by = partyName(incident);
+  if (type === 'timeout') return `${by} timed out after ${time(took)}${holderOf(', held by', holder)}`;
+  const held = `held by ${by} (${lockType}) for ${time(took)}`;
+  return reason === undefined ? held : `${held}: ${why(reason)}`;
 }
 
-/** Like `ownerName`, if the client is unknown: an acquisition's id begins with it. */
-function acquisitionName(owner) {
-  const [, client = ''] = /^([0-9a-f]{32}):\d+$/.exec(owner) ?? [];
-  return ownerName({ owner, client });
+export function holdStory(hold) {
+  const { waited, previousHolder, held, reason, lockType } = hold;
+  const wait = waited === undefined ? '' : `waited ${time(waited)}${holderOf(' for', previousHolder)}, `;
+  const story = `${partyName(hold)} (${lockType}): ${wait}${held === undefined ? 'still held' : `held ${time(held)}`}`;
+  return reason === undefined ? story : `${story}: ${why(reason)}`;
+}
+
+/** Without the key, which stands before it. */
+const why = (reason) => visible(reason).replace(/^the lock '.*' is not held any more: /, '');
+
+/** `holder`: a label, or the id of a client. */
+function holderOf(words, holder) {
+  if (holder === undefined) return '';
+  return `${words} ${/^[0-9a-f]{32}$/.test(holder) ? `client ${clientName(holder)}` : visible(holder)}`;
 }

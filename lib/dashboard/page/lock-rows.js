@@ -1,8 +1,5 @@
 import { element, write } from './dom.js';
-import { clientName, count, kindName, ownerName, time, visible } from './format.js';
-
-/** A lease with less time left, in ms, is about to end. */
-const SHORT_LEASE = 2_000;
+import { callName, clientName, count, kindName, moment, partyName, time, visible } from './format.js';
 
 /**
  * The rows of one lock: one for each hold, and one for the queue while it is open. They exist as long as the lock is
@@ -11,31 +8,28 @@ const SHORT_LEASE = 2_000;
 export class LockRows {
   body = element('tbody', { role: 'rowgroup' });
   #waiting = element('button', { type: 'button', 'aria-expanded': 'false' });
-  #release = element('button', { type: 'button' }, 'Release');
   #queue = element('ol');
   #queueRow;
   #holds = [];
   #shape;
-  #longest = new Map();
   #open = false;
   #told = 0;
 
   /** `process`: the process that serves the page. `onRelease` is left out if locks cannot be released. */
-  constructor(key, { columns, onRelease }) {
+  constructor(key, { columns, onRelease, onKey }) {
     this.key = key;
+    this.onKey = onKey;
     const cell = element('td', { role: 'cell', colspan: columns }, this.#queue);
     this.#queueRow = element('tr', { role: 'row', class: 'queue' }, cell);
     this.#waiting.addEventListener('click', () => this.#toggle());
-    this.#release.setAttribute('aria-label', `Release ${visible(key)} by force`);
-    this.#release.addEventListener('click', () => onRelease?.(this.lock));
-    this.mayRelease = onRelease !== undefined;
+    this.onRelease = onRelease;
   }
 
-  update(lock, process) {
+  update(lock, process, stale) {
     this.lock = lock;
     this.#told = performance.now();
     const shape = JSON.stringify([
-      lock.holders.map(({ owner, client, type, units, kept }) => [owner, client, type, units, kept]),
+      lock.holders.map(({ id, units, kept, label, method }) => [id, units, kept, label, method]),
       lock.holding,
       lock.permits,
       lock.waiting > 0,
@@ -43,55 +37,74 @@ export class LockRows {
     ]);
     if (shape !== this.#shape) this.#build(process);
     this.#shape = shape;
-    lock.holders.forEach(({ fencingToken }, i) => write(this.#holds[i].token, String(fencingToken)));
-    this.#rememberLongest(lock.holders);
     this.#writeQueue(process);
-    this.tick();
+    this.tick(stale);
   }
 
-  /** Updates the times since the last state. */
-  tick() {
-    const passed = performance.now() - this.#told;
-    this.lock.holders.forEach(({ age, lease, fencingToken }, i) => {
-      const { ageText, leaseText, leaseCell, bar } = this.#holds[i];
+  /** Updates the times since the lock was read. What is known no longer does not run on: it says what was. */
+  tick(stale) {
+    const passed = stale ? 0 : this.lock.ago + performance.now() - this.#told;
+    const was = stale ? 'was ' : '';
+    this.lock.holders.forEach(({ age, lease, longest, overdue }, i) => {
+      const hold = this.#holds[i];
+      const { ageText, sinceText, leaseText, leaseCell, bar, late } = hold;
       const left = Math.max(0, lease - passed);
-      write(ageText, time(age + passed));
-      write(leaseText, left < 10_000 ? `${(left / 1_000).toFixed(1)} s` : time(left));
-      leaseCell.toggleAttribute('data-short', left < SHORT_LEASE);
-      bar.style.width = `${Math.min(100, (100 * left) / this.#longest.get(fencingToken))}%`;
+      write(ageText, was + time(age + passed));
+      // Two readings differ a little. The text stays the same.
+      const since = Date.now() - age - passed;
+      if (!stale && !(Math.abs(since - hold.since) < 1_500)) hold.since = since;
+      write(sinceText, hold.since === undefined ? '' : `since ${moment(hold.since)}`);
+      write(leaseText, was + (left < 10_000 ? `${(left / 1_000).toFixed(1)} s` : time(left)));
+      leaseCell.toggleAttribute('data-short', overdue);
+      write(late, overdue ? 'renewal overdue' : '');
+      bar.style.width = `${Math.min(100, (100 * left) / Math.max(1, longest))}%`;
     });
-  }
-
-  /** The longest lease seen of each hold counts as the full bar. */
-  #rememberLongest(holders) {
-    this.#longest = new Map(
-      holders.map(({ fencingToken, lease }) => [
-        fencingToken,
-        Math.max(lease, this.#longest.get(fencingToken) ?? 0, 1),
-      ]),
-    );
   }
 
   #build(process) {
     const focused = document.activeElement;
-    this.#holds = this.lock.holders.map((holder) => holdCells(holder, process));
+    const wasIn = this.body.contains(focused) && focused.closest('.action') !== null;
+    this.#holds = this.lock.holders.map((holder) => holdCells(holder, { process, key: this.key }));
     const rows = this.#holds.map(({ cells }, i) => this.#row(i, cells));
     this.body.replaceChildren(...(rows.length === 0 ? [this.#row(0, notHeld())] : rows));
     if (this.#open) this.body.append(this.#queueRow);
     // The element was removed and inserted again.
-    if (focused === this.#release || focused === this.#waiting) focused.focus();
+    if (focused === this.#waiting) focused.focus();
+    else if (wasIn) this.body.querySelector('.action button')?.focus();
   }
 
   #row(i, cells) {
     const { lock } = this;
     const isFirst = i === 0;
     const hidden = lock.holding - lock.holders.length;
-    const key = element('td', { role: 'cell', class: 'key' }, isFirst ? visible(lock.key) : '');
+    const key = element('td', { role: 'cell', class: 'key' }, isFirst ? this.#keyButton() : '');
     if (isFirst && lock.permits !== undefined) key.append(note(`of ${lock.permits} permits`));
     if (isFirst && hidden > 0) key.append(note(`and ${hidden} more holders`));
     const waiting = labelled('waiting', 'Waiting', isFirst ? (lock.waiting > 0 ? this.#waiting : '0') : '');
-    const action = labelled('action', '', isFirst && this.mayRelease && lock.holding > 0 ? this.#release : '');
+    const action = labelled('action', '', '');
+    if (this.onRelease !== undefined && lock.holding > 0) action.append(...this.#releases(i));
     return element('tr', { role: 'row' }, key, ...cells, waiting, action);
+  }
+
+  #keyButton() {
+    const title = 'Show only this key and its last holders';
+    const button = element('button', { type: 'button', title }, visible(this.key));
+    button.addEventListener('click', () => this.onKey(this.key));
+    return button;
+  }
+
+  /** One button for each hold, and one more for all of them. */
+  #releases(i) {
+    const name = visible(this.key);
+    if (this.lock.holding === 1) return [this.#releaseButton('Release', `Release ${name} by force`, 0)];
+    const one = this.#releaseButton('Release', `Release hold ${i + 1} of ${name} by force`, i);
+    return i > 0 ? [one] : [one, ' ', this.#releaseButton('All', `Release all holds of ${name} by force`)];
+  }
+
+  #releaseButton(text, label, i) {
+    const button = element('button', { type: 'button', 'aria-label': label }, text);
+    button.addEventListener('click', () => this.onRelease(this.lock, this.lock.holders[i]));
+    return button;
   }
 
   #toggle() {
@@ -111,8 +124,9 @@ export class LockRows {
         'li',
         {},
         kindBadge(waiter),
-        element('span', { class: 'owner' }, ownerName(waiter)),
-        element('span', { class: 'client' }, placeOf(waiter, process)),
+        element('span', { class: 'owner' }, partyName(waiter)),
+        ...detailsOf(waiter, { process, key: this.key }),
+        element('span', { class: 'client' }, waitOf(waiter)),
       ),
     );
     if (waiting > waiters.length) items.push(element('li', {}, `and ${count(waiting - waiters.length)} more`));
@@ -120,31 +134,34 @@ export class LockRows {
   }
 }
 
-function holdCells(holder, process) {
-  const token = labelled('token', 'Token', String(holder.fencingToken));
-  const ageText = labelled('age', 'For', '');
+function holdCells(holder, place) {
+  const ageText = element('span', {});
+  const sinceText = element('span', { class: 'more' });
+  const age = labelled('age', 'For', element('span', {}, ageText, sinceText));
   const leaseText = element('span', {});
   const bar = element('i');
+  const late = element('span', { class: 'late' });
   const leaseCell = labelled(
     'lease',
     'Lease left',
-    element('span', {}, leaseText, element('span', { class: 'bar', 'aria-hidden': 'true' }, bar)),
+    element('span', {}, leaseText, element('span', { class: 'bar', 'aria-hidden': 'true' }, bar), late),
   );
-  const owner = element('span', {}, ownerName(holder), element('span', { class: 'client' }, placeOf(holder, process)));
+  const owner = element('span', {}, partyName(holder), ...detailsOf(holder, place));
   const kind = labelled('kind', 'Held', kindBadge(holder));
   return {
-    cells: [kind, labelled('owner', 'By', owner), ageText, leaseCell, token],
-    token,
+    cells: [kind, labelled('owner', 'By', owner), age, leaseCell],
     ageText,
+    sinceText,
     leaseText,
     leaseCell,
     bar,
+    late,
   };
 }
 
 const notHeld = () => [
   labelled('kind', 'Held', element('span', { class: 'badge' }, 'not held')),
-  ...['By', 'For', 'Lease left', 'Token'].map((label) => labelled('', label, '')),
+  ...['By', 'For', 'Lease left'].map((label) => labelled('', label, '')),
 ];
 
 /** Labels stand before values if there are no headings. */
@@ -157,8 +174,13 @@ function kindBadge(holder) {
   return element('span', { class: 'badge', 'data-kind': holder.kept ? 'kept' : holder.type }, name);
 }
 
-/** The client. For the process that serves this page, also the host and process id. */
-const placeOf = ({ client }, process) =>
-  client === process.client
-    ? `client ${clientName(client)} · ${process.host}:${process.pid}`
-    : `client ${clientName(client)}`;
+/** What was called, and by which client, with its label. For the process that serves this page, also host and id. */
+function detailsOf(party, { process, key }) {
+  const { client, label } = party;
+  const name = `client ${clientName(client)}`;
+  const where = label !== undefined ? visible(label) : client === process.client && `${process.host}:${process.pid}`;
+  const texts = [callName(party, key), where && where !== partyName(party) ? `${where} · ${name}` : name];
+  return texts.filter(Boolean).map((text) => element('span', { class: 'client' }, text));
+}
+
+export const waitOf = ({ age }) => (age === undefined ? '' : `waiting for ${time(age)}`);

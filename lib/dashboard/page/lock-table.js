@@ -1,36 +1,53 @@
 import { byId, element, show } from './dom.js';
-import { count, kindName, ownerName } from './format.js';
+import { count } from './format.js';
 import { LockRows } from './lock-rows.js';
 
-/** The sort keys of the columns. A lock with several holders is sorted by the first. */
+/** The columns, and the orders that the application knows. */
 const COLUMNS = [
-  { name: 'Key', of: ({ key }) => key },
-  { name: 'Held', of: ({ holders: [first] }) => (first ? kindName(first) : '') },
-  { name: 'By', of: ({ holders: [first] }) => (first ? ownerName(first) : '') },
-  { name: 'For', of: ({ holders: [first] }) => first?.age ?? -1, largestFirst: true },
-  { name: 'Lease left', of: ({ holders: [first] }) => first?.lease ?? -1 },
-  { name: 'Token', of: ({ fencingToken }) => fencingToken, largestFirst: true },
-  { name: 'Waiting', of: ({ waiting }) => waiting, largestFirst: true },
+  { name: 'Key', sort: 'key' },
+  { name: 'Held', sort: 'kind' },
+  { name: 'By', sort: 'owner' },
+  { name: 'For', sort: 'age', largestFirst: true },
+  { name: 'Lease left', sort: 'lease' },
+  { name: 'Waiting', sort: 'waiting', largestFirst: true },
 ];
+/** How long typing pauses, in ms, before the application is asked. */
+const PAUSE = 200;
 
 export class LockTable {
   #rows = new Map();
   #locks = [];
   #process = {};
-  #sorting = { column: COLUMNS[0], sign: 1 };
+  /** `undefined`: locks with waiters first, then the longest held. */
+  #column;
+  #descending = false;
   #onRelease;
+  #onQuery;
   #readOnly;
+  #stale = false;
+  #typing;
 
-  constructor(onRelease) {
+  /** `onQuery`: another filter or order is wanted. */
+  constructor({ onRelease, onQuery }) {
     this.#onRelease = onRelease;
+    this.#onQuery = onQuery;
     this.#buildHead();
     const filter = byId('filter');
-    filter.addEventListener('input', () => this.#render());
+    filter.addEventListener('input', () => {
+      clearTimeout(this.#typing);
+      this.#typing = setTimeout(onQuery, PAUSE);
+    });
     document.addEventListener('keydown', (event) => {
       if (event.key !== '/' || event.target.matches('input, select, textarea') || byId('dialog').open) return;
       event.preventDefault();
       filter.focus();
     });
+  }
+
+  /** What the application is asked for. */
+  get query() {
+    const filter = byId('filter').value.trim() || undefined;
+    return { filter, sort: this.#column?.sort, descending: this.#descending ? '1' : undefined };
   }
 
   update({ locks, process, readOnly }) {
@@ -39,11 +56,18 @@ export class LockTable {
     if (readOnly !== this.#readOnly) this.clear();
     this.#readOnly = readOnly;
     show(byId('hint'), hintOf(locks));
-    this.#render(true);
+    this.#render(locks);
+  }
+
+  /** Whether the locks are shown as they once were, and not as they are. */
+  setStale(stale) {
+    if (stale === this.#stale) return;
+    this.#stale = stale;
+    this.tick();
   }
 
   tick() {
-    for (const rows of this.#rows.values()) rows.tick();
+    for (const rows of this.#rows.values()) rows.tick(this.#stale);
   }
 
   /** Forgets what it has shown. */
@@ -52,41 +76,43 @@ export class LockTable {
     this.#rows.clear();
   }
 
-  #render(isNews = false) {
-    const { column, sign } = this.#sorting;
-    const wanted = this.#locks.filter(matches(byId('filter').value));
-    wanted.sort((a, b) => sign * compare(column.of(a), column.of(b)) || compare(a.key, b.key));
-    const keys = new Set(wanted.map(({ key }) => key));
+  #render(locks) {
+    const keys = new Set(this.#locks.map(({ key }) => key));
     for (const [key, { body }] of this.#rows) {
       if (keys.has(key)) continue;
       body.remove();
       this.#rows.delete(key);
     }
     let before = byId('table').tHead;
-    for (const lock of wanted) {
-      const rows = this.#rows.get(lock.key);
-      const { body } = rows === undefined || isNews ? this.#shown(lock) : rows;
+    for (const lock of this.#locks) {
+      const { body } = this.#shown(lock);
       // An element in its place stays there and keeps its focus.
       if (before.nextElementSibling !== body) before.after(body);
       before = body;
     }
-    show(byId('empty'), wanted.length > 0 ? undefined : this.#whyEmpty());
-    byId('table').hidden = wanted.length === 0;
+    const isEmpty = this.#locks.length === 0;
+    show(byId('empty'), isEmpty ? whyEmpty(locks) : undefined);
+    byId('table').hidden = isEmpty;
   }
 
   #shown(lock) {
     let rows = this.#rows.get(lock.key);
     if (rows === undefined) {
       const onRelease = this.#readOnly ? undefined : this.#onRelease;
-      rows = new LockRows(lock.key, { columns: COLUMNS.length + 1, onRelease });
+      rows = new LockRows(lock.key, { columns: COLUMNS.length + 1, onRelease, onKey: (each) => this.#show(each) });
       this.#rows.set(lock.key, rows);
     }
-    rows.update(lock, this.#process);
+    rows.update(lock, this.#process, this.#stale);
     return rows;
   }
 
-  #whyEmpty() {
-    return this.#locks.length === 0 ? 'No lock is held.' : 'No lock matches the filter.';
+  /** Filters by the key, or shows all again. */
+  #show(key) {
+    const filter = byId('filter');
+    // An input takes no line breaks.
+    const text = key.replace(/\s+/g, ' ').trim();
+    filter.value = filter.value === text ? '' : text;
+    this.#onQuery();
   }
 
   #buildHead() {
@@ -105,36 +131,39 @@ export class LockTable {
     this.#markSorting();
   }
 
+  /** The first click sorts, the second reverses, the third returns to the first order. */
   #sortBy(column) {
-    const first = column.largestFirst ? -1 : 1;
-    const { column: old, sign } = this.#sorting;
-    this.#sorting = { column, sign: column === old ? -sign : first };
+    const first = column.largestFirst === true;
+    if (this.#column !== column) [this.#column, this.#descending] = [column, first];
+    else if (this.#descending === first) this.#descending = !first;
+    else [this.#column, this.#descending] = [undefined, false];
     this.#markSorting();
-    this.#render();
+    this.#onQuery();
   }
 
   #markSorting() {
-    const { column: sorted, sign } = this.#sorting;
     for (const column of COLUMNS) {
-      if (column === sorted) column.cell.setAttribute('aria-sort', sign > 0 ? 'ascending' : 'descending');
+      const sorted = column === this.#column;
+      if (sorted) column.cell.setAttribute('aria-sort', this.#descending ? 'descending' : 'ascending');
       else column.cell.removeAttribute('aria-sort');
     }
   }
 }
 
-const compare = (a, b) => (a < b ? -1 : a > b ? 1 : 0);
-
-function matches(text) {
-  const words = text.toLowerCase().split(/\s+/).filter(Boolean);
-  return ({ key, holders, waiters }) => {
-    const about = [...holders, ...waiters].flatMap((each) => [ownerName(each), each.client, kindName(each)]);
-    const all = [key, ...about].join('\n').toLowerCase();
-    return words.every((word) => all.includes(word));
-  };
+export function whyEmpty({ age, totals }) {
+  if (age === undefined) return 'Redis has not answered yet.';
+  if (totals.locks > 0) return `No lock matches the filter (${count(totals.locks)} locks).`;
+  return totals.complete ? 'No lock is held.' : 'No lock was found yet.';
 }
 
-function hintOf({ limit, more, complete }) {
-  if (more)
-    return `There are more locks: only ${count(limit)} are shown. To see the others, use the command line program or raise the limit.`;
-  return complete ? undefined : 'Redis has many keys, and the scan is not complete yet: there may be more locks.';
+function hintOf({ list, matching, limit, totals }) {
+  const hints = [];
+  if (matching > list.length)
+    hints.push(
+      `The first ${count(list.length)} of ${count(matching)} locks. Filter and order apply to all of them; the option limit (${count(limit)}) sets how many are shown.`,
+    );
+  if (totals.capped) hints.push(`There are more locks: only ${count(totals.locks)} are counted.`);
+  else if (!totals.complete)
+    hints.push('Redis has many keys, and the scan is not complete yet: there may be more locks.');
+  return hints.length > 0 ? hints.join(' ') : undefined;
 }

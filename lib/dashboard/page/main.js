@@ -1,8 +1,10 @@
 import { drawHistogram, drawRate } from './charts.js';
 import { Connection } from './connection.js';
 import { byId, element, show, write } from './dom.js';
-import { listIncidents } from './incidents.js';
+import { clock, processName, time } from './format.js';
+import { listHolds, listIncidents } from './incidents.js';
 import { LockTable } from './lock-table.js';
+import { newsOf } from './news.js';
 import { ReleaseDialog } from './release-dialog.js';
 import { Tiles } from './tiles.js';
 
@@ -13,22 +15,57 @@ const STATUS = { live: 'Live', polling: 'Polling', connecting: 'Connecting', off
 
 let instance;
 let last;
+/** When the last state arrived. */
+let told;
+/** How the states arrive, or why they do not. */
+let way = { name: 'connecting' };
 const tiles = new Tiles();
 const dialog = new ReleaseDialog(() => instance);
-const table = new LockTable((lock) => dialog.open(lock));
-const connection = new Connection({ told, status });
+const table = new LockTable({ onRelease: (lock, hold) => dialog.open(lock, hold), onQuery: follow });
+const connection = new Connection({
+  told: showState,
+  status(name, error) {
+    way = { name, error };
+    tellAge();
+  },
+});
 
-function told(state) {
+function follow() {
+  connection.follow({ instance, ...table.query });
+}
+
+function showState(state) {
   last = state;
+  told = performance.now();
   offerInstances(state);
   byId('read-only').hidden = !state.readOnly;
-  write(byId('process'), `this process, ${state.process.host}:${state.process.pid}, last 5 minutes`);
-  show(byId('notice'), state.locks.trouble);
+  const place = processName(state);
+  write(byId('process'), `${place}, last 5 minutes`);
+  for (const node of document.querySelectorAll('.of-process')) write(node, `of ${place} only`);
   show(byId('skipped'), state.locks.skipped);
+  tellAge();
   tiles.update(state);
   table.update(state);
+  listHolds(state.activity.holds);
   listIncidents(state.activity.incidents);
   drawCharts();
+}
+
+/** Says what is unreachable and since when, and marks what is shown as old. Continues even if no state arrives. */
+function tellAge() {
+  const now = performance.now();
+  const news = newsOf({ last, told, way, now });
+  document.body.dataset.stale = news.stale;
+  byId('status').dataset.state = news.stale === '' ? way.name : 'offline';
+  write(byId('status'), news.status ?? way.error ?? STATUS[way.name]);
+  show(byId('notice'), news.notice);
+  write(
+    byId('held-at'),
+    news.stale === ''
+      ? 'all processes'
+      : `all processes, as of ${clock(Date.now() - news.age)} (${time(news.age)} ago)`,
+  );
+  table.setStale(news.stale !== '');
 }
 
 function drawCharts() {
@@ -52,11 +89,6 @@ function drawCharts() {
   });
 }
 
-function status(name, error) {
-  byId('status').dataset.state = name;
-  write(byId('status'), error ?? STATUS[name]);
-}
-
 function offerInstances({ instances, instance: shown }) {
   const choice = byId('instance');
   byId('instance-choice').hidden = instances.length < 2;
@@ -71,7 +103,7 @@ function offerInstances({ instances, instance: shown }) {
 byId('instance').addEventListener('change', ({ target }) => {
   instance = target.value;
   table.clear();
-  connection.follow(instance);
+  follow();
 });
 
 let width;
@@ -80,5 +112,8 @@ new ResizeObserver(([{ contentRect }]) => {
   if (contentRect.width !== width) drawCharts();
   width = contentRect.width;
 }).observe(byId('rate'));
-setInterval(() => table.tick(), TICK);
-connection.follow(undefined);
+setInterval(() => {
+  tellAge();
+  table.tick();
+}, TICK);
+follow();

@@ -1,6 +1,6 @@
 import { release } from './connection.js';
 import { byId, element, write } from './dom.js';
-import { clientName, kindName, ownerName, time, visible } from './format.js';
+import { callName, clientName, count, kindName, partyName, time, visible } from './format.js';
 
 const OUTCOMES = {
   released: ['good', 'Released. Its holder gets a message, and the lock goes to the next waiter.'],
@@ -16,6 +16,7 @@ export class ReleaseDialog {
   #button = byId('dialog-release');
   #instance;
   #lock;
+  #hold;
 
   constructor(instance) {
     this.#instance = instance;
@@ -27,16 +28,19 @@ export class ReleaseDialog {
     });
   }
 
-  open(lock) {
+  /** `hold`: the hold to release, if it is one of several. */
+  open(lock, hold) {
     this.#lock = lock;
+    this.#hold = hold;
+    const holders = hold === undefined ? lock.holders : [hold];
     this.#input.value = '';
     this.#button.disabled = true;
     this.#button.hidden = false;
     byId('dialog-confirmation').hidden = false;
     write(byId('dialog-cancel'), 'Cancel');
     write(byId('dialog-key'), visible(lock.key));
-    write(byId('dialog-text'), explanationOf(lock));
-    byId('dialog-holders').replaceChildren(...lock.holders.map((holder) => element('li', {}, holderText(holder))));
+    write(byId('dialog-text'), explanationOf(lock, holders));
+    byId('dialog-holders').replaceChildren(...holders.map((holder) => element('li', {}, holderText(holder, lock.key))));
     this.#tell('', '');
     this.#dialog.showModal();
     this.#input.focus();
@@ -51,8 +55,9 @@ export class ReleaseDialog {
     if (!this.#isConfirmed() || this.#button.disabled) return;
     this.#button.disabled = true;
     this.#tell('', 'Releasing …');
-    const { key, fencingToken } = this.#lock;
-    const { outcome, error } = await release(this.#instance(), key, fencingToken);
+    const { key } = this.#lock;
+    const { fencingToken } = this.#hold ?? this.#lock;
+    const { outcome, error } = await release(this.#instance(), { key, fencingToken, hold: this.#hold?.id });
     this.#tell(...(OUTCOMES[outcome] ?? ['bad', `Not released: ${visible(error)}`]));
     if (outcome === undefined) {
       this.#button.disabled = false;
@@ -71,11 +76,20 @@ export class ReleaseDialog {
   }
 }
 
-function explanationOf({ holding, waiting }) {
-  const who = holding === 1 ? 'Its holder keeps working' : `Its ${holding} holders keep working`;
-  const next = waiting > 0 ? ' The lock then goes to the next waiter.' : '';
-  return `${who} until the message arrives, so two holders may overlap for a moment. If a holder has crashed, the lock ends with its lease anyway.${next}`;
+function explanationOf({ holding, waiting, ago }, holders) {
+  const left = Math.max(1_000, ...holders.map(({ lease }) => lease - ago));
+  const end = left < 60_000 ? `${Math.floor(left / 1_000)} s` : time(left);
+  const [who, callers, it] =
+    holders.length === 1
+      ? ['The holder', 'two callers', 'it has crashed']
+      : ['The holders', 'several callers', 'they have crashed'];
+  const what = `${who} may keep working for a moment, so ${callers} can overlap. If ${it}, do nothing: the lock expires by itself in ${end}.`;
+  const rest = holding > holders.length ? ` Only this one of ${count(holding)} holds ends.` : '';
+  return what + rest + (waiting > 0 ? ' The lock then goes to the next waiter.' : '');
 }
 
-const holderText = (holder) =>
-  `${ownerName(holder)} (${kindName(holder)}, client ${clientName(holder.client)}), for ${time(holder.age)}`;
+function holderText(holder, key) {
+  const call = callName(holder, key);
+  const about = [kindName(holder), ...(call === '' ? [] : [call]), `client ${clientName(holder.client)}`].join(', ');
+  return `${partyName(holder)} (${about}), for ${time(holder.age)}`;
+}

@@ -1,21 +1,28 @@
 import { byId, element, write } from './dom.js';
-import { count, rate, sum } from './format.js';
+import { count, processName, rate, sum, time } from './format.js';
 
-const ALL = 'all processes';
-const HERE = 'this process, 5 min';
+/** All processes: the counts of the whole store, with the age of their oldest part. */
+const ofAll = ({ locks: { totals } }) =>
+  totals.age < 1_500 ? 'all processes' : `all processes, ${time(totals.age)} ago`;
+const ofThis = (state) => `${processName(state)}, 5 min`;
+const atLeast = (number, { locks: { totals } }) => count(number) + (totals.capped || !totals.complete ? '+' : '');
 
 /** The content of each tile. A tone marks a value that needs attention. */
 const TILES = [
-  { name: 'Held', of: ALL, value: ({ locks }) => sum(locks.list.map(({ holding }) => holding)) },
+  { name: 'Held', of: ofAll, value: ({ locks }) => locks.totals.holding, text: atLeast },
   {
-    name: 'Waiting',
-    of: ALL,
-    value: ({ locks }) => sum(locks.list.map(({ waiting }) => waiting)),
+    ...{ name: 'Waiting', of: ofAll, text: atLeast },
+    value: ({ locks }) => locks.totals.waiting,
     tone: (value) => (value > 0 ? 'warning' : undefined),
   },
-  { name: 'Acquired per minute', of: HERE, value: ({ activity }) => perMinute(activity), text: rate },
-  { name: 'Timeouts', of: HERE, value: ({ activity }) => sum(activity.timeouts), tone: toned('warning') },
-  { name: 'Lost', of: HERE, value: ({ activity }) => sum(activity.lost), tone: toned('bad') },
+  {
+    name: 'Acquired per minute',
+    of: ofThis,
+    value: ({ activity }) => perMinute(activity),
+    text: (number) => rate(number),
+  },
+  { name: 'Timeouts', of: ofThis, value: ({ activity }) => sum(activity.timeouts), tone: toned('warning') },
+  { name: 'Lost', of: ofThis, value: ({ activity }) => sum(activity.lost), tone: toned('bad') },
 ];
 
 function toned(tone) {
@@ -31,22 +38,20 @@ function perMinute({ acquired, window, since, at }) {
 export class Tiles {
   #tiles = TILES.map((tile) => {
     const value = element('span', { class: 'value' }, '–');
-    const node = element(
-      'div',
-      { class: 'tile' },
-      element('dt', {}, tile.name),
-      element('dd', {}, value, element('div', { class: 'of' }, tile.of)),
-    );
+    const of = element('div', { class: 'of' });
+    const node = element('div', { class: 'tile' }, element('dt', {}, tile.name), element('dd', {}, value, of));
     byId('tiles').append(node);
-    return { ...tile, node, at: value };
+    return { ...tile, node, at: value, place: of };
   });
 
   update(state) {
     const seen = { ...state, activity: { ...state.activity, at: state.at } };
-    for (const { value, text = count, tone, node, at } of this.#tiles) {
+    for (const { value, text = count, tone, of, node, at, place } of this.#tiles) {
       const number = value(seen);
-      write(at, text(number));
+      write(at, text(number, state));
+      write(place, of(state));
       node.dataset.tone = tone?.(number) ?? '';
+      node.classList.toggle('of-all', of === ofAll);
     }
   }
 }

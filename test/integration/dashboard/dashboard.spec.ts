@@ -90,16 +90,19 @@ describe.each(ADAPTERS)('the dashboard on %s', (_name, adapter) => {
       ...{ instance: 'default', readOnly: true },
       where: { pid: process.pid, client: own.clientId },
     });
-    expect(locks).toMatchObject({ more: false, complete: true });
+    expect(locks).toMatchObject({
+      matching: 2,
+      totals: { locks: 2, holding: 2, waiting: 1, capped: false, complete: true },
+    });
     expect(locks.list).toMatchObject([
-      { key: 'prices', holding: 1, waiting: 0, holders: [{ type: 'read', client: other.clientId }] },
       {
         ...{ key: 'stock:42', fencingToken: lock.fencingToken, holding: 1, waiting: 1 },
         holders: [{ owner: 'ann', client: own.clientId, type: 'exclusive', fencingToken: lock.fencingToken }],
         waiters: [{ client: other.clientId, type: 'exclusive' }],
       },
+      { key: 'prices', holding: 1, waiting: 0, holders: [{ type: 'read', client: other.clientId }] },
     ]);
-    const [holder] = locks.list[1]!.holders;
+    const [holder] = locks.list[0]!.holders;
     expect(holder!.lease).toBeGreaterThan(20_000);
     expect(holder!.age).toBeGreaterThanOrEqual(0);
     expect(holder!.age).toBeLessThan(10_000);
@@ -141,6 +144,32 @@ describe.each(ADAPTERS)('the dashboard on %s', (_name, adapter) => {
     });
   });
 
+  it('releases very many holds with few commands', async () => {
+    const server = await serve(bench, { readOnly: false }, { adapter });
+    const other = (await bench.boot({}, { shutdownTimeout: 0 })).get(LockService);
+    const readers = await Promise.all(Array.from({ length: 300 }, () => other.acquire('a', { type: 'read' })));
+    const order = { key: 'a', fencingToken: (await server.state()).locks.list[0]!.fencingToken };
+    await bench.redis.admin.config('RESETSTAT');
+    expect((await server.release(order)).body).toEqual({ outcome: 'released' });
+    expect((await bench.redis.commandStats())['evalsha']).toBeLessThan(60);
+    await eventually(() => readers.every(({ signal }) => signal.aborted));
+  });
+
+  it('refuses a release of one hold that has ended since the page showed it', async () => {
+    const server = await serve(bench, { readOnly: false }, { adapter });
+    const other = (await bench.boot({}, { shutdownTimeout: 0 })).get(LockService);
+    const [first, second] = [await other.acquire('a', { type: 'read' }), await other.acquire('a', { type: 'read' })];
+    const [{ holders } = { holders: [] }] = (await server.state()).locks.list;
+    const { id, fencingToken } = holders.find((each) => each.fencingToken === first.fencingToken)!;
+    await first.release();
+    const stale = { key: 'a', fencingToken, hold: id };
+    const remaining = { holding: 1, fencingToken: second.fencingToken };
+    expect(await server.release(stale)).toMatchObject({ status: 409, body: { outcome: 'changed', lock: remaining } });
+    await second.verify();
+    await second.release();
+    expect(await server.release(stale)).toEqual({ status: 200, body: { outcome: 'free' } });
+  });
+
   it('ends no later hold if the lock changes hands while the release is under way', async () => {
     const proxy = await RespProxy.start(bench.redis);
     try {
@@ -180,14 +209,17 @@ describe.each(ADAPTERS)('the dashboard on %s', (_name, adapter) => {
     }
   });
 
-  it('counts a timeout as an incident, and a caller that does without the lock as none', async () => {
-    const server = await serve(bench, {}, { adapter });
+  it('counts a timeout as an incident with its holder, and a caller that does without the lock as none', async () => {
+    const server = await serve(bench, {}, { adapter, module: { label: 'web:1' } });
     const locks = server.app.get(LockService);
-    await using _held = await locks.acquire('a');
+    const other = (await bench.boot({}, { shutdownTimeout: 0, label: 'jobs:2' })).get(LockService);
+    await using _held = await other.acquire('a');
+    // Before a caller waits, so that its event has the label of the holder and not the id.
+    await eventually(async () => (await locks.inspect('a'))?.holders[0]?.label === 'jobs:2');
     expect(await locks.tryAcquire('a')).toBeNull();
     await expect(locks.acquire('a', { waitTimeout: 0 })).rejects.toMatchObject({ code: 'LOCK_TIMEOUT' });
     const { activity } = await server.state();
-    expect(activity.incidents).toMatchObject([{ type: 'timeout', key: 'a' }]);
+    expect(activity.incidents).toMatchObject([{ type: 'timeout', key: 'a', label: 'web:1', holder: 'jobs:2' }]);
     expect(activity.timeouts.reduce((sum, each) => sum + each)).toBe(1);
   });
 
@@ -366,39 +398,75 @@ describe('the dashboard', () => {
     });
   });
 
-  it('shows as many locks as its limit, and says that there are more', async () => {
+  it('counts all locks, and filters and sorts all of them, however few it shows', async () => {
     const server = await serve(bench, { limit: 3 });
     const locks = server.app.get(LockService);
-    const holds = await Promise.all(['a', 'b', 'c', 'd', 'e'].map((key) => locks.acquire(key)));
-    expect((await server.state()).locks).toMatchObject({ limit: 3, more: true, list: { length: 3 } });
-    await Promise.all(holds.slice(1).map((hold) => hold.release()));
-    await eventually(async () => {
-      const { list, more } = (await server.state()).locks;
-      return list.length === 1 && list[0]!.key === 'a' && !more;
+    const keys = ['a', 'b', 'c', 'd', 'e'];
+    for (const key of keys) {
+      await locks.acquire(key, { owner: `owner-of-${key}` });
+      // The times of Redis are whole ms.
+      const since = Date.now();
+      await eventually(() => Date.now() > since + 1);
+    }
+    const other = (await bench.boot({}, { shutdownTimeout: 0 })).get(LockService);
+    const waiting = other.acquire('d', { waitTimeout: '1m' });
+    waiting.catch(() => undefined);
+    await eventually(async () => (await locks.inspect('d'))?.waiters.length === 1);
+    const shown = async (query: string) => {
+      const { list, ...rest } = (await server.state(query)).locks;
+      return { keys: list.map(({ key }) => key), ...rest };
+    };
+    await eventuallyPasses(async () => {
+      const seen = await shown('');
+      expect(seen).toMatchObject({
+        limit: 3,
+        matching: 5,
+        totals: { locks: 5, holding: 5, waiting: 1, complete: true },
+      });
+      // The lock with a waiter, then the locks that are held longest.
+      expect(seen.keys).toEqual(['d', 'a', 'b']);
     });
+    expect((await shown('')).totals.age).toBeLessThan(60_000);
+    expect((await shown('?sort=key&descending=1')).keys).toEqual(['e', 'd', 'c']);
+    expect((await shown('?sort=age')).keys).toEqual(['e', 'd', 'c']);
+    expect(await shown('?filter=OF-e%20exclusive')).toMatchObject({ keys: ['e'], matching: 1, totals: { locks: 5 } });
+    expect(await shown('?filter=none&sort=constructor')).toMatchObject({ keys: [], matching: 0 });
   });
 
-  it('shows the last known state and the failure while Redis does not answer', async () => {
+  it('keeps the last known state while Redis does not answer, with its age', async () => {
     const server = await serve(bench, {}, { module: { commandTimeout: 300 } });
     await server.app.get(LockService).acquire('a');
-    expect((await server.state()).locks.trouble).toBeUndefined();
+    const before = (await server.state()).locks;
+    expect(before.trouble).toBeUndefined();
+    const [{ lease, age } = {}] = before.list[0]!.holders;
     await bench.redis.pause();
     try {
       await eventuallyPasses(async () => {
         const { locks } = await server.state();
-        expect(locks).toMatchObject({ trouble: expect.stringContaining('300 ms'), list: [{ key: 'a' }] });
+        expect(locks).toMatchObject({ trouble: { message: expect.stringContaining('300 ms') }, list: [{ key: 'a' }] });
+        expect(locks.age).toBeGreaterThan(1_000);
+        // Within the time that the two reads are apart.
+        expect(Math.abs(locks.trouble!.for - locks.age!)).toBeLessThan(500);
+        // What was read is not made younger.
+        expect(locks.list[0]).toMatchObject({ holders: [{ lease: expect.any(Number) }] });
+        expect(locks.list[0]!.ago).toBeGreaterThan(900);
       });
     } finally {
       await bench.redis.resume();
     }
-    await eventually(async () => (await server.state()).locks.trouble === undefined);
+    const { locks } = await eventually(async () => {
+      const state = await server.state();
+      return state.locks.trouble === undefined && state;
+    });
+    expect(locks.list[0]!.holders[0]!.age).toBeGreaterThan(age! + 900);
+    expect(lease).toBeLessThanOrEqual(30_000);
   });
 
   it('says which permission is missing', async () => {
     const server = await serve(bench, {});
     await bench.redis.admin.acl('SETUSER', 'default', '-scan');
     try {
-      expect((await server.state()).locks.trouble).toMatch(/lacks a permission.*scan/);
+      expect((await server.state()).locks.trouble!.message).toMatch(/lacks a permission.*scan/);
     } finally {
       await bench.redis.admin.acl('SETUSER', 'default', '+scan');
     }
@@ -407,7 +475,7 @@ describe('the dashboard', () => {
   it('shows locks in memory', async () => {
     const server = await serve(bench, {}, { module: { store: 'memory', keyPrefix: 'dashboard' } });
     const lock = await server.app.get(LockService).acquire('a');
-    expect((await server.state()).locks).toMatchObject({ complete: true, list: [{ key: 'a' }] });
+    expect((await server.state()).locks).toMatchObject({ totals: { complete: true }, list: [{ key: 'a' }] });
     await lock.release();
   });
 

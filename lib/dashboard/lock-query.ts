@@ -1,0 +1,77 @@
+import type { DashboardWaiter } from './dashboard-state.js';
+import type { ReadLock } from './lock-view.js';
+
+/** What a viewer wants to see of all locks. */
+export interface LockQuery {
+  /** Words that must all occur in a lock, in lower case. */
+  readonly words: readonly string[];
+  readonly sort: Order;
+  readonly descending: boolean;
+}
+
+/** A longer filter is cut. */
+const LONGEST_FILTER = 200;
+
+/** The order in which an operator looks for trouble: locks with waiters first, then the longest held. */
+const byAttention = (a: ReadLock, b: ReadLock): number =>
+  Number(b.waiting > 0) - Number(a.waiting > 0) || beganOf(a) - beganOf(b);
+
+const ORDERS = {
+  attention: byAttention,
+  key: (a, b) => compare(a.key, b.key),
+  kind: (a, b) => compare(kindOf(a.holders[0]), kindOf(b.holders[0])),
+  owner: (a, b) => compare(nameOf(a.holders[0]), nameOf(b.holders[0])),
+  age: (a, b) => beganOf(b) - beganOf(a),
+  lease: (a, b) => endOf(a) - endOf(b),
+  waiting: (a, b) => a.waiting - b.waiting,
+} satisfies Record<string, (a: ReadLock, b: ReadLock) => number>;
+
+type Order = keyof typeof ORDERS;
+
+/** Reads the query of a request: `filter`, `sort`, `descending`. Values that mean nothing are ignored. */
+export function readQuery(written: Readonly<Record<string, unknown>>): LockQuery {
+  const { filter, sort, descending } = written;
+  const text = typeof filter === 'string' ? filter.slice(0, LONGEST_FILTER).toLowerCase() : '';
+  return {
+    words: text.split(/\s+/).filter(Boolean),
+    sort: typeof sort === 'string' && Object.hasOwn(ORDERS, sort) ? (sort as Order) : 'attention',
+    descending: descending === '1',
+  };
+}
+
+/** Compares two locks in the order of the query. Equal locks are ordered by their keys. */
+export function orderOf({ sort, descending }: LockQuery): (a: ReadLock, b: ReadLock) => number {
+  const order = ORDERS[sort];
+  const sign = descending ? -1 : 1;
+  return (a, b) => sign * order(a, b) || compare(a.key, b.key);
+}
+
+/** The text in which the words of a filter are looked for. */
+export function searchText({ key, holders, waiters }: ReadLock): string {
+  const about = [...holders, ...waiters].flatMap((each) => [
+    ...[nameOf(each), each.client, kindOf(each)],
+    ...[each.label, each.pattern, each.method],
+  ]);
+  return [key, ...about].join('\n').toLowerCase();
+}
+
+const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
+
+/** Times of the store, since locks are not all read at the same moment. A key without a holder comes last. */
+const beganOf = ({ at, holders }: ReadLock): number => at - Math.max(-1, ...holders.map(({ age }) => age));
+const endOf = ({ at, holders }: ReadLock): number => at + Math.max(-1, ...holders.map(({ lease }) => lease));
+
+/** As the page shows it: if no caller named the owner, the label of the client, or else the acquisition. */
+const nameOf = (party: DashboardWaiter | undefined): string =>
+  party === undefined
+    ? ''
+    : party.owner.startsWith(`${party.client}:`)
+      ? (party.label ?? party.client.slice(0, 8) + party.owner.slice(party.client.length))
+      : party.owner;
+
+const kindOf = (party: DashboardWaiter | undefined): string =>
+  party === undefined
+    ? ''
+    : party.type === 'permits'
+      ? `${party.units} permit${party.units === 1 ? '' : 's'}`
+      : party.type;

@@ -1,0 +1,192 @@
+import { describe, expect, it } from '@jest/globals';
+import { LockCensus } from '../../../lib/dashboard/lock-census.js';
+import { readQuery } from '../../../lib/dashboard/lock-query.js';
+import type { ListRequest } from '../../../lib/engine/lock-engine.js';
+import type { LockInfo } from '../../../lib/service/lock-info.js';
+
+const ALL = readQuery({});
+
+/** A store with locks of which it lists some hundreds at a time, and a clock that stands still. */
+class FakeLocks {
+  now = 0;
+  inspected = 0;
+  isAway = false;
+  readonly locks = new Map<string, LockInfo>();
+
+  hold(key: string, { age = 0, waiters = 0 } = {}): void {
+    const client = 'c'.repeat(32);
+    const caller = {
+      ...{ id: `${client}:${key}`, owner: 'ann', type: 'exclusive' as const, units: 0, client },
+      ...{ label: undefined, pattern: undefined, method: undefined },
+    };
+    const since = new Date(1_000_000 + this.now - age);
+    this.locks.set(key, {
+      ...{ key, owner: 'ann', holds: 1, ttl: 30_000, fencingToken: 7, permits: undefined },
+      holders: [{ ...caller, fencingToken: 7, ttl: 30_000, kept: false, since }],
+      waiters: Array.from({ length: waiters }, () => ({ ...caller, since })),
+    });
+  }
+
+  listKeys = async ({ cursor, budget }: ListRequest) => {
+    if (this.isAway) throw new Error('Redis is away');
+    const from = Number(cursor || 0);
+    const keys = [...this.locks.keys()];
+    const next = from + budget;
+    return {
+      keys: keys.slice(from, next),
+      cursor: next < keys.length ? String(next) : undefined,
+      time: 1_000_000 + this.now,
+    };
+  };
+
+  inspect = async (key: string) => {
+    if (this.isAway) throw new Error('Redis is away');
+    this.inspected += 1;
+    return this.locks.get(key) ?? null;
+  };
+}
+
+/** What a page gets that looks now. */
+async function look(census: LockCensus, locks: FakeLocks, query = ALL) {
+  const since = locks.now;
+  await census.refresh();
+  return census.view(query, since);
+}
+
+const census = (locks: FakeLocks) => new LockCensus(locks, 3, () => locks.now);
+
+describe('LockCensus', () => {
+  it('counts 5,000 locks in steps of bounded cost, and says when the count is complete and how old it is', async () => {
+    const locks = new FakeLocks();
+    for (let i = 0; i < 5_000; i++) locks.hold(`key:${i}`, { age: i, waiters: i % 50 === 0 ? 3 : 0 });
+    const counting = census(locks);
+    for (let step = 1; step <= 5; step++) {
+      const { totals } = await look(counting, locks);
+      expect([step, totals.locks, totals.complete]).toEqual([step, step * 1_000, step === 5]);
+      expect(locks.inspected).toBeLessThanOrEqual(step * 1_003);
+      locks.now += 2_000;
+    }
+    const { totals, list, matching } = await look(counting, locks);
+    expect(totals).toMatchObject({ locks: 5_000, holding: 5_000, waiting: 300, capped: false });
+    // Five steps of 2 s for one turn through all keys.
+    expect(totals.age).toBeLessThanOrEqual(10_000);
+    expect(totals.age).toBeGreaterThan(0);
+    expect(matching).toBe(5_000);
+    expect(list.map(({ key }) => key)).toEqual(['key:4950', 'key:4900', 'key:4850']);
+  });
+
+  it('reads what is shown each time, and the rest in turn', async () => {
+    const locks = new FakeLocks();
+    for (let i = 0; i < 3_000; i++) locks.hold(`key:${i}`, { age: i });
+    const counting = census(locks);
+    for (let i = 0; i < 4; i++) {
+      await look(counting, locks);
+      locks.now += 2_000;
+    }
+    locks.locks.delete('key:2999');
+    locks.locks.delete('key:0');
+    const { list } = await look(counting, locks);
+    expect(list.map(({ key, ago }) => [key, ago])).toEqual([
+      ['key:2998', 0],
+      ['key:2997', 0],
+      ['key:2996', 0],
+    ]);
+    for (let i = 0; i < 3; i++) {
+      locks.now += 2_000;
+      await look(counting, locks);
+    }
+    expect((await look(counting, locks)).totals.locks).toBe(2_998);
+  });
+
+  it('puts the lock first that is held longest, whenever it was read', async () => {
+    const locks = new FakeLocks();
+    for (let i = 0; i < 1_500; i++) locks.hold(`key:${i}`, { age: 2_000 - i });
+    const counting = census(locks);
+    for (let i = 0; i < 5; i++) {
+      const { list } = await look(counting, locks);
+      expect(list.map(({ key }) => key)).toEqual(['key:0', 'key:1', 'key:2']);
+      locks.now += 2_000;
+    }
+  });
+
+  it('keeps what it knows while the store is away, and says since when', async () => {
+    const locks = new FakeLocks();
+    locks.hold('a', { age: 5_000 });
+    const counting = census(locks);
+    await look(counting, locks);
+    locks.isAway = true;
+    locks.now = 20_000;
+    const away = await look(counting, locks);
+    expect(away).toMatchObject({ age: 20_000, trouble: { message: 'Redis is away', for: 20_000 } });
+    expect(away.list).toMatchObject([{ key: 'a', ago: 20_000, holders: [{ age: 5_000, lease: 30_000 }] }]);
+    locks.isAway = false;
+    locks.now = 22_000;
+    expect(await look(counting, locks)).toMatchObject({ age: 0, trouble: undefined, list: [{ ago: 0 }] });
+  });
+
+  it('has no age before the first answer', async () => {
+    const locks = new FakeLocks();
+    locks.isAway = true;
+    const counting = census(locks);
+    await look(counting, locks);
+    locks.now = 3_000;
+    expect(await look(counting, locks)).toMatchObject({ age: undefined, trouble: { for: 3_000 }, list: [] });
+  });
+
+  it('counts no more than 20,000 keys, and says so', async () => {
+    const locks = new FakeLocks();
+    for (let i = 0; i < 20_050; i++) locks.hold(`key:${i}`);
+    const counting = census(locks);
+    for (let i = 0; i < 25; i++) await look(counting, locks);
+    expect((await look(counting, locks)).totals).toMatchObject({ locks: 20_000, capped: true });
+  });
+
+  it('reads everything again after a pause, instead of showing old counts', async () => {
+    const locks = new FakeLocks();
+    locks.hold('a');
+    const counting = census(locks);
+    await look(counting, locks);
+    locks.now = 3_600_000;
+    const { totals } = await look(counting, locks);
+    expect(totals).toMatchObject({ locks: 1, age: 0 });
+  });
+
+  it('warns of an overdue renewal, and not of a short first lease or a fixed one', async () => {
+    const locks = new FakeLocks();
+    const counting = new LockCensus(locks, 3, () => locks.now, 30_000);
+    const lease = async (key: string, ttl: number) => {
+      const lock = locks.locks.get(key)!;
+      locks.locks.set(key, { ...lock, holders: [{ ...lock.holders[0]!, ttl }] });
+      return (await look(counting, locks)).list.find((each) => each.key === key)!.holders[0]!.overdue;
+    };
+    locks.hold('granted');
+    expect(await lease('granted', 900)).toBe(false);
+    locks.now += 500;
+    // Renewed from the short first lease to a full one.
+    expect(await lease('granted', 30_000)).toBe(false);
+    locks.now += 15_000;
+    expect(await lease('granted', 15_000)).toBe(false);
+    locks.now += 6_000;
+    expect(await lease('granted', 9_000)).toBe(true);
+    locks.hold('fixed');
+    expect(await lease('fixed', 12_000)).toBe(false);
+    locks.now += 11_000;
+    expect(await lease('fixed', 1_000)).toBe(false);
+    // A hold whose first renewal never came.
+    locks.hold('stalled');
+    expect(await lease('stalled', 30_000)).toBe(false);
+    locks.now += 21_000;
+    expect(await lease('stalled', 9_000)).toBe(true);
+  });
+
+  it('finds labels and patterns of clients that tell them', async () => {
+    const locks = new FakeLocks();
+    locks.hold('a');
+    locks.hold('b');
+    const found = locks.locks.get('b')!;
+    const holder = { ...found.holders[0]!, label: 'pod-7', pattern: 'stock:#{#id}' };
+    locks.locks.set('b', { ...found, holders: [holder] });
+    const { list } = await look(census(locks), locks, readQuery({ filter: 'POD-7 stock:' }));
+    expect(list).toMatchObject([{ key: 'b', holders: [{ label: 'pod-7', pattern: 'stock:#{#id}' }] }]);
+  });
+});
