@@ -11,12 +11,16 @@ export interface LockAcquisition {
   readonly keys: readonly string[];
   /** The key template as it was written, or the `pattern` of the call. */
   readonly pattern: string | undefined;
+  /** The decorated method, `Class.method`; `undefined`: the call was made in code. */
+  readonly method: string | undefined;
   readonly lockType: 'exclusive' | 'read' | 'permits';
   /** Only if the caller set one. */
   readonly owner: string | undefined;
   /** In ms; 0: one try; `Infinity`: without limit. */
   readonly waitTimeout: number;
-  /** Whether the caller does without the lock if others hold it: `tryAcquire`, `onContended: 'skip'` or a function. */
+  /**
+   * Whether the caller continues without the lock if others hold it: `tryAcquire`, `onContended: 'skip'` or a function.
+   */
   readonly optional: boolean;
   /** The result, once the call has succeeded. */
   result?: AcquiredLock;

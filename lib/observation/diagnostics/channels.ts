@@ -17,5 +17,5 @@ export const LOCK_CHANNELS = Object.freeze({
   acquire: 'nestjs-redis-locks:acquire',
 } satisfies Record<LockEvent['type'] | 'acquire', string>);
 
-/** A message on the channel of its type: the event, and the name of the module instance that it is of. */
+/** A message on the channel of its type: the event, and the name of its module instance. */
 export type LockDiagnostics<Event extends LockEvent = LockEvent> = Event & { readonly instance: string };

@@ -16,8 +16,8 @@ export interface LockHealthCheckOptions {
    */
   timeout?: Duration;
   /**
-   * `check` only: by how much a renewal may be late, in milliseconds or `'5s'`. The default is half of the time between
-   * the moment a renewal is due and the end of the lease.
+   * `check` only: how late a renewal may be, in milliseconds or `'5s'`. The default is half of the time between the
+   * moment a renewal is due and the end of the lease.
    * @defaultValue a third of the module's `lockWatchdogTimeout`
    */
   maxWatchdogLag?: Duration;
@@ -26,6 +26,8 @@ export interface LockHealthCheckOptions {
 /** The result of a check, in the format of Terminus. Times are in ms. */
 export interface LockHealthReport {
   readonly status: 'up' | 'down';
+  /** The `label` of the client, by which `inspect` and the dashboard name this process. */
+  readonly label: string;
   readonly connection: 'up' | 'down';
   readonly subscription: 'up' | 'down';
   readonly watchdog: 'up' | 'down';
@@ -68,7 +70,7 @@ export class LockHealthIndicator {
 }
 
 function reportOf(health: LockHealth, maxWatchdogLag: number): LockHealthReport {
-  const { reachable, error, roundTrip, subscribed, watchdogLag, held } = health;
+  const { label, reachable, error, roundTrip, subscribed, watchdogLag, held } = health;
   const inTime = watchdogLag <= maxWatchdogLag;
   const faults = [
     reachable ? [] : [error ?? 'Redis does not answer'],
@@ -77,6 +79,7 @@ function reportOf(health: LockHealth, maxWatchdogLag: number): LockHealthReport 
   ].flat();
   return {
     status: upIf(faults.length === 0),
+    label,
     connection: upIf(reachable),
     subscription: upIf(subscribed),
     watchdog: upIf(inTime),

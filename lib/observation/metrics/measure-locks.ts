@@ -1,4 +1,9 @@
-import type { AcquiredLock, LockAcquisition, LockDiagnostics } from '../diagnostics/index.js';
+import {
+  collectReadings,
+  type AcquiredLock,
+  type LockAcquisition,
+  type LockDiagnostics,
+} from '../diagnostics/index.js';
 import type {
   LockLostEvent,
   LockReleasedEvent,
@@ -8,21 +13,78 @@ import type {
 } from '../../engine/lock-event.js';
 import { isLockError, isLockTimeoutError } from '../../errors/index.js';
 import { listenToAcquisitions, listenToEvents } from './listen.js';
-import { COUNTS, MANUAL, type Labels, type MEASURES } from './measures.js';
+import { COUNTS, MANUAL, MOST_PATTERNS, OTHER, type EventName, type Labels, type ReadingName } from './measures.js';
 
 /** Records a value: the seconds of a duration, or the increment of a count or a level. */
-export type Recorder = (measure: keyof typeof MEASURES, value: number, labels: Labels) => void;
+export type Recorder = (measure: EventName, value: number, labels: Labels) => void;
 
 /** The outcome of a call that acquires a lock. */
 export type Outcome = 'acquired' | 'timeout' | 'skipped' | 'failed' | 'aborted';
 
-/** Measures all locks of this process, until the returned function is called. */
-export function measureLocks(record: Recorder): () => void {
-  const stops = [measureAcquisitions(record), measureHolds(record), countEvents(record)];
-  return () => stops.forEach((stop) => stop());
+/** A value that was read when the metrics were collected. */
+export interface Reading {
+  readonly measure: ReadingName;
+  readonly value: number;
+  readonly labels: Labels;
 }
 
-function measureAcquisitions(record: Recorder): () => void {
+/** Makes the labels of a lock. */
+type Labeller = (lock: Pick<LockAcquisition, 'instance' | 'pattern' | 'lockType'>) => Labels;
+
+export interface LockMeasurement {
+  stop(): void;
+  /** Reads the current state of all instances of this process. */
+  read(): Promise<readonly Reading[]>;
+}
+
+/** Measures all locks of this process, until it is stopped. `start` is called with each new set of labels. */
+export function measureLocks(record: Recorder, start?: (labels: Labels) => void): LockMeasurement {
+  const labels = boundedLabels();
+  const stops = [measureAcquisitions(record, labels, start), measureHolds(record, labels), countEvents(record, labels)];
+  let reading: Promise<readonly Reading[]> | undefined;
+  return {
+    stop: () => stops.forEach((stop) => stop()),
+    // One question for all metrics of a collection.
+    read: () => (reading ??= readInstances(labels).finally(() => (reading = undefined))),
+  };
+}
+
+async function readInstances(labelsOf: Labeller): Promise<Reading[]> {
+  const instances = await collectReadings();
+  return instances.flatMap(({ instance, reachable, subscribed, watchdogLag, holds }) => {
+    const labels: Labels = { 'lock.instance': instance };
+    const oldest = new Map<string, Reading>();
+    for (const { age, ...hold } of holds) {
+      const own = labelsOf({ instance, ...hold });
+      const id = idOf(own);
+      const value = Math.max(inSeconds(age), oldest.get(id)?.value ?? 0);
+      oldest.set(id, { measure: 'oldestHold', value, labels: own });
+    }
+    return [
+      { measure: 'reachable', value: Number(reachable), labels },
+      { measure: 'subscribed', value: Number(subscribed), labels },
+      { measure: 'watchdogLag', value: inSeconds(watchdogLag), labels },
+      ...oldest.values(),
+    ] satisfies Reading[];
+  });
+}
+
+/** Labels with a bounded number of patterns: the label of every later pattern is `(other)`. */
+function boundedLabels(): Labeller {
+  const patterns = new Set<string>();
+  return (lock) => {
+    const labels = labelsOf(lock);
+    const pattern = labels['lock.pattern']!;
+    if (patterns.size < MOST_PATTERNS) patterns.add(pattern);
+    return patterns.has(pattern) ? labels : { ...labels, 'lock.pattern': OTHER };
+  };
+}
+
+function measureAcquisitions(
+  record: Recorder,
+  labelsOf: Labeller,
+  start: ((labels: Labels) => void) | undefined,
+): () => void {
   // Calls that began before the measuring are unknown, and are not counted when they end.
   const asked = new WeakMap<LockAcquisition, number>();
   const known = new Set<string>();
@@ -30,7 +92,13 @@ function measureAcquisitions(record: Recorder): () => void {
     asked(acquisition) {
       asked.set(acquisition, performance.now());
       const labels = labelsOf(acquisition);
-      startCounts(record, labels, known);
+      // Counters exist from the first call on, so that `increase()` of Prometheus sees the first loss: for a counter that
+      // begins with 1 it returns 0.
+      if (!known.has(idOf(labels))) {
+        known.add(idOf(labels));
+        for (const count of COUNTS) record(count, 0, labels);
+        start?.(labels);
+      }
       record('waiting', 1, labels);
     },
     answered(acquisition) {
@@ -46,27 +114,18 @@ function measureAcquisitions(record: Recorder): () => void {
   });
 }
 
-/**
- * Counters exist from the first call on, so that `increase()` of Prometheus sees the first loss: for a counter that begins
- * with 1 it returns 0.
- */
-function startCounts(record: Recorder, labels: Labels, known: Set<string>): void {
-  const id = Object.values(labels).join('\n');
-  if (known.has(id)) return;
-  known.add(id);
-  for (const count of COUNTS) record(count, 0, labels);
-}
+const idOf = (labels: Labels): string => Object.values(labels).join('\n');
 
-function measureHolds(record: Recorder): () => void {
+function measureHolds(record: Recorder, labelsOf: Labeller): () => void {
   const held = new Set<string>();
   const ended = (event: LockDiagnostics<LockReleasedEvent | LockUnreleasedEvent | LockLostEvent>): void => {
     const labels = labelsOf(event);
     record('hold', inSeconds(event.held), { ...labels, 'lock.outcome': event.type });
-    if (held.delete(holdIdOf(event))) record('held', -1, labels);
+    if (held.delete(holderIdOf(event))) record('held', -1, labels);
   };
   return listenToEvents({
     acquired(event) {
-      held.add(holdIdOf(event));
+      held.add(holderIdOf(event));
       record('held', 1, labelsOf(event));
     },
     released: ended,
@@ -75,7 +134,7 @@ function measureHolds(record: Recorder): () => void {
   });
 }
 
-function countEvents(record: Recorder): () => void {
+function countEvents(record: Recorder, labelsOf: Labeller): () => void {
   const gaveUp = (event: LockDiagnostics<LockTimeoutEvent | LockSkippedEvent>): void => {
     const labels = labelsOf(event);
     record(event.type === 'timeout' ? 'timeouts' : 'skipped', 1, labels);
@@ -97,11 +156,7 @@ function countEvents(record: Recorder): () => void {
 }
 
 /** The labels of a lock in measurements. */
-export const labelsOf = ({
-  instance,
-  pattern = MANUAL,
-  lockType,
-}: Pick<LockAcquisition, 'instance' | 'pattern' | 'lockType'>): Labels => ({
+export const labelsOf: Labeller = ({ instance, pattern = MANUAL, lockType }) => ({
   'lock.instance': instance,
   'lock.pattern': pattern,
   'lock.type': lockType,
@@ -113,6 +168,10 @@ export const holdIdOf = (hold: {
   readonly key: string;
   readonly fencingToken: number;
 }): string => `${hold.instance} ${hold.fencingToken} ${hold.key}`;
+
+/** Identifies a hold also where no hold has a token, as some locks of Redisson's protocol. */
+const holderIdOf = (hold: Parameters<typeof holdIdOf>[0] & { readonly owner: string | undefined }): string =>
+  `${holdIdOf(hold)} ${hold.owner}`;
 
 /** The ids of all holds of an acquisition. */
 export const holdIdsOf = ({ instance }: LockAcquisition, { fencingTokens }: AcquiredLock): string[] =>

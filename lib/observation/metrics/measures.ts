@@ -1,6 +1,9 @@
+import { readBounds, refuseUnknownOptions } from '../../options/option-readers.js';
+
 /** One measurement. */
 export interface Measure {
-  readonly kind: 'duration' | 'count' | 'level';
+  /** A `level` goes up and down with events. A `reading` is taken when the metrics are collected. */
+  readonly kind: 'duration' | 'count' | 'level' | 'reading' | 'reading in seconds';
   /** As OpenTelemetry writes it: `redis_lock.hold.duration`. */
   readonly name: string;
   readonly help: string;
@@ -24,28 +27,38 @@ const measure =
 const duration = measure('duration', WITH_OUTCOME);
 const count = measure('count');
 const level = measure('level');
+const reading = measure('reading', ['lock.instance']);
 
 /** All measurements. The Prometheus names come from these, so that one dashboard fits both. */
 export const MEASURES = Object.freeze({
   acquire: duration(
     'acquire.duration',
-    'How long calls that asked for a lock took (acquired, timeout, skipped, failed, aborted)',
+    'How long calls that request a lock took (acquired, timeout, skipped, failed, aborted)',
   ),
   wait: duration('wait.duration', 'Time spent waiting for a contended lock (acquired, timeout, skipped)'),
   hold: duration('hold.duration', 'How long locks were held (released, unreleased, lost)'),
   contended: count('contended', 'How often others held the lock'),
   handoffs: count('handoffs', 'How often a lock was handed off to a waiter'),
-  timeouts: count('timeouts', 'How often a call got a LockTimeoutError since others held the lock'),
-  skipped: count('skipped', 'How often a call went on without the lock since others held it'),
+  timeouts: count('timeouts', 'How often a call got a LockTimeoutError because others held the lock'),
+  skipped: count('skipped', 'How often a call continued without the lock because others held it'),
   renewals: count('renewals', 'How often a lease was renewed'),
   lost: count('lost', 'How often a lock was lost before its holder released it'),
-  waiting: level('waiting', 'How many calls have asked for a lock and have no answer yet'),
+  waiting: level('waiting', 'How many calls have requested a lock and have no result yet'),
   held: level('held', 'How many locks are held'),
+  reachable: reading('reachable', 'Whether Redis answers (1) or not (0)'),
+  subscribed: reading('subscribed', 'Whether messages from Redis arrive (1) or not (0), so that calls can wait'),
+  watchdogLag: measure('reading in seconds', ['lock.instance'])('watchdog.lag', 'How late the most overdue renewal is'),
+  oldestHold: measure('reading in seconds')('oldest_hold', 'For how long the oldest current hold has been held'),
 });
+
+/** The measurements that are read when the metrics are collected. All others are recorded with events. */
+export const READINGS = Object.freeze(['reachable', 'subscribed', 'watchdogLag', 'oldestHold'] as const);
+export type ReadingName = (typeof READINGS)[number];
+export type EventName = Exclude<keyof typeof MEASURES, ReadingName>;
 
 /** The measurements that count. */
 export const COUNTS = Object.freeze(
-  Object.entries(MEASURES).flatMap(([id, { kind }]) => (kind === 'count' ? [id as keyof typeof MEASURES] : [])),
+  Object.entries(MEASURES).flatMap(([id, { kind }]) => (kind === 'count' ? [id as EventName] : [])),
 );
 
 /** Upper bounds of the duration buckets, in seconds: from a round trip to Redis to long jobs. */
@@ -53,6 +66,33 @@ export const BUCKETS: readonly number[] = [
   ...[0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5],
   ...[1, 2.5, 5, 10, 30, 60, 300, 1_800],
 ];
+
+/** The histograms, and the bounds that a user may give for each of them; `false`: the histogram is not recorded. */
+export type DurationName = 'acquire' | 'wait' | 'hold';
+export type LockBuckets = readonly number[] | { readonly [Name in DurationName]?: readonly number[] | false };
+
+const DURATIONS: readonly DurationName[] = ['acquire', 'wait', 'hold'];
+
+/** The bounds of each histogram. @throws LockConfigError */
+export function readBuckets(written: LockBuckets | undefined): Record<DurationName, readonly number[] | false> {
+  const each = (bounds: LockBuckets | undefined, name: DurationName): readonly number[] | false => {
+    if (bounds === undefined) return BUCKETS;
+    if (isList(bounds)) return readBounds('buckets', bounds);
+    const own: unknown = bounds[name];
+    return own === false ? false : own === undefined ? BUCKETS : readBounds(`buckets.${name}`, own);
+  };
+  const isObject = typeof written === 'object' && written !== null && !isList(written);
+  if (isObject) refuseUnknownOptions('buckets', written, DURATIONS);
+  else if (written !== undefined) readBounds('buckets', written);
+  return { acquire: each(written, 'acquire'), wait: each(written, 'wait'), hold: each(written, 'hold') };
+}
+
+const isList = (bounds: LockBuckets): bounds is readonly number[] => Array.isArray(bounds);
+
+/** The pattern of all locks beyond the first `MOST_PATTERNS` patterns. */
+export const OTHER = '(other)';
+/** How many patterns become values of the label. A pattern with an id in it would make a series for each id. */
+export const MOST_PATTERNS = 200;
 
 /** The pattern of locks whose keys do not come from a template. */
 export const MANUAL = '(manual)';

@@ -1,12 +1,36 @@
-import { refuseWithoutMethods } from '../../options/option-readers.js';
-import { measureLocks, type Recorder } from './measure-locks.js';
-import { BUCKETS, MEASURES, type Labels, type Measure } from './measures.js';
+import { refuseUnknownOptions, refuseWithoutMethods } from '../../options/option-readers.js';
+import { measureLocks } from './measure-locks.js';
+import {
+  MEASURES,
+  READINGS,
+  readBuckets,
+  type DurationName,
+  type Labels,
+  type LockBuckets,
+  type Measure,
+} from './measures.js';
 
 /** The methods of a meter that are used: `Meter` of `@opentelemetry/api` has them. */
 export interface LockMeter {
   createHistogram(name: string, options?: LockMetricOptions): { record(value: number, attributes?: Labels): void };
   createCounter(name: string, options?: LockMetricOptions): { add(value: number, attributes?: Labels): void };
   createUpDownCounter(name: string, options?: LockMetricOptions): { add(value: number, attributes?: Labels): void };
+  createObservableGauge(name: string, options?: LockMetricOptions): LockGauge;
+}
+
+/** The methods of an observable gauge that are used. */
+export interface LockGauge {
+  addCallback(callback: LockGaugeCallback): void;
+  removeCallback(callback: LockGaugeCallback): void;
+}
+
+/** Observes the values of a gauge when the metrics are collected. */
+export type LockGaugeCallback = (result: { observe(value: number, attributes?: Labels): void }) => Promise<void>;
+
+/** The options of `openTelemetryMetrics`. */
+export interface LockMeterOptions {
+  /** As in `PrometheusOptions`. */
+  buckets?: LockBuckets;
 }
 
 /** The options of a metric. */
@@ -16,7 +40,9 @@ export interface LockMetricOptions {
   advice?: { explicitBucketBoundaries?: number[] };
 }
 
-const METHODS = ['createHistogram', 'createCounter', 'createUpDownCounter'] satisfies Array<keyof LockMeter>;
+const METHODS = ['createHistogram', 'createCounter', 'createUpDownCounter', 'createObservableGauge'] satisfies Array<
+  keyof LockMeter
+>;
 
 /**
  * Measures all locks of this process with OpenTelemetry, until the returned function is called.
@@ -24,22 +50,45 @@ const METHODS = ['createHistogram', 'createCounter', 'createUpDownCounter'] sati
  * ```ts
  * const stop = openTelemetryMetrics(metrics.getMeter('nestjs-redis-locks')); // metrics of @opentelemetry/api
  * ```
- * @throws LockConfigError for a value that is not a meter
+ * @throws LockConfigError for a value that is not a meter, or an option that cannot be used
  */
-export function openTelemetryMetrics(meter: LockMeter): () => void {
+export function openTelemetryMetrics(meter: LockMeter, options: LockMeterOptions = {}): () => void {
+  refuseUnknownOptions('openTelemetryMetrics', options, ['buckets']);
+  const buckets = readBuckets(options.buckets);
   refuseWithoutMethods('the meter of openTelemetryMetrics', meter, METHODS, 'metrics.getMeter(…)');
-  const recorders = Object.fromEntries(
-    Object.entries(MEASURES).map(([id, measure]) => [id, recorderOf(meter, measure)]),
-  ) as Record<keyof typeof MEASURES, (value: number, labels: Labels) => void>;
-  const record: Recorder = (measure, value, labels) => recorders[measure](value, labels);
-  return measureLocks(record);
+  const recorders = new Map<string, (value: number, labels: Labels) => void>();
+  for (const [id, measure] of Object.entries(MEASURES)) {
+    const record = recorderOf(meter, measure, buckets[id as DurationName]);
+    if (record !== undefined) recorders.set(id, record);
+  }
+  const measurement = measureLocks((measure, value, labels) => recorders.get(measure)?.(value, labels));
+  const stops = READINGS.map((id) => {
+    const { name, help, kind } = MEASURES[id];
+    const unit = kind === 'reading' ? {} : { unit: 's' };
+    const gauge = meter.createObservableGauge(name, { description: help, ...unit });
+    const observe: LockGaugeCallback = async (result) => {
+      for (const { measure, value, labels } of await measurement.read())
+        if (measure === id) result.observe(value, labels);
+    };
+    gauge.addCallback(observe);
+    return () => gauge.removeCallback(observe);
+  });
+  return () => {
+    measurement.stop();
+    for (const stop of stops) stop();
+  };
 }
 
-function recorderOf(meter: LockMeter, { kind, name, help }: Measure): (value: number, labels: Labels) => void {
+function recorderOf(
+  meter: LockMeter,
+  { kind, name, help }: Measure,
+  buckets: readonly number[] | false,
+): ((value: number, labels: Labels) => void) | undefined {
   const description = help;
   switch (kind) {
     case 'duration': {
-      const advice = { explicitBucketBoundaries: [...BUCKETS] };
+      if (buckets === false) return undefined;
+      const advice = { explicitBucketBoundaries: [...buckets] };
       const histogram = meter.createHistogram(name, { description, unit: 's', advice });
       return (value, labels) => histogram.record(value, labels);
     }
@@ -51,5 +100,7 @@ function recorderOf(meter: LockMeter, { kind, name, help }: Measure): (value: nu
       const level = meter.createUpDownCounter(name, { description });
       return (value, labels) => level.add(value, labels);
     }
+    default:
+      return undefined;
   }
 }

@@ -1,5 +1,6 @@
 import { messageOf } from '../../common/describe.js';
 import type { LockAcquisition } from '../diagnostics/index.js';
+import { isLockTimeoutError, type LockTimeoutError } from '../../errors/index.js';
 import { holdIdOf, holdIdsOf, labelsOf, outcomeOf } from './measure-locks.js';
 import { readFlag, refuseUnknownOptions, refuseWithoutMethods } from '../../options/option-readers.js';
 import { listenToAcquisitions, listenToEvents } from './listen.js';
@@ -12,6 +13,7 @@ export interface LockTracer {
 /** The methods of a span that are used. */
 export interface LockSpan {
   setAttribute(name: string, value: string): unknown;
+  addEvent?(name: string, attributes?: Record<string, string>): unknown;
   /** 2 is an error. */
   setStatus(status: { code: 2; message?: string }): unknown;
   end(): void;
@@ -25,6 +27,9 @@ export interface LockSpanOptions {
    */
   keys?: boolean;
 }
+
+/** The label of the client that held the lock before. */
+const PREVIOUS = 'lock.previous_holder';
 
 /** OpenTelemetry's SpanStatusCode.ERROR. */
 const ERROR = 2;
@@ -44,17 +49,35 @@ export function openTelemetrySpans(tracer: LockTracer, options: LockSpanOptions 
   refuseWithoutMethods('the tracer of openTelemetrySpans', tracer, ['startSpan'], 'trace.getTracer(…)');
   const acquiring = new WeakMap<LockAcquisition, LockSpan>();
   const holding = new Map<string, LockSpan>();
+  /** The holders that acquisitions have waited for, by the ids of their holds. */
+  const previous = new Map<string, string>();
 
   const start = (name: string, acquisition: LockAcquisition): LockSpan =>
     tracer.startSpan(name, {
-      attributes: { ...labelsOf(acquisition), ...(keys ? { 'lock.keys': [...acquisition.keys] } : {}) },
+      attributes: {
+        ...labelsOf(acquisition),
+        ...(acquisition.method === undefined ? {} : { 'lock.method': acquisition.method }),
+        ...(keys ? { 'lock.keys': [...acquisition.keys] } : {}),
+      },
     });
   const endHold = (id: string, outcome: string, reason?: string): void => {
     const span = holding.get(id);
+    previous.delete(id);
     if (span === undefined) return;
     holding.delete(id);
-    if (reason !== undefined) span.setStatus({ code: ERROR, message: reason });
+    if (reason !== undefined) {
+      span.addEvent?.(`lock ${outcome}`, { 'lock.reason': reason });
+      span.setStatus({ code: ERROR, message: reason });
+    }
     end(span, outcome);
+  };
+  /** Notes on the spans of a hold which client held the lock before. */
+  const handedOff = (id: string, acquired: LockSpan, hold: LockSpan): void => {
+    const holder = previous.get(id);
+    if (holder === undefined) return;
+    previous.delete(id);
+    acquired.addEvent?.('lock handed off', { [PREVIOUS]: holder });
+    for (const span of [acquired, hold]) span.setAttribute(PREVIOUS, holder);
   };
 
   const stops = [
@@ -65,17 +88,23 @@ export function openTelemetrySpans(tracer: LockTracer, options: LockSpanOptions 
         if (span === undefined) return;
         const outcome = outcomeOf(acquisition);
         // A timeout or a skip does not make the span an error. A caller that treats it as an error has its own span.
+        if (isLockTimeoutError(acquisition.error)) nameHolder(span, acquisition.error);
         if (outcome === 'failed') span.setStatus({ code: ERROR, message: messageOf(acquisition.error) });
-        end(span, outcome);
         const { result } = acquisition;
         // A hold that is already lost has had its last event.
-        if (result?.isHeld !== true) return;
-        for (const id of holdIdsOf(acquisition, result)) {
-          if (!holding.has(id)) holding.set(id, start('lock hold', acquisition));
+        for (const id of result?.isHeld === true ? holdIdsOf(acquisition, result) : []) {
+          if (holding.has(id)) continue;
+          const hold = start('lock hold', acquisition);
+          holding.set(id, hold);
+          handedOff(id, span, hold);
         }
+        end(span, outcome);
       },
     }),
     listenToEvents({
+      acquired(event) {
+        if (event.previousHolder !== undefined) previous.set(holdIdOf(event), event.previousHolder);
+      },
       released: (event) => endHold(holdIdOf(event), event.type),
       unreleased: (event) => endHold(holdIdOf(event), event.type, event.reason),
       lost: (event) => endHold(holdIdOf(event), event.type, event.reason),
@@ -85,7 +114,15 @@ export function openTelemetrySpans(tracer: LockTracer, options: LockSpanOptions 
     for (const stop of stops) stop();
     for (const span of holding.values()) span.end();
     holding.clear();
+    previous.clear();
   };
+}
+
+/** Adds the holder to the span of a call that timed out, if the store named it. */
+function nameHolder(span: LockSpan, { holder }: LockTimeoutError): void {
+  if (holder === undefined) return;
+  span.setAttribute('lock.holder', holder.label ?? holder.client);
+  span.setAttribute('lock.holder_token', String(holder.fencingToken));
 }
 
 function end(span: LockSpan, outcome: string): void {

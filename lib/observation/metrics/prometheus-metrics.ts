@@ -1,15 +1,31 @@
-import { readBounds, refuseUnknownOptions, refuseWithoutMethods } from '../../options/option-readers.js';
-import { measureLocks, type Recorder } from './measure-locks.js';
-import { BUCKETS, MEASURES, type Labels, type Measure } from './measures.js';
+import { refuseUnknownOptions, refuseWithoutMethods } from '../../options/option-readers.js';
+import { measureLocks, type Outcome } from './measure-locks.js';
+import {
+  MEASURES,
+  READINGS,
+  readBuckets,
+  type DurationName,
+  type Labels,
+  type LockBuckets,
+  type Measure,
+} from './measures.js';
 
 /** The parts of `prom-client` that are used: `import * as client from 'prom-client'` has them. */
 export interface PrometheusClient {
   readonly register: PrometheusRegistry;
   readonly Histogram: new (options: PrometheusMetricOptions & { buckets: number[] }) => {
     observe(labels: PrometheusLabels, value: number): void;
+    zero(labels: PrometheusLabels): void;
   };
   readonly Counter: new (options: PrometheusMetricOptions) => { inc(labels: PrometheusLabels, value?: number): void };
-  readonly Gauge: new (options: PrometheusMetricOptions) => { inc(labels: PrometheusLabels, value?: number): void };
+  readonly Gauge: new (options: PrometheusMetricOptions & { collect?: () => Promise<void> }) => PrometheusGauge;
+}
+
+/** The parts of a prom-client gauge that are used. */
+export interface PrometheusGauge {
+  inc(labels: PrometheusLabels, value?: number): void;
+  set(labels: PrometheusLabels, value: number): void;
+  reset(): void;
 }
 
 /** The parts of a prom-client registry that are used. */
@@ -35,10 +51,11 @@ export interface PrometheusOptions {
    */
   registry?: PrometheusRegistry;
   /**
-   * Upper bounds of the duration buckets, in seconds.
+   * Upper bounds of the duration buckets, in seconds, for all histograms or for each one, as in
+   * `{ acquire: [0.01, 0.1, 1], wait: false }`. `false` leaves out a histogram.
    * @defaultValue 17 bounds from 1 ms to 30 min
    */
-  buckets?: readonly number[];
+  buckets?: LockBuckets;
 }
 
 /**
@@ -52,46 +69,80 @@ export interface PrometheusOptions {
  */
 export function prometheusMetrics(client: PrometheusClient, options: PrometheusOptions = {}): () => void {
   refuseUnknownOptions('prometheusMetrics', options, ['registry', 'buckets']);
-  const buckets = readBounds('buckets', options.buckets ?? BUCKETS);
+  const buckets = readBuckets(options.buckets);
   refuseWithoutMethods('the client of prometheusMetrics', client, ['Histogram', 'Counter', 'Gauge'], 'prom-client');
   const { registry = client.register } = options;
   refuseWithoutMethods('registry', registry, ['removeSingleMetric'], 'a Registry of prom-client');
-  const recorders = Object.fromEntries(
-    Object.entries(MEASURES).map(([id, measure]) => [id, recorderOf(client, registry, buckets, measure)]),
-  ) as Record<keyof typeof MEASURES, (value: number, labels: PrometheusLabels) => void>;
-  const record: Recorder = (measure, value, labels) => recorders[measure](value, inPrometheus(labels));
-  const stop = measureLocks(record);
+  const recorders = new Map<string, (value: number, labels: PrometheusLabels) => void>();
+  const names: string[] = [];
+  const metricOf = (measure: Measure) => {
+    const name = prometheusName(measure);
+    names.push(name);
+    return { name, help: measure.help, labelNames: measure.labels.map(plain), registers: [registry] };
+  };
+  for (const [id, measure] of Object.entries(MEASURES)) {
+    const record = recorderOf(client, measure, buckets[id as DurationName], metricOf);
+    if (record !== undefined) recorders.set(id, record);
+  }
+  const measurement = measureLocks(
+    (measure, value, labels) => recorders.get(measure)?.(value, inPrometheus(labels)),
+    // Like the counters: `rate()` sees the first wait.
+    (labels) =>
+      WAIT_OUTCOMES.forEach((outcome) =>
+        recorders.get('wait')?.(NaN, inPrometheus({ ...labels, 'lock.outcome': outcome })),
+      ),
+  );
+  for (const id of READINGS) {
+    const gauge = new client.Gauge({
+      ...metricOf(MEASURES[id]),
+      async collect() {
+        const readings = await measurement.read();
+        gauge.reset();
+        for (const { measure, value, labels } of readings) if (measure === id) gauge.set(inPrometheus(labels), value);
+      },
+    });
+  }
   return () => {
-    stop();
-    for (const measure of Object.values(MEASURES)) registry.removeSingleMetric(prometheusName(measure));
+    measurement.stop();
+    for (const name of names) registry.removeSingleMetric(name);
   };
 }
 
+const WAIT_OUTCOMES: readonly Outcome[] = ['acquired', 'timeout', 'skipped'];
+
+/** The returned function takes NaN to make a histogram without values. */
 function recorderOf(
   client: PrometheusClient,
-  registry: PrometheusRegistry,
-  buckets: readonly number[],
   measure: Measure,
-): (value: number, labels: PrometheusLabels) => void {
-  const name = prometheusName(measure);
-  const options = { name, help: measure.help, labelNames: measure.labels.map(plain), registers: [registry] };
+  buckets: readonly number[] | false,
+  metricOf: (measure: Measure) => PrometheusMetricOptions,
+): ((value: number, labels: PrometheusLabels) => void) | undefined {
   switch (measure.kind) {
     case 'duration': {
-      const histogram = new client.Histogram({ ...options, buckets: [...buckets] });
-      return (value, labels) => histogram.observe(labels, value);
+      if (buckets === false) return undefined;
+      const histogram = new client.Histogram({ ...metricOf(measure), buckets: [...buckets] });
+      return (value, labels) => (Number.isNaN(value) ? histogram.zero(labels) : histogram.observe(labels, value));
     }
     case 'count': {
-      const counter = new client.Counter(options);
+      const counter = new client.Counter(metricOf(measure));
       return (value, labels) => counter.inc(labels, value);
     }
     case 'level': {
-      const level = new client.Gauge(options);
+      const level = new client.Gauge(metricOf(measure));
       return (value, labels) => level.inc(labels, value);
     }
+    default:
+      return undefined;
   }
 }
 
-const SUFFIXES: Readonly<Record<Measure['kind'], string>> = { duration: '_seconds', count: '_total', level: '' };
+const SUFFIXES: Readonly<Record<Measure['kind'], string>> = {
+  duration: '_seconds',
+  count: '_total',
+  level: '',
+  reading: '',
+  'reading in seconds': '_seconds',
+};
 
 /** The name that OpenTelemetry's own Prometheus exporter gives it. */
 export const prometheusName = ({ name, kind }: Measure): string => plain(name) + SUFFIXES[kind];

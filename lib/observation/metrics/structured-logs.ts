@@ -22,12 +22,13 @@ const TYPES: ReadonlyArray<LockEvent['type']> = [
   ...(['contended', 'acquired', 'timeout', 'skipped', 'renewed', 'released', 'unreleased', 'lost'] as const),
 ];
 
-/** Events that an operator should look into. All others go to `debug`. */
-const WARNINGS: ReadonlySet<LockEvent['type']> = new Set(['unreleased', 'lost']);
+/** Events that an operator should look into, and late renewals. All others go to `debug`. */
+const WARNINGS: ReadonlySet<LockEvent['type']> = new Set(['timeout', 'unreleased', 'lost']);
 
 /**
  * Logs an object for each event of all locks of this process, until the returned function is called:
- * `{ event: 'lock.released', instance, key, owner, lockType, pattern, fencingToken, held }`. Times are in ms.
+ * `{ event: 'lock.released', instance, label, key, owner, lockType, pattern, method, fencingToken, held }`. Times are in ms.
+ * Losses, timeouts, late renewals and releases that failed are warnings.
  * @throws LockConfigError for an option that cannot be used
  */
 export function structuredLogs(logger: StructuredLogger, options: StructuredLogOptions = {}): () => void {
@@ -35,7 +36,8 @@ export function structuredLogs(logger: StructuredLogger, options: StructuredLogO
   const types = options.types === undefined ? TYPES : readWords('types', options.types, TYPES);
   refuseWithoutMethods('the logger of structuredLogs', logger, ['debug', 'warn'], "Nest's Logger, or pino");
   const write = (event: LockDiagnostics): void => {
-    const level = WARNINGS.has(event.type) ? 'warn' : 'debug';
+    const isLate = event.type === 'renewed' && event.late > 0;
+    const level = isLate || WARNINGS.has(event.type) ? 'warn' : 'debug';
     logger[level](lineOf(event));
   };
   return listenToEvents(Object.fromEntries(types.map((type) => [type, write])));

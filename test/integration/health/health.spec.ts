@@ -54,10 +54,10 @@ async function application(module: RedisLockRootOptions = {}, checks: LockHealth
 
 describe('health, with Terminus', () => {
   it('is up in normal operation', async () => {
-    const { app, look } = await application();
+    const { app, look } = await application({ label: 'orders:1' });
     await app.get(LockService).acquire('a');
     expect(await look()).toEqual({
-      ...{ code: 200, status: 'up', connection: 'up', subscription: 'up', watchdog: 'up' },
+      ...{ code: 200, status: 'up', label: 'orders:1', connection: 'up', subscription: 'up', watchdog: 'up' },
       ...{ watchdogLag: 0, roundTrip: expect.any(Number), held: 1 },
     });
   });

@@ -13,9 +13,11 @@ import {
   type ReadableSpan,
 } from '@opentelemetry/sdk-trace-base';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import type { LockTimeoutError } from 'nestjs-redis-locks';
 import { openTelemetryMetrics, openTelemetrySpans } from '../../../lib/observation/metrics/index.js';
 import { MEASURES } from '../../../lib/observation/metrics/measures.js';
-import { LockBench } from '../../../testbed/locks/locks.js';
+import { eventually } from '../../../testbed/wait/eventually.mjs';
+import { aborted, LockBench } from '../../../testbed/locks/locks.js';
 
 const bench = new LockBench();
 const stops: Array<() => unknown> = [];
@@ -57,6 +59,34 @@ describe('openTelemetryMetrics', () => {
     expect(found.get(MEASURES.acquire.name)![0]!.value).toMatchObject({
       buckets: { boundaries: expect.arrayContaining([0.001]) },
     });
+  });
+});
+
+describe('the gauges and buckets of openTelemetryMetrics', () => {
+  it('observes each instance, and leaves out a histogram that is off', async () => {
+    const exporter = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE);
+    const reader = new PeriodicExportingMetricReader({ exporter, exportIntervalMillis: 3_600_000 });
+    const provider = new MeterProvider({ readers: [reader] });
+    const meter = provider.getMeter('locks');
+    stops.push(openTelemetryMetrics(meter, { buckets: { hold: false } }), () => provider.shutdown());
+    const service = await bench.service();
+    await service.start();
+    await service.acquire('a', { pattern: 'x' });
+    const collect = async () => {
+      exporter.reset();
+      await reader.forceFlush();
+      const metrics = exporter.getMetrics().flatMap(({ scopeMetrics }) => scopeMetrics.flatMap((each) => each.metrics));
+      return new Map(metrics.map(({ descriptor, dataPoints }) => [descriptor.name, dataPoints]));
+    };
+    const found = await collect();
+    const attributes = { 'lock.instance': 'default' };
+    expect(found.get('redis_lock.reachable')).toMatchObject([{ attributes, value: 1 }]);
+    expect(found.get('redis_lock.subscribed')).toMatchObject([{ attributes, value: 1 }]);
+    expect(found.get('redis_lock.watchdog.lag')).toMatchObject([{ attributes, value: 0 }]);
+    expect(found.get('redis_lock.oldest_hold')).toMatchObject([{ attributes: { 'lock.pattern': 'x' } }]);
+    await service.close();
+    expect(found.has('redis_lock.acquire.duration')).toBe(true);
+    expect((await collect()).has('redis_lock.hold.duration')).toBe(false);
   });
 });
 
@@ -117,6 +147,52 @@ describe('openTelemetrySpans', () => {
       ['lock hold', 'lost', SpanStatusCode.ERROR],
       ['lock acquire', 'failed', SpanStatusCode.ERROR],
     ]);
+  });
+
+  it('names the holder of a call that timed out, with its token', async () => {
+    const { spans } = traced();
+    const [holder, caller] = [await bench.service({ label: 'orders:1' }), await bench.service()];
+    const { fencingToken } = await holder.acquire('a');
+    await eventually(async () => (await caller.inspect('a'))?.holders[0]?.label);
+    // An error names the holder only if Redis answers in time.
+    await eventually(async () => {
+      const error = await caller.acquire('a', { waitTimeout: 0 }).catch((each: unknown) => each);
+      return (error as LockTimeoutError).holder?.label;
+    });
+    const [first, last] = [spans()[0]!, spans().at(-1)!];
+    expect(last.attributes).toMatchObject({
+      ...{ 'lock.outcome': 'timeout', 'lock.holder': 'orders:1', 'lock.holder_token': String(fencingToken) },
+    });
+    expect(first.attributes).not.toHaveProperty('lock.holder');
+  });
+
+  it('tells of a handoff and of a loss, with the client that held the lock before', async () => {
+    const { spans } = traced();
+    const holder = await bench.service({ label: 'orders:1' });
+    const waiter = await bench.service({ label: 'imports:2' });
+    const lock = await holder.acquire('a', { pattern: 'x' });
+    await eventually(async () => (await waiter.inspect('a'))?.holders[0]?.label);
+    const waiting = waiter.acquire('a', { pattern: 'x' });
+    await bench.untilWaiting('a', 1);
+    await lock.release();
+    const next = await waiting;
+    await holder.forceRelease('a');
+    await aborted(next.signal);
+    await eventually(() => spans().length === 4);
+    const previous = { 'lock.previous_holder': 'orders:1' };
+    const about = (name: string, key: string, value: unknown) =>
+      spans().filter((span) => span.name === name && span.attributes[key] === value);
+    expect(about('lock acquire', 'lock.previous_holder', 'orders:1')).toMatchObject([
+      { events: [{ name: 'lock handed off', attributes: previous }] },
+    ]);
+    expect(about('lock hold', 'lock.outcome', 'lost')).toMatchObject([
+      {
+        attributes: { ...previous, 'lock.pattern': 'x' },
+        events: [{ name: 'lock lost', attributes: { 'lock.reason': expect.stringContaining('by force') } }],
+      },
+    ]);
+    const [released] = about('lock hold', 'lock.outcome', 'released');
+    expect(released!.attributes).not.toHaveProperty('lock.previous_holder');
   });
 
   it('leaves keys out of spans on request', async () => {

@@ -2,6 +2,7 @@ import * as client from 'prom-client';
 import { readFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { prometheusMetrics } from '../../../lib/observation/metrics/index.js';
+import { redisson } from '../../../lib/redisson/index.js';
 import { MEASURES } from '../../../lib/observation/metrics/measures.js';
 import { prometheusName } from '../../../lib/observation/metrics/prometheus-metrics.js';
 import { eventually } from '../../../testbed/wait/eventually.mjs';
@@ -45,6 +46,18 @@ describe('prometheusMetrics', () => {
     expect(await valueOf('redis_lock_hold_duration_seconds_sum', 'released')).toBeLessThan(5);
   });
 
+  it('counts each hold, also where holds have no token', async () => {
+    const service = await bench.service({ protocol: redisson() });
+    const holds = async (): Promise<string[]> =>
+      (await registry.metrics()).split('\n').filter((line) => line.startsWith('redis_lock_held{'));
+    for (let round = 0; round < 2; round++) {
+      const readers = [await service.acquire('a', { type: 'read' }), await service.acquire('a', { type: 'read' })];
+      expect(await holds()).toEqual([expect.stringMatching(/lock_type="read"\} 2$/)]);
+      for (const reader of readers) await reader.release();
+      expect(await holds()).toEqual([expect.stringMatching(/lock_type="read"\} 0$/)]);
+    }
+  });
+
   it('has all counters at 0 from the first call on, so that the first loss is an increase', async () => {
     const service = await bench.service();
     await service.run('a', () => undefined, { pattern: 'first' });
@@ -84,6 +97,65 @@ describe('prometheusMetrics', () => {
     for (const id of ['ann', 'bob']) await service.run(`user:${id}`, () => undefined, { pattern: 'user:*' });
     expect(await valueOf('redis_lock_hold_duration_seconds_count', 'released', 'user:*')).toBe(2);
     expect(await registry.metrics()).not.toMatch(/ann|bob/);
+  });
+
+  it('has gauges of each instance before anything is held, and the age of the oldest hold after that', async () => {
+    const service = await bench.service({ commandTimeout: 500 });
+    await service.start();
+    const gauge = async (name: string) =>
+      (await registry.metrics()).split('\n').find((each) => each.startsWith(`redis_lock_${name}{`));
+    const ofInstance = '{lock_instance="default"}';
+    expect(await gauge('reachable')).toBe(`redis_lock_reachable${ofInstance} 1`);
+    expect(await gauge('subscribed')).toBe(`redis_lock_subscribed${ofInstance} 1`);
+    expect(await gauge('watchdog_lag_seconds')).toBe(`redis_lock_watchdog_lag_seconds${ofInstance} 0`);
+    expect(await gauge('oldest_hold_seconds')).toBeUndefined();
+    const first = await service.acquire('a', { pattern: 'p' });
+    await service.acquire('b', { pattern: 'p' });
+    const age = async () => Number((await gauge('oldest_hold_seconds'))!.split(' ').at(-1));
+    await eventually(async () => (await age()) > 0.1);
+    expect((await gauge('oldest_hold_seconds'))!).toContain('lock_pattern="p",lock_type="exclusive"');
+    await first.release();
+    await bench.redis.pause();
+    try {
+      await eventually(async () => (await gauge('reachable')) === `redis_lock_reachable${ofInstance} 0`);
+    } finally {
+      await bench.redis.resume();
+    }
+    await eventually(async () => (await gauge('reachable')) === `redis_lock_reachable${ofInstance} 1`);
+    await service.close();
+    expect(await gauge('reachable')).toBeUndefined();
+  });
+
+  it('takes buckets for each histogram, and leaves out histograms that are off', async () => {
+    stop();
+    stop = prometheusMetrics(client, { registry, buckets: { acquire: [0.5, 7], wait: false } });
+    const service = await bench.service();
+    await service.run('a', () => undefined);
+    const text = await registry.metrics();
+    const bounds = (name: string) =>
+      [...text.matchAll(new RegExp(`redis_lock_${name}_duration_seconds_bucket\\{le="([^"]+)"`, 'g'))].map(
+        ([, le]) => le,
+      );
+    expect(bounds('acquire')).toEqual(['0.5', '7', '+Inf']);
+    expect(bounds('hold')).toHaveLength(18);
+    expect(text).not.toContain('redis_lock_wait_duration');
+    for (const buckets of [{ waits: false }, { wait: [2, 1] }, { wait: true }, [], 'x'])
+      expect(() => prometheusMetrics(client, { registry, buckets: buckets as never })).toThrow(/buckets/);
+  });
+
+  it('has at most 200 patterns, and 229 series for each of them', async () => {
+    const service = await bench.service();
+    for (let i = 0; i < 205; i++) await service.run('a', () => undefined, { pattern: `user:${i}` });
+    const text = await registry.metrics();
+    const patterns = new Set([...text.matchAll(/lock_pattern="([^"]+)"/g)].map(([, pattern]) => pattern));
+    expect(patterns.size).toBe(201);
+    expect(text).toContain('lock_pattern="(other)"');
+    expect(await valueOf('redis_lock_hold_duration_seconds_count', 'released', '(other)')).toBe(5);
+    // 17 bounds, +Inf, sum and count for each outcome: 5 + 3 + 3. Then 6 counters and 3 gauges.
+    const bound = (5 + 3 + 3) * (17 + 3) + 6 + 3;
+    const lines = text.split('\n').filter((line) => line.includes('lock_pattern="user:7"'));
+    expect(bound).toBe(229);
+    expect(lines.length).toBeLessThanOrEqual(bound);
   });
 
   it('does not count the end of a lock that began earlier, and stops on request', async () => {

@@ -26,14 +26,36 @@ describe('structuredLogs', () => {
     const lock = await service.acquire('a', { pattern: 'x', owner: 'me' });
     await service.forceRelease('a');
     await aborted(lock.signal);
-    // Observers are told behind the signal.
+    // Observers are notified after the signal.
     await eventually(() => lines.length === 2);
-    const common = { instance: 'default', key: 'a', owner: 'me', lockType: 'exclusive', pattern: 'x' };
+    const { label } = service;
+    const common = { instance: 'default', label, key: 'a', owner: 'me', lockType: 'exclusive', pattern: 'x' };
     const { fencingToken } = lock;
     expect(lines).toEqual([
       ['debug', { event: 'lock.acquired', ...common, fencingToken, waited: expect.any(Number), contended: false }],
       ['warn', { event: 'lock.lost', ...common, fencingToken, held: expect.any(Number), reason: expect.any(String) }],
     ]);
+  });
+
+  it('warns of a timeout, with the process that waited and the holder', async () => {
+    const holder = await bench.service({ label: 'orders:1' });
+    const caller = await bench.service({ label: 'imports:2' });
+    const { owner: holderId } = await holder.acquire('a');
+    await eventually(async () => (await caller.inspect('a'))?.holders[0]?.label);
+    const lines = logged({ types: ['timeout'] });
+    await caller.acquire('a', { waitTimeout: 50, pattern: 'x' }).catch(() => undefined);
+    const told = { instance: 'default', label: 'imports:2', key: 'a', lockType: 'exclusive', pattern: 'x' };
+    const waited: unknown = expect.any(Number);
+    expect(lines).toEqual([['warn', { event: 'lock.timeout', ...told, holder: 'orders:1', holderId, waited }]]);
+  });
+
+  it.each([
+    ['debug', 0],
+    ['warn', 3_500],
+  ])('writes a renewal to %s if it was %s ms late', (level, late) => {
+    const lines = logged();
+    channel('nestjs-redis-locks:renewed').publish({ type: 'renewed', key: 'a', label: 'orders:1', renewals: 2, late });
+    expect(lines).toEqual([[level, { event: 'lock.renewed', key: 'a', label: 'orders:1', renewals: 2, late }]]);
   });
 
   it('writes only the requested events, and nothing after it is stopped', async () => {

@@ -15,6 +15,7 @@ const ABOUT: LockAcquisition = {
   instance: 'default',
   keys: ['a'],
   pattern: undefined,
+  method: undefined,
   lockType: 'exclusive',
   owner: undefined,
   waitTimeout: 0,
@@ -28,7 +29,12 @@ function setUp() {
   const channels = new EventChannels('default', own);
   const next = jest.spyOn(channels, 'next');
   const now = jest.spyOn(clock, 'now');
-  const events = new EventPublisher(channels, clock, { debug() {}, log() {}, warn() {}, error() {} });
+  const logger = { debug() {}, log() {}, warn() {}, error() {} };
+  const names = {
+    nameOf: (id: string) => ({ client: id, label: undefined, pattern: undefined, method: undefined }),
+    learn: async () => undefined,
+  };
+  const events = new EventPublisher(channels, clock, logger, 'orders:17', names);
   const hold = holdOf(clock);
   const waiter = { terms: TERMS, since: 0 };
   now.mockClear();
@@ -37,7 +43,7 @@ function setUp() {
     events.timeout(waiter);
     events.timeout({ ...waiter, terms: { ...TERMS, optional: true } });
     events.acquired(hold, 0);
-    events.renewed(hold);
+    events.renewed(hold, 0);
     events.released(hold);
     events.unreleased(hold, 'why');
     events.lost(hold, 'why');
