@@ -1,0 +1,160 @@
+import { execFile } from 'node:child_process';
+import { copyFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { afterAll, describe, expect, it } from '@jest/globals';
+import * as client from 'prom-client';
+import { prometheusMetrics } from '../../lib/observation/metrics/index.js';
+import { findPromtool } from '../../scripts/lib/promtool.mjs';
+import { LockBench } from '../../testbed/locks/locks.js';
+import { eventually } from '../../testbed/wait/eventually.mjs';
+
+const run = promisify(execFile);
+const RULES = fileURLToPath(new URL('../../docs/alert-rules.yml', import.meta.url));
+const directory = mkdtempSync(join(tmpdir(), 'locks-alerts-'));
+afterAll(() => rmSync(directory, { recursive: true, force: true }));
+
+/** An alert that fires, with its labels beside the severity. */
+interface Firing {
+  readonly alert: string;
+  readonly labels: Record<string, string>;
+}
+
+/** What a Prometheus would have scraped: the values of each series, one for each scrape. */
+class Recording {
+  readonly scrapes: Array<Map<string, string>> = [];
+
+  constructor(private readonly registry: client.Registry) {}
+
+  async scrape(): Promise<Map<string, string>> {
+    const lines = (await this.registry.metrics()).split('\n').filter((line) => line !== '' && !line.startsWith('#'));
+    const scrape = new Map(lines.map((line) => [line.slice(0, line.lastIndexOf(' ')), line.split(' ').at(-1)!]));
+    this.scrapes.push(scrape);
+    return scrape;
+  }
+
+  /** The series in the notation of promtool. `_`: the series was not in that scrape. */
+  series(): Array<{ series: string; values: string }> {
+    const names = new Set(this.scrapes.flatMap((scrape) => [...scrape.keys()]));
+    return [...names].map((series) => ({
+      series,
+      values: this.scrapes.map((scrape) => scrape.get(series) ?? '_').join(' '),
+    }));
+  }
+}
+
+/** Lets promtool apply the rules to series with a value each minute. `expected`: all alerts that fire at `at`. */
+async function check(series: Array<{ series: string; values: string }>, at: string, expected: readonly Firing[]) {
+  const alerts = ['LockLost', 'LockWatchdogLate', 'LockWaitSlow', 'LockRedisUnreachable', 'LockHeldTooLong'];
+  const file = join(directory, 'test.yml');
+  copyFileSync(RULES, join(directory, 'alert-rules.yml'));
+  const test = {
+    rule_files: ['alert-rules.yml'],
+    evaluation_interval: '1m',
+    tests: [
+      {
+        interval: '1m',
+        input_series: series,
+        promql_expr_test: [],
+        alert_rule_test: alerts.map((alertname) => ({ eval_time: at, alertname, exp_alerts: [] as object[] })),
+      },
+    ],
+  };
+  // promtool compares annotations, too. The count of the alerts does without them.
+  const counted = alerts.map((alert) => {
+    const count = expected.filter((each) => each.alert === alert).length;
+    const samples = [{ labels: '{}', value: count }];
+    return {
+      expr: `count(ALERTS{alertname="${alert}",alertstate="firing"})`,
+      eval_time: at,
+      exp_samples: count === 0 ? [] : samples,
+    };
+  });
+  const labelled = expected.map(({ alert, labels }) => {
+    const matchers = Object.entries(labels).map(([name, value]) => `${name}="${value}"`);
+    const all = [`alertname="${alert}"`, 'alertstate="firing"', ...matchers].join(',');
+    return { expr: `count(ALERTS{${all}})`, eval_time: at, exp_samples: [{ labels: '{}', value: 1 }] };
+  });
+  Object.assign(test.tests[0]!, { alert_rule_test: [], promql_expr_test: [...counted, ...labelled] });
+  // JSON is YAML.
+  writeFileSync(file, JSON.stringify(test));
+  await run(findPromtool(), ['test', 'rules', file], { cwd: directory }).catch(
+    (error: { stdout: string; stderr: string }) => {
+      throw new Error(`${error.stdout}${error.stderr}`);
+    },
+  );
+}
+
+describe('the alert rules, on recorded metrics', () => {
+  const bench = new LockBench();
+
+  it('are valid', async () => {
+    expect((await run(findPromtool(), ['check', 'rules', RULES])).stdout).toContain('SUCCESS: 5 rules found');
+  });
+
+  it('fire for a lost lock, late renewals and an unreachable Redis, and not before', async () => {
+    const registry = new client.Registry();
+    const stop = prometheusMetrics(client, { registry });
+    const recording = new Recording(registry);
+    // A third of this lease is below the limit of the rule, and two thirds are above.
+    const service = await bench.service({ lockWatchdogTimeout: '14s', commandTimeout: '20s' });
+    await service.start();
+    await recording.scrape();
+    await service.acquire('a', { pattern: 'first' });
+    for (let i = 0; i < 3; i++) await recording.scrape();
+    const calm = recording.scrapes.length - 1;
+    await bench.redis.pause();
+    try {
+      const lag = 'redis_lock_watchdog_lag_seconds{lock_instance="default"}';
+      await eventually(async () => Number((await recording.scrape()).get(lag)) > 5);
+    } finally {
+      await bench.redis.resume();
+    }
+    const late = recording.scrapes.length - 1;
+    await service.forceRelease('a');
+    const lost = 'redis_lock_lost_total{lock_instance="default",lock_pattern="first",lock_type="exclusive"}';
+    await eventually(async () => (await recording.scrape()).get(lost) === '1');
+    const end = recording.scrapes.length - 1;
+    stop();
+    const series = recording.series();
+    await check(series, `${calm}m`, []);
+    const instance = { lock_instance: 'default' };
+    await check(series, `${late}m`, [
+      { alert: 'LockWatchdogLate', labels: instance },
+      { alert: 'LockRedisUnreachable', labels: instance },
+    ]);
+    // The first loss of this pattern: the counter was 0 before.
+    await check(series, `${end}m`, [
+      { alert: 'LockWatchdogLate', labels: instance },
+      { alert: 'LockLost', labels: { ...instance, lock_pattern: 'first', severity: 'critical' } },
+    ]);
+  });
+
+  it('fire for long waits and for a lock that is held too long', async () => {
+    const registry = new client.Registry();
+    const stop = prometheusMetrics(client, { registry });
+    const recording = new Recording(registry);
+    const [one, other] = await bench.serviceList(2);
+    await one!.start();
+    const lock = await one!.acquire('a', { pattern: 'slow' });
+    const since = performance.now();
+    const waiting = other!.acquire('a', { pattern: 'slow', waitTimeout: '5m' });
+    await bench.untilWaiting('a', 1);
+    for (let i = 0; i < 3; i++) await recording.scrape();
+    await eventually(() => performance.now() - since > 5_200);
+    await lock.release();
+    await (await waiting).release();
+    for (let i = 0; i < 4; i++) await recording.scrape();
+    stop();
+    const series = recording.series();
+    await check(series, '2m', []);
+    await check(series, '6m', [{ alert: 'LockWaitSlow', labels: { lock_instance: 'default', lock_pattern: 'slow' } }]);
+    // An hour later, the lock of the first scrape would be an hour older.
+    const oldest = series.find((each) => each.series.startsWith('redis_lock_oldest_hold_seconds'))!;
+    const hour = [{ series: oldest.series, values: '0+60x70' }];
+    await check(hour, '60m', []);
+    await check(hour, '62m', [{ alert: 'LockHeldTooLong', labels: { lock_pattern: 'slow', lock_type: 'exclusive' } }]);
+  });
+});
