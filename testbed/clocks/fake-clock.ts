@@ -36,7 +36,12 @@ export class FakeClock implements Clock {
       this.timers.delete(timer);
       timer.callback();
     }
-    this.time = end;
+    this.time = Math.max(this.time, end);
+  }
+
+  /** Lets time pass without a timer, as a callback that computes for so long does. */
+  compute(ms: number): void {
+    this.time += ms;
   }
 
   /** As `advance`, in steps of 1 ms at most, with everything that promises bring about in between. */

@@ -5,7 +5,7 @@ import { RespProxy } from '../proxies/resp-proxy.mjs';
 const NO_SCRIPT = '0'.repeat(40);
 
 /**
- * A Redis server whose clock is ahead or behind: a proxy before a real one that changes scripts on their way, so that
+ * A Redis server whose clock is ahead or behind: a proxy before a real server. It changes scripts on their way, so that
  * they see another time. Only commands that pass through it are changed. The library sees the time in scripts, `TIME`
  * and `INFO` alone.
  */

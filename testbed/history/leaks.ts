@@ -15,7 +15,7 @@ export async function expectNothingLeft(client: Redis | Cluster, prefix = 'lock'
   if (left.length > 0) throw new Error(`left in Redis: ${left.sort().join(', ')}`);
 }
 
-/** Fails when a key of the library would stay for ever. */
+/** Fails when a key of the library would stay forever. */
 export async function expectAllKeysHaveTtl(client: Redis | Cluster, prefix = 'lock'): Promise<void> {
   const keys = await keysOf(client, [`${prefix}:*`]);
   const ttls = await Promise.all(keys.map(async (key) => ({ key, ttl: await client.pttl(key) })));

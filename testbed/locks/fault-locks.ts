@@ -77,14 +77,14 @@ export async function keysWithTtl(redis: RedisServer): Promise<Array<{ key: stri
 const LONGEST_NOTE = 10_100;
 
 /**
- * Waits until nothing is left in the server except entries that expire by themselves: last fencing tokens, and notes of
- * acquisitions that left before their request arrived.
+ * Waits until nothing is left in the server except entries that expire by themselves: last fencing tokens, notes of
+ * acquisitions that left before their request arrived, and the records of clients.
  */
 export function nothingLeftBehind(redis: RedisServer, within = 10_000): Promise<void> {
   return eventuallyPasses(
     async () => {
       const left = await keysWithTtl(redis);
-      expect(left.filter(({ key }) => !/^[^{]*:(fence|tombstones):/.test(key))).toEqual([]);
+      expect(left.filter(({ key }) => !/^[^{]*:(fence|tombstones|client):/.test(key))).toEqual([]);
       expect(left.filter(({ ttl }) => ttl <= 0)).toEqual([]);
       expect(left.filter(({ key, ttl }) => key.includes(':tombstones:') && ttl > LONGEST_NOTE)).toEqual([]);
     },

@@ -4,6 +4,26 @@ import { startRedisSentinels, type RedisSentinels } from '../servers/redis-senti
 import { startRedis, type RedisServer } from '../servers/redis-server.mjs';
 import type { FaultLocks } from './fault-locks.js';
 
+/**
+ * Starts a Redis for the tests of a file, which is empty, running and not frozen when a test begins. Services of `locks`
+ * end after each test.
+ */
+export function useRedis(locks: Pick<FaultLocks, 'closeAll'>, use: (redis: RedisServer) => void): void {
+  let redis: RedisServer;
+  beforeAll(async () => {
+    redis = await startRedis();
+    use(redis);
+  });
+  beforeEach(() => redis.admin.flushall());
+  afterEach(async () => {
+    if (!redis.isRunning) await redis.start();
+    await redis.resume();
+    await redis.admin.ping();
+    await locks.closeAll();
+  });
+  afterAll(() => redis.stop());
+}
+
 /** Starts a Redis for the tests of a file, and for each test a proxy before it. Services of `locks` end after each test. */
 export function useProxiedRedis(locks: FaultLocks, use: (redis: RedisServer, proxy: RespProxy) => void): void {
   let redis: RedisServer;
@@ -34,6 +54,19 @@ export function useRedisForEach(locks: FaultLocks, use: (redis: RedisServer) => 
   afterEach(async () => {
     await locks.closeAll();
     await redis.stop();
+  });
+}
+
+/** Starts a master and a Sentinel for the tests of a file. Services of `locks` end after the last one. */
+export function useSentinels(locks: FaultLocks, use: (sentinels: RedisSentinels) => void): void {
+  let sentinels: RedisSentinels;
+  beforeAll(async () => {
+    sentinels = await startRedisSentinels();
+    use(sentinels);
+  });
+  afterAll(async () => {
+    await locks.closeAll();
+    await sentinels.stop();
   });
 }
 

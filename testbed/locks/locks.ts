@@ -4,7 +4,7 @@ import type { AcquireOptions } from '../../lib/options/acquire-options.js';
 import type { RedisLockModuleOptions } from '../../lib/module/redis-lock.options.js';
 import { afterAll, afterEach, beforeAll } from '@jest/globals';
 import { eventually, eventuallyPasses } from '../wait/eventually.mjs';
-import { now, type BelievedHold } from '../history/history.js';
+import { now, type ValidHold } from '../history/history.js';
 import { expectAllKeysHaveTtl, expectNothingLeft } from '../history/leaks.js';
 import { startWorker, type WorkerProcess } from '../workers/processes.mjs';
 import { startRedis, type RedisServer } from '../servers/redis-server.mjs';
@@ -160,7 +160,7 @@ export class LockWorker {
     ] as bigint;
   }
 
-  sections(sections: Sections): Promise<BelievedHold[]> {
+  sections(sections: Sections): Promise<ValidHold[]> {
     return this.process.call('sections', sections);
   }
 }

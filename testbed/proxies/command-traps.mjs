@@ -4,7 +4,7 @@
  * @typedef {import('./proxied-connection.mjs').ProxiedCommand} ProxiedCommand
  *
  * @typedef {number | ((command: ProxiedCommand) => boolean) | CommandPattern} CommandSelector
- *   Chooses commands: the n-th from now on, those that fulfil a condition, or the n-th of those
+ *   Chooses commands: the n-th from now on, all that meet a condition, or the n-th that meets it
  *
  * @typedef {object} CommandPattern
  * @property {number} [nth] from 1, the default, counted over all connections

@@ -15,7 +15,7 @@ import { RespReader } from './resp-reader.mjs';
  * @typedef {Readonly<import('./resp-conversation.mjs').RespCommand & Sent>} ProxiedCommand A command that went through the proxy
  *
  * @typedef {object} DeafLink
- * @property {boolean} serverNotices whether the server sees the connection end; if not, it goes on sending
+ * @property {boolean} serverNotices whether the server sees the connection end; if not, it continues to send
  */
 
 /**

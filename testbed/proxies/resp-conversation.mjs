@@ -29,7 +29,7 @@ const SUBSCRIPTION_COMMANDS = new Set([
 const MESSAGES = new Set(['message', 'pmessage', 'smessage']);
 
 /**
- * The messages of one connection: finds the command that a reply answers. Replies come in the order of commands.
+ * The messages of one connection: finds the command that a reply answers. Replies arrive in the order of the commands.
  * @template {RespCommand} C
  */
 export class Conversation {

@@ -13,7 +13,7 @@ import { TcpListener } from './tcp-listener.mjs';
  * @typedef {import('./command-traps.mjs').CommandSelector} CommandSelector
  * @typedef {import('./command-traps.mjs').Fault} Fault
  *
- * @typedef {(connection: ProxiedConnection) => boolean} ConnectionFilter Chooses connections, such as those that listen to a
+ * @typedef {(connection: ProxiedConnection) => boolean} ConnectionFilter Chooses connections, such as the subscribers of a
  *   channel: `({ isSubscriber }) => isSubscriber`
  *
  * @typedef {number | (() => number)} Milliseconds
@@ -162,7 +162,7 @@ export class RespProxy extends TcpListener {
     this.#held.requests = where;
   }
 
-  /** Pushes that fulfil the condition get lost; all else goes on. @param {(push: RespValue) => boolean} where */
+  /** Pushes that fulfil the condition get lost; everything else passes. @param {(push: RespValue) => boolean} where */
   dropPushes(where = () => true) {
     this.#copiesOfPush = (push) => (where(push) ? 0 : 1);
   }

@@ -13,13 +13,15 @@ const SLOTS = 16_384;
 /**
  * Takes everything in a slot to another master. May be repeated.
  * @param {SlotMove} move
+ * @param {RegExp} [stays] the names of keys that are left where they are
  */
-export async function moveKeys({ slot, from, to }) {
+export async function moveKeys({ slot, from, to }, stays) {
   const [fromId, toId] = [await idOf(from), await idOf(to)];
   await to.admin.cluster('SETSLOT', slot, 'IMPORTING', fromId);
   await from.admin.cluster('SETSLOT', slot, 'MIGRATING', toId);
   for (;;) {
-    const names = /** @type {string[]} */ (await from.admin.cluster('GETKEYSINSLOT', slot, 100));
+    const all = /** @type {string[]} */ (await from.admin.cluster('GETKEYSINSLOT', slot, 100));
+    const names = all.filter((name) => !stays?.test(name));
     if (names.length === 0) break;
     await from.admin.call('MIGRATE', to.host, to.port, '', 0, 5_000, 'KEYS', ...names);
   }

@@ -100,7 +100,7 @@ export class RedisCluster {
   async masterOf(key) {
     const slot = await this.slotOf(key);
     for (const node of this.running) if (await serves(node, slot)) return node;
-    throw new Error(`nobody serves slot ${slot}`);
+    throw new Error(`no master serves slot ${slot}`);
   }
 
   /**
@@ -134,11 +134,13 @@ export class RedisCluster {
    * Moves the slot of a lock to another master, with all its contents, as `redis-cli --cluster reshard` does.
    * @param {string} key
    * @param {() => Promise<void>} [meanwhile] happens between the move of the keys and its announcement
+   * @param {RegExp} [last] the names of keys that move after `meanwhile`
    */
-  async migrate(key, meanwhile) {
+  async migrate(key, meanwhile, last) {
     const move = { slot: await this.slotOf(key), from: await this.masterOf(key), to: await this.otherMaster(key) };
-    await moveKeys(move);
+    await moveKeys(move, last);
     await meanwhile?.();
+    if (last !== undefined) await moveKeys(move);
     await endMove(move, this.running);
     await eventually(async () => (await this.masterOf(key)) === move.to, { what: 'the new master' });
   }

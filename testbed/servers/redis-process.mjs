@@ -193,7 +193,7 @@ export class RedisProcess {
    * @param {NodeJS.Signals} [signal]
    */
   async kill(signal = 'SIGKILL') {
-    // A stalled server takes no other signal before it goes on.
+    // A stalled server takes no other signal before it resumes.
     if (signal !== 'SIGKILL' || this.#container) await this.signal('SIGCONT');
     const { exited } = this;
     await this.signal(signal);

@@ -150,7 +150,7 @@ export class RedisSentinels {
    */
   async cutOff() {
     const [master, replica] = [await this.master(), await this.replica()];
-    // A part that is refused as one of these users goes on as the default user: so the default user loses the rights
+    // A part that is refused as one of these users continues as the default user: so the default user loses the rights
     // that only parts need.
     const take = async (
       /** @type {RedisServer} */ { admin },

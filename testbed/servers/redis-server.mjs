@@ -14,7 +14,7 @@ const DATA = ['appendonlydir', 'appendonly.aof', 'dump.rdb'];
  * @typedef {import('./redis-process.mjs').RedisProcessOptions & ServerOptions} RedisServerOptions
  *
  * @typedef {object} ServerOptions
- * @property {import('./redis-process.mjs').RedisInstallation} [installation] default: the one that `npm test` or the PATH names
+ * @property {import('./redis-process.mjs').RedisInstallation} [installation] default: the installation of `npm test`, or of the PATH
  * @property {boolean} [persistent] whether everything that was acknowledged outlives the process; default `false`
  * @property {import('ioredis').RedisOptions} [admin] options of the connection `admin`
  */

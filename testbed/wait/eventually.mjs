@@ -38,6 +38,24 @@ export async function eventually(look, { within = 15_000, every = 5, what = 'the
 }
 
 /**
+ * Checks for `ms` that a condition holds: the time that a fault would need to break it. Fails at the first look at which the
+ * condition does not hold.
+ * @param {number} ms
+ * @param {() => unknown} look
+ * @param {Pick<EventuallyOptions, 'every' | 'what'>} [options]
+ */
+export async function throughout(ms, look, { every = 5, what = 'the condition' } = {}) {
+  const since = performance.now();
+  for (;;) {
+    const held = await look();
+    const passed = performance.now() - since;
+    if (!held) throw new Error(`${what} did not hold for ${ms} ms: it ended after ${Math.round(passed)} ms`);
+    if (passed >= ms) return;
+    await sleep(every);
+  }
+}
+
+/**
  * As `eventually`, for expectations that return nothing: waits until `check` does not throw.
  * @param {() => void | Promise<void>} check
  * @param {EventuallyOptions} [options]

@@ -2,7 +2,7 @@
 import { eventually } from './eventually.mjs';
 
 /**
- * Starts a service whose `commandTimeout` may be too short to connect on a busy machine: connecting goes on after that. A
+ * Starts a service whose `commandTimeout` may be too short to connect on a busy machine: connecting continues after that. A
  * test of a start that fails calls `start()` itself.
  * @template {{ start(): Promise<unknown> }} Service
  * @param {Service} service

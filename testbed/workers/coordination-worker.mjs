@@ -29,7 +29,7 @@ serve({
     return Promise.all(Array.from({ length: times }, () => latch.countDown()));
   },
 
-  /** Stands for election, reports the outcome, and notes down from when to when it certainly believed that it led. */
+  /** Stands for election, reports the outcome, and records from when to when it was certainly the leader. */
   stand(key) {
     let term;
     election = service.getLeaderElection(key, {

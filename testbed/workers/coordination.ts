@@ -1,6 +1,6 @@
 import { afterEach } from '@jest/globals';
 import type { RedisLockModuleOptions } from '../../lib/module/redis-lock.options.js';
-import type { BelievedHold } from '../history/history.js';
+import type { ValidHold } from '../history/history.js';
 import type { LockBench } from '../locks/locks.js';
 import { startWorker, type WorkerProcess } from './processes.mjs';
 
@@ -38,7 +38,7 @@ export class CoordinationWorker {
     return this.process.call('look');
   }
 
-  terms(): Promise<BelievedHold[]> {
+  terms(): Promise<ValidHold[]> {
     return this.process.call('terms');
   }
 

@@ -186,7 +186,7 @@ export class WorkerProcess {
    */
   async kill(signal = 'SIGKILL') {
     if (this.isRunning) {
-      // A stalled process takes no other signal before it goes on.
+      // A stalled process takes no other signal before it resumes.
       if (signal !== 'SIGKILL') this.resume();
       this.#child.kill(signal);
     }

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 /**
  * @typedef {import('../../lib/service/lock.service.js').LockService} LockService
  * @typedef {import('../../lib/service/handles/lock-handle.js').LockHandle} LockHandle
- * @typedef {import('../history/history.js').BelievedHold} BelievedHold
+ * @typedef {import('../history/history.js').ValidHold} ValidHold
  *
  * @typedef {object} RandomSections
  * @property {string} who
@@ -13,7 +13,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
  * @property {number} loops how many run at the same time
  *
  * @typedef {object} SectionsReport The results so far
- * @property {BelievedHold[]} holds stretches in which `isHeld` was seen to be true, from the first to the last time
+ * @property {ValidHold[]} holds stretches in which `isHeld` was seen to be true, from the first to the last time
  * @property {Record<string, number>} outcomes how acquisitions ended: `held`, `null`, `aborted`, or the code of the error
  * @property {number} pending acquisitions without an outcome
  * @property {string[]} late outcomes that came later than the wait and a few round trips allow, the process itself having
@@ -42,13 +42,13 @@ export function random(seed) {
 }
 
 /**
- * Locks random keys in random ways, and writes down when it believed to hold which. A belief has no gaps: between two
- * looks that said yes it was yes all the time, so a stretch from the first to the last such look is certain.
+ * Locks random keys in random ways, and records when which hold was valid. A hold has no gaps: between two looks that
+ * returned `true` it was valid all the time, so the period from the first to the last such look is certain.
  * @param {Pick<LockService, 'acquire' | 'tryAcquire' | 'run'>} service
  * @param {RandomSections} options
  */
 export function startRandomSections(service, { who, seed, keys, loops }) {
-  /** @type {Array<BelievedHold & { to: bigint }>} */
+  /** @type {Array<ValidHold & { to: bigint }>} */
   const holds = [];
   /** @type {Record<string, number>} */
   const outcomes = {};

@@ -4,10 +4,10 @@ import {
   assertNoOverlap,
   assertTokensGrow,
   HoldHistory,
-  type BelievedHold,
+  type ValidHold,
 } from '../../../testbed/history/history.js';
 
-const hold = (who: string, from: number, to: number | undefined, more: Partial<BelievedHold> = {}): BelievedHold => ({
+const hold = (who: string, from: number, to: number | undefined, more: Partial<ValidHold> = {}): ValidHold => ({
   key: 'k',
   who,
   from: BigInt(from),
@@ -25,11 +25,11 @@ describe('assertNoOverlap', () => {
   });
 
   it.each([
-    ['one that begins inside another', [hold('a', 10, 20), hold('b', 19, 30)]],
+    ['a hold that begins inside another', [hold('a', 10, 20), hold('b', 19, 30)]],
     ['one before another that began earlier has ended', [hold('b', 20, 30), hold('a', 10, 90)]],
     ['one after a hold that never ended', [hold('a', 10, undefined), hold('b', 1000, 1001)]],
   ])('finds %s', (_, holds) => {
-    expect(() => assertNoOverlap(holds)).toThrow('two believed to hold "k" at the same time');
+    expect(() => assertNoOverlap(holds)).toThrow('two callers held "k" at the same time');
   });
 
   it('lets readers share, but no writer with them', () => {
@@ -45,7 +45,7 @@ describe('assertAtMost', () => {
   it('counts simultaneous holders', () => {
     const holds = [hold('a', 10, 30), hold('b', 15, 20), hold('c', 20, 40)];
     assertAtMost(2, holds);
-    expect(() => assertAtMost(1, holds)).toThrow('2 believed to hold "k", at most 1 may');
+    expect(() => assertAtMost(1, holds)).toThrow('2 callers held "k", at most 1 may');
   });
 });
 

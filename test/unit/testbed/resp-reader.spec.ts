@@ -40,7 +40,7 @@ describe('RespReader', () => {
     expect(others).toEqual([]);
   });
 
-  it('reads messages that come in pieces, wherever they are cut', () => {
+  it('reads messages that arrive in pieces, wherever they are cut', () => {
     const stream = Buffer.from(EXAMPLES.map(([text]) => text).join(''));
     for (const size of [1, 2, 3, 7, 64]) {
       const reader = new RespReader('server');
