@@ -1,4 +1,4 @@
-/** How many steps one turn of the event loop takes; between two of them promises come to rest all the same. */
+/** How many steps one turn of the event loop takes; between two of them promises still settle. */
 const STEPS = 64;
 
 /**

@@ -2,6 +2,7 @@
 export const MUTATION_VARIABLE = 'SIMULATION_MUTATION';
 
 const LEASE = 'lib/engine/lease-view.ts';
+const LINE = 'lib/engine/ticket-line.ts';
 const MESSAGES = 'lib/engine/store-messages.ts';
 const HOLD = 'lib/engine/hold.ts';
 const QUEUE = 'lib/engine/acquire-queue.ts';
@@ -108,7 +109,14 @@ export const MUTATIONS = [
     name: 'no-poll',
     what: 'a waiter does not retry',
     file: TICKET,
-    from: 'this.poll.askAt(clock.now() + reply.retryAfter);',
+    from: 'this.poll.askAt(now + reply.retryAfter);',
+    to: '',
+  },
+  {
+    name: 'no-step-forward',
+    what: 'a waiter that comes to the front of its line does not retry soon',
+    file: LINE,
+    from: 'next.askSoon();',
     to: '',
   },
   {
@@ -171,7 +179,7 @@ export const MUTATIONS = [
     name: 'old-answers',
     what: 'replies to requests from before that count',
     file: LEASE,
-    // The belief in an answer to a question from behind the extension would hide it.
+    // Otherwise the reply to a request after the extension would hide the fault.
     from: `if (number < this.countsFrom) return 'ignored';
     // An extension that is still under way runs behind this question, and leaves its own lease from then on.
     const loose = this.looseExtensions.filter(({ until }) => sent < until);`,

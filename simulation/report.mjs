@@ -1,27 +1,27 @@
 /** The results of many runs, as lines. */
 export function summaryOf({ seeds, outcomes, digest, findings }, seconds) {
-  const { visits, scripts, steps, faults, terms, quorums, quorumVisits, quorumHeld, reinstated, ...told } = outcomes;
+  const { visits, scripts, steps, faults, terms, quorums, quorumVisits, quorumHeld, reinstated, ...rest } = outcomes;
   return [
     `${seeds} runs in ${seconds.toFixed(1)} s: ${Math.round(seeds / seconds)} seeds per second`,
     `${visits} visits, ${scripts} scripts at the server, ${faults} faults, ${terms} terms of leaders, ${steps} steps`,
-    `of the visits ${Object.entries(told)
+    `of the visits ${Object.entries(rest)
       .map(([name, count]) => `${count} ${NAMES[name] ?? name}`)
       .join(', ')}`,
-    `${quorums} of the runs over several masters: ${quorumHeld} of ${quorumVisits} visits had it there, and ${reinstated} votes were taken again`,
-    `all that happened comes to ${(digest >>> 0).toString(16).padStart(8, '0')}`,
+    `${quorums} of the runs over several masters: ${quorumHeld} of ${quorumVisits} visits got their locks, and masters restored ${reinstated} votes`,
+    `digest of all events: ${(digest >>> 0).toString(16).padStart(8, '0')}`,
     findings.length === 0 ? 'nothing was found' : `${findings.length} seeds fail`,
   ];
 }
 
 const NAMES = {
-  held: 'had what they wanted',
-  inTurn: 'of them in turn',
+  held: 'got their locks',
+  inTurn: 'of them as members of a batch',
   timeouts: 'timed out',
   storeFailures: 'failed with the store',
   aborted: 'were aborted',
-  upgrades: 'would have waited for themselves',
-  lost: 'times a lock was lost',
-  crashed: 'were under way in a crash',
+  upgrades: 'were refused because they would wait for themselves',
+  lost: 'lost their lock',
+  crashed: 'were running when their process crashed',
 };
 
 /** One seed that fails, as lines, and how to see it again. */
@@ -30,7 +30,7 @@ export function describeFinding({ seed, failure, shrunk }) {
   if (shrunk === undefined) return lines;
   return [
     ...lines,
-    `made smaller ${shrunk.shrinks} times, it fails at ${placeOf(shrunk.failure)}`,
+    `after ${shrunk.shrinks} reductions of the schedule, it fails at ${placeOf(shrunk.failure)}`,
     `  ${shrunk.failure.message}`,
     ...shrunk.schedule.map((line) => `    ${line}`),
     `  --seed ${seed} --path ${shrunk.path}`,

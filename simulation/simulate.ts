@@ -1,10 +1,10 @@
-import { Crew } from './clients/crew.js';
+import { Workload } from './clients/workload.js';
 import { Letters } from './clients/handovers.js';
 import { noOutcomes, type Outcomes } from './clients/outcomes.js';
 import { drive } from './drive.js';
-import { Judge } from './judge/judge.js';
-import { nothingIsRemembered, nothingIsStored } from './judge/leftovers.js';
-import { Violation } from './judge/violation.js';
+import { Checker } from './checker/checker.js';
+import { nothingIsRemembered, nothingIsStored } from './checker/leftovers.js';
+import { Violation } from './checker/violation.js';
 import { PROCESSES, TIMES, type Schedule } from './schedule/schedule.js';
 import { plan, type FaultTargets } from './world/faults.js';
 import { Process } from './world/process.js';
@@ -36,7 +36,7 @@ const LONGEST = 600_000;
 const AFTERMATH = 60_000 + 6 * TIMES.lease + 4 * TIMES.commandTimeout;
 const START = 1_000;
 
-/** Runs a schedule, and judges it; `line` receives the events as text. */
+/** Runs a schedule and checks it. `line` receives the events as text. */
 export async function simulate(schedule: Schedule, line?: (text: string) => void): Promise<Run> {
   const run = new Simulation(schedule, line);
   const failure = await run.go();
@@ -49,9 +49,9 @@ export async function simulate(schedule: Schedule, line?: (text: string) => void
 class Simulation implements FaultTargets {
   readonly world = new World();
   readonly servers: Servers;
-  readonly judge: Judge;
+  readonly checker: Checker;
   readonly outcomes = noOutcomes();
-  private readonly crews: Crew[];
+  private readonly workloads: Workload[];
   private readonly processes: Array<Process | undefined> = [];
   private readonly lives: number[] = [];
   private ending: 'visits' | 'aftermath' | 'closing' | 'over' = 'visits';
@@ -63,7 +63,7 @@ class Simulation implements FaultTargets {
   ) {
     const { world, outcomes } = this;
     this.servers = new Servers(schedule.servers, world);
-    const judge = (this.judge = new Judge(world, this.servers, schedule));
+    const checker = (this.checker = new Checker(world, this.servers, schedule));
     if (this.servers.isQuorum) outcomes.quorums += 1;
     for (const server of this.servers.all) {
       const { onScript } = server;
@@ -78,10 +78,10 @@ class Simulation implements FaultTargets {
         onReinstated(key, id);
       };
     }
-    const surroundings = { world, judge, outcomes, trace: this.trace, letters: new Letters() };
-    this.crews = Array.from({ length: PROCESSES }, (_, place) => {
+    const surroundings = { world, checker, outcomes, trace: this.trace, letters: new Letters() };
+    this.workloads = Array.from({ length: PROCESSES }, (_, place) => {
       const visits = schedule.visits.filter((visit) => visit.process === place);
-      return new Crew(visits, surroundings, (error) => judge.found(error as Error));
+      return new Workload(visits, surroundings, (error) => checker.found(error as Error));
     });
   }
 
@@ -107,9 +107,9 @@ class Simulation implements FaultTargets {
   async go(): Promise<Failure | undefined> {
     for (let place = 0; place < PROCESSES; place += 1) this.revive(place);
     for (const fault of this.schedule.faults) plan(fault, this);
-    const stopListening = listenToRejections((error) => this.judge.found(error));
+    const stopListening = listenToRejections((error) => this.checker.found(error));
     await drive(() => this.step()).finally(stopListening);
-    const { violation } = this.judge;
+    const { violation } = this.checker;
     if (violation === undefined) return undefined;
     const { world } = this;
     const { message, stack } = violation;
@@ -118,24 +118,24 @@ class Simulation implements FaultTargets {
   }
 
   private revive(place: number): void {
-    const { schedule, world, servers, trace, judge } = this;
+    const { schedule, world, servers, trace, checker } = this;
     const life = (this.lives[place] = (this.lives[place] ?? 0) + 1);
     const process = new Process({ place, life, schedule, world, servers, trace });
     this.processes[place] = process;
-    process.overhearAnswers((id, answers) => judge.excuses.answered(id, answers));
+    process.overhearAnswers((id, answers) => checker.assumptions.answered(id, answers));
     for (const connection of process.connections) {
-      connection.onReinstate = (id) => judge.check(() => judge.revocations.wanted(process, id));
+      connection.onReinstate = (id) => checker.check(() => checker.revocations.wanted(process, id));
     }
-    // Without an answer it goes on all the same.
+    // It continues without an answer.
     process.engine.start().catch(() => undefined);
-    this.crews[place]!.start(process);
+    this.workloads[place]!.start(process);
   }
 
   /** `false`: the run is over. The effects of promises are done before the next step. */
   private step(): boolean {
-    this.judge.look();
-    if (this.judge.violation !== undefined || this.ending === 'over') return false;
-    if (this.ending === 'visits' && this.crews.every((crew) => crew.isDone)) {
+    this.checker.look();
+    if (this.checker.violation !== undefined || this.ending === 'over') return false;
+    if (this.ending === 'visits' && this.workloads.every((workload) => workload.isDone)) {
       this.ending = 'aftermath';
       const rest = Math.max(
         0,
@@ -143,8 +143,8 @@ class Simulation implements FaultTargets {
       );
       this.world.at(this.world.now + rest + AFTERMATH, () => this.end());
     }
-    this.judge.check(() => this.letHappen());
-    if (this.world.now > this.until) this.judge.found(new Violation('waiting', 'the run does not end'));
+    this.checker.check(() => this.letHappen());
+    if (this.world.now > this.until) this.checker.found(new Violation('waiting', 'the run does not end'));
     return true;
   }
 
@@ -154,18 +154,18 @@ class Simulation implements FaultTargets {
 
   private end(): void {
     const running = this.processes.filter((process) => process !== undefined);
-    this.judge.check(() => {
+    this.checker.check(() => {
       nothingIsStored(this.servers);
       const someForget = this.schedule.visits.some(({ act }) => act === 'abandon');
       for (const process of running) nothingIsRemembered(process, someForget);
     });
     const closed = running.map(async (process) => {
       await process.engine.close(0);
-      await this.judge.closed(process);
+      await this.checker.closed(process);
     });
     void Promise.all(closed).then(() => (this.ending = 'over'));
     this.world.at(this.world.now + 2 * TIMES.commandTimeout, () => {
-      this.judge.found(new Violation('waiting', 'an engine without holds and waiters is not closed'));
+      this.checker.found(new Violation('waiting', 'an engine without holds and waiters is not closed'));
     });
   }
 }

@@ -1,19 +1,19 @@
 import { TIMES } from '../schedule/schedule.js';
 import { handOver } from './handovers.js';
-import type { Held, Visitor } from './visitor.js';
+import type { Held, Caller } from './caller.js';
 
 /** The action of a holder in the middle of its section; `held` are the locks that it has to release afterwards. */
-export async function act(visitor: Visitor, held: Held): Promise<void> {
+export async function act(caller: Caller, held: Held): Promise<void> {
   try {
-    await perform(visitor, held);
+    await perform(caller, held);
   } catch (error) {
     // The holder continues and releases its locks.
-    visitor.refused(error);
+    caller.refused(error);
   }
 }
 
-async function perform(visitor: Visitor, { handles, beliefs }: Held): Promise<void> {
-  const { visit, process, surroundings } = visitor;
+async function perform(caller: Caller, { handles, observedHolds }: Held): Promise<void> {
+  const { visit, process, surroundings } = caller;
   const [handle] = handles as [(typeof handles)[number]];
   switch (visit.act) {
     case 'nothing':
@@ -39,29 +39,29 @@ async function perform(visitor: Visitor, { handles, beliefs }: Held): Promise<vo
     }
     case 'again': {
       if (visit.owner === undefined || visit.kind === 'permits') return;
-      const again = await visitor.take([handle.key], { ...visitor.terms(), fair: false }, visit.waitTimeout);
+      const again = await caller.take([handle.key], { ...caller.terms(), fair: false }, visit.waitTimeout);
       await process.sleep(1);
-      return visitor.giveBack(again);
+      return caller.releaseAll(again);
     }
     case 'downgrade': {
       if (handle.type !== 'exclusive') return;
-      const terms = { ...visitor.terms(), mode: { kind: 'read' }, owner: handle.owner, fair: false } as const;
-      const reading = await visitor.take([handle.key], terms, visit.waitTimeout);
-      await visitor.giveBack({ handles: handles.splice(0, 1), beliefs: beliefs.splice(0, 1) });
+      const terms = { ...caller.terms(), mode: { kind: 'read' }, owner: handle.owner, fair: false } as const;
+      const reading = await caller.take([handle.key], terms, visit.waitTimeout);
+      await caller.releaseAll({ handles: handles.splice(0, 1), observedHolds: observedHolds.splice(0, 1) });
       handles.push(...reading.handles);
-      beliefs.push(...reading.beliefs);
+      observedHolds.push(...reading.observedHolds);
       return;
     }
     case 'hand over': {
       if (handles.length > 1 || visit.owner !== undefined || visit.holdAtLeast > 0) return; // refused
       if (!handle.isHeld) return;
-      const offered = handOver(visitor, beliefs[0]!);
+      const offered = handOver(caller, observedHolds[0]!);
       handles.pop();
-      beliefs.pop();
+      observedHolds.pop();
       return offered;
     }
     case 'abandon':
-      for (const { hold } of beliefs) {
+      for (const { hold } of observedHolds) {
         process.engine.abandon(hold);
         surroundings.trace(() => `${process.name} forgets that it has ${hold.key} (${hold.id})`);
       }

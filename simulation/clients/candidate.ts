@@ -2,11 +2,11 @@ import type { HoldTerms } from '../../lib/engine/hold.js';
 import { isLockStoreError, type LockLostError } from '../../lib/errors/index.js';
 import { DefaultLeaderElection } from '../../lib/service/objects/default-leader-election.js';
 import type { LockHandle } from '../../lib/service/handles/lock-handle.js';
-import type { Belief } from '../judge/belief.js';
-import type { Term } from '../judge/elections.js';
-import { Violation } from '../judge/violation.js';
+import type { ObservedHold } from '../checker/observed-hold.js';
+import type { Term } from '../checker/elections.js';
+import { Violation } from '../checker/violation.js';
 import { ELECTION, KEYS, TIMES, type Candidacy } from '../schedule/schedule.js';
-import type { Visitor } from './visitor.js';
+import type { Caller } from './caller.js';
 
 const SILENT = { debug() {}, log() {}, warn() {}, error() {} };
 const KEY = KEYS[ELECTION];
@@ -21,14 +21,14 @@ const TERMS: Omit<HoldTerms, 'key'> = {
  */
 export class Candidate {
   private readonly election: DefaultLeaderElection;
-  private readonly beliefs = new Map<LockHandle, Belief>();
+  private readonly observedHolds = new Map<LockHandle, ObservedHold>();
   private term: Term | undefined;
 
   constructor(
-    private readonly visitor: Visitor,
+    private readonly caller: Caller,
     private readonly candidacy: Candidacy,
   ) {
-    const { context, clock, elections } = visitor.process;
+    const { context, clock, elections } = caller.process;
     this.election = new DefaultLeaderElection(
       {
         context: { ...context, clock, logger: SILENT },
@@ -45,38 +45,38 @@ export class Candidate {
   }
 
   async go(): Promise<void> {
-    const { process } = this.visitor;
+    const { process } = this.caller;
     this.election.start();
     await process.sleep(this.candidacy.stands);
     await this.election.stop();
-    const { judge } = this.visitor.surroundings;
-    judge.check(() => judge.elections.stopped(this.election));
-    for (const belief of this.beliefs.values()) judge.ends(belief);
+    const { checker } = this.caller.surroundings;
+    checker.check(() => checker.elections.stopped(this.election));
+    for (const observed of this.observedHolds.values()) checker.ends(observed);
   }
 
   private async acquire(signal: AbortSignal): Promise<LockHandle> {
-    const { judge } = this.visitor.surroundings;
+    const { checker } = this.caller.surroundings;
     try {
-      const { handles, beliefs } = await this.visitor.take([KEY], TERMS, Infinity, signal);
-      this.beliefs.set(handles[0]!, beliefs[0]!);
+      const { handles, observedHolds } = await this.caller.take([KEY], TERMS, Infinity, signal);
+      this.observedHolds.set(handles[0]!, observedHolds[0]!);
       return handles[0]!;
     } catch (error) {
-      if (isLockStoreError(error) && judge.isCalm)
-        judge.found(new Violation('unexpected', `in calm weather: ${error.message}`));
+      if (isLockStoreError(error) && checker.isCalm)
+        checker.found(new Violation('unexpected', `although no fault happened: ${error.message}`));
       throw error;
     }
   }
 
   private async elected(handle: LockHandle, signal: AbortSignal): Promise<void> {
-    const { candidacy, election, visitor } = this;
-    const { process, surroundings } = visitor;
-    const { judge, outcomes, trace } = surroundings;
-    const belief = this.beliefs.get(handle)!;
+    const { candidacy, election, caller } = this;
+    const { process, surroundings } = caller;
+    const { checker, outcomes, trace } = surroundings;
+    const observed = this.observedHolds.get(handle)!;
     trace(() => `${process.name} is elected with token ${handle.fencingToken}`);
     outcomes.terms += 1;
-    const term: Term = { belief, election, candidacy, unfinished: 1, isLeaving: false, ended: undefined };
+    const term: Term = { observed, election, candidacy, unfinished: 1, isLeaving: false, ended: undefined };
     this.term = term;
-    judge.check(() => judge.elections.elected(term, signal));
+    checker.check(() => checker.elections.elected(term, signal));
     if (candidacy.resignsAfter !== undefined) {
       process.callersClock.setTimer(candidacy.resignsAfter, () => {
         if (this.term === term) void election.resign();
@@ -88,11 +88,11 @@ export class Candidate {
   }
 
   private async deposed(error: LockLostError | undefined): Promise<void> {
-    const { process, surroundings } = this.visitor;
-    const { judge, trace } = surroundings;
+    const { process, surroundings } = this.caller;
+    const { checker, trace } = surroundings;
     const term = this.term!;
     trace(() => `${process.name} is deposed${error === undefined ? '' : `: ${error.message}`}`);
-    judge.check(() => judge.elections.deposed(term, error));
+    checker.check(() => checker.elections.deposed(term, error));
     term.unfinished += 1;
     await process.sleep(this.candidacy.farewell);
     term.unfinished -= 1;

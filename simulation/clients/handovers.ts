@@ -1,10 +1,10 @@
 import type { LockMode } from '../../lib/engine/hold.js';
 import { isLockNotHeldError, isLockStoreError } from '../../lib/errors/index.js';
 import { HeldLock } from '../../lib/service/handles/held-lock.js';
-import type { Belief } from '../judge/belief.js';
+import type { ObservedHold } from '../checker/observed-hold.js';
 import { TIMES } from '../schedule/schedule.js';
 import type { Process } from '../world/process.js';
-import type { Visitor } from './visitor.js';
+import type { Caller } from './caller.js';
 
 /** ms for which an offer stands, and after which a request that failed is repeated. */
 const WITHIN = TIMES.lease;
@@ -34,17 +34,17 @@ export class Letters {
   }
 }
 
-/** Offers a lock to the other processes. The caller does not hold it from the first line on. */
-export async function handOver({ process, visit, surroundings }: Visitor, belief: Belief): Promise<void> {
-  const { judge, letters, outcomes, trace, world } = surroundings;
-  const { hold } = belief;
+/** Offers a lock to the other processes. From then on, the caller does not hold it any more. */
+export async function handOver({ process, visit, surroundings }: Caller, observed: ObservedHold): Promise<void> {
+  const { checker, letters, outcomes, trace, world } = surroundings;
+  const { hold } = observed;
   const { key, terms } = hold;
   // The text of a handover is random, and a run is not.
   const offer = { hold, id: `handover:${hold.id}/${hold.token}`, lease: WITHIN };
   const { handovers } = process.engine;
   trace(() => `${process.name} offers ${key} (${hold.id})`);
   const offered = handovers.start(offer);
-  judge.tries.had(key, world.now + 4 * WITHIN);
+  checker.tries.had(key, world.now + 4 * WITHIN);
   try {
     await offered.catch(async (error: unknown) => {
       if (!isLockStoreError(error)) throw error;
@@ -53,18 +53,18 @@ export async function handOver({ process, visit, surroundings }: Visitor, belief
     });
     outcomes.offered += 1;
     letters.post({ from: process, key, mode: terms.mode, offer: offer.id });
-    // The judge would notice if the hold were still valid here.
+    // The checker would notice if the hold were still valid here.
     await process.sleep(visit.section);
   } finally {
-    judge.ends(belief);
+    checker.ends(observed);
   }
 }
 
 /** Adopts a lock that another process has offered, unless a third one was faster, and holds it for a section. */
-export async function adopt(visitor: Visitor, { key, mode, offer }: Letter): Promise<void> {
-  const { process, visit, surroundings } = visitor;
-  const { judge, outcomes, trace } = surroundings;
-  const floor = judge.tokens.floor(key);
+export async function adopt(caller: Caller, { key, mode, offer }: Letter): Promise<void> {
+  const { process, visit, surroundings } = caller;
+  const { checker, outcomes, trace } = surroundings;
+  const floor = checker.tokens.floor(key);
   const terms = {
     ...{ key, mode, lease: TIMES.lease, renews: true, maxRenewTimes: 0, owner: undefined, fair: false },
     ...{ holdAtLeast: 0, replicas: undefined, pattern: undefined },
@@ -81,11 +81,11 @@ export async function adopt(visitor: Visitor, { key, mode, offer }: Letter): Pro
     trace(() => `${process.name} has adopted ${key} with token ${hold.token} (${hold.id})`);
     const held = {
       handles: [new HeldLock(hold, process.engine)],
-      beliefs: [judge.told(hold, process, floor)],
+      observedHolds: [checker.granted(hold, process, floor)],
     };
     await process.sleep(visit.section);
-    await visitor.giveBack(held);
+    await caller.releaseAll(held);
   } catch (error) {
-    if (!isLockNotHeldError(error)) visitor.refused(error);
+    if (!isLockNotHeldError(error)) caller.refused(error);
   }
 }

@@ -3,7 +3,7 @@ export type Random = () => number;
 
 /**
  * The numbers of one stream. Each depends only on the seed, the stream and its place, so a process that does less does
- * not change the events of the others: a schedule that is made smaller still behaves like the original.
+ * not change the events of the others: a reduced schedule still behaves like the original.
  */
 export function noise(seed: number, stream: number): Random {
   const start = mix(seed ^ Math.imul(stream + 1, 0x9e3779b1));

@@ -1,5 +1,5 @@
 import { KEYS, ORDERS, PERMITS, PROCESSES, type Fault } from '../schedule/schedule.js';
-import type { Judge } from '../judge/judge.js';
+import type { Checker } from '../checker/checker.js';
 import type { Outcomes } from '../clients/outcomes.js';
 import type { Process } from './process.js';
 import type { Server } from './server.js';
@@ -17,7 +17,7 @@ const REVOKED_MEMORY = 60_000;
 export interface FaultTargets {
   readonly world: World;
   readonly servers: Servers;
-  readonly judge: Judge;
+  readonly checker: Checker;
   readonly outcomes: Outcomes;
   readonly trace: (text: () => string) => void;
   /** The process at a place as it is now; `undefined`: there is none at the moment. */
@@ -30,12 +30,12 @@ export interface FaultTargets {
 
 /** Has a fault happen at its time. */
 export function plan(fault: Fault, targets: FaultTargets): void {
-  const { world, judge, outcomes, trace } = targets;
+  const { world, checker, outcomes, trace } = targets;
   world.at(world.now + fault.at, () => {
     if (targets.isOver) return;
     outcomes.faults += 1;
     trace(() => `fault: ${fault.kind} ${fault.process} ${fault.server} ${KEYS[fault.key]!} ${fault.lasts}`);
-    if (!ORDERS.has(fault.kind)) judge.disturbed(fault.lasts);
+    if (!ORDERS.has(fault.kind)) checker.disturbed(fault.lasts);
     strike(fault, targets);
   });
 }
@@ -44,10 +44,10 @@ function strike(
   { kind, process: place, server: serverPlace, key: keyPlace, lasts }: Fault,
   targets: FaultTargets,
 ): void {
-  const { servers, judge } = targets;
+  const { servers, checker } = targets;
   const server = servers.all[serverPlace % servers.all.length]!;
   const process = targets.process(place);
-  const lines = process === undefined ? [] : struck(process.connections, serverPlace);
+  const connections = process === undefined ? [] : struck(process.connections, serverPlace);
   const key = KEYS[keyPlace]!;
   switch (kind) {
     case 'stall':
@@ -58,26 +58,26 @@ function strike(
     case 'crash':
       if (process === undefined) return;
       process.crash(lasts / 10);
-      judge.died(process);
+      checker.died(process);
       return targets.reviveIn(place, lasts);
     case 'shutdown':
       if (process === undefined || process.closing) return;
       process.closing = true;
       return process.machine.do(() => void shutDown(process, lasts, targets, place));
     case 'commands cut':
-      for (const line of lines) line.cutCommands(lasts);
+      for (const connection of connections) connection.cutCommands(lasts);
       return;
     case 'commands late':
       // What was on its way arrives behind requests on the next connection.
-      for (const line of lines) line.cutCommands(lasts / 100, lasts / 4);
+      for (const connection of connections) connection.cutCommands(lasts / 100, lasts / 4);
       return;
     case 'subscription cut':
-      for (const line of lines) line.cutPushes(lasts, lasts / 10);
+      for (const connection of connections) connection.cutPushes(lasts, lasts / 10);
       return;
     case 'both cut':
-      for (const line of lines) {
-        line.cutCommands(lasts);
-        line.cutPushes(lasts, lasts / 10);
+      for (const connection of connections) {
+        connection.cutCommands(lasts);
+        connection.cutPushes(lasts, lasts / 10);
       }
       return;
     case 'server frozen':
@@ -85,13 +85,13 @@ function strike(
     case 'server restarted':
       return server.restart(lasts, true);
     case 'server emptied':
-      judge.excuses.broke(targets.world.now, undefined);
+      checker.assumptions.broke(targets.world.now, undefined);
       return server.restart(lasts, false);
     case 'address moved': {
-      const line = process?.connections[serverPlace % servers.all.length];
+      const connection = process?.connections[serverPlace % servers.all.length];
       // If it is so from the start, no lock is granted: that is a mistake in the options.
-      if (line === undefined || !process!.connections.every((each) => process!.isAdmitted(each))) return;
-      return line.leadTo(servers.all[(serverPlace + 1) % servers.all.length]!, lasts);
+      if (connection === undefined || !process!.connections.every((each) => process!.isAdmitted(each))) return;
+      return connection.leadTo(servers.all[(serverPlace + 1) % servers.all.length]!, lasts);
     }
     case 'failover':
       return failOver(keyPlace, lasts, targets);
@@ -101,7 +101,7 @@ function strike(
       return endVoteBy(process, serverPlace % servers.all.length, key, lasts, targets);
     case 'permits set': {
       const permits = 2 + (lasts % (PERMITS + 1));
-      judge.exclusion.permitsSet(key, permits);
+      checker.exclusion.permitsSet(key, permits);
       return order(process, (sure) => sure.engine.setLimit(key, permits));
     }
     case 'wall clock':
@@ -119,7 +119,7 @@ function struck(connections: readonly SimulatedStore[], place: number): readonly
  * A replica that has missed the last writes takes over. Its clock is right to within half of the duration of the
  * takeover.
  */
-function failOver(keyPlace: number, lasts: number, { world, servers, judge, trace }: FaultTargets): void {
+function failOver(keyPlace: number, lasts: number, { world, servers, checker, trace }: FaultTargets): void {
   const [server] = servers.all as [Server];
   const replica = server.replica();
   const ms = Math.ceil(lasts / 10);
@@ -129,7 +129,7 @@ function failOver(keyPlace: number, lasts: number, { world, servers, judge, trac
     if (server.life !== replica.life) return;
     trace(() => `the replica takes over, its clock ${ahead} ms ahead`);
     server.failOver(replica, ms, ahead);
-    judge.excuses.broke(world.now, undefined);
+    checker.assumptions.broke(world.now, undefined);
   });
 }
 
@@ -159,11 +159,11 @@ function order(process: Process | undefined, ask: (process: Process) => Promise<
 }
 
 async function shutDown(process: Process, ms: number, targets: FaultTargets, place: number): Promise<void> {
-  const { trace, judge } = targets;
+  const { trace, checker } = targets;
   trace(() => `${process.name} shuts down`);
   process.elections.stopAll();
   await process.engine.close(ms / 4);
   trace(() => `${process.name} is closed`);
-  await judge.closed(process);
+  await checker.closed(process);
   targets.reviveIn(place, ms / 4);
 }

@@ -40,7 +40,7 @@ export class Machine {
     this.stalledUntil = Math.max(this.stalledUntil, this.world.now + ms);
   }
 
-  /** It goes on in this moment after a suspension, and has called no timer yet that fell due meanwhile. */
+  /** It resumes at this moment after a suspension, and has not yet called the timers that fell due meanwhile. */
   get isResuming(): boolean {
     return this.world.now === this.suspendedUntil;
   }
@@ -53,12 +53,12 @@ export class Machine {
     this.stalledUntil = Math.max(this.stalledUntil, this.suspendedUntil);
     world.at(this.suspendedUntil, () => {
       this.suspended += ms * this.rate;
-      // At once, also if it is stalled for longer: the judge goes by the time that the process would see.
+      // At once, even if it is stalled for longer: the checker uses the time that the process would see.
       if (!this.dead) resumed();
     });
   }
 
-  /** Has it do something now, or when it goes on; never once it is dead. */
+  /** Runs something now, or when the machine resumes; never after its death. */
   do(work: () => void): void {
     if (this.dead) return;
     if (this.isStalled) this.world.at(this.stalledUntil, () => this.do(work));

@@ -72,7 +72,7 @@ export class Process {
     this.callersClock = new MachineClock(machine);
     this.context = createEngineContext({
       ...{ store: this.store, clock: this.clock, random, logger: SILENT, sink: UNOBSERVED },
-      limits: { commandTimeout, grantTimeout, batch: { size: turns.most, time: turns.time } },
+      limits: { commandTimeout, grantTimeout, batch: { size: turns.most, time: turns.time }, front: 1 },
     });
     this.engine = new LockEngine(this.context);
   }

@@ -27,7 +27,7 @@ import type {
 } from '../../lib/store/quorum-member.js';
 import type { Random } from '../schedule/noise.js';
 import type { Weather } from '../schedule/schedule.js';
-import { Line } from './line.js';
+import { Link } from './link.js';
 import type { Machine } from './machine.js';
 import type { Push, Server } from './server.js';
 import { traced } from './traced.js';
@@ -46,9 +46,9 @@ export interface Surroundings {
   readonly trace: (text: () => string) => void;
 }
 
-/** A question on its way, until its answer arrives; also when no caller waits for it any more. */
+/** A question on its way, until its answer arrives, even if no caller waits for it any more. */
 interface Question {
-  readonly send: (line: Line) => void;
+  readonly send: (link: Link) => void;
 }
 
 /**
@@ -75,8 +75,8 @@ export class SimulatedStore implements QuorumMember {
   server: Server;
   /** The life of the server that its process knows of: it has noticed that the connection to any earlier one is lost. */
   knownLife = 0;
-  private commands: Line | undefined;
-  private pushes: Line | undefined;
+  private commands: Link | undefined;
+  private pushes: Link | undefined;
   private downSince: number | undefined;
   /** The epoch that began when the connection for commands broke last. */
   private reconnectEpoch = 0;
@@ -109,7 +109,7 @@ export class SimulatedStore implements QuorumMember {
   start(): Promise<void> {
     return new Promise((resolve, reject) => {
       this.started = (error) => (error === undefined ? resolve() : reject(error));
-      this.commands = this.newLine();
+      this.commands = this.newLink();
       this.subscribe();
     });
   }
@@ -169,14 +169,14 @@ export class SimulatedStore implements QuorumMember {
     });
     this.later(lasts, () => {
       if (this.commands !== undefined) return;
-      const line = (this.commands = this.newLine());
+      const link = (this.commands = this.newLink());
       this.downSince = undefined;
-      for (const question of this.unanswered) question.send(line);
+      for (const question of this.unanswered) question.send(link);
       this.listener?.restored();
     });
   }
 
-  /** The connection that listens breaks; the server goes on to count it as present for `noticed` ms. */
+  /** The connection that listens breaks; the server still counts it as present for `noticed` ms. */
   cutPushes(lasts: number, noticed: number): void {
     if (this.closed || this.pushes === undefined) return;
     this.pushes.isBroken = true;
@@ -300,7 +300,7 @@ export class SimulatedStore implements QuorumMember {
     return this.ask(key, 'inspect', (backend) => backend.inspect(key));
   }
 
-  /** Rejects after `commandTimeout`; the question may be executed all the same, or may be yet. */
+  /** Rejects after `commandTimeout`; the question may still be executed, or have been executed. */
   private ask<Reply>(
     key: string,
     name: string,
@@ -329,18 +329,18 @@ export class SimulatedStore implements QuorumMember {
         reject(error);
       };
       this.waiting.add(fail);
-      // A message that is lost on a line on which others arrive is not sent again when that line breaks.
+      // A message that is lost on a link that delivers others is not sent again when that link breaks.
       const onItsWay = (is: boolean): void => {
         if (!is) this.unanswered.delete(question);
       };
       const question: Question = {
-        send: (line) => {
+        send: (link) => {
           const { server } = this;
           const { life: openIn } = server;
           const isRefused = random() < weather.refusals;
           const isThere = (): boolean => server.life === openIn;
-          const isSent = line.there((again) => {
-            if (isRefused) return void line.back(0, () => machine.do(end(() => reject(failure('not now')))));
+          const isSent = link.there((again) => {
+            if (isRefused) return void link.back(0, () => machine.do(end(() => reject(failure('not now')))));
             const execute = (backend: MemoryBackend): Reply => script(backend, server);
             server.execute(key, again ? `${name}, again` : name, execute, (reply) => {
               const { life } = server;
@@ -348,7 +348,7 @@ export class SimulatedStore implements QuorumMember {
                 if (isInTime && epoch >= this.reconnectEpoch) for (const id of ids) this.onAnswer(id, life);
                 resolve(reply);
               };
-              onItsWay(line.back(weather.loss, () => machine.do(end(answer))));
+              onItsWay(link.back(weather.loss, () => machine.do(end(answer))));
             });
           }, isThere);
           onItsWay(isSent);
@@ -363,31 +363,31 @@ export class SimulatedStore implements QuorumMember {
     if (this.closed || this.pushes !== undefined) return;
     const { machine } = this.surroundings;
     const { server } = this;
-    const line = (this.pushes = this.newLine());
+    const link = (this.pushes = this.newLink());
     const subscribed = (): void => {
-      if (line !== this.pushes) return;
+      if (link !== this.pushes) return;
       this.listening = true;
       this.started?.();
       this.started = undefined;
       this.listener?.restored();
     };
-    this.later(line.delay(), () => {
-      if (line.isBroken) return;
+    this.later(link.delay(), () => {
+      if (link.isBroken) return;
       server.execute(
         '',
         `subscribe ${this.clientId}`,
         () => {
           // Broken while the server stood still.
-          if (!line.isBroken) server.subscribe(this.clientId, (push) => this.hear(line, push));
+          if (!link.isBroken) server.subscribe(this.clientId, (push) => this.hear(link, push));
         },
-        () => line.back(0, () => machine.do(subscribed)),
+        () => link.back(0, () => machine.do(subscribed)),
       );
     });
   }
 
-  private hear(line: Line, push: Push): void {
+  private hear(link: Link, push: Push): void {
     const { weather, machine, trace } = this.surroundings;
-    line.back(weather.pushLoss, () =>
+    link.back(weather.pushLoss, () =>
       machine.do(() => {
         if (!this.closed && this.listener !== undefined) push(traced(this.listener, trace, this));
       }),
@@ -425,9 +425,9 @@ export class SimulatedStore implements QuorumMember {
     });
   }
 
-  private newLine(): Line {
+  private newLink(): Link {
     const { machine, random, weather } = this.surroundings;
-    return new Line(machine.world, random, weather);
+    return new Link(machine.world, random, weather);
   }
 
   private audible(request: AcquireRequest): AcquireRequest {

@@ -1,4 +1,4 @@
-import { Violation } from '../judge/violation.js';
+import { Violation } from '../checker/violation.js';
 
 /** Something that happens at a time; given to `World.cancel`. */
 export interface Happening {

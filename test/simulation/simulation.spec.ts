@@ -40,25 +40,25 @@ describe('simulated schedules of callers and faults', () => {
     async () => {
       const { code, said } = await simulation('--seeds', '250', '--workers', '1');
       expect({ code, said }).toMatchObject({ code: 0, said: expect.stringContaining('nothing was found') });
-      // They were worth looking at.
-      expect(count(said, /(\d+) had what they wanted/)).toBeGreaterThan(2_000);
-      expect(count(said, /(\d+) of them in turn/)).toBeGreaterThan(250);
+      // The run covered enough.
+      expect(count(said, /(\d+) got their locks/)).toBeGreaterThan(2_000);
+      expect(count(said, /(\d+) of them as members of a batch/)).toBeGreaterThan(250);
       expect(count(said, /(\d+) faults/)).toBeGreaterThan(50);
       expect(count(said, /(\d+) terms of leaders/)).toBeGreaterThan(100);
       // A good part of them over several masters, most of which were served.
       expect(count(said, /(\d+) of the runs over several masters/)).toBeGreaterThan(50);
-      const visits = count(said, /of (\d+) visits had it there/);
+      const visits = count(said, /of (\d+) visits got their locks/);
       expect(visits).toBeGreaterThan(500);
-      expect(count(said, /(\d+) of \d+ visits had it there/)).toBeGreaterThan(visits / 2);
-      expect(count(said, /(\d+) votes were taken again/)).toBeGreaterThan(0);
-      for (const told of [
+      expect(count(said, /(\d+) of \d+ visits got their locks/)).toBeGreaterThan(visits / 2);
+      expect(count(said, /masters restored (\d+) votes/)).toBeGreaterThan(0);
+      for (const outcome of [
         'timed out',
         'failed with the store',
         'were aborted',
-        'times a lock was lost',
-        'in a crash',
+        'lost their lock',
+        'process crashed',
       ]) {
-        expect(count(said, new RegExp(`(\\d+) [a-z ]*${told}`))).toBeGreaterThan(0);
+        expect(count(said, new RegExp(`(\\d+) [a-z ]*${outcome}`))).toBeGreaterThan(0);
       }
     },
     2 * TIME,
@@ -67,7 +67,7 @@ describe('simulated schedules of callers and faults', () => {
   it(
     'are equal for equal seeds, on any number of workers',
     async () => {
-      const digest = /all that happened comes to (\w+)/;
+      const digest = /digest of all events: (\w+)/;
       const runs = await Promise.all([
         simulation('--seeds', '120', '--workers', '1'),
         simulation('--seeds', '120', '--workers', '2'),
@@ -80,14 +80,14 @@ describe('simulated schedules of callers and faults', () => {
   );
 
   it(
-    'are made smaller if they fail, and fail again at the same step',
+    'are reduced if they fail, and fail again at the same step',
     async () => {
       const mutation = ['--mutation', 'long-validity'];
       const { code, said } = await simulation('--from', '2', '--seeds', '1', '--workers', '1', ...mutation);
       expect({ code, said }).toMatchObject({ code: 1, said: expect.stringContaining('validity: ') });
       const path = find(said, /--seed 2 --path (\S+)/);
       const place = /fails at (step \d+, after [\d.]+ ms)/;
-      const smaller = find(said, /made smaller \d+ times, it fails at (step \d+, after [\d.]+ ms)/);
+      const smaller = find(said, /after \d+ reductions of the schedule, it fails at (step \d+, after [\d.]+ ms)/);
       const [whole, small, sound] = await Promise.all([
         simulation('--seed', '2', ...mutation),
         simulation('--seed', '2', '--path', path, ...mutation),

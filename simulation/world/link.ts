@@ -8,13 +8,10 @@ const SLOWER = 5;
 /** ms that a message takes at least. */
 const FASTEST = 0.05;
 
-/**
- * A connection: messages that are sent on it arrive in order, and messages that are sent on another one may arrive
- * earlier.
- */
-export class Line {
+/** A connection. Its messages arrive in order, but messages on another link may overtake them. */
+export class Link {
   isBroken = false;
-  /** ms by which messages that were on their way when it broke arrive later; a restarted server does not get them. */
+  /** ms by which messages that were under way when the link broke are late. A restarted server never gets them. */
   lag = 0;
   private lastThere = 0;
   private lastBack = 0;
@@ -26,7 +23,7 @@ export class Line {
   ) {}
 
   /**
-   * Has a message arrive at the server, or twice (`again`); answers whether it is on its way, and not lost. `isThere`:
+   * Sends a message to the server, where it arrives once or twice (`again`). Returns `false` if it is lost. `isThere`:
    * whether the server still has this connection open.
    */
   there(arrive: (again: boolean) => void, isThere: () => boolean): boolean {
@@ -34,7 +31,7 @@ export class Line {
     const delay = this.delay();
     const lost = random() < weather.loss;
     const twice = random() < weather.duplicates;
-    // A message that was sent before the line broke may or may not have reached the server.
+    // A message that was sent before the link broke may or may not have reached the server.
     const late = random() < 0.5;
     if (lost) return false;
     this.lastThere = Math.max(world.now + delay, this.lastThere);
@@ -52,7 +49,7 @@ export class Line {
     return true;
   }
 
-  /** Has a message arrive at the client, if the line stands by then; answers whether it is not lost. */
+  /** Sends a message to the client. It arrives only if the link is intact by then. Returns `false` if it is lost. */
   back(loss: number, arrive: () => void): boolean {
     const delay = this.delay();
     if (this.random() < loss) return false;

@@ -1,8 +1,8 @@
 import { KEYS } from '../schedule/schedule.js';
 import type { Server } from '../world/server.js';
 import type { Servers } from '../world/servers.js';
-import { isBelieved, nameOf, type Belief } from './belief.js';
-import type { Excuses } from './excuses.js';
+import { isValid, nameOf, type ObservedHold } from './observed-hold.js';
+import type { BrokenAssumptions } from './broken-assumptions.js';
 import type { Exclusion } from './exclusion.js';
 import { Violation } from './violation.js';
 
@@ -12,26 +12,26 @@ const EPSILON = 1e-3;
 const SETTLING = /^(acquire|release|force-release|set-limit)\b/;
 
 /**
- * Compares the beliefs of holders with the state of the server. The clocks reveal a belief that outlives its lease at
- * once: no other caller has to come and take the key.
+ * Compares the holds that clients consider valid with the state of the servers. So a hold that counts as valid after its
+ * lease is found at once, even if no other caller acquires the key.
  */
 export class Truth {
   constructor(
     private readonly servers: Servers,
     private readonly exclusion: Exclusion,
-    private readonly excuses: Excuses,
+    private readonly assumptions: BrokenAssumptions,
   ) {}
 
-  /** Every holder believes only in a hold that the server, or a majority of the masters, has, and not for longer. */
+  /** A hold is valid only if the server, or a majority of the masters, has it, and no longer than there. */
   compare(): void {
     const { version } = this.servers;
     for (const key of KEYS) {
-      for (const belief of this.exclusion.of(key)) {
-        const { hold, compared } = belief;
+      for (const observed of this.exclusion.of(key)) {
+        const { hold, compared } = observed;
         if (compared.version === version && compared.until === hold.validUntil) continue;
-        belief.compared = { version, until: hold.validUntil };
-        if (!isBelieved(belief)) continue;
-        this.compareOne(belief);
+        observed.compared = { version, until: hold.validUntil };
+        if (!isValid(observed)) continue;
+        this.compareOne(observed);
       }
     }
   }
@@ -44,16 +44,19 @@ export class Truth {
     if (waiting !== undefined) throw new Violation('free', `'${key}' is free while ${waiting} waits for it`);
   }
 
-  private compareOne(belief: Belief): void {
-    const { hold, process } = belief;
+  private compareOne(observed: ObservedHold): void {
+    const { hold, process } = observed;
     const { key, id, token } = hold;
     const until = process.clock.worldTime(hold.validUntil);
-    const late = until - this.excuses.endOf(key, id);
+    const late = until - this.assumptions.endOf(key, id);
     if (late > EPSILON) {
       const what = late === Infinity ? 'which no server knows' : `${late.toFixed(3)} ms longer than its lease`;
-      throw new Violation('validity', `${nameOf(belief)} considers '${key}' valid until ${until.toFixed(3)}, ${what}`);
+      throw new Violation(
+        'validity',
+        `${nameOf(observed)} considers '${key}' valid until ${until.toFixed(3)}, ${what}`,
+      );
     }
-    if (!this.excuses.hadToken(key, token))
-      throw new Violation('tokens', `${nameOf(belief)}: no holder was given this token`);
+    if (!this.assumptions.hadToken(key, token))
+      throw new Violation('tokens', `${nameOf(observed)}: no holder was given this token`);
   }
 }

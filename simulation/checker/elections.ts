@@ -1,8 +1,8 @@
 import type { LockLostError } from '../../lib/errors/index.js';
 import type { LeaderElection } from '../../lib/service/objects/leader-election.js';
 import type { Candidacy } from '../schedule/schedule.js';
-import { isBelieved, nameOf, type Belief } from './belief.js';
-import type { Excuses } from './excuses.js';
+import { isValid, nameOf, type ObservedHold } from './observed-hold.js';
+import type { BrokenAssumptions } from './broken-assumptions.js';
 import type { Tokens } from './tokens.js';
 import { Violation } from './violation.js';
 
@@ -11,7 +11,7 @@ const ROUNDING = 1;
 
 /** One term of one candidate. */
 export interface Term {
-  readonly belief: Belief;
+  readonly observed: ObservedHold;
   readonly election: LeaderElection;
   readonly candidacy: Candidacy;
   /** How many of its listeners are still running. */
@@ -30,44 +30,48 @@ export class ElectionRules {
   private lastToken = 0;
 
   constructor(
-    private readonly excuses: Excuses,
+    private readonly assumptions: BrokenAssumptions,
     private readonly tokens: Tokens,
     private readonly isCalm: boolean,
   ) {}
 
   /** `onElected` is being called. */
   elected(term: Term, signal: AbortSignal): void {
-    const { belief, election, candidacy } = term;
-    const { hold, process } = belief;
+    const { observed, election, candidacy } = term;
+    const { hold, process } = observed;
     if (!election.isLeader || signal.aborted)
-      throw new Violation('leaders', `${nameOf(belief)} is elected but does not lead`);
+      throw new Violation('leaders', `${nameOf(observed)} is elected but does not lead`);
     const last = this.latest.get(election);
     this.latest.set(election, term);
     if (last !== undefined) {
-      if (last.ended === undefined) throw new Violation('terms', `${nameOf(belief)} is elected again within its term`);
+      if (last.ended === undefined)
+        throw new Violation('terms', `${nameOf(observed)} is elected again within its term`);
       const ms = process.clock.says - last.ended;
       if (last.unfinished > 0 && ms < candidacy.finishTimeout - ROUNDING) {
-        throw new Violation('terms', `${nameOf(belief)} is elected while its last term is at work, ${ms} ms after it`);
+        throw new Violation(
+          'terms',
+          `${nameOf(observed)} is elected while its last term is at work, ${ms} ms after it`,
+        );
       }
     }
     for (const other of this.latest.values()) if (other !== term) this.compare(other, term);
     this.handedOver(term);
-    if (this.excuses.excuse(belief)) return;
-    this.tokens.falls(belief, this.lastToken, 'both are those of leaders');
+    if (this.assumptions.explain(observed)) return;
+    this.tokens.falls(observed, this.lastToken, 'both are those of leaders');
     this.lastToken = hold.token;
   }
 
   /** `onDeposed` is being called. */
   deposed(term: Term, error: LockLostError | undefined): void {
-    const { belief, election } = term;
+    const { observed, election } = term;
     if (election.isLeader || election.signal !== undefined) {
-      throw new Violation('leaders', `${nameOf(belief)} is deposed but still leads`);
+      throw new Violation('leaders', `${nameOf(observed)} is deposed but still leads`);
     }
-    if (term.ended !== undefined) throw new Violation('terms', `${nameOf(belief)} is deposed twice`);
-    term.ended = belief.process.clock.says;
+    if (term.ended !== undefined) throw new Violation('terms', `${nameOf(observed)} is deposed twice`);
+    term.ended = observed.process.clock.says;
     term.isLeaving = error === undefined;
     if (this.isCalm && error !== undefined)
-      throw new Violation('unexpected', `deposed in calm weather: ${error.message}`);
+      throw new Violation('unexpected', `deposed although no fault happened: ${error.message}`);
   }
 
   /** `stop()` has resolved. */
@@ -79,27 +83,27 @@ export class ElectionRules {
     }
   }
 
-  /** Drops the beliefs of a process that is gone. */
-  forget(died: (belief: Belief) => boolean): void {
-    for (const [election, { belief }] of this.latest) if (died(belief)) this.latest.delete(election);
+  /** Drops the terms of a process that has ended. */
+  forget(died: (observed: ObservedHold) => boolean): void {
+    for (const [election, { observed }] of this.latest) if (died(observed)) this.latest.delete(election);
   }
 
   /** The lock is kept until the `onDeposed` of a leader that has resigned or stopped is over, unless it is lost. */
   private handedOver(term: Term): void {
-    for (const { belief, isLeaving } of this.latest.values()) {
-      if (isLeaving && belief.hold.state === 'released' && !belief.process.machine.dead)
-        throw new Violation('terms', `${nameOf(term.belief)} leads while ${nameOf(belief)} is being deposed`);
+    for (const { observed, isLeaving } of this.latest.values()) {
+      if (isLeaving && observed.hold.state === 'released' && !observed.process.machine.dead)
+        throw new Violation('terms', `${nameOf(term.observed)} leads while ${nameOf(observed)} is being deposed`);
     }
   }
 
   private compare(old: Term, term: Term): void {
-    if (old.ended !== undefined || this.excuses.excuse(old.belief, term.belief)) return;
-    const { machine } = old.belief.process;
+    if (old.ended !== undefined || this.assumptions.explain(old.observed, term.observed)) return;
+    const { machine } = old.observed.process;
     if (machine.dead) return;
     // A process that does not run is not asked: asking would make it notice the end of its term.
-    const leads = isBelieved(old.belief) || (!machine.isStalled && old.election.isLeader);
-    if (leads) throw new Violation('leaders', `${nameOf(old.belief)} and ${nameOf(term.belief)} lead`);
+    const leads = isValid(old.observed) || (!machine.isStalled && old.election.isLeader);
+    if (leads) throw new Violation('leaders', `${nameOf(old.observed)} and ${nameOf(term.observed)} lead`);
     if (machine.isStalled || machine.isResuming) return;
-    throw new Violation('leaders', `${nameOf(term.belief)} leads, and ${nameOf(old.belief)} was not deposed`);
+    throw new Violation('leaders', `${nameOf(term.observed)} leads, and ${nameOf(old.observed)} was not deposed`);
   }
 }

@@ -1,19 +1,19 @@
 import { CALLERS, type Visit } from '../schedule/schedule.js';
 import type { Process } from '../world/process.js';
-import { Visitor, type VisitSurroundings } from './visitor.js';
+import { Caller, type CallerSurroundings } from './caller.js';
 
 /**
  * The callers of one process: each makes its visits one after the other, in the life of the process that it has
  * reached.
  */
-export class Crew {
+export class Workload {
   private readonly lanes: Visit[][];
   private busy = 0;
   private process: Process | undefined;
 
   constructor(
     visits: readonly Visit[],
-    private readonly surroundings: VisitSurroundings,
+    private readonly surroundings: CallerSurroundings,
     /** A caller received or did something that the rules forbid. */
     private readonly failed: (error: unknown) => void,
   ) {
@@ -39,7 +39,7 @@ export class Crew {
       this.busy += 1;
       this.work(lane, process).then(
         () => {
-          // Where a process has shut down, callers of its last life may still give something back.
+          // After a shutdown, callers of the previous life may still release their locks.
           if (this.process === process) this.busy -= 1;
         },
         (error: unknown) => this.failed(error),
@@ -49,7 +49,7 @@ export class Crew {
 
   private async work(lane: Visit[], process: Process): Promise<void> {
     for (let visit = lane.shift(); visit !== undefined; visit = lane.shift()) {
-      await new Visitor(process, visit, this.surroundings).go();
+      await new Caller(process, visit, this.surroundings).go();
       if (process.closing) return;
     }
   }

@@ -4,10 +4,10 @@ import type { Process } from '../world/process.js';
 import type { Loss, Server } from '../world/server.js';
 import type { Servers } from '../world/servers.js';
 import type { World } from '../world/world.js';
-import type { Belief } from './belief.js';
+import type { ObservedHold } from './observed-hold.js';
 import { ElectionRules } from './elections.js';
 import { Exclusion } from './exclusion.js';
-import { Excuses } from './excuses.js';
+import { BrokenAssumptions } from './broken-assumptions.js';
 import { nothingRuns } from './leftovers.js';
 import { Revocations } from './revocations.js';
 import { Tokens } from './tokens.js';
@@ -16,14 +16,14 @@ import { Truth } from './truth.js';
 import { Violation } from './violation.js';
 import { WaitingRule } from './waiting.js';
 
-/** ms that votes may be split for: the pauses in which that is settled, and one until it is tried again. */
+/** ms for which votes may be split: the pauses until one candidate wins, and one pause before the next attempt. */
 const SPLIT = 1_500;
-/** ms that pass between two looks at a clock. */
+/** ms that pass between two readings of a clock. */
 const ROUNDING = 0.01;
 
-/** Judges a run while it happens. The first violation it finds is the result of the run. */
-export class Judge {
-  readonly excuses: Excuses;
+/** Checks a run at each step. The first violation is the result of the run. */
+export class Checker {
+  readonly assumptions: BrokenAssumptions;
   readonly exclusion: Exclusion;
   readonly tokens: Tokens;
   readonly tries: TriesRule;
@@ -38,7 +38,7 @@ export class Judge {
   readonly isCalm: boolean;
   private readonly truth: Truth;
   private disturbedUntil = 0;
-  /** When the first of the callers that hold it in turn got it. */
+  /** When the first member of each batch was served, by grant. */
   private readonly turnsSince = new Map<string, number>();
 
   constructor(
@@ -55,15 +55,15 @@ export class Judge {
     const someForget = visits.some(({ act }) => act === 'abandon');
     this.isCalm = isQuiet && faults.length === 0 && !someForget;
     const fail = (violation: Violation): void => this.found(violation);
-    this.excuses = new Excuses(servers, () => world.now);
-    this.exclusion = new Exclusion(this.excuses);
-    this.tokens = new Tokens(this.excuses);
+    this.assumptions = new BrokenAssumptions(servers, () => world.now);
+    this.exclusion = new Exclusion(this.assumptions);
+    this.tokens = new Tokens(this.assumptions);
     // An acquisition of several keys reports none of them to the caller before it has all of them.
     const someTakeSets = visits.some(({ keys }) => keys.length > 1);
     this.tries = new TriesRule(world, this.isCalm && !someTakeSets, (key) => this.exclusion.of(key).size > 0, fail);
     this.revocations = new Revocations(world);
-    this.elections = new ElectionRules(this.excuses, this.tokens, this.isCalm);
-    this.truth = new Truth(servers, this.exclusion, this.excuses);
+    this.elections = new ElectionRules(this.assumptions, this.tokens, this.isCalm);
+    this.truth = new Truth(servers, this.exclusion, this.assumptions);
     const { commandTimeout, grantTimeout, lease } = TIMES;
     const slow = 3 * commandTimeout + 2 * grantTimeout;
     const service = {
@@ -88,11 +88,11 @@ export class Judge {
   private attend(server: Server): void {
     const { world } = this;
     server.onScript = (key, script) => {
-      if (script.startsWith('force-release')) this.excuses.broke(world.now, key);
+      if (script.startsWith('force-release')) this.assumptions.broke(world.now, key);
       this.check(() => this.truth.executed(server, key, script));
     };
     server.onLoss = (loss: Loss) => {
-      this.excuses.loses(server, loss, this.tokens.floor(loss.key));
+      this.assumptions.loses(server, loss, this.tokens.floor(loss.key));
       this.revocations.loses(server, loss);
     };
     server.onReinstated = (key, id) => this.check(() => this.revocations.reinstated(server, key, id));
@@ -110,14 +110,14 @@ export class Judge {
     this.disturbedUntil = Math.max(this.disturbedUntil, this.world.now + ms + 2 * commandTimeout + lease);
   }
 
-  /** A caller has been told that it holds a key. */
-  told(hold: Hold, process: Process, floor: number): Belief {
-    const belief: Belief = { hold, process, compared: { version: -1, until: 0 } };
-    if (!hold.isHeld) return belief;
+  /** A caller received a lock. */
+  granted(hold: Hold, process: Process, floor: number): ObservedHold {
+    const observed: ObservedHold = { hold, process, compared: { version: -1, until: 0 } };
+    if (!hold.isHeld) return observed;
     this.check(() => {
       if (hold.token === hold.firstToken) {
         // Granted by masters in the latest lives that the process knew then. One of several keys was granted earlier.
-        if (process.clock.says - hold.acquiredAt <= ROUNDING) this.excuses.answered(hold.id, process.known);
+        if (process.clock.says - hold.acquiredAt <= ROUNDING) this.assumptions.answered(hold.id, process.known);
         process.revoked.delete(hold.id);
       }
       this.tries.had(hold.key);
@@ -128,19 +128,19 @@ export class Judge {
         );
       }
       this.timeTurns(hold, process);
-      this.tokens.tell(belief, floor);
-      this.exclusion.begins(belief);
+      this.tokens.tell(observed, floor);
+      this.exclusion.begins(observed);
     });
-    return belief;
+    return observed;
   }
 
-  /** The caller has released its hold, or no longer believes in it. */
-  ends(belief: Belief): void {
-    this.tries.had(belief.hold.key);
-    this.exclusion.ends(belief);
+  /** The caller has released its hold, or learned that it is lost. */
+  ends(observed: ObservedHold): void {
+    this.tries.had(observed.hold.key);
+    this.exclusion.ends(observed);
   }
 
-  /** No turn begins after the time for turns. That there are no more than were granted shows in their tokens. */
+  /** A batch serves no member after its time limit. Their tokens show that they are not more than granted. */
   private timeTurns({ id, key, firstToken, acquiredAt }: Hold, process: Process): void {
     const grant = `${id} ${firstToken}`;
     const since = this.turnsSince.get(grant) ?? acquiredAt;
@@ -151,8 +151,8 @@ export class Judge {
   }
 
   died(process: Process): void {
-    this.exclusion.forget((belief) => belief.process === process);
-    this.elections.forget((belief) => belief.process === process);
+    this.exclusion.forget((observed) => observed.process === process);
+    this.elections.forget((observed) => observed.process === process);
     this.waiting.forget(process);
   }
 
@@ -161,8 +161,8 @@ export class Judge {
     // Requests that were under way have failed with their connections; the caller has until the next step to notice.
     await new Promise<void>((resolve) => this.world.at(this.world.now, resolve));
     this.check(() => nothingRuns(process));
-    this.exclusion.forget((belief) => belief.process === process);
-    this.elections.forget((belief) => belief.process === process);
+    this.exclusion.forget((observed) => observed.process === process);
+    this.elections.forget((observed) => observed.process === process);
   }
 
   check(rule: () => void): void {

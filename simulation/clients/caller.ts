@@ -7,10 +7,10 @@ import {
   LockLostError,
 } from '../../lib/errors/index.js';
 import { HeldLock } from '../../lib/service/handles/held-lock.js';
-import type { Belief } from '../judge/belief.js';
-import type { Judge } from '../judge/judge.js';
-import { Violation } from '../judge/violation.js';
-import { slackOf } from '../judge/waiting.js';
+import type { ObservedHold } from '../checker/observed-hold.js';
+import type { Checker } from '../checker/checker.js';
+import { Violation } from '../checker/violation.js';
+import { slackOf } from '../checker/waiting.js';
 import { KEYS, PERMITS, TIMES, type Visit } from '../schedule/schedule.js';
 import type { Process } from '../world/process.js';
 import type { World } from '../world/world.js';
@@ -19,10 +19,10 @@ import { Candidate } from './candidate.js';
 import { adopt, type Letters } from './handovers.js';
 import type { Outcomes } from './outcomes.js';
 
-/** The surroundings that a visitor needs. */
-export interface VisitSurroundings {
+/** The parts of a run that its callers share. */
+export interface CallerSurroundings {
   readonly world: World;
-  readonly judge: Judge;
+  readonly checker: Checker;
   readonly outcomes: Outcomes;
   readonly trace: (text: () => string) => void;
   readonly letters: Letters;
@@ -31,22 +31,22 @@ export interface VisitSurroundings {
 /** The locks that a caller holds in its section. */
 export interface Held {
   readonly handles: HeldLock[];
-  readonly beliefs: Belief[];
+  readonly observedHolds: ObservedHold[];
 }
 
-/** Why a caller does not want it any more. */
+/** The reason with which a caller aborts its wait. */
 const ENOUGH = new Error('enough');
 /** ms; in a longer section much can happen. */
 const LONG = 8;
 
 /** One caller of one process, on its way through one section. */
-export class Visitor {
+export class Caller {
   private readonly signals = new Map<HeldLock, AbortSignal>();
 
   constructor(
     readonly process: Process,
     readonly visit: Visit,
-    readonly surroundings: VisitSurroundings,
+    readonly surroundings: CallerSurroundings,
   ) {}
 
   /** Rejects with any error that must not happen. */
@@ -66,14 +66,14 @@ export class Visitor {
       return this.refused(error);
     }
     surroundings.outcomes.held += 1;
-    if (held.handles.length === 1 && isInTurn(held.beliefs[0]!.hold)) surroundings.outcomes.inTurn += 1;
+    if (held.handles.length === 1 && isInTurn(held.observedHolds[0]!.hold)) surroundings.outcomes.inTurn += 1;
     await process.sleep(visit.section / 2);
     await act(this, held);
     await process.sleep(visit.section / 2);
-    if (visit.act !== 'abandon') await this.giveBack(held);
+    if (visit.act !== 'abandon') await this.releaseAll(held);
   }
 
-  /** Asks for keys; the answer is judged at once. */
+  /** Acquires keys. The checker sees each result at once. */
   async take(
     keys: readonly string[],
     terms: Omit<HoldTerms, 'key'>,
@@ -81,15 +81,15 @@ export class Visitor {
     signal = this.signal(),
   ): Promise<Held> {
     const { process, visit } = this;
-    const { world, judge, trace } = this.surroundings;
+    const { world, checker, trace } = this.surroundings;
     const asked = world.now;
-    const floors = keys.map((key) => judge.tokens.floor(key));
+    const floors = keys.map((key) => checker.tokens.floor(key));
     const slack =
       waitTimeout === Infinity
         ? 0
         : slackOf(waitTimeout, keys.length, visit.replicas, process.store.answerTime) / process.machine.rate;
     const waiting = { process, keys, until: asked + waitTimeout / process.machine.rate + slack, slack };
-    judge.waiting.begin(waiting);
+    checker.waiting.begin(waiting);
     const wait = { waitTimeout, signal };
     trace(() => `${process.name} asks for ${keys.join(', ')}: ${terms.mode.kind}`);
     try {
@@ -105,22 +105,22 @@ export class Visitor {
       if (visit.act !== 'nothing' || visit.section > LONG) {
         for (const handle of handles) this.signals.set(handle, handle.signal);
       }
-      const beliefs = holds.map((hold, i) => {
+      const observedHolds = holds.map((hold, i) => {
         trace(() => `${process.name} has ${hold.key} with token ${hold.token} (${hold.id})`);
-        return judge.told(hold, process, floors[i]!);
+        return checker.granted(hold, process, floors[i]!);
       });
-      return { handles, beliefs };
+      return { handles, observedHolds };
     } catch (error) {
-      if (waitTimeout === 0 && keys.length === 1 && isLockTimeoutError(error)) judge.tries.refused(keys[0]!, asked);
+      if (waitTimeout === 0 && keys.length === 1 && isLockTimeoutError(error)) checker.tries.refused(keys[0]!, asked);
       throw error;
     } finally {
-      judge.waiting.end(waiting);
+      checker.waiting.end(waiting);
     }
   }
 
-  /** Releases everything; a caller that was notified of a loss must not keep its belief. */
-  async giveBack({ handles, beliefs }: Held): Promise<void> {
-    await Promise.all(handles.map((handle, i) => this.giveBackOne(handle, beliefs[i]!)));
+  /** Releases all locks. After a loss, no handle may report its lock as held. */
+  async releaseAll({ handles, observedHolds }: Held): Promise<void> {
+    await Promise.all(handles.map((handle, i) => this.releaseOne(handle, observedHolds[i]!)));
   }
 
   terms(): Omit<HoldTerms, 'key'> {
@@ -154,24 +154,24 @@ export class Visitor {
 
   /** The errors that a caller may receive instead of a lock. */
   refused(error: unknown): void {
-    const { outcomes, judge, trace } = this.surroundings;
+    const { outcomes, checker, trace } = this.surroundings;
     const { process, visit } = this;
-    trace(() => `${process.name} is told: ${(error as Error).message}`);
+    trace(() => `${process.name} receives: ${(error as Error).message}`);
     if (isLockTimeoutError(error)) {
       outcomes.timeouts += 1;
       if (visit.waitTimeout === TIMES.longWait) throw new Violation('waiting', 'a caller has waited forever');
     } else if (isLockStoreError(error)) {
       outcomes.storeFailures += 1;
-      // Replicas are behind in any weather, and the last of several keys may be asked for when the time is as good as over.
+      // Replicas may lag without a fault, and the last of several keys may be requested when almost no time is left.
       const isOdd = visit.replicas || (visit.keys.length > 1 && visit.waitTimeout !== TIMES.longWait);
-      if (judge.isCalm && !isOdd) throw new Violation('unexpected', `in calm weather: ${error.message}`);
+      if (checker.isCalm && !isOdd) throw new Violation('unexpected', `although no fault happened: ${error.message}`);
     } else if (error === ENOUGH) outcomes.aborted += 1;
     else if (isLockConfigError(error) && visit.owner !== undefined) outcomes.upgrades += 1;
     else if (isLockLostError(error)) outcomes.lost += 1;
     else throw error;
   }
 
-  /** A handle that says no says so in every way, and only where there is a reason. */
+  /** Whether a lock is lost. If `isHeld` is `false`, the signal must have aborted, and there must be a reason. */
   looksLost(handle: HeldLock): boolean {
     if (handle.isHeld) return false;
     // A signal that is requested now would report the loss in any case.
@@ -180,28 +180,28 @@ export class Visitor {
       throw new Violation('signal', `'${handle.key}' is lost, but its signal has not aborted`);
     }
     this.surroundings.outcomes.lost += 1;
-    if (this.surroundings.judge.isCalm && this.visit.lease === 'renewed' && this.visit.act !== 'shrink') {
-      throw new Violation('unexpected', `lost in calm weather: ${handle.loss.message}`);
+    if (this.surroundings.checker.isCalm && this.visit.lease === 'renewed' && this.visit.act !== 'shrink') {
+      throw new Violation('unexpected', `lost although no fault happened: ${handle.loss.message}`);
     }
     return true;
   }
 
-  private async giveBackOne(handle: HeldLock, belief: Belief): Promise<void> {
+  private async releaseOne(handle: HeldLock, observed: ObservedHold): Promise<void> {
     const { process } = this;
-    const { judge, world, trace } = this.surroundings;
+    const { checker, world, trace } = this.surroundings;
     const wasLost = this.looksLost(handle);
-    const { hold } = belief;
+    const { hold } = observed;
     const { epoch } = process.store;
-    trace(() => `${process.name} gives ${hold.key} back (${hold.id})`);
+    trace(() => `${process.name} releases ${hold.key} (${hold.id})`);
     if (this.visit.act === 'release in background') handle.releaseInBackground();
     const released = handle.release();
-    judge.ends(belief);
+    checker.ends(observed);
     const at = world.now;
     let answer: boolean;
     try {
       answer = await released;
     } catch (error) {
-      if (isLockStoreError(error) && !judge.isCalm) return;
+      if (isLockStoreError(error) && !checker.isCalm) return;
       throw error;
     }
     if (wasLost && answer) throw new Violation('release', `'${hold.key}' was lost, but its release says it was held`);
@@ -218,8 +218,8 @@ export class Visitor {
       return;
     // Counted by two clocks, each with a drift of its own, and rounded.
     const since = process.clock.worldTime(hold.acquiredAt);
-    judge.exclusion.keeps(hold.key, since, Math.max(at, since + holdAtLeast * 0.99 - 2));
-    judge.tries.had(hold.key, since + holdAtLeast * 1.01);
+    checker.exclusion.keeps(hold.key, since, Math.max(at, since + holdAtLeast * 0.99 - 2));
+    checker.tries.had(hold.key, since + holdAtLeast * 1.01);
   }
 }
 

@@ -1,23 +1,23 @@
 import type { Loss, Server } from '../world/server.js';
 import type { ServerLife } from '../world/quorum.js';
 import type { Servers } from '../world/servers.js';
-import type { Belief } from './belief.js';
+import type { ObservedHold } from './observed-hold.js';
 
 /** The vote of a server for a hold at the moment the server lost it. */
 interface LostVote {
   readonly server: Server;
   /** The world's time when it would have ended. */
   readonly end: number;
-  /** From which life of the server on its answers tell of the loss. */
+  /** The first life of the server whose replies show the loss. */
   readonly life: number;
 }
 
 /**
- * The state that servers have lost although the docs presume that they keep it: by a forced release, lost data, or a
- * failover to a replica that missed the last writes. A holder of such a lock may believe in it until its lease would
- * have ended, and no longer than until an answer tells it the state.
+ * The state that servers have lost although the docs assume that they keep it: by a forced release, lost data, or a
+ * failover to a replica that missed the last writes. This explains why the holder of such a lock considers it valid
+ * until its lease would have ended, or until a reply reports the state.
  */
-export class Excuses {
+export class BrokenAssumptions {
   private readonly breaks: Array<{ readonly at: number; readonly key: string | undefined }> = [];
   /** By the id of the hold. */
   private readonly lost = new Map<string, LostVote[]>();
@@ -30,13 +30,13 @@ export class Excuses {
     private readonly now: () => number,
   ) {}
 
-  /** Something that the docs presume was taken away from one key, or from all. */
+  /** An assumption of the docs was broken, for one key or for all. */
   broke(at: number, key: string | undefined): void {
     this.breaks.push({ at, key });
   }
 
-  /** A server is about to lose some state of a key; `told`: the largest token that any caller has received. */
-  loses(server: Server, { key, holds, lastToken, life }: Loss, told: number): void {
+  /** A server is about to lose some state of a key; `largest`: the largest token that any caller has received. */
+  loses(server: Server, { key, holds, lastToken, life }: Loss, largest: number): void {
     for (const { id, ttl } of holds) {
       const votes = this.lost.get(id)?.filter((vote) => vote.end > this.now()) ?? [];
       this.lost.set(id, [...votes, { server, end: server.endOf(ttl), life }]);
@@ -46,11 +46,11 @@ export class Excuses {
     if (tokens === undefined) this.lostTokens.set(server, (tokens = new Map<string, number>()));
     tokens.set(key, Math.max(lastToken, tokens.get(key) ?? 0));
     const { all, quorum, isQuorum } = this.servers;
-    const remember = all.filter((each) => each !== server && each.inspect(key).lastToken >= told).length;
+    const remember = all.filter((each) => each !== server && each.inspect(key).lastToken >= largest).length;
     if (isQuorum && remember <= all.length - quorum) this.forgotten.add(key);
   }
 
-  /** A client has an answer about a grant to a question that it sent when it knew of these lives of the servers. */
+  /** A client received a reply about a grant. It sent the request when it knew these lives of the servers. */
   answered(id: string, known: readonly ServerLife[]): void {
     const votes = this.lost.get(id);
     if (votes === undefined) return;
@@ -63,8 +63,7 @@ export class Excuses {
   }
 
   /**
-   * The world's time until which a hold may be believed in, from the votes that a majority has or had when it lost
-   * them.
+   * The world's time until which a hold may count as valid, from the votes that a majority has or had when it lost them.
    */
   endOf(key: string, id: string): number {
     const ends = this.servers.votes(key, id);
@@ -88,15 +87,15 @@ export class Excuses {
     return this.forgotten.has(key) && last - token < 1_000 * (this.servers.spread + 1);
   }
 
-  /** Whether one of the beliefs rests on votes that were lost, and the remaining votes are no majority. */
-  excuse(...beliefs: readonly Belief[]): boolean {
-    return beliefs.some(({ hold: { key, id } }) => {
+  /** Whether one of these holds depends on lost votes, and the remaining votes are no majority. */
+  explain(...observed: readonly ObservedHold[]): boolean {
+    return observed.some(({ hold: { key, id } }) => {
       const lost = this.lost.get(id)?.some(({ end }) => end > this.now()) === true;
       return lost && this.servers.votes(key, id).size < this.servers.quorum;
     });
   }
 
-  /** Whether anything of the kind has happened to a key since a time. */
+  /** Whether an assumption about a key was broken at this time or later. */
   since(time: number, key: string): boolean {
     return this.breaks.some((each) => each.at >= time && (each.key === undefined || each.key === key));
   }

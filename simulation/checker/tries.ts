@@ -20,12 +20,12 @@ export class TriesRule {
     private readonly fail: (violation: Violation) => void,
   ) {}
 
-  /** A caller has a key, or had it until now; or the key is kept for its `holdAtLeast`. */
+  /** A caller holds a key, or held it until now, or the key is kept for its `holdAtLeast`. */
   had(key: string, until = this.world.now): void {
     this.lastHad.set(key, Math.max(until, this.lastHad.get(key) ?? 0));
   }
 
-  /** A caller that asked at `asked` was told that other callers have the key. */
+  /** A caller that asked at `asked` was refused because other callers have the key. */
   refused(key: string, asked: number): void {
     const wasHad = (): boolean => this.isHad(key) || (this.lastHad.get(key) ?? -Infinity) >= asked - SLACK;
     if (!this.isCalm || wasHad()) return;
