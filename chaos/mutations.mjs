@@ -9,8 +9,8 @@ const TOKEN = 'lib/store/quorum/write-token.ts';
 
 /**
  * Lines of the library, and the replacement of each, to see whether chaos detects it: on which topology. `from` occurs
- * there once. With `kept` no presumption of the docs is broken, so that nothing is excused; with `only` there are
- * faults of these kinds alone, the ones that the line is there for; `holders` and `defaultTimeouts` as for a run.
+ * there once. With `kept` faults keep every assumption of the docs, so that nothing is explained; `only` names the
+ * kinds of fault that the line handles; `holders` and `defaultTimeouts` are as for a run.
  * @type {readonly ChaosMutation[]}
  */
 export const MUTATIONS = [
@@ -37,7 +37,7 @@ export const MUTATIONS = [
   },
   {
     name: 'ignored-tombstones',
-    what: 'Redlock: an acquisition that has left, or was ended by force, is granted all the same',
+    what: 'Redlock: an acquisition that has left, or was ended by force, is still granted',
     ...{ file: 'lua/shared/tombstones.lua', topology: 'redlock' },
     from: 'return ends and tonumber(ends) > now',
     to: 'return false',
@@ -57,8 +57,8 @@ export const MUTATIONS = [
     to: '',
   },
   {
-    name: 'lasting-belief',
-    what: 'belief never shrinks',
+    name: 'lasting-validity',
+    what: 'the validity never shrinks',
     ...{ file: LEASE, topology: 'sentinel', only: ['replication cut before a failover'], holders: 'prolonging' },
     from: 'this.end = isContradicted || isAnotherServer ? certain : Math.max(this.end, certain);',
     to: 'this.end = Math.max(this.end, certain);',

@@ -5,17 +5,17 @@ import { TOPOLOGY_NAMES } from './topologies/index.mjs';
 
 export const USAGE = `npm run chaos -- [options]
 
-  --seed n            decides which faults and operations there are, and when (a random one, which is printed)
-  --minutes m         how long faults happen (1)
-  --topology t        ${TOPOLOGY_NAMES.join(', ')} (single)
-  --kept              only faults that leave the assumptions of the docs alone: nothing can be excused
-  --faults a,b        only faults of these kinds
-  --holders sort      only callers of one sort: ${HOLDER_NAMES.join(', ')} (of all sorts)
-  --default-timeouts  with the time-outs that the library has by default, and leases of 3 s
-  --mutations [names]  on the library with one line changed at a time, until there is a violation or --minutes are over
-                      (10); then on the library as it is, for as long. Names as in mutations.mjs, in a list with commas
-  --check file        no run: judges a history.jsonl that a run has written
-  --no-build          with dist/ as it is
+  --seed n            determines the faults and operations (default: random; the run prints it)
+  --minutes m         duration of the faults (default: 1)
+  --topology t        ${TOPOLOGY_NAMES.join(', ')} (default: single)
+  --kept              only faults that keep every assumption of the docs
+  --faults a,b        only these kinds of fault
+  --holders sort      only one kind of caller: ${HOLDER_NAMES.join(', ')} (default: all)
+  --default-timeouts  the default timeouts of the library, and leases of 3 s
+  --mutations [names]  the library with one line changed at a time, until there is a violation or --minutes are over
+                      (default: 10); then the unchanged library, for as long. Names of mutations.mjs, with commas
+  --check file        checks a history.jsonl that an earlier run wrote, without a run
+  --no-build          uses dist/ as it is
   --help
 `;
 

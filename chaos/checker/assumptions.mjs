@@ -1,11 +1,11 @@
 import { laneOf } from './model.mjs';
 
-/** The presumption about a master: a replica that takes over knows everything that the master has acknowledged. */
+/** The assumption about a master: a replica that takes over has every write that the master acknowledged. */
 export const LOST = 'master lost before replicating';
 
-/** ms within which a client has left a master for the new one that was announced to it. */
+/** ms within which a client has left a master for the announced new master. */
 const FOLLOWS = 1_000;
-/** ms after a fault in which a client that lost a connection by it may not have made another one. */
+/** ms after a fault within which a client that lost a connection may not have a new one. */
 const CONNECTS = 2_000;
 /** ms by which a replica may be behind when nothing is wrong. */
 const LAG = 50;
@@ -19,7 +19,7 @@ const KNOWS = 1_000;
 const ANSWERED = 300;
 
 /**
- * The events that broke a presumption of the docs, with their time and their keys (or all keys): faults by themselves,
+ * The events that broke an assumption of the docs, with their time and their keys (or all keys): faults by themselves,
  * and failovers of any cause.
  */
 export function readBreaks(faults, failovers) {
@@ -34,12 +34,12 @@ const breakByFault = ({ id, kind, breaks, breaksUntil, key, begin, active = begi
   ...{ keys: key && [key], from: begin, to: breaksUntil === 'active' ? active : end },
 });
 
-/** Nothing, where the old master had waited until its replica knew all. */
+/** `undefined` if the old master waited until its replica had all writes. */
 function breakByFailover({ keys, from, told, end = Infinity }, cause) {
   if (cause?.lossless && from <= cause.end) return undefined;
   return {
     ...{ fault: cause?.id ?? 'none', kind: cause?.kind ?? 'a machine that was too slow', assumption: LOST },
-    /** The old master may go on to acknowledge until `to`, but clients that know of the new one do not ask it. */
+    /** The old master may continue to acknowledge writes until `to`, but clients that know of the new one do not ask it. */
     ...{ keys, from, to: end, told },
     /** From this time on, acknowledged writes may not have been replicated. */
     unknownFrom: Math.min(from, cause?.begin ?? from) - LAG,
@@ -54,7 +54,7 @@ export const causeOf = ({ server, begin }, faults) =>
  * The break, if there is one, that may have erased one of two overlapping holds of a key before the other one was
  * granted: it came after the first was requested, and before the second was reported to its caller.
  */
-export function excuseOf(model, one, other) {
+export function explanationOf(model, one, other) {
   const forgets = (forgotten, next) => (each) =>
     concerns(each, [next.key]) &&
     endOf(each, forgotten, model) > forgotten.askedAt &&
@@ -80,7 +80,7 @@ export function takenBy(model, operation, at) {
 
 /**
  * Whether tokens may have fallen from one operation to the next: masters with clocks of their own forgot the last one in
- * between. With clocks in step they have no excuse.
+ * between. If the clocks agree, nothing explains that.
  */
 export function forgottenBetween({ faults, run }, earlier, later) {
   if (run.skews === undefined) return undefined;
@@ -105,7 +105,7 @@ function isGrantedLater({ lane, toldAt }, { assumption, to }, model) {
 
 /**
  * Whether the holder had asked the new master of a Sentinel about its hold by then. Its pulse holds a lock of that
- * master; and its belief is limited to the state that the master reports.
+ * master; and the validity of its hold is limited to the state that the master reports.
  */
 function isAskedAbout({ lane }, each, at, model) {
   if (each.assumption !== LOST || each.told === undefined) return false;

@@ -1,5 +1,5 @@
 import { readModel } from './model.mjs';
-import { beliefs } from './rules/beliefs.mjs';
+import { validity } from './rules/validity.mjs';
 import { exclusion } from './rules/exclusion.mjs';
 import { fencing } from './rules/fencing.mjs';
 import { latches } from './rules/latches.mjs';
@@ -21,19 +21,19 @@ import { waiting } from './rules/waiting.mjs';
  * @property {readonly string[]} operations the operations concerned
  *
  * A finding that is explained by an assumption that was broken on purpose.
- * @typedef {Finding & { readonly assumption: string, readonly fault: number }} ExcusedFinding
+ * @typedef {Finding & { readonly assumption: string, readonly fault: number }} ExplainedFinding
  *
  * @typedef {object} Verdict
  * @property {readonly Finding[]} violations
- * @property {readonly ExcusedFinding[]} excused
+ * @property {readonly ExplainedFinding[]} explained
  * @property {object} model the history as rules, summary and pictures read it
  */
 
-const RULES = [exclusion, tokens, fencing, waiting, service, beliefs, latches, remains];
+const RULES = [exclusion, tokens, fencing, waiting, service, validity, latches, remains];
 
 /**
  * Judges a history: forbidden events that happened (`violations`), and forbidden events that happened because an
- * assumption had been broken on purpose (`excused`, each with the `assumption` and the number of the `fault`). A pure
+ * assumption had been broken on purpose (`explained`, each with the `assumption` and the number of the `fault`). A pure
  * function.
  * @param {readonly ChaosEvent[]} events
  * @returns {Verdict}
@@ -42,10 +42,10 @@ export function check(events) {
   const model = readModel(events);
   const found = RULES.flatMap((rule) => rule(model)).sort((a, b) => a.at - b.at);
   return {
-    violations: found.filter(({ excuse }) => excuse === undefined),
-    excused: found
-      .filter(({ excuse }) => excuse !== undefined)
-      .map(({ excuse, ...rest }) => ({ ...rest, assumption: excuse.assumption, fault: excuse.fault })),
+    violations: found.filter(({ explanation }) => explanation === undefined),
+    explained: found
+      .filter(({ explanation }) => explanation !== undefined)
+      .map(({ explanation, ...rest }) => ({ ...rest, assumption: explanation.assumption, fault: explanation.fault })),
     model,
   };
 }

@@ -1,5 +1,5 @@
 import { readBreaks } from './assumptions.mjs';
-import { beliefOf } from './belief.mjs';
+import { validityOf } from './validity.mjs';
 
 /** Event types that belong to an operation, beside its beginning. */
 const OUTCOMES = ['ok', 'fail', 'info'];
@@ -8,8 +8,8 @@ const MARKS = ['look', 'lost', 'extend', 'release'];
 const TURNS = 1_000;
 
 /**
- * A history as the rules see it: operations with their outcomes, holds with the time in which their holders believed in
- * them, and faults. Nothing of it is judged here.
+ * A history as the rules see it: operations with their outcomes, holds with the time in which they were valid, and
+ * faults. Nothing of it is judged here.
  */
 export function readModel(events) {
   const operations = new Map();
@@ -41,7 +41,7 @@ export function readModel(events) {
     const outer = operations.get(operation.within);
     operation.isGranted = operation.outcome?.type === 'ok';
     operation.reenters = operation.isGranted && outer?.isGranted && outer.outcome.owner === operation.outcome.owner;
-    operation.belief = operation.isGranted ? beliefOf(operation.marks) : undefined;
+    operation.validity = operation.isGranted ? validityOf(operation.marks) : undefined;
   }
   const holds = [...operations.values()].flatMap(holdsOf);
   noteTurns(holds, operations);
@@ -64,7 +64,7 @@ export const commandTimeoutOf = ({ commandTimeout = 700 }) => commandTimeout;
 /** The same for all lives of a client: `c1.2` is the second life of `c1`. */
 export const laneOf = ({ client = '' }) => client.split('.')[0];
 
-/** One for each key of an operation that was believed in for some time. */
+/** One for each key of an operation whose holds were valid at some time. */
 function holdsOf({
   op,
   client,
@@ -75,19 +75,19 @@ function holdsOf({
   owner,
   invokedAt,
   outcome,
-  belief,
+  validity,
   isGranted,
   reenters,
   writes,
   replicas,
   marks,
 }) {
-  if (!isGranted || reenters || belief.from === undefined) return [];
+  if (!isGranted || reenters || validity.from === undefined) return [];
   return keys.map((key) => ({
     ...{ op, client, lane, key, mode, units, writes, replicas, marks, invokedAt, okAt: outcome.at },
     /** Operations that name the same owner share the lock; every other operation is its own owner. */
     ...{ owner: owner ?? op, isNamed: owner !== undefined, token: outcome.tokens[key] },
-    ...{ from: belief.from, to: belief.to },
+    ...{ from: validity.from, to: validity.to },
   }));
 }
 

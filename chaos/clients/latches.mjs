@@ -5,12 +5,12 @@ import { Random } from '../schedule/random.mjs';
 const WAIT = 6_000;
 /** ms after which an earlier question has been answered, or given up and asked again. */
 const BETWEEN = 150;
-/** ms: an answer that took less was not queued after one that was given up. */
+/** ms: a faster answer was not queued behind an abandoned command. */
 const QUICK = 300;
 /** ms for which a latch stays closed without a count-down: longer than any run. */
 const EXPIRE = 3_600_000;
 
-/** Closes a latch again and again, waits for it and counts it down, and writes down how that went. */
+/** Closes a latch again and again, waits for it, counts it down, and records the outcomes. */
 export class LatchLoop {
   #latch;
   #history;

@@ -1,15 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PERMITS } from '../schedule/operations.mjs';
-import { Belief } from './belief.mjs';
+import { ValidityLog } from './validity.mjs';
 import { takers } from './takers.mjs';
 
-/** How an acquisition may fail: others held the key, Redis failed, its caller gave up. */
+/** How an acquisition may fail: the key was held, Redis failed, the caller gave up. */
 const FAILURES = ['LOCK_TIMEOUT', 'LOCK_STORE', 'ABORTED'];
-/** Of several keys one may be lost while the others are waited for; and a lock, while its replicas are. */
+/** One of several keys may be lost while the caller waits for the others; and a lock, while it waits for replicas. */
 const FAILURES_ON_THE_WAY = [...FAILURES, 'LOCK_LOST'];
-/** ms after which a caller asks again if it was told, perhaps at once, that Redis is out of reach. */
+/** ms after which a caller asks again if Redis is unreachable: that error may arrive at once. */
 const AFTER_FAILURE = 30;
-/** The errors of holders whose call was in vain: the lock is gone, or Redis does not answer. */
+/** The errors of holders whose call failed: the lock is gone, or Redis does not answer. */
 const LOSSES = ['LOCK_LOST', 'LOCK_STORE', 'LOCK_NOT_HELD'];
 
 /** ms: until it is asked to stop. */
@@ -32,8 +32,10 @@ export class Operations {
     this.#client = client;
   }
 
+  /** Answers with the error code of an acquisition that failed. */
   async perform(plan) {
     const operation = this.#invoke(plan);
+    let failed;
     const abort = plan.abortAfter === undefined ? undefined : new AbortController();
     const timer = abort && setTimeout(() => abort.abort(ABORTED), plan.abortAfter);
     const options = optionsOf(plan, abort?.signal);
@@ -46,13 +48,16 @@ export class Operations {
         else await this.#holdAndRelease(operation, handle);
       }
     } catch (error) {
-      if (operation.isOpen) operation.fail(this.#expected(operation, error, failuresOf(plan)));
-      else this.#expected(operation, error, LOSSES);
+      if (operation.isOpen) {
+        failed = this.#expected(operation, error, failuresOf(plan));
+        operation.fail(failed);
+      } else this.#expected(operation, error, LOSSES);
       if (error.code === 'LOCK_STORE') await sleep(AFTER_FAILURE);
     } finally {
       clearTimeout(timer);
     }
     if (plan.pause > 0) await sleep(plan.pause);
+    return failed;
   }
 
   /** Stands for election to `key` until the returned function is called; leads for as long as `lengths` say. */
@@ -110,16 +115,16 @@ export class Operations {
     operation.isOpen = false;
     const tokens = Object.fromEntries(handle.fencingTokens);
     this.#history.note('ok', { op, owner: handle.owner, tokens });
-    const belief = new Belief({ op, handle, history: this.#history, now: this.#now });
+    const validity = new ValidityLog({ op, handle, history: this.#history, now: this.#now });
     this.#write(op, tokens);
-    await belief.lookUntil(plan.step === undefined ? plan.length : plan.step.at);
-    for (let { step } = plan; step !== undefined && belief.isHeld; step = step.next) {
-      await this.#does[step.does]?.(operation, handle, step, belief);
-      await belief.lookUntil(step.stay ?? plan.length - step.at);
+    await validity.lookUntil(plan.step === undefined ? plan.length : plan.step.at);
+    for (let { step } = plan; step !== undefined && validity.isHeld; step = step.next) {
+      await this.#does[step.does]?.(operation, handle, step, validity);
+      await validity.lookUntil(step.stay ?? plan.length - step.at);
     }
-    // Without asking, as a careless holder does: the resource is to refuse it where others have come.
+    // Without a check of `isHeld`, as a careless holder does: the resource must reject it after the next holder wrote.
     this.#write(op, tokens);
-    belief.end();
+    validity.end();
   }
 
   #does = {

@@ -6,7 +6,7 @@ const planned =
 
 /** Faults of a master with a replica, and of the Sentinel that watches over them. */
 export const BEHIND_SENTINELS = [
-  // The old master goes on to acknowledge until it has been made a replica: so this breaks the presumption, too.
+  // The old master acknowledges writes until it becomes a replica, so this breaks the assumption, too.
   ...failoversBy(({ topology }) => topology.askForFailover()),
   {
     name: 'sentinel stopped',

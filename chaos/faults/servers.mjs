@@ -29,14 +29,14 @@ export const SERVERS = [
   {
     name: 'server restarted empty',
     breaks: 'restart without persistence',
-    // Quickly, so that the earlier holders still believe in their holds.
+    // Quickly, so that earlier holds are still valid for their holders.
     plan: planned(0, 80),
     begin: restart({ empty: true }),
   },
   {
     name: 'clients paused',
     plan: planned(50, 900),
-    // The server goes on by itself.
+    // The server resumes by itself.
     begin: (world, { server, lasts }) => void world.servers[server].admin.client('PAUSE', lasts, 'ALL'),
   },
   { name: 'commands cut', plan: atOnce, begin: async (...args) => void (await kill('normal')(...args)) },

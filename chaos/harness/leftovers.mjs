@@ -6,10 +6,10 @@ const PATIENCE = 12_900;
 const PATIENT_COMMANDS = 3;
 
 /**
- * Last fencing tokens, notes of acquisitions that left before their request arrived, and of latches that have been
+ * Records of clients, last fencing tokens, notes of acquisitions that left before their request arrived, and of latches that have been
  * counted down: they stay for a limited time, and expire by themselves.
  */
-const MAY_STAY = /^[^{]*:(fence|tombstones|counted):/;
+const MAY_STAY = /^[^{]*:(fence|tombstones|counted|client):/;
 
 /** Nothing, where a server is away for long. */
 const inTime = (work) => Promise.race([work, sleep(EVERY * 5, undefined, { ref: false })]).catch(() => undefined);

@@ -14,6 +14,7 @@ import { OPERATOR } from '../topologies/networks.mjs';
 import { Client } from './client.mjs';
 import { Injector } from './injector.mjs';
 import { LeftoverWatch } from './leftovers.mjs';
+import { slowness } from './machine.mjs';
 
 /**
  * @typedef {object} ChaosOptions
@@ -35,10 +36,10 @@ const CROWN = 'crown';
 const GATE = 'gate';
 const CLIENTS = ['c1', 'c2', 'c3', 'c4'];
 const LOOPS = 3;
-/** Short, so that much happens; or the library's own, with a lease that ends before the next fault or two. */
+/** Short, so that much happens (longer on a busy machine); or the library's own, with a lease that ends before the next fault or two. */
 const SHORT = { lockWatchdogTimeout: 500, commandTimeout: 700, grantTimeout: 300 };
 const DEFAULT = { lockWatchdogTimeout: 3_000 };
-/** ms after the last fault in which clients connect again: until then they are told that Redis is out of reach. */
+/** ms after the last fault in which clients connect again: until then their calls fail. */
 const RECONNECTS = 1_000;
 /**
  * ms in which a key must be acquired once all faults are over: leases of dead processes, places in queues that no
@@ -64,7 +65,7 @@ export async function runChaos({ topology: name, installation, ...options }) {
   const history = new HistoryWriter(join(directory, 'run.jsonl'), now);
   const topology = await start({ installation, clients: CLIENTS, keys: [...KEYS, CROWN, GATE], seed: options.seed });
   const { seed, holders, defaultTimeouts = false } = options;
-  const timeouts = defaultTimeouts ? DEFAULT : SHORT;
+  const timeouts = defaultTimeouts ? DEFAULT : stretched(SHORT, slowness());
   const people = {
     clients: clientsOf(topology, { directory, history, origin: String(origin), seed, holders, timeouts }),
     operator: new WorkerProcess(OPERATOR_PROCESS),
@@ -84,6 +85,9 @@ export async function runChaos({ topology: name, installation, ...options }) {
     rmSync(directory, { recursive: true, force: true });
   }
 }
+
+const stretched = (timeouts, factor) =>
+  Object.fromEntries(Object.entries(timeouts).map(([name, ms]) => [name, Math.round(ms * factor)]));
 
 function clientsOf(topology, { timeouts, ...shared }) {
   const settings = {
@@ -145,7 +149,7 @@ async function settle({ clients, operator, leftovers }, history) {
   history.note('end');
 }
 
-/** Goes on after a while even if some of it has not ended. */
+/** Continues after a limited time even if some of it has not ended. */
 async function withPatience(work) {
   const giveUp = new AbortController();
   await Promise.race([Promise.all(work), sleep(GIVEN_UP, undefined, { signal: giveUp.signal }).catch(() => undefined)]);

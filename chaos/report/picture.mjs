@@ -17,8 +17,8 @@ const GUILTY = '#111111';
 const SMALL = { 'font-size': 9 };
 
 /**
- * The history around a finding: a band for each client with the holds in which it believed, one for the faults. The
- * operations concerned have a black frame; waiting is a thin line.
+ * The history around a finding: a band for each client with its holds, and one for the faults. The operations concerned
+ * have a black frame; waiting is a thin line.
  * @param {object} model
  * @param {import('../checker/check.mjs').Finding} finding
  * @returns {string}
@@ -46,7 +46,10 @@ export function picture(model, finding) {
   }
   const breaks = model.breaks.filter(({ from, to }) => frame.isSeen(from, to));
   return svg({ width: WIDTH, height: y + 24, title: `${rule} at ${Math.round(at)} ms`, about: message }, [
-    text(12, 22, `${rule} at ${(at / 1_000).toFixed(3)} s${excuse(finding)}`, { 'font-size': 15, 'font-weight': 600 }),
+    text(12, 22, `${rule} at ${(at / 1_000).toFixed(3)} s${explanation(finding)}`, {
+      'font-size': 15,
+      'font-weight': 600,
+    }),
     text(12, 40, message, { 'font-size': 11 }),
     ...breaks.map(({ from, to }) => bar(frame, from, to, TOP, y - TOP, { fill: BREAK, opacity: 0.15 })),
     ...body,
@@ -55,7 +58,8 @@ export function picture(model, finding) {
   ]);
 }
 
-const excuse = ({ assumption, fault }) => (assumption === undefined ? '' : `, excused: ${assumption} (fault ${fault})`);
+const explanation = ({ assumption, fault }) =>
+  assumption === undefined ? '' : `, explained: ${assumption} (fault ${fault})`;
 
 /** The stretch of time that is shown, and where each moment of it lies. */
 function frameAround(model, { at, operations }) {
@@ -79,7 +83,7 @@ const faultsIn = ({ x, to, isSeen }, { faults }) =>
 /** Holds, and the concerned operations that have only waited. */
 function operationsIn({ x, to, isSeen, guilty }, { holds, operations }, lane) {
   const waits = operations
-    .filter(({ op, belief }) => guilty.has(op) && belief?.from === undefined)
+    .filter(({ op, validity }) => guilty.has(op) && validity?.from === undefined)
     .map((each) => ({ ...each, key: each.keys[0], from: each.outcome?.at ?? to, to: each.outcome?.at ?? to }));
   return [...holds, ...waits]
     .filter((each) => each.lane === lane && isSeen(each.invokedAt, each.to))

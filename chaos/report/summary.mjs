@@ -18,7 +18,7 @@ import { calmPulse, recoveries, summariseRecoveries } from './recovery.mjs';
  * @property {string} topology
  * @property {number} seconds
  * @property {readonly import('../checker/check.mjs').Finding[]} violations
- * @property {readonly import('../checker/check.mjs').ExcusedFinding[]} excused
+ * @property {readonly import('../checker/check.mjs').ExplainedFinding[]} explained
  * @property {Counts} acquisitions how acquisitions ended
  * @property {Counts} kinds kinds of locks that were granted
  * @property {number} holds
@@ -37,10 +37,10 @@ const SHOWN = 8;
  * @param {import('../checker/check.mjs').Verdict} verdict
  * @returns {Summary}
  */
-export function summarise({ model, violations, excused }) {
+export function summarise({ model, violations, explained }) {
   const { seed, topology, length } = model.run;
   return {
-    ...{ seed, topology, seconds: Math.round(length / 1_000), violations, excused },
+    ...{ seed, topology, seconds: Math.round(length / 1_000), violations, explained },
     acquisitions: countBy(model.operations, ({ outcome }) => outcomeOf(outcome)),
     kinds: countBy(
       model.operations.filter(({ isGranted }) => isGranted),
@@ -65,7 +65,7 @@ const outcomeOf = (outcome) =>
  * @returns {string}
  */
 export function print(summary) {
-  const { seed, topology, seconds, violations, excused, recovery, calmPulse } = summary;
+  const { seed, topology, seconds, violations, explained, recovery, calmPulse } = summary;
   const list = (counts) =>
     Object.entries(counts)
       .map(([name, count]) => `${count} ${name}`)
@@ -75,7 +75,7 @@ export function print(summary) {
     '',
     `  acquisitions  ${list(summary.acquisitions)}`,
     `  granted       ${list(summary.kinds)}`,
-    `  holds         ${summary.holds} believed in (${list(summary.clients)}); ${summary.lost} lost under their holders`,
+    `  holds         ${summary.holds} (${list(summary.clients)}); ${summary.lost} lost while held`,
     `  faults        ${list(summary.faults)}`,
     ...(Object.keys(summary.failovers).length > 0 ? [`  failovers     by ${list(summary.failovers)}`] : []),
     '',
@@ -88,10 +88,10 @@ export function print(summary) {
       ['  (a pulse while nothing fails)', '', calmPulse.median, calmPulse.worst, '', ''],
     ]),
     '',
-    ...some(excused, (each) => `excused by fault ${each.fault}, "${each.assumption}": ${tell(each)}`),
+    ...some(explained, (each) => `explained by fault ${each.fault}, "${each.assumption}": ${tell(each)}`),
     ...some(violations, (each) => `VIOLATION of ${tell(each)}`),
-    `${violations.length} violations; ${excused.length} excused by assumptions that were broken on purpose` +
-      (excused.length > 0 ? ` (${list(countBy(excused, ({ assumption }) => assumption))})` : ''),
+    `${violations.length} violations; ${explained.length} explained by assumptions that were broken on purpose` +
+      (explained.length > 0 ? ` (${list(countBy(explained, ({ assumption }) => assumption))})` : ''),
   ].join('\n');
 }
 

@@ -27,7 +27,7 @@ export function writeRun({ events, verdict, summary }) {
   writeHistory(join(directory, 'history.jsonl'), events);
   writeFileSync(join(directory, 'summary.json'), `${JSON.stringify(summary, null, 2)}\n`);
   draw(directory, 'violation', verdict.violations, verdict.model);
-  draw(directory, 'excused', verdict.excused, verdict.model);
+  draw(directory, 'explained', verdict.explained, verdict.model);
   for (const [i, finding] of verdict.violations.slice(0, PICTURES).entries()) {
     writeFileSync(join(directory, `violation-${i + 1}.jsonl`), `${excerpt(events, finding).join('\n')}\n`);
   }

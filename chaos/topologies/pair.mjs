@@ -5,8 +5,7 @@ import { said } from './said.mjs';
 const EVERY = 25;
 
 /**
- * A master and its replica, whichever of the two servers has which role by now. Where faults name a server, this is it:
- * they strike the one that is the master then.
+ * A master and its replica. The two servers may exchange their roles. A fault of this pair strikes the present master.
  */
 export class Pair {
   #servers;

@@ -27,30 +27,30 @@ function killed(story: ChaosStory, details: object = {}): number {
 }
 
 describe('a failover', () => {
-  it('excuses two overlapping holds, and names the fault before it', () => {
+  it('explains two overlapping holds, and names the fault before it', () => {
     const story = twoAtOnce();
     const fault = killed(story);
     story.failover({ at: 1_400 });
-    expect(check(story.events)).toMatchObject({ violations: [], excused: [{ assumption: LOST, fault }] });
+    expect(check(story.events)).toMatchObject({ violations: [], explained: [{ assumption: LOST, fault }] });
   });
 
-  it('excuses them, whatever caused it', () => {
+  it('explains them, whatever caused it', () => {
     expect(check(twoAtOnce().failover({ at: 1_400 }).events)).toMatchObject({
       violations: [],
-      excused: [{ assumption: LOST, fault: 'none' }],
+      explained: [{ assumption: LOST, fault: 'none' }],
     });
   });
 
-  it('excuses a lock that was lost early', () => {
+  it('explains a lock that was lost early', () => {
     const story = new ChaosStory();
     story.hold('a.1', { from: 1_000, to: 1_300, until: 1_900, end: { lostAt: 1_500 }, token: 1 });
-    expect(broken(story)).toEqual(['beliefs']);
+    expect(broken(story)).toEqual(['validity']);
     expect(broken(story.failover({ at: 1_400 }))).toEqual([]);
   });
 
   it.each<[string, (story: ChaosStory) => unknown]>([
     ['there was none, though there was to be one', (story) => killed(story)],
-    ['it came after the second was told', (story) => story.failover({ at: 1_700, to: 1_800 })],
+    ['it came after the second caller received its grant', (story) => story.failover({ at: 1_700, to: 1_800 })],
     ['it was over before the first had asked', (story) => story.failover({ at: 900, to: 950 })],
     ['it was of other keys', (story) => story.failover({ at: 1_400, keys: ['other'] })],
     [
@@ -60,13 +60,13 @@ describe('a failover', () => {
         story.failover({ at: 1_400 });
       },
     ],
-  ])('excuses nothing when %s', (_, happens) => {
+  ])('explains nothing when %s', (_, happens) => {
     const story = twoAtOnce();
     happens(story);
     expect(broken(story)).toEqual(['exclusion']);
   });
 
-  it('does not excuse decreasing tokens', () => {
+  it('does not explain decreasing tokens', () => {
     const story = new ChaosStory();
     story.hold('a.1', { from: 1_000, to: 1_100, token: 9 });
     story.hold('b.1', { from: 1_500, to: 1_550, token: 8 });
@@ -89,7 +89,7 @@ describe('a hold that a replica has confirmed', () => {
     killed(story);
     expect(check(story.failover({ at: 1_400 }).events)).toMatchObject({
       violations: [],
-      excused: [{ assumption: LOST }],
+      explained: [{ assumption: LOST }],
     });
   });
 
@@ -106,14 +106,14 @@ describe('an old master that still acknowledges writes', () => {
     return twoAtOnce(late, { askedAt: 2_690, from: 2_700, to: 2_750 }).failover({ at: 1_400, told: 1_400, to: 9_000 });
   };
 
-  it('does not excuse clients that knew the new master for long', () => {
+  it('does not explain clients that knew the new master for long', () => {
     expect(broken(story())).toEqual(['exclusion']);
   });
 
   it.each([
     ['network gone', { client: 'a' }],
     ['sentinel restarted', { strikes: 'sentinel' }],
-  ])('excuses clients that could not know the new master (%s)', (kind, whom) => {
+  ])('explains clients that could not know the new master (%s)', (kind, whom) => {
     const deaf = story();
     deaf.fault(kind, { begin: 1_300, end: 1_900, ...whom });
     expect(broken(deaf)).toEqual([]);
@@ -136,12 +136,12 @@ describe('a holder that is connected to the new master of a Sentinel', () => {
     ['it had no lock of it yet', connected({ ok: false })],
     ['it may have asked the old one', connected({ from: 2_300 })],
     ['its client did not run', connected({}).event(2_700, 'stall', { client: 'a.1', from: 2_500, to: 2_700 })],
-  ])('is excused if %s', (_, story) => {
+  ])('is explained if %s', (_, story) => {
     expect(broken(story)).toEqual([]);
   });
 });
 
-it("the members of a batch share the time of their grant's request, also if the grant was lost", () => {
+it("the members of a batch share the time of their grant's request, even if the grant was lost", () => {
   const story = new ChaosStory();
   story.hold('a.1', { from: 1_000, to: 1_420, token: 100 });
   story.hold('a.1', { askedAt: 1_460, from: 1_470, to: 1_600, token: 101 });

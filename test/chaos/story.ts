@@ -13,7 +13,7 @@ export interface StoryHold {
   /** The first and the last look that said yes. */
   readonly from: number;
   readonly to: number;
-  /** Until when it would have believed by its clock, as it saw it in its last look. */
+  /** Until when the hold was valid by its clock, at its last look. */
   readonly until?: number;
   /** The event after the last look: `release` and `lost` at once; `killed`: nothing any more. */
   readonly end?: 'release' | 'lost' | 'killed' | { readonly lostAt: number } | { readonly releasedAt: number };
@@ -113,7 +113,7 @@ interface FailoverDetails {
   readonly at: number;
   readonly from?: number;
   readonly to?: number;
-  /** When clients were told. */
+  /** When clients were notified. */
   readonly told?: number;
   readonly keys?: readonly string[];
 }

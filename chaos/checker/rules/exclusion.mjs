@@ -1,4 +1,4 @@
-import { excuseOf } from '../assumptions.mjs';
+import { explanationOf } from '../assumptions.mjs';
 
 /**
  * Which holds of a key may overlap: one exclusive holder, or readers, or permits up to their number. Holders that name
@@ -33,11 +33,11 @@ function conflict(one, other) {
   return modes.includes('permits') ? 'permits' : 'exclusion';
 }
 
-function report(model, rule, holds, what = 'two that exclude each other') {
+function report(model, rule, holds, what = 'two incompatible holders') {
   const last = holds.at(-1);
-  const excuse = holds
+  const explanation = holds
     .slice(0, -1)
-    .map((other) => excuseOf(model, other, last))
+    .map((other) => explanationOf(model, other, last))
     .find((each) => each !== undefined);
   return {
     rule,
@@ -45,7 +45,7 @@ function report(model, rule, holds, what = 'two that exclude each other') {
     key: last.key,
     message: `${what} held '${last.key}' at the same time: ${holds.map(describe).join(' and ')}`,
     operations: holds.map(({ op }) => op),
-    excuse,
+    explanation,
   };
 }
 

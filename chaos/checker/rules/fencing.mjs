@@ -1,4 +1,4 @@
-import { excuseOf, forgottenBetween } from '../assumptions.mjs';
+import { explanationOf, forgottenBetween } from '../assumptions.mjs';
 
 /**
  * The resource that exclusive holders write to, with their tokens; it refuses every token below the largest it has
@@ -50,5 +50,5 @@ const fault = (model, at, one, other, message) => ({
   key: one.key,
   message,
   operations: [one.op, other.op],
-  excuse: excuseOf(model, one, other) ?? forgottenBetween(model, earlierOf(one, other), { at }),
+  explanation: explanationOf(model, one, other) ?? forgottenBetween(model, earlierOf(one, other), { at }),
 });

@@ -2,8 +2,8 @@ import { lossBetween } from '../assumptions.mjs';
 import { commandTimeoutOf, laneOf } from '../model.mjs';
 
 /**
- * ms after which a waiter has seen the latch, or was told that Redis does not answer: some commands that time out. The
- * waiter sees the latch no later than the note that a later question was answered.
+ * ms after which a waiter has seen the latch, or has learned that Redis does not answer: some commands that time out.
+ * The waiter sees the latch no later than the note that a later command was answered.
  */
 const SEES = 400;
 const UNANSWERED = 3;
@@ -12,29 +12,29 @@ const UNANSWERED = 3;
 const EXPECTED = ['LOCK_STORE', 'LOCK_LATCH_LOST', 'ABORTED'];
 
 /**
- * A waiter that is told that its latch is open was told the truth: the latch has been counted down as many times as it
- * was set to. A waiter that has seen it closed learns of a loss by an error, and gets no such error without a loss.
+ * If a waiter learns that its latch is open, the latch was counted down as many times as it was set to. A waiter that
+ * saw the latch closed learns of a loss by an error, and gets no such error without a loss.
  */
 export function latches(model) {
   const found = [];
   for (const wait of model.latches) {
     const { what, id, begin, end, outcome } = wait;
     if (end === undefined) continue;
-    const say = (message, excuse) =>
-      found.push({ rule: 'latches', at: end, message: `${id} ${message}`, operations: [], excuse });
-    if (typeof outcome === 'string' && !EXPECTED.includes(outcome)) say(`was told ${outcome}`);
+    const say = (message, explanation) =>
+      found.push({ rule: 'latches', at: end, message: `${id} ${message}`, operations: [], explanation });
+    if (typeof outcome === 'string' && !EXPECTED.includes(outcome)) say(`got the unexpected error ${outcome}`);
     if (what !== 'await') continue;
     const set = lastSetBefore(model.latches, begin);
     if (set === undefined) continue;
     if (outcome === true && countsBetween(model.latches, set.begin, end) < set.count) {
       const latest = wait.seen ?? begin + SEES + UNANSWERED * commandTimeoutOf(model.run) + stalledFrom(wait, model);
       say(
-        `was told that the latch is open, and ${set.id} had set it to ${set.count}`,
+        `learned that the latch is open, but ${set.id} had set it to ${set.count}`,
         lossBetween(model, set.begin, latest),
       );
     }
     if (outcome === 'LOCK_LATCH_LOST' && lossBetween(model, 0, end) === undefined) {
-      say('was told that the latch was lost, and nothing was');
+      say('learned that the latch was lost, but no data was lost');
     }
   }
   return found;

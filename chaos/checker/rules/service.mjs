@@ -19,7 +19,7 @@ export function service({ run, pulse: pulses, stall: stalls }) {
     served.set(client, ok ? at : since);
     const without = at - since - (at - since > longest ? stalledFor(client, since, at, stalls) : 0);
     if (without <= longest) continue;
-    const message = `${client} could take no lock of its own for ${Math.round(without)} ms`;
+    const message = `${client} could not acquire a lock of its own for ${Math.round(without)} ms`;
     found.push({ rule: 'service', at, since, message, operations: [] });
     // Reported once for such a stretch of time.
     served.set(client, at);

@@ -1,4 +1,4 @@
-import { excuseOf, forgottenBetween } from '../assumptions.mjs';
+import { explanationOf, forgottenBetween } from '../assumptions.mjs';
 
 /**
  * Fencing tokens grow, by three rules: a caller that asks after another caller was granted always gets a larger one;
@@ -34,7 +34,7 @@ function growth(model) {
       const later = { op: operation.op, at: operation.outcome.at, token };
       found.push({
         ...falls(key, floor, later, 'and was asked for later'),
-        excuse: forgottenBetween(model, floor, later),
+        explanation: forgottenBetween(model, floor, later),
       });
     }
     if (token > (largest.get(key)?.token ?? -1)) {
@@ -57,7 +57,7 @@ function order(model) {
     if (other !== undefined && hold.token <= other.token) {
       found.push({
         ...falls(hold.key, other, { ...hold, at: hold.from }, 'and held it later'),
-        excuse: excuseOf(model, other, hold) ?? forgottenBetween(model, other, { at: hold.from }),
+        explanation: explanationOf(model, other, hold) ?? forgottenBetween(model, other, { at: hold.from }),
       });
     }
     largest.set(hold.key, twoOfDifferentOwners([...before, hold]));

@@ -5,21 +5,25 @@ const SLACK = 2_600;
 const UNANSWERED = 2;
 
 /**
- * Every waiter gets the lock or an answer in time. A process is not blamed for the time in which it did not run, and a
- * killed process owes nothing any more. After the last fault every key must be acquirable.
+ * Every waiter gets the lock or an error in time. Time in which its process did not run does not count, and the waits of
+ * a killed process do not either. After the last fault each client must be able to acquire each key: its last attempt
+ * counts, because it repeats an attempt to which Redis gave no answer.
  */
 export function waiting({ run, operations, stall: stalls }) {
   const slack = SLACK + UNANSWERED * commandTimeoutOf(run);
   const found = [];
+  const lastAttempts = new Map(
+    operations.filter(({ final }) => final).map((operation) => [attemptOf(operation), operation]),
+  );
   for (const operation of operations) {
-    const { op, keys, invokedAt, outcome, wait, abortAfter = Infinity, final } = operation;
+    const { op, keys, invokedAt, outcome, wait, abortAfter = Infinity } = operation;
     const about = { key: keys[0], operations: [op] };
     if (outcome === undefined) {
       found.push({
         rule: 'waiting',
         at: invokedAt,
         ...about,
-        message: `${op} was never told how its wait for '${keys}' ended`,
+        message: `the wait of ${op} for '${keys}' never ended`,
       });
       continue;
     }
@@ -28,16 +32,18 @@ export function waiting({ run, operations, stall: stalls }) {
     const took = outcome.at - invokedAt;
     // Summed up only where it matters: there are many operations, and many stalls.
     if (took > allowed && took - stalledFor(operation, stalls) > allowed) {
-      const message = `${op} was told after ${Math.round(took)} ms how its wait for '${keys}' ended; ${Math.round(allowed)} were enough`;
+      const message = `the wait of ${op} for '${keys}' ended after ${Math.round(took)} ms, at most ${Math.round(allowed)} are allowed`;
       found.push({ rule: 'waiting', at: outcome.at, ...about, message });
     }
-    if (final && outcome.type === 'fail') {
-      const message = `after all faults ${op} could not have '${keys}' (${outcome.code})`;
+    if (outcome.type === 'fail' && lastAttempts.get(attemptOf(operation)) === operation) {
+      const message = `after all faults ${op} could not acquire '${keys}' (${outcome.code})`;
       found.push({ rule: 'service', at: outcome.at, ...about, message });
     }
   }
   return found;
 }
+
+const attemptOf = ({ client, keys }) => `${client} ${keys}`;
 
 function stalledFor({ lane, invokedAt, outcome }, stalls) {
   return stalls

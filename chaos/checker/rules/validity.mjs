@@ -4,14 +4,14 @@ import { takenBy } from '../assumptions.mjs';
  * A handle that was lost once never counts as held again, and its signal reports the loss as well. No holder learns of
  * a loss before its lease has ended by its own clock, unless the lock was taken away on purpose.
  */
-export function beliefs(model) {
+export function validity(model) {
   const found = [];
   for (const operation of model.operations) {
-    const { op, keys, marks, belief } = operation;
-    const say = (at, message) => found.push({ rule: 'beliefs', at, key: keys[0], message, operations: [op] });
-    if (belief?.takenAt !== undefined) {
-      say(belief.takenAt, `${op} lost '${keys}' while its lease lasted`);
-      found.at(-1).excuse = takenBy(model, operation, belief.takenAt);
+    const { op, keys, marks, validity: period } = operation;
+    const say = (at, message) => found.push({ rule: 'validity', at, key: keys[0], message, operations: [op] });
+    if (period?.takenAt !== undefined) {
+      say(period.takenAt, `${op} lost '${keys}' while its lease lasted`);
+      found.at(-1).explanation = takenBy(model, operation, period.takenAt);
     }
     let over = false;
     for (const mark of marks) {

@@ -1,22 +1,22 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** A holder checks its lock this often, and writes down the result much more seldom. */
+/** ms between two looks of a holder at its lock, and between two notes of the result. */
 const LOOK = 4;
 const NOTE = 40;
 
 /**
- * The belief of a holder. A belief has no gaps: if two looks said yes, it was yes all the time in between. Each note
- * also has the time until which the holder would believe by its clock if it did nothing any more; so the belief of a
- * holder that is killed or stopped right after is known, too.
+ * Records when a hold is valid for its holder. The validity has no gaps: if two looks returned `true`, the hold was valid
+ * all the time in between. Each note also has the time at which the hold would end by the holder's clock without any
+ * further action, so the validity is known even if the holder is killed or stopped right after.
  */
-export class Belief {
+export class ValidityLog {
   #op;
   #handle;
   /** Requested once: a second request could be the cause of its abort. */
   #signal;
   #history;
   #now;
-  /** The last look that said yes, and whether it has been written down. */
+  /** The last look that returned `true`, and whether it has been recorded. */
   #last;
   #noted = -Infinity;
 
