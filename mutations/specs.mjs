@@ -24,6 +24,20 @@ const LATCHES = 'test/unit/engine/latches.spec.ts';
  */
 export const SPEC_MUTATIONS = [
   {
+    name: 'index-fails-renewal',
+    what: 'a renewal fails if the index of many holds cannot be written',
+    ...{ file: 'lua/renew.lua', spec: 'test/faults/cluster-migration.spec.ts', test: 'has many' },
+    from: 'pcall(renew_in_crowd, state, id, renewed)',
+    to: 'renew_in_crowd(state, id, renewed)',
+  },
+  {
+    name: 'expired-owners',
+    what: 'owners of very many expired holds count as holders',
+    ...{ file: 'lua/shared/crowd.lua', spec: 'test/integration/kinds/read-write.spec.ts', test: 'very many' },
+    from: 'then return not crowd.more_ended end',
+    to: 'then return true end',
+  },
+  {
     name: 'observers-first',
     what: 'observers learn of a loss before the signal aborts',
     ...{ file: 'lib/engine/hold.ts', spec: 'test/faults/throwing-observers.spec.ts' },
@@ -38,6 +52,13 @@ export const SPEC_MUTATIONS = [
     to: '',
   },
   {
+    name: 'lasting-presence',
+    what: 'a client that has received a grant counts as subscribed forever',
+    ...{ file: `${REDIS}/subscription-evidence.ts`, spec: DEAF_SIGNS, test: 'just received' },
+    from: 'const RECENTLY = 500;',
+    to: 'const RECENTLY = Infinity;',
+  },
+  {
     name: 'ignored-absence',
     what: 'a reply that the server sees no subscriber is ignored',
     ...{ file: `${REDIS}/subscription-evidence.ts`, spec: DEAF_SIGNS },
@@ -48,7 +69,7 @@ export const SPEC_MUTATIONS = [
     name: 'ignored-find',
     what: 'a grant whose message never came is ignored',
     ...{ file: `${REDIS}/subscription-evidence.ts`, spec: DEAF_SIGNS },
-    from: 'if (!this.told.has(id)) subscription.doubt(',
+    from: 'if (!this.hasHeard(id)) subscription.doubt(',
     to: "if (id === '') subscription.doubt(",
   },
   {
@@ -417,7 +438,7 @@ export const SPEC_MUTATIONS = [
   },
   {
     name: 'lost-latch-opens',
-    what: 'a waiter that stays takes a latch that is gone for one that has opened',
+    what: 'a waiter that stays mistakes a lost latch for an open one',
     ...{ file: 'lib/engine/latch-watch.ts', spec: LATCHES },
     from: 'if (opened.includes(waiter.latch)) {',
     to: 'if (opened.includes(waiter.latch) || left === 0) {',
@@ -438,11 +459,11 @@ export const SPEC_MUTATIONS = [
   },
   {
     name: 'release-of-the-key',
-    what: 'a release from the dashboard ends the holds that exist when it arrives, not those that the viewer saw',
+    what: 'a release from the dashboard ends the holds that exist when it arrives, not the holds that the viewer saw',
     ...{ file: 'lib/dashboard/lock-dashboard.ts', spec: 'test/integration/dashboard/dashboard.spec.ts' },
     test: 'changes hands',
-    from: 'service.forceRelease(key, { hold: id })',
-    to: "service.forceRelease(key, id === '' ? { hold: id } : {})",
+    from: 'service.forceRelease(key, { hold: holders.map(({ id }) => id) })',
+    to: 'service.forceRelease(key)',
   },
   {
     name: 'repeated-redlock-release',
