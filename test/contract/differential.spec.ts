@@ -68,7 +68,8 @@ const ask: fc.Arbitrary<Ask> = fc.record({
   owner: fc.option(fc.constantFrom('x', 'y'), { nil: undefined }),
   lease: fc.oneof({ weight: 6, arbitrary: fc.constant(LONG) }, { weight: 1, arbitrary: fc.constant(SHORT) }),
   waits: fc.oneof({ weight: 4, arbitrary: fc.constant(true) }, { weight: 1, arbitrary: fc.constant(false) }),
-  period: fc.constantFrom(20_000, 90_000),
+  // With the last one, a request follows others.
+  period: fc.constantFrom(20_000, 90_000, 300_000),
 });
 const offer = fc.constantFrom('handover:1', 'handover:2');
 const op: fc.Arbitrary<Op> = fc.oneof(
@@ -340,7 +341,7 @@ class Side {
     }
   }
 
-  /** Whether a token of a key is larger than, or as large as, the last one that was seen. */
+  /** Whether a token of a key is larger than, or as large as, the last token of that key. */
   private grown(key: string, token: number): string {
     const last = this.tokens.get(key) ?? 0;
     this.tokens.set(key, Math.max(last, token));

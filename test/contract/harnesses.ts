@@ -6,6 +6,8 @@ import { redisKeys } from '../../lib/keys/index.js';
 import { MemoryBackend } from '../../lib/store/memory/memory-backend.js';
 import { MemoryStore } from '../../lib/store/memory/memory-store.js';
 import { QuorumStore } from '../../lib/store/quorum/quorum-store.js';
+import { redisson } from '../../lib/redisson/index.js';
+import { RedissonStore } from '../../lib/redisson/redisson-store.js';
 import { newClientId, RedisStore } from '../../lib/store/redis/redis-store.js';
 import type { Cluster, Redis } from 'ioredis';
 import { findRedis } from '../../scripts/lib/redis-installation.mjs';
@@ -42,6 +44,35 @@ export function memoryHarness(): LockStoreHarness {
 }
 
 const COMMAND_TIMEOUT = 2_000;
+
+/** One Redis and the memory store, which a spec of what both do takes in turn. */
+export const BOTH_STORES: ReadonlyArray<[string, () => LockStoreHarness | Promise<LockStoreHarness>]> = [
+  ['one Redis', redisHarness],
+  ['the memory store', memoryHarness],
+];
+
+/** One Redis, with locks as Redisson keeps them. */
+export async function redissonHarness(): Promise<LockStoreHarness> {
+  const redis = await startRedis();
+  const { url: connection } = redis;
+  const options = {
+    connection,
+    keyPrefix: 'lock',
+    commandTimeout: COMMAND_TIMEOUT,
+    lockWatchdogTimeout: 30_000,
+    nameMapper: (key: string) => key,
+  };
+  return {
+    ...realTime,
+    client: (given) => client({ connection, protocol: redisson({ fenced: true }) }, given),
+    store: () => started(new RedissonStore({ ...options, fenced: true }, quiet)),
+    truth: async (key) => {
+      const [fields, left] = await Promise.all([redis.admin.hgetall(key), redis.admin.pttl(key)]);
+      return { holds: Object.keys(fields).map((id) => ({ id, left })), waiting: [] };
+    },
+    stop: () => redis.stop(),
+  };
+}
 
 export async function redisHarness(): Promise<LockStoreHarness> {
   const redis = await startRedis();
@@ -114,7 +145,7 @@ async function redisTruth(admin: Redis | Cluster, key: string): Promise<StoreTru
   ]);
   const now = Number(seconds) * 1_000 + Number(micros) / 1_000;
   const ends = (text: string): number => Number(text.split(' ')[1]);
-  const staleAt = (text: string): number => Number(text.split(' ')[2]);
+  const staleAt = (text: string): number => Number(text.split(' ')[3]);
   return {
     holds: Object.entries(holds)
       .map(([id, text]) => ({ id, left: ends(text) - now }))

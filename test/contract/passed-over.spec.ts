@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import type { LockStoreHarness } from 'nestjs-redis-locks/testing';
 import type { AcquireReply, AcquireRequest } from '../../lib/store/lock-store.js';
 import { StagedStore } from '../../lib/testing/contract/stage.js';
-import { memoryHarness, redisHarness } from './harnesses.js';
+import { BOTH_STORES } from './harnesses.js';
 
 const READ = { mode: { kind: 'read' } } as const;
 /** More than the parked tickets among which a client finds its other ones. */
@@ -11,10 +11,7 @@ const MANY = 1_100;
 const CROWD = 120;
 
 /** What both stores do with the tickets of clients that are absent, or that have let a grant expire. */
-describe.each<[string, () => LockStoreHarness | Promise<LockStoreHarness>]>([
-  ['one Redis', redisHarness],
-  ['the memory store', memoryHarness],
-])('%s', (_name, start) => {
+describe.each(BOTH_STORES)('%s', (_name, start) => {
   let harness!: LockStoreHarness;
   let key!: string;
   let keys = 0;

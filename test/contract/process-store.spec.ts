@@ -1,33 +1,22 @@
-import { fork, type ChildProcess } from 'node:child_process';
+import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { createLockClient } from 'nestjs-redis-locks/client';
-import { lockStoreContract, type LockStoreHarness } from 'nestjs-redis-locks/testing';
+import type { LockStoreHarness } from 'nestjs-redis-locks/testing';
+import { describeContract } from './describe-contract.js';
 import { ProcessStore } from './process-store/process-store.js';
 
 const SERVER = fileURLToPath(new URL('process-store/server.mjs', import.meta.url));
 const logger = { debug() {}, log() {}, warn() {}, error() {} };
 
-describe('a store of a user, which keeps its locks in another process', () => {
-  let server: ChildProcess;
-  let port: number;
-  let observer: ProcessStore;
-
-  beforeAll(async () => {
-    server = fork(SERVER);
-    const [address] = (await once(server, 'message')) as [AddressInfo];
-    port = address.port;
-    observer = await ProcessStore.open(port);
-  });
-  afterAll(async () => {
-    await observer.close();
-    server.kill();
-  });
-
-  const harness: LockStoreHarness = {
+async function processHarness(): Promise<LockStoreHarness> {
+  const server = fork(SERVER);
+  const [{ port }] = (await once(server, 'message')) as [AddressInfo];
+  const observer = await ProcessStore.open(port);
+  return {
     client: async (options) => {
       const store = await ProcessStore.open(port);
       return createLockClient({ ...options, store: () => store }, { logger });
@@ -43,17 +32,25 @@ describe('a store of a user, which keeps its locks in another process', () => {
     },
     sleep: (ms) => sleep(ms, undefined),
     now: () => performance.now(),
-    stop: async () => undefined,
+    stop: async () => {
+      await observer.close();
+      server.kill();
+    },
   };
-  for (const { name, run } of lockStoreContract(harness)) it(name, run);
+}
 
+describeContract('a store of a user, which keeps its locks in another process', processHarness);
+
+describe('the process of such a store', () => {
   it('lists its locks', async () => {
+    const harness = await processHarness();
     const client = await harness.client({ shutdownTimeout: 0 });
     await client.acquire('listed');
     const keys: string[] = [];
     for await (const { key } of client.list()) keys.push(key);
     expect(keys).toEqual(['listed']);
     await client.close();
+    await harness.stop();
   });
 
   it('tells holders and callers that its process is gone', async () => {

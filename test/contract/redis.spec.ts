@@ -1,21 +1,4 @@
-import { afterAll, beforeAll, describe, it } from '@jest/globals';
-import { lockStoreContract, type LockStoreHarness } from 'nestjs-redis-locks/testing';
+import { describeContract } from './describe-contract.js';
 import { redisHarness } from './harnesses.js';
 
-describe('one Redis', () => {
-  let harness!: LockStoreHarness;
-  beforeAll(async () => {
-    harness = await redisHarness();
-  });
-  afterAll(() => harness.stop());
-
-  const later: LockStoreHarness = {
-    client: (options) => harness.client(options),
-    store: () => harness.store(),
-    truth: (key) => harness.truth(key),
-    sleep: (ms) => harness.sleep(ms),
-    now: () => harness.now(),
-    stop: () => harness.stop(),
-  };
-  for (const { name, run } of lockStoreContract(later)) it(name, run);
-});
+describeContract('one Redis', redisHarness);

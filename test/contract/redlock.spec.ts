@@ -1,21 +1,4 @@
-import { afterAll, beforeAll, describe, it } from '@jest/globals';
-import { lockStoreContract, type LockStoreHarness } from 'nestjs-redis-locks/testing';
+import { describeContract } from './describe-contract.js';
 import { redlockHarness } from './harnesses.js';
 
-describe('Redlock over three servers', () => {
-  let harness!: LockStoreHarness;
-  beforeAll(async () => {
-    harness = await redlockHarness();
-  });
-  afterAll(() => harness.stop());
-
-  const later: LockStoreHarness = {
-    client: (options) => harness.client(options),
-    store: () => harness.store(),
-    truth: (key) => harness.truth(key),
-    sleep: (ms) => harness.sleep(ms),
-    now: () => harness.now(),
-    stop: () => harness.stop(),
-  };
-  for (const { name, run } of lockStoreContract(later)) it(name, run);
-});
+describeContract('Redlock over three servers', redlockHarness);

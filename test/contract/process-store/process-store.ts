@@ -59,7 +59,10 @@ export class ProcessStore implements LockStore {
     return new Promise((resolve, reject) => {
       let store: ProcessStore | undefined;
       socket.once('error', reject);
-      createInterface(socket).on('line', (text) => {
+      const lines = createInterface(socket);
+      // It repeats the errors of the socket.
+      lines.on('error', () => undefined);
+      lines.on('line', (text) => {
         const line = JSON.parse(text) as Line;
         if (store !== undefined) return store.received(line);
         store = new ProcessStore(socket, line.args![0] as string);

@@ -40,7 +40,10 @@ const server = createServer((socket) => {
     restored: forward('restored'),
   });
   send({ event: 'hello', args: [store.clientId] });
-  createInterface(socket).on('line', (line) => {
+  const lines = createInterface(socket);
+  // A client that goes away with messages unread resets its connection.
+  lines.on('error', () => undefined);
+  lines.on('line', (line) => {
     const { number, method, args } = JSON.parse(line);
     // `latches.count`: a method of a part of the store.
     const names = method.split('.');
