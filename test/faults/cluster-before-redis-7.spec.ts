@@ -9,7 +9,7 @@ const SOON = 2_500;
 
 /**
  * A server without sharded pub/sub, in two halves: the commands are unknown to these servers, and the scripts, which go by
- * `redis.REDIS_VERSION_NUM`, are told that there is none. In all else the servers are as new as they are.
+ * `redis.REDIS_VERSION_NUM`, find none. In all else the servers are as new as they are.
  */
 const bench = new ClusterBench({
   args: ['SSUBSCRIBE', 'SUNSUBSCRIBE', 'SPUBLISH'].flatMap((name) => ['--rename-command', name, '']),

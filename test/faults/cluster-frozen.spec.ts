@@ -51,7 +51,7 @@ describe('a master of a Cluster that stays frozen', () => {
     await frozen;
     const time = new RunningTime();
     await starts;
-    // A service that was told that Redis could not be reached goes on to connect.
+    // A service continues to connect after it has reported that Redis cannot be reached.
     const first = await Promise.all(services.map((service, i) => timed(useOf(service, `first-${i}`))));
     const inSlot = await Promise.all(services.map((service) => timed(useOf(service, 'a'))));
     const calls = [...first, ...inSlot];
@@ -71,7 +71,7 @@ describe('a master of a Cluster that crashes', () => {
     await replica.pause();
     const taking = timed(service.acquire('a', { expire: '5m', replicas: { min: 1, timeout: '2m' } }));
     await eventually(() => old.admin.exists(redisKey('state', 'a')));
-    // The replica has been sent it, and reads it when it goes on.
+    // The replica has been sent it, and reads it when it resumes.
     await old.kill();
     await replica.resume();
     await eventually(() => replica.isMaster(), { within: 60_000, every: 20, what: 'a replica that takes over' });

@@ -28,7 +28,7 @@ describe('a Cluster whose listed nodes are gone', () => {
     expect(time.stop().ran).toBeLessThan(SOON);
   });
 
-  it('also if a host name is no longer known', async () => {
+  it('even if a host name is no longer known', async () => {
     const service = await locks.start({
       cluster: [{ host: 'gone.invalid', port: 6_379 }, ...bench.cluster.addresses.slice(0, 1)],
     });

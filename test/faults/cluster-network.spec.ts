@@ -134,10 +134,10 @@ describe('a Cluster', () => {
       const other = await far.acquire(ELSEWHERE);
       const aborted = abortOf(handle.signal);
       proxy.dropReplies();
-      const believedUntil = performance.now() + handle.remainingTime();
+      const validUntil = performance.now() + handle.remainingTime();
       const next = near.acquire(KEY);
-      // Belief grows by answers only, so it ends with the lease that was answered last.
-      expect(await aborted).toBeLessThan(believedUntil + LATE_TIMER);
+      // Only replies extend the validity, so it ends with the lease that the last reply confirmed.
+      expect(await aborted).toBeLessThan(validUntil + LATE_TIMER);
       const lock = await next;
       expect(lock.fencingToken).toBeGreaterThan(handle.fencingToken);
       expect(other.isHeld).toBe(true);

@@ -1,7 +1,6 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
 import { ClusterBench } from '../../testbed/locks/cluster-bench.js';
-import { eventuallyPasses } from '../../testbed/wait/eventually.mjs';
+import { eventuallyPasses, throughout } from '../../testbed/wait/eventually.mjs';
 import { abortOf, startFaultWorker, timed } from '../../testbed/locks/fault-locks.js';
 
 // No replicas: no node takes over, so the outcome for a hold depends on its master alone.
@@ -20,8 +19,7 @@ describe('a master of a Cluster', () => {
     await master.pause();
     const { ran } = await timed(one!.run(elsewhere, () => undefined));
     expect(ran).toBeLessThan(LATE);
-    await sleep(LEASE);
-    expect(lock.isHeld).toBe(true);
+    await throughout(LEASE, () => lock.isHeld);
     await master.resume();
     await eventuallyPasses(() => lock.verify(), { within: 5_000 });
     expect(await lock.release()).toBe(true);
@@ -53,7 +51,7 @@ describe('a master of a Cluster', () => {
     const { admin } = await bench.cluster.masterOf(key);
     await admin.config('SET', 'maxmemory', '1');
     try {
-      await sleep(LEASE);
+      await throughout(LEASE, () => lock.isHeld);
       await lock.verify();
       const refused = service.acquire(`{${key}}:another`, { waitTimeout: 200 });
       await expect(refused).rejects.toMatchObject({

@@ -46,7 +46,34 @@ it('a waiter learns from the reply with its place that its channel has no subscr
   await nothingLeftBehind(redis);
 });
 
-/** It asks every 500 ms, so within the first lease of a grant that it does not hear of. */
+/** How often Redis has looked for subscribers. */
+const looks = async (): Promise<number> =>
+  Number(/cmdstat_pubsub\|numsub:calls=(\d+)/.exec(await redis.admin.info('commandstats'))?.[1] ?? 0);
+
+it('Redis does not look for a subscriber that has just received a grant of the key', async () => {
+  const [near, far] = [await locks.start(redis.url), await locks.start(proxy.url)];
+  /** How often Redis looks while `far` takes a place, `pause` ms after it has received a grant. */
+  const looksAfter = async (pause: number): Promise<number> => {
+    const waitForTurn = async (prepared: () => Promise<unknown> = async () => {}): Promise<number> => {
+      await near.acquire('a');
+      await prepared();
+      const before = await looks();
+      const waiting = far.acquire('a');
+      await untilWaiting('a');
+      const during = (await looks()) - before;
+      await near.forceRelease('a');
+      await (await waiting).release();
+      return during;
+    };
+    await waitForTurn();
+    return waitForTurn(() => sleep(pause));
+  };
+  expect(await looksAfter(700)).toBe(1);
+  // On a busy machine the message may be older by then.
+  await eventually(async () => (await looksAfter(0)) === 0, { what: 'a place without a look', within: 20_000 });
+});
+
+/** It asks every 500 ms, so within the first lease of a grant that does not reach it. */
 const ASKS_OFTEN = { lockWatchdogTimeout: 1_500, grantTimeout: 1_000 };
 
 it('a waiter learns from a grant that it finds by a retry that its messages do not arrive', async () => {

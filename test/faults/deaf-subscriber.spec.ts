@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { LockService } from '../../lib/service/lock.service.js';
 import type { LockConnectionOption } from '../../lib/module/redis-lock.connection.js';
@@ -10,6 +10,7 @@ import { startRedisCluster } from '../../testbed/servers/redis-cluster.mjs';
 import { startRedisSentinels } from '../../testbed/servers/redis-sentinels.mjs';
 import { startRedis } from '../../testbed/servers/redis-server.mjs';
 import { RespProxy, type ConnectionFilter } from '../../testbed/proxies/resp-proxy.mjs';
+import { overlapping } from '../../testbed/wait/overlapping.js';
 import { RunningTime } from '../../testbed/wait/running-time.mjs';
 
 const LISTENING: ConnectionFilter = ({ isSubscriber }) => isSubscriber;
@@ -82,7 +83,7 @@ const topologies: Record<string, () => Promise<Topology>> = {
   },
 };
 
-/** A client that takes a lock again and again until it is told to stop, and counts. */
+/** A client that takes a lock again and again until it is stopped, and counts. */
 class Taker {
   private readonly ends: number[] = [];
   private isOver = false;
@@ -125,11 +126,12 @@ describe.each(Object.entries(topologies))('with %s', (_name, start) => {
   beforeAll(async () => {
     topology = await start();
   });
-  afterEach(async () => {
+  afterAll(async () => {
+    await running.settled();
     await locks.closeAll();
-    await Promise.all(open.splice(0).map((proxy) => proxy.close()));
+    await Promise.all(open.map((proxy) => proxy.close()));
+    await topology.stop();
   });
-  afterAll(() => topology.stop());
 
   /** How many ms it takes until service is normal, after a subscriber of its own went deaf. */
   async function untilNormal(key: string, serverNotices: boolean): Promise<number> {
@@ -152,13 +154,13 @@ describe.each(Object.entries(topologies))('with %s', (_name, start) => {
     }
   }
 
-  it('waiters are served normally soon after a subscription died, whether or not the server has noticed', async () => {
+  async function expectNormalService(): Promise<void> {
     const [noticed, unnoticed] = await Promise.all([untilNormal('noticed', true), untilNormal('unnoticed', false)]);
     expect(noticed).toBeLessThan(NORMAL_WITHIN);
     expect(unnoticed).toBeLessThan(NORMAL_WITHIN);
-  });
+  }
 
-  it('health does not report a deaf subscriber as subscribed for longer than 8 s, with no waiter to notice', async () => {
+  async function expectTrueHealth(): Promise<void> {
     const { connection, proxies } = await topology.far();
     open.push(...proxies);
     const far = await locks.start(connection);
@@ -174,5 +176,12 @@ describe.each(Object.entries(topologies))('with %s', (_name, start) => {
     expect(await far.health()).toMatchObject({ reachable: true, subscribed: false });
     await Promise.all(proxies.map((proxy) => proxy.restore()));
     await eventually(async () => (await far.health()).subscribed, { within: NORMAL_WITHIN });
-  });
+  }
+
+  // Both mostly wait, and each has clients and proxies of its own.
+  const running = overlapping([expectNormalService, expectTrueHealth], 2);
+  it('waiters are served normally soon after a subscription died, whether or not the server has noticed', () =>
+    running.run(0));
+  it('health does not report a deaf subscriber as subscribed for longer than 8 s, with no waiter to notice', () =>
+    running.run(1));
 });

@@ -1,7 +1,8 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { eventually } from '../../testbed/wait/eventually.mjs';
 import { abortOf, FaultLocks, nothingLeftBehind, redisKey } from '../../testbed/locks/fault-locks.js';
-import { startRedis, type RedisServer } from '../../testbed/servers/redis-server.mjs';
+import { useRedis } from '../../testbed/locks/fault-setups.js';
+import type { RedisServer } from '../../testbed/servers/redis-server.mjs';
 
 const LEASE = 1_500;
 const LOST = expect.objectContaining({ code: 'LOCK_LOST', key: 'a' });
@@ -9,12 +10,7 @@ const LOST = expect.objectContaining({ code: 'LOCK_LOST', key: 'a' });
 let redis: RedisServer;
 const locks = new FaultLocks();
 
-beforeAll(async () => {
-  redis = await startRedis();
-});
-beforeEach(() => redis.admin.flushall());
-afterEach(() => locks.closeAll());
-afterAll(() => redis.stop());
+useRedis(locks, (started) => (redis = started));
 
 const deletions: Array<[string, () => Promise<unknown>]> = [
   ['the state key is deleted', () => redis.admin.del(redisKey('state', 'a'))],
@@ -38,7 +34,7 @@ describe.each(deletions)('a holder when %s', (_, deleteIt) => {
     await nothingLeftBehind(redis);
   });
 
-  it('is told by verify, extend and release, which do not create the key again', async () => {
+  it('is reported by verify, extend and release, which do not create the key again', async () => {
     const service = await locks.start(redis.url);
     for (const ask of ['verify', 'extend', 'release'] as const) {
       const handle = await service.acquire('a');

@@ -20,7 +20,7 @@ const failures: Array<[string, () => unknown]> = [
     'Redis refuses',
     async () => {
       await redis.admin.del(redisKey('state', 'a'));
-      await redis.admin.set(redisKey('state', 'a'), 'of somebody else');
+      await redis.admin.set(redisKey('state', 'a'), 'of another program');
     },
   ],
 ];
@@ -95,9 +95,9 @@ it('a task that fails after its lock was lost rejects with its own error', async
 it('failing renewals cause no unhandled rejection and no uncaught exception', async () => {
   await using worker = await startFaultWorker({ connection: proxy.url, lockWatchdogTimeout: 900, commandTimeout: 400 });
   await worker.call('holdCarelessly', ['a', 'b', 'c']);
-  // A renewal that is refused, one that is not answered, and a connection that is cut: all three are tried again.
+  // A refused renewal, a renewal without an answer, and a cut connection: all three are retried.
   await redis.admin.del(redisKey('state', 'a'));
-  await redis.admin.set(redisKey('state', 'a'), 'of somebody else');
+  await redis.admin.set(redisKey('state', 'a'), 'of another program');
   await eventually(async () =>
     (await worker.call<string[]>('lines')).some((line) => line.includes("could not renew 'a'")),
   );

@@ -1,20 +1,21 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import type { ChainableCommander, Redis } from 'ioredis';
 import type { LockHandle } from '../../lib/service/handles/lock-handle.js';
 import { FaultLocks, keysWithTtl, nothingLeftBehind, timed, redisKey } from '../../testbed/locks/fault-locks.js';
-import { startRedis, type RedisServer } from '../../testbed/servers/redis-server.mjs';
+import { useRedis } from '../../testbed/locks/fault-setups.js';
+import type { RedisServer } from '../../testbed/servers/redis-server.mjs';
 import { eventually } from '../../testbed/wait/eventually.mjs';
 
 const ROLES = ['state', 'queue', 'waiters', 'fence', 'tombstones'] as const;
 
 /** Data of another application, of every type. */
 const FOREIGN: Array<[string, (admin: Redis | ChainableCommander, key: string) => unknown]> = [
-  ['string', (admin, key) => admin.set(key, 'of somebody else')],
-  ['list', (admin, key) => admin.rpush(key, 'of', 'somebody', 'else')],
-  ['hash', (admin, key) => admin.hset(key, 'of', 'somebody else')],
-  ['set', (admin, key) => admin.sadd(key, 'of', 'somebody', 'else')],
-  ['sorted set', (admin, key) => admin.zadd(key, 1, 'of somebody else')],
-  ['stream', (admin, key) => admin.xadd(key, '*', 'of', 'somebody else')],
+  ['string', (admin, key) => admin.set(key, 'of another program')],
+  ['list', (admin, key) => admin.rpush(key, 'of', 'another', 'program')],
+  ['hash', (admin, key) => admin.hset(key, 'of', 'another program')],
+  ['set', (admin, key) => admin.sadd(key, 'of', 'another', 'program')],
+  ['sorted set', (admin, key) => admin.zadd(key, 1, 'of another program')],
+  ['stream', (admin, key) => admin.xadd(key, '*', 'of', 'another program')],
 ];
 
 /** The type that the library itself keeps under a role: it cannot know that data of that type is not its own. */
@@ -39,12 +40,7 @@ const QUICK = { commandTimeout: 500 };
 let redis: RedisServer;
 const locks = new FaultLocks();
 
-beforeAll(async () => {
-  redis = await startRedis();
-});
-beforeEach(() => redis.admin.flushall());
-afterEach(() => locks.closeAll());
-afterAll(() => redis.stop());
+useRedis(locks, (started) => (redis = started));
 
 /** The content of a key as the server would move it elsewhere, and whether it has a TTL. */
 const contentOf = async (key: string): Promise<unknown> => [
@@ -119,7 +115,7 @@ describe.each(cases)('a foreign $type at the $role key', ({ role, write }) => {
 it('causes a typed error for the first request: a foreign state or fence key', async () => {
   const service = await locks.start(redis.url);
   for (const role of ['state', 'fence'] as const) {
-    await redis.admin.set(redisKey(role, role), 'of somebody else');
+    await redis.admin.set(redisKey(role, role), 'of another program');
     const { error } = await timed(service.acquire(role));
     expect(error).toMatchObject({ code: 'LOCK_STORE', transient: false, cause: expect.any(Error) });
     expect(error.message).toContain('the key belongs to another application: choose another keyPrefix');
@@ -130,13 +126,13 @@ it('renews the other locks if one lock of a command cannot be renewed', async ()
   const service = await locks.start(redis.url, { lockWatchdogTimeout: 900 });
   const names = Array.from({ length: 20 }, (_, i) => `batch:${i}`);
   const handles = await Promise.all(names.map((name) => service.acquire(name)));
-  await redis.admin.set(redisKey('state', 'batch:7'), 'of somebody else');
+  await redis.admin.set(redisKey('state', 'batch:7'), 'of another program');
   const lost = handles[7]!;
   await new Promise((resolve) => lost.signal.addEventListener('abort', resolve));
   const renewals = (): number[] => names.map((name) => locks.told('renewed').filter(({ key }) => key === name).length);
   const before = renewals();
   await eventually(() => renewals().every((count, i) => i === 7 || count >= before[i]! + 2));
   expect(handles.map(({ isHeld }) => isHeld)).toEqual(names.map((_, i) => i !== 7));
-  expect(await redis.admin.get(redisKey('state', 'batch:7'))).toBe('of somebody else');
+  expect(await redis.admin.get(redisKey('state', 'batch:7'))).toBe('of another program');
   await Promise.all(handles.map((handle) => handle.release().catch(() => undefined)));
 });

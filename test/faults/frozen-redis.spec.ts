@@ -1,7 +1,8 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { abortOf, FaultLocks, leaseEnd, nothingLeftBehind, timed } from '../../testbed/locks/fault-locks.js';
-import { eventually } from '../../testbed/wait/eventually.mjs';
-import { startRedis, type RedisServer } from '../../testbed/servers/redis-server.mjs';
+import { useRedis } from '../../testbed/locks/fault-setups.js';
+import { eventually, throughout } from '../../testbed/wait/eventually.mjs';
+import type { RedisServer } from '../../testbed/servers/redis-server.mjs';
 
 /** By how much a wait may end late, on a machine that has other things to do. */
 const LATE = 1_000;
@@ -12,16 +13,7 @@ const LEASE = 1_000;
 let redis: RedisServer;
 const locks = new FaultLocks();
 
-beforeAll(async () => {
-  redis = await startRedis();
-});
-beforeEach(() => redis.admin.flushall());
-afterEach(async () => {
-  await redis.resume();
-  await redis.admin.ping();
-  await locks.closeAll();
-});
-afterAll(() => redis.stop());
+useRedis(locks, (started) => (redis = started));
 
 interface Freeze {
   /** Answers no client from now on, for `ms` milliseconds at least. */
@@ -56,7 +48,7 @@ describe.each(freezes)('while Redis is frozen by %s', (_, { freeze, thaw }) => {
       waitsLong: timed(other.acquire('free', { owner: 'me', waitTimeout: 60_000 })),
       tries: timed(other.tryAcquire('free')),
       inspects: timed(other.inspect('free')),
-      // For a key that no caller uses afterwards: it releases the lock of any holder, also if it arrives late.
+      // For a key that no caller uses afterwards: it releases the lock of any holder, even if it arrives late.
       forces: timed(other.forceRelease('forced')),
     };
     const inQueue = await queued;
@@ -95,15 +87,15 @@ describe.each(freezes)('while Redis is frozen by %s', (_, { freeze, thaw }) => {
     };
     const aborted = { fixed: abortOf(handles.fixed.signal), renewed: abortOf(handles.renewed.signal) };
     const end = await leaseEnd(redis, 'fixed');
-    // The belief ends before the lease does, and the signal comes with the end of the belief.
-    const believedUntil = performance.now() + handles.fixed.remainingTime();
-    expect(believedUntil).toBeLessThan(end);
+    // The validity ends before the lease does, and the signal fires at the end of the validity.
+    const validUntil = performance.now() + handles.fixed.remainingTime();
+    expect(validUntil).toBeLessThan(end);
     const waiting = other.acquire('renewed', { waitTimeout: 20_000 });
     await eventually(() => locks.told('contended').length > 0);
     await freeze(LEASE + 300);
     for (const name of ['fixed', 'renewed'] as const) {
       const at = await aborted[name];
-      if (name === 'fixed') expect(at).toBeLessThan(believedUntil + LATE_TIMER);
+      if (name === 'fixed') expect(at).toBeLessThan(validUntil + LATE_TIMER);
       expect(handles[name].signal.reason).toMatchObject({ code: 'LOCK_LOST', key: name });
       expect(handles[name].isHeld).toBe(false);
       expect(() => handles[name].assertHeld()).toThrow(expect.objectContaining({ code: 'LOCK_LOST' }));
@@ -127,8 +119,8 @@ describe.each(freezes)('while Redis is frozen by %s', (_, { freeze, thaw }) => {
     const waiting = other.acquire('a');
     await eventually(() => locks.told('contended').length > 0);
     await freeze(1_200);
-    // A renewal is sent after a second and gets no answer; the belief goes on, on what is left of the lease.
-    await new Promise((resolve) => setTimeout(resolve, 1_200));
+    // A renewal is sent after a second and gets no answer; the lock stays held for the rest of the lease.
+    await throughout(1_200, () => handle.isHeld);
     handle.assertHeld();
     await thaw();
     await eventually(() => locks.told('renewed').length > 1);

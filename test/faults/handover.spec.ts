@@ -60,7 +60,7 @@ describe('a handover whose reply is lost', () => {
   });
 
   it('can be repeated by the old holder: the handle has ended, and the text is the same', async () => {
-    const { from, to } = await setUp('offers', 400);
+    const { from, to } = await setUp('offers', 1_000);
     const lock = await from.acquire('a');
     proxy.dropReplies();
     const { error } = await timed(lock.handOver('30s'));
@@ -76,7 +76,7 @@ describe('a handover whose reply is lost', () => {
   });
 
   it('can be repeated by the adopter: it gets the hold that it has taken, and no other does', async () => {
-    const { from, to } = await setUp('adopts', 400);
+    const { from, to } = await setUp('adopts', 1_000);
     const lock = await from.acquire('a');
     const text = await lock.handOver('30s');
     proxy.dropReplies();
@@ -96,7 +96,7 @@ describe('a handover whose reply is lost', () => {
 
   it('without a repetition ends with its lease', async () => {
     const from = await locks.start(redis.url);
-    const to = await locks.start(proxy.url, { commandTimeout: 400 });
+    const to = await locks.start(proxy.url, { commandTimeout: 1_000 });
     await warmUp(from, to);
     const text = await (await from.acquire('a')).handOver('30s');
     proxy.dropReplies();

@@ -15,7 +15,7 @@ afterAll(async () => {
   await redis.stop();
 });
 
-/** An answer to INFO, of the same length, that says that loading goes on for 5 s. */
+/** An answer to INFO, of the same length, that reports 5 more seconds of loading. */
 const asIfLoading = (info: string): string =>
   info
     .replace('\r\nloading:0', '\r\nloading:1')

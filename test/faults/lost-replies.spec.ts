@@ -1,21 +1,17 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals';
-import { startRedis, type RedisServer } from '../../testbed/servers/redis-server.mjs';
+import { expect, it } from '@jest/globals';
+import type { RedisServer } from '../../testbed/servers/redis-server.mjs';
 import { FaultLocks, nothingLeftBehind, timed } from '../../testbed/locks/fault-locks.js';
+import { useRedis } from '../../testbed/locks/fault-setups.js';
 import { leaveBeforeComing, playLockScenario } from '../../testbed/locks/lock-scenario.js';
 import { RespProxy, type Fault } from '../../testbed/proxies/resp-proxy.mjs';
 
 /** Scenarios mostly wait, so several are played at once, each over a proxy and on a key of its own. */
-const AT_ONCE = 8;
+const AT_ONCE = 16;
 
 let redis: RedisServer;
 const locks = new FaultLocks();
 
-beforeAll(async () => {
-  redis = await startRedis();
-});
-beforeEach(() => redis.admin.flushall());
-afterEach(() => locks.closeAll());
-afterAll(() => redis.stop());
+useRedis(locks, (started) => (redis = started));
 
 /**
  * Plays the scenario with one fault, and returns the failure, if there is one, and the command that the fault affected.

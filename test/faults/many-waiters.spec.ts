@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from '@jest/globals';
 import { LockBench } from '../../testbed/locks/locks.js';
 
@@ -43,4 +44,60 @@ it('10 000 waiters for one key in one process need one place and one subscriptio
   } finally {
     process.off('warning', warned);
   }
+});
+
+it('1 000 fair waiters of one client keep their places with few commands, and are served in order', async () => {
+  const FAIR = 1_000;
+  const [service, other] = await bench.serviceList(2);
+  const { admin } = bench.redis;
+  /** How many scripts Redis has run, and when, in ms. */
+  const scripts = async (): Promise<{ calls: number; at: number }> => {
+    const [, calls] = /cmdstat_evalsha:calls=(\d+)/.exec(await admin.info('commandstats'))!;
+    return { calls: Number(calls), at: performance.now() };
+  };
+  const lock = await other!.acquire('a');
+  const served: number[] = [];
+  const waiting = Array.from({ length: FAIR }, (_, i) =>
+    service!.run('a', () => void served.push(i), { fair: true, waitTimeout: Infinity }),
+  );
+  await bench.untilWaiting('a', FAIR);
+  const before = await scripts();
+  await sleep(4_000);
+  const after = await scripts();
+  const perSecond = ((after.calls - before.calls) / (after.at - before.at)) * 1_000;
+  // Those at the front ask. If all of them did, it would be about 290 commands.
+  expect(perSecond).toBeGreaterThan(0);
+  expect(perSecond).toBeLessThan(60);
+  expect(await lock.release()).toBe(true);
+  await Promise.all(waiting);
+  expect(served).toHaveLength(FAIR);
+  expect(served.every((place, i) => place === i)).toBe(true);
+  await bench.untilNothingIsLeft();
+});
+
+it('fair waiters of one client are all served after Redis has lost its data, while no connection fails', async () => {
+  // More than ask often.
+  const FAIR = 40;
+  const [service, other] = await bench.serviceList(2);
+  const lock = await other!.acquire('a');
+  const served = new Set<number>();
+  let inside = 0;
+  const waiting = Array.from({ length: FAIR }, (_, i) =>
+    service!.run(
+      'a',
+      async () => {
+        expect(++inside).toBe(1);
+        await Promise.resolve();
+        inside -= 1;
+        served.add(i);
+      },
+      { fair: true, waitTimeout: '60s' },
+    ),
+  );
+  await bench.untilWaiting('a', FAIR);
+  await bench.redis.admin.flushall();
+  expect(await lock.release()).toBe(false);
+  await Promise.all(waiting);
+  expect(served.size).toBe(FAIR);
+  await bench.untilNothingIsLeft();
 });

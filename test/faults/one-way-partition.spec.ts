@@ -46,11 +46,11 @@ it('a holder whose replies are dropped is notified in time, although its renewal
   const handle = await far.acquire('a');
   const aborted = abortOf(handle.signal);
   proxy.dropReplies();
-  const believedUntil = performance.now() + handle.remainingTime();
-  expect(believedUntil).toBeLessThan(await leaseEnd(redis, 'a'));
+  const validUntil = performance.now() + handle.remainingTime();
+  expect(validUntil).toBeLessThan(await leaseEnd(redis, 'a'));
   const next = near.acquire('a');
-  // Belief grows by answers only, so it ends with the lease that was answered last.
-  expect(await aborted).toBeLessThan(believedUntil + LATE_TIMER);
+  // Only replies extend the validity, so it ends with the lease that the last reply confirmed.
+  expect(await aborted).toBeLessThan(validUntil + LATE_TIMER);
   expect(locks.told('acquired')).toHaveLength(1);
   const lock = await next;
   expect(lock.fencingToken).toBeGreaterThan(handle.fencingToken);
@@ -85,10 +85,10 @@ it('a holder whose requests are dropped is notified in time, and releases its lo
   const handle = await far.acquire('a');
   const aborted = abortOf(handle.signal);
   proxy.dropRequests();
-  const believedUntil = performance.now() + handle.remainingTime();
-  expect(believedUntil).toBeLessThan(await leaseEnd(redis, 'a'));
+  const validUntil = performance.now() + handle.remainingTime();
+  expect(validUntil).toBeLessThan(await leaseEnd(redis, 'a'));
   const next = near.acquire('a');
-  expect(await aborted).toBeLessThan(believedUntil + LATE_TIMER);
+  expect(await aborted).toBeLessThan(validUntil + LATE_TIMER);
   const lock = await next;
   proxy.heal();
   expect(await handle.release()).toBe(false);

@@ -1,11 +1,14 @@
 import { describe, expect, it } from '@jest/globals';
 import type { LockHandle } from '../../lib/service/handles/lock-handle.js';
+import type { LockService } from '../../lib/service/lock.service.js';
 import { SCRIPTS, type ScriptName } from '../../lib/store/redis/scripts.generated.js';
-import { eventually } from '../../testbed/wait/eventually.mjs';
+import { eventually, eventuallyPasses } from '../../testbed/wait/eventually.mjs';
 import { LockBench, timed } from '../../testbed/locks/locks.js';
-import type { CommandSelector } from '../../testbed/proxies/resp-proxy.mjs';
+import type { CommandSelector, RespProxy } from '../../testbed/proxies/resp-proxy.mjs';
 
 const bench = new LockBench();
+/** A commandTimeout that a test waits for: longer than the machine holds up a process. */
+const BRIEF = 700;
 
 const runs = (...scripts: readonly ScriptName[]): CommandSelector => ({
   names: ['evalsha', 'eval'],
@@ -13,15 +16,37 @@ const runs = (...scripts: readonly ScriptName[]): CommandSelector => ({
 });
 
 /** An operator behind a proxy, and two others; the server knows the scripts. */
-async function setUp(commandTimeout = 2_000) {
+async function setUp(commandTimeout = 5_000) {
   const proxy = await bench.proxy();
   const operator = await bench.service({ connection: proxy.url, commandTimeout });
   const [one, other] = await bench.serviceList(2);
-  await operator.forceRelease('warm');
-  await operator.getSemaphore('warm', { permits: 1 }).setPermits(1);
-  await operator.getSemaphore('warm', { permits: 1 }).addPermits(1);
+  await one!.forceRelease('warm');
+  await one!.getSemaphore('warm', { permits: 1 }).setPermits(1);
+  await one!.getSemaphore('warm', { permits: 1 }).addPermits(1);
   return { proxy, operator, one: one!, other: other! };
 }
+
+/** Holds requests from the first command of a script on. `stop` tells whether it was sent, and holds no more. */
+function holdAt(proxy: RespProxy, script: ScriptName): { stop(): boolean } {
+  let held = false;
+  const stop = proxy.onCommand(({ name, args }) => {
+    if (held || name !== 'evalsha' || args[0] !== SCRIPTS[script].sha1) return;
+    held = true;
+    proxy.holdRequests();
+  });
+  return {
+    stop: () => {
+      stop();
+      return held;
+    },
+  };
+}
+
+/** Earlier commands of this client have been executed, then. On a busy machine an answer may come after its time. */
+const untilAnswered = (service: LockService, key: string): Promise<void> =>
+  eventuallyPasses(async () => {
+    await service.inspect(key);
+  });
 
 describe('forceRelease', () => {
   it('ends no later hold if it is sent again after a lost reply', async () => {
@@ -43,34 +68,28 @@ describe('forceRelease', () => {
   });
 
   it('ends no later hold if it runs after its caller got an error', async () => {
-    const { proxy, operator, one, other } = await setUp(300);
+    const { proxy, operator, one, other } = await setUp(BRIEF);
     const first = await one.acquire('a');
     proxy.holdRequests();
     expect((await timed(() => operator.forceRelease('a'))).error).toMatchObject({ code: 'LOCK_STORE' });
     await first.release();
     const next = await other.acquire('a');
     proxy.heal();
-    await operator.inspect('a');
+    await untilAnswered(operator, 'a');
     await next.verify();
     expect(await next.release()).toBe(true);
   });
 
   it('ends no later hold if its second command runs late', async () => {
-    const { proxy, operator, one, other } = await setUp(300);
+    const { proxy, operator, one, other } = await setUp(BRIEF);
     const first = await one.acquire('a');
-    let held = false;
-    const stop = proxy.onCommand((command) => {
-      if (held || command.name !== 'evalsha' || command.args[0] !== SCRIPTS.forceRelease.sha1) return;
-      held = true;
-      proxy.holdRequests();
-    });
+    const held = holdAt(proxy, 'forceRelease');
     expect((await timed(() => operator.forceRelease('a'))).error).toMatchObject({ code: 'LOCK_STORE' });
-    expect(held).toBe(true);
-    stop();
+    expect(held.stop()).toBe(true);
     await first.release();
     const next = await other.acquire('a');
     proxy.heal();
-    await operator.inspect('a');
+    await untilAnswered(operator, 'a');
     await next.verify();
     expect(await next.release()).toBe(true);
   });
@@ -111,13 +130,13 @@ describe('setPermits', () => {
   );
 
   it('does not undo a later setPermits if it runs after its caller got an error', async () => {
-    const { proxy, operator, one } = await setUp(300);
+    const { proxy, operator, one } = await setUp(BRIEF);
     const [far, near] = [operator, one].map((service) => service.getSemaphore('s', { permits: 1 }));
     proxy.holdRequests();
     expect((await timed(() => far!.setPermits(9))).error).toMatchObject({ code: 'LOCK_STORE' });
     await near!.setPermits(3);
     proxy.heal();
-    await operator.inspect('s');
+    await untilAnswered(operator, 's');
     expect(await near!.getPermits()).toBe(3);
   });
 
@@ -149,21 +168,15 @@ describe('addPermits', () => {
   );
 
   it('has no effect if it reaches Redis after its time', async () => {
-    const { proxy, operator, one } = await setUp(300);
+    const { proxy, operator, one } = await setUp(BRIEF);
     const [far, near] = [operator, one].map((service) => service.getSemaphore('s', { permits: 2 }));
-    let held = false;
-    const stop = proxy.onCommand((command) => {
-      if (held || command.name !== 'evalsha' || command.args[0] !== SCRIPTS.addLimit.sha1) return;
-      held = true;
-      proxy.holdRequests();
-    });
+    const held = holdAt(proxy, 'addLimit');
     expect((await timed(() => far!.addPermits(5))).error).toMatchObject({ code: 'LOCK_STORE', transient: true });
-    stop();
-    expect(held).toBe(true);
+    expect(held.stop()).toBe(true);
     const since = await serverTime();
-    await eventually(async () => (await serverTime()) - since > 5 * 300);
+    await eventually(async () => (await serverTime()) - since > 5 * BRIEF);
     proxy.heal();
-    await operator.inspect('s');
+    await untilAnswered(operator, 's');
     expect(await near!.getPermits()).toBe(2);
     expect(await near!.addPermits(1)).toBe(3);
   });
@@ -190,9 +203,9 @@ describe('the release of some permits', () => {
   );
 
   it('is repeated after it has failed, as long as the rest is held', async () => {
-    const { proxy, operator, one } = await setUp(300);
+    const { proxy, operator, one } = await setUp(BRIEF);
     const [far, near] = [operator, one].map((service) => service.getSemaphore('s', { permits: 5 }));
-    const handle = await far!.acquire(5);
+    const handle = await eventually(() => far!.acquire(5));
     proxy.holdRequests();
     expect((await timed(() => handle.releaseUnits(2))).error).toMatchObject({ code: 'LOCK_STORE', transient: true });
     expect(handle.units).toBe(3);

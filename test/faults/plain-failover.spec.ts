@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { eventually, eventuallyPasses } from '../../testbed/wait/eventually.mjs';
+import { eventually, eventuallyPasses, throughout } from '../../testbed/wait/eventually.mjs';
 import { FaultLocks, nothingLeftBehind, redisKey, timed } from '../../testbed/locks/fault-locks.js';
 import { startRedis, type RedisServer } from '../../testbed/servers/redis-server.mjs';
 import { RespProxy } from '../../testbed/proxies/resp-proxy.mjs';
+import { expectHandoff } from '../../testbed/locks/handoff.js';
 
 /** With leases of 30 s waiters ask by themselves after 3 s at the earliest: anything sooner came by other means. */
 const SOON = 2_500;
@@ -59,12 +59,7 @@ describe('FAILOVER, behind an address that leads to the new master', () => {
       // Refused as a write to a replica, which sends it to the new master.
       await eventuallyPasses(() => lock.verify(), { within: 5_000 });
       await eventually(async () => (await listeners()) === 2, { within: 5_000, what: 'both to hear the new master' });
-      const since = performance.now();
-      expect(await lock.release()).toBe(true);
-      const next = await waiting;
-      expect(performance.now() - since).toBeLessThan(SOON);
-      expect(next.fencingToken).toBeGreaterThan(lock.fencingToken);
-      expect(await next.release()).toBe(true);
+      await expectHandoff(lock, waiting, SOON);
       await untilFollowing();
     }
     expect(locks.told('lost')).toEqual([]);
@@ -77,8 +72,7 @@ describe('FAILOVER, behind an address that leads to the new master', () => {
     await failover();
     address.leadTo(master);
     // The last renewal at the old master is over by then.
-    await sleep(LEASE);
-    expect(held.map(({ isHeld }) => isHeld)).toEqual([true, true, true]);
+    await throughout(LEASE, () => held.every(({ isHeld }) => isHeld));
     for (const lock of held) {
       expect(await master.admin.pttl(redisKey('state', lock.key))).toBeGreaterThan(0);
       expect(await lock.release()).toBe(true);
@@ -103,11 +97,16 @@ describe('FAILOVER, behind an address that leads to the new master', () => {
     const service = await locks.start(address.url, { commandTimeout: 500, lockWatchdogTimeout: LEASE });
     const lock = await service.acquire('a');
     await failover();
-    // The address still leads to the old one.
-    const { error, ran } = await timed(lock.verify());
-    expect(error).toMatchObject({ code: 'LOCK_STORE', transient: true });
-    expect(error.message).toMatch(/READONLY|replica/);
-    expect(ran).toBeLessThan(SOON);
+    // The address still leads to the old one. On a busy machine an answer may be late: then the call says that instead.
+    const calls: Array<Awaited<ReturnType<typeof timed>>> = [];
+    await eventually(async () => {
+      calls.push(await timed(lock.verify()));
+      return /READONLY|replica/.test(calls.at(-1)!.error?.message);
+    });
+    for (const { error, ran } of calls) {
+      expect(error).toMatchObject({ code: 'LOCK_STORE', transient: true });
+      expect(ran).toBeLessThan(SOON);
+    }
     await eventually(() => lock.signal.aborted, { within: 2 * LEASE });
     expect(lock.isHeld).toBe(false);
     address.leadTo(master);

@@ -46,7 +46,7 @@ it('fails with LockStoreError within its limit while Redis is down, and works ag
   expect(await queued).toMatchObject({ error: { code: 'LOCK_STORE' } });
   expect(await aborted).toBeLessThan(since + 900 + LATE);
   expect(held.isHeld).toBe(false);
-  // This lease is believed in to its end, although Redis lost it with its data: that is the purpose of a token.
+  // This hold stays valid to the end of its lease, although Redis lost its data: fencing tokens cover that case.
   expect(fixed.isHeld).toBe(true);
   // One line for the outage, not one for each attempt to connect.
   const errors = locks.lines.filter(({ level }) => level === 'error').map(({ text }) => text);
@@ -105,7 +105,7 @@ it('does not crash the process if a client throws everywhere', async () => {
   await worker.call('holdCarelessly', keys);
   const waiting = timed(worker.call('acquire', 'w', 'a', { waitTimeout: 60_000 }));
   await redis.kill();
-  // Every hold is lost, every listener throws, the waiter is told.
+  // Every hold is lost, every listener throws, and the waiter gets an error.
   expect(await waiting).toMatchObject({ error: { code: 'LOCK_STORE' } });
   const lines = await eventually(async () => {
     const said = await worker.call<string[]>('lines');

@@ -83,7 +83,7 @@ describe('masters whose clocks differ', () => {
     const second = await tokenFrom(service, 1, 2);
     expect(second).toBeGreaterThan(first);
     await pass(2 * HOUR);
-    // The clocks have passed it, and nothing is kept for ever.
+    // The clocks have passed it, and nothing is kept forever.
     expect(await bench.masters[1]!.admin.exists(fence)).toBe(0);
     expect(await tokenFrom(service, 1, 2)).toBeGreaterThan(second);
   });

@@ -54,7 +54,7 @@ it('a forced release whose replies are lost ends no later hold when it is sent a
 });
 
 it('a forced release that arrives after its caller got an error ends no later hold', async () => {
-  const { proxies, operator, one, other } = await setUp(500);
+  const { proxies, operator, one, other } = await setUp(1_500);
   const first = await one.acquire('a');
   await bench.untilHeldByAll('a');
   for (const proxy of proxies) {

@@ -51,7 +51,7 @@ describe('a Redis whose memory is full (maxmemory, noeviction)', () => {
     expect(await handle.release()).toBe(true);
     const { value } = await waiting;
     expect(value!.fencingToken).toBeGreaterThan(handle.fencingToken);
-    // A pushed grant has a short first lease; it becomes a full one all the same.
+    // A pushed grant has a short first lease; it still becomes a full lease.
     await eventually(async () => (await one.inspect('a'))!.ttl > 20_000);
     expect(await one.forceRelease('a')).toBe(true);
     expect(await value!.release()).toBe(false);

@@ -27,7 +27,7 @@ it.each(KINDS)(
     const back = performance.now();
     const next = await waiting;
     expect(next.fencingToken).toBeGreaterThan(held.fencingToken);
-    // Renewals are sent every third of a lease, and the first one that is answered says so.
+    // Renewals are sent every third of a lease, and the first answer reports the loss.
     expect((await lost) - back).toBeLessThan(LEASE);
     expect(held.isHeld).toBe(false);
     expect(await held.release()).toBe(false);

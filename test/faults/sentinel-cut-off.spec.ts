@@ -36,7 +36,7 @@ it('a master that crashes during a confirmation by replicas: their timeout cover
   await replica.pause();
   const taking = timed(service.acquire('a', { expire: '5m', replicas: { min: 1, timeout: '2m' } }));
   await eventually(() => old.admin.exists(redisKey('state', 'a')));
-  // The replica has been sent it, and reads it when it goes on.
+  // The replica has been sent it, and reads it when it resumes.
   await old.kill();
   await replica.resume();
   await trio.untilMasterIsNot(old);
@@ -72,7 +72,7 @@ describe('with a first Sentinel that is cut off together with the old master', (
       await eventually(() => uses(service, master, `own-${i}`), { within: NORMAL, what: `service ${i} back` });
       for (let times = 0; times < 20; times++) expect(await uses(service, master, `own-${i}`)).toBe(true);
     }
-    // Nor if the first Sentinel is the only one that answers.
+    // Nor if only the first Sentinel answers.
     const others = trio.sentinels.slice(1);
     await Promise.all(others.map((sentinel) => sentinel.pause()));
     await Promise.all([old, master].map(killConnections));

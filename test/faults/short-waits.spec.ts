@@ -1,6 +1,7 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { FaultLocks, nothingLeftBehind, timed } from '../../testbed/locks/fault-locks.js';
-import { startRedis, type RedisServer } from '../../testbed/servers/redis-server.mjs';
+import { useRedis } from '../../testbed/locks/fault-setups.js';
+import type { RedisServer } from '../../testbed/servers/redis-server.mjs';
 import { RespProxy } from '../../testbed/proxies/resp-proxy.mjs';
 
 /** However short the wait is, Redis has so many ms to answer. */
@@ -12,16 +13,7 @@ const latest = (waitTimeout: number): number => Math.max(waitTimeout, FIRST_ANSW
 let redis: RedisServer;
 const locks = new FaultLocks();
 
-beforeAll(async () => {
-  redis = await startRedis();
-});
-beforeEach(() => redis.admin.flushall());
-afterEach(async () => {
-  await redis.resume();
-  await redis.admin.ping();
-  await locks.closeAll();
-});
-afterAll(() => redis.stop());
+useRedis(locks, (started) => (redis = started));
 
 /** Blocks the event loop. */
 function stall(ms: number): void {

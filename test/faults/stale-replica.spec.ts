@@ -52,12 +52,12 @@ async function leaseOf(server: RedisServer): Promise<number> {
   return sent + (await leftOf(server));
 }
 
-/** Until when a holder believes in its lock, by `performance.now()`. */
-const beliefOf = (lock: LockHandle): number => performance.now() + lock.remainingTime();
+/** Until when a lock counts as valid for its holder, by `performance.now()`. */
+const validUntil = (lock: LockHandle): number => performance.now() + lock.remainingTime();
 
 /**
- * The master dies and the address leads to the replica, which has a shorter lease; the replica then gets the lease that
- * the master had, and its holder believes in no longer one.
+ * The master dies and the address leads to the replica, which has a shorter lease. The replica then gets the lease of the
+ * master, and the lock is valid for no longer than that.
  */
 async function failover(lock: LockHandle): Promise<void> {
   const promised = await leaseOf(master);
@@ -70,7 +70,7 @@ async function failover(lock: LockHandle): Promise<void> {
     what: 'the new master to have the whole lease',
   });
   expect(lock.isHeld).toBe(true);
-  expect(beliefOf(lock)).toBeLessThanOrEqual(await leaseOf(replica));
+  expect(validUntil(lock)).toBeLessThanOrEqual(await leaseOf(replica));
   expect(locks.told('lost')).toEqual([]);
 }
 
@@ -106,7 +106,7 @@ describe('a replica that takes over without the last writes', () => {
     await giveBack(lock);
   });
 
-  it('gets the fixed lease of a lock that was handed on within a batch', async () => {
+  it('gets the fixed lease of a lock that was handed off within a batch', async () => {
     const service = await locks.start(address.url, { ...IN_TURN, lockWatchdogTimeout: 12_000 });
     const first = await service.acquire('a');
     const waiting = service.acquire('a', { expire: LONG, waitTimeout: '30s' });
@@ -159,7 +159,7 @@ describe('a server with a shorter lease, on the same connection', () => {
     await forget();
     expect(await master.admin.pttl(STATE)).toBeLessThan(8_001);
     await lock.verify();
-    expect(beliefOf(lock)).toBeLessThanOrEqual(await leaseOf(master));
+    expect(validUntil(lock)).toBeLessThanOrEqual(await leaseOf(master));
     expect(lock.remainingTime()).toBeGreaterThan(LONG / 2);
     expect(await lock.release()).toBe(true);
   });
@@ -180,7 +180,7 @@ describe('a server with a shorter lease, on the same connection', () => {
     await address.accept();
     await verified;
     await eventually(() => lock.remainingTime() > LONG / 2, { within: 3_000 });
-    expect(beliefOf(lock)).toBeLessThanOrEqual(await leaseOf(master));
+    expect(validUntil(lock)).toBeLessThanOrEqual(await leaseOf(master));
     expect(await lock.release()).toBe(true);
   });
 
@@ -196,12 +196,12 @@ describe('a server with a shorter lease, on the same connection', () => {
     const [seconds, micros] = (await master.admin.time()).map(Number) as [number, number];
     const ends = seconds * 1_000 + Math.floor(micros / 1_000) + 4_000;
     await master.admin.hset(STATE, id, entry.replace(/^(\S+) \d+ /, `$1 ${ends} `));
-    expect(beliefOf(next) - performance.now()).toBeGreaterThan(20_000);
+    expect(validUntil(next) - performance.now()).toBeGreaterThan(20_000);
     address.heal();
     expect((await verified).error).toMatchObject({ code: 'LOCK_LOST' });
-    await eventually(async () => beliefOf(next) <= (await endOf(id)), {
+    await eventually(async () => validUntil(next) <= (await endOf(id)), {
       within: 3_000,
-      what: 'a belief that is right',
+      what: 'the validity to end with the lease',
     });
     expect(next.isHeld).toBe(true);
     expect(await next.release()).toBe(true);
@@ -220,7 +220,7 @@ describe('a server that is frozen for 4 s during verify()', () => {
   it('does not shorten a fixed lease of 10 s', async () => {
     const service = await locks.start(address.url);
     const lock = await service.acquire('a', { expire: '10s' });
-    const until = beliefOf(lock);
+    const until = validUntil(lock);
     await master.pause();
     const verified = timed(lock.verify());
     const thaw = performance.now() + 4_000;
@@ -228,7 +228,7 @@ describe('a server that is frozen for 4 s during verify()', () => {
     await master.resume();
     expect((await verified).error).toBeUndefined();
     expect(lock.isHeld).toBe(true);
-    expect(beliefOf(lock)).toBeGreaterThanOrEqual(until - 1);
+    expect(validUntil(lock)).toBeGreaterThanOrEqual(until - 1);
     expect(locks.told('lost')).toEqual([]);
     expect(await lock.release()).toBe(true);
   });

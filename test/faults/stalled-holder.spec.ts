@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { eventually } from '../../testbed/wait/eventually.mjs';
 import {
   blockEventLoop,
@@ -8,8 +8,9 @@ import {
   timed,
   type HolderView,
 } from '../../testbed/locks/fault-locks.js';
+import { useRedis } from '../../testbed/locks/fault-setups.js';
 import type { WorkerProcess } from '../../testbed/workers/processes.mjs';
-import { startRedis, type RedisServer } from '../../testbed/servers/redis-server.mjs';
+import type { RedisServer } from '../../testbed/servers/redis-server.mjs';
 
 const LEASE = 500;
 const LOST = expect.objectContaining({ code: 'LOCK_LOST', key: 'a' });
@@ -17,12 +18,7 @@ const LOST = expect.objectContaining({ code: 'LOCK_LOST', key: 'a' });
 let redis: RedisServer;
 const locks = new FaultLocks();
 
-beforeAll(async () => {
-  redis = await startRedis();
-});
-beforeEach(() => redis.admin.flushall());
-afterEach(() => locks.closeAll());
-afterAll(() => redis.stop());
+useRedis(locks, (started) => (redis = started));
 
 describe.each([
   ['watched by the watchdog', {}],

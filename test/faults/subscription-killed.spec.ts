@@ -1,7 +1,8 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { eventually } from '../../testbed/wait/eventually.mjs';
 import { FaultLocks, nothingLeftBehind, redisKey } from '../../testbed/locks/fault-locks.js';
-import { startRedis, type RedisServer } from '../../testbed/servers/redis-server.mjs';
+import { useRedis } from '../../testbed/locks/fault-setups.js';
+import type { RedisServer } from '../../testbed/servers/redis-server.mjs';
 import { RespProxy } from '../../testbed/proxies/resp-proxy.mjs';
 
 /** With leases of 30 s waiters ask by themselves after 3 s at the earliest: anything sooner came by other means. */
@@ -10,12 +11,7 @@ const SOON = 2_500;
 let redis: RedisServer;
 const locks = new FaultLocks();
 
-beforeAll(async () => {
-  redis = await startRedis();
-});
-beforeEach(() => redis.admin.flushall());
-afterEach(() => locks.closeAll());
-afterAll(() => redis.stop());
+useRedis(locks, (started) => (redis = started));
 
 const waitersOf = (key: string): Promise<number> => redis.admin.zcard(redisKey('queue', key));
 

@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { eventually } from '../../testbed/wait/eventually.mjs';
 import { FaultLocks, LOST, untilFree, nothingLeftBehind, timed } from '../../testbed/locks/fault-locks.js';
-import { startRedis, type RedisServer } from '../../testbed/servers/redis-server.mjs';
+import { useRedis } from '../../testbed/locks/fault-setups.js';
+import type { RedisServer } from '../../testbed/servers/redis-server.mjs';
 import { SuspendedWorker } from '../../testbed/workers/suspended-worker.js';
 
 const HOUR = 3_600_000;
@@ -12,12 +13,7 @@ const SOON = 2_500;
 let redis: RedisServer;
 const locks = new FaultLocks();
 
-beforeAll(async () => {
-  redis = await startRedis();
-});
-beforeEach(() => redis.admin.flushall());
-afterEach(() => locks.closeAll());
-afterAll(() => redis.stop());
+useRedis(locks, (started) => (redis = started));
 
 it('notifies a holder that does not check within about a second after the resume', async () => {
   await using worker = await SuspendedWorker.start({ connection: redis.url });
@@ -89,7 +85,7 @@ it('does not rely on a pushed grant from before the resume', async () => {
   });
   let hasIt = false;
   void worker.told('acquired').then(() => (hasIt = true));
-  // It reads the grant, and either believes it or asks for a place anew.
+  // It reads the grant, and either accepts it or queues again.
   await eventually(async () => hasIt || (await one.inspect('a'))?.waiters.length === 1);
   expect(hasIt).toBe(false);
   await second.verify();
@@ -110,7 +106,8 @@ it('does not rely on a reply to `acquire` that is read after the suspension', as
   let mine = undefined as Awaited<ReturnType<typeof service.acquire>> | undefined;
   await worker.sleep(async () => {
     await redis.resume();
-    await eventually(() => redis.admin.exists('lock:state:{a}'));
+    // Its token lasts longer than the lease.
+    await eventually(() => redis.admin.exists('lock:fence:{a}'));
     mine = await service.acquire('a', { waitTimeout: 10_000 });
   });
   let hasIt = false;

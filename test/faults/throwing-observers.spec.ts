@@ -58,6 +58,17 @@ describe('a loss whose observers all throw', () => {
   });
 });
 
+/** Counts the commands that a client sends from here on. */
+function countCommands(client: Redis): () => number {
+  let sent = 0;
+  const { sendCommand } = client;
+  client.sendCommand = (...args: Parameters<typeof sendCommand>) => {
+    sent += 1;
+    return sendCommand.apply(client, args);
+  };
+  return () => sent;
+}
+
 describe('a property of a handle whose lease has ended', () => {
   it.each([
     ['isHeld', (service: any) => service.lock.isHeld],
@@ -70,16 +81,11 @@ describe('a property of a handle whose lease has ended', () => {
       const service = await locks.start(client);
       const lock = await service.acquire('a', { expire: LEASE });
       const waiting = service.acquire('a', { waitTimeout: '10s' });
-      let sent = 0;
-      const { sendCommand } = client;
-      client.sendCommand = (...args: Parameters<typeof sendCommand>) => {
-        sent += 1;
-        return sendCommand.apply(client, args);
-      };
+      const sent = countCommands(client);
       blockEventLoop(LEASE);
       expect(look({ lock })).not.toBe(true);
-      expect([sent, lock.signal.aborted, locks.told('lost')]).toEqual([0, true, []]);
-      await eventually(() => sent > 0);
+      expect([sent(), lock.signal.aborted, locks.told('lost')]).toEqual([0, true, []]);
+      await eventually(() => sent() > 0);
       expect(locks.told('lost')).toHaveLength(1);
       expect(await (await waiting).release()).toBe(true);
     } finally {
@@ -98,15 +104,10 @@ describe('a property of a handle whose lease has ended', () => {
       await eventually(() => election.isLeader);
       const { signal } = election;
       signal!.addEventListener('abort', () => order.push(`signal, leads: ${election.isLeader}`));
-      let sent = 0;
-      const { sendCommand } = client;
-      client.sendCommand = (...args: Parameters<typeof sendCommand>) => {
-        sent += 1;
-        return sendCommand.apply(client, args);
-      };
+      const sent = countCommands(client);
       blockEventLoop(LEASE);
       expect(election.isLeader).toBe(false);
-      expect([sent, signal!.aborted, locks.told('lost')]).toEqual([0, true, []]);
+      expect([sent(), signal!.aborted, locks.told('lost')]).toEqual([0, true, []]);
       await eventually(() => locks.told('lost').length === 1);
       expect(order).toEqual(['signal, leads: false', 'onDeposed']);
     } finally {

@@ -1,8 +1,9 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import type { LockService } from '../../lib/service/lock.service.js';
 import { FaultLocks, nothingLeftBehind, timed, untilFree } from '../../testbed/locks/fault-locks.js';
+import { useRedis } from '../../testbed/locks/fault-setups.js';
 import { RespProxy } from '../../testbed/proxies/resp-proxy.mjs';
-import { startRedis, type RedisServer } from '../../testbed/servers/redis-server.mjs';
+import type { RedisServer } from '../../testbed/servers/redis-server.mjs';
 
 /** By how many ms a call ends later than its `waitTimeout`, plus `timeout` of `replicas`, at most: as docs/options.md says. */
 const LATEST = 300;
@@ -37,17 +38,7 @@ const CALLS: ReadonlyArray<readonly [string, Call, number]> = [
 let redis: RedisServer;
 const locks = new FaultLocks();
 
-beforeAll(async () => {
-  redis = await startRedis();
-});
-beforeEach(() => redis.admin.flushall());
-afterEach(async () => {
-  if (!redis.isRunning) await redis.start();
-  await redis.resume();
-  await redis.admin.ping();
-  await locks.closeAll();
-});
-afterAll(() => redis.stop());
+useRedis(locks, (started) => (redis = started));
 
 /** How all calls with all waits ended. `ran` leaves out the time for which the machine did not let this process run. */
 async function endings(service: LockService) {
@@ -103,7 +94,7 @@ describe('a line that goes dead during the wait for replicas', () => {
       await nothingLeftBehind(redis);
     });
 
-    it('at the release after it: the call ends on time, and the release goes on without it', async () => {
+    it('at the release after it: the call ends on time, and the release continues without it', async () => {
       await using proxy = await RespProxy.start(redis);
       const service = await locks.start(proxy.url);
       await service.run(key, () => undefined);
@@ -112,9 +103,9 @@ describe('a line that goes dead during the wait for replicas', () => {
         if (/^wait$/i.test(name)) waits += 1;
         else if (waits > 0 && /^evalsha$/i.test(name)) proxy.dropRequests();
       });
-      const { error, ran } = await timed(service.acquire(key, { waitTimeout: 100, replicas: REPLICAS }));
+      const { error, ran } = await timed(service.acquire(key, { waitTimeout: 1_000, replicas: REPLICAS }));
       expect(error).toMatchObject({ code: 'LOCK_STORE', message: expect.stringContaining('0 of at least 1 replicas') });
-      expect(ran).toBeLessThan(100 + REPLICAS.timeout + LATEST);
+      expect(ran).toBeLessThan(1_000 + REPLICAS.timeout + LATEST);
       stop();
       proxy.heal();
       await untilFree(redis, 'a');
@@ -142,7 +133,7 @@ describe('several keys', () => {
   it('name the wait in whole milliseconds', async () => {
     const [one, other] = [await locks.start(redis.url), await locks.start(redis.url)];
     await one.acquire('b');
-    const { error } = await timed(other.acquire(['a', 'b'], { waitTimeout: 300 }));
+    const { error } = await timed(other.acquire(['a', 'b'], { waitTimeout: 1_000 }));
     expect(error).toMatchObject({ code: 'LOCK_TIMEOUT', message: expect.stringMatching(/waitTimeout of \d+ ms/) });
   });
 });

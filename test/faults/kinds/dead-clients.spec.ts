@@ -5,7 +5,7 @@ import { AT_ONCE, between, LockBench, timed } from '../../../testbed/locks/locks
 import { unawaited } from '../../integration/kinds/support.js';
 
 const bench = new LockBench();
-const LEASE = 700;
+const LEASE = 1_000;
 const SHORT = { lockWatchdogTimeout: LEASE, grantTimeout: 300 };
 const READ = { type: 'read' } as const;
 const WRITE = { type: 'write' } as const;

@@ -117,8 +117,8 @@ describe('a grant that has not reached its client', () => {
     await (await far.acquire('a')).release();
     const revoked = pushed(proxy, 'revoked');
     proxy.holdReplies(COMMANDS);
-    let believed: LockHandle | undefined;
-    const waiting = far.acquire('a').then((lock) => (believed = lock));
+    let granted: LockHandle | undefined;
+    const waiting = far.acquire('a').then((lock) => (granted = lock));
     await eventually(() => near.inspect('a'));
     expect(await near.forceRelease('a')).toBe(true);
     const lock = await near.tryAcquire('a');
@@ -130,7 +130,7 @@ describe('a grant that has not reached its client', () => {
     proxy.heal();
     // Its answer comes behind the one of the grant.
     await far.inspect('a');
-    expect(believed).toBeUndefined();
+    expect(granted).toBeUndefined();
     expect(await lock!.release()).toBe(true);
     const next = await waiting;
     expect(next.fencingToken).toBeGreaterThan(lock!.fencingToken);

@@ -51,7 +51,7 @@ it('does not repeat all requests of a long outage once Redis is back', async () 
 
 it('replaces a dead connection that no end has closed', async () => {
   await using proxy = await RespProxy.start(redis);
-  const service = await locks.start(proxy.url, { commandTimeout: 400 });
+  const service = await locks.start(proxy.url, { commandTimeout: 1_000 });
   await (await service.acquire('a')).release();
   const dead = new Set(proxy.openConnections);
   proxy.dropRequests((connection) => dead.has(connection));
@@ -98,7 +98,7 @@ describe('a process whose service has been closed exits at once by itself', () =
     ['while Redis is there', async () => undefined],
     ['when Redis has just gone', () => redis.kill()],
     [
-      'when Redis has been gone for a while',
+      'after an outage of Redis',
       async (connected: () => Promise<boolean>) => {
         await redis.kill();
         await eventually(async () => !(await connected()));

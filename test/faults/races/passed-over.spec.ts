@@ -126,7 +126,7 @@ describe('absent waiters with places that are not stale', () => {
     for (const [id, text] of Object.entries(await admin.hgetall(redisKey('waiters', KEY)))) {
       if (!id.startsWith('gone')) continue;
       const parts = text.split(' ');
-      parts[2] = '1';
+      parts[3] = '1';
       await admin.hset(redisKey('waiters', KEY), id, parts.join(' '));
     }
   }

@@ -1,5 +1,4 @@
 import { expect, it } from '@jest/globals';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { LockBench } from '../../../testbed/locks/locks.js';
 import { RespProxy } from '../../../testbed/proxies/resp-proxy.mjs';
 
@@ -14,11 +13,12 @@ it.each([
   await (await service.acquire('warm')).release();
   await (await service.acquire(['warm', 'warm2'])).release();
   proxy.delay({ reply: 100 });
+  const asked = proxy.seen(({ name }) => name === 'evalsha');
   const acquiring = service.acquire(keys).then(
     () => 'acquired',
     (error: Error) => error.message,
   );
-  await sleep(30);
+  await asked;
   await service.close();
   const said = await acquiring;
   const left = await bench.redis.admin.keys('lock:state:*');
