@@ -1,9 +1,10 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import type { RedisLockModuleOptions } from '../../../lib/module/redis-lock.options.js';
 import { resolveModuleOptions } from '../../../lib/module/redis-lock.options.js';
 import { FaultLocks, keysWithTtl, nothingLeftBehind, redisKey, timed } from '../../../testbed/locks/fault-locks.js';
+import { useRedis } from '../../../testbed/locks/fault-setups.js';
 import { eventually } from '../../../testbed/wait/eventually.mjs';
-import { startRedis, type RedisServer } from '../../../testbed/servers/redis-server.mjs';
+import type { RedisServer } from '../../../testbed/servers/redis-server.mjs';
 
 const LONGEST = 2 ** 31 - 1;
 /** No length of time at all. */
@@ -35,12 +36,7 @@ const TOO_SHORT = [1, 10, 49, 49.999, '49ms', Number.MIN_VALUE];
 let redis: RedisServer;
 const locks = new FaultLocks();
 
-beforeAll(async () => {
-  redis = await startRedis();
-});
-beforeEach(() => redis.admin.flushall());
-afterEach(() => locks.closeAll());
-afterAll(() => redis.stop());
+useRedis(locks, (started) => (redis = started));
 
 const show = (written: unknown): string =>
   typeof written === 'bigint' ? `${written}n` : (JSON.stringify(written) ?? String(written));
@@ -246,7 +242,7 @@ describe('the interval of renewals is never near zero', () => {
     const service = await locks.start(redis.url, { lockWatchdogTimeout: 2_000 });
     const handle = await service.acquire('a');
     await redis.admin.del(redisKey('state', 'a'));
-    await redis.admin.set(redisKey('state', 'a'), 'of somebody else');
+    await redis.admin.set(redisKey('state', 'a'), 'of another program');
     await redis.resetCommandStats();
     await new Promise((done) => handle.signal.addEventListener('abort', done));
     // From two thirds of the lease on, after a tenth of the remaining time each time, never sooner than after 10 ms.

@@ -1,7 +1,8 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { FaultLocks, keysWithTtl, nothingLeftBehind, redisKey, timed } from '../../../testbed/locks/fault-locks.js';
+import { useRedis } from '../../../testbed/locks/fault-setups.js';
 import { eventually } from '../../../testbed/wait/eventually.mjs';
-import { startRedis, type RedisServer } from '../../../testbed/servers/redis-server.mjs';
+import type { RedisServer } from '../../../testbed/servers/redis-server.mjs';
 
 const CONTROLS = ['\n', '\r', '\t', '\0', '\u001b[31m', '\u007f', '\u0085', '\u2028', '\u2029'];
 const HUGE = 'x'.repeat(100_000);
@@ -9,12 +10,7 @@ const HUGE = 'x'.repeat(100_000);
 let redis: RedisServer;
 const locks = new FaultLocks();
 
-beforeAll(async () => {
-  redis = await startRedis();
-});
-beforeEach(() => redis.admin.flushall());
-afterEach(() => locks.closeAll());
-afterAll(() => redis.stop());
+useRedis(locks, (started) => (redis = started));
 
 /** Text that would begin a new line, or act on a terminal. */
 const BREAKS_LINES = /[\p{Cc}\u2028\u2029]/u;

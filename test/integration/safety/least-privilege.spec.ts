@@ -4,6 +4,7 @@ import { connect, type AddressInfo } from 'node:net';
 import { createServer, type Server } from 'node:tls';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import type { LockService } from 'nestjs-redis-locks';
 import { HOST } from '../../../testbed/servers/ports.mjs';
 import { eventually } from '../../../testbed/wait/eventually.mjs';
 import { FaultLocks, nothingLeftBehind, timed } from '../../../testbed/locks/fault-locks.js';
@@ -31,6 +32,13 @@ const locks = new FaultLocks();
 let redis: RedisServer;
 useRedisForEach(locks, (started) => (redis = started));
 
+/** Another client reads the record that a holder has written. */
+async function seesLabelOf(service: LockService, url: string): Promise<void> {
+  await using _lock = await service.acquire('labelled');
+  const other = await locks.start(url, { commandTimeout: 1_000 });
+  await eventually(async () => (await other.inspect('labelled'))?.holders[0]?.label === service.label);
+}
+
 /** The actions of the library, beyond the scenario: every request that a service accepts. */
 async function useEverything(url: string): Promise<void> {
   const service = await locks.start(url, { commandTimeout: 1_000 });
@@ -40,6 +48,7 @@ async function useEverything(url: string): Promise<void> {
   await given.catch(() => undefined);
   expect(await service.forceRelease('b')).toBe(true);
   await (await service.acquire(['c', 'd'])).release();
+  await seesLabelOf(service, url);
   const semaphore = service.getSemaphore('e', { permits: 2 });
   await semaphore.setPermits(3);
   await (await semaphore.acquire(2)).release();
@@ -50,6 +59,10 @@ async function useEverything(url: string): Promise<void> {
   const opened = latch.await();
   await latch.countDown();
   expect(await opened).toBe(true);
+  // More than scripts read in one piece.
+  const readers = await Promise.all(Array.from({ length: 250 }, () => service.acquire('h', { type: 'read' })));
+  expect((await service.inspect('h'))!.holds).toBe(readers.length);
+  await Promise.all(readers.map((reader) => reader.release()));
   await leaveBeforeComing(redis, url);
   await eventually(async () => 'ping' in (await redis.commandStats()), { within: 10_000, what: 'a heartbeat' });
 }
@@ -100,6 +113,8 @@ it('needs each of the documented commands', async () => {
     'hello',
     'auth',
     'client|setinfo',
+    // Names the connections, where it is allowed.
+    'client|setname',
     'client',
     'script|flush',
     'script|load',
@@ -181,7 +196,7 @@ describe('over TLS', () => {
     await nothingLeftBehind(redis);
   });
 
-  it('speaks TLS to rediss:// and refuses a certificate that nobody vouches for', async () => {
+  it('speaks TLS to rediss:// and refuses a certificate without a trusted issuer', async () => {
     const service = locks.make(`rediss://${LOGIN}${HOST}:${port}`, { commandTimeout: 500 });
     const { error } = await timed(service.start());
     expect(error).toMatchObject({ code: 'LOCK_STORE', message: expect.stringMatching(/certificate/) });

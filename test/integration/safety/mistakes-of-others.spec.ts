@@ -1,21 +1,19 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { eventually } from '../../../testbed/wait/eventually.mjs';
 import { abortOf, FaultLocks, nothingLeftBehind, redisKey, timed } from '../../../testbed/locks/fault-locks.js';
-import { startRedis, type RedisServer } from '../../../testbed/servers/redis-server.mjs';
+import { AT_ONCE } from '../../../testbed/locks/locks.js';
+import { useRedis } from '../../../testbed/locks/fault-setups.js';
+import type { RedisServer } from '../../../testbed/servers/redis-server.mjs';
 import { RespProxy } from '../../../testbed/proxies/resp-proxy.mjs';
 import type { LockLostError } from 'nestjs-redis-locks';
 
-const LEASE = 300;
+/** Renewals go on while the machine holds this process up for half a second. */
+const LEASE = 1_000;
 
 let redis: RedisServer;
 const locks = new FaultLocks();
 
-beforeAll(async () => {
-  redis = await startRedis();
-});
-beforeEach(() => redis.admin.flushall());
-afterEach(() => locks.closeAll());
-afterAll(() => redis.stop());
+useRedis(locks, (started) => (redis = started));
 
 const renewalsOf = (token: number): number =>
   locks.told('renewed').filter(({ fencingToken }) => fencingToken === token).length;
@@ -32,13 +30,13 @@ describe('renewal', () => {
     await aborted;
     const second = await service.acquire('a');
     const renewedBefore = renewalsOf(first.fencingToken);
-    await eventually(() => renewalsOf(second.fencingToken) >= 5);
+    await eventually(() => renewalsOf(second.fencingToken) >= 3);
     expect(second.isHeld).toBe(true);
     expect(renewalsOf(first.fencingToken)).toBe(renewedBefore);
     // The late release of the old hold neither ends the new one nor its renewals.
     expect(await first.release()).toBe(false);
     const renewals = renewalsOf(second.fencingToken);
-    await eventually(() => renewalsOf(second.fencingToken) >= renewals + 4);
+    await eventually(() => renewalsOf(second.fencingToken) >= renewals + 2);
     await second.verify();
     expect(await second.release()).toBe(true);
     await nothingLeftBehind(redis);
@@ -50,7 +48,7 @@ describe('renewal', () => {
     await redis.admin.del(redisKey('state', 'a'));
     const second = await service.acquire('a', { owner: 'two' });
     await abortOf(first.signal);
-    await eventually(() => renewalsOf(second.fencingToken) >= 5);
+    await eventually(() => renewalsOf(second.fencingToken) >= 3);
     expect(second.isHeld).toBe(true);
     await second.verify();
     expect(await first.release()).toBe(false);
@@ -81,7 +79,7 @@ describe('renewal', () => {
     await eventually(() => renewalsOf(handle.fencingToken) === 1);
     const [state, aside] = [redisKey('state', 'a'), redisKey('state', 'aside')];
     await redis.admin.rename(state, aside);
-    await redis.admin.set(state, 'of somebody else', 'PX', 1_000);
+    await redis.admin.set(state, 'of another program', 'PX', 1_000);
     const refusals = () => locks.lines.filter(({ text }) => text.includes("could not renew 'a'")).length;
     await eventually(() => refusals() >= 2);
     await redis.admin.rename(aside, state);
@@ -94,7 +92,7 @@ describe('renewal', () => {
   it('is not delayed by other holds that begin and end all the time', async () => {
     const service = await locks.start(redis.url, { lockWatchdogTimeout: LEASE });
     const steady = await service.acquire('steady');
-    while (renewalsOf(steady.fencingToken) < 6) {
+    while (renewalsOf(steady.fencingToken) < 4) {
       await service.run('other', () => undefined);
       const lost = await service.acquire('lost');
       await redis.admin.del(redisKey('state', 'lost'));
@@ -178,7 +176,7 @@ describe('a service that has not been started', () => {
     const since = performance.now();
     await handle.release();
     expect(await (await waiting).release()).toBe(true);
-    expect(performance.now() - since).toBeLessThan(500);
+    expect(performance.now() - since).toBeLessThan(AT_ONCE);
   });
 
   it('never runs a task without its lock: neither before Redis is up, nor after the service has been closed', async () => {
