@@ -5,6 +5,7 @@ import { createLockClient, LockError, type LockClientParts } from 'nestjs-redis-
 import { createMemoryStore, type LockStore } from 'nestjs-redis-locks/store';
 import { findFreePort } from '../../../testbed/servers/ports.mjs';
 import { startRedis } from '../../../testbed/servers/redis-server.mjs';
+import { throughout } from '../../../testbed/wait/eventually.mjs';
 
 let redis: Awaited<ReturnType<typeof startRedis>>;
 beforeAll(async () => {
@@ -38,6 +39,13 @@ describe('createLockClient', () => {
     }
   });
 
+  it('logs for debugging its client id, its label and its prefix', async () => {
+    const lines: string[] = [];
+    const logger = { ...quiet.logger!, debug: (line: string) => void lines.push(line) };
+    await using client = await createLockClient({ ...settings(), label: 'script:1' }, { logger });
+    expect(lines).toContain(`locks 'default': client ${client.clientId}, label script:1, prefix 'lock'`);
+  });
+
   it('releases its locks and disconnects when it is closed', async () => {
     const client = await createLockClient(settings(), quiet);
     const lock = await client.acquire('b');
@@ -62,8 +70,7 @@ describe('createLockClient', () => {
     const refusal = createLockClient({ connection, commandTimeout: 300 }, { logger });
     await expect(refusal).rejects.toMatchObject({ code: 'LOCK_STORE' });
     const before = lines.length;
-    await new Promise((resolve) => setTimeout(resolve, 300));
-    expect(lines.slice(before)).toEqual([]);
+    await throughout(300, () => lines.length === before, { what: 'silence' });
   });
 
   it('closes a store that does not start', async () => {
@@ -96,7 +103,7 @@ describe('createLockClient', () => {
     await expect(refusal).rejects.toThrow(instead);
   });
 
-  it('says that it is closed to calls that come later, and to those that wait', async () => {
+  it('rejects later calls and waiting calls with the reason that it is closed', async () => {
     const client = await createLockClient({ store: 'memory', keyPrefix: 'closing', shutdownTimeout: 0 }, quiet);
     await client.acquire('a');
     const waiting = client.acquire('a').catch((error: Error) => error.message);
@@ -108,6 +115,35 @@ describe('createLockClient', () => {
     await expect(client.tryAcquire('a')).rejects.toThrow(message);
     expect(() => client.getLeaderElection('a').start()).toThrow('this client was closed');
   });
+
+  it.each(['memory', 'redis'] as const)(
+    'says that it is closed to calls that read or change locks, in %s',
+    async (store) => {
+      const client = await createLockClient({ store, ...settings() }, quiet);
+      const [lock, latch] = [client.getLock('a'), client.getCountDownLatch('b')];
+      const semaphore = client.getSemaphore('c', { permits: 2 });
+      await client.close();
+      const calls: ReadonlyArray<() => Promise<unknown>> = [
+        () => client.inspect('a'),
+        () => client.forceRelease('a'),
+        () => client.list().next(),
+        () => lock.isLocked(),
+        () => latch.trySetCount(1),
+        () => latch.countDown(),
+        () => latch.getCount(),
+        () => latch.delete(),
+        () => semaphore.availablePermits(),
+        () => semaphore.setPermits(3),
+        () => semaphore.addPermits(1),
+      ];
+      const message =
+        'this client was closed, create another one with createLockClient(): locks can neither be read nor changed any more';
+      for (const call of calls) {
+        await expect(call()).rejects.toMatchObject({ code: 'LOCK_STORE', transient: false, message });
+      }
+      expect(await client.health()).toMatchObject({ reachable: false, error: message });
+    },
+  );
 
   it('logs what its end waits for, key by key', async () => {
     const { lines, logger } = logged();

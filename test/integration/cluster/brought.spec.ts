@@ -49,7 +49,7 @@ describe('a Cluster client that the application passes in', () => {
     await expect(one.acquire(key!, { replicas: { min: 1, timeout: 50 } })).rejects.toThrow('0 of at least 1');
   });
 
-  it('sends scripts to a node that does not know them, also after too many redirections', async () => {
+  it('sends scripts to a node that does not know them, even after too many redirections', async () => {
     const client = bench.cluster.client({ maxRedirections: 0 });
     for (const { admin } of bench.cluster.nodes) await admin.script('FLUSH');
     const service = await bench.service({ connection: client });

@@ -4,6 +4,7 @@ import { latchKeys } from '../../../lib/keys/index.js';
 import type { AcquireRequest } from '../../../lib/store/lock-store.js';
 import { newClientId, RedisStore } from '../../../lib/store/redis/redis-store.js';
 import { ClusterBench } from '../../../testbed/locks/cluster-bench.js';
+import { eventually } from '../../../testbed/wait/eventually.mjs';
 
 const bench = new ClusterBench();
 const quiet = { debug() {}, log() {}, warn() {}, error() {} };
@@ -100,9 +101,9 @@ describe('locks in several slots', () => {
       expect(await latch.trySetCount(2)).toBe(true);
       const opened = [one!, other!].map((service) => service.getCountDownLatch(key).await('10s'));
       await latch.countDown();
-      // Both have registered before it opens, so they are told and need not ask.
+      // Both have registered before it opens, so they get a message and need not ask.
       const name = latchKeys('lock', key).latch;
-      while ((await bench.cluster.admin.hlen(name)) < 5) await new Promise((resolve) => setTimeout(resolve, 5));
+      await eventually(async () => (await bench.cluster.admin.hlen(name)) >= 5);
       const since = performance.now();
       await other!.getCountDownLatch(key).countDown();
       expect(await Promise.all(opened)).toEqual([true, true]);

@@ -93,16 +93,16 @@ describe("release: 'background'", () => {
       while (!isOver) await service.run('a', async () => undefined, { ...BACKGROUND, waitTimeout: Infinity });
     })();
     // A loop without I/O never leaves the event loop between two handoffs, so this one has to end its turns in Redis.
-    const waits = await inTurn(5, async () => {
+    const waits = inTurn(5, async () => {
       const since = now();
       const handle = await worker.acquire('a', { waitTimeout: '30s' });
       const waited = between(since);
       await worker.release(handle);
       return waited;
     });
-    isOver = true;
+    await waits.finally(() => (isOver = true));
     await loop;
-    expect(Math.min(...waits)).toBeLessThan(AT_ONCE);
+    expect(Math.min(...(await waits))).toBeLessThan(AT_ONCE);
   });
 
   it('processes that release in the background do not lose an update', async () => {

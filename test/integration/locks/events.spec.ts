@@ -14,7 +14,13 @@ describe('events', () => {
     const events = record(service);
     const lock = await service.acquire('a');
     await lock.release();
-    const common = { key: 'a', owner: lock.owner, fencingToken: lock.fencingToken, lockType: 'exclusive' };
+    const common = {
+      key: 'a',
+      owner: lock.owner,
+      fencingToken: lock.fencingToken,
+      lockType: 'exclusive',
+      label: service.label,
+    };
     expect(events).toEqual([
       { type: 'acquired', ...common, waited: expect.any(Number), contended: false },
       { type: 'released', ...common, held: expect.any(Number) },
@@ -25,11 +31,18 @@ describe('events', () => {
   it('report a wait once', async () => {
     const [holder, waiter] = await bench.serviceList(2);
     const lock = await holder!.acquire('a');
+    const { owner: holderId } = lock;
     const events = record(waiter!);
     const acquisition = waiter!.acquire('a');
     await bench.untilWaiting('a', 1);
     await eventually(() => events.length === 1);
-    expect(events).toEqual([{ type: 'contended', key: 'a', owner: undefined, lockType: 'exclusive' }]);
+    const { label } = waiter!;
+    expect(events).toEqual([
+      {
+        ...{ type: 'contended', key: 'a', owner: undefined, lockType: 'exclusive', label },
+        ...{ holder: expect.any(String), holderId },
+      },
+    ]);
     const since = performance.now();
     await lock.release();
     await (await acquisition).release();
@@ -55,17 +68,18 @@ describe('events', () => {
 
   it('report a wait that ends without the lock', async () => {
     const [holder, waiter] = await bench.serviceList(2);
-    await holder!.acquire('a');
+    const { owner: holderId } = await holder!.acquire('a');
     const events = record(waiter!);
     await expect(waiter!.acquire('a', { waitTimeout: 0 })).rejects.toMatchObject({ code: 'LOCK_TIMEOUT' });
     await expect(waiter!.acquire('a', { waitTimeout: 100, owner: 'me' })).rejects.toMatchObject({
       code: 'LOCK_TIMEOUT',
     });
+    const common = { key: 'a', lockType: 'exclusive', label: waiter!.label, holder: expect.any(String), holderId };
     expect(events).toEqual([
-      { type: 'contended', key: 'a', owner: undefined, lockType: 'exclusive' },
-      { type: 'timeout', key: 'a', owner: undefined, lockType: 'exclusive', waited: expect.any(Number) },
-      { type: 'contended', key: 'a', owner: 'me', lockType: 'exclusive' },
-      { type: 'timeout', key: 'a', owner: 'me', lockType: 'exclusive', waited: expect.any(Number) },
+      { type: 'contended', ...common, owner: undefined },
+      { type: 'timeout', ...common, owner: undefined, waited: expect.any(Number) },
+      { type: 'contended', ...common, owner: 'me' },
+      { type: 'timeout', ...common, owner: 'me', waited: expect.any(Number) },
     ]);
     expect((events[3] as { waited: number }).waited).toBeGreaterThanOrEqual(100);
   });
@@ -89,7 +103,7 @@ describe('events', () => {
     expect(types(events).filter((type) => type !== 'contended')).toEqual(['skipped']);
     const [skipped] = events.filter(({ type }) => type === 'skipped') as [LockSkippedEvent];
     expect(skipped).toMatchObject({ key: 'a', owner: undefined });
-    // Of several keys, the wait for each is told on its own.
+    // With several keys, each wait is reported on its own.
     expect(skipped.waited).toBeGreaterThan(0);
     expect(told.map(({ optional }) => optional)).toEqual([true]);
   });
@@ -119,8 +133,10 @@ describe('events', () => {
         key: 'a',
         owner: 'me',
         lockType: 'exclusive',
+        label: service.label,
         fencingToken: lock.fencingToken,
         renewals,
+        late: expect.any(Number),
       })),
     );
     expect(types(events).at(-1)).toBe('released');
@@ -139,6 +155,7 @@ describe('events', () => {
       key: 'a',
       owner: lock.owner,
       lockType: 'exclusive',
+      label: service!.label,
       fencingToken: lock.fencingToken,
       held: expect.any(Number),
       reason: expect.stringContaining('by force'),

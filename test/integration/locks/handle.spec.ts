@@ -58,7 +58,7 @@ describe('a handle', () => {
     });
   });
 
-  it('is released by `await using`, also if the block throws', async () => {
+  it('is released by `await using`, even if the block throws', async () => {
     const service = await bench.service();
     {
       await using lock = await service.acquire('a');

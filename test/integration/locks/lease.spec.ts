@@ -54,11 +54,11 @@ describe('the watchdog', () => {
     const [holder, waiter] = [await bench.service({ lockWatchdogTimeout: 900 }), await bench.service()];
     const events = record(holder);
     const lock = await holder.acquire('a', { maxRenewTimes: 3 });
-    let believed: boolean | undefined;
-    const next = waiter.acquire('a').then(() => (believed = lock.isHeld));
+    let isHeld: boolean | undefined;
+    const next = waiter.acquire('a').then(() => (isHeld = lock.isHeld));
     expect(await aborted(lock.signal)).toMatchObject({ code: 'LOCK_LOST' });
     await next;
-    expect(believed).toBe(false);
+    expect(isHeld).toBe(false);
     expect(events.filter(({ type }) => type === 'renewed')).toMatchObject([
       { renewals: 1 },
       { renewals: 2 },

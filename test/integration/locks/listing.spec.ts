@@ -28,7 +28,7 @@ describe('the list of locks', () => {
     expect((await listAll(service, 1_000)).keys).toEqual(KEYS);
   });
 
-  it('comes in parts that each look at a few names only', async () => {
+  it('is read in parts of a few names each', async () => {
     const service = await bench.service();
     await service.acquire('a');
     const others = Array.from({ length: 3_000 }, (_, i) => [`other:${i}`, '1']).flat();

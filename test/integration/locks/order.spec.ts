@@ -89,7 +89,7 @@ describe('the order of waiters', () => {
     const lock = await holder!.acquire('a');
     const waiting = waiter!.acquire('a');
     await bench.untilWaiting('a', 1);
-    expect(await late!.tryAcquire('a', { owner: 'somebody' })).toBeNull();
+    expect(await late!.tryAcquire('a', { owner: 'another' })).toBeNull();
     await lock.release();
     await waiting;
     expect(await late!.tryAcquire('a')).toBeNull();

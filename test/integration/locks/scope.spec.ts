@@ -160,6 +160,20 @@ describe('the scope of a lock', () => {
     expect(currentLock()).toBeUndefined();
   });
 
+  it('covers a query that starts when it is awaited', async () => {
+    const service = await bench.service();
+    let held: boolean | undefined;
+    /** As the queries of Prisma, Knex and Mongoose. */
+    const query = {
+      then(...args: Parameters<Promise<string>['then']>) {
+        held = currentLock('a')?.isHeld;
+        return service.run('a', () => 'found', { waitTimeout: 0 }).then(...args);
+      },
+    } as unknown as Promise<string>;
+    expect(await service.run('a', () => query)).toBe('found');
+    expect(held).toBe(true);
+  });
+
   it('continues across timers, promises and events', async () => {
     const service = await bench.service();
     await service.run('a', async () => {

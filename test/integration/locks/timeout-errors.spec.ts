@@ -5,7 +5,7 @@ import { LockBench, timed } from '../../../testbed/locks/locks.js';
 
 const bench = new LockBench();
 
-/** The error of a call that waits in vain. */
+/** The error of a call that times out. */
 const errorOf = (call: Promise<unknown>): Promise<LockTimeoutError> =>
   call.then(
     () => Promise.reject(new Error('the call did not fail')),
@@ -24,17 +24,18 @@ async function reported(call: () => Promise<unknown>): Promise<LockTimeoutError>
 /** How many scripts Redis has run since the statistics were reset. */
 const scripts = async (): Promise<number | undefined> => (await bench.redis.commandStats())['evalsha'];
 
-describe('the error of a call that waited in vain', () => {
+describe('the error of a call that timed out', () => {
   it('names the holder as inspect does, in its fields and in its message', async () => {
     const [holder, other] = await bench.serviceList(2);
-    await holder!.acquire('a', { owner: 'import', expire: '20s' });
+    await holder!.acquire('a', { owner: 'import', expire: '20s', pattern: 'imports' });
+    const label = await eventually(async () => (await other!.inspect('a'))!.holders[0]!.label);
     const error = await reported(() => other!.acquire('a', { waitTimeout: 50 }));
     const [known] = (await other!.inspect('a'))!.holders;
     expect(error).toMatchObject({ code: 'LOCK_TIMEOUT', key: 'a', method: undefined });
     expect(error.holder).toEqual({ ...known, ttl: expect.any(Number) });
     expect(error.message).toBe(
-      "'a' was held by others for the whole of its waitTimeout of 50 ms. Holder: owner 'import', " +
-        `client ${holder!.clientId}, since ${known!.since.toISOString()}, its lease ends in ${error.holder!.ttl} ms unless renewed.`,
+      "'a' was held by other callers for the whole waitTimeout of 50 ms. Holder: owner 'import', " +
+        `client ${label} (${holder!.clientId}) in imports, since ${known!.since.toISOString()}, its lease ends in ${error.holder!.ttl} ms unless renewed.`,
     );
   });
 
@@ -43,8 +44,21 @@ describe('the error of a call that waited in vain', () => {
     for (let i = 0; i < 3; i++) await holder!.acquire('a', { type: 'read' });
     const error = await reported(() => other!.acquire('a', { waitTimeout: 0 }));
     expect(error.holder).toMatchObject({ type: 'read', client: holder!.clientId });
-    expect(error.message).toContain("'a' is held by others. Holder: client ");
+    expect(error.message).toContain("'a' is held by another caller. Holder: client ");
     expect(error.message).toMatch(/unless renewed, and 2 more\.$/);
+  });
+
+  it('reads only some of many holders', async () => {
+    const [holder, other] = await bench.serviceList(2);
+    await Promise.all(Array.from({ length: 900 }, () => holder!.acquire('a', { type: 'read' })));
+    let ran: number | undefined;
+    const error = await reported(async () => {
+      await bench.redis.admin.config('RESETSTAT');
+      await other!.acquire('a', { waitTimeout: 0 }).finally(async () => (ran = await scripts()));
+    });
+    expect(error.message).toMatch(/unless renewed, and over \d+ more\.$/);
+    // The renewals of the other client, the request, and one page of holders.
+    expect(ran).toBeLessThan(5);
   });
 
   it('says that a holder has released the key, and holdAtLeast keeps it', async () => {
@@ -121,8 +135,8 @@ describe('the question for the holder', () => {
     await holder.acquire('a');
     const gone = new AbortController();
     proxied.onCommand(({ name, args }) => {
-      // The question has one argument after its six keys: how many waiters to name.
-      if (name !== 'evalsha' || args.length !== 2 + 6 + 1) return;
+      // The question has three arguments after its six keys: the pages of holds and waiters, and how many waiters to name.
+      if (name !== 'evalsha' || args.length !== 2 + 6 + 3) return;
       proxied.dropReplies();
       gone.abort();
     });

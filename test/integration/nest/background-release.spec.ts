@@ -64,7 +64,12 @@ const released = (key: string): Promise<void> =>
 describe("release: 'background'", () => {
   it.each<[string, LockDefaults | undefined, string, (app: INestApplication) => Promise<unknown>]>([
     ['a method that returns a promise', undefined, 'promise', (app) => app.get(Jobs).promise()],
-    ['one that returns an Observable', undefined, 'observable', (app) => lastValueFrom(app.get(Jobs).observable())],
+    [
+      'a method that returns an Observable',
+      undefined,
+      'observable',
+      (app) => lastValueFrom(app.get(Jobs).observable()),
+    ],
     ['one by the default', { release: 'background' }, 'default', (app) => app.get(Jobs).byDefault()],
     ['a request handler', undefined, 'handler', async (app) => (await fetch(`${await app.getUrl()}/handler`)).text()],
   ])('%s answers before Redis has answered its release', async (_what, defaults, key, call) => {

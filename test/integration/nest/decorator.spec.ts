@@ -79,7 +79,7 @@ describe('@DistributedLock', () => {
     }
     const stock = await bench.make(Stock);
     await expect(stock.reserve({})).rejects.toMatchObject({
-      code: 'LOCK_KEY',
+      ...{ code: 'LOCK_KEY', method: 'Stock.reserve' },
       message: expect.stringContaining('#order.sku'),
     });
     expect(ran).not.toHaveBeenCalled();
@@ -202,7 +202,10 @@ describe('@DistributedLock', () => {
 
     it('by a key that cannot be used', async () => {
       const error = await rejection(() => '');
-      expect(error).toMatchObject({ code: 'LOCK_KEY', message: `${site}The lock key "" is empty.` });
+      expect(error).toMatchObject({
+        ...{ code: 'LOCK_KEY', method: 'Stock.reserve' },
+        message: expect.stringContaining(`${site}The lock key "" is empty`),
+      });
     });
 
     it('by a value that cannot be in a key', async () => {
@@ -213,7 +216,7 @@ describe('@DistributedLock', () => {
     it('by a mistake in its code', async () => {
       const error = await rejection((order) => order.sku);
       expect(error).toMatchObject({
-        code: 'LOCK_KEY',
+        ...{ code: 'LOCK_KEY', method: 'Stock.reserve' },
         message: expect.stringContaining(`${site}Cannot read properties of undefined`),
         cause: expect.any(TypeError),
       });
@@ -272,7 +275,7 @@ describe('@DistributedLock', () => {
         code: 'LOCK_TIMEOUT',
         key: 'stock:1',
         method: 'Stock.reserve',
-        message: expect.stringContaining("@DistributedLock on Stock.reserve: 'stock:1' was held by others"),
+        message: expect.stringContaining("@DistributedLock on Stock.reserve: 'stock:1' was held by other callers"),
       });
       // On a busy machine Redis may not name the holder in time.
       const named = async () => (await stock.reserve().catch((error: LockTimeoutError) => error.holder)) !== undefined;
@@ -317,7 +320,7 @@ describe('@DistributedLock', () => {
       ['a function', () => 'instead', {}, 'skipped'],
       ["'skip' as a default of the module", undefined, { onContended: 'skip' }, 'skipped'],
       ["'throw' above 'skip' as a default", 'throw', { onContended: 'skip' }, 'timeout'],
-    ] as const)('%s is told as an event of its own', async (_how, onContended, defaults, expected) => {
+    ] as const)('%s is reported as an event of its own', async (_how, onContended, defaults, expected) => {
       @Injectable()
       class Stock {
         constructor(readonly locks: LockService) {}
@@ -423,7 +426,8 @@ describe('@DistributedLock', () => {
     it('throw: rejects once the method has ended, with its value as result', async () => {
       const { jobs, result } = await losing('throwing');
       jobs.work.end.resolve('value');
-      await expect(result).rejects.toMatchObject({ code: 'LOCK_LOST', result: 'value' });
+      const about = { code: 'LOCK_LOST', key: 'job', method: 'Jobs.throwing' };
+      await expect(result).rejects.toMatchObject({ ...about, result: 'value', cause: about });
     });
 
     it('throw: the error of the method wins', async () => {
@@ -438,7 +442,7 @@ describe('@DistributedLock', () => {
       expect(await result).toBe('value');
     });
 
-    it('function: called while the method runs, and the caller gets the error all the same', async () => {
+    it('function: called while the method runs, and the caller still gets the error', async () => {
       const { jobs, result, told } = await losing('telling');
       expect(await told).toBe('LOCK_LOST job');
       jobs.work.end.resolve('value');

@@ -23,7 +23,7 @@ import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { map, Subject, type Observable } from 'rxjs';
 import { currentLock, DistributedLock, DistributedLockInterceptor, LockService, UseLock } from 'nestjs-redis-locks';
-import { eventually } from '../../../testbed/wait/eventually.mjs';
+import { eventually, throughout } from '../../../testbed/wait/eventually.mjs';
 import { NestBench, Section, Work } from './support.js';
 
 const bench = new NestBench();
@@ -247,9 +247,8 @@ describe.each(adapters)('request handlers on %s', (_name, makeAdapter) => {
     await work.begun;
     client.abort();
     await expect(answer).rejects.toThrow();
-    await new Promise((resolve) => setTimeout(resolve, 50));
     const lock = app.get(LockService).getLock('working:1');
-    expect(await lock.isLocked()).toBe(true);
+    await throughout(50, () => lock.isLocked());
     work.end.resolve('done');
     await eventually(async () => !(await lock.isLocked()));
   });

@@ -1,15 +1,19 @@
-import { Controller, Get, Injectable, type INestApplication } from '@nestjs/common';
+import { once } from 'node:events';
+import { Controller, Get, Injectable, UseFilters, type INestApplication } from '@nestjs/common';
 import { APP_FILTER, HttpAdapterHost } from '@nestjs/core';
 import { ClientProxyFactory, MessagePattern, Transport, type ClientProxy } from '@nestjs/microservices';
 import { ExpressAdapter } from '@nestjs/platform-express';
+import { WsAdapter } from '@nestjs/platform-ws';
+import { SubscribeMessage, WebSocketGateway } from '@nestjs/websockets';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { firstValueFrom } from 'rxjs';
+import { WebSocket } from 'ws';
 import { DistributedLock, LockExceptionFilter, UseLock } from 'nestjs-redis-locks';
 import { findFreePort } from '../../../testbed/servers/ports.mjs';
 import { NestBench } from './support.js';
 
 const bench = new NestBench();
-const clients: ClientProxy[] = [];
+const clients: Array<Pick<ClientProxy, 'close'>> = [];
 afterEach(() => {
   for (const client of clients.splice(0)) client.close();
 });
@@ -43,12 +47,41 @@ class Orders {
   }
 }
 
+@WebSocketGateway()
+@UseFilters(LockExceptionFilter)
+class FilteredGateway {
+  constructor(private readonly stock: Stock) {}
+
+  @SubscribeMessage('pay')
+  async pay(): Promise<object> {
+    return { event: 'paid', data: await this.stock.reserve() };
+  }
+
+  @SubscribeMessage('book')
+  @UseLock({ key: 'stock', waitTimeout: 0 })
+  book(): object {
+    return { event: 'booked', data: 'booked' };
+  }
+}
+
+@WebSocketGateway()
+class UnfilteredGateway {
+  constructor(private readonly stock: Stock) {}
+
+  @SubscribeMessage('pay')
+  async pay(): Promise<object> {
+    return { event: 'paid', data: await this.stock.reserve() };
+  }
+}
+
 interface Hybrid {
   readonly http: () => Promise<{ status: number; body: unknown }>;
   readonly message: (pattern: string) => Promise<unknown>;
+  /** Sends a message to the gateway, and returns its answer. */
+  readonly gateway: (event: string) => Promise<unknown>;
 }
 
-/** Starts an application with HTTP and a microservice; `configure` runs before the microservice is connected. */
+/** Starts an application with HTTP, a microservice and gateways; `configure` runs before the microservice is connected. */
 async function start(
   inheritAppConfig: boolean,
   configure: (app: INestApplication) => void,
@@ -57,6 +90,7 @@ async function start(
   const module = await bench.build({ controllers: [Orders], providers: [Stock, ...providers] }).compile();
   const app = module.createNestApplication(new ExpressAdapter(), { logger: false });
   bench.closeLater(app);
+  app.useWebSocketAdapter(new WsAdapter(app));
   configure(app);
   const where = {
     transport: Transport.TCP as Transport.TCP,
@@ -73,6 +107,15 @@ async function start(
       return { status: response.status, body: response.status === 200 ? await response.text() : await response.json() };
     },
     message: (pattern) => firstValueFrom(client.send<unknown>(pattern, {})).catch((error: unknown) => error),
+    gateway: async (event) => {
+      const socket = new WebSocket((await app.getUrl()).replace('http', 'ws'));
+      clients.push(socket);
+      await once(socket, 'open');
+      socket.send(JSON.stringify({ event, data: {} }));
+      const [text] = (await once(socket, 'message')) as [Buffer];
+      socket.close();
+      return JSON.parse(text.toString()) as unknown;
+    },
   };
 }
 
@@ -112,5 +155,25 @@ describe('LockExceptionFilter in a hybrid application', () => {
       });
       await other.release();
     }
+  });
+
+  it('answers a gateway that has it with @UseFilters, whether or not it is global', async () => {
+    for (const configure of [useFilter, () => undefined]) {
+      const app = await start(true, configure, [FilteredGateway]);
+      const other = await bench.occupy('stock');
+      const exception = { event: 'exception', data: CONTENDED };
+      expect([await app.gateway('pay'), await app.gateway('book')]).toEqual([exception, exception]);
+      await other.release();
+      expect(await app.gateway('pay')).toEqual({ event: 'paid', data: 'reserved' });
+      expect(await app.gateway('book')).toEqual({ event: 'booked', data: 'booked' });
+    }
+  });
+
+  it('does not answer a gateway as a global filter', async () => {
+    const providers = [UnfilteredGateway, { provide: APP_FILTER, useClass: LockExceptionFilter }];
+    const app = await start(true, useFilter, providers);
+    await bench.occupy('stock');
+    expect(await app.message('pay')).toEqual(CONTENDED);
+    expect(await app.gateway('pay')).toMatchObject({ event: 'exception', data: UNKNOWN });
   });
 });

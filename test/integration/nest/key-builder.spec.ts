@@ -101,12 +101,12 @@ describe('keyBuilder of the module', () => {
     [
       'no text',
       () => undefined,
-      '@DistributedLock on Stock.nightly: the keyBuilder of the module failed: A lock key must be a string; this one is undefined.',
+      "@DistributedLock on Stock.nightly: the keyBuilder of the module failed: A lock key must be a string; this one is undefined: write a string, such as 'stock:42'.",
     ],
     [
       'an empty text',
       () => '',
-      '@DistributedLock on Stock.nightly: the keyBuilder of the module failed: The lock key "" is empty.',
+      `@DistributedLock on Stock.nightly: the keyBuilder of the module failed: The lock key "" is empty: write a string, such as 'stock:42'.`,
     ],
     [
       'a mistake',
@@ -115,7 +115,7 @@ describe('keyBuilder of the module', () => {
     ],
   ])('fails the call, which does not run, for %s', async (_, built, message) => {
     const stock = await bench.make(Stock, { keyBuilder: built as KeyBuilder });
-    await expect(stock.nightly()).rejects.toMatchObject({ code: 'LOCK_KEY', message });
+    await expect(stock.nightly()).rejects.toMatchObject({ code: 'LOCK_KEY', method: 'Stock.nightly', message });
   });
 
   it('passes on an error that it throws on purpose', async () => {
@@ -188,7 +188,7 @@ describe("the caller's async context", () => {
     const [jobs, locks] = [app.get(Jobs), app.get(LockService)];
     const lost = context.run('acme', () => jobs.run());
     await jobs.work.begun;
-    // By a caller of another tenant: its context is not the one that counts.
+    // By a caller of another tenant: its context does not count.
     await context.run('operator', () => locks.forceRelease('job'));
     await eventually(() => seen['onLost'] !== undefined && seen['signal'] !== undefined);
     jobs.work.end.resolve();

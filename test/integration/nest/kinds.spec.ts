@@ -245,10 +245,11 @@ describe('@DistributedLock of a kind', () => {
   it.each([
     ['type and permits', { key: 'a', type: 'read', permits: 2 }, /type and permits do not go together/],
     ['an unknown type', { key: 'a', type: 'shared' }, /write 'exclusive', 'read' or 'write'/],
+    ['a type without a text', { key: 'a', type: Object.create(null) }, /type is an object; write 'exclusive'/],
     ["type: 'fair'", { key: 'a', type: 'fair' }, /fair: true/],
     ['no permits', { key: 'a', permits: 0 }, /permits/],
-    ['units without permits', { key: 'a', units: 2 }, /units \(2\) .*write permits: 5 beside it/],
-    ['more units than permits', { key: 'a', permits: 5, units: 6 }, /6 permits of 5 can never be had/],
+    ['units without permits', { key: 'a', units: 2 }, /units \(2\) .*write { permits: 5, units: 2 }/],
+    ['more units than permits', { key: 'a', permits: 5, units: 6 }, /6 permits of 5 can never be granted/],
     ['fair as a text', { key: 'a', fair: 'yes' }, /fair/],
     ['an empty list', { key: [] }, /list of keys is empty/],
     ['a list with an empty key', { key: ['a', ''] }, /key/],

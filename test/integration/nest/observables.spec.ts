@@ -174,7 +174,7 @@ describe('methods that return an Observable', () => {
     await expect(collected).rejects.toMatchObject({ code: 'LOCK_LOST' });
   });
 
-  it('with an inferred type are told by the option returns', async () => {
+  it('with an inferred type are declared by the option returns', async () => {
     const streams = await bench.make(Streams);
     streams.source = of(1);
     expect(await collect(streams.inferred())).toEqual([1]);

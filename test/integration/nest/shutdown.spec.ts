@@ -3,7 +3,7 @@ import { ExpressAdapter } from '@nestjs/platform-express';
 import { describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { currentLock, DistributedLock, LockService, RedisLockModule } from 'nestjs-redis-locks';
-import { eventually } from '../../../testbed/wait/eventually.mjs';
+import { eventually, throughout } from '../../../testbed/wait/eventually.mjs';
 import { startRedis } from '../../../testbed/servers/redis-server.mjs';
 import { NestBench, Work } from './support.js';
 
@@ -33,8 +33,7 @@ describe('shutdown', () => {
     await jobs.work.begun;
     let closed = false;
     const closing = app.close().then(() => (closed = true));
-    await new Promise((resolve) => setTimeout(resolve, 100));
-    expect(closed).toBe(false);
+    await throughout(100, () => !closed);
     expect(await isLocked('job')).toBe(true);
     jobs.work.end.resolve('done');
     expect(await result).toBe('done');
@@ -54,6 +53,21 @@ describe('shutdown', () => {
     expect(jobs.signal?.aborted).toBe(true);
     jobs.work.end.resolve('late');
     await expect(result).rejects.toMatchObject({ code: 'LOCK_LOST', result: 'late' });
+  });
+
+  it('says to later calls that read or change locks that the application has shut down', async () => {
+    const app = await bench.boot();
+    const locks = app.get(LockService);
+    await app.close();
+    const refusal = {
+      code: 'LOCK_STORE',
+      transient: false,
+      message:
+        'the application has shut down, make this call before app.close(): locks can neither be read nor changed any more',
+    };
+    await expect(locks.inspect('a')).rejects.toMatchObject(refusal);
+    await expect(locks.forceRelease('a')).rejects.toMatchObject(refusal);
+    await expect(locks.list().next()).rejects.toMatchObject(refusal);
   });
 
   it('rejects waiters, and leaves nothing of them', async () => {

@@ -38,7 +38,7 @@ async function clientsAt(masters: number, clients: number, distance: Distance): 
   );
 }
 
-/** ms that a try can spare: it goes on for six round trips and 40 ms, and comes to an end on a machine that is this late. */
+/** ms that a try can spare: it takes six round trips and 40 ms, and ends on a machine that is this late. */
 const SPARE = 20;
 /** By how many ms a call that waits ends later than its `waitTimeout`, at most: as docs/options.md says. */
 const LATEST = 300;

@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import type { LockHandle } from 'nestjs-redis-locks';
 import { eventuallyPasses } from '../../../testbed/wait/eventually.mjs';
 import { RedlockBench } from './support.js';
 
@@ -13,9 +14,13 @@ describe('a handover on three masters', () => {
     await bench.untilHeldByAll('a');
     await first!.kill();
     const text = await lock.handOver('1m');
-    const adopted = await other!.adopt(text);
+    // On a busy machine a master may answer too late for one try.
+    let adopted!: LockHandle;
+    await eventuallyPasses(async () => {
+      adopted = await other!.adopt(text);
+    });
     expect(adopted.fencingToken).toBeGreaterThan(lock.fencingToken);
-    await expect(one!.adopt(text)).rejects.toMatchObject({ code: 'LOCK_NOT_HELD' });
+    await eventuallyPasses(() => expect(one!.adopt(text)).rejects.toMatchObject({ code: 'LOCK_NOT_HELD' }));
     await adopted.verify();
     expect(await adopted.release()).toBe(true);
     await bench.untilNothingIsLeft([second!, bench.masters[2]!]);
@@ -56,7 +61,7 @@ describe('a handover on three masters', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it('is renewed on all masters, also on one that restarts empty', async () => {
+  it('is renewed on all masters, even on a master that restarts empty', async () => {
     const [one, other] = await bench.serviceList(2, { commandTimeout, lockWatchdogTimeout: 1_500 });
     const lock = await one!.acquire('a');
     const adopted = await other!.adopt(await lock.handOver());

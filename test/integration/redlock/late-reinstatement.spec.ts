@@ -1,22 +1,18 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import { RedisStore } from '../../../lib/store/redis/redis-store.js';
-import { startRedis, type RedisServer } from '../../../testbed/servers/redis-server.mjs';
+import { useRedis } from '../../../testbed/locks/fault-setups.js';
+import type { RedisServer } from '../../../testbed/servers/redis-server.mjs';
 
 const quiet = { debug() {}, log() {}, warn() {}, error() {} };
 
 let redis: RedisServer;
 let store: RedisStore;
 
-beforeAll(async () => {
-  redis = await startRedis();
-});
+useRedis({ closeAll: () => store.close() }, (started) => (redis = started));
 beforeEach(async () => {
-  await redis.admin.flushall();
   store = new RedisStore({ connection: redis.url, keyPrefix: 'lock', commandTimeout: 2_000, clientId: 'me' }, quiet);
   await store.start();
 });
-afterEach(() => store.close());
-afterAll(() => redis.stop());
 
 /** Reinstates a hold whose lease ends `from` ms from now, by the clock of the server, at the latest. */
 async function reinstate(from: number) {

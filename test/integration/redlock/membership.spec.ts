@@ -50,7 +50,7 @@ describe('masters that cannot form a quorum', () => {
     await using fourth = await startRedis();
     await bench.service({ connection: [...bench.urls, fourth.url] });
     expect(bench.lines).toContain(
-      'warn: connection names 4 masters, an even number: no more of them may fail than of 3.',
+      'warn: connection names 4 masters, an even number: they tolerate no more failures than 3 masters do.',
     );
   });
 

@@ -1,0 +1,27 @@
+import { expect, it } from '@jest/globals';
+import { ClusterBench } from '../../../testbed/locks/cluster-bench.js';
+import { eventually } from '../../../testbed/wait/eventually.mjs';
+
+const bench = new ClusterBench();
+
+it('clients of a Cluster name each other, whatever the slots of their records', async () => {
+  const observer = await bench.service();
+  for (const label of ['orders:1', 'orders:2', 'orders:3', 'orders:4']) {
+    const holder = await bench.service({ label });
+    const waiter = await bench.service({ label: `${label}:waits` });
+    const key = `key of ${label}`;
+    const lock = await holder.acquire(key, { pattern: 'order:{id}' });
+    const waiting = waiter.acquire(key, { pattern: 'import' });
+    await bench.untilWaiting(key, 1);
+    await eventually(async () => {
+      const info = (await observer.inspect(key))!;
+      expect(info.holders).toMatchObject([{ label, pattern: 'order:{id}', client: holder.clientId }]);
+      expect(info.waiters).toMatchObject([{ label: `${label}:waits`, pattern: 'import', since: expect.any(Date) }]);
+      return true;
+    });
+    await lock.release();
+    await (await waiting).release();
+  }
+  const lists = await Promise.all(bench.cluster.nodes.map(({ admin }) => admin.client('LIST')));
+  expect(lists.join('\n')).toMatch(/ name=orders:1 /);
+});

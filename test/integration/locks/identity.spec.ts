@@ -1,0 +1,164 @@
+import { describe, expect, it } from '@jest/globals';
+import type { LockHolderInfo, LockService, LockWaiterInfo } from 'nestjs-redis-locks';
+import { eventually } from '../../../testbed/wait/eventually.mjs';
+import { LockBench, record } from '../../../testbed/locks/locks.js';
+
+const bench = new LockBench();
+
+/** The first holder of a key, once its label is known. */
+const holderOf = (service: LockService, key: string): Promise<LockHolderInfo> =>
+  eventually(async () => (await service.inspect(key))?.holders.find(({ label }) => label !== undefined), {
+    what: `the label of the holder of '${key}'`,
+  });
+
+/** The waiters of a key, once all their labels are known. */
+const waitersOf = (service: LockService, key: string): Promise<readonly LockWaiterInfo[]> =>
+  eventually(
+    async () => {
+      const waiters = (await service.inspect(key))?.waiters ?? [];
+      return waiters.length > 0 && waiters.every(({ label }) => label !== undefined) ? waiters : undefined;
+    },
+    { what: `the labels of the waiters of '${key}'` },
+  );
+
+describe('inspect', () => {
+  it('names the process and the pattern of holders and waiters of other clients', async () => {
+    const observer = await bench.service();
+    const holder = await bench.service({ label: 'orders:1' });
+    const waiter = await bench.service({ label: 'imports:2' });
+    const lock = await holder.acquire('a', { pattern: 'order:{id}' });
+    const waiting = waiter.acquire('a', { pattern: 'import' });
+    await bench.untilWaiting('a', 1);
+    expect(await holderOf(observer, 'a')).toMatchObject({
+      ...{ client: holder.clientId, label: 'orders:1', pattern: 'order:{id}', method: undefined },
+      id: expect.stringMatching(/^[0-9a-f]{32}:\d+\.[0-9a-z]{1,2}$/),
+    });
+    expect(await waitersOf(observer, 'a')).toMatchObject([
+      { client: waiter.clientId, label: 'imports:2', pattern: 'import', since: expect.any(Date) },
+    ]);
+    await lock.release();
+    await (await waiting).release();
+  });
+
+  it('tells since when a waiter waits, and a retry does not change it', async () => {
+    const [holder, waiter] = await bench.serviceList(2, { lockWatchdogTimeout: 1_000 });
+    const lock = await holder!.acquire('a');
+    const waiting = waiter!.acquire('a');
+    await bench.untilWaiting('a', 1);
+    const since = async (): Promise<number> => (await holder!.inspect('a'))!.waiters[0]!.since.getTime();
+    const first = await since();
+    await bench.redis.resetCommandStats();
+    // Renewals and retries, each of which is a script.
+    await eventually(async () => ((await bench.redis.commandStats())['evalsha'] ?? 0) >= 6);
+    expect(await since()).toBe(first);
+    expect(Math.abs(first - Date.now())).toBeLessThan(60_000);
+    await lock.release();
+    await (await waiting).release();
+  });
+
+  it('still names a holder whose process was killed', async () => {
+    const observer = await bench.service();
+    const worker = await bench.worker({ label: 'crashed:1' });
+    await worker.acquire('a', { pattern: 'report', expire: '1m' });
+    await holderOf(await bench.service(), 'a'); // the record is written
+    await worker.process.kill();
+    const info = (await observer.inspect('a'))!.holders[0]!;
+    expect(info).toMatchObject({ label: 'crashed:1', pattern: 'report' });
+    const ttl = await bench.redis.admin.pttl(`lock:client:${info.client}`);
+    expect(ttl).toBeGreaterThan(info.ttl);
+  });
+
+  it('names it again after Redis has lost everything and the holder has reconnected', async () => {
+    const [observer, holder] = await bench.serviceList(2, { lockWatchdogTimeout: '10s' });
+    const lock = await holder!.acquire('a');
+    await holderOf(observer!, 'a');
+    await bench.redis.admin.flushall();
+    await bench.redis.admin.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
+    await eventually(async () => (await bench.redis.admin.exists(`lock:client:${holder!.clientId}`)) === 1, {
+      within: 15_000,
+      what: 'the record',
+    });
+    await lock.release().catch(() => undefined);
+  });
+
+  it('shows only the ids if the records may not be read', async () => {
+    const [observer, holder] = await bench.serviceList(2);
+    const lock = await holder!.acquire('a', { pattern: 'orders' });
+    await eventually(async () => (await bench.redis.admin.exists(`lock:client:${holder!.clientId}`)) === 1);
+    await bench.redis.admin.del(`lock:client:${holder!.clientId}`);
+    await bench.redis.admin.hset(`lock:client:${holder!.clientId}`, 'of', 'another program');
+    await bench.redis.admin.expire(`lock:client:${holder!.clientId}`, 60);
+    const info = (await observer!.inspect('a'))!.holders[0]!;
+    expect(info).toMatchObject({ client: holder!.clientId, label: undefined, pattern: undefined });
+    await lock.release();
+  });
+
+  it('costs an acquisition no command: the record is one SET for many locks', async () => {
+    const service = await bench.service();
+    await bench.redis.resetCommandStats();
+    for (let i = 0; i < 20; i++) await (await service.acquire(`k${i}`, { pattern: 'k' })).release();
+    await eventually(async () => (await bench.redis.admin.exists(`lock:client:${service.clientId}`)) === 1);
+    // Each grant also sets the last token.
+    expect(await bench.redis.commandStats()).toMatchObject({ evalsha: 40, set: 20 + 1 });
+  });
+});
+
+describe('connections', () => {
+  it('have the label as their name, unless the options of ioredis name them', async () => {
+    const names = async (): Promise<string[]> =>
+      [...String(await bench.redis.admin.client('LIST')).matchAll(/ name=(\S+) /g)].map(([, name]) => name!);
+    await bench.service({ label: 'orders:1' });
+    const { hostname: host, port } = new URL(bench.redis.url);
+    await bench.service({ label: 'orders:2', connection: { host, port: Number(port), connectionName: 'mine' } });
+    expect((await names()).sort()).toEqual(['mine', 'mine', 'orders:1', 'orders:1']);
+  });
+});
+
+describe('events', () => {
+  it('name the process, and the holder that a caller waited for', async () => {
+    const holder = await bench.service({ label: 'orders:1' });
+    const waiter = await bench.service({ label: 'imports:2' });
+    const events = record(waiter);
+    const lock = await holder.acquire('a', { pattern: 'orders' });
+    await holderOf(waiter, 'a');
+    const holderId = (await waiter.inspect('a'))!.holders[0]!.id;
+    await expect(waiter.acquire('a', { waitTimeout: 100, pattern: 'import' })).rejects.toMatchObject({
+      holder: { label: 'orders:1', pattern: 'orders' },
+    });
+    const waiting = waiter.acquire('a', { pattern: 'import' });
+    await bench.untilWaiting('a', 1);
+    await lock.release();
+    await (await waiting).release();
+    const common = { label: 'imports:2', pattern: 'import' };
+    expect(events).toMatchObject([
+      { ...common, type: 'contended', holder: 'orders:1', holderId },
+      { ...common, type: 'timeout', holder: 'orders:1', holderId },
+      { ...common, type: 'contended', holder: 'orders:1', holderId },
+      { ...common, type: 'acquired', contended: true, previousHolder: 'orders:1' },
+      { ...common, type: 'released' },
+    ]);
+  });
+
+  it.each([
+    { through: 'a local handoff', options: { localHandoffTime: '1m' } as const },
+    { through: 'Redis', options: { localHandoffs: 1 } },
+  ])('name the holder of the same process, through $through', async ({ options }) => {
+    const service = await bench.service({ label: 'orders:1', ...options });
+    const events = record(service);
+    const lock = await service.acquire('a');
+    const waiting = service.acquire('a');
+    await lock.release();
+    await (await waiting).release();
+    expect(events.filter(({ type }) => type === 'acquired' || type === 'contended')).toMatchObject([
+      { type: 'acquired', contended: false, previousHolder: undefined },
+      { type: 'contended', holder: 'orders:1' },
+      { type: 'acquired', contended: true, previousHolder: 'orders:1' },
+    ]);
+  });
+});
+
+it('is public, and part of the health', async () => {
+  const service = await bench.service({ label: 'orders:1' });
+  expect(service.label).toBe('orders:1');
+  expect(await service.health()).toMatchObject({ client: service.clientId, label: 'orders:1' });
+});
