@@ -150,7 +150,7 @@ export class Refused {
     return 1;
   }
 
-  // @ts-expect-error so would one that returns nothing
+  // @ts-expect-error so would a function that returns nothing
   @DistributedLock({ key: 'a' })
   nothing(): void {}
 

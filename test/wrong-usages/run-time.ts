@@ -87,11 +87,11 @@ export const RUN_TIME: readonly WrongUsage[] = [
   {
     code: "class Stock { @DistributedLock({ key: 'a', units: 2 }) async reserve() {} }",
     message:
-      '@DistributedLock on Stock.reserve: units (2) says how many permits a call takes: write permits: 5 beside it, the number there are.',
+      '@DistributedLock on Stock.reserve: units (2) needs the total number of permits: write { permits: 5, units: 2 }.',
   },
   {
     code: "class Stock { @DistributedLock({ key: 'a', permits: 2, units: 3 }) async reserve() {} }",
-    message: '@DistributedLock on Stock.reserve: 3 permits of 2 can never be had: ask for at most 2.',
+    message: '@DistributedLock on Stock.reserve: 3 permits of 2 can never be granted: request at most 2.',
   },
   {
     code: "class Stock { @DistributedLock({ key: 'a', maxRenewTimes: 1.5 }) async reserve() {} }",
@@ -122,7 +122,16 @@ export const RUN_TIME: readonly WrongUsage[] = [
   },
   {
     code: "RedisLockModule.forRoot('redis://localhost');",
-    message: 'RedisLockModule takes an object of options; this is "redis://localhost".',
+    message: `RedisLockModule takes an object of options; this is "redis://localhost": write RedisLockModule.forRoot({ connection: 'redis://…' }).`,
+  },
+  {
+    code: "await createLockClient('redis://user:secret@localhost');",
+    message: `createLockClient takes an object of options; this is "redis://***@localhost": write createLockClient({ connection: 'redis://…' }).`,
+  },
+  {
+    code: 'RedisLockModule.forRootAsync(async () => ({}));',
+    message:
+      'RedisLockModule.forRootAsync takes an object of options; this is a function: write RedisLockModule.forRootAsync({ useFactory: () => ({ … }) }).',
   },
   {
     code: "RedisLockModule.forRoot({ url: 'redis://localhost' });",
@@ -135,7 +144,7 @@ export const RUN_TIME: readonly WrongUsage[] = [
   {
     code: "RedisLockModule.forRoot({ connection: 'localhost:6379' });",
     message:
-      "connection must be a URL with redis:// or rediss:// (TLS), such as 'redis://user:password@host:6379/0'; for a socket write { path: '/tmp/redis.sock' }.",
+      "connection must be a URL such as 'redis://user:password@host:6379/0', with redis:// or rediss:// (TLS); for a socket write { path: '/tmp/redis.sock' }.",
   },
   {
     code: 'RedisLockModule.forRoot({ connection: undefined });',
@@ -166,16 +175,16 @@ export const RUN_TIME: readonly WrongUsage[] = [
   {
     code: "await createLockClient({ store: 'memory', keyBuilder: (key) => key });",
     message:
-      'createLockClient: keyBuilder is for decorated methods and handlers of Nest, which a client has none of: build the key where you name it: locks.run(myKey(id), task).',
+      'createLockClient: keyBuilder is for decorated methods and handlers of Nest, which a client does not have: build the key where you name it: locks.run(myKey(id), task).',
   },
   {
     code: "await createLockClient({ store: 'memory', defaults: { onUnavailable: 'skip' } });",
     message:
-      'createLockClient: defaults.onUnavailable is for decorated methods and handlers of Nest, which a client has none of: catch the LockStoreError.',
+      'createLockClient: defaults.onUnavailable is for decorated methods and handlers of Nest, which a client does not have: catch the LockStoreError.',
   },
   {
     code: "await locks.acquire('');",
-    message: 'The lock key "" is empty.',
+    message: `The lock key "" is empty: write a string, such as 'stock:42'.`,
   },
   {
     code: 'await locks.acquire([]);',
@@ -183,7 +192,19 @@ export const RUN_TIME: readonly WrongUsage[] = [
   },
   {
     code: 'await locks.acquire(42);',
-    message: 'A lock key must be a string; this one is a number.',
+    message: "A lock key must be a string; this one is a number: write a string, such as 'stock:42'.",
+  },
+  {
+    code: "await locks.inspect(' ');",
+    message: `The lock key " " is blank: write a string, such as 'stock:42'.`,
+  },
+  {
+    code: "await locks.acquire('a', 5_000);",
+    message: "acquire takes an object of options; this is 5000: write acquire(key, { waitTimeout: '5s' }).",
+  },
+  {
+    code: "await locks.run('a', async () => 1, '5s');",
+    message: `run takes an object of options; this is "5s": write run(key, task, { waitTimeout: '5s' }).`,
   },
   {
     code: "await locks.acquire('a', { waitTimeout: -5 });",
@@ -213,7 +234,7 @@ export const RUN_TIME: readonly WrongUsage[] = [
   {
     code: "await locks.getLock('b').tryLock({ waitTimeout: '3s' }, '10s');",
     message:
-      "tryLock takes the lease either behind the wait or in its options: write { waitTimeout: '3s', expire: '10s' }.",
+      "tryLock takes the lease either after the wait or in its options: write { waitTimeout: '3s', expire: '10s' }.",
   },
   {
     code: "await locks.getReadWriteLock('c').readLock().lock({ owner: 'me' });",
@@ -227,12 +248,16 @@ export const RUN_TIME: readonly WrongUsage[] = [
   },
   {
     code: "locks.getSemaphore('s');",
-    message: 'getSemaphore takes an object of options; this is undefined.',
+    message: 'getSemaphore takes an object of options; this is undefined: write getSemaphore(key, { permits: 5 }).',
+  },
+  {
+    code: "locks.getSemaphore('s', 5);",
+    message: 'getSemaphore takes an object of options; this is 5: write getSemaphore(key, { permits: 5 }).',
   },
   {
     code: "await locks.getSemaphore('s', { permits: 2 }).acquire(3);",
     message:
-      "3 permits of 's' can never be granted, because their number is 2: ask for at most 2, or raise the number with setPermits.",
+      "3 permits of 's' can never be granted, because there are only 2: request at most 2, or raise the number with setPermits.",
   },
   {
     code: "await locks.getSemaphore('s', { permits: 2 }).acquire(0);",
@@ -270,7 +295,11 @@ export const RUN_TIME: readonly WrongUsage[] = [
   },
   {
     code: "for await (const lock of locks.list({ prefix: 'a' })) void lock;",
-    message: 'list has no option "prefix": the options are match',
+    message: `list has no option "prefix": did you mean 'match'? Write list({ match: 'stock:*' }), in which * stands for any text.`,
+  },
+  {
+    code: "for await (const lock of locks.list('stock:*')) void lock;",
+    message: `list takes an object of options; this is "stock:*": write list({ match: 'stock:*' }).`,
   },
   {
     code: "await locks.getCountDownLatch('l').trySetCount(0);",

@@ -24,14 +24,14 @@ class Mailer implements OnModuleInit, OnApplicationShutdown {
     this.election.start();
   }
 
-  /** Work that takes its time, after every provider has been told that the end is near. */
+  /** Work that takes its time, after every provider was notified of the shutdown. */
   async onApplicationShutdown(): Promise<void> {
     if (this.drains) await busy;
   }
 }
 
 describe('an election in an application', () => {
-  it('passes to another replica while the one that shuts down still finishes work', async () => {
+  it('passes to another replica while the closing replica still finishes its work', async () => {
     const first = await bench.boot({ providers: [Mailer] });
     await eventually(() => first.get(Mailer).election.isLeader);
     const second = await bench.boot({ providers: [Mailer] });

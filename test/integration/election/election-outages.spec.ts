@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { deferred } from '../../../testbed/wait/deferred.js';
-import { eventually } from '../../../testbed/wait/eventually.mjs';
+import { eventually, throughout } from '../../../testbed/wait/eventually.mjs';
 import { FaultLocks } from '../../../testbed/locks/fault-locks.js';
 import { useRedisForEach } from '../../../testbed/locks/fault-setups.js';
 import { AT_ONCE } from '../../../testbed/locks/locks.js';
@@ -51,8 +51,7 @@ describe('a candidate whose Redis fails', () => {
     const service = locks.make(redis.url, OPTIONS);
     await service.start().catch(() => undefined);
     const election = service.getLeaderElection('a').start();
-    await sleep(700);
-    expect(election.isLeader).toBe(false);
+    await throughout(700, () => !election.isLeader);
     await redis.start();
     await eventually(() => election.isLeader);
   });
@@ -112,8 +111,7 @@ describe('a candidate whose Redis fails', () => {
     await eventually(() => lostTerm.aborted);
     // Another process is not kept out by the work of the lost term.
     expect(await other.run('a', () => 'free', { waitTimeout: LEASE })).toBe('free');
-    await sleep(300);
-    expect(election.isLeader).toBe(false);
+    await throughout(300, () => !election.isLeader);
     expect(await other.inspect('a')).toBeNull();
     work.resolve();
     await eventually(() => election.isLeader);
@@ -152,8 +150,7 @@ describe('a candidate whose Redis fails', () => {
     await election.stop();
     expect(performance.now() - since).toBeLessThan(AT_ONCE);
     election.start();
-    await sleep(200);
-    expect(election.isLeader).toBe(false);
+    await throughout(200, () => !election.isLeader);
     work.resolve();
     await eventually(() => election.isLeader);
     await election.stop();

@@ -3,7 +3,7 @@ import type { LockService } from '../../../lib/service/lock.service.js';
 import type { LeaderElection, LeaderElectionOptions } from '../../../lib/service/objects/leader-election.js';
 import type { LockHandle } from '../../../lib/service/handles/lock-handle.js';
 import { deferred } from '../../../testbed/wait/deferred.js';
-import { eventually } from '../../../testbed/wait/eventually.mjs';
+import { eventually, throughout } from '../../../testbed/wait/eventually.mjs';
 import { FaultLocks } from '../../../testbed/locks/fault-locks.js';
 import { aborted, AT_ONCE, inTurn, LockBench, timed } from '../../../testbed/locks/locks.js';
 
@@ -181,8 +181,7 @@ describe('a leader election', () => {
 
   it('keeps its lease renewed', async () => {
     const [one, other] = await pair({ lockWatchdogTimeout: 900 });
-    await new Promise((resolve) => setTimeout(resolve, 2_000));
-    expect([one.election.isLeader, other.election.isLeader]).toEqual([true, false]);
+    await throughout(2_000, () => one.election.isLeader && !other.election.isLeader);
     expect(one.told).toEqual([ELECTED]);
   });
 });
@@ -227,8 +226,7 @@ describe('listeners of an election', () => {
     one.election.onDeposed(() => tidy);
     const resigned = one.election.resign();
     expect(one.election.isLeader).toBe(false);
-    await new Promise((resolve) => setTimeout(resolve, 100));
-    expect(other.election.isLeader).toBe(false);
+    await throughout(100, () => !other.election.isLeader);
     tidy.resolve();
     expect(await resigned).toBe(true);
     await leads(other.election);

@@ -206,7 +206,7 @@ describe('a trigger', () => {
     expect(await price()).toEqual({ cents: 300 });
   });
 
-  it('refuses a write without a token, also after transactions with one', async () => {
+  it('refuses a write without a token, even after transactions with one', async () => {
     const prices = (await start(PriceService)).get(PriceService);
     await prices.change('lamp', write(100));
     const unfenced = database.query('UPDATE prices SET cents = 1');

@@ -1,10 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import {
-  assertAtMost,
-  assertNoOverlap,
-  assertTokensGrow,
-  type BelievedHold,
-} from '../../../testbed/history/history.js';
+import { assertAtMost, assertNoOverlap, assertTokensGrow, type ValidHold } from '../../../testbed/history/history.js';
 import { LockBench } from '../../../testbed/locks/locks.js';
 import { ALONE } from './support.js';
 
@@ -44,7 +39,7 @@ describe('8 processes × 8 waiters', () => {
   it('readers and writers: writers lose no update, and no reader sees an unfinished one', async () => {
     const workers = await bench.workers(PROCESSES);
     const key = 'both';
-    const kinds: Array<Promise<BelievedHold[]>> = workers.map(async (worker, i) => {
+    const kinds: Array<Promise<ValidHold[]>> = workers.map(async (worker, i) => {
       const isShared = i % 2 === 0;
       const options = { type: isShared ? ('read' as const) : ('write' as const) };
       // What readers count is their own business.

@@ -115,7 +115,7 @@ describe.each(SHAPES)('the RLock shape of $kind', ({ make, shared = false }) => 
   });
 
   it('lock() is renewed for as long as it is held', async () => {
-    const [one, other] = await bench.serviceList(2, { lockWatchdogTimeout: 600 });
+    const [one, other] = await bench.serviceList(2, { lockWatchdogTimeout: 1_000 });
     const lock = make(one!);
     await lock.lock();
     const since = now();

@@ -3,7 +3,7 @@ import { describe, expect, it } from '@jest/globals';
 import type { LockService } from 'nestjs-redis-locks';
 import type { AcquireOptions } from '../../../lib/options/acquire-options.js';
 import type { LockHandle } from '../../../lib/service/handles/lock-handle.js';
-import { assertNoOverlap, assertTokensGrow, now, type BelievedHold } from '../../../testbed/history/history.js';
+import { assertNoOverlap, assertTokensGrow, now, type ValidHold } from '../../../testbed/history/history.js';
 import { between, LockBench } from '../../../testbed/locks/locks.js';
 import { random } from '../../../testbed/workers/random-sections.mjs';
 
@@ -46,7 +46,7 @@ function plan(next: () => number): Plan {
 
 /** The findings of many workers that did the same things at random. */
 class Findings {
-  readonly holds: BelievedHold[] = [];
+  readonly holds: ValidHold[] = [];
   readonly permits: Array<{ at: bigint; units: number }> = [];
   readonly outcomes: Record<string, number> = {};
   readonly late: string[] = [];
@@ -100,12 +100,12 @@ class Findings {
     length: number,
     end: Plan['end'],
   ): Promise<void> {
-    await this.believe(who, handle, isShared, end === 'lapse' ? Infinity : length);
+    await this.watch(who, handle, isShared, end === 'lapse' ? Infinity : length);
     if (end === 'lapse') return;
     if (end === 'downgrade') {
       const reading = await service.acquire(handle.key, { type: 'read', owner: handle.owner });
       await handle.release();
-      await this.believe(who, reading, true, length);
+      await this.watch(who, reading, true, length);
       await reading.release();
       return;
     }
@@ -113,10 +113,10 @@ class Findings {
   }
 
   /**
-   * Believes in a lock for a limited time, or until it is over. A belief has no gaps, so it reaches to the last look
-   * that said yes: a busy process learns of the end later than others learn of the next beginning.
+   * Watches a lock for a limited time, or until it is lost. A hold has no gaps, so it is valid until the last look that
+   * returned `true`. A busy process notices the end of a hold later than others notice the start of the next.
    */
-  private async believe(who: string, handle: LockHandle, isShared: boolean, length: number): Promise<void> {
+  private async watch(who: string, handle: LockHandle, isShared: boolean, length: number): Promise<void> {
     // The time before the look: the process may be held up in between.
     const from = now();
     if (!handle.isHeld) {
@@ -151,7 +151,7 @@ class Findings {
     await handle.release();
   }
 
-  /** The most permits that were believed in at the same time. */
+  /** The most permits that were valid at the same time. */
   mostPermits(): number {
     let [used, most] = [0, 0];
     for (const { units } of [...this.permits].sort((a, b) => (a.at < b.at ? -1 : 1))) {

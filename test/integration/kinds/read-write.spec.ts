@@ -3,6 +3,7 @@ import type { LockHandle } from '../../../lib/service/handles/lock-handle.js';
 import { eventually } from '../../../testbed/wait/eventually.mjs';
 import { now } from '../../../testbed/history/history.js';
 import { AT_ONCE, between, inTurn, LockBench, timed } from '../../../testbed/locks/locks.js';
+import { redisKey } from '../../../testbed/locks/redis-key.mjs';
 import { Arrivals } from './support.js';
 
 const bench = new LockBench();
@@ -158,6 +159,29 @@ describe('a read-write lock', () => {
     await bench.untilNothingIsLeft();
   });
 
+  it('admits an owner to the exclusive lock although its expired hold is one of very many', async () => {
+    const service = await bench.service();
+    const reader = await service.acquire('a', READ);
+    const owners = Array.from({ length: 130 }, (_, i) => `owner-${i}`);
+    await Promise.all(owners.map((owner) => service.acquire('a', { ...READ, owner, expire: 2_000 })));
+    await eventually(async () => (await service.inspect('a'))?.holds === 1, { within: 10_000 });
+    for (const owner of owners.slice(-3)) expect(await service.tryAcquire('a', { owner })).toBeNull();
+    await reader.release();
+    expect(await (await service.acquire('a', { owner: owners.at(-1)! })).release()).toBe(true);
+  });
+
+  it('makes no index of holds with a layout that it does not know', async () => {
+    const service = await bench.service();
+    for (let i = 0; i < 8; i++) await service.acquire('a', { ...READ, owner: `owner-${i}` });
+    await bench.redis.admin.hset(redisKey('state', 'a'), 'layout', '2');
+    await expect(service.acquire('a', { ...READ, waitTimeout: 0 })).rejects.toMatchObject({ code: 'LOCK_STORE' });
+    expect([
+      ...(await bench.redis.admin.keys('lock:ends:*')),
+      ...(await bench.redis.admin.keys('lock:crowd:*')),
+    ]).toEqual([]);
+    await bench.redis.admin.del(redisKey('state', 'a'));
+  });
+
   it('does not starve a writer by a continuous stream of readers', async () => {
     const [one, other, writing] = await bench.serviceList(3);
     let streaming = true;
@@ -211,7 +235,7 @@ describe('downgrade and upgrade', () => {
       },
       WRITE,
     );
-    // The writer has ended, its reading goes on, and the other reader is in beside it.
+    // The writer has ended, it still holds the read lock, and the other reader is in beside it.
     await (await waiting.reader!).release();
     expect(order).toEqual(['downgraded', 'reader']);
     await reading.verify();
@@ -277,7 +301,7 @@ describe('downgrade and upgrade', () => {
   });
 
   it('leave no place in the queue if an upgrade is noticed while it waits', async () => {
-    const [holder, service, third] = await bench.serviceList(3, { lockWatchdogTimeout: 600, grantTimeout: 600 });
+    const [holder, service, third] = await bench.serviceList(3, { lockWatchdogTimeout: 2_000, grantTimeout: 600 });
     const lock = await holder!.acquire('a', WRITE);
     // Both of one owner, which holds nothing yet: first its reader, then its writer.
     const reading = service!.acquire('a', { ...READ, owner: 'me', waitTimeout: '5s' });

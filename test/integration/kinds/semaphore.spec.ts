@@ -135,8 +135,8 @@ describe('a semaphore', () => {
   });
 
   it.each([
-    [{ units: 2 }, 'units (2) says how many permits a call takes: write permits: 5 beside it, the number there are'],
-    [{ permits: 5, units: 6 }, '6 permits of 5 can never be had: ask for at most 5'],
+    [{ units: 2 }, 'units (2) needs the total number of permits: write { permits: 5, units: 2 }'],
+    [{ permits: 5, units: 6 }, '6 permits of 5 can never be granted: request at most 5'],
     [{ permits: 5, units: 0 }, 'units is 0; write a whole number of at least 1'],
     [{ permits: 5, units: '2' as never }, 'units is "2"; write a whole number of at least 1'],
   ])('refuses units that make no sense: %j', async (options, message) => {
@@ -162,7 +162,7 @@ describe('a semaphore', () => {
     expect(await semaphore.availablePermits()).toBe(3);
   });
 
-  it('holds permits while the task of run runs, also if it fails, and does not re-enter', async () => {
+  it('holds permits while the task of run runs, even if it fails, and does not re-enter', async () => {
     const service = await bench.service();
     const semaphore = service.getSemaphore('s', { permits: 3 });
     const value = await semaphore.run(
@@ -245,7 +245,7 @@ describe('a semaphore', () => {
   });
 
   it('has leases: fixed ones expire by themselves, others are renewed', async () => {
-    const [one, other] = await bench.serviceList(2, { lockWatchdogTimeout: 600 });
+    const [one, other] = await bench.serviceList(2, { lockWatchdogTimeout: 800 });
     const semaphore = one!.getSemaphore('s', { permits: 2 });
     const renewed = await semaphore.acquire();
     const fixed = await semaphore.acquire(1, { expire: 900 });

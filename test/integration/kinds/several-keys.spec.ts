@@ -184,7 +184,7 @@ describe('several keys', () => {
   const since = now();
 
   it('are renewed together while they are held, and while the others are awaited', async () => {
-    const [one, other] = await bench.serviceList(2, { lockWatchdogTimeout: 600 });
+    const [one, other] = await bench.serviceList(2, { lockWatchdogTimeout: 1_000 });
     const b = await other!.acquire('b');
     const waiting = one!.acquire(['a', 'b']);
     await bench.untilWaiting('b', 1);

@@ -57,7 +57,7 @@ describe('a latch with lost commands and replies', () => {
     await other.trySetCount(1);
     const [waiting, executed] = [other.await({ waitTimeout: Infinity }), proxy.cutAfterCommand(runs('latchCountDown'))];
     await untilRegistered(1);
-    // The new connection is not let in before the next latch is there.
+    // The new connection is not admitted before the next latch is there.
     proxy.refuse();
     const counting = latch.countDown();
     await executed.happened;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { LockService } from '../../../lib/service/lock.service.js';
 import { coordinationWorkers } from '../../../testbed/workers/coordination.js';
-import { eventually, eventuallyPasses } from '../../../testbed/wait/eventually.mjs';
+import { eventually, eventuallyPasses, throughout } from '../../../testbed/wait/eventually.mjs';
 import { AT_ONCE, inTurn, LockBench, timed } from '../../../testbed/locks/locks.js';
 
 const bench = new LockBench();
@@ -213,13 +213,12 @@ describe('the next latch', () => {
     await other.trySetCount(1);
     let open = false;
     const second = late.await({ waitTimeout: Infinity }).then((result) => (open = result));
-    // Its question tells the first one that its latch has opened.
+    // Its request reports to the first waiter that its latch has opened.
     expect(await first).toBe(true);
     await untilRegistered(1);
     proxy.heal();
     await late.getCount();
-    await new Promise((resolve) => setTimeout(resolve, 50));
-    expect(open).toBe(false);
+    await throughout(50, () => !open);
     await other.countDown();
     expect(await second).toBe(true);
   });

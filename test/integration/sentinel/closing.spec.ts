@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { eventuallyPasses } from '../../../testbed/wait/eventually.mjs';
 import { FaultLocks, timed } from '../../../testbed/locks/fault-locks.js';
-import { startRedisSentinels, type RedisSentinels } from '../../../testbed/servers/redis-sentinels.mjs';
+import { useSentinels } from '../../../testbed/locks/fault-setups.js';
+import type { RedisSentinels } from '../../../testbed/servers/redis-sentinels.mjs';
 
 /** How often it is closed, after up to so many ms: each time in another moment, of which some are bad ones. */
 const CLOSINGS = 120;
@@ -11,13 +12,7 @@ const LATEST = 8;
 let sentinels: RedisSentinels;
 const locks = new FaultLocks();
 
-beforeAll(async () => {
-  sentinels = await startRedisSentinels();
-});
-afterAll(async () => {
-  await locks.closeAll();
-  await sentinels.stop();
-});
+useSentinels(locks, (started) => (sentinels = started));
 
 it('a client that is closed while it connects leaves no connection to Sentinels, and no pending start', async () => {
   const starts: Array<ReturnType<typeof timed<void>>> = [];

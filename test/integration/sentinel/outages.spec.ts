@@ -40,8 +40,8 @@ describe('behind Sentinels', () => {
     expect(next.fencingToken).toBeGreaterThan(lock.fencingToken);
     expect(lock.isHeld).toBe(false);
     await old.resume();
-    // It takes writes until the Sentinel makes it a replica, eight seconds and more; a caller that believed it would
-    // get the lock.
+    // It accepts writes until the Sentinel makes it a replica, which takes eight seconds or more. A caller that trusted it
+    // would get the lock.
     for (let times = 0; times < 20; times++) expect(await one.tryAcquire('a')).toBeNull();
     await next.verify();
     expect(await next.release()).toBe(true);
