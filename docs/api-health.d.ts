@@ -13,6 +13,7 @@ export interface LockHealthCheckOptions {
 
 export interface LockHealthReport {
     readonly status: 'up' | 'down';
+    readonly label: string;
     readonly connection: 'up' | 'down';
     readonly subscription: 'up' | 'down';
     readonly watchdog: 'up' | 'down';

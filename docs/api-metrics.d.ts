@@ -8,13 +8,20 @@ export interface PrometheusClient {
         buckets: number[];
     }) => {
         observe(labels: PrometheusLabels, value: number): void;
+        zero(labels: PrometheusLabels): void;
     };
     readonly Counter: new (options: PrometheusMetricOptions) => {
         inc(labels: PrometheusLabels, value?: number): void;
     };
-    readonly Gauge: new (options: PrometheusMetricOptions) => {
-        inc(labels: PrometheusLabels, value?: number): void;
-    };
+    readonly Gauge: new (options: PrometheusMetricOptions & {
+        collect?: () => Promise<void>;
+    }) => PrometheusGauge;
+}
+
+export interface PrometheusGauge {
+    inc(labels: PrometheusLabels, value?: number): void;
+    set(labels: PrometheusLabels, value: number): void;
+    reset(): void;
 }
 
 export type PrometheusLabels = Record<string, string>;
@@ -28,14 +35,23 @@ export interface PrometheusMetricOptions {
 
 export interface PrometheusOptions {
     registry?: PrometheusRegistry;
-    buckets?: readonly number[];
+    buckets?: LockBuckets;
 }
 
 export interface PrometheusRegistry {
     removeSingleMetric(name: string): void;
 }
 
-export declare function openTelemetryMetrics(meter: LockMeter): () => void;
+export declare function openTelemetryMetrics(meter: LockMeter, options?: LockMeterOptions): () => void;
+
+export interface LockGauge {
+    addCallback(callback: LockGaugeCallback): void;
+    removeCallback(callback: LockGaugeCallback): void;
+}
+
+export type LockGaugeCallback = (result: {
+    observe(value: number, attributes?: Labels): void;
+}) => Promise<void>;
 
 export interface LockMeter {
     createHistogram(name: string, options?: LockMetricOptions): {
@@ -47,6 +63,11 @@ export interface LockMeter {
     createUpDownCounter(name: string, options?: LockMetricOptions): {
         add(value: number, attributes?: Labels): void;
     };
+    createObservableGauge(name: string, options?: LockMetricOptions): LockGauge;
+}
+
+export interface LockMeterOptions {
+    buckets?: LockBuckets;
 }
 
 export interface LockMetricOptions {
@@ -57,10 +78,17 @@ export interface LockMetricOptions {
     };
 }
 
+export type DurationName = 'acquire' | 'wait' | 'hold';
+
+export type LockBuckets = readonly number[] | {
+    readonly [Name in DurationName]?: readonly number[] | false;
+};
+
 export declare function openTelemetrySpans(tracer: LockTracer, options?: LockSpanOptions): () => void;
 
 export interface LockSpan {
     setAttribute(name: string, value: string): unknown;
+    addEvent?(name: string, attributes?: Record<string, string>): unknown;
     setStatus(status: {
         code: 2;
         message?: string;

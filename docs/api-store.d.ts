@@ -71,6 +71,7 @@ export interface HeldReply {
 
 export type LockMode = {
     readonly kind: 'exclusive';
+    readonly isWrite?: true;
 } | {
     readonly kind: 'read';
 } | {
@@ -90,6 +91,9 @@ export interface LockStore {
     readonly keepsPermits: boolean;
     readonly permits?: PermitStore;
     readonly latches: LatchStore | undefined;
+    readonly clients?: ClientRecords | undefined;
+    readonly mayKeepPlaces?: boolean;
+    readonly lacks?: Readonly<Partial<Record<StoreFeature, string>>>;
     start(): Promise<void>;
     close(): Promise<void>;
     listen(listener: LockStoreListener): void;
@@ -101,8 +105,8 @@ export interface LockStore {
     acquireAll(requests: readonly AcquireRequest[]): Promise<readonly HeldReply[] | undefined>;
     replicate(request: ReplicateRequest): Promise<number>;
     setLimit(key: string, permits: number): Promise<void>;
-    forceRelease(key: string, hold?: string): Promise<ForceReleaseReply>;
-    inspect(key: string, maxWaiters?: number): Promise<StoredLock>;
+    forceRelease(key: string, hold?: HoldChoice): Promise<ForceReleaseReply>;
+    inspect(key: string, maxWaiters?: number, maxHolds?: number): Promise<StoredLock>;
     list?(request: ListRequest): Promise<ListReply>;
 }
 
@@ -174,13 +178,14 @@ export interface StoredHold {
 export interface StoredLock {
     readonly lastToken: number;
     readonly holds: readonly StoredHold[];
-    readonly waiters: readonly {
-        readonly id: string;
-        readonly owner: string;
-        readonly mode: LockMode;
-    }[];
+    readonly hasMore?: boolean;
+    readonly waiters: readonly StoredWaiter[];
     readonly limit: number | undefined;
 }
+
+export type StoredWaiter = Pick<StoredHold, 'id' | 'owner' | 'mode' | 'since'>;
+
+export type StoreFeature = 'fair' | 'handover' | 'holdAtLeast' | 'latchDelete' | 'latchExpire' | 'latches' | 'list' | 'owner' | 'permitChanges' | 'permits' | 'replicas';
 
 export interface TooManyReply {
     readonly outcome: 'too many';
@@ -219,6 +224,21 @@ export interface PermitStore {
 }
 
 export declare const UNCONTENDED_BATCH_SIZE = 1000;
+
+export interface CallSite {
+    readonly pattern: string | undefined;
+    readonly method?: string | undefined;
+}
+
+export interface ClientRecord {
+    readonly label: string;
+    readonly sites: readonly CallSite[];
+}
+
+export interface ClientRecords {
+    write(record: ClientRecord, lifetime: number): Promise<void>;
+    read(clientId: string): Promise<ClientRecord | undefined>;
+}
 
 export interface CountDownReply {
     readonly left: number;

@@ -16,7 +16,9 @@ export interface RedisLockModuleOptions {
     name?: string;
     connection?: LockConnectionOption;
     store?: LockStoreChoice;
+    protocol?: LockProtocol;
     keyPrefix?: string;
+    label?: string;
     keyBuilder?: KeyBuilder;
     lockWatchdogTimeout?: Duration;
     defaults?: LockDefaults;
@@ -29,6 +31,10 @@ export interface RedisLockModuleOptions {
 
 export interface RedisLockRootOptions extends RedisLockModuleOptions {
     isGlobal?: boolean;
+}
+
+export interface LockProtocol {
+    readonly name: string;
 }
 
 export type LockStoreChoice = 'redis' | 'memory' | LockStoreFactory;
@@ -151,6 +157,8 @@ export declare class LockService {
     readonly events: Observable<LockEvent>;
     readonly name: string;
     readonly defaults: LockServiceDefaults;
+    readonly clientId: string;
+    readonly label: string;
     constructor(engine: LockEngine, context: EngineContext, events: Observable<LockEvent>, options: LockServiceOptions);
     acquire(key: string | readonly string[], options?: AcquireOptions): Promise<LockHandle>;
     tryAcquire(key: string | readonly string[], options?: AcquireOptions): Promise<LockHandle | null>;
@@ -334,6 +342,8 @@ export interface LeaderElectionOptions extends Pick<AcquireOptions, OptionIn<'el
 }
 
 export interface LockHealth {
+    readonly client: string;
+    readonly label: string;
     readonly reachable: boolean;
     readonly error: string | undefined;
     readonly roundTrip: number | undefined;
@@ -347,7 +357,7 @@ export interface LockHealthOptions {
 }
 
 export interface ForceReleaseOptions {
-    hold?: string;
+    hold?: string | readonly string[];
 }
 
 export interface LockListOptions {
@@ -360,6 +370,9 @@ export interface LockHolderInfo {
     readonly type: 'exclusive' | 'read' | 'permits';
     readonly units: number;
     readonly client: string;
+    readonly label: string | undefined;
+    readonly pattern: string | undefined;
+    readonly method: string | undefined;
     readonly fencingToken: number;
     readonly ttl: number;
     readonly kept: boolean;
@@ -383,6 +396,10 @@ export interface LockWaiterInfo {
     readonly type: 'exclusive' | 'read' | 'permits';
     readonly units: number;
     readonly client: string;
+    readonly label: string | undefined;
+    readonly pattern: string | undefined;
+    readonly method: string | undefined;
+    readonly since: Date;
 }
 
 export interface LockAcquiredEvent extends EventOfKey {
@@ -390,10 +407,13 @@ export interface LockAcquiredEvent extends EventOfKey {
     readonly fencingToken: number;
     readonly waited: number;
     readonly contended: boolean;
+    readonly previousHolder: string | undefined;
 }
 
 export interface LockContendedEvent extends EventOfKey {
     readonly type: 'contended';
+    readonly holder: string | undefined;
+    readonly holderId: string | undefined;
 }
 
 export type LockEvent = LockAcquiredEvent | LockContendedEvent | LockTimeoutEvent | LockSkippedEvent | LockRenewedEvent | LockReleasedEvent | LockUnreleasedEvent | LockLostEvent;
@@ -415,15 +435,20 @@ export interface LockRenewedEvent extends EventOfKey {
     readonly type: 'renewed';
     readonly fencingToken: number;
     readonly renewals: number;
+    readonly late: number;
 }
 
 export interface LockSkippedEvent extends EventOfKey {
     readonly type: 'skipped';
+    readonly holder: string | undefined;
+    readonly holderId: string | undefined;
     readonly waited: number;
 }
 
 export interface LockTimeoutEvent extends EventOfKey {
     readonly type: 'timeout';
+    readonly holder: string | undefined;
+    readonly holderId: string | undefined;
     readonly waited: number;
 }
 
@@ -455,6 +480,7 @@ export interface LockAcquisition {
     readonly instance: string;
     readonly keys: readonly string[];
     readonly pattern: string | undefined;
+    readonly method: string | undefined;
     readonly lockType: 'exclusive' | 'read' | 'permits';
     readonly owner: string | undefined;
     readonly waitTimeout: number;

@@ -6,7 +6,7 @@ describe('the public API', () => {
     expect(describeApi()).toBe(readSnapshot());
   });
 
-  it.each(['client', 'store', 'testing', 'metrics', 'health', 'dashboard'] as const)(
+  it.each(['client', 'store', 'testing', 'metrics', 'health', 'dashboard', 'redisson'] as const)(
     'of nestjs-redis-locks/%s matches its file in docs',
     (name) => {
       expect(describeApi(name)).toBe(readSnapshot(name));

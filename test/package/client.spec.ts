@@ -57,6 +57,14 @@ describe('nestjs-redis-locks/client and nestjs-redis-locks/store without Nest', 
     expect(await run('commonjs', `${imports}\n${USE}`)).toBe(true);
   });
 
+  it('take the protocol of Redisson', async () => {
+    const line = `const { createLockClient } = require('nestjs-redis-locks/client');
+      const { redisson } = require('nestjs-redis-locks/redisson');
+      const options = { connection: ['redis://a', 'redis://b', 'redis://c'], protocol: redisson() };
+      createLockClient(options).catch(({ code }) => console.log(JSON.stringify(code)));`;
+    expect(await run('commonjs', line)).toBe('LOCK_CONFIG');
+  });
+
   it.each([
     ['nodenext', ts.ModuleKind.NodeNext, ts.ModuleResolutionKind.NodeNext],
     ['bundler', ts.ModuleKind.ESNext, ts.ModuleResolutionKind.Bundler],

@@ -38,7 +38,16 @@ describe('the built package', () => {
          console.log(JSON.stringify({ exported, loaded: Object.keys(require.cache) }));`,
       ),
     ]);
-    expect(SUBPATHS).toEqual(['.', './client', './store', './testing', './metrics', './health', './dashboard']);
+    expect(SUBPATHS).toEqual([
+      '.',
+      './client',
+      './store',
+      './testing',
+      './metrics',
+      './health',
+      './dashboard',
+      './redisson',
+    ]);
     expect(cjs.exported).toEqual(esm.exported);
     // Without Nest there are only the client and the store: client.spec.ts.
     const ofNest = ['@nestjs/common', '@nestjs/core', 'reflect-metadata'];

@@ -1,0 +1,13 @@
+// The public API; npm run generate:api writes it, and a test compares it with what is built.
+
+export declare function redisson(options?: RedissonOptions): LockProtocol;
+
+export interface RedissonOptions {
+    nameMapper?: RedissonNameMapper;
+    fenced?: boolean;
+    shardedSubscriptionMode?: ShardedSubscriptionMode;
+}
+
+export type RedissonNameMapper = (key: string) => string;
+
+export type ShardedSubscriptionMode = 'auto' | 'on' | 'off';
