@@ -12,13 +12,19 @@ export const LIBRARIES = [
   'redlock-universal',
 ];
 
+/** Libraries of other languages, in the same order. They are measured with `--all`, or if they are chosen. */
+export const FOREIGN = ['redisson-lock', 'redisson-fair-lock', 'rueidislock', 'redsync', 'redislock'];
+
 /**
  * The default export of a library's file:
  *
  * - `title`, `module` (the package whose version is told; none for what is not a package)
  * - `waits`: whether it can wait for a lock that others hold
  * - `variants`: name → `{ about, settings }`. `defaults` comes first. With `only: 'waiting'` it is
- *   measured only where locks are waited for; `hidden` ones are for other ends, as `once`, which tries once, is for tests
+ *   measured only where locks are waited for, with `waits: false` only where they are not; `hidden` ones are for other ends, as `once`, which tries once, is for tests
+ * - `program`, `world`, `version()`: for a library of another language (foreign.mjs)
+ * - `modes`: how else it lends a key, if it does: `read`, `readWrite`, `permit` → `{ label }`. `acquire` has a second
+ *   argument then, `{ type: 'read' | 'write' | 'permit', permits }`
  * - `open({ connection, settings })`: resolves to a client, `{ acquire(key), release(handle), close() }`. `acquire`
  *   resolves to a handle, or to `undefined` when the library gave up because others held the key; all else is an error
  *
@@ -29,15 +35,17 @@ export async function loadLibrary(name) {
   return (await import(`./${name}.mjs`)).default;
 }
 
-/** Every variant that is measured: `{ library, variant, label, title, about, waits }`. */
+/** Every variant that is measured: `{ library, variant, label, title, about, waits, world }`. */
 export async function loadVariants(names = LIBRARIES) {
   const variants = [];
-  for (const library of LIBRARIES.filter((name) => names.includes(name))) {
-    const { variants: all, title, waits } = await loadLibrary(library);
-    for (const [variant, { about, only, hidden }] of Object.entries(all)) {
+  for (const library of [...LIBRARIES, ...FOREIGN].filter((name) => names.includes(name))) {
+    const { variants: all, title, waits, world, modes } = await loadLibrary(library);
+    const name = world === undefined ? title : `${title} (${world})`;
+    for (const [variant, { about, only, hidden, ...own }] of Object.entries(all)) {
       if (hidden) continue;
-      const label = variant === 'defaults' ? title : `${title}, ${variant}`;
-      variants.push({ library, variant, label, about, waits, isForWaiting: only === 'waiting' });
+      const label = variant === 'defaults' ? name : `${name}, ${variant}`;
+      const isForWaiting = only === 'waiting';
+      variants.push({ library, variant, label, about, waits: own.waits ?? waits, world, modes, isForWaiting });
     }
   }
   return variants;

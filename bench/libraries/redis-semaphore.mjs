@@ -1,9 +1,10 @@
-import { Mutex, TimeoutError } from 'redis-semaphore';
+import { Mutex, Semaphore, TimeoutError } from 'redis-semaphore';
 
 export default {
   title: 'redis-semaphore',
   module: 'redis-semaphore',
   waits: true,
+  modes: { permit: { label: 'redis-semaphore `Semaphore`' } },
   variants: {
     defaults: { about: 'defaults: `Mutex`, tries every 10 ms for 10 s, lease 10 s with renewal' },
     eager: {
@@ -17,9 +18,9 @@ export default {
   async open({ connection, settings }) {
     const redis = connection.redis();
     return {
-      async acquire(key) {
+      async acquire(key, { permits } = {}) {
         // A mutex is one holder: its object cannot wait twice.
-        const mutex = new Mutex(redis, key, settings);
+        const mutex = permits ? new Semaphore(redis, key, permits, settings) : new Mutex(redis, key, settings);
         try {
           await mutex.acquire();
           return mutex;
