@@ -1,10 +1,12 @@
 // Compares all libraries in one run: npm run bench -- --help
 import { cpus, loadavg } from 'node:os';
-import { runAsScript } from '../scripts/lib/run.mjs';
+import { runAsScript, StepFailed } from '../scripts/lib/run.mjs';
 import { build } from '../scripts/build.mjs';
 import { checkNodeVersion, ensureNodeModules, ensureRedis } from '../scripts/setup.mjs';
+import { PROGRAMS, prepare } from './foreign/programs.mjs';
 import { ensurePeers, installLibrary, versionOf } from './harness/install.mjs';
 import { readOptions, USAGE } from './harness/options.mjs';
+import { FOREIGN, loadLibrary, loadVariants } from './libraries/index.mjs';
 
 async function bench() {
   const options = readOptions(process.argv.slice(2));
@@ -13,33 +15,62 @@ async function bench() {
   await ensureNodeModules();
   await ensurePeers();
   const redis = await ensureRedis();
+  const tools = await leaveOutMissing(options);
   if (options.build) await build();
   installLibrary();
   const server = await redis.start();
   try {
-    return await runAll(server, options);
+    return await runAll(server, { ...options, tools });
   } finally {
     await server.stop();
   }
+}
+
+/**
+ * Builds the programs of other languages. Takes libraries from the options whose program cannot be built, and says so.
+ * Returns the versions of the languages.
+ */
+async function leaveOutMissing(options) {
+  const versions = {};
+  for (const program of Object.keys(PROGRAMS)) {
+    const wanted = [];
+    for (const name of options.libraries.filter((each) => FOREIGN.includes(each))) {
+      if ((await loadLibrary(name)).program === program) wanted.push(name);
+    }
+    if (wanted.length === 0) continue;
+    const { missing, version } = await prepare(program);
+    if (missing === undefined) {
+      versions[PROGRAMS[program].name] = version;
+      continue;
+    }
+    console.log(`Not measured: ${wanted.join(', ')}. ${missing}.`);
+    options.libraries = options.libraries.filter((name) => !wanted.includes(name));
+    options.isComplete = false;
+  }
+  if (options.libraries.length === 0) throw new StepFailed('No library is left to measure.');
+  return versions;
 }
 
 async function runAll({ host, port }, options) {
   // Imported after the installation of the libraries.
   const { ServerView } = await import('./harness/server.mjs');
   const { Threads } = await import('./harness/threads.mjs');
+  const { Processes } = await import('./harness/processes.mjs');
   const { interleave } = await import('./harness/interleave.mjs');
-  const { loadLibrary, loadVariants } = await import('./libraries/index.mjs');
   const { loadScenario } = await import('./scenarios/index.mjs');
   const { writeResults } = await import('./report/write.mjs');
 
   const view = new ServerView({ host, port });
-  const context = { threads: new Threads(), server: view, target: { host, port } };
+  const context = { threads: new Threads(), processes: new Processes(), server: view, target: { host, port } };
   const { version: redisVersion } = await view.usage();
   const loads = [loadavg()[0]];
   const scenarios = [];
   try {
     const variants = await loadVariants(options.libraries);
-    for (const variant of variants) variant.version = versionOf((await loadLibrary(variant.library)).module);
+    for (const variant of variants) {
+      const { module, version = () => versionOf(module) } = await loadLibrary(variant.library);
+      variant.version = version();
+    }
     for (const name of options.scenarios) {
       const scenario = await loadScenario(name);
       const chosen = variants.filter((variant) => scenario.includes(variant));
@@ -51,6 +82,7 @@ async function runAll({ host, port }, options) {
     }
     const machine = {
       ...{ node: process.versions.node, redis: redisVersion, ioredis: versionOf('ioredis') },
+      tools: options.tools,
       ...{
         cores: cpus().length,
         cpu: cpus()[0]?.model.trim() ?? 'unknown',
@@ -71,11 +103,12 @@ async function runAll({ host, port }, options) {
     return scenarios.some(({ results }) => results.some(({ medians }) => medians.violations > 0)) ? 1 : 0;
   } finally {
     view.close();
-    await context.threads.end();
+    await Promise.all([context.threads.end(), context.processes.end()]);
   }
 }
 
-const isWhole = ({ errors }) => errors.length === 0;
+/** A library of another language that hangs is a result. */
+const isWhole = ({ errors, world }) => errors.length === 0 || world !== undefined;
 
 /** A progress line that is overwritten, if the output is a terminal. */
 function say(text = '') {

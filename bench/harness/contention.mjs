@@ -9,20 +9,29 @@ export const CONTENTION_COLUMNS = [
   { key: 'jain', title: 'Jain', digits: 3 },
   { key: 'commands', title: 'commands per section', digits: 2 },
   { key: 'serverCpu', title: 'Redis CPU µs per section', digits: 0 },
+  { key: 'clientCpu', title: 'client CPU µs per section', digits: 0 },
   { key: 'gaveUp', title: 'gave up per section', digits: 2 },
   { key: 'violations', title: 'violations', digits: 0 },
 ];
 
-/** A scenario in which `processes × waiters` callers want one key all the time. */
-export function contention({ name, title, processes, waiters, sectionMs, pauseMs, extraColumns = [], more, ...rest }) {
+/**
+ * A scenario in which `processes × waiters` callers want one key all the time. With a `mode` (loops.mjs) they share it; it
+ * is measured for libraries with this mode, by the name that `modes` has for it.
+ */
+export function contention({ name, title, extraColumns = [], more, ...scenario }) {
+  const { processes, waiters, sectionMs, pauseMs, mode, permits, ...rest } = scenario;
   return {
     name,
     title,
     columns: [...CONTENTION_COLUMNS, ...extraColumns],
     charts: ['throughput', 'waits', 'fairness', 'commands'],
-    includes: ({ waits }) => waits,
+    includes: ({ waits, modes = {}, variant }) =>
+      mode === undefined ? waits : mode in modes && variant === 'defaults',
+    ...(mode !== undefined && {
+      expand: (variants) => variants.map((variant) => ({ ...variant, ...variant.modes[mode] })),
+    }),
     async measure(context, { library, variant }, timing) {
-      const terms = { key: 'hot', waiters, sectionMs, pauseMs };
+      const terms = { key: 'hot', waiters, sectionMs, pauseMs, mode, permits };
       const measured = await measure(context, { processes, library, variant, loop: 'contend', terms, timing });
       const metrics = contentionMetrics(measured);
       return { ...metrics, ...more?.(metrics, context) };
@@ -31,7 +40,7 @@ export function contention({ name, title, processes, waiters, sectionMs, pauseMs
   };
 }
 
-export function contentionMetrics({ parts, window, violations, commands, serverCalls, serverCpu }) {
+export function contentionMetrics({ parts, window, violations, commands, serverCalls, serverCpu, clientCpu }) {
   const served = parts.flatMap(({ sections }) => [...sections]);
   const count = served.reduce((sum, n) => sum + n, 0);
   const waits = Histogram.merged(parts.map((part) => part.waits));
@@ -45,6 +54,7 @@ export function contentionMetrics({ parts, window, violations, commands, serverC
     commands: commands / count,
     serverCalls: serverCalls / count,
     serverCpu: (serverCpu / count) * 1e6,
+    clientCpu: (clientCpu / count) * 1e6,
     gaveUp: sum(parts, 'gaveUp') / count,
     unserved: sum(parts, 'unserved'),
     violations,

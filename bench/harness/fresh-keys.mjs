@@ -19,13 +19,14 @@ export function freshKeys({ name, title, callers, ...rest }) {
       { key: 'p99', title: 'p99 ms', digits: 3 },
       { key: 'commands', title: 'commands per cycle', digits: 2 },
       { key: 'serverCpu', title: 'Redis CPU µs per cycle', digits: 0 },
+      { key: 'clientCpu', title: 'client CPU µs per cycle', digits: 0 },
     ],
     charts: ['throughput'],
     // How a library waits does not matter here, so settings for waiting are not measured again.
     includes: ({ isForWaiting }) => !isForWaiting,
     rounds: ({ rounds, isQuick }) => (isQuick ? rounds : TURNS * rounds),
     async measure(context, { library, variant }, { isQuick, ...whole }) {
-      const timing = isQuick ? whole : { warmUp: whole.warmUp / TURNS, window: whole.window / TURNS };
+      const timing = isQuick ? { ...whole, isQuick } : { warmUp: whole.warmUp / TURNS, window: whole.window / TURNS };
       const measured = await measure(context, { library, variant, loop: 'cycle', terms: { callers }, timing });
       const cycles = Histogram.merged(measured.parts.map((part) => part.cycles));
       return {
@@ -35,6 +36,7 @@ export function freshKeys({ name, title, callers, ...rest }) {
         p99: cycles.quantile(0.99),
         commands: measured.commands / cycles.count,
         serverCpu: (measured.serverCpu / cycles.count) * 1e6,
+        clientCpu: (measured.clientCpu / cycles.count) * 1e6,
         waits: cycles,
       };
     },

@@ -26,7 +26,7 @@ export async function interleave(scenario, { context, variants, timing, say }) {
     }
   } finally {
     await setting?.close();
-    await context.threads.end();
+    await Promise.all([context.threads.end(), context.processes.end()]);
   }
   return results.map(summarize);
 }

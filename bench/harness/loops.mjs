@@ -8,22 +8,39 @@ import { now } from './shared-state.mjs';
  */
 const LONGER = 8;
 
+/** More readers than there are callers; a writer has the weight of all of them. */
+const READERS = 10_000;
+
+/**
+ * What the caller with this index asks for, by the mode of the scenario, and how much of the key it has then. Without a
+ * mode all of it.
+ */
+function requestOf(i, { mode, permits }) {
+  if (mode === 'permit') return { type: 'permit', permits, share: { weight: 1, limit: permits } };
+  if (mode === 'read') return { type: 'read', share: { weight: 1, limit: READERS } };
+  // One of the callers of each process writes.
+  if (mode === 'readWrite' && i > 0) return { type: 'read', share: { weight: 1, limit: READERS } };
+  if (mode === 'readWrite') return { type: 'write', share: { weight: READERS, limit: READERS } };
+  return {};
+}
+
 /** The work of a thread until the measurement ends. Every recorded section ended between the start and the stop. */
 export const LOOPS = { contend, cycle };
 
 /** `waiters` callers of this thread compete with all others for one key. */
-async function contend({ client, state, key, waiters, sectionMs = 0, pauseMs = 0 }) {
+async function contend({ client, state, key, waiters, sectionMs = 0, pauseMs = 0, ...terms }) {
   const sections = new Float64Array(waiters);
   const waits = new Histogram();
   const gaps = new Histogram();
   let [gaveUp, unserved, count] = [0, 0, 0];
 
-  const wait = async () => {
+  const wait = async (request) => {
     const asked = now();
     state.beginWaiting();
     let handle;
     // A caller that timed out requests the lock again. Its wait counts from the first request.
-    while ((handle = await client.acquire(key)) === undefined && !state.isOver) if (state.isMeasuring) gaveUp++;
+    while ((handle = await client.acquire(key, ...request)) === undefined && !state.isOver)
+      if (state.isMeasuring) gaveUp++;
     const gap = state.sinceRelease;
     state.endWaiting();
     return { asked, handle, gap };
@@ -42,14 +59,16 @@ async function contend({ client, state, key, waiters, sectionMs = 0, pauseMs = 0
   };
 
   const caller = async (i) => {
+    const { share, ...request } = requestOf(i, terms);
+    const more = request.type === undefined ? [] : [request];
     while (!state.isOver) {
-      const turnOf = await wait();
+      const turnOf = await wait(more);
       if (turnOf.handle === undefined) return record(i, turnOf);
-      const counter = state.enter();
+      const counter = state.enter(share);
       record(i, turnOf);
       if (sectionMs > 0) await sleep(sectionMs);
       else if (++count % LONGER === 0) await turn();
-      state.leave(counter);
+      state.leave(counter, share);
       state.noteRelease();
       await client.release(turnOf.handle);
       if (pauseMs > 0 && !state.isOver) await sleep(pauseMs);

@@ -1,19 +1,24 @@
 import { parseArgs } from 'node:util';
 import { StepFailed } from '../../scripts/lib/run.mjs';
-import { LIBRARIES } from '../libraries/index.mjs';
+import { FOREIGN, LIBRARIES } from '../libraries/index.mjs';
 import { EXTRAS, SCENARIOS } from '../scenarios/index.mjs';
 
 export const USAGE = `npm run bench -- [options]
 
   --quick             seconds instead of minutes: says whether all of it runs, and no more
-  --only a,b          these libraries: ${LIBRARIES.join(', ')}
+  --all               also libraries for the JVM and Go, if Java, Maven and Go are present
+  --only a,b          these libraries: ${LIBRARIES.join(', ')};
+                      ${FOREIGN.join(', ')}
   --scenario a,b      these scenarios: ${SCENARIOS.join(', ')}
   --memory            1 000 000 cycles, and the heap for each hold and waiter; nothing else
   --growth            more and more waiters, keys, processes; nothing else
+  --holders           more and more readers and permits of one key; nothing else
   --rounds n          how often each is measured (5)
   --no-build          with dist/ as it is
   --help
 `;
+
+const ALL = [...LIBRARIES, ...FOREIGN];
 
 const TIMINGS = {
   full: { warmUp: 700, window: 2_500, rounds: 5 },
@@ -29,7 +34,7 @@ export function readOptions(args) {
   const extras = Object.keys(EXTRAS).filter((flag) => values[flag]);
   const scenarios =
     extras.length > 0 ? extras.map((flag) => EXTRAS[flag]) : choose('scenario', values.scenario, SCENARIOS, EXTRAS);
-  const libraries = choose('only', values.only, LIBRARIES);
+  const libraries = choose('only', values.only, values.all ? ALL : LIBRARIES, FOREIGN);
   return {
     help: values.help ?? false,
     build: values.build ?? true,
@@ -37,7 +42,7 @@ export function readOptions(args) {
     libraries,
     scenarios,
     isComplete:
-      !quick && scenarios.length === SCENARIOS.length && libraries.length === LIBRARIES.length && timing.rounds >= 3,
+      !quick && scenarios.length === SCENARIOS.length && libraries.length === ALL.length && timing.rounds >= 3,
   };
 }
 
@@ -45,7 +50,7 @@ function parse(args) {
   const flag = { type: 'boolean' };
   const text = { type: 'string' };
   const options = {
-    ...{ quick: flag, memory: flag, growth: flag, build: flag, help: flag },
+    ...{ all: flag, quick: flag, memory: flag, growth: flag, holders: flag, build: flag, help: flag },
     ...{ only: text, scenario: text, rounds: text },
   };
   // Node 20 knows no `allowNegative` before 20.17, and says so in another way than later ones.
@@ -61,7 +66,7 @@ function parse(args) {
 function choose(option, given, all, more = {}) {
   if (given === undefined) return all;
   const names = given.split(',').map((name) => name.trim());
-  const known = [...all, ...Object.values(more)];
+  const known = [...new Set([...all, ...Object.values(more)])];
   const unknown = names.filter((name) => !known.includes(name));
   if (unknown.length > 0) {
     throw new StepFailed(`--${option}: there is no ${unknown.join(', ')}; there are ${known.join(', ')}`);

@@ -1,5 +1,5 @@
 /**
- * The shared state of all threads of a measurement: its phase, whether two sections overlap, and when the last release
+ * The shared state of all threads of a measurement, or of all processes (mapped-state.mjs): its phase, whether two sections overlap, and when the last release
  * was sent.
  */
 export const PHASE = { WARM_UP: 0, MEASURE: 1, STOP: 2 };
@@ -7,6 +7,7 @@ export const PHASE = { WARM_UP: 0, MEASURE: 1, STOP: 2 };
 const INT = { PHASE: 0, INSIDE: 1, VIOLATIONS: 2, WAITING: 3, COUNTER: 4, SECTIONS: 5 };
 const TIME = { STARTED: 0, STOPPED: 1, RELEASED: 2 };
 const TIMES = 8;
+const EXCLUSIVE = { weight: 1, limit: 1 };
 /** Spaced apart, so that the threads do not compete for cache lines. */
 const STRIDE = 16;
 const FIRST_SLOT = 64 / 4;
@@ -17,12 +18,31 @@ const offset = Number(process.hrtime.bigint()) / 1e6 - performance.now();
 export const now = () => performance.now() + offset;
 
 export class SharedState {
+  static BYTES = TIMES * 8 + (FIRST_SLOT + SLOTS * STRIDE) * 4;
+  /** The bytes of the times at which the measurement starts and stops. */
+  static BYTES_OF_PHASES = TIME.RELEASED * 8;
+  static PHASE_AT = TIMES * 8 + INT.PHASE * 4;
+
   constructor(buffer) {
-    this.buffer = buffer ?? new SharedArrayBuffer(TIMES * 8 + (FIRST_SLOT + SLOTS * STRIDE) * 4);
+    this.buffer = buffer ?? new SharedArrayBuffer(SharedState.BYTES);
     this.times = new Float64Array(this.buffer, 0, TIMES);
     this.ints = new Int32Array(this.buffer, TIMES * 8);
-    if (buffer === undefined) this.times[TIME.RELEASED] = NaN;
+    if (buffer === undefined) this.clearTimes();
   }
+
+  clearTimes() {
+    this.times[TIME.RELEASED] = NaN;
+  }
+
+  /** The terms with which a thread opens it. */
+  get shared() {
+    return { buffer: this.buffer };
+  }
+
+  /** Threads write into the memory that is read here. */
+  refresh() {}
+
+  close() {}
 
   get phase() {
     return Atomics.load(this.ints, INT.PHASE);
@@ -65,6 +85,7 @@ export class SharedState {
   }
 
   get commands() {
+    this.refresh();
     let sum = 0;
     for (let slot = 0; slot < SLOTS; slot++) sum += this.ints[FIRST_SLOT + slot * STRIDE];
     return sum;
@@ -78,17 +99,22 @@ export class SharedState {
     Atomics.sub(this.ints, INT.WAITING, 1);
   }
 
-  /** Called on the first line of a section. Returns the argument of `leave`. */
-  enter() {
-    if (Atomics.add(this.ints, INT.INSIDE, 1) !== 0) Atomics.add(this.ints, INT.VIOLATIONS, 1);
+  /**
+   * Called on the first line of a section that has `weight` of the `limit` of the key: one of some permits, or all of
+   * them for a writer. Returns the argument of `leave`.
+   */
+  enter({ weight, limit } = EXCLUSIVE) {
+    if (Atomics.add(this.ints, INT.INSIDE, weight) + weight > limit) Atomics.add(this.ints, INT.VIOLATIONS, 1);
     // Read here and written in `leave`, like a program that trusts its lock: an update in between is lost.
     return this.ints[INT.COUNTER];
   }
 
-  leave(counter) {
-    this.ints[INT.COUNTER] = counter + 1;
-    Atomics.add(this.ints, INT.SECTIONS, 1);
-    Atomics.sub(this.ints, INT.INSIDE, 1);
+  leave(counter, { weight, limit } = EXCLUSIVE) {
+    if (weight === limit) {
+      this.ints[INT.COUNTER] = counter + 1;
+      Atomics.add(this.ints, INT.SECTIONS, 1);
+    }
+    Atomics.sub(this.ints, INT.INSIDE, weight);
   }
 
   /** Called right before a release is sent. */
@@ -101,8 +127,15 @@ export class SharedState {
     return now() - this.times[TIME.RELEASED];
   }
 
+  /** The callers that wait at the moment. */
+  get waiting() {
+    this.refresh();
+    return Atomics.load(this.ints, INT.WAITING);
+  }
+
   /** Violations of exclusion: sections that overlapped, and updates that were lost. */
   get violations() {
+    this.refresh();
     const lost = Atomics.load(this.ints, INT.SECTIONS) - Atomics.load(this.ints, INT.COUNTER);
     return Atomics.load(this.ints, INT.VIOLATIONS) + Math.abs(lost);
   }

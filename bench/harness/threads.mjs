@@ -1,4 +1,5 @@
 import { Worker } from 'node:worker_threads';
+import { SharedState } from './shared-state.mjs';
 
 const WORKER = new URL('./worker.mjs', import.meta.url);
 
@@ -9,6 +10,23 @@ const WORKER = new URL('./worker.mjs', import.meta.url);
  */
 export class Threads {
   #threads = new Map();
+
+  newState() {
+    return new SharedState();
+  }
+
+  open(thread, terms) {
+    return thread.call('open', terms);
+  }
+
+  /** A thread gets warm within the warm-up of each measurement. */
+  async warmUp() {}
+
+  /** Seconds of CPU that all threads have used: those that are not taken do nothing. */
+  async cpu() {
+    const { user, system } = process.cpuUsage();
+    return (user + system) / 1e6;
+  }
 
   async take(count, library) {
     const threads = this.#threads.get(library) ?? [];

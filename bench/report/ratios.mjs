@@ -18,7 +18,9 @@ export function ratios(scenarios) {
       ['64 concurrent: throughput against its scripts alone', field.against(field.scripts, 'throughput')],
       ['64 concurrent: throughput against the fastest peer', field.against(field.best('throughput'), 'throughput')],
     ]),
-    ...['hot-1x64', 'hot-4x16', 'hot-16x1', 'slow-network'].flatMap((name) => compare(of[name], contended)),
+    ...['hot-1x64', 'hot-4x16', 'hot-16x1', 'slow-network', 'readers', 'read-write', 'permits'].flatMap((name) =>
+      compare(of[name], contended),
+    ),
   ].filter(({ value }) => value !== undefined);
 }
 
@@ -32,6 +34,17 @@ function contended(field) {
     [`${title}: p99 of the wait against the lowest of a peer`, field.against(field.best('p99'), 'p99')],
     [`${title}: longest wait against the lowest of a peer`, field.against(field.best('longest'), 'longest')],
     [`${title}: commands against the lowest of a peer`, field.against(field.best('commands'), 'commands')],
+    ...(field.background === undefined ? [] : inTheBackground(field)),
+  ];
+}
+
+/** A release in the background may be taken over in the same turn, so it is shown beside the one that is awaited. */
+function inTheBackground(field) {
+  const title = `${field.title}, release in the background`;
+  const fastest = field.best('throughput');
+  return [
+    [`${title}: throughput against the fastest peer`, field.against(fastest, 'throughput', field.background)],
+    [`${title}: longest wait against that peer`, field.against(fastest, 'longest', field.background)],
   ];
 }
 
@@ -42,11 +55,14 @@ class Field {
   constructor({ title, results }) {
     this.title = title;
     const measured = results.filter(({ rounds }) => rounds.length > 0);
-    const find = (name) => measured.find(({ library }) => library === name);
+    const find = (name, wanted = 'defaults') =>
+      measured.find(({ library, variant }) => library === name && variant === wanted);
     this.ours = find('ours');
+    this.background = find('ours', 'background');
     this.raw = find('raw');
     this.scripts = find('scripts');
-    this.peers = measured.filter((result) => ![this.ours, this.raw, this.scripts].includes(result));
+    const own = [this.ours, this.background, this.raw, this.scripts];
+    this.peers = measured.filter((result) => !own.includes(result) && result.world === undefined);
   }
 
   /** The peer with the most throughput, or with the least of anything else. */
@@ -55,11 +71,9 @@ class Field {
     return this.peers.filter(where).sort((a, b) => sign * (a.medians[key] - b.medians[key]))[0];
   }
 
-  against(other, key) {
+  against(other, key, own = this.ours) {
     if (other === undefined) return undefined;
-    const pairs = this.ours.rounds.map(
-      (mine) => mine[key] / other.rounds.find(({ round }) => round === mine.round)?.[key],
-    );
+    const pairs = own.rounds.map((mine) => mine[key] / other.rounds.find(({ round }) => round === mine.round)?.[key]);
     const ratio = median(pairs);
     return Number.isFinite(ratio) ? `${Number(ratio.toPrecision(3))} × (${other.label})` : undefined;
   }

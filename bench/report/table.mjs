@@ -1,4 +1,5 @@
 import { ratios } from './ratios.mjs';
+import { worldsTable } from './worlds.mjs';
 
 /**
  * The results as Markdown: the machine that was measured on, one table for each scenario, and how each library was
@@ -11,10 +12,11 @@ export function toMarkdown({ machine, run, scenarios, variants, charts }) {
     `${run.isComplete ? 'One complete run' : '**Not a complete run**: these figures say whether it works, and nothing else'}; ` +
       `all libraries in turn, medians of ${run.rounds} ${run.rounds === 1 ? 'round' : 'rounds'} of ${run.windowMs} ms each. ${run.date}.`,
     '',
-    `Node ${machine.node}, Redis ${machine.redis}, ioredis ${machine.ioredis}, ${machine.cores} cores (${machine.cpu}), ` +
+    `Node ${machine.node}, Redis ${machine.redis}, ioredis ${machine.ioredis}${languages(machine)}, ${machine.cores} cores (${machine.cpu}), ` +
       `load while it ran ${machine.load.map((load) => load.toFixed(1)).join(' to ')}.`,
     '',
     ...charts.flatMap((name) => [`![${name}](${name}.svg)`, '']),
+    ...worldsTable(scenarios),
     ...summary(scenarios),
     ...scenarios.flatMap(section),
     '## How each is configured',
@@ -26,13 +28,18 @@ export function toMarkdown({ machine, run, scenarios, variants, charts }) {
   ].join('\n');
 }
 
+const languages = ({ tools = {} }) =>
+  Object.entries(tools)
+    .map(([name, version]) => `, ${name} ${version}`)
+    .join('');
+
 function summary(scenarios) {
   const rows = ratios(scenarios);
   if (rows.length === 0) return [];
   return [
     '## nestjs-redis-locks against the others',
     '',
-    'Ratios within each round, and of these the median. Of a peer, whichever of its variants is the best is taken.',
+    'Ratios within each round, and of these the median. Peers are the other libraries for Node. Of a peer, whichever of its variants is the best is taken.',
     '',
     '| measure | ratio |',
     '|---|---|',

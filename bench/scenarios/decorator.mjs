@@ -16,7 +16,7 @@ export default {
     { key: 'runOnRedis', title: '`run`, on Redis µs', digits: 1 },
   ],
   charts: [],
-  includes: ({ library }) => library === 'ours',
+  includes: ({ library, variant }) => library === 'ours' && variant === 'defaults',
 
   async measure({ threads, server, target }, _variant, { isQuick }) {
     await server.clear();

@@ -26,7 +26,7 @@ export default {
     { key: 'held', title: 'still held', digits: 0 },
   ],
   charts: [],
-  includes: ({ library }) => library === 'ours',
+  includes: ({ library, variant }) => library === 'ours' && variant === 'defaults',
   rounds: ({ rounds }) => Math.min(rounds, 3),
 
   async measure({ threads, server, target }, _variant, { isQuick }) {

@@ -6,13 +6,16 @@ export const SCENARIOS = [
   'hot-4x16',
   'hot-16x1',
   'slow-network',
+  'readers',
+  'read-write',
+  'permits',
   'held-locks',
   're-entry',
   'decorator',
 ];
 
 /** Scenarios that take long and have a flag of their own. */
-export const EXTRAS = { memory: 'memory', growth: 'growth' };
+export const EXTRAS = { memory: 'memory', growth: 'growth', holders: 'holders' };
 
 /**
  * The default export of a scenario's file:

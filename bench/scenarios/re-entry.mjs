@@ -14,7 +14,7 @@ export default {
     { key: 'commands', title: 'commands for both', digits: 2 },
   ],
   charts: [],
-  includes: ({ library }) => library === 'ours' || library === 'raw',
+  includes: ({ library, variant }) => variant === 'defaults' && (library === 'ours' || library === 'raw'),
 
   async measure({ threads, server, target }, { library }, { isQuick }) {
     await server.clear();

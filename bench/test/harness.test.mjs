@@ -7,15 +7,15 @@ import { LOOPS } from '../harness/loops.mjs';
 import { SharedState } from '../harness/shared-state.mjs';
 import { Histogram, jain, median } from '../harness/statistics.mjs';
 
-/** Runs callers for 50 ms. */
+/** Runs callers for 50 ms or more, in which each timer of 1 ms has its turn: a single one may last for all of them. */
 async function contend(client, terms) {
   const state = new SharedState();
   const loop = LOOPS.contend({ client, state, slot: 0, key: 'hot', ...terms });
   state.start();
-  await sleep(50);
+  for (let ms = 0; ms < 50; ms++) await sleep(1);
   state.stop();
   const parts = [await loop];
-  const nothing = { commands: 0, serverCalls: 0, serverCpu: 0 };
+  const nothing = { commands: 0, serverCalls: 0, serverCpu: 0, clientCpu: 0 };
   return contentionMetrics({ parts, window: state.window, violations: state.violations, ...nothing });
 }
 
@@ -53,6 +53,25 @@ test('a lock that lets in two is found out', async () => {
     release: async ({ which, held }) => which.release(held),
   };
   assert.ok((await contend(leaky, { waiters: 4, sectionMs: 1 })).violations > 0);
+});
+
+test('callers that share a key are found out only if there are too many', async () => {
+  const open = { acquire: async () => ({}), release: async () => sleep(0) };
+  const terms = { waiters: 3, sectionMs: 1 };
+  assert.ok((await contend(open, { ...terms, mode: 'permit', permits: 2 })).violations > 0);
+  assert.equal((await contend(open, { ...terms, mode: 'permit', permits: 3 })).violations, 0);
+  assert.ok((await contend(open, { ...terms, mode: 'readWrite' })).violations > 0);
+  assert.equal((await contend(open, { ...terms, mode: 'read' })).violations, 0);
+});
+
+test('a caller asks for what its scenario shares', async () => {
+  const asked = [];
+  const client = { acquire: async (_key, request) => asked.push(request), release: async () => sleep(0) };
+  await contend(client, { waiters: 2, mode: 'readWrite' });
+  assert.deepEqual([...new Set(asked.map(({ type }) => type))].sort(), ['read', 'write']);
+  asked.length = 0;
+  await contend(client, { waiters: 1, mode: 'permit', permits: 4 });
+  assert.deepEqual(asked[0], { type: 'permit', permits: 4 });
 });
 
 test('a lock that excludes has no violations, is fair, and its gap is small', async () => {

@@ -5,10 +5,14 @@ import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'
 import { after, before, describe, test } from 'node:test';
 import { Redis } from 'ioredis';
 import { ensureRedis } from '../../scripts/setup.mjs';
-import { LIBRARIES, loadLibrary } from '../libraries/index.mjs';
+import { prepare } from '../foreign/programs.mjs';
+import { FOREIGN, LIBRARIES, loadLibrary } from '../libraries/index.mjs';
 
 /** These release a lock that is no longer theirs without an error. */
-const SILENT = ['redis-semaphore'];
+const SILENT = ['redis-semaphore', 'redisson-fair-lock', 'rueidislock'];
+
+/** Their waiters may never learn that a contended key is free (bench/README.md), so they try again and again. */
+const MAY_HANG = ['rueidislock'];
 
 const CALLERS = 3;
 const SECTIONS = 5;
@@ -43,9 +47,17 @@ async function open(t, library, settings) {
   return client;
 }
 
-for (const name of LIBRARIES) {
-  describe(name, async () => {
-    const library = await loadLibrary(name);
+/** The libraries whose programs are present. They are all built before the first test, whose end is the end of Redis. */
+const present = [];
+for (const name of [...LIBRARIES, ...FOREIGN]) {
+  const library = await loadLibrary(name);
+  const { missing } = library.program === undefined ? {} : await prepare(library.program);
+  if (missing === undefined) present.push({ name, library });
+  else console.log(`Not tested: ${name}. ${missing}.`);
+}
+
+for (const { name, library } of present) {
+  describe(name, () => {
     const { once } = library.variants;
     const { settings: patient } = library.variants.tuned ?? library.variants.defaults;
 
@@ -110,7 +122,8 @@ for (const name of LIBRARIES) {
     });
 
     test('no update is lost', waits, async (t) => {
-      const both = [await open(t, library, patient), await open(t, library, patient)];
+      const settings = MAY_HANG.includes(name) ? once.settings : patient;
+      const both = [await open(t, library, settings), await open(t, library, settings)];
       let counter = 0;
       const caller = async (client) => {
         for (let i = 0; i < SECTIONS; i++) {
