@@ -1,0 +1,100 @@
+/** Situations in which a key is not released. */
+export const HOLDERS = [
+  {
+    name: 'a killed holder',
+    isSlow: true,
+    section: 'The holder has crashed',
+    async script(stage) {
+      await stage.server();
+      const shop = await stage.application('shop-1', { lockWatchdogTimeout: '30s' });
+      await shop.call('hold', 'stock:42');
+      await stage.named('shop-1');
+      await shop.kill();
+      // A lease of 30 s that is renewed has never less than 20 s left.
+      await stage.shows('npx nestjs-redis-locks ls stock:42', / 1\d\.\d s/);
+      const other = await stage.application('shop-2', { lockWatchdogTimeout: '30s' });
+      await other.call('attempt', 'stock:42', { waitTimeout: '1s' });
+      await stage.shows('grep lock.timeout shop-2.log', '"holder":"shop-1');
+      await stage.shows('curl -s http://shop-2/metrics | grep timeouts_total', /\} 1/);
+      await stage.shows('npx nestjs-redis-locks doctor | grep clients', '1 connected', 'shop-2');
+      await stage.shows('Dashboard of shop-2', 'renewal overdue', 'held by shop-1');
+    },
+  },
+  {
+    name: 'a frozen holder',
+    isSlow: true,
+    section: 'The holder is frozen',
+    async script(stage) {
+      await stage.server();
+      const shop = await stage.application('shop-1', { lockWatchdogTimeout: '30s' });
+      await shop.call('hold', 'stock:42');
+      await stage.named('shop-1');
+      await stage.opens('shop-1');
+      shop.pause();
+      await stage.shows('npx nestjs-redis-locks ls stock:42', / 1\d\.\d s/);
+      await stage.shows('npx nestjs-redis-locks doctor | grep clients', '1 connected', 'shop-1');
+      await stage.shows('Dashboard of shop-1', 'The application has not answered', 'was ');
+      shop.resume();
+    },
+  },
+  {
+    name: 'a forgotten release',
+    isSlow: true,
+    section: 'The holder lives and does not release',
+    async script(stage) {
+      await stage.server();
+      const shop = await stage.application('shop-1');
+      await shop.call('hold', 'stock:42');
+      const inspect = 'npx nestjs-redis-locks inspect stock:42';
+      const tokenOf = (output) => /\b\d{13,20}\b/.exec(output)?.[0];
+      const first = await stage.shows(inspect, '1 holding');
+      await stage.shows('curl -s http://shop-1/metrics | grep redis_lock_renewals_total', /"exclusive"\} [1-9]/);
+      const second = await stage.shows(inspect, '1 holding');
+      if (tokenOf(first) !== tokenOf(second)) throw new Error('the token of a forgotten hold has changed');
+      await stage.shows('npx nestjs-redis-locks release stock:42', 'was not released', '--force');
+      await stage.shows('npx nestjs-redis-locks release stock:42 --force', 'stock:42 was released.');
+      await stage.shows('grep force shop-1.log', 'it was released by force');
+      await stage.shows('Dashboard of shop-1', 'Lost 1', 'it was released by force');
+    },
+  },
+  {
+    name: 'a hot key',
+    section: 'The key is busy',
+    async script(stage) {
+      await stage.server();
+      const names = ['shop-1', 'shop-2', 'shop-3'];
+      const shops = await Promise.all(names.map((name) => stage.application(name)));
+      await Promise.all(shops.map((shop) => shop.call('takeTurns', 'stock:42')));
+      const inspect = 'npx nestjs-redis-locks inspect stock:42 --json | grep fencingToken';
+      const first = await stage.shows(inspect, 'fencingToken');
+      const second = await stage.shows(inspect, 'fencingToken');
+      if (first === second) throw new Error('the token of a busy key has not changed');
+      await stage.shows('curl -s http://shop-1/metrics | grep contended_total', /\} [1-9]/);
+      await shops[0].call('look', 'stock:42');
+      await shops[0].call('attempt', 'stock:42');
+      await stage.shows('grep lock.timeout shop-1.log', '"holder":"shop-');
+      await stage.shows('Dashboard of shop-1, last holders', 'waited');
+      await Promise.all(shops.map((shop) => shop.call('stopTurns')));
+    },
+  },
+  {
+    name: 'a cron job that never runs',
+    section: 'A cron job never runs',
+    async script(stage) {
+      await stage.server();
+      const crashed = await stage.application('job-1');
+      await crashed.call('hold', 'nightly-report', { expire: '1h' });
+      await stage.named('job-1');
+      await crashed.kill();
+      const job = await stage.application('job-2');
+      await job.call('look', 'nightly-report');
+      for (let i = 0; i < 3; i++) if (await job.call('tick', 'nightly-report')) throw new Error('the job runs');
+      await stage.shows('curl -s http://job-2/metrics | grep skipped_total', /\} 3/);
+      await stage.shows('grep lock.skipped job-2.log', '"holder":"job-1');
+      await stage.shows('npx nestjs-redis-locks ls --sort held', 'nightly-report', /59m \d+s/);
+      await stage.shows('Dashboard of job-2', 'job-1', 'Timeouts 0', /59m \d+s/);
+      await stage.shows('npx nestjs-redis-locks release nightly-report --force', 'was released');
+      if (!(await job.call('tick', 'nightly-report'))) throw new Error('the job does not run');
+    },
+  },
+];

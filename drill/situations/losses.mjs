@@ -1,0 +1,94 @@
+import { FAILED } from '../stage.mjs';
+
+/** Situations in which a lock is lost. */
+export const LOSSES = [
+  {
+    name: 'a deployment',
+    section: 'The old pod stopped before its work was done',
+    async script(stage) {
+      await stage.server();
+      const shop = await stage.application('shop-1');
+      await shop.call('hold', 'stock:42');
+      await shop.call('shutDown');
+      await stage.shows('grep stock:42 shop-1.log', 'the application has shut down');
+      await stage.shows('curl -s http://shop-1/metrics | grep lost_total', /\} 1/);
+    },
+  },
+  {
+    name: 'a stalled holder',
+    isSlow: true,
+    section: 'The lease ended while the process was stalled',
+    async script(stage) {
+      await stage.server();
+      const shop = await stage.application('shop-1');
+      await shop.call('hold', 'stock:42');
+      const other = await stage.application('shop-2');
+      shop.pause();
+      await other.call('hold', 'stock:42', { waitTimeout: '1m' });
+      shop.resume();
+      await stage.shows('grep stock:42 shop-1.log', 'its lease ended');
+      await stage.shows('curl -s http://shop-1/metrics | grep lost_total', /\} 1/);
+      await stage.shows('npx nestjs-redis-locks inspect stock:42', '1 holding');
+      await stage.shows('Dashboard of shop-1', 'shop-2', 'its lease ended');
+    },
+  },
+  {
+    name: 'a failover',
+    section: 'A failover',
+    async script(stage) {
+      const master = await stage.server();
+      const replica = await stage.server();
+      for (const { admin } of [master, replica]) await admin.config('SET', 'repl-diskless-sync-delay', '0');
+      await replica.admin.replicaof(master.host, master.port);
+      const shop = await stage.application('shop-1');
+      // Its lease outlives the situation, since nothing can renew it.
+      await shop.call('hold', 'stock:42', { expire: '1h' });
+      await stage.named('shop-1');
+      await master.replicated();
+      await replica.admin.replicaof('NO', 'ONE');
+      await master.admin.replicaof(replica.host, replica.port);
+      await stage.until('the old master follows', async () =>
+        (await master.admin.info('replication')).includes('master_link_status:up'),
+      );
+      await shop.call('attempt', 'stock:43');
+      await stage.shows('grep ERROR shop-1.log', 'READONLY');
+      await stage.shows('npx nestjs-redis-locks doctor | grep -A1 role:', 'a replica of');
+      await stage.shows(FAILED, /\} 1/);
+      await stage.shows('npx nestjs-redis-locks ls', 'stock:42', '59m');
+    },
+  },
+  {
+    name: 'a restart without persistence',
+    section: 'Redis forgot the lock',
+    async script(stage) {
+      const redis = await stage.server();
+      const shop = await stage.application('shop-1', { lockWatchdogTimeout: '1m' });
+      await shop.call('hold', 'stock:42');
+      await stage.opens('shop-1');
+      await redis.kill();
+      await stage.shows('Dashboard of shop-1', 'No data from Redis', 'was ');
+      await redis.start({ empty: true });
+      await stage.shows('grep stock:42 shop-1.log', 'Redis does not know it any more');
+      await stage.shows('npx nestjs-redis-locks ls', 'No lock is held');
+      await stage.shows('npx nestjs-redis-locks doctor | grep -A1 persistence', 'no append-only file');
+      await stage.shows('Dashboard of shop-1', 'No lock is held', 'Redis does not know it any more');
+    },
+  },
+  {
+    name: 'a full Redis',
+    section: 'Redis is full',
+    async script(stage) {
+      const redis = await stage.server();
+      const shop = await stage.application('shop-1');
+      await shop.call('hold', 'stock:42');
+      await stage.named('shop-1');
+      await redis.admin.config('SET', 'maxmemory', '1');
+      await shop.call('attempt', 'stock:43');
+      await stage.shows('grep ERROR shop-1.log', 'OOM');
+      await stage.shows('npx nestjs-redis-locks doctor | grep -A1 memory:', 'raise maxmemory');
+      await stage.shows(FAILED, /\} 1/);
+      // Existing holds stay.
+      await stage.shows('npx nestjs-redis-locks ls', 'stock:42');
+    },
+  },
+];
