@@ -28,7 +28,7 @@ export async function measureHolder({ topology, fault, within }) {
     const next = await waiting;
     const took = performance.now() - since;
     const seen = await fault.seenAfter(holder);
-    const problems = seen?.isHeld ? ['the holder believed in its lock when it went on'] : [];
+    const problems = seen?.isHeld ? ['`isHeld` was still true when the holder resumed'] : [];
     await next.verify();
     await next.release();
     return { waiters: took, isKept: false, failures: {}, problems };

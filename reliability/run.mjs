@@ -11,7 +11,7 @@ import { writeResults, writeTables } from './report/write.mjs';
 import { TOPOLOGIES } from './topologies/index.mjs';
 import { startServer } from './topologies/server.mjs';
 
-/** Starts real servers of each topology, makes each fault some times, and measures how long until all goes on as before. */
+/** Starts real servers of each topology, makes each fault some times, and measures how long until everything works as before. */
 async function main(args) {
   const options = readOptions(args);
   if (options.help) return void console.log(USAGE);
