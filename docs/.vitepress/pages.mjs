@@ -49,6 +49,7 @@ const CHAPTERS = {
   Switch: [
     ['Comparison', 'docs/comparison.md'],
     ['Migration', 'docs/migration.md'],
+    ['Redisson', 'docs/redisson.md'],
   ],
   'In production': [
     ['Operations', 'docs/operations.md'],
