@@ -30,7 +30,7 @@ describe('BullMQ processors', () => {
     assert.equal(await replicas[0].accounts.balance(account), -100);
   });
 
-  it('put a job back whose account is taken: no attempt is used up, and others go on', async () => {
+  it('put back a job whose account is locked: no attempt is used up, and other jobs continue', async () => {
     const [taken, free] = [newAccount(), newAccount()];
     const job = await whileHeld(replicas[0], `account:${taken}`, async () => {
       const waiting = await queue.add('payout', { account: taken, amount: 5 });

@@ -13,8 +13,8 @@ const LATER = 50;
 
 /**
  * Jobs of all accounts side by side, those of one account one after the other. A job whose account is taken goes back to the
- * queue, where it keeps no worker busy, and has used up none of its attempts. BullMQ guards a job against being done twice
- * as long as its worker is heard of; the lock guards the account.
+ * queue, where it keeps no worker busy, and has used up none of its attempts. BullMQ prevents a second run of a job while
+ * its worker is alive; the lock protects the account.
  */
 @Processor('payouts', { concurrency: 4 })
 export class PayoutsProcessor extends WorkerHost {

@@ -19,8 +19,8 @@ export class BonusListener {
     await this.accounts.deposit(event.customerId, 5);
   }
 
-  /** Where all replicas hear of the same order, through a webhook that is sent to each, one of them acts. */
-  @DistributedLock({ key: 'receipt:#{#event.orderId}', onContended: 'skip', holdAtLeast: '2s' })
+  /** If all replicas receive the same order, through a webhook that is sent to each, one of them acts. */
+  @DistributedLock({ key: 'receipt:#{#event.orderId}', onContended: 'skip', holdAtLeast: '10s' })
   @OnEvent('order.paid')
   async sendReceipt(event: OrderPaid): Promise<void> {
     await this.accounts.deposit(`receipts:${event.orderId}`, 1);

@@ -8,7 +8,7 @@ import { EventsModule } from './events.module.js';
 describe('event listeners', () => {
   const replicas = useReplicas(EventsModule);
 
-  it('lose nothing, whichever replica has heard of an event', async () => {
+  it('lose nothing, whichever replica has received an event', async () => {
     const customerId = newAccount();
     await spread(replicas, 20, ({ app }, i) =>
       app.get(EventEmitter2).emitAsync('order.paid', { orderId: `${customerId}-${i}`, customerId }),
@@ -16,7 +16,7 @@ describe('event listeners', () => {
     assert.equal(await replicas[0].accounts.balance(customerId), 100);
   });
 
-  it('with skip act once, though every replica has heard of it', async () => {
+  it('with skip act once, although every replica has received it', async () => {
     const event = { orderId: newAccount(), customerId: newAccount() };
     await Promise.all(replicas.map(({ app }) => app.get(EventEmitter2).emitAsync('order.paid', event)));
     await eventually(async () => (await replicas[0].accounts.balance(event.customerId)) === 10);

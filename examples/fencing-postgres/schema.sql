@@ -35,7 +35,7 @@ CREATE TABLE transfers (
 );
 
 -- 3. A trigger, for statements that others write, such as an ORM: it takes the token from a setting of the transaction,
--- set_config('locks.fencing_token', …, true), and lets nobody write without one.
+-- set_config('locks.fencing_token', …, true), and refuses writes without one.
 CREATE FUNCTION refuse_stale_write() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
   token bigint := nullif(current_setting('locks.fencing_token', true), '');

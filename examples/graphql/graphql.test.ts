@@ -34,7 +34,7 @@ describe('GraphQL resolvers', () => {
     assert.equal(data?.['account']?.balance, 100);
   });
 
-  it('answer with an error that has a code and tells nothing of keys where somebody else has the account', async () => {
+  it('answer with an error that has a code and names no key if another caller holds the account', async () => {
     const account = newAccount();
     const [first, second] = replicas;
     await whileHeld(first, `account:${account}`, async () => {

@@ -28,7 +28,7 @@ for (const [name, adapter] of [
       assert.equal(await replicas[0].accounts.balance(account), 100);
     });
 
-    it('answers 423 where somebody else has the account, and does not run', async () => {
+    it('answers 423 if another caller holds the account, and does not run', async () => {
       const account = newAccount();
       const [first, second] = replicas;
       await whileHeld(first, `account:${account}`, async () => {
@@ -41,7 +41,7 @@ for (const [name, adapter] of [
       assert.equal((await post(`${second.url}/accounts/${account}/withdrawals`, 5)).status, 201);
     });
 
-    it('lets pipes refuse as ever, with the lock given back', async () => {
+    it('lets pipes refuse as usual, and releases the lock', async () => {
       const account = newAccount();
       const [{ url, locks }] = replicas;
       for (const path of ['deposits', 'withdrawals']) {

@@ -28,7 +28,7 @@ export class AccountsController {
 
   /** An event that every replica receives is handled by one of them. */
   @EventPattern('month.ended')
-  @UseLock({ key: 'interest:#{#data.id}', onContended: 'skip', holdAtLeast: '2s' })
+  @UseLock({ key: 'interest:#{#data.id}', onContended: 'skip', holdAtLeast: '10s' })
   async payInterest(@Payload() { id, amount }: Change): Promise<void> {
     await this.accounts.deposit(id, amount);
   }

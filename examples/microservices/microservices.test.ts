@@ -29,7 +29,7 @@ describe('handlers of a microservice over TCP', () => {
     assert.equal(await replicas[0].accounts.balance(id), 100);
   });
 
-  it('give the client an error with a code where somebody else has the account', async () => {
+  it('give the client an error with a code if another caller holds the account', async () => {
     const id = newAccount();
     await whileHeld(replicas[0], `account:${id}`, async () => {
       await assert.rejects(send(clients[1]!, 'withdraw', { id, amount: 5 }), (error: Record<string, unknown>) => {
@@ -49,7 +49,7 @@ describe('handlers of a microservice over TCP', () => {
       clients.map((client) => firstValueFrom(client.emit('month.ended', { id, amount: 5 }), { defaultValue: 0 })),
     );
     await eventually(async () => (await replicas[0].accounts.balance(id)) > 0);
-    // Messages of one connection come in their order: when these are answered, the events have been handled.
+    // Messages of one connection arrive in order: when these are answered, the events have been handled.
     await spread(clients, 2, (client) => send(client, 'deposit', { id, amount: 1 }));
     assert.equal(await replicas[0].accounts.balance(id), 7);
   });

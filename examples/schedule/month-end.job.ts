@@ -17,7 +17,7 @@ export class MonthEndJob {
    * schedule's period.
    */
   @Cron('0 0 1 * *', { name: 'interest' })
-  @DistributedLock({ key: 'job:interest:#{#this.account}', onContended: 'skip', holdAtLeast: '2s' })
+  @DistributedLock({ key: 'job:interest:#{#this.account}', onContended: 'skip', holdAtLeast: '10s' })
   async payInterest(): Promise<number | undefined> {
     return this.accounts.deposit(this.account, 5);
   }

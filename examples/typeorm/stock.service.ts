@@ -10,8 +10,8 @@ export class StockService {
   constructor(@InjectDataSource() private readonly database: DataSource) {}
 
   /**
-   * The lock is outside and the transaction inside, so whoever comes next reads what has been committed. The other way
-   * round the lock would be free before the commit.
+   * The lock is outside and the transaction inside, so the next holder reads committed data. The other way round, the lock
+   * would be released before the commit.
    */
   @DistributedLock({ key: 'stock:#{#sku}', waitTimeout: '20s' })
   async reserve(sku: string, quantity: number, check: () => Promise<unknown> = checkCard): Promise<number> {

@@ -25,7 +25,7 @@ describe('WebSocket gateways', () => {
     assert.equal(await replicas[0].accounts.balance(id), 100);
   });
 
-  it('send an exception with a code where somebody else has the account', async () => {
+  it('send an exception with a code if another caller holds the account', async () => {
     const id = newAccount();
     await whileHeld(replicas[0], `account:${id}`, async () => {
       const exception = once(sockets[1] as never, 'exception', { signal: AbortSignal.timeout(10_000) });

@@ -4,7 +4,7 @@ import { AppModule } from './app.module.js';
 import { AppConfig } from './config/app-config.js';
 
 const app = await NestFactory.create(AppModule);
-// Locks are given back on SIGTERM instead of ending with their lease.
+// Locks are released on SIGTERM instead of ending with their lease.
 app.enableShutdownHooks();
 
 const { host, port } = app.get(AppConfig);

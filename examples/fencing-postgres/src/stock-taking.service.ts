@@ -12,7 +12,7 @@ export class StockTakingService {
     private readonly warehouse: Warehouse,
   ) {}
 
-  /** Adds what has arrived. The lock is around the transaction: when it is given back, all has been committed. */
+  /** Adds what has arrived. The lock is around the transaction: it is released after the commit. */
   @DistributedLock({ key: 'stock:#{#sku}' })
   async addArrivals(sku: string): Promise<number> {
     const lock = currentLock()!;

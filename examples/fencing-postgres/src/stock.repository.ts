@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Database, type Queries } from './database.js';
 import { StaleWriteError } from './stale-write.error.js';
 
-/** The stock of each article, fenced by a column: whoever has the smaller token neither reads nor writes. */
+/** The stock of each article, fenced by a column: a holder with a smaller token neither reads nor writes. */
 @Injectable()
 export class StockRepository {
   constructor(private readonly database: Database) {}

@@ -14,19 +14,19 @@ export interface ImportRun {
   /** By the clock of the machine, in ms. */
   readonly startedAt: number;
   readonly endedAt: number;
-  /** Where it began: above 0 when it went on with what another run had left. */
+  /** Where it began: above 0 if it continued the work of an earlier run. */
   readonly firstRow: number;
   readonly rows: number;
 }
 
-/** Imports price lists. Nobody can say how long that takes, and it must never run twice at once. */
+/** Imports price lists. An import takes an unknown time, and must never run twice at once. */
 @Injectable()
 export class ImportJob {
   constructor(private readonly redis: Redis) {}
 
   /**
-   * With `expire: 0` the lease is short and renewed while the method runs: whoever crashes is followed soon, and whoever
-   * works keeps the lock. Rows are committed as they come, so that the next run goes on where this one ended.
+   * With `expire: 0` the lease is renewed while the method runs. A working process keeps the lock, and the lock of a crashed
+   * process expires soon. Each row is committed on its own, so that the next run continues where this one ended.
    */
   @DistributedLock({ key: 'import:#{#list}', expire: 0 })
   async import(list: string, rows: number): Promise<ImportRun> {

@@ -10,8 +10,8 @@ export class NightlyJob {
   constructor(private readonly redis: Redis) {}
 
   /**
-   * Who finds the job taken skips it and gets `undefined`. The job is done in no time, so the lock stays for a while:
-   * a replica whose clock is a second late must not find it free and do the work once more.
+   * If another replica holds the lock, the call is skipped and returns `undefined`. The job takes a few milliseconds, so
+   * `holdAtLeast` keeps the lock for 2 s: a replica whose clock is a second late must not run the job again.
    */
   @Cron(CronExpression.EVERY_DAY_AT_3AM)
   @DistributedLock({ key: 'job:nightly', onContended: 'skip', holdAtLeast: '2s' })

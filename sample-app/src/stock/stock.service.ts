@@ -4,7 +4,7 @@ import { Redis } from 'ioredis';
 /** How an article stands. */
 export interface StockReport {
   readonly sku: string;
-  /** What the shop believes it still has. */
+  /** The stock as the shop counts it. */
   readonly available: number;
   /** What customers have been promised. */
   readonly sold: number;
