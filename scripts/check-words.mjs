@@ -1,4 +1,4 @@
-// Fails if text in lib, lua, README.md or docs uses more of the words that hide who does what: npm run check:words
+// Fails if the library, its docs or its laboratories use more of the words that hide who does what: npm run check:words
 import { compare, filesIn, readIfPresent, tighten } from './lib/ratchet.mjs';
 import { runAsScript, StepFailed } from './lib/run.mjs';
 
@@ -6,7 +6,10 @@ import { runAsScript, StepFailed } from './lib/run.mjs';
  * The words to avoid, and their replacements. A blank in a pattern is any white space, the wrap of a comment included.
  */
 const WORDS = [
-  ['somebody|someone|whoever', 'name the caller, the waiter, the holder, the client'],
+  [
+    'somebody|someone|whoever|(?:nobody|everybody|everyone) [a-z]+',
+    'name the caller, the waiter, the holder, the client',
+  ],
   ['who waits?|who waited|those (?:who|that)', 'name the waiter or the thing'],
   ['what is held|one that', 'name the thing'],
   ['(?:is|are|be|was|were) (?:heard of|told of?)|hears? of|heard of|told of', 'receives, learns, is notified'],
@@ -15,6 +18,14 @@ const WORDS = [
   ['(?:come|comes|came|coming|let|lets) in', 'acquire, is granted'],
   ['ha(?:s|ve) a key', 'hold a lock'],
   ['what takes long|for a while', 'a number with its unit'],
+  ['(?:is|are|be|been|was|were) told', 'receives, learns, is notified'],
+  ['beliefs?|believes?|believed', 'validity, considers valid'],
+  ['also (?:if|when|after)', 'even if, even after'],
+  ['goes on|went on', 'continues'],
+  ['in vain', 'without success'],
+  ['all the same', 'still'],
+  ['for ever', 'forever'],
+  ['(?:come|comes) to 0', 'reaches 0'],
 ];
 const GAP = '(?:\\s|\\n\\s*(?:\\*|//|--)\\s)+';
 const PATTERNS = WORDS.map(([words, instead]) => [
@@ -22,7 +33,19 @@ const PATTERNS = WORDS.map(([words, instead]) => [
   instead,
 ]);
 
-const FOLDERS = ['lib', 'lua', 'README.md', 'docs/*.md'];
+const DOCS = ['README.md', 'CONTRIBUTING.md', 'SECURITY.md', 'docs/*.md', 'examples', 'sample-app'];
+const LABORATORIES = [
+  'chaos',
+  'drill',
+  'reliability',
+  'mutations',
+  'model/README.md',
+  'bench/README.md',
+  'simulation',
+  'testbed',
+  'test',
+];
+const FOLDERS = ['lib', 'lua', ...DOCS, ...LABORATORIES];
 const GENERATED = /\.generated\.ts$/;
 
 await runAsScript(async () => {
