@@ -27,6 +27,8 @@ const HEALTH = '^lib/observation/health/';
 const DASHBOARD = '^lib/dashboard/';
 /** The program for operators, on the built locks. */
 const CLI = '^lib/cli/';
+/** The protocol of Redisson: a store on the connections of the Redis store. */
+const REDISSON = '^lib/redisson/';
 /** Locks for processes without Nest: a composition root of its own. */
 const CLIENT_DOOR = '^lib/client/';
 /** What users test with: a composition root of its own, on locks in memory. */
@@ -145,6 +147,26 @@ module.exports = {
         },
       ),
     ),
+    ...room('redisson', 'Another layout in the same Redis: its own scripts, on the connections of the Redis store.', {
+      from: [REDISSON],
+      to: [
+        STORE_PORT,
+        '^lib/store/redis/',
+        '^lib/module/redis-lock\\.protocol\\.ts$',
+        '^lib/options/option-readers\\.ts$',
+        KEYS,
+        ERRORS,
+        COMMON,
+      ],
+      never: [NEST],
+    }),
+    {
+      name: 'redisson-is-loaded-on-demand',
+      comment: 'Its scripts are for those who import the subpath.',
+      severity: 'error',
+      from: { path: '^lib/', pathNot: REDISSON },
+      to: { path: REDISSON },
+    },
     ...room('errors', 'Everybody may throw them, so they depend on nobody.', { from: [ERRORS], never: [NEST, CLIENT] }),
     ...room('common', 'Clocks and durations are for everybody, so they depend on nobody.', {
       from: [COMMON],
@@ -175,6 +197,7 @@ module.exports = {
           METRICS,
           HEALTH,
           DASHBOARD,
+          REDISSON,
           CLI,
           CLIENT_DOOR,
           TESTING,

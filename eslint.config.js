@@ -22,6 +22,7 @@ const NODE_GLOBALS = [
 const BROWSER_GLOBALS = [
   'EventSource',
   'ResizeObserver',
+  'URLSearchParams',
   'clearTimeout',
   'document',
   'fetch',

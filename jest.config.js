@@ -8,15 +8,20 @@ export default {
     '<rootDir>/examples/fencing-postgres',
   ],
   testMatch: ['<rootDir>/test/**/*.spec.ts'],
-  // They want a browser: npm run test:browser.
-  testPathIgnorePatterns: ['/node_modules/', '<rootDir>/test/browser/'],
+  // They want a browser, promtool or a JVM: npm run test:browser, npm run test:alerts, npm run test:redisson.
+  testPathIgnorePatterns: [
+    '/node_modules/',
+    '<rootDir>/test/browser/',
+    '<rootDir>/test/alerts/',
+    '<rootDir>/test/redisson/',
+  ],
   testEnvironment: 'node',
   extensionsToTreatAsEsm: ['.ts'],
   // `./x.js` in our TypeScript means `./x.ts`; in node_modules it means what it says. A moduleNameMapper cannot tell.
   resolver: '<rootDir>/scripts/lib/jest-resolver.cjs',
   moduleNameMapper: {
     '^nestjs-redis-locks$': '<rootDir>/lib/index.ts',
-    '^nestjs-redis-locks/(client|store|testing|dashboard)$': '<rootDir>/lib/$1/index.ts',
+    '^nestjs-redis-locks/(client|store|testing|dashboard|redisson)$': '<rootDir>/lib/$1/index.ts',
     '^nestjs-redis-locks/(metrics|health)$': '<rootDir>/lib/observation/$1/index.ts',
   },
   transform: {

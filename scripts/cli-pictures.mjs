@@ -19,9 +19,10 @@ async function cliPictures() {
   const { createLockService } = await import(pathToFileURL(join(ROOT, 'dist/esm/module/redis-lock.composition.js')));
   const { resolveModuleOptions } = await import(pathToFileURL(join(ROOT, 'dist/esm/module/redis-lock.options.js')));
   const redis = await (await ensureRedis()).start();
-  const options = resolveModuleOptions({ connection: redis.url, shutdownTimeout: 0 });
   const silent = { debug() {}, log() {}, warn() {}, error() {} };
-  const services = [1, 2].map(() => createLockService(options, silent));
+  const services = ['web-1', 'job-1'].map((label) =>
+    createLockService(resolveModuleOptions({ connection: redis.url, shutdownTimeout: 0, label }), silent),
+  );
   try {
     await Promise.all(services.map((service) => service.start()));
     await holdSome(services);

@@ -2,6 +2,7 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { checkNodeVersion, ensureNodeModules } from './setup.mjs';
+import { ENTRY_POINTS } from './lib/entries.mjs';
 import { ROOT } from './lib/paths.mjs';
 import { runAsScript, runOrFail } from './lib/run.mjs';
 
@@ -13,7 +14,15 @@ async function docs([command = 'build', ...rest]) {
   await ensureNodeModules(); // the reference is made of the library's types
   await ensureNodeModules(DOCS);
   rmSync(join(DOCS, 'api'), { recursive: true, force: true });
-  const typedoc = ['--options', join(DOCS, 'typedoc.json'), '--logLevel', 'Warn', '--treatWarningsAsErrors'];
+  const modules = Object.values(ENTRY_POINTS).flatMap((module) => ['--entryPoints', join(ROOT, 'lib', `${module}.ts`)]);
+  const typedoc = [
+    '--options',
+    join(DOCS, 'typedoc.json'),
+    '--logLevel',
+    'Warn',
+    '--treatWarningsAsErrors',
+    ...modules,
+  ];
   await runTool('typedoc/bin/typedoc', typedoc, 'The API reference');
   await runTool('vitepress/bin/vitepress.js', [command, DOCS, ...rest], 'The site');
 }

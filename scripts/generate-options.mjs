@@ -2,19 +2,11 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import ts from 'typescript';
+import { ENTRY_POINTS } from './lib/entries.mjs';
 import { ROOT } from './lib/paths.mjs';
 import { runAsScript, StepFailed } from './lib/run.mjs';
 
-const PAGES = ['docs/options.md', 'docs/dashboard.md'];
-const ENTRY_POINTS = [
-  'index',
-  'client/index',
-  'store/index',
-  'testing/index',
-  'observation/metrics/index',
-  'observation/health/index',
-  'dashboard/index',
-];
+const PAGES = ['docs/options.md', 'docs/dashboard.md', 'docs/redisson.md'];
 
 /*
  * A table of options stands between `<!-- options TYPE … -->` and `<!-- /options -->`: the options of these types, each with
@@ -86,7 +78,7 @@ function anchors(page) {
 
 /** Answers the options of an exported type, in the order of the type. */
 function publicTypes() {
-  const files = ENTRY_POINTS.map((name) => join(ROOT, 'lib', `${name}.ts`));
+  const files = Object.values(ENTRY_POINTS).map((name) => join(ROOT, 'lib', `${name}.ts`));
   const program = ts.createProgram(files, {
     module: ts.ModuleKind.NodeNext,
     moduleResolution: ts.ModuleResolutionKind.NodeNext,

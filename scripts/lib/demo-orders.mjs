@@ -29,7 +29,7 @@ export async function sellOut(shops, results) {
       row('in stock', without, guarded, ({ stocked }) => count(stocked)),
       row('sold', without, guarded, ({ sold }) => count(sold)),
       row('sold though there was nothing left', without, guarded, ({ oversold }) => count(oversold)),
-      row('still in stock, as the shop believes', without, guarded, ({ available }) => count(available)),
+      row('still in stock, as the shop counts', without, guarded, ({ available }) => count(available)),
       row('orders answered per second', without, guarded, ({ perSecond }) => count(perSecond)),
       row('time for an answer, p50', without, guarded, ({ latencies }) => time(percentile(latencies, 0.5))),
       row('time for an answer, p99', without, guarded, ({ latencies }) => time(percentile(latencies, 0.99))),
