@@ -6,6 +6,8 @@ const LATCH_WATCH = 'lib/engine/latch-watch.ts';
 const MEMBER_STATE = 'lib/store/quorum/member-state.ts';
 const TALLY = 'lib/store/quorum/tally.ts';
 const TOKEN = 'lib/store/quorum/write-token.ts';
+/** Faults that explain nothing, where the mutation needs none. */
+const QUIET = ['client killed', 'client stopped', 'network cut'];
 
 /**
  * Lines of the library, and the replacement of each, to see whether chaos detects it: on which topology. `from` occurs
@@ -83,5 +85,26 @@ export const MUTATIONS = [
     ...{ file: LATCH_WATCH, topology: 'single', only: ['all deleted', 'server restarted empty'] },
     from: 'waiter.refused(lost(this.key));',
     to: 'waiter.served(true);',
+  },
+  {
+    name: 'ignored-hold-count',
+    what: 'Redisson: a lock counts as free if Java holds it twice',
+    ...{ file: 'lua/redisson/acquire.lua', topology: 'redisson', only: QUIET },
+    from: "if redis.call('HEXISTS', LOCK, owner) == 0 then",
+    to: "if redis.call('HEXISTS', LOCK, owner) == 0 and redis.call('HVALS', LOCK)[1] == '1' then",
+  },
+  {
+    name: 'ignored-mode',
+    what: 'Redisson: a reader does not look whether a writer holds the lock',
+    ...{ file: 'lua/redisson/acquire-shared.lua', topology: 'redisson', only: QUIET },
+    from: "local admits = mode == 'read' or mode == 'write' and redis.call('HEXISTS', LOCK, writer .. ':write') == 1",
+    to: 'local admits = true',
+  },
+  {
+    name: 'released-by-any',
+    what: 'Redisson: a release removes the hold of any caller',
+    ...{ file: 'lua/redisson/shared/end-hold.lua', topology: 'redisson', only: ['client stopped beyond its lease'] },
+    from: "local reads = redis.call('HDEL', lock, owner)",
+    to: "local reads = redis.call('HGET', lock, 'mode') and redis.call('HDEL', lock, owner) or redis.call('DEL', lock)",
   },
 ];

@@ -35,7 +35,8 @@ async function run(options, builds) {
   const installation = await prepare();
   // They need the packages that are installed by now.
   const { loadTopology } = await import('./topologies/index.mjs');
-  await loadTopology(options.topology);
+  const { prepare: prepareTopology } = await loadTopology(options.topology);
+  await prepareTopology?.();
   if (builds) await build();
   const { runChaos } = await import('./harness/run.mjs');
   console.log(`seed ${options.seed}: to do the same again, add --seed ${options.seed}`);

@@ -4,6 +4,7 @@ import { LIBRARY_VARIABLE } from './clients/mutation.mjs';
 import { runChaos } from './harness/run.mjs';
 import { buildMutant } from './mutant.mjs';
 import { MUTATIONS } from './mutations.mjs';
+import { loadTopology } from './topologies/index.mjs';
 
 /** A run is checked when it is over, so the time is spent in runs of so many ms, each with the next seed. */
 const ROUND = 20_000;
@@ -49,6 +50,8 @@ export async function tryChaos(mutation, terms) {
 
 /** Runs with one seed after the other, until one of them finds something. */
 async function tryOne(mutation, { seed: first, length, installation }) {
+  const { prepare } = await loadTopology(mutation.topology);
+  await prepare?.();
   for (let spent = 0, seed = first; ; spent += ROUND, seed += 1) {
     const round = Math.min(ROUND, length - spent);
     if (round <= 0)
@@ -70,7 +73,9 @@ async function runWith(mutation, { topology, kept = false, only, holders, defaul
   process.env[LIBRARY_VARIABLE] = mutant.url;
   try {
     const events = await runChaos({ topology, onlyKept: kept, only, holders, defaultTimeouts, ...options });
-    const loaded = events.filter(({ type }) => type === 'up').map((up) => up.mutation);
+    const loaded = events
+      .filter(({ type, library }) => type === 'up' && library === undefined)
+      .map((up) => up.mutation);
     if (loaded.length === 0 || loaded.some((name) => name !== mutation?.name))
       throw new Error(`not all clients ran '${mutation?.name ?? 'the library as it is'}': ${loaded.join(', ')}`);
     return check(events).violations;

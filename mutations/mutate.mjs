@@ -14,7 +14,10 @@ import { ROOT } from '../scripts/lib/paths.mjs';
  * @property {string} to
  */
 
-const SCRIPTS = 'lib/store/redis/scripts.generated.ts';
+/** The folders of scripts, and the module that each is compiled into. The last one contains the others. */
+const SCRIPTS = { 'lua/redisson': 'lib/redisson/scripts.generated.ts', lua: 'lib/store/redis/scripts.generated.ts' };
+
+const folderOf = (file) => Object.keys(SCRIPTS).find((folder) => file.startsWith(`${folder}/`));
 
 /**
  * The text of a file with one mutation applied.
@@ -29,8 +32,12 @@ export function mutate(text, { name, from, to }) {
   return parts.join(to);
 }
 
-/** The TypeScript file that changes with a mutation: the scripts are compiled into one. @param {Mutation} mutation */
-export const moduleOf = ({ file }) => (file.endsWith('.lua') ? SCRIPTS : file);
+/**
+ * The TypeScript file that changes with a mutation: the scripts are compiled into one for each store.
+ * @param {Mutation} mutation
+ * @returns {string}
+ */
+export const moduleOf = ({ file }) => (file.endsWith('.lua') ? SCRIPTS[folderOf(file)] : file);
 
 /**
  * The text of `moduleOf` with a mutation applied.
@@ -45,7 +52,7 @@ export function mutatedModule(mutation) {
   try {
     cpSync(join(ROOT, 'lua'), join(directory, 'lua'), { recursive: true });
     writeFileSync(join(directory, file), mutated);
-    return generate(join(directory, 'lua'));
+    return generate(join(directory, folderOf(file)));
   } finally {
     rmSync(directory, { recursive: true, force: true });
   }

@@ -6,6 +6,7 @@ import { latches } from './rules/latches.mjs';
 import { remains } from './rules/remains.mjs';
 import { service } from './rules/service.mjs';
 import { tokens } from './rules/tokens.mjs';
+import { updates } from './rules/updates.mjs';
 import { waiting } from './rules/waiting.mjs';
 
 /**
@@ -29,7 +30,7 @@ import { waiting } from './rules/waiting.mjs';
  * @property {object} model the history as rules, summary and pictures read it
  */
 
-const RULES = [exclusion, tokens, fencing, waiting, service, validity, latches, remains];
+const RULES = [exclusion, tokens, fencing, updates, waiting, service, validity, latches, remains];
 
 /**
  * Judges a history: forbidden events that happened (`violations`), and forbidden events that happened because an

@@ -4,6 +4,8 @@ import { validityOf } from './validity.mjs';
 /** Event types that belong to an operation, beside its beginning. */
 const OUTCOMES = ['ok', 'fail', 'info'];
 const MARKS = ['look', 'lost', 'extend', 'release'];
+/** What a holder writes: with its token, and one more into a counter. */
+const WRITES = { write: 'writes', update: 'updates' };
 /** The most holders that one grant serves in turn, each with its own token: while no other client waits. */
 const TURNS = 1_000;
 
@@ -16,11 +18,18 @@ export function readModel(events) {
   const faults = new Map();
   const failovers = new Map();
   const latches = new Map();
-  const rest = { stall: [], surprise: [], left: [], eternal: [], revived: [], pulse: [], begin: [], end: [] };
+  const rest = { stall: [], surprise: [], left: [], eternal: [], revived: [], pulse: [], down: [], begin: [], end: [] };
   for (const event of events) {
     const operation = operations.get(event.op);
     if (event.type === 'invoke') {
-      operations.set(event.op, { ...event, invokedAt: event.at, lane: laneOf(event), marks: [], writes: [] });
+      operations.set(event.op, {
+        ...event,
+        invokedAt: event.at,
+        lane: laneOf(event),
+        marks: [],
+        writes: [],
+        updates: [],
+      });
     } else if (event.type === 'fault') {
       faults.set(event.id, { ...faults.get(event.id), ...event, [event.phase]: event.at });
     } else if (event.type === 'failover') {
@@ -31,8 +40,8 @@ export function readModel(events) {
       operation.outcome = event;
     } else if (operation !== undefined && MARKS.includes(event.type)) {
       operation.marks.push(event);
-    } else if (operation !== undefined && event.type === 'write') {
-      operation.writes.push(event);
+    } else if (operation !== undefined && event.type in WRITES) {
+      operation[WRITES[event.type]].push(event);
     } else {
       rest[event.type]?.push(event);
     }
@@ -79,12 +88,13 @@ function holdsOf({
   isGranted,
   reenters,
   writes,
+  updates,
   replicas,
   marks,
 }) {
   if (!isGranted || reenters || validity.from === undefined) return [];
   return keys.map((key) => ({
-    ...{ op, client, lane, key, mode, units, writes, replicas, marks, invokedAt, okAt: outcome.at },
+    ...{ op, client, lane, key, mode, units, writes, updates, replicas, marks, invokedAt, okAt: outcome.at },
     /** Operations that name the same owner share the lock; every other operation is its own owner. */
     ...{ owner: owner ?? op, isNamed: owner !== undefined, token: outcome.tokens[key] },
     ...{ from: validity.from, to: validity.to },
@@ -96,12 +106,13 @@ function holdsOf({
  * requested (`askedAt`) when the first of them asked, and as reported (`toldAt`) when the first was.
  */
 function noteTurns(holds, operations) {
-  for (const operation of operations.values()) {
-    operation.askedAt = operation.invokedAt;
-    operation.toldAt = operation.outcome?.at;
+  for (const each of [...operations.values(), ...holds]) {
+    each.askedAt = each.invokedAt;
+    each.toldAt = each.okAt ?? each.outcome?.at;
   }
   const firsts = new Map();
-  for (const hold of [...holds].sort((a, b) => a.token - b.token)) {
+  // Without tokens, no grant serves several callers.
+  for (const hold of holds.filter(({ token }) => token !== undefined).sort((a, b) => a.token - b.token)) {
     const place = `${hold.client} ${hold.key}`;
     const first = firsts.get(place);
     if (first === undefined || hold.token - first.token >= TURNS) firsts.set(place, hold);

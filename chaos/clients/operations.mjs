@@ -8,7 +8,7 @@ const FAILURES = ['LOCK_TIMEOUT', 'LOCK_STORE', 'ABORTED'];
 /** One of several keys may be lost while the caller waits for the others; and a lock, while it waits for replicas. */
 const FAILURES_ON_THE_WAY = [...FAILURES, 'LOCK_LOST'];
 /** ms after which a caller asks again if Redis is unreachable: that error may arrive at once. */
-const AFTER_FAILURE = 30;
+export const AFTER_FAILURE = 30;
 /** The errors of holders whose call failed: the lock is gone, or Redis does not answer. */
 const LOSSES = ['LOCK_LOST', 'LOCK_STORE', 'LOCK_NOT_HELD'];
 
@@ -23,13 +23,15 @@ export class Operations {
   #history;
   #now;
   #client;
+  #counters;
   #count = 0;
 
-  constructor({ service, history, now, client }) {
+  constructor({ service, history, now, client, counters }) {
     this.#service = service;
     this.#history = history;
     this.#now = now;
     this.#client = client;
+    this.#counters = counters;
   }
 
   /** Answers with the error code of an acquisition that failed. */
@@ -117,6 +119,7 @@ export class Operations {
     this.#history.note('ok', { op, owner: handle.owner, tokens });
     const validity = new ValidityLog({ op, handle, history: this.#history, now: this.#now });
     this.#write(op, tokens);
+    const counted = plan.mode === 'exclusive' && this.#counters?.read(plan.keys[0]);
     await validity.lookUntil(plan.step === undefined ? plan.length : plan.step.at);
     for (let { step } = plan; step !== undefined && validity.isHeld; step = step.next) {
       await this.#does[step.does]?.(operation, handle, step, validity);
@@ -124,6 +127,7 @@ export class Operations {
     }
     // Without a check of `isHeld`, as a careless holder does: the resource must reject it after the next holder wrote.
     this.#write(op, tokens);
+    if (typeof counted === 'number' && handle.isHeld) this.#counters.write(op, plan.keys[0], counted + 1);
     validity.end();
   }
 
@@ -169,10 +173,10 @@ const failuresOf = ({ kind, replicas }) =>
 
 const keysOf = ({ keys, kind }) => (kind === 'several' ? keys : keys[0]);
 
-function optionsOf({ mode, owner, fair, wait, expire, maxRenewTimes, holdAtLeast, replicas }, signal) {
+function optionsOf({ kind, mode, owner, fair, wait, expire, maxRenewTimes, holdAtLeast, replicas }, signal) {
   return {
     ...{ waitTimeout: wait, expire, maxRenewTimes: expire === 0 ? maxRenewTimes : undefined, holdAtLeast, signal },
-    ...{ owner, fair, replicas, type: mode === 'read' ? 'read' : undefined },
+    ...{ owner, fair, replicas, type: kind === 'write' ? 'write' : mode === 'read' ? 'read' : undefined },
     permits: mode === 'permits' ? PERMITS : undefined,
   };
 }

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-const EVERY = 40;
-const LEASE = 300;
+/** In ms: between two beats, and the lease of one. */
+export const PULSE = { every: 40, lease: 300 };
 
 /**
  * Acquires and releases an uncontended lock, again and again: as long as that works at once, the client is served. The
@@ -33,13 +33,13 @@ export class Pulse {
     while (!this.#stopped) {
       const from = this.#now();
       this.#history.note('pulse', { from, ok: await this.#once() });
-      await sleep(EVERY);
+      await sleep(PULSE.every);
     }
   }
 
   async #once() {
     try {
-      const handle = await this.#service.tryAcquire(this.#key, { expire: LEASE });
+      const handle = await this.#service.tryAcquire(this.#key, { expire: PULSE.lease });
       return (await handle?.release()) ?? false;
     } catch {
       return false;

@@ -3,11 +3,12 @@
 import { serve } from '../../testbed/workers/worker-kit.mjs';
 import { clockSince } from '../history/clock.mjs';
 import { HistoryWriter } from '../history/writer.mjs';
-import { planOperations } from '../schedule/operations.mjs';
+import { lastRequest, planOperations } from '../schedule/operations.mjs';
 import { createLockService, resolveModuleOptions } from './library.mjs';
 import { MUTATION } from './mutation.mjs';
 import { Random } from '../schedule/random.mjs';
 import { LatchLoop } from './latches.mjs';
+import { Counters } from './counters.mjs';
 import { Operations } from './operations.mjs';
 import { Pulse } from './pulse.mjs';
 import { watchForStalls } from './stalls.mjs';
@@ -24,13 +25,11 @@ let running = [];
 let stopped = false;
 
 /** Repeats an acquire to which Redis gave no answer in time: that also happens on a machine that is merely busy. */
-async function acquireInTheEnd(key, until) {
+async function acquireInTheEnd(key, until, kinds) {
   let failed;
   do {
-    failed = await operations.perform({
-      ...{ kind: 'exclusive', keys: [key], mode: 'exclusive', through: 'acquire', final: true },
-      ...{ wait: Math.max(0, Math.ceil(until - performance.now())), expire: 0, length: 0 },
-    });
+    const wait = Math.max(0, Math.ceil(until - performance.now()));
+    failed = await operations.perform({ ...lastRequest(key, kinds), wait });
   } while (failed === 'LOCK_STORE' && performance.now() < until);
 }
 
@@ -39,7 +38,7 @@ function* lengthsOfTerms(random) {
 }
 
 serve({
-  async start({ options, client, origin, file, seed, keys, kinds, holders, loops, crown, gate }) {
+  async start({ options, client, origin, file, seed, keys, kinds, holders, loops, crown, gate, counters }) {
     const now = clockSince(BigInt(origin));
     history = new HistoryWriter(file, now, { client });
     const escaped = (what) => (error) => history.note('surprise', { text: `${what}: ${error?.stack ?? error}` });
@@ -52,7 +51,8 @@ serve({
       if (error.code !== 'LOCK_STORE') throw error;
     });
     history.note('up', { mutation: globalThis[MUTATION] });
-    operations = new Operations({ service, history, now, client });
+    const counter = counters === undefined ? undefined : new Counters(counters, history);
+    operations = new Operations({ service, history, now, client, counters: counter });
     pulse = new Pulse({ service, history, now, client });
     resign = operations.stand(crown, lengthsOfTerms(new Random(seed, `${client}/terms`)));
     if (gate !== undefined) latches = new LatchLoop({ service, history, client, seed, key: gate });
@@ -70,10 +70,10 @@ serve({
   },
 
   /** Ends all operations, and then acquires each key within `wait` ms: without faults that must be possible. */
-  async finish(keys, wait) {
+  async finish(keys, wait, kinds) {
     stopped = true;
     await Promise.all([...running, resign(), latches?.stop()]);
-    await Promise.all(keys.map((key) => acquireInTheEnd(key, performance.now() + wait)));
+    await Promise.all(keys.map((key) => acquireInTheEnd(key, performance.now() + wait, kinds)));
     // Last, so that it still tells of the last faults.
     await pulse.stop();
   },

@@ -5,15 +5,22 @@ const WORKER = new URL('../clients/worker.mjs', import.meta.url);
 /** Elsewhere clocks count the time for which a machine is suspended. */
 const canBeSuspended = process.platform === 'linux';
 
+const createWorker = () => new WorkerProcess(WORKER, { canBeSuspended });
+
 /** A client of the run: a process, and the next one after it was killed. Its lives are numbered: `c1.1`, `c1.2`. */
 export class Client {
   #settings;
+  #create;
   #process;
   #life = 0;
 
-  /** `settings` are those of `worker.mjs`; the history of a life is written into `directory`. */
-  constructor(name, { directory, history, ...settings }) {
+  /**
+   * `settings` are those of `worker.mjs`; the history of a life is written into `directory`. `create` starts another
+   * process than that, with the same methods.
+   */
+  constructor(name, { directory, history, create = createWorker, ...settings }) {
     this.name = name;
+    this.#create = create;
     this.directory = directory;
     this.history = history;
     this.#settings = settings;
@@ -22,7 +29,7 @@ export class Client {
   async start() {
     this.#life += 1;
     const client = this.#name;
-    this.#process = new WorkerProcess(WORKER, { canBeSuspended });
+    this.#process = this.#create();
     await this.#process.call('start', { ...this.#settings, client, file: join(this.directory, `${client}.jsonl`) });
   }
 

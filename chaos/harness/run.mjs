@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { StepFailed } from '../../scripts/lib/run.mjs';
 import { WorkerProcess } from '../../testbed/workers/processes.mjs';
+import { startCounters } from '../clients/counters.mjs';
 import { clockSince } from '../history/clock.mjs';
 import { mergeHistories } from '../history/merge.mjs';
 import { HistoryWriter } from '../history/writer.mjs';
@@ -58,23 +59,25 @@ const GIVEN_UP = 2 * NORMAL_AGAIN;
  * @returns {Promise<import('../checker/check.mjs').ChaosEvent[]>}
  */
 export async function runChaos({ topology: name, installation, ...options }) {
-  const { start } = await loadTopology(name);
+  const { start, CLIENTS: names = CLIENTS } = await loadTopology(name);
   const directory = mkdtempSync(join(tmpdir(), 'locks-chaos-'));
   const origin = process.hrtime.bigint();
   const now = clockSince(origin);
   const history = new HistoryWriter(join(directory, 'run.jsonl'), now);
-  const topology = await start({ installation, clients: CLIENTS, keys: [...KEYS, CROWN, GATE], seed: options.seed });
+  const topology = await start({ installation, clients: names, keys: [...KEYS, CROWN, GATE], seed: options.seed });
   const { seed, holders, defaultTimeouts = false } = options;
+  if (holders !== undefined && topology.protocol !== undefined)
+    throw new StepFailed(`--holders: clients on ${name} have callers of one kind for each key`);
   const timeouts = defaultTimeouts ? DEFAULT : stretched(SHORT, slowness());
   const people = {
-    clients: clientsOf(topology, { directory, history, origin: String(origin), seed, holders, timeouts }),
+    clients: clientsOf(names, topology, { directory, history, origin: String(origin), seed, holders, timeouts }),
     operator: new WorkerProcess(OPERATOR_PROCESS),
     leftovers: new LeftoverWatch(topology, history),
   };
   try {
     await begin(topology, people, { history, now, timeouts, ...options });
     await makeFaults(topology, people, { history, now, timeouts, ...options });
-    await settle(people, history);
+    await settle(topology, people, history);
     return mergeHistories(directory);
   } finally {
     people.leftovers.stop();
@@ -89,9 +92,11 @@ export async function runChaos({ topology: name, installation, ...options }) {
 const stretched = (timeouts, factor) =>
   Object.fromEntries(Object.entries(timeouts).map(([name, ms]) => [name, Math.round(ms * factor)]));
 
-function clientsOf(topology, { timeouts, ...shared }) {
+function clientsOf(names, topology, { timeouts, ...shared }) {
+  const counters = topology.hasCounters ? join(shared.directory, 'counters') : undefined;
+  if (counters !== undefined) startCounters(counters, [...KEYS, CROWN]);
   const settings = {
-    ...shared,
+    ...{ ...shared, counters },
     keys: KEYS,
     kinds: topology.lockKinds,
     loops: LOOPS,
@@ -99,17 +104,17 @@ function clientsOf(topology, { timeouts, ...shared }) {
     gate: topology.keepsLatches === false ? undefined : GATE,
   };
   const clientOf = (name) => {
-    const options = { ...timeouts, connection: topology.connectionOf(name) };
-    return new Client(name, { ...settings, options });
+    const options = { ...timeouts, protocol: topology.protocol, connection: topology.connectionOf(name) };
+    return new Client(name, { ...settings, options, create: topology.processOf?.(name, shared.history) });
   };
-  return new Map(CLIENTS.map((name) => [name, clientOf(name)]));
+  return new Map(names.map((name) => [name, clientOf(name)]));
 }
 
 async function begin(topology, { clients, operator, leftovers }, { history, now, seed, length, timeouts, holders }) {
-  const near = { ...timeouts, connection: topology.connectionOf() };
+  const near = { ...timeouts, protocol: topology.protocol, connection: topology.connectionOf() };
   const resolved = await operator.call('start', near, topology.connectionOf(OPERATOR));
   history.note('begin', {
-    ...{ seed, topology: topology.name, length, clients: CLIENTS, keys: KEYS, permits: PERMITS, holders },
+    ...{ seed, topology: topology.name, length, clients: [...clients.keys()], keys: KEYS, permits: PERMITS, holders },
     ...{ servers: topology.servers.length, skews: topology.clocks?.map(({ skew }) => skew), ...resolved },
   });
   await topology.watch?.(history, now);
@@ -128,9 +133,10 @@ async function makeFaults(
   const missing = only?.find((name) => kinds.every((kind) => kind.name !== name));
   if (missing !== undefined) throw new StepFailed(`--faults: on ${topology.name} there is no '${missing}'`);
   const { servers } = topology;
-  const places = { servers: servers.length, networks: topology.networkOf(CLIENTS[0]).length };
+  const names = [...clients.keys()];
+  const places = { servers: servers.length, networks: topology.networkOf(names[0]).length };
   const lease = longestLease(holders, timeouts.lockWatchdogTimeout);
-  const faults = planFaults({ seed, length, kinds, clients: CLIENTS, keys: KEYS, longestLease: lease, ...places });
+  const faults = planFaults({ seed, length, kinds, clients: names, keys: KEYS, longestLease: lease, ...places });
   const startedAt = now();
   say?.(`${faults.length} faults in ${Math.round(length / 1_000)} s`);
   const world = { topology, servers, clients, operator };
@@ -141,9 +147,9 @@ async function makeFaults(
   history.note('calm');
 }
 
-async function settle({ clients, operator, leftovers }, history) {
+async function settle({ lockKinds }, { clients, operator, leftovers }, history) {
   const all = [...clients.values()];
-  await withPatience(all.map((client) => client.call('finish', KEYS, NORMAL_AGAIN)));
+  await withPatience(all.map((client) => client.call('finish', KEYS, NORMAL_AGAIN, lockKinds)));
   await withPatience([...all.map((client) => client.call('close')), operator.call('close')]);
   await leftovers.finish();
   history.note('end');

@@ -6,7 +6,8 @@ import { Random } from './random.mjs';
  * @property {string} client
  * @property {number} loop
  * @property {readonly string[]} keys
- * @property {readonly string[]} kinds
+ * @property {readonly string[] | Readonly<Record<string, readonly string[]>>} kinds for all keys, or for each key: where
+ *   objects of two kinds cannot share a key, with the options that all protocols have
  * @property {string} [holders] only callers of this sort
  *
  * @typedef {{ readonly kind: string, readonly mode: string, readonly step?: { readonly does: string } }} PlannedOperation
@@ -29,15 +30,27 @@ export function* planOperations({ seed, client, loop, keys, kinds, holders }) {
       yield { kind: 'exclusive', pause: 0, ...of(key), ...HOLDERS[holders](random) };
       continue;
     }
-    const kind = random.chance(0.5) ? random.among(kinds) : favouriteOf(key, { keys, kinds });
+    const isPerKey = !Array.isArray(kinds);
+    const kind = isPerKey
+      ? random.among(kinds[key])
+      : random.chance(0.5)
+        ? random.among(kinds)
+        : favouriteOf(key, { keys, kinds });
     yield {
       kind,
       pause: random.chance(0.3) ? random.between(1, 40) : 0,
       ...KINDS[kind](random, key, keys),
       ...terms(random),
       ...(kind === 'replicated' && replication(random)),
+      ...(isPerKey && { holdAtLeast: 0 }),
     };
   }
+}
+
+/** What each client asks for once all faults are over. */
+export function lastRequest(key, kinds) {
+  const kind = Array.isArray(kinds) || kinds[key].includes('exclusive') ? 'exclusive' : 'write';
+  return { kind, ...of(key), through: kind === 'write' ? 'run' : 'acquire', expire: 0, length: 0, final: true };
 }
 
 /** Each key is wanted in one way more than in others, or readers and permits would seldom meet their like. */

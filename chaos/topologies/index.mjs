@@ -7,6 +7,7 @@ const TOPOLOGIES = {
   'redlock-5': () => import('./redlock-5.mjs'),
   sentinel: () => import('./sentinel.mjs'),
   cluster: () => import('./cluster.mjs'),
+  redisson: () => import('./redisson.mjs'),
 };
 
 export const TOPOLOGY_NAMES = Object.keys(TOPOLOGIES);

@@ -2,15 +2,14 @@ import { readFileSync } from 'node:fs';
 import { expect, it } from '@jest/globals';
 import { buildMutant } from '../../chaos/mutant.mjs';
 import { MUTATIONS } from '../../chaos/mutations.mjs';
+import { moduleOf } from '../../mutations/mutate.mjs';
 
 it.each(MUTATIONS.map((mutation) => [mutation.name, mutation] as const))(
   "the library with the mutation '%s' differs, and says so when it is loaded",
   async (name, mutation) => {
     const mutant = await buildMutant(mutation);
     try {
-      const file = mutation.file.endsWith('.lua')
-        ? 'store/redis/scripts.generated.js'
-        : mutation.file.slice(4, -2) + 'js';
+      const file = moduleOf(mutation).slice('lib/'.length, -'ts'.length) + 'js';
       expect(readFileSync(new URL(file, mutant.url), 'utf8')).toContain(`globalThis.locksMutation = '${name}'`);
     } finally {
       mutant.remove();

@@ -2,7 +2,7 @@ import { expect, it } from '@jest/globals';
 import type { LockHandle, LockService } from 'nestjs-redis-locks';
 import { RespProxy } from '../../testbed/proxies/resp-proxy.mjs';
 import { eventually } from '../../testbed/wait/eventually.mjs';
-import { RedissonProcess } from './redisson-process.js';
+import { RedissonProcess } from '../../testbed/workers/redisson-process.mjs';
 import { besideRedisson, isFull, LATE, LEASE } from './sides.js';
 
 const SECTIONS = isFull ? 1_000 : 100;

@@ -6,7 +6,7 @@ import { aborted } from '../../testbed/locks/locks.js';
 import { RespProxy } from '../../testbed/proxies/resp-proxy.mjs';
 import { startRedis, type RedisServer } from '../../testbed/servers/redis-server.mjs';
 import { eventually } from '../../testbed/wait/eventually.mjs';
-import { RedissonProcess } from './redisson-process.js';
+import { RedissonProcess } from '../../testbed/workers/redisson-process.mjs';
 
 const isFull = process.env['REDISSON_FULL'] === '1';
 /** Sections of both sides together. */

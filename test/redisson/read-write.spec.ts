@@ -3,7 +3,7 @@ import type { LockService } from 'nestjs-redis-locks';
 import { aborted } from '../../testbed/locks/locks.js';
 import { RespProxy } from '../../testbed/proxies/resp-proxy.mjs';
 import { eventually } from '../../testbed/wait/eventually.mjs';
-import { RedissonProcess } from './redisson-process.js';
+import { RedissonProcess } from '../../testbed/workers/redisson-process.mjs';
 import { besideRedisson, isFull, LATE, LEASE } from './sides.js';
 
 const SECTIONS = isFull ? 4_000 : 400;

@@ -3,7 +3,7 @@ import { createLockClient } from 'nestjs-redis-locks/client';
 import type { LockService, RedisLockModuleOptions } from 'nestjs-redis-locks';
 import { redisson } from 'nestjs-redis-locks/redisson';
 import { startRedis, type RedisServer } from '../../testbed/servers/redis-server.mjs';
-import { RedissonProcess } from './redisson-process.js';
+import { RedissonProcess } from '../../testbed/workers/redisson-process.mjs';
 
 export const VERSIONS = ['3.52.0', '4.7.0'];
 

@@ -3,7 +3,7 @@ import { createLockClient } from 'nestjs-redis-locks/client';
 import type { LockService } from 'nestjs-redis-locks';
 import { redisson, type RedissonOptions } from 'nestjs-redis-locks/redisson';
 import { eventually } from '../../testbed/wait/eventually.mjs';
-import { RedissonProcess } from './redisson-process.js';
+import { RedissonProcess } from '../../testbed/workers/redisson-process.mjs';
 import { isFull, LATE, quiet, VERSIONS } from './sides.js';
 import { cluster, named, sentinels, type Topology } from './topologies.js';
 

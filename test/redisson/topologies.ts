@@ -3,7 +3,7 @@ import type { RedisLockModuleOptions } from 'nestjs-redis-locks';
 import { startRedisCluster } from '../../testbed/servers/redis-cluster.mjs';
 import { startRedisSentinels } from '../../testbed/servers/redis-sentinels.mjs';
 import { eventually } from '../../testbed/wait/eventually.mjs';
-import type { RedissonServers } from './redisson-process.js';
+import type { RedissonServers } from '../../testbed/workers/redisson-process.mjs';
 
 /** A busy machine must not take a living master for dead. */
 const NODE_TIMEOUT = 2_000;

@@ -5,7 +5,7 @@ const SLACK = 2_600;
 const UNANSWERED = 2;
 
 /**
- * Every waiter gets the lock or an error in time. Time in which its process did not run does not count, and the waits of
+ * Every waiter gets the lock or an error in time, with the `slack` of its own library if it has another one. Time in which its process did not run does not count, and the waits of
  * a killed process do not either. After the last fault each client must be able to acquire each key: its last attempt
  * counts, because it repeats an attempt to which Redis gave no answer.
  */
@@ -28,7 +28,7 @@ export function waiting({ run, operations, stall: stalls }) {
       continue;
     }
     if (outcome.type === 'info') continue;
-    const allowed = Math.min(wait, abortAfter) + slack;
+    const allowed = Math.min(wait, abortAfter) + (operation.slack ?? slack);
     const took = outcome.at - invokedAt;
     // Summed up only where it matters: there are many operations, and many stalls.
     if (took > allowed && took - stalledFor(operation, stalls) > allowed) {

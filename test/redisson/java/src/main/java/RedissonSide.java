@@ -1,6 +1,7 @@
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
 import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
 import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.ConcurrentHashMap;
@@ -18,6 +19,7 @@ import org.redisson.api.RReadWriteLock;
 import org.redisson.api.RSemaphore;
 import org.redisson.api.RedissonClient;
 import org.redisson.client.codec.StringCodec;
+import org.redisson.config.BaseConfig;
 import org.redisson.config.BaseMasterSlaveServersConfig;
 import org.redisson.config.Config;
 import org.redisson.config.ReadMode;
@@ -29,11 +31,13 @@ import org.redisson.config.ShardedSubscriptionMode;
  * another kind of lock begins with that kind: `read.lock`.
  *
  * <p>Arguments of the program: `single`, `sentinel` or `cluster`; lockWatchdogTimeout in ms; the addresses, with commas between
- * them; for Sentinels the name of the master, for a Cluster the shardedSubscriptionMode.
+ * them; for Sentinels the name of the master, for a Cluster the shardedSubscriptionMode. The properties `side.timeout` and
+ * `side.ping` set timeout and pingConnectionInterval, in ms.
  */
 public final class RedissonSide {
   private static final Map<String, ExecutorService> THREADS = new ConcurrentHashMap<>();
   private static RedissonClient redisson;
+  private static ChaosSections chaos;
 
   public static void main(String[] args) throws Exception {
     Config config = new Config();
@@ -41,7 +45,7 @@ public final class RedissonSide {
     String[] addresses = args[2].split(",");
     switch (args[0]) {
       case "single":
-        config.useSingleServer().setAddress(addresses[0]).setConnectionMinimumIdleSize(2).setConnectionPoolSize(16);
+        timed(config.useSingleServer().setAddress(addresses[0]).setConnectionMinimumIdleSize(2).setConnectionPoolSize(16));
         break;
       case "sentinel":
         // The tests run one Sentinel.
@@ -56,7 +60,13 @@ public final class RedissonSide {
       default:
         throw new IllegalArgumentException(args[0]);
     }
-    redisson = Redisson.create(config);
+    try {
+      redisson = Redisson.create(config);
+    } catch (RuntimeException error) {
+      // Redis is not there. Threads of Redisson would keep the JVM alive.
+      System.err.println(error);
+      Runtime.getRuntime().halt(1);
+    }
     print("0 ok ready");
     BufferedReader lines = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
     for (String line = lines.readLine(); line != null; line = lines.readLine()) {
@@ -69,12 +79,18 @@ public final class RedissonSide {
 
   /** Few connections, to masters only. */
   private static <T extends BaseMasterSlaveServersConfig<T>> T few(T servers) {
-    return servers
+    return timed(servers)
         .setReadMode(ReadMode.MASTER)
         .setMasterConnectionMinimumIdleSize(2)
         .setMasterConnectionPoolSize(16)
         .setSlaveConnectionMinimumIdleSize(1)
         .setSlaveConnectionPoolSize(2);
+  }
+
+  private static <T extends BaseConfig<T>> T timed(T servers) {
+    return servers
+        .setTimeout(Integer.getInteger("side.timeout", servers.getTimeout()))
+        .setPingConnectionInterval(Integer.getInteger("side.ping", servers.getPingConnectionInterval()));
   }
 
   private static void answer(String[] words) {
@@ -91,6 +107,7 @@ public final class RedissonSide {
     if (command.startsWith("expirable.")) {
       return permits(redisson.getPermitExpirableSemaphore(name), command.substring(10), words);
     }
+    if (command.startsWith("chaos.")) return chaos(command.substring(6), name, words);
     if (command.startsWith("latch.")) return latch(redisson.getCountDownLatch(name), command.substring(6), words);
     RLock lock = lock(dot < 0 ? "" : command.substring(0, dot), name);
     switch (command.substring(dot + 1)) {
@@ -127,9 +144,25 @@ public final class RedissonSide {
     }
   }
 
+  /** Sections of a run of `npm run chaos`; `begin` comes first, with the client's name in place of a lock's. */
+  private static Object chaos(String command, String name, String[] words) throws Exception {
+    switch (command) {
+      case "begin":
+        chaos = new ChaosSections(redisson, name, number(words, 4), words[5], words[6]);
+        return "";
+      case "section":
+        return chaos.perform(lock(words[5], name), words[4], words[5], words[6], Arrays.copyOfRange(words, 7, words.length));
+      case "pulse":
+        return chaos.pulse(redisson.getLock(name), number(words, 4));
+      default:
+        throw new IllegalArgumentException(command);
+    }
+  }
+
   private static RLock lock(String kind, String name) {
     switch (kind) {
       case "":
+      case "exclusive":
         return redisson.getLock(name);
       case "fair":
         return redisson.getFairLock(name);
