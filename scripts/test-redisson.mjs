@@ -3,6 +3,7 @@
 //   npm run test:redisson                     10 000 sections for each version
 //   npm run test:redisson -- --short          a tenth of them
 //   npm run test:redisson -- --if-present     the short form; without Java, Maven or the jars, one line in its place
+import { build } from './build.mjs';
 import { tell } from './lib/counts.mjs';
 import { runJest } from './lib/jest.mjs';
 import { compileAll, missingJars, missingTools, OLDEST_JAVA } from './lib/redisson-jars.mjs';
@@ -23,6 +24,8 @@ async function test(args) {
   await ensureNodeModules();
   const { installation } = await ensureRedis();
   await compileAll();
+  // The clients of the chaos run are processes of their own, on the built library.
+  await build();
   const isShort = ifPresent || args.includes('--short');
   const given = args.filter((each) => each !== '--if-present' && each !== '--short');
   const env = isShort ? {} : { REDISSON_FULL: '1' };

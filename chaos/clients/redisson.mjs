@@ -14,7 +14,7 @@ const LONGEST_WAIT = 30_000;
 /** A client process with Redisson on a JVM. It is used as the process of `worker.mjs` is, and its requests have the same plan. */
 export class RedissonClient {
   #version;
-  #servers;
+  #url;
   #history;
   #java;
   #client;
@@ -22,10 +22,9 @@ export class RedissonClient {
   #stopped = false;
   #running = [];
 
-  /** @param {{ version: string, servers: import('../../testbed/workers/redisson-process.mjs').RedissonServers, history: object }} options */
-  constructor({ version, servers, history }) {
+  constructor({ version, url, history }) {
     this.#version = version;
-    this.#servers = servers;
+    this.#url = url;
     this.#history = history;
   }
 
@@ -74,7 +73,7 @@ export class RedissonClient {
   async #startJava(watchdog) {
     for (;;) {
       try {
-        return await RedissonProcess.start(this.#version, this.#servers, watchdog, { timeout: TIMEOUT, ping: PING });
+        return await RedissonProcess.start(this.#version, this.#url, watchdog, { timeout: TIMEOUT, ping: PING });
       } catch (error) {
         if (!/RedisConnectionException|RedisTimeoutException/.test(error.message)) throw error;
       }

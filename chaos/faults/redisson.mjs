@@ -1,5 +1,4 @@
 import { DATA } from './data.mjs';
-import { EVERYWHERE } from './index.mjs';
 
 /** What only a process of Node can do. */
 const OF_NODE = ['client suspended', 'client blocked'];
@@ -7,14 +6,13 @@ const OF_NODE = ['client suspended', 'client blocked'];
 const IN_BOTH_LAYOUTS = ['all deleted', 'forced release'];
 const OTHERS = DATA.map(({ name }) => name).filter((name) => !IN_BOTH_LAYOUTS.includes(name));
 
-/**
- * The faults of a Redis that clients of both libraries use. `nodes`: the clients of this one.
- * @param {readonly string[]} nodes
- */
-export const BESIDE_REDISSON = (nodes) => [
-  ...EVERYWHERE.filter(({ name }) => !OTHERS.includes(name)).map((kind) =>
-    OF_NODE.includes(kind.name) ? { ...kind, plan: (scope) => kind.plan({ ...scope, clients: nodes }) } : kind,
-  ),
+/** The faults of a topology when clients of both libraries use it. `nodes`: the clients of this one. */
+export const besideRedisson = (faults, nodes) => [
+  ...faults
+    .filter(({ name }) => !OTHERS.includes(name))
+    .map((kind) =>
+      OF_NODE.includes(kind.name) ? { ...kind, plan: (scope) => kind.plan({ ...scope, clients: nodes }) } : kind,
+    ),
   {
     name: 'client stopped beyond its lease',
     strikes: 'client',

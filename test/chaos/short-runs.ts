@@ -1,8 +1,8 @@
 import { expect, it } from '@jest/globals';
 import { check } from '../../chaos/checker/check.mjs';
-import { runChaos } from '../../chaos/harness/run.mjs';
+import { runChaos, type ChaosOptions } from '../../chaos/harness/run.mjs';
 import { excerpt } from '../../chaos/report/excerpt.mjs';
-import { print, summarise } from '../../chaos/report/summary.mjs';
+import { print, summarise, type Summary } from '../../chaos/report/summary.mjs';
 import { writeRun, type WrittenRun } from '../../chaos/report/write.mjs';
 import { findRedis } from '../../scripts/lib/redis-installation.mjs';
 
@@ -20,16 +20,22 @@ export const OUT_OF_SIGHT = ['client suspended', 'subscribers mute', 'subscriber
 /** Seeds of runs, each on a topology and with all faults or some of them. */
 export function shortRuns(...runs: ReadonlyArray<[string, number, string[] | undefined]>): void {
   it.each(runs)('a short chaos run on %s (seed %d) ends without a violation', async (topology, seed, only) => {
-    const installation = await findRedis();
-    const events = await runChaos({ seed, length: LENGTH, topology, only, installation: installation! });
-    const verdict = check(events);
-    const summary = summarise(verdict);
-    if (verdict.violations.length > 0) throw new Error(explain({ events, verdict, summary }));
-    // It was a run worth looking at.
-    expect(summary.holds).toBeGreaterThan(10);
-    expect(Object.keys(summary.clients)).toHaveLength(4);
+    const summary = await runWithoutViolation({ seed, length: LENGTH, topology, only });
     expect(Object.keys(summary.faults).length).toBeGreaterThan(only === undefined ? 3 : 1);
   });
+}
+
+/** A run in which all clients acquire locks. @throws Error if it has a violation */
+export async function runWithoutViolation(options: Omit<ChaosOptions, 'installation'>): Promise<Summary> {
+  const installation = await findRedis();
+  const events = await runChaos({ ...options, installation: installation! });
+  const verdict = check(events);
+  const summary = summarise(verdict);
+  if (verdict.violations.length > 0) throw new Error(explain({ events, verdict, summary }));
+  // It was a run worth looking at.
+  expect(summary.holds).toBeGreaterThan(10);
+  expect(Object.keys(summary.clients)).toHaveLength(4);
+  return summary;
 }
 
 /** The run may not meet the same race again: its history is kept, and its lines about each violation are printed. */

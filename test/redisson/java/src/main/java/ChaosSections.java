@@ -32,6 +32,7 @@ final class ChaosSections {
   private static final int DIGITS = 12;
 
   private final RedissonClient redisson;
+  private final long watchdog;
   private final String client;
   private final long origin;
   private final FileChannel history;
@@ -40,6 +41,7 @@ final class ChaosSections {
   /** @param origin of the clock that all processes share: System.nanoTime() is CLOCK_MONOTONIC, too */
   ChaosSections(RedissonClient redisson, String client, long origin, String history, String counters) throws IOException {
     this.redisson = redisson;
+    this.watchdog = redisson.getConfig().getLockWatchdogTimeout();
     this.client = client;
     this.origin = origin;
     this.history = FileChannel.open(Path.of(history), StandardOpenOption.CREATE, StandardOpenOption.APPEND);
@@ -57,6 +59,7 @@ final class ChaosSections {
     boolean isFinal = terms[4].equals("true");
     String mode = kind.equals("read") ? "read" : "exclusive";
     List<String> keys = List.of(lock.getName());
+    double asked = now();
     note("invoke", "op", op, "kind", kind, "keys", keys, "mode", mode, "through", through, "wait", wait, "slack", SLACK, "final", isFinal);
     try {
       if (!take(lock, through, wait, lease)) return failed(op, "LOCK_TIMEOUT");
@@ -68,9 +71,9 @@ final class ChaosSections {
     }
     note("ok", "op", op, "owner", op, "tokens", Map.of());
     try {
-      new Section(lock, op, kind, lease).run(Long.parseLong(terms[2]), terms[3].equals("re-enter"));
-    } catch (RedisException | IllegalMonitorStateException error) {
-      // Redis does not answer, or the lease has ended before a nested release: only the last look is certain.
+      new Section(lock, op, kind, lease, asked).run(Long.parseLong(terms[2]), terms[3].equals("re-enter"));
+    } catch (RedisException error) {
+      // Redis does not answer: only the last look is certain.
     }
     note("release", "op", op);
     release(lock);
@@ -123,13 +126,16 @@ final class ChaosSections {
     private final boolean reads;
     private final long lease;
     private boolean isHeld = true;
+    private boolean hasLooked;
     private double until;
 
-    Section(RLock lock, String op, String kind, long lease) {
+    Section(RLock lock, String op, String kind, long lease, double asked) {
       this.lock = lock;
       this.op = op;
       this.reads = kind.equals("read");
       this.lease = lease;
+      // Redis keeps it that long even if the answer arrives later.
+      this.until = asked + (lease < 0 ? watchdog : lease) - ROUNDING;
     }
 
     void run(long length, boolean reenters) throws InterruptedException {
@@ -155,6 +161,7 @@ final class ChaosSections {
         return;
       }
       until = Math.max(at, asked + left - ROUNDING);
+      hasLooked = true;
       note(at, "look", "op", op, "held", true, "until", until);
     }
 
@@ -164,16 +171,17 @@ final class ChaosSections {
       return "{" + lock.getName() + "}:" + redisson.getId() + ":" + thread + ":rwlock_timeout:1";
     }
 
+    /** Acquires the lock a second time, until the end of the section. */
     private void reenter() throws InterruptedException {
       if (!lock.tryLock(0, lease, TimeUnit.MILLISECONDS)) return;
-      // Otherwise the hold was lost before, and this is another one.
+      // Otherwise the first hold was lost before, and this is another one.
       if (lock.getHoldCount() < 2) lost();
-      else lock.unlock();
     }
 
     private void lost() {
       isHeld = false;
-      note("lost", "op", op);
+      // A hold whose answer came when its lease was over has never been one.
+      if (hasLooked || now() < until) note("lost", "op", op);
     }
 
     private long readCounter() {
