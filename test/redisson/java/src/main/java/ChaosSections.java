@@ -60,7 +60,9 @@ final class ChaosSections {
     String mode = kind.equals("read") ? "read" : "exclusive";
     List<String> keys = List.of(lock.getName());
     double asked = now();
-    note("invoke", "op", op, "kind", kind, "keys", keys, "mode", mode, "through", through, "wait", wait, "slack", SLACK, "final", isFinal);
+    note(
+        "invoke", "op", op, "kind", kind, "keys", keys, "mode", mode, "through", through, "wait", wait, "slack", SLACK,
+        "lease", lease, "final", isFinal);
     try {
       if (!take(lock, through, wait, lease)) return failed(op, "LOCK_TIMEOUT");
     } catch (RedisException error) {
