@@ -7,6 +7,7 @@ import { PROGRAMS, prepare } from './foreign/programs.mjs';
 import { ensurePeers, installLibrary, versionOf } from './harness/install.mjs';
 import { readOptions, USAGE } from './harness/options.mjs';
 import { FOREIGN, loadLibrary, loadVariants } from './libraries/index.mjs';
+import { OWN_LIBRARIES } from './scenarios/index.mjs';
 
 async function bench() {
   const options = readOptions(process.argv.slice(2));
@@ -15,7 +16,7 @@ async function bench() {
   await ensureNodeModules();
   await ensurePeers();
   const redis = await ensureRedis();
-  const tools = await leaveOutMissing(options);
+  const tools = { ...(await leaveOutMissing(options)), ...(await leaveOutScenarios(options)) };
   if (options.build) await build();
   installLibrary();
   const server = await redis.start();
@@ -51,6 +52,24 @@ async function leaveOutMissing(options) {
   return versions;
 }
 
+/** The same for scenarios that measure libraries of their own. */
+async function leaveOutScenarios(options) {
+  const versions = {};
+  for (const scenario of options.scenarios.filter((name) => name in OWN_LIBRARIES)) {
+    const libraries = await Promise.all(OWN_LIBRARIES[scenario].map(loadLibrary));
+    for (const program of new Set(libraries.flatMap(({ program }) => program ?? []))) {
+      const { missing, version } = await prepare(program);
+      if (missing === undefined) versions[PROGRAMS[program].name] = version;
+      else {
+        console.log(`Not measured: the scenario ${scenario}. ${missing}.`);
+        options.scenarios = options.scenarios.filter((name) => name !== scenario);
+      }
+    }
+  }
+  if (options.scenarios.length === 0) throw new StepFailed('No scenario is left to measure.');
+  return versions;
+}
+
 async function runAll({ host, port }, options) {
   // Imported after the installation of the libraries.
   const { ServerView } = await import('./harness/server.mjs');
@@ -66,14 +85,16 @@ async function runAll({ host, port }, options) {
   const loads = [loadavg()[0]];
   const scenarios = [];
   try {
-    const variants = await loadVariants(options.libraries);
+    const librariesOf = (scenario) => OWN_LIBRARIES[scenario] ?? options.libraries;
+    const variants = await loadVariants(options.scenarios.flatMap(librariesOf));
     for (const variant of variants) {
       const { module, version = () => versionOf(module) } = await loadLibrary(variant.library);
       variant.version = version();
     }
     for (const name of options.scenarios) {
       const scenario = await loadScenario(name);
-      const chosen = variants.filter((variant) => scenario.includes(variant));
+      const offered = variants.filter(({ library }) => librariesOf(name).includes(library));
+      const chosen = offered.filter((variant) => scenario.includes(variant));
       const included = scenario.expand?.(chosen, options.timing) ?? chosen;
       if (included.length === 0) continue;
       const results = await interleave(scenario, { context, variants: included, timing: options.timing, say });

@@ -13,6 +13,7 @@ export const USAGE = `npm run bench -- [options]
   --memory            1 000 000 cycles, and the heap for each hold and waiter; nothing else
   --growth            more and more waiters, keys, processes; nothing else
   --holders           more and more readers and permits of one key; nothing else
+  --mixed             processes of this library, with redisson(), and of Redisson on one key; nothing else
   --rounds n          how often each is measured (5)
   --no-build          with dist/ as it is
   --help
@@ -50,7 +51,7 @@ function parse(args) {
   const flag = { type: 'boolean' };
   const text = { type: 'string' };
   const options = {
-    ...{ all: flag, quick: flag, memory: flag, growth: flag, holders: flag, build: flag, help: flag },
+    ...{ all: flag, quick: flag, memory: flag, growth: flag, holders: flag, mixed: flag, build: flag, help: flag },
     ...{ only: text, scenario: text, rounds: text },
   };
   // Node 20 knows no `allowNegative` before 20.17, and says so in another way than later ones.

@@ -12,6 +12,12 @@ const EXCLUSIVE = { weight: 1, limit: 1 };
 const STRIDE = 16;
 const FIRST_SLOT = 64 / 4;
 const SLOTS = 64;
+/** The word of a slot that counts commands. The other words are for `AttachedState`. */
+const COMMANDS = 0;
+/** The words that callers change at any time, and not only while they hold the lock. */
+const CHANGED_BY_ALL = [INT.VIOLATIONS, INT.WAITING, INT.SECTIONS];
+
+const wordOf = (slot, at) => FIRST_SLOT + slot * STRIDE + at;
 
 /** ms of a clock that is the same in all threads. */
 const offset = Number(process.hrtime.bigint()) / 1e6 - performance.now();
@@ -21,7 +27,16 @@ export class SharedState {
   static BYTES = TIMES * 8 + (FIRST_SLOT + SLOTS * STRIDE) * 4;
   /** The bytes of the times at which the measurement starts and stops. */
   static BYTES_OF_PHASES = TIME.RELEASED * 8;
-  static PHASE_AT = TIMES * 8 + INT.PHASE * 4;
+  static PHASE_AT = SharedState.byteOf(INT.PHASE);
+
+  static byteOf(word) {
+    return TIMES * 8 + word * 4;
+  }
+
+  /** The word that a process in `slot` changes instead of `word` if it cannot add to it atomically. */
+  static ownWord(word, slot) {
+    return CHANGED_BY_ALL.includes(word) ? wordOf(slot, word) : word;
+  }
 
   constructor(buffer) {
     this.buffer = buffer ?? new SharedArrayBuffer(SharedState.BYTES);
@@ -44,8 +59,28 @@ export class SharedState {
 
   close() {}
 
+  get(word) {
+    return Atomics.load(this.ints, word);
+  }
+
+  set(word, value) {
+    this.ints[word] = value;
+  }
+
+  /** Returns the sum. */
+  add(word, n) {
+    return Atomics.add(this.ints, word, n) + n;
+  }
+
+  /** The word, and the words that processes have of their own instead. */
+  #total(word) {
+    let sum = this.get(word);
+    for (let slot = 0; slot < SLOTS; slot++) sum += this.ints[wordOf(slot, word)];
+    return sum;
+  }
+
   get phase() {
-    return Atomics.load(this.ints, INT.PHASE);
+    return this.get(INT.PHASE);
   }
 
   get isOver() {
@@ -81,22 +116,22 @@ export class SharedState {
 
   /** The number of commands sent by the thread in `slot`. Only that thread adds to it. */
   countCommands(slot, n) {
-    this.ints[FIRST_SLOT + slot * STRIDE] += n;
+    this.add(wordOf(slot, COMMANDS), n);
   }
 
   get commands() {
     this.refresh();
     let sum = 0;
-    for (let slot = 0; slot < SLOTS; slot++) sum += this.ints[FIRST_SLOT + slot * STRIDE];
+    for (let slot = 0; slot < SLOTS; slot++) sum += this.ints[wordOf(slot, COMMANDS)];
     return sum;
   }
 
   beginWaiting() {
-    Atomics.add(this.ints, INT.WAITING, 1);
+    this.add(INT.WAITING, 1);
   }
 
   endWaiting() {
-    Atomics.sub(this.ints, INT.WAITING, 1);
+    this.add(INT.WAITING, -1);
   }
 
   /**
@@ -104,22 +139,22 @@ export class SharedState {
    * them for a writer. Returns the argument of `leave`.
    */
   enter({ weight, limit } = EXCLUSIVE) {
-    if (Atomics.add(this.ints, INT.INSIDE, weight) + weight > limit) Atomics.add(this.ints, INT.VIOLATIONS, 1);
+    if (this.add(INT.INSIDE, weight) > limit) this.add(INT.VIOLATIONS, 1);
     // Read here and written in `leave`, like a program that trusts its lock: an update in between is lost.
-    return this.ints[INT.COUNTER];
+    return this.get(INT.COUNTER);
   }
 
   leave(counter, { weight, limit } = EXCLUSIVE) {
     if (weight === limit) {
-      this.ints[INT.COUNTER] = counter + 1;
-      Atomics.add(this.ints, INT.SECTIONS, 1);
+      this.set(INT.COUNTER, counter + 1);
+      this.add(INT.SECTIONS, 1);
     }
-    Atomics.sub(this.ints, INT.INSIDE, weight);
+    this.add(INT.INSIDE, -weight);
   }
 
   /** Called right before a release is sent. */
   noteRelease() {
-    this.times[TIME.RELEASED] = Atomics.load(this.ints, INT.WAITING) > 0 ? now() : NaN;
+    this.times[TIME.RELEASED] = this.get(INT.WAITING) > 0 ? now() : NaN;
   }
 
   /** ms since a release was sent while another caller waited, else NaN */
@@ -130,13 +165,13 @@ export class SharedState {
   /** The callers that wait at the moment. */
   get waiting() {
     this.refresh();
-    return Atomics.load(this.ints, INT.WAITING);
+    return this.#total(INT.WAITING);
   }
 
   /** Violations of exclusion: sections that overlapped, and updates that were lost. */
   get violations() {
     this.refresh();
-    const lost = Atomics.load(this.ints, INT.SECTIONS) - Atomics.load(this.ints, INT.COUNTER);
-    return Atomics.load(this.ints, INT.VIOLATIONS) + Math.abs(lost);
+    const lost = this.#total(INT.SECTIONS) - this.get(INT.COUNTER);
+    return this.#total(INT.VIOLATIONS) + Math.abs(lost);
   }
 }

@@ -2,6 +2,7 @@
 import { Redis } from 'ioredis';
 import { loadLibrary } from '../libraries/index.mjs';
 import { LOOPS } from './loops.mjs';
+import { AttachedState } from './attached-state.mjs';
 import { serve } from '../../testbed/workers/worker-kit.mjs';
 import { SharedState } from './shared-state.mjs';
 
@@ -25,8 +26,8 @@ function count(n) {
 
 const methods = {
   async open(terms) {
-    state = new SharedState(terms.buffer);
     slot = terms.slot;
+    state = terms.state === undefined ? new SharedState(terms.buffer) : new AttachedState({ path: terms.state, slot });
     const { variants, open } = await loadLibrary(terms.library);
     client = await open({ connection: connectionTo(terms), ...variants[terms.variant] });
   },
@@ -45,6 +46,9 @@ const methods = {
   async close() {
     await client?.close();
     client = undefined;
+    // A command that ioredis sends later is not counted.
+    state?.close();
+    state = undefined;
   },
 
   /** The work of a scenario that measures in its own way: its module exports functions for that. */

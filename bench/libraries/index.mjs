@@ -15,6 +15,9 @@ export const LIBRARIES = [
 /** Libraries of other languages, in the same order. They are measured with `--all`, or if they are chosen. */
 export const FOREIGN = ['redisson-lock', 'redisson-fair-lock', 'rueidislock', 'redsync', 'redislock'];
 
+/** Measured only by the scenarios that name them (scenarios/index.mjs). */
+export const OF_SCENARIOS = ['ours-redisson'];
+
 /**
  * The default export of a library's file:
  *
@@ -38,7 +41,7 @@ export async function loadLibrary(name) {
 /** Every variant that is measured: `{ library, variant, label, title, about, waits, world }`. */
 export async function loadVariants(names = LIBRARIES) {
   const variants = [];
-  for (const library of [...LIBRARIES, ...FOREIGN].filter((name) => names.includes(name))) {
+  for (const library of [...LIBRARIES, ...OF_SCENARIOS, ...FOREIGN].filter((name) => names.includes(name))) {
     const { variants: all, title, waits, world, modes } = await loadLibrary(library);
     const name = world === undefined ? title : `${title} (${world})`;
     for (const [variant, { about, only, hidden, ...own }] of Object.entries(all)) {

@@ -14,8 +14,11 @@ export const SCENARIOS = [
   'decorator',
 ];
 
-/** Scenarios that take long and have a flag of their own. */
-export const EXTRAS = { memory: 'memory', growth: 'growth', holders: 'holders' };
+/** Scenarios that take long or need another language, and have a flag of their own. */
+export const EXTRAS = { memory: 'memory', growth: 'growth', holders: 'holders', mixed: 'mixed' };
+
+/** Scenarios that measure these libraries, whichever are chosen. Without all of them such a scenario is left out. */
+export const OWN_LIBRARIES = { mixed: ['ours-redisson', 'redisson-lock', 'redisson-fair-lock'] };
 
 /**
  * The default export of a scenario's file:

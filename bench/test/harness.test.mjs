@@ -2,19 +2,23 @@
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { test } from 'node:test';
+import { AttachedState } from '../harness/attached-state.mjs';
 import { contentionMetrics } from '../harness/contention.mjs';
 import { LOOPS } from '../harness/loops.mjs';
+import { MappedState } from '../harness/mapped-state.mjs';
 import { SharedState } from '../harness/shared-state.mjs';
 import { Histogram, jain, median } from '../harness/statistics.mjs';
 
-/** Runs callers for 50 ms or more, in which each timer of 1 ms has its turn: a single one may last for all of them. */
-async function contend(client, terms) {
-  const state = new SharedState();
-  const loop = LOOPS.contend({ client, state, slot: 0, key: 'hot', ...terms });
+/**
+ * Runs callers for 50 ms or more, in which each timer of 1 ms has its turn: a single one may last for all of them.
+ * `views` are the states of the threads, if these do not share the memory.
+ */
+async function contend(client, terms, { state = new SharedState(), views = [state] } = {}) {
+  const loops = views.map((view, slot) => LOOPS.contend({ client, state: view, slot, key: 'hot', ...terms }));
   state.start();
   for (let ms = 0; ms < 50; ms++) await sleep(1);
   state.stop();
-  const parts = [await loop];
+  const parts = await Promise.all(loops);
   const nothing = { commands: 0, serverCalls: 0, serverCpu: 0, clientCpu: 0 };
   return contentionMetrics({ parts, window: state.window, violations: state.violations, ...nothing });
 }
@@ -53,6 +57,34 @@ test('a lock that lets in two is found out', async () => {
     release: async ({ which, held }) => which.release(held),
   };
   assert.ok((await contend(leaky, { waiters: 4, sectionMs: 1 })).violations > 0);
+});
+
+test('threads that share a file detect an overlap, and count waits until the end', async (t) => {
+  const sharedByTwo = () => {
+    const state = new MappedState();
+    const views = [0, 1].map((slot) => new AttachedState({ path: state.path, slot }));
+    t.after(() => [...views, state].forEach((each) => each.close()));
+    return { state, views };
+  };
+  const closed = await contend(mutex(), { waiters: 2, sectionMs: 1 }, sharedByTwo());
+  assert.equal(closed.violations, 0);
+  assert.ok(closed.throughput > 0 && closed.jain > 0.9, `${closed.throughput}, ${closed.jain}`);
+  assert.ok(closed.unserved <= 4 && closed.longest < 30_000, `${closed.unserved}, ${closed.longest}`);
+  const open = { acquire: async () => ({}), release: async () => sleep(0) };
+  assert.ok((await contend(open, { waiters: 1, sectionMs: 1 }, sharedByTwo())).violations > 0);
+});
+
+test('commands and waiters of all threads that share a file are summed', (t) => {
+  const state = new MappedState();
+  const views = [0, 1].map((slot) => new AttachedState({ path: state.path, slot }));
+  t.after(() => [...views, state].forEach((each) => each.close()));
+  for (const [slot, view] of views.entries()) {
+    view.countCommands(slot, 3);
+    view.beginWaiting();
+  }
+  assert.deepEqual([state.commands, state.waiting], [6, 2]);
+  views[0].endWaiting();
+  assert.equal(state.waiting, 1);
 });
 
 test('callers that share a key are found out only if there are too many', async () => {

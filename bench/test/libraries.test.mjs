@@ -6,7 +6,7 @@ import { after, before, describe, test } from 'node:test';
 import { Redis } from 'ioredis';
 import { ensureRedis } from '../../scripts/setup.mjs';
 import { prepare } from '../foreign/programs.mjs';
-import { FOREIGN, LIBRARIES, loadLibrary } from '../libraries/index.mjs';
+import { FOREIGN, LIBRARIES, loadLibrary, OF_SCENARIOS } from '../libraries/index.mjs';
 
 /** These release a lock that is no longer theirs without an error. */
 const SILENT = ['redis-semaphore', 'redisson-fair-lock', 'rueidislock'];
@@ -49,7 +49,7 @@ async function open(t, library, settings) {
 
 /** The libraries whose programs are present. They are all built before the first test, whose end is the end of Redis. */
 const present = [];
-for (const name of [...LIBRARIES, ...FOREIGN]) {
+for (const name of [...LIBRARIES, ...OF_SCENARIOS, ...FOREIGN]) {
   const library = await loadLibrary(name);
   const { missing } = library.program === undefined ? {} : await prepare(library.program);
   if (missing === undefined) present.push({ name, library });
