@@ -40,6 +40,7 @@ export class Stage {
   #dashboards = new Map();
   #proxies = [];
   #servers = [];
+  #typed = new Map();
   #guide;
   #section;
   /** The lines of the guide that were seen to be true. */
@@ -92,6 +93,11 @@ export class Stage {
     return output;
   }
 
+  /** What the operator types from now on where a command of the guide has this word. */
+  types(word, text) {
+    this.#typed.set(word, text);
+  }
+
   /** Waits until Redis has the label of a process, which its client writes in the background. */
   named(name) {
     return this.until(`the label of ${name}`, async () => (await runProgram(['ls'], this.url)).includes(name));
@@ -118,7 +124,10 @@ export class Stage {
   async #outputOf([program, ...args]) {
     switch (program) {
       case 'npx':
-        return runProgram(args.slice(1), this.url);
+        return runProgram(
+          args.slice(1).map((word) => this.#typed.get(word) ?? word),
+          this.url,
+        );
       case 'curl':
         return this.#fetched(new URL(args[1]));
       // grep TEXT NAME.log

@@ -43,16 +43,27 @@ export const HOLDERS = [
     section: 'The holder lives and does not release',
     async script(stage) {
       await stage.server();
-      const shop = await stage.application('shop-1');
+      const shop = await stage.application('shop-1', { lockWatchdogTimeout: '30s' });
       await shop.call('hold', 'stock:42');
       const inspect = 'npx nestjs-redis-locks inspect stock:42';
       const tokenOf = (output) => /\b\d{13,20}\b/.exec(output)?.[0];
-      const first = await stage.shows(inspect, '1 holding');
+      const first = await stage.shows(inspect, '1 holding', / 2\d\.\d s/);
       await stage.shows('curl -s http://shop-1/metrics | grep redis_lock_renewals_total', /"exclusive"\} [1-9]/);
-      const second = await stage.shows(inspect, '1 holding');
+      const second = await stage.shows(inspect, '1 holding', / 2\d\.\d s/);
       if (tokenOf(first) !== tokenOf(second)) throw new Error('the token of a forgotten hold has changed');
-      await stage.shows('npx nestjs-redis-locks release stock:42', 'was not released', '--force');
-      await stage.shows('npx nestjs-redis-locks release stock:42 --force', 'stock:42 was released.');
+    },
+  },
+  {
+    name: 'a release by force',
+    section: 'Free the key',
+    async script(stage) {
+      await stage.server();
+      const shop = await stage.application('shop-1');
+      await shop.call('hold', 'stock:42');
+      await stage.named('shop-1');
+      const report = await stage.shows('npx nestjs-redis-locks release stock:42', 'was not released', '--force');
+      stage.types('ID', /\b[0-9a-f]{32}:\d+\.\d+/.exec(report)[0]);
+      await stage.shows('npx nestjs-redis-locks release stock:42 --force --hold ID', 'of stock:42 was released.');
       await stage.shows('grep force shop-1.log', 'it was released by force');
       await stage.shows('Dashboard of shop-1', 'Lost 1', 'it was released by force');
     },

@@ -30,10 +30,13 @@ export async function release(
 function whyRefused({ key, holders, waiters }: LockInfo, now: number): string {
   const lines = holders.map((holder) => {
     const age = time(now - holder.since.getTime());
-    const rest = holder.kept ? 'was released, and holdAtLeast keeps the key' : 'is renewed or expires';
+    const left = time(holder.ttl);
+    const rest = holder.kept
+      ? `it was released, and holdAtLeast keeps the key for ${left}`
+      : `its lease has ${left} left, unless the holder renews it`;
     const owner = ownerName(holder);
     const who = `${safe(labelName(holder))}${owner === '-' ? '' : ` (owner ${owner})`}`;
-    return `  ${safe(holder.id)}: ${who}, for ${age}; it ${rest} ${holder.kept ? 'for' : 'within'} ${time(holder.ttl)}\n`;
+    return `  ${safe(holder.id)}: ${who}, for ${age}; ${rest}\n`;
   });
   const next = waiters.length > 0 ? 'The lock then goes to the next waiter. ' : '';
   return (
