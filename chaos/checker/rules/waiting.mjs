@@ -5,9 +5,10 @@ const SLACK = 2_600;
 const UNANSWERED = 2;
 
 /**
- * Every waiter gets the lock or an error in time, with the `slack` of its own library if it has another one. Time in which its process did not run does not count, and the waits of
- * a killed process do not either. After the last fault each client must be able to acquire each key: its last attempt
- * counts, because it repeats an attempt to which Redis gave no answer.
+ * Every waiter gets the lock or an error in time, with the `slack` of its own library if it has another one. Time in
+ * which its process did not run does not count, and the waits of a killed process do not either. After the last fault
+ * each client must be able to acquire each key: its last attempt counts, because it repeats an attempt to which Redis
+ * gave no answer.
  */
 export function waiting({ run, operations, stall: stalls }) {
   const slack = SLACK + UNANSWERED * commandTimeoutOf(run);
