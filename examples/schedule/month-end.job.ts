@@ -12,9 +12,9 @@ export class MonthEndJob {
   constructor(private readonly accounts: Accounts) {}
 
   /**
-   * The second replica does nothing. The job takes no time, and clocks differ: the key stays taken for a limited time,
-   * so that a replica which is late does not find it free. Choose more than the clocks differ, and less than the
-   * schedule's period.
+   * The second replica does nothing. The job is very short, and clocks differ, so the key stays locked a little longer:
+   * otherwise a late replica would find it free. Choose more than the clocks differ, and less than the schedule's
+   * period.
    */
   @Cron('0 0 1 * *', { name: 'interest' })
   @DistributedLock({ key: 'job:interest:#{#this.account}', onContended: 'skip', holdAtLeast: '10s' })
@@ -22,7 +22,7 @@ export class MonthEndJob {
     return this.accounts.deposit(this.account, 5);
   }
 
-  /** Often, never twice at once, and each time to the end: a job that may take longer than its interval. */
+  /** Runs often, never concurrently, and may take longer than its interval. */
   @DistributedLock({ key: 'job:fees:#{#this.account}', onContended: 'skip' })
   @Interval('fees', 20)
   async chargeFees(): Promise<void> {
