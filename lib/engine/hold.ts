@@ -100,9 +100,9 @@ export class Hold {
     return false;
   }
 
-  /** ms that are left of the lease. */
+  /** ms that are left of the lease; not below 0 either if the process stalls between the two readings of the clock. */
   get remaining(): number {
-    return this.isHeld ? this.lease.until - this.context.clock.now() : 0;
+    return this.isHeld ? Math.max(0, this.lease.until - this.context.clock.now()) : 0;
   }
 
   /** The full lease in ms, as the call asked for or as `extend` set it last. */

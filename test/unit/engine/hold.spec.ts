@@ -21,6 +21,22 @@ describe('a hold', () => {
     expect(hold.remaining).toBe(0);
   });
 
+  it('has no less than 0 ms left if the process stalls while they are read', () => {
+    /** Stalls after each reading, once it is told to. */
+    class StallingClock extends FakeClock {
+      stalls = 0;
+      override now(): number {
+        const time = super.now();
+        this.stall(this.stalls);
+        return time;
+      }
+    }
+    const clock = new StallingClock();
+    const hold = holdOf(clock, { terms: { lease: 1_000 } });
+    clock.stalls = 2_000;
+    expect(hold.remaining).toBe(0);
+  });
+
   it('is valid from the sending of its request, not from the arrival of the reply', () => {
     const { clock, hold } = setUp({ terms: { lease: 1_000 }, grant: { from: 1_000 - 600 } });
     expect(hold.remaining).toBe(388);
