@@ -122,7 +122,7 @@ export const readFileSync = (path: string): Buffer => Buffer.from(path);
 
 export const it = (_name: string, _run: () => Promise<void>): void => undefined;
 export const book = async (_order: Order): Promise<void> => undefined;
-export const charge = async (order: Order, _options: { fencingToken: number }): Promise<string> => `paid ${order.id}`;
+export const charge = async (order: Order, _options?: { fencingToken: number }): Promise<string> => `paid ${order.id}`;
 export const copy = async (_file: File, _options: { signal: AbortSignal | undefined }): Promise<void> => undefined;
 export const publish = async (_id: string): Promise<void> => undefined;
 export const sendNext = async (_options: { signal: AbortSignal }): Promise<void> => undefined;
