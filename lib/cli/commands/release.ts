@@ -41,8 +41,8 @@ function whyRefused({ key, holders, waiters }: LockInfo, now: number): string {
   const next = waiters.length > 0 ? 'The lock then goes to the next waiter. ' : '';
   return (
     `${safe(key)} is held, so it was not released:\n${lines.join('')}` +
-    'If its holder has crashed, do nothing: the lock ends with its lease. If the holder runs, it keeps working until it\n' +
-    `receives the message, so two holders may overlap for a moment. ${next}To release the lock by force,\n` +
+    'If its holder has crashed, do nothing: the lock ends with its lease. If the holder runs, it is notified, but until it\n' +
+    `stops, two holders can work at the same time. ${next}To release the lock by force,\n` +
     'add --force, or --force --hold ID to end one hold only.\n'
   );
 }
