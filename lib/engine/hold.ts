@@ -100,7 +100,7 @@ export class Hold {
     return false;
   }
 
-  /** ms that are left of the lease; not below 0 either if the process stalls between the two readings of the clock. */
+  /** ms that are left of the lease. Never negative, even if the process stalls between the two clock readings. */
   get remaining(): number {
     return this.isHeld ? Math.max(0, this.lease.until - this.context.clock.now()) : 0;
   }

@@ -22,7 +22,7 @@ describe('a hold', () => {
   });
 
   it('has no less than 0 ms left if the process stalls while they are read', () => {
-    /** Stalls for so long after each reading. */
+    /** Stalls for `stalls` ms after each reading. */
     class StallingClock extends FakeClock {
       stalls = 0;
       override now(): number {
