@@ -77,7 +77,7 @@ async function perform(shops, redis, results, signal) {
     await Promise.race([play(shops, redis, results), ...shops.map((shop) => shop.crash())]);
   } catch (error) {
     if (signal.aborted || !(error instanceof StepFailed)) throw error;
-    results.check('The demo came to its end.', false, error.message);
+    results.check('The demo finished.', false, error.message);
   }
 }
 

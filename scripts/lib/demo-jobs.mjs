@@ -23,7 +23,7 @@ export async function runNight(shops, results, night) {
   line(`${triggered}: ran ${times(ran)}, skipped ${times(answers.length - ran)}`);
   results.note(`night ${night}`, `the job was ${triggered} and ran ${times(ran)}`);
   results.check(
-    night === 1 ? 'The nightly job ran once, though every process wanted to.' : 'The next night it ran once again.',
+    night === 1 ? 'The nightly job ran once, although every process started it.' : 'The next night, it ran once again.',
     ran === 1 && daysClosed === night,
     `it ran ${times(ran)}, and after night ${night} it has been done ${times(daysClosed)}`,
   );
@@ -52,12 +52,12 @@ export async function runLongImport([first, second], results, lease) {
   line();
   results.note('long import', `took ${time(took)} on a lease of ${time(lease)}, which was renewed ${times(renewals)}`);
   results.check(
-    'An import longer than its lease kept the lock, by renewing it.',
+    'The import took longer than its lease, and kept the lock, because the lease was renewed.',
     took > 2 * lease && renewals >= Math.floor(took / lease) && run.firstRow === 0,
     `${times(renewals)} in ${time(took)}`,
   );
   results.check(
-    'Nobody else had the lock meanwhile, and who had it next got a larger fencing token.',
+    'No other process had the lock meanwhile, and the next holder got a larger fencing token.',
     next.startedAt >= run.endedAt && next.firstRow === LONG_LIST.rows && next.fencingToken > run.fencingToken,
     `the second began ${time(next.startedAt - run.startedAt)} after the first, at row ${next.firstRow}`,
   );
@@ -80,12 +80,12 @@ export async function killHolder([victim, ...others], results, lease) {
   line();
   results.note('killed holder', `the others waited ${time(latest)} at most, with a lease of ${time(lease)}`);
   results.check(
-    `Who waited had the lock once the lease of the killed process (${time(lease)}) was over, at most ${time(TAKEOVER_MARGIN)} later.`,
+    `The waiters got the locks when the lease of the killed process (${time(lease)}) was over, or at most ${time(TAKEOVER_MARGIN)} later.`,
     latest <= lease + TAKEOVER_MARGIN,
     `it took ${time(latest)}`,
   );
   results.check(
-    'They went on where the killed process had ended, in the order in which they had come.',
+    'They continued where the killed process had stopped, in order of arrival.',
     takeovers.every(({ isInOrder }) => isInOrder),
     takeovers.map((t) => `${t.list.name}: at row ${t.row}, then after ${time(t.handoff)}`).join('; '),
   );
@@ -152,7 +152,7 @@ async function rowsDone(shop, list, rows, importing) {
 async function until(what, isTrue) {
   const deadline = Date.now() + PATIENCE;
   while (!(await isTrue())) {
-    if (Date.now() > deadline) throw new StepFailed(`Waited ${time(PATIENCE)} in vain until ${what}.`);
+    if (Date.now() > deadline) throw new StepFailed(`Gave up after ${time(PATIENCE)} of waiting until ${what}.`);
     await sleep(25);
   }
 }

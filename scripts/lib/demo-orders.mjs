@@ -28,11 +28,11 @@ export async function sellOut(shops, results) {
     [
       row('in stock', without, guarded, ({ stocked }) => count(stocked)),
       row('sold', without, guarded, ({ sold }) => count(sold)),
-      row('sold though there was nothing left', without, guarded, ({ oversold }) => count(oversold)),
+      row('sold although nothing was left', without, guarded, ({ oversold }) => count(oversold)),
       row('still in stock, as the shop counts', without, guarded, ({ available }) => count(available)),
       row('orders answered per second', without, guarded, ({ perSecond }) => count(perSecond)),
-      row('time for an answer, p50', without, guarded, ({ latencies }) => time(percentile(latencies, 0.5))),
-      row('time for an answer, p99', without, guarded, ({ latencies }) => time(percentile(latencies, 0.99))),
+      row('time until the answer, p50', without, guarded, ({ latencies }) => time(percentile(latencies, 0.5))),
+      row('time until the answer, p99', without, guarded, ({ latencies }) => time(percentile(latencies, 0.99))),
       ['wait for the lock, p50', '-', time(percentile(waited, 0.5))],
       ['wait for the lock, p99', '-', time(percentile(waited, 0.99))],
     ],
@@ -47,13 +47,13 @@ export async function sellOut(shops, results) {
 function check({ answers, stocks, placed, sold, stocked }, results) {
   const others = answers.filter(({ status }) => status !== PLACED && status !== SOLD_OUT);
   results.check(
-    'With the lock every order was answered: placed, or sold out.',
+    'With the lock, every order was answered: placed or sold out.',
     others.length === 0 && answers.length === ORDERS,
     `${others.length} were not, such as one with ${others[0]?.status}`,
   );
   const wrong = stocks.filter((stock) => stock.sold !== IN_STOCK || stock.available !== 0);
   results.check(
-    'With the lock the shop sold of each article exactly what there was.',
+    'With the lock, the shop sold exactly what was in stock of each article.',
     wrong.length === 0 && placed === stocked,
     wrong.length === 0
       ? `${placed} orders were confirmed and ${sold} recorded`
