@@ -48,7 +48,7 @@ async function holdSome([one, other]) {
   one.acquire('stock:42', { waitTimeout: '1m' }).catch(() => undefined);
 }
 
-/** A doctor that finds a problem ends with 3, and has written all the same. */
+/** `doctor` exits with 3 if it finds a problem, but it has written its output. */
 async function outputOf(command, url) {
   const env = { PATH: process.env.PATH, REDIS_URL: url, FORCE_COLOR: '1' };
   const run = promisify(execFile)(process.execPath, [PROGRAM, command], { env });

@@ -13,7 +13,7 @@ import { ensureAll } from './setup.mjs';
 
 const USAGE = `npm run test:package -- [--node 20,22,24] [--only NAME,NAME] [--keep]
 
-  --node   on these versions of Node, which npx fetches; without it on the one that runs this
+  --node   on these versions of Node, which npx fetches; without it, on the version that runs this
   --only   of ${FIXTURES.join(', ')}
   --keep   leaves the installed applications where they are, and says where`;
 

@@ -117,7 +117,7 @@ function luaFiles(directory) {
 
 const camelCase = (name) => name.replace(/[-_]+(\w)/g, (_, letter) => letter.toUpperCase());
 
-/** Whether a committed module is the one that `lua/` gives now. */
+/** Whether a committed module is what `lua/` gives now. */
 function isCurrent(path, make) {
   try {
     return readFileSync(join(ROOT, path), 'utf8') === make();

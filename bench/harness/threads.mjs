@@ -22,7 +22,7 @@ export class Threads {
   /** A thread gets warm within the warm-up of each measurement. */
   async warmUp() {}
 
-  /** Seconds of CPU that all threads have used: those that are not taken do nothing. */
+  /** Seconds of CPU that all threads have used. Idle threads use none. */
   async cpu() {
     const { user, system } = process.cpuUsage();
     return (user + system) / 1e6;

@@ -21,7 +21,7 @@ export const OF_SCENARIOS = ['ours-redisson'];
 /**
  * The default export of a library's file:
  *
- * - `title`, `module` (the package whose version is told; none for what is not a package)
+ * - `title`, `module` (the package whose version the report shows; left out if the library is not a package)
  * - `waits`: whether it can wait for a lock that others hold
  * - `variants`: name → `{ about, settings }`. `defaults` comes first. With `only: 'waiting'` it is
  *   measured only where locks are waited for, with `waits: false` only where they are not; `hidden` ones are for other ends, as `once`, which tries once, is for tests

@@ -8,7 +8,7 @@ export default {
   variants: {
     defaults: { about: 'defaults: `Mutex`, tries every 10 ms for 10 s, lease 10 s with renewal' },
     eager: {
-      about: '`retryInterval: 1`: as often as it goes',
+      about: '`retryInterval: 1`: as fast as possible',
       settings: { retryInterval: 1 },
       only: 'waiting',
     },

@@ -10,7 +10,7 @@ export default {
   variants: {
     defaults: { about: 'defaults: tries 11 times, every 200 ± 100 ms' },
     tuned: {
-      about: '`retryCount: -1` (for ever), `retryDelay: 10`, `retryJitter: 5`',
+      about: '`retryCount: -1` (without a limit), `retryDelay: 10`, `retryJitter: 5`',
       settings: { retryCount: -1, retryDelay: 10, retryJitter: 5 },
       only: 'waiting',
     },

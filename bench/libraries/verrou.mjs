@@ -6,7 +6,7 @@ export default {
   module: '@verrou/core',
   waits: true,
   variants: {
-    defaults: { about: 'defaults: tries every 250 ms, for ever; lease 30 s' },
+    defaults: { about: 'defaults: tries every 250 ms, without a limit; lease 30 s' },
     tuned: { about: '`retry: { delay: 10 }`', settings: { retry: { delay: 10 } }, only: 'waiting' },
     once: { hidden: true, settings: { retry: { attempts: 1 } } },
   },

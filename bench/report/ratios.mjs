@@ -38,7 +38,7 @@ function contended(field) {
   ];
 }
 
-/** A release in the background may be taken over in the same turn, so it is shown beside the one that is awaited. */
+/** A release in the background may be taken over in the same turn, so it is shown beside the awaited release. */
 function inTheBackground(field) {
   const title = `${field.title}, release in the background`;
   const fastest = field.best('throughput');

@@ -16,7 +16,7 @@ export default {
   title: 'Growth',
   about:
     'How the cost grows: callers of one process that wait for one key; processes with one caller each that want one key; ' +
-    'keys that one process holds while it takes and gives back others, 100 at a time.',
+    'keys that one process holds while it acquires and releases others, 100 at a time.',
   columns: [...CONTENTION_COLUMNS, { key: 'cycle', title: 'µs per cycle', digits: 0 }],
   charts: [],
   includes: ({ library, variant }) => library === 'ours' && variant === 'defaults',

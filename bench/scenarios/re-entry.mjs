@@ -6,7 +6,7 @@ export default {
   name: 're-entry',
   title: 'Re-entry',
   about:
-    'A lock that is taken again by whoever holds it: within `run`, `acquire` and `release` and another `run`; the raw ' +
+    'A lock that its holder acquires again: within `run`, `acquire` and `release` and another `run`; the raw ' +
     'scripts by their owner, over Redis. None of the others re-enters.',
   columns: [
     { key: 'acquire', title: 'acquire and release µs', digits: 2 },

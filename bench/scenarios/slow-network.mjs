@@ -12,7 +12,7 @@ export default contention({
   pauseMs: 30,
   about:
     'Sections of 5 ms and pauses of 30 ms, behind a TCP proxy that adds at least 1 ms each way. The gap is the time from ' +
-    'the moment in which an unlock is sent, while somebody waits, until the next section begins: in ms, and in round trips ' +
+    'the moment in which an unlock is sent, while a caller waits, until the next section begins: in ms, and in round trips ' +
     'of a PING through the proxy.',
   extraColumns: [
     { key: 'gap', title: 'gap p50 ms', digits: 2 },

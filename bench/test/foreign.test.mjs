@@ -31,7 +31,7 @@ after(async () => {
   await server.stop();
 });
 
-/** A state whose file is gone after the test, and also if it fails. */
+/** A state whose file is removed after the test, even if the test fails. */
 function mappedState(t) {
   const state = new MappedState();
   t.after(() => {

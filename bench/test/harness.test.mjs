@@ -40,13 +40,13 @@ function mutex() {
   };
 }
 
-test('a lock that lets in everybody is found out', async () => {
+test('the harness detects a lock that excludes no caller', async () => {
   const open = { acquire: async () => ({}), release: async () => sleep(0) };
   assert.ok((await contend(open, { waiters: 4 })).violations > 0);
   assert.ok((await contend(open, { waiters: 2, sectionMs: 1 })).violations > 0);
 });
 
-test('a lock that lets in two is found out', async () => {
+test('the harness detects a lock with two holders', async () => {
   const two = [mutex(), mutex()];
   let count = 0;
   const leaky = {
@@ -113,7 +113,7 @@ test('a lock that excludes has no violations, is fair, and its gap is small', as
   assert.ok(metrics.gap < 1, `${metrics.gap}`);
 });
 
-test('who starves has waited until the end, and gave up as often as it was told', async () => {
+test('a starving caller has waited until the end, and gave up as often as its time-out says', async () => {
   let taken = false;
   const greedy = {
     async acquire() {

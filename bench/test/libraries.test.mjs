@@ -107,7 +107,7 @@ for (const { name, library } of present) {
     });
 
     const waits = { skip: !library.waits };
-    test('who waits gets it when it is free', waits, async (t) => {
+    test('a waiter gets the lock when it is free', waits, async (t) => {
       const [a, b] = [await open(t, library, patient), await open(t, library, patient)];
       const held = await a.acquire(`${name}:6`);
       let got = false;

@@ -26,7 +26,7 @@ import { StockModule } from './stock/stock.module.js';
     JobsModule,
     MetricsModule,
   ],
-  // Who could not have a lock is answered 423 or 503, with Retry-After.
+  // A caller that does not get its lock receives 423 or 503, with Retry-After.
   providers: [{ provide: APP_FILTER, useClass: LockExceptionFilter }],
 })
 export class AppModule {}
