@@ -16,7 +16,7 @@ const WORDS = [
   ['(?:give|gives|gave|given|giving) (?:it |them )?back', 'release'],
   ['hand(?:s|ed|ing)? (?:it |them )?on', 'hand off, pass'],
   ['(?:come|comes|came|coming|let|lets) in', 'acquire, is granted'],
-  ['ha(?:s|ve) a key', 'hold a lock'],
+  ['ha(?:s|ve|d) (?:a|the) key', 'hold a lock'],
   ['what takes long|for a while', 'a number with its unit'],
   ['(?:is|are|be|been|was|were) told', 'receives, learns, is notified'],
   ['beliefs?|believes?|believed', 'validity, considers valid'],

@@ -77,7 +77,7 @@ export class LockDashboard implements OnModuleInit, BeforeApplicationShutdown {
     const holders = hold === undefined ? all : all.filter(({ id }) => id === hold);
     const token = hold === undefined ? info.fencingToken : holders[0]?.fencingToken;
     if (token !== fencingToken) return { outcome: 'changed', lock: lockOf(info, observatory.storeTime) };
-    // By their ids: a caller that has the key by now keeps it.
+    // By their ids: a caller that holds the key by now keeps it.
     const released = holders.length > 0 && (await service.forceRelease(key, { hold: holders.map(({ id }) => id) }));
     const owners = holders.map(({ owner }) => quote(owner)).join(', ');
     if (released) logger.warn(`${quote(key)} was released by force from the dashboard; it was held by ${owners}`);

@@ -41,7 +41,7 @@ export interface HoldTerms {
   readonly holdAtLeast: number;
   /** How many replicas must have the hold before the caller gets it. */
   readonly replicas: ReplicaTerms | undefined;
-  /** Whether the caller does without the hold if others have the key, so that no timeout reaches anyone. For observers. */
+  /** Whether the caller does without the hold if others hold the key, so that no timeout reaches anyone. For observers. */
   readonly optional?: boolean | undefined;
 }
 

@@ -272,7 +272,7 @@ export class Hold {
     });
   }
 
-  /** Calls `listener` when the hold is lost, before another client can have the key. */
+  /** Calls `listener` when the hold is lost, before another client can hold the key. */
   onLost(listener: LossListener): void {
     (this.listeners ??= new Set()).add(listener);
   }

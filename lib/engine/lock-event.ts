@@ -37,7 +37,7 @@ export interface LockAcquiredEvent extends EventOfKey {
   readonly previousHolder: string | undefined;
 }
 
-/** Another holder has the key: the caller waits, or gives up if it may not wait. */
+/** Another caller holds the key: the caller waits, or gives up if it may not wait. */
 export interface LockContendedEvent extends EventOfKey {
   readonly type: 'contended';
   /** A holder of the key: the label of its client, or the id of the client as long as the label is not known. */
@@ -46,7 +46,7 @@ export interface LockContendedEvent extends EventOfKey {
   readonly holderId: string | undefined;
 }
 
-/** A caller got a `LockTimeoutError` after `waited` ms, because other holders had the key all the time. */
+/** A caller got a `LockTimeoutError` after `waited` ms, because other holders held the key all the time. */
 export interface LockTimeoutEvent extends EventOfKey {
   readonly type: 'timeout';
   /** As in `contended`: the holder that the caller waited for last. */
@@ -56,7 +56,7 @@ export interface LockTimeoutEvent extends EventOfKey {
 }
 
 /**
- * A caller continued without the lock after `waited` ms, because other holders had the key all the time: a method with
+ * A caller continued without the lock after `waited` ms, because other holders held the key all the time: a method with
  * `onContended: 'skip'` or a function, `tryAcquire`, or `tryLock`. No error is thrown.
  */
 export interface LockSkippedEvent extends EventOfKey {

@@ -22,7 +22,7 @@ const codeOf = (error: unknown): unknown => (error instanceof Error ? (error as 
 /** Whether an error comes from this library, from any copy of the package. */
 export const isLockError = (error: unknown): error is LockError => CODES.has(codeOf(error));
 
-/** Whether another holder had the key for the whole wait. */
+/** Whether another holder held the key for the whole wait. */
 export const isLockTimeoutError = (error: unknown): error is LockTimeoutError => codeOf(error) === 'LOCK_TIMEOUT';
 
 /** Whether the lock ended under its holder. */

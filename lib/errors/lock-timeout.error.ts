@@ -6,7 +6,7 @@ export interface LockTimeoutErrorDetails extends LockErrorDetails {
   holder?: LockHolderInfo | undefined;
 }
 
-/** Another holder had the key for the whole of `waitTimeout`. Nothing is broken: retry later, or wait longer. */
+/** Another caller held the key for the whole of `waitTimeout`. Nothing is broken: retry later, or wait longer. */
 export class LockTimeoutError extends LockError {
   readonly code = 'LOCK_TIMEOUT';
   /**

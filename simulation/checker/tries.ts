@@ -2,14 +2,14 @@ import type { World } from '../world/world.js';
 import { Violation } from './violation.js';
 
 /**
- * ms of tolerance between a refused single try and the moment at which another caller had the key: a few messages, and the
- * pauses of waiters that have split the masters (8, 16, 32 and 64 ms).
+ * ms of tolerance between a refused single try and the moment at which another caller held the key: a few messages, and
+ * the pauses of waiters that have split the masters (8, 16, 32 and 64 ms).
  */
 const SLACK = 60 + 120;
 
 /** If several callers try a free key once, one of them gets it. */
 export class TriesRule {
-  /** When a caller last had a key, for holds that have ended. */
+  /** When a caller last held a key, for holds that have ended. */
   private readonly lastHad = new Map<string, number>();
 
   constructor(
@@ -25,7 +25,7 @@ export class TriesRule {
     this.lastHad.set(key, Math.max(until, this.lastHad.get(key) ?? 0));
   }
 
-  /** A caller that asked at `asked` was refused because other callers have the key. */
+  /** A caller that asked at `asked` was refused because other callers held the key. */
   refused(key: string, asked: number): void {
     const wasHad = (): boolean => this.isHad(key) || (this.lastHad.get(key) ?? -Infinity) >= asked - SLACK;
     if (!this.isCalm || wasHad()) return;

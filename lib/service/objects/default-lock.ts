@@ -148,7 +148,7 @@ export class DefaultLock implements Lock {
     return scope === undefined ? this.outside : scope.takenThrough(this, this.service.lease);
   }
 
-  /** @throws LockConfigError if another call of the context has the lock, and this call would not wait for it */
+  /** @throws LockConfigError if another call of the context holds the lock, and this call would not wait for it */
   private async take<T extends OwnHandle | null>(
     waits: boolean,
     reentrant: boolean,

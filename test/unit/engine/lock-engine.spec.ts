@@ -533,7 +533,7 @@ describe('a yield message for a fair request', () => {
         store.acquires[0]!.answer.resolve(grant);
       },
     ],
-  ])('%s: then %s has the key', async (_, next, grants) => {
+  ])('%s: then %s holds the key', async (_, next, grants) => {
     expect(await nextAfter(grants)).toBe(next);
   });
 });
