@@ -43,7 +43,7 @@ export default {
   reporters: ['default', '<rootDir>/scripts/lib/count-reporter.mjs'],
   testSequencer: '<rootDir>/scripts/lib/longest-first.mjs',
   // The tests wait twice as long as they compute, so there are more workers than cores.
-  maxWorkers: 8,
+  maxWorkers: 7,
   // What ECMAScript modules leave behind adds up to gigabytes, and a collection to seconds.
   workerIdleMemoryLimit: '500MB',
   // What takes long is an `eventually` that says what it waited for, not this: a busy machine may need minutes.

@@ -1,37 +1,43 @@
 import { statSync } from 'node:fs';
 
-/** The files that take longest. Files that wait and files that compute take turns. */
+/** The files that take longest. Of each three or four, one computes. */
 const LONG = [
   'test/contract/cluster',
+  'test/faults/cluster-network',
+  'test/faults/lost-replies',
   'test/package/documentation',
   'test/contract/process-store',
-  'test/faults/cluster-network',
-  'test/simulation/simulation',
-  'test/integration/redlock/far-apart',
-  'test/faults/lost-replies',
-  'test/integration/examples/fencing-postgres',
-  'test/faults/deaf-subscriber-signs',
   'test/faults/sentinel-cut-off',
-  'test/chaos/chaos-replicas',
+  'test/faults/deaf-subscriber-signs',
+  'test/integration/redlock/far-apart',
+  'test/integration/examples/fencing-postgres',
   'test/integration/redlock/renewal',
   'test/faults/deaf-subscriber',
-  'test/integration/cli/doctor',
   'test/faults/suspended-machine',
   'test/faults/cluster-frozen',
   'test/package/client',
   'test/contract/redis',
   'test/faults/kinds/replicas',
-  'test/drill/drill',
   'test/faults/many-waiters',
   'test/faults/redlock-clocks',
-  'test/integration/cli/cluster',
+  'test/package/options',
   'test/faults/plain-failover',
   'test/integration/redisson/fair',
   'test/contract/differential',
-  'test/integration/cli/cli',
   'test/faults/cluster-outages',
   'test/faults/cluster-failover',
-  'test/package/options',
+];
+
+/** Files that keep one processor busy or more, in several processes. They are kept apart from each other. */
+const HEAVY = [
+  'test/simulation/simulation',
+  'test/integration/cli/doctor',
+  'test/chaos/chaos-replicas',
+  'test/drill/drill',
+  'test/integration/cli/cluster',
+  'test/integration/cli/cli',
+  'test/chaos/chaos-redlock',
+  'test/unit/keys/template-fuzz',
 ];
 
 /** Files that mostly wait: for faults to be noticed, for leases to end, for servers to agree. */
@@ -47,18 +53,16 @@ const SHORT = /\/test\/unit\//;
  */
 export default class LongestFirst {
   sort(tests) {
-    const sized = tests.map((test) => ({
+    const files = tests.map((test) => ({
       test,
       path: test.path.replaceAll('\\', '/'),
       size: statSync(test.path).size,
     }));
-    const bySize = sized.sort((one, other) => other.size - one.size);
-    const long = bySize.filter(isLong).sort((one, other) => rankOf(one) - rankOf(other));
-    const short = bySize.filter((each) => !isLong(each) && SHORT.test(each.path));
-    const others = bySize.filter((each) => !isLong(each) && !SHORT.test(each.path));
-    const waiting = others.filter(({ path }) => WAITING.test(path));
-    const computing = others.filter(({ path }) => !WAITING.test(path));
-    return [...long, ...spread(waiting, computing), ...short].map(({ test }) => test);
+    const groups = { long: [], heavy: [], waiting: [], computing: [], short: [] };
+    for (const file of files) groups[groupOf(file)].push(file);
+    for (const group of Object.values(groups)) group.sort(compare);
+    const { long, heavy, waiting, computing, short } = groups;
+    return [...long, ...spread(heavy, waiting, computing), ...short].map(({ test }) => test);
   }
 
   /** Every n-th file in this order, so that each part has its share of the long ones. */
@@ -74,11 +78,24 @@ export default class LongestFirst {
   cacheResults() {}
 }
 
-const rankOf = ({ path }) => LONG.findIndex((start) => path.endsWith(`/${start}.spec.ts`));
+const placeIn = (list, { path }) => list.findIndex((name) => path.endsWith(`/${name}.spec.ts`));
 
-const isLong = (file) => rankOf(file) !== -1;
+function groupOf(file) {
+  if (placeIn(LONG, file) !== -1) return 'long';
+  if (placeIn(HEAVY, file) !== -1) return 'heavy';
+  if (WAITING.test(file.path)) return 'waiting';
+  return SHORT.test(file.path) ? 'short' : 'computing';
+}
 
-/** One list of several: each keeps its order, and is spread over the whole. */
+/** The place in these lists; other files come behind. */
+function rankOf(file) {
+  const place = placeIn([...LONG, ...HEAVY], file);
+  return place === -1 ? LONG.length + HEAVY.length : place;
+}
+
+const compare = (one, other) => rankOf(one) - rankOf(other) || other.size - one.size;
+
+/** Joins lists: each keeps its order, and is spread evenly over the whole. */
 function spread(...lists) {
   const placed = lists.flatMap((list) => list.map((item, i) => ({ item, place: (i + 0.5) / list.length })));
   return placed.sort((one, other) => one.place - other.place).map(({ item }) => item);
