@@ -47,12 +47,15 @@ serve({
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, milliseconds);
   },
 
-  /** Starts so many lock services of the built library. `protocol` is the name of one, as functions do not pass between processes. */
-  async start({ protocol, ...options }, count = 1) {
+  /**
+   * Starts so many lock services of the built library. `protocol` is the name of one, as functions do not pass between
+   * processes, and `redisson` has the options of that one.
+   */
+  async start({ protocol, redisson: terms, ...options }, count = 1) {
     const { createLockService } = await import('../../dist/esm/module/redis-lock.composition.js');
     const { resolveModuleOptions } = await import('../../dist/esm/module/redis-lock.options.js');
     const { redisson } = await import('../../dist/esm/redisson/index.js');
-    const given = { shutdownTimeout: 0, ...options, ...(protocol === 'redisson' && { protocol: redisson() }) };
+    const given = { shutdownTimeout: 0, ...options, ...(protocol === 'redisson' && { protocol: redisson(terms) }) };
     const make = () => createLockService(resolveModuleOptions(given), logger);
     services.push(...Array.from({ length: count }, make));
     await Promise.all(services.map(started));

@@ -21,19 +21,22 @@ const NOTHING: RedissonObject = { isCertain: false };
 export async function readRedissonObject(client: Redis, key: string): Promise<RedissonObject> {
   // Redisson adds braces, unless there is one.
   const tagged = key.includes('{') ? key : `{${key}}`;
+  if ((await client.exists(`redisson_lock_queue:${tagged}`)) > 0) {
+    return { kind: 'an RFairLock with waiters', isCertain: true };
+  }
   const type = await client.type(key);
   if (type === 'hash') {
     const [, fields] = await client.hscan(key, '0', 'COUNT', 10);
     if (fields.some((field, i) => i % 2 === 0 && OWNER.test(field))) return { kind: kindOf(fields), isCertain: true };
   }
-  if ((await client.exists(`redisson_lock_queue:${tagged}`)) > 0) return { kind: 'an RFairLock', isCertain: true };
   const isExpirable = (await client.exists(`${tagged}:timeout`)) > 0;
   const value = type === 'string' ? await client.get(key) : null;
   if (isExpirable) return semaphore(value);
   return value !== null && WHOLE_NUMBER.test(value) ? readNumber(client, key, value) : NOTHING;
 }
 
-const kindOf = (fields: readonly string[]): string => (fields.includes('mode') ? 'an RReadWriteLock' : 'an RLock');
+const kindOf = (fields: readonly string[]): string =>
+  fields.includes('mode') ? 'a held RReadWriteLock' : 'a held RLock, RFairLock or RFencedLock';
 
 const semaphore = (free: string | null): RedissonObject => ({
   kind: `a semaphore${free === null ? '' : ` with ${free} free permits`}`,
