@@ -539,4 +539,11 @@ export const SPEC_MUTATIONS = [
     from: 'tonumber(other) < tonumber(number)',
     to: 'tonumber(other) < 0',
   },
+  {
+    name: 'unsplit-times',
+    what: 'Redisson: fair waiters of a client that a returning waiter separates still share their time',
+    ...{ file: 'lua/redisson/acquire-fair.lua', spec: REDISSON_FAIR, test: 'whatever order' },
+    from: 'and 2 * WAIT or WAIT',
+    to: 'and WAIT or WAIT',
+  },
 ];

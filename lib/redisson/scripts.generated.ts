@@ -125,7 +125,8 @@ local function return_to_queue(now, number)
   if not same_client(owner, previous) then due = due + 10000 end
   redis.call('ZADD', times, string.format('%.0f', math.max(due, now + 10000)), owner)
   if same_client(owner, previous) or same_client(owner, next) then return end
-  for _, waiter in ipairs(redis.call('LRANGE', queue, at, -1)) do add_time(LOCK, waiter, 10000) end
+  local more = previous and same_client(previous, next) and 2 * 10000 or 10000
+  for _, waiter in ipairs(redis.call('LRANGE', queue, at, -1)) do add_time(LOCK, waiter, more) end
 end
 local function join_queue(now)
   if redis.call('ZSCORE', times, owner) then return end
@@ -410,7 +411,7 @@ const script = (name: string, sha1: string, parts: ReadonlyArray<keyof typeof PA
 });
 
 export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
-  acquireFair: script('acquire-fair', 'cdeab2a7ea1de9deab184db726c05523dfe5f971', [
+  acquireFair: script('acquire-fair', '48b1ea0305dcafa36d0f96afc78506b565fa955f', [
     'shared/clock',
     'shared/names',
     'shared/publish',

@@ -55,7 +55,9 @@ local function return_to_queue(now, number)
   if not same_client(owner, previous) then due = due + WAIT end
   redis.call('ZADD', times, string.format('%.0f', math.max(due, now + WAIT)), owner)
   if same_client(owner, previous) or same_client(owner, next) then return end
-  for _, waiter in ipairs(redis.call('LRANGE', queue, at, -1)) do add_time(LOCK, waiter, WAIT) end
+  -- Waiters of one client that the new one separates do not share a WAIT any more.
+  local more = previous and same_client(previous, next) and 2 * WAIT or WAIT
+  for _, waiter in ipairs(redis.call('LRANGE', queue, at, -1)) do add_time(LOCK, waiter, more) end
 end
 
 local function join_queue(now)

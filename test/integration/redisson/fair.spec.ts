@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { LockHandle, LockService } from 'nestjs-redis-locks';
 import { redisson } from 'nestjs-redis-locks/redisson';
+import { SCRIPTS } from '../../../lib/redisson/scripts.generated.js';
 import { LockBench } from '../../../testbed/locks/locks.js';
 import { eventually } from '../../../testbed/wait/eventually.mjs';
 import { timed } from '../../../testbed/wait/timed.mjs';
@@ -32,6 +33,11 @@ const differenceOf = (all: ReadonlyMap<string, number>, one: string, other: stri
 const untilSubscribed = (waiter: string, count = 1): Promise<unknown> =>
   eventually(async () => Number((await bench.redis.admin.pubsub('NUMSUB', `${CHANNEL}:${waiter}`))[1]) === count);
 const wait = (locks: LockService): Promise<LockHandle> => locks.acquire('orders', { fair: true, waitTimeout: '60s' });
+
+function permutations<T>(all: readonly T[]): T[][] {
+  if (all.length < 2) return [[...all]];
+  return all.flatMap((first, i) => permutations(all.filter((_, j) => j !== i)).map((rest) => [first, ...rest]));
+}
 
 /** A client of Redisson holds the lock, or waits for it. */
 const javaHolds = (owner: string): Promise<unknown> =>
@@ -203,6 +209,31 @@ describe('an RFairLock', () => {
     expect(await queue()).toEqual([JAVA[1]]);
     expect(await bench.redis.admin.exists(ASKED, NUMBERS)).toBe(0);
   });
+
+  it.each(['abab', 'aaba', 'abca', 'abba'])(
+    'none of the waiters %s is overdue when its turn comes, in whatever order they have returned',
+    async (clients) => {
+      const owners = [...clients].map((client, i) => `${client}:${i}`);
+      const ask = (owner: string, hasWaited: 0 | 1): Promise<unknown> => {
+        const args = [owner, 30_000, 1, hasWaited, 'single'];
+        return bench.redis.admin.eval(SCRIPTS.acquireFair.source, 2, 'orders', `latch:${owner}`, ...args);
+      };
+      for (const returning of permutations(owners)) {
+        await bench.redis.admin.flushall();
+        await javaHolds(JAVA[0]);
+        for (const owner of owners) await ask(owner, 0);
+        await bench.redis.admin.del(QUEUE, TIMES);
+        for (const owner of returning) await ask(owner, 1);
+        expect(await queue()).toEqual(owners);
+        for (const owner of owners) {
+          expect(await leftOf(owner)).toBeGreaterThan(5_000);
+          await bench.redis.admin.del('orders');
+          expect(await ask(owner, 1)).toEqual([1, 0]);
+        }
+      }
+    },
+    60_000,
+  );
 
   it('a waiter without a connection loses a free lock to the next one within 5 s, and returns to its place', async () => {
     const proxy = await bench.proxy();
