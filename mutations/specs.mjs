@@ -16,6 +16,8 @@ const STALE_REPLICA = 'test/faults/stale-replica.spec.ts';
 const ACQUISITION = 'test/unit/quorum/acquisition.spec.ts';
 const REINSTATEMENT = 'test/unit/quorum/reinstatement.spec.ts';
 const CLOCKS = 'test/faults/redlock-clocks.spec.ts';
+const REDISSON_FAIR = 'test/integration/redisson/fair.spec.ts';
+const FAIR_QUEUE = 'lua/redisson/shared/fair-queue.lua';
 const LATCHES = 'test/unit/engine/latches.spec.ts';
 
 /**
@@ -494,5 +496,54 @@ export const SPEC_MUTATIONS = [
     test: 'cause one warning',
     from: 'waitTimeout >= 1 && ',
     to: 'waitTimeout < 1 && ',
+  },
+  {
+    name: 'dead-waiters-stay',
+    what: 'Redisson: a dead fair waiter keeps its place until it is overdue',
+    ...{ file: FAIR_QUEUE, spec: REDISSON_FAIR, test: 'without a connection' },
+    from: 'elseif dies and dies <= now then',
+    to: 'elseif dies and dies <= 0 then',
+  },
+  {
+    name: 'redisson-waiters-die',
+    what: 'Redisson: a fair waiter of Redisson counts as dead between two subscriptions',
+    ...{ file: FAIR_QUEUE, spec: REDISSON_FAIR, test: 'that comes first' },
+    from: "not redis.call('ZSCORE', numbers_of(lock), owner) or not is_deserted",
+    to: 'not is_deserted',
+  },
+  {
+    name: 'silent-waiters-die',
+    what: 'Redisson: a fair waiter that is subscribed counts as dead if it has not asked',
+    ...{ file: FAIR_QUEUE, spec: REDISSON_FAIR, test: 'taken for dead' },
+    from: ' or not is_deserted(channel_of(lock, owner))',
+    to: '',
+  },
+  {
+    name: 'unsubscribed-waiters-die',
+    what: 'Redisson: a fair waiter that is not subscribed yet counts as dead',
+    ...{ file: FAIR_QUEUE, spec: REDISSON_FAIR, test: 'taken for dead' },
+    from: "return (tonumber(redis.call('ZSCORE', asked_of(lock), owner)) or 0) + SILENCE",
+    to: 'return 0',
+  },
+  {
+    name: 'unwoken-behind-the-dead',
+    what: 'Redisson: a waiter of Redisson learns of a free lock only by its own time-out if the waiter before it is dead',
+    ...{ file: 'lua/redisson/acquire-fair.lua', spec: REDISSON_FAIR, test: 'is woken when the dead' },
+    from: 'if head ~= first then wake(LOCK, head) end',
+    to: '',
+  },
+  {
+    name: 'reversed-return',
+    what: 'Redisson: fair waiters that were overdue return in any order',
+    ...{ file: 'lua/redisson/acquire-fair.lua', spec: REDISSON_FAIR, test: 'in the order of their arrival' },
+    from: 'tonumber(other) < tonumber(number)',
+    to: 'tonumber(other) < 0',
+  },
+  {
+    name: 'unsplit-times',
+    what: 'Redisson: fair waiters of a client that a returning waiter separates still share their time',
+    ...{ file: 'lua/redisson/acquire-fair.lua', spec: REDISSON_FAIR, test: 'whatever order' },
+    from: 'and 2 * WAIT or WAIT',
+    to: 'and WAIT or WAIT',
   },
 ];

@@ -133,10 +133,10 @@ const concerns = (each, keys) => each.keys === undefined || keys.some((key) => e
 
 /**
  * Until when a break concerns an operation: a client that could not learn of a new master may have stayed with the old
- * one.
+ * one. Redisson may use the old one until that is a replica, whatever it has learned.
  */
-function endOf({ from, to, told }, { lane }, { faults, stall }) {
-  if (told === undefined) return to;
+function endOf({ from, to, told }, { lane }, { faults, stall, jvms }) {
+  if (told === undefined || jvms.has(lane)) return to;
   const meets = (begin, end = Infinity) => begin < to && end > from - CONNECTS;
   const isStruck =
     faults.some(

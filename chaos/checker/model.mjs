@@ -18,7 +18,18 @@ export function readModel(events) {
   const faults = new Map();
   const failovers = new Map();
   const latches = new Map();
-  const rest = { stall: [], surprise: [], left: [], eternal: [], revived: [], pulse: [], down: [], begin: [], end: [] };
+  const rest = {
+    stall: [],
+    surprise: [],
+    left: [],
+    eternal: [],
+    revived: [],
+    pulse: [],
+    down: [],
+    begin: [],
+    end: [],
+    up: [],
+  };
   for (const event of events) {
     const operation = operations.get(event.op);
     if (event.type === 'invoke') {
@@ -62,6 +73,8 @@ export function readModel(events) {
     faults: [...faults.values()],
     latches: [...latches.values()],
     failovers: [...failovers.values()],
+    /** The clients that use Redisson. */
+    jvms: new Set(rest.up.filter(({ library }) => library === 'redisson').map(laneOf)),
     breaks: readBreaks([...faults.values()], [...failovers.values()]),
     ...rest,
   };

@@ -14,7 +14,7 @@ const LONGEST_WAIT = 30_000;
 /** A client process with Redisson on a JVM. It is used as the process of `worker.mjs` is, and its requests have the same plan. */
 export class RedissonClient {
   #version;
-  #url;
+  #at;
   #history;
   #java;
   #client;
@@ -22,9 +22,10 @@ export class RedissonClient {
   #stopped = false;
   #running = [];
 
-  constructor({ version, url, history }) {
+  /** `at`: where Redisson finds Redis, as for `RedissonProcess`. */
+  constructor({ version, at, history }) {
     this.#version = version;
-    this.#url = url;
+    this.#at = at;
     this.#history = history;
   }
 
@@ -73,7 +74,7 @@ export class RedissonClient {
   async #startJava(watchdog) {
     for (;;) {
       try {
-        return await RedissonProcess.start(this.#version, this.#url, watchdog, { timeout: TIMEOUT, ping: PING });
+        return await RedissonProcess.start(this.#version, this.#at, watchdog, { timeout: TIMEOUT, ping: PING });
       } catch (error) {
         if (!/RedisConnectionException|RedisTimeoutException/.test(error.message)) throw error;
       }

@@ -25,6 +25,7 @@ import { calmPulse, recoveries, summariseRecoveries } from './recovery.mjs';
  * @property {number} lost
  * @property {Counts} clients holds of each client
  * @property {Counts} faults
+ * @property {Counts} failovers by their causes
  * @property {Spread} calmPulse ms that a pulse takes while no fault is in force
  * @property {readonly Recovery[]} recovery
  */

@@ -8,6 +8,7 @@ const TOPOLOGIES = {
   sentinel: () => import('./sentinel.mjs'),
   cluster: () => import('./cluster.mjs'),
   redisson: () => import('./redisson.mjs'),
+  'redisson-sentinel': () => import('./redisson-sentinel.mjs'),
 };
 
 export const TOPOLOGY_NAMES = Object.keys(TOPOLOGIES);

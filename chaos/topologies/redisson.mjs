@@ -13,21 +13,24 @@ export const prepare = prepareRedisson;
 /** One Redis for clients of this library with `protocol: redisson()`, and clients of Redisson; a proxy before it for each. */
 export async function start(options) {
   const single = await startSingle(options);
-  return {
-    ...single,
-    name: 'redisson',
-    protocol: 'redisson',
-    // A name is for one kind of object, as an RReadWriteLock joins an RLock of the same name.
-    lockKinds: { red: ['exclusive'], green: ['exclusive'], blue: ['read', 'read', 'write'] },
-    keepsLatches: false,
-    hasCounters: true,
-    faults: besideRedisson(single.faults, NODES),
-    processOf(client, history) {
-      const version = VERSION_OF[client];
-      if (version === undefined) return undefined;
-      return () => new RedissonClient({ version, url: single.connectionOf(client), history });
-    },
-    // Only the layout of this library remembers which holds have ended.
-    revived: undefined,
-  };
+  return withJvms(single, 'redisson', (client) => single.connectionOf(client));
 }
+
+/** A topology with clients of both libraries. `serversOf` names, for a client of Redisson, where it finds Redis. */
+export const withJvms = (topology, name, serversOf) => ({
+  ...topology,
+  name,
+  protocol: 'redisson',
+  // A name is for one kind of object, as an RReadWriteLock joins an RLock of the same name.
+  lockKinds: { red: ['exclusive'], green: ['exclusive'], blue: ['read', 'read', 'write'] },
+  keepsLatches: false,
+  hasCounters: true,
+  faults: besideRedisson(topology.faults, NODES),
+  processOf(client, history) {
+    const version = VERSION_OF[client];
+    if (version === undefined) return undefined;
+    return () => new RedissonClient({ version, at: serversOf(client), history });
+  },
+  // Only the layout of this library remembers which holds have ended.
+  revived: undefined,
+});

@@ -15,8 +15,11 @@ const DOWN_AFTER = 1_500;
  */
 const IMPATIENCE = { 'publish-period': 500, 'info-period': 500, 'tilt-trigger': 20_000 };
 
-/** A master, its replica and a Sentinel, with proxies before all three for each client. */
-export async function start({ installation, clients }) {
+/**
+ * A master, its replica and a Sentinel, with proxies before all three for each client. `restartedMasterServes`: some clients
+ * may also use an old master that has restarted. Then a failover is over only when that has become a replica.
+ */
+export async function start({ installation, clients, restartedMasterServes = false }) {
   const start = (options) => Server.start(options);
   const server = { ...SERVER, installation };
   const sentinels = await startRedisSentinels({ downAfter: DOWN_AFTER, server, start });
@@ -56,7 +59,10 @@ export async function start({ installation, clients }) {
         pair.lead(next);
         // From now on clients know, or could.
         const details = { server: 0, from: pair.replicaAt(next) ?? 0, told: now() };
-        void notes.note({ ...details, over: old.isRunning ? pair.untilDemoted(old) : undefined });
+        void notes.note({
+          ...details,
+          over: old.isRunning || restartedMasterServes ? pair.untilDemoted(old) : undefined,
+        });
       });
     },
     async stop() {

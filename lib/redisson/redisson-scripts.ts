@@ -15,7 +15,7 @@ type Publishing = 'single' | 'plain' | 'sharded';
 
 /** The scripts that publish messages. Their last argument says how. */
 const PUBLISHING: ReadonlySet<ScriptName> = new Set([
-  ...(['acquirePermits', 'release', 'forceRelease', 'latchSet', 'latchCountDown'] as const),
+  ...(['acquireFair', 'acquirePermits', 'release', 'forceRelease', 'latchSet', 'latchCountDown'] as const),
 ]);
 
 /** Runs the scripts, and decides how they publish messages. */

@@ -22,30 +22,30 @@ local function suffixed(lock, suffix)
 end`,
   'shared/publish': `local HOW = ARGV[#ARGV]
 local unheard = false
+local function listeners_of(channel, is_sharded)
+  local reply = redis.pcall('PUBSUB', is_sharded and 'SHARDNUMSUB' or 'NUMSUB', channel)
+  if not reply.err then return reply[2] end
+end
+local function is_deserted(channel)
+  return HOW ~= 'plain' and listeners_of(channel, HOW == 'sharded') == 0
+end
 local function publish(channel, message)
   redis.call(HOW == 'sharded' and 'SPUBLISH' or 'PUBLISH', channel, message)
   if HOW == 'single' then return end
-  local listeners = redis.pcall('PUBSUB', HOW == 'sharded' and 'NUMSUB' or 'SHARDNUMSUB', channel)
-  if not listeners.err and listeners[2] > 0 then unheard = channel end
+  if (listeners_of(channel, HOW ~= 'sharded') or 0) > 0 then unheard = channel end
 end`,
   'shared/fair-queue': `local function queue_of(lock) return 'redisson_lock_queue:' .. tagged(lock) end
 local function times_of(lock) return 'redisson_lock_timeout:' .. tagged(lock) end
+local function asked_of(lock) return times_of(lock) .. ':asked' end
+local function numbers_of(lock) return times_of(lock) .. ':numbers' end
+local function channel_of(lock, owner) return 'redisson_lock__channel:' .. tagged(lock) .. ':' .. owner end
 local function same_client(owner, other)
   return other and string.match(owner, '^[^:]*') == string.match(other, '^[^:]*')
 end
 local function add_time(lock, owner, ms)
   redis.call('ZINCRBY', times_of(lock), string.format('%.0f', ms), owner)
 end
-local function head_of(lock)
-  while true do
-    local head = redis.call('LINDEX', queue_of(lock), 0)
-    local due = head and redis.call('ZSCORE', times_of(lock), head)
-    if not due or tonumber(due) > clock() then return head end
-    redis.call('ZREM', times_of(lock), head)
-    redis.call('LPOP', queue_of(lock))
-  end
-end
-local function leave_queue(lock, owner)
+local function remove_waiter(lock, owner)
   if not redis.call('ZSCORE', times_of(lock), owner) then return end
   local queue, at = redis.call('LRANGE', queue_of(lock), 0, -1), 1
   while queue[at] and queue[at] ~= owner do at = at + 1 end
@@ -54,22 +54,50 @@ local function leave_queue(lock, owner)
   if same_client(owner, queue[at - 1]) or same_client(owner, queue[at + 1]) then return end
   for i = at + 1, #queue do add_time(lock, queue[i], -10000) end
 end
-local function wake_head(lock, channel)
+local function leave_queue(lock, owner)
+  redis.call('ZREM', asked_of(lock), owner)
+  redis.call('ZREM', numbers_of(lock), owner)
+  remove_waiter(lock, owner)
+end
+local function dies_at(lock, owner)
+  if not redis.call('ZSCORE', numbers_of(lock), owner) or not is_deserted(channel_of(lock, owner)) then return nil end
+  return (tonumber(redis.call('ZSCORE', asked_of(lock), owner)) or 0) + 4500
+end
+local function head_of(lock)
+  while true do
+    local head = redis.call('LINDEX', queue_of(lock), 0)
+    local due = head and redis.call('ZSCORE', times_of(lock), head)
+    if not due then return head end
+    local now, dies = clock(), dies_at(lock, head)
+    if tonumber(due) <= now then
+      redis.call('ZREM', times_of(lock), head)
+      redis.call('LPOP', queue_of(lock))
+    elseif dies and dies <= now then
+      remove_waiter(lock, head)
+    else
+      return head, dies
+    end
+  end
+end
+local function wake(lock, owner)
+  publish(channel_of(lock, owner), '0')
+end
+local function wake_head(lock)
   if redis.call('EXISTS', lock) == 1 then return end
   local head = head_of(lock)
-  if head then publish(channel .. ':' .. head, '0') end
+  if head then wake(lock, head) end
 end`,
   'acquire-fair': `local LOCK, LATCH = KEYS[1], KEYS[2]
 local owner, lease, waits, has_waited = ARGV[1], ARGV[2], ARGV[3] == '1', ARGV[4] == '1'
-local queue, times = queue_of(LOCK), times_of(LOCK)
-local LOOKED = times .. ':looked'
+local queue, times, asked, numbers = queue_of(LOCK), times_of(LOCK), asked_of(LOCK), numbers_of(LOCK)
 local function hold()
   redis.call('HSET', LOCK, owner, 1)
   redis.call('PEXPIRE', LOCK, lease)
   return { 1, 0 }
 end
 local function keep_places(now)
-  local place, looked, more = redis.call('ZSCORE', times, owner), redis.call('GET', LOOKED), 0
+  local place, more = redis.call('ZSCORE', times, owner), 0
+  local looked = redis.call('ZRANGE', asked, -1, -1, 'WITHSCORES')[2]
   if place and redis.call('LINDEX', queue, 0) == owner then
     more = now + 10000 - place
   elseif looked and redis.call('EXISTS', LOCK) == 1 then
@@ -78,33 +106,58 @@ local function keep_places(now)
   if more ~= 0 then
     for _, waiter in ipairs(redis.call('ZRANGE', times, 0, -1)) do add_time(LOCK, waiter, more) end
   end
-  redis.call('SET', LOOKED, string.format('%.0f', now), 'PX', 10000)
+  redis.call('ZADD', asked, string.format('%.0f', now), owner)
+  redis.call('PEXPIRE', asked, 10000)
+  redis.call('PEXPIRE', numbers, 600000)
+end
+local function return_to_queue(now, number)
+  local at, previous, next = 0, nil, nil
+  repeat
+    at, previous, next = at + 1, next, redis.call('LINDEX', queue, at)
+    local other = next and redis.call('ZSCORE', numbers, next)
+  until not (number and other and tonumber(other) < tonumber(number))
+  if next then
+    redis.call('LINSERT', queue, 'BEFORE', next, owner)
+  else
+    redis.call('RPUSH', queue, owner)
+  end
+  local due = previous and tonumber(redis.call('ZSCORE', times, previous)) or now
+  if not same_client(owner, previous) then due = due + 10000 end
+  redis.call('ZADD', times, string.format('%.0f', math.max(due, now + 10000)), owner)
+  if same_client(owner, previous) or same_client(owner, next) then return end
+  local more = previous and same_client(previous, next) and 2 * 10000 or 10000
+  for _, waiter in ipairs(redis.call('LRANGE', queue, at, -1)) do add_time(LOCK, waiter, more) end
 end
 local function join_queue(now)
   if redis.call('ZSCORE', times, owner) then return end
-  if has_waited then
-    redis.call('LPUSH', queue, owner)
-    redis.call('ZADD', times, string.format('%.0f', now + 10000), owner)
-    return
-  end
+  local number = redis.call('ZSCORE', numbers, owner)
+  if number or has_waited then return return_to_queue(now, number) end
   local last = redis.call('LINDEX', queue, -1)
   local due = last and redis.call('ZSCORE', times, last) or now
   if not same_client(owner, last) then due = due + 10000 end
   redis.call('RPUSH', queue, owner)
   redis.call('ZADD', times, string.format('%.0f', due), owner)
+  redis.call('ZREMRANGEBYSCORE', asked, 0, now - 10000)
+  redis.call('ZREMRANGEBYSCORE', numbers, 0, now - 3600000)
+  local latest = redis.call('ZRANGE', numbers, -1, -1, 'WITHSCORES')[2] or 0
+  redis.call('ZADD', numbers, string.format('%.0f', math.max(now, latest + 1)), owner)
+  redis.call('PEXPIRE', numbers, 600000)
 end
 if redis.call('HEXISTS', LOCK, owner) == 1 then return hold() end
 if redis.call('EXISTS', LATCH) == 1 then return { 2 } end
 local now = clock()
 if waits then keep_places(now) end
-local head = head_of(LOCK)
+local first = redis.call('LINDEX', queue, 0)
+local head, dies = head_of(LOCK)
 local left, holder = redis.call('PTTL', LOCK), redis.call('HKEYS', LOCK)[1]
 if not holder then
   if not head or head == owner then
     leave_queue(LOCK, owner)
     return hold()
   end
+  if head ~= first then wake(LOCK, head) end
   left = (redis.call('ZSCORE', times, head) or now + 4000) - now
+  if dies then left = math.min(left, dies - now) end
 end
 if waits then join_queue(now) end
 return { 0, left < 0 and 4000 or math.min(left, 4000), holder }`,
@@ -279,7 +332,7 @@ for i = 4, #ARGV - 1, 2 do
     if redis.call('PUBLISH', ARGV[i + 1], 'revoked ' .. ARGV[i]) > 0 then told = told + 1 end
   end
 end
-wake_head(KEYS[1], ARGV[1])
+wake_head(KEYS[1])
 return { ended, told }`,
   'inspect': `local LOCK, TOKEN = KEYS[1], KEYS[2]
 if is_semaphore(LOCK) then
@@ -325,7 +378,7 @@ return 1`,
 local owner, keep = ARGV[1], tonumber(ARGV[5])
 local released = end_hold(LOCK, owner, ARGV[2], ARGV[3], ARGV[4])
 if released == 0 then leave_queue(LOCK, owner) end
-wake_head(LOCK, ARGV[2])
+wake_head(LOCK)
 if keep > 0 then redis.call('SET', LATCH, released, 'PX', keep) end
 return { released, unheard }`,
   'renew': `local longest = tonumber(ARGV[#ARGV])
@@ -358,14 +411,14 @@ const script = (name: string, sha1: string, parts: ReadonlyArray<keyof typeof PA
 });
 
 export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
-  acquireFair: script('acquire-fair', '32ac3b6d7e8167550ec8c047a3a7f1ce4e467810', [
+  acquireFair: script('acquire-fair', '48b1ea0305dcafa36d0f96afc78506b565fa955f', [
     'shared/clock',
     'shared/names',
     'shared/publish',
     'shared/fair-queue',
     'acquire-fair',
   ]),
-  acquirePermits: script('acquire-permits', '91a206769f62c5e57b3c8a1b28b7be705dd2fa67', [
+  acquirePermits: script('acquire-permits', 'c596f0348f7f00476506c5db1338fc9e0c693749', [
     'shared/names',
     'shared/clock',
     'shared/publish',
@@ -380,7 +433,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
   acquire: script('acquire', '3dc4e5ec70d9da18fd1f8ee1c30c9b322d95b1a3', [
     'acquire',
   ]),
-  extend: script('extend', '25bc6922c0b09bfceb25ac49bf16810a8399d396', [
+  extend: script('extend', 'c32c483646b57bce822772d07bee59881cf63da1', [
     'shared/names',
     'shared/read-write',
     'shared/clock',
@@ -388,7 +441,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/permits',
     'extend',
   ]),
-  forceRelease: script('force-release', '2aba61cf0dd7cbceefffcc5b7daf92eaa44a1433', [
+  forceRelease: script('force-release', '0525eb34b1d2fc485fab3cf44dda5f65cc24c7c9', [
     'shared/names',
     'shared/read-write',
     'shared/clock',
@@ -398,7 +451,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/fair-queue',
     'force-release',
   ]),
-  inspect: script('inspect', '4b6c852967baf4aa371d4b600ccaf8f89d8fda8e', [
+  inspect: script('inspect', 'cc56b418818f510872d655cd9b752d3295f3d221', [
     'shared/names',
     'shared/read-write',
     'shared/clock',
@@ -409,18 +462,18 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
   isSharded: script('is-sharded', '3e1ea5c0a9e27b57727973ac62b8b9813da5ce47', [
     'is-sharded',
   ]),
-  latchCountDown: script('latch-count-down', 'c4a00947a7c0de8887335a89c351a3205726fa35', [
+  latchCountDown: script('latch-count-down', '2e1037492f05d14318cba0f7d8ec18bc6d1515ed', [
     'shared/publish',
     'latch-count-down',
   ]),
   latchCount: script('latch-count', 'b2748773a590afb4aec12829c50d664d44aba64a', [
     'latch-count',
   ]),
-  latchSet: script('latch-set', 'c70de6630b52ccd327799318d4fd7aaf7b15c98b', [
+  latchSet: script('latch-set', 'd1e091cd52882c897a6f50cc2bd97129568b2058', [
     'shared/publish',
     'latch-set',
   ]),
-  release: script('release', 'cea174e2e93b5531d6521b24ac8af98c963a64c1', [
+  release: script('release', 'e4e53f034158f941b6b4627c0d8660cd30123ed1', [
     'shared/names',
     'shared/read-write',
     'shared/clock',
@@ -430,7 +483,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/fair-queue',
     'release',
   ]),
-  renew: script('renew', '603d2a998df75c1eacfb6461592099f8bb178233', [
+  renew: script('renew', '4b524586abafc150817d45d8e8ba50e65690c7a0', [
     'shared/names',
     'shared/read-write',
     'shared/clock',

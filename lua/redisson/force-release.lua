@@ -18,5 +18,5 @@ for i = 4, #ARGV - 1, 2 do
     if redis.call('PUBLISH', ARGV[i + 1], 'revoked ' .. ARGV[i]) > 0 then told = told + 1 end
   end
 end
-wake_head(LOCK, ARGV[1])
+wake_head(LOCK)
 return { ended, told }

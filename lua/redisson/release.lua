@@ -13,6 +13,6 @@ local owner, keep = ARGV[1], tonumber(ARGV[5])
 
 local released = end_hold(LOCK, owner, ARGV[2], ARGV[3], ARGV[4])
 if released == 0 then leave_queue(LOCK, owner) end
-wake_head(LOCK, ARGV[2])
+wake_head(LOCK)
 if keep > 0 then redis.call('SET', LATCH, released, 'PX', keep) end
 return { released, unheard }

@@ -120,6 +120,31 @@ describe('an old master that still acknowledges writes', () => {
   });
 });
 
+describe('a client of Redisson and an old master that still acknowledges writes', () => {
+  const story = (jvm: string, to = 9_000): string[] => {
+    const late = { askedAt: 2_500, from: 2_600, to: 2_900, token: 1 };
+    const told = twoAtOnce(late, { askedAt: 2_690, from: 2_700, to: 2_750 }).failover({ at: 1_400, told: 1_400, to });
+    return broken(told.event(500, 'up', { client: jvm, library: 'redisson' }));
+  };
+
+  it.each(['a.1', 'b.1'])('may acquire a lock there, whenever it learned of the new one (%s)', (jvm) => {
+    expect(story(jvm)).toEqual([]);
+  });
+
+  it('may not acquire it when the old master is a replica', () => {
+    expect(story('a.1', 2_490)).toEqual(['exclusion']);
+    expect(story('b.1', 2_680)).toEqual(['exclusion']);
+  });
+
+  it('does not excuse a hold of a client here that asked when it knew the new master', () => {
+    const both = new ChaosStory();
+    for (const client of ['j.1', 'j.2']) both.event(500, 'up', { client, library: 'redisson' });
+    both.hold('a.1', { askedAt: 2_500, from: 2_600, to: 2_900, token: 1 });
+    both.hold('b.1', { askedAt: 2_690, from: 2_700, to: 2_750, token: 2 });
+    expect(broken(both.failover({ at: 1_400, told: 1_400, to: 9_000 }))).toEqual(['exclusion']);
+  });
+});
+
 describe('a holder that is connected to the new master of a Sentinel', () => {
   const connected = (pulse: object, overlap = 2_800): ChaosStory => {
     const story = twoAtOnce({ to: 2_900 }, { askedAt: overlap - 10, from: overlap, to: overlap + 50 });

@@ -1,13 +1,18 @@
-import { expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { LockHandle, LockService } from 'nestjs-redis-locks';
 import { RespProxy } from '../../testbed/proxies/resp-proxy.mjs';
 import { eventually } from '../../testbed/wait/eventually.mjs';
+import { RunningTime } from '../../testbed/wait/running-time.mjs';
+import { startWorker, type WorkerProcess } from '../../testbed/workers/processes.mjs';
 import { RedissonProcess } from '../../testbed/workers/redisson-process.mjs';
 import { besideRedisson, isFull, LATE, LEASE } from './sides.js';
 
 const SECTIONS = isFull ? 1_000 : 100;
 const QUEUE = 'redisson_lock_queue:{orders}';
 const TIMES = 'redisson_lock_timeout:{orders}';
+const WORKER = new URL('../../testbed/workers/lock-worker.mjs', import.meta.url);
+/** Within this time in ms, dead waiters are removed: 4.5 s. An overdue one takes 10 s. */
+const DEAD = 8_000;
 const FAIR = { fair: true, waitTimeout: '60s' } as const;
 
 besideRedisson((sides, version) => {
@@ -111,6 +116,148 @@ besideRedisson((sides, version) => {
       proxy.heal();
       proxy.disconnect();
     }
+  });
+
+  describe('a process of this library with waiters', () => {
+    let worker: WorkerProcess;
+    beforeEach(async () => {
+      worker = await startWorker(WORKER);
+      await worker.call('start', { connection: sides.redis.url, protocol: 'redisson' });
+    });
+    afterEach(() => worker.kill());
+
+    /** Its next acquisition, once it is in the queue and subscribed. */
+    async function workerWaits(place: number): Promise<{ readonly granted: Promise<unknown> }> {
+      const granted = worker.call('acquire', 'orders', FAIR).catch(() => undefined);
+      await untilQueued(place);
+      const owner = (await sides.redis.admin.lindex(QUEUE, -1))!;
+      const channel = `redisson_lock__channel:{orders}:${owner}`;
+      await eventually(async () => (await sides.subscribersOf(channel)) === 1, { within: LATE });
+      return { granted };
+    }
+
+    it('is killed: another client here that waits removes its waiters within 5 s, and wakes Redisson', async () => {
+      const locks = await sides.service();
+      await on('a')('lock', -1);
+      await workerWaits(1);
+      await workerWaits(2);
+      const theirs = on('b')('lock', -1);
+      await untilQueued(3);
+      const ours = acquire(locks);
+      await untilQueued(4);
+      await worker.kill();
+      await on('a')('unlock');
+      const time = new RunningTime();
+      await theirs;
+      // Redisson would send requests without a pause for 10 s.
+      expect(time.stop().ran).toBeLessThan(DEAD);
+      await on('b')('unlock');
+      await (await ours).release();
+      await untilNothingIsLeft();
+    });
+
+    it('is killed: another client here gets the lock within 5 s', async () => {
+      const locks = await sides.service();
+      await on('a')('lock', -1);
+      await workerWaits(1);
+      const ours = acquire(locks);
+      await untilQueued(2);
+      await worker.kill();
+      await on('a')('unlock');
+      const time = new RunningTime();
+      const lock = await ours;
+      expect(time.stop().ran).toBeLessThan(DEAD);
+      await lock.release();
+      await untilNothingIsLeft();
+    });
+
+    it('is killed: beside waiters of Redisson alone, its waiters are passed over when their time is over', async () => {
+      const locks = await sides.service({ lockWatchdogTimeout: LEASE });
+      const holder = await acquire(locks);
+      await workerWaits(1);
+      const theirs = on('b')('lock', -1);
+      await untilQueued(2);
+      await worker.kill();
+      await locks.close();
+      await holder.release();
+      await theirs;
+      await on('b')('unlock');
+      await untilNothingIsLeft();
+    });
+
+    it('is stopped and continues: it loses its place for a time, and gets it back', async () => {
+      const locks = await sides.service();
+      await on('a')('lock', -1);
+      const { granted } = await workerWaits(1);
+      const ours = acquire(locks);
+      await untilQueued(2);
+      const theirs = on('b')('lock', -1);
+      await untilQueued(3);
+      worker.pause();
+      await on('a')('unlock');
+      const lock = await ours;
+      worker.resume();
+      await untilQueued(2);
+      let isBack = false;
+      void theirs.then(() => expect(isBack).toBe(true));
+      await lock.release();
+      const { number } = (await granted) as { number: number };
+      isBack = true;
+      expect(await worker.call('release', number)).toBe(true);
+      await theirs;
+      await on('b')('unlock');
+      await untilNothingIsLeft();
+    });
+
+    it('shuts down: its waiters leave the queue at once', async () => {
+      const closing = await sides.service();
+      await on('a')('lock', -1);
+      const leaving = acquire(closing).catch(() => undefined);
+      await untilQueued(1);
+      const theirs = on('b')('lock', -1);
+      await untilQueued(2);
+      await closing.close();
+      await leaving;
+      expect(await sides.redis.admin.llen(QUEUE)).toBe(1);
+      await on('a')('unlock');
+      await theirs;
+      await on('b')('unlock');
+    });
+  });
+
+  it('waiters here that a fast clock of Java has dropped return in the order of their arrival', async () => {
+    const locks = await sides.service();
+    await on('a')('lock', -1);
+    const order: number[] = [];
+    const waiting: Array<Promise<void>> = [];
+    for (let i = 0; i < 5; i++) {
+      waiting.push(
+        acquire(locks).then(async (lock) => {
+          order.push(i);
+          await lock.release();
+        }),
+      );
+      await untilQueued(i + 1);
+    }
+    const owners = await sides.redis.admin.lrange(QUEUE, 0, -1);
+    await Promise.all(
+      owners.map((owner) =>
+        eventually(async () => (await sides.subscribersOf(`redisson_lock__channel:{orders}:${owner}`)) === 1, {
+          within: LATE,
+        }),
+      ),
+    );
+    // To Redisson, they are overdue: its next request drops them, and stands first.
+    await sides.redis.admin.zadd(TIMES, ...owners.flatMap((owner) => [1, owner]));
+    const theirs = on('b')('lock', -1);
+    await eventually(async () => (await sides.redis.admin.lrange(QUEUE, 0, -1)).length === 6, { within: LATE });
+    expect((await sides.redis.admin.lrange(QUEUE, 0, -1)).slice(0, 5)).toEqual(owners);
+    await on('a')('unlock');
+    await Promise.all(waiting);
+    await theirs;
+    expect(order).toEqual([0, 1, 2, 3, 4]);
+    await on('b')('unlock');
+    await untilNothingIsLeft();
   });
 
   it('a crash of a waiter of Redisson is passed over when its time is over', async () => {

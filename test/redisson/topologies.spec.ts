@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { createLockClient } from 'nestjs-redis-locks/client';
 import type { LockService } from 'nestjs-redis-locks';
 import { redisson, type RedissonOptions } from 'nestjs-redis-locks/redisson';
-import { eventually } from '../../testbed/wait/eventually.mjs';
+import { eventually, eventuallyPasses } from '../../testbed/wait/eventually.mjs';
 import { RedissonProcess } from '../../testbed/workers/redisson-process.mjs';
 import { isFull, LATE, quiet, VERSIONS } from './sides.js';
 import { cluster, named, sentinels, type Topology } from './topologies.js';
@@ -157,6 +157,59 @@ describe.each(VERSIONS)('beside Redisson %s', (version) => {
       expect(performance.now() - from).toBeLessThan(LATE);
       await on('b')('unlock', named('ours'));
       expect(await early).toBe(false);
+    });
+
+    it('after each of two failovers, waiters of both sides are served by a fair lock, and nothing is left of it', async () => {
+      const [one, other] = [await service(), await service()];
+      const [name, queue] = [named('fair'), `redisson_lock_queue:${named('fair')}`];
+      /** Redisson fails commands while a failover lasts. They may have been executed. */
+      const until = async (thread: string, command: 'fair.lock' | 'fair.unlock'): Promise<void> => {
+        const on = java.on(thread);
+        const isHeld = command === 'fair.lock';
+        const args = isHeld ? [-1] : [];
+        await eventuallyPasses(
+          async () => {
+            if ((await on<boolean>('fair.isHeld', name)) !== isHeld) await on(command, name, ...args);
+            expect(await on('fair.isHeld', name)).toBe(isHeld);
+          },
+          { within: FAILED_OVER, every: 100 },
+        );
+      };
+      const ours = (locks: LockService) => locks.acquire(name, { fair: true, waitTimeout: 2 * FAILED_OVER });
+      const untilQueued = (count: number): Promise<unknown> =>
+        eventually(async () => (await topology.call('LLEN', queue)) === count, { within: FAILED_OVER });
+      for (let i = 0; i < 2; i++) {
+        await topology.whole();
+        await until('a', 'fair.lock');
+        let inside = 1;
+        const enter = (): void => expect(++inside).toBe(1);
+        const first = ours(one).then(async (lock) => {
+          enter();
+          inside -= 1;
+          await lock.release();
+        });
+        await untilQueued(1);
+        const second = until('b', 'fair.lock').then(async () => {
+          enter();
+          inside -= 1;
+          await until('b', 'fair.unlock');
+        });
+        await untilQueued(2);
+        const third = ours(other).then(async (lock) => {
+          enter();
+          inside -= 1;
+          await lock.release();
+        });
+        await untilQueued(3);
+        await topology.failover();
+        inside -= 1;
+        await until('a', 'fair.unlock');
+        await Promise.all([first, second, third]);
+        await eventually(
+          async () => (await topology.call('EXISTS', name, queue, `redisson_lock_timeout:${name}`)) === 0,
+          { within: LATE },
+        );
+      }
     });
   });
 });

@@ -2,6 +2,7 @@ import type { Cluster, Redis } from 'ioredis';
 import type { RedisLockModuleOptions } from 'nestjs-redis-locks';
 import { startRedisCluster } from '../../testbed/servers/redis-cluster.mjs';
 import { startRedisSentinels } from '../../testbed/servers/redis-sentinels.mjs';
+import type { RedisServer } from '../../testbed/servers/redis-server.mjs';
 import { eventually } from '../../testbed/wait/eventually.mjs';
 import type { RedissonServers } from '../../testbed/workers/redisson-process.mjs';
 
@@ -16,6 +17,8 @@ export interface Topology {
   call(command: string, ...args: Array<string | number>): Promise<unknown>;
   /** Kills the master of the tests' keys once its replica has all writes, and resolves when the replica is master. */
   failover(): Promise<void>;
+  /** Starts the master again that was killed last, and resolves when it is a replica. */
+  whole(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -24,6 +27,7 @@ export const named = (name: string): string => `{orders}:${name}`;
 
 export async function sentinels(): Promise<Topology> {
   const servers = await startRedisSentinels();
+  let killed: RedisServer | undefined;
   const { connection } = servers;
   const addresses = connection.sentinels.map(({ host, port }) => `redis://${host}:${port}`);
   return {
@@ -34,7 +38,13 @@ export async function sentinels(): Promise<Topology> {
       const old = await servers.master();
       await old.replicated();
       await old.kill();
+      killed = old;
       await servers.untilMasterIsNot(old);
+    },
+    async whole() {
+      await killed?.start();
+      killed = undefined;
+      await servers.untilWhole();
     },
     stop: () => servers.stop(),
   };
@@ -44,6 +54,7 @@ export async function sentinels(): Promise<Topology> {
 export async function cluster(): Promise<Topology> {
   const servers = await startRedisCluster({ masters: 3, replicas: 1, nodeTimeout: NODE_TIMEOUT });
   const key = named('any');
+  let killed: RedisServer | undefined;
   return {
     connection: { cluster: servers.addresses },
     java: { kind: 'cluster', addresses: servers.nodes.map(({ url }) => url), detail: 'AUTO' },
@@ -55,7 +66,13 @@ export async function cluster(): Promise<Topology> {
       const old = await servers.masterOf(key);
       await old.replicated();
       await old.kill();
+      killed = old;
       await eventually(() => servers.masterOf(key), { within: 60_000, every: 50, what: 'another master' });
+    },
+    async whole() {
+      await killed?.start();
+      killed = undefined;
+      await servers.untilWhole({ within: 60_000 });
     },
     stop: () => servers.stop(),
   };

@@ -21,7 +21,9 @@ function keep(handle) {
   const at = now();
   const number = handles.push(handle) - 1;
   handle.signal.addEventListener('abort', () => tell('lost', { number, key: handle.key, at: now() }));
-  return { number, at, owner: handle.owner, token: handle.fencingToken };
+  // Redisson's locks have none, and the getter would throw.
+  const token = handle.fencingTokens.size > 0 ? handle.fencingToken : undefined;
+  return { number, at, owner: handle.owner, token };
 }
 
 /**
@@ -45,11 +47,16 @@ serve({
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, milliseconds);
   },
 
-  /** Starts so many lock services of the built library. */
-  async start(options, count = 1) {
+  /**
+   * Starts so many lock services of the built library. `protocol` is the name of one, as functions do not pass between
+   * processes, and `redisson` has the options of that one.
+   */
+  async start({ protocol, redisson: terms, ...options }, count = 1) {
     const { createLockService } = await import('../../dist/esm/module/redis-lock.composition.js');
     const { resolveModuleOptions } = await import('../../dist/esm/module/redis-lock.options.js');
-    const make = () => createLockService(resolveModuleOptions({ shutdownTimeout: 0, ...options }), logger);
+    const { redisson } = await import('../../dist/esm/redisson/index.js');
+    const given = { shutdownTimeout: 0, ...options, ...(protocol === 'redisson' && { protocol: redisson(terms) }) };
+    const make = () => createLockService(resolveModuleOptions(given), logger);
     services.push(...Array.from({ length: count }, make));
     await Promise.all(services.map(started));
     const { cluster } = options.connection;

@@ -15,6 +15,8 @@ const JVM = ['-Xmx192m', '-XX:+UseSerialGC', '-XX:TieredStopAtLevel=1'];
  * @property {'single' | 'sentinel' | 'cluster'} kind
  * @property {readonly string[]} addresses URLs
  * @property {string} [detail] of Sentinels: the name of the master; of a Cluster: the `ShardedSubscriptionMode`
+ * @property {Record<string, { readonly port: number }>} [proxies] of Sentinels: where servers are reached whose addresses
+ *   (`host:port`) they name, on the same host
  *
  * @typedef {object} RedissonTimes settings of Redisson in ms; if left out, its defaults
  * @property {number} [timeout] ms in which a command has to be answered; default 3 s
@@ -58,9 +60,16 @@ export class RedissonProcess {
    */
   static async start(version, at, watchdog = 30_000, { timeout, ping } = {}) {
     /** @type {RedissonServers} */
-    const { kind, addresses, detail = '' } = typeof at === 'string' ? { kind: 'single', addresses: [at] } : at;
-    const properties = Object.entries({ timeout, ping }).flatMap(([name, ms]) =>
-      ms === undefined ? [] : [`-Dside.${name}=${ms}`],
+    const {
+      kind,
+      addresses,
+      detail = '',
+      proxies = {},
+    } = typeof at === 'string' ? { kind: 'single', addresses: [at] } : at;
+    const ports = Object.entries(proxies).map(([server, { port }]) => `${server.replace(/^.*:/, '')}=${port}`);
+    const settings = { timeout, ping, proxies: ports.length === 0 ? undefined : ports.join(',') };
+    const properties = Object.entries(settings).flatMap(([name, value]) =>
+      value === undefined ? [] : [`-Dside.${name}=${value}`],
     );
     const classpath = `${TARGET}/${version}/classes:${TARGET}/${version}/lib/*`;
     const program = ['RedissonSide', kind, String(watchdog), addresses.join(','), detail];

@@ -4,15 +4,25 @@
 -- A waiter is overdue some time after the one before it: `fairLockWaitTimeout` or the wait of `tryLock` in Redisson, and
 -- WAIT here. When a waiter leaves the queue, those behind it are overdue so much earlier. So a change of one time has to
 -- change all of them.
+--
+-- Two sorted sets that Redisson does not have are about the waiters of this library: owner -> when it has last asked, and
+-- owner -> its number in the order of arrival. A waiter that has lost its place keeps its number.
 --- @include "shared/names"
 --- @include "shared/clock"
 --- @include "shared/publish"
 
 -- Longer than a living waiter goes without a retry. For so long a dead head keeps the others from a free lock.
 local WAIT = 10000
+-- A waiter retries at least this often, in ms, to keep its place.
+local PERIOD = 4000
+-- A waiter that has not asked for so many ms, and is not subscribed, is dead or has no connection.
+local SILENCE = 4500
 
 local function queue_of(lock) return 'redisson_lock_queue:' .. tagged(lock) end
 local function times_of(lock) return 'redisson_lock_timeout:' .. tagged(lock) end
+local function asked_of(lock) return times_of(lock) .. ':asked' end
+local function numbers_of(lock) return times_of(lock) .. ':numbers' end
+local function channel_of(lock, owner) return 'redisson_lock__channel:' .. tagged(lock) .. ':' .. owner end
 
 -- The waiters of one client that stand together die together: they share one WAIT.
 local function same_client(owner, other)
@@ -23,19 +33,8 @@ local function add_time(lock, owner, ms)
   redis.call('ZINCRBY', times_of(lock), string.format('%.0f', ms), owner)
 end
 
--- The first waiter that is not overdue, or a false value.
-local function head_of(lock)
-  while true do
-    local head = redis.call('LINDEX', queue_of(lock), 0)
-    local due = head and redis.call('ZSCORE', times_of(lock), head)
-    if not due or tonumber(due) > clock() then return head end
-    redis.call('ZREM', times_of(lock), head)
-    redis.call('LPOP', queue_of(lock))
-  end
-end
-
 -- Removes a waiter from any place.
-local function leave_queue(lock, owner)
+local function remove_waiter(lock, owner)
   if not redis.call('ZSCORE', times_of(lock), owner) then return end
   local queue, at = redis.call('LRANGE', queue_of(lock), 0, -1), 1
   while queue[at] and queue[at] ~= owner do at = at + 1 end
@@ -45,9 +44,44 @@ local function leave_queue(lock, owner)
   for i = at + 1, #queue do add_time(lock, queue[i], -WAIT) end
 end
 
+-- Removes a waiter for good: it does not return to its place.
+local function leave_queue(lock, owner)
+  redis.call('ZREM', asked_of(lock), owner)
+  redis.call('ZREM', numbers_of(lock), owner)
+  remove_waiter(lock, owner)
+end
+
+-- When a waiter of this library counts as dead unless it asks before; `nil`: it is subscribed, or a waiter of Redisson.
+local function dies_at(lock, owner)
+  if not redis.call('ZSCORE', numbers_of(lock), owner) or not is_deserted(channel_of(lock, owner)) then return nil end
+  return (tonumber(redis.call('ZSCORE', asked_of(lock), owner)) or 0) + SILENCE
+end
+
+-- The first waiter that is neither overdue nor dead, or a false value; and when it counts as dead unless it asks before.
+local function head_of(lock)
+  while true do
+    local head = redis.call('LINDEX', queue_of(lock), 0)
+    local due = head and redis.call('ZSCORE', times_of(lock), head)
+    if not due then return head end
+    local now, dies = clock(), dies_at(lock, head)
+    if tonumber(due) <= now then
+      redis.call('ZREM', times_of(lock), head)
+      redis.call('LPOP', queue_of(lock))
+    elseif dies and dies <= now then
+      remove_waiter(lock, head)
+    else
+      return head, dies
+    end
+  end
+end
+
+local function wake(lock, owner)
+  publish(channel_of(lock, owner), '0')
+end
+
 -- Tells the first waiter that the lock is free.
-local function wake_head(lock, channel)
+local function wake_head(lock)
   if redis.call('EXISTS', lock) == 1 then return end
   local head = head_of(lock)
-  if head then publish(channel .. ':' .. head, '0') end
+  if head then wake(lock, head) end
 end

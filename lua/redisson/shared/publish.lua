@@ -4,9 +4,20 @@ local HOW = ARGV[#ARGV]
 -- A channel on which clients listen that do not hear this script.
 local unheard = false
 
+-- How many clients listen on a channel of this kind, at this server; `nil` if the server does not say.
+local function listeners_of(channel, is_sharded)
+  local reply = redis.pcall('PUBSUB', is_sharded and 'SHARDNUMSUB' or 'NUMSUB', channel)
+  if not reply.err then return reply[2] end
+end
+
+-- Whether it is certain that no client would receive a message. On plain channels of a Cluster, a client may be subscribed at
+-- any node.
+local function is_deserted(channel)
+  return HOW ~= 'plain' and listeners_of(channel, HOW == 'sharded') == 0
+end
+
 local function publish(channel, message)
   redis.call(HOW == 'sharded' and 'SPUBLISH' or 'PUBLISH', channel, message)
   if HOW == 'single' then return end
-  local listeners = redis.pcall('PUBSUB', HOW == 'sharded' and 'NUMSUB' or 'SHARDNUMSUB', channel)
-  if not listeners.err and listeners[2] > 0 then unheard = channel end
+  if (listeners_of(channel, HOW ~= 'sharded') or 0) > 0 then unheard = channel end
 end

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { createLockClient } from 'nestjs-redis-locks/client';
 import { cli } from './cli.js';
 import { startRedis, type RedisServer } from '../../../testbed/servers/redis-server.mjs';
 import { SkewedMaster } from '../../../testbed/clocks/skewed-master.mjs';
@@ -68,9 +69,59 @@ describe('doctor with a key', () => {
     expect((await layout('orders'))[0]!.found).toMatch(/Redisson only/);
   });
 
-  it('takes no other hash or text for a lock of Redisson', async () => {
+  it.each([
+    [
+      'a semaphore',
+      'redisson_sc:{orders}',
+      '0',
+      /only: .*a semaphore with 0 free permits, for which 1 client waits\. .*do not show .*taken/,
+    ],
+    [
+      'a latch',
+      'redisson_countdownlatch__channel__{orders}',
+      '3',
+      /only: .*an RCountDownLatch with the count 3, for which 1 client waits\. .*do not show .*count it down/,
+    ],
+  ])('recognizes %s of Redisson by its waiters', async (_kind, channel, value, found) => {
+    await redis.admin.set('orders', value);
+    const waiter = redis.admin.duplicate();
+    await waiter.subscribe(channel);
+    const [first] = await layout('orders');
+    waiter.disconnect();
+    expect(first).toMatchObject({ status: 'warning', found: expect.stringMatching(found) });
+  });
+
+  it('says what a number may be for which no client waits', async () => {
+    const latch =
+      /an RSemaphore with 3 free permits, or an RCountDownLatch with the count 3, or a number of another program\. The data in Redis do not show which/;
+    const noLatch = /an RSemaphore with \d free permits, or a number of another program\./;
+    await redis.admin.set('orders', '3');
+    expect((await layout('orders'))[0]).toMatchObject({ status: 'ok', found: expect.stringMatching(latch) });
+    // A latch has no TTL, and the count-down to 0 deletes it.
+    await redis.admin.pexpire('orders', 60_000);
+    expect((await layout('orders'))[0]!.found).toMatch(noLatch);
+    await redis.admin.set('orders', '0');
+    expect((await layout('orders'))[0]!.found).toMatch(noLatch);
+    await redis.admin.zadd('{orders}:timeout', 1, 'permit');
+    expect((await layout('orders'))[0]).toMatchObject({
+      status: 'warning',
+      found: expect.stringMatching(/a semaphore with 0 free permits\. .*do not show how many permits an RSemaphore/),
+    });
+  });
+
+  it('finds a latch of this library', async () => {
+    const locks = await createLockClient({ connection: redis.url });
+    await locks.getCountDownLatch('orders').trySetCount(1);
+    expect((await layout('orders'))[0]).toMatchObject({
+      status: 'ok',
+      found: expect.stringMatching(/this library only/),
+    });
+    await locks.close();
+  });
+
+  it('takes no other hash or text for an object of Redisson', async () => {
     await redis.admin.hset('orders', 'name', 'a', 'mode', 'dark');
-    await redis.admin.set('text', '1');
+    await redis.admin.set('text', 'one');
     for (const key of ['orders', 'text']) expect((await layout(key))[0]).toMatchObject({ status: 'ok' });
   });
 

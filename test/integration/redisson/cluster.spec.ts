@@ -5,10 +5,14 @@ import { ClusterBench } from '../../../testbed/locks/cluster-bench.js';
 import { aborted } from '../../../testbed/locks/locks.js';
 import { eventually } from '../../../testbed/wait/eventually.mjs';
 import { timed } from '../../../testbed/wait/timed.mjs';
+import { startWorker } from '../../../testbed/workers/processes.mjs';
 
 /** Without a message a waiter tries again after 3 s. */
 const SOON = 2_500;
 const CHANNEL = 'redisson_lock__channel:{orders}';
+
+const FAIR = { fair: true, waitTimeout: '1m' } as const;
+const WORKER = new URL('../../../testbed/workers/lock-worker.mjs', import.meta.url);
 
 const bench = new ClusterBench();
 const service = (shardedSubscriptionMode: ShardedSubscriptionMode = 'auto'): Promise<LockService> =>
@@ -55,6 +59,33 @@ describe.each([
     });
     expect(ran).toBeLessThan(SOON);
     await value!.release();
+  });
+
+  it('a killed fair waiter is removed within 5 s, or passed over within 10 s on plain channels', async () => {
+    const locks = await service(mode);
+    const worker = await startWorker(WORKER);
+    try {
+      await worker.call('start', {
+        ...{ connection: { cluster: bench.cluster.addresses }, protocol: 'redisson' },
+        ...{ redisson: { shardedSubscriptionMode: mode }, commandTimeout: '15s' },
+      });
+      const { admin } = await bench.cluster.masterOf('orders');
+      const queue = 'redisson_lock_queue:{orders}';
+      const untilQueued = (count: number): Promise<unknown> =>
+        eventually(async () => (await admin.llen(queue)) === count, { within: 15_000 });
+      const lock = await locks.acquire('orders', FAIR);
+      worker.call('forget', 'orders', FAIR).catch(() => undefined);
+      await untilQueued(1);
+      const next = locks.acquire('orders', FAIR);
+      await untilQueued(2);
+      await worker.kill();
+      await lock.release();
+      const { ran, value } = await timed(next);
+      expect(ran).toBeLessThan(isSharded ? 8_000 : 15_000);
+      await value!.release();
+    } finally {
+      await worker.kill();
+    }
   });
 
   it('waiters follow a slot to its new master', async () => {

@@ -1,17 +1,23 @@
 import { describe, expect, it } from '@jest/globals';
 import type { LockHandle, LockService } from 'nestjs-redis-locks';
 import { redisson } from 'nestjs-redis-locks/redisson';
+import { SCRIPTS } from '../../../lib/redisson/scripts.generated.js';
 import { LockBench } from '../../../testbed/locks/locks.js';
 import { eventually } from '../../../testbed/wait/eventually.mjs';
+import { timed } from '../../../testbed/wait/timed.mjs';
 
 const bench = new LockBench();
 const service = (options = {}): Promise<LockService> => bench.service({ protocol: redisson(), ...options });
 const QUEUE = 'redisson_lock_queue:{orders}';
 const TIMES = 'redisson_lock_timeout:{orders}';
+const ASKED = `${TIMES}:asked`;
+const NUMBERS = `${TIMES}:numbers`;
 const CHANNEL = 'redisson_lock__channel:{orders}';
 const JAVA = ['java:1', 'java:2', 'java:3'] as const;
 /** How long a test waits for a retry of a waiter, which comes every 4 s, on a busy machine. */
 const A_RETRY = { within: 15_000 };
+/** Within this time in ms, a dead waiter is passed over: 4.5 s. An overdue one takes 10 s. */
+const SOON = 8_000;
 
 const queue = (): Promise<string[]> => bench.redis.admin.lrange(QUEUE, 0, -1);
 const clock = async (): Promise<number> => 1_000 * Number((await bench.redis.admin.time())[0]);
@@ -24,7 +30,14 @@ async function times(): Promise<Map<string, number>> {
 }
 const differenceOf = (all: ReadonlyMap<string, number>, one: string, other: string): number =>
   all.get(one)! - all.get(other)!;
+const untilSubscribed = (waiter: string, count = 1): Promise<unknown> =>
+  eventually(async () => Number((await bench.redis.admin.pubsub('NUMSUB', `${CHANNEL}:${waiter}`))[1]) === count);
 const wait = (locks: LockService): Promise<LockHandle> => locks.acquire('orders', { fair: true, waitTimeout: '60s' });
+
+function permutations<T>(all: readonly T[]): T[][] {
+  if (all.length < 2) return [[...all]];
+  return all.flatMap((first, i) => permutations(all.filter((_, j) => j !== i)).map((rest) => [first, ...rest]));
+}
 
 /** A client of Redisson holds the lock, or waits for it. */
 const javaHolds = (owner: string): Promise<unknown> =>
@@ -135,8 +148,9 @@ describe('an RFairLock', () => {
     await eventually(async () => (await queue()).length === 2);
     const [, waiter] = await queue();
     // As if no waiter had looked for 100 s.
-    await eventually(async () => (await bench.redis.admin.exists(`${TIMES}:looked`)) === 1);
-    await bench.redis.admin.set(`${TIMES}:looked`, (await clock()) - 100_000);
+    await eventually(async () => (await bench.redis.admin.exists(ASKED)) === 1);
+    await bench.redis.admin.zadd(ASKED, (await clock()) - 100_000, waiter!);
+    await bench.redis.admin.persist(ASKED);
     await eventually(async () => (await leftOf(waiter!)) > 3_090_000, A_RETRY);
     expect(await leftOf(JAVA[1])).toBeGreaterThan(3_080_000);
     // The first one has the lock, and takes its wait away.
@@ -159,13 +173,139 @@ describe('an RFairLock', () => {
     await eventually(async () => (await queue()).length === 1);
     const [waiter] = await queue();
     await javaWaits(JAVA[1], 300_000);
-    await eventually(async () => Number((await bench.redis.admin.pubsub('NUMSUB', `${CHANNEL}:${waiter}`))[1]) === 1);
+    await untilSubscribed(waiter!);
     await bench.redis.admin.multi().lpop(QUEUE).zrem(TIMES, waiter!).exec();
     await eventually(async () => (await queue())[0] === waiter, A_RETRY);
     expect(await queue()).toEqual([waiter, JAVA[1]]);
+    // As if the waiter had come before it: so much is taken away when the waiter leaves.
+    expect(await leftOf(JAVA[1])).toBeGreaterThan(305_000);
     await javaReleases();
     await (await waiting).release();
     expect(await queue()).toEqual([JAVA[1]]);
+    expect(await leftOf(JAVA[1])).toBeLessThan(305_000);
+  });
+
+  it('living waiters that Redisson has dropped return in the order of their arrival', async () => {
+    const clients = await bench.serviceList(2, { protocol: redisson() });
+    await javaHolds(JAVA[0]);
+    const waiting: Array<Promise<LockHandle>> = [];
+    // Several of each client, some of them between those of the other.
+    for (const [i, client] of [0, 0, 1, 0, 1, 1].entries()) {
+      waiting.push(wait(clients[client]!));
+      await eventually(async () => (await queue()).length === i + 1);
+    }
+    await javaWaits(JAVA[1], 3_000_000);
+    const order = await queue();
+    await Promise.all(order.slice(0, 6).map((waiter) => untilSubscribed(waiter)));
+    await bench.redis.admin
+      .multi()
+      .lpop(QUEUE, 6)
+      .zrem(TIMES, ...order.slice(0, 6))
+      .exec();
+    await eventually(async () => (await queue()).length === 7, A_RETRY);
+    expect(await queue()).toEqual(order);
+    await javaReleases();
+    for (const lock of waiting) await (await lock).release();
+    expect(await queue()).toEqual([JAVA[1]]);
+    expect(await bench.redis.admin.exists(ASKED, NUMBERS)).toBe(0);
+  });
+
+  it.each(['abab', 'aaba', 'abca', 'abba'])(
+    'none of the waiters %s is overdue when its turn comes, in whatever order they have returned',
+    async (clients) => {
+      const owners = [...clients].map((client, i) => `${client}:${i}`);
+      const ask = (owner: string, hasWaited: 0 | 1): Promise<unknown> => {
+        const args = [owner, 30_000, 1, hasWaited, 'single'];
+        return bench.redis.admin.eval(SCRIPTS.acquireFair.source, 2, 'orders', `latch:${owner}`, ...args);
+      };
+      for (const returning of permutations(owners)) {
+        await bench.redis.admin.flushall();
+        await javaHolds(JAVA[0]);
+        for (const owner of owners) await ask(owner, 0);
+        await bench.redis.admin.del(QUEUE, TIMES);
+        for (const owner of returning) await ask(owner, 1);
+        expect(await queue()).toEqual(owners);
+        for (const owner of owners) {
+          expect(await leftOf(owner)).toBeGreaterThan(5_000);
+          await bench.redis.admin.del('orders');
+          expect(await ask(owner, 1)).toEqual([1, 0]);
+        }
+      }
+    },
+    60_000,
+  );
+
+  it('a waiter without a connection loses a free lock to the next one within 5 s, and returns to its place', async () => {
+    const proxy = await bench.proxy();
+    const [locks, away] = [await service(), await service({ connection: proxy.url })];
+    const holder = await wait(locks);
+    const first = wait(away);
+    await eventually(async () => (await queue()).length === 1);
+    const next = wait(locks);
+    await eventually(async () => (await queue()).length === 2);
+    const third = wait(locks);
+    await eventually(async () => (await queue()).length === 3);
+    proxy.disconnect();
+    await holder.release();
+    const { ran, value: second } = await timed(() => next);
+    // An overdue head would keep it for 10 s.
+    expect(ran).toBeLessThan(SOON);
+    expect(await queue()).toHaveLength(1);
+    await proxy.restore();
+    await eventually(async () => (await queue()).length === 2, A_RETRY);
+    await second!.release();
+    // It came before the third.
+    const served = await Promise.race([first.then(() => 'first'), third.then(() => 'third')]);
+    expect(served).toBe('first');
+    await (await first).release();
+    await (await third).release();
+  });
+
+  it('a waiter of Redisson is woken when the dead waiter before it is removed', async () => {
+    const proxy = await bench.proxy();
+    const [locks, away] = [await service(), await service({ connection: proxy.url })];
+    await javaHolds(JAVA[0]);
+    const lost = wait(away).catch(() => undefined);
+    await eventually(async () => (await queue()).length === 1);
+    await javaWaits(JAVA[1], 300_000);
+    const last = wait(locks);
+    await eventually(async () => (await queue()).length === 3);
+    proxy.disconnect();
+    const subscriber = bench.redis.admin.duplicate();
+    const messages: string[] = [];
+    subscriber.on('message', (channel) => messages.push(channel));
+    await subscriber.subscribe(`${CHANNEL}:${JAVA[1]}`);
+    await javaReleases();
+    await eventually(() => messages.length > 0, A_RETRY);
+    subscriber.disconnect();
+    expect((await queue())[0]).toBe(JAVA[1]);
+    await bench.redis.admin.multi().lpop(QUEUE).zrem(TIMES, JAVA[1]).exec();
+    await (await last).release();
+    await proxy.restore();
+    await (await lost)?.release();
+  });
+
+  it.each([
+    ['is subscribed', 'silent'],
+    ['has asked a moment ago', 'unsubscribed'],
+  ])('a waiter that %s is not taken for dead', async (_why, how) => {
+    const proxy = await bench.proxy();
+    const [locks, far] = [await service(), await service({ connection: proxy.url })];
+    await javaHolds(JAVA[0]);
+    const waiting = wait(far).catch(() => undefined);
+    await eventually(async () => (await queue()).length === 1);
+    const [waiter] = await queue();
+    await untilSubscribed(waiter!);
+    if (how === 'silent') proxy.dropRequests();
+    else proxy.disconnect();
+    if (how !== 'silent') await untilSubscribed(waiter!, 0);
+    const askedAt = how === 'silent' ? (await clock()) - 100_000 : (await clock()) + 1_000;
+    // In one step: each moment counts.
+    await bench.redis.admin.multi().del('orders').zadd(ASKED, askedAt, waiter!).exec();
+    expect(await locks.tryAcquire('orders', { fair: true })).toBeNull();
+    expect(await queue()).toEqual([waiter]);
+    await proxy.restore();
+    await (await waiting)?.release();
   });
 
   it('the waiters of a dead client are passed over together', async () => {

@@ -109,14 +109,15 @@ describe('on one server, with the rights that docs/redisson.md lists', () => {
     const [queue, times] = ['redisson_lock_queue:{stock:queue}', 'redisson_lock_timeout:{stock:queue}'];
     const holder = await one.acquire('stock:queue', { fair: true });
     const waiting = other.acquire('stock:queue', { fair: true, waitTimeout: '1m' });
-    const script =
-      "redis.call('ZADD', KEYS[2], 1, 'java:1') redis.call('RPUSH', KEYS[1], 'java:1') redis.call('ZREM', KEYS[2], redis.call('LPOP', KEYS[1]))";
+    // Of two waiters of Redisson, one is overdue.
+    const script = `redis.call('ZADD', KEYS[2], 1, 'java:1', 9e15, 'java:2') redis.call('RPUSH', KEYS[1], 'java:1', 'java:2')
+      redis.call('ZREM', KEYS[2], redis.call('LPOP', KEYS[1]))`;
     await eventually(
       async () => (await other.inspect('stock:queue')) !== null && (await redis.admin.exists(queue)) === 1,
       LATE,
     );
     await redis.admin.eval(script, 2, queue, times);
-    await eventually(async () => Number((await redis.commandStats())['lpush'] ?? 0) > 0, LATE);
+    await eventually(async () => Number((await redis.commandStats())['linsert'] ?? 0) > 0, LATE);
     await holder.release();
     await (await waiting).release();
   }

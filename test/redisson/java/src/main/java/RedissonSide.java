@@ -24,6 +24,7 @@ import org.redisson.config.BaseMasterSlaveServersConfig;
 import org.redisson.config.Config;
 import org.redisson.config.ReadMode;
 import org.redisson.config.ShardedSubscriptionMode;
+import org.redisson.misc.RedisURI;
 
 /**
  * A client of Redisson that a test drives over stdin. Each line is `id thread command name arguments…`; the reply is
@@ -32,7 +33,8 @@ import org.redisson.config.ShardedSubscriptionMode;
  *
  * <p>Arguments of the program: `single`, `sentinel` or `cluster`; lockWatchdogTimeout in ms; the addresses, with commas between
  * them; for Sentinels the name of the master, for a Cluster the shardedSubscriptionMode. The properties `side.timeout` and
- * `side.ping` set timeout and pingConnectionInterval, in ms.
+ * `side.ping` set timeout and pingConnectionInterval, in ms. `side.proxies` leads connections to servers that Sentinels name to
+ * proxies: `port=port`, with commas between them.
  */
 public final class RedissonSide {
   private static final Map<String, ExecutorService> THREADS = new ConcurrentHashMap<>();
@@ -50,7 +52,8 @@ public final class RedissonSide {
       case "sentinel":
         // The tests run one Sentinel.
         few(config.useSentinelServers().setMasterName(args[3]).setCheckSentinelsList(false).addSentinelAddress(addresses))
-            .setScanInterval(500);
+            .setScanInterval(500)
+            .setNatMapper(RedissonSide::proxied);
         break;
       case "cluster":
         few(config.useClusterServers().addNodeAddress(addresses))
@@ -91,6 +94,16 @@ public final class RedissonSide {
     return servers
         .setTimeout(Integer.getInteger("side.timeout", servers.getTimeout()))
         .setPingConnectionInterval(Integer.getInteger("side.ping", servers.getPingConnectionInterval()));
+  }
+
+  private static RedisURI proxied(RedisURI server) {
+    for (String pair : System.getProperty("side.proxies", "").split(",")) {
+      String[] ports = pair.split("=");
+      if (ports[0].equals(String.valueOf(server.getPort()))) {
+        return new RedisURI(server.getScheme(), server.getHost(), Integer.parseInt(ports[1]));
+      }
+    }
+    return server;
   }
 
   private static void answer(String[] words) {

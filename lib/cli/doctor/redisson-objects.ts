@@ -1,0 +1,94 @@
+import type { Redis } from 'ioredis';
+import { isRefusal } from '../deployment/answers.js';
+
+/** An owner in Redisson, or in an instance with its protocol: `uuid:threadId`. */
+const OWNER = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}:\d/;
+const WHOLE_NUMBER = /^-?\d{1,19}$/;
+
+/** What the names of Redisson show about a key. */
+export interface RedissonObject {
+  /** The kind of object, with its values; `undefined`: nothing of Redisson has this name. */
+  readonly kind?: string;
+  /** What the data in Redis cannot show. */
+  readonly unknown?: string;
+  /** `false`: a number that any program may have written. */
+  readonly isCertain: boolean;
+}
+
+const NOTHING: RedissonObject = { isCertain: false };
+
+/** Reads which object of Redisson has this name. */
+export async function readRedissonObject(client: Redis, key: string): Promise<RedissonObject> {
+  // Redisson adds braces, unless there is one.
+  const tagged = key.includes('{') ? key : `{${key}}`;
+  if ((await client.exists(`redisson_lock_queue:${tagged}`)) > 0) {
+    return { kind: 'an RFairLock with waiters', isCertain: true };
+  }
+  const type = await client.type(key);
+  if (type === 'hash') {
+    const [, fields] = await client.hscan(key, '0', 'COUNT', 10);
+    if (fields.some((field, i) => i % 2 === 0 && OWNER.test(field))) return { kind: kindOf(fields), isCertain: true };
+  }
+  const isExpirable = (await client.exists(`${tagged}:timeout`)) > 0;
+  const value = type === 'string' ? await client.get(key) : null;
+  if (isExpirable) return semaphore(value);
+  return value !== null && WHOLE_NUMBER.test(value) ? readNumber(client, key, value) : NOTHING;
+}
+
+const kindOf = (fields: readonly string[]): string =>
+  fields.includes('mode') ? 'a held RReadWriteLock' : 'a held RLock, RFairLock or RFencedLock';
+
+const semaphore = (free: string | null): RedissonObject => ({
+  kind: `a semaphore${free === null ? '' : ` with ${free} free permits`}`,
+  unknown: 'how many permits an RSemaphore has taken, and by which clients',
+  isCertain: true,
+});
+
+/** A number is a semaphore or a latch: only the channels of its waiters differ. */
+async function readNumber(client: Redis, key: string, value: string): Promise<RedissonObject> {
+  const tagged = key.includes('{') ? key : `{${key}}`;
+  // The channel of a latch has braces in any case.
+  const [permits, latch] = await Promise.all([
+    listenersOf(client, `redisson_sc:${tagged}`),
+    listenersOf(client, `redisson_countdownlatch__channel__{${key}}`),
+  ]);
+  if (permits > 0) {
+    const kind = `a semaphore with ${value} free permits, for which ${clients(permits)} ${permits === 1 ? 'waits' : 'wait'}`;
+    return { kind, unknown: 'how many permits are taken, and by which clients', isCertain: true };
+  }
+  if (latch > 0) {
+    const kind = `an RCountDownLatch with the count ${value}, for which ${clients(latch)} ${latch === 1 ? 'waits' : 'wait'}`;
+    return { kind, unknown: 'which clients still have to count it down', isCertain: true };
+  }
+  // The count-down to 0 deletes a latch, and a latch has no TTL.
+  const canBeLatch = Number(value) > 0 && (await client.pttl(key)) < 0;
+  const choices = [
+    `an RSemaphore with ${value} free permits`,
+    ...(canBeLatch ? [`an RCountDownLatch with the count ${value}`] : []),
+    'a number of another program',
+  ];
+  const who = canBeLatch
+    ? 'which clients have taken permits or still have to count down'
+    : 'which clients have taken permits';
+  return {
+    kind: choices.join(', or '),
+    unknown: `which of them it is, because no client waits for it now, and ${who}`,
+    isCertain: false,
+  };
+}
+
+const clients = (count: number): string => `${count} client${count === 1 ? '' : 's'}`;
+
+/** How many connections listen on a channel at this server, plain or sharded. 0 if the user may not ask. */
+async function listenersOf(client: Redis, channel: string): Promise<number> {
+  let listeners = 0;
+  for (const census of ['NUMSUB', 'SHARDNUMSUB']) {
+    try {
+      listeners += Number(((await client.call('PUBSUB', census, channel)) as unknown[])[1]);
+    } catch (error) {
+      // Redis before 7 has no SHARDNUMSUB.
+      if (!isRefusal(error) && !(error instanceof Error && error.name === 'ReplyError')) throw error;
+    }
+  }
+  return listeners;
+}
