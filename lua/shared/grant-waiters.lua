@@ -117,6 +117,6 @@ local function grant_waiters(holds, ended, asker, from)
     write_ticket(head)
     publish_retry(head.id, head.retry_at - now)
   end
-  if holds.crowd and holds.crowd.more_ended and not more then more = from end
+  if holds.crowd and holds.crowd.has_more and not more then more = from end
   return more, head
 end

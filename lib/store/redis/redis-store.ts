@@ -43,6 +43,8 @@ import { chooser, type HoldChoice } from '../hold-choice.js';
 
 /** The reply to a waiter may be delayed by this many ms, until the client can receive its grant. */
 const LONGEST_HEARING = 250;
+/** The reply to an offer while the script does not know all holds. Each further command looks at more of them. */
+const NOT_KNOWN_YET = -3;
 /** `inspect` returns at most this many waiters. */
 const MAX_WAITERS = 1_000;
 
@@ -173,8 +175,10 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
     return this.#renewals.renew(requests);
   }
 
-  async offer({ key, id, offer, lease }: OfferRequest): Promise<OfferReply> {
+  async offer(request: OfferRequest): Promise<OfferReply> {
+    const { key, id, offer, lease } = request;
     const left = Number(await this.#commands.run('offer', key, [id, offer, lease]));
+    if (left === NOT_KNOWN_YET) return this.offer(request);
     return left >= 0 ? left : left === -1 ? 'not-held' : 'shared';
   }
 
