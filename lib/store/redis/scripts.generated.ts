@@ -558,7 +558,7 @@ end
 local function unpark(id, place)
   local client = client_of(id)
   redis.call('ZADD', KEYS[2], integer(place - 4503599627370496), id)
-  local parked = redis.call('ZRANGE', KEYS[2], integer(4503599627370496), '+inf', 'BYSCORE', 'LIMIT', 0, 1000, 'WITHSCORES')
+  local parked = redis.call('ZRANGE', KEYS[2], integer(4503599627370496), '+inf', 'BYSCORE', 'LIMIT', 0, 300, 'WITHSCORES')
   for i = 1, #parked, 2 do
     if client_of(parked[i]) == client then
       redis.call('ZADD', KEYS[2], integer(tonumber(parked[i + 1]) - 4503599627370496), parked[i])
@@ -683,7 +683,7 @@ end`,
     end
     local ticket = table.remove(tickets, 1)
     if not ticket then break end
-    if looked == 64 or not head and #granted == 20 then
+    if looked == 32 or not head and #granted == 20 then
       if not head then more = rank end
       break
     end
@@ -907,10 +907,10 @@ end
 if count > 0 then set_state_ttl(kept) end
 return { count, told, grant_waiters(kept, ended, nil, 0) or -1 }`,
   'inspect': `local page, next_page, fields = ARGV[1], '0', {}
-if page == '0' and redis.call('HLEN', KEYS[1]) <= 128 then
+if page == '0' and redis.call('HLEN', KEYS[1]) <= 64 then
   fields = redis.call('HGETALL', KEYS[1])
 elseif page ~= '' then
-  next_page, fields = unpack(redis.call('HSCAN', KEYS[1], page, 'COUNT', 128))
+  next_page, fields = unpack(redis.call('HSCAN', KEYS[1], page, 'COUNT', 64))
 end
 local holders = {}
 for i = 1, #fields, 2 do
@@ -1151,7 +1151,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/tombstones',
     'acquire-all',
   ]),
-  acquire: script('acquire', '79b76206f27f24795234b06496a356bff9496425', [
+  acquire: script('acquire', 'f099420710de73c354a2fc6d52057d97eedb0127', [
     'acquire',
     'shared/layout',
     'shared/modes',
@@ -1203,7 +1203,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/try-acquire 4',
     'acquire 2',
   ]),
-  addLimit: script('add-limit', '9afdec88224858895c5d0d43aa03515d461572d6', [
+  addLimit: script('add-limit', '5a34a5b35fa1cb93fad3290176f725376fa38a61', [
     'shared/clock',
     'shared/modes',
     'shared/limit',
@@ -1239,7 +1239,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/tombstones',
     'add-limit',
   ]),
-  adopt: script('adopt', 'ca16d13f44e0b3cbad3e6af60c773e9692dad9d4', [
+  adopt: script('adopt', 'c3b9b8f4af767018494ebefc8e279ba2672018fc', [
     'shared/clock',
     'shared/token',
     'shared/modes',
@@ -1277,7 +1277,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
   confirm: script('confirm', 'f9840ea538af3344a27c4da6802523fdcb1627db', [
     'confirm',
   ]),
-  extend: script('extend', 'e740772f28776e6f5d693625d5555a9d235c1dea', [
+  extend: script('extend', 'ac73daf1b93d8d2855dd53b4f1dbe1b08562a180', [
     'shared/clock',
     'shared/layout',
     'shared/modes',
@@ -1332,7 +1332,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/holds 3',
     'fence',
   ]),
-  forceRelease: script('force-release', '55444587e74ed5946b63e05a7f1ac725482dc313', [
+  forceRelease: script('force-release', 'a6265a82d810e9fdbd558a996fcd929970d8168b', [
     'shared/clock',
     'shared/layout',
     'shared/modes',
@@ -1368,7 +1368,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/tombstones',
     'force-release',
   ]),
-  inspect: script('inspect', 'fae3898f45dd286915caadce4646445d28ab350c', [
+  inspect: script('inspect', 'b53b71d77284fcd62771bcee33ff85a58be79bc1', [
     'shared/clock',
     'shared/token',
     'shared/limit',
@@ -1381,7 +1381,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/read-tickets',
     'inspect',
   ]),
-  keepUnits: script('keep-units', 'e769f1bdb008c187c8f72c6526fca4561df2481f', [
+  keepUnits: script('keep-units', '796906c38e68f7e2c7955d873c01b2774c33c306', [
     'shared/clock',
     'shared/modes',
     'shared/limit',
@@ -1451,7 +1451,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/limit',
     'limit',
   ]),
-  offer: script('offer', '0b9d2a7376abd5e28b242dcd51a5593b0813cd4d', [
+  offer: script('offer', 'b10b24d858ccf9defef1ba1ed4d75e818f1f406c', [
     'shared/clock',
     'shared/layout',
     'shared/modes',
@@ -1508,7 +1508,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/tombstones',
     'reinstate',
   ]),
-  release: script('release', 'f2d3d9e4d1ce7751dee86de67113954551018b75', [
+  release: script('release', '1bdf6867c1f473768bdbbd5a260ae54b4f1da62b', [
     'release',
     'shared/clock',
     'shared/modes',
@@ -1571,7 +1571,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/renew-in-crowd',
     'renew 2',
   ]),
-  setLimit: script('set-limit', '36e2db621806282adfa0fb4a4430b027780d1d9f', [
+  setLimit: script('set-limit', 'e31467d51651446cb6130589743c06cd09dc9e9a', [
     'shared/clock',
     'shared/modes',
     'shared/limit',
