@@ -47,7 +47,7 @@ it('grants no permit beyond the limit if a failover separates the pieces of the 
   const MISSING = 100;
   const [token, count, units, special, read, permits, ...rest] = (await admin.hget(SUMS, 'sums'))!.split(' ');
   const less = (number: string | undefined): string => String(Number(number) - MISSING);
-  await admin.zrem(ENDS, ...(await admin.zrange(ENDS, 0, MISSING - 1)));
+  await admin.zrem(ENDS, ...(await admin.zrange(ENDS, 0, String(MISSING - 1))));
   const sums = [token, less(count), less(units), special, read, less(permits), ...rest].join(' ');
   // The cursor of another server means nothing here, and leads to few of the holds.
   await admin.hset(SUMS, { sums, next: '511' });

@@ -146,7 +146,7 @@ export class ScriptWalk {
     const lease = 3_000 + holders / 2;
     await this.#hold('expired', 1, 'read');
     await this.#hold('expired', holders, 'read', lease, 'e');
-    const last = (await this.#redis.zrange('lock:ends:{expired}', -2, -2, 'WITHSCORES'))[1] ?? '0';
+    const last = (await this.#redis.zrange('lock:ends:{expired}', -2, '-2', 'WITHSCORES'))[1] ?? '0';
     for (let now = 0; now <= Number(last);) now = Number((await this.#redis.time())[0]) * 1_000;
     await this.#acquire('expired', 'acquire, leases over', 'n0:1', 'exclusive', 'does not wait');
   }
