@@ -1,5 +1,6 @@
 import { LockConfigError } from '../errors/index.js';
 import type { ListReply, ListRequest } from '../store/key-list.js';
+import type { HoldSurvey, SurveyRequest } from '../store/hold-survey.js';
 import type { ForceReleaseReply, LockStore, StoredLock, StoreFeature } from '../store/lock-store.js';
 import { AcquireOne } from './acquire-one.js';
 import type { AcquireParts, AcquireQueue } from './acquire-queue.js';
@@ -22,10 +23,11 @@ import { Releases } from './releases.js';
 import { StoreMessages } from './store-messages.js';
 import type { WaitTerms } from './waiter.js';
 import { Watchdog } from './watchdog.js';
+import { surveyOf } from './survey-of.js';
 
 export { NO_TOKEN } from '../store/lock-store.js';
 import type { HoldChoice } from '../store/hold-choice.js';
-export type { ListReply, ListRequest, Offer, StoredLock, StoreFeature };
+export type { HoldSurvey, ListReply, ListRequest, Offer, StoredLock, StoreFeature, SurveyRequest };
 
 /** At most so many ms are spent at shutdown on waiting for releases. */
 const LAST_RELEASES = 1_000;
@@ -192,6 +194,15 @@ export class LockEngine {
       ...stored,
       holds: stored.holds.map((hold) => ({ ...hold, token: this.holds.get(hold.id)?.token ?? hold.token })),
     };
+  }
+
+  /** Answers questions about the holds of a key, if possible without reading all of them. */
+  survey(request: SurveyRequest): Promise<HoldSurvey> {
+    const { store } = this.context;
+    this.background.send(request.key);
+    const answers = async (): Promise<HoldSurvey> =>
+      (await store.survey?.(request)) ?? surveyOf(await store.inspect(request.key, 1), request);
+    return this.admission.explained(answers());
   }
 
   /** @throws LockStoreError; LockConfigError if the store cannot list */

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { LockLogger } from '../../common/logger.js';
 import type { LockStoreError } from '../../errors/index.js';
 import { redisKeys } from '../../keys/index.js';
+import type { HoldSurvey, SurveyRequest } from '../hold-survey.js';
 import type { ListReply, ListRequest } from '../key-list.js';
 import type {
   AcquireReply,
@@ -35,7 +36,7 @@ import { LockCommands, requestArgs } from './lock-commands.js';
 import { RedisClientRecords } from './redis-client-records.js';
 import { RedisLatches } from './redis-latches.js';
 import { RedisPermits } from './redis-permits.js';
-import { readAcquireAllReply, readMessage, writeMode } from './replies.js';
+import { readAcquireAllReply, readMessage, readSurveyReply, writeMode } from './replies.js';
 import { LockKeys, namedKeys } from './script-keys.js';
 import { readServerIdentity } from './server-identity.js';
 import { StoreLink } from './store-link.js';
@@ -219,6 +220,10 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
 
   inspect(key: string, maxWaiters = MAX_WAITERS, maxHolds = Infinity): Promise<StoredLock> {
     return this.#commands.inspect(key, maxWaiters, maxHolds);
+  }
+
+  async survey({ key, kind, owner = '' }: SurveyRequest): Promise<HoldSurvey | undefined> {
+    return readSurveyReply(await this.#link.scripts.run('survey', this.keys.of(key), [kind, owner]));
   }
 
   list(request: ListRequest): Promise<ListReply> {

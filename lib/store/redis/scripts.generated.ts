@@ -7,7 +7,7 @@ export interface LuaScript {
   readonly source: string;
 }
 
-export type ScriptName = 'acquireAll' | 'acquire' | 'addLimit' | 'adopt' | 'confirm' | 'extend' | 'fence' | 'forceRelease' | 'inspect' | 'keepUnits' | 'latchConfirm' | 'latchCountDown' | 'latchCount' | 'latchDelete' | 'latchSet' | 'limit' | 'offer' | 'reinstate' | 'release' | 'renew' | 'setLimit';
+export type ScriptName = 'acquireAll' | 'acquire' | 'addLimit' | 'adopt' | 'confirm' | 'extend' | 'fence' | 'forceRelease' | 'inspect' | 'keepUnits' | 'latchConfirm' | 'latchCountDown' | 'latchCount' | 'latchDelete' | 'latchSet' | 'limit' | 'offer' | 'reinstate' | 'release' | 'renew' | 'setLimit' | 'survey';
 
 const PARTS = {
   'shared/clock': `local now, now_micros
@@ -1118,6 +1118,28 @@ if version <= seen then
   redis.call('SET', KEYS[6], permits .. ' ' .. integer(math.max(version + 1, now_micros)), 'PX', 604800000)
 end
 return grant_waiters(holds, ended, nil, 0) or -1`,
+  'survey': `local kind, owner = ARGV[1], ARGV[2]
+local holds = read_holds()
+local ends, owned, units, others
+if holds.crowd then
+  local crowd = holds.crowd
+  others = not crowd.has_only(kind)
+  if crowd.has_more or others and crowd.has(kind) then return {} end
+  ends, units = not others and crowd.end_of_lease(true), crowd.units()
+  owned = owner ~= '' and crowd.owns(owner, kind)
+else
+  units = 0
+  for _, hold in ipairs(holds) do
+    units = units + (hold.units or 0)
+    if hold.kind == kind then
+      ends = math.max(ends or 0, hold.ends)
+      owned = owned or hold.owner == owner and not hold.kept
+    else
+      others = true
+    end
+  end
+end
+return { ends and ends - now or -2, owned and 1 or 0, units, others and 1 or 0, limit_set() or -1 }`,
 };
 
 /** A script made of its parts, in their order. */
@@ -1605,5 +1627,27 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/parked',
     'shared/grant-waiters 5',
     'set-limit',
+  ]),
+  survey: script('survey', '42dedf7e232e50ebbc8a53207bd023a7582fc850', [
+    'shared/clock',
+    'shared/modes',
+    'shared/limit',
+    'shared/modes 2',
+    'shared/limit',
+    'shared/modes 3',
+    'shared/limit',
+    'shared/layout',
+    'shared/hold',
+    'shared/client',
+    'shared/token',
+    'shared/holds',
+    'shared/crowd-keys',
+    'shared/crowd',
+    'shared/build-crowd',
+    'shared/crowd 2',
+    'shared/holds 2',
+    'shared/crowd-keys',
+    'shared/holds 3',
+    'survey',
   ]),
 };
