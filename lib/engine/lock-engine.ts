@@ -58,6 +58,8 @@ export class LockEngine {
   readonly handovers: Handovers;
   private readonly one: AcquireOne;
   private readonly set: AcquireSet;
+  /** Settles when the waiters have been rejected. */
+  private dismissed: Promise<unknown> = Promise.resolve();
 
   constructor(private readonly context: EngineContext) {
     const { store } = context;
@@ -235,7 +237,7 @@ export class LockEngine {
   /** Refuses new acquisitions and rejects all waiters. */
   stopWaiting(why?: string): void {
     const closing = this.admission.close(why);
-    this.queues.dismissAll(closing);
+    this.dismissed = Promise.all([this.dismissed, this.queues.dismissAll(closing)]);
     this.latches?.dismissAll(closing);
   }
 
@@ -245,9 +247,10 @@ export class LockEngine {
     this.stopWaiting();
     const deadline = this.context.clock.now() + timeout;
     if (timeout > 0) this.reportHolds(timeout);
+    await this.dismissed;
     await this.holds.empty(timeout);
     await this.background.settled(deadline);
-    this.holdReleases.endAll('the application has shut down, and its holder had not released it by then');
+    await this.holdReleases.endAll('the application has shut down, and its holder had not released it by then');
     await this.releases.settled(Math.min(limits.commandTimeout, LAST_RELEASES));
     timers.close();
     this.admission.disconnected = true;
