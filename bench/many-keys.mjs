@@ -58,7 +58,8 @@ class Measurement {
     const hold = (key) => ['h:1', 'exclusive', '', LEASE, 1, '0 0 3000 600000 3000 1', key];
     await this.each(async (key) => this.script(this.acquireSource, key, hold(key).slice(0, -1)));
 
-    const open = () => createLockClient({ connection: this.connection, commandTimeout: 30_000, shutdownTimeout: 0 }, { logger: SILENT });
+    const open = () =>
+      createLockClient({ connection: this.connection, commandTimeout: 30_000, shutdownTimeout: 0 }, { logger: SILENT });
     const first = await open();
     await this.waitFor(first, 'first client');
     await this.idle();
@@ -119,7 +120,9 @@ class Measurement {
     await sleep(50);
     delay.disable();
     const ms = (nanoseconds) => (nanoseconds / 1e6).toFixed(0);
-    console.log(`${what}: ${seconds.toFixed(2)} s; event loop delay p99 ${ms(delay.percentile(99))} ms, max ${ms(delay.max)} ms`);
+    console.log(
+      `${what}: ${seconds.toFixed(2)} s; event loop delay p99 ${ms(delay.percentile(99))} ms, max ${ms(delay.max)} ms`,
+    );
   }
 
   async untilAllWait() {
@@ -136,7 +139,8 @@ class Measurement {
   }
 
   async each(task) {
-    for (let i = 0; i < this.keys.length; i += AT_A_TIME) await Promise.all(this.keys.slice(i, i + AT_A_TIME).map(task));
+    for (let i = 0; i < this.keys.length; i += AT_A_TIME)
+      await Promise.all(this.keys.slice(i, i + AT_A_TIME).map(task));
   }
 
   script(source, key, args) {
