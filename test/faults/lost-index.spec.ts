@@ -17,7 +17,7 @@ async function tryOne(i: number): Promise<LockHandle | null> {
     try {
       return await services[i % 2]!.tryAcquire('a', { permits: PERMITS });
     } catch (error) {
-      if (!isLockStoreError(error) || error.transient !== true) throw error;
+      if (!isLockStoreError(error) || !error.transient) throw error;
     }
   }
 }
