@@ -107,6 +107,7 @@ export interface LockStore {
     setLimit(key: string, permits: number): Promise<void>;
     forceRelease(key: string, hold?: HoldChoice): Promise<ForceReleaseReply>;
     inspect(key: string, maxWaiters?: number, maxHolds?: number): Promise<StoredLock>;
+    survey?(request: SurveyRequest): Promise<HoldSurvey | undefined>;
     list?(request: ListRequest): Promise<ListReply>;
 }
 
@@ -202,6 +203,20 @@ export interface ListReply {
 export interface ListRequest {
     readonly cursor: string;
     readonly budget: number;
+}
+
+export interface HoldSurvey {
+    readonly ttl: number;
+    readonly isOwned: boolean;
+    readonly units: number;
+    readonly hasOthers: boolean;
+    readonly limit: number | undefined;
+}
+
+export interface SurveyRequest {
+    readonly key: string;
+    readonly kind: 'exclusive' | 'read' | 'permits';
+    readonly owner?: string | undefined;
 }
 
 export interface AddPermitsRequest {

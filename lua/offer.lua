@@ -3,7 +3,7 @@
 --
 -- KEYS    1 state, 2 queue, 3 waiters, 4 fence, 5 tombstones, 6 limit
 -- ARGV    1 address, 2 hold id, 3 offer id, 4 lease in ms
--- Output  ms left; -1: not held; -2: its owner has another hold of this key
+-- Output  ms left; -1: not held; -2: its owner has another hold of this key; -3: not known yet, ask again
 --
 -- May arrive twice or late: a second copy finds the offer, and never makes it longer.
 --- @include "shared/keys"
@@ -17,6 +17,7 @@ local offered = find_hold(holds, offer)
 if offered then return offered.ends - now end
 local hold = find_hold(holds, id)
 if not hold or hold.kept then return -1 end
+if holds.crowd and holds.crowd.is_incomplete then return -3 end
 if holds.crowd and holds.crowd.shares_owner(hold) then return -2 end
 for _, other in ipairs(holds) do
   if other.id ~= id and other.owner == hold.owner then return -2 end

@@ -4,6 +4,7 @@
  */
 
 const REDIS = 'lib/store/redis';
+const LOST_INDEX = 'test/faults/lost-index.spec.ts';
 const SHARED_LOCK = 'test/integration/locks/shared-lock-object.spec.ts';
 const OPERATOR = 'test/faults/operator-commands.spec.ts';
 const PASSED_OVER = 'test/faults/races/passed-over.spec.ts';
@@ -36,8 +37,22 @@ export const SPEC_MUTATIONS = [
     name: 'expired-owners',
     what: 'owners of very many expired holds count as holders',
     ...{ file: 'lua/shared/crowd.lua', spec: 'test/integration/kinds/read-write.spec.ts', test: 'very many' },
-    from: 'then return not crowd.more_ended end',
+    from: 'then return not crowd.has_more end',
     to: 'then return true end',
+  },
+  {
+    name: 'grants-on-part',
+    what: 'an incomplete index of many holds counts as complete when permits are granted',
+    ...{ file: 'lua/shared/crowd.lua', spec: LOST_INDEX, test: 'clients make' },
+    from: 'return not crowd.is_incomplete and sums[kind] == sums.count',
+    to: 'return sums[kind] == sums.count',
+  },
+  {
+    name: 'index-of-two-servers',
+    what: 'an index that was made in pieces is complete although holds are missing',
+    ...{ file: 'lua/shared/build-crowd.lua', spec: LOST_INDEX, test: 'failover' },
+    from: "next_place ~= '0' or sums.count ~= size",
+    to: "next_place ~= '0'",
   },
   {
     name: 'observers-first',

@@ -1,3 +1,4 @@
+import { inSlices } from '../common/slices.js';
 import { AcquireQueue, type AcquireParts } from './acquire-queue.js';
 import type { Hold, HoldTerms } from './hold.js';
 import { answerDue, Waiter, type WaitTerms } from './waiter.js';
@@ -22,10 +23,10 @@ export class AcquireQueues {
     this.parts.pending.sharedQueues.get(key)?.endBatch();
   }
 
-  /** Rejects all waiters with `reason`. */
-  dismissAll(reason: unknown): void {
+  /** Rejects all waiters with `reason`, in slices if there are very many. */
+  dismissAll(reason: unknown): Promise<void> {
     const { sharedQueues, separateQueues } = this.parts.pending;
-    for (const queue of [...sharedQueues.values(), ...separateQueues.values()]) queue.dismissAll(reason);
+    return inSlices([...sharedQueues.values(), ...separateQueues.values()], (queue) => queue.dismissAll(reason));
   }
 
   private queueFor(terms: HoldTerms, waits: boolean): AcquireQueue {

@@ -1,3 +1,4 @@
+import { inSlices } from '../common/slices.js';
 import { outside } from '../common/outside.js';
 import { isLockStoreError } from '../errors/index.js';
 import type { ReleaseReply } from '../store/lock-store.js';
@@ -59,13 +60,15 @@ export class HoldReleases {
     this.context.logger.warn(`'${key}' could not be released, so it ends with its lease: ${why}`);
   }
 
-  /** Ends all holds under their holders, and releases them in the background. */
-  endAll(reason: string): void {
-    for (const hold of this.holds.all()) {
-      hold.lose(reason);
+  /** Ends all holds under their holders, and releases them in the background, in slices if there are very many. */
+  endAll(reason: string): Promise<void> {
+    return inSlices(this.holds.all(), (hold) => {
       const { key, id } = hold;
+      // Its holder may have released it between two slices.
+      if (this.holds.get(id) !== hold) return;
+      hold.lose(reason);
       void this.releases.sendInBackground({ key, id, tombstoneFor: 0, keep: this.keepOf(hold), next: undefined });
-    }
+    });
   }
 
   /** Sends how many permits a hold keeps now. A copy that arrives later releases no more than that. */

@@ -1,5 +1,6 @@
 import { LockConfigError } from '../errors/index.js';
 import type { ListReply, ListRequest } from '../store/key-list.js';
+import type { HoldSurvey, SurveyRequest } from '../store/hold-survey.js';
 import type { ForceReleaseReply, LockStore, StoredLock, StoreFeature } from '../store/lock-store.js';
 import { AcquireOne } from './acquire-one.js';
 import type { AcquireParts, AcquireQueue } from './acquire-queue.js';
@@ -22,10 +23,11 @@ import { Releases } from './releases.js';
 import { StoreMessages } from './store-messages.js';
 import type { WaitTerms } from './waiter.js';
 import { Watchdog } from './watchdog.js';
+import { surveyOf } from './survey-of.js';
 
 export { NO_TOKEN } from '../store/lock-store.js';
 import type { HoldChoice } from '../store/hold-choice.js';
-export type { ListReply, ListRequest, Offer, StoredLock, StoreFeature };
+export type { HoldSurvey, ListReply, ListRequest, Offer, StoredLock, StoreFeature, SurveyRequest };
 
 /** At most so many ms are spent at shutdown on waiting for releases. */
 const LAST_RELEASES = 1_000;
@@ -56,6 +58,8 @@ export class LockEngine {
   readonly handovers: Handovers;
   private readonly one: AcquireOne;
   private readonly set: AcquireSet;
+  /** Settles when the waiters have been rejected. */
+  private dismissed: Promise<unknown> = Promise.resolve();
 
   constructor(private readonly context: EngineContext) {
     const { store } = context;
@@ -194,6 +198,15 @@ export class LockEngine {
     };
   }
 
+  /** Answers questions about the holds of a key, if possible without reading all of them. */
+  survey(request: SurveyRequest): Promise<HoldSurvey> {
+    const { store } = this.context;
+    this.background.send(request.key);
+    const answers = async (): Promise<HoldSurvey> =>
+      (await store.survey?.(request)) ?? surveyOf(await store.inspect(request.key, 1), request);
+    return this.admission.explained(answers());
+  }
+
   /** @throws LockStoreError; LockConfigError if the store cannot list */
   async list(request: ListRequest): Promise<ListReply> {
     const { store } = this.context;
@@ -224,7 +237,7 @@ export class LockEngine {
   /** Refuses new acquisitions and rejects all waiters. */
   stopWaiting(why?: string): void {
     const closing = this.admission.close(why);
-    this.queues.dismissAll(closing);
+    this.dismissed = Promise.all([this.dismissed, this.queues.dismissAll(closing)]);
     this.latches?.dismissAll(closing);
   }
 
@@ -234,9 +247,10 @@ export class LockEngine {
     this.stopWaiting();
     const deadline = this.context.clock.now() + timeout;
     if (timeout > 0) this.reportHolds(timeout);
+    await this.dismissed;
     await this.holds.empty(timeout);
     await this.background.settled(deadline);
-    this.holdReleases.endAll('the application has shut down, and its holder had not released it by then');
+    await this.holdReleases.endAll('the application has shut down, and its holder had not released it by then');
     await this.releases.settled(Math.min(limits.commandTimeout, LAST_RELEASES));
     timers.close();
     this.admission.disconnected = true;

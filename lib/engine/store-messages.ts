@@ -1,3 +1,4 @@
+import { inSlices } from '../common/slices.js';
 import type { LockStoreListener, PushedGrant } from '../store/lock-store.js';
 import type { AcquireParts } from './acquire-queue.js';
 import type { Latches } from './latches.js';
@@ -46,7 +47,10 @@ export class StoreMessages implements LockStoreListener {
     this.parts.context.identity.restored();
     // Behind the renewals, which are sent together in a microtask: a hold that is not renewed may end, a place does not.
     queueMicrotask(() => {
-      for (const ticket of pending.tickets.values()) ticket.tryAcquireOrEnqueue();
+      // A ticket may have ended between two slices.
+      void inSlices(pending.tickets.values(), (ticket) => {
+        if (pending.tickets.get(ticket.id) === ticket) ticket.tryAcquireOrEnqueue();
+      });
       this.latches?.askNow();
     });
   }

@@ -27,6 +27,7 @@ export type {
   TooManyReply,
 } from './lock-store.js';
 export type { ListReply, ListRequest } from './key-list.js';
+export type { HoldSurvey, SurveyRequest } from './hold-survey.js';
 export type { AddPermitsRequest, KeepUnitsRequest, PermitStore } from './permit-store.js';
 export { UNCONTENDED_BATCH_SIZE } from './lock-store.js';
 export type { CallSite, ClientRecord, ClientRecords } from './client-records.js';

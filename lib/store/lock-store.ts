@@ -2,6 +2,7 @@ import type { LockStoreError } from '../errors/index.js';
 import type { ClientRecords } from './client-records.js';
 import type { ListReply, ListRequest } from './key-list.js';
 import type { HoldChoice } from './hold-choice.js';
+import type { HoldSurvey, SurveyRequest } from './hold-survey.js';
 import type { LatchStore } from './latch-store.js';
 import type { PermitStore } from './permit-store.js';
 import type { ReplicateRequest } from './replicate-request.js';
@@ -27,7 +28,6 @@ export interface LockStore {
   readonly fullySubscribed?: boolean;
   /** Increases each time a lost connection is restored. Earlier replies may be out of date then. */
   readonly epoch: number;
-
   /** How many ms a reply takes normally, if that is known. Several distant masters take several round trips. */
   readonly answerTime?: number;
 
@@ -91,6 +91,8 @@ export interface LockStore {
   forceRelease(key: string, hold?: HoldChoice): Promise<ForceReleaseReply>;
   /** Returns the state of a key, with at least `maxWaiters` of its waiters. May stop once it has `maxHolds` of its holds. */
   inspect(key: string, maxWaiters?: number, maxHolds?: number): Promise<StoredLock>;
+  /** Answers questions about the holds of a key without reading all of them. If left out or `undefined`: use `inspect`. */
+  survey?(request: SurveyRequest): Promise<HoldSurvey | undefined>;
   /** Lists the keys that are held, in parts. If left out, this store cannot list its locks. */
   list?(request: ListRequest): Promise<ListReply>;
 }

@@ -22,7 +22,7 @@ export const LAYOUT = 1;
 export const LIMIT_RETENTION = 604_800_000;
 
 /** A client that retries finds its other tickets among this many parked ones. */
-export const PARKED_SEARCHED = 1_000;
+export const PARKED_SEARCHED = 300;
 
 /** A request for a place looks at this many parked tickets, and drops the stale ones. */
 export const PARKED_SWEPT = 10;

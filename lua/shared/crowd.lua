@@ -1,13 +1,17 @@
 -- The holds of a key that has many: readers, or permits. A script reads an index instead of all holds, so its time does
--- not grow with their number. The first script that finds more than CROWD holds makes the index. A script that finds
--- fewer deletes it.
+-- not grow with their number. The first script that finds more than CROWD holds begins the index (shared/build-crowd.lua).
+-- A script that finds fewer deletes it.
 --
 --   ends   sorted set: hold id -> end of the lease. A renewal may leave an earlier end, so a script that finds a lease
 --          over looks at the hold.
 --   crowd  hash: 'sums' -> see SUMS; 'hold:' .. id -> 'mode owner' of each hold that is not plain;
---          'all:', 'read:' and 'exclusive:' .. owner -> number of holds that have the owner of another hold
+--          'all:', 'read:' and 'exclusive:' .. owner -> number of holds that have the owner of another hold;
+--          'next' -> while the index is incomplete: where the next script continues
 --
 -- A plain hold is one reader or one permit that is its own owner.
+--
+-- While the index is incomplete, no request is granted, and no hold counts as expired. The reply says that there is more
+-- to look at, so the client repeats its request until a script knows all holds.
 --- @include "shared/keys"
 --- @include "shared/clock"
 --- @include "shared/token"
@@ -18,8 +22,6 @@
 
 -- A script looks at this many leases that seem to be over. Its reply says where to go on.
 local ENDED_PER_READ = 50
--- A script adds this many entries to the index in one command.
-local ENTRIES_PER_COMMAND = 500
 
 -- `size`: number of holds in the state, `gone`: id of a hold that this script has removed from it before. Returns the
 -- holds, of which the list is empty, and the expired ones.
@@ -70,27 +72,7 @@ local function open_crowd(size, gone)
     return now + math.max(0, redis.call('PTTL', STATE))
   end
 
-  local function build()
-    local fields, holds = redis.call('HGETALL', STATE), {}
-    -- Before the first write: a state of another layout is refused, and its index stays as it is.
-    for i = 1, #fields, 2 do holds[#holds + 1] = read_hold(fields[i], fields[i + 1]) end
-    redis.call('DEL', ENDS, AGGREGATES) -- first: Redis accepts this write even if its memory is full, and then the others
-    sums = { count = 0, units = 0, special = 0, read = 0, permits = 0, exclusive = 0, kept_until = 0 }
-    local entries, numbers = {}, {}
-    local function note(field, change) numbers[field] = (numbers[field] or 0) + change end
-    for i, hold in ipairs(holds) do
-      count(sums, hold, 1)
-      count_owner(hold, 1, note)
-      if not is_plain(hold) then redis.call('HSET', AGGREGATES, 'hold:' .. hold.id, hold.mode .. ' ' .. hold.owner) end
-      entries[#entries + 1], entries[#entries + 2] = integer(hold.ends), hold.id
-      if #entries >= 2 * ENTRIES_PER_COMMAND or i == #holds then
-        redis.call('ZADD', ENDS, unpack(entries))
-        entries = {}
-      end
-    end
-    for field, number in pairs(numbers) do redis.call('HSET', AGGREGATES, field, number) end
-    keep_index_until(state_ends())
-  end
+  --- @include "shared/build-crowd"
 
   -- Removes a hold from the index. `hold`: without the rest of its text if it is plain.
   local function leave_out(hold, from)
@@ -110,19 +92,27 @@ local function open_crowd(size, gone)
     return with_mode({ id = id, owner = owner }, mode)
   end
 
+  -- `place`: of an incomplete index.
+  local function is_indexed(id, place)
+    return not place or redis.call('ZSCORE', ENDS, id) ~= false
+  end
+
   local function load()
-    local text = redis.call('HGET', AGGREGATES, 'sums')
+    local text, place = unpack(redis.call('HMGET', AGGREGATES, 'sums', 'next'))
     local found = text and { string.match(text, '^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+)$') } or {}
     for i = 1, #found do found[i] = tonumber(found[i]) end
-    local token, number = last_token(), size + (gone and 1 or 0)
+    local token, number, indexed = last_token(), size + (gone and 1 or 0), redis.call('ZCARD', ENDS)
     -- A token that the index does not know belongs to a hold from when there were fewer.
-    if token ~= 0 and token ~= found[1] or found[2] ~= number or redis.call('ZCARD', ENDS) ~= number then return build() end
+    if token ~= 0 and token ~= found[1] or found[2] ~= indexed or indexed > number or not place and indexed < number then
+      return build()
+    end
     sums = { count = found[2], units = found[3], special = found[4], read = found[5], permits = found[6],
       exclusive = found[7], kept_until = found[8] }
-    if gone then
+    if gone and is_indexed(gone, place) then
       leave_out(static_of(gone), sums)
       save()
     end
+    if place then build(place) end
   end
 
   local function find_stored(id)
@@ -151,34 +141,37 @@ local function open_crowd(size, gone)
   end
 
   function crowd.owns(owner, kind)
-    if sums[kind] == 0 then return false end
+    if crowd.is_incomplete or sums[kind] == 0 then return false end
     -- While more leases may be over than this script has looked at, the number may include them. The answer is no then,
     -- and the reply leads to a script that knows.
-    if number_of(kind, owner) > 0 then return not crowd.more_ended end
+    if number_of(kind, owner) > 0 then return not crowd.has_more end
     local hold = self_owned(owner)
     return hold and hold.kind == kind and not hold.kept
   end
 
-  -- Whether the owner of a hold has another one.
+  -- Whether the owner of a hold has another one. The index has to be complete.
   function crowd.shares_owner(hold)
     if hold.owner == hold.id then return number_of('all', hold.owner) > 0 end
     return number_of('all', hold.owner) > 1 or self_owned(hold.owner) and true or false
   end
 
+  -- Whether it is known that all holds are of this kind.
   function crowd.has_only(kind)
-    return sums[kind] == sums.count
+    return not crowd.is_incomplete and sums[kind] == sums.count
   end
 
+  -- Whether there may be a hold of this kind.
   function crowd.has(kind)
-    return sums[kind] > 0
+    return crowd.is_incomplete or sums[kind] > 0
   end
 
   function crowd.units()
     return sums.units
   end
 
-  -- The first end of a lease, or the last one.
+  -- The first end of a lease, or the last one; nil: not known.
   function crowd.end_of_lease(last)
+    if crowd.is_incomplete then return end
     local found = last and redis.call('ZREVRANGE', ENDS, 0, 0, 'WITHSCORES')
       or redis.call('ZRANGE', ENDS, '(' .. integer(now), '+inf', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')
     return math.max(now, tonumber(found[2] or now))
@@ -200,11 +193,14 @@ local function open_crowd(size, gone)
     keep_index_until(ends)
   end
 
+  -- The end of a hold has changed.
   function crowd.write(hold)
-    redis.call('ZADD', ENDS, integer(hold.ends), hold.id)
+    redis.call('ZADD', ENDS, 'XX', integer(hold.ends), hold.id)
   end
 
   function crowd.add(hold)
+    -- An expired hold with this id, which an incomplete index may contain.
+    if crowd.is_incomplete and is_indexed(hold.id, true) then leave_out(static_of(hold.id), sums) end
     for i, over in ipairs(ended) do
       if over.id == hold.id and not over.is_dropped then -- the new hold takes the place of the expired one
         leave_out(table.remove(ended, i), expired)
@@ -213,7 +209,9 @@ local function open_crowd(size, gone)
     end
     seen[hold.id] = hold
     count(sums, hold, 1)
-    crowd.write(hold)
+    redis.call('ZADD', ENDS, integer(hold.ends), hold.id)
+    -- An incomplete index may have been empty, and an empty key loses its TTL.
+    if crowd.is_incomplete then redis.call('PEXPIREAT', ENDS, integer(sums.kept_until)) end
     if not is_plain(hold) then redis.call('HSET', AGGREGATES, 'hold:' .. hold.id, hold.mode .. ' ' .. hold.owner) end
     count_owner(hold, 1, change_stored)
     save()
@@ -221,13 +219,13 @@ local function open_crowd(size, gone)
 
   -- Before the hold leaves the state, or changes its id, its owner or its mode.
   function crowd.remove(hold)
-    leave_out(hold, sums)
+    if is_indexed(hold.id, crowd.is_incomplete) then leave_out(hold, sums) end
     save()
   end
 
   -- After several holds have left the state.
   function crowd.close_if_few()
-    if sums.count + expired.count <= CROWD then redis.call('DEL', ENDS, AGGREGATES) end
+    if redis.call('HLEN', STATE) <= CROWD then redis.call('DEL', ENDS, AGGREGATES) end
   end
 
   -- Before expired holds leave the state.
@@ -255,12 +253,17 @@ local function open_crowd(size, gone)
   end
 
   load()
-  local over = read_over()
-  if not over then
+  local over = not crowd.is_incomplete and read_over()
+  if over == nil then
     build()
-    over = read_over()
+    over = not crowd.is_incomplete and read_over()
   end
-  crowd.more_ended = #over == ENDED_PER_READ
+  if not over then
+    -- Whether the reply has to say that there is more to look at.
+    crowd.has_more = true
+    return { crowd = crowd }, ended
+  end
+  crowd.has_more = #over == ENDED_PER_READ
   for _, hold in ipairs(over) do
     if hold.ends > now then
       redis.pcall('ZADD', ENDS, integer(hold.ends), hold.id) -- does not matter if Redis refuses it

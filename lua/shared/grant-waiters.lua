@@ -11,7 +11,7 @@
 
 -- A script looks at this many tickets at most, and grants to this many, so that it blocks Redis for a millisecond at most.
 -- Its reply says where to go on.
-local MAX_TICKETS, MAX_GRANTS = 64, 20
+local MAX_TICKETS, MAX_GRANTS = 32, 20
 -- A script reads this many tickets at a time: mostly it grants the first, and the second becomes the head.
 local TICKETS_PER_READ = 2
 -- If no other waiter can be granted, the script looks at this many parked tickets.
@@ -117,6 +117,6 @@ local function grant_waiters(holds, ended, asker, from)
     write_ticket(head)
     publish_retry(head.id, head.retry_at - now)
   end
-  if holds.crowd and holds.crowd.more_ended and not more then more = from end
+  if holds.crowd and holds.crowd.has_more and not more then more = from end
   return more, head
 end

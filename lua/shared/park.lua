@@ -12,7 +12,7 @@ end
 
 -- A client that retries finds its other tickets among this many parked ones.
 --- @export
-local PARKED_SEARCHED = 1000
+local PARKED_SEARCHED = 300
 
 -- Gives a ticket its old place back, and then the other tickets of its client. `place`: where the ticket is parked.
 local function unpark(id, place)

@@ -85,7 +85,7 @@ local function try_acquire(request, after_release, gone)
   local more
   -- Nothing can be granted if the lock is held exclusively and the request is not at the head of the queue. The exceptions
   -- are a lock that this script has released, and a place that an age has changed.
-  local changed = after_release or request.age or #ended > 0 or holds.crowd and holds.crowd.more_ended
+  local changed = after_release or request.age or #ended > 0 or holds.crowd and holds.crowd.has_more
   if changed or rank == 0 or not is_closed(holds) then more = grant_waiters(holds, ended, request.id, from) end
   mine = find_hold(holds, request.id)
   if mine then return held(mine) end

@@ -1,11 +1,11 @@
 import type { Duration } from '../../common/duration.js';
+import type { HoldSurvey, SurveyRequest } from '../../engine/lock-engine.js';
 import { LockConfigError, LockNotHeldError } from '../../errors/index.js';
 import type { AcquireOptions } from '../../options/acquire-options.js';
 import { refuseUnknownOptions } from '../../options/option-readers.js';
 import { optionNames } from '../../options/option-table.js';
 import { tryOptions } from '../../options/try-options.js';
 import type { LockHandle } from '../handles/lock-handle.js';
-import type { LockHolderInfo, LockInfo } from '../lock-info.js';
 import { currentScope, type LockScope } from '../lock-scope.js';
 import type { Lock, LockCallOptions } from './lock.js';
 import type { OwnHandle } from '../handles/own-handle.js';
@@ -16,7 +16,7 @@ export interface LockObjectService {
   acquire(keys: readonly string[], options: AcquireOptions): Promise<OwnHandle>;
   tryAcquire(keys: readonly string[], options: AcquireOptions): Promise<OwnHandle | null>;
   forceRelease(key: string): Promise<boolean>;
-  inspect(key: string): Promise<LockInfo | null>;
+  survey(request: SurveyRequest): Promise<HoldSurvey>;
   /** The innermost handle of the keys in the scopes around the caller. */
   inScope(keys: readonly string[], type: LockHandle['type']): LockHandle | undefined;
   /** The held handles of an owner in this client, the latest last. */
@@ -35,6 +35,9 @@ export interface LockObjectTerms {
   readonly owner: string | undefined;
   readonly pattern: string | undefined;
 }
+
+/** The time to live of a lock that is not held. */
+const NOT_HELD = -2;
 
 /** Why a lock is not renewed any more: its `unlock()` may be that of another call. Follows the key in the log. */
 const OVERLAPPED =
@@ -100,7 +103,7 @@ export class DefaultLock implements Lock {
   }
 
   async isLocked(): Promise<boolean> {
-    return (await this.holders()).every((holders) => holders.length > 0);
+    return (await this.survey()).every(({ ttl }) => ttl !== NOT_HELD);
   }
 
   isHeldByCurrentContext(): boolean {
@@ -111,8 +114,7 @@ export class DefaultLock implements Lock {
   }
 
   async isHeldBy(owner: string): Promise<boolean> {
-    const heldByOwner = (holder: LockHolderInfo): boolean => holder.owner === owner && !holder.kept;
-    return (await this.holders()).every((holders) => holders.some(heldByOwner));
+    return (await this.survey(owner)).every(({ isOwned }) => isOwned);
   }
 
   getHoldCount(): number {
@@ -120,14 +122,12 @@ export class DefaultLock implements Lock {
   }
 
   async remainTimeToLive(): Promise<number> {
-    const ends = (await this.holders()).map((holders) => Math.max(-2, ...holders.map(({ ttl }) => ttl)));
-    return Math.min(...ends);
+    return Math.min(...(await this.survey()).map(({ ttl }) => ttl));
   }
 
-  /** The holders of each key in the mode of this object. */
-  private async holders(): Promise<LockHolderInfo[][]> {
-    const infos = await Promise.all(this.keys.map((key) => this.service.inspect(key)));
-    return infos.map((info) => info?.holders.filter(({ type }) => type === this.type) ?? []);
+  /** Asks about the holders of each key in the mode of this object. */
+  private survey(owner?: string): Promise<HoldSurvey[]> {
+    return Promise.all(this.keys.map((key) => this.service.survey({ key, kind: this.type, owner })));
   }
 
   /** The handle that `unlock()` would release. */

@@ -1,6 +1,6 @@
 import { describe } from '../../common/describe.js';
 import type { Duration } from '../../common/duration.js';
-import type { StoredLock } from '../../engine/lock-engine.js';
+import type { HoldSurvey, SurveyRequest } from '../../engine/lock-engine.js';
 import { LockConfigError, LockNotHeldError } from '../../errors/index.js';
 import type { AcquireOptions, RunOptions } from '../../options/acquire-options.js';
 import type { LockHandle } from '../handles/lock-handle.js';
@@ -15,7 +15,7 @@ export interface SemaphoreService {
   acquire(key: string, options: AcquireOptions): Promise<LockHandle>;
   tryAcquire(key: string, options: AcquireOptions): Promise<LockHandle | null>;
   run<T>(key: string, task: (lock: LockHandle) => T | Promise<T>, options: RunOptions): Promise<T>;
-  inspect(key: string, maxWaiters?: number, maxHolds?: number): Promise<StoredLock>;
+  survey(request: SurveyRequest): Promise<HoldSurvey>;
   setPermits(key: string, permits: number): Promise<void>;
   addPermits(key: string, change: number, permits: number): Promise<number>;
   assertDrains(): void;
@@ -71,14 +71,12 @@ export class DefaultSemaphore implements Semaphore {
   }
 
   async availablePermits(): Promise<number> {
-    const { holds, limit = this.terms.permits } = await this.service.inspect(this.key, 1);
-    let free = limit;
-    for (const { mode } of holds) free -= mode.kind === 'permits' ? mode.units : limit;
-    return Math.max(0, free);
+    const { units, hasOthers, limit = this.terms.permits } = await this.survey();
+    return hasOthers ? 0 : Math.max(0, limit - units);
   }
 
   async getPermits(): Promise<number> {
-    const { limit = this.terms.permits } = await this.service.inspect(this.key, 1, 1);
+    const { limit = this.terms.permits } = await this.survey();
     return limit;
   }
 
@@ -99,6 +97,10 @@ export class DefaultSemaphore implements Semaphore {
     refuseUnknownOptions('drainPermits', options, DRAIN_OPTIONS);
     this.service.assertDrains();
     return this.service.tryAcquire(this.key, draining({ ...options, ...this.terms }));
+  }
+
+  private survey(): Promise<HoldSurvey> {
+    return this.service.survey({ key: this.key, kind: 'permits' });
   }
 
   /** The options of a call. `setPermits` may have changed the number of permits, so the store decides whether they suffice. */

@@ -259,9 +259,14 @@ export class ClusterListener implements ShardSubscriberObserver {
   private leave(line: ShardSubscriber, name: string): void {
     // A caller may need the channel again by now, on the same connection.
     if (line.isOver || this.channels.has(name)) return;
-    if ([...this.channels.values()].some((channel) => channel.line === line))
-      line.unsubscribe(name, this.isSharded?.() !== false);
+    if (this.isUsed(line)) line.unsubscribe(name, this.isSharded?.() !== false);
     else line.end();
+  }
+
+  /** Whether a channel is on this connection. A loop, because a sweep asks for each of very many channels. */
+  private isUsed(line: ShardSubscriber): boolean {
+    for (const channel of this.channels.values()) if (channel.line === line) return true;
+    return false;
   }
 }
 

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { LockLogger } from '../../common/logger.js';
 import type { LockStoreError } from '../../errors/index.js';
 import { redisKeys } from '../../keys/index.js';
+import type { HoldSurvey, SurveyRequest } from '../hold-survey.js';
 import type { ListReply, ListRequest } from '../key-list.js';
 import type {
   AcquireReply,
@@ -35,7 +36,7 @@ import { LockCommands, requestArgs } from './lock-commands.js';
 import { RedisClientRecords } from './redis-client-records.js';
 import { RedisLatches } from './redis-latches.js';
 import { RedisPermits } from './redis-permits.js';
-import { readAcquireAllReply, readMessage, writeMode } from './replies.js';
+import { readAcquireAllReply, readMessage, readSurveyReply, writeMode } from './replies.js';
 import { LockKeys, namedKeys } from './script-keys.js';
 import { readServerIdentity } from './server-identity.js';
 import { StoreLink } from './store-link.js';
@@ -43,6 +44,8 @@ import { chooser, type HoldChoice } from '../hold-choice.js';
 
 /** The reply to a waiter may be delayed by this many ms, until the client can receive its grant. */
 const LONGEST_HEARING = 250;
+/** The reply to an offer while the script does not know all holds. Each further command looks at more of them. */
+const NOT_KNOWN_YET = -3;
 /** `inspect` returns at most this many waiters. */
 const MAX_WAITERS = 1_000;
 
@@ -173,8 +176,10 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
     return this.#renewals.renew(requests);
   }
 
-  async offer({ key, id, offer, lease }: OfferRequest): Promise<OfferReply> {
+  async offer(request: OfferRequest): Promise<OfferReply> {
+    const { key, id, offer, lease } = request;
     const left = Number(await this.#commands.run('offer', key, [id, offer, lease]));
+    if (left === NOT_KNOWN_YET) return this.offer(request);
     return left >= 0 ? left : left === -1 ? 'not-held' : 'shared';
   }
 
@@ -215,6 +220,10 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
 
   inspect(key: string, maxWaiters = MAX_WAITERS, maxHolds = Infinity): Promise<StoredLock> {
     return this.#commands.inspect(key, maxWaiters, maxHolds);
+  }
+
+  async survey({ key, kind, owner = '' }: SurveyRequest): Promise<HoldSurvey | undefined> {
+    return readSurveyReply(await this.#link.scripts.run('survey', this.keys.of(key), [kind, owner]));
   }
 
   list(request: ListRequest): Promise<ListReply> {

@@ -1,4 +1,5 @@
 import type { AcquireReply, HeldReply, LockMode, PushedGrant, ReleaseReply, StoredLock } from '../lock-store.js';
+import type { HoldSurvey } from '../hold-survey.js';
 import { REPLY_CODES } from '../protocol.generated.js';
 import type { SubscriptionSign } from './subscription-evidence.js';
 
@@ -89,6 +90,13 @@ export function readReleaseReply(raw: unknown): Partial<ReleaseReply> & {
   const [released, more, ...next] = raw as readonly unknown[];
   const asked = next.length > 0 ? readAcquireReply(next) : undefined;
   return { reply: { released: Number(released) === 1, next: asked?.reply }, more: placeToGoOn(more), asked };
+}
+
+/** Reads the reply of `lua/survey.lua`. */
+export function readSurveyReply(reply: unknown): HoldSurvey | undefined {
+  const [ttl, owned, units, others, limit] = (reply as unknown[]).map(Number);
+  if (ttl === undefined) return undefined;
+  return { ttl, isOwned: owned === 1, units: units!, hasOthers: others === 1, limit: limit! < 0 ? undefined : limit };
 }
 
 /** A message on a client's channel. `undefined`: this version does not know the message. */

@@ -7,7 +7,7 @@ export interface LuaScript {
   readonly source: string;
 }
 
-export type ScriptName = 'acquireAll' | 'acquire' | 'addLimit' | 'adopt' | 'confirm' | 'extend' | 'fence' | 'forceRelease' | 'inspect' | 'keepUnits' | 'latchConfirm' | 'latchCountDown' | 'latchCount' | 'latchDelete' | 'latchSet' | 'limit' | 'offer' | 'reinstate' | 'release' | 'renew' | 'setLimit';
+export type ScriptName = 'acquireAll' | 'acquire' | 'addLimit' | 'adopt' | 'confirm' | 'extend' | 'fence' | 'forceRelease' | 'inspect' | 'keepUnits' | 'latchConfirm' | 'latchCountDown' | 'latchCount' | 'latchDelete' | 'latchSet' | 'limit' | 'offer' | 'reinstate' | 'release' | 'renew' | 'setLimit' | 'survey';
 
 const PARTS = {
   'shared/clock': `local now, now_micros
@@ -166,28 +166,38 @@ end`,
   end
   local function state_ends()
     return now + math.max(0, redis.call('PTTL', KEYS[1]))
+  end`,
+  'shared/build-crowd': `local function build(place)
+  local next_place, fields, holds = '0', nil, {}
+  if size <= 64 then
+    fields, place = redis.call('HGETALL', KEYS[1]), nil
+  else
+    if not place then assert_layout(redis.call('HGET', KEYS[1], 'layout')) end
+    next_place, fields = unpack(redis.call('HSCAN', KEYS[1], place or '0', 'COUNT', 64))
   end
-  local function build()
-    local fields, holds = redis.call('HGETALL', KEYS[1]), {}
-    for i = 1, #fields, 2 do holds[#holds + 1] = read_hold(fields[i], fields[i + 1]) end
+  for i = 1, #fields, 2 do holds[#holds + 1] = read_hold(fields[i], fields[i + 1]) end
+  if place then
+    redis.call('HDEL', AGGREGATES, 'next')
+  else
     redis.call('DEL', ENDS, AGGREGATES)
     sums = { count = 0, units = 0, special = 0, read = 0, permits = 0, exclusive = 0, kept_until = 0 }
-    local entries, numbers = {}, {}
-    local function note(field, change) numbers[field] = (numbers[field] or 0) + change end
-    for i, hold in ipairs(holds) do
+  end
+  local numbers = {}
+  local function note(field, change) numbers[field] = (numbers[field] or 0) + change end
+  for _, hold in ipairs(holds) do
+    if redis.call('ZADD', ENDS, 'NX', integer(hold.ends), hold.id) == 1 then
       count(sums, hold, 1)
       count_owner(hold, 1, note)
       if not is_plain(hold) then redis.call('HSET', AGGREGATES, 'hold:' .. hold.id, hold.mode .. ' ' .. hold.owner) end
-      entries[#entries + 1], entries[#entries + 2] = integer(hold.ends), hold.id
-      if #entries >= 2 * 500 or i == #holds then
-        redis.call('ZADD', ENDS, unpack(entries))
-        entries = {}
-      end
     end
-    for field, number in pairs(numbers) do redis.call('HSET', AGGREGATES, field, number) end
-    keep_index_until(state_ends())
   end
-  local function leave_out(hold, from)
+  for field, number in pairs(numbers) do change_stored(field, number) end
+  crowd.is_incomplete = next_place ~= '0' or sums.count ~= size
+  if crowd.is_incomplete then redis.call('HSET', AGGREGATES, 'next', next_place) end
+  sums.kept_until = 0
+  keep_index_until(state_ends())
+end`,
+  'shared/crowd 2': `  local function leave_out(hold, from)
     count(from, hold, -1)
     seen[hold.id] = false
     redis.call('ZREM', ENDS, hold.id)
@@ -202,18 +212,24 @@ end`,
     local mode, owner = string.match(text, '^(%S+) (.+)$')
     return with_mode({ id = id, owner = owner }, mode)
   end
+  local function is_indexed(id, place)
+    return not place or redis.call('ZSCORE', ENDS, id) ~= false
+  end
   local function load()
-    local text = redis.call('HGET', AGGREGATES, 'sums')
+    local text, place = unpack(redis.call('HMGET', AGGREGATES, 'sums', 'next'))
     local found = text and { string.match(text, '^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+)$') } or {}
     for i = 1, #found do found[i] = tonumber(found[i]) end
-    local token, number = last_token(), size + (gone and 1 or 0)
-    if token ~= 0 and token ~= found[1] or found[2] ~= number or redis.call('ZCARD', ENDS) ~= number then return build() end
+    local token, number, indexed = last_token(), size + (gone and 1 or 0), redis.call('ZCARD', ENDS)
+    if token ~= 0 and token ~= found[1] or found[2] ~= indexed or indexed > number or not place and indexed < number then
+      return build()
+    end
     sums = { count = found[2], units = found[3], special = found[4], read = found[5], permits = found[6],
       exclusive = found[7], kept_until = found[8] }
-    if gone then
+    if gone and is_indexed(gone, place) then
       leave_out(static_of(gone), sums)
       save()
     end
+    if place then build(place) end
   end
   local function find_stored(id)
     local text = redis.call('HGET', KEYS[1], id)
@@ -236,8 +252,8 @@ end`,
     return hold and hold.owner == owner and hold
   end
   function crowd.owns(owner, kind)
-    if sums[kind] == 0 then return false end
-    if number_of(kind, owner) > 0 then return not crowd.more_ended end
+    if crowd.is_incomplete or sums[kind] == 0 then return false end
+    if number_of(kind, owner) > 0 then return not crowd.has_more end
     local hold = self_owned(owner)
     return hold and hold.kind == kind and not hold.kept
   end
@@ -246,15 +262,16 @@ end`,
     return number_of('all', hold.owner) > 1 or self_owned(hold.owner) and true or false
   end
   function crowd.has_only(kind)
-    return sums[kind] == sums.count
+    return not crowd.is_incomplete and sums[kind] == sums.count
   end
   function crowd.has(kind)
-    return sums[kind] > 0
+    return crowd.is_incomplete or sums[kind] > 0
   end
   function crowd.units()
     return sums.units
   end
   function crowd.end_of_lease(last)
+    if crowd.is_incomplete then return end
     local found = last and redis.call('ZREVRANGE', ENDS, 0, 0, 'WITHSCORES')
       or redis.call('ZRANGE', ENDS, '(' .. integer(now), '+inf', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')
     return math.max(now, tonumber(found[2] or now))
@@ -272,9 +289,10 @@ end`,
     keep_index_until(ends)
   end
   function crowd.write(hold)
-    redis.call('ZADD', ENDS, integer(hold.ends), hold.id)
+    redis.call('ZADD', ENDS, 'XX', integer(hold.ends), hold.id)
   end
   function crowd.add(hold)
+    if crowd.is_incomplete and is_indexed(hold.id, true) then leave_out(static_of(hold.id), sums) end
     for i, over in ipairs(ended) do
       if over.id == hold.id and not over.is_dropped then
         leave_out(table.remove(ended, i), expired)
@@ -283,17 +301,18 @@ end`,
     end
     seen[hold.id] = hold
     count(sums, hold, 1)
-    crowd.write(hold)
+    redis.call('ZADD', ENDS, integer(hold.ends), hold.id)
+    if crowd.is_incomplete then redis.call('PEXPIREAT', ENDS, integer(sums.kept_until)) end
     if not is_plain(hold) then redis.call('HSET', AGGREGATES, 'hold:' .. hold.id, hold.mode .. ' ' .. hold.owner) end
     count_owner(hold, 1, change_stored)
     save()
   end
   function crowd.remove(hold)
-    leave_out(hold, sums)
+    if is_indexed(hold.id, crowd.is_incomplete) then leave_out(hold, sums) end
     save()
   end
   function crowd.close_if_few()
-    if sums.count + expired.count <= 8 then redis.call('DEL', ENDS, AGGREGATES) end
+    if redis.call('HLEN', KEYS[1]) <= 8 then redis.call('DEL', ENDS, AGGREGATES) end
   end
   function crowd.drop_ended()
     if #ended == 0 then return end
@@ -315,12 +334,16 @@ end`,
     return over
   end
   load()
-  local over = read_over()
-  if not over then
+  local over = not crowd.is_incomplete and read_over()
+  if over == nil then
     build()
-    over = read_over()
+    over = not crowd.is_incomplete and read_over()
   end
-  crowd.more_ended = #over == 50
+  if not over then
+    crowd.has_more = true
+    return { crowd = crowd }, ended
+  end
+  crowd.has_more = #over == 50
   for _, hold in ipairs(over) do
     if hold.ends > now then
       redis.pcall('ZADD', ENDS, integer(hold.ends), hold.id)
@@ -535,7 +558,7 @@ end
 local function unpark(id, place)
   local client = client_of(id)
   redis.call('ZADD', KEYS[2], integer(place - 4503599627370496), id)
-  local parked = redis.call('ZRANGE', KEYS[2], integer(4503599627370496), '+inf', 'BYSCORE', 'LIMIT', 0, 1000, 'WITHSCORES')
+  local parked = redis.call('ZRANGE', KEYS[2], integer(4503599627370496), '+inf', 'BYSCORE', 'LIMIT', 0, 300, 'WITHSCORES')
   for i = 1, #parked, 2 do
     if client_of(parked[i]) == client then
       redis.call('ZADD', KEYS[2], integer(tonumber(parked[i + 1]) - 4503599627370496), parked[i])
@@ -660,7 +683,7 @@ end`,
     end
     local ticket = table.remove(tickets, 1)
     if not ticket then break end
-    if looked == 64 or not head and #granted == 20 then
+    if looked == 32 or not head and #granted == 20 then
       if not head then more = rank end
       break
     end
@@ -702,7 +725,7 @@ end`,
     write_ticket(head)
     publish_retry(head.id, head.retry_at - now)
   end
-  if holds.crowd and holds.crowd.more_ended and not more then more = from end
+  if holds.crowd and holds.crowd.has_more and not more then more = from end
   return more, head
 end`,
   'shared/try-acquire': `local function not_held(code, holds, delay, more)
@@ -767,7 +790,7 @@ end`,
   write_ticket(ticket)
   keep_queue_for(request.patience, was_empty)
   local more
-  local changed = after_release or request.age or #ended > 0 or holds.crowd and holds.crowd.more_ended
+  local changed = after_release or request.age or #ended > 0 or holds.crowd and holds.crowd.has_more
   if changed or rank == 0 or not is_closed(holds) then more = grant_waiters(holds, ended, request.id, from) end
   mine = find_hold(holds, request.id)
   if mine then return held(mine) end
@@ -884,10 +907,10 @@ end
 if count > 0 then set_state_ttl(kept) end
 return { count, told, grant_waiters(kept, ended, nil, 0) or -1 }`,
   'inspect': `local page, next_page, fields = ARGV[1], '0', {}
-if page == '0' and redis.call('HLEN', KEYS[1]) <= 128 then
+if page == '0' and redis.call('HLEN', KEYS[1]) <= 64 then
   fields = redis.call('HGETALL', KEYS[1])
 elseif page ~= '' then
-  next_page, fields = unpack(redis.call('HSCAN', KEYS[1], page, 'COUNT', 128))
+  next_page, fields = unpack(redis.call('HSCAN', KEYS[1], page, 'COUNT', 64))
 end
 local holders = {}
 for i = 1, #fields, 2 do
@@ -1001,6 +1024,7 @@ local offered = find_hold(holds, offer)
 if offered then return offered.ends - now end
 local hold = find_hold(holds, id)
 if not hold or hold.kept then return -1 end
+if holds.crowd and holds.crowd.is_incomplete then return -3 end
 if holds.crowd and holds.crowd.shares_owner(hold) then return -2 end
 for _, other in ipairs(holds) do
   if other.id ~= id and other.owner == hold.owner then return -2 end
@@ -1094,6 +1118,28 @@ if version <= seen then
   redis.call('SET', KEYS[6], permits .. ' ' .. integer(math.max(version + 1, now_micros)), 'PX', 604800000)
 end
 return grant_waiters(holds, ended, nil, 0) or -1`,
+  'survey': `local kind, owner = ARGV[1], ARGV[2]
+local holds = read_holds()
+local ends, owned, units, others
+if holds.crowd then
+  local crowd = holds.crowd
+  others = not crowd.has_only(kind)
+  if crowd.has_more or others and crowd.has(kind) then return {} end
+  ends, units = not others and crowd.end_of_lease(true), crowd.units()
+  owned = owner ~= '' and crowd.owns(owner, kind)
+else
+  units = 0
+  for _, hold in ipairs(holds) do
+    units = units + (hold.units or 0)
+    if hold.kind == kind then
+      ends = math.max(ends or 0, hold.ends)
+      owned = owned or hold.owner == owner and not hold.kept
+    else
+      others = true
+    end
+  end
+end
+return { ends and ends - now or -2, owned and 1 or 0, units, others and 1 or 0, limit_set() or -1 }`,
 };
 
 /** A script made of its parts, in their order. */
@@ -1104,7 +1150,7 @@ const script = (name: string, sha1: string, parts: ReadonlyArray<keyof typeof PA
 });
 
 export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
-  acquireAll: script('acquire-all', '4c0e520404626da8253c2c52f45834f1fcbe88b8', [
+  acquireAll: script('acquire-all', '7e659370c8f5c9dc12fa1fb991bab2c18def5993', [
     'shared/clock',
     'shared/token',
     'shared/modes',
@@ -1118,6 +1164,8 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/holds',
     'shared/crowd-keys',
     'shared/crowd',
+    'shared/build-crowd',
+    'shared/crowd 2',
     'shared/holds 2',
     'shared/crowd-keys',
     'shared/holds 3',
@@ -1125,7 +1173,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/tombstones',
     'acquire-all',
   ]),
-  acquire: script('acquire', '774e37aaca7c794b3c7103fd46ff726e6f131d2d', [
+  acquire: script('acquire', 'f099420710de73c354a2fc6d52057d97eedb0127', [
     'acquire',
     'shared/layout',
     'shared/modes',
@@ -1140,6 +1188,8 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/holds',
     'shared/crowd-keys',
     'shared/crowd',
+    'shared/build-crowd',
+    'shared/crowd 2',
     'shared/holds 2',
     'shared/crowd-keys',
     'shared/holds 3',
@@ -1175,7 +1225,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/try-acquire 4',
     'acquire 2',
   ]),
-  addLimit: script('add-limit', 'cbd15574073a75da5923e4fac129f2cbc5a7c681', [
+  addLimit: script('add-limit', '5a34a5b35fa1cb93fad3290176f725376fa38a61', [
     'shared/clock',
     'shared/modes',
     'shared/limit',
@@ -1190,6 +1240,8 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/holds',
     'shared/crowd-keys',
     'shared/crowd',
+    'shared/build-crowd',
+    'shared/crowd 2',
     'shared/holds 2',
     'shared/crowd-keys',
     'shared/holds 3',
@@ -1209,7 +1261,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/tombstones',
     'add-limit',
   ]),
-  adopt: script('adopt', '4738da36fcaed6b777eda5fad41f5c6eb1e9fad6', [
+  adopt: script('adopt', 'c3b9b8f4af767018494ebefc8e279ba2672018fc', [
     'shared/clock',
     'shared/token',
     'shared/modes',
@@ -1223,6 +1275,8 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/holds',
     'shared/crowd-keys',
     'shared/crowd',
+    'shared/build-crowd',
+    'shared/crowd 2',
     'shared/holds 2',
     'shared/crowd-keys',
     'shared/holds 3',
@@ -1245,7 +1299,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
   confirm: script('confirm', 'f9840ea538af3344a27c4da6802523fdcb1627db', [
     'confirm',
   ]),
-  extend: script('extend', '3b2fa86cd3137a57429041a5aedcda7c3a9da0d3', [
+  extend: script('extend', 'ac73daf1b93d8d2855dd53b4f1dbe1b08562a180', [
     'shared/clock',
     'shared/layout',
     'shared/modes',
@@ -1259,6 +1313,8 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/holds',
     'shared/crowd-keys',
     'shared/crowd',
+    'shared/build-crowd',
+    'shared/crowd 2',
     'shared/holds 2',
     'shared/crowd-keys',
     'shared/holds 3',
@@ -1277,7 +1333,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/grant-waiters 5',
     'extend',
   ]),
-  fence: script('fence', '04e438db1590c5a10beca25c8a4eff0b84d74398', [
+  fence: script('fence', '05255e3fd044e79542e901f51fa0ef8b594bc7e5', [
     'shared/clock',
     'shared/token',
     'shared/layout',
@@ -1291,12 +1347,14 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/holds',
     'shared/crowd-keys',
     'shared/crowd',
+    'shared/build-crowd',
+    'shared/crowd 2',
     'shared/holds 2',
     'shared/crowd-keys',
     'shared/holds 3',
     'fence',
   ]),
-  forceRelease: script('force-release', 'f1a468c0a13cff342164b8c8715e2c61b3e7e9af', [
+  forceRelease: script('force-release', 'a6265a82d810e9fdbd558a996fcd929970d8168b', [
     'shared/clock',
     'shared/layout',
     'shared/modes',
@@ -1310,6 +1368,8 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/holds',
     'shared/crowd-keys',
     'shared/crowd',
+    'shared/build-crowd',
+    'shared/crowd 2',
     'shared/holds 2',
     'shared/crowd-keys',
     'shared/holds 3',
@@ -1330,7 +1390,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/tombstones',
     'force-release',
   ]),
-  inspect: script('inspect', 'fae3898f45dd286915caadce4646445d28ab350c', [
+  inspect: script('inspect', 'b53b71d77284fcd62771bcee33ff85a58be79bc1', [
     'shared/clock',
     'shared/token',
     'shared/limit',
@@ -1343,7 +1403,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/read-tickets',
     'inspect',
   ]),
-  keepUnits: script('keep-units', '64454ea95402baf3ad1541fe0ae76063d22b80e5', [
+  keepUnits: script('keep-units', '796906c38e68f7e2c7955d873c01b2774c33c306', [
     'shared/clock',
     'shared/modes',
     'shared/limit',
@@ -1357,6 +1417,8 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/holds',
     'shared/crowd-keys',
     'shared/crowd',
+    'shared/build-crowd',
+    'shared/crowd 2',
     'shared/holds 2',
     'shared/crowd-keys',
     'shared/holds 3',
@@ -1411,7 +1473,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/limit',
     'limit',
   ]),
-  offer: script('offer', 'd83805189e7497838fd53d42c6ce07f6ebfcc22d', [
+  offer: script('offer', 'b10b24d858ccf9defef1ba1ed4d75e818f1f406c', [
     'shared/clock',
     'shared/layout',
     'shared/modes',
@@ -1425,6 +1487,8 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/holds',
     'shared/crowd-keys',
     'shared/crowd',
+    'shared/build-crowd',
+    'shared/crowd 2',
     'shared/holds 2',
     'shared/crowd-keys',
     'shared/holds 3',
@@ -1443,7 +1507,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/grant-waiters 5',
     'offer',
   ]),
-  reinstate: script('reinstate', '98d274e1153f8b8ffdd916a95c306a5e422a6dd1', [
+  reinstate: script('reinstate', '1649062112d4b8ac576e665df4a7a5e289ae9c2e', [
     'shared/clock',
     'shared/token',
     'shared/modes',
@@ -1457,6 +1521,8 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/holds',
     'shared/crowd-keys',
     'shared/crowd',
+    'shared/build-crowd',
+    'shared/crowd 2',
     'shared/holds 2',
     'shared/crowd-keys',
     'shared/holds 3',
@@ -1464,7 +1530,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/tombstones',
     'reinstate',
   ]),
-  release: script('release', '0ee876fed3f9d5fec668119149707182e68b9640', [
+  release: script('release', '1bdf6867c1f473768bdbbd5a260ae54b4f1da62b', [
     'release',
     'shared/clock',
     'shared/modes',
@@ -1479,6 +1545,8 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/holds',
     'shared/crowd-keys',
     'shared/crowd',
+    'shared/build-crowd',
+    'shared/crowd 2',
     'shared/holds 2',
     'shared/crowd-keys',
     'shared/holds 3',
@@ -1525,7 +1593,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/renew-in-crowd',
     'renew 2',
   ]),
-  setLimit: script('set-limit', '1432c0b27c3d9f9e49b6b292a7bfa6c5098a489e', [
+  setLimit: script('set-limit', 'e31467d51651446cb6130589743c06cd09dc9e9a', [
     'shared/clock',
     'shared/modes',
     'shared/limit',
@@ -1540,6 +1608,8 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/holds',
     'shared/crowd-keys',
     'shared/crowd',
+    'shared/build-crowd',
+    'shared/crowd 2',
     'shared/holds 2',
     'shared/crowd-keys',
     'shared/holds 3',
@@ -1557,5 +1627,27 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/parked',
     'shared/grant-waiters 5',
     'set-limit',
+  ]),
+  survey: script('survey', '42dedf7e232e50ebbc8a53207bd023a7582fc850', [
+    'shared/clock',
+    'shared/modes',
+    'shared/limit',
+    'shared/modes 2',
+    'shared/limit',
+    'shared/modes 3',
+    'shared/limit',
+    'shared/layout',
+    'shared/hold',
+    'shared/client',
+    'shared/token',
+    'shared/holds',
+    'shared/crowd-keys',
+    'shared/crowd',
+    'shared/build-crowd',
+    'shared/crowd 2',
+    'shared/holds 2',
+    'shared/crowd-keys',
+    'shared/holds 3',
+    'survey',
   ]),
 };

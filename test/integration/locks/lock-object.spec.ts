@@ -90,7 +90,7 @@ describe('a Lock object', () => {
       acquire: async () => deaf,
       tryAcquire: async () => deaf,
       forceRelease: async () => true,
-      inspect: async () => null,
+      survey: () => Promise.reject(new Error('not asked')),
       inScope: () => undefined,
       ofOwner: () => [],
       lease: 30_000,
