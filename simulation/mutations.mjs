@@ -344,7 +344,7 @@ export const MUTATIONS = [
     what: 'an error after a failed release is an unhandled rejection',
     file: 'lib/engine/releases.ts',
     from: 'answer.then(\n',
-    to: 'void answer.finally(() => this.pending.delete(answer));\n    answer.then(\n',
+    to: 'void answer.finally(() => this.pending.delete(name));\n    answer.then(\n',
   },
   {
     name: 'minority',

@@ -18,22 +18,22 @@ export interface Clock {
   keepAlive(): () => void;
 }
 
-/** How many callers keep the process alive, and the timer that does so. */
+/** How many callers keep the process alive, and the timer that does so while there are any. It is never due. */
 let callers = 0;
 let keeper: NodeJS.Timeout | undefined;
 const LONG = 2 ** 30;
 
 function keepAlive(): () => void {
+  // One timer for all: a caller that waits sets none of its own.
+  keeper ??= outside(() => setInterval(() => undefined, LONG).unref());
+  if (callers === 0) keeper.ref();
   callers += 1;
-  keeper ??= outside(() => setInterval(() => undefined, LONG));
   let over = false;
   return () => {
     if (over) return;
     over = true;
     callers -= 1;
-    if (callers > 0) return;
-    clearInterval(keeper);
-    keeper = undefined;
+    if (callers === 0) keeper?.unref();
   };
 }
 

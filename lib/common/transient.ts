@@ -2,17 +2,23 @@
 const MOVES_AFTER = 256;
 
 /**
+ * The key of an entry that is never deleted. V8 allocates a new table whenever a map becomes empty, which costs as much as
+ * the rest of `set` and `delete`.
+ */
+const STAYS = Symbol('stays');
+
+/**
  * A map for entries that live briefly. When a `Map` is full of deleted entries, V8 gives it a new table, and the old table
  * refers to the new one (`OrderedHashTable::SetNextTable`, for iterators that are under way). Once a table has reached the
  * old generation, all later entries survive there until the next full collection: 4 kB for each lock, and most of the CPU
  * time of a client. This map moves to a fresh `Map` from time to time, to which no old table refers.
  */
 export class TransientMap<K, V> {
-  private map = new Map<K, V>();
+  private map = new Map<K | typeof STAYS, V>([[STAYS, undefined as V]]);
   private deletions = 0;
 
   get size(): number {
-    return this.map.size;
+    return this.map.size - 1;
   }
 
   get(key: K): V | undefined {
@@ -39,7 +45,8 @@ export class TransientMap<K, V> {
 
   /** A copy of the values, in the order of insertion. */
   values(): V[] {
-    return [...this.map.values()];
+    const [, ...values] = this.map.values();
+    return values;
   }
 }
 

@@ -1,5 +1,5 @@
 import { settledBy } from '../common/settle.js';
-import { TransientMap, TransientSet } from '../common/transient.js';
+import { TransientMap } from '../common/transient.js';
 import type { LockStoreError } from '../errors/index.js';
 import type { ReleaseReply, ReleaseRequest } from '../store/lock-store.js';
 import type { EngineContext } from './engine-context.js';
@@ -9,9 +9,8 @@ const RETRY = 250;
 
 /** Sends releases to the store, repeats failed ones, and finds releases that are not answered yet. */
 export class Releases {
-  private readonly pending = new TransientSet<Promise<unknown>>();
-  /** Releases of holds that are not answered yet, by the id of the acquisition. */
-  private readonly ofHolds = new TransientMap<string, Promise<ReleaseReply>>();
+  /** Releases that are not answered yet: those of holds by the id of the acquisition, others by themselves. */
+  private readonly pending = new TransientMap<string | ReleaseRequest, Promise<ReleaseReply>>();
   private isClosing = false;
 
   constructor(private readonly context: EngineContext) {}
@@ -20,31 +19,17 @@ export class Releases {
    * Sends a release. A transient failure is retried until `until`, but the promise rejects with the first failure.
    */
   send(request: ReleaseRequest, until: number): Promise<ReleaseReply> {
-    const answer = this.context.store.release(request);
-    this.pending.add(answer);
-    answer.then(
-      () => this.pending.delete(answer),
-      (error: LockStoreError) => {
-        this.pending.delete(answer);
-        this.retry({ ...request, next: undefined }, until, error);
-      },
-    );
-    return answer;
+    return this.sendAs(request, request, until);
   }
 
   /** Like `send`, for a hold: `ofHold` finds the release until it is answered. */
   sendForHold(request: ReleaseRequest, until: number): Promise<ReleaseReply> {
-    const answer = this.send(request, until);
-    const { id } = request;
-    this.ofHolds.set(id, answer);
-    const answered = (): void => void this.ofHolds.delete(id);
-    answer.then(answered, answered);
-    return answer;
+    return this.sendAs(request.id, request, until);
   }
 
   /** The release of the hold with this id, if it is not answered yet. */
   ofHold(id: string): Promise<ReleaseReply> | undefined {
-    return this.ofHolds.get(id);
+    return this.pending.get(id);
   }
 
   /**
@@ -75,6 +60,19 @@ export class Releases {
     if (this.pending.size === 0) return;
     const { timers, clock } = this.context;
     await settledBy(timers, { at: clock.now() + timeout }, Promise.allSettled(this.pending.values()));
+  }
+
+  private sendAs(name: string | ReleaseRequest, request: ReleaseRequest, until: number): Promise<ReleaseReply> {
+    const answer = this.context.store.release(request);
+    this.pending.set(name, answer);
+    answer.then(
+      () => this.pending.delete(name),
+      (error: LockStoreError) => {
+        this.pending.delete(name);
+        this.retry({ ...request, next: undefined }, until, error);
+      },
+    );
+    return answer;
   }
 
   private retry(request: ReleaseRequest, until: number, error: LockStoreError): void {

@@ -58,6 +58,8 @@ export class RedisConnection implements Connection {
   private readonly log: ConnectionLog;
   private closed = false;
   private readonly events = new ClientEvents();
+  /** The beginning of the channels of all clients. */
+  private readonly channelStart: string;
 
   constructor(
     private readonly options: RedisConnectionOptions,
@@ -65,6 +67,7 @@ export class RedisConnection implements Connection {
     private readonly observer: ConnectionObserver,
   ) {
     const { connection, commandTimeout, label } = options;
+    this.channelStart = clientChannel(options.keyPrefix, '');
     this.log = new ConnectionLog(logger);
     this.ownsCommands = !isClient(connection);
     this.sentinels = isClient(connection) ? undefined : sentinelsOf(connection, () => this.leaveOldMaster());
@@ -149,7 +152,7 @@ export class RedisConnection implements Connection {
   }
 
   channels(): string {
-    return clientChannel(this.options.keyPrefix, '');
+    return this.channelStart;
   }
 
   isSubscribed(key: string, patience: number): boolean {

@@ -1,4 +1,5 @@
 import { LOCK_KEY_ROLES, redisKeys, tagged } from '../../keys/index.js';
+import { bulk, bulkStart } from './resp.js';
 
 /** The keys of a script: their names, and the same names encoded for the wire. */
 export interface ScriptKeys {
@@ -6,9 +7,6 @@ export interface ScriptKeys {
   readonly names: readonly string[];
   readonly wire: string;
 }
-
-/** Encodes a text for the wire: a bulk string of RESP. */
-export const bulk = (text: string): string => `$${Buffer.byteLength(text)}\r\n${text}\r\n`;
 
 export const namedKeys = (names: readonly string[]): ScriptKeys => ({
   count: names.length,
@@ -21,15 +19,22 @@ export const namedKeys = (names: readonly string[]): ScriptKeys => ({
 /** Names the six keys of locks. */
 export class LockKeys {
   /** The prefixes of the lock's own name. Each character is one byte. */
-  private readonly heads: readonly string[];
+  readonly prefixes: readonly string[];
+  /** What stands on the wire before the lock's own name, by its length in bytes. */
+  private readonly starts: Array<readonly string[]> = [];
 
   constructor(prefix: string) {
     const names = redisKeys(prefix, 'a');
-    this.heads = LOCK_KEY_ROLES.map((role) => names[role].slice(0, -tagged('a').length));
+    this.prefixes = LOCK_KEY_ROLES.map((role) => names[role].slice(0, -tagged('a').length));
   }
 
   of(key: string): ScriptKeys {
-    return new KeysOfLock(this.heads, tagged(key));
+    return new KeysOfLock(this, tagged(key));
+  }
+
+  startsBefore(name: string): readonly string[] {
+    const bytes = Buffer.byteLength(name);
+    return (this.starts[bytes] ??= this.prefixes.map((prefix) => bulkStart(prefix, bytes)));
   }
 }
 
@@ -39,23 +44,22 @@ export class LockKeys {
  */
 class KeysOfLock implements ScriptKeys {
   constructor(
-    private readonly heads: readonly string[],
+    private readonly keys: LockKeys,
     private readonly name: string,
   ) {}
 
   get count(): number {
-    return this.heads.length;
+    return this.keys.prefixes.length;
   }
 
   get names(): string[] {
-    return this.heads.map((head) => head + this.name);
+    return this.keys.prefixes.map((prefix) => prefix + this.name);
   }
 
   get wire(): string {
-    const { heads, name } = this;
-    const bytes = Buffer.byteLength(name);
+    const { keys, name } = this;
     let wire = '';
-    for (const head of heads) wire += `$${head.length + bytes}\r\n${head}${name}\r\n`;
+    for (const start of keys.startsBefore(name)) wire += start + name;
     return wire;
   }
 }

@@ -52,24 +52,27 @@ export class ScriptRunner {
     return new Promise((resolve, reject) => {
       const limited = this.limit.begin(() => reject(this.timedOut()));
       this.watch ??= this.watchForSilence();
+      let isText = BY_TEXT.has(name);
       const answered = (reply: unknown): void => {
         this.limit.end(limited);
         resolve(reply);
       };
-      const failed = (error: unknown): void => {
-        this.limit.end(limited);
-        if (/\bNOREPLICAS\b/.test((error as Error).message)) this.doubt();
-        reject(storeFailure(error));
-      };
-      const sendText = (): void =>
-        void this.send({ command: 'eval', script: source, keys, args }).then(answered, failed);
-      if (BY_TEXT.has(name)) return sendText();
-      this.send({ command: 'evalsha', script: sha1, keys, args }).then(answered, (error: Error) => {
+      const failed = (error: Error): void => {
         // After a restart or a failover, the server does not know the script and has not executed it. If a Cluster
         // redirected the command, ioredis puts other text before the last error.
-        if (/\bNOSCRIPT\b/.test(error.message)) sendText();
-        else failed(error);
-      });
+        if (!isText && /\bNOSCRIPT\b/.test(error.message)) {
+          isText = true;
+          return send();
+        }
+        this.limit.end(limited);
+        if (/\bNOREPLICAS\b/.test(error.message)) this.doubt();
+        reject(storeFailure(error));
+      };
+      const send = (): void => {
+        const call = isText ? 'eval' : 'evalsha';
+        void this.send({ command: call, script: isText ? source : sha1, keys, args }).then(answered, failed);
+      };
+      send();
     });
   }
 
