@@ -15,7 +15,7 @@ export default {
     '<rootDir>/test/alerts/',
     '<rootDir>/test/redisson/',
   ],
-  testEnvironment: 'node',
+  testEnvironment: '<rootDir>/scripts/lib/jest-environment.mjs',
   extensionsToTreatAsEsm: ['.ts'],
   // `./x.js` in our TypeScript means `./x.ts`; in node_modules it means what it says. A moduleNameMapper cannot tell.
   resolver: '<rootDir>/scripts/lib/jest-resolver.cjs',
@@ -42,8 +42,8 @@ export default {
   },
   reporters: ['default', '<rootDir>/scripts/lib/count-reporter.mjs'],
   testSequencer: '<rootDir>/scripts/lib/longest-first.mjs',
-  // The tests wait three times as long as they compute, so there are more workers than cores.
-  maxWorkers: 6,
+  // The tests wait twice as long as they compute, so there are more workers than cores.
+  maxWorkers: 7,
   // What ECMAScript modules leave behind adds up to gigabytes, and a collection to seconds.
   workerIdleMemoryLimit: '500MB',
   // What takes long is an `eventually` that says what it waited for, not this: a busy machine may need minutes.

@@ -57,7 +57,17 @@ async function compile(source, target) {
   );
 }
 
-async function compiled(text, filename) {
+/** The compiled modules by name and text: mutants differ in one of them. */
+const modules = new Map();
+
+function compiled(text, filename) {
+  const key = `${filename}\n${text}`;
+  const module = modules.get(key) ?? transpile(text, filename);
+  modules.set(key, module);
+  return module;
+}
+
+async function transpile(text, filename) {
   const { code } = await transform(text, {
     filename,
     swcrc: false,

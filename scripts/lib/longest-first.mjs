@@ -1,34 +1,68 @@
 import { statSync } from 'node:fs';
 
-/**
- * Files that take long, the longest first: the others fill the time of the other workers until the last of these has
- * ended.
- */
+/** The files that take longest. Of each three or four, one computes. */
 const LONG = [
+  'test/contract/cluster',
   'test/faults/cluster-network',
-  'test/faults/frozen-sentinel',
-  'test/faults/sentinel-cut-off',
-  'test/faults/deaf-subscriber',
-  'test/faults/cluster-frozen',
-  'test/chaos/chaos',
+  'test/faults/lost-replies',
   'test/package/documentation',
-  'test/simulation/simulation',
-  'test/faults/suspended',
+  'test/contract/process-store',
+  'test/faults/sentinel-cut-off',
+  'test/faults/deaf-subscriber-signs',
   'test/integration/redlock/far-apart',
-  'test/contract/differential',
-  'test/integration/election/election-faults',
+  'test/integration/examples/fencing-postgres',
   'test/integration/redlock/renewal',
-  'test/faults/',
-  'test/integration/sentinel/',
-  'test/integration/cli/',
+  'test/faults/deaf-subscriber',
+  'test/faults/suspended-machine',
+  'test/faults/cluster-frozen',
+  'test/package/client',
+  'test/contract/redis',
+  'test/faults/kinds/replicas',
+  'test/faults/many-waiters',
+  'test/faults/redlock-clocks',
+  'test/package/options',
+  'test/faults/plain-failover',
+  'test/integration/redisson/fair',
+  'test/contract/differential',
+  'test/faults/cluster-outages',
+  'test/faults/cluster-failover',
 ];
 
-/** A test sequencer of Jest that goes by this list, and beyond it by the size of the files. */
+/** Files that keep one processor busy or more, in several processes. They are kept apart from each other. */
+const HEAVY = [
+  'test/simulation/simulation',
+  'test/integration/cli/doctor',
+  'test/chaos/chaos-replicas',
+  'test/drill/drill',
+  'test/integration/cli/cluster',
+  'test/integration/cli/cli',
+  'test/chaos/chaos-redlock',
+  'test/unit/keys/template-fuzz',
+];
+
+/** Files that mostly wait: for faults to be noticed, for leases to end, for servers to agree. */
+const WAITING =
+  /\/test\/(contract|faults|integration\/(cluster|election|latch|redisson|redlock|sentinel))\/|\/shutdown\.spec/;
+
+/** Short files, which fill the time of the other workers until the last of the longer ones has ended. */
+const SHORT = /\/test\/unit\//;
+
+/**
+ * A test sequencer of Jest: the long files come first, the short ones last. In between, files that wait and files that
+ * compute are spread evenly: side by side, they use the processor all the time, and do not fight over it.
+ */
 export default class LongestFirst {
   sort(tests) {
-    const order = new Map(tests.map((test) => [test, { rank: rankOf(test.path), size: statSync(test.path).size }]));
-    const compare = (one, other) => one.rank - other.rank || other.size - one.size;
-    return [...tests].sort((a, b) => compare(order.get(a), order.get(b)));
+    const files = tests.map((test) => ({
+      test,
+      path: test.path.replaceAll('\\', '/'),
+      size: statSync(test.path).size,
+    }));
+    const groups = { long: [], heavy: [], waiting: [], computing: [], short: [] };
+    for (const file of files) groups[groupOf(file)].push(file);
+    for (const group of Object.values(groups)) group.sort(compare);
+    const { long, heavy, waiting, computing, short } = groups;
+    return [...long, ...spread(heavy, waiting, computing), ...short].map(({ test }) => test);
   }
 
   /** Every n-th file in this order, so that each part has its share of the long ones. */
@@ -44,8 +78,25 @@ export default class LongestFirst {
   cacheResults() {}
 }
 
-function rankOf(path) {
-  const file = path.replaceAll('\\', '/');
-  const rank = LONG.findIndex((start) => file.includes(`/${start}`));
-  return rank === -1 ? LONG.length : rank;
+const placeIn = (list, { path }) => list.findIndex((name) => path.endsWith(`/${name}.spec.ts`));
+
+function groupOf(file) {
+  if (placeIn(LONG, file) !== -1) return 'long';
+  if (placeIn(HEAVY, file) !== -1) return 'heavy';
+  if (WAITING.test(file.path)) return 'waiting';
+  return SHORT.test(file.path) ? 'short' : 'computing';
+}
+
+/** The place in these lists; other files come behind. */
+function rankOf(file) {
+  const place = placeIn([...LONG, ...HEAVY], file);
+  return place === -1 ? LONG.length + HEAVY.length : place;
+}
+
+const compare = (one, other) => rankOf(one) - rankOf(other) || other.size - one.size;
+
+/** Joins lists: each keeps its order, and is spread evenly over the whole. */
+function spread(...lists) {
+  const placed = lists.flatMap((list) => list.map((item, i) => ({ item, place: (i + 0.5) / list.length })));
+  return placed.sort((one, other) => one.place - other.place).map(({ item }) => item);
 }

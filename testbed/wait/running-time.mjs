@@ -39,11 +39,12 @@ export class RunningTime {
 
   #look() {
     const now = performance.now();
-    const { user, system } = process.cpuUsage(this.#used);
+    const used = process.cpuUsage();
     const late = now - this.#looked - TICK;
+    const computed = (used.user - this.#used.user + used.system - this.#used.system) / 1_000;
     // Time that this process spent on its own computation is no fault of the machine.
-    if (late > USUAL) this.#heldUp += Math.max(0, late - (user + system) / 1_000);
+    if (late > USUAL) this.#heldUp += Math.max(0, late - computed);
     this.#looked = now;
-    this.#used = process.cpuUsage();
+    this.#used = used;
   }
 }

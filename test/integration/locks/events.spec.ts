@@ -1,9 +1,9 @@
 import { tracingChannel } from 'node:diagnostics_channel';
 import { describe, expect, it } from '@jest/globals';
-import type { LockEvent, LockAcquisition, LockService, LockSkippedEvent } from 'nestjs-redis-locks';
+import type { LockEvent, LockAcquisition, LockService, LockSkippedEvent } from 'nestjs-redis-locks/client';
 import { eventually } from '../../../testbed/wait/eventually.mjs';
 import { aborted, AT_ONCE, LockBench, record } from '../../../testbed/locks/locks.js';
-import { LOCK_CHANNELS } from 'nestjs-redis-locks';
+import { LOCK_CHANNELS } from 'nestjs-redis-locks/client';
 
 const bench = new LockBench();
 const types = (events: readonly LockEvent[]) => events.map(({ type }) => type);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { isLockLostError, type LockLostError, type LockHandle } from 'nestjs-redis-locks';
+import { isLockLostError, type LockLostError, type LockHandle } from 'nestjs-redis-locks/client';
 import { eventually } from '../../../testbed/wait/eventually.mjs';
 import { aborted, AT_ONCE, LockBench, timed } from '../../../testbed/locks/locks.js';
 

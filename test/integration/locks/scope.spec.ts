@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { currentLock } from 'nestjs-redis-locks';
+import { currentLock } from 'nestjs-redis-locks/client';
 import { deferred } from '../../../testbed/wait/deferred.js';
 import { LockBench } from '../../../testbed/locks/locks.js';
 

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
-import { isLockTimeoutError, type LockService } from 'nestjs-redis-locks';
+import { isLockTimeoutError, type LockService } from 'nestjs-redis-locks/client';
 import { eventually, throughout } from '../../../testbed/wait/eventually.mjs';
 import { AT_ONCE, between, LockBench, timed } from '../../../testbed/locks/locks.js';
 import { now } from '../../../testbed/history/history.js';

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import * as errors from '../../../lib/errors/index.js';
 import { storeFailure } from '../../../lib/store/redis/store-failure.js';
-import { LOCK_CHANNELS, type LockEvent } from 'nestjs-redis-locks';
+import { LOCK_CHANNELS, type LockEvent } from 'nestjs-redis-locks/client';
 import { eventually } from '../../../testbed/wait/eventually.mjs';
 import { FaultLocks } from '../../../testbed/locks/fault-locks.js';
 import { startRedis, type RedisServer } from '../../../testbed/servers/redis-server.mjs';

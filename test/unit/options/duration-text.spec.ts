@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { duration } from 'nestjs-redis-locks';
+import { duration } from 'nestjs-redis-locks/client';
 
 describe('duration(text)', () => {
   it.each([

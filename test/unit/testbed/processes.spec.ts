@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { eventually } from '../../../testbed/wait/eventually.mjs';
@@ -55,17 +56,36 @@ describe('WorkerProcess', () => {
     const guard = new URL('../../../testbed/servers/guard.mjs', import.meta.url);
     const script = `
       import { fork } from 'node:child_process';
+      import { once } from 'node:events';
+      import { mkdtempSync } from 'node:fs';
+      import { tmpdir } from 'node:os';
       import { Guard } from ${JSON.stringify(guard.href)};
       const options = { execArgv: [], stdio: ['ignore', 'inherit', 'inherit', 'ipc'], detached: true };
-      const child = fork(${JSON.stringify(fileURLToPath(WORKER))}, options);
-      new Guard().watch('kill -9 ' + child.pid);
-      child.once('message', () => { child.kill('SIGSTOP'); console.log('stalled'); });`;
+      const directories = [];
+      // The second one ends, and takes nothing with it.
+      for (const end of [undefined, 'SIGKILL', undefined]) {
+        const directory = mkdtempSync(tmpdir() + "/it's guarded-");
+        directories.push(directory);
+        const guard = new Guard(directory);
+        const child = fork(${JSON.stringify(fileURLToPath(WORKER))}, options);
+        guard.watch('kill -9 ' + child.pid);
+        await once(child, 'message');
+        child.kill(end ?? 'SIGSTOP');
+        if (end === undefined) continue;
+        await once(child, 'exit');
+        guard.release();
+        await guard.dispose();
+      }
+      console.log(JSON.stringify(directories));`;
     const parent = spawn(process.execPath, ['--input-type=module', '-e', script], {
       stdio: ['ignore', 'pipe', 'inherit'],
     });
-    await once(parent.stdout, 'data');
+    const [line] = (await once(parent.stdout, 'data')) as [Buffer];
+    const directories = JSON.parse(String(line)) as string[];
+    expect(directories.map((directory) => existsSync(directory))).toEqual([true, false, true]);
     parent.kill('SIGKILL');
-    // The worker has inherited the other end of this pipe.
+    // The workers have inherited the other end of this pipe.
     await once(parent.stdout, 'end');
+    await eventually(() => !directories.some((directory) => existsSync(directory)));
   });
 });
