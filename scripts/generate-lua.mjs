@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -23,17 +22,17 @@ export function generate(directory = LUA) {
   const scripts = luaFiles(directory).map((file) => {
     const parts = scriptParts(directory, file);
     for (const { name, text } of parts) texts.set(name, text);
-    const source = parts.map(({ text }) => text).join('\n');
     const name = basename(file, '.lua');
     return {
       key: camelCase(name),
       name,
       parts: parts.map((part) => part.name),
-      sha1: createHash('sha1').update(source).digest('hex'),
     };
   });
   const names = scripts.map(({ key }) => `'${key}'`).join(' | ') || 'never';
   return `${HEAD}
+import { createHash } from 'node:crypto';
+
 /** A Lua script as it is sent to Redis. */
 export interface LuaScript {
   readonly name: string;
@@ -47,19 +46,18 @@ const PARTS = {
 ${[...texts].map(([name, text]) => `  '${name}': \`${escaped(text)}\`,\n`).join('')}};
 
 /** A script made of its parts, in their order. */
-const script = (name: string, sha1: string, parts: ReadonlyArray<keyof typeof PARTS>): LuaScript => ({
-  name,
-  sha1,
-  source: parts.map((part) => PARTS[part]).join('\\n'),
-});
+const script = (name: string, parts: ReadonlyArray<keyof typeof PARTS>): LuaScript => {
+  const source = parts.map((part) => PARTS[part]).join('\\n');
+  return { name, source, sha1: createHash('sha1').update(source).digest('hex') };
+};
 
 export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
 ${scripts.map(formatScript).join('')}};
 `;
 }
 
-function formatScript({ key, name, sha1, parts }) {
-  return `  ${key}: script('${name}', '${sha1}', [
+function formatScript({ key, name, parts }) {
+  return `  ${key}: script('${name}', [
 ${parts.map((part) => `    '${part}',\n`).join('')}  ]),
 `;
 }

@@ -2,7 +2,7 @@
 
 /** The dashboard: one document, and the Content-Security-Policy that allows its own script and style and nothing else. */
 export const PAGE: Readonly<{ policy: string; html: string }> = {
-  policy: "default-src 'none'; script-src 'sha256-4sNZGE1dUWgUeh3x5PryCC58OkwEjl3DIASi6PLNDeY='; style-src 'sha256-7+eOsUt5n2V3cqqYLpTuIl37asOCCkekROJhOnMx6GU='; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  policy: "default-src 'none'; script-src 'sha256-ejc9lMfEV6TAZf+oXV/KUeWZvJvmb/FewoQTmthPWZA='; style-src 'sha256-7+eOsUt5n2V3cqqYLpTuIl37asOCCkekROJhOnMx6GU='; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
   html: `<!doctype html>
 <html lang="en">
   <head>
@@ -881,719 +881,244 @@ transition: width 250ms linear;
       </form>
     </dialog>
     <script type="module">
-function element(e,t={
-},...n){
-return fill(document.createElement(e),t,n)}const SVG="http://www.w3.org/2000/svg";
-function drawn(e,t={
-},...n){
-return fill(document.createElementNS(SVG,e),t,n)}function fill(e,t,n){
-for(const[n,s]of Object.entries(t)){
-if(s!==undefined&&s!==false)e.setAttribute(n,s===true?"":s)}e.append(...n.filter(e=>e!==undefined));
-return e}const byId=e=>document.getElementById(e);
-function write(e,t){
-if(e.textContent!==t)e.textContent=t}function show(e,t){
-e.hidden=t===undefined;
-write(e,t??"")}const UNITS=[[864e5,"d"],[36e5,"h"],[6e4,"m"],[1e3,"s"]];
-function time(e){
-if(e<10&&e>0)return\`\${e.toFixed(1)} ms\`;
-if(e<1e3)return\`\${Math.max(0,Math.round(e))} ms\`;
-if(e<6e4)return\`\${(Math.floor(e/100)/10).toFixed(1)} s\`;
-const t=UNITS.findIndex(([t])=>e>=t);
-const[[n,s],[o,i]]=[UNITS[t],UNITS[t+1]];
-return\`\${Math.floor(e/n)}\${s} \${Math.floor(e%n/o)}\${i}\`}const UNPRINTABLE=/[\\p{Cc}\\p{Cf}\\p{Cs}\\u2028\\u2029]/gu;
-const visible=e=>e.replace(UNPRINTABLE,e=>Array.from({
-length:e.length},(t,n)=>\`\\\\u\${e.charCodeAt(n).toString(16).padStart(4,"0")}\`).join(""));
-const clientName=e=>e.slice(0,8);
-const ownerName=({
-owner:e,client:t})=>visible(e.startsWith(\`\${t}:\`)?clientName(t)+e.slice(t.length):e);
-const kindName=({
-type:e,units:t})=>e==="permits"?\`\${t} permit\${t===1?"":"s"}\`:e;
-const count=e=>e.toLocaleString("en");
-const rate=e=>e>=10?count(Math.round(e)):String(Math.round(e*10)/10);
-const sum=e=>e.reduce((e,t)=>e+t,0);
-const boundOf=({
-first:e,perDecade:t,count:n},s)=>s>=n-1?Infinity:e*10**(s/t);
-function quantile(e,t,n){
-const s=sum(t);
-if(s===0)return undefined;
-let o=Math.ceil(n*s);
-const i=t.findIndex(e=>(o-=e)<=0);
-return boundOf(e,i)}const processName=({
-process:{
-label:e,host:t,pid:n}})=>visible(e??\`\${t}:\${n}\`);
-const clock=e=>new Date(e).toLocaleTimeString("en-GB");
-const DAY=new Intl.DateTimeFormat("en-GB",{
-day:"numeric",month:"short"});
-const moment=e=>new Date(e).toDateString()===new Date().toDateString()?clock(e):\`\${DAY.format(e)}, \${clock(e)}\`;
-const partyName=e=>e.label!==undefined&&isAcquisition(e)?visible(e.label):ownerName(e);
-const isAcquisition=({
-owner:e,client:t=""})=>e===undefined||(t===""?/^[0-9a-f]{32}:/.test(e):e.startsWith(\`\${t}:\`));
-const callName=({
-method:e,pattern:t},n)=>[e,t===n?undefined:t].filter(e=>e!==undefined).map(visible).join(" \\xb7 ");
-const HEIGHT=150;
-const MARGIN={
-left:34,right:8,top:8,bottom:20};
-const FEWEST_BUCKETS=17;
-const LABEL=52;
-function draw(e,t){
-const n=Math.max(200,e.clientWidth-28);
-const s=drawn("svg",{
-viewBox:\`0 0 \${n} \${HEIGHT}\`,role:"img","aria-label":t});
-return{
-svg:s,width:n,bottom:HEIGHT-MARGIN.bottom,inner:n-MARGIN.left-MARGIN.right}}const short=e=>e.toLocaleString("en",{
-notation:"compact"});
-function ceiling(e){
-const t=10**Math.floor(Math.log10(Math.max(e,1)));
-return[1,2,5,10].map(e=>e*t).find(t=>t>=e)}function drawScale({
-svg:e,width:t,bottom:n},s,o){
-for(const i of[0,.5,1]){
-const a=n-i*(n-MARGIN.top);
-e.append(drawn("line",{
-class:"grid",x1:MARGIN.left,x2:t-MARGIN.right,y1:a,y2:a}));
-if(i===.5)continue;
-e.append(drawn("text",{
-x:MARGIN.left-6,y:a+4,"text-anchor":"end"},o(i*s)))}}function put(e,t,n,s,o){
-const i=element("figcaption",{
-},t,element("span",{
-class:"figures"},n));
-const a=o.map(([e,t])=>element("li",{
-},element("i",{
-class:e}),t));
-byId(e).replaceChildren(i,s,element("ul",{
-class:"legend"},...a))}function drawHistogram(e,t,{
-buckets:n,series:s}){
-const o=s[0].counts.map((e,t)=>sum(s.map(({
-counts:e})=>e[t])));
-const i=sum(o);
-const a=[.5,.95,.99].map(e=>[Math.round(e*100),quantile(n,o,e)]);
-const l=time(boundOf(n,n.count-2));
-const r=i===0?"nothing yet":a.map(([e,t])=>\`p\${e} \${t===Infinity?\`> \${l}\`:\`≤ \${time(t)}\`}\`).join(" \\xb7 ");
-const c=draw(byId(e),\`\${t} of \${count(i)} locks: \${r}\`);
-const{
-svg:d,bottom:h,inner:u}=c;
-const f=Math.max(FEWEST_BUCKETS,o.findLastIndex(e=>e>0)+2);
-const m=u/f;
-const p=ceiling(Math.max(...o));
-drawScale(c,p,short);
-drawDecades(c,n,m,f);
-for(let e=0;
-e<f;
-e++){
-let t=h;
-for(const{
-counts:o,look:i,name:a}of s){
-if(!o[e])continue;
-const s=Math.max(1.5,o[e]/p*(h-MARGIN.top));
-const l={
-class:i,x:MARGIN.left+e*m+.5,y:t-s,width:Math.max(1,m-1.5),height:s,rx:1};
-d.append(drawn("rect",l,drawn("title",{
-},\`\${count(o[e])} \${a}, \${rangeOf(n,e)}\`)));
-t-=s}}put(e,t,r,d,s.map(({
-look:e,name:t,counts:n})=>[e,\`\${t} \${count(sum(n))}\`]))}const rangeOf=(e,t)=>t===e.count-1?\`longer than \${time(boundOf(e,t-1))}\`:\`up to \${time(boundOf(e,t))}\`;
-function drawDecades({
-svg:e,bottom:t,width:n},{
-first:s,perDecade:o},i,a){
-const l=o*Math.ceil(LABEL/(o*i));
-for(let r=0;
-r<a;
-r+=l){
-const a=MARGIN.left+(r+1)*i;
-const l=s*10**(r/o);
-e.append(drawn("line",{
-class:"grid",x1:a,x2:a,y1:t,y2:t+4}));
-const c=a+LABEL/2>n?"end":"middle";
-e.append(drawn("text",{
-x:Math.min(a,n),y:t+16,"text-anchor":c},shortTime(l)))}}const shortTime=e=>e<1e3?\`\${+e.toPrecision(1)} ms\`:\`\${count(Math.round(e/1e3))} s\`;
-function drawRate(e,{
-acquired:t,timeouts:n,lost:s,slot:o,window:i}){
-const a=t.map(e=>e*1e3/o);
-const l=a.slice(0,-1);
-const r=l.at(-1)??0;
-const c=Math.max(...l);
-const d=\`now \${rate(r)}/s \\xb7 peak \${rate(c)}/s\`;
-const h=draw(byId(e),\`Acquisitions per second over the last \${i/6e4} minutes: \${d}\`);
-const{
-svg:u,bottom:f,inner:m}=h;
-const p=ceiling(c);
-drawScale(h,p,e=>e>=1e3?short(e):rate(e));
-const x=e=>MARGIN.left+e/(l.length-1)*m;
-const w=l.map((e,t)=>\`\${x(t).toFixed(1)},\${(f-e/p*(f-MARGIN.top)).toFixed(1)}\`);
-u.append(drawn("polygon",{
-class:"area",points:\`\${x(0)},\${f} \${w.join(" ")} \${x(l.length-1)},\${f}\`}));
-u.append(drawn("polyline",{
-class:"curve",points:w.join(" ")}));
-drawMarks(h,x,n,"series-warning","timed out");
-drawMarks(h,x,s,"series-bad","lost");
-const y=i/6e4;
-for(let e=0;
-e<=y;
-e++){
-const t=e===y?"now":\`−\${y-e}\${e===0?"m":""}\`;
-const n=e===0?"start":e===y?"end":"middle";
-u.append(drawn("text",{
-x:MARGIN.left+e/y*m,y:f+16,"text-anchor":n},t))}put(e,"Acquired per second",d,u,[["series-1",\`acquired \${count(sum(t))}\`],["series-warning",\`timeouts \${count(sum(n))}\`],["series-bad",\`lost \${count(sum(s))}\`]])}function drawMarks({
-svg:e,bottom:t},n,s,o,i){
-s.forEach((a,l)=>{
-if(a===0)return;
-const r=n(Math.min(l,s.length-2));
-const c={
-class:o,cx:r,cy:t-5,r:4};
-e.append(drawn("circle",c,drawn("title",{
-},\`\${count(a)} \${i}\`)))})}const base=location.pathname.replace(/\\/+$/,"");
-const address=(e,t)=>\`\${base}/\${e}?\${new URLSearchParams(Object.entries(t).filter(([,e])=>e!==undefined))}\`;
-const POLLS=5;
-const POLL_EVERY=2e3;
-const SILENCE=15e3;
-let Connection=class Connection{
-#e;
-#t;
-#n={
-};
-#s;
-constructor(e){
-this.#s=e;
-document.addEventListener("visibilitychange",()=>document.hidden?this.#o():this.#i())}follow(e){
-this.#n=e;
-if(!document.hidden)this.#i()}#i(){
-this.#o();
-const e=new EventSource(address("events",this.#n));
-this.#e=e;
-this.#a();
-e.addEventListener("state",({
-data:t})=>{
-if(e!==this.#e)return;
-this.#a();
-this.#s.status("live");
-this.#s.told(JSON.parse(t))});
-e.addEventListener("error",()=>{
-if(e!==this.#e)return;
-if(e.readyState===EventSource.CLOSED)this.#l(POLLS);
-else this.#s.status("connecting")})}#a(){
-clearTimeout(this.#t);
-this.#t=setTimeout(()=>this.#l(POLLS),SILENCE)}async #l(e){
-this.#o();
-const t=Symbol("turn");
-this.#e=t;
-const n=await ask(address("state",this.#n));
-if(this.#e!==t)return;
-if(n.state!==undefined)this.#s.told(n.state);
-this.#s.status(n.state===undefined?"offline":"polling",n.error);
-this.#t=setTimeout(()=>e>1?this.#l(e-1):this.#i(),POLL_EVERY)}#o(){
-clearTimeout(this.#t);
-this.#e?.close?.();
-this.#e=undefined}};
-async function ask(e){
-try{
-const t=await fetch(e);
-if(t.ok)return{
-state:await t.json()};
-return{
-error:t.status===401||t.status===403?"Not permitted":\`HTTP \${t.status}\`}}catch{
-return{
-error:"Offline"}}}async function release(e,t){
-try{
-const n=await fetch(address("release",{
-instance:e}),{
-method:"POST",headers:{
-"content-type":"application/json","x-lock-dashboard":"1"},body:JSON.stringify(t)});
-const s=await n.json().catch(()=>({
-}));
-return s.outcome===undefined?{
-error:s.error??s.message??\`HTTP \${n.status}\`}:s}catch{
-return{
-error:"the server could not be reached"}}}const WHAT={
-lost:"lost",timeout:"timeout",unreleased:"not released",released:"released"};
-const shown=new Map;
-const listIncidents=e=>list("incidents",e,e=>[e.type,storyOf(e)]);
-const listHolds=e=>list("holds",e,e=>[e.end??"held",holdStory(e)]);
-function list(e,t,n){
-const s=JSON.stringify(t);
-if(s===shown.get(e))return;
-shown.set(e,s);
-byId(e).replaceChildren(...t.map(e=>itemOf(e,...n(e))));
-byId(\`no-\${e}\`).hidden=t.length>0}function itemOf(e,t,n){
-const{
-at:s,key:o}=e;
-const i=element("span",{
-class:"key"},visible(o));
-const a=callName(e,o);
-if(a!=="")i.append(element("span",{
-class:"more"},a));
-return element("li",{
-},element("time",{
-datetime:new Date(s).toISOString()},moment(s)),element("span",{
-class:"badge","data-kind":t},WHAT[t]??t),i,element("span",{
-class:"why"},n))}function storyOf(e){
-const{
-type:t,took:n,reason:s,lockType:o,holder:i}=e;
-const a=partyName(e);
-if(t==="timeout")return\`\${a} timed out after \${time(n)}\${holderOf(", held by",i)}\`;
-const l=\`held by \${a} (\${o}) for \${time(n)}\`;
-return s===undefined?l:\`\${l}: \${why(s)}\`}function holdStory(e){
-const{
-waited:t,previousHolder:n,held:s,reason:o,lockType:i}=e;
-const a=t===undefined?"":\`waited \${time(t)}\${holderOf(" for",n)}, \`;
-const l=\`\${partyName(e)} (\${i}): \${a}\${s===undefined?"still held":\`held \${time(s)}\`}\`;
-return o===undefined?l:\`\${l}: \${why(o)}\`}const why=e=>visible(e).replace(/^the lock '.*' is not held any more: /,"");
-function holderOf(e,t){
-if(t===undefined)return"";
-return\`\${e} \${/^[0-9a-f]{32}$/.test(t)?\`client \${clientName(t)}\`:visible(t)}\`}let LockRows=class LockRows{
-body=element("tbody",{
-role:"rowgroup"});
-#r=element("button",{
-type:"button","aria-expanded":"false"});
-#c=element("ol");
-#d;
-#h=[];
-#u;
-#f=false;
-#m=0;
-constructor(e,{
-columns:t,onRelease:n,onKey:s}){
-this.key=e;
-this.onKey=s;
-const o=element("td",{
-role:"cell",colspan:t},this.#c);
-this.#d=element("tr",{
-role:"row",class:"queue"},o);
-this.#r.addEventListener("click",()=>this.#p());
-this.onRelease=n}update(e,t,n){
-this.lock=e;
-this.#m=performance.now();
-const s=JSON.stringify([e.holders.map(({
-id:e,units:t,kept:n,label:s,method:o})=>[e,t,n,s,o]),e.holding,e.permits,e.waiting>0,t.client]);
-if(s!==this.#u)this.#w(t);
-this.#u=s;
-this.#y(t);
-this.tick(n)}tick(e){
-const t=e?0:this.lock.ago+performance.now()-this.#m;
-const n=e?"was ":"";
-this.lock.holders.forEach(({
-age:s,lease:o,longest:i,overdue:a},l)=>{
-const r=this.#h[l];
-const{
-ageText:c,sinceText:d,leaseText:h,leaseCell:u,bar:f,late:m}=r;
-const p=Math.max(0,o-t);
-write(c,n+time(s+t));
-const w=Date.now()-s-t;
-if(!e&&!(Math.abs(w-r.since)<1500))r.since=w;
-write(d,r.since===undefined?"":\`since \${moment(r.since)}\`);
-write(h,n+(p<1e4?\`\${(p/1e3).toFixed(1)} s\`:time(p)));
-u.toggleAttribute("data-short",a);
-write(m,a?"renewal overdue":"");
-f.style.width=\`\${Math.min(100,100*p/Math.max(1,i))}%\`})}#w(e){
-const t=document.activeElement;
-const n=this.body.contains(t)&&t.closest(".action")!==null;
-this.#h=this.lock.holders.map(t=>holdCells(t,{
-process:e,key:this.key}));
-const s=this.#h.map(({
-cells:e},t)=>this.#g(t,e));
-this.body.replaceChildren(...s.length===0?[this.#g(0,notHeld())]:s);
-if(this.#f)this.body.append(this.#d);
-if(t===this.#r)t.focus();
-else if(n)this.body.querySelector(".action button")?.focus()}#g(e,t){
-const{
-lock:n}=this;
-const s=e===0;
-const o=n.holding-n.holders.length;
-const i=element("td",{
-role:"cell",class:"key"},s?this.#b():"");
-if(s&&n.permits!==undefined)i.append(note(\`of \${n.permits} permits\`));
-if(s&&o>0)i.append(note(\`and \${o} more holders\`));
-const a=labelled("waiting","Waiting",s?n.waiting>0?this.#r:"0":"");
-const l=labelled("action","","");
-if(this.onRelease!==undefined&&n.holding>0)l.append(...this.#$(e));
-return element("tr",{
-role:"row"},i,...t,a,l)}#b(){
-const e="Show only this key and its last holders";
-const t=element("button",{
-type:"button",title:e},visible(this.key));
-t.addEventListener("click",()=>this.onKey(this.key));
-return t}#$(e){
-const t=visible(this.key);
-if(this.lock.holding===1)return[this.#k("Release",\`Release \${t} by force\`,0)];
-const n=this.#k("Release",\`Release hold \${e+1} of \${t} by force\`,e);
-return e>0?[n]:[n," ",this.#k("All",\`Release all holds of \${t} by force\`)]}#k(e,t,n){
-const s=element("button",{
-type:"button","aria-label":t},e);
-s.addEventListener("click",()=>this.onRelease(this.lock,this.lock.holders[n]));
-return s}#p(){
-this.#f=!this.#f;
-this.#r.setAttribute("aria-expanded",String(this.#f));
-if(this.#f)this.body.append(this.#d);
-else this.#d.remove()}#y(e){
-const{
-waiters:t,waiting:n}=this.lock;
-write(this.#r,count(n));
-this.#r.setAttribute("aria-label",\`\${n} waiting for \${visible(this.key)}\`);
-if(n===0&&this.#f)this.#p();
-const s=t.map(t=>element("li",{
-},kindBadge(t),element("span",{
-class:"owner"},partyName(t)),...detailsOf(t,{
-process:e,key:this.key}),element("span",{
-class:"client"},waitOf(t))));
-if(n>t.length)s.push(element("li",{
-},\`and \${count(n-t.length)} more\`));
-this.#c.replaceChildren(...s)}};
-function holdCells(e,t){
-const n=element("span",{
-});
-const s=element("span",{
-class:"more"});
-const o=labelled("age","For",element("span",{
-},n,s));
-const i=element("span",{
-});
-const a=element("i");
-const l=element("span",{
-class:"late"});
-const r=labelled("lease","Lease left",element("span",{
-},i,element("span",{
-class:"bar","aria-hidden":"true"},a),l));
-const c=element("span",{
-},partyName(e),...detailsOf(e,t));
-const d=labelled("kind","Held",kindBadge(e));
-return{
-cells:[d,labelled("owner","By",c),o,r],ageText:n,sinceText:s,leaseText:i,leaseCell:r,bar:a,late:l}}const notHeld=()=>[labelled("kind","Held",element("span",{
-class:"badge"},"not held")),...["By","For","Lease left"].map(e=>labelled("",e,""))];
-const labelled=(e,t,n)=>element("td",{
-role:"cell",class:e,"data-label":t},n);
-const note=e=>element("span",{
-class:"more"},e);
-function kindBadge(e){
-const t=e.kept?\`\${kindName(e)}, kept\`:kindName(e);
-return element("span",{
-class:"badge","data-kind":e.kept?"kept":e.type},t)}function detailsOf(e,{
-process:t,key:n}){
-const{
-client:s,label:o}=e;
-const i=\`client \${clientName(s)}\`;
-const a=o!==undefined?visible(o):s===t.client&&\`\${t.host}:\${t.pid}\`;
-const l=[callName(e,n),a&&a!==partyName(e)?\`\${a} \\xb7 \${i}\`:i];
-return l.filter(Boolean).map(e=>element("span",{
-class:"client"},e))}const waitOf=({
-age:e})=>e===undefined?"":\`waiting for \${time(e)}\`;
-const COLUMNS=[{
-name:"Key",sort:"key"},{
-name:"Held",sort:"kind"},{
-name:"By",sort:"owner"},{
-name:"For",sort:"age",largestFirst:true},{
-name:"Lease left",sort:"lease"},{
-name:"Waiting",sort:"waiting",largestFirst:true}];
-const PAUSE=200;
-let LockTable=class LockTable{
-#I=new Map;
-#v=[];
-#S={
-};
-#N;
-#x=false;
-#M;
-#T;
-#E;
-#L=false;
-#A;
-constructor({
-onRelease:e,onQuery:t}){
-this.#M=e;
-this.#T=t;
-this.#O();
-const n=byId("filter");
-n.addEventListener("input",()=>{
-clearTimeout(this.#A);
-this.#A=setTimeout(t,PAUSE)});
-document.addEventListener("keydown",e=>{
-if(e.key!=="/"||e.target.matches("input, select, textarea")||byId("dialog").open)return;
-e.preventDefault();
-n.focus()})}get query(){
-const e=byId("filter").value.trim()||undefined;
-return{
-filter:e,sort:this.#N?.sort,descending:this.#x?"1":undefined}}update({
-locks:e,process:t,readOnly:n}){
-this.#v=e.list;
-this.#S=t;
-if(n!==this.#E)this.clear();
-this.#E=n;
-show(byId("hint"),hintOf(e));
-this.#R(e)}setStale(e){
-if(e===this.#L)return;
-this.#L=e;
-this.tick()}tick(){
-for(const e of this.#I.values())e.tick(this.#L)}clear(){
-for(const{
-body:e}of this.#I.values())e.remove();
-this.#I.clear()}#R(e){
-const t=new Set(this.#v.map(({
-key:e})=>e));
-for(const[e,{
-body:n}]of this.#I){
-if(t.has(e))continue;
-n.remove();
-this.#I.delete(e)}let n=byId("table").tHead;
-for(const e of this.#v){
-const{
-body:t}=this.#C(e);
-if(n.nextElementSibling!==t)n.after(t);
-n=t}const s=this.#v.length===0;
-show(byId("empty"),s?whyEmpty(e):undefined);
-byId("table").hidden=s}#C(e){
-let t=this.#I.get(e.key);
-if(t===undefined){
-const n=this.#E?undefined:this.#M;
-t=new LockRows(e.key,{
-columns:COLUMNS.length+1,onRelease:n,onKey:e=>this.#B(e)});
-this.#I.set(e.key,t)}t.update(e,this.#S,this.#L);
-return t}#B(e){
-const t=byId("filter");
-const n=e.replace(/\\s+/g," ").trim();
-t.value=t.value===n?"":n;
-this.#T()}#O(){
-const e=element("tr",{
-role:"row"});
-for(const t of COLUMNS){
-const n=element("button",{
-type:"button"},t.name);
-const s=element("th",{
-role:"columnheader",scope:"col"},n);
-n.addEventListener("click",()=>this.#H(t));
-t.cell=s;
-e.append(s)}e.append(element("th",{
-role:"columnheader",scope:"col"},element("span",{
-class:"visually-hidden"},"Action")));
-byId("table").tHead.append(e);
-this.#q()}#H(e){
-const t=e.largestFirst===true;
-if(this.#N!==e)[this.#N,this.#x]=[e,t];
-else if(this.#x===t)this.#x=!t;
-else[this.#N,this.#x]=[undefined,false];
-this.#q();
-this.#T()}#q(){
-for(const e of COLUMNS){
-const t=e===this.#N;
-if(t)e.cell.setAttribute("aria-sort",this.#x?"descending":"ascending");
-else e.cell.removeAttribute("aria-sort")}}};
-function whyEmpty({
-age:e,totals:t}){
-if(e===undefined)return"Redis has not answered yet.";
-if(t.locks>0)return\`No lock matches the filter (\${count(t.locks)} locks).\`;
-return t.complete?"No lock is held.":"No lock was found yet."}function hintOf({
-list:e,matching:t,limit:n,totals:s}){
-const o=[];
-if(t>e.length)o.push(\`The first \${count(e.length)} of \${count(t)} locks. Filter and order apply to all of them; the option limit (\${count(n)}) sets how many are shown.\`);
-if(s.capped)o.push(\`There are more locks: only \${count(s.locks)} are counted.\`);
-else if(!s.complete)o.push("Redis has many keys, and the scan is not complete yet: there may be more locks.");
-return o.length>0?o.join(" "):undefined}const MISSED=3;
-const GRACE=2e3;
-function newsOf({
-last:e,told:t,way:n,now:s}){
-if(e===undefined)return{
-stale:"",age:0,status:undefined};
-const o=s-t;
-const{
-trouble:i}=e.locks;
-const a=(e.locks.age??0)+o;
-if(n.name==="offline"||o>MISSED*e.refresh+GRACE){
-const e=\`The application has not answered since \${since(o)}.\`;
-return{
-stale:"all",age:a,status:n.error,notice:\`\${e} Everything below is from then.\`}}if(i===undefined)return{
-stale:"",age:a};
-const l=e.locks.age===undefined?"Nothing was read before.":"The locks below are from then.";
-return{
-stale:"redis",age:a,status:"No data from Redis",notice:\`No data from Redis since \${since(i.for+o)}. \${l} \${visible(i.message)}\`}}let lastAnswer=0;
-function since(e){
-const t=Date.now()-e;
-if(Math.abs(t-lastAnswer)>1500)lastAnswer=t;
-return clock(lastAnswer)}const OUTCOMES={
-released:["good","Released. Its holder gets a message, and the lock goes to the next waiter."],free:["good","The lock is no longer held, so there was nothing to release."],changed:["bad","Not released: the holder has changed. Check the lock again."],"read-only":["bad","Not released: this page is read only."]};
-let ReleaseDialog=class ReleaseDialog{
-#G=byId("dialog");
-#D=byId("dialog-input");
-#U=byId("dialog-release");
-#F;
-#P;
-#j;
-constructor(e){
-this.#F=e;
-this.#D.addEventListener("input",()=>this.#U.disabled=!this.#W());
-byId("dialog-cancel").addEventListener("click",()=>this.#G.close());
-byId("dialog-form").addEventListener("submit",e=>{
-e.preventDefault();
-void this.#K()})}open(e,t){
-this.#P=e;
-this.#j=t;
-const n=t===undefined?e.holders:[t];
-this.#D.value="";
-this.#U.disabled=true;
-this.#U.hidden=false;
-byId("dialog-confirmation").hidden=false;
-write(byId("dialog-cancel"),"Cancel");
-write(byId("dialog-key"),visible(e.key));
-write(byId("dialog-text"),explanationOf(e,n));
-byId("dialog-holders").replaceChildren(...n.map(t=>element("li",{
-},holderText(t,e.key))));
-this.#Q("","");
-this.#G.showModal();
-this.#D.focus()}#W(){
-const{
-value:e}=this.#D;
-return e===this.#P.key||e===visible(this.#P.key)}async #K(){
-if(!this.#W()||this.#U.disabled)return;
-this.#U.disabled=true;
-this.#Q("","Releasing …");
-const{
-key:e}=this.#P;
-const{
-fencingToken:t}=this.#j??this.#P;
-const{
-outcome:n,error:s}=await release(this.#F(),{
-key:e,fencingToken:t,hold:this.#j?.id});
-this.#Q(...OUTCOMES[n]??["bad",\`Not released: \${visible(s)}\`]);
-if(n===undefined){
-this.#U.disabled=false;
-return}this.#U.hidden=true;
-byId("dialog-confirmation").hidden=true;
-write(byId("dialog-cancel"),"Close");
-byId("dialog-cancel").focus()}#Q(e,t){
-const n=byId("dialog-result");
-n.dataset.tone=e;
-write(n,t)}};
-function explanationOf({
-holding:e,waiting:t,ago:n},s){
-const o=Math.max(1e3,...s.map(({
-lease:e})=>e-n));
-const i=o<6e4?\`\${Math.floor(o/1e3)} s\`:time(o);
-const[a,l,r]=s.length===1?["The holder","two callers","it has crashed"]:["The holders","several callers","they have crashed"];
-const c=\`\${a} may keep working for a moment, so \${l} can overlap. If \${r}, do nothing: the lock expires by itself in \${i}.\`;
-const d=e>s.length?\` Only this one of \${count(e)} holds ends.\`:"";
-return c+d+(t>0?" The lock then goes to the next waiter.":"")}function holderText(e,t){
-const n=callName(e,t);
-const s=[kindName(e),...n===""?[]:[n],\`client \${clientName(e.client)}\`].join(", ");
-return\`\${partyName(e)} (\${s}), for \${time(e.age)}\`}const ofAll=({
-locks:{
-totals:e}})=>e.age<1500?"all processes":\`all processes, \${time(e.age)} ago\`;
-const ofThis=e=>\`\${processName(e)}, 5 min\`;
-const atLeast=(e,{
-locks:{
-totals:t}})=>count(e)+(t.capped||!t.complete?"+":"");
-const TILES=[{
-name:"Held",of:ofAll,value:({
-locks:e})=>e.totals.holding,text:atLeast},{
-...{
-name:"Waiting",of:ofAll,text:atLeast},value:({
-locks:e})=>e.totals.waiting,tone:e=>e>0?"warning":undefined},{
-name:"Acquired per minute",of:ofThis,value:({
-activity:e})=>perMinute(e),text:e=>rate(e)},{
-name:"Timeouts",of:ofThis,value:({
-activity:e})=>sum(e.timeouts),tone:toned("warning")},{
-name:"Lost",of:ofThis,value:({
-activity:e})=>sum(e.lost),tone:toned("bad")}];
-function toned(e){
-return t=>t>0?e:undefined}function perMinute({
-acquired:e,window:t,since:n,at:s}){
-const o=Math.min(t,Math.max(s-n,1e3));
-return sum(e)*6e4/o}let Tiles=class Tiles{
-#J=TILES.map(e=>{
-const t=element("span",{
-class:"value"},"–");
-const n=element("div",{
-class:"of"});
-const s=element("div",{
-class:"tile"},element("dt",{
-},e.name),element("dd",{
-},t,n));
-byId("tiles").append(s);
-return{
-...e,node:s,at:t,place:n}});
-update(e){
-const t={
-...e,activity:{
-...e.activity,at:e.at}};
-for(const{
-value:n,text:s=count,tone:o,of:i,node:a,at:l,place:r}of this.#J){
-const c=n(t);
-write(l,s(c,e));
-write(r,i(e));
-a.dataset.tone=o?.(c)??"";
-a.classList.toggle("of-all",i===ofAll)}}};
-const TICK=250;
-const STATUS={
-live:"Live",polling:"Polling",connecting:"Connecting",offline:"Offline"};
-let instance;
-let last;
-let told;
-let way={
-name:"connecting"};
-const tiles=new Tiles;
-const dialog=new ReleaseDialog(()=>instance);
-const table=new LockTable({
-onRelease:(e,t)=>dialog.open(e,t),onQuery:follow});
-const connection=new Connection({
-told:showState,status(e,t){
-way={
-name:e,error:t};
-tellAge()}});
-function follow(){
-connection.follow({
-instance,...table.query})}function showState(e){
-last=e;
-told=performance.now();
-offerInstances(e);
-byId("read-only").hidden=!e.readOnly;
-const t=processName(e);
-write(byId("process"),\`\${t}, last 5 minutes\`);
-for(const e of document.querySelectorAll(".of-process"))write(e,\`of \${t} only\`);
-show(byId("skipped"),e.locks.skipped);
-tellAge();
-tiles.update(e);
-table.update(e);
-listHolds(e.activity.holds);
-listIncidents(e.activity.incidents);
-drawCharts()}function tellAge(){
-const e=performance.now();
-const t=newsOf({
-last,told,way,now:e});
-document.body.dataset.stale=t.stale;
-byId("status").dataset.state=t.stale===""?way.name:"offline";
-write(byId("status"),t.status??way.error??STATUS[way.name]);
-show(byId("notice"),t.notice);
-write(byId("held-at"),t.stale===""?"all processes":\`all processes, as of \${clock(Date.now()-t.age)} (\${time(t.age)} ago)\`);
-table.setStale(t.stale!=="")}function drawCharts(){
-if(last===undefined)return;
-const{
-activity:e}=last;
-const{
-buckets:t,wait:n,hold:s}=e;
-drawRate("rate",e);
-drawHistogram("wait","Wait",{
-buckets:t,series:[{
-look:"series-0",name:"free",counts:n.free},{
-look:"series-1",name:"contended",counts:n.contended}]});
-drawHistogram("hold","Hold",{
-buckets:t,series:[{
-look:"series-1",name:"released",counts:s.released},{
-look:"series-bad",name:"lost",counts:s.lost}]})}function offerInstances({
-instances:e,instance:t}){
-const n=byId("instance");
-byId("instance-choice").hidden=e.length<2;
-const s=[...n.options].map(({
-value:e})=>e);
-if(s.join("\\n")!==e.join("\\n")){
-n.replaceChildren(...e.map(e=>element("option",{
-value:e},e)))}instance=t;
-n.value=t}byId("instance").addEventListener("change",({
-target:e})=>{
-instance=e.value;
-table.clear();
-follow()});
-let width;
-new ResizeObserver(([{
-contentRect:e}])=>{
-if(e.width!==width)drawCharts();
-width=e.width}).observe(byId("rate"));
-setInterval(()=>{
-tellAge();
-table.tick()},TICK);
-follow();
+function element(e,t={},...n){return fill(document.createElement(e),t,n)}function drawn(e,t={},...n){return fill(document.createElementNS("http://www.w3.org/2000/svg",e),t,n)}function fill(e,t,n){for(const[n,s]of Object.entries(t))void 0!==s&&!1!==s&&e.setAttribute(n,!0===s?"":s);e.append(...n.filter(e=>void 0!==e))
+return e}const byId=e=>document.getElementById(e)
+function write(e,t){e.textContent!==t&&(e.textContent=t)}function show(e,t){e.hidden=void 0===t
+write(e,t??"")}const e=[[864e5,"d"],[36e5,"h"],[6e4,"m"],[1e3,"s"]]
+function time(t){if(t<10&&t>0)return\`\${t.toFixed(1)} ms\`;if(t<1e3)return\`\${Math.max(0,Math.round(t))} ms\`;if(t<6e4)return\`\${(Math.floor(t/100)/10).toFixed(1)} s\`;const n=e.findIndex(([e])=>t>=e),[[s,o],[i,a]]=[e[n],e[n+1]]
+return\`\${Math.floor(t/s)}\${o} \${Math.floor(t%s/i)}\${a}\`}const t=/[\\p{Cc}\\p{Cf}\\p{Cs}\\u2028\\u2029]/gu,visible=e=>e.replace(t,e=>Array.from({length:e.length},(t,n)=>\`\\\\u\${e.charCodeAt(n).toString(16).padStart(4,"0")}\`).join("")),clientName=e=>e.slice(0,8),ownerName=({owner:e,client:t})=>visible(e.startsWith(\`\${t}:\`)?clientName(t)+e.slice(t.length):e),kindName=({type:e,units:t})=>"permits"===e?\`\${t} permit\${1===t?"":"s"}\`:e,count=e=>e.toLocaleString("en"),rate=e=>e>=10?count(Math.round(e)):String(Math.round(10*e)/10),sum=e=>e.reduce((e,t)=>e+t,0),boundOf=({first:e,perDecade:t,count:n},s)=>s>=n-1?1/0:e*10**(s/t)
+function quantile(e,t,n){const s=sum(t)
+if(0===s)return;let o=Math.ceil(n*s)
+const i=t.findIndex(e=>(o-=e)<=0)
+return boundOf(e,i)}const processName=({process:{label:e,host:t,pid:n}})=>visible(e??\`\${t}:\${n}\`),clock=e=>new Date(e).toLocaleTimeString("en-GB"),n=new Intl.DateTimeFormat("en-GB",{day:"numeric",month:"short"}),moment=e=>new Date(e).toDateString()===(new Date).toDateString()?clock(e):\`\${n.format(e)}, \${clock(e)}\`,partyName=e=>void 0!==e.label&&isAcquisition(e)?visible(e.label):ownerName(e),isAcquisition=({owner:e,client:t=""})=>void 0===e||(""===t?/^[0-9a-f]{32}:/.test(e):e.startsWith(\`\${t}:\`)),callName=({method:e,pattern:t},n)=>[e,t===n?void 0:t].filter(e=>void 0!==e).map(visible).join(" · "),s=34
+function draw(e,t){const n=Math.max(200,e.clientWidth-28)
+return{svg:drawn("svg",{viewBox:\`0 0 \${n} 150\`,role:"img","aria-label":t}),width:n,bottom:130,inner:n-s-8}}const short=e=>e.toLocaleString("en",{notation:"compact"})
+function ceiling(e){const t=10**Math.floor(Math.log10(Math.max(e,1)))
+return[1,2,5,10].map(e=>e*t).find(t=>t>=e)}function drawScale({svg:e,width:t,bottom:n},o,i){for(const a of[0,.5,1]){const l=n-a*(n-8)
+e.append(drawn("line",{class:"grid",x1:s,x2:t-8,y1:l,y2:l}))
+.5!==a&&e.append(drawn("text",{x:28,y:l+4,"text-anchor":"end"},i(a*o)))}}function put(e,t,n,s,o){const i=element("figcaption",{},t,element("span",{class:"figures"},n)),a=o.map(([e,t])=>element("li",{},element("i",{class:e}),t))
+byId(e).replaceChildren(i,s,element("ul",{class:"legend"},...a))}function drawHistogram(e,t,{buckets:n,series:o}){const i=o[0].counts.map((e,t)=>sum(o.map(({counts:e})=>e[t]))),a=sum(i),l=[.5,.95,.99].map(e=>[Math.round(100*e),quantile(n,i,e)]),r=time(boundOf(n,n.count-2)),c=0===a?"nothing yet":l.map(([e,t])=>\`p\${e} \${t===1/0?\`> \${r}\`:\`≤ \${time(t)}\`}\`).join(" · "),d=draw(byId(e),\`\${t} of \${count(a)} locks: \${c}\`),{svg:h,bottom:u,inner:m}=d,p=Math.max(17,i.findLastIndex(e=>e>0)+2),f=m/p,g=ceiling(Math.max(...i))
+drawScale(d,g,short)
+drawDecades(d,n,f,p)
+for(let e=0;e<p;e++){let t=u
+for(const{counts:i,look:a,name:l}of o){if(!i[e])continue;const o=Math.max(1.5,i[e]/g*(u-8)),r={class:a,x:s+e*f+.5,y:t-o,width:Math.max(1,f-1.5),height:o,rx:1}
+h.append(drawn("rect",r,drawn("title",{},\`\${count(i[e])} \${l}, \${rangeOf(n,e)}\`)))
+t-=o}}put(e,t,c,h,o.map(({look:e,name:t,counts:n})=>[e,\`\${t} \${count(sum(n))}\`]))}const rangeOf=(e,t)=>t===e.count-1?\`longer than \${time(boundOf(e,t-1))}\`:\`up to \${time(boundOf(e,t))}\`
+function drawDecades({svg:e,bottom:t,width:n},{first:o,perDecade:i},a,l){const r=i*Math.ceil(52/(i*a))
+for(let c=0;c<l;c+=r){const l=s+(c+1)*a,r=o*10**(c/i)
+e.append(drawn("line",{class:"grid",x1:l,x2:l,y1:t,y2:t+4}))
+const d=l+26>n?"end":"middle"
+e.append(drawn("text",{x:Math.min(l,n),y:t+16,"text-anchor":d},shortTime(r)))}}const shortTime=e=>e<1e3?+e.toPrecision(1)+" ms":\`\${count(Math.round(e/1e3))} s\`
+function drawRate(e,{acquired:t,timeouts:n,lost:o,slot:i,window:a}){const l=t.map(e=>1e3*e/i).slice(0,-1),r=l.at(-1)??0,c=Math.max(...l),d=\`now \${rate(r)}/s · peak \${rate(c)}/s\`,h=draw(byId(e),\`Acquisitions per second over the last \${a/6e4} minutes: \${d}\`),{svg:u,bottom:m,inner:p}=h,f=ceiling(c)
+drawScale(h,f,e=>e>=1e3?short(e):rate(e))
+const x=e=>s+e/(l.length-1)*p,g=l.map((e,t)=>\`\${x(t).toFixed(1)},\${(m-e/f*(m-8)).toFixed(1)}\`)
+u.append(drawn("polygon",{class:"area",points:\`\${x(0)},\${m} \${g.join(" ")} \${x(l.length-1)},\${m}\`}))
+u.append(drawn("polyline",{class:"curve",points:g.join(" ")}))
+drawMarks(h,x,n,"series-warning","timed out")
+drawMarks(h,x,o,"series-bad","lost")
+const w=a/6e4
+for(let e=0;e<=w;e++){const t=e===w?"now":\`−\${w-e}\${0===e?"m":""}\`,n=0===e?"start":e===w?"end":"middle"
+u.append(drawn("text",{x:s+e/w*p,y:m+16,"text-anchor":n},t))}put(e,"Acquired per second",d,u,[["series-1",\`acquired \${count(sum(t))}\`],["series-warning",\`timeouts \${count(sum(n))}\`],["series-bad",\`lost \${count(sum(o))}\`]])}function drawMarks({svg:e,bottom:t},n,s,o,i){s.forEach((a,l)=>{if(0===a)return;const r=n(Math.min(l,s.length-2)),c={class:o,cx:r,cy:t-5,r:4}
+e.append(drawn("circle",c,drawn("title",{},\`\${count(a)} \${i}\`)))})}const o=location.pathname.replace(/\\/+$/,""),address=(e,t)=>\`\${o}/\${e}?\${new URLSearchParams(Object.entries(t).filter(([,e])=>void 0!==e))}\`
+async function ask(e){try{const t=await fetch(e)
+return t.ok?{state:await t.json()}:{error:401===t.status||403===t.status?"Not permitted":\`HTTP \${t.status}\`}}catch{return{error:"Offline"}}}async function release(e,t){try{const n=await fetch(address("release",{instance:e}),{method:"POST",headers:{"content-type":"application/json","x-lock-dashboard":"1"},body:JSON.stringify(t)}),s=await n.json().catch(()=>({}))
+return void 0===s.outcome?{error:s.error??s.message??\`HTTP \${n.status}\`}:s}catch{return{error:"the server could not be reached"}}}const i={lost:"lost",timeout:"timeout",unreleased:"not released",released:"released"},a=new Map,listIncidents=e=>list("incidents",e,e=>[e.type,storyOf(e)]),listHolds=e=>list("holds",e,e=>[e.end??"held",holdStory(e)])
+function list(e,t,n){const s=JSON.stringify(t)
+if(s!==a.get(e)){a.set(e,s)
+byId(e).replaceChildren(...t.map(e=>itemOf(e,...n(e))))
+byId(\`no-\${e}\`).hidden=t.length>0}}function itemOf(e,t,n){const{at:s,key:o}=e,a=element("span",{class:"key"},visible(o)),l=callName(e,o)
+""!==l&&a.append(element("span",{class:"more"},l))
+return element("li",{},element("time",{datetime:new Date(s).toISOString()},moment(s)),element("span",{class:"badge","data-kind":t},i[t]??t),a,element("span",{class:"why"},n))}function storyOf(e){const{type:t,took:n,reason:s,lockType:o,holder:i}=e,a=partyName(e)
+if("timeout"===t)return\`\${a} timed out after \${time(n)}\${holderOf(", held by",i)}\`;const l=\`held by \${a} (\${o}) for \${time(n)}\`
+return void 0===s?l:\`\${l}: \${why(s)}\`}function holdStory(e){const{waited:t,previousHolder:n,held:s,reason:o,lockType:i}=e,a=void 0===t?"":\`waited \${time(t)}\${holderOf(" for",n)}, \`,l=\`\${partyName(e)} (\${i}): \${a}\${void 0===s?"still held":\`held \${time(s)}\`}\`
+return void 0===o?l:\`\${l}: \${why(o)}\`}const why=e=>visible(e).replace(/^the lock '.*' is not held any more: /,"")
+function holderOf(e,t){return void 0===t?"":\`\${e} \${/^[0-9a-f]{32}$/.test(t)?\`client \${clientName(t)}\`:visible(t)}\`}class LockRows{body=element("tbody",{role:"rowgroup"});#e=element("button",{type:"button","aria-expanded":"false"});#t=element("ol");#n;#s=[];#o;#i=!1;#a=0;constructor(e,{columns:t,onRelease:n,onKey:s}){this.key=e
+this.onKey=s
+const o=element("td",{role:"cell",colspan:t},this.#t)
+this.#n=element("tr",{role:"row",class:"queue"},o)
+this.#e.addEventListener("click",()=>this.#l())
+this.onRelease=n}update(e,t,n){this.lock=e
+this.#a=performance.now()
+const s=JSON.stringify([e.holders.map(({id:e,units:t,kept:n,label:s,method:o})=>[e,t,n,s,o]),e.holding,e.permits,e.waiting>0,t.client])
+s!==this.#o&&this.#r(t)
+this.#o=s
+this.#c(t)
+this.tick(n)}tick(e){const t=e?0:this.lock.ago+performance.now()-this.#a,n=e?"was ":""
+this.lock.holders.forEach(({age:s,lease:o,longest:i,overdue:a},l)=>{const r=this.#s[l],{ageText:c,sinceText:d,leaseText:h,leaseCell:u,bar:m,late:p}=r,f=Math.max(0,o-t)
+write(c,n+time(s+t))
+const g=Date.now()-s-t
+e||Math.abs(g-r.since)<1500||(r.since=g)
+write(d,void 0===r.since?"":\`since \${moment(r.since)}\`)
+write(h,n+(f<1e4?\`\${(f/1e3).toFixed(1)} s\`:time(f)))
+u.toggleAttribute("data-short",a)
+write(p,a?"renewal overdue":"")
+m.style.width=\`\${Math.min(100,100*f/Math.max(1,i))}%\`})}#r(e){const t=document.activeElement,n=this.body.contains(t)&&null!==t.closest(".action")
+this.#s=this.lock.holders.map(t=>holdCells(t,{process:e,key:this.key}))
+const s=this.#s.map(({cells:e},t)=>this.#d(t,e))
+this.body.replaceChildren(...0===s.length?[this.#d(0,notHeld())]:s)
+this.#i&&this.body.append(this.#n)
+t===this.#e?t.focus():n&&this.body.querySelector(".action button")?.focus()}#d(e,t){const{lock:n}=this,s=0===e,o=n.holding-n.holders.length,i=element("td",{role:"cell",class:"key"},s?this.#h():"")
+s&&void 0!==n.permits&&i.append(note(\`of \${n.permits} permits\`))
+s&&o>0&&i.append(note(\`and \${o} more holders\`))
+const a=labelled("waiting","Waiting",s?n.waiting>0?this.#e:"0":""),l=labelled("action","","")
+void 0!==this.onRelease&&n.holding>0&&l.append(...this.#u(e))
+return element("tr",{role:"row"},i,...t,a,l)}#h(){const e=element("button",{type:"button",title:"Show only this key and its last holders"},visible(this.key))
+e.addEventListener("click",()=>this.onKey(this.key))
+return e}#u(e){const t=visible(this.key)
+if(1===this.lock.holding)return[this.#m("Release",\`Release \${t} by force\`,0)];const n=this.#m("Release",\`Release hold \${e+1} of \${t} by force\`,e)
+return e>0?[n]:[n," ",this.#m("All",\`Release all holds of \${t} by force\`)]}#m(e,t,n){const s=element("button",{type:"button","aria-label":t},e)
+s.addEventListener("click",()=>this.onRelease(this.lock,this.lock.holders[n]))
+return s}#l(){this.#i=!this.#i
+this.#e.setAttribute("aria-expanded",String(this.#i))
+this.#i?this.body.append(this.#n):this.#n.remove()}#c(e){const{waiters:t,waiting:n}=this.lock
+write(this.#e,count(n))
+this.#e.setAttribute("aria-label",\`\${n} waiting for \${visible(this.key)}\`)
+0===n&&this.#i&&this.#l()
+const s=t.map(t=>element("li",{},kindBadge(t),element("span",{class:"owner"},partyName(t)),...detailsOf(t,{process:e,key:this.key}),element("span",{class:"client"},waitOf(t))))
+n>t.length&&s.push(element("li",{},\`and \${count(n-t.length)} more\`))
+this.#t.replaceChildren(...s)}}function holdCells(e,t){const n=element("span",{}),s=element("span",{class:"more"}),o=labelled("age","For",element("span",{},n,s)),i=element("span",{}),a=element("i"),l=element("span",{class:"late"}),r=labelled("lease","Lease left",element("span",{},i,element("span",{class:"bar","aria-hidden":"true"},a),l)),c=element("span",{},partyName(e),...detailsOf(e,t))
+return{cells:[labelled("kind","Held",kindBadge(e)),labelled("owner","By",c),o,r],ageText:n,sinceText:s,leaseText:i,leaseCell:r,bar:a,late:l}}const notHeld=()=>[labelled("kind","Held",element("span",{class:"badge"},"not held")),...["By","For","Lease left"].map(e=>labelled("",e,""))],labelled=(e,t,n)=>element("td",{role:"cell",class:e,"data-label":t},n),note=e=>element("span",{class:"more"},e)
+function kindBadge(e){const t=e.kept?\`\${kindName(e)}, kept\`:kindName(e)
+return element("span",{class:"badge","data-kind":e.kept?"kept":e.type},t)}function detailsOf(e,{process:t,key:n}){const{client:s,label:o}=e,i=\`client \${clientName(s)}\`,a=void 0!==o?visible(o):s===t.client&&\`\${t.host}:\${t.pid}\`
+return[callName(e,n),a&&a!==partyName(e)?\`\${a} · \${i}\`:i].filter(Boolean).map(e=>element("span",{class:"client"},e))}const waitOf=({age:e})=>void 0===e?"":\`waiting for \${time(e)}\`,l=[{name:"Key",sort:"key"},{name:"Held",sort:"kind"},{name:"By",sort:"owner"},{name:"For",sort:"age",largestFirst:!0},{name:"Lease left",sort:"lease"},{name:"Waiting",sort:"waiting",largestFirst:!0}]
+function whyEmpty({age:e,totals:t}){return void 0===e?"Redis has not answered yet.":t.locks>0?\`No lock matches the filter (\${count(t.locks)} locks).\`:t.complete?"No lock is held.":"No lock was found yet."}function hintOf({list:e,matching:t,limit:n,totals:s}){const o=[]
+t>e.length&&o.push(\`The first \${count(e.length)} of \${count(t)} locks. Filter and order apply to all of them; the option limit (\${count(n)}) sets how many are shown.\`)
+s.capped?o.push(\`There are more locks: only \${count(s.locks)} are counted.\`):s.complete||o.push("Redis has many keys, and the scan is not complete yet: there may be more locks.")
+return o.length>0?o.join(" "):void 0}function newsOf({last:e,told:t,way:n,now:s}){if(void 0===e)return{stale:"",age:0,status:void 0};const o=s-t,{trouble:i}=e.locks,a=(e.locks.age??0)+o
+if("offline"===n.name||o>3*e.refresh+2e3){const e=\`The application has not answered since \${since(o)}.\`
+return{stale:"all",age:a,status:n.error,notice:\`\${e} Everything below is from then.\`}}if(void 0===i)return{stale:"",age:a};const l=void 0===e.locks.age?"Nothing was read before.":"The locks below are from then."
+return{stale:"redis",age:a,status:"No data from Redis",notice:\`No data from Redis since \${since(i.for+o)}. \${l} \${visible(i.message)}\`}}let r=0
+function since(e){const t=Date.now()-e
+Math.abs(t-r)>1500&&(r=t)
+return clock(r)}const c={released:["good","Released. Its holder gets a message, and the lock goes to the next waiter."],free:["good","The lock is no longer held, so there was nothing to release."],changed:["bad","Not released: the holder has changed. Check the lock again."],"read-only":["bad","Not released: this page is read only."]}
+function explanationOf({holding:e,waiting:t,ago:n},s){const o=Math.max(1e3,...s.map(({lease:e})=>e-n)),i=o<6e4?\`\${Math.floor(o/1e3)} s\`:time(o),[a,l,r]=1===s.length?["The holder","two callers","it has crashed"]:["The holders","several callers","they have crashed"]
+return\`\${a} may keep working for a moment, so \${l} can overlap. If \${r}, do nothing: the lock expires by itself in \${i}.\`+(e>s.length?\` Only this one of \${count(e)} holds ends.\`:"")+(t>0?" The lock then goes to the next waiter.":"")}function holderText(e,t){const n=callName(e,t),s=[kindName(e),...""===n?[]:[n],\`client \${clientName(e.client)}\`].join(", ")
+return\`\${partyName(e)} (\${s}), for \${time(e.age)}\`}const ofAll=({locks:{totals:e}})=>e.age<1500?"all processes":\`all processes, \${time(e.age)} ago\`,ofThis=e=>\`\${processName(e)}, 5 min\`,atLeast=(e,{locks:{totals:t}})=>count(e)+(t.capped||!t.complete?"+":""),d=[{name:"Held",of:ofAll,value:({locks:e})=>e.totals.holding,text:atLeast},{name:"Waiting",of:ofAll,text:atLeast,value:({locks:e})=>e.totals.waiting,tone:e=>e>0?"warning":void 0},{name:"Acquired per minute",of:ofThis,value:({activity:e})=>perMinute(e),text:e=>rate(e)},{name:"Timeouts",of:ofThis,value:({activity:e})=>sum(e.timeouts),tone:toned("warning")},{name:"Lost",of:ofThis,value:({activity:e})=>sum(e.lost),tone:toned("bad")}]
+function toned(e){return t=>t>0?e:void 0}function perMinute({acquired:e,window:t,since:n,at:s}){const o=Math.min(t,Math.max(s-n,1e3))
+return 6e4*sum(e)/o}const h={live:"Live",polling:"Polling",connecting:"Connecting",offline:"Offline"}
+let u,m,p,f={name:"connecting"}
+const g=new class Tiles{#p=d.map(e=>{const t=element("span",{class:"value"},"–"),n=element("div",{class:"of"}),s=element("div",{class:"tile"},element("dt",{},e.name),element("dd",{},t,n))
+byId("tiles").append(s)
+return{...e,node:s,at:t,place:n}});update(e){const t={...e,activity:{...e.activity,at:e.at}}
+for(const{value:n,text:s=count,tone:o,of:i,node:a,at:l,place:r}of this.#p){const c=n(t)
+write(l,s(c,e))
+write(r,i(e))
+a.dataset.tone=o?.(c)??""
+a.classList.toggle("of-all",i===ofAll)}}},w=new class ReleaseDialog{#f=byId("dialog");#g=byId("dialog-input");#w=byId("dialog-release");#y;#k;#$;constructor(e){this.#y=e
+this.#g.addEventListener("input",()=>this.#w.disabled=!this.#v())
+byId("dialog-cancel").addEventListener("click",()=>this.#f.close())
+byId("dialog-form").addEventListener("submit",e=>{e.preventDefault()
+this.#b()})}open(e,t){this.#k=e
+this.#$=t
+const n=void 0===t?e.holders:[t]
+this.#g.value=""
+this.#w.disabled=!0
+this.#w.hidden=!1
+byId("dialog-confirmation").hidden=!1
+write(byId("dialog-cancel"),"Cancel")
+write(byId("dialog-key"),visible(e.key))
+write(byId("dialog-text"),explanationOf(e,n))
+byId("dialog-holders").replaceChildren(...n.map(t=>element("li",{},holderText(t,e.key))))
+this.#x("","")
+this.#f.showModal()
+this.#g.focus()}#v(){const{value:e}=this.#g
+return e===this.#k.key||e===visible(this.#k.key)}async#b(){if(!this.#v()||this.#w.disabled)return;this.#w.disabled=!0
+this.#x("","Releasing …")
+const{key:e}=this.#k,{fencingToken:t}=this.#$??this.#k,{outcome:n,error:s}=await release(this.#y(),{key:e,fencingToken:t,hold:this.#$?.id})
+this.#x(...c[n]??["bad",\`Not released: \${visible(s)}\`])
+if(void 0!==n){this.#w.hidden=!0
+byId("dialog-confirmation").hidden=!0
+write(byId("dialog-cancel"),"Close")
+byId("dialog-cancel").focus()}else this.#w.disabled=!1}#x(e,t){const n=byId("dialog-result")
+n.dataset.tone=e
+write(n,t)}}(()=>u),y=new class LockTable{#M=new Map;#S=[];#T={};#O;#R=!1;#C;#L;#E;#q=!1;#B;constructor({onRelease:e,onQuery:t}){this.#C=e
+this.#L=t
+this.#A()
+const n=byId("filter")
+n.addEventListener("input",()=>{clearTimeout(this.#B)
+this.#B=setTimeout(t,200)})
+document.addEventListener("keydown",e=>{if("/"===e.key&&!e.target.matches("input, select, textarea")&&!byId("dialog").open){e.preventDefault()
+n.focus()}})}get query(){return{filter:byId("filter").value.trim()||void 0,sort:this.#O?.sort,descending:this.#R?"1":void 0}}update({locks:e,process:t,readOnly:n}){this.#S=e.list
+this.#T=t
+n!==this.#E&&this.clear()
+this.#E=n
+show(byId("hint"),hintOf(e))
+this.#D(e)}setStale(e){if(e!==this.#q){this.#q=e
+this.tick()}}tick(){for(const e of this.#M.values())e.tick(this.#q)}clear(){for(const{body:e}of this.#M.values())e.remove();this.#M.clear()}#D(e){const t=new Set(this.#S.map(({key:e})=>e))
+for(const[e,{body:n}]of this.#M)if(!t.has(e)){n.remove()
+this.#M.delete(e)}let n=byId("table").tHead
+for(const e of this.#S){const{body:t}=this.#N(e)
+n.nextElementSibling!==t&&n.after(t)
+n=t}const s=0===this.#S.length
+show(byId("empty"),s?whyEmpty(e):void 0)
+byId("table").hidden=s}#N(e){let t=this.#M.get(e.key)
+if(void 0===t){const n=this.#E?void 0:this.#C
+t=new LockRows(e.key,{columns:l.length+1,onRelease:n,onKey:e=>this.#H(e)})
+this.#M.set(e.key,t)}t.update(e,this.#T,this.#q)
+return t}#H(e){const t=byId("filter"),n=e.replace(/\\s+/g," ").trim()
+t.value=t.value===n?"":n
+this.#L()}#A(){const e=element("tr",{role:"row"})
+for(const t of l){const n=element("button",{type:"button"},t.name),s=element("th",{role:"columnheader",scope:"col"},n)
+n.addEventListener("click",()=>this.#j(t))
+t.cell=s
+e.append(s)}e.append(element("th",{role:"columnheader",scope:"col"},element("span",{class:"visually-hidden"},"Action")))
+byId("table").tHead.append(e)
+this.#F()}#j(e){const t=!0===e.largestFirst
+this.#O!==e?[this.#O,this.#R]=[e,t]:this.#R===t?this.#R=!t:[this.#O,this.#R]=[void 0,!1]
+this.#F()
+this.#L()}#F(){for(const e of l)e===this.#O?e.cell.setAttribute("aria-sort",this.#R?"descending":"ascending"):e.cell.removeAttribute("aria-sort")}}({onRelease:(e,t)=>w.open(e,t),onQuery:follow}),k=new class Connection{#I;#Q;#W={};#P;constructor(e){this.#P=e
+document.addEventListener("visibilitychange",()=>document.hidden?this.#K():this.#J())}follow(e){this.#W=e
+document.hidden||this.#J()}#J(){this.#K()
+const e=new EventSource(address("events",this.#W))
+this.#I=e
+this.#G()
+e.addEventListener("state",({data:t})=>{if(e===this.#I){this.#G()
+this.#P.status("live")
+this.#P.told(JSON.parse(t))}})
+e.addEventListener("error",()=>{e===this.#I&&(e.readyState===EventSource.CLOSED?this.#z(5):this.#P.status("connecting"))})}#G(){clearTimeout(this.#Q)
+this.#Q=setTimeout(()=>this.#z(5),15e3)}async#z(e){this.#K()
+const t=Symbol("turn")
+this.#I=t
+const n=await ask(address("state",this.#W))
+if(this.#I===t){void 0!==n.state&&this.#P.told(n.state)
+this.#P.status(void 0===n.state?"offline":"polling",n.error)
+this.#Q=setTimeout(()=>e>1?this.#z(e-1):this.#J(),2e3)}}#K(){clearTimeout(this.#Q)
+this.#I?.close?.()
+this.#I=void 0}}({told:function showState(e){m=e
+p=performance.now()
+offerInstances(e)
+byId("read-only").hidden=!e.readOnly
+const t=processName(e)
+write(byId("process"),\`\${t}, last 5 minutes\`)
+for(const e of document.querySelectorAll(".of-process"))write(e,\`of \${t} only\`);show(byId("skipped"),e.locks.skipped)
+tellAge()
+g.update(e)
+y.update(e)
+listHolds(e.activity.holds)
+listIncidents(e.activity.incidents)
+drawCharts()},status(e,t){f={name:e,error:t}
+tellAge()}})
+function follow(){k.follow({instance:u,...y.query})}function tellAge(){const e=performance.now(),t=newsOf({last:m,told:p,way:f,now:e})
+document.body.dataset.stale=t.stale
+byId("status").dataset.state=""===t.stale?f.name:"offline"
+write(byId("status"),t.status??f.error??h[f.name])
+show(byId("notice"),t.notice)
+write(byId("held-at"),""===t.stale?"all processes":\`all processes, as of \${clock(Date.now()-t.age)} (\${time(t.age)} ago)\`)
+y.setStale(""!==t.stale)}function drawCharts(){if(void 0===m)return;const{activity:e}=m,{buckets:t,wait:n,hold:s}=e
+drawRate("rate",e)
+drawHistogram("wait","Wait",{buckets:t,series:[{look:"series-0",name:"free",counts:n.free},{look:"series-1",name:"contended",counts:n.contended}]})
+drawHistogram("hold","Hold",{buckets:t,series:[{look:"series-1",name:"released",counts:s.released},{look:"series-bad",name:"lost",counts:s.lost}]})}function offerInstances({instances:e,instance:t}){const n=byId("instance")
+byId("instance-choice").hidden=e.length<2;[...n.options].map(({value:e})=>e).join("\\n")!==e.join("\\n")&&n.replaceChildren(...e.map(e=>element("option",{value:e},e)))
+u=t
+n.value=t}byId("instance").addEventListener("change",({target:e})=>{u=e.value
+y.clear()
+follow()})
+let $
+new ResizeObserver(([{contentRect:e}])=>{e.width!==$&&drawCharts()
+$=e.width}).observe(byId("rate"))
+setInterval(()=>{tellAge()
+y.tick()},250)
+follow()
 </script>
   </body>
 </html>

@@ -128,7 +128,7 @@ const optionsOf = (format) => ({
   // Of other packages names alone are imported, whichever format they have.
   interop: 'esModule',
   generatedCode: 'es2015',
-  minifyInternalExports: false,
+  minifyInternalExports: true,
 });
 
 async function writeBundle({ input, plugins, options }) {

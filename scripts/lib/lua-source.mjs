@@ -14,7 +14,7 @@ const STRING_OR_CONSTANT = /"(?:\\[\s\S]|[^"\\])*"|'(?:\\[\s\S]|[^'\\])*'|(?<![.
 const KEY = /^local ([A-Z]+) = KEYS\[(\d+)\]/;
 
 /**
- * A script as it is sent to Redis: included parts in their places, without comments and blank lines.
+ * A script as it is sent to Redis: included parts in their places, without comments, blank lines and indentation.
  * @param {string} directory
  * @param {string} file
  * @returns {string}
@@ -39,8 +39,9 @@ export function scriptParts(directory, file) {
 }
 
 /**
- * Writes the values of constants in place of their names. Redis makes all functions of a script anew with each call, and
- * Lua searches a list for each outer variable that a function uses: the names cost a quarter of a script's time.
+ * Removes indentation, and writes the values of constants in place of their names. Redis makes all functions of a script
+ * anew with each call, and Lua searches a list for each outer variable that a function uses: the names cost a quarter of a
+ * script's time.
  * @param {Array<{ readonly name: string, readonly text: string }>} parts
  */
 function inlineConstants(parts) {
@@ -55,7 +56,7 @@ function inlineConstants(parts) {
   const inline = (text) => text.replace(STRING_OR_CONSTANT, (found) => values.get(found) ?? found);
   return parts.flatMap(({ name, text }) => {
     const lines = text.split('\n').filter((line) => !LITERALS.test(line));
-    return lines.length === 0 ? [] : [{ name, text: inline(lines.join('\n')) }];
+    return lines.length === 0 ? [] : [{ name, text: inline(lines.map((line) => line.trimStart()).join('\n')) }];
   });
 }
 

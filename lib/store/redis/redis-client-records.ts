@@ -1,6 +1,10 @@
 import type { Cluster, Redis } from 'ioredis';
+import { printable } from '../../common/describe.js';
 import { clientRecordKey } from '../../keys/index.js';
 import type { CallSite, ClientRecord, ClientRecords } from '../client-records.js';
+
+/** How many characters are read of a label, a pattern and the name of a method. */
+const LONGEST_TEXT = 1_000;
 
 /** The form in Redis: one key for each client, which is set together with its TTL. */
 interface StoredRecord {
@@ -39,8 +43,9 @@ export class RedisClientRecords implements ClientRecords {
 /** Another program may have written the key, so every part is checked. */
 function readRecord(text: string): ClientRecord | undefined {
   try {
-    const { label, sites } = JSON.parse(text) as Partial<StoredRecord>;
-    if (typeof label !== 'string' || !Array.isArray(sites)) return undefined;
+    const { label: written, sites } = JSON.parse(text) as Partial<StoredRecord>;
+    const label = textOf(written);
+    if (label === undefined || !Array.isArray(sites)) return undefined;
     return { label, sites: sites.map(readSite) };
   } catch {
     return undefined;
@@ -52,4 +57,6 @@ function readSite(site: unknown): CallSite {
   return { pattern: textOf(pattern), method: textOf(method) };
 }
 
-const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
+/** The text goes into errors, tables and pages, so it is cut, and its control characters are escaped. */
+const textOf = (value: unknown): string | undefined =>
+  typeof value === 'string' && value !== '' ? printable(value.slice(0, LONGEST_TEXT)) : undefined;

@@ -62,4 +62,38 @@ describe('foreign values under the prefix', () => {
     expect(JSON.parse(outputs[3].stdout).holders[0].client).toBe(evil);
     expect(listed).toBeDefined();
   });
+
+  it('facts about a client are cut and escaped, and left out if they are no text', async () => {
+    const service = await bench.service();
+    const { admin } = bench.redis;
+    const evil = 'orders\u001b]0;x\u0007\u009b31m\r\n\u202e';
+    const records = {
+      evil: { label: evil, sites: [[evil, evil]] },
+      long: { label: 'x'.repeat(100_000), sites: [['y'.repeat(100_000), 'z'.repeat(100_000)]] },
+      numbers: { label: 7, sites: [[1, 2]] },
+      objects: { label: { toString: 1 }, sites: [{ length: 1e9 }] },
+      none: null,
+      list: [],
+    };
+    for (const [client, record] of Object.entries(records)) {
+      await admin.set(`lock:client:${client}`, JSON.stringify(record), 'PX', 60_000);
+      const hold = `exclusive ${Date.now() + 60_000} 1 ${Date.now()} ${client}:1:0`;
+      await admin.hset(`lock:state:{${client}}`, `${client}:1:0`, hold);
+      await admin.pexpire(`lock:state:{${client}}`, 60_000);
+    }
+    const names = Object.keys(records);
+    const outputs = await Promise.all([run('ls'), run('ls', '--json'), ...names.map((name) => run('inspect', name))]);
+    for (const { code, stdout, stderr } of outputs) {
+      expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+      expect(stdout.length).toBeLessThan(20_000);
+      expect(stdout).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202e]/);
+    }
+    for (const name of names) {
+      const [holder] = (await service.inspect(name))!.holders;
+      const { label = '', pattern = '', method = '' } = holder!;
+      for (const text of [label, pattern, method]) expect(text).toMatch(/^[!-~]{0,1000}$/);
+      const error = await service.acquire(name, { waitTimeout: 0 }).catch((thrown: Error) => thrown);
+      expect(error).toMatchObject({ code: 'LOCK_TIMEOUT', message: expect.stringMatching(/^[ -~]{1,3000}$/) });
+    }
+  });
 });

@@ -44,7 +44,7 @@ describe('assembleScript', () => {
       'shared/a.lua': '--- @include "shared/b"\nlocal a = b\n',
       'shared/b.lua': 'local b = 1\n',
     });
-    expect(script).toBe('if one then\nlocal b = 1\nlocal a = b\n  return a\nend\nlocal b = 1\nreturn b');
+    expect(script).toBe('if one then\nlocal b = 1\nlocal a = b\nreturn a\nend\nlocal b = 1\nreturn b');
   });
 
   it('includes nothing in a block that is known around it', () => {
@@ -52,7 +52,7 @@ describe('assembleScript', () => {
       'main.lua': '--- @include "shared/b"\nlocal function f()\n  --- @include "shared/b"\n  return b\nend\nreturn f()',
       'shared/b.lua': 'local b = 1\n',
     });
-    expect(script).toBe('local b = 1\nlocal function f()\n  return b\nend\nreturn f()');
+    expect(script).toBe('local b = 1\nlocal function f()\nreturn b\nend\nreturn f()');
   });
 
   it('writes constants and keys in place of their names', () => {
