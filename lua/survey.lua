@@ -5,9 +5,7 @@
 -- Output  { ms left of the longest lease of this kind (-2: no hold), 1: the owner has such a hold, or 0,
 --           permits in use, 1: there is a hold of another kind, or 0, number of permits that was set at run time or -1 };
 --         an empty list: only the holds themselves tell (inspect.lua)
---- @include "shared/keys"
 --- @include "shared/clock"
---- @include "shared/modes"
 --- @include "shared/limit"
 --- @include "shared/holds"
 

@@ -5,6 +5,10 @@
 -- not matter if HSCAN returns a hold twice. HSCAN returns each hold that exists from the first piece to the last one, unless
 -- the pieces come from two servers (failover). Therefore the index is complete only if it has as many holds as the state.
 -- Otherwise the next scripts look at all holds again.
+--- @include "shared/keys"
+--- @include "shared/clock"
+--- @include "shared/hold"
+--- @include "shared/layout"
 
 -- A piece has about this many holds. An index of not more holds is made at once.
 local HOLDS_PER_PIECE = 64
