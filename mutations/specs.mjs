@@ -118,6 +118,13 @@ export const SPEC_MUTATIONS = [
     to: '',
   },
   {
+    name: 'placeless-waiter',
+    what: 'a waiter in a Cluster whose subscription is slow retries after its period only',
+    ...{ file: `${REDIS}/redis-store.ts`, spec: 'test/faults/cluster-network.spec.ts' },
+    from: 'void this.retryOnceSubscribed(request);',
+    to: '',
+  },
+  {
     name: 'forgotten-nodes',
     what: 'a client returns to the listed nodes of a Cluster only',
     ...{ file: `${REDIS}/cluster-connection.ts`, spec: 'test/faults/cluster-listed-nodes.spec.ts' },

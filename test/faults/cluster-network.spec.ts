@@ -16,6 +16,8 @@ const LEASE = 9_000;
 const COMMAND_TIMEOUT = 15_000;
 const BOUND = 600;
 const LATE = 1_500;
+/** ms of a slow network. */
+const ROUND_TRIP = 400;
 /** By how much a timer may be late in this process. */
 const LATE_TIMER = 1_000;
 
@@ -88,6 +90,26 @@ describe('a Cluster', () => {
     expect(failures).toEqual([]);
     // How often a waiter asks again is a matter of milliseconds, so the last numbers may not be reached every time.
     expect(missed).toBeLessThanOrEqual(2);
+  });
+
+  it('that is far away: a waiter takes its place when its subscription stands, however long that takes', async () => {
+    await using proxies = await ClusterProxies.start(bench.cluster);
+    const [holder, far] = [await bench.service(), await locks.start(proxies.connection)];
+    const lock = await holder.acquire('a');
+    const proxy = proxies.of(await bench.cluster.masterOf('a'));
+    // A subscription takes several round trips: longer than the reply of an acquisition may be delayed by it.
+    proxy.delay({ request: ROUND_TRIP / 2, reply: ROUND_TRIP / 2 });
+    let [subscribed, asked] = [Infinity, Infinity];
+    proxy.onCommand(({ name }) => {
+      if (name === 'ssubscribe') subscribed = performance.now();
+      if (name === 'evalsha' && subscribed < Infinity) asked = Math.min(asked, performance.now());
+    });
+    const waiting = far.acquire('a');
+    await bench.untilWaiting('a', 1);
+    // Without its subscription, a waiter asks again after three seconds.
+    expect(asked - subscribed).toBeLessThan(ROUND_TRIP + LATE_TIMER);
+    await lock.release();
+    await (await waiting).release();
   });
 
   describe('whose master of a key cannot be heard (one-way partition)', () => {

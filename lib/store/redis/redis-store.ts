@@ -137,7 +137,9 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
     if (question === request) return asked;
     return asked.then(async (reply) => {
       if (reply.outcome !== 'busy') return reply;
-      return (await this.subscribe(request)) ? this.#commands.acquire(request) : reply;
+      if (await this.subscribe(request)) return this.#commands.acquire(request);
+      void this.retryOnceSubscribed(request);
+      return reply;
     });
   }
 
@@ -267,6 +269,11 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
    */
   private subscribe({ key, patience, lease }: AcquireRequest): Promise<boolean> {
     return this.#link.connection.subscribeTo(key, patience, Math.min(LONGEST_HEARING, lease / 4));
+  }
+
+  /** A slow subscription stands before the request is repeated anyway. Until then the request has no place in the queue. */
+  private async retryOnceSubscribed({ key, id, patience, period }: AcquireRequest): Promise<void> {
+    if (await this.#link.connection.subscribeTo(key, patience, period)) this.listener?.retryAfter(id, 0);
   }
 }
 
