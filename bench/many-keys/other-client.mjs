@@ -69,7 +69,7 @@ if (!isMainThread) {
     hold: (keys) => each(keys, (key) => run('acquire', key, ACQUIRE)),
     release: (keys) => each(keys, (key) => run('release', key, RELEASE)),
     async untilAllWait(keys) {
-      for (let left = keys; left.length > 0; ) {
+      for (let left = keys; left.length > 0;) {
         const counts = await each(left, (key) => client.exists(`lock:queue:{${key}}`));
         left = left.filter((_, i) => counts[i] === 0);
         await new Promise((resolve) => setTimeout(resolve, PAUSE));

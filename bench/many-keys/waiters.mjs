@@ -14,6 +14,7 @@ import {
 const AT_A_TIME = 200;
 const WAITING = 20_000;
 const AFTERWARDS = 10_000;
+const LONGEST = 60_000;
 
 /** A client that waits for very many keys, each held by another client. */
 export async function measureWaiters(bench) {
@@ -32,7 +33,7 @@ export async function measureWaiters(bench) {
     await measureRestart(bench, AFTERWARDS);
     waiting.report();
   }
-  await timed('all wait', () => bench.other.untilAllWait(keys));
+  await timed('until all wait again', () => waiting.untilAllWait());
   await timed('close()', () => first.close());
 
   const second = await openMeasured(bench);
@@ -50,16 +51,21 @@ async function waitForAll({ other }, client, keys) {
   const before = usedHeap();
   const calls = [];
   const failures = new Map();
+  const failed = new Set();
+  /** Those that have not failed. */
+  const untilAllWait = () =>
+    Promise.race([other.untilAllWait(keys.filter((key) => !failed.has(key))), sleep(LONGEST, undefined, { ref: false })]);
   await timed('all begin to wait', async () => {
     for (const key of keys) {
-      const failed = ({ message }) => {
+      const onFailure = ({ message }) => {
+        failed.add(key);
         const kind = message.replace(/'[^']*'/g, '…').replace(/\d+/g, 'n');
         failures.set(kind, (failures.get(kind) ?? 0) + 1);
       };
-      calls.push(client.acquire(key, { waitTimeout: Infinity }).catch(failed));
+      calls.push(client.acquire(key, { waitTimeout: Infinity }).catch(onFailure));
       if (calls.length % AT_A_TIME === 0) await nextTurn();
     }
-    await Promise.race([other.untilAllWait(keys), sleep(60_000, undefined, { ref: false })]);
+    await untilAllWait();
   });
   const report = () => {
     for (const [kind, count] of failures) console.log(`  failed: ${count} × ${kind}`);
@@ -67,7 +73,7 @@ async function waitForAll({ other }, client, keys) {
   };
   report();
   console.log(`  heap per waiter: ${((usedHeap() - before) / keys.length / 1_000).toFixed(2)} kB`);
-  return { calls, report };
+  return { calls, report, untilAllWait };
 }
 
 let collect;

@@ -90,7 +90,7 @@ export class LatchWatch implements PolledQuestion<LatchCount> {
       return;
     }
     this.poll.pause();
-    this.poll.ask();
+    void this.poll.ask();
   }
 
   send(): Promise<LatchCount> {

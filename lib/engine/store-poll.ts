@@ -8,12 +8,14 @@ const RETRY = 50;
 
 /** A question that is asked again and again. */
 export interface PolledQuestion<Reply> {
+  /** By how many times later it is asked again after a failure; 1 if left out. */
+  readonly patience?: number;
   /** Sends the question to the store. */
   send(): Promise<Reply>;
   /** The store has answered the question of `sent`, in `epoch`; also behind `stop`. */
   answered(reply: Reply, sent: number, epoch: number): void;
-  /** The store has failed. The question may be sent again. */
-  faltered?(): void;
+  /** The store has not answered the question of `sent`. It may be sent again. */
+  faltered?(sent: number): void;
   /** The store has failed for as long as failures are retried, or in a way that does not pass. The poll has ended. */
   failed(error: LockStoreError): void;
 }
@@ -50,25 +52,25 @@ export class StorePoll<Reply> {
     return this.epochAtFirst;
   }
 
-  /** Asks the store now. */
-  ask(): void {
+  /** Asks the store now. Resolves with the answer or the failure. */
+  ask(): Promise<void> {
     const { store, clock } = this.context;
     const sent = clock.now();
     const { epoch, unreachable } = store;
     if (unreachable === undefined) this.epochAtFirst ??= epoch;
-    this.expect(unreachable === undefined ? this.question.send() : Promise.reject(unreachable), sent, epoch);
+    return this.expect(unreachable === undefined ? this.question.send() : Promise.reject(unreachable), sent, epoch);
   }
 
   /** The question was sent at `sent`, alone or with another command; `answer` is its answer. */
   await(answer: Promise<Reply>, sent: number, epoch: number): void {
     this.epochAtFirst ??= epoch;
-    this.expect(answer, sent, epoch);
+    void this.expect(answer, sent, epoch);
   }
 
   /** Asks at `at` in place of the time that was set before. */
   askAt(at: number): void {
     const { timers } = this.context;
-    if (this.next === undefined) this.next = timers.add(at, () => this.ask());
+    if (this.next === undefined) this.next = timers.add(at, () => void this.ask());
     else timers.move(this.next, at);
   }
 
@@ -93,9 +95,9 @@ export class StorePoll<Reply> {
     this.pause();
   }
 
-  private expect(answer: Promise<Reply>, sent: number, epoch: number): void {
+  private expect(answer: Promise<Reply>, sent: number, epoch: number): Promise<void> {
     this.underWay += 1;
-    answer.then(
+    return answer.then(
       (reply) => {
         this.underWay -= 1;
         if (!this.stopped) {
@@ -115,11 +117,13 @@ export class StorePoll<Reply> {
   private failed(error: LockStoreError, sent: number): void {
     this.failingSince ??= sent;
     this.lastError = error;
-    this.question.faltered?.();
+    this.question.faltered?.(sent);
     const now = this.context.clock.now();
     // Only if the next question comes within the time: on a dead connection each of them takes all of it.
-    if (error.transient && now + RETRY - this.failingSince < this.retriesFor) {
-      this.askAt(now + RETRY * (1 + this.context.random()));
+    const last = this.failingSince + this.retriesFor - RETRY;
+    if (error.transient && now < last) {
+      const soonest = RETRY * (1 + this.context.random());
+      this.askAt(now + Math.max(soonest, Math.min(soonest * (this.question.patience ?? 1), last - now)));
       return;
     }
     this.question.failed(error);

@@ -7,6 +7,7 @@ import type { Orphans } from './orphans.js';
 import type { Releases } from './releases.js';
 import { StorePoll, type PolledQuestion } from './store-poll.js';
 import type { TicketInLine, TicketLine } from './ticket-line.js';
+import type { PacedTicket, TicketPace } from './ticket-pace.js';
 import { tooManyPermits } from './too-many-permits.js';
 import { upgradeRefused } from './upgrade.js';
 import { elapsedSince, validUntil } from './validity.js';
@@ -29,6 +30,7 @@ export interface TicketParts {
   readonly context: EngineContext;
   readonly releases: Pick<Releases, 'leave'>;
   readonly orphans: Pick<Orphans, 'release' | 'releaseHolders'>;
+  readonly pending: { readonly pace: TicketPace };
 }
 
 /** The clocks at an answer of 'queued'. A pushed grant is measured by them. */
@@ -44,7 +46,7 @@ interface Reference {
  * One acquisition on its way: tries to acquire the lock or a place in the store's queue, keeps the place by asking again,
  * and decides whether a pushed grant is certain. Reports every result to its listener, never within a call of the listener.
  */
-export class Ticket implements PolledQuestion<AcquireReply>, TicketInLine {
+export class Ticket implements PolledQuestion<AcquireReply>, TicketInLine, PacedTicket {
   readonly id: string;
   /** The line of the tickets for its key, and the neighbours in it. */
   line: TicketLine | undefined;
@@ -88,7 +90,8 @@ export class Ticket implements PolledQuestion<AcquireReply>, TicketInLine {
   /** The request that asks the store for the lock. */
   request(): AcquireRequest {
     this.askedAsFollower = this.follows;
-    return acquireRequest(this.context, this.id, this.terms, this.follows);
+    const { slowness } = this.parts.pending.pace;
+    return acquireRequest(this.context, this.id, this.terms, { follows: this.follows, slowness });
   }
 
   /** Whether it may stand in a line. A named owner that holds the key passes the queue, so its grants follow no order. */
@@ -102,8 +105,8 @@ export class Ticket implements PolledQuestion<AcquireReply>, TicketInLine {
   }
 
   /** Asks the store now. */
-  tryAcquireOrEnqueue(): void {
-    this.poll.ask();
+  tryAcquireOrEnqueue(): Promise<void> {
+    return this.poll.ask();
   }
 
   /** The request was sent along with a release, not before `sent`. */
@@ -115,7 +118,7 @@ export class Ticket implements PolledQuestion<AcquireReply>, TicketInLine {
   inherit(terms: TicketTerms): void {
     const changed = terms.lease !== this.terms.lease;
     this.terms = terms;
-    if (changed) this.poll.ask();
+    if (changed) void this.poll.ask();
   }
 
   /** Gives up the place, or the hold if the store has granted it meanwhile. */
@@ -147,7 +150,7 @@ export class Ticket implements PolledQuestion<AcquireReply>, TicketInLine {
     }
     // The answer that is under way may be the reference of this push, or the grant itself.
     if (this.poll.isAsking && this.early === undefined) this.early = grant;
-    else this.poll.ask();
+    else void this.poll.ask();
   }
 
   /** Another client waits. This message may arrive before the grant that it is about. */
@@ -161,7 +164,7 @@ export class Ticket implements PolledQuestion<AcquireReply>, TicketInLine {
     this.poll.ignoreEarlier();
     this.reference = undefined;
     this.early = undefined;
-    this.poll.ask();
+    void this.poll.ask();
   }
 
   /** The store wants to be asked in `delay` ms. */
@@ -174,6 +177,7 @@ export class Ticket implements PolledQuestion<AcquireReply>, TicketInLine {
   }
 
   answered(reply: AcquireReply, sent: number, epoch: number): void {
+    this.parts.pending.pace.answered(this.context.clock.now());
     if (this.over) {
       // The store may have executed the question behind the leave or the release.
       if (reply.outcome === 'held' || reply.outcome === 'queued') this.parts.orphans.release(this.terms.key, [this.id]);
@@ -198,8 +202,14 @@ export class Ticket implements PolledQuestion<AcquireReply>, TicketInLine {
     }
   }
 
-  faltered(): void {
-    this.line?.doubt(this.context.clock.now(), this.period);
+  get patience(): number {
+    return this.parts.pending.pace.patience;
+  }
+
+  faltered(sent: number): void {
+    const now = this.context.clock.now();
+    this.line?.doubt(now, this.period);
+    this.parts.pending.pace.doubt(now, sent, this.period);
   }
 
   failed(error: LockStoreError): void {
