@@ -16,6 +16,7 @@ async function manyKeys() {
       waiters: { type: 'string', default: '100000' },
       callers: { type: 'string', default: '10000' },
       cluster: { type: 'boolean', default: false },
+      granting: { type: 'boolean', default: false },
       'command-timeout': { type: 'string', default: '5000' },
     },
   });
@@ -32,7 +33,15 @@ async function manyKeys() {
     const connection = isCluster ? { cluster: server.addresses } : { host: server.host, port: server.port };
     const other = new OtherClient(connection);
     try {
-      await measure({ server, connection, other, isCluster, count, commandTimeout: Number(values['command-timeout']) });
+      await measure({
+        server,
+        connection,
+        other,
+        isCluster,
+        count,
+        grantsOnly: values.granting,
+        commandTimeout: Number(values['command-timeout']),
+      });
     } finally {
       await other.close();
       await server.stop();

@@ -43,7 +43,7 @@ export class AcquireQueue implements TicketListener {
   /** The latest reply says that no client holds the key: requests of the same moment have split the masters. */
   private isSplit = false;
   private overdue: Waiter[] = [];
-  private readonly holderLost = (hold: Hold): void => void this.releasing(hold)?.tryAcquireOrEnqueue();
+  private readonly holderLost = (hold: Hold): void => this.releasing(hold)?.tryAcquireOrEnqueue();
 
   constructor(
     readonly key: string,
@@ -63,7 +63,7 @@ export class AcquireQueue implements TicketListener {
     if (this.holder?.state === 'held') this.seenHeld();
     if (this.ticket === undefined && this.holder === undefined) {
       this.newcomer = waiter;
-      void this.openTicket()?.tryAcquireOrEnqueue();
+      this.openTicket()?.begin();
     } else {
       this.reportContended(waiter);
     }
@@ -122,7 +122,7 @@ export class AcquireQueue implements TicketListener {
     if (first === undefined || validUntil(grant.from, lease) <= context.clock.now()) {
       // No waiter is left, or the answer came so late that the lease may be over.
       releases.leave(this.key, grant.id, releases.tombstoneFor(grant.epoch));
-      if (this.waits) void this.openTicket()?.tryAcquireOrEnqueue();
+      if (this.waits) this.openTicket()?.tryAcquireOrEnqueue();
       else this.dismissAll(answeredTooLate(this.key, lease, true));
       return;
     }

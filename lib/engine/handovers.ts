@@ -76,7 +76,7 @@ export class Handovers implements IdTable {
     this.holds.remove(hold);
     const next = queue?.releasing(hold);
     const offered = this.offer(offer);
-    void next?.tryAcquireOrEnqueue();
+    next?.tryAcquireOrEnqueue();
     return offered;
   }
 

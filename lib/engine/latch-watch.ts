@@ -90,7 +90,7 @@ export class LatchWatch implements PolledQuestion<LatchCount> {
       return;
     }
     this.poll.pause();
-    void this.poll.ask();
+    this.poll.ask();
   }
 
   send(): Promise<LatchCount> {

@@ -46,7 +46,7 @@ export class StoreMessages implements LockStoreListener {
     this.parts.context.identity.restored();
     // Behind the renewals, which are sent together in a microtask: a hold that is not renewed may end, a place does not.
     queueMicrotask(() => {
-      void pending.pace.askForAll();
+      pending.pace.askForAll();
       this.latches?.askNow();
     });
   }

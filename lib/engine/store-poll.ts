@@ -12,6 +12,10 @@ export interface PolledQuestion<Reply> {
   readonly patience?: number;
   /** Sends the question to the store. */
   send(): Promise<Reply>;
+  /** A question is under way. */
+  asked?(): void;
+  /** A question was answered or has failed, also behind `stop`. */
+  settled?(isAnswered: boolean): void;
   /** The store has answered the question of `sent`, in `epoch`; also behind `stop`. */
   answered(reply: Reply, sent: number, epoch: number): void;
   /** The store has not answered the question of `sent`. It may be sent again. */
@@ -52,25 +56,25 @@ export class StorePoll<Reply> {
     return this.epochAtFirst;
   }
 
-  /** Asks the store now. Resolves with the answer or the failure. */
-  ask(): Promise<void> {
+  /** Asks the store now. */
+  ask(): void {
     const { store, clock } = this.context;
     const sent = clock.now();
     const { epoch, unreachable } = store;
     if (unreachable === undefined) this.epochAtFirst ??= epoch;
-    return this.expect(unreachable === undefined ? this.question.send() : Promise.reject(unreachable), sent, epoch);
+    this.expect(unreachable === undefined ? this.question.send() : Promise.reject(unreachable), sent, epoch);
   }
 
   /** The question was sent at `sent`, alone or with another command; `answer` is its answer. */
   await(answer: Promise<Reply>, sent: number, epoch: number): void {
     this.epochAtFirst ??= epoch;
-    void this.expect(answer, sent, epoch);
+    this.expect(answer, sent, epoch);
   }
 
   /** Asks at `at` in place of the time that was set before. */
   askAt(at: number): void {
     const { timers } = this.context;
-    if (this.next === undefined) this.next = timers.add(at, () => void this.ask());
+    if (this.next === undefined) this.next = timers.add(at, () => this.ask());
     else timers.move(this.next, at);
   }
 
@@ -95,11 +99,13 @@ export class StorePoll<Reply> {
     this.pause();
   }
 
-  private expect(answer: Promise<Reply>, sent: number, epoch: number): Promise<void> {
+  private expect(answer: Promise<Reply>, sent: number, epoch: number): void {
     this.underWay += 1;
-    return answer.then(
+    this.question.asked?.();
+    answer.then(
       (reply) => {
         this.underWay -= 1;
+        this.question.settled?.(true);
         if (!this.stopped) {
           if (sent < this.countsFrom) return;
           this.failingSince = undefined;
@@ -109,6 +115,7 @@ export class StorePoll<Reply> {
       },
       (error: LockStoreError) => {
         this.underWay -= 1;
+        this.question.settled?.(false);
         if (!this.stopped) this.failed(error, sent);
       },
     );

@@ -1,33 +1,38 @@
 import { inSlices } from '../common/slices.js';
 
-/** With more tickets than this, a client asks for each of them less often. It sends no more than about 4 000 commands a second. */
+/** With more tickets than this, a client asks for each of them less often. So it sends about 4 000 commands a second at most. */
 const ASKED_OFTEN = 10_000;
 /** At most so many times less often. A period stays shorter than `FOLLOWER_PERIOD`: it ends early if a lease ends. */
 const SLOWEST = 7;
-/** With more tickets than this, a client repeats their failed questions later. */
+/** With more tickets than this, a client repeats failed questions later. */
 const RETRIED_OFTEN = 1_000;
-/** How many slices of questions may be unanswered after a reconnect. */
-const SLICES_AHEAD = 8;
-const SLICE = 100;
+/** While so many questions are unanswered, no other ticket begins to ask. */
+const MOST_UNANSWERED = 1_000;
 
 /** What a pace needs of a ticket. */
 export interface PacedTicket {
   readonly id: string;
   /** Asks as often as a ticket that is alone, once. */
   askSoon(): void;
-  /** Asks now. Resolves with the answer or the failure. */
-  tryAcquireOrEnqueue(): Promise<void>;
+  /** Asks now. */
+  tryAcquireOrEnqueue(): void;
 }
 
-/** How often a client asks the store for its tickets: each key in which it waits has one, and there may be very many. */
+/**
+ * How often, and how many at a time, a client asks the store for its tickets. Each key in which it waits has a ticket, and
+ * there may be very many. Questions that wait in Redis behind very many others would fail after `commandTimeout`.
+ */
 export class TicketPace {
+  private unanswered = 0;
   private answeredAt = -Infinity;
   private doubtsUntil = -Infinity;
-  private rounds = 0;
+  /** The tickets from `next` on have to ask, in this order. */
+  private backlog: PacedTicket[] = [];
+  private next = 0;
 
   constructor(
     private readonly tickets: { readonly size: number; get(id: string): unknown; values(): PacedTicket[] },
-    /** Each ticket has to be asked for often, however many there are. */
+    /** Each ticket asks often, however many there are. */
     private readonly isFixed: boolean,
   ) {}
 
@@ -41,35 +46,56 @@ export class TicketPace {
     return Math.max(1, this.tickets.size / RETRIED_OFTEN);
   }
 
-  /** The store has answered a question. */
-  answered(now: number): void {
-    this.answeredAt = now;
+  /** Has a ticket ask, behind those that came before it: now, unless very many questions are unanswered. */
+  ask(ticket: PacedTicket): void {
+    if (this.next === this.backlog.length && this.unanswered < MOST_UNANSWERED) ticket.tryAcquireOrEnqueue();
+    else this.backlog.push(ticket);
+  }
+
+  /** Has all tickets ask. */
+  askForAll(): void {
+    void inSlices(this.tickets.values(), (ticket) => this.ask(ticket));
+  }
+
+  /** A question is under way. */
+  sent(): void {
+    this.unanswered += 1;
+  }
+
+  /** A question was answered at `now`, or has failed (`undefined`). */
+  settled(now: number | undefined): void {
+    this.unanswered -= 1;
+    if (now !== undefined) this.answeredAt = now;
+    if (this.next === this.backlog.length) return;
+    if (now !== undefined) this.askNextFew();
+    // If the store refuses at once, very many questions would fail without a break for the event loop.
+    else setImmediate(() => this.askNextFew());
   }
 
   /**
    * A question of `sent` has failed. If the store has answered nothing since, all tickets ask soon, once within `period` ms:
-   * their waiters have to learn of a failure as early as those of a few tickets.
+   * the waiters learn of a failure as early as if there were few of them.
    */
   doubt(now: number, sent: number, period: number): void {
-    if (this.slowness === 1 || this.answeredAt >= sent || now < this.doubtsUntil) return;
+    if (this.tickets.size <= RETRIED_OFTEN || this.answeredAt >= sent || now < this.doubtsUntil) return;
     this.doubtsUntil = now + period;
+    void inSlices(this.backlog.slice(this.next), () => this.askNext());
     void inSlices(this.tickets.values(), (ticket) => ticket.askSoon());
   }
 
-  /**
-   * Asks for all tickets, no faster than the store answers: questions that wait for very many others would fail. The first
-   * slice is answered before the second is sent, since a server that has restarted may need the scripts first.
-   */
-  async askForAll(): Promise<void> {
-    const round = (this.rounds += 1);
-    const tickets = this.tickets.values();
-    const underWay: Array<Promise<unknown>> = [];
-    for (let start = 0; start < tickets.length && round === this.rounds; start += SLICE) {
-      // A ticket may have ended between two slices.
-      const slice = tickets.slice(start, start + SLICE).filter((ticket) => this.tickets.get(ticket.id) === ticket);
-      underWay.push(Promise.all(slice.map((ticket) => ticket.tryAcquireOrEnqueue())));
-      if (start === 0 || underWay.length >= SLICES_AHEAD) await underWay.shift();
-      await new Promise((resolve) => setImmediate(resolve));
+  private askNextFew(): void {
+    while (this.next < this.backlog.length && this.unanswered < MOST_UNANSWERED) this.askNext();
+  }
+
+  private askNext(): void {
+    const ticket = this.backlog[this.next];
+    if (ticket === undefined) return;
+    this.next += 1;
+    if (this.next === this.backlog.length) {
+      this.backlog = [];
+      this.next = 0;
     }
+    // It may have ended meanwhile.
+    if (this.tickets.get(ticket.id) === ticket) ticket.tryAcquireOrEnqueue();
   }
 }

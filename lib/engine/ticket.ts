@@ -77,9 +77,10 @@ export class Ticket implements PolledQuestion<AcquireReply>, TicketInLine, Paced
     this.poll = new StorePoll(context, this, terms.waits ? context.limits.commandTimeout : 0);
   }
 
-  /** Whether the store has not answered at all. */
+  /** Whether the store has not answered at all. The ticket may not even have been sent. */
   get isUnanswered(): boolean {
-    return this.error === undefined && this.reference === undefined && this.poll.isAsking;
+    const isAsking = this.poll.isAsking || this.poll.firstEpoch === undefined;
+    return this.error === undefined && this.reference === undefined && isAsking;
   }
 
   /** The failure of the latest question, if the store has not answered since. */
@@ -104,9 +105,15 @@ export class Ticket implements PolledQuestion<AcquireReply>, TicketInLine, Paced
     if (!this.poll.isAsking && this.poll.firstEpoch !== undefined) this.retryAfter(this.period);
   }
 
+  /** Asks the store for the first time, behind the tickets that came before it. One try goes out now. */
+  begin(): void {
+    if (this.terms.waits) this.parts.pending.pace.ask(this);
+    else this.tryAcquireOrEnqueue();
+  }
+
   /** Asks the store now. */
-  tryAcquireOrEnqueue(): Promise<void> {
-    return this.poll.ask();
+  tryAcquireOrEnqueue(): void {
+    this.poll.ask();
   }
 
   /** The request was sent along with a release, not before `sent`. */
@@ -118,7 +125,7 @@ export class Ticket implements PolledQuestion<AcquireReply>, TicketInLine, Paced
   inherit(terms: TicketTerms): void {
     const changed = terms.lease !== this.terms.lease;
     this.terms = terms;
-    if (changed) void this.poll.ask();
+    if (changed) this.poll.ask();
   }
 
   /** Gives up the place, or the hold if the store has granted it meanwhile. */
@@ -150,7 +157,7 @@ export class Ticket implements PolledQuestion<AcquireReply>, TicketInLine, Paced
     }
     // The answer that is under way may be the reference of this push, or the grant itself.
     if (this.poll.isAsking && this.early === undefined) this.early = grant;
-    else void this.poll.ask();
+    else this.poll.ask();
   }
 
   /** Another client waits. This message may arrive before the grant that it is about. */
@@ -164,7 +171,7 @@ export class Ticket implements PolledQuestion<AcquireReply>, TicketInLine, Paced
     this.poll.ignoreEarlier();
     this.reference = undefined;
     this.early = undefined;
-    void this.poll.ask();
+    this.poll.ask();
   }
 
   /** The store wants to be asked in `delay` ms. */
@@ -177,7 +184,6 @@ export class Ticket implements PolledQuestion<AcquireReply>, TicketInLine, Paced
   }
 
   answered(reply: AcquireReply, sent: number, epoch: number): void {
-    this.parts.pending.pace.answered(this.context.clock.now());
     if (this.over) {
       // The store may have executed the question behind the leave or the release.
       if (reply.outcome === 'held' || reply.outcome === 'queued') this.parts.orphans.release(this.terms.key, [this.id]);
@@ -204,6 +210,14 @@ export class Ticket implements PolledQuestion<AcquireReply>, TicketInLine, Paced
 
   get patience(): number {
     return this.parts.pending.pace.patience;
+  }
+
+  asked(): void {
+    this.parts.pending.pace.sent();
+  }
+
+  settled(isAnswered: boolean): void {
+    this.parts.pending.pace.settled(isAnswered ? this.context.clock.now() : undefined);
   }
 
   faltered(sent: number): void {
