@@ -16,7 +16,6 @@ async function manyKeys() {
       waiters: { type: 'string', default: '100000' },
       callers: { type: 'string', default: '10000' },
       cluster: { type: 'boolean', default: false },
-      granting: { type: 'boolean', default: false },
       'command-timeout': { type: 'string', default: '5000' },
     },
   });
@@ -39,7 +38,6 @@ async function manyKeys() {
         other,
         isCluster,
         count,
-        grantsOnly: values.granting,
         commandTimeout: Number(values['command-timeout']),
       });
     } finally {

@@ -24,7 +24,6 @@ export async function measureWaiters(bench) {
   const keys = manyKeys(bench.count);
   await bench.other.hold(keys);
 
-  if (bench.grantsOnly) return measureGrants(bench, keys);
   const first = await openMeasured(bench);
   await measureIdle();
   const waiting = await waitForAll(bench, first, keys);

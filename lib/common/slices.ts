@@ -1,5 +1,5 @@
 /** How many items one turn of the event loop processes. */
-const SLICE = 100;
+const SLICE = 50;
 
 /**
  * Calls `each` for every item. Very many items do not block the event loop: it continues after each slice. The first slice
