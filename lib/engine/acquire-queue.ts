@@ -63,7 +63,7 @@ export class AcquireQueue implements TicketListener {
     if (this.holder?.state === 'held') this.seenHeld();
     if (this.ticket === undefined && this.holder === undefined) {
       this.newcomer = waiter;
-      this.openTicket()?.begin();
+      this.openTicket()?.due();
     } else {
       this.reportContended(waiter);
     }

@@ -10,6 +10,8 @@ const RETRY = 50;
 export interface PolledQuestion<Reply> {
   /** By how many times later it is asked again after a failure; 1 if left out. */
   readonly patience?: number;
+  /** It is time to ask. If left out, the question is asked at once. */
+  due?(): void;
   /** Sends the question to the store. */
   send(): Promise<Reply>;
   /** A question is under way. */
@@ -19,7 +21,7 @@ export interface PolledQuestion<Reply> {
   /** The store has answered the question of `sent`, in `epoch`; also behind `stop`. */
   answered(reply: Reply, sent: number, epoch: number): void;
   /** The store has not answered the question of `sent`. It may be sent again. */
-  faltered?(sent: number): void;
+  faltered?(error: LockStoreError, sent: number): void;
   /** The store has failed for as long as failures are retried, or in a way that does not pass. The poll has ended. */
   failed(error: LockStoreError): void;
 }
@@ -74,7 +76,7 @@ export class StorePoll<Reply> {
   /** Asks at `at` in place of the time that was set before. */
   askAt(at: number): void {
     const { timers } = this.context;
-    if (this.next === undefined) this.next = timers.add(at, () => this.ask());
+    if (this.next === undefined) this.next = timers.add(at, () => this.due());
     else timers.move(this.next, at);
   }
 
@@ -97,6 +99,11 @@ export class StorePoll<Reply> {
   stop(): void {
     this.stopped = true;
     this.pause();
+  }
+
+  private due(): void {
+    if (this.question.due === undefined) this.ask();
+    else this.question.due();
   }
 
   private expect(answer: Promise<Reply>, sent: number, epoch: number): void {
@@ -124,7 +131,7 @@ export class StorePoll<Reply> {
   private failed(error: LockStoreError, sent: number): void {
     this.failingSince ??= sent;
     this.lastError = error;
-    this.question.faltered?.(sent);
+    this.question.faltered?.(error, sent);
     const now = this.context.clock.now();
     // Only if the next question comes within the time: on a dead connection each of them takes all of it.
     const last = this.failingSince + this.retriesFor - RETRY;

@@ -1,4 +1,5 @@
 import { inSlices } from '../common/slices.js';
+import type { LockStoreError } from '../errors/index.js';
 
 /** With more tickets than this, a client asks for each of them less often. So it sends about 4 000 commands a second at most. */
 const ASKED_OFTEN = 10_000;
@@ -6,8 +7,8 @@ const ASKED_OFTEN = 10_000;
 const SLOWEST = 7;
 /** With more tickets than this, a client repeats failed questions later. */
 const RETRIED_OFTEN = 1_000;
-/** While so many questions are unanswered, no other ticket begins to ask. */
-const MOST_UNANSWERED = 1_000;
+/** While so many questions are unanswered, no other ticket asks. */
+const MOST_UNANSWERED = 500;
 
 /** What a pace needs of a ticket. */
 export interface PacedTicket {
@@ -26,6 +27,8 @@ export class TicketPace {
   private unanswered = 0;
   private answeredAt = -Infinity;
   private doubtsUntil = -Infinity;
+  /** Why the store has not answered the latest question that has failed, unless it has answered another one since. */
+  private silence: LockStoreError | undefined;
   /** The tickets from `next` on have to ask, in this order. */
   private backlog: PacedTicket[] = [];
   private next = 0;
@@ -46,9 +49,15 @@ export class TicketPace {
     return Math.max(1, this.tickets.size / RETRIED_OFTEN);
   }
 
+  /** Why a question is of no use now: very many are unanswered, and the store answers none. */
+  get trouble(): LockStoreError | undefined {
+    return this.unanswered < MOST_UNANSWERED ? undefined : this.silence;
+  }
+
   /** Has a ticket ask, behind those that came before it: now, unless very many questions are unanswered. */
   ask(ticket: PacedTicket): void {
-    if (this.next === this.backlog.length && this.unanswered < MOST_UNANSWERED) ticket.tryAcquireOrEnqueue();
+    const hasRoom = this.next === this.backlog.length && this.unanswered < MOST_UNANSWERED;
+    if (hasRoom || this.trouble !== undefined) ticket.tryAcquireOrEnqueue();
     else this.backlog.push(ticket);
   }
 
@@ -65,7 +74,10 @@ export class TicketPace {
   /** A question was answered at `now`, or has failed (`undefined`). */
   settled(now: number | undefined): void {
     this.unanswered -= 1;
-    if (now !== undefined) this.answeredAt = now;
+    if (now !== undefined) {
+      this.answeredAt = now;
+      this.silence = undefined;
+    }
     if (this.next === this.backlog.length) return;
     if (now !== undefined) this.askNextFew();
     // If the store refuses at once, very many questions would fail without a break for the event loop.
@@ -76,8 +88,10 @@ export class TicketPace {
    * A question of `sent` has failed. If the store has answered nothing since, all tickets ask soon, once within `period` ms:
    * the waiters learn of a failure as early as if there were few of them.
    */
-  doubt(now: number, sent: number, period: number): void {
-    if (this.tickets.size <= RETRIED_OFTEN || this.answeredAt >= sent || now < this.doubtsUntil) return;
+  doubt(error: LockStoreError, now: number, sent: number, period: number): void {
+    if (this.tickets.size <= RETRIED_OFTEN || this.answeredAt >= sent) return;
+    this.silence = error;
+    if (now < this.doubtsUntil) return;
     this.doubtsUntil = now + period;
     void inSlices(this.backlog.slice(this.next), () => this.askNext());
     void inSlices(this.tickets.values(), (ticket) => ticket.askSoon());

@@ -105,8 +105,8 @@ export class Ticket implements PolledQuestion<AcquireReply>, TicketInLine, Paced
     if (!this.poll.isAsking && this.poll.firstEpoch !== undefined) this.retryAfter(this.period);
   }
 
-  /** Asks the store for the first time, behind the tickets that came before it. One try goes out now. */
-  begin(): void {
+  /** Asks the store behind the tickets that came before it. One try goes out now. */
+  due(): void {
     if (this.terms.waits) this.parts.pending.pace.ask(this);
     else this.tryAcquireOrEnqueue();
   }
@@ -180,7 +180,8 @@ export class Ticket implements PolledQuestion<AcquireReply>, TicketInLine, Paced
   }
 
   send(): Promise<AcquireReply> {
-    return this.context.store.acquire(this.request());
+    const { trouble } = this.parts.pending.pace;
+    return trouble === undefined ? this.context.store.acquire(this.request()) : Promise.reject(trouble);
   }
 
   answered(reply: AcquireReply, sent: number, epoch: number): void {
@@ -220,10 +221,10 @@ export class Ticket implements PolledQuestion<AcquireReply>, TicketInLine, Paced
     this.parts.pending.pace.settled(isAnswered ? this.context.clock.now() : undefined);
   }
 
-  faltered(sent: number): void {
+  faltered(error: LockStoreError, sent: number): void {
     const now = this.context.clock.now();
     this.line?.doubt(now, this.period);
-    this.parts.pending.pace.doubt(now, sent, this.period);
+    this.parts.pending.pace.doubt(error, now, sent, this.period);
   }
 
   failed(error: LockStoreError): void {
