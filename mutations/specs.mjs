@@ -125,6 +125,13 @@ export const SPEC_MUTATIONS = [
     to: 'const others: ClusterNode[] = [];',
   },
   {
+    name: 'no-step-forward',
+    what: 'a waiter that comes to the front of its line does not retry soon',
+    ...{ file: 'lib/engine/ticket-line.ts', spec: 'test/unit/engine/ticket-line.spec.ts' },
+    from: 'next.askSoon();',
+    to: '',
+  },
+  {
     name: 'placeless-waiter',
     what: 'a waiter in a Cluster whose subscription is slow retries after its period only',
     ...{ file: `${REDIS}/redis-store.ts`, spec: 'test/faults/cluster-network.spec.ts' },
