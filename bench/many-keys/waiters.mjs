@@ -58,7 +58,7 @@ async function waitForAll({ other }, client, keys) {
   const calls = [];
   const failures = new Map();
   const failed = new Set();
-  /** Those that have not failed. */
+  /** Leaves out waiters that have failed. */
   const untilAllWait = () =>
     Promise.race([
       other.untilAllWait(keys.filter((key) => !failed.has(key))),

@@ -54,7 +54,7 @@ export class TicketPace {
     return this.unanswered < MOST_UNANSWERED ? undefined : this.silence;
   }
 
-  /** Has a ticket ask, behind those that came before it: now, unless very many questions are unanswered. */
+  /** Has a ticket ask, behind the tickets before it: now, unless very many questions are unanswered. */
   ask(ticket: PacedTicket): void {
     const hasRoom = this.next === this.backlog.length && this.unanswered < MOST_UNANSWERED;
     if (hasRoom || this.trouble !== undefined) ticket.tryAcquireOrEnqueue();
