@@ -1,4 +1,3 @@
-import { inSlices } from '../common/slices.js';
 import type { LockStoreListener, PushedGrant } from '../store/lock-store.js';
 import type { AcquireParts } from './acquire-queue.js';
 import type { Latches } from './latches.js';
@@ -47,10 +46,7 @@ export class StoreMessages implements LockStoreListener {
     this.parts.context.identity.restored();
     // Behind the renewals, which are sent together in a microtask: a hold that is not renewed may end, a place does not.
     queueMicrotask(() => {
-      // A ticket may have ended between two slices.
-      void inSlices(pending.tickets.values(), (ticket) => {
-        if (pending.tickets.get(ticket.id) === ticket) ticket.tryAcquireOrEnqueue();
-      });
+      pending.pace.askForAll();
       this.latches?.askNow();
     });
   }
