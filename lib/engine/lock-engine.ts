@@ -70,7 +70,7 @@ export class LockEngine {
     this.releases = new Releases(context);
     this.watchdog = new Watchdog(context, this.releases);
     this.holds = new HoldRegistry(context, this.watchdog);
-    this.pending = new PendingAcquisitions(store.mayKeepPlaces ? Infinity : context.limits.front);
+    this.pending = new PendingAcquisitions(store, store.mayKeepPlaces ? Infinity : context.limits.front);
     const { releases, holds, pending, admission } = this;
     this.handovers = new Handovers(context, admission, holds, releases);
     const orphans = new Orphans(context, releases, [holds, pending, this.handovers]);

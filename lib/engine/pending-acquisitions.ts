@@ -1,4 +1,5 @@
 import { TransientMap, TransientSet } from '../common/transient.js';
+import type { LockStore } from '../store/lock-store.js';
 import type { IdTable } from './orphans.js';
 import { TicketLine } from './ticket-line.js';
 import { TicketPace } from './ticket-pace.js';
@@ -19,8 +20,11 @@ export class PendingAcquisitions<Queue> implements IdTable {
   /** How often the store is asked for the tickets. */
   readonly pace: TicketPace;
 
-  constructor(private readonly front?: number) {
-    this.pace = new TicketPace(this.tickets, front === Infinity);
+  constructor(
+    store: Pick<LockStore, 'mayKeepPlaces' | 'isPartitioned'>,
+    private readonly front?: number,
+  ) {
+    this.pace = new TicketPace(this.tickets, store);
   }
 
   /** `key`: of a ticket that may be one of several of this client for a key. */

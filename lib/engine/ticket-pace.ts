@@ -1,5 +1,6 @@
 import { inSlices } from '../common/slices.js';
 import type { LockStoreError } from '../errors/index.js';
+import type { LockStore } from '../store/lock-store.js';
 
 /** With more tickets than this, a client asks for each of them less often. So it sends about 4 000 commands a second at most. */
 const ASKED_OFTEN = 10_000;
@@ -35,13 +36,14 @@ export class TicketPace {
 
   constructor(
     private readonly tickets: { readonly size: number; get(id: string): unknown; values(): PacedTicket[] },
-    /** Each ticket asks often, however many there are. */
-    private readonly isFixed: boolean,
+    private readonly store: Pick<LockStore, 'mayKeepPlaces' | 'isPartitioned'>,
   ) {}
 
   /** By how many times less often than a single ticket each ticket asks. */
   get slowness(): number {
-    return this.isFixed ? 1 : Math.min(Math.max(1, this.tickets.size / ASKED_OFTEN), SLOWEST);
+    const { mayKeepPlaces, isPartitioned } = this.store;
+    if (mayKeepPlaces || isPartitioned) return 1;
+    return Math.min(Math.max(1, this.tickets.size / ASKED_OFTEN), SLOWEST);
   }
 
   /** By how many times later than that of a single ticket each failed question is repeated. */
@@ -51,12 +53,12 @@ export class TicketPace {
 
   /** Why a question is of no use now: very many are unanswered, and the store answers none. */
   get trouble(): LockStoreError | undefined {
-    return this.unanswered < MOST_UNANSWERED ? undefined : this.silence;
+    return this.isFull ? this.silence : undefined;
   }
 
   /** Has a ticket ask, behind the tickets before it: now, unless very many questions are unanswered. */
   ask(ticket: PacedTicket): void {
-    const hasRoom = this.next === this.backlog.length && this.unanswered < MOST_UNANSWERED;
+    const hasRoom = this.next === this.backlog.length && !this.isFull;
     if (hasRoom || this.trouble !== undefined) ticket.tryAcquireOrEnqueue();
     else this.backlog.push(ticket);
   }
@@ -97,8 +99,13 @@ export class TicketPace {
     void inSlices(this.tickets.values(), (ticket) => ticket.askSoon());
   }
 
+  /** The questions to a master that does not answer must not keep those to others. */
+  private get isFull(): boolean {
+    return !this.store.isPartitioned && this.unanswered >= MOST_UNANSWERED;
+  }
+
   private askNextFew(): void {
-    while (this.next < this.backlog.length && this.unanswered < MOST_UNANSWERED) this.askNext();
+    while (this.next < this.backlog.length && !this.isFull) this.askNext();
   }
 
   private askNext(): void {

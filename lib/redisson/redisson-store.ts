@@ -70,6 +70,7 @@ export interface RedissonStoreOptions {
 export class RedissonStore implements LockStore, ConnectionObserver {
   readonly clientId: string = randomUUID();
   readonly keepsPermits = true;
+  readonly isPartitioned: boolean;
   readonly latches: RedissonLatches;
   readonly lacks: NonNullable<LockStore['lacks']>;
   // Private, also towards the engine, because it knows the password: printing a lock must not reveal it.
@@ -97,9 +98,9 @@ export class RedissonStore implements LockStore, ConnectionObserver {
       this,
     );
     const { scripts, connection: redis } = this.#link;
-    const isCluster = isClusterTarget(connection);
-    this.names = new RedissonNaming(nameMapper, keyPrefix, isCluster);
-    this.scripts = new RedissonScripts(scripts, logger, isCluster, options.shardedSubscriptionMode);
+    this.isPartitioned = isClusterTarget(connection);
+    this.names = new RedissonNaming(nameMapper, keyPrefix, this.isPartitioned);
+    this.scripts = new RedissonScripts(scripts, logger, this.isPartitioned, options.shardedSubscriptionMode);
     this.latches = new RedissonLatches(
       this.scripts,
       redis,

@@ -5,10 +5,11 @@ import type { HoldChoice } from './hold-choice.js';
 import type { HoldSurvey, SurveyRequest } from './hold-survey.js';
 import type { LatchStore } from './latch-store.js';
 import type { PermitStore } from './permit-store.js';
+import type { PushedGrant } from './pushed-grant.js';
 import type { ReplicateRequest } from './replicate-request.js';
 import type { StoreFeature } from './store-feature.js';
 
-export type { HoldChoice, ReplicateRequest, StoreFeature };
+export type { HoldChoice, PushedGrant, ReplicateRequest, StoreFeature };
 export { FOLLOWER_PERIOD, UNCONTENDED_BATCH_SIZE } from './protocol.generated.js';
 
 /** The token of a hold if the store keeps no fencing tokens. */
@@ -46,6 +47,8 @@ export interface LockStore {
   readonly clients?: ClientRecords | undefined;
   /** Whether a release may miss a place in the queue, which then stays until it is stale. So every waiter retries often. */
   readonly mayKeepPlaces?: boolean;
+  /** Whether the store may answer for some keys and not for others: in a Cluster, a master may be frozen. */
+  readonly isPartitioned?: boolean;
   /** What this store cannot do: for each such feature the message of the error, which says what to do instead. */
   readonly lacks?: Readonly<Partial<Record<StoreFeature, string>>>;
 
@@ -285,16 +288,4 @@ export interface StoredHold {
   readonly token: number;
   readonly ttl: number;
   readonly since: number;
-}
-
-export interface PushedGrant {
-  readonly key: string;
-  readonly id: string;
-  readonly token: number;
-  /** The first lease in ms, from `time` on. */
-  readonly lease: number;
-  /** The store's clock at the grant, in ms. */
-  readonly time: number;
-  /** As in `HeldReply`. */
-  readonly batchSize: number;
 }

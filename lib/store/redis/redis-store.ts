@@ -28,7 +28,7 @@ import type {
   ReinstateRequest,
   ServerIdentity,
 } from '../quorum-member.js';
-import type { ConnectionTarget } from './connect.js';
+import { isClusterTarget, type ConnectionTarget } from './connect.js';
 import type { ConnectionObserver } from './connection.js';
 import { KeyScan } from './key-scan.js';
 import { leaseLeft, LeaseRenewals } from './lease-renewals.js';
@@ -64,6 +64,7 @@ export interface RedisStoreOptions {
 export class RedisStore implements QuorumMember, ConnectionObserver {
   readonly clientId: string;
   readonly keepsPermits = true;
+  readonly isPartitioned: boolean;
   readonly latches: RedisLatches;
   readonly permits: RedisPermits;
   readonly clients: RedisClientRecords;
@@ -82,6 +83,7 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
     this.keyPrefix = keyPrefix;
     this.commandTimeout = commandTimeout;
     this.clientId = options.clientId ?? newClientId();
+    this.isPartitioned = isClusterTarget(options.connection);
     this.#link = new StoreLink({ ...options, clientId: this.clientId }, logger, this);
     const { connection, scripts } = this.#link;
     this.keys = new LockKeys(keyPrefix);

@@ -11,9 +11,12 @@ const MOST_UNANSWERED = 500;
 const SLICE = 100;
 
 /** A client with `count` waiters, each for a key of its own unless `key` names one. */
-function setUp(count: number, { key, mayKeepPlaces = false }: { key?: string; mayKeepPlaces?: boolean } = {}) {
+function setUp(
+  count: number,
+  { key, ...features }: { key?: string; mayKeepPlaces?: boolean; isPartitioned?: boolean } = {},
+) {
   const clock = new FakeClock();
-  const store = Object.assign(new FakeStore(), { mayKeepPlaces });
+  const store = Object.assign(new FakeStore(), features);
   const engine = new LockEngine(contextOf(store, clock));
   const ended: unknown[] = [];
   for (let i = 0; i < count; i++) {
@@ -63,6 +66,13 @@ describe('a client that waits for very many keys', () => {
 
   it('asks as often as ever if a release may miss a place', async () => {
     const { answerAll, periods } = setUp(20_000, { mayKeepPlaces: true });
+    await answerAll();
+    expect(new Set(periods())).toEqual(new Set([SOON]));
+  });
+
+  it('asks for all at once, and often, if some of the servers may not answer', async () => {
+    const { store, answerAll, periods } = setUp(20_000, { isPartitioned: true });
+    expect(store.acquires).toHaveLength(20_000);
     await answerAll();
     expect(new Set(periods())).toEqual(new Set([SOON]));
   });

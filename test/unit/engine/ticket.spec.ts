@@ -27,7 +27,7 @@ function setUp({ waits = true, owner = undefined as string | undefined, lease = 
     if (ids.length > 0) told.push(`orphans ${ids.join()}`);
   };
   const parts: TicketParts = {
-    pending: new PendingAcquisitions(),
+    pending: new PendingAcquisitions({}),
     context: { ...contextOf(store, clock), nextId: () => ID },
     releases: { leave: (key, id, tombstone) => void told.push(`left ${key} ${id} ${tombstone}`) },
     orphans: { release, releaseHolders: release },
