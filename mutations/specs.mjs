@@ -125,6 +125,20 @@ export const SPEC_MUTATIONS = [
     to: '',
   },
   {
+    name: 'moved-connection',
+    what: 'if a slot of a Cluster moves, all channels at its old master are subscribed to again',
+    ...{ file: `${REDIS}/shard-subscriber.ts`, spec: 'test/faults/cluster-reshard.spec.ts' },
+    from: "'protocol' in this.client.options ? this.gather() : this.end()",
+    to: 'this.end()',
+  },
+  {
+    name: 'hasty-doubt',
+    what: 'a reply without a subscriber ends a connection in a Cluster, although a slot may be moving',
+    ...{ file: `${REDIS}/cluster-doubts.ts`, spec: 'test/faults/cluster-reshard.spec.ts' },
+    from: 'if (ignoredUntil === undefined) void this.probe(channel, line, why);',
+    to: 'if (ignoredUntil === undefined) this.raise(channel, line, why);',
+  },
+  {
     name: 'forgotten-nodes',
     what: 'a client returns to the listed nodes of a Cluster only',
     ...{ file: `${REDIS}/cluster-connection.ts`, spec: 'test/faults/cluster-listed-nodes.spec.ts' },

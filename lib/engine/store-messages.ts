@@ -41,17 +41,20 @@ export class StoreMessages implements LockStoreListener {
     this.latches?.opened(key, latch);
   }
 
-  restored(): void {
+  restored(concerns?: (key: string) => boolean): void {
     const { holds, pending } = this.parts;
-    this.watchdog.renewNow(holds.all());
-    this.parts.context.identity.restored();
+    if (concerns === undefined) {
+      this.watchdog.renewNow(holds.all());
+      this.parts.context.identity.restored();
+    }
     // Behind the renewals, which are sent together in a microtask: a hold that is not renewed may end, a place does not.
     queueMicrotask(() => {
+      const tickets = pending.tickets.values();
       // A ticket may have ended between two slices.
-      void inSlices(pending.tickets.values(), (ticket) => {
+      void inSlices(concerns === undefined ? tickets : tickets.filter(({ key }) => concerns(key)), (ticket) => {
         if (pending.tickets.get(ticket.id) === ticket) ticket.tryAcquireOrEnqueue();
       });
-      this.latches?.askNow();
+      if (concerns === undefined) this.latches?.askNow();
     });
   }
 }

@@ -92,6 +92,10 @@ export class Ticket implements PolledQuestion<AcquireReply>, TicketInLine {
   }
 
   /** Whether it may stand in a line. A named owner that holds the key passes the queue, so its grants follow no order. */
+  get key(): string {
+    return this.terms.key;
+  }
+
   get keepsOrder(): boolean {
     return this.terms.owner === undefined && this.terms.waits;
   }
