@@ -1,4 +1,4 @@
-// One process that waits for very many keys. npm run bench:many-keys -- [--keys 100000] [--cluster] [--no-restart]
+// One process that waits for very many keys. npm run bench:many-keys -- [--keys 100000] [--cluster [--reshard]] [--no-restart]
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
@@ -22,6 +22,7 @@ async function manyKeys() {
       keys: { type: 'string', default: '100000' },
       cluster: { type: 'boolean', default: false },
       restart: { type: 'boolean', default: true },
+      reshard: { type: 'boolean', default: false },
     },
     allowNegative: true,
   });
@@ -32,7 +33,7 @@ async function manyKeys() {
   ]);
   const server = values.cluster ? await startRedisCluster() : await startRedis({ args: ['--appendonly', 'yes'] });
   try {
-    await new Measurement(server, values.cluster, Number(values.keys)).run(values.restart && !values.cluster);
+    await new Measurement(server, values.cluster, Number(values.keys)).run(values);
   } finally {
     await server.stop();
   }
@@ -48,7 +49,7 @@ class Measurement {
     this.releaseSource = assembleScript(join(ROOT, 'lua'), 'release.lua');
   }
 
-  async run(restarts) {
+  async run({ cluster, restart, reshard }) {
     await Promise.all(
       [this.acquireSource, this.releaseSource].map((source) =>
         Promise.all(this.nodes.map(({ admin }) => admin.script('LOAD', source))),
@@ -63,7 +64,8 @@ class Measurement {
     const first = await open();
     await this.waitFor(first, 'first client');
     await this.idle();
-    if (restarts) await this.restart();
+    if (restart && !cluster) await this.restart();
+    if (cluster && reshard) await this.reshard();
     await this.close(first);
 
     const second = await open();
@@ -90,10 +92,14 @@ class Measurement {
   async idle() {
     const [before, start] = [await this.stats(), performance.now()];
     await this.timed('idle', () => sleep(IDLE));
+    await this.rates(before, start, /^(evalsha|ping|publish|spublish|subscribe|ssubscribe|pubsub)/);
+  }
+
+  async rates(before, start, names) {
     const [after, seconds] = [await this.stats(), (performance.now() - start) / 1_000];
     const rates = Object.entries(after)
       .map(([name, calls]) => [name, (calls - (before[name] ?? 0)) / seconds])
-      .filter(([name, rate]) => rate >= 1 && /^(evalsha|ping|publish|spublish|subscribe|ssubscribe|pubsub)/.test(name));
+      .filter(([name, rate]) => rate >= 1 && names.test(name));
     for (const [name, rate] of rates) console.log(`  ${name}: ${rate.toFixed(0)} a second`);
   }
 
@@ -104,6 +110,13 @@ class Measurement {
       const { calls } = { calls: this.keys.length };
       while (((await this.stats()).evalsha ?? 0) < calls) await sleep(100);
     });
+  }
+
+  async reshard() {
+    const [before, start] = [await this.stats(), performance.now()];
+    await this.timed('a third of the slots moves', () => this.server.reshard());
+    await this.rates(before, start, /^(evalsha|ssubscribe|cluster.slots)/);
+    await this.idle();
   }
 
   async close(client) {
