@@ -114,7 +114,21 @@ export const SPEC_MUTATIONS = [
     name: 'no-cluster-refresh',
     what: 'a command without an answer does not refresh the slots of a Cluster',
     ...{ file: `${REDIS}/cluster-connection.ts`, spec: 'test/faults/cluster-frozen.spec.ts' },
-    from: "if (!this.closed && this.commands.status !== 'wait') void this.nodes.refresh();",
+    from: "if (!this.closed && this.commands.status !== 'wait') this.nodes.examine();",
+    to: '',
+  },
+  {
+    name: 'frozen-master-asked',
+    what: 'a client in a Cluster may wait for a frozen master when it asks for the slots',
+    ...{ file: `${REDIS}/cluster-nodes.ts`, spec: 'test/faults/cluster-frozen.spec.ts' },
+    from: 'const others = this.masters().filter(({ client }) => !silent.has(client));',
+    to: 'const others: ClusterNode[] = [];',
+  },
+  {
+    name: 'no-step-forward',
+    what: 'a waiter that comes to the front of its line does not retry soon',
+    ...{ file: 'lib/engine/ticket-line.ts', spec: 'test/unit/engine/ticket-line.spec.ts' },
+    from: 'next.askSoon();',
     to: '',
   },
   {

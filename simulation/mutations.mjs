@@ -2,7 +2,6 @@
 export const MUTATION_VARIABLE = 'SIMULATION_MUTATION';
 
 const LEASE = 'lib/engine/lease-view.ts';
-const LINE = 'lib/engine/ticket-line.ts';
 const MESSAGES = 'lib/engine/store-messages.ts';
 const HOLD = 'lib/engine/hold.ts';
 const QUEUE = 'lib/engine/acquire-queue.ts';
@@ -110,13 +109,6 @@ export const MUTATIONS = [
     what: 'a waiter does not retry',
     file: TICKET,
     from: 'this.poll.askAt(now + reply.retryAfter);',
-    to: '',
-  },
-  {
-    name: 'no-step-forward',
-    what: 'a waiter that comes to the front of its line does not retry soon',
-    file: LINE,
-    from: 'next.askSoon();',
     to: '',
   },
   {

@@ -1,3 +1,4 @@
+import { curves } from './curves.mjs';
 import { circle, line, rect, svg, text } from './svg.mjs';
 import { format } from './table.mjs';
 
@@ -18,7 +19,7 @@ const OTHERS = '#8c959f';
 const GRID = '#d8dee4';
 const QUIET = '#59636e';
 
-/** Each chart by the name of its file. One panel for each scenario, one row for each library. */
+/** Each chart by the name of its file. All but `growth`: one panel for each scenario, one row for each library. */
 export const CHARTS = {
   throughput: (scenarios) =>
     bars(scenarios, {
@@ -43,6 +44,7 @@ export const CHARTS = {
       key: 'commands',
       digits: 2,
     }),
+  growth: (scenarios) => curves(scenarios),
 };
 
 /** The chart as SVG, or `undefined` when no scenario of the run belongs into it. */

@@ -21,6 +21,9 @@ export const line = (x1, y1, x2, y2, attributes) => `<line${write({ x1, y1, x2, 
 
 export const circle = (cx, cy, r, attributes) => `<circle${write({ cx, cy, r, ...attributes })}/>`;
 
+export const polyline = (points, attributes) =>
+  `<polyline points="${points.map((point) => point.map((value) => value.toFixed(1)).join(',')).join(' ')}"${write(attributes)}/>`;
+
 const write = (attributes) =>
   Object.entries(attributes)
     .map(([name, value]) => ` ${name}="${typeof value === 'number' ? Number(value.toFixed(1)) : value}"`)

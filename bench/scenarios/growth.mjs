@@ -11,6 +11,8 @@ const SIZES = {
 const AT_A_TIME = 100;
 const MANY = { waiters: 10_000, processes: 32 };
 
+const curve = (of, key) => ({ of: ({ what }) => what === of, lines: [{ key }] });
+
 export default {
   name: 'growth',
   title: 'Growth',
@@ -18,7 +20,12 @@ export default {
     'How the cost grows: callers of one process that wait for one key; processes with one caller each that want one key; ' +
     'keys that one process holds while it acquires and releases others, 100 at a time.',
   columns: [...CONTENTION_COLUMNS, { key: 'cycle', title: 'µs per cycle', digits: 0 }],
-  charts: [],
+  charts: ['growth'],
+  curves: [
+    { title: 'Callers of one process on one key: sections per second', ...curve('waiters', 'throughput') },
+    { title: 'Processes on one key: sections per second', ...curve('processes', 'throughput') },
+    { title: 'Other keys that the process holds: µs per cycle', ...curve('keys', 'cycle') },
+  ],
   includes: ({ library, variant }) => library === 'ours' && variant === 'defaults',
   rounds: ({ rounds }) => Math.min(rounds, 3),
 

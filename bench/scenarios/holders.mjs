@@ -23,7 +23,19 @@ export default {
     { key: 'release', title: 'release: µs in Redis', digits: 0 },
     { key: 'bytes', title: 'bytes in Redis per hold', digits: 0 },
   ],
-  charts: [],
+  charts: ['growth'],
+  curves: [
+    ...Object.keys(KINDS).map((name) => ({
+      title: `Holds of one key (${name}): µs in Redis for a script`,
+      of: ({ kind }) => kind === name,
+      lines: ['acquire', 'renew', 'release'].map((key) => ({ key, name: key })),
+    })),
+    {
+      title: 'Holds of one key (readers): bytes in Redis for each',
+      of: ({ kind }) => kind === 'readers',
+      lines: [{ key: 'bytes' }],
+    },
+  ],
   includes: ({ library, variant }) => library === 'ours' && variant === 'defaults',
   rounds: ({ rounds }) => Math.min(rounds, 3),
 

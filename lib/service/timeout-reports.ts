@@ -1,5 +1,6 @@
 import type { EngineContext } from '../engine/engine-context.js';
 import type { LockEngine } from '../engine/lock-engine.js';
+import { printable } from '../common/describe.js';
 import { settledBy } from '../common/settle.js';
 import { isLockTimeoutError, LockTimeoutError, type LockHolderInfo } from '../errors/index.js';
 import type { AcquireTerms } from '../options/resolve-acquire-options.js';
@@ -72,7 +73,7 @@ export class TimeoutReports {
   }
 }
 
-/** The last sentence of the message. A holder without a named owner is its own owner. */
+/** The last sentence of the message. A holder without a named owner is its own owner. Other programs may write it. */
 function named(holder: LockHolderInfo, others: number, hasMore: boolean): string {
   const { id, owner, client, label, method, pattern, ttl, kept, since } = holder;
   const who = owner === id ? '' : `owner '${owner}', `;
@@ -83,5 +84,5 @@ function named(holder: LockHolderInfo, others: number, hasMore: boolean): string
   const what = site === undefined ? '' : ` in ${site}`;
   // A store of Redisson's locks does not know since when.
   const from = Number.isNaN(since.getTime()) ? '' : `since ${since.toISOString()}, `;
-  return `Holder: ${who}${where}${what}, ${from}${rest}${more}.`;
+  return printable(`Holder: ${who}${where}${what}, ${from}${rest}${more}.`);
 }

@@ -44,6 +44,23 @@ describe('a master of a Cluster that stays frozen', () => {
     expect((await timed(useOf(service, 'a'))).ran).toBeLessThan(SOON);
   });
 
+  it('no client waits until the frozen one answers which node serves which slots', async () => {
+    const options = { slotsRefreshTimeout: 60_000 };
+    const connection = { cluster: bench.cluster.addresses, options };
+    const clients = await Promise.all(
+      Array.from({ length: 6 }, () => locks.start(connection, { commandTimeout: '60s' })),
+    );
+    await Promise.all(clients.map((service) => useOf(service, 'a')));
+    const master = await bench.cluster.masterOf('a');
+    const replica = await bench.cluster.replicaOf(master);
+    await master.pause();
+    const calls = Promise.all(clients.map((service) => timed(useOf(service, 'a'))));
+    await eventually(() => replica.isMaster(), { within: 60_000, every: 20, what: 'a replica that takes over' });
+    const time = new RunningTime();
+    expect((await calls).filter(({ error }) => error !== undefined)).toEqual([]);
+    expect(time.stop().ran).toBeLessThan(SOON);
+  });
+
   it('clients that start in the meantime get their locks soon after the takeover', async () => {
     const frozen = freeze('a');
     const services = Array.from({ length: 6 }, () => locks.make({ cluster: bench.cluster.addresses }));

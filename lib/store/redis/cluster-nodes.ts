@@ -3,6 +3,8 @@ import type { Cluster, Redis } from 'ioredis';
 /** The masters of a Cluster that its client knows at the moment. */
 export class ClusterNodes {
   private refreshing: Promise<void> | undefined;
+  /** The masters that have not answered `examine` yet. */
+  private readonly asked = new Set<Redis>();
 
   constructor(private readonly cluster: Cluster) {}
 
@@ -54,10 +56,54 @@ export class ClusterNodes {
    */
   separateSlots(): void {
     const { slots } = this.cluster;
-    for (let slot = 1; slot < slots.length; slot++) {
-      const nodes = slots[slot];
-      if (nodes !== undefined && nodes === slots[slot - 1]) slots[slot] = [...nodes];
+    let shared: string[] | undefined;
+    for (const [slot, nodes] of slots.entries()) {
+      if (nodes !== undefined && nodes === shared) slots[slot] = [...nodes];
+      else shared = nodes;
     }
+  }
+
+  /**
+   * Asks the masters which node serves which slots, and closes the connections to silent ones that have been replaced.
+   * Then ioredis sends their commands to the new masters. ioredis itself asks the nodes in random order, and waits for
+   * each frozen one. So it is asked only when it is known that the slots have moved.
+   */
+  examine(): void {
+    const silent = new Set(this.asked);
+    const others = this.masters().filter(({ client }) => !silent.has(client));
+    if (others.length === 0) void this.refresh();
+    for (const { client } of others) {
+      this.asked.add(client);
+      client
+        .cluster('SLOTS')
+        .then((ranges) => this.compare(ranges, silent))
+        .catch(() => undefined)
+        .finally(() => this.asked.delete(client));
+    }
+  }
+
+  private compare(ranges: readonly SlotRange[], silent: ReadonlySet<Redis>): void {
+    const owners = ranges.map(([start, , master]) => ({ start, address: this.addressOf(master) }));
+    // A node that does not know its own address reports none.
+    const isUsable = ranges.every(([, , master]) => master?.[0]);
+    const isMaster = (node: ClusterNode): boolean => owners.some(({ address }) => address === node.address);
+    const replaced = this.masters().filter((node) => isUsable && silent.has(node.client) && !isMaster(node));
+    for (const { client } of replaced) {
+      // Until then, ioredis would ask this node for the slots, too.
+      client.once('end', () => void this.refresh());
+      client.disconnect();
+      client.stream?.destroy();
+    }
+    const isKnown = owners.every(({ start, address }) => this.cluster.slots[start]?.[0] === address);
+    if (replaced.length === 0 && !isKnown) void this.refresh();
+  }
+
+  /** The address as ioredis uses it, given the address that a node has reported. */
+  private addressOf([host, port]: ReportedNode = ['', 0]): string {
+    const reported = `${host}:${port}`;
+    const { natMap } = this.cluster.options;
+    const mapped = typeof natMap === 'function' ? natMap(reported) : natMap?.[reported];
+    return mapped ? `${mapped.host}:${mapped.port}` : reported;
   }
 
   private find(address: string): ClusterNode | undefined {
@@ -71,6 +117,10 @@ export class ClusterNodes {
     }));
   }
 }
+
+/** An entry of the reply to CLUSTER SLOTS: the master comes first. */
+type SlotRange = readonly [start: number, end: number, ...nodes: ReportedNode[]];
+type ReportedNode = readonly [host: string, port: number, ...more: unknown[]];
 
 export interface ClusterNode {
   /** `host:port`, as ioredis names it. */

@@ -8,7 +8,7 @@ export const LINGER = 100;
  * then.
  */
 export const DOUBT = 1_000;
-export const DOUBT_AGAIN = 500;
+export const DOUBT_AGAIN = 250;
 
 /** Node fires a timer that is longer than this after 1 ms. */
 const LONGEST_TIMER = 2 ** 31 - 1;

@@ -3,7 +3,7 @@ import type { LockLogger } from '../../common/logger.js';
 import { clientChannel } from '../../keys/index.js';
 import { ClientEvents } from './client-events.js';
 import { ConnectionLog } from './connection-log.js';
-import { DOUBT_AGAIN, optionsLike, REPLICATION_OPTIONS, retryDelay, SUBSCRIBER_OPTIONS } from './connection-options.js';
+import { optionsLike, REPLICATION_OPTIONS, retryDelay, SUBSCRIBER_OPTIONS } from './connection-options.js';
 import type { Connection, ConnectionObserver, ConnectionOptions, ReplicaConfirmation } from './connection.js';
 import { doubtUntilListening } from './doubt-until-listening.js';
 import { hushSentinels } from './failover-detector.js';
@@ -20,6 +20,8 @@ import { Doubts, type Subscription } from './subscription.js';
 
 /** How many ms after a refused subscription the client tries again. */
 const SUBSCRIBE_AGAIN = 1_000;
+/** For how many ms after a question to the Sentinels a doubt raises no further one. */
+const SENTINELS_AGAIN = 400;
 
 export interface RedisConnectionOptions extends ConnectionOptions {
   readonly connection: string | RedisOptions | Redis;
@@ -142,7 +144,7 @@ export class RedisConnection implements Connection {
     const { sentinels } = this;
     const now = performance.now();
     // Many calls may fail at once, and each of them raises a doubt.
-    if (sentinels === undefined || this.closed || now - this.doubted < DOUBT_AGAIN / 2) return;
+    if (sentinels === undefined || this.closed || now - this.doubted < SENTINELS_AGAIN) return;
     this.doubted = now;
     sentinels.find().then(
       // The connection may be older than the Sentinels' last answer, and lead to another server.

@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import type { LockTimeoutError } from 'nestjs-redis-locks';
 import { eventually } from '../../../testbed/wait/eventually.mjs';
 import { LockBench, timed } from '../../../testbed/locks/locks.js';
+import { redisKey } from '../../../testbed/locks/redis-key.mjs';
 
 const bench = new LockBench();
 
@@ -37,6 +38,17 @@ describe('the error of a call that timed out', () => {
       "'a' was held by other callers for the whole waitTimeout of 50 ms. Holder: owner 'import', " +
         `client ${label} (${holder!.clientId}) in imports, since ${known!.since.toISOString()}, its lease ends in ${error.holder!.ttl} ms unless renewed.`,
     );
+  });
+
+  it('is one line, and does not reach a terminal, whatever another program has written as the owner', async () => {
+    const [holder, other] = await bench.serviceList(2);
+    await holder!.acquire('a', { owner: 'import', expire: '20s' });
+    const { admin } = bench.redis;
+    const [[id, hold] = []] = Object.entries(await admin.hgetall(redisKey('state', 'a')));
+    await admin.hset(redisKey('state', 'a'), id!, hold!.replace('import', 'im\u001b[31mport\nb'));
+    const error = await reported(() => other!.acquire('a', { waitTimeout: 50 }));
+    expect(error.holder!.owner).toBe('im\u001b[31mport\nb');
+    expect(error.message).toContain("owner 'im\\u001b[31mport\\u000ab', ");
   });
 
   it('names one of several holders, and how many others there are', async () => {
