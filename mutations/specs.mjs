@@ -146,13 +146,6 @@ export const SPEC_MUTATIONS = [
     to: 'this.end()',
   },
   {
-    name: 'hasty-doubt',
-    what: 'a reply without a subscriber ends a connection in a Cluster, although a slot may be moving',
-    ...{ file: `${REDIS}/cluster-doubts.ts`, spec: 'test/faults/cluster-reshard.spec.ts' },
-    from: 'if (ignoredUntil === undefined) void this.probe(channel, line, why);',
-    to: 'if (ignoredUntil === undefined) this.raise(channel, line, why);',
-  },
-  {
     name: 'forgotten-nodes',
     what: 'a client returns to the listed nodes of a Cluster only',
     ...{ file: `${REDIS}/cluster-connection.ts`, spec: 'test/faults/cluster-listed-nodes.spec.ts' },

@@ -109,10 +109,7 @@ export interface LockStoreListener {
   revoked(id: string, token?: number): void;
   /** The latch of that name (see `LatchCount`) has reached 0. */
   opened(key: string, latch: string): void;
-  /**
-   * The client receives messages again after an interruption. If `concerns` is passed, the interruption was about the waiters
-   * of these keys only.
-   */
+  /** The client receives messages again after an interruption: about all keys, or those that `concerns` accepts. */
   restored(concerns?: (key: string) => boolean): void;
 }
 
