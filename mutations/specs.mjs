@@ -125,6 +125,13 @@ export const SPEC_MUTATIONS = [
     to: 'const others: ClusterNode[] = [];',
   },
   {
+    name: 'unlimited-questions',
+    what: 'a client with very many tickets asks for all of them at once',
+    ...{ file: 'lib/engine/ticket-pace.ts', spec: 'test/unit/engine/many-tickets.spec.ts' },
+    from: 'const hasRoom = this.next === this.backlog.length && this.unanswered < MOST_UNANSWERED;',
+    to: 'const hasRoom = true;',
+  },
+  {
     name: 'no-step-forward',
     what: 'a waiter that comes to the front of its line does not retry soon',
     ...{ file: 'lib/engine/ticket-line.ts', spec: 'test/unit/engine/ticket-line.spec.ts' },

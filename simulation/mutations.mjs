@@ -115,7 +115,7 @@ export const MUTATIONS = [
     name: 'no-retry',
     what: 'a waiter does not retry after a failed request',
     file: POLL,
-    from: 'this.askAt(now + RETRY * (1 + this.context.random()));',
+    from: 'this.askAt(now + Math.max(soonest, Math.min(soonest * (this.question.patience ?? 1), last - now)));',
     to: '',
   },
   {

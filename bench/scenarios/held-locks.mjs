@@ -1,5 +1,5 @@
-import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { watchDelay } from '../harness/loop-delay.mjs';
 
 const ROUNDS_OF_RENEWAL = 2;
 const RESOLUTION = 5;
@@ -40,7 +40,7 @@ export default {
 export async function hold({ target, count, lease, connectionTo, loadLibrary, sent }) {
   const { open } = await loadLibrary('ours');
   const client = await open({ connection: connectionTo(target), module: { lockWatchdogTimeout: lease } });
-  const idle = watchDelay();
+  const idle = watchDelay(RESOLUTION);
   const idleShare = watchCore();
   await sleep(lease / 10);
   const idleCore = idleShare();
@@ -50,7 +50,7 @@ export async function hold({ target, count, lease, connectionTo, loadLibrary, se
     const keys = Array.from({ length: AT_A_TIME }, (_, i) => `held:${handles.length + i}`);
     handles.push(...(await Promise.all(keys.map((key) => client.acquire(key)))));
   }
-  const delay = watchDelay();
+  const delay = watchDelay(RESOLUTION);
   const [commands, share] = [sent(), watchCore()];
   await sleep((ROUNDS_OF_RENEWAL * lease) / 3);
   const result = {
@@ -72,17 +72,5 @@ function watchCore() {
   return () => {
     const { user, system } = process.cpuUsage(cpu);
     return ((user + system) / 1_000 / (performance.now() - began)) * 100;
-  };
-}
-
-function watchDelay() {
-  const histogram = monitorEventLoopDelay({ resolution: RESOLUTION });
-  histogram.enable();
-  const late = (ns) => Math.max(0, ns / 1e6 - RESOLUTION);
-  return {
-    stop() {
-      histogram.disable();
-      return { delay: late(histogram.percentile(99)), longestDelay: late(histogram.max) };
-    },
   };
 }

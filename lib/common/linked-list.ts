@@ -18,6 +18,16 @@ export class LinkedList<T extends Linked<T>> {
     this.last = item;
   }
 
+  /** Removes all items, and returns them in order. */
+  takeAll(): T[] {
+    const items: T[] = [];
+    for (let item = this.first; item !== undefined; item = this.first) {
+      this.remove(item);
+      items.push(item);
+    }
+    return items;
+  }
+
   has(item: T): boolean {
     return item.list === this;
   }

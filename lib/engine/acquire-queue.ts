@@ -63,21 +63,17 @@ export class AcquireQueue implements TicketListener {
     if (this.holder?.state === 'held') this.seenHeld();
     if (this.ticket === undefined && this.holder === undefined) {
       this.newcomer = waiter;
-      this.openTicket()?.tryAcquireOrEnqueue();
+      this.openTicket()?.due();
     } else {
       this.reportContended(waiter);
     }
   }
 
-  /** Rejects all waiters with `reason`. */
-  dismissAll(reason: unknown): void {
-    const waiters: Waiter[] = [];
-    for (let waiter = this.waiters.first; waiter !== undefined; waiter = this.waiters.first) {
-      this.waiters.remove(waiter);
-      waiters.push(waiter);
-    }
+  /** Removes all waiters. The caller rejects them. */
+  removeAll(): Waiter[] {
+    const waiters = this.waiters.takeAll();
     this.closeTicket();
-    for (const waiter of waiters) waiter.refused(reason);
+    return waiters;
   }
 
   /** Ends the batch: another client waits for the key, or it is released by force. */
@@ -123,7 +119,7 @@ export class AcquireQueue implements TicketListener {
       // No waiter is left, or the answer came so late that the lease may be over.
       releases.leave(this.key, grant.id, releases.tombstoneFor(grant.epoch));
       if (this.waits) this.openTicket()?.tryAcquireOrEnqueue();
-      else this.dismissAll(answeredTooLate(this.key, lease, true));
+      else this.failed(answeredTooLate(this.key, lease, true));
       return;
     }
     this.batch.begin(grant.batchSize);
@@ -144,7 +140,7 @@ export class AcquireQueue implements TicketListener {
 
   failed(error: LockError): void {
     this.forgetTicket();
-    this.dismissAll(error);
+    for (const waiter of this.removeAll()) waiter.refused(error);
   }
 
   private get waits(): boolean {

@@ -26,7 +26,8 @@ export class AcquireQueues {
   /** Rejects all waiters with `reason`, in slices if there are very many. */
   dismissAll(reason: unknown): Promise<void> {
     const { sharedQueues, separateQueues } = this.parts.pending;
-    return inSlices([...sharedQueues.values(), ...separateQueues.values()], (queue) => queue.dismissAll(reason));
+    const waiters = waitersOf([...sharedQueues.values(), ...separateQueues.values()]);
+    return inSlices(waiters, (waiter) => waiter?.refused(reason));
   }
 
   private queueFor(terms: HoldTerms, waits: boolean): AcquireQueue {
@@ -40,5 +41,13 @@ export class AcquireQueues {
     if (isShared) sharedQueues.set(key, queue);
     else separateQueues.add(queue);
     return queue;
+  }
+}
+
+/** Removes the waiters of one queue after the other. Each queue also yields `undefined`: a slice has a limited number of queues. */
+function* waitersOf(queues: Iterable<AcquireQueue>): Generator<Waiter | undefined> {
+  for (const queue of queues) {
+    yield undefined;
+    yield* queue.removeAll();
   }
 }

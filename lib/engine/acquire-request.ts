@@ -17,21 +17,31 @@ export interface TicketTerms {
   readonly site?: CallSite | undefined;
 }
 
-/** In how many ms a waiter asks again at the latest, unless it follows others. */
+/** How often a ticket asks. */
+export interface Asking {
+  /** See `TicketLine`. */
+  readonly follows: boolean;
+  /** See `TicketPace`. */
+  readonly slowness: number;
+}
+
+/** In how many ms a waiter asks again at the latest, unless it follows others or the client has very many tickets. */
 export function retryPeriod({ random, limits: { grantTimeout } }: EngineContext, lease: number): number {
   return Math.ceil(Math.min(lease / 3, grantTimeout * (1 + random() / 3)));
 }
 
-/** Builds the request that asks the store for a lock. `follows`: see `TicketLine`. */
+/** Builds the request that asks the store for a lock. */
 export function acquireRequest(
   context: EngineContext,
   id: string,
   { key, mode, owner, lease, waits, batchSize, uncontendedBatchSize, fair }: Omit<TicketTerms, 'site'>,
-  follows = false,
+  { follows, slowness }: Asking = { follows: false, slowness: 1 },
 ): AcquireRequest {
   const { commandTimeout, grantTimeout } = context.limits;
   const shortest = retryPeriod(context, lease);
-  const period = follows ? Math.ceil(FOLLOWER_PERIOD * grantTimeout * (1 + context.random() / 3)) : shortest;
+  const period = follows
+    ? Math.ceil(FOLLOWER_PERIOD * grantTimeout * (1 + context.random() / 3))
+    : Math.ceil(shortest * slowness);
   return {
     key,
     id,

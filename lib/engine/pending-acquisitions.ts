@@ -1,6 +1,7 @@
 import { TransientMap, TransientSet } from '../common/transient.js';
 import type { IdTable } from './orphans.js';
 import { TicketLine } from './ticket-line.js';
+import { TicketPace } from './ticket-pace.js';
 import type { Ticket } from './ticket.js';
 
 /** The tables of what this client is acquiring: tickets by id, and the queues in which callers wait. */
@@ -15,7 +16,12 @@ export class PendingAcquisitions<Queue> implements IdTable {
   /** Tickets with places of their own, by key. */
   private readonly lines = new TransientMap<string, TicketLine>();
 
-  constructor(private readonly front?: number) {}
+  /** How often the store is asked for the tickets. */
+  readonly pace: TicketPace;
+
+  constructor(private readonly front?: number) {
+    this.pace = new TicketPace(this.tickets, front === Infinity);
+  }
 
   /** `key`: of a ticket that may be one of several of this client for a key. */
   add(ticket: Ticket, key: string | undefined): void {

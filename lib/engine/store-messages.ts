@@ -1,4 +1,3 @@
-import { inSlices } from '../common/slices.js';
 import type { LockStoreListener, PushedGrant } from '../store/lock-store.js';
 import type { AcquireParts } from './acquire-queue.js';
 import type { Latches } from './latches.js';
@@ -49,11 +48,7 @@ export class StoreMessages implements LockStoreListener {
     }
     // Behind the renewals, which are sent together in a microtask: a hold that is not renewed may end, a place does not.
     queueMicrotask(() => {
-      const tickets = pending.tickets.values();
-      // A ticket may have ended between two slices.
-      void inSlices(concerns === undefined ? tickets : tickets.filter(({ key }) => concerns(key)), (ticket) => {
-        if (pending.tickets.get(ticket.id) === ticket) ticket.tryAcquireOrEnqueue();
-      });
+      pending.pace.askForAll(concerns);
       if (concerns === undefined) this.latches?.askNow();
     });
   }

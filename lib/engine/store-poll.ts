@@ -8,12 +8,20 @@ const RETRY = 50;
 
 /** A question that is asked again and again. */
 export interface PolledQuestion<Reply> {
+  /** By how many times later it is asked again after a failure; 1 if left out. */
+  readonly patience?: number;
+  /** It is time to ask. If left out, the question is asked at once. */
+  due?(): void;
   /** Sends the question to the store. */
   send(): Promise<Reply>;
+  /** A question is under way. */
+  asked?(): void;
+  /** A question was answered or has failed, also behind `stop`. */
+  settled?(isAnswered: boolean): void;
   /** The store has answered the question of `sent`, in `epoch`; also behind `stop`. */
   answered(reply: Reply, sent: number, epoch: number): void;
-  /** The store has failed. The question may be sent again. */
-  faltered?(): void;
+  /** The store has not answered the question of `sent`. It may be sent again. */
+  faltered?(error: LockStoreError, sent: number): void;
   /** The store has failed for as long as failures are retried, or in a way that does not pass. The poll has ended. */
   failed(error: LockStoreError): void;
 }
@@ -68,7 +76,7 @@ export class StorePoll<Reply> {
   /** Asks at `at` in place of the time that was set before. */
   askAt(at: number): void {
     const { timers } = this.context;
-    if (this.next === undefined) this.next = timers.add(at, () => this.ask());
+    if (this.next === undefined) this.next = timers.add(at, () => this.due());
     else timers.move(this.next, at);
   }
 
@@ -93,11 +101,18 @@ export class StorePoll<Reply> {
     this.pause();
   }
 
+  private due(): void {
+    if (this.question.due === undefined) this.ask();
+    else this.question.due();
+  }
+
   private expect(answer: Promise<Reply>, sent: number, epoch: number): void {
     this.underWay += 1;
+    this.question.asked?.();
     answer.then(
       (reply) => {
         this.underWay -= 1;
+        this.question.settled?.(true);
         if (!this.stopped) {
           if (sent < this.countsFrom) return;
           this.failingSince = undefined;
@@ -107,6 +122,7 @@ export class StorePoll<Reply> {
       },
       (error: LockStoreError) => {
         this.underWay -= 1;
+        this.question.settled?.(false);
         if (!this.stopped) this.failed(error, sent);
       },
     );
@@ -115,11 +131,13 @@ export class StorePoll<Reply> {
   private failed(error: LockStoreError, sent: number): void {
     this.failingSince ??= sent;
     this.lastError = error;
-    this.question.faltered?.();
+    this.question.faltered?.(error, sent);
     const now = this.context.clock.now();
     // Only if the next question comes within the time: on a dead connection each of them takes all of it.
-    if (error.transient && now + RETRY - this.failingSince < this.retriesFor) {
-      this.askAt(now + RETRY * (1 + this.context.random()));
+    const last = this.failingSince + this.retriesFor - RETRY;
+    if (error.transient && now < last) {
+      const soonest = RETRY * (1 + this.context.random());
+      this.askAt(now + Math.max(soonest, Math.min(soonest * (this.question.patience ?? 1), last - now)));
       return;
     }
     this.question.failed(error);

@@ -7,6 +7,7 @@ import type { Orphans } from './orphans.js';
 import type { Releases } from './releases.js';
 import { StorePoll, type PolledQuestion } from './store-poll.js';
 import type { TicketInLine, TicketLine } from './ticket-line.js';
+import type { PacedTicket, TicketPace } from './ticket-pace.js';
 import { tooManyPermits } from './too-many-permits.js';
 import { upgradeRefused } from './upgrade.js';
 import { elapsedSince, validUntil } from './validity.js';
@@ -29,6 +30,7 @@ export interface TicketParts {
   readonly context: EngineContext;
   readonly releases: Pick<Releases, 'leave'>;
   readonly orphans: Pick<Orphans, 'release' | 'releaseHolders'>;
+  readonly pending: { readonly pace: TicketPace };
 }
 
 /** The clocks at an answer of 'queued'. A pushed grant is measured by them. */
@@ -44,7 +46,7 @@ interface Reference {
  * One acquisition on its way: tries to acquire the lock or a place in the store's queue, keeps the place by asking again,
  * and decides whether a pushed grant is certain. Reports every result to its listener, never within a call of the listener.
  */
-export class Ticket implements PolledQuestion<AcquireReply>, TicketInLine {
+export class Ticket implements PolledQuestion<AcquireReply>, TicketInLine, PacedTicket {
   readonly id: string;
   /** The line of the tickets for its key, and the neighbours in it. */
   line: TicketLine | undefined;
@@ -66,7 +68,7 @@ export class Ticket implements PolledQuestion<AcquireReply>, TicketInLine {
 
   constructor(
     private readonly parts: TicketParts,
-    private terms: TicketTerms,
+    public terms: TicketTerms,
     private readonly listener: TicketListener,
   ) {
     const { context } = parts;
@@ -75,9 +77,10 @@ export class Ticket implements PolledQuestion<AcquireReply>, TicketInLine {
     this.poll = new StorePoll(context, this, terms.waits ? context.limits.commandTimeout : 0);
   }
 
-  /** Whether the store has not answered at all. */
+  /** Whether the store has not answered at all. The ticket may not even have been sent. */
   get isUnanswered(): boolean {
-    return this.error === undefined && this.reference === undefined && this.poll.isAsking;
+    const isAsking = this.poll.isAsking || this.poll.firstEpoch === undefined;
+    return this.error === undefined && this.reference === undefined && isAsking;
   }
 
   /** The failure of the latest question, if the store has not answered since. */
@@ -88,14 +91,11 @@ export class Ticket implements PolledQuestion<AcquireReply>, TicketInLine {
   /** The request that asks the store for the lock. */
   request(): AcquireRequest {
     this.askedAsFollower = this.follows;
-    return acquireRequest(this.context, this.id, this.terms, this.follows);
+    const { slowness } = this.parts.pending.pace;
+    return acquireRequest(this.context, this.id, this.terms, { follows: this.follows, slowness });
   }
 
   /** Whether it may stand in a line. A named owner that holds the key passes the queue, so its grants follow no order. */
-  get key(): string {
-    return this.terms.key;
-  }
-
   get keepsOrder(): boolean {
     return this.terms.owner === undefined && this.terms.waits;
   }
@@ -103,6 +103,12 @@ export class Ticket implements PolledQuestion<AcquireReply>, TicketInLine {
   askSoon(): void {
     // A reply that is under way sets the time of the next question.
     if (!this.poll.isAsking && this.poll.firstEpoch !== undefined) this.retryAfter(this.period);
+  }
+
+  /** Asks the store behind the tickets that came before it. One try goes out now. */
+  due(): void {
+    if (this.terms.waits) this.parts.pending.pace.ask(this);
+    else this.tryAcquireOrEnqueue();
   }
 
   /** Asks the store now. */
@@ -174,7 +180,8 @@ export class Ticket implements PolledQuestion<AcquireReply>, TicketInLine {
   }
 
   send(): Promise<AcquireReply> {
-    return this.context.store.acquire(this.request());
+    const { trouble } = this.parts.pending.pace;
+    return trouble === undefined ? this.context.store.acquire(this.request()) : Promise.reject(trouble);
   }
 
   answered(reply: AcquireReply, sent: number, epoch: number): void {
@@ -202,8 +209,22 @@ export class Ticket implements PolledQuestion<AcquireReply>, TicketInLine {
     }
   }
 
-  faltered(): void {
-    this.line?.doubt(this.context.clock.now(), this.period);
+  get patience(): number {
+    return this.parts.pending.pace.patience;
+  }
+
+  asked(): void {
+    this.parts.pending.pace.sent();
+  }
+
+  settled(isAnswered: boolean): void {
+    this.parts.pending.pace.settled(isAnswered ? this.context.clock.now() : undefined);
+  }
+
+  faltered(error: LockStoreError, sent: number): void {
+    const now = this.context.clock.now();
+    this.line?.doubt(now, this.period);
+    this.parts.pending.pace.doubt(error, now, sent, this.period);
   }
 
   failed(error: LockStoreError): void {

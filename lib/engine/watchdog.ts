@@ -10,8 +10,8 @@ const RENEW_AFTER = 1 / 3;
 const GRID = 1 / 30;
 /** A renewal is late if it is confirmed after this part of the lease, counted from when it was due. */
 const TOLERATED = 1 / 10;
-/** How many renewals are sent before the event loop continues. */
-const RENEWALS_PER_TURN = 256;
+/** How many renewals are sent before the event loop continues: two commands of a `RedisStore`. */
+const RENEWALS_PER_TURN = 96;
 /** A failed renewal is retried after this part of what is left, at the earliest after so many ms. */
 const RETRY_AFTER = 1 / 10;
 const EARLIEST_RETRY = 10;

@@ -1,4 +1,5 @@
 import {
+  FOLLOWER_PERIOD,
   NO_TOKEN,
   type AcquireRequest,
   type ContendedReply,
@@ -12,6 +13,9 @@ import type { RedissonNames } from './redisson-names.js';
 const WRITE = /:write$/;
 /** A waiter retries this many ms after the lease that blocks it has ended. */
 const AFTER_EXPIRY = 2;
+
+/** The longest period of a request that follows no others, in `grantTimeout`s. */
+const LONGEST_PERIOD = 4 / 3;
 
 /** Whether a request is for an `RLock`, not for an `RReadWriteLock` or a semaphore. */
 export const isPlain = (mode: LockMode): boolean => mode.kind === 'exclusive' && mode.isWrite !== true;
@@ -68,11 +72,13 @@ export function readPermits(free: number, permits: readonly unknown[]): StoredLo
 /** `left`: ms until the lock ends if no client renews it; negative: it has no TTL, or is not known. */
 export function contended(
   outcome: 'queued' | 'busy',
-  { period }: AcquireRequest,
+  { period, grantTimeout }: AcquireRequest,
   left = -1,
   holders: readonly string[] = [],
 ): ContendedReply {
   // By itself, a waiter retries more often than Redisson does: it then notices a lost message within this period.
-  const retryAfter = left < 0 ? period : Math.min(period, left + AFTER_EXPIRY);
+  // Redisson does not tell the next waiter when a lease ends, so a request that follows no others retries as often as ever.
+  const longest = period < FOLLOWER_PERIOD * grantTimeout ? Math.min(period, LONGEST_PERIOD * grantTimeout) : period;
+  const retryAfter = left < 0 ? longest : Math.min(longest, left + AFTER_EXPIRY);
   return { outcome, time: 0, retryAfter, lastToken: NO_TOKEN, holders };
 }

@@ -42,6 +42,15 @@ function setUp() {
 }
 
 describe('the watchdog', () => {
+  it('sends the renewals of very many holds in several turns of the event loop', async () => {
+    const { clock, store, watch } = setUp();
+    for (let i = 0; i < 300; i++) watch();
+    await clock.pass(1_100);
+    const counts = store.renewals.map(({ request }) => request.length);
+    expect(counts.reduce((sum, count) => sum + count, 0)).toBe(300);
+    expect(Math.max(...counts)).toBeLessThanOrEqual(96);
+  });
+
   it('renews after each third of the lease', async () => {
     const { clock, store, watch, confirm, told } = setUp();
     const hold = watch();

@@ -1,0 +1,119 @@
+import { inSlices } from '../common/slices.js';
+import type { LockStoreError } from '../errors/index.js';
+
+/** With more tickets than this, a client asks for each of them less often. So it sends about 4 000 commands a second at most. */
+const ASKED_OFTEN = 10_000;
+/** At most so many times less often. A period stays shorter than `FOLLOWER_PERIOD`: it ends early if a lease ends. */
+const SLOWEST = 7;
+/** With more tickets than this, a client repeats failed questions later. */
+const RETRIED_OFTEN = 1_000;
+/** While so many questions are unanswered, no other ticket asks. */
+const MOST_UNANSWERED = 500;
+
+/** What a pace needs of a ticket. */
+export interface PacedTicket {
+  readonly id: string;
+  readonly terms: { readonly key: string };
+  /** Asks as often as a ticket that is alone, once. */
+  askSoon(): void;
+  /** Asks now. */
+  tryAcquireOrEnqueue(): void;
+}
+
+/**
+ * How often, and how many at a time, a client asks the store for its tickets. Each key in which it waits has a ticket, and
+ * there may be very many. Questions that wait in Redis behind very many others would fail after `commandTimeout`.
+ */
+export class TicketPace {
+  private unanswered = 0;
+  private answeredAt = -Infinity;
+  private doubtsUntil = -Infinity;
+  /** Why the store has not answered the latest question that has failed, unless it has answered another one since. */
+  private silence: LockStoreError | undefined;
+  /** The tickets from `next` on have to ask, in this order. */
+  private backlog: PacedTicket[] = [];
+  private next = 0;
+
+  constructor(
+    private readonly tickets: { readonly size: number; get(id: string): unknown; values(): PacedTicket[] },
+    /** Each ticket asks often, however many there are. */
+    private readonly isFixed: boolean,
+  ) {}
+
+  /** By how many times less often than a single ticket each ticket asks. */
+  get slowness(): number {
+    return this.isFixed ? 1 : Math.min(Math.max(1, this.tickets.size / ASKED_OFTEN), SLOWEST);
+  }
+
+  /** By how many times later than that of a single ticket each failed question is repeated. */
+  get patience(): number {
+    return Math.max(1, this.tickets.size / RETRIED_OFTEN);
+  }
+
+  /** Why a question is of no use now: very many are unanswered, and the store answers none. */
+  get trouble(): LockStoreError | undefined {
+    return this.unanswered < MOST_UNANSWERED ? undefined : this.silence;
+  }
+
+  /** Has a ticket ask, behind the tickets before it: now, unless very many questions are unanswered. */
+  ask(ticket: PacedTicket): void {
+    const hasRoom = this.next === this.backlog.length && this.unanswered < MOST_UNANSWERED;
+    if (hasRoom || this.trouble !== undefined) ticket.tryAcquireOrEnqueue();
+    else this.backlog.push(ticket);
+  }
+
+  /** Has all tickets ask, or those of the keys that `concerns` accepts. */
+  askForAll(concerns?: (key: string) => boolean): void {
+    const tickets = this.tickets.values();
+    void inSlices(concerns === undefined ? tickets : tickets.filter(({ terms }) => concerns(terms.key)), (ticket) =>
+      this.ask(ticket),
+    );
+  }
+
+  /** A question is under way. */
+  sent(): void {
+    this.unanswered += 1;
+  }
+
+  /** A question was answered at `now`, or has failed (`undefined`). */
+  settled(now: number | undefined): void {
+    this.unanswered -= 1;
+    if (now !== undefined) {
+      this.answeredAt = now;
+      this.silence = undefined;
+    }
+    if (this.next === this.backlog.length) return;
+    if (now !== undefined) this.askNextFew();
+    // If the store refuses at once, very many questions would fail without a break for the event loop.
+    else setImmediate(() => this.askNextFew());
+  }
+
+  /**
+   * A question of `sent` has failed. If the store has answered nothing since, all tickets ask soon, once within `period` ms:
+   * the waiters learn of a failure as early as if there were few of them.
+   */
+  doubt(error: LockStoreError, now: number, sent: number, period: number): void {
+    if (this.tickets.size <= RETRIED_OFTEN || this.answeredAt >= sent) return;
+    this.silence = error;
+    if (now < this.doubtsUntil) return;
+    this.doubtsUntil = now + period;
+    void inSlices(this.backlog.slice(this.next), () => this.askNext());
+    void inSlices(this.tickets.values(), (ticket) => ticket.askSoon());
+  }
+
+  private askNextFew(): void {
+    while (this.next < this.backlog.length && this.unanswered < MOST_UNANSWERED) this.askNext();
+  }
+
+  private askNext(): void {
+    const ticket = this.backlog[this.next];
+    if (ticket === undefined) return;
+    this.next += 1;
+    if (this.next === this.backlog.length) {
+      this.backlog = [];
+      this.next = 0;
+    }
+    // It may have ended meanwhile.
+    if (this.tickets.get(ticket.id) === ticket) ticket.tryAcquireOrEnqueue();
+  }
+}

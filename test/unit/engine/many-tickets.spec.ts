@@ -1,0 +1,136 @@
+import { describe, expect, it } from '@jest/globals';
+import { LockEngine } from '../../../lib/engine/lock-engine.js';
+import { FOLLOWER_PERIOD } from '../../../lib/store/lock-store.js';
+import { eventually } from '../../../testbed/wait/eventually.mjs';
+import { FakeClock, settled } from '../../../testbed/clocks/fake-clock.js';
+import { contextOf, FakeStore, passing, queued, TERMS } from './support.js';
+
+/** With these limits a waiter asks again after 3 s. */
+const SOON = 3_000;
+const MOST_UNANSWERED = 500;
+const SLICE = 100;
+
+/** A client with `count` waiters, each for a key of its own unless `key` names one. */
+function setUp(count: number, { key, mayKeepPlaces = false }: { key?: string; mayKeepPlaces?: boolean } = {}) {
+  const clock = new FakeClock();
+  const store = Object.assign(new FakeStore(), { mayKeepPlaces });
+  const engine = new LockEngine(contextOf(store, clock));
+  const ended: unknown[] = [];
+  for (let i = 0; i < count; i++) {
+    const terms = { ...TERMS, key: key ?? `many:${i}` };
+    void engine
+      .acquire(terms, { waitTimeout: Infinity, signal: undefined })
+      .catch((error: unknown) => void ended.push(error));
+  }
+  let answered = 0;
+  /** Answers what has been asked so far: the store wants to be asked again as late as the request says. */
+  const answer = async (): Promise<void> => {
+    for (const { length } = store.acquires; answered < length; answered += 1) {
+      const { request, answer: to } = store.acquires[answered]!;
+      to.resolve(queued({ retryAfter: request.period }));
+    }
+    await settled();
+  };
+  const answerAll = async (): Promise<void> => {
+    while (answered < store.acquires.length) await answer();
+  };
+  const periods = () => store.acquires.slice(-count).map(({ request }) => request.period);
+  return { clock, store, engine, ended, answer, answerAll, periods };
+}
+
+describe('a client that waits for very many keys', () => {
+  it('asks for each of 10 000 keys as often as for one', async () => {
+    const { answerAll, periods } = setUp(10_000);
+    await answerAll();
+    expect(new Set(periods())).toEqual(new Set([SOON]));
+  });
+
+  it.each([
+    [20_000, 2 * SOON],
+    [100_000, 7 * SOON],
+  ])('asks for each of %d keys every %d ms', async (count, period) => {
+    const { clock, store, answerAll, periods } = setUp(count);
+    await answerAll();
+    await clock.pass(SOON);
+    await answerAll();
+    store.listener.restored();
+    await eventually(() => store.acquires.length > count);
+    await answerAll();
+    await eventually(() => periods().every((each) => each === period));
+    // Otherwise it would not ask when the lease ends that blocks it.
+    expect(period * (4 / 3)).toBeLessThan(FOLLOWER_PERIOD * 3_000);
+  });
+
+  it('asks as often as ever if a release may miss a place', async () => {
+    const { answerAll, periods } = setUp(20_000, { mayKeepPlaces: true });
+    await answerAll();
+    expect(new Set(periods())).toEqual(new Set([SOON]));
+  });
+
+  it('has at most 500 unanswered questions, and asks for the others in order', async () => {
+    const { store, answer, answerAll } = setUp(3_000);
+    expect(store.acquires).toHaveLength(MOST_UNANSWERED);
+    await answer();
+    expect(store.acquires).toHaveLength(2 * MOST_UNANSWERED);
+    await answerAll();
+    expect(store.acquires.map(({ request }) => request.key)).toEqual(
+      Array.from({ length: 3_000 }, (_, i) => `many:${i}`),
+    );
+  });
+
+  it('has at most 500 unanswered questions after a reconnect', async () => {
+    const { store, answerAll } = setUp(3_000);
+    await answerAll();
+    store.listener.restored();
+    await eventually(() => store.acquires.length === 3_000 + MOST_UNANSWERED);
+    for (let turn = 0; turn < 50; turn++) await settled();
+    expect(store.acquires).toHaveLength(3_000 + MOST_UNANSWERED);
+    await answerAll();
+    expect(store.acquires).toHaveLength(6_000);
+  });
+
+  it('learns of a failure within a period of a single key', async () => {
+    const { clock, store, ended, answerAll } = setUp(20_000);
+    await answerAll();
+    store.epoch += 1;
+    store.listener.restored();
+    await eventually(() => store.acquires.length === 20_000 + MOST_UNANSWERED);
+    store.unreachable = passing();
+    clock.advance(1);
+    for (const { answer } of store.acquires.slice(-MOST_UNANSWERED)) answer.reject(passing());
+    // One period, and the time for which failures are retried.
+    await clock.pass(SOON + 5_000 + 100);
+    await eventually(() => ended.length === 20_000);
+  });
+
+  it('does not ask more often because some questions fail while others are answered', async () => {
+    const { clock, store, answerAll } = setUp(20_000);
+    await answerAll();
+    store.listener.restored();
+    await eventually(() => store.acquires.length === 20_000 + MOST_UNANSWERED);
+    clock.advance(1);
+    const [first, ...others] = store.acquires.slice(-MOST_UNANSWERED);
+    for (const { request, answer } of others) answer.resolve(queued({ retryAfter: request.period }));
+    first!.answer.reject(passing());
+    await answerAll();
+    const before = store.acquires.length;
+    await clock.pass(SOON);
+    // The question that has failed.
+    expect(store.acquires.length - before).toBe(1);
+  });
+});
+
+it('rejects very many callers of one key in slices when the client stops', async () => {
+  const { store, engine, ended, answerAll } = setUp(10_000, { key: 'a' });
+  await answerAll();
+  expect(store.acquires).toHaveLength(1);
+  engine.stopWaiting();
+  let before = 0;
+  while (ended.length < 10_000) {
+    await settled();
+    expect(ended.length - before).toBeGreaterThan(0);
+    expect(ended.length - before).toBeLessThanOrEqual(2 * SLICE);
+    before = ended.length;
+  }
+  expect(store.releases).toHaveLength(1);
+});
