@@ -1,4 +1,4 @@
-// One client with very many keys: npm run bench:many-keys -- [--holds 10000] [--waiters 100000] [--callers 10000] [--cluster]
+// One client with very many keys: npm run bench:many-keys -- [--holds 10000] [--waiters 100000] [--callers 10000] [--cluster [--reshard]]
 import { parseArgs } from 'node:util';
 import { ensureAll } from '../scripts/setup.mjs';
 import { runAsScript } from '../scripts/lib/run.mjs';
@@ -16,6 +16,7 @@ async function manyKeys() {
       waiters: { type: 'string', default: '100000' },
       callers: { type: 'string', default: '10000' },
       cluster: { type: 'boolean', default: false },
+      reshard: { type: 'boolean', default: false },
       'command-timeout': { type: 'string', default: '5000' },
     },
   });
@@ -37,6 +38,7 @@ async function manyKeys() {
         connection,
         other,
         isCluster,
+        reshards: isCluster && values.reshard,
         count,
         commandTimeout: Number(values['command-timeout']),
       });

@@ -117,7 +117,7 @@ export interface LockStoreListener {
     yield(id: string): void;
     revoked(id: string, token?: number): void;
     opened(key: string, latch: string): void;
-    restored(): void;
+    restored(concerns?: (key: string) => boolean): void;
 }
 
 export type OfferReply = number | 'not-held' | 'shared';

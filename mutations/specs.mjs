@@ -146,6 +146,13 @@ export const SPEC_MUTATIONS = [
     to: '',
   },
   {
+    name: 'moved-connection',
+    what: 'if a slot of a Cluster moves, all channels at its old master are subscribed to again',
+    ...{ file: `${REDIS}/shard-subscriber.ts`, spec: 'test/faults/cluster-reshard.spec.ts' },
+    from: "'protocol' in this.client.options ? this.gather() : this.end()",
+    to: 'this.end()',
+  },
+  {
     name: 'forgotten-nodes',
     what: 'a client returns to the listed nodes of a Cluster only',
     ...{ file: `${REDIS}/cluster-connection.ts`, spec: 'test/faults/cluster-listed-nodes.spec.ts' },

@@ -46,7 +46,7 @@ export async function commandRates({ server, isCluster }, task) {
   const [before, start] = [await read(), performance.now()];
   await task();
   const [after, seconds] = [await read(), (performance.now() - start) / 1_000];
-  for (const name of ['evalsha', 'eval', 'publish', 'spublish']) {
+  for (const name of ['evalsha', 'eval', 'publish', 'spublish', 'ssubscribe', 'cluster|slots']) {
     const rate = ((after[name] ?? 0) - (before[name] ?? 0)) / seconds;
     if (rate >= 1) console.log(`  ${name}: ${rate.toFixed(0)} a second`);
   }

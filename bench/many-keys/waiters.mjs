@@ -29,6 +29,10 @@ export async function measureWaiters(bench) {
   const waiting = await waitForAll(bench, first, keys);
   await commandRates(bench, () => timed('they wait', () => sleep(WAITING)));
   waiting.report();
+  if (bench.reshards) {
+    await commandRates(bench, () => timed('a third of the slots moves', () => bench.server.reshard()));
+    waiting.report();
+  }
   await measureReconnect(bench, AFTERWARDS);
   waiting.report();
   if (!bench.isCluster) {

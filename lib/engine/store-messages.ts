@@ -40,14 +40,16 @@ export class StoreMessages implements LockStoreListener {
     this.latches?.opened(key, latch);
   }
 
-  restored(): void {
+  restored(concerns?: (key: string) => boolean): void {
     const { holds, pending } = this.parts;
-    this.watchdog.renewNow(holds.all());
-    this.parts.context.identity.restored();
+    if (concerns === undefined) {
+      this.watchdog.renewNow(holds.all());
+      this.parts.context.identity.restored();
+    }
     // Behind the renewals, which are sent together in a microtask: a hold that is not renewed may end, a place does not.
     queueMicrotask(() => {
-      pending.pace.askForAll();
-      this.latches?.askNow();
+      pending.pace.askForAll(concerns);
+      if (concerns === undefined) this.latches?.askNow();
     });
   }
 }

@@ -14,6 +14,7 @@ const MOST_UNANSWERED = 500;
 /** What a pace needs of a ticket. */
 export interface PacedTicket {
   readonly id: string;
+  readonly terms: { readonly key: string };
   /** Asks as often as a ticket that is alone, once. */
   askSoon(): void;
   /** Asks now. */
@@ -63,9 +64,12 @@ export class TicketPace {
     else this.backlog.push(ticket);
   }
 
-  /** Has all tickets ask. */
-  askForAll(): void {
-    void inSlices(this.tickets.values(), (ticket) => this.ask(ticket));
+  /** Has all tickets ask, or those of the keys that `concerns` accepts. */
+  askForAll(concerns?: (key: string) => boolean): void {
+    const tickets = this.tickets.values();
+    void inSlices(concerns === undefined ? tickets : tickets.filter(({ terms }) => concerns(terms.key)), (ticket) =>
+      this.ask(ticket),
+    );
   }
 
   /** A question is under way. */

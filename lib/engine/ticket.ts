@@ -68,7 +68,7 @@ export class Ticket implements PolledQuestion<AcquireReply>, TicketInLine, Paced
 
   constructor(
     private readonly parts: TicketParts,
-    private terms: TicketTerms,
+    public terms: TicketTerms,
     private readonly listener: TicketListener,
   ) {
     const { context } = parts;

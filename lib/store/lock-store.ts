@@ -112,8 +112,8 @@ export interface LockStoreListener {
   revoked(id: string, token?: number): void;
   /** The latch of that name (see `LatchCount`) has reached 0. */
   opened(key: string, latch: string): void;
-  /** The client receives messages again after an interruption. */
-  restored(): void;
+  /** The client receives messages again after an interruption: about all keys, or the keys that `concerns` accepts. */
+  restored(concerns?: (key: string) => boolean): void;
 }
 
 /**

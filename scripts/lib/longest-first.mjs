@@ -26,6 +26,7 @@ const LONG = [
   'test/contract/differential',
   'test/faults/cluster-outages',
   'test/faults/cluster-failover',
+  'test/faults/cluster-reshard',
 ];
 
 /** Files that keep one processor busy or more, in several processes. They are kept apart from each other. */

@@ -19,11 +19,42 @@ export async function moveKeys({ slot, from, to }, stays) {
   const [fromId, toId] = [await idOf(from), await idOf(to)];
   await to.admin.cluster('SETSLOT', slot, 'IMPORTING', fromId);
   await from.admin.cluster('SETSLOT', slot, 'MIGRATING', toId);
+  await takeKeys({ slot, from, to }, stays);
+}
+
+/**
+ * @param {SlotMove} move
+ * @param {RegExp} [stays]
+ */
+async function takeKeys({ slot, from, to }, stays) {
   for (;;) {
     const all = /** @type {string[]} */ (await from.admin.cluster('GETKEYSINSLOT', slot, 100));
     const names = all.filter((name) => !stays?.test(name));
     if (names.length === 0) break;
     await from.admin.call('MIGRATE', to.host, to.port, '', 0, 5_000, 'KEYS', ...names);
+  }
+}
+
+/** How many slots move at a time. */
+const AT_ONCE = 16;
+
+/**
+ * Moves many slots from one master to another, with their keys.
+ * @param {Omit<SlotMove, 'slot'> & { slots: readonly number[], moving: (slots: readonly number[]) => void }} move
+ * @param {readonly RedisServer[]} nodes
+ */
+export async function moveSlots({ slots, from, to, moving }, nodes) {
+  const [fromId, toId] = [await idOf(from), await idOf(to)];
+  for (let i = 0; i < slots.length; i += AT_ONCE) {
+    const some = slots.slice(i, i + AT_ONCE);
+    await Promise.all(some.map((slot) => to.admin.cluster('SETSLOT', slot, 'IMPORTING', fromId)));
+    await Promise.all(some.map((slot) => from.admin.cluster('SETSLOT', slot, 'MIGRATING', toId)));
+    moving(some);
+    await Promise.all(some.map((slot) => takeKeys({ slot, from, to })));
+    for (const node of [to, from, ...nodes.filter((each) => each !== to && each !== from)]) {
+      // A replica learns this from its master.
+      await Promise.all(some.map((slot) => node.admin.cluster('SETSLOT', slot, 'NODE', toId).catch(() => undefined)));
+    }
   }
 }
 
@@ -49,6 +80,15 @@ export async function endMove({ slot, from, to }, nodes) {
 export async function serves(node, slot) {
   if (!(await node.isMaster())) return false;
   return (await slotRanges(node)).some(([from, to, [, port]]) => from <= slot && slot <= to && port === node.port);
+}
+
+/**
+ * The slots of a master, by its own account.
+ * @param {RedisServer} node
+ */
+export async function slotsOf(node) {
+  const own = (await slotRanges(node)).filter(([, , [, port]]) => port === node.port);
+  return own.flatMap(([from, to]) => Array.from({ length: to - from + 1 }, (_, i) => from + i));
 }
 
 /** @param {RedisServer} node */

@@ -2,7 +2,7 @@
 import { Cluster } from 'ioredis';
 import { redisKey } from '../locks/redis-key.mjs';
 import { eventually } from '../wait/eventually.mjs';
-import { endMove, idOf, joinNodes, moveKeys, serves, untilNodesAgree } from './cluster-nodes.mjs';
+import { endMove, idOf, joinNodes, moveKeys, moveSlots, serves, slotsOf, untilNodesAgree } from './cluster-nodes.mjs';
 import { startRedis } from './redis-server.mjs';
 
 /**
@@ -143,6 +143,23 @@ export class RedisCluster {
     if (last !== undefined) await moveKeys(move);
     await endMove(move, this.running);
     await eventually(async () => (await this.masterOf(key)) === move.to, { what: 'the new master' });
+  }
+
+  /**
+   * Moves the first part of the slots of each master to the next master, with all their contents, as
+   * `redis-cli --cluster reshard` does. Some slots move at a time.
+   * @param {{ share?: number, moving?: (slots: readonly number[]) => void }} [options] `moving`: receives the slots that
+   *   begin to move
+   */
+  async reshard({ share = 1 / 3, moving = () => undefined } = {}) {
+    /** @type {RedisServer[]} */
+    const masters = [];
+    for (const node of this.running) if (await node.isMaster()) masters.push(node);
+    const lists = await Promise.all(masters.map(slotsOf));
+    for (const [i, slots] of lists.entries()) {
+      const [from, to] = /** @type {[RedisServer, RedisServer]} */ ([masters[i], masters[(i + 1) % masters.length]]);
+      await moveSlots({ slots: slots.slice(0, slots.length * share), from, to, moving }, this.running);
+    }
   }
 
   /**

@@ -75,9 +75,9 @@ export class ClusterConnection implements Connection {
       },
       placedLate: (channel) => observer.keySubscribed?.(channel),
       lost: () => (this.epoch += 1),
-      restored: () => {
+      restored: (names) => {
         if (this.listener.isWhole) this.recovered(LINES);
-        observer.subscribed();
+        observer.subscribed(names && ((key) => names.has(this.channelOf(key))));
       },
       failed: (error) => this.failed(error, LINES),
     });
@@ -171,6 +171,7 @@ export class ClusterConnection implements Connection {
       this.resumed(ALL);
     });
     this.events.on(this.commands, 'refresh', () => {
+      this.nodes.separateSlots();
       this.listener.follow();
       this.forgetGone();
       this.replicas.follow();

@@ -1,14 +1,14 @@
-import { ShardSubscriber, type ShardSubscriberObserver, type Listening } from './shard-subscriber.js';
-import type { ClusterNodes } from './cluster-nodes.js';
-import { Doubts, type Subscription } from './subscription.js';
+import { newChannel, within, type Channel } from './cluster-channel.js';
+import { isMoved, ShardSubscriber, type ShardSubscriberObserver, type Listening } from './shard-subscriber.js';
+import type { ClusterNode, ClusterNodes } from './cluster-nodes.js';
+import { ClusterDoubts } from './cluster-doubts.js';
+import type { Subscription } from './subscription.js';
 
 /** Delay in ms before the first retry of a subscription that failed, and the longest delay after several failures. */
 const FIRST_RETRY = 50;
 const LAST_RETRY = 500;
 /** How often, in ms, unused channels are looked for. */
 const SWEEP = 1_000;
-
-const MOVED = /^MOVED /;
 
 /** Receives the messages, and changes of the subscriptions. */
 export interface ListenerObserver {
@@ -17,47 +17,31 @@ export interface ListenerObserver {
   placedLate(channel: string): void;
   /** Messages may be missed from now on. */
   lost(): void;
-  /** A channel that was lost is subscribed to again, or the client's own channel for the first time. */
-  restored(): void;
-  failed(error: Error): void;
-}
-
-/** A channel to which the client subscribes. */
-interface Channel {
-  readonly name: string;
-  /** Whether the channel belongs to a slot. Otherwise it is on the cluster bus, which every node carries. */
-  readonly inSlot: boolean;
-  /** Until when the channel is needed, by `performance.now()`. */
-  until: number;
-  line: ShardSubscriber | undefined;
   /**
-   * How the client is subscribed. Set when the server has confirmed the subscription, cleared when the connection ends.
+   * Channels that were lost are subscribed to again: those with these names, or any of them after the end of a connection.
+   * Also called for the client's own channel when it is subscribed to for the first time.
    */
-  listening: Listening | undefined;
-  /** The same subscription, if the server sees the subscribers of this channel. */
-  subscription: Subscription | undefined;
-  wasHeard: boolean;
-  attempts: number;
-  /** A caller has waited for the subscription without success. */
-  isLate: boolean;
-  /** Callers that wait for the subscription. */
-  readonly waiting: Set<(isHeard: boolean) => void>;
+  restored(names?: ReadonlySet<string>): void;
+  failed(error: Error): void;
 }
 
 /**
  * Subscribes to a client's channels in a Cluster. One channel is on the bus, always. There is one more for each hash
- * tag in which a caller waits, at the master that serves its slot. When a connection ends, its channels are subscribed
- * to again at the masters that serve their slots by then. A channel is kept for some time after the last request, so
+ * tag in which a caller waits, at the master that serves its slot. When a slot moves, its channels follow it. When a
+ * connection ends, its channels are subscribed to again at the masters that serve their slots by then. A channel is kept for some time after the last request, so
  * that a busy one is not subscribed to each time.
  */
 export class ClusterListener implements ShardSubscriberObserver {
   private readonly lines = new Map<string, ShardSubscriber>();
   private readonly channels = new Map<string, Channel>();
   private readonly bus: Channel;
-  /** The doubts about the connection to each node. They end with that connection. */
-  private readonly doubts = new Map<string, Doubts>();
+  private readonly doubts: ClusterDoubts;
   private sweeper: NodeJS.Timeout | undefined;
   private telling: NodeJS.Immediate | undefined;
+  /** The channels that are subscribed to again and have not been reported yet. */
+  private restored = new Set<string>();
+  /** Whether a connection has ended, and no channel has been reported since. */
+  private wasCut = false;
   private closed = false;
 
   constructor(
@@ -68,6 +52,10 @@ export class ClusterListener implements ShardSubscriberObserver {
     private readonly observer: ListenerObserver,
   ) {
     this.bus = newChannel(busChannel, false, Infinity);
+    this.doubts = new ClusterDoubts(nodes, {
+      departed: (channel) => this.depart([channel]),
+      settled: (channel) => this.tellRestored(channel),
+    });
   }
 
   /** Whether the client is subscribed to its own channel. */
@@ -79,11 +67,7 @@ export class ClusterListener implements ShardSubscriberObserver {
   get fullySubscribed(): boolean {
     const isMissed = ({ wasHeard, attempts, listening }: Channel): boolean =>
       listening === undefined && (wasHeard || attempts > 0);
-    return (
-      this.listening &&
-      ![...this.channels.values()].some(isMissed) &&
-      ![...this.doubts.values()].some(({ isPending }) => isPending)
-    );
+    return this.listening && ![...this.channels.values()].some(isMissed) && !this.doubts.isPending;
   }
 
   /** Whether all channels are subscribed to. */
@@ -103,7 +87,7 @@ export class ClusterListener implements ShardSubscriberObserver {
     clearImmediate(this.telling);
     this.channels.clear();
     for (const line of [...this.lines.values()]) line.end();
-    for (const doubts of this.doubts.values()) doubts.drop();
+    this.doubts.close();
   }
 
   /** Whether a channel in a slot is subscribed to now. If so, the subscription is kept for at least `patience` ms. */
@@ -140,11 +124,12 @@ export class ClusterListener implements ShardSubscriberObserver {
 
   /** Slots may have moved. A node that is frozen or cut off does not report that it has lost some. */
   follow(): void {
-    for (const { name, inSlot, line } of [...this.channels.values()]) {
-      if (line === undefined || line.isOver) continue;
-      const stays = inSlot ? this.nodes.ownerOf(name)?.address === line.node : this.nodes.has(line.node);
-      if (!stays) line.end();
-    }
+    for (const line of [...this.lines.values()]) if (!this.nodes.has(line.node)) line.end();
+    const strayed = [...this.channels.values()].filter(
+      ({ line, listening, slot }) =>
+        listening === 'sharded' && line !== undefined && !line.isOver && this.nodes.hasLeft(slot!, line.node),
+    );
+    this.depart(strayed);
   }
 
   // Callbacks of the shard subscribers.
@@ -153,13 +138,19 @@ export class ClusterListener implements ShardSubscriberObserver {
     this.observer.message(message, how, channel);
   }
 
+  departed(line: ShardSubscriber, names: readonly string[]): void {
+    const channels = names.map((name) => this.channels.get(name));
+    this.depart(channels.filter((channel) => channel !== undefined && channel.line === line) as Channel[]);
+  }
+
   ended(line: ShardSubscriber, error: Error | undefined): void {
     if (this.lines.get(line.node) === line) this.lines.delete(line.node);
-    this.doubts.get(line.node)?.drop();
+    this.doubts.drop(line.node);
     if (this.closed) return;
     const lost = [...this.channels.values()].filter((channel) => channel.line === line);
     if (lost.length === 0) return;
     if (error !== undefined) this.observer.failed(error);
+    this.wasCut = true;
     this.observer.lost();
     for (const channel of lost) {
       channel.line = undefined;
@@ -169,6 +160,23 @@ export class ClusterListener implements ShardSubscriberObserver {
       channel.subscription = undefined;
       void this.placeLater(channel);
     }
+  }
+
+  /** The slots of these channels have moved. The other channels of the same connections stay where they are. */
+  private depart(channels: readonly Channel[]): void {
+    if (channels.length === 0 || this.closed) return;
+    this.observer.lost();
+    const lines = new Set<ShardSubscriber>();
+    for (const channel of channels) {
+      const line = channel.line!;
+      lines.add(line);
+      channel.line = undefined;
+      channel.listening = undefined;
+      channel.subscription = undefined;
+      // Mostly a command has found the new master first.
+      void (this.nodes.hasLeft(channel.slot!, line.node) ? this.place(channel) : this.placeLater(channel));
+    }
+    for (const line of lines) if (!this.isUsed(line)) line.end();
   }
 
   /** A server without sharded pub/sub publishes all messages on the bus. */
@@ -181,7 +189,7 @@ export class ClusterListener implements ShardSubscriberObserver {
   }
 
   private async place(channel: Channel): Promise<void> {
-    const node = channel.inSlot ? this.nodes.ownerOf(channel.name) : this.nodes.any();
+    const node = this.nodeOf(channel);
     if (node === undefined) return this.placeLater(channel);
     let line = this.lines.get(node.address);
     if (line === undefined) {
@@ -190,32 +198,22 @@ export class ClusterListener implements ShardSubscriberObserver {
     }
     channel.line = line;
     try {
-      const isSharded = channel.inSlot && this.isSharded?.() !== false;
+      const isSharded = channel.slot !== undefined && this.isSharded?.() !== false;
       const how = isSharded ? await line.subscribeInSlot(channel.name) : await line.subscribe(channel.name);
       if (line.isOver) return await this.placeLater(channel);
       channel.listening = how ?? 'unsharded';
-      channel.subscription = how === 'sharded' ? this.subscribed(channel.name, line) : undefined;
+      channel.subscription = how === 'sharded' ? this.doubts.subscription(channel, line) : undefined;
     } catch (error) {
       // The end of the connection has been reported already, and a slot that has moved is no failure.
-      if (!line.isOver && !MOVED.test((error as Error).message)) this.observer.failed(error as Error);
+      if (!line.isOver && !isMoved(error)) this.observer.failed(error as Error);
       return this.placeLater(channel);
     }
     if (this.isWanted(channel)) this.placed(channel);
     else this.leave(line, channel.name);
   }
 
-  private subscribed(name: string, line: ShardSubscriber): Subscription {
-    const doubt = (why: string): void => {
-      if (line.isOver) return;
-      const doubts = this.doubts.get(line.node) ?? new Doubts();
-      this.doubts.set(line.node, doubts);
-      doubts.raise(() => {
-        // If the slot has moved, nothing has failed: the channel follows it.
-        const isHere = this.nodes.ownerOf(name)?.address === line.node;
-        line.end(isHere ? new Error(`${line.node}: ${why}`) : undefined);
-      });
-    };
-    return { since: performance.now(), doubt };
+  private nodeOf({ slot }: Channel): ClusterNode | undefined {
+    return slot === undefined ? this.nodes.any() : this.nodes.ownerOf(slot);
   }
 
   private async placeLater(channel: Channel): Promise<void> {
@@ -230,7 +228,7 @@ export class ClusterListener implements ShardSubscriberObserver {
 
   private placed(channel: Channel): void {
     // Callers that waited longer than their limit got `false`, so they have to be notified.
-    if (channel.wasHeard || channel.attempts > 0 || !channel.inSlot) this.tellRestored();
+    if (channel.wasHeard || channel.attempts > 0 || channel.slot === undefined) this.tellRestored(channel);
     channel.wasHeard = true;
     channel.attempts = 0;
     for (const tell of [...channel.waiting]) tell(this.isHeard(channel));
@@ -238,11 +236,19 @@ export class ClusterListener implements ShardSubscriberObserver {
     channel.isLate = false;
   }
 
-  /** Reports once for all channels that are subscribed to again at the same time. */
-  private tellRestored(): void {
+  /**
+   * Reports once for all channels that are subscribed to again at the same time. After the end of a connection, the first
+   * report is about everything, and the later ones are about their channels.
+   */
+  private tellRestored({ name, slot }: Channel): void {
+    this.wasCut ||= slot === undefined;
+    this.restored.add(name);
     this.telling ??= setImmediate(() => {
+      const { restored, wasCut } = this;
       this.telling = undefined;
-      this.observer.restored();
+      this.restored = new Set();
+      this.wasCut = false;
+      this.observer.restored(wasCut ? undefined : restored);
     });
   }
 
@@ -269,29 +275,3 @@ export class ClusterListener implements ShardSubscriberObserver {
     return false;
   }
 }
-
-/** Resolves to the first answer, or to `false` after `limit` ms. */
-function within(waiting: Set<(answer: boolean) => void>, limit: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const answer = (isSo: boolean): void => {
-      clearTimeout(timer);
-      waiting.delete(answer);
-      resolve(isSo);
-    };
-    const timer = setTimeout(() => answer(false), limit).unref();
-    waiting.add(answer);
-  });
-}
-
-const newChannel = (name: string, inSlot: boolean, until: number): Channel => ({
-  name,
-  inSlot,
-  until,
-  line: undefined,
-  listening: undefined,
-  subscription: undefined,
-  wasHeard: false,
-  attempts: 0,
-  isLate: false,
-  waiting: new Set(),
-});

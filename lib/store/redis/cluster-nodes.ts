@@ -1,5 +1,4 @@
 import type { Cluster, Redis } from 'ioredis';
-import { hashSlot } from '../../keys/index.js';
 
 /** The masters of a Cluster that its client knows at the moment. */
 export class ClusterNodes {
@@ -14,10 +13,16 @@ export class ClusterNodes {
     return this.cluster.options.keyPrefix;
   }
 
-  /** The node that serves the slot of a key or channel; `undefined` if that is not known at the moment. */
-  ownerOf(name: string): ClusterNode | undefined {
-    const node = this.cluster.slots[hashSlot(name)]?.[0];
+  /** The node that serves a slot; `undefined` if that is not known at the moment. */
+  ownerOf(slot: number): ClusterNode | undefined {
+    const node = this.cluster.slots[slot]?.[0];
     return node === undefined ? undefined : this.find(node);
+  }
+
+  /** Whether another node than this one is known to serve a slot. */
+  hasLeft(slot: number, address: string): boolean {
+    const node = this.cluster.slots[slot]?.[0];
+    return node !== undefined && node !== address;
   }
 
   /** A random node. */
@@ -43,6 +48,19 @@ export class ClusterNodes {
       this.refreshing = undefined;
     });
     return this.refreshing;
+  }
+
+  /**
+   * Gives each slot a list of its own. ioredis gives one list to all slots of a range, and changes it when one of these
+   * slots has moved. All of them would count as moved until the next refresh.
+   */
+  separateSlots(): void {
+    const { slots } = this.cluster;
+    let shared: string[] | undefined;
+    for (const [slot, nodes] of slots.entries()) {
+      if (nodes !== undefined && nodes === shared) slots[slot] = [...nodes];
+      else shared = nodes;
+    }
   }
 
   /**

@@ -1,4 +1,5 @@
 import type { Redis } from 'ioredis';
+import { hashSlot } from '../../keys/index.js';
 import type { ClusterNode, ClusterNodes } from './cluster-nodes.js';
 import { keepAliveLike, REPLICATION_OPTIONS } from './connection-options.js';
 import type { ConfirmingScript, ReplicaConfirmation } from './connection.js';
@@ -30,7 +31,7 @@ export class ClusterReplicas implements ReplicaConfirmation {
     return retryConfirmation(timeout, async (left) => {
       if (!isFirst) await this.cluster.refresh();
       isFirst = false;
-      const owner = this.cluster.ownerOf(key);
+      const owner = this.cluster.ownerOf(hashSlot(key));
       if (owner === undefined) throw storeFailure(new Error('CLUSTERDOWN no node is known to serve the slot'));
       return this.of(owner).confirm(key, id, min, left, script);
     });

@@ -22,8 +22,9 @@ export interface ConnectionOptions {
 export interface ConnectionObserver {
   /**
    * The server has confirmed a subscription. Messages may have been missed before, so the receiver has to ask for them.
+   * If `concerns` is passed, only messages about these keys may have been missed.
    */
-  subscribed(): void;
+  subscribed(concerns?: (key: string) => boolean): void;
   /** The connection for commands is ready again. */
   reconnected(): void;
   message(message: string): void;

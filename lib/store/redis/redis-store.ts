@@ -234,9 +234,9 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
     return this.#names.list(request);
   }
 
-  subscribed(): void {
+  subscribed(concerns?: (key: string) => boolean): void {
     this.#link.subscribed();
-    this.listener?.restored();
+    this.listener?.restored(concerns);
   }
 
   reconnected(): void {

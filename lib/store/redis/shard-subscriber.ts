@@ -1,4 +1,5 @@
 import type { Redis } from 'ioredis';
+import { clearReadingTimer, setReadingTimer, type ReadingTimer } from '../../common/reading-timer.js';
 import { keepAliveLike, SUBSCRIBER_OPTIONS } from './connection-options.js';
 import { Heartbeat } from './heartbeat.js';
 import { isReplica } from './server-role.js';
@@ -6,8 +7,17 @@ import { isReplica } from './server-role.js';
 /** The error of a server without sharded pub/sub: Redis before 7. */
 const UNKNOWN = /unknown command/i;
 
-/** The error of ioredis 5 if it takes the notice of a moved slot for a failure, or for the reply to a heartbeat. */
-const MOVED = /^Command queue state error.*\b(sunsubscribe|pong)\b/s;
+/**
+ * The error of ioredis 5 if it takes the notice of a moved slot for a failure. It may have taken it for the reply to another
+ * command first: then the error is about the reply to the last command that was sent.
+ */
+const MISTAKEN = /^Command queue state error.*\b(sunsubscribe|ssubscribe|pong|MOVED)\b/s;
+
+/** The error of a master that does not serve the slot of a channel. */
+export const isMoved = (error: unknown): boolean => error instanceof Error && /^MOVED /.test(error.message);
+
+/** For how many ms notices of moved slots are gathered. */
+const GATHER = 20;
 
 /** How a channel is subscribed to: in its slot, or, if the server does not support that, not at all. */
 export type Listening = 'sharded' | 'unsharded';
@@ -15,14 +25,17 @@ export type Listening = 'sharded' | 'unsharded';
 /** Receives events of a connection. */
 export interface ShardSubscriberObserver {
   message(message: string, how: Listening, channel: string): void;
+  /** The slots of these channels have moved. The server has ended their subscriptions. */
+  departed(line: ShardSubscriber, channels: readonly string[]): void;
   /** The connection has ended. It delivers no more messages. */
   ended(line: ShardSubscriber, error: Error | undefined): void;
 }
 
 /**
- * A connection to one master of a Cluster that subscribes to channels. It ends with the first failure and never
- * reconnects, because the channels may have to go elsewhere. ioredis has a similar option (`shardedSubscribers`), but
- * not in all supported versions, and it does not tell when a channel that moved is subscribed to again.
+ * A connection to one master of a Cluster that subscribes to channels. If a slot moves, it reports the channels of that
+ * slot. It ends with the first failure and never reconnects, because the channels may have to go elsewhere. ioredis has a
+ * similar option (`shardedSubscribers`), but not in all supported versions, and it does not tell when a channel that moved
+ * is subscribed to again.
  */
 export class ShardSubscriber {
   private readonly client: Redis;
@@ -30,6 +43,9 @@ export class ShardSubscriber {
   private readonly heartbeat: Heartbeat;
   private lastError: Error | undefined;
   private over = false;
+  /** The channels in slots whose subscription the server has confirmed. */
+  private readonly channels = new Set<string>();
+  private gathering: ReadingTimer | undefined;
 
   constructor(
     /** The node, as `host:port`. */
@@ -49,9 +65,10 @@ export class ShardSubscriber {
     });
     this.client.on('message', (channel: string, message: string) => observer.message(message, 'unsharded', channel));
     this.client.on('smessage', (channel: string, message: string) => observer.message(message, 'sharded', channel));
-    // A slot has moved, and one of the channels with it. Older versions of ioredis do not expect this message.
-    this.client.on('moved', () => this.end());
-    this.client.on('error', (error: Error) => this.end(MOVED.test(error.message) ? undefined : error));
+    // A slot has moved, and some of the channels with it. ioredis 5 means that the server has refused a channel, and never
+    // settles the command.
+    this.client.on('moved', () => ('protocol' in this.client.options ? this.gather() : this.end()));
+    this.client.on('error', (error: Error) => (MISTAKEN.test(error.message) ? this.gather() : this.end(error)));
     this.client.on('end', () => this.end());
     this.heartbeat = new Heartbeat(this.client, tryCommands, () => {
       this.end(new Error(`the subscriber connection to ${node} has gone silent, while commands are answered`));
@@ -75,6 +92,7 @@ export class ShardSubscriber {
     await this.opened;
     try {
       await this.client.ssubscribe(channel);
+      this.channels.add(channel);
       return 'sharded';
     } catch (error) {
       if (error instanceof Error && UNKNOWN.test(error.message)) return 'unsharded';
@@ -83,6 +101,7 @@ export class ShardSubscriber {
   }
 
   unsubscribe(channel: string, isSharded: boolean): void {
+    this.channels.delete(channel);
     const done = isSharded ? this.client.sunsubscribe(channel) : this.client.unsubscribe(channel);
     done.catch(() => undefined);
   }
@@ -92,9 +111,24 @@ export class ShardSubscriber {
     this.lastError ??= error;
     if (this.over) return;
     this.over = true;
+    clearReadingTimer(this.gathering);
     this.heartbeat.stop();
     this.client.disconnect();
     this.observer.ended(this, this.lastError);
+  }
+
+  private gather(): void {
+    this.gathering ??= setReadingTimer(GATHER, () => this.findDeparted());
+  }
+
+  /** ioredis does not report which channels have moved. It only removes them from its own list. */
+  private findDeparted(): void {
+    this.gathering = undefined;
+    const subscriber = this.client.condition?.subscriber;
+    const left = new Set(subscriber ? subscriber.channels('ssubscribe') : []);
+    const departed = [...this.channels].filter((channel) => !left.has(channel));
+    for (const channel of departed) this.channels.delete(channel);
+    if (departed.length > 0) this.observer.departed(this, departed);
   }
 
   /** A replica would accept the subscription, but the master would not see the subscriber. */

@@ -290,6 +290,21 @@ describe('a reconnect', () => {
     expect(store.acquires.at(-1)!.request).toMatchObject({ key: 'a', id: 'me:2' });
   });
 
+  it('that concerns some keys retries for their waiters only, and renews nothing', async () => {
+    const { store, acquire, take } = setUp();
+    await take({ key: 'b' });
+    for (const key of ['a', 'c']) {
+      void acquire({ key });
+      store.acquires.at(-1)!.answer.resolve(queued());
+    }
+    await settled();
+    const before = store.order.length;
+    store.listener.restored((key) => key === 'c');
+    await settled();
+    expect(store.order.slice(before)).toEqual(['acquire']);
+    expect(store.acquires.at(-1)!.request.key).toBe('c');
+  });
+
   it('does not retry for a waiter that gives up at the same moment', async () => {
     const { store, acquire } = setUp();
     const { signal, abort } = abortable();
