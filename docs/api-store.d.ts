@@ -93,6 +93,7 @@ export interface LockStore {
     readonly latches: LatchStore | undefined;
     readonly clients?: ClientRecords | undefined;
     readonly mayKeepPlaces?: boolean;
+    readonly isPartitioned?: boolean;
     readonly lacks?: Readonly<Partial<Record<StoreFeature, string>>>;
     start(): Promise<void>;
     close(): Promise<void>;

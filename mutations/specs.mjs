@@ -125,11 +125,18 @@ export const SPEC_MUTATIONS = [
     to: 'const others: ClusterNode[] = [];',
   },
   {
+    name: 'frozen-master-holds-back',
+    what: 'in a Cluster, requests to a frozen master hold back those to the others',
+    ...{ file: 'lib/engine/ticket-pace.ts', spec: 'test/faults/cluster-frozen.spec.ts', test: 'delays no calls' },
+    from: 'return !this.store.isPartitioned && this.unanswered >= MOST_UNANSWERED;',
+    to: 'return this.unanswered >= MOST_UNANSWERED;',
+  },
+  {
     name: 'unlimited-questions',
     what: 'a client with very many tickets asks for all of them at once',
     ...{ file: 'lib/engine/ticket-pace.ts', spec: 'test/unit/engine/many-tickets.spec.ts' },
-    from: 'const hasRoom = this.next === this.backlog.length && this.unanswered < MOST_UNANSWERED;',
-    to: 'const hasRoom = true;',
+    from: 'return !this.store.isPartitioned && this.unanswered >= MOST_UNANSWERED;',
+    to: 'return false;',
   },
   {
     name: 'no-step-forward',
