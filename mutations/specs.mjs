@@ -114,15 +114,15 @@ export const SPEC_MUTATIONS = [
     name: 'no-cluster-refresh',
     what: 'a command without an answer does not refresh the slots of a Cluster',
     ...{ file: `${REDIS}/cluster-connection.ts`, spec: 'test/faults/cluster-frozen.spec.ts' },
-    from: "if (!this.closed && this.commands.status !== 'wait') this.nodes.examine();",
+    from: "if (!this.closed && this.commands.status !== 'wait') void this.nodes.examine();",
     to: '',
   },
   {
     name: 'frozen-master-asked',
     what: 'a client in a Cluster may wait for a frozen master when it asks for the slots',
     ...{ file: `${REDIS}/cluster-nodes.ts`, spec: 'test/faults/cluster-frozen.spec.ts' },
-    from: 'const others = this.masters().filter(({ client }) => !silent.has(client));',
-    to: 'const others: ClusterNode[] = [];',
+    from: 'if (replaced.length === 0 && !replies.some((reply) => reply.every(isKnown))) void this.refresh();',
+    to: 'void this.refresh();',
   },
   {
     name: 'frozen-master-holds-back',

@@ -124,7 +124,7 @@ export class ClusterConnection implements Connection {
 
   /** A node that is frozen or cut off cannot report that it has lost its slots. The other nodes can. */
   doubt(): void {
-    if (!this.closed && this.commands.status !== 'wait') this.nodes.examine();
+    if (!this.closed && this.commands.status !== 'wait') void this.nodes.examine();
   }
 
   channels(key: string): string {

@@ -28,8 +28,8 @@ export interface ListenerObserver {
 /**
  * Subscribes to a client's channels in a Cluster. One channel is on the bus, always. There is one more for each hash
  * tag in which a caller waits, at the master that serves its slot. When a slot moves, its channels follow it. When a
- * connection ends, its channels are subscribed to again at the masters that serve their slots by then. A channel is kept for some time after the last request, so
- * that a busy one is not subscribed to each time.
+ * connection ends, its channels are subscribed to again at the masters that serve their slots by then. A channel is kept
+ * for some time after the last request, so that a busy one is not subscribed to each time.
  */
 export class ClusterListener implements ShardSubscriberObserver {
   private readonly lines = new Map<string, ShardSubscriber>();

@@ -1,10 +1,14 @@
 import type { Cluster, Redis } from 'ioredis';
+import { DOUBT } from './connection-options.js';
 
 /** The masters of a Cluster that its client knows at the moment. */
 export class ClusterNodes {
   private refreshing: Promise<void> | undefined;
-  /** The masters that have not answered `examine` yet. */
-  private readonly asked = new Set<Redis>();
+  /** The masters that have not answered `examine` yet, and when they were asked. */
+  private readonly asked = new Map<Redis, number>();
+  /** The number of the latest `examine`, and of the latest one whose masters have all answered. */
+  private round = 0;
+  private finished = 0;
 
   constructor(private readonly cluster: Cluster) {}
 
@@ -66,36 +70,46 @@ export class ClusterNodes {
   /**
    * Asks the masters which node serves which slots, and closes the connections to silent ones that have been replaced.
    * Then ioredis sends their commands to the new masters. ioredis itself asks the nodes in random order, and waits for
-   * each frozen one. So it is asked only when it is known that the slots have moved.
+   * each frozen one. So it is asked only when the others agree that the slots have moved, or when no master answers.
    */
-  examine(): void {
-    const silent = new Set(this.asked);
-    const others = this.masters().filter(({ client }) => !silent.has(client));
-    if (others.length === 0) void this.refresh();
-    for (const { client } of others) {
-      this.asked.add(client);
-      client
-        .cluster('SLOTS')
-        .then((ranges) => this.compare(ranges, silent))
-        .catch(() => undefined)
-        .finally(() => this.asked.delete(client));
-    }
-  }
-
-  private compare(ranges: readonly SlotRange[], silent: ReadonlySet<Redis>): void {
-    const owners = ranges.map(([start, , master]) => ({ start, address: this.addressOf(master) }));
-    // A node that does not know its own address reports none.
-    const isUsable = ranges.every(([, , master]) => master?.[0]);
-    const isMaster = (node: ClusterNode): boolean => owners.some(({ address }) => address === node.address);
-    const replaced = this.masters().filter((node) => isUsable && silent.has(node.client) && !isMaster(node));
+  async examine(): Promise<void> {
+    const masters = this.masters();
+    const silent = masters.filter(({ client }) => this.asked.has(client));
+    const others = masters.filter(({ client }) => !this.asked.has(client));
+    const longAgo = performance.now() - DOUBT;
+    if (others.length === 0 && silent.every(({ client }) => this.asked.get(client)! <= longAgo)) void this.refresh();
+    const round = ++this.round;
+    const replies = (await Promise.all(others.map(({ client }) => this.slotsOf(client)))).filter(
+      (reply) => reply !== undefined,
+    );
+    if (replies.length === 0 || round < this.finished) return;
+    this.finished = round;
+    const isMaster = ({ address }: ClusterNode): boolean =>
+      replies.some((reply) => reply.some((range) => range.address === address));
+    const isKnown = ({ start, address }: SlotOwner): boolean => this.cluster.slots[start]?.[0] === address;
+    const replaced = silent.filter((node) => !isMaster(node));
     for (const { client } of replaced) {
       // Until then, ioredis would ask this node for the slots, too.
       client.once('end', () => void this.refresh());
       client.disconnect();
       client.stream?.destroy();
     }
-    const isKnown = owners.every(({ start, address }) => this.cluster.slots[start]?.[0] === address);
-    if (replaced.length === 0 && !isKnown) void this.refresh();
+    if (replaced.length === 0 && !replies.some((reply) => reply.every(isKnown))) void this.refresh();
+  }
+
+  /** The masters of the slots, as a node reports them; `undefined` if it does not. */
+  private async slotsOf(client: Redis): Promise<SlotOwner[] | undefined> {
+    this.asked.set(client, performance.now());
+    try {
+      const ranges: SlotRange[] = await client.cluster('SLOTS');
+      // A node that does not know its own address reports none.
+      if (!ranges.every(([, , master]) => master?.[0])) return undefined;
+      return ranges.map(([start, , master]) => ({ start, address: this.addressOf(master) }));
+    } catch {
+      return undefined;
+    } finally {
+      this.asked.delete(client);
+    }
   }
 
   /** The address as ioredis uses it, given the address that a node has reported. */
@@ -120,6 +134,11 @@ export class ClusterNodes {
 
 /** An entry of the reply to CLUSTER SLOTS: the master comes first. */
 type SlotRange = readonly [start: number, end: number, ...nodes: ReportedNode[]];
+/** The first slot of a range, and the master that serves the range. */
+interface SlotOwner {
+  readonly start: number;
+  readonly address: string;
+}
 type ReportedNode = readonly [host: string, port: number, ...more: unknown[]];
 
 export interface ClusterNode {
