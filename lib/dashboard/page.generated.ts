@@ -2,1074 +2,287 @@
 
 /** The dashboard: one document, and the Content-Security-Policy that allows its own script and style and nothing else. */
 export const PAGE: Readonly<{ policy: string; html: string }> = {
-  policy: "default-src 'none'; script-src 'sha256-ejc9lMfEV6TAZf+oXV/KUeWZvJvmb/FewoQTmthPWZA='; style-src 'sha256-7+eOsUt5n2V3cqqYLpTuIl37asOCCkekROJhOnMx6GU='; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  policy: "default-src 'none'; script-src 'sha256-t0wZofSJcO/n9oB8LhDzbcEb2VqIW/5ZFkBp6xJcQz8='; style-src 'sha256-05mkyDB+/WRSEotqExqhBOTgGtwpfMIQWO8KOnNFrB4='; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
   html: `<!doctype html>
 <html lang="en">
-  <head>
-    <meta charset="utf-8" />
-    <meta name="viewport" content="width=device-width, initial-scale=1" />
-    <meta name="color-scheme" content="light dark" />
-    <meta name="robots" content="noindex" />
-    <title>Locks</title>
-    <link
-      rel="icon"
-      href="data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'%3E%3Cpath d='M5 7V5a3 3 0 0 1 6 0v2' fill='none' stroke='%234a7dff' stroke-width='2'/%3E%3Crect x='3' y='7' width='10' height='8' rx='2' fill='%234a7dff'/%3E%3C/svg%3E"
-    />
-    <style>
-:root {
-color-scheme: light dark;
---ground: #f4f5f8;
---panel: #ffffff;
---line: #dde1e8;
---text: #181d26;
---muted: #586273;
---accent: #2a5bd7;
---accent-soft: #a9c1f7;
---good: #0f6b3c;
---good-soft: #dff3e7;
---warning: #8a4b00;
---warning-soft: #fdeccc;
---bad: #b3261e;
---bad-soft: #fde3e1;
---on-bad: #ffffff;
---shadow: 0 1px 2px rgb(20 30 50 / 6%), 0 2px 8px rgb(20 30 50 / 4%);
---mono: ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace;
-}
-@media (prefers-color-scheme: dark) {
-:root {
---ground: #0e1218;
---panel: #161c25;
---line: #2a3341;
---text: #e5eaf2;
---muted: #9ba7b8;
---accent: #86abff;
---accent-soft: #38568f;
---good: #74d8a0;
---good-soft: #16301f;
---warning: #f3bc6b;
---warning-soft: #3a2a10;
---bad: #ff958d;
---bad-soft: #40191a;
---on-bad: #2a0605;
---shadow: none;
-}
-}
-* {
-box-sizing: border-box;
-}
-[hidden] {
-display: none !important;
-}
-body {
-margin: 0;
-background: var(--ground);
-color: var(--text);
-font:
-14px/1.45 system-ui,
--apple-system,
-'Segoe UI',
-Roboto,
-'Helvetica Neue',
-'DejaVu Sans',
-sans-serif;
-}
-header,
-main {
-max-width: 1240px;
-margin: 0 auto;
-padding: 0 24px;
-}
-header {
-display: flex;
-align-items: center;
-gap: 10px;
-padding-top: 20px;
-padding-bottom: 16px;
-}
-h1 {
-margin: 0;
-font-size: 20px;
-letter-spacing: -0.01em;
-}
-h2 {
-margin: 0;
-font-size: 15px;
-}
-small {
-margin-left: 6px;
-color: var(--muted);
-font-size: 12px;
-font-weight: 400;
-}
-.logo {
-width: 22px;
-height: 22px;
-fill: var(--accent);
-}
-.logo path {
-fill: none;
-stroke: var(--accent);
-stroke-width: 2;
-}
-.status {
-display: flex;
-align-items: center;
-gap: 7px;
-margin: 0 0 0 auto;
-color: var(--muted);
-font-size: 13px;
-}
-.status::before {
-width: 8px;
-height: 8px;
-border-radius: 50%;
-background: var(--muted);
-content: '';
-}
-.status[data-state='live']::before {
-background: var(--good);
-}
-.status[data-state='polling']::before,
-.status[data-state='connecting']::before {
-background: var(--warning);
-}
-.status[data-state='offline']::before {
-background: var(--bad);
-}
-section {
-margin: 28px 0;
-}
-section:focus {
-outline: none;
-}
-.heading {
-display: flex;
-flex-wrap: wrap;
-align-items: center;
-justify-content: space-between;
-gap: 8px 16px;
-min-height: 34px;
-margin-bottom: 8px;
-}
-.panel {
-border: 1px solid var(--line);
-border-radius: 10px;
-background: var(--panel);
-box-shadow: var(--shadow);
-}
-.scroll {
-overflow-x: auto;
-}
-.notice {
-margin: 0 0 16px;
-padding: 10px 14px;
-border-radius: 8px;
-background: var(--bad-soft);
-color: var(--bad);
-}
-.hint,
-.empty {
-margin: 8px 2px 0;
-color: var(--muted);
-font-size: 13px;
-}
-.empty {
-margin: 0;
-padding: 28px 16px;
-text-align: center;
-}
-.tiles {
-display: grid;
-grid-template-columns: repeat(5, 1fr);
-gap: 12px;
-margin: 0;
-}
-.tile {
-padding: 12px 16px 14px;
-border: 1px solid var(--line);
-border-radius: 10px;
-background: var(--panel);
-box-shadow: var(--shadow);
-}
-.tile dt {
-color: var(--muted);
-font-size: 13px;
-}
-.tile dd {
-margin: 0;
-}
-.tile .value {
-font-size: 26px;
-font-weight: 600;
-font-variant-numeric: tabular-nums;
-letter-spacing: -0.02em;
-line-height: 1.25;
-}
-.tile .of {
-color: var(--muted);
-font-size: 12px;
-}
-.tile[data-tone='warning'] .value {
-color: var(--warning);
-}
-.tile[data-tone='bad'] .value {
-color: var(--bad);
-}
-[data-stale='all'] main > :not(.notice),
-[data-stale='redis'] :is(.of-all, #locks .panel) {
-filter: grayscale(1);
-}
-[data-stale='all'] :is(.panel, .tile),
-[data-stale='redis'] :is(.of-all, #locks .panel) {
-border-style: dashed;
-background: var(--ground);
-}
-[data-stale='all'] :is(.value, .panel, .panel *, .tile),
-[data-stale='redis'] :is(.of-all .value, #locks :is(td, td *)) {
-color: var(--muted);
-}
-[data-stale='all'] main .badge,
-[data-stale='redis'] #locks .badge {
-border-color: var(--line);
-background: none;
-}
-input,
-select,
-button {
-font: inherit;
-color: inherit;
-}
-input,
-select {
-padding: 6px 10px;
-border: 1px solid var(--line);
-border-radius: 7px;
-background: var(--panel);
-}
-button {
-padding: 6px 14px;
-border: 1px solid var(--line);
-border-radius: 7px;
-background: var(--panel);
-cursor: pointer;
-}
-button:hover:not(:disabled) {
-border-color: var(--muted);
-}
-button:disabled {
-cursor: not-allowed;
-opacity: 0.55;
-}
-button.danger {
-border-color: var(--bad);
-background: var(--bad);
-color: var(--on-bad);
-font-weight: 600;
-}
-:focus-visible {
-outline: 2px solid var(--accent);
-outline-offset: 2px;
-}
-.filter {
-position: relative;
-flex: 0 1 280px;
-}
-.filter input {
-width: 100%;
-}
-.filter kbd {
-position: absolute;
-top: 7px;
-right: 9px;
-padding: 0 6px;
-border: 1px solid var(--line);
-border-radius: 4px;
-color: var(--muted);
-font: 12px/18px var(--mono);
-pointer-events: none;
-}
-.filter input:focus + kbd,
-.filter input:not(:placeholder-shown) + kbd {
-display: none;
-}
-.skip {
-position: absolute;
-left: -999px;
-}
-.skip:focus {
-left: 16px;
-top: 8px;
-padding: 4px 10px;
-background: var(--panel);
-}
-.visually-hidden {
-position: absolute;
-width: 1px;
-height: 1px;
-overflow: hidden;
-clip-path: inset(50%);
-white-space: nowrap;
-}
-.badge {
-display: inline-block;
-padding: 1px 8px;
-border: 1px solid var(--line);
-border-radius: 999px;
-color: var(--muted);
-font-size: 12px;
-line-height: 18px;
-white-space: nowrap;
-}
-.badge[data-kind='read'] {
-border-color: transparent;
-background: var(--good-soft);
-color: var(--good);
-}
-.badge[data-kind='permits'] {
-border-color: transparent;
-background: var(--warning-soft);
-color: var(--warning);
-}
-.badge[data-kind='exclusive'] {
-border-color: transparent;
-background: color-mix(in srgb, var(--accent) 10%, transparent);
-color: var(--accent);
-}
-.badge[data-kind='lost'],
-.badge[data-kind='unreleased'] {
-border-color: transparent;
-background: var(--bad-soft);
-color: var(--bad);
-}
-.badge[data-kind='timeout'] {
-border-color: transparent;
-background: var(--warning-soft);
-color: var(--warning);
-}
-table {
-width: 100%;
-border-collapse: collapse;
-font-variant-numeric: tabular-nums;
-}
-th,
-td {
-padding: 9px 12px;
-text-align: left;
-vertical-align: top;
-}
-th {
-padding-top: 4px;
-padding-bottom: 4px;
-font-weight: 500;
-font-size: 12px;
-white-space: nowrap;
-}
-th button {
-background: none;
-margin-left: -8px;
-padding: 4px 8px;
-border-color: transparent;
-color: var(--muted);
-font-weight: 500;
-}
-th button::after {
-display: inline-block;
-width: 1em;
-content: '';
-}
-th[aria-sort='ascending'] button,
-th[aria-sort='descending'] button {
-color: var(--text);
-}
-th[aria-sort='ascending'] button::after {
-content: ' ↑';
-}
-th[aria-sort='descending'] button::after {
-content: ' ↓';
-}
-tbody {
-border-top: 1px solid var(--line);
-}
-tbody tr + tr td {
-padding-top: 0;
-}
-.key,
-.owner,
-.token,
-code {
-font-family: var(--mono);
-font-size: 13px;
-}
-.key {
-max-width: 360px;
-font-weight: 600;
-overflow-wrap: anywhere;
-}
-.key button {
-padding: 0;
-border: 0;
-background: none;
-font: inherit;
-text-align: inherit;
-overflow-wrap: anywhere;
-}
-.key button:hover {
-color: var(--accent);
-text-decoration: underline;
-}
-.owner {
-max-width: 280px;
-overflow-wrap: anywhere;
-}
-.client,
-.more {
-display: block;
-color: var(--muted);
-font:
-12px/1.5 system-ui,
-sans-serif;
-}
-.token {
-color: var(--muted);
-white-space: nowrap;
-}
-.age,
-.lease {
-white-space: nowrap;
-}
-.lease {
-min-width: 96px;
-}
-.late {
-display: block;
-font-size: 12px;
-}
-.bar {
-display: block;
-height: 4px;
-margin-top: 4px;
-border-radius: 2px;
-background: var(--line);
-overflow: hidden;
-}
-.bar i {
-display: block;
-width: 100%;
-height: 100%;
-background: var(--accent);
-}
-.lease[data-short] {
-color: var(--warning);
-}
-.lease[data-short] .bar i {
-background: var(--warning);
-}
-.waiting button {
-padding: 0 10px;
-border-radius: 999px;
-border-color: transparent;
-background: var(--warning-soft);
-color: var(--warning);
-font-weight: 600;
-white-space: nowrap;
-}
-.waiting button::after {
-content: ' ▾';
-}
-.waiting button[aria-expanded='true']::after {
-content: ' ▴';
-}
-.action {
-text-align: right;
-}
-.action button {
-padding: 2px 10px;
-color: var(--bad);
-}
-.queue td {
-padding: 0 12px 12px;
-}
-.queue ol {
-margin: 0;
-padding: 10px 12px 10px 36px;
-border-radius: 8px;
-background: var(--ground);
-}
-.queue li {
-padding: 2px 0;
-}
-.queue li > * {
-margin-right: 8px;
-}
-.queue .client {
-display: inline;
-}
-.charts {
-display: grid;
-grid-template-columns: repeat(3, 1fr);
-gap: 12px;
-}
-figure {
-margin: 0;
-padding: 12px 14px 8px;
-min-width: 0;
-}
-figcaption {
-display: flex;
-flex-wrap: wrap;
-align-items: baseline;
-justify-content: space-between;
-gap: 0 12px;
-font-weight: 600;
-}
-figcaption .figures {
-color: var(--muted);
-font-size: 12px;
-font-weight: 400;
-font-variant-numeric: tabular-nums;
-}
-figure svg {
-display: block;
-width: 100%;
-height: 150px;
-margin-top: 6px;
-}
-figure text {
-fill: var(--muted);
-font-size: 11px;
-}
-.grid {
-stroke: var(--line);
-}
-.area {
-fill: var(--accent-soft);
-opacity: 0.45;
-}
-.curve {
-fill: none;
-stroke: var(--accent);
-stroke-width: 1.75;
-stroke-linejoin: round;
-}
-.series-0 {
-fill: var(--accent-soft);
-background: var(--accent-soft);
-}
-.series-1 {
-fill: var(--accent);
-background: var(--accent);
-}
-.series-bad {
-fill: var(--bad);
-background: var(--bad);
-}
-.series-warning {
-fill: var(--warning);
-background: var(--warning);
-}
-.legend {
-display: flex;
-flex-wrap: wrap;
-gap: 2px 14px;
-margin: 4px 0 2px;
-padding: 0;
-color: var(--muted);
-font-size: 12px;
-list-style: none;
-}
-.legend i {
-display: inline-block;
-width: 9px;
-height: 9px;
-margin-right: 6px;
-border-radius: 2px;
-}
-.incidents {
-margin: 0;
-padding: 0;
-list-style: none;
-}
-.incidents li {
-display: grid;
-grid-template-columns: 84px 96px minmax(120px, 1fr) minmax(0, 2fr);
-gap: 4px 12px;
-align-items: baseline;
-padding: 9px 14px;
-}
-.incidents li + li {
-border-top: 1px solid var(--line);
-}
-.incidents time {
-color: var(--muted);
-font-variant-numeric: tabular-nums;
-}
-.incidents .key {
-max-width: none;
-}
-.incidents .badge {
-justify-self: start;
-}
-.incidents .why {
-color: var(--muted);
-overflow-wrap: anywhere;
-}
-dialog {
-width: min(480px, calc(100vw - 32px));
-padding: 22px 24px;
-border: 1px solid var(--line);
-border-radius: 12px;
-background: var(--panel);
-color: var(--text);
-box-shadow: 0 12px 48px rgb(0 0 0 / 30%);
-}
-dialog::backdrop {
-background: rgb(10 14 22 / 50%);
-}
-dialog h2 {
-font-size: 17px;
-}
-dialog ul {
-margin: 0 0 14px;
-padding: 8px 12px 8px 30px;
-border-radius: 8px;
-background: var(--ground);
-}
-dialog input {
-width: 100%;
-margin-top: 6px;
-font-family: var(--mono);
-}
-dialog code {
-overflow-wrap: anywhere;
-font-weight: 600;
-}
-.result {
-min-height: 1.45em;
-margin: 12px 0 0;
-}
-.result[data-tone='good'] {
-color: var(--good);
-}
-.result[data-tone='bad'] {
-color: var(--bad);
-}
-.buttons {
-display: flex;
-justify-content: flex-end;
-gap: 10px;
-margin-top: 14px;
-}
-@media (max-width: 980px) {
-.charts {
-grid-template-columns: 1fr;
-}
-}
-@media (max-width: 760px) {
-header,
-main {
-padding-left: 14px;
-padding-right: 14px;
-}
-.tiles {
-grid-template-columns: repeat(6, 1fr);
-gap: 8px;
-}
-.tile {
-grid-column: span 2;
-padding: 10px 12px;
-}
-.tile:nth-child(-n + 2) {
-grid-column: span 3;
-}
-.filter {
-flex-basis: 100%;
-}
-table,
-tbody,
-tr {
-display: block;
-}
-thead {
-display: none;
-}
-tbody {
-padding: 10px 14px;
-}
-tbody:first-of-type {
-border-top: 0;
-}
-tbody tr:not(.queue) {
-display: grid;
-grid-template:
-'key key'
-'owner kind'
-'age lease'
-'waiting action'
-/ 1fr auto;
-gap: 4px 12px;
-}
-td,
-tbody tr + tr td {
-display: block;
-max-width: none;
-min-width: 0;
-padding: 0;
-}
-td.key {
-grid-area: key;
-max-width: none;
-}
-td.kind {
-grid-area: kind;
-text-align: right;
-}
-td.owner {
-grid-area: owner;
-max-width: none;
-}
-td.age {
-grid-area: age;
-}
-td.lease {
-grid-area: lease;
-min-width: 96px;
-text-align: right;
-}
-td.waiting {
-grid-area: waiting;
-}
-td.action {
-grid-area: action;
-}
-td.age::before,
-td.lease::before {
-color: var(--muted);
-font-size: 12px;
-content: attr(data-label) ' ';
-}
-td.age .more {
-display: inline;
-margin-left: 6px;
-}
-td:empty,
-td.waiting:not(:has(button)) {
-display: none;
-}
-td.action button {
-padding: 4px 12px;
-}
-.queue td {
-padding: 4px 0 0;
-}
-.queue ol {
-padding-left: 28px;
-}
-tr + tr {
-margin-top: 8px;
-padding-top: 8px;
-border-top: 1px dashed var(--line);
-}
-.incidents li {
-grid-template-columns: auto 1fr;
-}
-.incidents .badge {
-justify-self: end;
-}
-.incidents .key,
-.incidents .why {
-grid-column: 1 / -1;
-}
-}
-@media (prefers-reduced-motion: no-preference) {
-.bar i {
-transition: width 250ms linear;
-}
-}
-</style>
-  </head>
-  <body>
-    <a class="skip" href="#locks">Skip to the locks</a>
-    <header>
-      <svg class="logo" viewBox="0 0 16 16" aria-hidden="true">
-        <path d="M5 7V5a3 3 0 0 1 6 0v2" />
-        <rect x="3" y="7" width="10" height="8" rx="2" />
-      </svg>
-      <h1>Locks</h1>
-      <label id="instance-choice" hidden>
-        <span class="visually-hidden">Instance</span>
-        <select id="instance"></select>
-      </label>
-      <span id="read-only" class="badge" hidden>read only</span>
-      <p id="status" class="status" role="status" data-state="connecting">Connecting</p>
-    </header>
-
-    <main>
-      <p id="notice" class="notice" role="alert" hidden></p>
-      <p id="skipped" class="notice" role="status" hidden></p>
-      <dl id="tiles" class="tiles"></dl>
-
-      <section aria-labelledby="locks-heading" id="locks" tabindex="-1">
-        <div class="heading">
-          <h2 id="locks-heading">Held now <small id="held-at">all processes</small></h2>
-          <label class="filter">
-            <span class="visually-hidden">Filter by key, owner, client or kind of lock</span>
-            <input
-              id="filter"
-              type="search"
-              placeholder="Filter by key, owner, kind"
-              autocomplete="off"
-              spellcheck="false"
-            />
-            <kbd aria-hidden="true">/</kbd>
-          </label>
-        </div>
-        <div class="panel scroll">
-          <table id="table" role="table" aria-labelledby="locks-heading">
-            <thead role="rowgroup"></thead>
-          </table>
-          <p id="empty" class="empty" hidden></p>
-        </div>
-        <p id="hint" class="hint" hidden></p>
-      </section>
-
-      <section aria-labelledby="holds-heading">
-        <div class="heading">
-          <h2 id="holds-heading">Last holders <small class="of-process">of this process only</small></h2>
-        </div>
-        <div class="panel">
-          <ol id="holds" class="incidents"></ol>
-          <p id="no-holds" class="empty">No holders recorded, or none that match the filter.</p>
-        </div>
-      </section>
-
-      <section aria-labelledby="activity-heading">
-        <div class="heading">
-          <h2 id="activity-heading">Activity <small id="process">this process</small></h2>
-        </div>
-        <div class="charts">
-          <figure class="panel" id="rate"></figure>
-          <figure class="panel" id="wait"></figure>
-          <figure class="panel" id="hold"></figure>
-        </div>
-      </section>
-
-      <section aria-labelledby="incidents-heading">
-        <div class="heading">
-          <h2 id="incidents-heading">Lost locks and timeouts <small class="of-process">of this process only</small></h2>
-        </div>
-        <div class="panel">
-          <ol id="incidents" class="incidents"></ol>
-          <p id="no-incidents" class="empty">None since this process started recording.</p>
-        </div>
-      </section>
-    </main>
-
-    <dialog id="dialog" aria-labelledby="dialog-heading" aria-describedby="dialog-text">
-      <form method="dialog" id="dialog-form" autocomplete="off">
-        <h2 id="dialog-heading">Release by force?</h2>
-        <p id="dialog-text"></p>
-        <ul id="dialog-holders"></ul>
-        <label id="dialog-confirmation">
-          <span>To confirm, type its key: <code id="dialog-key"></code></span>
-          <input id="dialog-input" spellcheck="false" autocapitalize="off" />
-        </label>
-        <p id="dialog-result" class="result" role="status"></p>
-        <div class="buttons">
-          <button type="button" id="dialog-cancel">Cancel</button>
-          <button type="submit" id="dialog-release" class="danger" disabled>Release</button>
-        </div>
-      </form>
-    </dialog>
-    <script type="module">
-function element(e,t={},...n){return fill(document.createElement(e),t,n)}function drawn(e,t={},...n){return fill(document.createElementNS("http://www.w3.org/2000/svg",e),t,n)}function fill(e,t,n){for(const[n,s]of Object.entries(t))void 0!==s&&!1!==s&&e.setAttribute(n,!0===s?"":s);e.append(...n.filter(e=>void 0!==e))
-return e}const byId=e=>document.getElementById(e)
-function write(e,t){e.textContent!==t&&(e.textContent=t)}function show(e,t){e.hidden=void 0===t
-write(e,t??"")}const e=[[864e5,"d"],[36e5,"h"],[6e4,"m"],[1e3,"s"]]
-function time(t){if(t<10&&t>0)return\`\${t.toFixed(1)} ms\`;if(t<1e3)return\`\${Math.max(0,Math.round(t))} ms\`;if(t<6e4)return\`\${(Math.floor(t/100)/10).toFixed(1)} s\`;const n=e.findIndex(([e])=>t>=e),[[s,o],[i,a]]=[e[n],e[n+1]]
-return\`\${Math.floor(t/s)}\${o} \${Math.floor(t%s/i)}\${a}\`}const t=/[\\p{Cc}\\p{Cf}\\p{Cs}\\u2028\\u2029]/gu,visible=e=>e.replace(t,e=>Array.from({length:e.length},(t,n)=>\`\\\\u\${e.charCodeAt(n).toString(16).padStart(4,"0")}\`).join("")),clientName=e=>e.slice(0,8),ownerName=({owner:e,client:t})=>visible(e.startsWith(\`\${t}:\`)?clientName(t)+e.slice(t.length):e),kindName=({type:e,units:t})=>"permits"===e?\`\${t} permit\${1===t?"":"s"}\`:e,count=e=>e.toLocaleString("en"),rate=e=>e>=10?count(Math.round(e)):String(Math.round(10*e)/10),sum=e=>e.reduce((e,t)=>e+t,0),boundOf=({first:e,perDecade:t,count:n},s)=>s>=n-1?1/0:e*10**(s/t)
-function quantile(e,t,n){const s=sum(t)
-if(0===s)return;let o=Math.ceil(n*s)
-const i=t.findIndex(e=>(o-=e)<=0)
-return boundOf(e,i)}const processName=({process:{label:e,host:t,pid:n}})=>visible(e??\`\${t}:\${n}\`),clock=e=>new Date(e).toLocaleTimeString("en-GB"),n=new Intl.DateTimeFormat("en-GB",{day:"numeric",month:"short"}),moment=e=>new Date(e).toDateString()===(new Date).toDateString()?clock(e):\`\${n.format(e)}, \${clock(e)}\`,partyName=e=>void 0!==e.label&&isAcquisition(e)?visible(e.label):ownerName(e),isAcquisition=({owner:e,client:t=""})=>void 0===e||(""===t?/^[0-9a-f]{32}:/.test(e):e.startsWith(\`\${t}:\`)),callName=({method:e,pattern:t},n)=>[e,t===n?void 0:t].filter(e=>void 0!==e).map(visible).join(" · "),s=34
-function draw(e,t){const n=Math.max(200,e.clientWidth-28)
-return{svg:drawn("svg",{viewBox:\`0 0 \${n} 150\`,role:"img","aria-label":t}),width:n,bottom:130,inner:n-s-8}}const short=e=>e.toLocaleString("en",{notation:"compact"})
-function ceiling(e){const t=10**Math.floor(Math.log10(Math.max(e,1)))
-return[1,2,5,10].map(e=>e*t).find(t=>t>=e)}function drawScale({svg:e,width:t,bottom:n},o,i){for(const a of[0,.5,1]){const l=n-a*(n-8)
-e.append(drawn("line",{class:"grid",x1:s,x2:t-8,y1:l,y2:l}))
-.5!==a&&e.append(drawn("text",{x:28,y:l+4,"text-anchor":"end"},i(a*o)))}}function put(e,t,n,s,o){const i=element("figcaption",{},t,element("span",{class:"figures"},n)),a=o.map(([e,t])=>element("li",{},element("i",{class:e}),t))
-byId(e).replaceChildren(i,s,element("ul",{class:"legend"},...a))}function drawHistogram(e,t,{buckets:n,series:o}){const i=o[0].counts.map((e,t)=>sum(o.map(({counts:e})=>e[t]))),a=sum(i),l=[.5,.95,.99].map(e=>[Math.round(100*e),quantile(n,i,e)]),r=time(boundOf(n,n.count-2)),c=0===a?"nothing yet":l.map(([e,t])=>\`p\${e} \${t===1/0?\`> \${r}\`:\`≤ \${time(t)}\`}\`).join(" · "),d=draw(byId(e),\`\${t} of \${count(a)} locks: \${c}\`),{svg:h,bottom:u,inner:m}=d,p=Math.max(17,i.findLastIndex(e=>e>0)+2),f=m/p,g=ceiling(Math.max(...i))
-drawScale(d,g,short)
-drawDecades(d,n,f,p)
-for(let e=0;e<p;e++){let t=u
-for(const{counts:i,look:a,name:l}of o){if(!i[e])continue;const o=Math.max(1.5,i[e]/g*(u-8)),r={class:a,x:s+e*f+.5,y:t-o,width:Math.max(1,f-1.5),height:o,rx:1}
-h.append(drawn("rect",r,drawn("title",{},\`\${count(i[e])} \${l}, \${rangeOf(n,e)}\`)))
-t-=o}}put(e,t,c,h,o.map(({look:e,name:t,counts:n})=>[e,\`\${t} \${count(sum(n))}\`]))}const rangeOf=(e,t)=>t===e.count-1?\`longer than \${time(boundOf(e,t-1))}\`:\`up to \${time(boundOf(e,t))}\`
-function drawDecades({svg:e,bottom:t,width:n},{first:o,perDecade:i},a,l){const r=i*Math.ceil(52/(i*a))
-for(let c=0;c<l;c+=r){const l=s+(c+1)*a,r=o*10**(c/i)
-e.append(drawn("line",{class:"grid",x1:l,x2:l,y1:t,y2:t+4}))
-const d=l+26>n?"end":"middle"
-e.append(drawn("text",{x:Math.min(l,n),y:t+16,"text-anchor":d},shortTime(r)))}}const shortTime=e=>e<1e3?+e.toPrecision(1)+" ms":\`\${count(Math.round(e/1e3))} s\`
-function drawRate(e,{acquired:t,timeouts:n,lost:o,slot:i,window:a}){const l=t.map(e=>1e3*e/i).slice(0,-1),r=l.at(-1)??0,c=Math.max(...l),d=\`now \${rate(r)}/s · peak \${rate(c)}/s\`,h=draw(byId(e),\`Acquisitions per second over the last \${a/6e4} minutes: \${d}\`),{svg:u,bottom:m,inner:p}=h,f=ceiling(c)
-drawScale(h,f,e=>e>=1e3?short(e):rate(e))
-const x=e=>s+e/(l.length-1)*p,g=l.map((e,t)=>\`\${x(t).toFixed(1)},\${(m-e/f*(m-8)).toFixed(1)}\`)
-u.append(drawn("polygon",{class:"area",points:\`\${x(0)},\${m} \${g.join(" ")} \${x(l.length-1)},\${m}\`}))
-u.append(drawn("polyline",{class:"curve",points:g.join(" ")}))
-drawMarks(h,x,n,"series-warning","timed out")
-drawMarks(h,x,o,"series-bad","lost")
-const w=a/6e4
-for(let e=0;e<=w;e++){const t=e===w?"now":\`−\${w-e}\${0===e?"m":""}\`,n=0===e?"start":e===w?"end":"middle"
-u.append(drawn("text",{x:s+e/w*p,y:m+16,"text-anchor":n},t))}put(e,"Acquired per second",d,u,[["series-1",\`acquired \${count(sum(t))}\`],["series-warning",\`timeouts \${count(sum(n))}\`],["series-bad",\`lost \${count(sum(o))}\`]])}function drawMarks({svg:e,bottom:t},n,s,o,i){s.forEach((a,l)=>{if(0===a)return;const r=n(Math.min(l,s.length-2)),c={class:o,cx:r,cy:t-5,r:4}
-e.append(drawn("circle",c,drawn("title",{},\`\${count(a)} \${i}\`)))})}const o=location.pathname.replace(/\\/+$/,""),address=(e,t)=>\`\${o}/\${e}?\${new URLSearchParams(Object.entries(t).filter(([,e])=>void 0!==e))}\`
-async function ask(e){try{const t=await fetch(e)
-return t.ok?{state:await t.json()}:{error:401===t.status||403===t.status?"Not permitted":\`HTTP \${t.status}\`}}catch{return{error:"Offline"}}}async function release(e,t){try{const n=await fetch(address("release",{instance:e}),{method:"POST",headers:{"content-type":"application/json","x-lock-dashboard":"1"},body:JSON.stringify(t)}),s=await n.json().catch(()=>({}))
-return void 0===s.outcome?{error:s.error??s.message??\`HTTP \${n.status}\`}:s}catch{return{error:"the server could not be reached"}}}const i={lost:"lost",timeout:"timeout",unreleased:"not released",released:"released"},a=new Map,listIncidents=e=>list("incidents",e,e=>[e.type,storyOf(e)]),listHolds=e=>list("holds",e,e=>[e.end??"held",holdStory(e)])
-function list(e,t,n){const s=JSON.stringify(t)
-if(s!==a.get(e)){a.set(e,s)
-byId(e).replaceChildren(...t.map(e=>itemOf(e,...n(e))))
-byId(\`no-\${e}\`).hidden=t.length>0}}function itemOf(e,t,n){const{at:s,key:o}=e,a=element("span",{class:"key"},visible(o)),l=callName(e,o)
-""!==l&&a.append(element("span",{class:"more"},l))
-return element("li",{},element("time",{datetime:new Date(s).toISOString()},moment(s)),element("span",{class:"badge","data-kind":t},i[t]??t),a,element("span",{class:"why"},n))}function storyOf(e){const{type:t,took:n,reason:s,lockType:o,holder:i}=e,a=partyName(e)
-if("timeout"===t)return\`\${a} timed out after \${time(n)}\${holderOf(", held by",i)}\`;const l=\`held by \${a} (\${o}) for \${time(n)}\`
-return void 0===s?l:\`\${l}: \${why(s)}\`}function holdStory(e){const{waited:t,previousHolder:n,held:s,reason:o,lockType:i}=e,a=void 0===t?"":\`waited \${time(t)}\${holderOf(" for",n)}, \`,l=\`\${partyName(e)} (\${i}): \${a}\${void 0===s?"still held":\`held \${time(s)}\`}\`
-return void 0===o?l:\`\${l}: \${why(o)}\`}const why=e=>visible(e).replace(/^the lock '.*' is not held any more: /,"")
-function holderOf(e,t){return void 0===t?"":\`\${e} \${/^[0-9a-f]{32}$/.test(t)?\`client \${clientName(t)}\`:visible(t)}\`}class LockRows{body=element("tbody",{role:"rowgroup"});#e=element("button",{type:"button","aria-expanded":"false"});#t=element("ol");#n;#s=[];#o;#i=!1;#a=0;constructor(e,{columns:t,onRelease:n,onKey:s}){this.key=e
-this.onKey=s
-const o=element("td",{role:"cell",colspan:t},this.#t)
-this.#n=element("tr",{role:"row",class:"queue"},o)
+<head>
+<meta charset="utf-8" />
+<meta name="viewport" content="width=device-width, initial-scale=1" />
+<meta name="color-scheme" content="light dark" />
+<meta name="robots" content="noindex" />
+<title>Locks</title>
+<link
+rel="icon"
+href="data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'%3E%3Cpath d='M5 7V5a3 3 0 0 1 6 0v2' fill='none' stroke='%234a7dff' stroke-width='2'/%3E%3Crect x='3' y='7' width='10' height='8' rx='2' fill='%234a7dff'/%3E%3C/svg%3E"
+/>
+<style>
+:root{color-scheme:light dark;--ground:#f4f5f8;--panel:#ffffff;--line:#dde1e8;--text:#181d26;--muted:#586273;--accent:#2a5bd7;--accent-soft:#a9c1f7;--good:#0f6b3c;--good-soft:#dff3e7;--warning:#8a4b00;--warning-soft:#fdeccc;--bad:#b3261e;--bad-soft:#fde3e1;--on-bad:#ffffff;--shadow:0 1px 2px rgb(20 30 50 / 6%),0 2px 8px rgb(20 30 50 / 4%);--mono:ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace;}@media (prefers-color-scheme:dark){:root{--ground:#0e1218;--panel:#161c25;--line:#2a3341;--text:#e5eaf2;--muted:#9ba7b8;--accent:#86abff;--accent-soft:#38568f;--good:#74d8a0;--good-soft:#16301f;--warning:#f3bc6b;--warning-soft:#3a2a10;--bad:#ff958d;--bad-soft:#40191a;--on-bad:#2a0605;--shadow:none;}}*{box-sizing:border-box;}[hidden]{display:none !important;}body{margin:0;background:var(--ground);color:var(--text);font:14px/1.45 system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue','DejaVu Sans',sans-serif;}header,main{max-width:1240px;margin:0 auto;padding:0 24px;}header{display:flex;align-items:center;gap:10px;padding-top:20px;padding-bottom:16px;}h1{margin:0;font-size:20px;letter-spacing:-0.01em;}h2{margin:0;font-size:15px;}small{margin-left:6px;color:var(--muted);font-size:12px;font-weight:400;}.logo{width:22px;height:22px;fill:var(--accent);}.logo path{fill:none;stroke:var(--accent);stroke-width:2;}.status{display:flex;align-items:center;gap:7px;margin:0 0 0 auto;color:var(--muted);font-size:13px;}.status::before{width:8px;height:8px;border-radius:50%;background:var(--muted);content:'';}.status[data-state='live']::before{background:var(--good);}.status[data-state='polling']::before,.status[data-state='connecting']::before{background:var(--warning);}.status[data-state='offline']::before{background:var(--bad);}section{margin:28px 0;}section:focus{outline:none;}.heading{display:flex;flex-wrap:wrap;align-items:center;justify-content:space-between;gap:8px 16px;min-height:34px;margin-bottom:8px;}.panel{border:1px solid var(--line);border-radius:10px;background:var(--panel);box-shadow:var(--shadow);}.scroll{overflow-x:auto;}.notice{margin:0 0 16px;padding:10px 14px;border-radius:8px;background:var(--bad-soft);color:var(--bad);}.hint,.empty{margin:8px 2px 0;color:var(--muted);font-size:13px;}.empty{margin:0;padding:28px 16px;text-align:center;}.tiles{display:grid;grid-template-columns:repeat(5,1fr);gap:12px;margin:0;}.tile{padding:12px 16px 14px;border:1px solid var(--line);border-radius:10px;background:var(--panel);box-shadow:var(--shadow);}.tile dt{color:var(--muted);font-size:13px;}.tile dd{margin:0;}.tile .value{font-size:26px;font-weight:600;font-variant-numeric:tabular-nums;letter-spacing:-0.02em;line-height:1.25;}.tile .of{color:var(--muted);font-size:12px;}.tile[data-tone='warning'] .value{color:var(--warning);}.tile[data-tone='bad'] .value{color:var(--bad);}[data-stale='all'] main > :not(.notice),[data-stale='redis'] :is(.of-all,#locks .panel){filter:grayscale(1);}[data-stale='all'] :is(.panel,.tile),[data-stale='redis'] :is(.of-all,#locks .panel){border-style:dashed;background:var(--ground);}[data-stale='all'] :is(.value,.panel,.panel *,.tile),[data-stale='redis'] :is(.of-all .value,#locks :is(td,td *)){color:var(--muted);}[data-stale='all'] main .badge,[data-stale='redis'] #locks .badge{border-color:var(--line);background:none;}input,select,button{font:inherit;color:inherit;}input,select{padding:6px 10px;border:1px solid var(--line);border-radius:7px;background:var(--panel);}button{padding:6px 14px;border:1px solid var(--line);border-radius:7px;background:var(--panel);cursor:pointer;}button:hover:not(:disabled){border-color:var(--muted);}button:disabled{cursor:not-allowed;opacity:0.55;}button.danger{border-color:var(--bad);background:var(--bad);color:var(--on-bad);font-weight:600;}:focus-visible{outline:2px solid var(--accent);outline-offset:2px;}.filter{position:relative;flex:0 1 280px;}.filter input{width:100%;}.filter kbd{position:absolute;top:7px;right:9px;padding:0 6px;border:1px solid var(--line);border-radius:4px;color:var(--muted);font:12px/18px var(--mono);pointer-events:none;}.filter input:focus + kbd,.filter input:not(:placeholder-shown) + kbd{display:none;}.skip{position:absolute;left:-999px;}.skip:focus{left:16px;top:8px;padding:4px 10px;background:var(--panel);}.visually-hidden{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%);white-space:nowrap;}.badge{display:inline-block;padding:1px 8px;border:1px solid var(--line);border-radius:999px;color:var(--muted);font-size:12px;line-height:18px;white-space:nowrap;}.badge[data-kind='read']{border-color:transparent;background:var(--good-soft);color:var(--good);}.badge[data-kind='permits']{border-color:transparent;background:var(--warning-soft);color:var(--warning);}.badge[data-kind='exclusive']{border-color:transparent;background:color-mix(in srgb,var(--accent) 10%,transparent);color:var(--accent);}.badge[data-kind='lost'],.badge[data-kind='unreleased']{border-color:transparent;background:var(--bad-soft);color:var(--bad);}.badge[data-kind='timeout']{border-color:transparent;background:var(--warning-soft);color:var(--warning);}table{width:100%;border-collapse:collapse;font-variant-numeric:tabular-nums;}th,td{padding:9px 12px;text-align:left;vertical-align:top;}th{padding-top:4px;padding-bottom:4px;font-weight:500;font-size:12px;white-space:nowrap;}th button{background:none;margin-left:-8px;padding:4px 8px;border-color:transparent;color:var(--muted);font-weight:500;}th button::after{display:inline-block;width:1em;content:'';}th[aria-sort='ascending'] button,th[aria-sort='descending'] button{color:var(--text);}th[aria-sort='ascending'] button::after{content:' ↑';}th[aria-sort='descending'] button::after{content:' ↓';}tbody{border-top:1px solid var(--line);}tbody tr + tr td{padding-top:0;}.key,.owner,.token,code{font-family:var(--mono);font-size:13px;}.key{max-width:360px;font-weight:600;overflow-wrap:anywhere;}.key button{padding:0;border:0;background:none;font:inherit;text-align:inherit;overflow-wrap:anywhere;}.key button:hover{color:var(--accent);text-decoration:underline;}.owner{max-width:280px;overflow-wrap:anywhere;}.client,.more{display:block;color:var(--muted);font:12px/1.5 system-ui,sans-serif;}.token{color:var(--muted);white-space:nowrap;}.age,.lease{white-space:nowrap;}.lease{min-width:96px;}.late{display:block;font-size:12px;}.bar{display:block;height:4px;margin-top:4px;border-radius:2px;background:var(--line);overflow:hidden;}.bar i{display:block;width:100%;height:100%;background:var(--accent);}.lease[data-short]{color:var(--warning);}.lease[data-short] .bar i{background:var(--warning);}.waiting button{padding:0 10px;border-radius:999px;border-color:transparent;background:var(--warning-soft);color:var(--warning);font-weight:600;white-space:nowrap;}.waiting button::after{content:' ▾';}.waiting button[aria-expanded='true']::after{content:' ▴';}.action{text-align:right;}.action button{padding:2px 10px;color:var(--bad);}.queue td{padding:0 12px 12px;}.queue ol{margin:0;padding:10px 12px 10px 36px;border-radius:8px;background:var(--ground);}.queue li{padding:2px 0;}.queue li > *{margin-right:8px;}.queue .client{display:inline;}.charts{display:grid;grid-template-columns:repeat(3,1fr);gap:12px;}figure{margin:0;padding:12px 14px 8px;min-width:0;}figcaption{display:flex;flex-wrap:wrap;align-items:baseline;justify-content:space-between;gap:0 12px;font-weight:600;}figcaption .figures{color:var(--muted);font-size:12px;font-weight:400;font-variant-numeric:tabular-nums;}figure svg{display:block;width:100%;height:150px;margin-top:6px;}figure text{fill:var(--muted);font-size:11px;}.grid{stroke:var(--line);}.area{fill:var(--accent-soft);opacity:0.45;}.curve{fill:none;stroke:var(--accent);stroke-width:1.75;stroke-linejoin:round;}.series-0{fill:var(--accent-soft);background:var(--accent-soft);}.series-1{fill:var(--accent);background:var(--accent);}.series-bad{fill:var(--bad);background:var(--bad);}.series-warning{fill:var(--warning);background:var(--warning);}.legend{display:flex;flex-wrap:wrap;gap:2px 14px;margin:4px 0 2px;padding:0;color:var(--muted);font-size:12px;list-style:none;}.legend i{display:inline-block;width:9px;height:9px;margin-right:6px;border-radius:2px;}.incidents{margin:0;padding:0;list-style:none;}.incidents li{display:grid;grid-template-columns:84px 96px minmax(120px,1fr) minmax(0,2fr);gap:4px 12px;align-items:baseline;padding:9px 14px;}.incidents li + li{border-top:1px solid var(--line);}.incidents time{color:var(--muted);font-variant-numeric:tabular-nums;}.incidents .key{max-width:none;}.incidents .badge{justify-self:start;}.incidents .why{color:var(--muted);overflow-wrap:anywhere;}dialog{width:min(480px,calc(100vw - 32px));padding:22px 24px;border:1px solid var(--line);border-radius:12px;background:var(--panel);color:var(--text);box-shadow:0 12px 48px rgb(0 0 0 / 30%);}dialog::backdrop{background:rgb(10 14 22 / 50%);}dialog h2{font-size:17px;}dialog ul{margin:0 0 14px;padding:8px 12px 8px 30px;border-radius:8px;background:var(--ground);}dialog input{width:100%;margin-top:6px;font-family:var(--mono);}dialog code{overflow-wrap:anywhere;font-weight:600;}.result{min-height:1.45em;margin:12px 0 0;}.result[data-tone='good']{color:var(--good);}.result[data-tone='bad']{color:var(--bad);}.buttons{display:flex;justify-content:flex-end;gap:10px;margin-top:14px;}@media (max-width:980px){.charts{grid-template-columns:1fr;}}@media (max-width:760px){header,main{padding-left:14px;padding-right:14px;}.tiles{grid-template-columns:repeat(6,1fr);gap:8px;}.tile{grid-column:span 2;padding:10px 12px;}.tile:nth-child(-n + 2){grid-column:span 3;}.filter{flex-basis:100%;}table,tbody,tr{display:block;}thead{display:none;}tbody{padding:10px 14px;}tbody:first-of-type{border-top:0;}tbody tr:not(.queue){display:grid;grid-template:'key key'
+      'owner kind'
+      'age lease'
+      'waiting action'
+      / 1fr auto;gap:4px 12px;}td,tbody tr + tr td{display:block;max-width:none;min-width:0;padding:0;}td.key{grid-area:key;max-width:none;}td.kind{grid-area:kind;text-align:right;}td.owner{grid-area:owner;max-width:none;}td.age{grid-area:age;}td.lease{grid-area:lease;min-width:96px;text-align:right;}td.waiting{grid-area:waiting;}td.action{grid-area:action;}td.age::before,td.lease::before{color:var(--muted);font-size:12px;content:attr(data-label) ' ';}td.age .more{display:inline;margin-left:6px;}td:empty,td.waiting:not(:has(button)){display:none;}td.action button{padding:4px 12px;}.queue td{padding:4px 0 0;}.queue ol{padding-left:28px;}tr + tr{margin-top:8px;padding-top:8px;border-top:1px dashed var(--line);}.incidents li{grid-template-columns:auto 1fr;}.incidents .badge{justify-self:end;}.incidents .key,.incidents .why{grid-column:1 / -1;}}@media (prefers-reduced-motion:no-preference){.bar i{transition:width 250ms linear;}}</style>
+</head>
+<body>
+<a class="skip" href="#locks">Skip to the locks</a>
+<header>
+<svg class="logo" viewBox="0 0 16 16" aria-hidden="true">
+<path d="M5 7V5a3 3 0 0 1 6 0v2" />
+<rect x="3" y="7" width="10" height="8" rx="2" />
+</svg>
+<h1>Locks</h1>
+<label id="instance-choice" hidden>
+<span class="visually-hidden">Instance</span>
+<select id="instance"></select>
+</label>
+<span id="read-only" class="badge" hidden>read only</span>
+<p id="status" class="status" role="status" data-state="connecting">Connecting</p>
+</header>
+<main>
+<p id="notice" class="notice" role="alert" hidden></p>
+<p id="skipped" class="notice" role="status" hidden></p>
+<dl id="tiles" class="tiles"></dl>
+<section aria-labelledby="locks-heading" id="locks" tabindex="-1">
+<div class="heading">
+<h2 id="locks-heading">Held now <small id="held-at">all processes</small></h2>
+<label class="filter">
+<span class="visually-hidden">Filter by key, owner, client or kind of lock</span>
+<input
+id="filter"
+type="search"
+placeholder="Filter by key, owner, kind"
+autocomplete="off"
+spellcheck="false"
+/>
+<kbd aria-hidden="true">/</kbd>
+</label>
+</div>
+<div class="panel scroll">
+<table id="table" role="table" aria-labelledby="locks-heading">
+<thead role="rowgroup"></thead>
+</table>
+<p id="empty" class="empty" hidden></p>
+</div>
+<p id="hint" class="hint" hidden></p>
+</section>
+<section aria-labelledby="holds-heading">
+<div class="heading">
+<h2 id="holds-heading">Last holders <small class="of-process">of this process only</small></h2>
+</div>
+<div class="panel">
+<ol id="holds" class="incidents"></ol>
+<p id="no-holds" class="empty">No holders recorded, or none that match the filter.</p>
+</div>
+</section>
+<section aria-labelledby="activity-heading">
+<div class="heading">
+<h2 id="activity-heading">Activity <small id="process">this process</small></h2>
+</div>
+<div class="charts">
+<figure class="panel" id="rate"></figure>
+<figure class="panel" id="wait"></figure>
+<figure class="panel" id="hold"></figure>
+</div>
+</section>
+<section aria-labelledby="incidents-heading">
+<div class="heading">
+<h2 id="incidents-heading">Lost locks and timeouts <small class="of-process">of this process only</small></h2>
+</div>
+<div class="panel">
+<ol id="incidents" class="incidents"></ol>
+<p id="no-incidents" class="empty">None since this process started recording.</p>
+</div>
+</section>
+</main>
+<dialog id="dialog" aria-labelledby="dialog-heading" aria-describedby="dialog-text">
+<form method="dialog" id="dialog-form" autocomplete="off">
+<h2 id="dialog-heading">Release by force?</h2>
+<p id="dialog-text"></p>
+<ul id="dialog-holders"></ul>
+<label id="dialog-confirmation">
+<span>To confirm, type its key: <code id="dialog-key"></code></span>
+<input id="dialog-input" spellcheck="false" autocapitalize="off" />
+</label>
+<p id="dialog-result" class="result" role="status"></p>
+<div class="buttons">
+<button type="button" id="dialog-cancel">Cancel</button>
+<button type="submit" id="dialog-release" class="danger" disabled>Release</button>
+</div>
+</form>
+</dialog>
+<script type="module">
+function e(e,t={},...o){return s(document.createElement(e),t,o)}function t(e,t={},...o){return s(document.createElementNS("http://www.w3.org/2000/svg",e),t,o)}function s(e,t,s){for(const[s,o]of Object.entries(t))void 0!==o&&!1!==o&&e.setAttribute(s,!0===o?"":o);e.append(...s.filter(e=>void 0!==e))
+return e}const o=e=>document.getElementById(e)
+function n(e,t){e.textContent!==t&&(e.textContent=t)}function i(e,t){e.hidden=void 0===t
+n(e,t??"")}const a=[[864e5,"d"],[36e5,"h"],[6e4,"m"],[1e3,"s"]]
+function l(e){if(e<10&&e>0)return\`\${e.toFixed(1)} ms\`;if(e<1e3)return\`\${Math.max(0,Math.round(e))} ms\`;if(e<6e4)return\`\${(Math.floor(e/100)/10).toFixed(1)} s\`;const t=a.findIndex(([t])=>e>=t),[[s,o],[n,i]]=[a[t],a[t+1]]
+return\`\${Math.floor(e/s)}\${o} \${Math.floor(e%s/n)}\${i}\`}const r=/[\\p{Cc}\\p{Cf}\\p{Cs}\\u2028\\u2029]/gu,c=e=>e.replace(r,e=>Array.from({length:e.length},(t,s)=>\`\\\\u\${e.charCodeAt(s).toString(16).padStart(4,"0")}\`).join("")),d=e=>e.slice(0,8),h=({type:e,units:t})=>"permits"===e?\`\${t} permit\${1===t?"":"s"}\`:e,u=e=>e.toLocaleString("en"),p=e=>e>=10?u(Math.round(e)):String(Math.round(10*e)/10),m=e=>e.reduce((e,t)=>e+t,0),f=({first:e,perDecade:t,count:s},o)=>o>=s-1?1/0:e*10**(o/t)
+function g(e,t,s){const o=m(t)
+if(0===o)return;let n=Math.ceil(s*o)
+const i=t.findIndex(e=>(n-=e)<=0)
+return f(e,i)}const y=({process:{label:e,host:t,pid:s}})=>c(e??\`\${t}:\${s}\`),w=e=>new Date(e).toLocaleTimeString("en-GB"),k=new Intl.DateTimeFormat("en-GB",{day:"numeric",month:"short"}),$=e=>new Date(e).toDateString()===(new Date).toDateString()?w(e):\`\${k.format(e)}, \${w(e)}\`,v=e=>void 0!==e.label&&b(e)?c(e.label):(({owner:e,client:t})=>c(e.startsWith(\`\${t}:\`)?d(t)+e.slice(t.length):e))(e),b=({owner:e,client:t=""})=>void 0===e||(""===t?/^[0-9a-f]{32}:/.test(e):e.startsWith(\`\${t}:\`)),x=({method:e,pattern:t},s)=>[e,t===s?void 0:t].filter(e=>void 0!==e).map(c).join(" · "),M=34
+function S(e,s){const o=Math.max(200,e.clientWidth-28)
+return{svg:t("svg",{viewBox:\`0 0 \${o} 150\`,role:"img","aria-label":s}),width:o,bottom:130,inner:o-M-8}}const T=e=>e.toLocaleString("en",{notation:"compact"})
+function R(e){const t=10**Math.floor(Math.log10(Math.max(e,1)))
+return[1,2,5,10].map(e=>e*t).find(t=>t>=e)}function L({svg:e,width:s,bottom:o},n,i){for(const a of[0,.5,1]){const l=o-a*(o-8)
+e.append(t("line",{class:"grid",x1:M,x2:s-8,y1:l,y2:l}))
+.5!==a&&e.append(t("text",{x:28,y:l+4,"text-anchor":"end"},i(a*n)))}}function E(t,s,n,i,a){const l=e("figcaption",{},s,e("span",{class:"figures"},n)),r=a.map(([t,s])=>e("li",{},e("i",{class:t}),s))
+o(t).replaceChildren(l,i,e("ul",{class:"legend"},...r))}function q(e,s,{buckets:n,series:i}){const a=i[0].counts.map((e,t)=>m(i.map(({counts:e})=>e[t]))),r=m(a),c=[.5,.95,.99].map(e=>[Math.round(100*e),g(n,a,e)]),d=l(f(n,n.count-2)),h=0===r?"nothing yet":c.map(([e,t])=>\`p\${e} \${t===1/0?\`> \${d}\`:\`≤ \${l(t)}\`}\`).join(" · "),p=S(o(e),\`\${s} of \${u(r)} locks: \${h}\`),{svg:y,bottom:w,inner:k}=p,$=Math.max(17,a.findLastIndex(e=>e>0)+2),v=k/$,b=R(Math.max(...a))
+L(p,b,T)
+!function({svg:e,bottom:s,width:o},{first:n,perDecade:i},a,l){const r=i*Math.ceil(52/(i*a))
+for(let c=0;c<l;c+=r){const l=M+(c+1)*a,r=n*10**(c/i)
+e.append(t("line",{class:"grid",x1:l,x2:l,y1:s,y2:s+4}))
+const d=l+26>o?"end":"middle"
+e.append(t("text",{x:Math.min(l,o),y:s+16,"text-anchor":d},O(r)))}}(p,n,v,$)
+for(let e=0;e<$;e++){let s=w
+for(const{counts:o,look:a,name:l}of i){if(!o[e])continue;const i=Math.max(1.5,o[e]/b*(w-8)),r={class:a,x:M+e*v+.5,y:s-i,width:Math.max(1,v-1.5),height:i,rx:1}
+y.append(t("rect",r,t("title",{},\`\${u(o[e])} \${l}, \${C(n,e)}\`)))
+s-=i}}E(e,s,h,y,i.map(({look:e,name:t,counts:s})=>[e,\`\${t} \${u(m(s))}\`]))}const C=(e,t)=>t===e.count-1?\`longer than \${l(f(e,t-1))}\`:\`up to \${l(f(e,t))}\`,O=e=>e<1e3?+e.toPrecision(1)+" ms":\`\${u(Math.round(e/1e3))} s\`
+function N({svg:e,bottom:s},o,n,i,a){n.forEach((l,r)=>{if(0===l)return;const c=o(Math.min(r,n.length-2)),d={class:i,cx:c,cy:s-5,r:4}
+e.append(t("circle",d,t("title",{},\`\${u(l)} \${a}\`)))})}const B=location.pathname.replace(/\\/+$/,""),D=(e,t)=>\`\${B}/\${e}?\${new URLSearchParams(Object.entries(t).filter(([,e])=>void 0!==e))}\`,j={lost:"lost",timeout:"timeout",unreleased:"not released",released:"released"},A=new Map
+function F(t,s,n){const i=JSON.stringify(s)
+if(i!==A.get(t)){A.set(t,i)
+o(t).replaceChildren(...s.map(t=>function(t,s,o){const{at:n,key:i}=t,a=e("span",{class:"key"},c(i)),l=x(t,i)
+""!==l&&a.append(e("span",{class:"more"},l))
+return e("li",{},e("time",{datetime:new Date(n).toISOString()},$(n)),e("span",{class:"badge","data-kind":s},j[s]??s),a,e("span",{class:"why"},o))}(t,...n(t))))
+o(\`no-\${t}\`).hidden=s.length>0}}function H(e){const{type:t,took:s,reason:o,lockType:n,holder:i}=e,a=v(e)
+if("timeout"===t)return\`\${a} timed out after \${l(s)}\${W(", held by",i)}\`;const r=\`held by \${a} (\${n}) for \${l(s)}\`
+return void 0===o?r:\`\${r}: \${Q(o)}\`}function I(e){const{waited:t,previousHolder:s,held:o,reason:n,lockType:i}=e,a=void 0===t?"":\`waited \${l(t)}\${W(" for",s)}, \`,r=\`\${v(e)} (\${i}): \${a}\${void 0===o?"still held":\`held \${l(o)}\`}\`
+return void 0===n?r:\`\${r}: \${Q(n)}\`}const Q=e=>c(e).replace(/^the lock '.*' is not held any more: /,"")
+function W(e,t){return void 0===t?"":\`\${e} \${/^[0-9a-f]{32}$/.test(t)?\`client \${d(t)}\`:c(t)}\`}class P{body=e("tbody",{role:"rowgroup"});#e=e("button",{type:"button","aria-expanded":"false"});#t=e("ol");#s;#o=[];#n;#i=!1;#a=0;constructor(t,{columns:s,onRelease:o,onKey:n}){this.key=t
+this.onKey=n
+const i=e("td",{role:"cell",colspan:s},this.#t)
+this.#s=e("tr",{role:"row",class:"queue"},i)
 this.#e.addEventListener("click",()=>this.#l())
-this.onRelease=n}update(e,t,n){this.lock=e
+this.onRelease=o}update(e,t,s){this.lock=e
 this.#a=performance.now()
-const s=JSON.stringify([e.holders.map(({id:e,units:t,kept:n,label:s,method:o})=>[e,t,n,s,o]),e.holding,e.permits,e.waiting>0,t.client])
-s!==this.#o&&this.#r(t)
-this.#o=s
+const o=JSON.stringify([e.holders.map(({id:e,units:t,kept:s,label:o,method:n})=>[e,t,s,o,n]),e.holding,e.permits,e.waiting>0,t.client])
+o!==this.#n&&this.#r(t)
+this.#n=o
 this.#c(t)
-this.tick(n)}tick(e){const t=e?0:this.lock.ago+performance.now()-this.#a,n=e?"was ":""
-this.lock.holders.forEach(({age:s,lease:o,longest:i,overdue:a},l)=>{const r=this.#s[l],{ageText:c,sinceText:d,leaseText:h,leaseCell:u,bar:m,late:p}=r,f=Math.max(0,o-t)
-write(c,n+time(s+t))
-const g=Date.now()-s-t
-e||Math.abs(g-r.since)<1500||(r.since=g)
-write(d,void 0===r.since?"":\`since \${moment(r.since)}\`)
-write(h,n+(f<1e4?\`\${(f/1e3).toFixed(1)} s\`:time(f)))
-u.toggleAttribute("data-short",a)
-write(p,a?"renewal overdue":"")
-m.style.width=\`\${Math.min(100,100*f/Math.max(1,i))}%\`})}#r(e){const t=document.activeElement,n=this.body.contains(t)&&null!==t.closest(".action")
-this.#s=this.lock.holders.map(t=>holdCells(t,{process:e,key:this.key}))
-const s=this.#s.map(({cells:e},t)=>this.#d(t,e))
-this.body.replaceChildren(...0===s.length?[this.#d(0,notHeld())]:s)
-this.#i&&this.body.append(this.#n)
-t===this.#e?t.focus():n&&this.body.querySelector(".action button")?.focus()}#d(e,t){const{lock:n}=this,s=0===e,o=n.holding-n.holders.length,i=element("td",{role:"cell",class:"key"},s?this.#h():"")
-s&&void 0!==n.permits&&i.append(note(\`of \${n.permits} permits\`))
-s&&o>0&&i.append(note(\`and \${o} more holders\`))
-const a=labelled("waiting","Waiting",s?n.waiting>0?this.#e:"0":""),l=labelled("action","","")
-void 0!==this.onRelease&&n.holding>0&&l.append(...this.#u(e))
-return element("tr",{role:"row"},i,...t,a,l)}#h(){const e=element("button",{type:"button",title:"Show only this key and its last holders"},visible(this.key))
-e.addEventListener("click",()=>this.onKey(this.key))
-return e}#u(e){const t=visible(this.key)
-if(1===this.lock.holding)return[this.#m("Release",\`Release \${t} by force\`,0)];const n=this.#m("Release",\`Release hold \${e+1} of \${t} by force\`,e)
-return e>0?[n]:[n," ",this.#m("All",\`Release all holds of \${t} by force\`)]}#m(e,t,n){const s=element("button",{type:"button","aria-label":t},e)
-s.addEventListener("click",()=>this.onRelease(this.lock,this.lock.holders[n]))
-return s}#l(){this.#i=!this.#i
+this.tick(s)}tick(e){const t=e?0:this.lock.ago+performance.now()-this.#a,s=e?"was ":""
+this.lock.holders.forEach(({age:o,lease:i,longest:a,overdue:r},c)=>{const d=this.#o[c],{ageText:h,sinceText:u,leaseText:p,leaseCell:m,bar:f,late:g}=d,y=Math.max(0,i-t)
+n(h,s+l(o+t))
+const w=Date.now()-o-t
+e||Math.abs(w-d.since)<1500||(d.since=w)
+n(u,void 0===d.since?"":\`since \${$(d.since)}\`)
+n(p,s+(y<1e4?\`\${(y/1e3).toFixed(1)} s\`:l(y)))
+m.toggleAttribute("data-short",r)
+n(g,r?"renewal overdue":"")
+f.style.width=\`\${Math.min(100,100*y/Math.max(1,a))}%\`})}#r(t){const s=document.activeElement,o=this.body.contains(s)&&null!==s.closest(".action")
+this.#o=this.lock.holders.map(s=>function(t,s){const o=e("span",{}),n=e("span",{class:"more"}),i=J("age","For",e("span",{},o,n)),a=e("span",{}),l=e("i"),r=e("span",{class:"late"}),c=J("lease","Lease left",e("span",{},a,e("span",{class:"bar","aria-hidden":"true"},l),r)),d=e("span",{},v(t),...U(t,s))
+return{cells:[J("kind","Held",z(t)),J("owner","By",d),i,c],ageText:o,sinceText:n,leaseText:a,leaseCell:c,bar:l,late:r}}(s,{process:t,key:this.key}))
+const n=this.#o.map(({cells:e},t)=>this.#d(t,e))
+this.body.replaceChildren(...0===n.length?[this.#d(0,K())]:n)
+this.#i&&this.body.append(this.#s)
+s===this.#e?s.focus():o&&this.body.querySelector(".action button")?.focus()}#d(t,s){const{lock:o}=this,n=0===t,i=o.holding-o.holders.length,a=e("td",{role:"cell",class:"key"},n?this.#h():"")
+n&&void 0!==o.permits&&a.append(G(\`of \${o.permits} permits\`))
+n&&i>0&&a.append(G(\`and \${i} more holders\`))
+const l=J("waiting","Waiting",n?o.waiting>0?this.#e:"0":""),r=J("action","","")
+void 0!==this.onRelease&&o.holding>0&&r.append(...this.#u(t))
+return e("tr",{role:"row"},a,...s,l,r)}#h(){const t=e("button",{type:"button",title:"Show only this key and its last holders"},c(this.key))
+t.addEventListener("click",()=>this.onKey(this.key))
+return t}#u(e){const t=c(this.key)
+if(1===this.lock.holding)return[this.#p("Release",\`Release \${t} by force\`,0)];const s=this.#p("Release",\`Release hold \${e+1} of \${t} by force\`,e)
+return e>0?[s]:[s," ",this.#p("All",\`Release all holds of \${t} by force\`)]}#p(t,s,o){const n=e("button",{type:"button","aria-label":s},t)
+n.addEventListener("click",()=>this.onRelease(this.lock,this.lock.holders[o]))
+return n}#l(){this.#i=!this.#i
 this.#e.setAttribute("aria-expanded",String(this.#i))
-this.#i?this.body.append(this.#n):this.#n.remove()}#c(e){const{waiters:t,waiting:n}=this.lock
-write(this.#e,count(n))
-this.#e.setAttribute("aria-label",\`\${n} waiting for \${visible(this.key)}\`)
-0===n&&this.#i&&this.#l()
-const s=t.map(t=>element("li",{},kindBadge(t),element("span",{class:"owner"},partyName(t)),...detailsOf(t,{process:e,key:this.key}),element("span",{class:"client"},waitOf(t))))
-n>t.length&&s.push(element("li",{},\`and \${count(n-t.length)} more\`))
-this.#t.replaceChildren(...s)}}function holdCells(e,t){const n=element("span",{}),s=element("span",{class:"more"}),o=labelled("age","For",element("span",{},n,s)),i=element("span",{}),a=element("i"),l=element("span",{class:"late"}),r=labelled("lease","Lease left",element("span",{},i,element("span",{class:"bar","aria-hidden":"true"},a),l)),c=element("span",{},partyName(e),...detailsOf(e,t))
-return{cells:[labelled("kind","Held",kindBadge(e)),labelled("owner","By",c),o,r],ageText:n,sinceText:s,leaseText:i,leaseCell:r,bar:a,late:l}}const notHeld=()=>[labelled("kind","Held",element("span",{class:"badge"},"not held")),...["By","For","Lease left"].map(e=>labelled("",e,""))],labelled=(e,t,n)=>element("td",{role:"cell",class:e,"data-label":t},n),note=e=>element("span",{class:"more"},e)
-function kindBadge(e){const t=e.kept?\`\${kindName(e)}, kept\`:kindName(e)
-return element("span",{class:"badge","data-kind":e.kept?"kept":e.type},t)}function detailsOf(e,{process:t,key:n}){const{client:s,label:o}=e,i=\`client \${clientName(s)}\`,a=void 0!==o?visible(o):s===t.client&&\`\${t.host}:\${t.pid}\`
-return[callName(e,n),a&&a!==partyName(e)?\`\${a} · \${i}\`:i].filter(Boolean).map(e=>element("span",{class:"client"},e))}const waitOf=({age:e})=>void 0===e?"":\`waiting for \${time(e)}\`,l=[{name:"Key",sort:"key"},{name:"Held",sort:"kind"},{name:"By",sort:"owner"},{name:"For",sort:"age",largestFirst:!0},{name:"Lease left",sort:"lease"},{name:"Waiting",sort:"waiting",largestFirst:!0}]
-function whyEmpty({age:e,totals:t}){return void 0===e?"Redis has not answered yet.":t.locks>0?\`No lock matches the filter (\${count(t.locks)} locks).\`:t.complete?"No lock is held.":"No lock was found yet."}function hintOf({list:e,matching:t,limit:n,totals:s}){const o=[]
-t>e.length&&o.push(\`The first \${count(e.length)} of \${count(t)} locks. Filter and order apply to all of them; the option limit (\${count(n)}) sets how many are shown.\`)
-s.capped?o.push(\`There are more locks: only \${count(s.locks)} are counted.\`):s.complete||o.push("Redis has many keys, and the scan is not complete yet: there may be more locks.")
-return o.length>0?o.join(" "):void 0}function newsOf({last:e,told:t,way:n,now:s}){if(void 0===e)return{stale:"",age:0,status:void 0};const o=s-t,{trouble:i}=e.locks,a=(e.locks.age??0)+o
-if("offline"===n.name||o>3*e.refresh+2e3){const e=\`The application has not answered since \${since(o)}.\`
-return{stale:"all",age:a,status:n.error,notice:\`\${e} Everything below is from then.\`}}if(void 0===i)return{stale:"",age:a};const l=void 0===e.locks.age?"Nothing was read before.":"The locks below are from then."
-return{stale:"redis",age:a,status:"No data from Redis",notice:\`No data from Redis since \${since(i.for+o)}. \${l} \${visible(i.message)}\`}}let r=0
-function since(e){const t=Date.now()-e
-Math.abs(t-r)>1500&&(r=t)
-return clock(r)}const c={released:["good","Released. Its holder gets a message, and the lock goes to the next waiter."],free:["good","The lock is no longer held, so there was nothing to release."],changed:["bad","Not released: the holder has changed. Check the lock again."],"read-only":["bad","Not released: this page is read only."]}
-function explanationOf({holding:e,waiting:t,ago:n},s){const o=Math.max(1e3,...s.map(({lease:e})=>e-n)),i=o<6e4?\`\${Math.floor(o/1e3)} s\`:time(o),[a,l,r]=1===s.length?["The holder","two callers","it has crashed"]:["The holders","several callers","they have crashed"]
-return\`\${a} may keep working for a moment, so \${l} can overlap. If \${r}, do nothing: the lock expires by itself in \${i}.\`+(e>s.length?\` Only this one of \${count(e)} holds ends.\`:"")+(t>0?" The lock then goes to the next waiter.":"")}function holderText(e,t){const n=callName(e,t),s=[kindName(e),...""===n?[]:[n],\`client \${clientName(e.client)}\`].join(", ")
-return\`\${partyName(e)} (\${s}), for \${time(e.age)}\`}const ofAll=({locks:{totals:e}})=>e.age<1500?"all processes":\`all processes, \${time(e.age)} ago\`,ofThis=e=>\`\${processName(e)}, 5 min\`,atLeast=(e,{locks:{totals:t}})=>count(e)+(t.capped||!t.complete?"+":""),d=[{name:"Held",of:ofAll,value:({locks:e})=>e.totals.holding,text:atLeast},{name:"Waiting",of:ofAll,text:atLeast,value:({locks:e})=>e.totals.waiting,tone:e=>e>0?"warning":void 0},{name:"Acquired per minute",of:ofThis,value:({activity:e})=>perMinute(e),text:e=>rate(e)},{name:"Timeouts",of:ofThis,value:({activity:e})=>sum(e.timeouts),tone:toned("warning")},{name:"Lost",of:ofThis,value:({activity:e})=>sum(e.lost),tone:toned("bad")}]
-function toned(e){return t=>t>0?e:void 0}function perMinute({acquired:e,window:t,since:n,at:s}){const o=Math.min(t,Math.max(s-n,1e3))
-return 6e4*sum(e)/o}const h={live:"Live",polling:"Polling",connecting:"Connecting",offline:"Offline"}
-let u,m,p,f={name:"connecting"}
-const g=new class Tiles{#p=d.map(e=>{const t=element("span",{class:"value"},"–"),n=element("div",{class:"of"}),s=element("div",{class:"tile"},element("dt",{},e.name),element("dd",{},t,n))
-byId("tiles").append(s)
-return{...e,node:s,at:t,place:n}});update(e){const t={...e,activity:{...e.activity,at:e.at}}
-for(const{value:n,text:s=count,tone:o,of:i,node:a,at:l,place:r}of this.#p){const c=n(t)
-write(l,s(c,e))
-write(r,i(e))
-a.dataset.tone=o?.(c)??""
-a.classList.toggle("of-all",i===ofAll)}}},w=new class ReleaseDialog{#f=byId("dialog");#g=byId("dialog-input");#w=byId("dialog-release");#y;#k;#$;constructor(e){this.#y=e
-this.#g.addEventListener("input",()=>this.#w.disabled=!this.#v())
-byId("dialog-cancel").addEventListener("click",()=>this.#f.close())
-byId("dialog-form").addEventListener("submit",e=>{e.preventDefault()
-this.#b()})}open(e,t){this.#k=e
-this.#$=t
-const n=void 0===t?e.holders:[t]
+this.#i?this.body.append(this.#s):this.#s.remove()}#c(t){const{waiters:s,waiting:o}=this.lock
+n(this.#e,u(o))
+this.#e.setAttribute("aria-label",\`\${o} waiting for \${c(this.key)}\`)
+0===o&&this.#i&&this.#l()
+const i=s.map(s=>e("li",{},z(s),e("span",{class:"owner"},v(s)),...U(s,{process:t,key:this.key}),e("span",{class:"client"},V(s))))
+o>s.length&&i.push(e("li",{},\`and \${u(o-s.length)} more\`))
+this.#t.replaceChildren(...i)}}const K=()=>[J("kind","Held",e("span",{class:"badge"},"not held")),...["By","For","Lease left"].map(e=>J("",e,""))],J=(t,s,o)=>e("td",{role:"cell",class:t,"data-label":s},o),G=t=>e("span",{class:"more"},t)
+function z(t){const s=t.kept?\`\${h(t)}, kept\`:h(t)
+return e("span",{class:"badge","data-kind":t.kept?"kept":t.type},s)}function U(t,{process:s,key:o}){const{client:n,label:i}=t,a=\`client \${d(n)}\`,l=void 0!==i?c(i):n===s.client&&\`\${s.host}:\${s.pid}\`
+return[x(t,o),l&&l!==v(t)?\`\${l} · \${a}\`:a].filter(Boolean).map(t=>e("span",{class:"client"},t))}const V=({age:e})=>void 0===e?"":\`waiting for \${l(e)}\`,X=[{name:"Key",sort:"key"},{name:"Held",sort:"kind"},{name:"By",sort:"owner"},{name:"For",sort:"age",largestFirst:!0},{name:"Lease left",sort:"lease"},{name:"Waiting",sort:"waiting",largestFirst:!0}]
+let Y=0
+function Z(e){const t=Date.now()-e
+Math.abs(t-Y)>1500&&(Y=t)
+return w(Y)}const _={released:["good","Released. Its holder gets a message, and the lock goes to the next waiter."],free:["good","The lock is no longer held, so there was nothing to release."],changed:["bad","Not released: the holder has changed. Check the lock again."],"read-only":["bad","Not released: this page is read only."]},ee=({locks:{totals:e}})=>e.age<1500?"all processes":\`all processes, \${l(e.age)} ago\`,te=e=>\`\${y(e)}, 5 min\`,se=(e,{locks:{totals:t}})=>u(e)+(t.capped||!t.complete?"+":""),oe=[{name:"Held",of:ee,value:({locks:e})=>e.totals.holding,text:se},{name:"Waiting",of:ee,text:se,value:({locks:e})=>e.totals.waiting,tone:e=>e>0?"warning":void 0},{name:"Acquired per minute",of:te,value:({activity:e})=>function({acquired:e,window:t,since:s,at:o}){const n=Math.min(t,Math.max(o-s,1e3))
+return 6e4*m(e)/n}(e),text:e=>p(e)},{name:"Timeouts",of:te,value:({activity:e})=>m(e.timeouts),tone:ne("warning")},{name:"Lost",of:te,value:({activity:e})=>m(e.lost),tone:ne("bad")}]
+function ne(e){return t=>t>0?e:void 0}const ie={live:"Live",polling:"Polling",connecting:"Connecting",offline:"Offline"}
+let ae,le,re,ce={name:"connecting"}
+const de=new class{#m=oe.map(t=>{const s=e("span",{class:"value"},"–"),n=e("div",{class:"of"}),i=e("div",{class:"tile"},e("dt",{},t.name),e("dd",{},s,n))
+o("tiles").append(i)
+return{...t,node:i,at:s,place:n}});update(e){const t={...e,activity:{...e.activity,at:e.at}}
+for(const{value:s,text:o=u,tone:i,of:a,node:l,at:r,place:c}of this.#m){const d=s(t)
+n(r,o(d,e))
+n(c,a(e))
+l.dataset.tone=i?.(d)??""
+l.classList.toggle("of-all",a===ee)}}},he=new class{#f=o("dialog");#g=o("dialog-input");#y=o("dialog-release");#w;#k;#$;constructor(e){this.#w=e
+this.#g.addEventListener("input",()=>this.#y.disabled=!this.#v())
+o("dialog-cancel").addEventListener("click",()=>this.#f.close())
+o("dialog-form").addEventListener("submit",e=>{e.preventDefault()
+this.#b()})}open(t,s){this.#k=t
+this.#$=s
+const i=void 0===s?t.holders:[s]
 this.#g.value=""
-this.#w.disabled=!0
-this.#w.hidden=!1
-byId("dialog-confirmation").hidden=!1
-write(byId("dialog-cancel"),"Cancel")
-write(byId("dialog-key"),visible(e.key))
-write(byId("dialog-text"),explanationOf(e,n))
-byId("dialog-holders").replaceChildren(...n.map(t=>element("li",{},holderText(t,e.key))))
+this.#y.disabled=!0
+this.#y.hidden=!1
+o("dialog-confirmation").hidden=!1
+n(o("dialog-cancel"),"Cancel")
+n(o("dialog-key"),c(t.key))
+n(o("dialog-text"),function({holding:e,waiting:t,ago:s},o){const n=Math.max(1e3,...o.map(({lease:e})=>e-s)),i=n<6e4?\`\${Math.floor(n/1e3)} s\`:l(n),[a,r,c]=1===o.length?["The holder","two callers","it has crashed"]:["The holders","several callers","they have crashed"]
+return\`\${a} may keep working for a moment, so \${r} can overlap. If \${c}, do nothing: the lock expires by itself in \${i}.\`+(e>o.length?\` Only this one of \${u(e)} holds ends.\`:"")+(t>0?" The lock then goes to the next waiter.":"")}(t,i))
+o("dialog-holders").replaceChildren(...i.map(s=>e("li",{},function(e,t){const s=x(e,t),o=[h(e),...""===s?[]:[s],\`client \${d(e.client)}\`].join(", ")
+return\`\${v(e)} (\${o}), for \${l(e.age)}\`}(s,t.key))))
 this.#x("","")
 this.#f.showModal()
 this.#g.focus()}#v(){const{value:e}=this.#g
-return e===this.#k.key||e===visible(this.#k.key)}async#b(){if(!this.#v()||this.#w.disabled)return;this.#w.disabled=!0
+return e===this.#k.key||e===c(this.#k.key)}async#b(){if(!this.#v()||this.#y.disabled)return;this.#y.disabled=!0
 this.#x("","Releasing …")
-const{key:e}=this.#k,{fencingToken:t}=this.#$??this.#k,{outcome:n,error:s}=await release(this.#y(),{key:e,fencingToken:t,hold:this.#$?.id})
-this.#x(...c[n]??["bad",\`Not released: \${visible(s)}\`])
-if(void 0!==n){this.#w.hidden=!0
-byId("dialog-confirmation").hidden=!0
-write(byId("dialog-cancel"),"Close")
-byId("dialog-cancel").focus()}else this.#w.disabled=!1}#x(e,t){const n=byId("dialog-result")
-n.dataset.tone=e
-write(n,t)}}(()=>u),y=new class LockTable{#M=new Map;#S=[];#T={};#O;#R=!1;#C;#L;#E;#q=!1;#B;constructor({onRelease:e,onQuery:t}){this.#C=e
-this.#L=t
-this.#A()
-const n=byId("filter")
-n.addEventListener("input",()=>{clearTimeout(this.#B)
-this.#B=setTimeout(t,200)})
-document.addEventListener("keydown",e=>{if("/"===e.key&&!e.target.matches("input, select, textarea")&&!byId("dialog").open){e.preventDefault()
-n.focus()}})}get query(){return{filter:byId("filter").value.trim()||void 0,sort:this.#O?.sort,descending:this.#R?"1":void 0}}update({locks:e,process:t,readOnly:n}){this.#S=e.list
+const{key:e}=this.#k,{fencingToken:t}=this.#$??this.#k,{outcome:s,error:i}=await async function(e,t){try{const s=await fetch(D("release",{instance:e}),{method:"POST",headers:{"content-type":"application/json","x-lock-dashboard":"1"},body:JSON.stringify(t)}),o=await s.json().catch(()=>({}))
+return void 0===o.outcome?{error:o.error??o.message??\`HTTP \${s.status}\`}:o}catch{return{error:"the server could not be reached"}}}(this.#w(),{key:e,fencingToken:t,hold:this.#$?.id})
+this.#x(..._[s]??["bad",\`Not released: \${c(i)}\`])
+if(void 0!==s){this.#y.hidden=!0
+o("dialog-confirmation").hidden=!0
+n(o("dialog-cancel"),"Close")
+o("dialog-cancel").focus()}else this.#y.disabled=!1}#x(e,t){const s=o("dialog-result")
+s.dataset.tone=e
+n(s,t)}}(()=>ae),ue=new class{#M=new Map;#S=[];#T={};#R;#L=!1;#E;#q;#C;#O=!1;#N;constructor({onRelease:e,onQuery:t}){this.#E=e
+this.#q=t
+this.#B()
+const s=o("filter")
+s.addEventListener("input",()=>{clearTimeout(this.#N)
+this.#N=setTimeout(t,200)})
+document.addEventListener("keydown",e=>{if("/"===e.key&&!e.target.matches("input, select, textarea")&&!o("dialog").open){e.preventDefault()
+s.focus()}})}get query(){return{filter:o("filter").value.trim()||void 0,sort:this.#R?.sort,descending:this.#L?"1":void 0}}update({locks:e,process:t,readOnly:s}){this.#S=e.list
 this.#T=t
-n!==this.#E&&this.clear()
-this.#E=n
-show(byId("hint"),hintOf(e))
-this.#D(e)}setStale(e){if(e!==this.#q){this.#q=e
-this.tick()}}tick(){for(const e of this.#M.values())e.tick(this.#q)}clear(){for(const{body:e}of this.#M.values())e.remove();this.#M.clear()}#D(e){const t=new Set(this.#S.map(({key:e})=>e))
-for(const[e,{body:n}]of this.#M)if(!t.has(e)){n.remove()
-this.#M.delete(e)}let n=byId("table").tHead
-for(const e of this.#S){const{body:t}=this.#N(e)
-n.nextElementSibling!==t&&n.after(t)
-n=t}const s=0===this.#S.length
-show(byId("empty"),s?whyEmpty(e):void 0)
-byId("table").hidden=s}#N(e){let t=this.#M.get(e.key)
-if(void 0===t){const n=this.#E?void 0:this.#C
-t=new LockRows(e.key,{columns:l.length+1,onRelease:n,onKey:e=>this.#H(e)})
-this.#M.set(e.key,t)}t.update(e,this.#T,this.#q)
-return t}#H(e){const t=byId("filter"),n=e.replace(/\\s+/g," ").trim()
-t.value=t.value===n?"":n
-this.#L()}#A(){const e=element("tr",{role:"row"})
-for(const t of l){const n=element("button",{type:"button"},t.name),s=element("th",{role:"columnheader",scope:"col"},n)
-n.addEventListener("click",()=>this.#j(t))
-t.cell=s
-e.append(s)}e.append(element("th",{role:"columnheader",scope:"col"},element("span",{class:"visually-hidden"},"Action")))
-byId("table").tHead.append(e)
-this.#F()}#j(e){const t=!0===e.largestFirst
-this.#O!==e?[this.#O,this.#R]=[e,t]:this.#R===t?this.#R=!t:[this.#O,this.#R]=[void 0,!1]
-this.#F()
-this.#L()}#F(){for(const e of l)e===this.#O?e.cell.setAttribute("aria-sort",this.#R?"descending":"ascending"):e.cell.removeAttribute("aria-sort")}}({onRelease:(e,t)=>w.open(e,t),onQuery:follow}),k=new class Connection{#I;#Q;#W={};#P;constructor(e){this.#P=e
+s!==this.#C&&this.clear()
+this.#C=s
+i(o("hint"),function({list:e,matching:t,limit:s,totals:o}){const n=[]
+t>e.length&&n.push(\`The first \${u(e.length)} of \${u(t)} locks. Filter and order apply to all of them; the option limit (\${u(s)}) sets how many are shown.\`)
+o.capped?n.push(\`There are more locks: only \${u(o.locks)} are counted.\`):o.complete||n.push("Redis has many keys, and the scan is not complete yet: there may be more locks.")
+return n.length>0?n.join(" "):void 0}(e))
+this.#D(e)}setStale(e){if(e!==this.#O){this.#O=e
+this.tick()}}tick(){for(const e of this.#M.values())e.tick(this.#O)}clear(){for(const{body:e}of this.#M.values())e.remove();this.#M.clear()}#D(e){const t=new Set(this.#S.map(({key:e})=>e))
+for(const[e,{body:s}]of this.#M)if(!t.has(e)){s.remove()
+this.#M.delete(e)}let s=o("table").tHead
+for(const e of this.#S){const{body:t}=this.#j(e)
+s.nextElementSibling!==t&&s.after(t)
+s=t}const n=0===this.#S.length
+i(o("empty"),n?function({age:e,totals:t}){return void 0===e?"Redis has not answered yet.":t.locks>0?\`No lock matches the filter (\${u(t.locks)} locks).\`:t.complete?"No lock is held.":"No lock was found yet."}(e):void 0)
+o("table").hidden=n}#j(e){let t=this.#M.get(e.key)
+if(void 0===t){const s=this.#C?void 0:this.#E
+t=new P(e.key,{columns:X.length+1,onRelease:s,onKey:e=>this.#A(e)})
+this.#M.set(e.key,t)}t.update(e,this.#T,this.#O)
+return t}#A(e){const t=o("filter"),s=e.replace(/\\s+/g," ").trim()
+t.value=t.value===s?"":s
+this.#q()}#B(){const t=e("tr",{role:"row"})
+for(const s of X){const o=e("button",{type:"button"},s.name),n=e("th",{role:"columnheader",scope:"col"},o)
+o.addEventListener("click",()=>this.#F(s))
+s.cell=n
+t.append(n)}t.append(e("th",{role:"columnheader",scope:"col"},e("span",{class:"visually-hidden"},"Action")))
+o("table").tHead.append(t)
+this.#H()}#F(e){const t=!0===e.largestFirst
+this.#R!==e?[this.#R,this.#L]=[e,t]:this.#L===t?this.#L=!t:[this.#R,this.#L]=[void 0,!1]
+this.#H()
+this.#q()}#H(){for(const e of X)e===this.#R?e.cell.setAttribute("aria-sort",this.#L?"descending":"ascending"):e.cell.removeAttribute("aria-sort")}}({onRelease:(e,t)=>he.open(e,t),onQuery:me}),pe=new class{#I;#Q;#W={};#P;constructor(e){this.#P=e
 document.addEventListener("visibilitychange",()=>document.hidden?this.#K():this.#J())}follow(e){this.#W=e
 document.hidden||this.#J()}#J(){this.#K()
-const e=new EventSource(address("events",this.#W))
+const e=new EventSource(D("events",this.#W))
 this.#I=e
 this.#G()
 e.addEventListener("state",({data:t})=>{if(e===this.#I){this.#G()
@@ -1079,48 +292,61 @@ e.addEventListener("error",()=>{e===this.#I&&(e.readyState===EventSource.CLOSED?
 this.#Q=setTimeout(()=>this.#z(5),15e3)}async#z(e){this.#K()
 const t=Symbol("turn")
 this.#I=t
-const n=await ask(address("state",this.#W))
-if(this.#I===t){void 0!==n.state&&this.#P.told(n.state)
-this.#P.status(void 0===n.state?"offline":"polling",n.error)
+const s=await async function(e){try{const t=await fetch(e)
+return t.ok?{state:await t.json()}:{error:401===t.status||403===t.status?"Not permitted":\`HTTP \${t.status}\`}}catch{return{error:"Offline"}}}(D("state",this.#W))
+if(this.#I===t){void 0!==s.state&&this.#P.told(s.state)
+this.#P.status(void 0===s.state?"offline":"polling",s.error)
 this.#Q=setTimeout(()=>e>1?this.#z(e-1):this.#J(),2e3)}}#K(){clearTimeout(this.#Q)
 this.#I?.close?.()
-this.#I=void 0}}({told:function showState(e){m=e
-p=performance.now()
-offerInstances(e)
-byId("read-only").hidden=!e.readOnly
-const t=processName(e)
-write(byId("process"),\`\${t}, last 5 minutes\`)
-for(const e of document.querySelectorAll(".of-process"))write(e,\`of \${t} only\`);show(byId("skipped"),e.locks.skipped)
-tellAge()
-g.update(e)
-y.update(e)
-listHolds(e.activity.holds)
-listIncidents(e.activity.incidents)
-drawCharts()},status(e,t){f={name:e,error:t}
-tellAge()}})
-function follow(){k.follow({instance:u,...y.query})}function tellAge(){const e=performance.now(),t=newsOf({last:m,told:p,way:f,now:e})
+this.#I=void 0}}({told:function(t){le=t
+re=performance.now()
+!function({instances:t,instance:s}){const n=o("instance")
+o("instance-choice").hidden=t.length<2;[...n.options].map(({value:e})=>e).join("\\n")!==t.join("\\n")&&n.replaceChildren(...t.map(t=>e("option",{value:t},t)))
+ae=s
+n.value=s}(t)
+o("read-only").hidden=!t.readOnly
+const s=y(t)
+n(o("process"),\`\${s}, last 5 minutes\`)
+for(const e of document.querySelectorAll(".of-process"))n(e,\`of \${s} only\`);i(o("skipped"),t.locks.skipped)
+fe()
+de.update(t)
+ue.update(t)
+F("holds",t.activity.holds,e=>[e.end??"held",I(e)])
+F("incidents",t.activity.incidents,e=>[e.type,H(e)])
+ge()},status(e,t){ce={name:e,error:t}
+fe()}})
+function me(){pe.follow({instance:ae,...ue.query})}function fe(){const e=performance.now(),t=function({last:e,told:t,way:s,now:o}){if(void 0===e)return{stale:"",age:0,status:void 0};const n=o-t,{trouble:i}=e.locks,a=(e.locks.age??0)+n
+if("offline"===s.name||n>3*e.refresh+2e3){const e=\`The application has not answered since \${Z(n)}.\`
+return{stale:"all",age:a,status:s.error,notice:\`\${e} Everything below is from then.\`}}if(void 0===i)return{stale:"",age:a};const l=void 0===e.locks.age?"Nothing was read before.":"The locks below are from then."
+return{stale:"redis",age:a,status:"No data from Redis",notice:\`No data from Redis since \${Z(i.for+n)}. \${l} \${c(i.message)}\`}}({last:le,told:re,way:ce,now:e})
 document.body.dataset.stale=t.stale
-byId("status").dataset.state=""===t.stale?f.name:"offline"
-write(byId("status"),t.status??f.error??h[f.name])
-show(byId("notice"),t.notice)
-write(byId("held-at"),""===t.stale?"all processes":\`all processes, as of \${clock(Date.now()-t.age)} (\${time(t.age)} ago)\`)
-y.setStale(""!==t.stale)}function drawCharts(){if(void 0===m)return;const{activity:e}=m,{buckets:t,wait:n,hold:s}=e
-drawRate("rate",e)
-drawHistogram("wait","Wait",{buckets:t,series:[{look:"series-0",name:"free",counts:n.free},{look:"series-1",name:"contended",counts:n.contended}]})
-drawHistogram("hold","Hold",{buckets:t,series:[{look:"series-1",name:"released",counts:s.released},{look:"series-bad",name:"lost",counts:s.lost}]})}function offerInstances({instances:e,instance:t}){const n=byId("instance")
-byId("instance-choice").hidden=e.length<2;[...n.options].map(({value:e})=>e).join("\\n")!==e.join("\\n")&&n.replaceChildren(...e.map(e=>element("option",{value:e},e)))
-u=t
-n.value=t}byId("instance").addEventListener("change",({target:e})=>{u=e.value
-y.clear()
-follow()})
-let $
-new ResizeObserver(([{contentRect:e}])=>{e.width!==$&&drawCharts()
-$=e.width}).observe(byId("rate"))
-setInterval(()=>{tellAge()
-y.tick()},250)
-follow()
+o("status").dataset.state=""===t.stale?ce.name:"offline"
+n(o("status"),t.status??ce.error??ie[ce.name])
+i(o("notice"),t.notice)
+n(o("held-at"),""===t.stale?"all processes":\`all processes, as of \${w(Date.now()-t.age)} (\${l(t.age)} ago)\`)
+ue.setStale(""!==t.stale)}function ge(){if(void 0===le)return;const{activity:e}=le,{buckets:s,wait:n,hold:i}=e
+!function(e,{acquired:s,timeouts:n,lost:i,slot:a,window:l}){const r=s.map(e=>1e3*e/a).slice(0,-1),c=r.at(-1)??0,d=Math.max(...r),h=\`now \${p(c)}/s · peak \${p(d)}/s\`,f=S(o(e),\`Acquisitions per second over the last \${l/6e4} minutes: \${h}\`),{svg:g,bottom:y,inner:w}=f,k=R(d)
+L(f,k,e=>e>=1e3?T(e):p(e))
+const $=e=>M+e/(r.length-1)*w,v=r.map((e,t)=>\`\${$(t).toFixed(1)},\${(y-e/k*(y-8)).toFixed(1)}\`)
+g.append(t("polygon",{class:"area",points:\`\${$(0)},\${y} \${v.join(" ")} \${$(r.length-1)},\${y}\`}))
+g.append(t("polyline",{class:"curve",points:v.join(" ")}))
+N(f,$,n,"series-warning","timed out")
+N(f,$,i,"series-bad","lost")
+const b=l/6e4
+for(let e=0;e<=b;e++){const s=e===b?"now":\`−\${b-e}\${0===e?"m":""}\`,o=0===e?"start":e===b?"end":"middle"
+g.append(t("text",{x:M+e/b*w,y:y+16,"text-anchor":o},s))}E(e,"Acquired per second",h,g,[["series-1",\`acquired \${u(m(s))}\`],["series-warning",\`timeouts \${u(m(n))}\`],["series-bad",\`lost \${u(m(i))}\`]])}("rate",e)
+q("wait","Wait",{buckets:s,series:[{look:"series-0",name:"free",counts:n.free},{look:"series-1",name:"contended",counts:n.contended}]})
+q("hold","Hold",{buckets:s,series:[{look:"series-1",name:"released",counts:i.released},{look:"series-bad",name:"lost",counts:i.lost}]})}o("instance").addEventListener("change",({target:e})=>{ae=e.value
+ue.clear()
+me()})
+let ye
+new ResizeObserver(([{contentRect:e}])=>{e.width!==ye&&ge()
+ye=e.width}).observe(o("rate"))
+setInterval(()=>{fe()
+ue.tick()},250)
+me()
 </script>
-  </body>
+</body>
 </html>
 `,
 };

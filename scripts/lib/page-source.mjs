@@ -3,16 +3,16 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'acorn';
 import { StepFailed } from './run.mjs';
-import { squeeze } from './squeeze.mjs';
+import { squeezeProgram } from './squeeze.mjs';
 
 const STYLE = /<link rel="stylesheet" href="([\w.-]+)" \/>/;
 const SCRIPT = /<script type="module" src="([\w.-]+)"><\/script>/;
 
 /** A page of several files as one document that asks for nothing else, and the policy that forbids it everything else. */
 export function assemblePage(directory) {
-  const html = readFileSync(join(directory, 'index.html'), 'utf8');
+  const html = readFileSync(join(directory, 'index.html'), 'utf8').replace(/\n\s+/g, '\n');
   const style = `\n${squeezeStyle(readFileSync(join(directory, nameIn(html, STYLE)), 'utf8'))}`;
-  const script = `\n${squeeze(joinModules(directory, nameIn(html, SCRIPT)), 'module')}`;
+  const script = `\n${squeezeProgram(joinModules(directory, nameIn(html, SCRIPT)))}`;
   if (/<\/(script|style)/i.test(script + style)) throw new StepFailed('the page: </script> or </style> would end it');
   const policy = [
     "default-src 'none'",
@@ -33,8 +33,12 @@ export function assemblePage(directory) {
   };
 }
 
-/** Without comments and indentation; no string of the style sheet has a line break or a comment in it. */
-const squeezeStyle = (style) => style.replace(/\/\*[\s\S]*?\*\//g, '').replace(/\n\s+/g, '\n');
+/** Without comments and blanks; no string of the style sheet has a line break, a comment or punctuation in it. */
+const squeezeStyle = (style) =>
+  style
+    .replace(/\/\*[\s\S]*?\*\//g, '')
+    .replace(/\s*([{};,])\s*/g, '$1')
+    .replace(/:\s+/g, ':');
 
 function nameIn(html, pattern) {
   const [, name] = pattern.exec(html) ?? [];

@@ -6,23 +6,25 @@ import { minify_sync as minify } from 'terser';
  * stay, no function moves into another one, and each statement has a line, so a stack trace still says where an error
  * comes from. The texts of template literals stay.
  */
-export function squeeze(source, sourceType) {
+export function squeeze(script, sourceType) {
+  const names = { keep_classnames: true, keep_fnames: true };
+  return shorten(script, sourceType, {
+    compress: { ...names, inline: 0, keep_fargs: true, reduce_funcs: false },
+    mangle: { ...names, reserved: (body) => namedByVariable(body, sourceType) },
+  });
+}
+
+/** The script of a program or a page, whose functions no other code calls: no name in it has to stay. */
+export const squeezeProgram = (script) => shorten(script, 'module', { compress: {}, mangle: {} });
+
+function shorten(source, sourceType, { compress, mangle }) {
   const shebang = /^#!.*\n/.exec(source)?.[0] ?? '';
   const script = source.slice(shebang.length);
-  const names = { keep_classnames: true, keep_fnames: true };
   const { code } = minify(script, {
     ecma: 2022,
     module: sourceType === 'module',
-    compress: {
-      ...names,
-      inline: 0,
-      keep_fargs: true,
-      passes: 2,
-      reduce_funcs: false,
-      sequences: false,
-      toplevel: true,
-    },
-    mangle: { ...names, toplevel: true, reserved: namedByVariable(script, sourceType) },
+    compress: { passes: 2, sequences: false, toplevel: true, ...compress },
+    mangle: { toplevel: true, ...mangle, reserved: mangle.reserved?.(script) ?? [] },
     format: { comments: false },
   });
   return `${shebang}${inLines(code, sourceType)}\n`;
