@@ -26,15 +26,20 @@ export async function bundleCode(modules, dist) {
   writeFileSync(join(dist, 'cjs/package.json'), '{ "type": "commonjs" }\n');
 }
 
-/** The same for declarations: one file for each entry point, and one for their shared parts. */
+/** The same for declarations: one file for each entry point, and one for their shared parts, once for both formats. */
 export async function bundleDeclarations(modules, dist) {
   const { dts } = await import('rollup-plugin-dts');
   const graph = await readModuleGraph(modules, '.d.ts');
   const core = new SharedCore(graph, { modules, entries: ENTRY_POINTS, ending: '.d.ts' });
   const options = { format: 'es', minifyInternalExports: false };
-  const plugins = [await opaqueEngine(join(modules, 'engine')), dts()];
+  const plugins = [await opaqueClasses(['engine', 'common'].map((name) => join(modules, name))), dts()];
   await core.write({ dist, options, plugins });
-  for (const format of ['esm', 'cjs']) await core.writeHalf({ dist, format, entries: ENTRY_POINTS, options, plugins });
+  await core.writeHalf({ dist, format: 'cjs', entries: ENTRY_POINTS, options, plugins });
+  // ES modules declare the same, and can import the types of CommonJS.
+  for (const name of Object.keys(ENTRY_POINTS)) {
+    const path = posix.relative(posix.join('esm', posix.dirname(name)), posix.join('cjs', name));
+    writeFileSync(join(dist, 'esm', `${name}.d.ts`), `export * from '${path}.js';\n`);
+  }
 }
 
 /** Divides the modules between the core and the halves, and bundles either. */
@@ -127,7 +132,8 @@ const optionsOf = (format) => ({
   exports: 'named',
   // Of other packages names alone are imported, whichever format they have.
   interop: 'esModule',
-  generatedCode: 'es2015',
+  generatedCode: { preset: 'es2015', symbols: false },
+  hoistTransitiveImports: false,
   minifyInternalExports: true,
 });
 
@@ -155,26 +161,26 @@ async function writeBundle({ input, plugins, options }) {
 const EXPECTED = /^THIS_IS_UNDEFINED|still references private shared type exports/;
 
 async function squeezed() {
-  const { squeeze } = await import('./squeeze.mjs');
+  const { squeeze, squeezeProgram } = await import('./squeeze.mjs');
   return {
     name: 'squeeze',
-    renderChunk: (code, _chunk, { format }) => ({
-      code: squeeze(code, format === 'cjs' ? 'script' : 'module'),
+    renderChunk: (code, { name }, { format }) => ({
+      code: name in PROGRAMS ? squeezeProgram(code) : squeeze(code, format === 'cjs' ? 'script' : 'module'),
       map: null,
     }),
   };
 }
 
 /**
- * Users are not given classes of the engine. Where one stands in a declaration, as a parameter of a constructor that Nest
- * calls, its name is enough.
+ * Users are not given the classes in these directories. Where one stands in a declaration, as a parameter of a constructor
+ * that Nest calls, its name is enough.
  */
-async function opaqueEngine(directory) {
+async function opaqueClasses(directories) {
   const { default: ts } = await import('typescript');
   return {
-    name: 'opaque-engine',
+    name: 'opaque-classes',
     transform(code, file) {
-      if (!file.startsWith(directory)) return null;
+      if (!directories.some((directory) => file.startsWith(directory))) return null;
       const source = ts.createSourceFile(file, code, ts.ScriptTarget.Latest, true);
       let opaque = code;
       for (const node of [...source.statements].filter(ts.isClassDeclaration).reverse()) {
