@@ -1,4 +1,5 @@
 import { Redis } from 'ioredis';
+import { median } from '../harness/statistics.mjs';
 
 const POWERS = (last) => Array.from({ length: last + 1 }, (_, i) => 10 ** i);
 const SIZES = {
@@ -7,8 +8,8 @@ const SIZES = {
 };
 const AT_A_TIME = 100;
 const KINDS = {
-  readers: { key: 'hot', type: 'read' },
-  permits: { key: 'hot', permits: 20_000 },
+  readers: { type: 'read' },
+  permits: { permits: 20_000 },
 };
 
 export default {
@@ -16,11 +17,13 @@ export default {
   title: 'Holders of one key',
   about:
     'The time that Redis spends in one script of a key that so many readers, or permits, hold already: the median of each ' +
-    'command. And the memory of the server for each hold.',
+    'command. How often as long an acquisition and a release take as those of another key, which one reader or permit ' +
+    'holds, in turn on the same server. And the memory of the server for each hold.',
   columns: [
     { key: 'acquire', title: 'acquire: µs in Redis', digits: 0 },
     { key: 'renew', title: 'renew: µs in Redis', digits: 0 },
     { key: 'release', title: 'release: µs in Redis', digits: 0 },
+    { key: 'ratio', title: 'acquire and release: times as long as with one holder', digits: 2 },
     { key: 'bytes', title: 'bytes in Redis per hold', digits: 0 },
   ],
   charts: ['growth'],
@@ -67,30 +70,35 @@ export async function cycleBesideHolders({ target, kind, n, cycles, connectionTo
     return (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0);
   };
   // A lease of its own keeps renewals out of the figures.
-  const { key, ...mode } = KINDS[kind];
-  const acquire = () => client.locks.acquire(key, { ...mode, expire: '1h' });
+  const acquire = (key) => client.locks.acquire(key, { ...KINDS[kind], expire: '1h' });
 
   const handles = [];
   while (handles.length < n) {
-    handles.push(...(await Promise.all(Array.from({ length: Math.min(AT_A_TIME, n - handles.length) }, acquire))));
+    const count = Math.min(AT_A_TIME, n - handles.length);
+    handles.push(...(await Promise.all(Array.from({ length: count }, () => acquire('hot')))));
   }
   const bytes = (await stored()) / n;
+  handles.push(await acquire('quiet'));
 
-  const times = { acquire: [], renew: [], release: [] };
-  const timed = async (name, command) => {
+  const times = { hot: { acquire: [], renew: [], release: [] }, quiet: { acquire: [], renew: [], release: [] } };
+  const timed = async (all, command) => {
     const before = await spent();
     const result = await command();
-    times[name].push((await spent()) - before);
+    all.push((await spent()) - before);
     return result;
   };
   for (let i = 0; i < cycles; i++) {
-    const handle = await timed('acquire', acquire);
-    await timed('renew', () => handle.verify());
-    await timed('release', () => handle.release());
+    for (const [key, { acquire: acquired, renew, release }] of Object.entries(times)) {
+      const handle = await timed(acquired, () => acquire(key));
+      await timed(renew, () => handle.verify());
+      await timed(release, () => handle.release());
+    }
   }
   while (handles.length > 0) await Promise.all(handles.splice(0, AT_A_TIME).map((handle) => handle.release()));
   await client.close();
   server.disconnect();
-  const medians = Object.entries(times).map(([name, all]) => [name, all.sort((a, b) => a - b)[all.length >> 1]]);
-  return { ...Object.fromEntries(medians), bytes };
+  const [hot, quiet] = Object.values(times).map((of) =>
+    Object.fromEntries(Object.entries(of).map(([name, all]) => [name, median(all)])),
+  );
+  return { ...hot, ratio: (hot.acquire + hot.release) / (quiet.acquire + quiet.release), bytes };
 }
