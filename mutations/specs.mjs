@@ -12,6 +12,7 @@ const DEAF_SIGNS = 'test/faults/deaf-subscriber-signs.spec.ts';
 const RESTARTS = 'test/faults/redlock-restarts.spec.ts';
 const ELECTION_OUTAGES = 'test/integration/election/election-outages.spec.ts';
 const LEASE_VIEW = 'test/unit/engine/lease-view.spec.ts';
+const SHARED_READERS = 'test/integration/kinds/shared-readers.spec.ts';
 const TICKET = 'test/unit/engine/ticket.spec.ts';
 const STALE_REPLICA = 'test/faults/stale-replica.spec.ts';
 const ACQUISITION = 'test/unit/quorum/acquisition.spec.ts';
@@ -58,8 +59,8 @@ export const SPEC_MUTATIONS = [
     name: 'observers-first',
     what: 'observers learn of a loss before the signal aborts',
     ...{ file: 'lib/engine/hold.ts', spec: 'test/faults/throwing-observers.spec.ts' },
-    from: 'this.readInContext?.(() => this.controller?.abort(loss));\n',
-    to: 'this.observers?.forEach((observer) => observer(this, loss));\n      this.readInContext?.(() => this.controller?.abort(loss));\n',
+    from: 'this.lossSignal?.abort(loss);\n',
+    to: 'this.observers?.forEach((observer) => observer(this, loss));\n      this.lossSignal?.abort(loss);\n',
   },
   {
     name: 'no-heartbeat',
@@ -415,8 +416,29 @@ export const SPEC_MUTATIONS = [
     name: 'overtaken-extension',
     what: 'an extension that may still be executed does not limit the validity',
     ...{ file: 'lib/engine/lease-view.ts', spec: 'test/faults/races/overtaken-extension.spec.ts' },
-    from: 'Math.min(left, ...loose.map((extension) => extension.lease))',
-    to: 'Math.min(left, Infinity * (loose.length + 1))',
+    from: 'Math.min(left, own, ...loose.map((extension) => extension.lease))',
+    to: 'Math.min(left, own, Infinity * (loose.length + 1))',
+  },
+  {
+    name: 'lease-of-another-reader',
+    what: 'a reader that shares a hold relies on the longer lease of another one',
+    ...{ file: 'lib/engine/lease-view.ts', spec: LEASE_VIEW },
+    from: 'this.isShared ? Math.max(lease, this.promisedFrom + this.promised - sent) : Infinity',
+    to: 'Infinity',
+  },
+  {
+    name: 'last-reader-keeps',
+    what: 'a shared hold stays in the store if its last reader loses it',
+    ...{ file: 'lib/engine/hold-registry.ts', spec: SHARED_READERS },
+    from: 'if (shared?.isEmpty === true) this.releases.leave(',
+    to: 'if (shared?.isEmpty === undefined) this.releases.leave(',
+  },
+  {
+    name: 'lost-alone',
+    what: 'of several readers that share a hold, one learns of a forced release',
+    ...{ file: 'lib/engine/shared-hold.ts', spec: SHARED_READERS },
+    from: 'for (const hold of this.holds) hold.lose(reason);',
+    to: 'this.holds[0]?.lose(reason);',
   },
   {
     name: 'handoff-in-doubt',

@@ -5,6 +5,7 @@ const LEASE = 'lib/engine/lease-view.ts';
 const MESSAGES = 'lib/engine/store-messages.ts';
 const HOLD = 'lib/engine/hold.ts';
 const QUEUE = 'lib/engine/acquire-queue.ts';
+const SHARED = 'lib/engine/shared-hold.ts';
 const BATCH = 'lib/engine/local-batch.ts';
 const POLL = 'lib/engine/store-poll.ts';
 const WAITER = 'lib/engine/waiter.ts';
@@ -202,7 +203,7 @@ export const MUTATIONS = [
     name: 'silent-signal',
     what: 'the signal of a lost lock does not abort',
     file: HOLD,
-    from: 'this.readInContext?.(() => this.controller?.abort(loss));',
+    from: 'this.lossSignal?.abort(loss);',
     to: '',
   },
   {
@@ -286,8 +287,8 @@ export const MUTATIONS = [
     name: 'late-signal',
     what: 'the signal of a lost lock aborts 50 ms later',
     file: HOLD,
-    from: 'this.readInContext?.(() => this.controller?.abort(loss));\n      for',
-    to: 'setTimeout(() => this.controller?.abort(loss), 50);\n      for',
+    from: 'this.lossSignal?.abort(loss);\n      for',
+    to: 'setTimeout(() => this.lossSignal?.abort(loss), 50);\n      for',
   },
   {
     name: 'extend-from-arrival',
@@ -407,6 +408,34 @@ export const MUTATIONS = [
     file: `${QUORUM}/tie-break.ts`,
     from: 'const first = this.firstAmong(states, now);',
     to: 'const first = states.length === 0 ? this.firstAmong(states, now) : undefined;',
+  },
+  {
+    name: 'endless-sharing',
+    what: 'readers join a hold of their client however long ago it was granted',
+    file: SHARED,
+    from: 'now >= this.grantedAt + limits.batch.time || ',
+    to: '',
+  },
+  {
+    name: 'sharing-after-yield',
+    what: 'readers join a hold of their client although another client waits',
+    file: SHARED,
+    from: 'this.isClosed = true;',
+    to: '',
+  },
+  {
+    name: 'first-reader-releases',
+    what: 'the first of several readers that share a hold releases it in the store',
+    file: 'lib/engine/hold-releases.ts',
+    from: 'if (shared?.isEmpty === false) {',
+    to: 'if (shared?.isOnly(hold) === true) {',
+  },
+  {
+    name: 'lease-for-all-readers',
+    what: 'a reader that shortens its lease shortens those of others that share the hold',
+    file: 'lib/engine/lease-operations.ts',
+    from: 'if (shared === undefined || shared.isOnly(hold)) {',
+    to: 'if (shared?.isEmpty !== true) {',
   },
 ];
 

@@ -18,13 +18,17 @@ export class LinkedList<T extends Linked<T>> {
     this.last = item;
   }
 
+  /** A copy of the items, in order. */
+  items(): T[] {
+    const items: T[] = [];
+    for (let item = this.first; item !== undefined; item = item.behind) items.push(item);
+    return items;
+  }
+
   /** Removes all items, and returns them in order. */
   takeAll(): T[] {
-    const items: T[] = [];
-    for (let item = this.first; item !== undefined; item = this.first) {
-      this.remove(item);
-      items.push(item);
-    }
+    const items = this.items();
+    for (const item of items) this.remove(item);
     return items;
   }
 

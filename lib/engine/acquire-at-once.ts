@@ -1,7 +1,7 @@
 import { listenToAbort } from '../common/abort.js';
 import type { LockError } from '../errors/index.js';
 import type { HeldReply } from '../store/lock-store.js';
-import type { AcquireParts } from './acquire-queue.js';
+import type { AcquireParts } from './local-queue.js';
 import { acquireRequest } from './acquire-request.js';
 import type { Admission } from './admission.js';
 import type { Grant, Hold, HoldTerms } from './hold.js';

@@ -1,6 +1,9 @@
 import { inSlices } from '../common/slices.js';
-import { AcquireQueue, type AcquireParts } from './acquire-queue.js';
+import { AcquireQueue } from './acquire-queue.js';
 import type { Hold, HoldTerms } from './hold.js';
+import type { AcquireParts, LocalQueue } from './local-queue.js';
+import { mayShareHold } from './shared-hold.js';
+import { SharingQueue } from './sharing-queue.js';
 import { answerDue, Waiter, type WaitTerms } from './waiter.js';
 
 /** The queues in which the callers of this client wait, by key. */
@@ -21,31 +24,38 @@ export class AcquireQueues {
   /** Local waiters do not hand the key to each other under the grant that stands. */
   endBatch(key: string): void {
     this.parts.pending.sharedQueues.get(key)?.endBatch();
+    this.parts.holds.shared.close(key);
   }
 
   /** Rejects all waiters with `reason`, in slices if there are very many. */
   dismissAll(reason: unknown): Promise<void> {
-    const { sharedQueues, separateQueues } = this.parts.pending;
-    const waiters = waitersOf([...sharedQueues.values(), ...separateQueues.values()]);
+    const { sharedQueues, sharingQueues, separateQueues } = this.parts.pending;
+    const waiters = waitersOf([...sharedQueues.values(), ...sharingQueues.values(), ...separateQueues.values()]);
     return inSlices(waiters, (waiter) => waiter?.refused(reason));
   }
 
-  private queueFor(terms: HoldTerms, waits: boolean): AcquireQueue {
-    const { sharedQueues, separateQueues } = this.parts.pending;
+  private queueFor(terms: HoldTerms, waits: boolean): LocalQueue {
+    const { sharedQueues, sharingQueues, separateQueues } = this.parts.pending;
     const { key, owner, mode, fair } = terms;
-    const isShared = waits && owner === undefined && mode.kind === 'exclusive' && !fair;
     if (fair) this.endBatch(key);
-    const known = isShared ? sharedQueues.get(key) : undefined;
+    // Readers that come after a writer of this client queue behind it, as behind any other.
+    if (mode.kind !== 'read') this.parts.holds.shared.close(key);
+    const isShared = waits && owner === undefined && mode.kind === 'exclusive' && !fair;
+    const sharesHold = mayShareHold(terms, this.parts.context.limits);
+    const table = isShared ? sharedQueues : sharesHold && waits ? sharingQueues : undefined;
+    const known = table?.get(key);
     if (known !== undefined) return known;
-    const queue = new AcquireQueue(key, isShared ? 'shared' : waits ? 'separate' : 'one-try', this.parts);
-    if (isShared) sharedQueues.set(key, queue);
-    else separateQueues.add(queue);
+    const queue = sharesHold
+      ? new SharingQueue(key, this.parts, waits)
+      : new AcquireQueue(key, isShared ? 'shared' : waits ? 'separate' : 'one-try', this.parts);
+    if (table === undefined) separateQueues.add(queue);
+    else table.set(key, queue);
     return queue;
   }
 }
 
 /** Removes the waiters of one queue after the other. Each queue also yields `undefined`: a slice has a limited number of queues. */
-function* waitersOf(queues: Iterable<AcquireQueue>): Generator<Waiter | undefined> {
+function* waitersOf(queues: Iterable<LocalQueue>): Generator<Waiter | undefined> {
   for (const queue of queues) {
     yield undefined;
     yield* queue.removeAll();

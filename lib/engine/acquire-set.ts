@@ -1,7 +1,7 @@
 import { settledBy } from '../common/settle.js';
 import { isLockStoreError, LockLostError, LockTimeoutError, type LockError } from '../errors/index.js';
 import type { AcquireOne } from './acquire-one.js';
-import type { AcquireParts } from './acquire-queue.js';
+import type { AcquireParts } from './local-queue.js';
 import { acquireAtOnce } from './acquire-at-once.js';
 import type { Admission } from './admission.js';
 import type { BackgroundReleases } from './background-releases.js';
@@ -72,12 +72,22 @@ export class AcquireSet {
         // Once a key is held, the next one may be free, so it gets one try.
         if (left < 0 && held.size === 0) throw failure ?? this.timedOut(set, terms, since, waitTimeout);
         // Renewed while the caller waits for the other keys, and released if it does not get them.
-        const meanwhile = { ...ownedBy(owner, terms), renews: true, maxRenewTimes: 0, holdAtLeast: 0 };
-        const hold = await one.acquireUnconfirmed(meanwhile, {
-          waitTimeout: Math.max(0, left),
-          answerBy: held.size === 0 ? answerBy : nextBy(),
-          signal,
-        });
+        const meanwhile = {
+          ...ownedBy(owner, terms),
+          renews: true,
+          maxRenewTimes: 0,
+          holdAtLeast: 0,
+        };
+        // A hold that is shared has no `holdAtLeast`, and no owner of its own.
+        const fair = terms.fair || terms.mode.kind === 'read';
+        const hold = await one.acquireUnconfirmed(
+          { ...meanwhile, fair },
+          {
+            waitTimeout: Math.max(0, left),
+            answerBy: held.size === 0 ? answerBy : nextBy(),
+            signal,
+          },
+        );
         held.set(terms.key, hold);
         // The first key is acquired without an owner, so that it shares the ticket of this client. Its owner holds the other
         // keys, too, so the next local waiter must not get that owner with the lock.

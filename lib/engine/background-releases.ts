@@ -1,7 +1,7 @@
 import { outside } from '../common/outside.js';
 import { settledBy } from '../common/settle.js';
 import { TransientMap, TransientSet } from '../common/transient.js';
-import type { AcquireQueue } from './acquire-queue.js';
+import type { LocalQueue } from './local-queue.js';
 import type { EngineContext } from './engine-context.js';
 import type { Hold, HoldTerms } from './hold.js';
 import type { HoldRegistry } from './hold-registry.js';
@@ -29,7 +29,7 @@ export class BackgroundReleases {
 
   constructor(
     private readonly context: EngineContext,
-    private readonly holds: HoldRegistry<AcquireQueue>,
+    private readonly holds: HoldRegistry<LocalQueue>,
     private readonly releases: HoldReleases,
   ) {}
 
@@ -39,7 +39,7 @@ export class BackgroundReleases {
    */
   release(hold: Hold): Promise<boolean> {
     return hold.releaseWith(() => {
-      if (!hold.isHeld || this.holds.queueOf(hold.id)?.mayBeTakenOver(hold) !== true) return this.end(hold);
+      if (!hold.isHeld || this.idle.has(hold.key) || !this.mayBeUsedAgain(hold)) return this.end(hold);
       const released = new Promise<boolean>((ended) => this.idle.set(hold.key, { hold, ended }));
       released.catch(() => undefined);
       this.schedule();
@@ -81,6 +81,13 @@ export class BackgroundReleases {
     this.sendAll();
     if (this.underWay.size === 0) return;
     await settledBy(this.context.timers, { at: deadline }, Promise.allSettled(this.underWay.values()));
+  }
+
+  /** Whether a caller of this turn could take the hold over, or share it. */
+  private mayBeUsedAgain(hold: Hold): boolean {
+    const { shared, terms, id } = hold;
+    if (shared !== undefined) return shared.isOnly(hold) && shared.admits(terms);
+    return this.holds.queueOf(id)?.mayBeTakenOver(hold) === true;
   }
 
   private schedule(): void {

@@ -2,7 +2,7 @@ import type { Clock } from '../common/clock.js';
 import { messageOf } from '../common/describe.js';
 import type { LockLogger } from '../common/logger.js';
 import type { TimerQueue } from '../common/timer-queue.js';
-import { siteSuffix } from '../store/acquisition-id.js';
+import { sharerId, siteSuffix } from '../store/acquisition-id.js';
 import type { CallSite, ClientRecord } from '../store/client-records.js';
 import type { LockStore } from '../store/lock-store.js';
 
@@ -52,6 +52,11 @@ export class ClientIdentity {
   nextId(site?: CallSite): string {
     const id = `${this.store.clientId}:${(this.lastId += 1)}`;
     return site === undefined ? id : id + this.suffixOf(site);
+  }
+
+  /** The id of a hold of this client that shares the hold `id` of the store with others. */
+  sharerId(id: string, sharer: number, site: CallSite): string {
+    return sharerId(id, sharer, this.suffixOf(site));
   }
 
   /** What this client has registered under a number. */

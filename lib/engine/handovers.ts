@@ -1,6 +1,6 @@
 import { LockConfigError, LockNotHeldError } from '../errors/index.js';
 import type { AcquireReply } from '../store/lock-store.js';
-import type { AcquireQueue } from './acquire-queue.js';
+import type { LocalQueue } from './local-queue.js';
 import { answeredTooLate } from './answered-too-late.js';
 import { acquireRequest } from './acquire-request.js';
 import type { Admission } from './admission.js';
@@ -37,7 +37,7 @@ export class Handovers implements IdTable {
   constructor(
     private readonly context: EngineContext,
     private readonly admission: Admission,
-    private readonly holds: HoldRegistry<AcquireQueue>,
+    private readonly holds: HoldRegistry<LocalQueue>,
     private readonly releases: Releases,
   ) {}
 
@@ -51,14 +51,17 @@ export class Handovers implements IdTable {
   private assertAlone(hold: Hold): void {
     hold.assertHeld();
     const { key, owner, handles, terms } = hold;
-    const shared = handles.count > 1 || this.holds.all().some((other) => other !== hold && ownsToo(other, hold));
-    const why = shared
-      ? 'it is held several times by re-entry: release the other handles before'
-      : terms.owner !== undefined
-        ? `it has the owner '${owner}': call acquire('${key}', { owner: '${owner}' }) in the other process instead`
-        : terms.holdAtLeast > 0
-          ? 'it has holdAtLeast, which counts from the acquisition in this process: leave that option out'
-          : undefined;
+    const again = handles.count > 1 || this.holds.all().some((other) => other !== hold && ownsToo(other, hold));
+    const isShared = hold.shared?.isOnly(hold) === false;
+    const why = isShared
+      ? 'other readers of this process share its hold: acquire it with `fair: true`, then it has a hold of its own'
+      : again
+        ? 'it is held several times by re-entry: release the other handles before'
+        : terms.owner !== undefined
+          ? `it has the owner '${owner}': call acquire('${key}', { owner: '${owner}' }) in the other process instead`
+          : terms.holdAtLeast > 0
+            ? 'it has holdAtLeast, which counts from the acquisition in this process: leave that option out'
+            : undefined;
     if (why !== undefined) throw new LockConfigError(`'${key}' cannot be handed over, because ${why}.`, { key });
   }
 
@@ -69,6 +72,7 @@ export class Handovers implements IdTable {
   start(offer: Offer): Promise<number> {
     const { hold } = offer;
     this.assertAlone(hold);
+    hold.shared?.close();
     hold.end();
     // A release has no effect any more. Renewal stops before the offer is sent.
     void hold.releaseWith(() => Promise.resolve(false));
@@ -87,7 +91,7 @@ export class Handovers implements IdTable {
    */
   async offer({ hold, id: offer, lease }: Offer): Promise<number> {
     const { store, events } = this.context;
-    const { key, id } = hold;
+    const { key, storeId: id } = hold;
     const reply = await store.offer({ key, id, offer, lease });
     if (typeof reply === 'number') {
       events.released(hold);

@@ -5,6 +5,9 @@ import type { EngineContext } from './engine-context.js';
 import { Hold, type Grant, type HoldTerms } from './hold.js';
 import { withUnits } from './hold-terms.js';
 import type { IdTable } from './orphans.js';
+import type { Releases } from './releases.js';
+import { SharedHold } from './shared-hold.js';
+import { SharedHolds } from './shared-holds.js';
 import type { Watchdog } from './watchdog.js';
 
 /**
@@ -12,12 +15,17 @@ import type { Watchdog } from './watchdog.js';
  * for as long as it is registered.
  */
 export class HoldRegistry<Queue> implements IdTable {
+  /** The holds in the store that several holds here share. */
+  readonly shared = new SharedHolds();
   private readonly holds = new TransientMap<string, { readonly hold: Hold; readonly queue: Queue | undefined }>();
   /** How many holds there are of each key. */
   private readonly counts = new TransientMap<string, number>();
   private emptied: (() => void) | undefined;
   private readonly lost = (hold: Hold, error: LockLostError): void => {
     this.remove(hold);
+    const { shared } = hold;
+    // Each lease ends by itself, but the store keeps the hold for the longest one.
+    if (shared?.isEmpty === true) this.releases.leave(hold.key, shared.id, this.releases.tombstoneFor(hold.epoch));
     this.context.logger.warn(error.message);
     this.context.events.lost(hold, error.message);
   };
@@ -25,13 +33,28 @@ export class HoldRegistry<Queue> implements IdTable {
   constructor(
     private readonly context: EngineContext,
     private readonly watchdog: Watchdog,
+    private readonly releases: Releases,
   ) {}
 
   /** Registers the hold of a grant. */
   add(terms: HoldTerms, grant: Grant, queue: Queue | undefined): Hold {
-    this.counts.set(terms.key, (this.counts.get(terms.key) ?? 0) + 1);
     const { units } = grant;
-    return this.register(new Hold(units === undefined ? terms : withUnits(terms, units), grant, this.context), queue);
+    return this.registerNew(
+      new Hold(units === undefined ? terms : withUnits(terms, units), grant, this.context),
+      queue,
+    );
+  }
+
+  /** Begins a hold in the store that several holds here share; `share` registers each of them. */
+  addShared(key: string, grant: Grant): SharedHold {
+    const shared = new SharedHold(this.context, key, grant);
+    this.shared.add(shared);
+    return shared;
+  }
+
+  /** Registers the hold of a caller that shares a hold in the store. */
+  share(shared: SharedHold, terms: HoldTerms): Hold {
+    return this.registerNew(shared.add(terms), undefined);
   }
 
   /** Registers the hold of the next local waiter in place of a hold that has ended, under the same grant. */
@@ -48,7 +71,7 @@ export class HoldRegistry<Queue> implements IdTable {
   }
 
   has(id: string): boolean {
-    return this.holds.has(id);
+    return this.holds.has(id) || this.shared.has(id);
   }
 
   /** Whether this client holds a key. */
@@ -73,6 +96,9 @@ export class HoldRegistry<Queue> implements IdTable {
   remove(hold: Hold): void {
     this.watchdog.remove(hold);
     if (this.holds.delete(hold.id)) this.uncount(hold.key);
+    const { shared } = hold;
+    shared?.remove(hold);
+    if (shared?.isEmpty === true) this.shared.remove(shared.id);
     if (this.holds.size === 0) this.emptied?.();
   }
 
@@ -94,6 +120,11 @@ export class HoldRegistry<Queue> implements IdTable {
     const emptied = new Promise<void>((resolve) => (this.emptied = resolve));
     await settledBy(timers, { at: clock.now() + timeout }, emptied);
     release();
+  }
+
+  private registerNew(hold: Hold, queue: Queue | undefined): Hold {
+    this.counts.set(hold.key, (this.counts.get(hold.key) ?? 0) + 1);
+    return this.register(hold, queue);
   }
 
   private register(hold: Hold, queue: Queue | undefined): Hold {

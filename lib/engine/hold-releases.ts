@@ -3,7 +3,7 @@ import { outside } from '../common/outside.js';
 import { isLockStoreError } from '../errors/index.js';
 import type { ReleaseReply } from '../store/lock-store.js';
 import type { PermitStore } from '../store/permit-store.js';
-import type { AcquireQueue } from './acquire-queue.js';
+import type { LocalQueue } from './local-queue.js';
 import type { EngineContext } from './engine-context.js';
 import type { Hold } from './hold.js';
 import type { HoldRegistry } from './hold-registry.js';
@@ -20,7 +20,7 @@ const HANDED_OFF = outside(() => Promise.resolve(true));
 export class HoldReleases {
   constructor(
     private readonly context: EngineContext,
-    private readonly holds: HoldRegistry<AcquireQueue>,
+    private readonly holds: HoldRegistry<LocalQueue>,
     private readonly releases: Releases,
   ) {}
 
@@ -67,6 +67,8 @@ export class HoldReleases {
       // Its holder may have released it between two slices.
       if (this.holds.get(id) !== hold) return;
       hold.lose(reason);
+      // The last one that is lost gives it back.
+      if (hold.shared !== undefined) return;
       void this.releases.sendInBackground({ key, id, tombstoneFor: 0, keep: this.keepOf(hold), next: undefined });
     });
   }
@@ -96,17 +98,21 @@ export class HoldReleases {
    */
   async end(hold: Hold): Promise<boolean> {
     const { store, clock, events } = this.context;
-    const { key, id } = hold;
+    const { key, storeId: id, shared } = hold;
     if (this.handOff(hold)) return true;
     const tombstoneFor = this.releases.tombstoneFor(hold.epoch);
     if (!hold.end()) {
       // The store may still have it. Its answer changes nothing for the caller, which does not wait for it.
-      this.releases.leave(key, id, tombstoneFor);
+      if (shared === undefined) this.releases.leave(key, id, tombstoneFor);
       return false;
     }
-    const queue = this.holds.queueOf(id);
+    const queue = this.holds.queueOf(hold.id);
     // Renewal stops before the release is sent, or after a failed release the watchdog would renew the hold forever.
     this.holds.remove(hold);
+    if (shared?.isEmpty === false) {
+      events.released(hold);
+      return true;
+    }
     const next = queue?.releasing(hold);
     const sent = clock.now();
     const { epoch } = store;

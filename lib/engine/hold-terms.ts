@@ -1,3 +1,4 @@
+import type { LockLostError } from '../errors/index.js';
 import type { LockMode } from '../store/lock-store.js';
 import type { LeaseGrant } from './lease-view.js';
 
@@ -7,6 +8,8 @@ export interface Grant extends LeaseGrant {
   readonly token: number;
   /** How many local waiters may get the lock under this grant, with the tokens from `token` on. */
   readonly batchSize: number;
+  /** Whether another client is known to wait already: no caller that comes later shares the grant. */
+  readonly yields?: boolean;
   /** How many permits it has, if the request asked for all that were free. */
   readonly units?: number | undefined;
   /** The store's epoch at the first question. A question from before a reconnect may be executed twice. */
@@ -19,6 +22,26 @@ export interface GrantChain<Hold> {
   readonly firstToken: number;
   /** The latest hold. */
   holder: Hold | undefined;
+}
+
+/** A listener of the user. It may throw or reject. */
+export type LossListener = (error: LockLostError) => unknown;
+
+/** A hold in the store that several holds of this client share; see `SharedHold`. */
+export interface Sharing<Hold> {
+  /** The id under which the store keeps it. */
+  readonly id: string;
+  readonly isEmpty: boolean;
+  /** Whether a caller that asks now may share it. */
+  admits(terms: HoldTerms): boolean;
+  /** Whether a hold has it for itself. */
+  isOnly(hold: Hold): boolean;
+  /** A hold was released or lost. */
+  remove(hold: Hold): void;
+  /** No further caller may share it. */
+  close(): void;
+  /** Ends all holds that share it. */
+  lose(reason: string): void;
 }
 
 /** What a caller asks for. */

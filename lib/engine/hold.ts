@@ -1,18 +1,23 @@
-import { callerContext } from '../common/caller-context.js';
-import { messageOf } from '../common/describe.js';
 import { outside } from '../common/outside.js';
 import type { TimerEntry } from '../common/timer-queue.js';
 import { LockLostError } from '../errors/index.js';
 import type { LockMode } from '../store/lock-store.js';
 import type { EngineContext } from './engine-context.js';
 import { HoldHandles } from './hold-handles.js';
-import { unitsOf, withUnits, type Grant, type GrantChain, type HoldTerms, type ReplicaTerms } from './hold-terms.js';
+import {
+  unitsOf,
+  withUnits,
+  type Grant,
+  type GrantChain,
+  type HoldTerms,
+  type LossListener,
+  type ReplicaTerms,
+  type Sharing,
+} from './hold-terms.js';
+import { callLossListener, LossSignal } from './loss-signal.js';
 import { LeaseView, type LooseExtension, type Question, type Verdict } from './lease-view.js';
 
-export type { Grant, HoldTerms, LockMode, ReplicaTerms };
-
-/** A listener of the user. It may throw or reject. */
-export type LossListener = (error: LockLostError) => unknown;
+export type { Grant, HoldTerms, LockMode, LossListener, ReplicaTerms };
 
 /** A part of the engine that acts on the loss of a hold, after the signal of the holder was aborted. */
 export type LossObserver = (hold: Hold, error: LockLostError) => void;
@@ -40,9 +45,7 @@ export class Hold {
   private renewalError: Error | undefined;
   private lossError: LockLostError | undefined;
   private releasing: Promise<boolean> | undefined;
-  private controller: AbortController | undefined;
-  /** The context of the first caller that read `signal`. Listeners of the signal run in it. */
-  private readInContext: ((work: () => void) => void) | undefined;
+  private lossSignal: LossSignal | undefined;
   private listeners: Set<LossListener> | undefined;
   private observers: LossObserver[] | undefined;
   /** When the watchdog looks at this hold next. Only the watchdog uses it. */
@@ -52,17 +55,24 @@ export class Hold {
     terms: HoldTerms,
     grant: Grant,
     private readonly context: Pick<EngineContext, 'clock' | 'logger'>,
-    private readonly lease = new LeaseView(grant, terms.lease),
+    /** The hold in the store that this one shares with others of this client. */
+    readonly shared?: Sharing<Hold>,
+    private readonly lease = new LeaseView(grant, terms.lease, shared !== undefined),
     private readonly chain: GrantChain<Hold> = { firstToken: grant.token, holder: undefined },
   ) {
     this.id = grant.id;
     this.token = grant.token;
     this.epoch = grant.epoch;
-    this.owner = terms.owner ?? grant.id;
     this.acquiredAt = context.clock.now();
     this.currentTerms = terms;
     this.fullLease = terms.lease;
+    this.owner = terms.owner ?? this.storeId;
     chain.holder = this;
+  }
+
+  /** The id under which the store keeps it. */
+  get storeId(): string {
+    return this.shared?.id ?? this.id;
   }
 
   get key(): string {
@@ -111,12 +121,9 @@ export class Hold {
   }
 
   get signal(): AbortSignal {
-    if (this.controller === undefined) {
-      this.controller = new AbortController();
-      this.readInContext = callerContext();
-    }
-    if (this.lossError !== undefined) this.controller.abort(this.lossError);
-    return this.controller.signal;
+    this.lossSignal ??= new LossSignal();
+    if (this.lossError !== undefined) this.lossSignal.abort(this.lossError);
+    return this.lossSignal.signal;
   }
 
   /** How the hold was lost, if it was. */
@@ -147,6 +154,7 @@ export class Hold {
   /** Tells a caller the owner. */
   exposeOwner(): string {
     this.ownerExposed = true;
+    this.shared?.close();
     return this.owner;
   }
 
@@ -161,7 +169,6 @@ export class Hold {
     this.renewalCount = 0;
   }
 
-  /** How many permits it has; 0: it is no semaphore. */
   get units(): number {
     return unitsOf(this.currentTerms.mode);
   }
@@ -207,6 +214,7 @@ export class Hold {
     if (this.currentState !== 'held') return 'ignored';
     const verdict = this.lease.answered(question, this.context.clock.now(), left);
     if (verdict !== 'ignored') this.renewalError = undefined;
+    if (verdict === 'lowered' || verdict === 'unclear') this.shared?.close();
     return verdict;
   }
 
@@ -242,7 +250,7 @@ export class Hold {
     const { id, token, epoch, context } = this;
     const [lease, from] = [terms.lease, context.clock.now()];
     const grant = { id, token: token + 1, batchSize: 1, lease, longest: lease, from, epoch, restsOn: epoch };
-    return new Hold(terms, grant, context, this.lease.passTo(from, lease), this.chain);
+    return new Hold(terms, grant, context, undefined, this.lease.passTo(from, lease), this.chain);
   }
 
   /** Ends the hold as released; returns whether it was held until now. */
@@ -266,8 +274,8 @@ export class Hold {
     this.currentState = 'lost';
     const loss = (this.lossError = this.lostError(reason, cause));
     outside(() => {
-      this.readInContext?.(() => this.controller?.abort(loss));
-      for (const listener of this.listeners ?? []) void this.call(listener, loss);
+      this.lossSignal?.abort(loss);
+      for (const listener of this.listeners ?? []) void callLossListener(listener, loss, this.context.logger);
       queueMicrotask(() => this.observers?.forEach((observer) => observer(this, loss)));
     });
   }
@@ -284,14 +292,6 @@ export class Hold {
   /** Calls `observer` behind the listeners of the holder. */
   observeLoss(observer: LossObserver): void {
     (this.observers ??= []).push(observer);
-  }
-
-  private async call(listener: LossListener, loss: LockLostError): Promise<void> {
-    try {
-      await listener(loss);
-    } catch (failure) {
-      this.context.logger.error(`onLost of '${this.key}' failed: ${messageOf(failure)}`);
-    }
   }
 
   private lostError(reason: string, cause?: Error): LockLostError {

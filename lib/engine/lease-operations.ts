@@ -1,6 +1,7 @@
 import { settledBy, type WaitLimit } from '../common/settle.js';
 import { LockStoreError } from '../errors/index.js';
 import type { EngineContext } from './engine-context.js';
+import type { RenewReply } from '../store/lock-store.js';
 import type { Hold, ReplicaTerms } from './hold.js';
 import type { Watchdog } from './watchdog.js';
 
@@ -37,7 +38,17 @@ export class LeaseOperations {
     const { epoch } = store;
     const [question, extension] = hold.resize(epoch, lease, 2 * limits.commandTimeout);
     this.watchdog.reschedule(hold);
-    const left = await store.extend({ key: hold.key, id: hold.id, lease });
+    const request = { key: hold.key, id: hold.storeId, lease };
+    const { shared } = hold;
+    let left: RenewReply;
+    if (shared === undefined || shared.isOnly(hold)) {
+      shared?.close();
+      left = await store.extend(request);
+    } else {
+      // The others that share the hold keep their leases, so the store may only make it longer.
+      hold.settled(extension);
+      left = (await store.renew([request]))[0]!;
+    }
     if (left instanceof Error) throw left;
     // Without a reconnect the store received one copy.
     if (epoch === store.epoch) hold.settled(extension);
@@ -55,7 +66,7 @@ export class LeaseOperations {
     if (hold.terms.replicas === undefined) return;
     const { min, timeout } = hold.terms.replicas;
     const { store, timers } = this.context;
-    const { key, id } = hold;
+    const { key, storeId: id } = hold;
     const answer = store.replicate({ key, id, min, timeout });
     if (!(await settledBy(timers, { ...limit, isAnswer: true }, answer))) {
       limit.signal?.throwIfAborted();
@@ -73,7 +84,7 @@ export class LeaseOperations {
   private async look(hold: Hold): Promise<boolean> {
     hold.assertHeld();
     const { store } = this.context;
-    const { key, id } = hold;
+    const { key, storeId: id } = hold;
     const question = hold.ask(store.epoch, this.watchdog.leaseToVerify(hold));
     const [left] = await store.renew([{ key, id, lease: question.lease }]);
     if (left instanceof Error) throw left;
@@ -86,7 +97,10 @@ export class LeaseOperations {
    * A master that is cut off from its replicas still confirms what it has, while one of them has taken over. So the
    * replicas have to confirm, too; returns the error if too few do.
    */
-  private async unconfirmedBy({ min, timeout }: ReplicaTerms, { key, id }: Hold): Promise<LockStoreError | undefined> {
+  private async unconfirmedBy(
+    { min, timeout }: ReplicaTerms,
+    { key, storeId: id }: Hold,
+  ): Promise<LockStoreError | undefined> {
     const replicas = await this.context.store.replicate({ key, id, min, timeout });
     if (replicas >= min) return undefined;
     const message = `${replicas} of at least ${min} replicas confirmed '${key}' within ${timeout} ms: another client may hold it`;

@@ -54,7 +54,12 @@ export class LeaseView {
   private looseExtensions: readonly LooseExtension[] = [];
   private unclear = false;
 
-  constructor(grant: LeaseGrant, lease: number) {
+  constructor(
+    grant: LeaseGrant,
+    lease: number,
+    /** Whether others rely on the same lease in the store. They may have asked for more than this holder was promised. */
+    private readonly isShared = false,
+  ) {
     this.end = validUntil(grant.from, Math.min(grant.lease, lease));
     this.mayLast = grant.from + grant.longest;
     this.promised = lease;
@@ -125,12 +130,13 @@ export class LeaseView {
    * Takes the answer to a question, received at `received`: `left` ms of lease were left. The store executed the question
    * between sending and receiving, so the lease ends between `sent + left` and `received + left`.
    */
-  answered({ number, sent, epoch }: Question, received: number, left: number): Verdict {
+  answered({ number, sent, epoch, lease }: Question, received: number, left: number): Verdict {
     if (number < this.countsFrom) return 'ignored';
     // An extension that is still under way runs behind this question, and leaves its own lease from then on.
     const loose = this.looseExtensions.filter(({ until }) => sent < until);
     this.looseExtensions = loose;
-    const certain = validUntil(sent, Math.min(left, ...loose.map((extension) => extension.lease)));
+    const own = this.isShared ? Math.max(lease, this.promisedFrom + this.promised - sent) : Infinity;
+    const certain = validUntil(sent, Math.min(left, own, ...loose.map((extension) => extension.lease)));
     // An older answer cannot contradict a newer one.
     if (number < this.newestAnswered) {
       this.end = Math.max(this.end, certain);
@@ -163,7 +169,7 @@ export class LeaseView {
 
   /** The view of the next local holder under the same grant: its lease has begun already. */
   passTo(now: number, lease: number): LeaseView {
-    const next = new LeaseView({ from: now, lease, longest: lease, restsOn: this.epoch }, lease);
+    const next = new LeaseView({ from: now, lease, longest: lease, restsOn: this.epoch }, lease, this.isShared);
     next.end = Math.min(next.end, this.end);
     next.mayLast = this.mayLast;
     // Answers to questions of earlier holders count for the next one.

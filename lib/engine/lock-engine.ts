@@ -1,9 +1,8 @@
 import { LockConfigError } from '../errors/index.js';
 import type { ListReply, ListRequest } from '../store/key-list.js';
 import type { HoldSurvey, SurveyRequest } from '../store/hold-survey.js';
-import type { ForceReleaseReply, LockStore, StoredLock, StoreFeature } from '../store/lock-store.js';
+import type { ForceReleaseReply, LockStore, StoredHold, StoredLock, StoreFeature } from '../store/lock-store.js';
 import { AcquireOne } from './acquire-one.js';
-import type { AcquireParts, AcquireQueue } from './acquire-queue.js';
 import { AcquireQueues } from './acquire-queues.js';
 import { AcquireSet } from './acquire-set.js';
 import { Admission } from './admission.js';
@@ -18,6 +17,7 @@ import { Latches } from './latches.js';
 import { LeaseOperations } from './lease-operations.js';
 import { Orphans } from './orphans.js';
 import { permitsFixed } from './permits-fixed.js';
+import type { AcquireParts, LocalQueue } from './local-queue.js';
 import { PendingAcquisitions } from './pending-acquisitions.js';
 import { Releases } from './releases.js';
 import { StoreMessages } from './store-messages.js';
@@ -48,8 +48,8 @@ export class LockEngine {
   private readonly admission: Admission;
   private readonly releases: Releases;
   private readonly watchdog: Watchdog;
-  private readonly holds: HoldRegistry<AcquireQueue>;
-  private readonly pending: PendingAcquisitions<AcquireQueue>;
+  private readonly holds: HoldRegistry<LocalQueue>;
+  private readonly pending: PendingAcquisitions<LocalQueue>;
   private readonly queues: AcquireQueues;
   private readonly leases: LeaseOperations;
   private readonly holdReleases: HoldReleases;
@@ -69,7 +69,7 @@ export class LockEngine {
     this.admission = new Admission(context);
     this.releases = new Releases(context);
     this.watchdog = new Watchdog(context, this.releases);
-    this.holds = new HoldRegistry(context, this.watchdog);
+    this.holds = new HoldRegistry(context, this.watchdog, this.releases);
     this.pending = new PendingAcquisitions(store, store.mayKeepPlaces ? Infinity : context.limits.front);
     const { releases, holds, pending, admission } = this;
     this.handovers = new Handovers(context, admission, holds, releases);
@@ -81,7 +81,7 @@ export class LockEngine {
     this.background = new BackgroundReleases(context, holds, this.holdReleases);
     const { leases, background, holdReleases } = this;
     const confirmations = new Confirmations(context, leases, holdReleases);
-    this.one = new AcquireOne(context, admission, this.queues, confirmations, background);
+    this.one = new AcquireOne({ context, admission, holds, queues: this.queues, confirmations, background });
     const { one } = this;
     this.set = new AcquireSet({ parts, admission, one, confirmations, leases, releases: holdReleases, background });
     this.latches = store.latches && new Latches(context, store.latches, admission);
@@ -188,14 +188,14 @@ export class LockEngine {
     return this.admission.explained(this.context.store.setLimit(key, permits));
   }
 
-  /** What the store knows of a key. Of local holders under one grant it knows the first, and this client the current one. */
+  /**
+   * What the store knows of a key. Of local holders under one grant it knows the first, and this client the current one. Of
+   * holds that share one, it knows that one, and this client each of them.
+   */
   async inspect(key: string, maxWaiters?: number, maxHolds?: number): Promise<StoredLock> {
     this.background.send(key);
     const stored = await this.admission.explained(this.context.store.inspect(key, maxWaiters, maxHolds));
-    return {
-      ...stored,
-      holds: stored.holds.map((hold) => ({ ...hold, token: this.holds.get(hold.id)?.token ?? hold.token })),
-    };
+    return { ...stored, holds: stored.holds.flatMap((hold) => this.holdsOf(hold)) };
   }
 
   /** Answers questions about the holds of a key, if possible without reading all of them. */
@@ -255,6 +255,12 @@ export class LockEngine {
     timers.close();
     this.admission.disconnected = true;
     await store.close();
+  }
+
+  private holdsOf(stored: StoredHold): StoredHold[] {
+    const shared = this.holds.shared.get(stored.id);
+    if (shared === undefined) return [{ ...stored, token: this.holds.get(stored.id)?.token ?? stored.token }];
+    return shared.describe(stored);
   }
 
   /** Logs what the shutdown waits for, key by key. */

@@ -10,6 +10,8 @@ export class PendingAcquisitions<Queue> implements IdTable {
   readonly tickets = new TransientMap<string, Ticket>();
   /** Queues that all exclusive requests for a key share. */
   readonly sharedQueues = new TransientMap<string, Queue>();
+  /** Queues of requests that share a hold, by key. */
+  readonly sharingQueues = new TransientMap<string, Queue>();
   /** Queues of one request each. */
   readonly separateQueues = new TransientSet<Queue>();
   /** Ids of acquisitions that were sent together, for several keys in one step. */

@@ -1,5 +1,5 @@
 import type { LockStoreListener, PushedGrant } from '../store/lock-store.js';
-import type { AcquireParts } from './acquire-queue.js';
+import type { AcquireParts } from './local-queue.js';
 import type { Latches } from './latches.js';
 import type { Watchdog } from './watchdog.js';
 
@@ -24,7 +24,7 @@ export class StoreMessages implements LockStoreListener {
 
   revoked(id: string, token = Infinity): void {
     const { holds, pending } = this.parts;
-    const hold = holds.get(id);
+    const hold = holds.shared.get(id) ?? holds.get(id);
     // A message about an earlier grant of this acquisition may arrive late.
     if (hold !== undefined && token >= hold.firstToken) hold.lose('it was released by force');
     pending.tickets.get(id)?.revoked();
@@ -32,6 +32,7 @@ export class StoreMessages implements LockStoreListener {
 
   yield(id: string): void {
     const { holds, pending } = this.parts;
+    holds.shared.get(id)?.close();
     holds.queueOf(id)?.endBatch();
     pending.tickets.get(id)?.yield();
   }

@@ -285,6 +285,7 @@ export class Ticket implements PolledQuestion<AcquireReply>, TicketInLine, Paced
       lease,
       longest,
       batchSize: this.yields ? 1 : batchSize,
+      yields: this.yields,
       from,
       epoch,
       restsOn,

@@ -100,7 +100,9 @@ export class Watchdog {
     // After a release the answer says nothing.
     const hold = asked.currentHolder;
     if (hold.state !== 'held') return;
-    hold.lose('Redis does not know it any more (its key was deleted, or its lease ended)');
+    const why = 'Redis does not know it any more (its key was deleted, or its lease ended)';
+    if (hold.shared !== undefined) return hold.shared.lose(why);
+    hold.lose(why);
     // So that waiters do not wait for a lease that may still stand somewhere.
     this.releases.leave(hold.key, hold.id, this.releases.tombstoneFor(hold.epoch));
   }
@@ -138,11 +140,11 @@ export class Watchdog {
     if (due.length === 0) return;
     const renewals = due.map(({ hold, early }) => this.renewalOf(hold, early));
     for (const { hold, question } of renewals) this.asked.set(hold, question);
-    const replies = await this.context.store.renew(
-      // Plain data: a store may send them to another process.
-      renewals.map(({ key, id, lease }) => ({ key, id, lease })),
-    );
-    renewals.forEach((renewal, i) => this.renewed(renewal, replies[i] as RenewReply));
+    const requests = requestsFor(renewals);
+    const ids = [...requests.keys()];
+    const replies = await this.context.store.renew([...requests.values()]);
+    const replyTo = new Map(ids.map((id, i) => [id, replies[i] as RenewReply]));
+    for (const renewal of renewals) this.renewed(renewal, replyTo.get(renewal.id)!);
   }
 
   private renewed({ hold, question, counts }: Renewal, reply: RenewReply): void {
@@ -201,7 +203,7 @@ export class Watchdog {
 
   private renewalOf(hold: Hold, early: boolean): Renewal {
     const { lease, counts } = this.wishFor(hold, early);
-    const { key, id } = hold;
+    const { key, storeId: id } = hold;
     return { hold, key, id, lease, counts, question: hold.ask(this.context.store.epoch, lease) };
   }
 
@@ -228,4 +230,14 @@ export class Watchdog {
     const grid = (hold.missingLease > 0 ? lease : hold.terms.lease) * GRID;
     return Math.max(Math.floor(at / grid) * grid, now);
   }
+}
+
+/** What the store is asked, by the id of the hold: the longest lease for holds that share one. Plain data, since a store may send it on. */
+function requestsFor(renewals: readonly Renewal[]): Map<string, RenewRequest> {
+  const requests = new Map<string, RenewRequest>();
+  for (const { key, id, lease } of renewals) {
+    const longest = Math.max(lease, requests.get(id)?.lease ?? 0);
+    requests.set(id, { key, id, lease: longest });
+  }
+  return requests;
 }

@@ -1,5 +1,8 @@
-/** An id is that of the client, a number, and the number of the call site in base 36: `<client>:<number>.<site>`. */
-const ID = /^([^:]+):\d+(?:\.([\da-z]{1,2}))?(?:\/kept)?$/;
+/**
+ * An id is that of the client, a number, and the number of the call site in base 36: `<client>:<number>.<site>`. A client
+ * numbers the holds that share one in the store: `<client>:<number>+<sharer>.<site>`. The store does not know these ids.
+ */
+const ID = /^([^:]+):\d+(?:\+\d+)?(?:\.([\da-z]{1,2}))?(?:\/kept)?$/;
 const BASE = 36;
 
 /** What the id of an acquisition says. */
@@ -11,6 +14,10 @@ export interface AcquisitionName {
 
 /** What follows the number of an acquisition in its id: at most three bytes for a site below 1,296. */
 export const siteSuffix = (site: number): string => `.${site.toString(BASE)}`;
+
+/** The id of a hold that shares the hold `id` of the store. `suffix`: that of its own call site, or empty. */
+export const sharerId = (id: string, sharer: number, suffix: string): string =>
+  `${id.replace(/\.[\da-z]{1,2}$/, '')}+${sharer}${suffix}`;
 
 /** Reads the id of an acquisition, also of a hold that is kept for its `holdAtLeast`. */
 export function readAcquisitionId(id: string): AcquisitionName {

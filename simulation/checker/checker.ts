@@ -115,17 +115,17 @@ export class Checker {
     const observed: ObservedHold = { hold, process, compared: { version: -1, until: 0 } };
     if (!hold.isHeld) return observed;
     this.check(() => {
-      if (hold.token === hold.firstToken) {
+      const { storeId } = hold;
+      const shares = hold.id !== storeId;
+      if (hold.token === hold.firstToken && !shares) {
         // Granted by masters in the latest lives that the process knew then. One of several keys was granted earlier.
         if (process.clock.says - hold.acquiredAt <= ROUNDING) this.assumptions.answered(hold.id, process.known);
         process.revoked.delete(hold.id);
       }
       this.tries.had(hold.key);
-      if (hold.token !== hold.firstToken && hold.acquiredAt > (process.yielded.get(hold.id) ?? Infinity)) {
-        throw new Violation(
-          'yield',
-          `${process.name} serves another batch member of '${hold.key}' after it received yield`,
-        );
+      const isLater = shares ? hold.acquiredAt > this.firstTurn(hold) + ROUNDING : hold.token !== hold.firstToken;
+      if (isLater && hold.acquiredAt > (process.yielded.get(storeId) ?? Infinity)) {
+        throw new Violation('yield', `${process.name} serves another caller for '${hold.key}' after it received yield`);
       }
       this.timeTurns(hold, process);
       this.tokens.tell(observed, floor);
@@ -141,13 +141,19 @@ export class Checker {
   }
 
   /** A batch serves no member after its time limit. Their tokens show that they are not more than granted. */
-  private timeTurns({ id, key, firstToken, acquiredAt }: Hold, process: Process): void {
-    const grant = `${id} ${firstToken}`;
-    const since = this.turnsSince.get(grant) ?? acquiredAt;
-    this.turnsSince.set(grant, since);
-    const ms = acquiredAt - since;
+  private timeTurns(hold: Hold, process: Process): void {
+    const { key, acquiredAt } = hold;
+    const ms = acquiredAt - this.firstTurn(hold);
     if (ms <= this.schedule.turns.time + ROUNDING) return;
     throw new Violation('batch', `${process.name} serves a batch member of '${key}' ${ms} ms after the first one`);
+  }
+
+  /** When the first holder under the same grant got the key. */
+  private firstTurn({ storeId, firstToken, acquiredAt }: Hold): number {
+    const grant = `${storeId} ${firstToken}`;
+    const since = this.turnsSince.get(grant) ?? acquiredAt;
+    this.turnsSince.set(grant, since);
+    return since;
   }
 
   died(process: Process): void {

@@ -27,6 +27,8 @@ export function nothingIsRemembered(process: Process, someForget: boolean): void
     setIds: sizeOf(pending, 'setIds'),
     tickets: sizeOf(pending, 'tickets'),
     sharedQueues: sizeOf(pending, 'sharedQueues'),
+    sharingQueues: sizeOf(pending, 'sharingQueues'),
+    sharedHolds: sizeOf(Reflect.get(Reflect.get(engine, 'holds') as object, 'shared') as object, 'byId'),
     separateQueues: sizeOf(pending, 'separateQueues'),
     timers: (Reflect.get(context.timers, 'heap') as unknown[]).length,
     releases: sizeOf(Reflect.get(engine, 'releases') as object, 'pending'),

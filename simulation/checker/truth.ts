@@ -46,7 +46,7 @@ export class Truth {
 
   private compareOne(observed: ObservedHold): void {
     const { hold, process } = observed;
-    const { key, id, token } = hold;
+    const { key, storeId: id, token } = hold;
     const until = process.clock.worldTime(hold.validUntil);
     const late = until - this.assumptions.endOf(key, id);
     if (late > EPSILON) {

@@ -1,5 +1,6 @@
 import { TIMES } from '../schedule/schedule.js';
 import { handOver } from './handovers.js';
+import type { ObservedHold } from '../checker/observed-hold.js';
 import type { Held, Caller } from './caller.js';
 
 /** The action of a holder in the middle of its section; `held` are the locks that it has to release afterwards. */
@@ -54,7 +55,8 @@ async function perform(caller: Caller, { handles, observedHolds }: Held): Promis
     }
     case 'hand over': {
       if (handles.length > 1 || visit.owner !== undefined || visit.holdAtLeast > 0) return; // refused
-      if (!handle.isHeld) return;
+      const [{ hold }] = observedHolds as [ObservedHold];
+      if (!handle.isHeld || hold.shared?.isOnly(hold) === false) return;
       const offered = handOver(caller, observedHolds[0]!);
       handles.pop();
       observedHolds.pop();

@@ -83,7 +83,7 @@ export class Caller {
     const { process, visit } = this;
     const { world, checker, trace } = this.surroundings;
     const asked = world.now;
-    const floors = keys.map((key) => checker.tokens.floor(key));
+    const floors = keys.map((key) => checker.tokens.floor(key, terms.mode.kind));
     const slack =
       waitTimeout === Infinity
         ? 0

@@ -64,7 +64,7 @@ export async function handOver({ process, visit, surroundings }: Caller, observe
 export async function adopt(caller: Caller, { key, mode, offer }: Letter): Promise<void> {
   const { process, visit, surroundings } = caller;
   const { checker, outcomes, trace } = surroundings;
-  const floor = checker.tokens.floor(key);
+  const floor = checker.tokens.floor(key, mode.kind);
   const terms = {
     ...{ key, mode, lease: TIMES.lease, renews: true, maxRenewTimes: 0, owner: undefined, fair: false },
     ...{ holdAtLeast: 0, replicas: undefined, pattern: undefined },

@@ -131,7 +131,7 @@ export const SHARED_CASES: CaseList = {
     const clients = await stage.clientList(4, LATE_RETRIES);
     const key = stage.key();
     const writer = await stage.outcome(clients[0]!.acquire(key));
-    const reading = Array.from({ length: 20 }, (_, i) => clients[i % 4]!.acquire(key, { type: 'read' }));
+    const reading = Array.from({ length: 20 }, (_, i) => clients[i % 4]!.acquire(key, { type: 'read', fair: true }));
     await stage.untilWaiting(key, 20);
     const since = stage.now();
     await stage.outcome(writer.release());

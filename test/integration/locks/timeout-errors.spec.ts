@@ -53,7 +53,7 @@ describe('the error of a call that timed out', () => {
 
   it('names one of several holders, and how many others there are', async () => {
     const [holder, other] = await bench.serviceList(2);
-    for (let i = 0; i < 3; i++) await holder!.acquire('a', { type: 'read' });
+    for (let i = 0; i < 3; i++) await holder!.acquire('a', { type: 'read', fair: true });
     const error = await reported(() => other!.acquire('a', { waitTimeout: 0 }));
     expect(error.holder).toMatchObject({ type: 'read', client: holder!.clientId });
     expect(error.message).toContain("'a' is held by another caller. Holder: client ");
@@ -62,7 +62,7 @@ describe('the error of a call that timed out', () => {
 
   it('reads only some of many holders', async () => {
     const [holder, other] = await bench.serviceList(2);
-    await Promise.all(Array.from({ length: 900 }, () => holder!.acquire('a', { type: 'read' })));
+    await Promise.all(Array.from({ length: 900 }, () => holder!.acquire('a', { type: 'read', fair: true })));
     let ran: number | undefined;
     const error = await reported(async () => {
       await bench.redis.admin.config('RESETSTAT');
