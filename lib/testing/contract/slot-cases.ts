@@ -260,11 +260,11 @@ export const SLOT_CASES: CaseList = {
     await table.release(other, waiter);
   }),
 
-  'slots are counted among many holders': withPermits(async (table) => {
-    const { key } = table;
+  'slots are counted among many holders, and some of them end their batches': withPermits(async (table) => {
+    const { key, stage } = table;
     const [store, other] = [await table.client(), await table.client()];
     const single = Array.from({ length: 12 }, () => store.request(key, permits(1, 30)));
-    for (const request of single) await table.held(store, request);
+    for (const request of single) await table.held(store, { ...request, uncontendedBatchSize: 1_000 });
     const [large, next, waiter] = [
       store.request(key, permits(3, 30, 5)),
       other.request(key, permits(2, 30, 4)),
@@ -274,6 +274,8 @@ export const SLOT_CASES: CaseList = {
     assert.equal((await table.held(store, large)).units, 15);
     assert.equal((await table.held(other, next)).units, 2);
     await table.queued(other, waiter);
+    await stage.until('the messages to four holders', () => new Set(store.yields).size === 4);
+    assert.ok(store.yields.every((id) => single.some((request) => request.id === id)));
     await table.release(store, large);
     assert.equal(await table.pushed(other, waiter), 6);
     const rest = store.request(key, permits(1, 30, 9));

@@ -343,7 +343,7 @@ async function namesExpired({ names }: Lock, op: Op, micros: number): Promise<bo
 type Hold = ReturnType<typeof partsOf>;
 
 function partsOf([id, text]: [string, string]) {
-  const [, mode, owner] = /^(?:pushed:)?(\S+) \d+ \d+ \d+ (.+)$/.exec(text)!;
+  const [, mode, owner] = /^(?:pushed:|alone:)?(\S+) \d+ \d+ \d+ (.+)$/.exec(text)!;
   const [, kept, kind, units] = /^(kept:)?(\w+):?(\d*)/.exec(mode!)!;
   return { id, mode: mode!, owner: owner!, kept: kept !== undefined, kind: kind!, units: Number(units) };
 }
