@@ -39,6 +39,7 @@ export interface AcquireRequest {
     readonly patience: number;
     readonly grantTimeout: number;
     readonly batchSize: number;
+    readonly slots?: number | undefined;
     readonly uncontendedBatchSize: number;
     readonly fair: boolean;
     readonly age?: number;
@@ -66,7 +67,7 @@ export interface HeldReply {
     readonly token: number;
     readonly lease: number;
     readonly batchSize: number;
-    readonly units?: number;
+    readonly units?: number | undefined;
 }
 
 export type LockMode = {
@@ -137,6 +138,7 @@ export interface PushedGrant {
     readonly lease: number;
     readonly time: number;
     readonly batchSize: number;
+    readonly units?: number | undefined;
 }
 
 export interface ReleaseReply {

@@ -3,7 +3,8 @@
 --
 -- KEYS    for each lock: state, queue, waiters, fence, tombstones, limit
 -- ARGV    for each lock: request (shared/request.lua)
--- Output  for each lock: HELD, now, token, ms of lease left, batch size; or an empty list if not all are free
+-- Output  for each lock: HELD, now, token, ms of lease left, batch size, number of permits; or an empty list if not all are
+--         free
 --
 -- The script reads everything before it writes anything. If one lock has foreign data, nothing is left in another.
 --- @include "shared/keys"
@@ -40,6 +41,7 @@ for position, lock in ipairs(locks) do
   use_lock(position)
   drop_ended(lock.ended)
   local hold = lock.mine or grant(lock.holds, lock.request, lock.request.lease, 1)
-  for _, part in ipairs(held(hold)) do reply[#reply + 1] = part end
+  local parts = held(hold)
+  for i = 1, 6 do reply[#reply + 1] = parts[i] or 0 end
 end
 return reply

@@ -2,7 +2,7 @@
 --
 -- KEYS    1 state, 2 queue, 3 waiters, 4 fence, 5 tombstones, 6 limit
 -- ARGV    1 address (shared/messages.lua), 2-7 request (shared/request.lua)
--- Output  { HELD or HELD_PUSHED, now, token, ms of lease left, batch size }, and how many permits if it asked for all
+-- Output  { HELD or HELD_PUSHED, now, token, ms of lease left, batch size }, and how many permits a hold of permits has
 --         { QUEUED, QUEUED_UNSUBSCRIBED or BUSY, now, ms until the retry, last token, rank to go on from or -1,
 --           ids of up to four holds ... }
 --         { LEFT or UPGRADE, now }
@@ -35,6 +35,4 @@ end
 
 local request = request_at(2)
 request.drains = request.units == 0 and not request.waits
-local reply = try_acquire(request)
-if request.drains and reply[1] == HELD then reply[6] = find_hold((read_holds()), request.id).units end
-return reply
+return try_acquire(request)

@@ -13,6 +13,7 @@
 --- @include "shared/limit"
 --- @include "shared/holds"
 --- @include "shared/grant-waiters"
+--- @include "shared/end-batches"
 --- @include "shared/tombstones"
 
 local record, change, stated, latest = 'added:' .. ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
@@ -25,4 +26,6 @@ if not has_tombstone(record) then
   write_tombstone(record, latest - now + 1)
   redis.call('SET', LIMIT, integer(permits) .. ' ' .. version, 'PX', LIMIT_RETENTION)
 end
-return { permits, grant_waiters(holds, ended, nil, 0) or -1 }
+local more = grant_waiters(holds, ended, nil, 0) or -1
+end_batches_beyond(permits, holds)
+return { permits, more }

@@ -3,7 +3,7 @@
 --
 -- KEYS    1 state, 2 queue, 3 waiters, 4 fence, 5 tombstones, 6 limit
 -- ARGV    1 address, 2 offer id, 3 acquisition id, 4 lease in ms
--- Output  { HELD, now, token, ms of lease left, batch size }; { LEFT, now }: there is no such offer any more
+-- Output  { HELD, now, token, ms of lease left, batch size }, and how many permits a hold of permits has; { LEFT, now }: there is no such offer any more
 --
 -- May arrive twice or late: a second copy finds the new hold, and changes nothing.
 --- @include "shared/keys"
@@ -24,7 +24,7 @@ if not hold then return { LEFT, now } end
 
 if holds.crowd then holds.crowd.remove(hold) end
 redis.call('HDEL', STATE, offer) -- Redis accepts this write even if its memory is full, and then the others
-hold.token = next_token(lease, 1)
+hold.token = next_token(lease, 1, 1)
 hold.id, hold.owner, hold.since, hold.ends = id, id, now, now + lease
 if holds.crowd then holds.crowd.add(hold) end
 write_hold(hold)

@@ -32,7 +32,7 @@ local gone = released == 1 and id or nil
 if kept and keep > 0 then
   -- Under a name of its own: a duplicate of the release does not end it.
   local hold = read_hold(id .. '/kept', kept)
-  hold.mode, hold.kept, hold.ends, hold.pushed = KEPT .. hold.mode, true, now + keep, nil
+  hold.mode, hold.kept, hold.ends, hold.pushed, hold.alone = KEPT .. hold.mode, true, now + keep, nil, nil
   local holds = read_holds(gone)
   add_hold(holds, hold)
   set_state_ttl(holds, hold)

@@ -12,12 +12,16 @@
 --- @include "shared/limit"
 --- @include "shared/holds"
 --- @include "shared/grant-waiters"
+--- @include "shared/end-batches"
 
 local permits, seen = ARGV[2], tonumber(ARGV[3])
-local _, version = limit_set()
+local limit, version = limit_set()
 local holds, ended = read_holds()
 version = tonumber(version)
 if version <= seen then
   redis.call('SET', LIMIT, permits .. ' ' .. integer(math.max(version + 1, now_micros)), 'PX', LIMIT_RETENTION)
+  limit = tonumber(permits)
 end
-return grant_waiters(holds, ended, nil, 0) or -1
+local more = grant_waiters(holds, ended, nil, 0) or -1
+end_batches_beyond(limit, holds)
+return more

@@ -4,6 +4,7 @@
  */
 
 const REDIS = 'lib/store/redis';
+const CONTRACT = 'test/contract/redis.spec.ts';
 const LOST_INDEX = 'test/faults/lost-index.spec.ts';
 const SHARED_LOCK = 'test/integration/locks/shared-lock-object.spec.ts';
 const OPERATOR = 'test/faults/operator-commands.spec.ts';
@@ -268,9 +269,65 @@ export const SPEC_MUTATIONS = [
   {
     name: 'starving-queue',
     what: 'a waiter that asks for more permits than exist blocks the queue',
-    ...{ file: 'lua/shared/grant-waiters.lua', spec: 'test/contract/redis.spec.ts' },
+    ...{ file: 'lua/shared/grant-waiters.lua', spec: CONTRACT },
     from: 'elseif exceeds_limit(ticket) then',
     to: 'elseif false then',
+  },
+  {
+    name: 'limitless-slots',
+    what: 'a request for several slots gets all of them, whatever is free',
+    ...{ file: 'lua/shared/granted-mode.lua', spec: CONTRACT, test: 'as many as fit' },
+    from: 'math.max(1, math.min(request.slots, math.floor(request.free / request.units)))',
+    to: 'request.slots',
+  },
+  {
+    name: 'forgotten-slots',
+    what: 'a ticket loses its number of slots',
+    ...{ file: 'lua/shared/try-acquire.lua', spec: CONTRACT, test: 'at its turn' },
+    from: 'mode = request.mode, since = since',
+    to: "mode = string.match(request.mode, '^[^*]+'), since = since",
+  },
+  {
+    name: 'unstated-slots',
+    what: 'the message about a grant does not say how many permits the hold has',
+    ...{ file: 'lua/shared/messages-to-waiters.lua', spec: CONTRACT, test: 'at its turn' },
+    from: 'hold.units or 0',
+    to: '0',
+  },
+  {
+    name: 'tokenless-slots',
+    what: 'a grant reserves fewer tokens than it has slots',
+    ...{ file: 'lua/shared/token.lua', spec: CONTRACT, test: 'a token for each slot' },
+    from: 'math.max(count, least)',
+    to: 'math.max(count, 1)',
+  },
+  {
+    name: 'repeated-tokens',
+    what: 'the repetition of a request for permits gets the tokens of later holds',
+    ...{ file: 'lua/shared/complete.lua', spec: CONTRACT, test: 'a token for each slot' },
+    from: '#holds == 1 and hold.kind == EXCLUSIVE and',
+    to: '#holds == 1 and',
+  },
+  {
+    name: 'unfair-slots',
+    what: 'a request for several slots gets all of them while a fair request waits',
+    ...{ file: 'lua/shared/granted-mode.lua', spec: CONTRACT, test: 'while a fair request waits' },
+    from: 'fair_waits() and 1 or ',
+    to: '',
+  },
+  {
+    name: 'batches-among-themselves',
+    what: 'the next request of a client ends its own batch of permits',
+    ...{ file: 'lua/shared/end-batches.lua', spec: CONTRACT, test: 'each uncontended batch' },
+    from: 'hold.alone and client_of(hold.id) ~= client',
+    to: 'hold.alone',
+  },
+  {
+    name: 'batches-beyond-the-limit',
+    what: 'holders hand off permits locally although setPermits has left too few',
+    ...{ file: 'lua/shared/end-batches.lua', spec: CONTRACT, test: 'more permits are in use' },
+    from: 'if used > limit then',
+    to: 'if false then',
   },
   {
     name: 'refused-pause',

@@ -151,6 +151,12 @@ export interface AcquireRequest {
   /** The batch size: how many waiters of this client one grant may serve. As many tokens are reserved. */
   readonly batchSize: number;
   /**
+   * How many waiters of this client may have `units` permits each at the same time under one grant. Default 1. A request
+   * is granted once one slot fits, and gets as many as fit then: one hold with the permits of all. A fair request gets
+   * one, and so does any other request while a fair one waits.
+   */
+  readonly slots?: number | undefined;
+  /**
    * The batch size while no other client waits. A hold with `UNCONTENDED_BATCH_SIZE` gets the message `yield` when
    * another client comes.
    */
@@ -183,10 +189,10 @@ export interface HeldReply {
   readonly token: number;
   /** The lease in ms, counted from when the request was sent. */
   readonly lease: number;
-  /** How many waiters the grant may serve: the number of tokens, beginning with `token`. */
+  /** How many waiters the grant may serve: the number of tokens, beginning with `token`. At least one for each slot. */
   readonly batchSize: number;
-  /** How many permits the hold has, if the request asked for all that are free. */
-  readonly units?: number;
+  /** How many permits the hold has. May be left out if they are as many as one slot needs. */
+  readonly units?: number | undefined;
 }
 
 export interface ContendedReply {

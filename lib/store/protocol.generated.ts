@@ -9,6 +9,12 @@ export const PARKED_READ = 3;
 /** A head that retries within this many ms after the end of the lease that blocks it needs no message. */
 export const HEAD_RETRY_SLACK = 1_000;
 
+/** A reply names at most this many holds, and a script has at most this many holders end their batches. */
+export const MAX_HOLDERS = 4;
+
+/** One grant serves this many waiters of a client while no other client waits: enough for all of localHandoffTime. */
+export const UNCONTENDED_BATCH_SIZE = 1_000;
+
 /** A retry may arrive this many ms late, and still notices a pushed grant that was not taken. */
 export const PUSHED_GRACE = 500;
 
@@ -69,9 +75,3 @@ export const MAX_RETENTION_AHEAD = 86_400_000;
  * up.
  */
 export const MAX_TOKENS_AHEAD = 50;
-
-/** A reply names at most this many holds. */
-export const MAX_HOLDERS = 4;
-
-/** One grant serves this many waiters of a client while no other client waits: enough for all of localHandoffTime. */
-export const UNCONTENDED_BATCH_SIZE = 1_000;

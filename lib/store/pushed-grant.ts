@@ -9,4 +9,6 @@ export interface PushedGrant {
   readonly time: number;
   /** As in `HeldReply`. */
   readonly batchSize: number;
+  /** As in `HeldReply`. */
+  readonly units?: number | undefined;
 }

@@ -8,9 +8,10 @@
 -- A command may arrive twice. A pushed grant becomes a full lease, as if it had been full from the start, so a duplicate
 -- that arrives late makes no fixed lease longer.
 local function complete(holds, hold, request)
-  -- While this hold is the only one, its batch has the last tokens.
-  local alone = #holds == 1 and request.batch_size > 1 and not fair_waits()
-  hold.batch_size = alone and last_token() - hold.token + 1 or 1
+  -- While an exclusive hold is the only one, its batch has the last tokens. Later holds of permits may have ended before.
+  local has_last = #holds == 1 and hold.kind == EXCLUSIVE and request.batch_size > 1 and not fair_waits()
+  local slots = math.max(1, math.floor((hold.units or 1) / math.max(1, request.units or 1)))
+  hold.batch_size = has_last and last_token() - hold.token + 1 or slots
   local ends, was_pushed = math.max(hold.ends, hold.since + request.lease), hold.pushed
   if ends > hold.ends or was_pushed then
     hold.ends, hold.pushed = ends, nil

@@ -8,10 +8,17 @@
 --- @include "shared/retry-places"
 --- @include "shared/crowd-size"
 
+-- A reply names at most this many holds, and a script has at most this many holders end their batches.
+--- @export
+local MAX_HOLDERS = 4
+-- One grant serves this many waiters of a client while no other client waits: enough for all of localHandoffTime.
+--- @export
+local UNCONTENDED_BATCH_SIZE = 1000
+
 -- `holds`: if the end of the hold has changed.
 local function write_hold(hold, holds)
-  redis.call('HSET', STATE, hold.id,
-    string.format('%s%s %.0f %.0f %.0f %s', hold.pushed and PUSHED or '', hold.mode, hold.ends, hold.token, hold.since, hold.owner))
+  redis.call('HSET', STATE, hold.id, string.format('%s%s %.0f %.0f %.0f %s',
+    hold.pushed and PUSHED or hold.alone and ALONE or '', hold.mode, hold.ends, hold.token, hold.since, hold.owner))
   if holds and holds.crowd then holds.crowd.write(hold) end
 end
 
@@ -81,12 +88,17 @@ local function add_hold(holds, hold)
   write_hold(hold)
 end
 
--- Writes a new hold with the next fencing token, and reserves one token for each waiter of its batch.
+-- Writes a new hold with the next fencing token, and reserves one token for each waiter of its batch, and for each slot.
 local function grant(holds, request, lease, batch_size, pushed)
-  local token, reserved = next_token(lease, math.max(1, batch_size))
+  local mode, slots = request.mode, 1
+  if request.slots or request.drains then
+    --- @include "shared/granted-mode"
+    mode, slots = granted_mode(request)
+  end
+  local token, reserved = next_token(lease, batch_size, slots)
   local hold = with_mode({ id = request.id, ends = now + lease, token = token, since = now, owner = request.owner,
-    batch_size = reserved }, request.mode)
-  hold.pushed = pushed
+    batch_size = reserved }, mode)
+  hold.pushed, hold.alone = pushed, not pushed and hold.kind == PERMITS and batch_size >= UNCONTENDED_BATCH_SIZE
   add_hold(holds, hold)
   set_state_ttl(holds, hold)
   if request.kind == PERMITS then redis.call('PEXPIRE', LIMIT, LIMIT_RETENTION) end

@@ -8,7 +8,7 @@ end
 
 local function publish_granted(hold)
   publish_to_waiter(hold.id, 'granted', hold.id, integer(hold.token), integer(hold.ends - now), integer(now),
-    hold.batch_size, KEY)
+    hold.batch_size, hold.units or 0, KEY)
 end
 
 -- Has a waiter retry after `delay` ms.

@@ -2,11 +2,14 @@
 --
 --   'exclusive'    by one owner
 --   'read'         together with other readers
---   'permits:2/5'  as two of five permits; in a request that does not wait, 0 of them: all that are free
+--   'permits:2/9'  as two of nine permits; in a request that does not wait, 0 of them: all that are free
+--   'permits:2/9*3'  in a request: as two of nine permits for each of up to three waiters. The request needs room for one of
+--                  them. The hold has the sum: 'permits:6/9' if three fit
 --   'kept:' ...    released, and kept for the rest of its holdAtLeast
 --   'pushed:' ...  granted by a message, and the client has not sent a command about the hold since
+--   'alone:' ...   permits with an uncontended batch, and no other client has requested the lock since
 
-local EXCLUSIVE, READ, PERMITS, KEPT, PUSHED = 'exclusive', 'read', 'permits', 'kept:', 'pushed:'
+local EXCLUSIVE, READ, PERMITS, KEPT, PUSHED, ALONE = 'exclusive', 'read', 'permits', 'kept:', 'pushed:', 'alone:'
 -- A number of permits that was set at run time expires this many ms (one week) after the last grant of a permit.
 --- @export
 local LIMIT_RETENTION = 604800000
@@ -20,9 +23,10 @@ local function with_mode(record, mode)
     record.mode, record.kind, record.kept = mode, mode, false
     return record
   end
+  if string.sub(mode, 1, #ALONE) == ALONE then record.alone, mode = true, string.sub(mode, #ALONE + 1) end
   record.mode, record.kept = mode, string.sub(mode, 1, #KEPT) == KEPT
-  local kind, units, limit = string.match(mode, '^(%a+):?(%d*)/?(%d*)$', record.kept and #KEPT + 1 or 1)
-  record.kind, record.units, record.limit = kind, tonumber(units), tonumber(limit)
+  local kind, units, limit, slots = string.match(mode, '^(%a+):?(%d*)/?(%d*)%*?(%d*)$', record.kept and #KEPT + 1 or 1)
+  record.kind, record.units, record.limit, record.slots = kind, tonumber(units), tonumber(limit), tonumber(slots)
   return record
 end
 
@@ -54,7 +58,7 @@ local function exceeds_limit(request)
   return limit > 0 and request.units > limit
 end
 
--- Whether a request is compatible with the present holds.
+-- Whether a request is compatible with the present holds. Notes how many permits are `free`, for the grant.
 local function admits(holds, request)
   if request.kind ~= PERMITS and (#holds == 0 and not holds.crowd or reenters(holds, request)) then return true end
   if request.kind == EXCLUSIVE then return false end
@@ -69,11 +73,8 @@ local function admits(holds, request)
   end
   if request.kind == READ then return true end
   --- @include "shared/limit"
-  local free = limit_for(request) - used
-  if request.drains and free > 0 then
-    request.units, request.mode = free, string.format('permits:%d/%d', free, request.limit)
-  end
-  return request.units > 0 and request.units <= free
+  request.free = limit_for(request) - used
+  return (request.units > 0 or request.drains) and request.free >= math.max(1, request.units)
 end
 
 -- Whether the lock is held exclusively, so that no other owner can be granted.

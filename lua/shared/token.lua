@@ -31,10 +31,12 @@ end
 --- @export
 local MAX_TOKENS_AHEAD = 50
 
--- Reserves tokens that no other grant gets. Returns the first one, and how many of the requested ones were reserved.
-local function next_token(lease, count)
+-- Reserves tokens that no other grant gets. Returns the first one, and how many of the requested ones were reserved: at least
+-- `least`.
+local function next_token(lease, count, least)
   local token = math.max(last_token() + 1, now_micros)
   if token > now_micros then count = math.min(count, MAX_TOKENS_AHEAD) end
+  count = math.max(count, least)
   remember_token(token + count - 1, lease)
   return token, count
 end

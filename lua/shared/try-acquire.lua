@@ -14,10 +14,6 @@
 --- @include "shared/grant-waiters"
 --- @include "shared/tombstones"
 
--- A reply names at most this many holds.
---- @export
-local MAX_HOLDERS = 4
-
 -- { QUEUED, QUEUED_UNSUBSCRIBED or BUSY, now, ms until the retry, last token, rank to go on from or -1, ids of holds ... }
 local function not_held(code, holds, delay, more)
   local reply = { code, now, delay, last_token(), more or -1 }
@@ -27,10 +23,6 @@ local function not_held(code, holds, delay, more)
   end
   return reply
 end
-
--- One grant serves this many waiters of a client while no other client waits: enough for all of localHandoffTime.
---- @export
-local UNCONTENDED_BATCH_SIZE = 1000
 
 -- `after_release`: the same script has just released a hold, so waiters may be granted, or earlier than they expect.
 -- `gone`: see read_holds.
@@ -89,12 +81,17 @@ local function try_acquire(request, after_release, gone)
   if changed or rank == 0 or not is_closed(holds) then more = grant_waiters(holds, ended, request.id, from) end
   mine = find_hold(holds, request.id)
   if mine then return held(mine) end
-  -- The holder has an uncontended batch, since no other client waited.
-  local ends_batch = is_new and rank == 0 and #holds == 1 and last_token() - holds[1].token >= UNCONTENDED_BATCH_SIZE - 1
+  local of_permits = #holds > 0 and holds[1].kind == PERMITS or holds.crowd and holds.crowd.has(PERMITS)
+  -- The holder has an uncontended batch, since no other client waited. Several holders of permits may have one each.
+  local ends_batch = of_permits
+    or is_new and rank == 0 and #holds == 1 and last_token() - holds[1].token >= UNCONTENDED_BATCH_SIZE - 1
   if is_fair(request.batch_size) or ends_batch then
-    --- @include "shared/messages-to-clients"
-    local named = holds.crowd and holds.crowd.some(MAX_HOLDERS) or holds
-    for i = 1, math.min(#named, MAX_HOLDERS) do publish_yield(named[i]) end
+    --- @include "shared/end-batches"
+    if is_fair(request.batch_size) or not of_permits then
+      end_batches(holds, function() return true end)
+    else
+      end_uncontended_batches(holds, request)
+    end
   end
   return not_held((request.just_heard or is_present(request.id)) and QUEUED or QUEUED_UNSUBSCRIBED, holds, ticket.retry_at - now, more)
 end

@@ -139,10 +139,10 @@ export class MemoryBackend implements MemoryServer {
    * Returns the first of this many tokens. Tokens follow the clock and never fall below the last one, so they need not
    * be remembered forever.
    */
-  nextToken(key: string, lease: number, wanted: number): number {
+  nextToken(key: string, lease: number, wanted: number, least: number): number {
     const token = Math.max(this.lastToken(key) + 1, this.micros);
     const count = token > this.micros ? Math.min(wanted, MAX_TOKENS_AHEAD) : wanted;
-    this.rememberToken(key, token + count - 1, lease);
+    this.rememberToken(key, token + Math.max(count, least) - 1, lease);
     return token;
   }
 

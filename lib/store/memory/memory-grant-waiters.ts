@@ -1,6 +1,6 @@
 import { HEAD_RETRY_SLACK, PARKED_READ, RETRY_AFTER_EXPIRY } from '../protocol.generated.js';
 import type { MemoryHold } from './memory-holds.js';
-import { findHold, type MemoryLockState } from './memory-lock-state.js';
+import { findHold, permitsOf, type MemoryLockState } from './memory-lock-state.js';
 import { exceedsLimit, isClosed, reenters } from './memory-modes.js';
 import { freeAt, type MemoryTicket } from './memory-queue.js';
 import { clientOf } from './memory-server.js';
@@ -40,8 +40,9 @@ export function grantWaiters(
     const pushed = ticket.id !== asker;
     const lease = pushed ? Math.min(ticket.lease, ticket.grantTimeout) : ticket.lease;
     const hold = lock.grant(holds, ticket, lease, pushed);
-    if (pushed) granted.push({ hold, batchSize: ticket.batchSize });
-    else ({ batchSize } = ticket);
+    const reserved = lock.batchSizeOf(hold);
+    if (pushed) granted.push({ hold, batchSize: reserved });
+    else batchSize = reserved;
   };
 
   for (const ticket of queue.read(now)) {
@@ -75,8 +76,17 @@ export function grantWaiters(
 
   const singleGrants = queue.hasFair(now);
   for (const { hold, batchSize: size } of granted) {
-    const { id, token, ends } = hold;
-    const grant = { key: lock.key, id, token, lease: ends - now, time: now, batchSize: singleGrants ? 1 : size };
+    const { id, token, ends, mode } = hold;
+    const lease = ends - now;
+    const grant = {
+      key: lock.key,
+      id,
+      token,
+      lease,
+      time: now,
+      batchSize: singleGrants ? 1 : size,
+      ...permitsOf(mode),
+    };
     server.tell(id, (client) => client.granted(grant));
   }
   // The reply to the retry says why.

@@ -24,7 +24,7 @@ export function adopt(lock: MemoryLockState, { id, lease }: AcquireRequest, name
   if (mine !== undefined) return lock.held(mine);
   const offered = findHold(holds, name);
   if (offered === undefined) return { outcome: 'left', time: now };
-  const token = lock.server.nextToken(lock.key, lease, 1);
+  const token = lock.server.nextToken(lock.key, lease, 1, 1);
   const hold = { ...offered, id, owner: id, token, since: now, ends: now + lease };
   const others = holds.filter((other) => other !== offered);
   replace(lock, name, hold, others, ended);

@@ -8,6 +8,8 @@ export interface MemoryHold extends GrantedClaim {
   ends: number;
   /** Granted by a message, and the client has sent nothing since. */
   pushed: boolean;
+  /** Permits with an uncontended batch, and no other client has requested the lock since. */
+  alone?: boolean;
 }
 
 /** The holds of one lock: the hash `state` of Redis, and `lua/shared/holds.lua`. */

@@ -1,8 +1,14 @@
-import type { AcquireRequest, ContendedReply, HeldReply } from '../lock-store.js';
+import {
+  UNCONTENDED_BATCH_SIZE,
+  type AcquireRequest,
+  type ContendedReply,
+  type HeldReply,
+  type LockMode,
+} from '../lock-store.js';
 import { MAX_HOLDERS } from '../protocol.generated.js';
 import { MemoryHolds, type MemoryHold } from './memory-holds.js';
 import { MemoryLimit } from './memory-limit.js';
-import { admits } from './memory-modes.js';
+import { admits, freePermits } from './memory-modes.js';
 import { MemoryQueue, type MemoryTicket } from './memory-queue.js';
 import { clientOf, type MemoryServer } from './memory-server.js';
 import { MemoryTombstones } from './memory-tombstones.js';
@@ -11,7 +17,7 @@ import { MemoryTombstones } from './memory-tombstones.js';
 export type OwnedRequest = AcquireRequest & { readonly owner: string };
 
 /** What a grant takes from a request or a ticket. */
-type Claimant = Pick<MemoryTicket, 'id' | 'owner' | 'mode' | 'batchSize'>;
+type Claimant = Pick<MemoryTicket, 'id' | 'owner' | 'mode' | 'batchSize' | 'fair' | 'slots'>;
 
 export const ownedRequest = (request: AcquireRequest): OwnedRequest => ({
   ...request,
@@ -20,6 +26,10 @@ export const ownedRequest = (request: AcquireRequest): OwnedRequest => ({
 
 export const findHold = (holds: readonly MemoryHold[], id: string): MemoryHold | undefined =>
   holds.find((hold) => hold.id === id);
+
+/** The part of a grant that says how many permits it gives. */
+export const permitsOf = (mode: LockMode): Pick<HeldReply, 'units'> =>
+  mode.kind === 'permits' ? { units: mode.units } : {};
 
 /** The stored state of one lock, with the functions of `lua/shared/holds.lua` that read and write it. */
 export class MemoryLockState {
@@ -45,16 +55,29 @@ export class MemoryLockState {
     return admits(holds, request, this.limit.value);
   }
 
-  /** Writes a new hold with the next fencing token, and reserves one token for each waiter of its batch. */
-  grant(holds: MemoryHold[], { id, owner, mode, batchSize }: Claimant, lease: number, pushed = false): MemoryHold {
+  /**
+   * Writes a new hold with the next fencing token, and reserves one token for each waiter of its batch, and for each slot.
+   */
+  grant(holds: MemoryHold[], claimant: Claimant, lease: number, pushed = false): MemoryHold {
     const { now } = this.server;
-    const token = this.server.nextToken(this.key, lease, batchSize);
-    const hold = { id, owner, mode, kept: false, pushed, token, since: now, ends: now + lease };
+    const { id, owner, batchSize } = claimant;
+    const slots = this.slotsFor(holds, claimant);
+    const asked = claimant.mode;
+    const mode = asked.kind === 'permits' ? { ...asked, units: slots * asked.units } : asked;
+    const token = this.server.nextToken(this.key, lease, batchSize, slots);
+    const alone = !pushed && mode.kind === 'permits' && batchSize >= UNCONTENDED_BATCH_SIZE;
+    const hold = { id, owner, mode, kept: false, pushed, alone, token, since: now, ends: now + lease };
     holds.push(hold);
     this.holds.write(hold);
     this.holds.keepAsLongAs(holds);
     if (mode.kind === 'permits') this.limit.used();
     return hold;
+  }
+
+  /** How many of its waiters a grant to a client serves at the same time. */
+  private slotsFor(holds: readonly MemoryHold[], { mode, slots = 1, fair }: Claimant): number {
+    if (mode.kind !== 'permits' || fair || slots === 1 || this.queue.hasFair(this.server.now)) return 1;
+    return Math.max(1, Math.min(slots, Math.floor(freePermits(holds, mode, this.limit.value) / mode.units)));
   }
 
   /** Grants a request as the reply. */
@@ -77,9 +100,17 @@ export class MemoryLockState {
     return this.server.lastToken(this.key) - token + 1;
   }
 
-  held({ token, ends }: MemoryHold, batchSize = 1): HeldReply {
+  held({ token, ends, mode }: MemoryHold, batchSize = 1): HeldReply {
     const { now } = this.server;
-    return { outcome: 'held', time: now, token, lease: ends - now, batchSize };
+    return { outcome: 'held', time: now, token, lease: ends - now, batchSize, ...permitsOf(mode) };
+  }
+
+  /** Has holders end their batches, as `lua/shared/end-batches.lua` does. `isMeant`: whether the message is for a hold. */
+  endBatches(holds: readonly MemoryHold[], isMeant: (hold: MemoryHold) => boolean): void {
+    for (const hold of holds.filter((each) => !each.kept && isMeant(each)).slice(0, MAX_HOLDERS)) {
+      hold.alone = false;
+      this.server.tell(hold.id, (client) => client.yield(hold.id));
+    }
   }
 
   notHeld(outcome: ContendedReply['outcome'], holds: readonly MemoryHold[], retryAt: number): ContendedReply {

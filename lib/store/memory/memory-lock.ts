@@ -17,7 +17,7 @@ import { grantWaiters } from './memory-grant-waiters.js';
 import { adopt, offer } from './memory-handover.js';
 import type { MemoryHold } from './memory-holds.js';
 import { findHold, MemoryLockState, ownedRequest } from './memory-lock-state.js';
-import { admits, reenters } from './memory-modes.js';
+import { admits, reenters, usedPermits } from './memory-modes.js';
 import type { MemoryServer } from './memory-server.js';
 import { revocationOf } from './memory-tombstones.js';
 import { tryAcquire } from './memory-try-acquire.js';
@@ -89,7 +89,7 @@ export class MemoryLock implements Expiring {
     const released = stored.delete(id, now);
     if (keep > 0 && hold !== undefined) {
       // Under a name of its own: a duplicate of the release does not end it.
-      stored.write({ ...hold, id: `${id}/kept`, kept: true, pushed: false, ends: now + keep });
+      stored.write({ ...hold, id: `${id}/kept`, kept: true, pushed: false, alone: false, ends: now + keep });
       stored.keepUntil(now + keep);
       stored.keepAsLongAs(stored.read(now).holds);
     }
@@ -168,21 +168,27 @@ export class MemoryLock implements Expiring {
 
   setLimit(permits: number, seen = this.limitVersion): void {
     this.state.limit.set(permits, seen);
-    const { holds, ended } = this.state.holds.read(this.server.now);
-    grantWaiters(this.state, holds, ended);
+    this.grantWithinLimit(this.state.limit.value!);
   }
 
   /** As `add-limit`. */
   addToLimit(id: string, change: number, stated: number): number {
-    const { limit, tombstones, holds } = this.state;
+    const { limit, tombstones } = this.state;
     const record = `added:${id}`;
     if (!tombstones.has(record)) {
       tombstones.write(record, ADD_MEMORY);
       limit.add(Math.max(0, (limit.value ?? stated) + change));
     }
-    const read = holds.read(this.server.now);
-    grantWaiters(this.state, read.holds, read.ended);
-    return limit.value ?? stated;
+    const permits = limit.value ?? stated;
+    this.grantWithinLimit(permits);
+    return permits;
+  }
+
+  /** Grants to the waiters that fit. Without a message, holders would hand off permits although there are too many. */
+  private grantWithinLimit(limit: number): void {
+    const { holds, ended } = this.state.holds.read(this.server.now);
+    grantWaiters(this.state, holds, ended);
+    if (usedPermits(holds) > limit) this.state.endBatches(holds, ({ mode }) => mode.kind === 'permits');
   }
 
   /** As `keep-units`. */
@@ -240,7 +246,9 @@ export class MemoryLock implements Expiring {
     return {
       lastToken,
       limit: this.state.limit.value,
-      holds: this.state.holds.read(now).holds.map(({ ends, pushed: _, ...hold }) => ({ ...hold, ttl: ends - now })),
+      holds: this.state.holds
+        .read(now)
+        .holds.map(({ ends, pushed: _, alone: __, ...hold }) => ({ ...hold, ttl: ends - now })),
       waiters: waiters.map(({ id, owner, mode, since }) => ({ id, owner, mode, since })),
     };
   }

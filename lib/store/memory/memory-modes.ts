@@ -42,6 +42,12 @@ export function freePermits(holds: readonly GrantedClaim[], mode: LockMode, limi
   return limitFor(mode, limit) - used;
 }
 
+/** The number of permits in use. */
+export const usedPermits = (holds: readonly GrantedClaim[]): number =>
+  holds.reduce((sum, { mode }) => sum + unitsOf(mode), 0);
+
+export const unitsOf = (mode: LockMode): number => (mode.kind === 'permits' ? mode.units : 0);
+
 /** The number of permits: as set at run time, otherwise as the request states. */
 export const limitFor = (mode: LockMode, limit: number | undefined): number =>
   limit ?? (mode.kind === 'permits' ? mode.limit : 0);

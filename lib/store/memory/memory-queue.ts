@@ -21,6 +21,7 @@ export interface MemoryTicket extends Claim {
   readonly grantTimeout: number;
   readonly batchSize: number;
   readonly fair: boolean;
+  readonly slots?: number | undefined;
   retryAt: number;
 }
 

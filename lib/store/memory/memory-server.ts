@@ -8,7 +8,8 @@ export interface MemoryServer {
   readonly micros: number;
   /** The last fencing token of a key; 0: none is stored. */
   lastToken(key: string): number;
-  nextToken(key: string, lease: number, wanted: number): number;
+  /** Reserves `wanted` tokens, or fewer but at least `least` while tokens are ahead of the clock. Returns the first. */
+  nextToken(key: string, lease: number, wanted: number, least: number): number;
   /** Makes sure that no hold gets this token or a smaller one. */
   rememberToken(key: string, token: number, lease: number): void;
   /** Whether the client of an acquisition is subscribed. */

@@ -1,10 +1,10 @@
 import { UNCONTENDED_BATCH_SIZE, type AcquireReply, type HeldReply, type LockMode } from '../lock-store.js';
-import { MAX_HOLDERS } from '../protocol.generated.js';
 import { grantWaiters } from './memory-grant-waiters.js';
 import type { MemoryHold } from './memory-holds.js';
 import { findHold, type MemoryLockState, type OwnedRequest } from './memory-lock-state.js';
-import { exceedsLimit, freePermits, isClosed, limitFor, reenters, upgrades } from './memory-modes.js';
+import { exceedsLimit, freePermits, isClosed, limitFor, reenters, unitsOf, upgrades } from './memory-modes.js';
 import { retryTime } from './memory-queue.js';
+import { clientOf } from './memory-server.js';
 
 /** The holds of a lock: those whose leases run, and expired ones. */
 interface Holds {
@@ -22,7 +22,7 @@ export function tryAcquire(lock: MemoryLockState, request: OwnedRequest, afterRe
   const { holds, ended } = read;
   const limit = lock.limit.value;
   const mine = findHold(holds, request.id);
-  if (mine !== undefined) return { ...complete(lock, holds, mine, request), ...(drains(request) && unitsOf(mine)) };
+  if (mine !== undefined) return complete(lock, holds, mine, request);
   if (drains(request)) return drain(lock, request, read);
   if (!lock.queue.exists(now) && !lock.tombstones.exist && lock.admits(holds, request)) {
     return lock.grantNow(holds, request, request.uncontendedBatchSize);
@@ -57,9 +57,9 @@ function tryOnce(lock: MemoryLockState, request: OwnedRequest, { holds, ended }:
   return lock.notHeld('busy', holds, retryTime(holds, 0, request, lock.server.now));
 }
 
-const drains = ({ mode, waits }: OwnedRequest): boolean => mode.kind === 'permits' && mode.units === 0 && !waits;
+type PermitsMode = Extract<LockMode, { readonly kind: 'permits' }>;
 
-const unitsOf = ({ mode }: Pick<MemoryHold, 'mode'>) => (mode.kind === 'permits' ? { units: mode.units } : {});
+const drains = ({ mode, waits }: OwnedRequest): boolean => mode.kind === 'permits' && mode.units === 0 && !waits;
 
 /** Grants all free permits, unless callers wait for them. */
 function drain(lock: MemoryLockState, request: OwnedRequest, { holds, ended }: Holds): AcquireReply {
@@ -69,14 +69,12 @@ function drain(lock: MemoryLockState, request: OwnedRequest, { holds, ended }: H
   }
   const isAlone = !lock.queue.exists(lock.server.now) && !lock.tombstones.exist;
   const { head } = grantWaiters(lock, holds, ended);
-  const mode = { ...request.mode, units: freePermits(holds, request.mode, lock.limit.value) } as LockMode & {
-    units: number;
-  };
+  const mode = { ...request.mode, units: freePermits(holds, request.mode, lock.limit.value) } as PermitsMode;
   if (head !== undefined || mode.units < 1)
     return lock.notHeld('busy', holds, retryTime(holds, 0, request, lock.server.now));
   lock.queue.drop(request.id);
   const batchSize = isAlone ? request.uncontendedBatchSize : request.batchSize;
-  return { ...lock.grantNow(holds, { ...request, mode }, batchSize), units: mode.units };
+  return lock.grantNow(holds, { ...request, mode, slots: 1 }, batchSize);
 }
 
 function enqueue(
@@ -87,7 +85,7 @@ function enqueue(
 ): AcquireReply {
   const { queue, server } = lock;
   const { now } = server;
-  const { id, owner, mode, lease, grantTimeout, batchSize, fair } = request;
+  const { id, owner, mode, lease, grantTimeout, batchSize, fair, slots } = request;
   const arrival = request.age === undefined ? undefined : server.micros - request.age * 1_000;
   const isNew = !queue.has(id, now);
   const since = (isNew ? undefined : queue.sinceOf(id)) ?? Math.floor(now - (request.age ?? 0));
@@ -95,7 +93,7 @@ function enqueue(
   const ahead = queue.before(place);
   const retryAt = retryTime(holds, ahead, request, now);
   const staleAt = now + request.patience;
-  queue.write({ id, owner, mode, lease, grantTimeout, batchSize, fair, place, since, retryAt, staleAt }, now);
+  queue.write({ id, owner, mode, lease, grantTimeout, batchSize, fair, slots, place, since, retryAt, staleAt }, now);
   queue.keepFor(request.patience, now);
   // Nothing can be granted if the lock is held exclusively and the request is not at the head of the queue. The exceptions
   // are a lock that this step has released, and a place that an age has changed.
@@ -104,10 +102,11 @@ function enqueue(
   const granted = mayGrant ? grantWaiters(lock, holds, ended, id).batchSize : 1;
   const mine = findHold(holds, id);
   if (mine !== undefined) return lock.held(mine, granted);
-  if (fair) tellToYield(lock, holds);
+  if (fair) lock.endBatches(holds, () => true);
+  else if (holds[0]?.mode.kind === 'permits') endUncontendedBatches(lock, holds, id);
   // The holder has an uncontended batch, since no other client waited.
   else if (isNew && ahead === 0 && holds.length === 1 && lock.batchSizeOf(holds[0]!) >= UNCONTENDED_BATCH_SIZE)
-    tellToYield(lock, holds);
+    lock.endBatches(holds, () => true);
   return lock.notHeld('queued', holds, retryAt);
 }
 
@@ -119,16 +118,19 @@ function complete(
   lock: MemoryLockState,
   holds: readonly MemoryHold[],
   hold: MemoryHold,
-  { lease, batchSize }: OwnedRequest,
+  { lease, batchSize, mode, fair }: OwnedRequest,
 ): HeldReply {
-  // While this hold is the only one, its batch has the last tokens.
-  const alone = holds.length === 1 && batchSize > 1 && !lock.queue.hasFair(lock.server.now);
+  // While an exclusive hold is the only one, its batch has the last tokens. Later holds of permits may have ended before.
+  const isExclusive = hold.mode.kind === 'exclusive';
+  const hasLast = isExclusive && holds.length === 1 && batchSize > 1 && !fair && !lock.queue.hasFair(lock.server.now);
+  const slots = Math.max(1, Math.floor((unitsOf(hold.mode) || 1) / (unitsOf(mode) || 1)));
   hold.pushed = false;
   hold.ends = Math.max(hold.ends, hold.since + lease);
   lock.holds.keepAsLongAs(holds);
-  return lock.held(hold, alone ? lock.batchSizeOf(hold) : 1);
+  return lock.held(hold, hasLast ? lock.batchSizeOf(hold) : slots);
 }
 
-function tellToYield({ server }: MemoryLockState, holds: readonly MemoryHold[]): void {
-  for (const { id } of holds.slice(0, MAX_HOLDERS)) server.tell(id, (client) => client.yield(id));
+/** The uncontended batches of other clients than that of a request. Each of them gets one message. */
+function endUncontendedBatches(lock: MemoryLockState, holds: readonly MemoryHold[], id: string): void {
+  lock.endBatches(holds, (hold) => hold.alone === true && clientOf(hold.id) !== clientOf(id));
 }

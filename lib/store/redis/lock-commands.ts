@@ -159,9 +159,9 @@ export class LockCommands {
 
 /** The arguments, in the order of lua/shared/request.lua. `isPresent`: the client is known to be subscribed. */
 export function requestArgs(request: AcquireRequest, from = 0, isPresent = false): Array<string | number> {
-  const { id, mode, owner, lease, fair, waits, period, patience, grantTimeout, age } = request;
+  const { id, mode, owner, lease, fair, waits, period, patience, grantTimeout, age, slots } = request;
   const batchSize = fair ? 0 : request.batchSize;
   const backedOff = request.backedOff === true ? ' backed-off' : '';
   const rest = `${from} ${waits ? (isPresent ? 2 : 1) : 0} ${period} ${patience} ${grantTimeout} ${batchSize} ${age ?? ''}${backedOff}`;
-  return [id, writeMode(mode), owner ?? '', lease, fair ? 0 : request.uncontendedBatchSize, rest];
+  return [id, writeMode(mode, fair ? 1 : slots), owner ?? '', lease, fair ? 0 : request.uncontendedBatchSize, rest];
 }

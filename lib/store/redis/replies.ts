@@ -4,8 +4,8 @@ import { REPLY_CODES } from '../protocol.generated.js';
 import type { SubscriptionSign } from './subscription-evidence.js';
 
 const { QUEUED, HELD, BUSY, UPGRADE, QUEUED_UNSUBSCRIBED, HELD_PUSHED, TOO_MANY } = REPLY_CODES;
-/** The number of elements in a reply that says 'held'. */
-const HELD_PARTS = 5;
+/** The number of elements of each grant in the reply of `lua/acquire-all.lua`. */
+const HELD_PARTS = 6;
 
 /**
  * A script's reply, and the place in the queue from which the script has to be run again if it did not reach the end.
@@ -26,10 +26,7 @@ export function readAcquireReply(raw: readonly unknown[]): AcquireAnswer {
   const code = Number(raw[0]);
   const time = Number(raw[1]);
   if (code === HELD || code === HELD_PUSHED) {
-    const held = heldReply(raw);
-    const units = raw[HELD_PARTS];
-    const reply = units === undefined ? held : { ...held, units: Number(units) };
-    return { reply, more: undefined, sign: code === HELD_PUSHED ? 'found' : undefined };
+    return { reply: heldReply(raw), more: undefined, sign: code === HELD_PUSHED ? 'found' : undefined };
   }
   if (code === QUEUED || code === QUEUED_UNSUBSCRIBED || code === BUSY) {
     const [, , askIn, lastToken, more, ...holders] = raw;
@@ -50,20 +47,24 @@ export function readAcquireAllReply(raw: readonly unknown[]): readonly HeldReply
   return Array.from({ length: raw.length / HELD_PARTS }, (_, i) => heldReply(raw.slice(HELD_PARTS * i)));
 }
 
-const heldReply = ([, time, token, lease, batchSize]: readonly unknown[]): HeldReply => ({
+const heldReply = ([, time, token, lease, batchSize, units]: readonly unknown[]): HeldReply => ({
   outcome: 'held',
   time: Number(time),
   token: Number(token),
   lease: Number(lease),
   batchSize: Number(batchSize),
+  ...permitsOf(units),
 });
+
+/** A hold of another kind has no permits: the number is 0, or left out. */
+const permitsOf = (units: unknown): Pick<HeldReply, 'units'> => (Number(units) > 0 ? { units: Number(units) } : {});
 
 /** Where messages about a key go, as `lua/shared/messages.lua` reads it. A key contains no line break. */
 export const address = (channels: string, key: string): string => `${channels}\n${key}`;
 
-/** Writes a mode as `lua/shared/modes.lua` reads it. */
-export const writeMode = (mode: LockMode): string =>
-  mode.kind === 'permits' ? `permits:${mode.units}/${mode.limit}` : mode.kind;
+/** Writes a mode as `lua/shared/modes.lua` reads it. `slots`: as in `AcquireRequest`. */
+export const writeMode = (mode: LockMode, slots = 1): string =>
+  mode.kind === 'permits' ? `permits:${mode.units}/${mode.limit}${slots > 1 ? `*${slots}` : ''}` : mode.kind;
 
 /** Reads a mode, and whether the hold is released already and its key kept (`holdAtLeast`). */
 export function readMode(text: string): { readonly mode: LockMode; readonly kept: boolean } {
@@ -78,7 +79,8 @@ export function readMode(text: string): { readonly mode: LockMode; readonly kept
   return { mode, kept: kept !== undefined };
 }
 
-const MODE = /^(kept:)?(exclusive|read|permits)(?::(\d+)\/(\d+))?$/;
+/** The number of slots in the mode of a ticket is left out. */
+const MODE = /^(kept:)?(exclusive|read|permits)(?::(\d+)\/(\d+)(?:\*\d+)?)?$/;
 
 const RELEASED = { reply: { released: true, next: undefined }, more: undefined, asked: undefined };
 
@@ -107,7 +109,7 @@ export type ClientMessage =
   | { readonly word: 'revoked'; readonly id: string; readonly token: number }
   | { readonly word: 'opened'; readonly latch: string; readonly key: string };
 
-const GRANTED = /^granted (\S+) (\d+) (\d+) (\d+) (\d+) (.+)$/s;
+const GRANTED = /^granted (\S+) (\d+) (\d+) (\d+) (\d+) (\d+) (.+)$/s;
 const RETRY = /^retry (\S+) (\d+) /;
 const YIELD = /^yield (\S+) /;
 const REVOKED = /^revoked (\S+) (\d+) /;
@@ -117,13 +119,9 @@ const OPENED = /^opened (\S+) (.+)$/s;
 export function readMessage(message: string): ClientMessage | undefined {
   let found: RegExpExecArray | null;
   if ((found = GRANTED.exec(message)) !== null) {
-    const [, id, token, lease, time, batchSize, key] = found as unknown as [string, string, ...string[]] & {
-      6: string;
-    };
-    return {
-      word: 'granted',
-      grant: { key, id, token: Number(token), lease: Number(lease), time: Number(time), batchSize: Number(batchSize) },
-    };
+    const [, id, ...rest] = found as unknown as [string, string, ...string[]];
+    const [token, lease, time, batchSize, units] = rest.map(Number) as [number, number, number, number, number];
+    return { word: 'granted', grant: { key: rest[5]!, id, token, lease, time, batchSize, ...permitsOf(units) } };
   }
   if ((found = RETRY.exec(message)) !== null) return { word: 'retry', id: found[1] as string, delay: Number(found[2]) };
   if ((found = YIELD.exec(message)) !== null) return { word: 'yield', id: found[1] as string };

@@ -34,9 +34,10 @@ local ahead = math.min(math.max(0, (token - now_micros) / 1000), 86400000)
 known, known_of = token, KEYS[4]
 redis.call('SET', KEYS[4], integer(token), 'PX', integer(600000 + lease + ahead))
 end
-local function next_token(lease, count)
+local function next_token(lease, count, least)
 local token = math.max(last_token() + 1, now_micros)
 if token > now_micros then count = math.min(count, 50) end
+count = math.max(count, least)
 remember_token(token + count - 1, lease)
 return token, count
 end`,
@@ -48,9 +49,10 @@ if mode == 'exclusive' then
 record.mode, record.kind, record.kept = mode, mode, false
 return record
 end
+if string.sub(mode, 1, #'alone:') == 'alone:' then record.alone, mode = true, string.sub(mode, #'alone:' + 1) end
 record.mode, record.kept = mode, string.sub(mode, 1, #'kept:') == 'kept:'
-local kind, units, limit = string.match(mode, '^(%a+):?(%d*)/?(%d*)$', record.kept and #'kept:' + 1 or 1)
-record.kind, record.units, record.limit = kind, tonumber(units), tonumber(limit)
+local kind, units, limit, slots = string.match(mode, '^(%a+):?(%d*)/?(%d*)%*?(%d*)$', record.kept and #'kept:' + 1 or 1)
+record.kind, record.units, record.limit, record.slots = kind, tonumber(units), tonumber(limit), tonumber(slots)
 return record
 end
 local function owns(holds, request, kind)
@@ -92,11 +94,8 @@ if hold.kind ~= request.kind then return false end
 used = used + (hold.units or 0)
 end
 if request.kind == 'read' then return true end`,
-  'shared/modes 3': `local free = limit_for(request) - used
-if request.drains and free > 0 then
-request.units, request.mode = free, string.format('permits:%d/%d', free, request.limit)
-end
-return request.units > 0 and request.units <= free
+  'shared/modes 3': `request.free = limit_for(request) - used
+return (request.units > 0 or request.drains) and request.free >= math.max(1, request.units)
 end
 local function is_closed(holds)
 if holds.crowd then return holds.crowd.has('exclusive') end
@@ -120,8 +119,8 @@ end`,
 return string.match(id, '^[^:]+')
 end`,
   'shared/holds': `local function write_hold(hold, holds)
-redis.call('HSET', KEYS[1], hold.id,
-string.format('%s%s %.0f %.0f %.0f %s', hold.pushed and 'pushed:' or '', hold.mode, hold.ends, hold.token, hold.since, hold.owner))
+redis.call('HSET', KEYS[1], hold.id, string.format('%s%s %.0f %.0f %.0f %s',
+hold.pushed and 'pushed:' or hold.alone and 'alone:' or '', hold.mode, hold.ends, hold.token, hold.since, hold.owner))
 if holds and holds.crowd then holds.crowd.write(hold) end
 end
 local function read_holds(gone)
@@ -407,89 +406,8 @@ if holds.crowd then holds.crowd.add(hold) else holds[#holds + 1] = hold end
 write_hold(hold)
 end
 local function grant(holds, request, lease, batch_size, pushed)
-local token, reserved = next_token(lease, math.max(1, batch_size))
-local hold = with_mode({ id = request.id, ends = now + lease, token = token, since = now, owner = request.owner,
-batch_size = reserved }, request.mode)
-hold.pushed = pushed
-add_hold(holds, hold)
-set_state_ttl(holds, hold)
-if request.kind == 'permits' then redis.call('PEXPIRE', KEYS[6], 604800000) end
-return hold
-end`,
-  'shared/request': `local function request_at(at)
-local id, owner = ARGV[at], ARGV[at + 2]
-local from, waits, period, patience, grant_timeout, batch_size, age, backed_off =
-string.match(ARGV[at + 5], '^(%d+) ([012]) (%d+) (%d+) (%d+) (%d+) ?(%S*) ?(.*)$')
-return with_mode({ id = id, owner = owner == '' and id or owner, lease = tonumber(ARGV[at + 3]),
-uncontended_batch_size = tonumber(ARGV[at + 4]), from = tonumber(from), waits = waits ~= '0', just_heard = waits == '2',
-period = tonumber(period), patience = tonumber(patience), grant_timeout = tonumber(grant_timeout),
-batch_size = tonumber(batch_size), age = tonumber(age), backed_off = backed_off ~= '' }, ARGV[at + 1])
-end
-local function held(hold, code)
-return { code or 1, now, hold.token, hold.ends - now, hold.batch_size or 1 }
-end`,
-  'shared/tombstones': `local function has_tombstone(id)
-local ends = redis.call('ZSCORE', KEYS[5], id)
-return ends and tonumber(ends) > now
-end
-local function revocation(id)
-return 'revoked:' .. id
-end
-local function write_tombstone(id, lifetime)
-redis.call('ZREMRANGEBYSCORE', KEYS[5], '-inf', integer(now))
-redis.call('ZADD', KEYS[5], integer(now + lifetime), id)
-redis.call('PEXPIRE', KEYS[5], integer(math.max(redis.call('PTTL', KEYS[5]), lifetime)))
-end`,
-  'acquire-all': `local all_keys = { unpack(KEYS) }
-local function use_lock(position)
-for role = 1, 6 do KEYS[role] = all_keys[6 * (position - 1) + role] end
-end
-local locks = {}
-for position = 1, #all_keys / 6 do
-use_lock(position)
-local request = request_at((position - 1) * 6 + 1)
-local holds, ended = read_holds()
-local mine = find_hold(holds, request.id)
-last_token()
-if not mine then
-local queued = redis.call('ZCARD', KEYS[2]) > 0
-if has_tombstone(request.id) or not (reenters(holds, request) or not queued and admits(holds, request)) then return {} end
-end
-locks[position] = { holds = holds, ended = ended, request = request, mine = mine }
-end
-local reply = {}
-for position, lock in ipairs(locks) do
-use_lock(position)
-drop_ended(lock.ended)
-local hold = lock.mine or grant(lock.holds, lock.request, lock.request.lease, 1)
-for _, part in ipairs(held(hold)) do reply[#reply + 1] = part end
-end
-return reply`,
-  'acquire': `local known = ARGV[3] == 'exclusive' and redis.call('EXISTS', KEYS[1], KEYS[2], KEYS[5], KEYS[4])
-local last = known == 1 and redis.call('GET', KEYS[4])
-if known == 0 or last then
-local time = redis.call('TIME')
-local token = time[1] .. string.sub('00000' .. time[2], -6)
-if not last or (tonumber(last) or math.huge) < tonumber(token) then
-local id, lease, batch_size, now = ARGV[2], tonumber(ARGV[5]), math.max(1, ARGV[6]), string.sub(token, 1, -4)
-local owner = ARGV[4] == '' and id or ARGV[4]
-redis.call('SET', KEYS[4], string.format('%.0f', token + batch_size - 1), 'PX', 600000 + lease)
-redis.call('HSET', KEYS[1], id, 'exclusive ' .. now + lease .. ' ' .. token .. ' ' .. now .. ' ' .. owner)
-redis.call('PEXPIRE', KEYS[1], lease)
-return { 1, now, token, lease, batch_size }
-end
-end`,
-  'shared/messages': `local CHANNELS, KEY = string.match(ARGV[1], '^([^\\n]+)\\n(.+)$')
-local TAG = string.find(CHANNELS, '{', 1, true)
-local BUS = TAG and string.sub(CHANNELS, 1, TAG - 1) .. 'bus:' or CHANNELS
-local SHARDED = TAG and redis.REDIS_VERSION_NUM ~= nil
-local function channel_of(id)
-return (SHARDED and CHANNELS or BUS) .. client_of(id)
-end
-local function is_present(id)
-if TAG and not SHARDED then return true end
-return redis.call('PUBSUB', SHARDED and 'SHARDNUMSUB' or 'NUMSUB', channel_of(id))[2] > 0
-end`,
+local mode, slots = request.mode, 1
+if request.slots or request.drains then`,
   'shared/queue': `local function write_ticket(ticket)
 redis.call('HSET', KEYS[3], ticket.id, string.format('%s %.0f %.0f %.0f %.0f %.0f %.0f %s', ticket.mode, ticket.since,
 ticket.retry_at, ticket.stale_at, ticket.lease, ticket.grant_timeout, ticket.batch_size, ticket.owner))
@@ -526,6 +444,100 @@ if redis.call('HDEL', KEYS[3], id) == 1 and is_fair(batch_size) then count_fair(
 local had_place = redis.call('ZREM', KEYS[2], id)
 if passed then forget_passed() end
 return had_place
+end`,
+  'shared/granted-mode': `local function granted_mode(request)
+local units, slots = request.free, 1
+if not request.drains then
+slots = fair_waits() and 1 or math.max(1, math.min(request.slots, math.floor(request.free / request.units)))
+units = slots * request.units
+end
+return 'permits' .. ':' .. integer(units) .. '/' .. integer(request.limit), slots
+end`,
+  'shared/holds 4': `mode, slots = granted_mode(request)
+end
+local token, reserved = next_token(lease, batch_size, slots)
+local hold = with_mode({ id = request.id, ends = now + lease, token = token, since = now, owner = request.owner,
+batch_size = reserved }, mode)
+hold.pushed, hold.alone = pushed, not pushed and hold.kind == 'permits' and batch_size >= 1000
+add_hold(holds, hold)
+set_state_ttl(holds, hold)
+if request.kind == 'permits' then redis.call('PEXPIRE', KEYS[6], 604800000) end
+return hold
+end`,
+  'shared/request': `local function request_at(at)
+local id, owner = ARGV[at], ARGV[at + 2]
+local from, waits, period, patience, grant_timeout, batch_size, age, backed_off =
+string.match(ARGV[at + 5], '^(%d+) ([012]) (%d+) (%d+) (%d+) (%d+) ?(%S*) ?(.*)$')
+return with_mode({ id = id, owner = owner == '' and id or owner, lease = tonumber(ARGV[at + 3]),
+uncontended_batch_size = tonumber(ARGV[at + 4]), from = tonumber(from), waits = waits ~= '0', just_heard = waits == '2',
+period = tonumber(period), patience = tonumber(patience), grant_timeout = tonumber(grant_timeout),
+batch_size = tonumber(batch_size), age = tonumber(age), backed_off = backed_off ~= '' }, ARGV[at + 1])
+end
+local function held(hold, code)
+return { code or 1, now, hold.token, hold.ends - now, hold.batch_size or 1, hold.units }
+end`,
+  'shared/tombstones': `local function has_tombstone(id)
+local ends = redis.call('ZSCORE', KEYS[5], id)
+return ends and tonumber(ends) > now
+end
+local function revocation(id)
+return 'revoked:' .. id
+end
+local function write_tombstone(id, lifetime)
+redis.call('ZREMRANGEBYSCORE', KEYS[5], '-inf', integer(now))
+redis.call('ZADD', KEYS[5], integer(now + lifetime), id)
+redis.call('PEXPIRE', KEYS[5], integer(math.max(redis.call('PTTL', KEYS[5]), lifetime)))
+end`,
+  'acquire-all': `local all_keys = { unpack(KEYS) }
+local function use_lock(position)
+for role = 1, 6 do KEYS[role] = all_keys[6 * (position - 1) + role] end
+end
+local locks = {}
+for position = 1, #all_keys / 6 do
+use_lock(position)
+local request = request_at((position - 1) * 6 + 1)
+local holds, ended = read_holds()
+local mine = find_hold(holds, request.id)
+last_token()
+if not mine then
+local queued = redis.call('ZCARD', KEYS[2]) > 0
+if has_tombstone(request.id) or not (reenters(holds, request) or not queued and admits(holds, request)) then return {} end
+end
+locks[position] = { holds = holds, ended = ended, request = request, mine = mine }
+end
+local reply = {}
+for position, lock in ipairs(locks) do
+use_lock(position)
+drop_ended(lock.ended)
+local hold = lock.mine or grant(lock.holds, lock.request, lock.request.lease, 1)
+local parts = held(hold)
+for i = 1, 6 do reply[#reply + 1] = parts[i] or 0 end
+end
+return reply`,
+  'acquire': `local known = ARGV[3] == 'exclusive' and redis.call('EXISTS', KEYS[1], KEYS[2], KEYS[5], KEYS[4])
+local last = known == 1 and redis.call('GET', KEYS[4])
+if known == 0 or last then
+local time = redis.call('TIME')
+local token = time[1] .. string.sub('00000' .. time[2], -6)
+if not last or (tonumber(last) or math.huge) < tonumber(token) then
+local id, lease, batch_size, now = ARGV[2], tonumber(ARGV[5]), math.max(1, ARGV[6]), string.sub(token, 1, -4)
+local owner = ARGV[4] == '' and id or ARGV[4]
+redis.call('SET', KEYS[4], string.format('%.0f', token + batch_size - 1), 'PX', 600000 + lease)
+redis.call('HSET', KEYS[1], id, 'exclusive ' .. now + lease .. ' ' .. token .. ' ' .. now .. ' ' .. owner)
+redis.call('PEXPIRE', KEYS[1], lease)
+return { 1, now, token, lease, batch_size }
+end
+end`,
+  'shared/messages': `local CHANNELS, KEY = string.match(ARGV[1], '^([^\\n]+)\\n(.+)$')
+local TAG = string.find(CHANNELS, '{', 1, true)
+local BUS = TAG and string.sub(CHANNELS, 1, TAG - 1) .. 'bus:' or CHANNELS
+local SHARDED = TAG and redis.REDIS_VERSION_NUM ~= nil
+local function channel_of(id)
+return (SHARDED and CHANNELS or BUS) .. client_of(id)
+end
+local function is_present(id)
+if TAG and not SHARDED then return true end
+return redis.call('PUBSUB', SHARDED and 'SHARDNUMSUB' or 'NUMSUB', channel_of(id))[2] > 0
 end`,
   'shared/take-place': `local function last_place()
 local last = tonumber(redis.call('ZREVRANGE', KEYS[2], 0, 0, 'WITHSCORES')[2])
@@ -647,7 +659,7 @@ redis.call(SHARDED and 'SPUBLISH' or 'PUBLISH', channel_of(id), table.concat({ .
 end
 local function publish_granted(hold)
 publish_to_waiter(hold.id, 'granted', hold.id, integer(hold.token), integer(hold.ends - now), integer(now),
-hold.batch_size, KEY)
+hold.batch_size, hold.units or 0, KEY)
 end
 local function publish_retry(id, delay)
 publish_to_waiter(id, 'retry', id, integer(delay), KEY)
@@ -744,8 +756,9 @@ local holds, ended = read_holds(gone)
 local mine = find_hold(holds, request.id)
 if mine then`,
   'shared/complete': `local function complete(holds, hold, request)
-local alone = #holds == 1 and request.batch_size > 1 and not fair_waits()
-hold.batch_size = alone and last_token() - hold.token + 1 or 1
+local has_last = #holds == 1 and hold.kind == 'exclusive' and request.batch_size > 1 and not fair_waits()
+local slots = math.max(1, math.floor((hold.units or 1) / math.max(1, request.units or 1)))
+hold.batch_size = has_last and last_token() - hold.token + 1 or slots
 local ends, was_pushed = math.max(hold.ends, hold.since + request.lease), hold.pushed
 if ends > hold.ends or was_pushed then
 hold.ends, hold.pushed = ends, nil
@@ -796,7 +809,9 @@ local changed = after_release or request.age or #ended > 0 or holds.crowd and ho
 if changed or rank == 0 or not is_closed(holds) then more = grant_waiters(holds, ended, request.id, from) end
 mine = find_hold(holds, request.id)
 if mine then return held(mine) end
-local ends_batch = is_new and rank == 0 and #holds == 1 and last_token() - holds[1].token >= 1000 - 1
+local of_permits = #holds > 0 and holds[1].kind == 'permits' or holds.crowd and holds.crowd.has('permits')
+local ends_batch = of_permits
+or is_new and rank == 0 and #holds == 1 and last_token() - holds[1].token >= 1000 - 1
 if is_fair(request.batch_size) or ends_batch then`,
   'shared/messages-to-clients': `local function receives_revocation(id)
 return TAG ~= nil or is_present(id)
@@ -813,16 +828,39 @@ end
 local function publish_opened(client, latch)
 publish_to_client(client, 'opened', latch, KEY)
 end`,
-  'shared/try-acquire 4': `local named = holds.crowd and holds.crowd.some(4) or holds
-for i = 1, math.min(#named, 4) do publish_yield(named[i]) end
+  'shared/end-batches': `local function end_batches(holds, is_meant)
+local named = {}
+for _, hold in ipairs(holds.crowd and holds.crowd.some(4) or holds) do
+if #named < 4 and not hold.kept and is_meant(hold) then named[#named + 1] = hold end
+end
+for _, hold in ipairs(named) do
+if hold.alone then
+hold.alone = nil
+write_hold(hold)
+end
+end
+for _, hold in ipairs(named) do publish_yield(hold) end
+end
+local function end_uncontended_batches(holds, request)
+local client = client_of(request.id)
+end_batches(holds, function(hold) return hold.alone and client_of(hold.id) ~= client end)
+end
+local function end_batches_beyond(limit, holds)
+local used = holds.crowd and holds.crowd.units() or 0
+for _, hold in ipairs(holds) do used = used + (hold.units or 0) end
+if used > limit then end_batches(holds, function(hold) return hold.kind == 'permits' end) end
+end`,
+  'shared/try-acquire 4': `if is_fair(request.batch_size) or not of_permits then
+end_batches(holds, function() return true end)
+else
+end_uncontended_batches(holds, request)
+end
 end
 return not_held((request.just_heard or is_present(request.id)) and 0 or 5, holds, ticket.retry_at - now, more)
 end`,
   'acquire 2': `local request = request_at(2)
 request.drains = request.units == 0 and not request.waits
-local reply = try_acquire(request)
-if request.drains and reply[1] == 1 then reply[6] = find_hold((read_holds()), request.id).units end
-return reply`,
+return try_acquire(request)`,
   'add-limit': `local record, change, stated, latest = 'added:' .. ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local holds, ended = read_holds()
 local permits, version = limit_set()
@@ -833,7 +871,9 @@ permits = math.max(0, permits + change)
 write_tombstone(record, latest - now + 1)
 redis.call('SET', KEYS[6], integer(permits) .. ' ' .. version, 'PX', 604800000)
 end
-return { permits, grant_waiters(holds, ended, nil, 0) or -1 }`,
+local more = grant_waiters(holds, ended, nil, 0) or -1
+end_batches_beyond(permits, holds)
+return { permits, more }`,
   'adopt': `local offer, id, lease = ARGV[2], ARGV[3], tonumber(ARGV[4])
 local holds, ended = read_holds()
 local mine = find_hold(holds, id)
@@ -842,7 +882,7 @@ local hold = find_hold(holds, offer)
 if not hold then return { 3, now } end
 if holds.crowd then holds.crowd.remove(hold) end
 redis.call('HDEL', KEYS[1], offer)
-hold.token = next_token(lease, 1)
+hold.token = next_token(lease, 1, 1)
 hold.id, hold.owner, hold.since, hold.ends = id, id, now, now + lease
 if holds.crowd then holds.crowd.add(hold) end
 write_hold(hold)
@@ -1062,7 +1102,7 @@ tombstone_for, keep, from = tonumber(tombstone_for), tonumber(keep), tonumber(fr
   'release 2': `local gone = released == 1 and id or nil
 if kept and keep > 0 then
 local hold = read_hold(id .. '/kept', kept)
-hold.mode, hold.kept, hold.ends, hold.pushed = 'kept:' .. hold.mode, true, now + keep, nil
+hold.mode, hold.kept, hold.ends, hold.pushed, hold.alone = 'kept:' .. hold.mode, true, now + keep, nil, nil
 local holds = read_holds(gone)
 add_hold(holds, hold)
 set_state_ttl(holds, hold)
@@ -1113,13 +1153,16 @@ replies[i] = reply
 end
 return replies`,
   'set-limit': `local permits, seen = ARGV[2], tonumber(ARGV[3])
-local _, version = limit_set()
+local limit, version = limit_set()
 local holds, ended = read_holds()
 version = tonumber(version)
 if version <= seen then
 redis.call('SET', KEYS[6], permits .. ' ' .. integer(math.max(version + 1, now_micros)), 'PX', 604800000)
+limit = tonumber(permits)
 end
-return grant_waiters(holds, ended, nil, 0) or -1`,
+local more = grant_waiters(holds, ended, nil, 0) or -1
+end_batches_beyond(limit, holds)
+return more`,
   'survey': `local kind, owner = ARGV[1], ARGV[2]
 local holds = read_holds()
 local ends, owned, units, others
@@ -1170,6 +1213,9 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/holds 2',
     'shared/crowd-keys',
     'shared/holds 3',
+    'shared/queue',
+    'shared/granted-mode',
+    'shared/holds 4',
     'shared/request',
     'shared/tombstones',
     'acquire-all',
@@ -1194,6 +1240,9 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/holds 2',
     'shared/crowd-keys',
     'shared/holds 3',
+    'shared/queue',
+    'shared/granted-mode',
+    'shared/holds 4',
     'shared/request',
     'shared/messages',
     'shared/queue',
@@ -1223,6 +1272,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/limit',
     'shared/try-acquire 3',
     'shared/messages-to-clients',
+    'shared/end-batches',
     'shared/try-acquire 4',
     'acquire 2',
   ]),
@@ -1247,6 +1297,9 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/crowd-keys',
     'shared/holds 3',
     'shared/queue',
+    'shared/granted-mode',
+    'shared/holds 4',
+    'shared/queue',
     'shared/messages',
     'shared/grant-waiters',
     'shared/read-tickets',
@@ -1259,6 +1312,8 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/grant-waiters 4',
     'shared/parked',
     'shared/grant-waiters 5',
+    'shared/messages-to-clients',
+    'shared/end-batches',
     'shared/tombstones',
     'add-limit',
   ]),
@@ -1281,6 +1336,9 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/holds 2',
     'shared/crowd-keys',
     'shared/holds 3',
+    'shared/queue',
+    'shared/granted-mode',
+    'shared/holds 4',
     'shared/request',
     'shared/queue',
     'shared/messages',
@@ -1320,6 +1378,9 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/crowd-keys',
     'shared/holds 3',
     'shared/queue',
+    'shared/granted-mode',
+    'shared/holds 4',
+    'shared/queue',
     'shared/messages',
     'shared/grant-waiters',
     'shared/read-tickets',
@@ -1353,6 +1414,9 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/holds 2',
     'shared/crowd-keys',
     'shared/holds 3',
+    'shared/queue',
+    'shared/granted-mode',
+    'shared/holds 4',
     'fence',
   ]),
   forceRelease: script('force-release', [
@@ -1374,6 +1438,9 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/holds 2',
     'shared/crowd-keys',
     'shared/holds 3',
+    'shared/queue',
+    'shared/granted-mode',
+    'shared/holds 4',
     'shared/messages',
     'shared/messages-to-clients',
     'shared/queue',
@@ -1423,6 +1490,9 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/holds 2',
     'shared/crowd-keys',
     'shared/holds 3',
+    'shared/queue',
+    'shared/granted-mode',
+    'shared/holds 4',
     'shared/queue',
     'shared/messages',
     'shared/grant-waiters',
@@ -1494,6 +1564,9 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/crowd-keys',
     'shared/holds 3',
     'shared/queue',
+    'shared/granted-mode',
+    'shared/holds 4',
+    'shared/queue',
     'shared/messages',
     'shared/grant-waiters',
     'shared/read-tickets',
@@ -1528,6 +1601,9 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/crowd-keys',
     'shared/holds 3',
     'shared/queue',
+    'shared/granted-mode',
+    'shared/holds 4',
+    'shared/queue',
     'shared/tombstones',
     'reinstate',
   ]),
@@ -1551,6 +1627,9 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/holds 2',
     'shared/crowd-keys',
     'shared/holds 3',
+    'shared/queue',
+    'shared/granted-mode',
+    'shared/holds 4',
     'shared/queue',
     'shared/messages',
     'shared/grant-waiters',
@@ -1584,6 +1663,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/limit',
     'shared/try-acquire 3',
     'shared/messages-to-clients',
+    'shared/end-batches',
     'shared/try-acquire 4',
     'release 4',
   ]),
@@ -1615,6 +1695,9 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/crowd-keys',
     'shared/holds 3',
     'shared/queue',
+    'shared/granted-mode',
+    'shared/holds 4',
+    'shared/queue',
     'shared/messages',
     'shared/grant-waiters',
     'shared/read-tickets',
@@ -1627,6 +1710,8 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/grant-waiters 4',
     'shared/parked',
     'shared/grant-waiters 5',
+    'shared/messages-to-clients',
+    'shared/end-batches',
     'set-limit',
   ]),
   survey: script('survey', [
@@ -1647,6 +1732,9 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/holds 2',
     'shared/crowd-keys',
     'shared/holds 3',
+    'shared/queue',
+    'shared/granted-mode',
+    'shared/holds 4',
     'survey',
   ]),
 };

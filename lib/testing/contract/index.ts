@@ -7,6 +7,7 @@ import { LATCH_CASES } from './latch-cases.js';
 import { PERMIT_CASES } from './permit-cases.js';
 import { PORT_CASES } from './port-cases.js';
 import { SHARED_CASES } from './shared-cases.js';
+import { SLOT_CASES } from './slot-cases.js';
 import { Stage } from './stage.js';
 import { WAITING_CASES } from './waiting-cases.js';
 
@@ -17,6 +18,7 @@ const CASES = {
   ...IDENTITY_CASES,
   ...SHARED_CASES,
   ...PERMIT_CASES,
+  ...SLOT_CASES,
   ...LATCH_CASES,
   ...HANDOVER_CASES,
   ...PORT_CASES,

@@ -183,6 +183,11 @@ export class StagedStore {
     return this.toAsk.delete(request.id) && (await this.port.acquire(request)).outcome === 'held';
   }
 
+  /** The pushed grant of a waiter. */
+  pushedGrant({ id }: AcquireRequest): PushedGrant | undefined {
+    return this.grants.find((grant) => grant.id === id);
+  }
+
   /** Whether the store has asked a waiter to retry. */
   isToAsk({ id }: AcquireRequest): boolean {
     return this.toAsk.has(id);

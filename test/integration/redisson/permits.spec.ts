@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { LockService } from 'nestjs-redis-locks';
 import { redisson } from 'nestjs-redis-locks/redisson';
+import { RedissonStore } from '../../../lib/redisson/redisson-store.js';
 import { aborted, AT_ONCE, LockBench, timed } from '../../../testbed/locks/locks.js';
 import { eventually } from '../../../testbed/wait/eventually.mjs';
 
@@ -41,6 +42,30 @@ describe('a semaphore', () => {
   it('refuses a request for more permits than there are', async () => {
     const pool = (await service()).getSemaphore('pool', { permits: 3 });
     await expect(pool.acquire(4)).rejects.toMatchObject({ code: 'LOCK_CONFIG' });
+  });
+
+  it('grants one slot to a request for several', async () => {
+    const { url: connection } = bench.redis;
+    const nameMapper = (key: string): string => key;
+    const options = { connection, keyPrefix: 'lock', commandTimeout: 2_000, lockWatchdogTimeout: 30_000, nameMapper };
+    const store = new RedissonStore({ ...options, fenced: false }, console);
+    await store.start();
+    try {
+      const times = { lease: 30_000, period: 10_000, patience: 25_000, grantTimeout: 3_000 };
+      const batches = { batchSize: 200, uncontendedBatchSize: 1_000, fair: false, waits: true, slots: 2 };
+      const mode = { kind: 'permits', units: 2, limit: 9 } as const;
+      const request = { key: 'pool', id: `${store.clientId}:1`, owner: undefined, mode, ...times, ...batches };
+      for (let i = 0; i < 2; i++) {
+        const reply = await store.acquire(request);
+        expect(reply).toMatchObject({ outcome: 'held' });
+        expect(reply).not.toHaveProperty('units');
+        expect(await free()).toBe(7);
+      }
+      await store.release({ key: 'pool', id: request.id, tombstoneFor: 0, keep: 0, next: undefined });
+      expect(await free()).toBe(9);
+    } finally {
+      await store.close();
+    }
   });
 
   it('is woken by a release of Redisson, as many waiters as permits are free', async () => {

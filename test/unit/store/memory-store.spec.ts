@@ -141,6 +141,23 @@ describe('the memory store', () => {
     expect(tokens).toEqual([start, start + 1, start + 2]);
   });
 
+  it('tells a waiter of no more tokens than it has reserved for its batch', async () => {
+    const bench = new Bench();
+    const [one, other] = [await bench.client(), await bench.client()];
+    const [first, second, third] = [one.request(), other.request({ batchSize: 200 }), one.request()];
+    await one.store.acquire({ ...first, uncontendedBatchSize: 1_000 });
+    await other.store.acquire(second);
+    await one.store.acquire(third);
+    await one.release(first.id);
+    await settled();
+    // The clock stands still, so the last token is ahead of it.
+    const [grant] = other.grants;
+    expect(grant).toMatchObject({ id: second.id, batchSize: 50 });
+    await other.release(second.id);
+    await settled();
+    expect(one.grants[0]!.token).toBe(grant!.token + grant!.batchSize);
+  });
+
   it('keeps a tombstone of an abandoned acquisition for its lifetime', async () => {
     const bench = new Bench();
     const client = await bench.client();

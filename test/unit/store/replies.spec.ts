@@ -1,0 +1,77 @@
+import { describe, expect, it } from '@jest/globals';
+import type { AcquireRequest, LockMode } from '../../../lib/store/lock-store.js';
+import { REPLY_CODES } from '../../../lib/store/protocol.generated.js';
+import { requestArgs } from '../../../lib/store/redis/lock-commands.js';
+import {
+  readAcquireAllReply,
+  readAcquireReply,
+  readInspectReply,
+  readMessage,
+  readMode,
+  writeMode,
+} from '../../../lib/store/redis/replies.js';
+
+const { HELD, HELD_PUSHED } = REPLY_CODES;
+const permits: LockMode = { kind: 'permits', units: 2, limit: 9 };
+
+describe('the mode of a request', () => {
+  it.each<[LockMode, number | undefined, string]>([
+    [{ kind: 'exclusive' }, undefined, 'exclusive'],
+    [{ kind: 'read' }, 5, 'read'],
+    [permits, undefined, 'permits:2/9'],
+    [permits, 1, 'permits:2/9'],
+    [permits, 3, 'permits:2/9*3'],
+  ])('%j with %p slots is %s', (mode, slots, text) => {
+    expect(writeMode(mode, slots)).toBe(text);
+    expect(readMode(text)).toEqual({ mode, kept: false });
+  });
+
+  it('has one slot if the request is fair', () => {
+    const request: AcquireRequest = {
+      ...{ key: 'a', id: 'me:1', mode: permits, owner: undefined, lease: 30_000, waits: true, period: 1_000 },
+      ...{ patience: 2_000, grantTimeout: 3_000, batchSize: 1, uncontendedBatchSize: 1, fair: false, slots: 3 },
+    };
+    expect(requestArgs(request)[1]).toBe('permits:2/9*3');
+    expect(requestArgs({ ...request, fair: true })[1]).toBe('permits:2/9');
+  });
+
+  it('of a hold that is kept has no slots', () => {
+    expect(readMode('kept:permits:6/9')).toEqual({ mode: { ...permits, units: 6 }, kept: true });
+  });
+});
+
+describe('the reply to a request', () => {
+  const held = { outcome: 'held', time: 5, token: 7, lease: 30_000, batchSize: 4 };
+
+  it('has the number of permits of the hold, if it has any', () => {
+    for (const code of [HELD, HELD_PUSHED]) {
+      expect(readAcquireReply([code, 5, '7', 30_000, 4, 6]).reply).toEqual({ ...held, units: 6 });
+      expect(readAcquireReply([code, 5, '7', 30_000, 4]).reply).toStrictEqual(held);
+    }
+  });
+
+  it('for several keys has the number of permits of each', () => {
+    const reply = [HELD, 5, '7', 30_000, 4, 0, HELD, 5, '7', 30_000, 4, 6];
+    expect(readAcquireAllReply(reply)).toStrictEqual([held, { ...held, units: 6 }]);
+    expect(readAcquireAllReply([])).toBeUndefined();
+  });
+
+  it('to inspect has the permits that one slot of a waiter needs', () => {
+    const waiters = [['me:1', 'me:1', 'permits:2/9*3', '5']];
+    expect(readInspectReply([0, [], waiters, -1, '', '']).waiters[0]?.mode).toEqual(permits);
+  });
+});
+
+describe('the message about a grant', () => {
+  const grant = { id: 'me:1', token: 7, lease: 3_000, time: 5, batchSize: 4 };
+
+  it.each(['a', 'a b', '1 2 3 k', '6', 'granted me:1 7 3000 5 4 6 k', 'a\nb'])('names the key %j', (key) => {
+    const message = (units: number): string => `granted me:1 7 3000 5 4 ${units} ${key}`;
+    expect(readMessage(message(6))).toStrictEqual({ word: 'granted', grant: { ...grant, key, units: 6 } });
+    expect(readMessage(message(0))).toStrictEqual({ word: 'granted', grant: { ...grant, key } });
+  });
+
+  it('is ignored if it is not complete', () => {
+    expect(readMessage('granted me:1 7 3000 5 4 a')).toBeUndefined();
+  });
+});
