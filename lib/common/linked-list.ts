@@ -8,6 +8,7 @@ export interface Linked<T> {
 /** Items in the order in which they were appended. The items carry the links, so an entry needs no further memory. */
 export class LinkedList<T extends Linked<T>> {
   first: T | undefined;
+  size = 0;
   private last: T | undefined;
 
   append(item: T): void {
@@ -16,6 +17,7 @@ export class LinkedList<T extends Linked<T>> {
     if (this.last === undefined) this.first = item;
     else this.last.behind = item;
     this.last = item;
+    this.size += 1;
   }
 
   /** A copy of the items, in order. */
@@ -44,6 +46,7 @@ export class LinkedList<T extends Linked<T>> {
     else before.behind = behind;
     if (behind === undefined) this.last = before;
     else behind.before = before;
+    this.size -= 1;
     item.list = item.before = item.behind = undefined;
     return true;
   }

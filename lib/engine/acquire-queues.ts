@@ -3,7 +3,7 @@ import { AcquireQueue } from './acquire-queue.js';
 import type { Hold, HoldTerms } from './hold.js';
 import type { AcquireParts, LocalQueue } from './local-queue.js';
 import { mayShareHold } from './shared-hold.js';
-import { SharingQueue } from './sharing-queue.js';
+import { queueName, SharingQueue } from './sharing-queue.js';
 import { answerDue, Waiter, type WaitTerms } from './waiter.js';
 
 /** The queues in which the callers of this client wait, by key. */
@@ -39,17 +39,19 @@ export class AcquireQueues {
     const { key, owner, mode, fair } = terms;
     if (fair) this.endBatch(key);
     // Readers that come after a writer of this client queue behind it, as behind any other.
-    if (mode.kind !== 'read') this.parts.holds.shared.close(key);
+    if (mode.kind === 'exclusive') this.parts.holds.shared.close(key);
+    else this.parts.holds.shared.close(key, mode.kind);
     const isShared = waits && owner === undefined && mode.kind === 'exclusive' && !fair;
     const sharesHold = mayShareHold(terms, this.parts.context.limits);
     const table = isShared ? sharedQueues : sharesHold && waits ? sharingQueues : undefined;
-    const known = table?.get(key);
+    const name = sharesHold ? queueName(terms) : key;
+    const known = table?.get(name);
     if (known !== undefined) return known;
     const queue = sharesHold
-      ? new SharingQueue(key, this.parts, waits)
+      ? new SharingQueue(terms, this.parts, waits)
       : new AcquireQueue(key, isShared ? 'shared' : waits ? 'separate' : 'one-try', this.parts);
     if (table === undefined) separateQueues.add(queue);
-    else table.set(key, queue);
+    else table.set(name, queue);
     return queue;
   }
 }

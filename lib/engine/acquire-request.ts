@@ -13,6 +13,8 @@ export interface TicketTerms {
   readonly batchSize: number;
   readonly uncontendedBatchSize: number;
   readonly fair: boolean;
+  /** How many waiters of this client may have permits under one grant at the same time, when the request is sent. */
+  readonly slots?: () => number;
   /** Where in the code the first waiter called. */
   readonly site?: CallSite | undefined;
 }
@@ -34,7 +36,7 @@ export function retryPeriod({ random, limits: { grantTimeout } }: EngineContext,
 export function acquireRequest(
   context: EngineContext,
   id: string,
-  { key, mode, owner, lease, waits, batchSize, uncontendedBatchSize, fair }: Omit<TicketTerms, 'site'>,
+  { key, mode, owner, lease, waits, batchSize, uncontendedBatchSize, fair, slots }: Omit<TicketTerms, 'site'>,
   { follows, slowness }: Asking = { follows: false, slowness: 1 },
 ): AcquireRequest {
   const { commandTimeout, grantTimeout } = context.limits;
@@ -55,5 +57,6 @@ export function acquireRequest(
     batchSize,
     uncontendedBatchSize,
     fair,
+    slots: slots?.(),
   };
 }

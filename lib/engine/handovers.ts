@@ -54,7 +54,7 @@ export class Handovers implements IdTable {
     const again = handles.count > 1 || this.holds.all().some((other) => other !== hold && ownsToo(other, hold));
     const isShared = hold.shared?.isOnly(hold) === false;
     const why = isShared
-      ? 'other readers of this process share its hold: acquire it with `fair: true`, then it has a hold of its own'
+      ? 'other callers of this process share its hold: acquire it with `fair: true`, then it has a hold of its own'
       : again
         ? 'it is held several times by re-entry: release the other handles before'
         : terms.owner !== undefined

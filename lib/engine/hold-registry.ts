@@ -8,6 +8,7 @@ import type { IdTable } from './orphans.js';
 import type { Releases } from './releases.js';
 import { SharedHold } from './shared-hold.js';
 import { SharedHolds } from './shared-holds.js';
+import type { UnitReleases } from './unit-releases.js';
 import type { Watchdog } from './watchdog.js';
 
 /**
@@ -23,9 +24,10 @@ export class HoldRegistry<Queue> implements IdTable {
   private emptied: (() => void) | undefined;
   private readonly lost = (hold: Hold, error: LockLostError): void => {
     this.remove(hold);
-    const { shared } = hold;
     // Each lease ends by itself, but the store keeps the hold for the longest one.
-    if (shared?.isEmpty === true) this.releases.leave(hold.key, shared.id, this.releases.tombstoneFor(hold.epoch));
+    const { key, storeId, epoch, shared } = hold;
+    if (shared?.isEmpty === true) this.releases.leave(key, storeId, this.releases.tombstoneFor(epoch));
+    else if (hold.units > 0) this.returnUnits(storeId);
     this.context.logger.warn(error.message);
     this.context.events.lost(hold, error.message);
   };
@@ -34,6 +36,7 @@ export class HoldRegistry<Queue> implements IdTable {
     private readonly context: EngineContext,
     private readonly watchdog: Watchdog,
     private readonly releases: Releases,
+    private readonly units: UnitReleases,
   ) {}
 
   /** Registers the hold of a grant. */
@@ -46,15 +49,15 @@ export class HoldRegistry<Queue> implements IdTable {
   }
 
   /** Begins a hold in the store that several holds here share; `share` registers each of them. */
-  addShared(key: string, grant: Grant): SharedHold {
-    const shared = new SharedHold(this.context, key, grant);
+  addShared(terms: HoldTerms, grant: Grant): SharedHold {
+    const shared = new SharedHold(this.context, terms, grant);
     this.shared.add(shared);
     return shared;
   }
 
   /** Registers the hold of a caller that shares a hold in the store. */
-  share(shared: SharedHold, terms: HoldTerms): Hold {
-    return this.registerNew(shared.add(terms), undefined);
+  share(shared: SharedHold, terms: HoldTerms, queue?: Queue): Hold {
+    return this.registerNew(shared.add(terms), queue);
   }
 
   /** Registers the hold of the next local waiter in place of a hold that has ended, under the same grant. */
@@ -134,6 +137,12 @@ export class HoldRegistry<Queue> implements IdTable {
     this.context.identity.cover(hold.acquiredAt, Math.max(lease, holdAtLeast));
     this.watchdog.add(hold);
     return hold;
+  }
+
+  /** The callers that share a hold have fewer permits now. */
+  private returnUnits(id: string): void {
+    const shared = this.shared.get(id);
+    if (shared !== undefined) this.units.sendInBackground(shared);
   }
 
   private uncount(key: string): void {

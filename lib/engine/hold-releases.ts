@@ -1,17 +1,13 @@
 import { inSlices } from '../common/slices.js';
 import { outside } from '../common/outside.js';
-import { isLockStoreError } from '../errors/index.js';
 import type { ReleaseReply } from '../store/lock-store.js';
-import type { PermitStore } from '../store/permit-store.js';
 import type { LocalQueue } from './local-queue.js';
 import type { EngineContext } from './engine-context.js';
 import type { Hold } from './hold.js';
 import type { HoldRegistry } from './hold-registry.js';
 import { permitsFixed } from './permits-fixed.js';
 import type { Releases } from './releases.js';
-
-/** ms from a failed release of some permits to the next try. */
-const RETRY = 250;
+import type { UnitReleases } from './unit-releases.js';
 
 /** The result of a release by handoff. Made outside of all scopes, so that it keeps no async context. */
 const HANDED_OFF = outside(() => Promise.resolve(true));
@@ -22,6 +18,7 @@ export class HoldReleases {
     private readonly context: EngineContext,
     private readonly holds: HoldRegistry<LocalQueue>,
     private readonly releases: Releases,
+    private readonly units: UnitReleases,
   ) {}
 
   /**
@@ -42,7 +39,9 @@ export class HoldReleases {
     if (permits === undefined) throw permitsFixed(lacks);
     hold.assertHeld();
     hold.keepUnits(hold.units - count);
-    await this.sendUnits(hold, permits);
+    const kept = await this.units.send(this.holds.shared.get(hold.storeId) ?? hold, () => this.keepOf(hold));
+    if (kept === 'not-held' && hold.state === 'held')
+      hold.lose('Redis did not know it any more when permits were released');
     hold.assertHeld();
   }
 
@@ -73,23 +72,24 @@ export class HoldReleases {
     });
   }
 
-  /** Sends how many permits a hold keeps now. A copy that arrives later releases no more than that. */
-  private async sendUnits(hold: Hold, store: PermitStore): Promise<void> {
-    const { clock, timers, logger } = this.context;
-    const { key, id, units } = hold;
-    let left: number | 'not-held';
-    try {
-      left = await store.keepUnits({ key, id, units, keep: this.keepOf(hold) });
-    } catch (error) {
-      if (!isLockStoreError(error) || !error.transient) throw error;
-      logger.debug(`could not release permits of '${key}' in Redis, will try again: ${error.message}`);
-      timers.add(clock.now() + RETRY, () => {
-        if (hold.isHeld) this.sendUnits(hold, store).catch(() => undefined);
+  /** A hold has ended that shares a hold in the store with others, which keep it. */
+  private async endShare(hold: Hold): Promise<boolean> {
+    const { events, store } = this.context;
+    const shared = this.holds.shared.get(hold.storeId);
+    if (hold.units > 0 && shared !== undefined) {
+      const { epoch } = store;
+      const kept = await this.units.send(shared).catch((error: unknown) => {
+        events.unreleased(hold, (error as Error).message);
+        throw error;
       });
-      throw error;
+      // After NOSCRIPT, the command is sent again, behind the release of the last caller that shares the hold.
+      if (kept === 'not-held' && store.epoch === epoch && shared.isHeld) {
+        hold.lose('Redis did not know it any more when it was released');
+        return false;
+      }
     }
-    if (left === 'not-held' && hold.state === 'held')
-      hold.lose('Redis did not know it any more when permits were released');
+    events.released(hold);
+    return true;
   }
 
   /**
@@ -109,10 +109,7 @@ export class HoldReleases {
     const queue = this.holds.queueOf(hold.id);
     // Renewal stops before the release is sent, or after a failed release the watchdog would renew the hold forever.
     this.holds.remove(hold);
-    if (shared?.isEmpty === false) {
-      events.released(hold);
-      return true;
-    }
+    if (shared?.isEmpty === false) return this.endShare(hold);
     const next = queue?.releasing(hold);
     const sent = clock.now();
     const { epoch } = store;

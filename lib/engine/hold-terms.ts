@@ -79,4 +79,4 @@ export const unitsOf = (mode: LockMode): number => (mode.kind === 'permits' ? mo
 
 /** The terms with another number of permits. */
 export const withUnits = (terms: HoldTerms, units: number): HoldTerms =>
-  terms.mode.kind === 'permits' ? { ...terms, mode: { ...terms.mode, units } } : terms;
+  terms.mode.kind === 'permits' && terms.mode.units !== units ? { ...terms, mode: { ...terms.mode, units } } : terms;

@@ -8,12 +8,14 @@ import type { HoldRegistry } from './hold-registry.js';
 import type { PendingAcquisitions } from './pending-acquisitions.js';
 import type { Releases } from './releases.js';
 import { Ticket, type TicketListener, type TicketParts } from './ticket.js';
+import type { UnitReleases } from './unit-releases.js';
 import { validUntil } from './validity.js';
 import type { Waiter } from './waiter.js';
 
 /** What queues acquire with. */
 export interface AcquireParts extends TicketParts {
   readonly releases: Releases;
+  readonly units: UnitReleases;
   readonly holds: HoldRegistry<LocalQueue>;
   readonly pending: PendingAcquisitions<LocalQueue>;
 }
@@ -118,7 +120,10 @@ export abstract class LocalQueue implements TicketListener {
   protected reportContended(waiter: Waiter): void {
     // Before observers are called: they may have the waiter served at once.
     if (this.waits) waiter.keepAlive();
-    this.parts.context.events.contended(waiter, this.holders());
+    if (!waiter.isContended) {
+      waiter.isContended = true;
+      this.parts.context.events.contended(waiter, this.holders());
+    }
     if (!this.waits) this.timedOut(waiter);
   }
 

@@ -22,6 +22,7 @@ import { PendingAcquisitions } from './pending-acquisitions.js';
 import { Releases } from './releases.js';
 import { StoreMessages } from './store-messages.js';
 import type { WaitTerms } from './waiter.js';
+import { UnitReleases } from './unit-releases.js';
 import { Watchdog } from './watchdog.js';
 import { surveyOf } from './survey-of.js';
 
@@ -69,15 +70,16 @@ export class LockEngine {
     this.admission = new Admission(context);
     this.releases = new Releases(context);
     this.watchdog = new Watchdog(context, this.releases);
-    this.holds = new HoldRegistry(context, this.watchdog, this.releases);
+    const units = new UnitReleases(context);
+    this.holds = new HoldRegistry(context, this.watchdog, this.releases, units);
     this.pending = new PendingAcquisitions(store, store.mayKeepPlaces ? Infinity : context.limits.front);
     const { releases, holds, pending, admission } = this;
     this.handovers = new Handovers(context, admission, holds, releases);
     const orphans = new Orphans(context, releases, [holds, pending, this.handovers]);
-    const parts: AcquireParts = { context, releases, orphans, holds, pending };
+    const parts: AcquireParts = { context, releases, units, orphans, holds, pending };
     this.queues = new AcquireQueues(parts);
     this.leases = new LeaseOperations(context, this.watchdog);
-    this.holdReleases = new HoldReleases(context, holds, releases);
+    this.holdReleases = new HoldReleases(context, holds, releases, units);
     this.background = new BackgroundReleases(context, holds, this.holdReleases);
     const { leases, background, holdReleases } = this;
     const confirmations = new Confirmations(context, leases, holdReleases);
@@ -176,6 +178,7 @@ export class LockEngine {
     const { store } = this.context;
     if (store.permits === undefined) throw permitsFixed(this.lacks);
     this.admission.assertReachable();
+    this.holds.shared.close(key);
     return this.admission.explained(store.permits.add({ key, id: this.context.nextId(), change, permits }));
   }
 
@@ -185,6 +188,7 @@ export class LockEngine {
   }
 
   setLimit(key: string, permits: number): Promise<void> {
+    this.holds.shared.close(key);
     return this.admission.explained(this.context.store.setLimit(key, permits));
   }
 

@@ -1,25 +1,36 @@
-import type { StoredHold } from '../store/lock-store.js';
+import type { LockMode, StoredHold } from '../store/lock-store.js';
 import type { EngineContext, EngineLimits } from './engine-context.js';
 import { Hold, type Grant, type HoldTerms } from './hold.js';
 import type { Sharing } from './hold-terms.js';
 import { LeaseView } from './lease-view.js';
 import { mayShareGrant } from './local-batch.js';
+import type { PermitHold } from './unit-releases.js';
 
 /**
- * Whether a request may share a hold in the store with others of its client. A request with an owner or with `fair: true`
- * has a hold of its own, and so has one for which the store does something at each grant or release.
+ * Whether a request may share a hold in the store with others of its client: readers, and requests for permits. A request
+ * with an owner or with `fair: true` has a hold of its own, and so has one for which the store does something at each grant
+ * or release.
  */
-export const mayShareHold = (terms: HoldTerms, { batch }: Pick<EngineLimits, 'batch'>): boolean =>
-  terms.mode.kind === 'read' && terms.owner === undefined && !terms.fair && batch.size > 1 && mayShareGrant(terms);
+export function mayShareHold(terms: HoldTerms, { batch }: Pick<EngineLimits, 'batch'>): boolean {
+  const { mode, owner, fair } = terms;
+  const isShareable = mode.kind === 'read' || (mode.kind === 'permits' && mode.units > 0);
+  return isShareable && owner === undefined && !fair && batch.size > 1 && mayShareGrant(terms);
+}
 
 /**
- * One hold in the store that several readers of this client share. Each reader has a `Hold` of its own, with its own lease,
- * signal and renewals. The store keeps the hold for the longest of these leases. The last reader releases it.
+ * One hold in the store that several callers of this client share: readers, or callers with some of its permits. Each caller
+ * has a `Hold` of its own, with its own lease, signal and renewals. The store keeps the hold for the longest of these leases.
+ * The last caller releases it.
  *
- * A reader may join without a command while no other client is known to wait: for `localHandoffTime` after the grant, since
- * a writer may have joined the queue after it.
+ * For `localHandoffTime` after the grant, and while no other client is known to wait, callers that come later may use it
+ * without a command: a reader joins the others, and permits pass from one caller to the next. Each of these callers for
+ * permits needs one of the tokens of the grant. Readers have the same token, since they do not exclude each other.
  */
-export class SharedHold implements Sharing<Hold> {
+export class SharedHold implements Sharing<Hold>, PermitHold {
+  readonly kind: LockMode['kind'];
+  readonly key: string;
+  /** How many callers the grant serves at the same time. */
+  readonly slots: number;
   /** The holds of those that share it, with their numbers. */
   private readonly sharers = new Map<Hold, number>();
   private readonly lease: LeaseView;
@@ -29,9 +40,13 @@ export class SharedHold implements Sharing<Hold> {
 
   constructor(
     private readonly context: Pick<EngineContext, 'clock' | 'logger' | 'store' | 'limits' | 'identity'>,
-    readonly key: string,
+    { key, mode }: HoldTerms,
     private readonly grant: Grant,
   ) {
+    this.key = key;
+    this.kind = mode.kind;
+    const { units = 1 } = mode as { units?: number };
+    this.slots = mode.kind === 'read' ? Infinity : Math.max(1, Math.floor((grant.units ?? units) / units));
     this.grantedAt = context.clock.now();
     this.lease = new LeaseView(grant, grant.lease, true);
     this.isClosed = grant.yields === true;
@@ -40,6 +55,19 @@ export class SharedHold implements Sharing<Hold> {
   /** The id under which the store keeps it. */
   get id(): string {
     return this.grant.id;
+  }
+
+  get storeId(): string {
+    return this.grant.id;
+  }
+
+  get isHeld(): boolean {
+    return !this.isEmpty;
+  }
+
+  /** How many permits those that share it have. */
+  get units(): number {
+    return this.holds.reduce((sum, { units }) => sum + units, 0);
   }
 
   get firstToken(): number {
@@ -65,17 +93,17 @@ export class SharedHold implements Sharing<Hold> {
     return this.sharers.size === 1 && this.sharers.has(hold);
   }
 
-  /** Whether a caller that asks now may share it. */
+  /** Whether a reader that asks now may join the others. */
   admits(terms: HoldTerms): boolean {
-    const { clock, store, limits } = this.context;
-    if (this.isClosed || this.isEmpty || !mayShareHold(terms, limits)) return false;
-    const now = clock.now();
-    // Without a connection, or after a reconnect, the store cannot tell this client of a forced release.
-    if (now >= this.grantedAt + limits.batch.time || !store.listening || this.epoch !== store.epoch) return false;
-    return this.lease.until - now >= Math.min(terms.lease, limits.grantTimeout) / 2;
+    return this.kind === 'read' && terms.mode.kind === 'read' && this.serves(terms);
   }
 
-  /** Makes the hold of one more reader. */
+  /** Whether permits that are released now may pass to a caller that waits for as many. */
+  mayPass(terms: HoldTerms): boolean {
+    return this.lastNumber < this.grant.batchSize && this.serves(terms);
+  }
+
+  /** Makes the hold of one more caller. */
   add(terms: HoldTerms): Hold {
     const { grant, context } = this;
     const number = (this.lastNumber += 1);
@@ -83,17 +111,17 @@ export class SharedHold implements Sharing<Hold> {
     const hold =
       number === 1
         ? new Hold(terms, grant, context, this)
-        : new Hold(terms, { ...grant, id: this.nameOf(terms, number) }, context, this, this.leaseFrom(terms));
+        : new Hold(terms, this.grantOf(terms, number), context, this, this.leaseFrom(terms));
     this.sharers.set(hold, number);
     return hold;
   }
 
-  /** A reader has released its hold or lost it. */
+  /** A caller has released its hold or lost it. */
   remove(hold: Hold): void {
     this.sharers.delete(hold);
   }
 
-  /** No further reader may join. */
+  /** No further caller may use it. */
   close(): void {
     this.isClosed = true;
   }
@@ -103,6 +131,7 @@ export class SharedHold implements Sharing<Hold> {
     if (this.sharers.size <= 1) return [stored];
     return [...this.sharers].map(([{ terms, acquiredAt, promisedLease }, number]) => ({
       ...stored,
+      mode: terms.mode,
       id: this.nameOf(terms, number),
       ttl: Math.min(stored.ttl, promisedLease),
       since: Math.round(stored.since + acquiredAt - this.grantedAt),
@@ -117,6 +146,21 @@ export class SharedHold implements Sharing<Hold> {
   /** Ends the holds of all that share it. */
   lose(reason: string): void {
     for (const hold of this.holds) hold.lose(reason);
+  }
+
+  /** Whether the grant may serve a caller that comes now. */
+  private serves(terms: HoldTerms): boolean {
+    const { clock, store, limits } = this.context;
+    if (this.isClosed || this.isEmpty || !mayShareHold(terms, limits)) return false;
+    const now = clock.now();
+    // Without a connection, or after a reconnect, the store cannot tell this client of a forced release.
+    if (now >= this.grantedAt + limits.batch.time || !store.listening || this.epoch !== store.epoch) return false;
+    return this.lease.until - now >= Math.min(terms.lease, limits.grantTimeout) / 2;
+  }
+
+  private grantOf(terms: HoldTerms, number: number): Grant {
+    const token = this.grant.token + (this.kind === 'permits' ? number - 1 : 0);
+    return { ...this.grant, id: this.nameOf(terms, number), token };
   }
 
   /** The store has begun the lease already. */

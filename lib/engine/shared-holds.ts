@@ -1,4 +1,5 @@
 import { TransientMap } from '../common/transient.js';
+import type { LockMode } from '../store/lock-store.js';
 import type { HoldTerms } from './hold.js';
 import type { SharedHold } from './shared-hold.js';
 
@@ -31,9 +32,9 @@ export class SharedHolds {
     return shared?.admits(terms) === true ? shared : undefined;
   }
 
-  /** Those of a key admit no further caller. */
-  close(key: string): void {
-    for (const shared of this.byKey.get(key) ?? []) shared.close();
+  /** Those of a key serve no further caller. `except`: those of this kind do. */
+  close(key: string, except?: LockMode['kind']): void {
+    for (const shared of this.byKey.get(key) ?? []) if (shared.kind !== except) shared.close();
   }
 
   /** No caller shares it any more. */

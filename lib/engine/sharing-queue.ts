@@ -1,23 +1,44 @@
+import { UNCONTENDED_BATCH_SIZE } from '../store/lock-store.js';
 import type { TicketTerms } from './acquire-request.js';
-import type { Grant } from './hold.js';
-import { LocalQueue } from './local-queue.js';
+import type { Grant, Hold, HoldTerms } from './hold.js';
+import { LocalQueue, type AcquireParts } from './local-queue.js';
+import type { SharedHold } from './shared-hold.js';
 import type { Ticket } from './ticket.js';
 import type { Waiter } from './waiter.js';
 
+/** Requests with the same name share a queue: the readers of a key, or those that want equally many permits of it. */
+export const queueName = ({ key, mode }: HoldTerms): string =>
+  mode.kind === 'permits' ? `${mode.units}/${mode.limit} ${key}` : key;
+
 /**
- * The readers of this client that wait for one key. They share one ticket, and then one hold in the store: a grant serves
- * all of them.
+ * The callers of this client that share holds of one key: readers, or callers that each want the same number of permits.
+ * They share one ticket, and then one hold in the store. A grant serves all readers, or as many callers as it has permits
+ * for. The permits pass to the next caller as long as the grant allows.
  */
 export class SharingQueue extends LocalQueue {
+  private readonly name: string;
   /** Whether the store has answered that the lock is not free. Waiters that join before may still get it at once. */
   private isContended = false;
+
+  constructor(
+    private readonly terms: HoldTerms,
+    parts: AcquireParts,
+    waits: boolean,
+  ) {
+    super(terms.key, parts, waits);
+    this.name = queueName(terms);
+  }
 
   override endBatch(): void {
     this.parts.holds.shared.close(this.key);
   }
 
-  override handOff(): boolean {
-    return false;
+  /** Passes the permits of a hold to the next caller that wants as many. */
+  override handOff(hold: Hold): boolean {
+    const shared = this.parts.holds.shared.get(hold.storeId);
+    // The queue in which callers wait now. The one that the hold came from may have ended.
+    const queue = this.parts.pending.sharingQueues.get(this.name) as SharingQueue | undefined;
+    return shared !== undefined && queue !== undefined && queue.takeFrom(hold, shared);
   }
 
   override mayBeTakenOver(): boolean {
@@ -28,6 +49,7 @@ export class SharingQueue extends LocalQueue {
     return undefined;
   }
 
+  /** If callers wait, they have a ticket already. */
   override releasing(): Ticket | undefined {
     return undefined;
   }
@@ -38,10 +60,18 @@ export class SharingQueue extends LocalQueue {
   }
 
   protected override serveUnder(grant: Grant): void {
-    const { holds, context } = this.parts;
-    const shared = holds.addShared(this.key, grant);
-    const served = this.waiters.takeAll().map((waiter) => ({ waiter, hold: holds.share(shared, waiter.terms) }));
-    this.forget();
+    const { holds, context, units } = this.parts;
+    const shared = holds.addShared(this.terms, grant);
+    const served: Array<{ readonly waiter: Waiter; readonly hold: Hold }> = [];
+    while (this.waiters.first !== undefined && served.length < shared.slots) {
+      const waiter = this.waiters.first;
+      this.waiters.remove(waiter);
+      served.push({ waiter, hold: holds.share(shared, waiter.terms, this) });
+    }
+    // Fewer callers wait than did when the store was asked.
+    if (served.length < shared.slots && shared.kind === 'permits') units.sendInBackground(shared);
+    if (this.waiters.first === undefined) this.forget();
+    else this.openTicket()?.due();
     for (const { waiter, hold } of served) waiter.served(hold);
     // Observers may call anything, so this comes last.
     for (const { waiter, hold } of served) context.events.acquired(hold, waiter.since, this.lastHolders);
@@ -54,13 +84,40 @@ export class SharingQueue extends LocalQueue {
 
   protected override termsOf({ terms }: Waiter): TicketTerms {
     const { mode, owner, lease, fair } = terms;
-    const { key, waits } = this;
-    return { key, mode, owner, lease, waits, batchSize: 1, uncontendedBatchSize: 1, fair, site: terms };
+    const { key, waits, waiters, parts } = this;
+    const common = { key, mode, owner, lease, waits, fair, site: terms };
+    if (mode.kind === 'read') return { ...common, batchSize: 1, uncontendedBatchSize: 1 };
+    const batchSize = waits ? parts.context.limits.batch.size : 1;
+    const uncontendedBatchSize = waiters.size > 1 ? Math.max(batchSize, UNCONTENDED_BATCH_SIZE) : batchSize;
+    // Callers come and go while the ticket waits.
+    const slots = (): number => (parts.context.store.permits === undefined ? 1 : Math.max(1, waiters.size));
+    return { ...common, batchSize, uncontendedBatchSize, slots };
+  }
+
+  protected override openTicket(): Ticket | undefined {
+    this.isContended = false;
+    return super.openTicket();
   }
 
   protected override forget(): void {
     const { sharingQueues, separateQueues } = this.parts.pending;
-    if (sharingQueues.get(this.key) === this) sharingQueues.delete(this.key);
+    if (sharingQueues.get(this.name) === this) sharingQueues.delete(this.name);
     else separateQueues.delete(this);
+  }
+
+  private takeFrom(hold: Hold, shared: SharedHold): boolean {
+    const { waiters, parts } = this;
+    const { first } = waiters;
+    if (first === undefined || !shared.mayPass(first.terms) || !hold.end()) return false;
+    waiters.remove(first);
+    const next = parts.holds.share(shared, first.terms, this);
+    parts.holds.remove(hold);
+    if (waiters.first === undefined) this.closeTicket();
+    else this.ticket?.inherit(this.termsOf(waiters.first));
+    first.served(next);
+    // Observers may call anything, so this comes last.
+    parts.context.events.released(hold);
+    parts.context.events.acquired(next, first.since, [hold.id]);
+    return true;
   }
 }

@@ -113,6 +113,8 @@ export class Waiter extends PendingCall<Hold> implements Linked<Waiter> {
   list: object | undefined;
   before: Waiter | undefined;
   behind: Waiter | undefined;
+  /** Whether it has been reported that another holder keeps it from the key. */
+  isContended = false;
 
   constructor(
     context: Pick<EngineContext, 'clock' | 'timers'>,

@@ -83,8 +83,10 @@ local function try_acquire(request, after_release, gone)
   if mine then return held(mine) end
   local of_permits = #holds > 0 and holds[1].kind == PERMITS or holds.crowd and holds.crowd.has(PERMITS)
   -- The holder has an uncontended batch, since no other client waited. Several holders of permits may have one each.
-  local ends_batch = of_permits
-    or is_new and rank == 0 and #holds == 1 and last_token() - holds[1].token >= UNCONTENDED_BATCH_SIZE - 1
+  -- Readers of these clients may join the holds that their clients have.
+  local of_readers = request.kind ~= READ and (#holds > 0 and holds[1].kind == READ or holds.crowd and holds.crowd.has(READ))
+  local has_uncontended_batch = #holds == 1 and last_token() - holds[1].token >= UNCONTENDED_BATCH_SIZE - 1
+  local ends_batch = of_permits or is_new and (of_readers or rank == 0 and has_uncontended_batch)
   if is_fair(request.batch_size) or ends_batch then
     --- @include "shared/end-batches"
     if is_fair(request.batch_size) or not of_permits then

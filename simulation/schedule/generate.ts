@@ -122,34 +122,35 @@ const plainVisit: fc.Arbitrary<Visit> = fc.record({
   candidacy: fc.constant(undefined),
 });
 
-/** Many readers of one key, so those of one process share holds, and few writers. */
-const readingVisit: fc.Arbitrary<Visit> = fc.record({
-  process: processes,
-  caller: callers,
-  pause: fc.nat(12),
-  keys: oneOf<readonly number[]>([15, [0]], [1, [1]], [1, [0, 1]]),
-  kind: oneOf([10, 'read'], [2, 'exclusive'], [1, 'fair']),
-  units: fc.constant(1),
-  owner: rarely<string | undefined>(15, undefined, fc.constant('ada')),
-  lease: oneOf([6, 'renewed'], [1, 'long'], [2, 'fixed'], [1, 'counted']),
-  holdAtLeast: rarely(15, 0, fc.nat(60)),
-  replicas: fc.constant(false),
-  waitTimeout: waits,
-  abortAfter: rarely<number | undefined>(20, undefined, fc.nat(60)),
-  section: sections,
-  act: oneOf(
-    [10, 'nothing'],
-    [1, 'verify'],
-    [2, 'extend'],
-    [2, 'shrink'],
-    [1, 'reenter'],
-    [1, 'abandon'],
-    [1, 'inspect'],
-    [1, 'hand over'],
-    [4, 'release in background'],
-  ),
-  candidacy: fc.constant(undefined),
-});
+/** Many callers of one key that share holds: readers, or callers for permits. Few others. */
+const sharingVisit = (kind: 'read' | 'permits'): fc.Arbitrary<Visit> =>
+  fc.record({
+    process: processes,
+    caller: callers,
+    pause: fc.nat(12),
+    keys: oneOf<readonly number[]>([15, [0]], [1, [1]], [1, [0, 1]]),
+    kind: oneOf<Visit['kind']>([10, kind], [2, 'exclusive'], [1, 'fair']),
+    units: oneOf([5, 1], [1, 2]),
+    owner: rarely<string | undefined>(15, undefined, fc.constant('ada')),
+    lease: oneOf([6, 'renewed'], [1, 'long'], [2, 'fixed'], [1, 'counted']),
+    holdAtLeast: rarely(15, 0, fc.nat(60)),
+    replicas: fc.constant(false),
+    waitTimeout: waits,
+    abortAfter: rarely<number | undefined>(20, undefined, fc.nat(60)),
+    section: sections,
+    act: oneOf(
+      [10, 'nothing'],
+      [1, 'verify'],
+      [2, 'extend'],
+      [2, 'shrink'],
+      [1, 'reenter'],
+      [1, 'abandon'],
+      [1, 'inspect'],
+      [1, 'hand over'],
+      [4, 'release in background'],
+    ),
+    candidacy: fc.constant(undefined),
+  });
 
 /** Few callers that hold a key so long that most faults strike during the hold, and that set its lease anew. */
 const lastingVisit: fc.Arbitrary<Visit> = fc.record({
@@ -339,7 +340,8 @@ const schedulesOfOneServer: fc.Arbitrary<Schedule> = fc.record({
   visits: fc.oneof(
     visitsOf(mixedVisits),
     visitsOf(plainVisit),
-    visitsOf(readingVisit),
+    visitsOf(sharingVisit('read')),
+    visitsOf(sharingVisit('permits')),
     visitsOf(lastingVisit, FEW_VISITS),
   ),
   faults: faultsOf(faultOfOneServer),
@@ -353,7 +355,7 @@ const schedulesOfMasters: fc.Arbitrary<Schedule> = fc.record({
   visits: fc.oneof(
     visitsOf(mixedVisitsOfMasters),
     visitsOf(plainVisit),
-    visitsOf(readingVisit),
+    visitsOf(sharingVisit('read')),
     visitsOf(lastingVisit, FEW_VISITS),
     visitsOf(singleTry),
   ),

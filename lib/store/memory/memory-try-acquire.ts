@@ -104,6 +104,8 @@ function enqueue(
   if (mine !== undefined) return lock.held(mine, granted);
   if (fair) lock.endBatches(holds, () => true);
   else if (holds[0]?.mode.kind === 'permits') endUncontendedBatches(lock, holds, id);
+  // Readers of these clients may join the holds that their clients have.
+  else if (isNew && mode.kind !== 'read' && holds[0]?.mode.kind === 'read') lock.endBatches(holds, () => true);
   // The holder has an uncontended batch, since no other client waited.
   else if (isNew && ahead === 0 && holds.length === 1 && lock.batchSizeOf(holds[0]!) >= UNCONTENDED_BATCH_SIZE)
     lock.endBatches(holds, () => true);

@@ -810,8 +810,9 @@ if changed or rank == 0 or not is_closed(holds) then more = grant_waiters(holds,
 mine = find_hold(holds, request.id)
 if mine then return held(mine) end
 local of_permits = #holds > 0 and holds[1].kind == 'permits' or holds.crowd and holds.crowd.has('permits')
-local ends_batch = of_permits
-or is_new and rank == 0 and #holds == 1 and last_token() - holds[1].token >= 1000 - 1
+local of_readers = request.kind ~= 'read' and (#holds > 0 and holds[1].kind == 'read' or holds.crowd and holds.crowd.has('read'))
+local has_uncontended_batch = #holds == 1 and last_token() - holds[1].token >= 1000 - 1
+local ends_batch = of_permits or is_new and (of_readers or rank == 0 and has_uncontended_batch)
 if is_fair(request.batch_size) or ends_batch then`,
   'shared/messages-to-clients': `local function receives_revocation(id)
 return TAG ~= nil or is_present(id)

@@ -55,6 +55,19 @@ describe('the validity after replies', () => {
     expect(view.until).toBe(validUntil(NOW + 1_000, left));
   });
 
+  it('of a hold that others share never exceeds what the holder was promised', () => {
+    const grant = { lease: LEASE, longest: LEASE, from: NOW, restsOn: 0 };
+    const view = new LeaseView(grant, LEASE, true);
+    expect(look(view, { at: NOW + 1_000, left: 60_000 })).toBe('confirmed');
+    expect(view.until).toBe(validUntil(NOW + 1_000, LEASE - 1_000));
+    const renewal = view.ask(NOW + 2_000, 0, LEASE);
+    view.answered(renewal, NOW + 2_001, 60_000);
+    expect(view.until).toBe(validUntil(NOW + 2_000, LEASE));
+    // What the store has is still a limit.
+    expect(look(view, { at: NOW + 3_000, left: 2_000 })).toBe('lowered');
+    expect(view.until).toBe(validUntil(NOW + 3_000, 2_000));
+  });
+
   it('is not lowered by a reply that a newer one has overtaken', () => {
     const view = viewOf();
     const [old, renewal] = [view.ask(NOW + 100, 0, 0), view.ask(NOW + 200, 0, LEASE)];
