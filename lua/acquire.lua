@@ -29,7 +29,6 @@ if known == 0 or last then
   end
 end
 
---- @include "shared/holds"
 --- @include "shared/request"
 --- @include "shared/try-acquire"
 

@@ -1,5 +1,6 @@
 -- Answers a request whose acquisition holds the lock already.
 --- @include "shared/token"
+--- @include "shared/modes"
 --- @include "shared/holds"
 --- @include "shared/request"
 --- @include "shared/reply-codes"

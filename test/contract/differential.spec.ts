@@ -195,7 +195,10 @@ class Side {
       this.names.set(each.clientId, `client${i}`);
       const told = this.told[i]!;
       each.listen({
-        granted: (grant) => told.push(`granted ${this.id(grant.id)} ${this.short(grant.key)} ${grant.batchSize} turns ${grant.units} units`),
+        granted: (grant) =>
+          told.push(
+            `granted ${this.id(grant.id)} ${this.short(grant.key)} ${grant.batchSize} turns ${grant.units} units`,
+          ),
         retryAfter: (id) => told.push(`ask ${this.id(id)}`),
         yield: (id) => told.push(`yield ${this.id(id)}`),
         revoked: (id) => told.push(`revoked ${this.id(id)}`),
