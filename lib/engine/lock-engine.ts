@@ -158,11 +158,17 @@ export class LockEngine {
     this.holdReleases.reportFailure(hold, error);
   }
 
-  /** Ends all holds of a key, or only the one with the id `hold`. */
-  forceRelease(key: string, hold?: HoldChoice): Promise<ForceReleaseReply> {
+  /**
+   * Ends all holds of a key, or only the one with the id `hold`. Of holds that share one in the store, only this client knows
+   * the ids that `inspect` shows here.
+   */
+  async forceRelease(key: string, hold?: HoldChoice): Promise<ForceReleaseReply> {
     this.queues.endBatch(key);
     this.background.send(key);
-    return this.admission.explained(this.context.store.forceRelease(key, hold));
+    const { ended, others } = this.holds.shared.endSome(key, hold);
+    if (others?.length === 0) return { holds: ended, told: ended };
+    const reply = await this.admission.explained(this.context.store.forceRelease(key, others));
+    return { holds: reply.holds + ended, told: reply.told + ended };
   }
 
   /**

@@ -138,9 +138,9 @@ export class SharedHold implements Sharing<Hold>, PermitHold {
     }));
   }
 
-  /** The hold that `describe` shows under this id. */
-  find(id: string): Hold | undefined {
-    return this.holds.find((hold) => this.nameOf(hold.terms, this.sharers.get(hold)!) === id);
+  /** The holds by the ids that `describe` shows. */
+  byName(): Map<string, Hold> {
+    return new Map([...this.sharers].map(([hold, number]) => [this.nameOf(hold.terms, number), hold]));
   }
 
   /** Ends the holds of all that share it. */

@@ -1,5 +1,5 @@
 import { TransientMap } from '../common/transient.js';
-import type { LockMode } from '../store/lock-store.js';
+import type { HoldChoice, LockMode } from '../store/lock-store.js';
 import type { HoldTerms } from './hold.js';
 import type { SharedHold } from './shared-hold.js';
 
@@ -35,6 +35,26 @@ export class SharedHolds {
   /** Those of a key serve no further caller. `except`: those of this kind do. */
   close(key: string, except?: LockMode['kind']): void {
     for (const shared of this.byKey.get(key) ?? []) if (shared.kind !== except) shared.close();
+  }
+
+  /**
+   * Ends those of the chosen holds of a key that share one in the store, and returns how many, and which holds are left to
+   * end; `undefined`: all.
+   */
+  endSome(key: string, choice: HoldChoice): { readonly ended: number; readonly others: readonly string[] | undefined } {
+    if (choice === undefined) return { ended: 0, others: undefined };
+    const shared = [...(this.byKey.get(key) ?? [])].map((each) => each.byName());
+    const others: string[] = [];
+    let ended = 0;
+    for (const id of typeof choice === 'string' ? [choice] : choice) {
+      const hold = shared.find((holds) => holds.has(id))?.get(id);
+      if (hold === undefined) others.push(id);
+      else {
+        hold.lose('it was released by force');
+        ended += 1;
+      }
+    }
+    return { ended, others };
   }
 
   /** No caller shares it any more. */
