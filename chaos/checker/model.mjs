@@ -125,7 +125,9 @@ function noteTurns(holds, operations) {
   }
   const firsts = new Map();
   // Without tokens, no grant serves several callers.
-  for (const hold of holds.filter(({ token }) => token !== undefined).sort((a, b) => a.token - b.token)) {
+  for (const hold of holds
+    .filter(({ token }) => token !== undefined)
+    .sort((a, b) => a.token - b.token || a.invokedAt - b.invokedAt)) {
     const place = `${hold.client} ${hold.key}`;
     const first = firsts.get(place);
     if (first === undefined || hold.token - first.token >= TURNS) firsts.set(place, hold);

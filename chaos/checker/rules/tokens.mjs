@@ -1,7 +1,8 @@
 import { explanationOf, forgottenBetween } from '../assumptions.mjs';
 
 /**
- * Fencing tokens grow, by three rules: a caller that asks after another caller was granted always gets a larger one;
+ * Fencing tokens grow between holds that exclude each other, by three rules: a caller that asks after such a hold was granted
+ * always gets a larger one;
  * exclusive holders have them in the order of their holds; and a re-entrant acquisition has the token of the hold.
  */
 export const tokens = (model) => [...growth(model), ...order(model), ...reentry(model)];
@@ -26,7 +27,7 @@ function growth(model) {
   for (const { key, operation, token } of steps) {
     const id = `${operation.op} ${key}`;
     if (token === undefined) {
-      floors.set(id, largest.get(key));
+      floors.set(id, largestOf(largest.get(key), operation.mode));
       continue;
     }
     const floor = floors.get(id);
@@ -37,11 +38,19 @@ function growth(model) {
         explanation: forgottenBetween(model, floor, later),
       });
     }
-    if (token > (largest.get(key)?.token ?? -1)) {
-      largest.set(key, { op: operation.op, token, askedAt: operation.askedAt });
+    const ofKey = largest.get(key) ?? new Map();
+    if (token > (ofKey.get(operation.mode)?.token ?? -1)) {
+      ofKey.set(operation.mode, { op: operation.op, token, askedAt: operation.askedAt });
     }
+    largest.set(key, ofKey);
   }
   return found;
+}
+
+/** Readers of one client may share a hold and its token, and so do callers for permits. So their own kind does not count. */
+function largestOf(ofKey = new Map(), mode = 'exclusive') {
+  const others = [...ofKey].filter(([kind]) => mode === 'exclusive' || kind !== mode).map(([, grant]) => grant);
+  return others.sort((a, b) => b.token - a.token)[0];
 }
 
 function order(model) {
