@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { PERMITS } from '../schedule/operations.mjs';
+import { permitsOf } from '../schedule/operations.mjs';
 import { ValidityLog } from './validity.mjs';
 import { takers } from './takers.mjs';
 
@@ -173,10 +173,13 @@ const failuresOf = ({ kind, replicas }) =>
 
 const keysOf = ({ keys, kind }) => (kind === 'several' ? keys : keys[0]);
 
-function optionsOf({ kind, mode, owner, fair, wait, expire, maxRenewTimes, holdAtLeast, replicas }, signal) {
+function optionsOf(
+  { kind, mode, owner, fair, wait, expire, maxRenewTimes, holdAtLeast, replicas, units, permits },
+  signal,
+) {
   return {
     ...{ waitTimeout: wait, expire, maxRenewTimes: expire === 0 ? maxRenewTimes : undefined, holdAtLeast, signal },
     ...{ owner, fair, replicas, type: kind === 'write' ? 'write' : mode === 'read' ? 'read' : undefined },
-    permits: mode === 'permits' ? PERMITS : undefined,
+    ...(mode === 'permits' && { permits: permits ?? permitsOf(), units: permits && units }),
   };
 }

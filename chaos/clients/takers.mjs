@@ -1,4 +1,4 @@
-import { PERMITS } from '../schedule/operations.mjs';
+import { permitsOf } from '../schedule/operations.mjs';
 
 const lock = (object, { signal, waitTimeout, expire, maxRenewTimes, holdAtLeast }) =>
   object.lock({ signal, waitTimeout, expire, maxRenewTimes, holdAtLeast });
@@ -16,6 +16,6 @@ export const takers = {
   multiLock: (service, { keys }, options) => lock(service.getMultiLock(keys), options),
   semaphore: (service, { keys, units }, { signal, waitTimeout, expire, maxRenewTimes, holdAtLeast }) =>
     service
-      .getSemaphore(keys[0], { permits: PERMITS })
+      .getSemaphore(keys[0], { permits: permitsOf() })
       .acquire(units, { signal, waitTimeout, expire, maxRenewTimes, holdAtLeast }),
 };

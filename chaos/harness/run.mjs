@@ -8,7 +8,7 @@ import { startCounters } from '../clients/counters.mjs';
 import { clockSince } from '../history/clock.mjs';
 import { mergeHistories } from '../history/merge.mjs';
 import { HistoryWriter } from '../history/writer.mjs';
-import { longestLease, PERMITS } from '../schedule/operations.mjs';
+import { callersOf, longestLease, permitsOf } from '../schedule/operations.mjs';
 import { planFaults } from '../schedule/schedule.mjs';
 import { loadTopology } from '../topologies/index.mjs';
 import { OPERATOR } from '../topologies/networks.mjs';
@@ -36,7 +36,6 @@ const KEYS = ['red', 'green', 'blue'];
 const CROWN = 'crown';
 const GATE = 'gate';
 const CLIENTS = ['c1', 'c2', 'c3', 'c4'];
-const LOOPS = 3;
 /** Short, so that much happens (longer on a busy machine); or the library's own, with a lease that ends before the next fault or two. */
 const SHORT = { lockWatchdogTimeout: 500, commandTimeout: 700, grantTimeout: 300 };
 const DEFAULT = { lockWatchdogTimeout: 3_000 };
@@ -99,7 +98,7 @@ function clientsOf(names, topology, { timeouts, ...shared }) {
     ...{ ...shared, counters },
     keys: KEYS,
     kinds: topology.lockKinds,
-    loops: LOOPS,
+    loops: callersOf(shared.holders),
     crown: CROWN,
     gate: topology.keepsLatches === false ? undefined : GATE,
   };
@@ -114,7 +113,15 @@ async function begin(topology, { clients, operator, leftovers }, { history, now,
   const near = { ...timeouts, protocol: topology.protocol, connection: topology.connectionOf() };
   const resolved = await operator.call('start', near, topology.connectionOf(OPERATOR));
   history.note('begin', {
-    ...{ seed, topology: topology.name, length, clients: [...clients.keys()], keys: KEYS, permits: PERMITS, holders },
+    ...{
+      seed,
+      topology: topology.name,
+      length,
+      clients: [...clients.keys()],
+      keys: KEYS,
+      permits: permitsOf(holders),
+      holders,
+    },
     ...{ servers: topology.servers.length, skews: topology.clocks?.map(({ skew }) => skew), ...resolved },
   });
   await topology.watch?.(history, now);

@@ -14,7 +14,15 @@ import { Random } from './random.mjs';
  */
 
 /** As many permits has every key, in all processes. */
-export const PERMITS = 3;
+const PERMITS = 3;
+
+/** In a crowd, hundreds hold permits of one key at the same time. */
+const PERMITS_OF_CROWD = 400;
+
+export const permitsOf = (holders) => (holders === 'crowd' ? PERMITS_OF_CROWD : PERMITS);
+
+/** How many callers each client has. */
+export const callersOf = (holders) => (holders === 'crowd' ? 250 : 3);
 
 /**
  * The endless sequence of requests of a client's caller number `loop`: decided by the seed alone. `kinds` are the kinds
@@ -27,7 +35,7 @@ export function* planOperations({ seed, client, loop, keys, kinds, holders }) {
   for (;;) {
     const key = random.among(keys);
     if (holders !== undefined) {
-      yield { kind: 'exclusive', pause: 0, ...of(key), ...HOLDERS[holders](random) };
+      yield { kind: 'exclusive', pause: 0, ...of(key), ...HOLDERS[holders](random, keys.indexOf(key)) };
       continue;
     }
     const isPerKey = !Array.isArray(kinds);
@@ -133,6 +141,9 @@ const STEPS = [
   () => ({ does: 're-enter' }),
 ];
 
+/** A process that blocks for a while delays hundreds of callers: the faults do that seldom enough. */
+const STEPS_OF_CROWD = STEPS.filter((step) => step(new Random(0, 'steps')).does !== 'block');
+
 /** Callers of one sort, which in the general mix rarely reach their case; each with a lock for itself. */
 const HOLDERS = {
   /** Prolongs a lease that is not renewed, and stays until the end of it. */
@@ -150,6 +161,19 @@ const HOLDERS = {
     const step = { at: random.between(50, 500), does: 'extend', lease: random.between(3_000, 5_000) };
     const stay = random.between(1_000, 3_000);
     return { ...taken(random), expire: random.between(800, 1_600), length: step.at, step: { ...step, stay } };
+  },
+  /** One of very many: of readers of the first key, and of callers for permits of the others. A few are alone. */
+  crowd(random, place) {
+    const isAlone = random.chance(0.01);
+    const mode = isAlone ? 'exclusive' : place === 0 ? 'read' : 'permits';
+    return {
+      ...{ kind: mode, mode, permits: PERMITS_OF_CROWD, units: random.chance(0.8) ? 1 : 2 },
+      ...{ through: random.among(['acquire', 'acquire', 'run', 'tryAcquire']), fair: !isAlone && random.chance(0.3) },
+      ...{ wait: random.between(500, 6_000), expire: random.chance(0.7) ? 0 : random.between(300, 1_500) },
+      ...{ maxRenewTimes: 0, holdAtLeast: 0, length: random.between(0, 400), pause: random.between(0, 400) },
+      abortAfter: random.chance(0.05) ? random.between(0, 600) : undefined,
+      step: random.chance(0.1) ? { at: random.between(0, 20), ...random.among(STEPS_OF_CROWD)(random) } : undefined,
+    };
   },
   /** Prolongs a lease twice that is renewed: a replica may have missed the second time. */
   prolonging(random) {
