@@ -101,6 +101,8 @@ async function runAll({ host, port }, options) {
       loads.push(loadavg()[0]);
       scenarios.push({ ...scenario, results, notes: scenario.notes?.(results) });
     }
+    const all = scenarios.flatMap(({ results }) => results);
+    const oursFailed = all.some(({ library, errors }) => library === 'ours' && errors.length > 0);
     const machine = {
       ...{ node: process.versions.node, redis: redisVersion, ioredis: versionOf('ioredis') },
       tools: options.tools,
@@ -111,7 +113,7 @@ async function runAll({ host, port }, options) {
       },
     };
     const run = {
-      isComplete: options.isComplete && scenarios.every(({ results }) => results.every(isWhole)),
+      isComplete: options.isComplete && !oursFailed,
       rounds: options.timing.rounds,
       windowMs: options.timing.window,
       date: new Date().toISOString().slice(0, 10),
@@ -121,15 +123,12 @@ async function runAll({ host, port }, options) {
       scenarios.some(({ results }) => results.some((of) => of.library === library && of.variant === variant)),
     );
     console.log(writeResults({ machine, run, scenarios, variants: measured }));
-    return scenarios.some(({ results }) => results.some(({ medians }) => medians.violations > 0)) ? 1 : 0;
+    return oursFailed || all.some(({ medians }) => medians.violations > 0) ? 1 : 0;
   } finally {
     view.close();
     await Promise.all([context.threads.end(), context.processes.end()]);
   }
 }
-
-/** A library of another language that hangs is a result. */
-const isWhole = ({ errors, world }) => errors.length === 0 || world !== undefined;
 
 /** A progress line that is overwritten, if the output is a terminal. */
 function say(text = '') {

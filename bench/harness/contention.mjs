@@ -15,11 +15,11 @@ export const CONTENTION_COLUMNS = [
 ];
 
 /**
- * A scenario in which `processes × waiters` callers want one key all the time. With a `mode` (loops.mjs) they share it; it
- * is measured for libraries with this mode, by the name that `modes` has for it.
+ * A scenario in which `processes × waiters` callers want one key all the time, or each time one of `keys`. With a `mode`
+ * (loops.mjs) they share it; it is measured for libraries with this mode, by the name that `modes` has for it.
  */
 export function contention({ name, title, extraColumns = [], more, ...scenario }) {
-  const { processes, waiters, sectionMs, pauseMs, mode, permits, ...rest } = scenario;
+  const { processes, waiters, keys, sectionMs, pauseMs, mode, permits, ...rest } = scenario;
   return {
     name,
     title,
@@ -31,7 +31,7 @@ export function contention({ name, title, extraColumns = [], more, ...scenario }
       expand: (variants) => variants.map((variant) => ({ ...variant, ...variant.modes[mode] })),
     }),
     async measure(context, { library, variant }, timing) {
-      const terms = { key: 'hot', waiters, sectionMs, pauseMs, mode, permits };
+      const terms = { key: 'hot', waiters, keys, sectionMs, pauseMs, mode, permits };
       const measured = await measure(context, { processes, library, variant, loop: 'contend', terms, timing });
       const metrics = contentionMetrics(measured);
       return { ...metrics, ...more?.(metrics, context) };
