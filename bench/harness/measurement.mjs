@@ -4,7 +4,7 @@ import { loadLibrary } from '../libraries/index.mjs';
 /** How much longer than planned each step may take before its threads are dropped, in ms. Defaults wait for 10 s. */
 const PATIENCE = 15_000;
 /** The same for the step that starts clients and warms them up: a JVM that starts on a busy machine is slow. */
-const PATIENCE_AT_START = 45_000;
+const PATIENCE_AT_START = 30_000;
 
 /**
  * One measurement: opens the library in each of so many threads, or processes of another language, lets the loop warm

@@ -5,7 +5,7 @@ import { Histogram, median } from '../harness/statistics.mjs';
 const CLIENTS = 4;
 const PER_SECOND = 1_000;
 const TICK = 4;
-/** After this time as many hold as come in one section. */
+/** After this time the number of holders is steady, in ms. */
 const FILLING = (sectionMs) => sectionMs + 500;
 
 const KINDS = {

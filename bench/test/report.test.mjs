@@ -135,7 +135,7 @@ test('the table of the documentation has the fastest library of each language th
   );
 });
 
-test('a run with fewer scenarios, or one that is not complete, has no such table', () => {
+test('a run that lacks scenarios, or is not complete, has no such table', () => {
   assert.equal(isForGlance({ ...RESULTS, scenarios: RESULTS.scenarios.slice(1) }), false);
   assert.equal(isForGlance({ ...RESULTS, run: { ...RESULTS.run, isComplete: false } }), false);
 });

@@ -147,14 +147,12 @@ func cycle(client lockClient, state *sharedState, given terms) (any, error) {
 	return map[string]*histogram{"cycles": all}, nil
 }
 
-// warm acquires and releases fresh keys for a time, so that pools, connections and scripts are there. rueidislock may
-// hang if a caller acquires a key again that it has just released.
+// warm acquires and releases one key for each caller for a time, so that pools, connections and scripts are there.
 func warm(client lockClient, slot int, duration time.Duration) error {
 	end := time.Now().Add(duration)
-	var count atomic.Int64
-	return inParallel(4, func(int) error {
+	return inParallel(4, func(i int) error {
 		for time.Now().Before(end) {
-			if err := once(client, fmt.Sprintf("warm:%d:%d", slot, count.Add(1))); err != nil {
+			if err := once(client, fmt.Sprintf("warm:%d:%d", slot, i)); err != nil {
 				return err
 			}
 		}
