@@ -26,9 +26,9 @@ export function contention({ name, title, extraColumns = [], more, ...scenario }
     columns: [...CONTENTION_COLUMNS, ...extraColumns],
     charts: ['throughput', 'waits', 'fairness', 'commands'],
     includes: ({ waits, modes = {}, variant }) =>
-      mode === undefined ? waits : mode in modes && variant === 'defaults',
+      mode === undefined ? waits : (modes[mode]?.variants ?? []).includes(variant),
     ...(mode !== undefined && {
-      expand: (variants) => variants.map((variant) => ({ ...variant, ...variant.modes[mode] })),
+      expand: (variants) => variants.map((variant) => ({ ...variant, label: labelOf(variant, variant.modes[mode]) })),
     }),
     async measure(context, { library, variant }, timing) {
       const terms = { key: 'hot', waiters, keys, sectionMs, pauseMs, mode, permits };
@@ -39,6 +39,8 @@ export function contention({ name, title, extraColumns = [], more, ...scenario }
     ...rest,
   };
 }
+
+const labelOf = ({ variant }, { label }) => (variant === 'defaults' ? label : `${label}, ${variant}`);
 
 export function contentionMetrics({ parts, window, violations, commands, serverCalls, serverCpu, clientCpu }) {
   const served = parts.flatMap(({ sections }) => [...sections]);

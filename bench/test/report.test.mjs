@@ -8,11 +8,11 @@ import { promisify } from 'node:util';
 import { interleave } from '../harness/interleave.mjs';
 import { within } from '../harness/measurement.mjs';
 import { readOptions } from '../harness/options.mjs';
-import { FOREIGN, LIBRARIES } from '../libraries/index.mjs';
+import { FOREIGN, LIBRARIES, loadVariants } from '../libraries/index.mjs';
 import { draw } from '../report/charts.mjs';
 import { glance, isForGlance, readmeSentences } from '../report/glance.mjs';
 import { toMarkdown } from '../report/table.mjs';
-import { EXTRAS_OF_ALL, SCENARIOS } from '../scenarios/index.mjs';
+import { EXTRAS_OF_ALL, loadScenario, SCENARIOS } from '../scenarios/index.mjs';
 
 const ROOT = new URL('../../', import.meta.url);
 const TIMING = { rounds: 3 };
@@ -91,6 +91,29 @@ test('a complete run has all languages and all scenarios, and three rounds or mo
   }
   assert.equal(readOptions([]).isComplete, false);
   assert.deepEqual(readOptions(['--neighbour']).scenarios, ['neighbour']);
+});
+
+test('shared keys are measured with the defaults and the tuned variants that have a meaning there', async () => {
+  const variants = await loadVariants([...LIBRARIES, ...FOREIGN]);
+  const labels = async (name) => {
+    const { includes, expand } = await loadScenario(name);
+    return expand(variants.filter(includes)).map(({ label }) => label);
+  };
+  const readers = ['Redisson RReadWriteLock (JVM)', 'Redisson RReadWriteLock (JVM), leased'];
+  assert.deepEqual(await labels('readers'), ['nestjs-redis-locks', ...readers]);
+  assert.deepEqual(await labels('permits'), [
+    'nestjs-redis-locks',
+    'redis-semaphore `Semaphore`',
+    'redis-semaphore `Semaphore`, eager',
+    'Redisson RSemaphore (JVM)',
+  ]);
+});
+
+test('keys at random are measured without the variants for waiters, except the tuned ones', async () => {
+  const variants = await loadVariants([...LIBRARIES, ...FOREIGN]);
+  const { includes } = await loadScenario('many-keys');
+  const measured = new Set(variants.filter(includes).map(({ library }) => library));
+  for (const library of [...LIBRARIES, ...FOREIGN]) assert.equal(measured.has(library), library !== 'raw', library);
 });
 
 const result = (library, throughput, more = {}) => ({
