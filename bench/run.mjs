@@ -83,6 +83,7 @@ async function runAll({ host, port }, options) {
   const context = { threads: new Threads(), processes: new Processes(), server: view, target: { host, port } };
   const { version: redisVersion } = await view.usage();
   const loads = [loadavg()[0]];
+  const began = performance.now();
   const scenarios = [];
   try {
     const librariesOf = (scenario) => OWN_LIBRARIES[scenario] ?? options.libraries;
@@ -116,6 +117,7 @@ async function runAll({ host, port }, options) {
       isComplete: options.isComplete && !oursFailed,
       rounds: options.timing.rounds,
       windowMs: options.timing.window,
+      minutes: Math.ceil((performance.now() - began) / 60_000),
       date: new Date().toISOString().slice(0, 10),
     };
     say();

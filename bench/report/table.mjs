@@ -10,7 +10,7 @@ export function toMarkdown({ machine, run, scenarios, variants, charts }) {
     '# Results',
     '',
     `${run.isComplete ? 'One complete run' : '**Not a complete run**: these figures say whether it works, and nothing else'}; ` +
-      `all libraries in turn, medians of ${run.rounds} ${run.rounds === 1 ? 'round' : 'rounds'} of ${run.windowMs} ms each. ${run.date}.`,
+      `all libraries in turn, medians of ${run.rounds} ${run.rounds === 1 ? 'round' : 'rounds'} of ${run.windowMs} ms each, in ${run.minutes} min. ${run.date}.`,
     '',
     `Node ${machine.node}, Redis ${machine.redis}, ioredis ${machine.ioredis}${languages(machine)}, ${machine.cores} cores (${machine.cpu}), ` +
       `load while it ran ${machine.load.map((load) => load.toFixed(1)).join(' to ')}.`,

@@ -40,7 +40,7 @@ async function measured(...labels) {
 const markdown = (scenario) =>
   toMarkdown({
     machine: { node: '20', redis: '7', ioredis: '5', cores: 2, cpu: 'x', load: [0, 1] },
-    run: { isComplete: true, rounds: 3, windowMs: 2_000, date: '2026-11-25' },
+    run: { isComplete: true, rounds: 3, windowMs: 2_000, minutes: 50, date: '2026-11-25' },
     ...{ scenarios: [scenario], variants: [], charts: [] },
   });
 
