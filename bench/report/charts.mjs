@@ -77,7 +77,8 @@ function bestOfEach(scenarios) {
   const shown = scenarios.map(({ results, ...scenario }) => {
     const byThroughput = results.toSorted((a, b) => b.medians.throughput - a.medians.throughput);
     const isBest = (result) => byThroughput.find(({ library }) => library === result.library) === result;
-    return { ...scenario, results: results.filter((result) => isOurs(result) || isBest(result)) };
+    const isShown = (result) => isOurs(result) || (isBest(result) && result.library !== 'scripts');
+    return { ...scenario, results: results.filter(isShown) };
   });
   const title = 'Sections per second, and the longest wait of a caller';
   const about = 'Of each other library, the variant with the most sections per second.';

@@ -71,8 +71,9 @@ function line({ title, variant = 'defaults' }, results) {
   return `| ${[title, ...cells].join(' | ')} |`;
 }
 
-/** A library that failed in a round is not the best of any. */
-const isMeasured = ({ errors, medians }) => errors.length === 0 && Number.isFinite(medians.throughput);
+/** A library that failed in a round, or let two callers in a section, is not the best of any. */
+const isFailed = ({ errors, medians }) => errors.length > 0 || medians.violations > 0;
+const isMeasured = (result) => !isFailed(result) && Number.isFinite(result.medians.throughput);
 
 const fastest = (results) => results.toSorted((a, b) => b.medians.throughput - a.medians.throughput)[0];
 
@@ -91,14 +92,14 @@ const nameOf = ({ label, world }) => label.replace(` (${world})`, '').replace(/^
 function failures(scenarios) {
   const failed = new Map();
   for (const { name, results } of scenarios) {
-    for (const result of results.filter(({ errors }) => errors.length > 0)) {
+    for (const result of results.filter(isFailed)) {
       const label = result.label.replace(/ \(.*?\)/, '');
       failed.set(label, [...(failed.get(label) ?? []), name]);
     }
   }
   if (failed.size === 0) return [];
   const list = [...failed].map(([label, names]) => `${label} in ${names.join(', ')}`);
-  return ['', `Failed in at least one round, and therefore left out: ${list.join('; ')}.`];
+  return ['', `Hung, failed or let two callers overlap, and therefore left out: ${list.join('; ')}.`];
 }
 
 const roundTripOf = (of) => of['slow-network'].find(isMeasured)?.medians.roundTrip ?? NaN;
