@@ -83,6 +83,7 @@ async function runAll({ host, port }, options) {
   const context = { threads: new Threads(), processes: new Processes(), server: view, target: { host, port } };
   const { version: redisVersion } = await view.usage();
   const loads = [loadavg()[0]];
+  const began = performance.now();
   const scenarios = [];
   try {
     const librariesOf = (scenario) => OWN_LIBRARIES[scenario] ?? options.libraries;
@@ -101,6 +102,8 @@ async function runAll({ host, port }, options) {
       loads.push(loadavg()[0]);
       scenarios.push({ ...scenario, results, notes: scenario.notes?.(results) });
     }
+    const all = scenarios.flatMap(({ results }) => results);
+    const oursFailed = all.some(({ library, errors }) => library === 'ours' && errors.length > 0);
     const machine = {
       ...{ node: process.versions.node, redis: redisVersion, ioredis: versionOf('ioredis') },
       tools: options.tools,
@@ -111,9 +114,10 @@ async function runAll({ host, port }, options) {
       },
     };
     const run = {
-      isComplete: options.isComplete && scenarios.every(({ results }) => results.every(isWhole)),
+      isComplete: options.isComplete && !oursFailed,
       rounds: options.timing.rounds,
       windowMs: options.timing.window,
+      minutes: Math.ceil((performance.now() - began) / 60_000),
       date: new Date().toISOString().slice(0, 10),
     };
     say();
@@ -121,15 +125,12 @@ async function runAll({ host, port }, options) {
       scenarios.some(({ results }) => results.some((of) => of.library === library && of.variant === variant)),
     );
     console.log(writeResults({ machine, run, scenarios, variants: measured }));
-    return scenarios.some(({ results }) => results.some(({ medians }) => medians.violations > 0)) ? 1 : 0;
+    return oursFailed || all.some(({ medians }) => medians.violations > 0) ? 1 : 0;
   } finally {
     view.close();
     await Promise.all([context.threads.end(), context.processes.end()]);
   }
 }
-
-/** A library of another language that hangs is a result. */
-const isWhole = ({ errors, world }) => errors.length === 0 || world !== undefined;
 
 /** A progress line that is overwritten, if the output is a terminal. */
 function say(text = '') {

@@ -15,23 +15,23 @@ export const CONTENTION_COLUMNS = [
 ];
 
 /**
- * A scenario in which `processes × waiters` callers want one key all the time. With a `mode` (loops.mjs) they share it; it
- * is measured for libraries with this mode, by the name that `modes` has for it.
+ * A scenario in which `processes × waiters` callers want one key all the time, or each time one of `keys`. With a `mode`
+ * (loops.mjs) they share it; it is measured for libraries with this mode, by the name that `modes` has for it.
  */
 export function contention({ name, title, extraColumns = [], more, ...scenario }) {
-  const { processes, waiters, sectionMs, pauseMs, mode, permits, ...rest } = scenario;
+  const { processes, waiters, keys, sectionMs, pauseMs, mode, permits, ...rest } = scenario;
   return {
     name,
     title,
     columns: [...CONTENTION_COLUMNS, ...extraColumns],
     charts: ['throughput', 'waits', 'fairness', 'commands'],
     includes: ({ waits, modes = {}, variant }) =>
-      mode === undefined ? waits : mode in modes && variant === 'defaults',
+      mode === undefined ? waits : (modes[mode]?.variants ?? []).includes(variant),
     ...(mode !== undefined && {
-      expand: (variants) => variants.map((variant) => ({ ...variant, ...variant.modes[mode] })),
+      expand: (variants) => variants.map((variant) => ({ ...variant, label: labelOf(variant, variant.modes[mode]) })),
     }),
     async measure(context, { library, variant }, timing) {
-      const terms = { key: 'hot', waiters, sectionMs, pauseMs, mode, permits };
+      const terms = { key: 'hot', waiters, keys, sectionMs, pauseMs, mode, permits };
       const measured = await measure(context, { processes, library, variant, loop: 'contend', terms, timing });
       const metrics = contentionMetrics(measured);
       return { ...metrics, ...more?.(metrics, context) };
@@ -39,6 +39,8 @@ export function contention({ name, title, extraColumns = [], more, ...scenario }
     ...rest,
   };
 }
+
+const labelOf = ({ variant }, { label }) => (variant === 'defaults' ? label : `${label}, ${variant}`);
 
 export function contentionMetrics({ parts, window, violations, commands, serverCalls, serverCpu, clientCpu }) {
   const served = parts.flatMap(({ sections }) => [...sections]);

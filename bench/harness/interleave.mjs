@@ -1,9 +1,12 @@
 import { loadavg } from 'node:os';
 import { Histogram, median } from './statistics.mjs';
 
+/** A variant that failed so often in a scenario is not tried again there: each failure may take its whole patience. */
+const MOST_FAILURES = 2;
+
 /**
  * Measures a scenario for all variants in turn, several times, so that changes on the machine in the meantime affect
- * all of them. Each round begins with another variant.
+ * all of them. Each round begins with another variant. A variant that fails keeps its errors, and the run continues.
  */
 export async function interleave(scenario, { context, variants, timing, say }) {
   const rounds = scenario.rounds?.(timing) ?? timing.rounds;
@@ -13,6 +16,7 @@ export async function interleave(scenario, { context, variants, timing, say }) {
     for (let round = 0; round < rounds; round++) {
       for (let i = 0; i < results.length; i++) {
         const result = results[(i + round) % results.length];
+        if (result.errors.length >= MOST_FAILURES) continue;
         say(`${scenario.name}: round ${round + 1} of ${rounds}, ${result.label}`);
         try {
           const load = loadavg()[0];
@@ -20,7 +24,7 @@ export async function interleave(scenario, { context, variants, timing, say }) {
           result.rounds.push({ round, ...measured, load });
         } catch (error) {
           result.errors.push(error.message);
-          if (result.library === 'ours') throw error;
+          say(`${scenario.name}: ${result.label} failed: ${error.message}`);
         }
       }
     }
@@ -28,7 +32,7 @@ export async function interleave(scenario, { context, variants, timing, say }) {
     await setting?.close();
     await Promise.all([context.threads.end(), context.processes.end()]);
   }
-  return results.map(summarize);
+  return results.map((result) => ({ ...summarize(result), planned: rounds }));
 }
 
 /** The median of each number, the sum of violations, and all waiting times together. */

@@ -27,19 +27,28 @@ function requestOf(i, { mode, permits }) {
 /** The work of a thread until the measurement ends. Every recorded section ended between the start and the stop. */
 export const LOOPS = { contend, cycle };
 
-/** `waiters` callers of this thread compete with all others for one key. */
-async function contend({ client, state, key, waiters, sectionMs = 0, pauseMs = 0, ...terms }) {
+/** Each section of callers with many keys is of one of these, chosen at random. */
+const anyOf = (key, keys) => {
+  const index = Math.floor(Math.random() * keys);
+  return { index, name: `${key}:${index}` };
+};
+
+/**
+ * `waiters` callers of this thread compete with all others for one key, or each time for one of `keys` at random. Gaps
+ * are those of a single key.
+ */
+async function contend({ client, state, key, keys, waiters, sectionMs = 0, pauseMs = 0, ...terms }) {
   const sections = new Float64Array(waiters);
   const waits = new Histogram();
   const gaps = new Histogram();
   let [gaveUp, unserved, count] = [0, 0, 0];
 
-  const wait = async (request) => {
+  const wait = async (name, request) => {
     const asked = now();
     state.beginWaiting();
     let handle;
     // A caller that timed out requests the lock again. Its wait counts from the first request.
-    while ((handle = await client.acquire(key, ...request)) === undefined && !state.isOver)
+    while ((handle = await client.acquire(name, ...request)) === undefined && !state.isOver)
       if (state.isMeasuring) gaveUp++;
     const gap = state.sinceRelease;
     state.endWaiting();
@@ -50,7 +59,7 @@ async function contend({ client, state, key, waiters, sectionMs = 0, pauseMs = 0
     if (state.isMeasuring) {
       waits.add(now() - asked);
       sections[i]++;
-      if (gap >= 0) gaps.add(gap);
+      if (keys === undefined && gap >= 0) gaps.add(gap);
     } else if (state.isOver && asked < state.stopped) {
       // It was served only because the others have stopped.
       waits.add(state.stopped - asked);
@@ -62,13 +71,14 @@ async function contend({ client, state, key, waiters, sectionMs = 0, pauseMs = 0
     const { share, ...request } = requestOf(i, terms);
     const more = request.type === undefined ? [] : [request];
     while (!state.isOver) {
-      const turnOf = await wait(more);
+      const { index, name } = keys === undefined ? { name: key } : anyOf(key, keys);
+      const turnOf = await wait(name, more);
       if (turnOf.handle === undefined) return record(i, turnOf);
-      const counter = state.enter(share);
+      const counter = state.enter(share, index);
       record(i, turnOf);
       if (sectionMs > 0) await sleep(sectionMs);
       else if (++count % LONGER === 0) await turn();
-      state.leave(counter, share);
+      state.leave(counter, share, index);
       state.noteRelease();
       await client.release(turnOf.handle);
       if (pauseMs > 0 && !state.isOver) await sleep(pauseMs);

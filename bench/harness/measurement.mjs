@@ -1,8 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { loadLibrary } from '../libraries/index.mjs';
 
-/** How long a library may take to come to an end before its threads are dropped, in ms. */
+/**
+ * How much longer than planned each step may take before its threads are dropped, in ms. 64 callers that poll every
+ * 250 ms at the same time, and get the lock one by one, need 16 s to stop.
+ */
 const PATIENCE = 20_000;
+/** The same for the step that starts clients and warms them up: a JVM that starts on a busy machine is slow. */
+const PATIENCE_AT_START = 30_000;
 
 /**
  * One measurement: opens the library in each of so many threads, or processes of another language, lets the loop warm
@@ -33,7 +38,7 @@ export async function measureSides(context, { sides, isMapped = sides.length > 1
     const seconds = await Promise.all(crews.map(({ crew, taken }) => crew.cpu(taken)));
     return seconds.reduce((sum, each) => sum + each, 0);
   };
-  try {
+  const prepare = async () => {
     await Promise.all(
       members.map(({ thread, crew, library, variant }, slot) =>
         crew.open(thread, { ...state.shared, slot, library, variant, ...target }),
@@ -42,8 +47,12 @@ export async function measureSides(context, { sides, isMapped = sides.length > 1
     await Promise.all(
       crews.map(({ crew, taken, library, variant }) => crew.warmUp(taken, { library, variant, terms, timing })),
     );
+  };
+  try {
+    await within(prepare(), PATIENCE_AT_START, 'hung before the measurement');
     await all('begin', loop, terms);
-    const finished = within(all('finish'), timing.warmUp + timing.window + PATIENCE, () => describe(state));
+    const planned = timing.warmUp + timing.window;
+    const finished = within(all('finish'), planned + PATIENCE, 'hung while callers competed', () => describe(state));
     finished.catch(() => undefined);
     await Promise.race([sleep(timing.warmUp), finished]);
     const before = { ...(await server.usage()), commands: state.commands, clientCpu: await cpu() };
@@ -53,7 +62,7 @@ export async function measureSides(context, { sides, isMapped = sides.length > 1
     const after = { clientCpu: await cpu(), commands: state.commands, ...(await server.usage()) };
     const parts = await finished;
     const partsOf = ({ taken }) => parts.splice(0, taken.length);
-    await within(all('close'), PATIENCE);
+    await within(all('close'), PATIENCE, 'hung while it closed its clients');
     return {
       sides: crews.map(partsOf),
       window: state.window,
@@ -74,10 +83,12 @@ export async function measureSides(context, { sides, isMapped = sides.length > 1
 
 const describe = ({ waiting }) => (waiting > 0 ? `; callers that still wait for the lock: ${waiting}` : '');
 
-function within(promise, ms, more = () => '') {
+/** Rejects after `ms`, with `what` happened until then. */
+export function within(promise, ms, what, more = () => '') {
+  promise.catch(() => undefined);
   let timer;
   const late = new Promise((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`has not come to an end within ${ms} ms${more()}`)), ms);
+    timer = setTimeout(() => reject(new Error(`${what}: no end within ${ms / 1_000} s${more()}`)), ms);
   });
   return Promise.race([promise, late]).finally(() => clearTimeout(timer));
 }

@@ -17,14 +17,29 @@ const COMMANDS = 0;
 /** The words that callers change at any time, and not only while they hold the lock. */
 const CHANGED_BY_ALL = [INT.VIOLATIONS, INT.WAITING, INT.SECTIONS];
 
+/** Keys that have a state of their own, for callers of many keys: how much of it is taken, and a counter. */
+const KEYS = 10_000;
+const WORDS_OF_KEY = 2;
+const FIRST_KEY = FIRST_SLOT + SLOTS * STRIDE;
+/** The index of the key in scenarios with a single one. */
+const SINGLE = -1;
+
 const wordOf = (slot, at) => FIRST_SLOT + slot * STRIDE + at;
+
+/** Where the state of a key is: for a single key among the words of all, on cache lines that are used anyway. */
+function wordsOf(index) {
+  if (index === SINGLE) return { inside: INT.INSIDE, counter: INT.COUNTER };
+  const first = FIRST_KEY + index * WORDS_OF_KEY;
+  return { inside: first, counter: first + 1 };
+}
 
 /** ms of a clock that is the same in all threads. */
 const offset = Number(process.hrtime.bigint()) / 1e6 - performance.now();
 export const now = () => performance.now() + offset;
 
 export class SharedState {
-  static BYTES = TIMES * 8 + (FIRST_SLOT + SLOTS * STRIDE) * 4;
+  static KEYS = KEYS;
+  static BYTES = TIMES * 8 + (FIRST_KEY + KEYS * WORDS_OF_KEY) * 4;
   /** The bytes of the times at which the measurement starts and stops. */
   static BYTES_OF_PHASES = TIME.RELEASED * 8;
   static PHASE_AT = SharedState.byteOf(INT.PHASE);
@@ -136,20 +151,22 @@ export class SharedState {
 
   /**
    * Called on the first line of a section that has `weight` of the `limit` of the key: one of some permits, or all of
-   * them for a writer. Returns the argument of `leave`.
+   * them for a writer. `index` is that of the key, if there are many. Returns the argument of `leave`.
    */
-  enter({ weight, limit } = EXCLUSIVE) {
-    if (this.add(INT.INSIDE, weight) > limit) this.add(INT.VIOLATIONS, 1);
+  enter({ weight, limit } = EXCLUSIVE, index = SINGLE) {
+    const { inside, counter } = wordsOf(index);
+    if (this.add(inside, weight) > limit) this.add(INT.VIOLATIONS, 1);
     // Read here and written in `leave`, like a program that trusts its lock: an update in between is lost.
-    return this.get(INT.COUNTER);
+    return this.get(counter);
   }
 
-  leave(counter, { weight, limit } = EXCLUSIVE) {
+  leave(read, { weight, limit } = EXCLUSIVE, index = SINGLE) {
+    const { inside, counter } = wordsOf(index);
     if (weight === limit) {
-      this.set(INT.COUNTER, counter + 1);
+      this.set(counter, read + 1);
       this.add(INT.SECTIONS, 1);
     }
-    this.add(INT.INSIDE, -weight);
+    this.add(inside, -weight);
   }
 
   /** Called right before a release is sent. */
@@ -171,7 +188,9 @@ export class SharedState {
   /** Violations of exclusion: sections that overlapped, and updates that were lost. */
   get violations() {
     this.refresh();
-    const lost = this.#total(INT.SECTIONS) - this.get(INT.COUNTER);
+    let counted = this.get(INT.COUNTER);
+    for (let i = 0; i < KEYS; i++) counted += this.ints[wordsOf(i).counter];
+    const lost = this.#total(INT.SECTIONS) - counted;
     return this.#total(INT.VIOLATIONS) + Math.abs(lost);
   }
 }

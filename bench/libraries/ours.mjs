@@ -1,11 +1,13 @@
 import 'reflect-metadata';
 
+const MODE = { label: 'nestjs-redis-locks', variants: ['defaults'] };
+
 const load = () => import('nestjs-redis-locks');
 
 export default {
   title: 'nestjs-redis-locks',
   waits: true,
-  modes: Object.fromEntries(['read', 'readWrite', 'permit'].map((mode) => [mode, { label: 'nestjs-redis-locks' }])),
+  modes: Object.fromEntries(['read', 'readWrite', 'permit'].map((mode) => [mode, MODE])),
   variants: {
     defaults: { about: 'defaults: lease 30 s with renewal, no polling, `waitTimeout` 10 s' },
     background: {

@@ -4,7 +4,7 @@ export default {
   title: 'redis-semaphore',
   module: 'redis-semaphore',
   waits: true,
-  modes: { permit: { label: 'redis-semaphore `Semaphore`' } },
+  modes: { permit: { label: 'redis-semaphore `Semaphore`', variants: ['defaults', 'eager'] } },
   variants: {
     defaults: { about: 'defaults: `Mutex`, tries every 10 ms for 10 s, lease 10 s with renewal' },
     eager: {

@@ -5,9 +5,9 @@ export default foreign({
   program: 'java',
   kind: 'lock',
   modes: {
-    read: { label: 'Redisson RReadWriteLock (JVM)' },
-    readWrite: { label: 'Redisson RReadWriteLock (JVM)' },
-    permit: { label: 'Redisson RSemaphore (JVM)' },
+    read: { label: 'Redisson RReadWriteLock (JVM)', variants: ['defaults', 'leased'] },
+    readWrite: { label: 'Redisson RReadWriteLock (JVM)', variants: ['defaults', 'leased'] },
+    permit: { label: 'Redisson RSemaphore (JVM)', variants: ['defaults'] },
   },
   variants: {
     defaults: { about: 'defaults: `getLock`, `lock()`: lease 30 s with a watchdog, a message for each release' },

@@ -19,7 +19,7 @@ const OTHERS = '#8c959f';
 const GRID = '#d8dee4';
 const QUIET = '#59636e';
 
-/** Each chart by the name of its file. All but `growth`: one panel for each scenario, one row for each library. */
+/** Each chart by the name of its file. All but `growth`: one panel for each scenario, one row for each variant. */
 export const CHARTS = {
   throughput: (scenarios) =>
     bars(scenarios, {
@@ -45,6 +45,7 @@ export const CHARTS = {
       digits: 2,
     }),
   growth: (scenarios) => curves(scenarios),
+  'hot-key': (scenarios) => bestOfEach(scenarios),
 };
 
 /** The chart as SVG, or `undefined` when no scenario of the run belongs into it. */
@@ -66,6 +67,31 @@ function bars(scenarios, { title, about, key, digits, end }) {
         ...label(result, top),
         rect(LEFT, top + 3, width, ROW - 7, { fill: colorOf(result) }),
         text(LEFT + width + 6, top + 14, format(values[i], digits), { fill: QUIET }),
+      ];
+    });
+  });
+}
+
+/** One row for each library: its variant with the most sections per second. Ours with both releases. */
+function bestOfEach(scenarios) {
+  const shown = scenarios.map(({ results, ...scenario }) => {
+    const byThroughput = results.toSorted((a, b) => b.medians.throughput - a.medians.throughput);
+    const isBest = (result) => byThroughput.find(({ library }) => library === result.library) === result;
+    const isShown = (result) => isOurs(result) || (isBest(result) && result.library !== 'scripts');
+    return { ...scenario, results: results.filter(isShown) };
+  });
+  const title = 'Sections per second, and the longest wait of a caller';
+  const about = 'Of each other library, the variant with the most sections per second.';
+  return panels(shown, { title, about }, ({ results }, y) => {
+    const scale = (RIGHT - LEFT - VALUES) / Math.max(...results.map(({ medians }) => medians.throughput));
+    return results.flatMap((result, i) => {
+      const [top, { throughput, longest }] = [y + i * ROW, result.medians];
+      const width = Math.max(1, throughput * scale);
+      const value = `${format(throughput, 0)}, longest wait ${format(longest, 0)} ms`;
+      return [
+        ...label(result, top),
+        rect(LEFT, top + 3, width, ROW - 7, { fill: colorOf(result) }),
+        text(LEFT + width + 6, top + 14, value, { fill: QUIET }),
       ];
     });
   });

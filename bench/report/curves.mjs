@@ -19,7 +19,9 @@ export function curves(scenarios) {
   const title = 'Growth';
   const about = 'Each panel: a value against a number, which grows to the right on a logarithmic scale.';
   const panels = scenarios.flatMap(({ results, curves: all }) =>
-    all.map((curve) => ({ ...curve, results: results.filter(curve.of).sort((a, b) => a.n - b.n) })),
+    all
+      .map((curve) => ({ ...curve, results: results.filter(curve.of).sort((a, b) => a.n - b.n) }))
+      .filter((curve) => curve.results.length > 0),
   );
   const height = HEAD + Math.ceil(panels.length / COLUMNS) * PANEL.height;
   return svg({ width: WIDTH, height, title, about }, [
@@ -58,13 +60,13 @@ function draw({ title, lines, digits = 0, results }, left, top) {
 }
 
 const axis = { fill: QUIET, 'font-size': 10 };
+/** A text above its point that stays readable where the line crosses it. */
+const halo = { 'text-anchor': 'middle', stroke: '#ffffff', 'stroke-width': 3, 'paint-order': 'stroke' };
 const LABEL = 13;
 
 /** The values above the points of a single line, but for the last, which stands at its end. */
 const values = (results, points, key, digits) =>
-  points
-    .slice(0, -1)
-    .map(([x, y], i) => text(x, y - 6, format(results[i].medians[key], digits), { ...axis, 'text-anchor': 'middle' }));
+  points.slice(0, -1).map(([x, y], i) => text(x, y - 6, format(results[i].medians[key], digits), { ...axis, ...halo }));
 
 /** Moves labels down that would cover each other. */
 function apart(heights) {

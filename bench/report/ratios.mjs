@@ -1,5 +1,10 @@
 import { median } from '../harness/statistics.mjs';
 
+const CONTENDED = [
+  ...['hot-1x64', 'hot-4x16', 'hot-16x1', 'section-5ms', 'section-20ms', 'many-keys', 'slow-network'],
+  ...['readers', 'read-write', 'permits'],
+];
+
 /**
  * Ours against the floors and against the others, as ratios: the median of the ratios of each round, in which they took
  * turns. `{ measure, value }`, value as text.
@@ -18,9 +23,7 @@ export function ratios(scenarios) {
       ['64 concurrent: throughput against its scripts alone', field.against(field.scripts, 'throughput')],
       ['64 concurrent: throughput against the fastest peer', field.against(field.best('throughput'), 'throughput')],
     ]),
-    ...['hot-1x64', 'hot-4x16', 'hot-16x1', 'slow-network', 'readers', 'read-write', 'permits'].flatMap((name) =>
-      compare(of[name], contended),
-    ),
+    ...CONTENDED.flatMap((name) => compare(of[name], contended)),
   ].filter(({ value }) => value !== undefined);
 }
 

@@ -10,7 +10,7 @@ export function toMarkdown({ machine, run, scenarios, variants, charts }) {
     '# Results',
     '',
     `${run.isComplete ? 'One complete run' : '**Not a complete run**: these figures say whether it works, and nothing else'}; ` +
-      `all libraries in turn, medians of ${run.rounds} ${run.rounds === 1 ? 'round' : 'rounds'} of ${run.windowMs} ms each. ${run.date}.`,
+      `all libraries in turn, medians of ${run.rounds} ${run.rounds === 1 ? 'round' : 'rounds'} of ${run.windowMs} ms each, in ${run.minutes} min. ${run.date}.`,
     '',
     `Node ${machine.node}, Redis ${machine.redis}, ioredis ${machine.ioredis}${languages(machine)}, ${machine.cores} cores (${machine.cpu}), ` +
       `load while it ran ${machine.load.map((load) => load.toFixed(1)).join(' to ')}.`,
@@ -60,13 +60,21 @@ function section({ title, about, columns, results, notes = [] }) {
     ...results.map((result) => `| ${result.label} | ${used.map((column) => cell(result, column)).join(' | ')} |`),
     '',
     ...notes.flatMap((note) => [note, '']),
-    ...results
-      .filter(({ errors }) => errors.length > 0)
-      .flatMap(({ label, errors }) => [`${label} failed ${errors.length} times: ${errors[0]}`, '']),
+    ...results.filter(({ errors }) => errors.length > 0).flatMap((result) => [failure(result), '']),
   ];
 }
 
-function cell({ medians }, { key, digits }) {
+/** What became of a variant that failed, as a sentence. */
+function failure({ label, errors, rounds, planned }) {
+  const left = planned - errors.length - rounds.length;
+  const skipped = left > 0 ? `, and was left out of the other ${left === 1 ? 'round' : `${left} rounds`}` : '';
+  const figures =
+    rounds.length > 0 ? `Its figures are of ${rounds.length} of ${planned} rounds.` : 'It has no figures.';
+  return `**${label} failed ${errors.length === 1 ? 'once' : `${errors.length} times`}**${skipped}. ${figures} The first error: ${errors[0]}.`;
+}
+
+function cell({ medians, errors = [], rounds = [] }, { key, digits }) {
+  if (rounds.length === 0 && errors.length > 0) return 'failed';
   const value = medians[key];
   return Number.isFinite(value) ? format(value, digits) : '';
 }

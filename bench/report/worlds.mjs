@@ -9,10 +9,12 @@ const OWN = ['ours', 'raw', 'scripts'];
  */
 export function worldsTable(scenarios) {
   if (!scenarios.some(({ results }) => results.some(({ world }) => world !== undefined))) return [];
-  const rows = scenarios.flatMap(({ title, columns, results }) => {
-    const measured = results.filter(({ medians }) => Number.isFinite(medians.throughput));
+  const rows = scenarios.flatMap(({ title, columns, results, curves }) => {
+    const measured = results.filter(
+      ({ medians, errors }) => Number.isFinite(medians.throughput) && errors.length === 0,
+    );
     const isThroughput = columns.some(({ key }) => key === 'throughput');
-    if (!isThroughput || measured.length === 0) return [];
+    if (!isThroughput || curves !== undefined || measured.length === 0) return [];
     const best = Object.values(WORLDS).map((world) => fastest(measured, world));
     const [ours, background] = ['defaults', 'background'].map((wanted) =>
       measured.find(({ library, variant }) => library === 'ours' && variant === wanted),
@@ -23,7 +25,7 @@ export function worldsTable(scenarios) {
   return [
     '## The languages side by side',
     '',
-    "Sections or cycles per second. For a hot key also Jain's index and the longest wait. Of each language, the library with the most throughput.",
+    "Sections or cycles per second. For a hot key also Jain's index and the longest wait. Of each language, the library with the most throughput that did not fail.",
     '',
     `| scenario | nestjs-redis-locks | the same, release in the background | ${Object.keys(WORLDS).join(' | ')} |`,
     '|---|---|---|---|---|---|',

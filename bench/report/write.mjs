@@ -36,8 +36,8 @@ function toJson({ machine, run, scenarios }, resultOf) {
   };
 }
 
-const summaryOf = ({ library, variant, label, version, errors, medians, waits }) => ({
-  ...{ library, variant, label, version, errors, medians },
+const summaryOf = ({ library, variant, label, version, world, planned, errors, medians, waits }) => ({
+  ...{ library, variant, label, version, world, planned, errors, medians },
   waits: waits && { count: waits.count, max: waits.max, mean: waits.mean },
 });
 

@@ -5,5 +5,6 @@ export default contention({
   title: 'One hot key, 16 processes × 1 caller',
   processes: 16,
   waiters: 1,
+  charts: ['throughput', 'waits', 'fairness', 'commands', 'hot-key'],
   about: 'All want the same key all the time; a section is nothing, or a turn of the event loop every eighth time.',
 });

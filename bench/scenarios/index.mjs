@@ -1,10 +1,13 @@
-/** The scenarios of a complete run, in its order. Each is a file of this directory, by its name. */
+/** The scenarios of a run without flags, in its order. Each is a file of this directory, by its name. */
 export const SCENARIOS = [
   'sequential',
   'concurrent',
   'hot-1x64',
   'hot-4x16',
   'hot-16x1',
+  'section-5ms',
+  'section-20ms',
+  'many-keys',
   'slow-network',
   'readers',
   'read-write',
@@ -15,7 +18,16 @@ export const SCENARIOS = [
 ];
 
 /** Scenarios that take long or need another language, and have a flag of their own. */
-export const EXTRAS = { memory: 'memory', growth: 'growth', holders: 'holders', mixed: 'mixed' };
+export const EXTRAS = {
+  memory: 'memory',
+  growth: 'growth',
+  holders: 'holders',
+  neighbour: 'neighbour',
+  mixed: 'mixed',
+};
+
+/** The extras that a run with `--all` contains, too: they measure this library only. */
+export const EXTRAS_OF_ALL = ['neighbour', 'growth', 'holders'];
 
 /** Scenarios that measure these libraries, whichever are chosen. Without all of them such a scenario is left out. */
 export const OWN_LIBRARIES = { mixed: ['ours-redisson', 'redisson-lock', 'redisson-fair-lock'] };

@@ -26,5 +26,9 @@ export default contention({
 
   more: ({ gap }, { roundTrip }) => ({ roundTrip, roundTrips: gap / roundTrip }),
 
-  notes: ([{ medians }]) => [`A round trip of a PING through the proxy takes ${medians.roundTrip.toFixed(2)} ms here.`],
+  notes: (results) =>
+    results
+      .flatMap(({ medians }) => medians.roundTrip ?? [])
+      .slice(0, 1)
+      .map((ms) => `A round trip of a PING through the proxy takes ${ms.toFixed(2)} ms here.`),
 });

@@ -57,6 +57,14 @@ for (const { program, version } of present) {
       assert.match((await loadLibrary(library)).version(), /^\d+\.\d+\.\d+$/);
     });
 
+    test('processes that take one of some keys exclude each other', async () => {
+      const terms = { key: 'some', keys: 3, waiters: 3 };
+      const options = { processes: 2, library, variant: 'defaults', loop: 'contend', terms, timing: TIMING };
+      const metrics = contentionMetrics(await measure(context, options));
+      assert.equal(metrics.violations, 0);
+      assert.ok(metrics.waits.count > metrics.unserved);
+    });
+
     test('processes that compete for a key report sections, waits and costs', async () => {
       const terms = { key: 'hot', waiters: 3 };
       const options = { processes: 2, library, variant: 'defaults', loop: 'contend', terms, timing: TIMING };
@@ -86,23 +94,25 @@ for (const { program, version } of present) {
       }
     }
 
-    test('processes that do not exclude each other are found out', async (t) => {
-      const [a, b] = await context.processes.take(2, library);
-      const state = mappedState(t);
-      const terms = { ...context.target, ...state.shared, library, variant: 'defaults' };
-      await context.processes.open(a, { ...terms, slot: 0 });
-      await context.processes.open(b, { ...terms, slot: 1 });
-      await a.call('begin', 'contend', { key: 'one', waiters: 1, sectionMs: 1 });
-      await b.call('begin', 'contend', { key: 'another', waiters: 1, sectionMs: 1 });
-      state.start();
-      const end = Date.now() + 30_000;
-      // Two may be sections that end at this moment.
-      while (state.violations <= 2 && Date.now() < end) await sleep(10);
-      state.stop();
-      await Promise.all([a.call('finish'), b.call('finish')]);
-      assert.ok(state.violations > 0);
-      await Promise.all([a.call('close'), b.call('close')]);
-    });
+    for (const keys of [undefined, 1]) {
+      test(`processes that do not exclude each other are found out: ${keys === undefined ? 'one key' : 'one of many'}`, async (t) => {
+        const [a, b] = await context.processes.take(2, library);
+        const state = mappedState(t);
+        const terms = { ...context.target, ...state.shared, library, variant: 'defaults' };
+        await context.processes.open(a, { ...terms, slot: 0 });
+        await context.processes.open(b, { ...terms, slot: 1 });
+        await a.call('begin', 'contend', { key: 'one', keys, waiters: 1, sectionMs: 1 });
+        await b.call('begin', 'contend', { key: 'another', keys, waiters: 1, sectionMs: 1 });
+        state.start();
+        const end = Date.now() + 30_000;
+        // Two may be sections that end at this moment.
+        while (state.violations <= 2 && Date.now() < end) await sleep(10);
+        state.stop();
+        await Promise.all([a.call('finish'), b.call('finish')]);
+        assert.ok(state.violations > 0);
+        await Promise.all([a.call('close'), b.call('close')]);
+      });
+    }
 
     test('callers of free keys report their cycles', async () => {
       const options = { library, variant: 'defaults', loop: 'cycle', terms: { callers: 2 }, timing: TIMING };

@@ -96,6 +96,25 @@ test('callers that share a key are found out only if there are too many', async 
   assert.equal((await contend(open, { ...terms, mode: 'read' })).violations, 0);
 });
 
+test('callers of many keys are found out if two are in the section of the same key', async () => {
+  const open = { acquire: async () => ({}), release: async () => sleep(0) };
+  assert.ok((await contend(open, { waiters: 4, keys: 2, sectionMs: 1 })).violations > 0);
+  const [locks, names] = [new Map(), new Set()];
+  const closed = {
+    async acquire(name) {
+      names.add(name);
+      const lock = locks.get(name) ?? mutex();
+      locks.set(name, lock);
+      return { lock, held: await lock.acquire() };
+    },
+    release: async ({ lock, held }) => lock.release(held),
+  };
+  const metrics = await contend(closed, { waiters: 4, keys: 2 });
+  assert.equal(metrics.violations, 0);
+  assert.deepEqual([...names].sort(), ['hot:0', 'hot:1']);
+  assert.ok(Number.isNaN(metrics.gap));
+});
+
 test('a caller asks for what its scenario shares', async () => {
   const asked = [];
   const client = { acquire: async (_key, request) => asked.push(request), release: async () => sleep(0) };

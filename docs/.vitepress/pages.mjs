@@ -65,6 +65,7 @@ const CHAPTERS = {
   'How it works': [
     ['Design', 'docs/design.md'],
     ['Performance', 'docs/performance.md'],
+    ['Performance in detail', 'docs/performance-details.md'],
     ['Benchmarks', 'bench/README.md'],
     ['Benchmark results', 'bench/results/results.md'],
     ['Model', 'docs/model.md'],

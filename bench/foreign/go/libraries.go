@@ -125,6 +125,7 @@ func openRueidislock(address string, given terms) (lockClient, error) {
 		ClientOption:   rueidis.ClientOption{InitAddress: []string{address}},
 		KeyMajority:    int32(given.number("keyMajority")),
 		NoLoopTracking: given["noLoopTracking"] == "true",
+		TryNextAfter:   given.ms("tryNextAfter"),
 		ClientBuilder: func(option rueidis.ClientOption) (rueidis.Client, error) {
 			client, err := rueidis.NewClient(option)
 			return &countedRueidis{client}, err

@@ -3,6 +3,8 @@ package main
 import (
 	"errors"
 	"fmt"
+	"math"
+	"math/rand/v2"
 	"runtime"
 	"sync/atomic"
 	"time"
@@ -25,7 +27,7 @@ type contention struct {
 	Unserved int64      `json:"unserved"`
 }
 
-// contend runs the callers of this process, which compete with all others for one key.
+// contend runs the callers of this process, which compete with all others for one key, or each time for one of many.
 func contend(client lockClient, state *sharedState, given terms) (any, error) {
 	parts := make([]*contention, given.number("waiters"))
 	var count atomic.Int64
@@ -52,19 +54,32 @@ func contend(client lockClient, state *sharedState, given terms) (any, error) {
 	return all, nil
 }
 
+// anyKey returns the name and the index of the only key, or of one of many at random.
+func (t terms) anyKey() (string, int) {
+	if count := t.number("keys"); count > 0 {
+		index := rand.IntN(count)
+		return fmt.Sprintf("%s:%d", t["key"], index), index
+	}
+	return t["key"], single
+}
+
 // turn waits for the key once and runs a section. It returns false if the measurement ended before the key was free.
 func (c *contention) turn(client lockClient, state *sharedState, given terms, count *atomic.Int64) (bool, error) {
+	key, index := given.anyKey()
 	asked := now()
 	state.beginWaiting()
-	held, err := client.acquire(given["key"])
+	held, err := client.acquire(key)
 	for err == nil && held == nil && !state.isOver() {
 		// A caller that timed out requests the lock again. Its wait counts from the first request.
 		if state.isMeasuring() {
 			c.GaveUp++
 		}
-		held, err = client.acquire(given["key"])
+		held, err = client.acquire(key)
 	}
 	gap := state.sinceRelease()
+	if index != single {
+		gap = math.NaN()
+	}
 	state.endWaiting()
 	if err != nil {
 		return false, err
@@ -73,14 +88,14 @@ func (c *contention) turn(client lockClient, state *sharedState, given terms, co
 		c.record(state, asked, gap)
 		return false, nil
 	}
-	counter := state.enter()
+	counter := state.enter(index)
 	c.record(state, asked, gap)
 	if section := given.ms("sectionMs"); section > 0 {
 		time.Sleep(section)
 	} else if count.Add(1)%longer == 0 {
 		runtime.Gosched()
 	}
-	state.leave(counter)
+	state.leave(index, counter)
 	state.noteRelease()
 	if err := client.release(held); err != nil {
 		return false, err

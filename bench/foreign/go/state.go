@@ -16,7 +16,10 @@ const (
 	stoppedAt, releasedAt                                             = 1, 2
 	headBytes                                                         = 64
 	firstSlot, stride, slots                                          = 16, 16, 64
-	stateBytes                                                        = headBytes + 4*(firstSlot+stride*slots)
+	stateBytes                                                        = headBytes + 4*(firstKey+wordsOfKey*keys)
+	wordsOfKey, keys                                                  = 2, 10_000
+	firstKey                                                          = firstSlot + stride*slots
+	single                                                            = -1
 	measuring, stopped                                                = 1, 2
 )
 
@@ -72,18 +75,30 @@ func (s *sharedState) beginWaiting() { atomic.AddInt32(s.integer(waitingAt), 1) 
 func (s *sharedState) endWaiting()   { atomic.AddInt32(s.integer(waitingAt), -1) }
 
 // enter is called on the first line of a section and returns the argument of leave. The counter is read here and
-// written in leave, without an atomic operation on the whole: if two sections overlap, an update is lost.
-func (s *sharedState) enter() int32 {
-	if atomic.AddInt32(s.integer(insideAt), 1) != 1 {
+// written in leave, without an atomic operation on the whole: if two sections overlap, an update is lost. index is that
+// of the key, or single.
+func (s *sharedState) enter(index int) int32 {
+	inside, counter := s.wordsOf(index)
+	if atomic.AddInt32(inside, 1) != 1 {
 		atomic.AddInt32(s.integer(violationsAt), 1)
 	}
-	return atomic.LoadInt32(s.integer(counterAt))
+	return atomic.LoadInt32(counter)
 }
 
-func (s *sharedState) leave(counter int32) {
-	atomic.StoreInt32(s.integer(counterAt), counter+1)
+func (s *sharedState) leave(index int, read int32) {
+	inside, counter := s.wordsOf(index)
+	atomic.StoreInt32(counter, read+1)
 	atomic.AddInt32(s.integer(sectionsAt), 1)
-	atomic.AddInt32(s.integer(insideAt), -1)
+	atomic.AddInt32(inside, -1)
+}
+
+// wordsOf returns how much of a key is taken, and its counter.
+func (s *sharedState) wordsOf(index int) (inside, counter *int32) {
+	if index == single {
+		return s.integer(insideAt), s.integer(counterAt)
+	}
+	first := firstKey + index*wordsOfKey
+	return s.integer(first), s.integer(first + 1)
 }
 
 // noteRelease is called right before a release is sent.

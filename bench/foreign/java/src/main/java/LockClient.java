@@ -76,16 +76,15 @@ final class LockClient {
   }
 
   private RLock locked(RLock lock) {
-    lock.lock();
+    if (lease > 0) lock.lock(lease, TimeUnit.MILLISECONDS);
+    else lock.lock();
     return lock;
   }
 
   private Object exclusive(String key) {
     RLock lock = locks.apply(key);
     if (isForOneTry) return lock.tryLock() ? lock : null;
-    if (lease > 0) lock.lock(lease, TimeUnit.MILLISECONDS);
-    else lock.lock();
-    return lock;
+    return locked(lock);
   }
 
   void release(Object handle) {

@@ -4,6 +4,7 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorCompletionService;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.stream.Collectors;
 
@@ -25,7 +26,7 @@ final class Loops {
     this.terms = terms;
   }
 
-  /** The callers of this process compete with all others for one key. */
+  /** The callers of this process compete with all others for one key, or each time for one of many. */
   String contend() throws Exception {
     List<Caller> callers = new ArrayList<>();
     for (int i = 0; i < terms.number("waiters"); i++) callers.add(new Caller(Request.of(i, terms)));
@@ -48,6 +49,7 @@ final class Loops {
     private final Histogram gaps = new Histogram();
     private final int sectionMs = terms.number("sectionMs");
     private final int pauseMs = terms.number("pauseMs");
+    private final int keys = terms.number("keys");
     private long sections;
     private long gaveUp;
     private long unserved;
@@ -59,25 +61,27 @@ final class Loops {
 
     void run() throws Exception {
       while (!state.isOver()) {
+        int index = keys > 0 ? ThreadLocalRandom.current().nextInt(keys) : SharedState.SINGLE;
+        String key = keys > 0 ? terms.text("key") + ":" + index : terms.text("key");
         double asked = SharedState.now();
         state.beginWaiting();
-        Object handle = client.acquire(terms.text("key"), request);
+        Object handle = client.acquire(key, request);
         // A caller that timed out requests the lock again. Its wait counts from the first request.
         while (handle == null && !state.isOver()) {
           if (state.isMeasuring()) gaveUp++;
-          handle = client.acquire(terms.text("key"), request);
+          handle = client.acquire(key, request);
         }
-        double gap = state.sinceRelease();
+        double gap = keys > 0 ? Double.NaN : state.sinceRelease();
         state.endWaiting();
         if (handle == null) {
           record(asked, gap);
           return;
         }
-        int counter = state.enter(request);
+        int counter = state.enter(request, index);
         record(asked, gap);
         if (sectionMs > 0) Thread.sleep(sectionMs);
         else if (count.incrementAndGet() % LONGER == 0) Thread.yield();
-        state.leave(counter, request);
+        state.leave(counter, request, index);
         state.noteRelease();
         client.release(handle);
         if (pauseMs > 0 && !state.isOver()) Thread.sleep(pauseMs);

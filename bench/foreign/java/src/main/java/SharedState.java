@@ -23,9 +23,14 @@ final class SharedState {
   private static final int HEAD_BYTES = 64;
   private static final int FIRST_SLOT = 16;
   private static final int STRIDE = 16;
-  private static final int BYTES = HEAD_BYTES + 4 * (FIRST_SLOT + 64 * STRIDE);
+  private static final int FIRST_KEY = FIRST_SLOT + 64 * STRIDE;
+  private static final int WORDS_OF_KEY = 2;
+  private static final int BYTES = HEAD_BYTES + 4 * (FIRST_KEY + 10_000 * WORDS_OF_KEY);
   private static final int MEASURING = 1;
   private static final int OVER = 2;
+
+  /** The index of the key in scenarios with a single one. */
+  static final int SINGLE = -1;
 
   private static final VarHandle INTS = MethodHandles.byteBufferViewVarHandle(int[].class, ByteOrder.nativeOrder());
   private static final VarHandle TIMES =
@@ -76,19 +81,28 @@ final class SharedState {
 
   /**
    * Called on the first line of a section; returns the argument of {@code leave}. The counter is read here and written
-   * in {@code leave}, without an atomic operation on the whole: if two sections overlap, an update is lost.
+   * in {@code leave}, without an atomic operation on the whole: if two sections overlap, an update is lost. {@code index}
+   * is that of the key, or {@code SINGLE}.
    */
-  int enter(Request request) {
-    if (add(INSIDE, request.weight()) + request.weight() > request.limit()) add(VIOLATIONS, 1);
-    return get(COUNTER);
+  int enter(Request request, int index) {
+    if (add(insideOf(index), request.weight()) + request.weight() > request.limit()) add(VIOLATIONS, 1);
+    return get(counterOf(index));
   }
 
-  void leave(int counter, Request request) {
+  void leave(int counter, Request request, int index) {
     if (request.weight() == request.limit()) {
-      INTS.setVolatile(memory, HEAD_BYTES + 4 * COUNTER, counter + 1);
+      INTS.setVolatile(memory, HEAD_BYTES + 4 * counterOf(index), counter + 1);
       add(SECTIONS, 1);
     }
-    add(INSIDE, -request.weight());
+    add(insideOf(index), -request.weight());
+  }
+
+  private static int insideOf(int index) {
+    return index == SINGLE ? INSIDE : FIRST_KEY + index * WORDS_OF_KEY;
+  }
+
+  private static int counterOf(int index) {
+    return index == SINGLE ? COUNTER : insideOf(index) + 1;
   }
 
   /** Called right before a release is sent. */

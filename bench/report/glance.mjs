@@ -1,0 +1,108 @@
+import { format } from './table.mjs';
+
+/** The rows of the table in docs/performance.md. A `variant` is one of this library; the others stand in the row before. */
+const ROWS = [
+  { scenario: 'sequential', title: 'free keys, one after the other' },
+  { scenario: 'concurrent', title: 'free keys, 64 in parallel' },
+  { scenario: 'many-keys', title: '10 000 keys at random, 64 callers, sections of 1 ms' },
+  { scenario: 'hot-16x1', title: 'one key, 16 processes' },
+  { scenario: 'hot-16x1', title: 'the same, release in the background', variant: 'background' },
+  { scenario: 'section-5ms', title: 'one key, 16 callers, sections of 5 ms' },
+  { scenario: 'section-20ms', title: 'one key, 16 callers, sections of 20 ms' },
+  { scenario: 'slow-network', title: 'slow network, 8 processes, sections of 5 ms, pauses of 30 ms' },
+  { scenario: 'readers', title: '64 readers, sections of 1 ms' },
+  { scenario: 'read-write', title: '60 readers and 4 writers, sections of 1 ms' },
+  { scenario: 'permits', title: '8 permits, 64 callers, sections of 1 ms' },
+];
+
+const NOT_PEERS = ['ours', 'raw', 'scripts'];
+
+const COLUMNS = {
+  'best Node peer': ({ library, world }) => world === undefined && !NOT_PEERS.includes(library),
+  Redisson: ({ world }) => world === 'JVM',
+  'best for Go': ({ world }) => world === 'Go',
+};
+
+/** Whether these results have what the table needs: those of a complete run with all languages. */
+export const isForGlance = ({ run, scenarios }) =>
+  run.isComplete && ROWS.every(({ scenario }) => scenarios.some(({ name }) => name === scenario));
+
+/** The table at the top of docs/performance.md with the conditions of the run, as Markdown. */
+export function glance({ machine, run, scenarios }) {
+  const of = Object.fromEntries(scenarios.map(({ name, results }) => [name, results]));
+  const { node, redis, cores, cpu, tools = {} } = machine;
+  const languages = Object.entries(tools).map(([name, version]) => `, ${name} ${version}`);
+  const conditions =
+    `Node ${node}, Redis ${redis}${languages.join('')}; ${cores} cores (${cpu}); medians of ${run.rounds} rounds of ` +
+    `${format(run.windowMs / 1_000, 1)} s, ${run.date}. A round trip of the slow network takes ${ms(roundTripOf(of))}.`;
+  return [
+    `| scenario | this library | ${Object.keys(COLUMNS).join(' | ')} |`,
+    `|---|${'---|'.repeat(Object.keys(COLUMNS).length + 1)}`,
+    ...ROWS.map((row) => line(row, of[row.scenario])),
+    '',
+    conditions,
+    ...failures(scenarios),
+    '',
+  ].join('\n');
+}
+
+/** The sentences of README.md on the slow network. */
+export function readmeSentences({ scenarios }) {
+  const { results } = scenarios.find(({ name }) => name === 'slow-network');
+  const [ours, redlock, semaphore] = ['ours', 'redlock', 'redis-semaphore'].map(
+    (name) => results.find(({ library, variant }) => library === name && variant === 'defaults').medians,
+  );
+  const times = ({ throughput }) => `${format(throughput, 0)} times`;
+  return (
+    `Eight processes compete for a lock and hold it for 5 ms each time; a round trip takes ${ms(ours.roundTrip)}. ` +
+    `Per second they get it ${times(ours)} here, ${times(redlock)} with redlock, ${times(semaphore)} with redis-semaphore. ` +
+    `Longest wait: ${[ours, redlock, semaphore].map(({ longest }) => time(longest)).join(', ')}.`
+  );
+}
+
+function line({ title, variant = 'defaults' }, results) {
+  const measured = results.filter(isMeasured);
+  const ours = measured.find((result) => result.library === 'ours' && result.variant === variant);
+  const others = Object.values(COLUMNS).map((belongs) =>
+    variant === 'defaults' ? fastest(measured.filter(belongs)) : undefined,
+  );
+  const best = Math.max(...[ours, ...others].map((result) => result?.medians.throughput ?? 0));
+  const cells = [ours, ...others].map((result) => cell(result, result?.medians.throughput === best));
+  return `| ${[title, ...cells].join(' | ')} |`;
+}
+
+/** A library that failed in a round, or let two callers in a section, is not the best of any. */
+const isFailed = ({ errors, medians }) => errors.length > 0 || medians.violations > 0;
+const isMeasured = (result) => !isFailed(result) && Number.isFinite(result.medians.throughput);
+
+const fastest = (results) => results.toSorted((a, b) => b.medians.throughput - a.medians.throughput)[0];
+
+function cell(result, isBest) {
+  if (result === undefined) return '';
+  const { throughput, jain, longest } = result.medians;
+  const count = isBest ? `**${format(throughput, 0)}**` : format(throughput, 0);
+  const fairness = Number.isFinite(jain) ? [` (${format(jain, 2)}, ${format(longest, 0)} ms)`] : [];
+  return [count, ...(result.library === 'ours' ? [] : [` ${nameOf(result)}`]), ...fairness].join('');
+}
+
+/** Without what the column says. */
+const nameOf = ({ label, world }) => label.replace(` (${world})`, '').replace(/^Redisson /, '');
+
+/** A line on the libraries that failed in a scenario, if there are any. */
+function failures(scenarios) {
+  const failed = new Map();
+  for (const { name, results } of scenarios) {
+    for (const result of results.filter(isFailed)) {
+      const label = result.label.replace(/ \(.*?\)/, '');
+      failed.set(label, [...(failed.get(label) ?? []), name]);
+    }
+  }
+  if (failed.size === 0) return [];
+  const list = [...failed].map(([label, names]) => `${label} in ${names.join(', ')}`);
+  return ['', `Hung, failed or let two callers overlap, and therefore left out: ${list.join('; ')}.`];
+}
+
+const roundTripOf = (of) => of['slow-network'].find(isMeasured)?.medians.roundTrip ?? NaN;
+
+const ms = (value) => `${format(value, 1)} ms`;
+const time = (value) => (value < 500 ? `${format(value, 0)} ms` : `${format(value / 1_000, 1)} s`);

@@ -1,0 +1,41 @@
+// Holders of one key come and go at a rate, while another client measures its own key.
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { ensureRedis } from '../../scripts/setup.mjs';
+import { ServerView } from '../harness/server.mjs';
+import { Threads } from '../harness/threads.mjs';
+import { loadVariants } from '../libraries/index.mjs';
+import scenario from '../scenarios/neighbour.mjs';
+
+const TIMING = { isQuick: true };
+
+let server;
+let context;
+
+before(async () => {
+  server = await (await ensureRedis()).start();
+  const target = { host: server.host, port: server.port };
+  context = { threads: new Threads(), server: new ServerView(target), target };
+});
+
+after(async () => {
+  await context.threads.end();
+  context.server.close();
+  await server.stop();
+});
+
+test('only this library is measured, with readers and with permits', async () => {
+  const chosen = (await loadVariants()).filter(scenario.includes);
+  assert.deepEqual([...new Set(chosen.map(({ library }) => library))], ['ours']);
+  assert.equal(scenario.expand(chosen, {}).length, 4);
+});
+
+for (const kind of ['readers', 'permits']) {
+  test(`${kind} come and hold, and the other key is measured`, async () => {
+    const measured = await scenario.measure(context, { kind, sectionMs: 100 }, TIMING);
+    for (const [name, value] of Object.entries(measured)) assert.ok(Number.isFinite(value), `${name}: ${value}`);
+    assert.ok(measured.came > 100 && measured.held > 10, `${measured.came}, ${measured.held}`);
+    assert.ok(measured.oneP50 > 0 && measured.oneP50 <= measured.oneP99);
+    assert.ok(measured.ratio > 0 && measured.noise > 0);
+  });
+}
