@@ -10,6 +10,7 @@ import type { Connection } from './connection.js';
 import {
   address,
   readAcquireReply,
+  readAnswer,
   readInspectReply,
   readReleaseReply,
   writeMode,
@@ -49,7 +50,7 @@ export class LockCommands {
   acquire(request: AcquireRequest, place = 0): Promise<AcquireReply> {
     const weigh = this.weighing(request);
     return this.run('acquire', request.key, this.requestArgs(request, place)).then((raw) => {
-      const answer = readAcquireReply(raw as readonly unknown[]);
+      const answer = readAcquireReply(raw, request);
       weigh?.(answer);
       const { reply, more } = answer;
       return more === undefined ? reply : this.acquire(request, more);
@@ -58,7 +59,7 @@ export class LockCommands {
 
   /** Takes over the hold that was offered under the id `offer`. */
   async adopt({ key, id, lease }: AcquireRequest, offer: string): Promise<AcquireReply> {
-    return readAcquireReply((await this.run('adopt', key, [offer, id, lease])) as readonly unknown[]).reply;
+    return readAnswer((await this.run('adopt', key, [offer, id, lease])) as readonly unknown[]).reply;
   }
 
   /** Releases a hold or gives up a place, and sends the next request in the same step. */
