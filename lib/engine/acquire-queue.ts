@@ -115,14 +115,15 @@ export class AcquireQueue implements TicketListener {
     const { context, holds, releases } = this.parts;
     const { first } = this.waiters;
     const lease = Math.min(grant.lease, first?.terms.lease ?? 0);
-    if (first === undefined || validUntil(grant.from, lease) <= context.clock.now()) {
+    const now = context.clock.now();
+    if (first === undefined || validUntil(grant.from, lease) <= now) {
       // No waiter is left, or the answer came so late that the lease may be over.
       releases.leave(this.key, grant.id, releases.tombstoneFor(grant.epoch));
       if (this.waits) this.openTicket()?.tryAcquireOrEnqueue();
       else this.failed(answeredTooLate(this.key, lease, true));
       return;
     }
-    this.batch.begin(grant.batchSize);
+    this.batch.begin(grant.batchSize, now);
     const hold = holds.add(first.terms, grant, this);
     this.serve(first, hold);
     context.events.acquired(hold, first.since, this.lastHolders);
@@ -171,7 +172,7 @@ export class AcquireQueue implements TicketListener {
   private heldBy(hold: Hold): void {
     hold.observeLoss(this.holderLost);
     this.holder = hold;
-    this.seenHeld();
+    this.seenHeld(hold.acquiredAt);
   }
 
   /** Another holder keeps a waiter from the key. */
@@ -215,8 +216,8 @@ export class AcquireQueue implements TicketListener {
     return this.lastHeld < since && this.ticket?.isUnanswered === true;
   }
 
-  private seenHeld(): void {
-    this.lastHeld = this.parts.context.clock.now();
+  private seenHeld(at = this.parts.context.clock.now()): void {
+    this.lastHeld = at;
     this.isSplit = false;
     this.endOverdue();
   }
