@@ -41,7 +41,8 @@ export default {
         const handle = { key, id: `${id}:${++count}` };
         const turn = new Promise((resolve) => waiting.set(handle.id, resolve));
         const request = `0 ${settings.waits} 30000 60000 ${LEASE} 200 `;
-        const [code] = await run(acquire, key, handle.id, 'exclusive', '', LEASE, 1000, request);
+        const reply = await run(acquire, key, handle.id, 'exclusive', '', LEASE, 1000, request);
+        const code = Array.isArray(reply) ? reply[0] : HELD;
         if (code === QUEUED) await turn;
         waiting.delete(handle.id);
         return code === QUEUED || code === HELD ? handle : undefined;

@@ -71,9 +71,9 @@ export class AcquireQueue extends LocalQueue {
     }
   }
 
-  protected override serveUnder(grant: Grant, first: Waiter): void {
+  protected override serveUnder(grant: Grant, first: Waiter, now: number): void {
     const { context, holds } = this.parts;
-    this.batch.begin(grant.batchSize);
+    this.batch.begin(grant.batchSize, now);
     const hold = holds.add(first.terms, grant, this);
     this.serve(first, hold);
     context.events.acquired(hold, first.since, this.lastHolders);
@@ -138,6 +138,6 @@ export class AcquireQueue extends LocalQueue {
   private heldBy(hold: Hold): void {
     hold.observeLoss(this.holderLost);
     this.holder = hold;
-    this.seenHeld();
+    this.seenHeld(hold.acquiredAt);
   }
 }

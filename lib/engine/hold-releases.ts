@@ -47,7 +47,7 @@ export class HoldReleases {
 
   /** Hands a hold to the next local waiter in this step; `false`: that is not possible, and nothing has changed. */
   handOff(hold: Hold): boolean {
-    if (!hold.isHeld || this.holds.queueOf(hold.id)?.handOff(hold) !== true) return false;
+    if (this.holds.queueOf(hold.id)?.handOff(hold) !== true) return false;
     // A later release of this hold must not release the next one, which has the same id.
     void hold.releaseWith(() => HANDED_OFF);
     return true;
@@ -111,9 +111,9 @@ export class HoldReleases {
     this.holds.remove(hold);
     if (shared?.isEmpty === false) return this.endShare(hold);
     const next = queue?.releasing(hold);
-    const sent = clock.now();
     const { epoch } = store;
     const request = { key, id, tombstoneFor, keep: this.keepOf(hold), next: next?.request() };
+    const sent = next === undefined ? 0 : clock.now();
     const answer = this.releases.sendForHold(request, hold.validUntil);
     next?.await(
       answer.then((reply) => reply.next as NonNullable<typeof reply.next>),
@@ -138,6 +138,7 @@ export class HoldReleases {
 
   /** For how many ms the key stays taken after the release. */
   private keepOf({ acquiredAt, terms }: Hold): number {
+    if (terms.holdAtLeast === 0) return 0;
     return Math.max(0, Math.ceil(acquiredAt + terms.holdAtLeast - this.context.clock.now()));
   }
 }

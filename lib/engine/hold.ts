@@ -196,7 +196,7 @@ export class Hold {
 
   /** ms of lease, from now on, that the store lacks of what the holder was promised; 0: nothing is missing. */
   get missingLease(): number {
-    return this.lease.missingLease(this.context.clock.now());
+    return this.lease.lacksLease ? this.promisedLease : 0;
   }
 
   /** ms that are left of the lease that the holder was promised. */

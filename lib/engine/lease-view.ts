@@ -89,7 +89,12 @@ export class LeaseView {
 
   /** The same if the store may have less; otherwise 0. */
   missingLease(now: number): number {
-    return validUntil(this.promisedFrom, this.promised) - this.end < 1 ? 0 : this.promisedLease(now);
+    return this.lacksLease ? this.promisedLease(now) : 0;
+  }
+
+  /** Whether the store may have less of the lease than the holder was promised. Needs no look at the clock. */
+  get lacksLease(): boolean {
+    return validUntil(this.promisedFrom, this.promised) - this.end >= 1;
   }
 
   /** Numbers a question that is about to be sent. */

@@ -9,9 +9,9 @@ export class LocalBatch {
   constructor(private readonly context: EngineContext) {}
 
   /** A grant for `size` waiters begins. */
-  begin(size: number): void {
+  begin(size: number, now: number): void {
     this.left = size - 1;
-    this.until = this.context.clock.now() + this.context.limits.batch.time;
+    this.until = now + this.context.limits.batch.time;
   }
 
   /** The next release goes to the store: another client waits, or the lock is released by force. */

@@ -78,14 +78,15 @@ export abstract class LocalQueue implements TicketListener {
     const { context, releases } = this.parts;
     const { first } = this.waiters;
     const lease = Math.min(grant.lease, first?.terms.lease ?? 0);
-    if (first === undefined || validUntil(grant.from, lease) <= context.clock.now()) {
+    const now = context.clock.now();
+    if (first === undefined || validUntil(grant.from, lease) <= now) {
       // No waiter is left, or the answer came so late that the lease may be over.
       releases.leave(this.key, grant.id, releases.tombstoneFor(grant.epoch));
       if (this.waits) this.openTicket()?.tryAcquireOrEnqueue();
       else this.failed(answeredTooLate(this.key, lease, true));
       return;
     }
-    this.serveUnder(grant, first);
+    this.serveUnder(grant, first, now);
   }
 
   contended(isSplit = false): void {
@@ -105,7 +106,7 @@ export abstract class LocalQueue implements TicketListener {
   protected abstract joined(waiter: Waiter): void;
 
   /** Serves the first waiter, and others if the grant is for several. */
-  protected abstract serveUnder(grant: Grant, first: Waiter): void;
+  protected abstract serveUnder(grant: Grant, first: Waiter, now: number): void;
 
   /** The store has not granted the lock at once: reports the waiters that hoped for it as contended. */
   protected abstract refusedAtFirst(): void;
@@ -127,8 +128,8 @@ export abstract class LocalQueue implements TicketListener {
     if (!this.waits) this.timedOut(waiter);
   }
 
-  protected seenHeld(): void {
-    this.lastHeld = this.parts.context.clock.now();
+  protected seenHeld(at = this.parts.context.clock.now()): void {
+    this.lastHeld = at;
     this.isSplit = false;
     this.endOverdue();
   }

@@ -48,7 +48,8 @@ export class Watchdog {
 
   /** Renews a hold from now on. */
   add(hold: Hold): void {
-    hold.watch = this.context.timers.add(this.nextLook(hold), () => this.look(hold));
+    // The hold has just begun.
+    hold.watch = this.context.timers.add(this.nextLook(hold, hold.acquiredAt), () => this.look(hold));
   }
 
   /** Stops renewing a hold, whatever is under way. */
@@ -220,9 +221,8 @@ export class Watchdog {
     return this.isInDoubt(hold) ? { lease: hold.promisedLease, counts: false } : LOOK;
   }
 
-  private nextLook(hold: Hold): number {
+  private nextLook(hold: Hold, now = this.context.clock.now()): number {
     if (!this.mayRenew(hold) && !hold.isUnclear) return hold.validUntil;
-    const now = this.context.clock.now();
     const lease = Math.min(hold.terms.lease, hold.validUntil - now);
     // The lease has just ended, and a grid of zero width has no next point.
     if (lease <= 0) return hold.validUntil;

@@ -4,8 +4,8 @@ import { describe, quote } from '../common/describe.js';
 /** The longest key, in bytes of UTF-8. */
 export const MAX_KEY_BYTES = 512;
 
-/** The form of nearly every key: printable ASCII without braces, one byte for each character. */
-const PLAIN = /^(?! *$)[\x20-\x7a|~]{1,512}$/;
+/** The form of nearly every key: printable ASCII without braces, one byte for each character, and no blank at its start. */
+const PLAIN = /^[\x21-\x7a|~][\x20-\x7a|~]*$/;
 /** Control characters and line separators. */
 const CONTROL = /[\p{Cc}\u2028\u2029]/u;
 const HALF_SURROGATE = /\p{Cs}/u;
@@ -33,7 +33,7 @@ export function assertKey(key: unknown): string {
 
 /** What is wrong with a key, as the rest of a sentence that begins with the key; `undefined`: nothing is wrong. */
 export function keyFault(key: string): string | undefined {
-  if (PLAIN.test(key)) return undefined;
+  if (key.length <= MAX_KEY_BYTES && PLAIN.test(key)) return undefined;
   if (key === '') return 'is empty';
   if (key.trim() === '') return 'is blank';
   // With too many characters there are too many bytes.

@@ -156,7 +156,8 @@ export class HeldLock implements KeyHandle {
   release(): Promise<boolean> {
     if (this.abandoned) this.reclaim();
     // A promise keeps the async context in which it was made, and the handle keeps the promise.
-    if (!this.releaseAtOnce()) this.released ??= outside(() => this.releaseHold());
+    if (this.released === undefined && this.hold.handles.isLast) outside(() => this.releaseLast());
+    else if (!this.releaseAtOnce()) this.released ??= outside(() => this.releaseHold());
     return this.released as Promise<boolean>;
   }
 
@@ -248,6 +249,13 @@ export class HeldLock implements KeyHandle {
   private restOfLease(): number {
     const { terms, lastLease, remaining } = this.hold;
     return terms.renews ? lastLease : Math.max(1, Math.floor(remaining));
+  }
+
+  private releaseLast(): void {
+    if (this.engine.handOff(this.hold)) {
+      this.end();
+      this.released = HELD;
+    } else this.released = this.releaseHold();
   }
 
   private releaseHold(): Promise<boolean> {

@@ -10,6 +10,7 @@ import type { Connection } from './connection.js';
 import {
   address,
   readAcquireReply,
+  readAnswer,
   readInspectReply,
   readReleaseReply,
   writeMode,
@@ -48,8 +49,10 @@ export class LockCommands {
    */
   acquire(request: AcquireRequest, place = 0): Promise<AcquireReply> {
     const weigh = this.weighing(request);
-    return this.run('acquire', request.key, this.requestArgs(request, place)).then((raw) => {
-      const answer = readAcquireReply(raw as readonly unknown[]);
+    const { key } = request;
+    const args = withAddress(this.address(key), this.requestArgs(request, place));
+    return this.scripts.run('acquire', this.keys.of(key), args).then((raw) => {
+      const answer = readAcquireReply(raw, request);
       weigh?.(answer);
       const { reply, more } = answer;
       return more === undefined ? reply : this.acquire(request, more);
@@ -58,15 +61,15 @@ export class LockCommands {
 
   /** Takes over the hold that was offered under the id `offer`. */
   async adopt({ key, id, lease }: AcquireRequest, offer: string): Promise<AcquireReply> {
-    return readAcquireReply((await this.run('adopt', key, [offer, id, lease])) as readonly unknown[]).reply;
+    return readAnswer((await this.run('adopt', key, [offer, id, lease])) as readonly unknown[]).reply;
   }
 
   /** Releases a hold or gives up a place, and sends the next request in the same step. */
   release({ key, id, tombstoneFor, keep, next }: ReleaseRequest): Promise<ReleaseReply> {
-    const what = [id, `${tombstoneFor} ${keep} 0`];
+    const what = [this.address(key), id, `${tombstoneFor} ${keep} 0`];
     const args = next === undefined ? what : [...what, ...this.requestArgs(next)];
     const weigh = next && this.weighing(next);
-    return this.run('release', key, args).then((raw) => {
+    return this.scripts.run('release', this.keys.of(key), args).then((raw) => {
       const { reply, more, asked } = readReleaseReply(raw);
       if (asked !== undefined) weigh?.(asked);
       if (more !== undefined) return this.grantRemaining(key, more, id).then(() => reply);
@@ -132,10 +135,14 @@ export class LockCommands {
   }
 
   run(script: ScriptWithAddress, key: string, args: ReadonlyArray<string | number>): Promise<unknown> {
-    return this.scripts.run(script, this.keys.of(key), [address(this.connection.channels(key), key), ...args]);
+    return this.scripts.run(script, this.keys.of(key), [this.address(key), ...args]);
   }
 
-  private requestArgs(request: AcquireRequest, place = 0): Array<string | number> {
+  private address(key: string): string {
+    return address(this.connection.channels(key), key);
+  }
+
+  private requestArgs(request: AcquireRequest, place = 0): RequestArgs {
     const subscription = request.waits ? this.connection.subscription(request.key) : undefined;
     return requestArgs(
       request,
@@ -157,8 +164,29 @@ export class LockCommands {
   }
 }
 
-/** The arguments, in the order of lua/shared/request.lua. `isPresent`: the client is known to be subscribed. */
-export function requestArgs(request: AcquireRequest, from = 0, isPresent = false): Array<string | number> {
+/** The arguments of a request, in the order of lua/shared/request.lua. */
+type RequestArgs = readonly [
+  id: string,
+  mode: string,
+  owner: string,
+  lease: number,
+  uncontendedBatchSize: number,
+  rest: string,
+];
+
+/** Written out, since a spread would take a kilobyte of memory for each request. */
+const withAddress = (to: string, args: RequestArgs): Array<string | number> => [
+  to,
+  args[0],
+  args[1],
+  args[2],
+  args[3],
+  args[4],
+  args[5],
+];
+
+/** `isPresent`: the client is known to be subscribed. */
+export function requestArgs(request: AcquireRequest, from = 0, isPresent = false): RequestArgs {
   const { id, mode, owner, lease, fair, waits, period, patience, grantTimeout, age, slots } = request;
   const batchSize = fair ? 0 : request.batchSize;
   const backedOff = request.backedOff === true ? ' backed-off' : '';

@@ -1,4 +1,12 @@
-import type { AcquireReply, HeldReply, LockMode, PushedGrant, ReleaseReply, StoredLock } from '../lock-store.js';
+import type {
+  AcquireReply,
+  AcquireRequest,
+  HeldReply,
+  LockMode,
+  PushedGrant,
+  ReleaseReply,
+  StoredLock,
+} from '../lock-store.js';
 import type { HoldSurvey } from '../hold-survey.js';
 import { REPLY_CODES } from '../protocol.generated.js';
 import type { SubscriptionSign } from './subscription-evidence.js';
@@ -17,12 +25,21 @@ export interface Partial<Reply> {
 
 const placeToGoOn = (place: unknown): number | undefined => (Number(place) >= 0 ? Number(place) : undefined);
 
+/** The terms of a request that the reply does not repeat if the key was free. */
+type AskedTerms = Pick<AcquireRequest, 'lease' | 'uncontendedBatchSize' | 'fair'>;
+
 /** The reply to `acquire`, and what the server says about the client's subscription. */
 export interface AcquireAnswer extends Partial<AcquireReply> {
   readonly sign?: SubscriptionSign;
 }
 
-export function readAcquireReply(raw: readonly unknown[]): AcquireAnswer {
+/** Reads the reply to a request for a lock. */
+export function readAcquireReply(raw: unknown, request: AskedTerms): AcquireAnswer {
+  return Array.isArray(raw) ? readAnswer(raw) : { reply: heldAsAsked(Number(raw), request), more: undefined };
+}
+
+/** Reads a reply in the form of a list. */
+export function readAnswer(raw: readonly unknown[]): AcquireAnswer {
   const code = Number(raw[0]);
   const time = Number(raw[1]);
   if (code === HELD || code === HELD_PUSHED) {
@@ -59,6 +76,15 @@ const heldReply = ([, time, token, lease, batchSize, units]: readonly unknown[])
 /** A hold of another kind has no permits: the number is 0, or left out. */
 const permitsOf = (units: unknown): Pick<HeldReply, 'units'> => (Number(units) > 0 ? { units: Number(units) } : {});
 
+/** The grant of a free key: of all its parts, `lua/acquire.lua` sends the token, which contains the time. */
+const heldAsAsked = (token: number, { lease, uncontendedBatchSize, fair }: AskedTerms): HeldReply => ({
+  outcome: 'held',
+  time: Math.floor(token / 1_000),
+  token,
+  lease,
+  batchSize: fair ? 1 : Math.max(1, uncontendedBatchSize),
+});
+
 /** Where messages about a key go, as `lua/shared/messages.lua` reads it. A key contains no line break. */
 export const address = (channels: string, key: string): string => `${channels}\n${key}`;
 
@@ -90,7 +116,7 @@ export function readReleaseReply(raw: unknown): Partial<ReleaseReply> & {
 } {
   if (!Array.isArray(raw)) return RELEASED;
   const [released, more, ...next] = raw as readonly unknown[];
-  const asked = next.length > 0 ? readAcquireReply(next) : undefined;
+  const asked = next.length > 0 ? readAnswer(next) : undefined;
   return { reply: { released: Number(released) === 1, next: asked?.reply }, more: placeToGoOn(more), asked };
 }
 

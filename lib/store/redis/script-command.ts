@@ -26,6 +26,19 @@ export const allArgs = ({ script, keys, args }: ScriptCall): [string, number, ..
 export const takesScriptCommands = (client: Redis | Cluster): client is Redis =>
   client instanceof Redis && !client.options.keyPrefix;
 
+/** Encodes what a command begins with. In one piece: pieces would be joined again for each command. */
+const startWith = (command: string, script: string, keyCount: number): string =>
+  [command, script, String(keyCount)].map(bulk).join('');
+
+/** The starts of calls by hash: by the hash, and the number of keys. */
+const starts = new Map<string, string[]>();
+
+function startOf(sha1: string, keyCount: number): string {
+  let ofScript = starts.get(sha1);
+  if (ofScript === undefined) starts.set(sha1, (ofScript = []));
+  return (ofScript[keyCount] ??= startWith('evalsha', sha1, keyCount));
+}
+
 const NO_ARGS: string[] = [];
 const OPTIONS = { replyEncoding: 'utf8' } as const;
 
@@ -53,7 +66,8 @@ export class ScriptCommand extends Command {
 
   override toWritable(): string {
     const { command, script, keys, args } = this.call!;
-    let wire = bulk(command) + bulk(script) + bulk(String(keys.count)) + keys.wire;
+    let wire =
+      (command === 'evalsha' ? startOf(script, keys.count) : startWith(command, script, keys.count)) + keys.wire;
     for (const arg of args) wire += bulk(String(arg));
     return encodeCommand(args.length + keys.count + 3, wire);
   }

@@ -518,14 +518,14 @@ return reply`,
 local last = known == 1 and redis.call('GET', KEYS[4])
 if known == 0 or last then
 local time = redis.call('TIME')
-local token = time[1] .. string.sub('00000' .. time[2], -6)
-if not last or (tonumber(last) or math.huge) < tonumber(token) then
-local id, lease, batch_size, now = ARGV[2], tonumber(ARGV[5]), math.max(1, ARGV[6]), string.sub(token, 1, -4)
-local owner = ARGV[4] == '' and id or ARGV[4]
-redis.call('SET', KEYS[4], string.format('%.0f', token + batch_size - 1), 'PX', 600000 + lease)
-redis.call('HSET', KEYS[1], id, 'exclusive ' .. now + lease .. ' ' .. token .. ' ' .. now .. ' ' .. owner)
+local token = time[1] * 1000000 + time[2]
+if not last or (tonumber(last) or math.huge) < token then
+local id, lease, text = ARGV[2], ARGV[5], string.format('%.0f', token)
+local owner, now = ARGV[4] == '' and id or ARGV[4], string.sub(text, 1, -4)
+redis.call('SET', KEYS[4], string.format('%.0f', token + math.max(1, ARGV[6]) - 1), 'PX', 600000 + lease)
+redis.call('HSET', KEYS[1], id, 'exclusive ' .. now + lease .. ' ' .. text .. ' ' .. now .. ' ' .. owner)
 redis.call('PEXPIRE', KEYS[1], lease)
-return { 1, now, token, lease, batch_size }
+return token
 end
 end`,
   'shared/messages': `local CHANNELS, KEY = string.match(ARGV[1], '^([^\\n]+)\\n(.+)$')

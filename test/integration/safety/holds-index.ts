@@ -446,11 +446,16 @@ export async function run(key: string, script: Name, ...args: Array<string | num
   return (await redis.admin.eval(source, keys.length, ...keys, `lock:client:\n${key}`, ...args)) as number[];
 }
 
-export const acquire = (
+/** Requests a lock. Returns a list even if the reply is a token alone, as it is for a free key. */
+export async function acquire(
   key: string,
   id: string,
   mode: string,
   lease: number,
   waits = 0,
   place = 0,
-): Promise<number[]> => run(key, 'acquire', id, mode, '', lease, 1, `${place} ${waits} 3000 600000 3000 1`);
+): Promise<number[]> {
+  const request = [id, mode, '', lease, 1, `${place} ${waits} 3000 600000 3000 1`];
+  const reply: number | number[] = await run(key, 'acquire', ...request);
+  return Array.isArray(reply) ? reply : [HELD, Math.floor(reply / 1_000), reply, lease, 1];
+}

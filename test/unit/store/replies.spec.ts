@@ -4,7 +4,7 @@ import { REPLY_CODES } from '../../../lib/store/protocol.generated.js';
 import { requestArgs } from '../../../lib/store/redis/lock-commands.js';
 import {
   readAcquireAllReply,
-  readAcquireReply,
+  readAnswer,
   readInspectReply,
   readMessage,
   readMode,
@@ -45,8 +45,8 @@ describe('the reply to a request', () => {
 
   it('has the number of permits of the hold, if it has any', () => {
     for (const code of [HELD, HELD_PUSHED]) {
-      expect(readAcquireReply([code, 5, '7', 30_000, 4, 6]).reply).toEqual({ ...held, units: 6 });
-      expect(readAcquireReply([code, 5, '7', 30_000, 4]).reply).toStrictEqual(held);
+      expect(readAnswer([code, 5, '7', 30_000, 4, 6]).reply).toEqual({ ...held, units: 6 });
+      expect(readAnswer([code, 5, '7', 30_000, 4]).reply).toStrictEqual(held);
     }
   });
 
