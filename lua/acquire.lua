@@ -11,7 +11,6 @@
 --         { TOO_MANY, now, number of permits }
 --- @include "shared/keys"
 --- @include "shared/fence-retention"
---- @include "shared/reply-codes"
 
 -- The common case, before Redis runs the rest of the script: no hold, no waiter, and a last token behind the clock. The
 -- lines repeat `grant`, `next_token` and `write_hold`, since calls would take a seventh longer. The reply is one number:

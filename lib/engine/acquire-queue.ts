@@ -30,6 +30,10 @@ export class AcquireQueue extends LocalQueue {
     this.batch = new LocalBatch(parts.context);
   }
 
+  override accepts(): boolean {
+    return this.kind === 'shared';
+  }
+
   override endBatch(): void {
     this.batch.end();
   }

@@ -3,7 +3,7 @@ import { AcquireQueue } from './acquire-queue.js';
 import type { Hold, HoldTerms } from './hold.js';
 import type { AcquireParts, LocalQueue } from './local-queue.js';
 import { mayShareHold } from './shared-hold.js';
-import { queueName, SharingQueue } from './sharing-queue.js';
+import { SharingQueue } from './sharing-queue.js';
 import { answerDue, Waiter, type WaitTerms } from './waiter.js';
 
 /** The queues in which the callers of this client wait, by key. */
@@ -35,24 +35,42 @@ export class AcquireQueues {
   }
 
   private queueFor(terms: HoldTerms, waits: boolean): LocalQueue {
-    const { sharedQueues, sharingQueues, separateQueues } = this.parts.pending;
+    const { sharedQueues, separateQueues } = this.parts.pending;
     const { key, owner, mode, fair } = terms;
     if (fair) this.endBatch(key);
-    // Readers that come after a writer of this client queue behind it, as behind any other.
-    if (mode.kind === 'exclusive') this.parts.holds.shared.close(key);
-    else this.parts.holds.shared.close(key, mode.kind);
-    const isShared = waits && owner === undefined && mode.kind === 'exclusive' && !fair;
     const sharesHold = mayShareHold(terms, this.parts.context.limits);
-    const table = isShared ? sharedQueues : sharesHold && waits ? sharingQueues : undefined;
-    const name = sharesHold ? queueName(terms) : key;
-    const known = table?.get(name);
+    if (waits) {
+      const joined = this.openToLater(terms, sharesHold);
+      if (joined !== undefined) return joined;
+    }
+    const isShared = waits && owner === undefined && mode.kind === 'exclusive' && !fair;
+    const known = isShared ? sharedQueues.get(key) : undefined;
     if (known !== undefined) return known;
     const queue = sharesHold
       ? new SharingQueue(terms, this.parts, waits)
       : new AcquireQueue(key, isShared ? 'shared' : waits ? 'separate' : 'one-try', this.parts);
-    if (table === undefined) separateQueues.add(queue);
-    else table.set(name, queue);
+    if (isShared) sharedQueues.set(key, queue);
+    else if (sharesHold && waits) this.parts.pending.sharingQueues.set(key, queue);
+    else separateQueues.add(queue);
     return queue;
+  }
+
+  /**
+   * The queue of earlier callers for a key that share holds, if this request may join them. Otherwise they are served before
+   * it: later requests share neither their ticket nor their holds, so that none of them passes this one.
+   */
+  private openToLater(terms: HoldTerms, sharesHold: boolean): LocalQueue | undefined {
+    const { holds, pending } = this.parts;
+    const { key, mode } = terms;
+    const queue = pending.sharingQueues.get(key);
+    if (sharesHold && queue?.accepts(terms) === true) return queue;
+    // A reader lets other readers share holds, whatever its own options.
+    holds.shared.close(key, sharesHold || mode.kind === 'read' ? mode : undefined);
+    if (queue !== undefined) {
+      pending.sharingQueues.delete(key);
+      pending.separateQueues.add(queue);
+    }
+    return undefined;
   }
 }
 

@@ -24,10 +24,7 @@ export class HoldRegistry<Queue> implements IdTable {
   private emptied: (() => void) | undefined;
   private readonly lost = (hold: Hold, error: LockLostError): void => {
     this.remove(hold);
-    // Each lease ends by itself, but the store keeps the hold for the longest one.
-    const { key, storeId, epoch, shared } = hold;
-    if (shared?.isEmpty === true) this.releases.leave(key, storeId, this.releases.tombstoneFor(epoch));
-    else if (hold.units > 0) this.returnUnits(storeId);
+    if (hold.shared !== undefined) this.giveBack(hold);
     this.context.logger.warn(error.message);
     this.context.events.lost(hold, error.message);
   };
@@ -139,10 +136,21 @@ export class HoldRegistry<Queue> implements IdTable {
     return hold;
   }
 
-  /** The callers that share a hold have fewer permits now. */
-  private returnUnits(id: string): void {
-    const shared = this.shared.get(id);
-    if (shared !== undefined) this.units.sendInBackground(shared);
+  /**
+   * A hold is lost that shares one in the store. Its lease ends by itself, but the store keeps the shared hold for the longest
+   * lease, and with all its permits. The lease ends a little later there than its holder relied on it.
+   */
+  private giveBack(hold: Hold): void {
+    const { clock, timers } = this.context;
+    const { key, storeId, epoch, validUntil, promisedLease } = hold;
+    const give = (): void => {
+      const shared = this.shared.get(storeId);
+      if (shared === undefined) this.releases.leave(key, storeId, this.releases.tombstoneFor(epoch));
+      else if (hold.units > 0) this.units.sendInBackground(shared);
+    };
+    const now = clock.now();
+    if (validUntil > now) give();
+    else timers.add(now + promisedLease, give);
   }
 
   private uncount(key: string): void {

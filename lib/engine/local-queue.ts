@@ -58,6 +58,9 @@ export abstract class LocalQueue implements TicketListener {
     return waiters;
   }
 
+  /** Whether a later request may join. */
+  abstract accepts(terms: HoldTerms): boolean;
+
   /** Another client waits for the key, or it is released by force: the grant that stands serves no further waiter. */
   abstract endBatch(): void;
 

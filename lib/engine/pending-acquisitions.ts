@@ -10,7 +10,7 @@ export class PendingAcquisitions<Queue> implements IdTable {
   readonly tickets = new TransientMap<string, Ticket>();
   /** Queues that all exclusive requests for a key share. */
   readonly sharedQueues = new TransientMap<string, Queue>();
-  /** Queues of requests that share holds, by their names. */
+  /** The latest queue of requests that share holds, by key. */
   readonly sharingQueues = new TransientMap<string, Queue>();
   /** Queues of one request each. */
   readonly separateQueues = new TransientSet<Queue>();

@@ -17,6 +17,12 @@ export function mayShareHold(terms: HoldTerms, { batch }: Pick<EngineLimits, 'ba
   return isShareable && owner === undefined && !fair && batch.size > 1 && mayShareGrant(terms);
 }
 
+/** Whether two requests want the same: to read, or the same number of permits. */
+export function wantsTheSame(one: LockMode, other: LockMode): boolean {
+  if (one.kind !== 'permits' || other.kind !== 'permits') return one.kind === other.kind;
+  return one.units === other.units && one.limit === other.limit;
+}
+
 /**
  * One hold in the store that several callers of this client share: readers, or callers with some of its permits. Each caller
  * has a `Hold` of its own, with its own lease, signal and renewals. The store keeps the hold for the longest of these leases.
@@ -27,7 +33,7 @@ export function mayShareHold(terms: HoldTerms, { batch }: Pick<EngineLimits, 'ba
  * permits needs one of the tokens of the grant. Readers have the same token, since they do not exclude each other.
  */
 export class SharedHold implements Sharing<Hold>, PermitHold {
-  readonly kind: LockMode['kind'];
+  readonly mode: LockMode;
   readonly key: string;
   /** How many callers the grant serves at the same time. */
   readonly slots: number;
@@ -44,7 +50,7 @@ export class SharedHold implements Sharing<Hold>, PermitHold {
     private readonly grant: Grant,
   ) {
     this.key = key;
-    this.kind = mode.kind;
+    this.mode = mode;
     const { units = 1 } = mode as { units?: number };
     this.slots = mode.kind === 'read' ? Infinity : Math.max(1, Math.floor((grant.units ?? units) / units));
     this.grantedAt = context.clock.now();
@@ -95,7 +101,7 @@ export class SharedHold implements Sharing<Hold>, PermitHold {
 
   /** Whether a reader that asks now may join the others. */
   admits(terms: HoldTerms): boolean {
-    return this.kind === 'read' && terms.mode.kind === 'read' && this.serves(terms);
+    return this.mode.kind === 'read' && terms.mode.kind === 'read' && this.serves(terms);
   }
 
   /** Whether permits that are released now may pass to a caller that waits for as many. */
@@ -159,7 +165,7 @@ export class SharedHold implements Sharing<Hold>, PermitHold {
   }
 
   private grantOf(terms: HoldTerms, number: number): Grant {
-    const token = this.grant.token + (this.kind === 'permits' ? number - 1 : 0);
+    const token = this.grant.token + (this.mode.kind === 'permits' ? number - 1 : 0);
     return { ...this.grant, id: this.nameOf(terms, number), token };
   }
 

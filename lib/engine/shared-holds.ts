@@ -1,7 +1,7 @@
 import { TransientMap } from '../common/transient.js';
 import type { HoldChoice, LockMode } from '../store/lock-store.js';
 import type { HoldTerms } from './hold.js';
-import type { SharedHold } from './shared-hold.js';
+import { wantsTheSame, type SharedHold } from './shared-hold.js';
 
 /** The holds in the store that several callers of this client share, by id and by key. */
 export class SharedHolds {
@@ -32,9 +32,11 @@ export class SharedHolds {
     return shared?.admits(terms) === true ? shared : undefined;
   }
 
-  /** Those of a key serve no further caller. `except`: those of this kind do. */
-  close(key: string, except?: LockMode['kind']): void {
-    for (const shared of this.byKey.get(key) ?? []) if (shared.kind !== except) shared.close();
+  /** Those of a key serve no further caller. `except`: but those do that serve such a request. */
+  close(key: string, except?: LockMode): void {
+    for (const shared of this.byKey.get(key) ?? []) {
+      if (except === undefined || !wantsTheSame(shared.mode, except)) shared.close();
+    }
   }
 
   /**

@@ -2,13 +2,9 @@ import { UNCONTENDED_BATCH_SIZE } from '../store/lock-store.js';
 import type { TicketTerms } from './acquire-request.js';
 import type { Grant, Hold, HoldTerms } from './hold.js';
 import { LocalQueue, type AcquireParts } from './local-queue.js';
-import type { SharedHold } from './shared-hold.js';
+import { wantsTheSame, type SharedHold } from './shared-hold.js';
 import type { Ticket } from './ticket.js';
 import type { Waiter } from './waiter.js';
-
-/** Requests with the same name share a queue: the readers of a key, or those that want equally many permits of it. */
-export const queueName = ({ key, mode }: HoldTerms): string =>
-  mode.kind === 'permits' ? `${mode.units}/${mode.limit} ${key}` : key;
 
 /**
  * The callers of this client that share holds of one key: readers, or callers that each want the same number of permits.
@@ -16,7 +12,6 @@ export const queueName = ({ key, mode }: HoldTerms): string =>
  * for. The permits pass to the next caller as long as the grant allows.
  */
 export class SharingQueue extends LocalQueue {
-  private readonly name: string;
   /** Whether the store has answered that the lock is not free. Waiters that join before may still get it at once. */
   private isContended = false;
 
@@ -26,7 +21,11 @@ export class SharingQueue extends LocalQueue {
     waits: boolean,
   ) {
     super(terms.key, parts, waits);
-    this.name = queueName(terms);
+  }
+
+  /** Whether a request wants the same: to read, or the same number of permits. */
+  override accepts({ mode }: HoldTerms): boolean {
+    return wantsTheSame(this.terms.mode, mode);
   }
 
   override endBatch(): void {
@@ -36,9 +35,11 @@ export class SharingQueue extends LocalQueue {
   /** Passes the permits of a hold to the next caller that wants as many. */
   override handOff(hold: Hold): boolean {
     const shared = this.parts.holds.shared.get(hold.storeId);
-    // The queue in which callers wait now. The one that the hold came from may have ended.
-    const queue = this.parts.pending.sharingQueues.get(this.name) as SharingQueue | undefined;
-    return shared !== undefined && queue !== undefined && queue.takeFrom(hold, shared);
+    if (shared === undefined) return false;
+    if (this.takeFrom(hold, shared)) return true;
+    // Callers that wait now may stand in a later queue.
+    const later = this.parts.pending.sharingQueues.get(this.key);
+    return later instanceof SharingQueue && later.accepts(this.terms) && later.takeFrom(hold, shared);
   }
 
   override mayBeTakenOver(): boolean {
@@ -69,7 +70,7 @@ export class SharingQueue extends LocalQueue {
       served.push({ waiter, hold: holds.share(shared, waiter.terms, this) });
     }
     // Fewer callers wait than did when the store was asked.
-    if (served.length < shared.slots && shared.kind === 'permits') units.sendInBackground(shared);
+    if (served.length < shared.slots && shared.mode.kind === 'permits') units.sendInBackground(shared);
     if (this.waiters.first === undefined) this.forget();
     else this.openTicket()?.due();
     for (const { waiter, hold } of served) waiter.served(hold);
@@ -101,7 +102,7 @@ export class SharingQueue extends LocalQueue {
 
   protected override forget(): void {
     const { sharingQueues, separateQueues } = this.parts.pending;
-    if (sharingQueues.get(this.name) === this) sharingQueues.delete(this.name);
+    if (sharingQueues.get(this.key) === this) sharingQueues.delete(this.key);
     else separateQueues.delete(this);
   }
 

@@ -83,10 +83,10 @@ export function useIndexedLocks(piece?: number): void {
 
 const id = fc.tuple(fc.nat(2), fc.integer({ min: 1, max: 7 })).map(([client, number]) => `c${client}:${number}`);
 const lease = fc.constantFrom(500, 2_000, 100_000, 200_000);
-const anyMode = fc.constantFrom('exclusive', 'read', 'read', 'read', 'permits:1/9', 'permits:2/9*2', 'permits:3/9');
+const anyMode = fc.constantFrom('exclusive', 'read', 'read', 'read', 'permits:1/19', 'permits:2/19*2', 'permits:3/19');
 const owner = fc.constantFrom('', '', '', 'x', 'y', 'c0:1', 'c1:2');
 const readers = fc.constantFrom('read', 'read', 'read', 'read', 'exclusive');
-const permits = fc.constantFrom('permits:1/9', 'permits:1/9', 'permits:1/9*3', 'permits:2/9*2', 'exclusive');
+const permits = fc.constantFrom('permits:1/19', 'permits:1/19', 'permits:1/19*3', 'permits:2/19*2', 'exclusive');
 
 type Call = { readonly script: Name; readonly args: ReadonlyArray<string | number> };
 /** `lose`: deletes a part of the index. */
