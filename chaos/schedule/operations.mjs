@@ -141,7 +141,7 @@ const STEPS = [
   () => ({ does: 're-enter' }),
 ];
 
-/** A process that blocks for a while delays hundreds of callers: the faults do that seldom enough. */
+/** A process that blocks delays hundreds of callers: the faults do that seldom enough. */
 const STEPS_OF_CROWD = STEPS.filter((step) => step(new Random(0, 'steps')).does !== 'block');
 
 /** Callers of one sort, which in the general mix rarely reach their case; each with a lock for itself. */

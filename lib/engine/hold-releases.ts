@@ -66,7 +66,7 @@ export class HoldReleases {
       // Its holder may have released it between two slices.
       if (this.holds.get(id) !== hold) return;
       hold.lose(reason);
-      // The last one that is lost gives it back.
+      // The loss of the last sharer releases it.
       if (hold.shared !== undefined) return;
       void this.releases.sendInBackground({ key, id, tombstoneFor: 0, keep: this.keepOf(hold), next: undefined });
     });

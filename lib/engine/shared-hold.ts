@@ -37,7 +37,7 @@ export class SharedHold implements Sharing<Hold>, PermitHold {
   readonly key: string;
   /** How many callers the grant serves at the same time. */
   readonly slots: number;
-  /** The holds of those that share it, with their numbers. */
+  /** The holds of the callers that share it, with their numbers. */
   private readonly sharers = new Map<Hold, number>();
   private readonly lease: LeaseView;
   private readonly grantedAt: number;
@@ -71,7 +71,7 @@ export class SharedHold implements Sharing<Hold>, PermitHold {
     return !this.isEmpty;
   }
 
-  /** How many permits those that share it have. */
+  /** How many permits the callers have together. */
   get units(): number {
     return this.holds.reduce((sum, { units }) => sum + units, 0);
   }
@@ -85,7 +85,7 @@ export class SharedHold implements Sharing<Hold>, PermitHold {
     return this.grant.epoch;
   }
 
-  /** The holds of those that share it now. */
+  /** The holds of the callers that share it now. */
   get holds(): readonly Hold[] {
     return [...this.sharers.keys()];
   }
@@ -132,7 +132,7 @@ export class SharedHold implements Sharing<Hold>, PermitHold {
     this.isClosed = true;
   }
 
-  /** What the store knows of it, for each of those that share it. */
+  /** What the store knows of it, for each caller that shares it. */
   describe(stored: StoredHold): StoredHold[] {
     if (this.sharers.size <= 1) return [stored];
     return [...this.sharers].map(([{ terms, acquiredAt, promisedLease }, number]) => ({

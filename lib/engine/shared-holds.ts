@@ -7,7 +7,7 @@ import { wantsTheSame, type SharedHold } from './shared-hold.js';
 export class SharedHolds {
   private readonly byId = new TransientMap<string, SharedHold>();
   private readonly byKey = new TransientMap<string, Set<SharedHold>>();
-  /** The latest one of each key: earlier ones end to admit callers before it. */
+  /** The latest shared hold of each key. Earlier ones stop admitting callers before it does. */
   private readonly latest = new TransientMap<string, SharedHold>();
 
   add(shared: SharedHold): void {
@@ -26,13 +26,13 @@ export class SharedHolds {
     return this.byId.has(id);
   }
 
-  /** The one that a caller may share now, without a command. */
+  /** The shared hold that a reader may join now, without a command. */
   openFor(terms: HoldTerms): SharedHold | undefined {
     const shared = this.latest.get(terms.key);
     return shared?.admits(terms) === true ? shared : undefined;
   }
 
-  /** Those of a key serve no further caller. `except`: but those do that serve such a request. */
+  /** The shared holds of a key serve no further caller, except those for requests such as `except`. */
   close(key: string, except?: LockMode): void {
     for (const shared of this.byKey.get(key) ?? []) {
       if (except === undefined || !wantsTheSame(shared.mode, except)) shared.close();

@@ -90,13 +90,14 @@ export interface RedisLockModuleOptions {
   grantTimeout?: Duration;
   /**
    * How many waiters of one process get a key one after the other, without a round trip, before another process gets
-   * it: 1 to 500. `1`: no local handoffs, so the processes take turns after each waiter.
+   * it: 1 to 500. `1`: no local handoffs, so the processes take turns after each waiter, and each reader has a hold of
+   * its own in Redis.
    * @defaultValue 200
    */
   localHandoffs?: number;
   /**
-   * For how long the waiters of one process get a key one after the other. Another process waits for at most this long,
-   * plus the rest of the critical section that is running.
+   * For how long the waiters of one process get a key one after the other, pass permits on, or join a reader of their
+   * process. Another process waits for at most this long, plus the rest of the critical sections that are running.
    * @defaultValue 10 ms
    */
   localHandoffTime?: Duration;

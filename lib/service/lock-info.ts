@@ -5,7 +5,10 @@ export type { LockHolderInfo };
 /** The state of a key in Redis, as `LockService.inspect` returns it. */
 export interface LockInfo {
   readonly key: string;
-  /** The holds of the key; none while the key is handed from one holder to the next. */
+  /**
+   * The holds of the key; none while the key is handed from one holder to the next. Callers of one process may share a hold
+   * in Redis (readers, permits): the list has each caller of this process, and one entry for those of another process.
+   */
   readonly holders: readonly LockHolderInfo[];
   /** The owner of the first hold. */
   readonly owner: string | undefined;

@@ -75,7 +75,7 @@ describe('callers of one process that wait for permits', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it('give back what too few of them are left for', async () => {
+  it('release the permits for which no caller is left', async () => {
     const [holder, waiter] = await bench.serviceList(2);
     const all = await holder!.getSemaphore('s', { permits: 6 }).acquire(6);
     const aborts = Array.from({ length: 6 }, () => new AbortController());
@@ -113,10 +113,10 @@ describe('callers of one process that wait for permits', () => {
     await bench.untilWaiting('s', 1);
     await there!.getSemaphore('s', { permits: 2 }).setPermits(1);
     await eventually(async () => (await here!.getSemaphore('s', { permits: 2 }).getPermits()) === 1);
-    await held[0]!.release();
+    await held[0].release();
     expect(await semaphore.availablePermits()).toBe(0);
     expect(more).toBe(0);
-    await held[1]!.release();
+    await held[1].release();
     for (const each of waiting) await (await each).release();
     await bench.untilNothingIsLeft();
   });

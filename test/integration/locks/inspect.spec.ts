@@ -91,7 +91,9 @@ describe('inspect', () => {
   it('shows each of many readers once, and forceRelease ends them all for a writer that waits', async () => {
     const READERS = 450;
     const [here, there] = await bench.serviceList(2);
-    const locks = await Promise.all(Array.from({ length: READERS }, () => here!.acquire('a', { type: 'read', fair: true })));
+    const locks = await Promise.all(
+      Array.from({ length: READERS }, () => here!.acquire('a', { type: 'read', fair: true })),
+    );
     const writer = there!.acquire('a', { waitTimeout: Infinity });
     await bench.untilWaiting('a', 1);
     const { holders, waiters } = (await there!.inspect('a'))!;

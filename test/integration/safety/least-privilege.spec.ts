@@ -60,7 +60,9 @@ async function useEverything(url: string): Promise<void> {
   await latch.countDown();
   expect(await opened).toBe(true);
   // More than scripts read in one piece.
-  const readers = await Promise.all(Array.from({ length: 250 }, () => service.acquire('h', { type: 'read', fair: true })));
+  const readers = await Promise.all(
+    Array.from({ length: 250 }, () => service.acquire('h', { type: 'read', fair: true })),
+  );
   expect((await service.inspect('h'))!.holds).toBe(readers.length);
   await Promise.all(readers.map((reader) => reader.release()));
   await leaveBeforeComing(redis, url);
