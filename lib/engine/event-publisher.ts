@@ -20,8 +20,8 @@ export interface PublishedRequest {
 
 /** What an event tells about a hold. */
 export interface PublishedHold {
+  readonly id: string;
   readonly terms: HoldTerms;
-  readonly owner: string;
   readonly token: number;
   readonly acquiredAt: number;
   readonly renewals: number;
@@ -113,7 +113,8 @@ export class EventPublisher {
     return { key, owner, lockType: mode.kind, pattern, method, label: this.label };
   }
 
-  private holdFields({ owner, token, terms }: PublishedHold) {
-    return { ...this.requestFields(terms), owner, fencingToken: token };
+  /** Holds that share one in the store have the same token and the same owner there. Their ids differ. */
+  private holdFields({ id, token, terms }: PublishedHold) {
+    return { ...this.requestFields(terms), owner: terms.owner ?? id, fencingToken: token };
   }
 }

@@ -9,6 +9,9 @@ import { permitsFixed } from './permits-fixed.js';
 import type { Releases } from './releases.js';
 import type { UnitReleases } from './unit-releases.js';
 
+/** The reason of a loss that only the release has found. */
+const UNKNOWN = 'Redis did not know it any more when it was released';
+
 /** The result of a release by handoff. Made outside of all scopes, so that it keeps no async context. */
 const HANDED_OFF = outside(() => Promise.resolve(true));
 
@@ -84,7 +87,7 @@ export class HoldReleases {
       });
       // After NOSCRIPT, the command is sent again, behind the release of the last caller that shares the hold.
       if (kept === 'not-held' && store.epoch === epoch && shared.isHeld) {
-        hold.lose('Redis did not know it any more when it was released');
+        hold.lose(UNKNOWN);
         return false;
       }
     }
@@ -129,7 +132,7 @@ export class HoldReleases {
     }
     // A release whose answer was lost is sent again, and finds nothing the second time.
     if (!reply.released && store.epoch === epoch) {
-      hold.lose('Redis did not know it any more when it was released');
+      hold.lose(UNKNOWN);
       return false;
     }
     events.released(hold);

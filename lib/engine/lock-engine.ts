@@ -165,9 +165,9 @@ export class LockEngine {
   async forceRelease(key: string, hold?: HoldChoice): Promise<ForceReleaseReply> {
     this.queues.endBatch(key);
     this.background.send(key);
-    const { ended, others } = this.holds.shared.endSome(key, hold);
-    if (others?.length === 0) return { holds: ended, told: ended };
-    const reply = await this.admission.explained(this.context.store.forceRelease(key, others));
+    const { ended, inStore } = this.holds.shared.endSome(key, hold);
+    if (inStore?.length === 0) return { holds: ended, told: ended };
+    const reply = await this.admission.explained(this.context.store.forceRelease(key, inStore));
     return { holds: reply.holds + ended, told: reply.told + ended };
   }
 

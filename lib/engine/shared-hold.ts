@@ -37,8 +37,7 @@ export class SharedHold implements Sharing<Hold>, PermitHold {
   readonly key: string;
   /** How many callers the grant serves at the same time. */
   readonly slots: number;
-  /** The holds of the callers that share it, with their numbers. */
-  private readonly sharers = new Map<Hold, number>();
+  private readonly sharers = new Set<Hold>();
   private readonly lease: LeaseView;
   private readonly grantedAt: number;
   private isClosed: boolean;
@@ -87,7 +86,7 @@ export class SharedHold implements Sharing<Hold>, PermitHold {
 
   /** The holds of the callers that share it now. */
   get holds(): readonly Hold[] {
-    return [...this.sharers.keys()];
+    return [...this.sharers];
   }
 
   get isEmpty(): boolean {
@@ -118,7 +117,7 @@ export class SharedHold implements Sharing<Hold>, PermitHold {
       number === 1
         ? new Hold(terms, grant, context, this)
         : new Hold(terms, this.grantOf(terms, number), context, this, this.leaseFrom(terms));
-    this.sharers.set(hold, number);
+    this.sharers.add(hold);
     return hold;
   }
 
@@ -134,19 +133,13 @@ export class SharedHold implements Sharing<Hold>, PermitHold {
 
   /** What the store knows of it, for each caller that shares it. */
   describe(stored: StoredHold): StoredHold[] {
-    if (this.sharers.size <= 1) return [stored];
-    return [...this.sharers].map(([{ terms, acquiredAt, promisedLease }, number]) => ({
+    return this.holds.map(({ id, terms, acquiredAt, promisedLease }) => ({
       ...stored,
+      id,
       mode: terms.mode,
-      id: this.nameOf(terms, number),
-      ttl: Math.min(stored.ttl, promisedLease),
-      since: Math.round(stored.since + acquiredAt - this.grantedAt),
+      ttl: this.sharers.size === 1 ? stored.ttl : Math.min(stored.ttl, promisedLease),
+      since: this.sharers.size === 1 ? stored.since : Math.round(stored.since + acquiredAt - this.grantedAt),
     }));
-  }
-
-  /** The holds by the ids that `describe` shows. */
-  byName(): Map<string, Hold> {
-    return new Map([...this.sharers].map(([hold, number]) => [this.nameOf(hold.terms, number), hold]));
   }
 
   /** Ends the holds of all that share it. */

@@ -1,6 +1,7 @@
 import { TransientMap } from '../common/transient.js';
 import type { HoldChoice, LockMode } from '../store/lock-store.js';
 import type { HoldTerms } from './hold.js';
+import { RELEASED_BY_FORCE } from './loss-signal.js';
 import { wantsTheSame, type SharedHold } from './shared-hold.js';
 
 /** The holds in the store that several callers of this client share, by id and by key. */
@@ -40,23 +41,29 @@ export class SharedHolds {
   }
 
   /**
-   * Ends those of the chosen holds of a key that share one in the store, and returns how many, and which holds are left to
-   * end; `undefined`: all.
+   * Ends the chosen holds of a key that share one in the store with others. Returns how many, and the ids of the holds that
+   * the store has to end; `undefined`: all.
    */
-  endSome(key: string, choice: HoldChoice): { readonly ended: number; readonly others: readonly string[] | undefined } {
-    if (choice === undefined) return { ended: 0, others: undefined };
-    const shared = [...(this.byKey.get(key) ?? [])].map((each) => each.byName());
-    const others: string[] = [];
+  endSome(
+    key: string,
+    choice: HoldChoice,
+  ): { readonly ended: number; readonly inStore: readonly string[] | undefined } {
+    if (choice === undefined) return { ended: 0, inStore: undefined };
+    const left = new Set(typeof choice === 'string' ? [choice] : choice);
+    const inStore: string[] = [];
     let ended = 0;
-    for (const id of typeof choice === 'string' ? [choice] : choice) {
-      const hold = shared.find((holds) => holds.has(id))?.get(id);
-      if (hold === undefined) others.push(id);
-      else {
-        hold.lose('it was released by force');
-        ended += 1;
-      }
+    for (const shared of this.byKey.get(key) ?? []) {
+      const { holds } = shared;
+      const chosen = holds.filter(({ id }) => left.delete(id));
+      // The id of the first caller is that of the hold in the store, which others have after it was released.
+      left.delete(shared.id);
+      const isAll = chosen.length === holds.length;
+      if (isAll) inStore.push(shared.id);
+      else for (const hold of chosen) hold.lose(RELEASED_BY_FORCE);
+      // The store counts the shared hold as one.
+      ended += isAll ? chosen.length - 1 : chosen.length;
     }
-    return { ended, others };
+    return { ended, inStore: [...inStore, ...left] };
   }
 
   /** No caller shares it any more. */

@@ -101,9 +101,10 @@ export class Watchdog {
     // After a release the answer says nothing.
     const hold = asked.currentHolder;
     if (hold.state !== 'held') return;
-    const why = 'Redis does not know it any more (its key was deleted, or its lease ended)';
-    if (hold.shared !== undefined) return hold.shared.lose(why);
-    hold.lose(why);
+    const lost = hold.shared ?? hold;
+    lost.lose('Redis does not know it any more (its key was deleted, or its lease ended)');
+    // The last of the holds that share it is released with its loss.
+    if (hold.shared !== undefined) return;
     // So that waiters do not wait for a lease that may still stand somewhere.
     this.releases.leave(hold.key, hold.id, this.releases.tombstoneFor(hold.epoch));
   }

@@ -33,6 +33,8 @@ export interface AcquiredLock {
   readonly isHeld: boolean;
   /** The fencing token of each key. */
   readonly fencingTokens: ReadonlyMap<string, number>;
+  /** The owner of the hold of each key, as its events name it. */
+  readonly holders: ReadonlyMap<string, string>;
 }
 
 const acquisitions = tracingChannel<unknown, LockAcquisition>(LOCK_CHANNELS.acquire);

@@ -121,11 +121,11 @@ function measureHolds(record: Recorder, labelsOf: Labeller): () => void {
   const ended = (event: LockDiagnostics<LockReleasedEvent | LockUnreleasedEvent | LockLostEvent>): void => {
     const labels = labelsOf(event);
     record('hold', inSeconds(event.held), { ...labels, 'lock.outcome': event.type });
-    if (held.delete(holderIdOf(event))) record('held', -1, labels);
+    if (held.delete(holdIdOf(event))) record('held', -1, labels);
   };
   return listenToEvents({
     acquired(event) {
-      held.add(holderIdOf(event));
+      held.add(holdIdOf(event));
       record('held', 1, labelsOf(event));
     },
     released: ended,
@@ -162,20 +162,20 @@ export const labelsOf: Labeller = ({ instance, pattern = MANUAL, lockType }) => 
   'lock.type': lockType,
 });
 
-/** Identifies a hold: no two holds of a key have the same token. */
+/**
+ * Identifies a hold. Holds that share one in Redis have the same token, and some locks of Redisson's protocol have none.
+ * Holds of one named owner have different tokens.
+ */
 export const holdIdOf = (hold: {
   readonly instance: string;
   readonly key: string;
   readonly fencingToken: number;
-}): string => `${hold.instance} ${hold.fencingToken} ${hold.key}`;
-
-/** Identifies a hold also where no hold has a token, as some locks of Redisson's protocol. */
-const holderIdOf = (hold: Parameters<typeof holdIdOf>[0] & { readonly owner: string | undefined }): string =>
-  `${holdIdOf(hold)} ${hold.owner}`;
+  readonly owner: string | undefined;
+}): string => `${hold.instance} ${hold.fencingToken} ${hold.key} ${hold.owner}`;
 
 /** The ids of all holds of an acquisition. */
-export const holdIdsOf = ({ instance }: LockAcquisition, { fencingTokens }: AcquiredLock): string[] =>
-  [...fencingTokens].map(([key, fencingToken]) => holdIdOf({ instance, key, fencingToken }));
+export const holdIdsOf = ({ instance }: LockAcquisition, { fencingTokens, holders }: AcquiredLock): string[] =>
+  [...fencingTokens].map(([key, fencingToken]) => holdIdOf({ instance, key, fencingToken, owner: holders.get(key) }));
 
 export function outcomeOf({ result, error, optional }: LockAcquisition): Outcome {
   if (result !== undefined) return 'acquired';

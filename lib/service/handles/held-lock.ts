@@ -81,6 +81,11 @@ export class HeldLock implements KeyHandle {
     return new Map(this.hold.token === NO_TOKEN ? [] : [[this.hold.key, this.hold.token]]);
   }
 
+  get holders(): ReadonlyMap<string, string> {
+    const { key, terms, id } = this.hold;
+    return new Map([[key, terms.owner ?? id]]);
+  }
+
   get signal(): AbortSignal {
     return this.hold.signal;
   }

@@ -43,6 +43,10 @@ export class HeldLocks implements OwnHandle {
     return new Map(this.parts.flatMap(({ fencingTokens }) => [...fencingTokens]));
   }
 
+  get holders(): ReadonlyMap<string, string> {
+    return new Map(this.parts.flatMap(({ holders }) => [...holders]));
+  }
+
   get signal(): AbortSignal {
     this.lostSignal ??= AbortSignal.any(this.parts.map(({ signal }) => signal));
     return this.lostSignal;

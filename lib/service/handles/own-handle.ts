@@ -7,6 +7,8 @@ import type { LockHandle } from './lock-handle.js';
 export interface OwnHandle extends LockHandle {
   /** Whether the holder has released it. */
   readonly isReleased: boolean;
+  /** The owner of the hold of each key, as its events name it. Does not make the owner known. */
+  readonly holders: ReadonlyMap<string, string>;
   /** The error of the loss, if the lock was lost. */
   readonly loss: LockLostError | undefined;
   /** Called when the handle is released. */

@@ -48,7 +48,9 @@ describe('docs/troubleshooting.md', () => {
       read(`lib/engine/${file}`),
     );
     const reasons = sources.flatMap((source) =>
-      [...source.matchAll(/\.(?:lose|endAll)\('([^']+)'[,)]/g)].map(([, reason]) => reason!),
+      [...source.matchAll(/(?:\.(?:lose|endAll)\(|const (?:UNKNOWN|RELEASED_BY_FORCE) = )'([^']+)'[,;)]/g)].map(
+        ([, reason]) => reason!,
+      ),
     );
     expect(
       tableOf('`reason` of a loss | why | what to do')

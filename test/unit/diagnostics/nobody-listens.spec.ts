@@ -21,7 +21,7 @@ const ABOUT: LockAcquisition = {
   waitTimeout: 0,
   optional: false,
 };
-const LOCK = { isHeld: true, fencingTokens: new Map([['a', 1]]) };
+const LOCK = { isHeld: true, fencingTokens: new Map([['a', 1]]), holders: new Map() };
 
 function setUp() {
   const clock = new FakeClock();
