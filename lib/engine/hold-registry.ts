@@ -26,7 +26,8 @@ export class HoldRegistry<Queue> implements IdTable {
     this.remove(hold);
     // Each lease ends by itself, but the store keeps the hold for the longest one.
     const { key, storeId, epoch, shared } = hold;
-    if (shared?.isEmpty === true) this.releases.leave(key, storeId, this.releases.tombstoneFor(epoch));
+    if (shared?.isEmpty === true)
+      this.releases.leave(key, storeId, this.releases.tombstoneFor(epoch), shared.lastsUntil);
     else if (hold.units > 0) this.returnUnits(storeId);
     this.context.logger.warn(error.message);
     this.context.events.lost(hold, error.message);
@@ -57,7 +58,10 @@ export class HoldRegistry<Queue> implements IdTable {
 
   /** Registers the hold of a caller that shares a hold in the store. */
   share(shared: SharedHold, terms: HoldTerms, queue?: Queue): Hold {
-    return this.registerNew(shared.add(terms), queue);
+    const hold = this.registerNew(shared.add(terms), queue);
+    // The caller begins its work meanwhile.
+    if (hold.id !== shared.id && shared.isTooShortFor(terms)) this.watchdog.renewNow([hold]);
+    return hold;
   }
 
   /** Registers the hold of the next local waiter in place of a hold that has ended, under the same grant. */
@@ -142,7 +146,7 @@ export class HoldRegistry<Queue> implements IdTable {
   /** The callers that share a hold have fewer permits now. */
   private returnUnits(id: string): void {
     const shared = this.shared.get(id);
-    if (shared !== undefined) this.units.sendInBackground(shared);
+    if (shared?.isHeld === true) this.units.sendInBackground(shared);
   }
 
   private uncount(key: string): void {

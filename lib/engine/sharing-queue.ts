@@ -8,7 +8,7 @@ import type { Waiter } from './waiter.js';
 
 /** Requests with the same name share a queue: the readers of a key, or those that want equally many permits of it. */
 export const queueName = ({ key, mode }: HoldTerms): string =>
-  mode.kind === 'permits' ? `${mode.units}/${mode.limit} ${key}` : key;
+  mode.kind === 'permits' ? `${mode.units}/${mode.limit} ${key}` : `${mode.kind} ${key}`;
 
 /**
  * The callers of this client that share holds of one key: readers, or callers that each want the same number of permits.
@@ -71,7 +71,10 @@ export class SharingQueue extends LocalQueue {
     // Fewer callers wait than did when the store was asked.
     if (served.length < shared.slots && shared.kind === 'permits') units.sendInBackground(shared);
     if (this.waiters.first === undefined) this.forget();
-    else this.openTicket()?.due();
+    else {
+      this.seenHeld();
+      this.openTicket()?.due();
+    }
     for (const { waiter, hold } of served) waiter.served(hold);
     // Observers may call anything, so this comes last.
     for (const { waiter, hold } of served) context.events.acquired(hold, waiter.since, this.lastHolders);
@@ -108,7 +111,7 @@ export class SharingQueue extends LocalQueue {
   private takeFrom(hold: Hold, shared: SharedHold): boolean {
     const { waiters, parts } = this;
     const { first } = waiters;
-    if (first === undefined || !shared.mayPass(first.terms) || !hold.end()) return false;
+    if (first === undefined || !shared.mayPass(hold, first.terms) || !hold.end()) return false;
     waiters.remove(first);
     const next = parts.holds.share(shared, first.terms, this);
     parts.holds.remove(hold);
