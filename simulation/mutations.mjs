@@ -144,7 +144,7 @@ export const MUTATIONS = [
     name: 'adoption-keeps-token',
     what: 'a lock is adopted with the token that it had',
     file: 'lib/store/memory/memory-handover.ts',
-    from: 'const token = lock.server.nextToken(lock.key, lease, 1);',
+    from: 'const token = lock.server.nextToken(lock.key, lease, 1, 1);',
     to: 'const { token } = offered;',
   },
   {
@@ -427,8 +427,8 @@ export const MUTATIONS = [
     name: 'first-reader-releases',
     what: 'the first of several readers that share a hold releases it in the store',
     file: 'lib/engine/hold-releases.ts',
-    from: 'if (shared?.isEmpty === false) {',
-    to: 'if (shared?.isOnly(hold) === true) {',
+    from: 'if (shared?.isEmpty === false) return',
+    to: 'if (shared?.isOnly(hold) === true) return',
   },
   {
     name: 'lease-for-all-readers',

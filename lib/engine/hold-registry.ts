@@ -26,8 +26,8 @@ export class HoldRegistry<Queue> implements IdTable {
     this.remove(hold);
     // Each lease ends by itself, but the store keeps the hold for the longest one.
     const { key, storeId, epoch, shared } = hold;
-    if (shared?.isEmpty === true)
-      this.releases.leave(key, storeId, this.releases.tombstoneFor(epoch), shared.lastsUntil);
+    const tombstone = this.releases.tombstoneFor(epoch);
+    if (shared?.isEmpty === true) this.releases.leave(key, storeId, tombstone, shared.lastsUntil);
     else if (hold.units > 0) this.returnUnits(storeId);
     this.context.logger.warn(error.message);
     this.context.events.lost(hold, error.message);
