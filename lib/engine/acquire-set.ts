@@ -77,17 +77,14 @@ export class AcquireSet {
           renews: true,
           maxRenewTimes: 0,
           holdAtLeast: 0,
+          // A hold that is shared has no `holdAtLeast`, and no owner of its own.
+          alone: true,
         };
-        // A hold that is shared has no `holdAtLeast`, and no owner of its own.
-        const fair = terms.fair || terms.mode.kind === 'read';
-        const hold = await one.acquireUnconfirmed(
-          { ...meanwhile, fair },
-          {
-            waitTimeout: Math.max(0, left),
-            answerBy: held.size === 0 ? answerBy : nextBy(),
-            signal,
-          },
-        );
+        const hold = await one.acquireUnconfirmed(meanwhile, {
+          waitTimeout: Math.max(0, left),
+          answerBy: held.size === 0 ? answerBy : nextBy(),
+          signal,
+        });
         held.set(terms.key, hold);
         // The first key is acquired without an owner, so that it shares the ticket of this client. Its owner holds the other
         // keys, too, so the next local waiter must not get that owner with the lock.

@@ -54,7 +54,10 @@ export class HoldRegistry<Queue> implements IdTable {
 
   /** Registers the hold of a caller that shares a hold in the store. */
   share(shared: SharedHold, terms: HoldTerms, queue?: Queue): Hold {
-    return this.registerNew(shared.add(terms), queue);
+    const hold = this.registerNew(shared.add(terms), queue);
+    // The caller begins its work meanwhile.
+    if (hold.id !== shared.id && shared.isTooShortFor(terms)) this.watchdog.renewNow([hold]);
+    return hold;
   }
 
   /** Registers the hold of the next local waiter in place of a hold that has ended, under the same grant. */
@@ -143,10 +146,11 @@ export class HoldRegistry<Queue> implements IdTable {
   private giveBack(hold: Hold): void {
     const { clock, timers } = this.context;
     const { key, storeId, epoch, validUntil, promisedLease } = hold;
+    const until = hold.shared?.lastsUntil;
     const give = (): void => {
       const shared = this.shared.get(storeId);
-      if (shared === undefined) this.releases.leave(key, storeId, this.releases.tombstoneFor(epoch));
-      else if (hold.units > 0) this.units.sendInBackground(shared);
+      if (shared === undefined) this.releases.leave(key, storeId, this.releases.tombstoneFor(epoch), until);
+      else if (hold.units > 0 && shared.isHeld) this.units.sendInBackground(shared);
     };
     const now = clock.now();
     if (validUntil > now) give();

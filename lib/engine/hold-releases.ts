@@ -42,9 +42,10 @@ export class HoldReleases {
     if (permits === undefined) throw permitsFixed(lacks);
     hold.assertHeld();
     hold.keepUnits(hold.units - count);
-    const kept = await this.units.send(this.holds.shared.get(hold.storeId) ?? hold, () => this.keepOf(hold));
+    const stored = this.holds.shared.get(hold.storeId) ?? hold;
+    const kept = await this.units.send(stored, () => this.keepOf(hold));
     if (kept === 'not-held' && hold.state === 'held')
-      hold.lose('Redis did not know it any more when permits were released');
+      stored.lose('Redis did not know it any more when permits were released');
     hold.assertHeld();
   }
 
@@ -88,6 +89,7 @@ export class HoldReleases {
       // After NOSCRIPT, the command is sent again, behind the release of the last caller that shares the hold.
       if (kept === 'not-held' && store.epoch === epoch && shared.isHeld) {
         hold.lose(UNKNOWN);
+        shared.lose(UNKNOWN);
         return false;
       }
     }
@@ -117,7 +119,7 @@ export class HoldReleases {
     const { epoch } = store;
     const request = { key, id, tombstoneFor, keep: this.keepOf(hold), next: next?.request() };
     const sent = next === undefined ? 0 : clock.now();
-    const answer = this.releases.sendForHold(request, hold.validUntil);
+    const answer = this.releases.sendForHold(request, Math.max(hold.validUntil, shared?.lastsUntil ?? 0));
     next?.await(
       answer.then((reply) => reply.next as NonNullable<typeof reply.next>),
       sent,

@@ -32,6 +32,8 @@ export interface Sharing<Hold> {
   /** The id under which the store keeps it. */
   readonly id: string;
   readonly isEmpty: boolean;
+  /** Until when the store may keep it for those that have ended. */
+  readonly lastsUntil: number;
   /** Whether a caller that asks now may share it. */
   admits(terms: HoldTerms): boolean;
   /** Whether a hold has it for itself. */
@@ -55,6 +57,8 @@ export interface HoldTerms {
   readonly method?: string | undefined;
   /** Whether the request is served in the order of arrival at all clients, not behind others of its own client. */
   readonly fair: boolean;
+  /** Whether the caller needs a hold of its own in the store: it sets an owner or other terms later. */
+  readonly alone?: boolean | undefined;
   /** Full lease in ms. */
   readonly lease: number;
   /** Whether the watchdog renews the lease, and how often at most (0: without limit). */

@@ -40,9 +40,10 @@ export class LeaseOperations {
     this.watchdog.reschedule(hold);
     const request = { key: hold.key, id: hold.storeId, lease };
     const { shared } = hold;
+    // The store may keep the hold longer now than a caller that comes later wants it.
+    shared?.close();
     let left: RenewReply;
     if (shared === undefined || shared.isOnly(hold)) {
-      shared?.close();
       left = await store.extend(request);
     } else {
       // The others that share the hold keep their leases, so the store may only make it longer.

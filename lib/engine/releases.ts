@@ -34,16 +34,16 @@ export class Releases {
 
   /**
    * Releases what an acquisition has in the store, a hold or a place in the queue, in the background. `tombstone`: for how
-   * many ms the store refuses the acquisition if its question arrives later.
+   * many ms the store refuses the acquisition if its question arrives later. `until`: until when the store may keep it.
    */
-  leave(key: string, id: string, tombstone: number): void {
-    void this.sendInBackground({ key, id, tombstoneFor: tombstone, keep: 0, next: undefined });
+  leave(key: string, id: string, tombstone: number, until?: number): void {
+    void this.sendInBackground({ key, id, tombstoneFor: tombstone, keep: 0, next: undefined }, until);
   }
 
   /** Sends a release whose answer no caller needs. The promise resolves with the first answer or failure. */
-  sendInBackground(request: ReleaseRequest): Promise<unknown> {
+  sendInBackground(request: ReleaseRequest, until = -Infinity): Promise<unknown> {
     const { clock, limits } = this.context;
-    return this.send(request, clock.now() + 2 * limits.commandTimeout).catch(() => undefined);
+    return this.send(request, Math.max(until, clock.now() + 2 * limits.commandTimeout)).catch(() => undefined);
   }
 
   /**

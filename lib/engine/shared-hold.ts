@@ -1,10 +1,13 @@
 import type { LockMode, StoredHold } from '../store/lock-store.js';
 import type { EngineContext, EngineLimits } from './engine-context.js';
 import { Hold, type Grant, type HoldTerms } from './hold.js';
-import type { Sharing } from './hold-terms.js';
+import { unitsOf, type Sharing } from './hold-terms.js';
 import { LeaseView } from './lease-view.js';
 import { mayShareGrant } from './local-batch.js';
 import type { PermitHold } from './unit-releases.js';
+
+/** A caller renews its lease at once if the grant has less than this part of it. */
+const ENOUGH = 0.9;
 
 /**
  * Whether a request may share a hold in the store with others of its client: readers, and requests for permits. A request
@@ -12,9 +15,9 @@ import type { PermitHold } from './unit-releases.js';
  * or release.
  */
 export function mayShareHold(terms: HoldTerms, { batch }: Pick<EngineLimits, 'batch'>): boolean {
-  const { mode, owner, fair } = terms;
+  const { mode, owner, fair, alone } = terms;
   const isShareable = mode.kind === 'read' || (mode.kind === 'permits' && mode.units > 0);
-  return isShareable && owner === undefined && !fair && batch.size > 1 && mayShareGrant(terms);
+  return isShareable && owner === undefined && !fair && alone !== true && batch.size > 1 && mayShareGrant(terms);
 }
 
 /** Whether two requests want the same: to read, or the same number of permits. */
@@ -42,6 +45,9 @@ export class SharedHold implements Sharing<Hold>, PermitHold {
   private readonly grantedAt: number;
   private isClosed: boolean;
   private lastNumber = 0;
+  private isLost = false;
+  /** Until when the store may keep it for callers that do not share it any more. */
+  private keptUntil = -Infinity;
 
   constructor(
     private readonly context: Pick<EngineContext, 'clock' | 'logger' | 'store' | 'limits' | 'identity'>,
@@ -67,12 +73,19 @@ export class SharedHold implements Sharing<Hold>, PermitHold {
   }
 
   get isHeld(): boolean {
-    return !this.isEmpty;
+    return !this.isEmpty && !this.isLost;
+  }
+
+  get lastsUntil(): number {
+    return this.keptUntil;
   }
 
   /** How many permits the callers have together. */
   get units(): number {
-    return this.holds.reduce((sum, { units }) => sum + units, 0);
+    let sum = 0;
+    // Without a copy: each of very many callers needs the sum when it releases its permits.
+    for (const { units } of this.sharers) sum += units;
+    return sum;
   }
 
   get firstToken(): number {
@@ -103,9 +116,9 @@ export class SharedHold implements Sharing<Hold>, PermitHold {
     return this.mode.kind === 'read' && terms.mode.kind === 'read' && this.serves(terms);
   }
 
-  /** Whether permits that are released now may pass to a caller that waits for as many. */
-  mayPass(terms: HoldTerms): boolean {
-    return this.lastNumber < this.grant.batchSize && this.serves(terms);
+  /** Whether the permits of a hold that is released now may pass to a caller. It may have released some of them before. */
+  mayPass({ units }: Hold, terms: HoldTerms): boolean {
+    return units === unitsOf(terms.mode) && this.lastNumber < this.grant.batchSize && this.serves(terms);
   }
 
   /** Makes the hold of one more caller. */
@@ -121,9 +134,15 @@ export class SharedHold implements Sharing<Hold>, PermitHold {
     return hold;
   }
 
+  /** Whether the grant has much less than the lease of a caller, since another one has asked for it. */
+  isTooShortFor({ lease, renews }: HoldTerms): boolean {
+    const needed = renews ? Math.min(lease, this.context.limits.grantTimeout) : lease;
+    return this.grant.lease < needed * ENOUGH;
+  }
+
   /** A caller has released its hold or lost it. */
   remove(hold: Hold): void {
-    this.sharers.delete(hold);
+    if (this.sharers.delete(hold)) this.keptUntil = Math.max(this.keptUntil, hold.validUntil);
   }
 
   /** No further caller may use it. */
@@ -133,9 +152,10 @@ export class SharedHold implements Sharing<Hold>, PermitHold {
 
   /** What the store knows of it, for each caller that shares it. */
   describe(stored: StoredHold): StoredHold[] {
-    return this.holds.map(({ id, terms, acquiredAt, promisedLease }) => ({
+    return this.holds.map(({ id, terms, token, acquiredAt, promisedLease }) => ({
       ...stored,
       id,
+      token,
       mode: terms.mode,
       ttl: this.sharers.size === 1 ? stored.ttl : Math.min(stored.ttl, promisedLease),
       since: this.sharers.size === 1 ? stored.since : Math.round(stored.since + acquiredAt - this.grantedAt),
@@ -144,6 +164,9 @@ export class SharedHold implements Sharing<Hold>, PermitHold {
 
   /** Ends the holds of all that share it. */
   lose(reason: string): void {
+    // Before the listeners of the callers: they may ask for the key again.
+    this.close();
+    this.isLost = true;
     for (const hold of this.holds) hold.lose(reason);
   }
 

@@ -72,7 +72,10 @@ export class SharingQueue extends LocalQueue {
     // Fewer callers wait than did when the store was asked.
     if (served.length < shared.slots && shared.mode.kind === 'permits') units.sendInBackground(shared);
     if (this.waiters.first === undefined) this.forget();
-    else this.openTicket()?.due();
+    else {
+      this.seenHeld();
+      this.openTicket()?.due();
+    }
     for (const { waiter, hold } of served) waiter.served(hold);
     // Observers may call anything, so this comes last.
     for (const { waiter, hold } of served) context.events.acquired(hold, waiter.since, this.lastHolders);
@@ -109,7 +112,7 @@ export class SharingQueue extends LocalQueue {
   private takeFrom(hold: Hold, shared: SharedHold): boolean {
     const { waiters, parts } = this;
     const { first } = waiters;
-    if (first === undefined || !shared.mayPass(first.terms) || !hold.end()) return false;
+    if (first === undefined || !shared.mayPass(hold, first.terms) || !hold.end()) return false;
     waiters.remove(first);
     const next = parts.holds.share(shared, first.terms, this);
     parts.holds.remove(hold);

@@ -52,7 +52,8 @@ export function createLockService<Service extends LockService = LockService>(
     limits: {
       commandTimeout,
       grantTimeout,
-      batch: { size: options.localHandoffs, time: options.localHandoffTime },
+      // No client of Redisson can have another one end a batch.
+      batch: { size: options.protocol === undefined ? options.localHandoffs : 1, time: options.localHandoffTime },
     },
   });
   const observed = new ObservedEvents<LockEvent>(events, (error) =>
