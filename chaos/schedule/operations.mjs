@@ -187,7 +187,7 @@ export const HOLDER_NAMES = Object.keys(HOLDERS);
 
 /** ms of the longest lease that callers ask for by themselves, in the general mix and of each sort. */
 const LONGEST_ASKED = 500;
-const LONGEST_ASKED_BY = { patient: 5_000, prolonging: 7_000 };
+const LONGEST_ASKED_BY = { crowd: 1_500, patient: 5_000, prolonging: 7_000 };
 
 /** The longest lease in a run, in ms; `renewed`: that of a lock that is renewed. Replicated locks may have a longer one. */
 export const longestLease = (holders, renewed) => Math.max(renewed, LONGEST_ASKED_BY[holders] ?? LONGEST_ASKED);

@@ -223,4 +223,4 @@ export class Caller {
   }
 }
 
-export const isInTurn = (hold: Hold): boolean => hold.token !== hold.firstToken;
+export const isInTurn = (hold: Hold): boolean => hold.token !== hold.firstToken || hold.id !== hold.storeId;

@@ -64,12 +64,15 @@ function leasesIn(plan: object): number[] {
   );
 }
 
-it.each(HOLDER_NAMES)('callers of one kind (%s) request their own lock each time', (holders) => {
-  const plans = planOperations({ seed: 7, loop: 0, client: 'c1', keys: scope.keys, kinds: ['read'], holders });
-  const some = Array.from({ length: 50 }, () => plans.next().value);
-  for (const plan of some) expect(plan).toMatchObject({ kind: 'exclusive', mode: 'exclusive' });
-  expect(new Set(some.map((plan) => JSON.stringify(plan))).size).toBeGreaterThan(40);
-});
+it.each(HOLDER_NAMES.filter((name) => name !== 'crowd'))(
+  'callers of one kind (%s) request their own lock each time',
+  (holders) => {
+    const plans = planOperations({ seed: 7, loop: 0, client: 'c1', keys: scope.keys, kinds: ['read'], holders });
+    const some = Array.from({ length: 50 }, () => plans.next().value);
+    for (const plan of some) expect(plan).toMatchObject({ kind: 'exclusive', mode: 'exclusive' });
+    expect(new Set(some.map((plan) => JSON.stringify(plan))).size).toBeGreaterThan(40);
+  },
+);
 
 it('the same seed gives the same operations, different for each caller', () => {
   const some = (seed: number, loop: number): object[] => {

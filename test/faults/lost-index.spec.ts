@@ -15,7 +15,7 @@ let handles: LockHandle[];
 async function tryOne(i: number): Promise<LockHandle | null> {
   for (;;) {
     try {
-      return await services[i % 2]!.tryAcquire('a', { permits: PERMITS });
+      return await services[i % 2]!.tryAcquire('a', { permits: PERMITS, fair: true });
     } catch (error) {
       if (!isLockStoreError(error) || !error.transient) throw error;
     }
@@ -26,7 +26,8 @@ const several = <T>(count: number, make: (i: number) => Promise<T>): Promise<T[]
 
 /** Acquires the permits that are free. It waits: a try that failed may hold its permit until its release has arrived. */
 async function acquireRest(): Promise<void> {
-  const terms = { permits: PERMITS, waitTimeout: '20s' } as const;
+  // Each with a hold of its own.
+  const terms = { permits: PERMITS, fair: true, waitTimeout: '20s' } as const;
   handles.push(...(await several(PERMITS - handles.length, (i) => services[i % 2]!.acquire('a', terms))));
 }
 

@@ -45,7 +45,7 @@ describe('a lost reply', () => {
     const semaphore = service.getSemaphore('s', { permits: 1 });
     await semaphore.setPermits(1);
     const waiting = [semaphore.acquire(), semaphore.acquire(), semaphore.acquire()];
-    await bench.untilWaiting('s', 2);
+    await bench.untilWaiting('s', 1);
     const cut = proxy.cutAfterCommand(SCRIPT);
     await semaphore.setPermits(3);
     await cut.happened;

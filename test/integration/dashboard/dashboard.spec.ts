@@ -45,6 +45,9 @@ class Wrapping implements NestInterceptor {
   }
 }
 
+/** Readers with holds of their own in Redis. */
+const ALONE = { type: 'read', fair: true } as const;
+
 describe.each(ADAPTERS)('the dashboard on %s', (_name, adapter) => {
   it('serves one page that may load only its own files', async () => {
     const server = await serve(bench, {}, { adapter });
@@ -147,7 +150,7 @@ describe.each(ADAPTERS)('the dashboard on %s', (_name, adapter) => {
   it('releases very many holds with few commands', async () => {
     const server = await serve(bench, { readOnly: false }, { adapter });
     const other = (await bench.boot({}, { shutdownTimeout: 0 })).get(LockService);
-    const readers = await Promise.all(Array.from({ length: 300 }, () => other.acquire('a', { type: 'read' })));
+    const readers = await Promise.all(Array.from({ length: 300 }, () => other.acquire('a', ALONE)));
     const order = { key: 'a', fencingToken: (await server.state()).locks.list[0]!.fencingToken };
     await bench.redis.admin.config('RESETSTAT');
     expect((await server.release(order)).body).toEqual({ outcome: 'released' });
@@ -158,7 +161,7 @@ describe.each(ADAPTERS)('the dashboard on %s', (_name, adapter) => {
   it('refuses a release of one hold that has ended since the page showed it', async () => {
     const server = await serve(bench, { readOnly: false }, { adapter });
     const other = (await bench.boot({}, { shutdownTimeout: 0 })).get(LockService);
-    const [first, second] = [await other.acquire('a', { type: 'read' }), await other.acquire('a', { type: 'read' })];
+    const [first, second] = [await other.acquire('a', ALONE), await other.acquire('a', ALONE)];
     const [{ holders } = { holders: [] }] = (await server.state()).locks.list;
     const { id, fencingToken } = holders.find((each) => each.fencingToken === first.fencingToken)!;
     await first.release();

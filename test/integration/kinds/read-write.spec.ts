@@ -66,6 +66,12 @@ describe('a read-write lock', () => {
     const reader = await one!.acquire('a', READ);
     const writing = other!.acquire('a', WRITE);
     await bench.untilWaiting('a', 1);
+    // Readers of its process may join the reader until the message arrives that a writer waits.
+    await eventually(async () => {
+      const joined = await one!.tryAcquire('a', READ);
+      await joined?.release();
+      return joined === null;
+    });
     expect(await one!.tryAcquire('a', READ)).toBeNull();
     expect(await one!.getReadWriteLock('a').readLock().tryLock()).toBeNull();
     await reader.release();
