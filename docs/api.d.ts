@@ -474,6 +474,7 @@ export declare const LOCK_CHANNELS: Readonly<{
 export interface AcquiredLock {
     readonly isHeld: boolean;
     readonly fencingTokens: ReadonlyMap<string, number>;
+    readonly holders: ReadonlyMap<string, string>;
 }
 
 export interface LockAcquisition {

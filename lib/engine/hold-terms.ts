@@ -32,7 +32,7 @@ export interface Sharing<Hold> {
   /** The id under which the store keeps it. */
   readonly id: string;
   readonly isEmpty: boolean;
-  /** Until when the store may keep it for those that have ended. */
+  /** Until when the store may keep it for callers that do not share it any more. */
   readonly lastsUntil: number;
   /** Whether a caller that asks now may share it. */
   admits(terms: HoldTerms): boolean;

@@ -62,7 +62,7 @@ describe('keys with unusual names', () => {
 });
 
 describe('several keys', () => {
-  it('are read with the protocol of Redisson, also if a caller has to wait for them', async () => {
+  it('are read with the protocol of Redisson, even if a caller has to wait for them', async () => {
     const [holder, service] = await bench.serviceList(2, { protocol: redisson() });
     const writer = await holder!.acquire('a', { type: 'write' });
     const reading = service!.acquire(['a', 'b'], READ);
