@@ -24,11 +24,12 @@ export class HoldRegistry<Queue> implements IdTable {
   private emptied: (() => void) | undefined;
   private readonly lost = (hold: Hold, error: LockLostError): void => {
     this.remove(hold);
-    // Each lease ends by itself, but the store keeps the hold for the longest one.
+    // A lease ends by itself. But the store keeps a shared hold for the longest lease, also of those that have ended before.
     const { key, storeId, epoch, shared } = hold;
     const tombstone = this.releases.tombstoneFor(epoch);
-    if (shared?.isEmpty === true) this.releases.leave(key, storeId, tombstone, shared.lastsUntil);
-    else if (hold.units > 0) this.returnUnits(storeId);
+    const lastsUntil = shared?.lastsUntil ?? -Infinity;
+    if (shared?.isEmpty === false) this.returnUnits(hold);
+    else if (lastsUntil > this.context.clock.now()) this.releases.leave(key, storeId, tombstone, lastsUntil);
     this.context.logger.warn(error.message);
     this.context.events.lost(hold, error.message);
   };
@@ -144,9 +145,9 @@ export class HoldRegistry<Queue> implements IdTable {
   }
 
   /** The callers that share a hold have fewer permits now. */
-  private returnUnits(id: string): void {
-    const shared = this.shared.get(id);
-    if (shared?.isHeld === true) this.units.sendInBackground(shared);
+  private returnUnits({ units, storeId }: Hold): void {
+    const shared = this.shared.get(storeId);
+    if (units > 0 && shared?.isHeld === true) this.units.sendInBackground(shared);
   }
 
   private uncount(key: string): void {
