@@ -487,8 +487,8 @@ export const SPEC_MUTATIONS = [
     name: 'last-reader-keeps',
     what: 'a shared hold stays in the store if its last reader loses it',
     ...{ file: 'lib/engine/hold-registry.ts', spec: SHARED_READERS },
-    from: 'if (lastsUntil > this.context.clock.now()) this',
-    to: 'if (lastsUntil < -this.context.clock.now()) this',
+    from: 'if (shared?.isEmpty === true) this.releases.leave(',
+    to: 'if (shared?.isEmpty === undefined) this.releases.leave(',
   },
   {
     name: 'lost-alone',

@@ -24,12 +24,11 @@ export class HoldRegistry<Queue> implements IdTable {
   private emptied: (() => void) | undefined;
   private readonly lost = (hold: Hold, error: LockLostError): void => {
     this.remove(hold);
-    // A lease ends by itself. But the store keeps a shared hold for the longest lease, also of those that have ended before.
+    // Each lease ends by itself, but the store keeps the hold for the longest one.
     const { key, storeId, epoch, shared } = hold;
     const tombstone = this.releases.tombstoneFor(epoch);
-    const lastsUntil = shared?.lastsUntil ?? -Infinity;
-    if (shared?.isEmpty === false) this.returnUnits(hold);
-    else if (lastsUntil > this.context.clock.now()) this.releases.leave(key, storeId, tombstone, lastsUntil);
+    if (shared?.isEmpty === true) this.releases.leave(key, storeId, tombstone, shared.lastsUntil);
+    else if (hold.units > 0) this.returnUnits(storeId);
     this.context.logger.warn(error.message);
     this.context.events.lost(hold, error.message);
   };
@@ -145,9 +144,9 @@ export class HoldRegistry<Queue> implements IdTable {
   }
 
   /** The callers that share a hold have fewer permits now. */
-  private returnUnits({ units, storeId }: Hold): void {
-    const shared = this.shared.get(storeId);
-    if (units > 0 && shared?.isHeld === true) this.units.sendInBackground(shared);
+  private returnUnits(id: string): void {
+    const shared = this.shared.get(id);
+    if (shared?.isHeld === true) this.units.sendInBackground(shared);
   }
 
   private uncount(key: string): void {
