@@ -106,7 +106,13 @@ local function grant_waiters(holds, ended, asker, from)
 
   local single_grants = #granted > 0 and some_fair ~= false and fair_waits()
   for _, hold in ipairs(granted) do
-    if single_grants then hold.batch_size = 1 end
+    if single_grants then
+      hold.batch_size = 1
+      if hold.kind == READ then
+        --- @include "shared/messages-to-clients"
+        publish_yield(hold) -- other readers of the client would join, and overtake the fair request
+      end
+    end
     if hold.id ~= asker then publish_granted(hold) end
   end
   -- The reply to the retry says why.

@@ -122,3 +122,25 @@ describe('inspect', () => {
     await third.release();
   });
 });
+
+describe('readers that were granted before a fair caller', () => {
+  it('let no other reader of their process overtake it', async () => {
+    const [holder, readers, fair] = await bench.serviceList(3, LONG);
+    const writer = await holder!.acquire('a');
+    const reading = readers!.acquire('a', READ);
+    await bench.untilWaiting('a', 1);
+    const waiting = fair!.acquire('a', { fair: true });
+    await bench.untilWaiting('a', 2);
+    await writer.release();
+    const first = await reading;
+    await readers!.inspect('a');
+    const late = readers!.acquire('a', READ);
+    await bench.untilWaiting('a', 2);
+    await first.release();
+    const handle = await waiting;
+    await handle.release();
+    expect((await late).fencingToken).toBeGreaterThan(handle.fencingToken);
+    await (await late).release();
+    await bench.untilNothingIsLeft();
+  });
+});

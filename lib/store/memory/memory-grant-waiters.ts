@@ -31,6 +31,7 @@ export function grantWaiters(
   const canTakeGrant = presenceOf(lock, asker);
   const granted: Array<{ readonly hold: MemoryHold; readonly batchSize: number }> = [];
   const refused: string[] = [];
+  const readers: MemoryHold[] = [];
   let batchSize = 1;
   let head: MemoryTicket | undefined;
   let ownersMayFollow = false;
@@ -41,6 +42,7 @@ export function grantWaiters(
     const lease = pushed ? Math.min(ticket.lease, ticket.grantTimeout) : ticket.lease;
     const hold = lock.grant(holds, ticket, lease, pushed);
     const reserved = lock.batchSizeOf(hold);
+    if (hold.mode.kind === 'read') readers.push(hold);
     if (pushed) granted.push({ hold, batchSize: reserved });
     else batchSize = reserved;
   };
@@ -75,6 +77,8 @@ export function grantWaiters(
   }
 
   const singleGrants = queue.hasFair(now);
+  // Other readers of these clients would join, and overtake the fair request.
+  if (singleGrants) lock.tellToYield(readers);
   for (const { hold, batchSize: size } of granted) {
     const { id, token, ends, mode } = hold;
     const lease = ends - now;

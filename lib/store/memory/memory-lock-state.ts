@@ -107,10 +107,13 @@ export class MemoryLockState {
 
   /** Has holders end their batches, as `lua/shared/end-batches.lua` does. `isMeant`: whether the message is for a hold. */
   endBatches(holds: readonly MemoryHold[], isMeant: (hold: MemoryHold) => boolean): void {
-    for (const hold of holds.filter((each) => !each.kept && isMeant(each)).slice(0, MAX_HOLDERS)) {
-      hold.alone = false;
-      this.server.tell(hold.id, (client) => client.yield(hold.id));
-    }
+    const meant = holds.filter((each) => !each.kept && isMeant(each)).slice(0, MAX_HOLDERS);
+    for (const hold of meant) hold.alone = false;
+    this.tellToYield(meant);
+  }
+
+  tellToYield(holds: readonly MemoryHold[]): void {
+    for (const { id } of holds) this.server.tell(id, (client) => client.yield(id));
   }
 
   notHeld(outcome: ContendedReply['outcome'], holds: readonly MemoryHold[], retryAt: number): ContendedReply {

@@ -729,7 +729,27 @@ end
 if passed ~= '' then forget_passed() end
 local single_grants = #granted > 0 and some_fair ~= false and fair_waits()
 for _, hold in ipairs(granted) do
-if single_grants then hold.batch_size = 1 end
+if single_grants then
+hold.batch_size = 1
+if hold.kind == 'read' then`,
+  'shared/messages-to-clients': `local function receives_revocation(id)
+return TAG ~= nil or is_present(id)
+end
+local function publish_to_client(id, ...)
+redis.call('PUBLISH', BUS .. client_of(id), table.concat({ ... }, ' '))
+end
+local function publish_revoked(hold)
+publish_to_client(hold.id, 'revoked', hold.id, integer(hold.token), KEY)
+end
+local function publish_yield(hold)
+publish_to_client(hold.id, 'yield', hold.id, KEY)
+end
+local function publish_opened(client, latch)
+publish_to_client(client, 'opened', latch, KEY)
+end`,
+  'shared/grant-waiters 6': `publish_yield(hold)
+end
+end
 if hold.id ~= asker then publish_granted(hold) end
 end
 for _, id in ipairs(refused) do publish_retry(id, 0) end
@@ -814,21 +834,6 @@ local of_readers = request.kind ~= 'read' and (#holds > 0 and holds[1].kind == '
 local has_uncontended_batch = #holds == 1 and last_token() - holds[1].token >= 1000 - 1
 local ends_batch = of_permits or is_new and (of_readers or rank == 0 and has_uncontended_batch)
 if is_fair(request.batch_size) or ends_batch then`,
-  'shared/messages-to-clients': `local function receives_revocation(id)
-return TAG ~= nil or is_present(id)
-end
-local function publish_to_client(id, ...)
-redis.call('PUBLISH', BUS .. client_of(id), table.concat({ ... }, ' '))
-end
-local function publish_revoked(hold)
-publish_to_client(hold.id, 'revoked', hold.id, integer(hold.token), KEY)
-end
-local function publish_yield(hold)
-publish_to_client(hold.id, 'yield', hold.id, KEY)
-end
-local function publish_opened(client, latch)
-publish_to_client(client, 'opened', latch, KEY)
-end`,
   'shared/end-batches': `local function end_batches(holds, is_meant)
 local named = {}
 for _, hold in ipairs(holds.crowd and holds.crowd.some(4) or holds) do
@@ -1266,6 +1271,8 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/grant-waiters 4',
     'shared/parked',
     'shared/grant-waiters 5',
+    'shared/messages-to-clients',
+    'shared/grant-waiters 6',
     'shared/tombstones',
     'shared/try-acquire',
     'shared/complete',
@@ -1314,6 +1321,8 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/parked',
     'shared/grant-waiters 5',
     'shared/messages-to-clients',
+    'shared/grant-waiters 6',
+    'shared/messages-to-clients',
     'shared/end-batches',
     'shared/tombstones',
     'add-limit',
@@ -1354,6 +1363,8 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/grant-waiters 4',
     'shared/parked',
     'shared/grant-waiters 5',
+    'shared/messages-to-clients',
+    'shared/grant-waiters 6',
     'adopt',
   ]),
   confirm: script('confirm', [
@@ -1394,6 +1405,8 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/grant-waiters 4',
     'shared/parked',
     'shared/grant-waiters 5',
+    'shared/messages-to-clients',
+    'shared/grant-waiters 6',
     'extend',
   ]),
   fence: script('fence', [
@@ -1456,6 +1469,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/grant-waiters 4',
     'shared/parked',
     'shared/grant-waiters 5',
+    'shared/grant-waiters 6',
     'shared/tombstones',
     'force-release',
   ]),
@@ -1507,6 +1521,8 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/grant-waiters 4',
     'shared/parked',
     'shared/grant-waiters 5',
+    'shared/messages-to-clients',
+    'shared/grant-waiters 6',
     'keep-units',
   ]),
   latchConfirm: script('latch-confirm', [
@@ -1580,6 +1596,8 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/grant-waiters 4',
     'shared/parked',
     'shared/grant-waiters 5',
+    'shared/messages-to-clients',
+    'shared/grant-waiters 6',
     'offer',
   ]),
   reinstate: script('reinstate', [
@@ -1644,6 +1662,8 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/grant-waiters 4',
     'shared/parked',
     'shared/grant-waiters 5',
+    'shared/messages-to-clients',
+    'shared/grant-waiters 6',
     'release 2',
     'shared/tombstones',
     'release 3',
@@ -1711,6 +1731,8 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/grant-waiters 4',
     'shared/parked',
     'shared/grant-waiters 5',
+    'shared/messages-to-clients',
+    'shared/grant-waiters 6',
     'shared/messages-to-clients',
     'shared/end-batches',
     'set-limit',
