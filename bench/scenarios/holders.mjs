@@ -7,9 +7,10 @@ const SIZES = {
   quick: { holders: POWERS(2), cycles: 50 },
 };
 const AT_A_TIME = 100;
+/** With `fair: true` each has a hold of its own. */
 const KINDS = {
-  readers: { type: 'read' },
-  permits: { permits: 20_000 },
+  readers: { type: 'read', fair: true },
+  permits: { permits: 20_000, fair: true },
 };
 
 export default {

@@ -50,7 +50,7 @@ describe('a slot that moves to another master', () => {
 
   it('renews the holds of a key that has many, even if their index has moved before them', async () => {
     const service = await bench.service(OPTIONS);
-    const held = await Promise.all(Array.from({ length: 10 }, () => service.acquire('g', { permits: 20 })));
+    const held = await Promise.all(Array.from({ length: 10 }, () => service.acquire('g', { permits: 20, fair: true })));
     await bench.cluster.migrate(
       'g',
       () => throughout(OPTIONS.lockWatchdogTimeout + 300, () => held.every(({ isHeld }) => isHeld)),

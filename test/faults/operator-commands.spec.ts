@@ -99,7 +99,9 @@ describe('forceRelease', () => {
     const readers: LockHandle[] = [];
     // Each of them costs Redis a look at all others, so they come a few at a time.
     while (readers.length < 600) {
-      readers.push(...(await Promise.all(Array.from({ length: 50 }, () => one.acquire('a', { type: 'read' })))));
+      readers.push(
+        ...(await Promise.all(Array.from({ length: 50 }, () => one.acquire('a', { type: 'read', fair: true })))),
+      );
     }
     const writing = other.acquire('a');
     await bench.untilWaiting('a', 1);

@@ -25,7 +25,7 @@ export interface LockHandle extends AsyncDisposable {
   /** How many permits of a semaphore it has now; 0 for the other modes. */
   readonly units: number;
   /**
-   * A number that is larger than that of every earlier holder of this key. Send it with each write, and let the resource
+   * A number that is larger than that of every earlier holder of this key that excludes this one. Send it with each write, and let the resource
    * refuse a number below the largest that it has seen: that makes a late holder harmless (Kleppmann's fencing token).
    * For several keys, the token of the first one; `fencingTokens` has all. The clocks of the Redis servers must meet
    * conditions: see docs/concepts.md#when-tokens-grow.
