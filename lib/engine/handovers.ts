@@ -136,7 +136,7 @@ export class Handovers implements IdTable {
     } catch (error) {
       adoption.isUnderWay = false;
       // Until then the store may have executed it, or may yet: the hold waits for the next call, and is no orphan.
-      if (this.admission.refusal(undefined) !== undefined) this.adoptions.delete(offer);
+      if (this.admission.closing !== undefined) this.adoptions.delete(offer);
       else this.forgetAt(terms.key, offer, clock.now() + terms.lease + 2 * context.limits.commandTimeout);
       throw error;
     }

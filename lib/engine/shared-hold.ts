@@ -6,6 +6,9 @@ import { LeaseView } from './lease-view.js';
 import { mayShareGrant } from './local-batch.js';
 import type { PermitHold } from './unit-releases.js';
 
+/** One grant serves this many waiting readers at most, so that very many of them do not block the event loop. */
+const MOST_READERS = 1_000;
+
 /** A caller renews its lease at once if the grant has less than this part of it. */
 const ENOUGH = 0.9;
 
@@ -38,7 +41,7 @@ export function wantsTheSame(one: LockMode, other: LockMode): boolean {
 export class SharedHold implements Sharing<Hold>, PermitHold {
   readonly mode: LockMode;
   readonly key: string;
-  /** How many callers the grant serves at the same time. */
+  /** How many of the callers that wait the grant serves. */
   readonly slots: number;
   private readonly sharers = new Set<Hold>();
   private readonly lease: LeaseView;
@@ -57,7 +60,7 @@ export class SharedHold implements Sharing<Hold>, PermitHold {
     this.key = key;
     this.mode = mode;
     const { units = 1 } = mode as { units?: number };
-    this.slots = mode.kind === 'read' ? Infinity : Math.max(1, Math.floor((grant.units ?? units) / units));
+    this.slots = mode.kind === 'read' ? MOST_READERS : Math.max(1, Math.floor((grant.units ?? units) / units));
     this.grantedAt = context.clock.now();
     this.lease = new LeaseView(grant, grant.lease, true);
     this.isClosed = grant.yields === true;

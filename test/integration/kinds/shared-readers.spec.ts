@@ -53,6 +53,18 @@ describe('readers of one process', () => {
     await bench.untilNothingIsLeft();
   });
 
+  it('are served in portions if very many wait', async () => {
+    const [writer, readers] = await bench.serviceList(2);
+    const lock = await writer!.acquire('a');
+    const reading = Array.from({ length: 2_500 }, () => readers!.acquire('a', READ));
+    await bench.untilWaiting('a', 1);
+    await lock.release();
+    const handles = await Promise.all(reading);
+    expect(await stored('a')).toBe(3);
+    expect(await releaseAll(handles)).toEqual(handles.map(() => true));
+    await bench.untilNothingIsLeft();
+  });
+
   it('keep leases of their own', async () => {
     const service = await bench.service(LONG);
     const renewed = await service.acquire('a', READ);
