@@ -127,13 +127,13 @@ describe('callers of one process that wait for permits', () => {
     const semaphore = service!.getSemaphore('s', { permits: 3 });
     const waiting = [
       semaphore.acquire(1, { expire: '20s' }),
-      semaphore.acquire(1, { expire: 500 }),
+      semaphore.acquire(1, { expire: '2s' }),
       semaphore.acquire(1),
     ];
     await bench.untilWaiting('s', 1);
     await all.release();
     const handles = await Promise.all(waiting);
-    await eventually(() => !handles[1]!.isHeld, { within: 5_000 });
+    await eventually(() => !handles[1]!.isHeld, { within: 10_000 });
     await eventually(async () => (await semaphore.availablePermits()) === 1);
     await handles[0]!.verify();
     await handles[2]!.verify();

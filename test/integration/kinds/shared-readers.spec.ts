@@ -68,15 +68,15 @@ describe('readers of one process', () => {
   it('keep leases of their own', async () => {
     const service = await bench.service(LONG);
     const renewed = await service.acquire('a', READ);
-    const fixed = await service.acquire('a', { ...READ, expire: 400 });
+    const fixed = await service.acquire('a', { ...READ, expire: '2s' });
     const other = await service.acquire('a', { ...READ, expire: '20s' });
     expect(await stored('a')).toBe(1);
     await fixed.verify();
-    expect(fixed.remainingTime()).toBeLessThanOrEqual(400);
+    expect(fixed.remainingTime()).toBeLessThanOrEqual(2_000);
     expect(renewed.remainingTime()).toBeGreaterThan(20_000);
     let lost = false;
     fixed.signal.addEventListener('abort', () => (lost = true));
-    await eventually(() => lost, { within: 5_000 });
+    await eventually(() => lost, { within: 10_000 });
     expect([renewed.isHeld, fixed.isHeld, other.isHeld]).toEqual([true, false, true]);
     expect(await fixed.release()).toBe(false);
     expect(await releaseAll([renewed, other])).toEqual([true, true]);
@@ -86,10 +86,10 @@ describe('readers of one process', () => {
   it('free the key when the last of them loses its lease, however long the store would keep it', async () => {
     const [service, other] = await bench.serviceList(2, LONG);
     const first = await service!.acquire('a', READ);
-    await service!.acquire('a', { ...READ, expire: 300 });
+    await service!.acquire('a', { ...READ, expire: '2s' });
     await first.release();
     expect(await stored('a')).toBe(1);
-    const writer = await other!.acquire('a', { waitTimeout: '2s' });
+    const writer = await other!.acquire('a', { waitTimeout: '8s' });
     expect(writer.isHeld).toBe(true);
     await writer.release();
     await bench.untilNothingIsLeft();
