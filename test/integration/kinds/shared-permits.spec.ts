@@ -1,22 +1,14 @@
 import { describe, expect, it } from '@jest/globals';
-import type { LockHandle } from 'nestjs-redis-locks';
 import { eventually } from '../../../testbed/wait/eventually.mjs';
 import { LockBench } from '../../../testbed/locks/locks.js';
 import { redisKey } from '../../../testbed/locks/redis-key.mjs';
+import { observe, releaseAll } from './support.js';
 
 const bench = new LockBench();
 /** Permits pass on for so long that no test is too slow for it. */
 const LONG = { localHandoffTime: '10s' } as const;
 
-const scripts = async (): Promise<number> => {
-  const { evalsha = 0, eval: text = 0 } = await bench.redis.commandStats();
-  return evalsha + text;
-};
-
-const stored = (key: string): Promise<number> => bench.redis.admin.hlen(redisKey('state', key));
-
-const releaseAll = (handles: readonly LockHandle[]): Promise<boolean[]> =>
-  Promise.all(handles.map((handle) => handle.release()));
+const { scripts, stored } = observe(bench);
 
 describe('callers of one process that wait for permits', () => {
   it('share one ticket, and get as many permits as are free by one grant', async () => {

@@ -3,22 +3,14 @@ import type { LockHandle } from 'nestjs-redis-locks';
 import { eventually } from '../../../testbed/wait/eventually.mjs';
 import { LockBench } from '../../../testbed/locks/locks.js';
 import { redisKey } from '../../../testbed/locks/redis-key.mjs';
+import { observe, releaseAll } from './support.js';
 
 const bench = new LockBench();
 const READ = { type: 'read' } as const;
 /** Readers may join for so long that no test is too slow for it. */
 const LONG = { localHandoffTime: '10s' } as const;
 
-const scripts = async (): Promise<number> => {
-  const { evalsha = 0, eval: text = 0 } = await bench.redis.commandStats();
-  return evalsha + text;
-};
-
-/** The holds of a key that Redis knows. */
-const stored = (key: string): Promise<number> => bench.redis.admin.hlen(redisKey('state', key));
-
-const releaseAll = (handles: readonly LockHandle[]): Promise<boolean[]> =>
-  Promise.all(handles.map((handle) => handle.release()));
+const { scripts, stored } = observe(bench);
 
 describe('readers of one process', () => {
   it('share one hold in Redis: 1 000 of them cost two commands', async () => {

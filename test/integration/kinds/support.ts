@@ -2,6 +2,7 @@ import type { LockService } from 'nestjs-redis-locks';
 import type { AcquireOptions } from '../../../lib/options/acquire-options.js';
 import type { LockHandle } from '../../../lib/service/handles/lock-handle.js';
 import type { LockBench } from '../../../testbed/locks/locks.js';
+import { redisKey } from '../../../testbed/locks/redis-key.mjs';
 
 /** The waiters of a key, and the order in which they are granted. */
 export class Arrivals {
@@ -57,3 +58,17 @@ export const KINDS: ReadonlyArray<{ kind: string; options: AcquireOptions }> = [
   { kind: 'read', options: { type: 'read' } },
   { kind: 'one of two permits', options: { permits: 2 } },
 ];
+
+/** What specs on shared holds ask the Redis of a bench. */
+export const observe = (bench: LockBench) => ({
+  /** How many scripts it has executed. */
+  async scripts(): Promise<number> {
+    const { evalsha = 0, eval: text = 0 } = await bench.redis.commandStats();
+    return evalsha + text;
+  },
+  /** How many holds of a key it knows. */
+  stored: (key: string): Promise<number> => bench.redis.admin.hlen(redisKey('state', key)),
+});
+
+export const releaseAll = (handles: readonly LockHandle[]): Promise<boolean[]> =>
+  Promise.all(handles.map((handle) => handle.release()));
