@@ -56,6 +56,7 @@ export class PendingCall<Result> {
   private deadline: TimerEntry | undefined;
   private stopListening: (() => void) | undefined;
   private letProcessExit: (() => void) | undefined;
+  private isOver = false;
 
   constructor(private readonly context: Pick<EngineContext, 'clock' | 'timers'>) {
     this.promise = new Promise((resolve, reject) => {
@@ -66,12 +67,12 @@ export class PendingCall<Result> {
 
   /** Calls `onAbort` if the caller's signal aborts before the call ends. */
   listenTo(signal: AbortSignal, onAbort: () => void): void {
-    this.stopListening = listenToAbort(signal, onAbort);
+    if (!this.isOver) this.stopListening = listenToAbort(signal, onAbort);
   }
 
   /** Calls `onDeadline` at `at`, unless the call ends before. */
   endBy(at: number, onDeadline: () => void): void {
-    this.deadline = this.context.timers.add(at, onDeadline);
+    if (!this.isOver) this.deadline = this.context.timers.add(at, onDeadline);
   }
 
   /** Like `endBy`, for a call that only waits for an answer. */
@@ -100,6 +101,7 @@ export class PendingCall<Result> {
   }
 
   private end(): void {
+    this.isOver = true;
     this.context.timers.cancel(this.deadline);
     this.deadline = undefined;
     this.stopListening?.();

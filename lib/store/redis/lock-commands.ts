@@ -51,7 +51,7 @@ export class LockCommands {
     const weigh = this.weighing(request);
     const { key } = request;
     const args = withAddress(this.address(key), this.requestArgs(request, place));
-    return this.scripts.run('acquire', this.keys.of(key), args).then((raw) => {
+    return this.scripts.run('acquire', this.keys.of(key), args, (raw) => {
       const answer = readAcquireReply(raw, request);
       weigh?.(answer);
       const { reply, more } = answer;
@@ -69,7 +69,7 @@ export class LockCommands {
     const what = [this.address(key), id, `${tombstoneFor} ${keep} 0`];
     const args = next === undefined ? what : [...what, ...this.requestArgs(next)];
     const weigh = next && this.weighing(next);
-    return this.scripts.run('release', this.keys.of(key), args).then((raw) => {
+    return this.scripts.run('release', this.keys.of(key), args, (raw): ReleaseReply | Promise<ReleaseReply> => {
       const { reply, more, asked } = readReleaseReply(raw);
       if (asked !== undefined) weigh?.(asked);
       if (more !== undefined) return this.grantRemaining(key, more, id).then(() => reply);

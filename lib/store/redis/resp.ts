@@ -14,6 +14,9 @@ const headOf = (bytes: number): string =>
  */
 export const bulk = (text: string): string => headOf(Buffer.byteLength(text)) + text;
 
+/** Like `bulk`, for a text of ASCII. */
+export const asciiBulk = (text: string): string => headOf(text.length) + text;
+
 /** The start of a bulk string whose text begins with `start`, in ASCII, and has `bytes` bytes more. */
 export const bulkStart = (start: string, bytes: number): string => headOf(start.length + bytes) + start;
 

@@ -1,5 +1,5 @@
 import { Command, Redis, type Cluster } from 'ioredis';
-import { bulk, encodeCommand } from './resp.js';
+import { asciiBulk, bulk, encodeCommand } from './resp.js';
 import type { ScriptKeys } from './script-keys.js';
 
 /** A call of a script. */
@@ -68,7 +68,7 @@ export class ScriptCommand extends Command {
     const { command, script, keys, args } = this.call!;
     let wire =
       (command === 'evalsha' ? startOf(script, keys.count) : startWith(command, script, keys.count)) + keys.wire;
-    for (const arg of args) wire += bulk(String(arg));
+    for (const arg of args) wire += typeof arg === 'number' ? asciiBulk(String(arg)) : bulk(arg);
     return encodeCommand(args.length + keys.count + 3, wire);
   }
 }

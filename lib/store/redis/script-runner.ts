@@ -43,19 +43,34 @@ export class ScriptRunner {
   }
 
   /**
+   * Resolves to the reply, or to what `read` makes of it.
    * @throws LockStoreError if the server refuses, or has not answered within `commandTimeout`. Even then the script may
    * have been executed, or may still be.
    */
-  run(script: ScriptName | LuaScript, keys: ScriptKeys, args: ReadonlyArray<string | number>): Promise<unknown> {
+  run(script: ScriptName | LuaScript, keys: ScriptKeys, args: ReadonlyArray<string | number>): Promise<unknown>;
+  run<Reply>(
+    script: ScriptName | LuaScript,
+    keys: ScriptKeys,
+    args: ReadonlyArray<string | number>,
+    read: (reply: unknown) => Reply | Promise<Reply>,
+  ): Promise<Reply>;
+  run(
+    script: ScriptName | LuaScript,
+    keys: ScriptKeys,
+    args: ReadonlyArray<string | number>,
+    read?: (reply: unknown) => unknown,
+  ): Promise<unknown> {
     const { name, sha1, source } = typeof script === 'string' ? SCRIPTS[script] : script;
     this.gather();
     return new Promise((resolve, reject) => {
-      const limited = this.limit.begin(() => reject(this.timedOut()));
-      this.watch ??= this.watchForSilence();
       let isText = BY_TEXT.has(name);
       const answered = (reply: unknown): void => {
         this.limit.end(limited);
-        resolve(reply);
+        try {
+          resolve(read === undefined ? reply : read(reply));
+        } catch (error) {
+          reject(error);
+        }
       };
       const failed = (error: Error): void => {
         // After a restart or a failover, the server does not know the script and has not executed it. If a Cluster
@@ -72,7 +87,10 @@ export class ScriptRunner {
         const call = isText ? 'eval' : 'evalsha';
         void this.send({ command: call, script: isText ? source : sha1, keys, args }).then(answered, failed);
       };
+      // The rest of the work of this turn comes behind the write, while Redis executes the script.
       send();
+      const limited = this.limit.begin(() => reject(this.timedOut()));
+      this.watch ??= this.watchForSilence();
     });
   }
 
