@@ -19,8 +19,6 @@ export class HoldRegistry<Queue> implements IdTable {
   /** The holds in the store that several holds here share. */
   readonly shared = new SharedHolds();
   private readonly holds = new TransientMap<string, { readonly hold: Hold; readonly queue: Queue | undefined }>();
-  /** How many holds there are of each key. */
-  private readonly counts = new TransientMap<string, number>();
   private emptied: (() => void) | undefined;
   private readonly lost = (hold: Hold, error: LockLostError): void => {
     this.remove(hold);
@@ -39,10 +37,7 @@ export class HoldRegistry<Queue> implements IdTable {
   /** Registers the hold of a grant. */
   add(terms: HoldTerms, grant: Grant, queue: Queue | undefined): Hold {
     const { units } = grant;
-    return this.registerNew(
-      new Hold(units === undefined ? terms : withUnits(terms, units), grant, this.context),
-      queue,
-    );
+    return this.register(new Hold(units === undefined ? terms : withUnits(terms, units), grant, this.context), queue);
   }
 
   /** Begins a hold in the store that several holds here share; `share` registers each of them. */
@@ -54,7 +49,7 @@ export class HoldRegistry<Queue> implements IdTable {
 
   /** Registers the hold of a caller that shares a hold in the store. */
   share(shared: SharedHold, terms: HoldTerms, queue?: Queue): Hold {
-    const hold = this.registerNew(shared.add(terms), queue);
+    const hold = this.register(shared.add(terms), queue);
     // The caller begins its work meanwhile.
     if (hold.id !== shared.id && shared.isTooShortFor(terms)) this.watchdog.renewNow([hold]);
     return hold;
@@ -77,11 +72,6 @@ export class HoldRegistry<Queue> implements IdTable {
     return this.holds.has(id) || this.shared.has(id);
   }
 
-  /** Whether this client holds a key. */
-  hasKey(key: string): boolean {
-    return this.counts.has(key);
-  }
-
   /** The queue that the hold of an acquisition came from. */
   queueOf(id: string): Queue | undefined {
     return this.holds.get(id)?.queue;
@@ -98,7 +88,7 @@ export class HoldRegistry<Queue> implements IdTable {
   /** Removes a hold and stops its renewal. */
   remove(hold: Hold): void {
     this.watchdog.remove(hold);
-    if (this.holds.delete(hold.id)) this.uncount(hold.key);
+    this.holds.delete(hold.id);
     const { shared } = hold;
     shared?.remove(hold);
     if (shared?.isEmpty === true) this.shared.remove(shared.id);
@@ -123,11 +113,6 @@ export class HoldRegistry<Queue> implements IdTable {
     const emptied = new Promise<void>((resolve) => (this.emptied = resolve));
     await settledBy(timers, { at: clock.now() + timeout }, emptied);
     release();
-  }
-
-  private registerNew(hold: Hold, queue: Queue | undefined): Hold {
-    this.counts.set(hold.key, (this.counts.get(hold.key) ?? 0) + 1);
-    return this.register(hold, queue);
   }
 
   private register(hold: Hold, queue: Queue | undefined): Hold {
@@ -155,11 +140,5 @@ export class HoldRegistry<Queue> implements IdTable {
     const now = clock.now();
     if (validUntil > now) give();
     else timers.add(now + promisedLease, give);
-  }
-
-  private uncount(key: string): void {
-    const left = (this.counts.get(key) ?? 0) - 1;
-    if (left > 0) this.counts.set(key, left);
-    else this.counts.delete(key);
   }
 }

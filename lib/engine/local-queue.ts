@@ -44,11 +44,12 @@ export abstract class LocalQueue implements TicketListener {
 
   /** Adds a waiter, and ends its wait at its deadline or with its signal. */
   join(waiter: Waiter, signal: AbortSignal | undefined): void {
+    this.waiters.append(waiter);
+    // The request goes out first: the store works while the rest is done here.
+    this.joined(waiter);
     if (signal !== undefined) waiter.listenTo(signal, () => this.giveUp(waiter, signal.reason));
     // One try has nothing to wait for but the answer.
     waiter.endBy(this.waits ? waiter.since + waiter.waitTimeout : waiter.answerBy, () => this.timedOut(waiter));
-    this.waiters.append(waiter);
-    this.joined(waiter);
   }
 
   /** Removes all waiters. The caller rejects them. */
@@ -225,7 +226,8 @@ export abstract class LocalQueue implements TicketListener {
       ? `'${key}' was held by other callers for the whole waitTimeout of ${Math.round(waitTimeout)} ms`
       : `'${key}' is held by another caller`;
     // A caller that waits for its own process would not find another one.
-    const holder = this.parts.holds.hasKey(key) ? ' (in this process)' : '';
+    const isLocal = this.holders()?.some((id) => this.parts.holds.has(id));
+    const holder = isLocal === true ? ' (in this process)' : '';
     return new LockTimeoutError(`${message}${holder}`, { key });
   }
 

@@ -354,12 +354,12 @@ describe('a timeout', () => {
   it('says so if this process itself holds the key', async () => {
     const { clock, store, acquire, take } = setUp();
     await take({ key: 'b' });
-    await take({ key: 'a' });
+    const { id } = await take({ key: 'a' });
     const waiting = acquire({}, { waitTimeout: 50 });
     const single = acquire({}, { waitTimeout: 0 });
-    store.acquires.at(-1)!.answer.resolve(busy());
+    store.acquires.at(-1)!.answer.resolve({ ...busy(), holders: ['other:1', id] });
     const other = acquire({ key: 'c' }, { waitTimeout: 0 });
-    store.acquires.at(-1)!.answer.resolve(busy());
+    store.acquires.at(-1)!.answer.resolve({ ...busy(), holders: ['other:1'] });
     await clock.pass(50);
     await expect(waiting).rejects.toThrow('waitTimeout of 50 ms (in this process)');
     await expect(single).rejects.toThrow("'a' is held by another caller (in this process)");
