@@ -15,7 +15,7 @@
 --- @include "shared/read-tickets"
 
 -- A page has about this many holds. If there are not more, it has all.
-local HOLDS_PER_PAGE = 64
+local HOLDS_PER_PAGE = 48
 
 local page, next_page, fields = ARGV[1], '0', {}
 if page == '0' and redis.call('HLEN', STATE) <= HOLDS_PER_PAGE then

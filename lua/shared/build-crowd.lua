@@ -11,7 +11,7 @@
 --- @include "shared/layout"
 
 -- A piece has about this many holds. An index of not more holds is made at once.
-local HOLDS_PER_PIECE = 64
+local HOLDS_PER_PIECE = 32
 
 -- `place`: where to go on; nil: begins anew.
 local function build(place)
@@ -28,7 +28,7 @@ local function build(place)
   if place then
     redis.call('HDEL', AGGREGATES, 'next')
   else
-    redis.call('DEL', ENDS, AGGREGATES)
+    redis.call('UNLINK', ENDS, AGGREGATES)
     sums = { count = 0, units = 0, special = 0, read = 0, permits = 0, exclusive = 0, kept_until = 0 }
   end
   local numbers = {}

@@ -21,7 +21,7 @@
 --- @include "shared/crowd-keys"
 
 -- A script looks at this many leases that seem to be over. Its reply says where to go on.
-local ENDED_PER_READ = 50
+local ENDED_PER_READ = 32
 
 -- `size`: number of holds in the state, `gone`: id of a hold that this script has removed from it before. Returns the
 -- holds, of which the list is empty, and the expired ones.
@@ -225,7 +225,7 @@ local function open_crowd(size, gone)
 
   -- After several holds have left the state.
   function crowd.close_if_few()
-    if redis.call('HLEN', STATE) <= CROWD then redis.call('DEL', ENDS, AGGREGATES) end
+    if redis.call('HLEN', STATE) <= CROWD then redis.call('UNLINK', ENDS, AGGREGATES) end
   end
 
   -- Before expired holds leave the state.
@@ -275,7 +275,7 @@ local function open_crowd(size, gone)
     end
   end
   if sums.count <= CROWD then
-    redis.call('DEL', ENDS, AGGREGATES)
+    redis.call('UNLINK', ENDS, AGGREGATES)
     return
   end
   ended.crowd = crowd

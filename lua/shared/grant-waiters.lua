@@ -11,7 +11,7 @@
 
 -- A script looks at this many tickets at most, and grants to this many, so that it blocks Redis for a millisecond at most.
 -- Its reply says where to go on.
-local MAX_TICKETS, MAX_GRANTS = 32, 20
+local MAX_TICKETS, MAX_GRANTS = 32, 15
 -- A script reads this many tickets at a time: mostly it grants the first, and the second becomes the head.
 local TICKETS_PER_READ = 2
 -- If no other waiter can be granted, the script looks at this many parked tickets.

@@ -127,7 +127,7 @@ export class ScriptWalk {
   async #inspect(kind) {
     let [page, place] = ['0', '0'];
     for (let pages = 0; (page !== '' || place !== '') && pages < 20; pages++) {
-      const reply = await this.#script(kind, 'inspect', 'inspect', [page, place, 64]);
+      const reply = await this.#script(kind, 'inspect', 'inspect', [page, place, 48]);
       [page, place] = reply.slice(-2);
     }
   }

@@ -9,7 +9,21 @@
 const BY_CLIENTS = ['evalsha', 'eval', 'subscribe', 'ping', 'info', 'wait'];
 
 const BY_SCRIPTS = [
-  ...['del', 'exists', 'get', 'hdel', 'hget', 'hgetall', 'hlen', 'hmget', 'hscan', 'hset', 'pexpire', 'pexpireat'],
+  ...[
+    'del',
+    'unlink',
+    'exists',
+    'get',
+    'hdel',
+    'hget',
+    'hgetall',
+    'hlen',
+    'hmget',
+    'hscan',
+    'hset',
+    'pexpire',
+    'pexpireat',
+  ],
   ...['pttl', 'publish'],
   ...['pubsub|numsub', 'set', 'time', 'zadd', 'zcard', 'zrange', 'zrank', 'zrem', 'zremrangebyscore', 'zrevrange'],
   'zscore',

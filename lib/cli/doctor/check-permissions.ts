@@ -36,6 +36,7 @@ function attempts({ state: key, channel }: Trial): Attempt[] {
     ['ZREMRANGEBYSCORE', key, '0', '1'],
     ['ZREM', key, 'a'],
     ['DEL', key],
+    ['UNLINK', key],
   ];
 }
 

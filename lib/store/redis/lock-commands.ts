@@ -23,7 +23,7 @@ import { SubscriptionEvidence } from './subscription-evidence.js';
 /** How many holds one command ends at most, so that it does not block the server. */
 const HOLDS_PER_COMMAND = 10;
 /** How many waiters one command reads at most. */
-const WAITERS_PER_COMMAND = 64;
+const WAITERS_PER_COMMAND = 48;
 
 /** The scripts that publish messages and therefore take an address. */
 type ScriptWithAddress =

@@ -170,17 +170,17 @@ return now + math.max(0, redis.call('PTTL', KEYS[1]))
 end`,
   'shared/build-crowd': `local function build(place)
 local next_place, fields, holds = '0', nil, {}
-if size <= 64 then
+if size <= 32 then
 fields, place = redis.call('HGETALL', KEYS[1]), nil
 else
 if not place then assert_layout(redis.call('HGET', KEYS[1], 'layout')) end
-next_place, fields = unpack(redis.call('HSCAN', KEYS[1], place or '0', 'COUNT', 64))
+next_place, fields = unpack(redis.call('HSCAN', KEYS[1], place or '0', 'COUNT', 32))
 end
 for i = 1, #fields, 2 do holds[#holds + 1] = read_hold(fields[i], fields[i + 1]) end
 if place then
 redis.call('HDEL', AGGREGATES, 'next')
 else
-redis.call('DEL', ENDS, AGGREGATES)
+redis.call('UNLINK', ENDS, AGGREGATES)
 sums = { count = 0, units = 0, special = 0, read = 0, permits = 0, exclusive = 0, kept_until = 0 }
 end
 local numbers = {}
@@ -313,7 +313,7 @@ if is_indexed(hold.id, crowd.is_incomplete) then leave_out(hold, sums) end
 save()
 end
 function crowd.close_if_few()
-if redis.call('HLEN', KEYS[1]) <= 8 then redis.call('DEL', ENDS, AGGREGATES) end
+if redis.call('HLEN', KEYS[1]) <= 8 then redis.call('UNLINK', ENDS, AGGREGATES) end
 end
 function crowd.drop_ended()
 if #ended == 0 then return end
@@ -327,7 +327,7 @@ end
 crowd.save = save
 local function read_over()
 local over = {}
-for _, id in ipairs(redis.call('ZRANGE', ENDS, '-inf', integer(now), 'BYSCORE', 'LIMIT', 0, 50)) do
+for _, id in ipairs(redis.call('ZRANGE', ENDS, '-inf', integer(now), 'BYSCORE', 'LIMIT', 0, 32)) do
 local hold = find_stored(id)
 if not hold then return end
 over[#over + 1] = hold
@@ -344,7 +344,7 @@ if not over then
 crowd.has_more = true
 return { crowd = crowd }, ended
 end
-crowd.has_more = #over == 50
+crowd.has_more = #over == 32
 for _, hold in ipairs(over) do
 if hold.ends > now then
 redis.pcall('ZADD', ENDS, integer(hold.ends), hold.id)
@@ -356,7 +356,7 @@ count_owner(hold, 1, function(field) expired_of[field] = (expired_of[field] or 0
 end
 end
 if sums.count <= 8 then
-redis.call('DEL', ENDS, AGGREGATES)
+redis.call('UNLINK', ENDS, AGGREGATES)
 return
 end
 ended.crowd = crowd
@@ -365,7 +365,7 @@ end`,
   'shared/holds 2': `local many, ended_of_many = open_crowd(size, gone)
 if many then return many, ended_of_many end
 elseif size == 8 and gone then`,
-  'shared/holds 3': `redis.call('DEL', crowd_keys(KEYS[1]))
+  'shared/holds 3': `redis.call('UNLINK', crowd_keys(KEYS[1]))
 end
 local fields = redis.call('HGETALL', KEYS[1])
 for i = 1, #fields, 2 do
@@ -697,7 +697,7 @@ end
 end
 local ticket = table.remove(tickets, 1)
 if not ticket then break end
-if looked == 32 or not head and #granted == 20 then
+if looked == 32 or not head and #granted == 15 then
 if not head then more = rank end
 break
 end
@@ -955,10 +955,10 @@ end
 if count > 0 then set_state_ttl(kept) end
 return { count, told, grant_waiters(kept, ended, nil, 0) or -1 }`,
   'inspect': `local page, next_page, fields = ARGV[1], '0', {}
-if page == '0' and redis.call('HLEN', KEYS[1]) <= 64 then
+if page == '0' and redis.call('HLEN', KEYS[1]) <= 48 then
 fields = redis.call('HGETALL', KEYS[1])
 elseif page ~= '' then
-next_page, fields = unpack(redis.call('HSCAN', KEYS[1], page, 'COUNT', 64))
+next_page, fields = unpack(redis.call('HSCAN', KEYS[1], page, 'COUNT', 48))
 end
 local holders = {}
 for i = 1, #fields, 2 do
