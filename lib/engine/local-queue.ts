@@ -44,10 +44,10 @@ export abstract class LocalQueue implements TicketListener {
 
   /** Adds a waiter, and ends its wait at its deadline or with its signal. */
   join(waiter: Waiter, signal: AbortSignal | undefined): void {
-    this.waiters.append(waiter);
-    // The request goes out first: the store works while the rest is done here.
-    this.joined(waiter);
     if (signal !== undefined) waiter.listenTo(signal, () => this.giveUp(waiter, signal.reason));
+    this.waiters.append(waiter);
+    // Before the timer is set: the store works meanwhile.
+    this.joined(waiter);
     // One try has nothing to wait for but the answer.
     waiter.endBy(this.waits ? waiter.since + waiter.waitTimeout : waiter.answerBy, () => this.timedOut(waiter));
   }

@@ -67,10 +67,10 @@ export class PendingCall<Result> {
 
   /** Calls `onAbort` if the caller's signal aborts before the call ends. */
   listenTo(signal: AbortSignal, onAbort: () => void): void {
-    if (!this.isOver) this.stopListening = listenToAbort(signal, onAbort);
+    this.stopListening = listenToAbort(signal, onAbort);
   }
 
-  /** Calls `onDeadline` at `at`, unless the call ends before. */
+  /** Calls `onDeadline` at `at`, unless the call ends before, or has ended already. */
   endBy(at: number, onDeadline: () => void): void {
     if (!this.isOver) this.deadline = this.context.timers.add(at, onDeadline);
   }

@@ -35,6 +35,27 @@ function setUp() {
   return { clock, store, engine, acquire, take, left };
 }
 
+it('a caller that an observer aborts at its first event gets no timeout later', async () => {
+  const clock = new FakeClock();
+  const store = new FakeStore();
+  const { signal, abort } = abortable();
+  const types: string[] = [];
+  const sink = {
+    observed: true,
+    next({ type }: { type: string }) {
+      types.push(type);
+      if (type === 'contended') abort();
+    },
+  };
+  const engine = new LockEngine(contextOf(store, clock, { sink }));
+  const holding = engine.acquire(TERMS, { waitTimeout: 100, signal: undefined });
+  store.acquires[0]!.answer.resolve(held(5, 30_000));
+  await holding;
+  await expect(engine.acquire(TERMS, { waitTimeout: 100, signal })).rejects.toBe(signal.reason);
+  await clock.pass(200);
+  expect(types).toEqual(['acquired', 'contended']);
+});
+
 describe('grants without a waiter', () => {
   it('are released', () => {
     const { store, left } = setUp();
