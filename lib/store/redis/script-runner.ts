@@ -65,7 +65,8 @@ export class ScriptRunner {
     return new Promise((resolve, reject) => {
       let isText = BY_TEXT.has(name);
       const answered = (reply: unknown): void => {
-        this.limit.end(limited);
+        // The caller knows already that no reply came in time: a late one leads to no further command.
+        if (!this.limit.end(limited)) return;
         try {
           resolve(read === undefined ? reply : read(reply));
         } catch (error) {
@@ -73,6 +74,7 @@ export class ScriptRunner {
         }
       };
       const failed = (error: Error): void => {
+        if (this.limit.isOver(limited)) return;
         // After a restart or a failover, the server does not know the script and has not executed it. If a Cluster
         // redirected the command, ioredis puts other text before the last error.
         if (!isText && /\bNOSCRIPT\b/.test(error.message)) {

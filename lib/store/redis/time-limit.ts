@@ -41,8 +41,13 @@ export class TimeLimit {
     return limited;
   }
 
-  end(limited: Limited): void {
-    this.running.remove(limited);
+  /** Returns `false` if the limit was over before. */
+  end(limited: Limited): boolean {
+    return this.running.remove(limited);
+  }
+
+  isOver(limited: Limited): boolean {
+    return !this.running.has(limited);
   }
 
   /** Replies that arrived while the event loop was blocked are read first. */
