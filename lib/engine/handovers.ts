@@ -9,6 +9,7 @@ import type { Hold, HoldTerms } from './hold.js';
 import type { HoldRegistry } from './hold-registry.js';
 import type { IdTable } from './orphans.js';
 import type { Releases } from './releases.js';
+import type { UnitReleases } from './unit-releases.js';
 import { validUntil } from './validity.js';
 
 /** A hold that is being offered to another client. */
@@ -39,6 +40,7 @@ export class Handovers implements IdTable {
     private readonly admission: Admission,
     private readonly holds: HoldRegistry<LocalQueue>,
     private readonly releases: Releases,
+    private readonly units: UnitReleases,
   ) {}
 
   /** Whether an adoption with this id may stand in the store. */
@@ -153,6 +155,8 @@ export class Handovers implements IdTable {
     const longest = Math.max(lease, terms.lease);
     const grant = { id, token, lease, longest, batchSize: 1, from: sent, epoch, restsOn: epoch };
     const hold = this.holds.add(terms, grant, undefined);
+    // The holder has released some of its permits, and the store does not know yet.
+    if (store.permits !== undefined && (reply.units ?? 0) > hold.units) this.units.sendInBackground(hold);
     context.events.acquired(hold, sent);
     return hold;
   }

@@ -74,7 +74,7 @@ export class LockEngine {
     this.holds = new HoldRegistry(context, this.watchdog, this.releases, units);
     this.pending = new PendingAcquisitions(store, store.mayKeepPlaces ? Infinity : context.limits.front);
     const { releases, holds, pending, admission } = this;
-    this.handovers = new Handovers(context, admission, holds, releases);
+    this.handovers = new Handovers(context, admission, holds, releases, units);
     const orphans = new Orphans(context, releases, [holds, pending, this.handovers]);
     const parts: AcquireParts = { context, releases, units, orphans, holds, pending };
     this.queues = new AcquireQueues(parts);

@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { Hold } from '../../../lib/engine/hold.js';
 import { LockEngine } from '../../../lib/engine/lock-engine.js';
+import type { AcquireReply } from '../../../lib/store/lock-store.js';
 import { FakeClock, settled } from '../../../testbed/clocks/fake-clock.js';
 import { busy, contextOf, FakeStore, held, passing, queued, TERMS } from './support.js';
 
@@ -30,6 +31,20 @@ function setUp() {
   const offerOf = (hold: Hold) => ({ hold, id: OFFER, lease: 60_000 });
   return { clock, store, engine, acquire, take, adopt, offerOf, events };
 }
+
+it('an adopter gives back permits that the holder had released, and the store did not know', async () => {
+  const { store, adopt } = setUp();
+  const kept: unknown[] = [];
+  const keepUnits = async (request: unknown) => {
+    kept.push(request);
+    return 1;
+  };
+  Object.assign(store, { permits: { add: async () => 0, keepUnits } });
+  const adoption = adopt({ mode: { kind: 'permits', units: 1, limit: 2 } });
+  store.acquires[0]!.answer.resolve({ ...held(5, 30_000), units: 2 } as AcquireReply);
+  const { id } = await adoption;
+  expect(kept).toEqual([{ key: 'a', id, units: 1, keep: 0 }]);
+});
 
 describe('a hold that is handed over', () => {
   it('has ended, and is renewed no more, before the offer is sent', async () => {
