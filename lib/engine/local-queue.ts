@@ -44,8 +44,12 @@ export abstract class LocalQueue implements TicketListener {
 
   /** Adds a waiter, and ends its wait at its deadline or with its signal. */
   join(waiter: Waiter, signal: AbortSignal | undefined): void {
-    if (signal !== undefined) waiter.listenTo(signal, () => this.giveUp(waiter, signal.reason));
     this.waiters.append(waiter);
+    if (signal !== undefined) {
+      // A listener that was called since the call began may have aborted it.
+      if (signal.aborted) return this.giveUp(waiter, signal.reason);
+      waiter.listenTo(signal, () => this.giveUp(waiter, signal.reason));
+    }
     // Before the timer is set: the store works meanwhile.
     this.joined(waiter);
     // One try has nothing to wait for but the answer.

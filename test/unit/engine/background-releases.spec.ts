@@ -38,6 +38,17 @@ function setUp() {
 
 const ANSWER = { released: true, next: undefined } as const;
 
+it('a call that a listener aborts as it finds an idle hold lost does not wait', async () => {
+  const { clock, engine, take } = setUp();
+  const hold = await take();
+  const controller = new AbortController();
+  hold.onLost(() => controller.abort());
+  void engine.releaseInBackground(hold);
+  clock.stall(40_000);
+  const call = engine.acquire(TERMS, { waitTimeout: Infinity, signal: controller.signal });
+  await expect(call).rejects.toBe(controller.signal.reason);
+});
+
 describe('a release in the background', () => {
   it('is sent in the same turn of the event loop, behind the code that awaits the call', async () => {
     const { store, engine, take } = setUp();
