@@ -15,6 +15,9 @@ export interface PermitHold {
 
 /** Tells the store how many permits a hold keeps after it has released some. */
 export class UnitReleases {
+  /** Holds whose command has failed. One retry says all, since a command says how many permits the hold has when it is sent. */
+  private readonly failed = new Set<PermitHold>();
+
   constructor(private readonly context: EngineContext) {}
 
   /**
@@ -23,16 +26,14 @@ export class UnitReleases {
    * permits stay taken.
    */
   async send(hold: PermitHold, keepOf: () => number = () => 0): Promise<number | 'not-held'> {
-    const { store, clock, timers, logger } = this.context;
+    const { store, logger } = this.context;
     const { key, storeId: id, units } = hold;
     try {
       return await store.permits!.keepUnits({ key, id, units, keep: keepOf() });
     } catch (error) {
       if (!isLockStoreError(error) || !error.transient) throw error;
       logger.debug(`could not release permits of '${key}' in Redis, will try again: ${error.message}`);
-      timers.add(clock.now() + RETRY, () => {
-        if (hold.isHeld) this.sendInBackground(hold, keepOf);
-      });
+      this.retry(hold, keepOf);
       throw error;
     }
   }
@@ -40,5 +41,15 @@ export class UnitReleases {
   /** Like `send`, for callers that need no answer. */
   sendInBackground(hold: PermitHold, keepOf?: () => number): void {
     this.send(hold, keepOf).catch(() => undefined);
+  }
+
+  private retry(hold: PermitHold, keepOf: () => number): void {
+    if (this.failed.has(hold)) return;
+    this.failed.add(hold);
+    const { clock, timers } = this.context;
+    timers.add(clock.now() + RETRY, () => {
+      this.failed.delete(hold);
+      if (hold.isHeld) this.sendInBackground(hold, keepOf);
+    });
   }
 }
