@@ -67,6 +67,7 @@ export class AcquireQueues {
     // A reader lets other readers share holds, whatever its own options.
     holds.shared.close(key, sharesHold || mode.kind === 'read' ? mode : undefined);
     if (queue !== undefined) {
+      if (queue instanceof SharingQueue) queue.close();
       pending.sharingQueues.delete(key);
       pending.separateQueues.add(queue);
     }

@@ -1,4 +1,5 @@
 import { settledBy } from '../common/settle.js';
+import type { TimerEntry } from '../common/timer-queue.js';
 import { TransientMap } from '../common/transient.js';
 import type { LockLostError } from '../errors/index.js';
 import type { EngineContext } from './engine-context.js';
@@ -19,10 +20,12 @@ export class HoldRegistry<Queue> implements IdTable {
   /** The holds in the store that several holds here share. */
   readonly shared = new SharedHolds();
   private readonly holds = new TransientMap<string, { readonly hold: Hold; readonly queue: Queue | undefined }>();
+  /** Lost holds that shared one in the store, which may still keep their part. */
+  private readonly lostShares = new Map<Hold, TimerEntry>();
   private emptied: (() => void) | undefined;
   private readonly lost = (hold: Hold, error: LockLostError): void => {
     this.remove(hold);
-    if (hold.shared !== undefined) this.giveBack(hold);
+    if (hold.shared !== undefined) this.giveBackLater(hold);
     this.context.logger.warn(error.message);
     this.context.events.lost(hold, error.message);
   };
@@ -124,21 +127,41 @@ export class HoldRegistry<Queue> implements IdTable {
     return hold;
   }
 
+  /** The holder of a lost hold does not work any more: the store need not keep its part until its lease ends there. */
+  giveBack(hold: Hold): void {
+    const later = this.lostShares.get(hold);
+    if (later === undefined) return;
+    this.context.timers.cancel(later);
+    this.giveBackNow(hold);
+  }
+
+  /** Like `giveBack`, for all holds that were lost and not released. */
+  giveBackAll(): void {
+    for (const hold of this.lostShares.keys()) this.giveBack(hold);
+  }
+
   /**
-   * A hold is lost that shares one in the store. Its lease ends by itself, but the store keeps the shared hold for the longest
-   * lease, and with all its permits. The lease ends a little later there than its holder relied on it.
+   * A hold is lost that shares one in the store, which keeps the shared hold for the longest lease, and with all its permits.
+   * The holder may still work. So the store keeps its part until it has released, or until its lease would have ended there.
    */
-  private giveBack(hold: Hold): void {
+  private giveBackLater(hold: Hold): void {
     const { clock, timers } = this.context;
-    const { key, storeId, epoch, validUntil, promisedLease } = hold;
-    const until = hold.shared?.lastsUntil;
-    const give = (): void => {
-      const shared = this.shared.get(storeId);
-      if (shared === undefined) this.releases.leave(key, storeId, this.releases.tombstoneFor(epoch), until);
-      else if (hold.units > 0 && shared.isHeld) this.units.sendInBackground(shared);
-    };
+    const { validUntil, promisedLease } = hold;
     const now = clock.now();
-    if (validUntil > now) give();
-    else timers.add(now + promisedLease, give);
+    if (hold.releasing !== undefined || validUntil > now) this.giveBackNow(hold);
+    else
+      this.lostShares.set(
+        hold,
+        timers.add(now + promisedLease, () => this.giveBackNow(hold)),
+      );
+  }
+
+  private giveBackNow(hold: Hold): void {
+    const { key, storeId, epoch } = hold;
+    this.lostShares.delete(hold);
+    const shared = this.shared.get(storeId);
+    if (shared === undefined)
+      this.releases.leave(key, storeId, this.releases.tombstoneFor(epoch), hold.shared?.lastsUntil);
+    else if (hold.units > 0 && shared.isHeld) this.units.sendInBackground(shared);
   }
 }

@@ -65,6 +65,7 @@ export class HoldReleases {
 
   /** Ends all holds under their holders, and releases them in the background, in slices if there are very many. */
   endAll(reason: string): Promise<void> {
+    this.holds.giveBackAll();
     return inSlices(this.holds.all(), (hold) => {
       const { key, id } = hold;
       // Its holder may have released it between two slices.
@@ -86,11 +87,15 @@ export class HoldReleases {
         events.unreleased(hold, (error as Error).message);
         throw error;
       });
-      // After NOSCRIPT, the command is sent again, behind the release of the last caller that shares the hold.
-      if (kept === 'not-held' && store.epoch === epoch && shared.isHeld) {
-        hold.lose(UNKNOWN);
-        shared.lose(UNKNOWN);
-        return false;
+      if (kept === 'not-held' && store.epoch === epoch) {
+        // After NOSCRIPT, the command is sent again, behind the release of the last caller that shares the hold. What that
+        // release finds says whether the hold was lost.
+        await this.releases.ofHold(shared.id)?.catch(() => undefined);
+        if (shared.isHeld || shared.isLost) {
+          hold.lose(UNKNOWN);
+          shared.lose(UNKNOWN);
+          return false;
+        }
       }
     }
     events.released(hold);
@@ -109,6 +114,7 @@ export class HoldReleases {
     if (!hold.end()) {
       // The store may still have it. Its answer changes nothing for the caller, which does not wait for it.
       if (shared === undefined) this.releases.leave(key, id, tombstoneFor);
+      else this.holds.giveBack(hold);
       return false;
     }
     const queue = this.holds.queueOf(hold.id);
@@ -135,6 +141,7 @@ export class HoldReleases {
     // A release whose answer was lost is sent again, and finds nothing the second time.
     if (!reply.released && store.epoch === epoch) {
       hold.lose(UNKNOWN);
+      shared?.lose(UNKNOWN);
       return false;
     }
     events.released(hold);

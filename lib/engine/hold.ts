@@ -44,10 +44,11 @@ export class Hold {
   private givenUp = false;
   private renewalError: Error | undefined;
   private lossError: LockLostError | undefined;
-  private releasing: Promise<boolean> | undefined;
   private lossSignal: LossSignal | undefined;
   private listeners: Set<LossListener> | undefined;
   private observers: LossObserver[] | undefined;
+  /** The release by its holder. Only `releaseWith` sets it. */
+  releasing: Promise<boolean> | undefined;
   /** When the watchdog looks at this hold next. Only the watchdog uses it. */
   watch: TimerEntry | undefined;
 
@@ -158,7 +159,6 @@ export class Hold {
     return this.owner;
   }
 
-  /** Marks the hold as abandoned. */
   abandon(): void {
     this.givenUp = true;
   }

@@ -48,7 +48,7 @@ export class SharedHold implements Sharing<Hold>, PermitHold {
   private readonly grantedAt: number;
   private isClosed: boolean;
   private lastNumber = 0;
-  private isLost = false;
+  private lost = false;
   /** Until when the store may keep it for callers that do not share it any more. */
   private keptUntil = -Infinity;
 
@@ -76,7 +76,12 @@ export class SharedHold implements Sharing<Hold>, PermitHold {
   }
 
   get isHeld(): boolean {
-    return !this.isEmpty && !this.isLost;
+    return !this.isEmpty && !this.lost;
+  }
+
+  /** Whether the store has ended it, and not the callers. */
+  get isLost(): boolean {
+    return this.lost;
   }
 
   get lastsUntil(): number {
@@ -169,7 +174,7 @@ export class SharedHold implements Sharing<Hold>, PermitHold {
   lose(reason: string): void {
     // Before the listeners of the callers: they may ask for the key again.
     this.close();
-    this.isLost = true;
+    this.lost = true;
     for (const hold of this.holds) hold.lose(reason);
   }
 

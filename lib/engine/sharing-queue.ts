@@ -14,6 +14,7 @@ import type { Waiter } from './waiter.js';
 export class SharingQueue extends LocalQueue {
   /** Whether the store has answered that the lock is not free. Waiters that join before may still get it at once. */
   private isContended = false;
+  private isClosed = false;
 
   constructor(
     private readonly terms: HoldTerms,
@@ -28,6 +29,11 @@ export class SharingQueue extends LocalQueue {
     return wantsTheSame(this.terms.mode, mode);
   }
 
+  /** Callers that come later stand in another queue, behind a caller of another kind. They do not share holds of this one. */
+  close(): void {
+    this.isClosed = true;
+  }
+
   override endBatch(): void {
     this.parts.holds.shared.close(this.key);
   }
@@ -37,6 +43,7 @@ export class SharingQueue extends LocalQueue {
     const shared = this.parts.holds.shared.get(hold.storeId);
     if (shared === undefined) return false;
     if (this.takeFrom(hold, shared)) return true;
+    if (this.isClosed) return false;
     // Callers that wait now may stand in a later queue.
     const later = this.parts.pending.sharingQueues.get(this.key);
     return later instanceof SharingQueue && later.accepts(this.terms) && later.takeFrom(hold, shared);
@@ -69,6 +76,8 @@ export class SharingQueue extends LocalQueue {
       this.waiters.remove(waiter);
       served.push({ waiter, hold: holds.share(shared, waiter.terms, this) });
     }
+    // The permits still pass to the other waiters of this queue.
+    if (this.isClosed && shared.mode.kind === 'read') shared.close();
     // Fewer callers wait than did when the store was asked.
     if (served.length < shared.slots && shared.mode.kind === 'permits') units.sendInBackground(shared);
     if (this.waiters.first === undefined) this.forget();

@@ -1,6 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
+import type { Hold } from '../../../lib/engine/hold.js';
 import { LockEngine } from '../../../lib/engine/lock-engine.js';
 import { FakeClock, settled } from '../../../testbed/clocks/fake-clock.js';
+import type { AcquireReply } from '../../../lib/store/lock-store.js';
+import { deferred, type Deferred } from '../../../testbed/wait/deferred.js';
 import { contextOf, FakeStore, held, passing, queued, TERMS } from './support.js';
 
 function setUp() {
@@ -43,6 +46,106 @@ describe('a hold that callers have shared', () => {
       await clock.pass(251);
     }
   });
+});
+
+describe('a reader whose lease was too short when it was lost', () => {
+  /** A reader with a pushed grant of 3 s, whose renewal is not answered until that is over. */
+  const lost = async () => {
+    const parts = setUp();
+    const { clock, store, acquire } = parts;
+    const waiting = acquire({ ...READ, lease: 30_000, renews: true });
+    store.acquires[0]!.answer.resolve(queued({ retryAfter: 60_000 }));
+    await clock.pass(10);
+    const { id } = store.acquires[0]!.request;
+    store.listener.granted({ key: 'a', id, token: 11, lease: 3_000, time: 50_010, batchSize: 1 });
+    const hold = await waiting;
+    await clock.pass(1_500);
+    clock.advance(1_600);
+    await settled();
+    expect([hold.state, store.renewals.length, store.releases.length]).toEqual(['lost', 1, 0]);
+    return { ...parts, hold };
+  };
+
+  it('is given back when it is released', async () => {
+    const { clock, store, engine, hold } = await lost();
+    expect(await engine.release(hold)).toBe(false);
+    expect(store.releases.map(({ request }) => request.id)).toEqual([hold.id]);
+    clock.advance(40_000);
+    await settled();
+    expect(store.releases).toHaveLength(1);
+  });
+
+  it('is given back when its lease would have ended', async () => {
+    const { clock, store } = await lost();
+    clock.advance(31_000);
+    await settled();
+    expect(store.releases).toHaveLength(1);
+  });
+
+  it('is given back at shutdown', async () => {
+    const { clock, store, engine } = await lost();
+    const closed = engine.close(0);
+    await clock.pass(5);
+    expect(store.releases).toHaveLength(1);
+    store.releases[0]!.answer.resolve({ released: true, next: undefined });
+    await closed;
+  });
+});
+
+describe('callers that share permits which the store does not know any more', () => {
+  /** Callers with one permit each of one grant. */
+  const sharing = async (count: number) => {
+    const clock = new FakeClock();
+    const kept: Array<Deferred<number | 'not-held'>> = [];
+    const keepUnits = () => {
+      kept.push(deferred());
+      return kept.at(-1)!;
+    };
+    const store = Object.assign(new FakeStore(), { permits: { add: async () => 0, keepUnits } });
+    const engine = new LockEngine(contextOf(store, clock));
+    const mode = { kind: 'permits', units: 1, limit: 9 } as const;
+    const calls = Array.from({ length: count }, () =>
+      engine.acquire({ ...TERMS, mode }, { waitTimeout: Infinity, signal: undefined }),
+    );
+    store.acquires[0]!.answer.resolve({ ...held(5, 30_000, 50_000, count), units: count } as AcquireReply);
+    const holds = await Promise.all(calls);
+    expect(store.acquires).toHaveLength(1);
+    return { store, kept, holds, release: (hold: Hold) => engine.release(hold) };
+  };
+
+  it('all learn so if one of them keeps its permit', async () => {
+    const { kept, holds, release } = await sharing(3);
+    const released = holds.slice(1).map(release);
+    kept[0]!.resolve('not-held');
+    kept[1]!.resolve('not-held');
+    expect(await Promise.all(released)).toEqual([false, false]);
+    expect(holds[0]!.state).toBe('lost');
+  });
+
+  it.each([true, false])('learn so from the last release, which found a hold: %s', async (released) => {
+    const { store, kept, holds, release } = await sharing(2);
+    const both = holds.map(release);
+    kept[0]!.resolve('not-held');
+    await settled();
+    store.releases[0]!.answer.resolve({ released, next: undefined });
+    expect(await Promise.all(both)).toEqual([released, released]);
+  });
+});
+
+it('later readers do not share the hold of readers before a writer of their client', async () => {
+  const { clock, store, acquire } = setUp();
+  const first = acquire({ ...READ, lease: 30_000 });
+  store.acquires[0]!.answer.resolve(queued({ retryAfter: 60_000 }));
+  await settled();
+  void acquire({ lease: 30_000 });
+  store.acquires[1]!.answer.resolve(queued({ retryAfter: 60_000 }));
+  await clock.pass(10);
+  const { id } = store.acquires[0]!.request;
+  store.listener.granted({ key: 'a', id, token: 11, lease: 3_000, time: 50_010, batchSize: 1 });
+  await first;
+  void acquire({ ...READ, lease: 30_000 });
+  await settled();
+  expect(store.acquires.map(({ request }) => request.mode.kind)).toEqual(['read', 'exclusive', 'read']);
 });
 
 describe('a waiter for permits behind a local holder', () => {
