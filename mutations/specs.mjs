@@ -487,7 +487,7 @@ export const SPEC_MUTATIONS = [
     name: 'last-reader-keeps',
     what: 'a shared hold stays in the store if its last reader loses it',
     ...{ file: 'lib/engine/hold-registry.ts', spec: SHARED_READERS },
-    from: 'if (hold.shared !== undefined) this.giveBack(hold);',
+    from: 'if (hold.shared !== undefined) this.giveBackLater(hold);',
     to: '',
   },
   {
