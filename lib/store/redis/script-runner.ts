@@ -65,7 +65,7 @@ export class ScriptRunner {
     return new Promise((resolve, reject) => {
       let isText = BY_TEXT.has(name);
       const answered = (reply: unknown): void => {
-        // The caller knows already that no reply came in time: a late one leads to no further command.
+        // The call has failed already. A late reply leads to no further command.
         if (!this.limit.end(limited)) return;
         try {
           resolve(read === undefined ? reply : read(reply));

@@ -32,7 +32,7 @@ function setUp() {
   return { clock, store, engine, acquire, take, adopt, offerOf, events };
 }
 
-it('an adopter gives back permits that the holder had released, and the store did not know', async () => {
+it('an adopter releases permits that the holder had released, and the store did not know', async () => {
   const { store, adopt } = setUp();
   const kept: unknown[] = [];
   const keepUnits = async (request: unknown) => {

@@ -66,7 +66,7 @@ describe('a reader whose lease was too short when it was lost', () => {
     return { ...parts, hold };
   };
 
-  it('is given back when it is released', async () => {
+  it('leaves the store when it is released', async () => {
     const { clock, store, engine, hold } = await lost();
     expect(await engine.release(hold)).toBe(false);
     expect(store.releases.map(({ request }) => request.id)).toEqual([hold.id]);
@@ -75,14 +75,14 @@ describe('a reader whose lease was too short when it was lost', () => {
     expect(store.releases).toHaveLength(1);
   });
 
-  it('is given back when its lease would have ended', async () => {
+  it('leaves the store when its lease would have ended', async () => {
     const { clock, store } = await lost();
     clock.advance(31_000);
     await settled();
     expect(store.releases).toHaveLength(1);
   });
 
-  it('is given back at shutdown', async () => {
+  it('leaves the store at shutdown', async () => {
     const { clock, store, engine } = await lost();
     const closed = engine.close(0);
     await clock.pass(5);
