@@ -27,6 +27,17 @@ function requestOf(i, { mode, permits }) {
 /** The work of a thread until the measurement ends. Every recorded section ended between the start and the stop. */
 export const LOOPS = { contend, cycle };
 
+/** Acquires and releases keys of its own for `ms`, one after the other. */
+export async function warm({ client, slot, ms, ...terms }) {
+  const { share: _, ...request } = requestOf(0, terms);
+  const more = request.type === undefined ? [] : [request];
+  const end = now() + ms;
+  for (let count = 0; now() < end; count++) {
+    const handle = await client.acquire(`warm:${slot}:${count}`, ...more);
+    if (handle !== undefined) await client.release(handle);
+  }
+}
+
 /** Each section of callers with many keys is of one of these, chosen at random. */
 const anyOf = (key, keys) => {
   const index = Math.floor(Math.random() * keys);

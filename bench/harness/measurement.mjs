@@ -21,8 +21,9 @@ export async function measure(context, { processes, library, variant, ...work })
 /**
  * One measurement in which several libraries compete. `sides` are `{ processes, library, variant }`, and in the result
  * the records of each. `isMapped` measures a side of Node alone with the state that it has beside another language.
+ * `keepsClient`: a thread keeps its client for its next measurement of the same variant.
  */
-export async function measureSides(context, { sides, isMapped = sides.length > 1, loop, terms, timing }) {
+export async function measureSides(context, { sides, isMapped = sides.length > 1, keepsClient, loop, terms, timing }) {
   const { threads, processes, server, target } = context;
   await server.clear();
   const crews = [];
@@ -41,7 +42,7 @@ export async function measureSides(context, { sides, isMapped = sides.length > 1
   const prepare = async () => {
     await Promise.all(
       members.map(({ thread, crew, library, variant }, slot) =>
-        crew.open(thread, { ...state.shared, slot, library, variant, ...target }),
+        crew.open(thread, { ...state.shared, slot, library, variant, keepsClient, ...target }),
       ),
     );
     await Promise.all(

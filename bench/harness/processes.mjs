@@ -1,9 +1,7 @@
 import { loadLibrary } from '../libraries/index.mjs';
 import { ForeignProcess } from './foreign-process.mjs';
 import { MappedState } from './mapped-state.mjs';
-
-/** How long a process runs on free keys before its first measurement of a variant, in ms. */
-const WARM_UP = { full: 4_000, quick: 300 };
+import { warmUp } from './warm-up.mjs';
 
 /**
  * The processes of programs of other languages, with the methods of `Threads`. They are started when they are first
@@ -30,12 +28,8 @@ export class Processes {
     return process.open(terms);
   }
 
-  async warmUp(taken, { library, variant, terms: { mode, permits }, timing: { isQuick } }) {
-    const name = [library, variant, mode].join();
-    const cold = taken.filter(({ warm }) => !warm.has(name));
-    const terms = { ms: WARM_UP[isQuick ? 'quick' : 'full'], mode, permits };
-    await Promise.all(cold.map((process) => process.call('warm', terms)));
-    for (const { warm } of cold) warm.add(name);
+  warmUp(taken, { library, variant, terms, timing }) {
+    return warmUp(taken, { kind: 'process', name: [library, variant, terms.mode].join(), terms, timing });
   }
 
   /** Seconds of CPU that the processes have used. */

@@ -52,14 +52,17 @@ export class Histogram {
     return this.sum / this.count;
   }
 
-  /** The middle of the class that holds the quantile. */
+  /** Within the class that holds the quantile, times are taken as evenly spread. */
   quantile(q) {
     if (this.count === 0) return NaN;
     const rank = Math.max(1, Math.ceil(q * this.count));
     let seen = 0;
     for (let i = 0; i < this.counts.length; i++) {
+      const before = seen;
       seen += this.counts[i];
-      if (seen >= rank) return Math.min(this.max, SMALLEST * 10 ** ((i - 0.5) / PER_DECADE));
+      if (seen < rank) continue;
+      const part = (rank - before - 0.5) / this.counts[i];
+      return Math.min(this.max, SMALLEST * 10 ** ((i - 1 + part) / PER_DECADE));
     }
     return this.max;
   }

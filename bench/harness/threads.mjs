@@ -1,5 +1,6 @@
 import { Worker } from 'node:worker_threads';
 import { SharedState } from './shared-state.mjs';
+import { warmUp } from './warm-up.mjs';
 
 const WORKER = new URL('./worker.mjs', import.meta.url);
 
@@ -19,8 +20,10 @@ export class Threads {
     return thread.call('open', terms);
   }
 
-  /** A thread gets warm within the warm-up of each measurement. */
-  async warmUp() {}
+  /** The variants of a library run the same code. */
+  warmUp(taken, { terms, timing }) {
+    return warmUp(taken, { kind: 'thread', name: terms.mode, terms, timing });
+  }
 
   /** Seconds of CPU that all threads have used. Idle threads use none. */
   async cpu() {
@@ -52,6 +55,8 @@ export class Threads {
 }
 
 export class Thread {
+  /** Modes of its library for which it has been warmed up. */
+  warm = new Set();
   #worker;
   #calls = new Map();
   #count = 0;

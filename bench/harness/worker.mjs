@@ -1,7 +1,7 @@
 // A thread that stands for a process: it shares only SharedState with the others, and has its own connections.
 import { Redis } from 'ioredis';
 import { loadLibrary } from '../libraries/index.mjs';
-import { LOOPS } from './loops.mjs';
+import { LOOPS, warm } from './loops.mjs';
 import { AttachedState } from './attached-state.mjs';
 import { serve } from '../../testbed/workers/worker-kit.mjs';
 import { SharedState } from './shared-state.mjs';
@@ -9,6 +9,8 @@ import { SharedState } from './shared-state.mjs';
 let state;
 let slot;
 let client;
+/** Clients that stay connected, by library and variant. */
+const kept = new Map();
 let loop;
 let sent = 0;
 
@@ -29,7 +31,13 @@ const methods = {
     slot = terms.slot;
     state = terms.state === undefined ? new SharedState(terms.buffer) : new AttachedState({ path: terms.state, slot });
     const { variants, open } = await loadLibrary(terms.library);
-    client = await open({ connection: connectionTo(terms), ...variants[terms.variant] });
+    const name = `${terms.library}, ${terms.variant}`;
+    client = kept.get(name) ?? (await open({ connection: connectionTo(terms), ...variants[terms.variant] }));
+    if (terms.keepsClient) kept.set(name, client);
+  },
+
+  async warm(terms) {
+    await warm({ client, slot, ...terms });
   },
 
   /** Returns once the loop has started. */
@@ -44,7 +52,7 @@ const methods = {
   },
 
   async close() {
-    await client?.close();
+    if (![...kept.values()].includes(client)) await client?.close();
     client = undefined;
     // A command that ioredis sends later is not counted.
     state?.close();

@@ -19,6 +19,11 @@ export default {
       about: 'the scripts and messages of nestjs-redis-locks over ioredis, and nothing around them',
       settings: { waits: 1 },
     },
+    evalsha: {
+      about: "the same scripts, sent with ioredis' `evalsha` instead of the library's own encoder",
+      settings: { waits: 1, isPlain: true },
+      waits: false,
+    },
     once: { hidden: true, settings: { waits: 0 } },
   },
 
@@ -35,7 +40,12 @@ export default {
     });
     await listener.ping(); // ioredis may lose a subscription that is made before it is ready
     await listener.subscribe(CHANNEL + id);
-    const run = (sha, key, ...args) => redis.sendCommand(new ScriptCommand(sha, key, [`${CHANNEL}\n${key}`, ...args]));
+    const run = (sha, key, ...rest) => {
+      const args = [`${CHANNEL}\n${key}`, ...rest];
+      return settings.isPlain
+        ? redis.evalsha(sha, HEADS.length, ...HEADS.map((head) => `${head}{${key}}`), ...args)
+        : redis.sendCommand(new ScriptCommand(sha, key, args));
+    };
     return {
       async acquire(key) {
         const handle = { key, id: `${id}:${++count}` };

@@ -15,7 +15,9 @@ export function ratios(scenarios) {
     ...compare(of['sequential'], (field) => [
       ['Sequential: median latency against raw', field.against(field.raw, 'p50')],
       ['Sequential: mean latency against raw', field.against(field.raw, 'mean')],
-      ['Sequential: mean latency against its scripts alone', field.against(field.scripts, 'mean')],
+      ['Sequential: median latency against its scripts alone', field.against(field.scripts, 'p50')],
+      ['Sequential: median latency against its scripts alone, evalsha', field.against(field.evalsha, 'p50')],
+      ['Sequential: median latency against the lowest of a peer', field.against(field.best('p50'), 'p50')],
       ['Sequential: throughput against the fastest peer', field.against(field.best('throughput'), 'throughput')],
     ]),
     ...compare(of['concurrent'], (field) => [
@@ -64,7 +66,8 @@ class Field {
     this.background = find('ours', 'background');
     this.raw = find('raw');
     this.scripts = find('scripts');
-    const own = [this.ours, this.background, this.raw, this.scripts];
+    this.evalsha = find('scripts', 'evalsha');
+    const own = [this.ours, this.background, this.raw, this.scripts, this.evalsha];
     this.peers = measured.filter((result) => !own.includes(result) && result.world === undefined);
   }
 
