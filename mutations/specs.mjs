@@ -22,6 +22,7 @@ const CLOCKS = 'test/faults/redlock-clocks.spec.ts';
 const REDISSON_FAIR = 'test/integration/redisson/fair.spec.ts';
 const FAIR_QUEUE = 'lua/redisson/shared/fair-queue.lua';
 const LATCHES = 'test/unit/engine/latches.spec.ts';
+const SCRIPT_RUNNER = 'test/unit/store/script-runner.spec.ts';
 
 /**
  * `spec` is the spec to run, `test` a pattern for the names of its tests (all of them).
@@ -681,5 +682,19 @@ export const SPEC_MUTATIONS = [
     ...{ file: 'lua/redisson/acquire-fair.lua', spec: REDISSON_FAIR, test: 'whatever order' },
     from: 'and 2 * WAIT or WAIT',
     to: 'and WAIT or WAIT',
+  },
+  {
+    name: 'late-reply-counts',
+    what: 'a reply behind the limit of its command is read like one in time, and may lead to a further command',
+    ...{ file: `${REDIS}/script-runner.ts`, spec: SCRIPT_RUNNER, test: 'behind the limit leads' },
+    from: 'if (!this.limit.end(limited)) return;',
+    to: 'this.limit.end(limited);',
+  },
+  {
+    name: 'late-noscript-sent',
+    what: 'a script that the server did not know is sent as text, although its command has failed already',
+    ...{ file: `${REDIS}/script-runner.ts`, spec: SCRIPT_RUNNER, test: 'not sent again' },
+    from: 'if (this.limit.isOver(limited)) return;',
+    to: '',
   },
 ];
