@@ -22,6 +22,7 @@ const CLOCKS = 'test/faults/redlock-clocks.spec.ts';
 const REDISSON_FAIR = 'test/integration/redisson/fair.spec.ts';
 const FAIR_QUEUE = 'lua/redisson/shared/fair-queue.lua';
 const LATCHES = 'test/unit/engine/latches.spec.ts';
+const SHARD_SUBSCRIBER = 'test/unit/store/shard-subscriber.spec.ts';
 const SCRIPT_RUNNER = 'test/unit/store/script-runner.spec.ts';
 
 /**
@@ -695,6 +696,34 @@ export const SPEC_MUTATIONS = [
     what: 'a script that the server did not know is sent as text, although its command has failed already',
     ...{ file: `${REDIS}/script-runner.ts`, spec: SCRIPT_RUNNER, test: 'not sent again' },
     from: 'if (this.limit.isOver(limited)) return;',
+    to: '',
+  },
+  {
+    name: 'endless-backlog',
+    what: 'tickets that have asked stay in the backlog until it is empty',
+    ...{ file: 'lib/engine/ticket-pace.ts', spec: 'test/unit/engine/ticket-pace.spec.ts' },
+    from: '2 * this.next >= this.backlog.length',
+    to: 'this.next === this.backlog.length',
+  },
+  {
+    name: 'unsettled-subscription',
+    what: 'a subscription that ioredis never settles outlives its connection',
+    ...{ file: `${REDIS}/shard-subscriber.ts`, spec: SHARD_SUBSCRIBER, test: 'MOVED' },
+    from: 'await this.unlessEnded(this.client.ssubscribe(channel))',
+    to: 'await this.client.ssubscribe(channel)',
+  },
+  {
+    name: 'lost-node',
+    what: 'the end of the connection to a master of a Cluster raises no question about its holds',
+    ...{ file: `${REDIS}/cluster-connection.ts`, spec: 'test/faults/cluster-failover.spec.ts', test: 'sends nothing' },
+    from: 'this.observer.nodeLost?.((key) => this.nodes.isOwner(address, hashSlot(tagged(key))));',
+    to: '',
+  },
+  {
+    name: 'holds-over-time',
+    what: 'each request for permits looks at all holds of its client, even those whose time is over',
+    ...{ file: 'lib/engine/shared-holds.ts', spec: 'test/unit/engine/shared-holds.spec.ts' },
+    from: 'if (shared.isOver) removeFrom(this.open, shared);',
     to: '',
   },
 ];

@@ -413,8 +413,8 @@ export const MUTATIONS = [
     name: 'endless-sharing',
     what: 'readers join a hold of their client however long ago it was granted',
     file: SHARED,
-    from: 'now >= this.grantedAt + limits.batch.time || ',
-    to: '',
+    from: 'this.isClosed || clock.now() >= this.grantedAt + limits.batch.time',
+    to: 'this.isClosed',
   },
   {
     name: 'sharing-after-yield',
