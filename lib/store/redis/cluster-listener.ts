@@ -1,3 +1,4 @@
+import { inSlices } from '../../common/slices.js';
 import { newChannel, within, type Channel } from './cluster-channel.js';
 import { isMoved, ShardSubscriber, type ShardSubscriberObserver, type Listening } from './shard-subscriber.js';
 import type { ClusterNode, ClusterNodes } from './cluster-nodes.js';
@@ -208,8 +209,9 @@ export class ClusterListener implements ShardSubscriberObserver {
       if (!line.isOver && !isMoved(error)) this.observer.failed(error as Error);
       return this.placeLater(channel);
     }
-    if (this.isWanted(channel)) this.placed(channel);
-    else this.leave(line, channel.name);
+    if (this.isWanted(channel)) return this.placed(channel);
+    this.leave(line, channel.name);
+    if (!this.isUsed(line)) line.end();
   }
 
   private nodeOf({ slot }: Channel): ClusterNode | undefined {
@@ -254,22 +256,23 @@ export class ClusterListener implements ShardSubscriberObserver {
 
   private sweep(): void {
     const now = performance.now();
-    for (const channel of [...this.channels.values()]) {
-      if (channel.until >= now) continue;
-      this.channels.delete(channel.name);
+    const unused = [...this.channels.values()].filter(({ until }) => until < now);
+    if (unused.length === 0) return;
+    for (const { name } of unused) this.channels.delete(name);
+    const used = new Set([...this.channels.values()].map(({ line }) => line));
+    for (const line of [...this.lines.values()]) if (!used.has(line)) line.end();
+    void inSlices(unused, ({ name, line, listening }) => {
       // A channel that is being placed is left at the end of `place`.
-      if (channel.line !== undefined && channel.listening !== undefined) this.leave(channel.line, channel.name);
-    }
+      if (line !== undefined && listening !== undefined) this.leave(line, name);
+    });
   }
 
   private leave(line: ShardSubscriber, name: string): void {
     // A caller may need the channel again by now, on the same connection.
-    if (line.isOver || this.channels.has(name)) return;
-    if (this.isUsed(line)) line.unsubscribe(name, this.isSharded?.() !== false);
-    else line.end();
+    if (!line.isOver && !this.channels.has(name)) line.unsubscribe(name, this.isSharded?.() !== false);
   }
 
-  /** Whether a channel is on this connection. A loop, because a sweep asks for each of very many channels. */
+  /** Whether a channel is on this connection. */
   private isUsed(line: ShardSubscriber): boolean {
     for (const channel of this.channels.values()) if (channel.line === line) return true;
     return false;

@@ -19,6 +19,9 @@ export const isMoved = (error: unknown): boolean => error instanceof Error && /^
 /** For how many ms notices of moved slots are gathered. */
 const GATHER = 20;
 
+/** How many subscriptions are sent before the event loop continues. */
+const PER_TURN = 100;
+
 /** How a channel is subscribed to: in its slot, or, if the server does not support that, not at all. */
 export type Listening = 'sharded' | 'unsharded';
 
@@ -46,6 +49,10 @@ export class ShardSubscriber {
   /** The channels in slots whose subscription the server has confirmed. */
   private readonly channels = new Set<string>();
   private gathering: ReadingTimer | undefined;
+  /** Rejects the subscriptions that are under way. */
+  private readonly underWay = new Set<(error: Error) => void>();
+  private sentInTurn = 0;
+  private nextTurn: Promise<void> | undefined;
 
   constructor(
     /** The node, as `host:port`. */
@@ -84,14 +91,15 @@ export class ShardSubscriber {
   /** @throws if the server refuses, such as for a channel whose slot is elsewhere, or if the connection ends */
   async subscribe(channel: string): Promise<void> {
     await this.opened;
-    await this.client.subscribe(channel);
+    await this.unlessEnded(this.client.subscribe(channel));
   }
 
   /** Like `subscribe`, for a channel that is in a slot of this node. */
   async subscribeInSlot(channel: string): Promise<Listening> {
     await this.opened;
+    await this.turn();
     try {
-      await this.client.ssubscribe(channel);
+      await this.unlessEnded(this.client.ssubscribe(channel));
       this.channels.add(channel);
       return 'sharded';
     } catch (error) {
@@ -115,6 +123,35 @@ export class ShardSubscriber {
     this.heartbeat.stop();
     this.client.disconnect();
     this.observer.ended(this, this.lastError);
+    for (const reject of this.underWay) reject(this.lastError ?? new Error(`the connection to ${this.node} has ended`));
+  }
+
+  /** Very many subscriptions that are due together do not block the event loop. */
+  private async turn(): Promise<void> {
+    while (this.sentInTurn === PER_TURN) await this.nextTurn;
+    this.sentInTurn += 1;
+    this.nextTurn ??= new Promise((resolve) => {
+      setImmediate(() => {
+        this.sentInTurn = 0;
+        this.nextTurn = undefined;
+        resolve();
+      });
+    });
+  }
+
+  /** Passes a reply on, or rejects when the connection ends: ioredis 5 never settles a command that was answered with MOVED. */
+  private unlessEnded(reply: Promise<unknown>): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      this.underWay.add(reject);
+      const settled = (settle: () => void): void => {
+        this.underWay.delete(reject);
+        settle();
+      };
+      reply.then(
+        (value) => settled(() => resolve(value)),
+        (error: Error) => settled(() => reject(error)),
+      );
+    });
   }
 
   private gather(): void {
