@@ -42,6 +42,10 @@ export class StoreMessages implements LockStoreListener {
     this.latches?.opened(key, latch);
   }
 
+  doubted(concerns: (key: string) => boolean): void {
+    this.watchdog.renewNow(this.parts.holds.all().filter(({ key }) => concerns(key)));
+  }
+
   restored(concerns?: (key: string) => boolean): void {
     const { holds, pending } = this.parts;
     if (concerns === undefined) {

@@ -12,9 +12,10 @@ const GRID = 1 / 30;
 const TOLERATED = 1 / 10;
 /** How many renewals are sent before the event loop continues: two commands of a `RedisStore`. */
 const RENEWALS_PER_TURN = 96;
-/** A failed renewal is retried after this part of what is left, at the earliest after so many ms. */
+/** A failed renewal is retried after this part of what is left, at the earliest and at the latest after so many ms. */
 const RETRY_AFTER = 1 / 10;
 const EARLIEST_RETRY = 10;
+const LATEST_RETRY = 3_000;
 
 /** What a renewal asks for. */
 interface Wish {
@@ -169,7 +170,8 @@ export class Watchdog {
     if (hold.watch === undefined || !hold.isHeld) return;
     const { clock, timers } = this.context;
     const now = clock.now();
-    const at = now + Math.max(EARLIEST_RETRY, (hold.validUntil - now) * RETRY_AFTER);
+    const delay = Math.max(EARLIEST_RETRY, Math.min((hold.validUntil - now) * RETRY_AFTER, LATEST_RETRY));
+    const at = now + delay;
     timers.move(hold.watch, Math.min(at, hold.validUntil));
   }
 

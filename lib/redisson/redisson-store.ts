@@ -232,6 +232,10 @@ export class RedissonStore implements LockStore, ConnectionObserver {
     this.listener?.restored();
   }
 
+  nodeLost(concerns: (key: string) => boolean): void {
+    this.listener?.doubted?.(concerns);
+  }
+
   message(text: string): void {
     const id = REVOKED.exec(text)?.[1];
     if (id !== undefined) this.listener?.revoked(id);

@@ -114,6 +114,11 @@ export interface LockStoreListener {
   opened(key: string, latch: string): void;
   /** The client receives messages again after an interruption: about all keys, or the keys that `concerns` accepts. */
   restored(concerns?: (key: string) => boolean): void;
+  /**
+   * The connection to a server has ended, and another server may take its place without having all its holds. `concerns`:
+   * whether that server had the locks of a key.
+   */
+  doubted?(concerns: (key: string) => boolean): void;
 }
 
 /**

@@ -107,6 +107,35 @@ describe('replicas of a Cluster', () => {
   });
 });
 
+it('a holder that sends nothing learns soon that the replica of a killed master lacks its hold', async () => {
+  const [holder, other] = await bench.serviceList(2, OPTIONS);
+  const bus = `lock:client:bus:${holder!.clientId}`;
+  const keys = await bench.cluster.keysOnAllMasters('f', 3);
+  // Where the holder does not listen either.
+  const isDeaf = async (name: string): Promise<boolean> => {
+    const { admin } = await bench.cluster.masterOf(name);
+    return ((await admin.call('PUBSUB', 'NUMSUB', bus)) as unknown[])[1] === 0;
+  };
+  const deaf = await Promise.all(keys.map(isDeaf));
+  // From now on it is connected to all masters.
+  for (const each of keys) await (await holder!.acquire(each)).release();
+  const key = keys[deaf.indexOf(true)]!;
+  const old = await bench.cluster.masterOf(key);
+  await old.replicated();
+  const replica = await bench.cluster.replicaOf(old);
+  await replica.pause();
+  await old.admin.call('CLIENT', 'KILL', 'TYPE', 'replica');
+  const lock = await holder!.acquire(key, { expire: '120s' });
+  await old.kill();
+  await replica.resume();
+  await eventually(async () => (await bench.cluster.masterOf(key)) === replica, { within: 15_000 });
+  const next = await other!.acquire(key, { waitTimeout: '30s' });
+  await eventually(() => lock.signal.aborted, { within: 10_000 });
+  expect(lock.isHeld).toBe(false);
+  expect(await next.release()).toBe(true);
+  await bench.untilNothingIsLeft();
+});
+
 // Last, since a TAKEOVER makes up an epoch of its own, with which the next election may not agree.
 describe.each(['FAILOVER', 'TAKEOVER'])('a master that hands over (CLUSTER FAILOVER, %s)', (how) => {
   it('holders keep their locks, and the new master serves waiters', async () => {

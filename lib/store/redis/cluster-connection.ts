@@ -1,6 +1,6 @@
 import type { Cluster, ClusterNode, ClusterOptions, Redis } from 'ioredis';
 import type { LockLogger } from '../../common/logger.js';
-import { busChannel, hashSlot, shardChannel } from '../../keys/index.js';
+import { busChannel, hashSlot, shardChannel, tagged } from '../../keys/index.js';
 import { ClientEvents } from './client-events.js';
 import { connectCluster, handleAsking, isCluster, reasonOf } from './cluster-client.js';
 import { ClusterListener } from './cluster-listener.js';
@@ -190,8 +190,13 @@ export class ClusterConnection implements Connection {
   private watchNode(node: Redis): void {
     if (this.watched.has(node)) return;
     if (this.owned) handleAsking(node);
-    const interrupted = (): void => this.interrupted();
-    const resumed = (): void => this.resumed(addressOf(node));
+    const address = addressOf(node);
+    const interrupted = (): void => {
+      this.interrupted();
+      // ioredis connects to a node when a command needs it. Until then this client would not learn of another master.
+      this.observer.nodeLost?.((key) => this.nodes.isOwner(address, hashSlot(tagged(key))));
+    };
+    const resumed = (): void => this.resumed(address);
     node.on('close', interrupted);
     node.on('ready', resumed);
     this.watched.set(node, () => {

@@ -29,6 +29,11 @@ export class ClusterNodes {
     return node !== undefined && node !== address;
   }
 
+  /** Whether a node, which may be away, is known as the one that serves a slot. */
+  isOwner(address: string, slot: number): boolean {
+    return this.cluster.slots[slot]?.[0] === address;
+  }
+
   /** A random node. */
   any(): ClusterNode | undefined {
     const masters = this.masters();

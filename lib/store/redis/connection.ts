@@ -27,6 +27,11 @@ export interface ConnectionObserver {
   subscribed(concerns?: (key: string) => boolean): void;
   /** The connection for commands is ready again. */
   reconnected(): void;
+  /**
+   * The connection for commands to a node of a Cluster has ended. It may not be needed again, so that `reconnected` may not
+   * follow. `concerns`: whether the node served a key.
+   */
+  nodeLost?(concerns: (key: string) => boolean): void;
   message(message: string): void;
   /** A message that may be older than the last reply of the server. The receiver must check it and not rely on it. */
   unorderedMessage(message: string): void;

@@ -243,6 +243,10 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
     this.listener?.restored();
   }
 
+  nodeLost(concerns: (key: string) => boolean): void {
+    this.listener?.doubted?.(concerns);
+  }
+
   /** Token 0 makes the ticket ask the store, instead of relying on the message. */
   unorderedMessage(text: string): void {
     this.message(text, 0);
