@@ -40,6 +40,8 @@ export interface Sharing<Hold> {
   isOnly(hold: Hold): boolean;
   /** A hold was released or lost. */
   remove(hold: Hold): void;
+  /** A hold has released some of its permits. */
+  unitsReleased(hold: Hold, count: number): void;
   /** No further caller may share it. */
   close(): void;
   /** Ends all holds that share it. */

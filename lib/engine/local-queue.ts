@@ -1,5 +1,6 @@
 import { READING_TIME } from '../common/timer-queue.js';
 import { LinkedList } from '../common/linked-list.js';
+import { inSlices } from '../common/slices.js';
 import { LockStoreError, LockTimeoutError, type LockError } from '../errors/index.js';
 import type { TicketTerms } from './acquire-request.js';
 import { answeredTooLate } from './answered-too-late.js';
@@ -107,7 +108,8 @@ export abstract class LocalQueue implements TicketListener {
 
   failed(error: LockError): void {
     this.forgetTicket();
-    for (const waiter of this.removeAll()) waiter.refused(error);
+    // There may be very many.
+    void inSlices(this.removeAll(), (waiter) => waiter.refused(error));
   }
 
   /** A waiter has joined: makes a request for it, or reports that it is contended. */

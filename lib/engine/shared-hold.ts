@@ -6,8 +6,8 @@ import { LeaseView } from './lease-view.js';
 import { mayShareGrant } from './local-batch.js';
 import type { PermitHold } from './unit-releases.js';
 
-/** One grant serves this many waiting readers at most, so that very many of them do not block the event loop. */
-const MOST_READERS = 1_000;
+/** One grant serves this many callers at most, so that very many of them do not block the event loop. */
+export const MOST_SERVED = 1_000;
 
 /** A caller renews its lease at once if the grant has less than this part of it. */
 const ENOUGH = 0.9;
@@ -44,6 +44,8 @@ export class SharedHold implements Sharing<Hold>, PermitHold {
   /** How many of the callers that wait the grant serves. */
   readonly slots: number;
   private readonly sharers = new Set<Hold>();
+  /** How many permits the callers have together. Counted all the time: each of very many callers needs it at its release. */
+  private sum = 0;
   private readonly lease: LeaseView;
   private readonly grantedAt: number;
   private isClosed: boolean;
@@ -60,7 +62,7 @@ export class SharedHold implements Sharing<Hold>, PermitHold {
     this.key = key;
     this.mode = mode;
     const { units = 1 } = mode as { units?: number };
-    this.slots = mode.kind === 'read' ? MOST_READERS : Math.max(1, Math.floor((grant.units ?? units) / units));
+    this.slots = mode.kind === 'read' ? MOST_SERVED : Math.max(1, Math.floor((grant.units ?? units) / units));
     this.grantedAt = context.clock.now();
     this.lease = new LeaseView(grant, grant.lease, true);
     this.isClosed = grant.yields === true;
@@ -88,12 +90,8 @@ export class SharedHold implements Sharing<Hold>, PermitHold {
     return this.keptUntil;
   }
 
-  /** How many permits the callers have together. */
   get units(): number {
-    let sum = 0;
-    // Without a copy: each of very many callers needs the sum when it releases its permits.
-    for (const { units } of this.sharers) sum += units;
-    return sum;
+    return this.sum;
   }
 
   get firstToken(): number {
@@ -139,6 +137,7 @@ export class SharedHold implements Sharing<Hold>, PermitHold {
         ? new Hold(terms, grant, context, this)
         : new Hold(terms, this.grantOf(terms, number), context, this, this.leaseFrom(terms));
     this.sharers.add(hold);
+    this.sum += hold.units;
     return hold;
   }
 
@@ -150,12 +149,24 @@ export class SharedHold implements Sharing<Hold>, PermitHold {
 
   /** A caller has released its hold or lost it. */
   remove(hold: Hold): void {
-    if (this.sharers.delete(hold)) this.keptUntil = Math.max(this.keptUntil, hold.validUntil);
+    if (!this.sharers.delete(hold)) return;
+    this.sum -= hold.units;
+    this.keptUntil = Math.max(this.keptUntil, hold.validUntil);
+  }
+
+  unitsReleased(hold: Hold, count: number): void {
+    if (this.sharers.has(hold)) this.sum -= count;
   }
 
   /** No further caller may use it. */
   close(): void {
     this.isClosed = true;
+  }
+
+  /** Whether no further caller may use it, because it was closed or its time is over. */
+  get isOver(): boolean {
+    const { clock, limits } = this.context;
+    return this.isClosed || clock.now() >= this.grantedAt + limits.batch.time;
   }
 
   /** What the store knows of it, for each caller that shares it. */
@@ -181,11 +192,10 @@ export class SharedHold implements Sharing<Hold>, PermitHold {
   /** Whether the grant may serve a caller that comes now. */
   private serves(terms: HoldTerms): boolean {
     const { clock, store, limits } = this.context;
-    if (this.isClosed || this.isEmpty || !mayShareHold(terms, limits)) return false;
-    const now = clock.now();
+    if (this.isOver || this.isEmpty || !mayShareHold(terms, limits)) return false;
     // Without a connection, or after a reconnect, the store cannot tell this client of a forced release.
-    if (now >= this.grantedAt + limits.batch.time || !store.listening || this.epoch !== store.epoch) return false;
-    return this.lease.until - now >= Math.min(terms.lease, limits.grantTimeout) / 2;
+    if (!store.listening || this.epoch !== store.epoch) return false;
+    return this.lease.until - clock.now() >= Math.min(terms.lease, limits.grantTimeout) / 2;
   }
 
   private grantOf(terms: HoldTerms, number: number): Grant {

@@ -8,14 +8,15 @@ import { wantsTheSame, type SharedHold } from './shared-hold.js';
 export class SharedHolds {
   private readonly byId = new TransientMap<string, SharedHold>();
   private readonly byKey = new TransientMap<string, Set<SharedHold>>();
+  /** Those that may serve further callers, by key. Some may be over. */
+  private readonly open = new TransientMap<string, Set<SharedHold>>();
   /** The latest shared hold of each key. Earlier ones stop admitting callers before it does. */
   private readonly latest = new TransientMap<string, SharedHold>();
 
   add(shared: SharedHold): void {
     this.byId.set(shared.id, shared);
-    const ofKey = this.byKey.get(shared.key);
-    if (ofKey === undefined) this.byKey.set(shared.key, new Set([shared]));
-    else ofKey.add(shared);
+    addTo(this.byKey, shared);
+    addTo(this.open, shared);
     this.latest.set(shared.key, shared);
   }
 
@@ -35,8 +36,10 @@ export class SharedHolds {
 
   /** The shared holds of a key serve no further caller, except those for requests such as `except`. */
   close(key: string, except?: LockMode): void {
-    for (const shared of this.byKey.get(key) ?? []) {
+    for (const shared of this.open.get(key) ?? []) {
       if (except === undefined || !wantsTheSame(shared.mode, except)) shared.close();
+      // Requests must not get slower with the number of holds.
+      if (shared.isOver) removeFrom(this.open, shared);
     }
   }
 
@@ -70,9 +73,22 @@ export class SharedHolds {
   remove(id: string): void {
     const shared = this.byId.get(id);
     if (shared === undefined || !this.byId.delete(id)) return;
-    const ofKey = this.byKey.get(shared.key);
-    ofKey?.delete(shared);
-    if (ofKey?.size === 0) this.byKey.delete(shared.key);
+    removeFrom(this.byKey, shared);
+    removeFrom(this.open, shared);
     if (this.latest.get(shared.key) === shared) this.latest.delete(shared.key);
   }
+}
+
+type ByKey = TransientMap<string, Set<SharedHold>>;
+
+function addTo(table: ByKey, shared: SharedHold): void {
+  const ofKey = table.get(shared.key);
+  if (ofKey === undefined) table.set(shared.key, new Set([shared]));
+  else ofKey.add(shared);
+}
+
+function removeFrom(table: ByKey, shared: SharedHold): void {
+  const ofKey = table.get(shared.key);
+  ofKey?.delete(shared);
+  if (ofKey?.size === 0) table.delete(shared.key);
 }

@@ -2,7 +2,7 @@ import { UNCONTENDED_BATCH_SIZE } from '../store/lock-store.js';
 import type { TicketTerms } from './acquire-request.js';
 import type { Grant, Hold, HoldTerms } from './hold.js';
 import { LocalQueue, type AcquireParts } from './local-queue.js';
-import { wantsTheSame, type SharedHold } from './shared-hold.js';
+import { MOST_SERVED, wantsTheSame, type SharedHold } from './shared-hold.js';
 import type { Ticket } from './ticket.js';
 import type { Waiter } from './waiter.js';
 
@@ -103,7 +103,8 @@ export class SharingQueue extends LocalQueue {
     const batchSize = waits ? parts.context.limits.batch.size : 1;
     const uncontendedBatchSize = waiters.size > 1 ? Math.max(batchSize, UNCONTENDED_BATCH_SIZE) : batchSize;
     // Callers come and go while the ticket waits.
-    const slots = (): number => (parts.context.store.permits === undefined ? 1 : Math.max(1, waiters.size));
+    const most = parts.context.store.permits === undefined ? 1 : MOST_SERVED;
+    const slots = (): number => Math.min(Math.max(1, waiters.size), most);
     return { ...common, batchSize, uncontendedBatchSize, slots };
   }
 

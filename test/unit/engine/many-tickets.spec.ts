@@ -1,9 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
 import { LockEngine } from '../../../lib/engine/lock-engine.js';
-import { FOLLOWER_PERIOD } from '../../../lib/store/lock-store.js';
+import { FOLLOWER_PERIOD, type AcquireReply, type LockMode } from '../../../lib/store/lock-store.js';
+import type { Hold } from '../../../lib/engine/hold.js';
 import { eventually } from '../../../testbed/wait/eventually.mjs';
 import { FakeClock, settled } from '../../../testbed/clocks/fake-clock.js';
-import { contextOf, FakeStore, passing, queued, TERMS } from './support.js';
+import { contextOf, FakeStore, held, lasting, passing, queued, TERMS } from './support.js';
 
 /** With these limits a waiter asks again after 3 s. */
 const SOON = 3_000;
@@ -39,6 +40,19 @@ function setUp(
   };
   const periods = () => store.acquires.slice(-count).map(({ request }) => request.period);
   return { clock, store, engine, ended, answer, answerAll, periods };
+}
+
+/** Callers that each want the same number of permits, on a store that can serve several with one grant. */
+function permitCallers(count: number, mode: LockMode) {
+  const clock = new FakeClock();
+  const store = Object.assign(new FakeStore(), { permits: { keepUnits: async () => 30_000 } });
+  const engine = new LockEngine(contextOf(store, clock));
+  const holds: Hold[] = [];
+  for (let i = 0; i < count; i++) {
+    const wait = { waitTimeout: Infinity, signal: undefined };
+    void engine.acquire({ ...TERMS, mode }, wait).then((hold) => holds.push(hold));
+  }
+  return { clock, store, engine, held: holds };
 }
 
 describe('a client that waits for very many keys', () => {
@@ -130,17 +144,52 @@ describe('a client that waits for very many keys', () => {
   });
 });
 
-it('rejects very many callers of one key in slices when the client stops', async () => {
-  const { store, engine, ended, answerAll } = setUp(10_000, { key: 'a' });
-  await answerAll();
-  expect(store.acquires).toHaveLength(1);
-  engine.stopWaiting();
-  let before = 0;
-  while (ended.length < 10_000) {
+describe('very many callers of one key', () => {
+  const setUpCallers = async () => {
+    const parts = setUp(10_000, { key: 'a' });
     await settled();
-    expect(ended.length - before).toBeGreaterThan(0);
-    expect(ended.length - before).toBeLessThanOrEqual(2 * SLICE);
-    before = ended.length;
+    expect(parts.store.acquires).toHaveLength(1);
+    return parts;
+  };
+
+  const areRejectedInSlices = async (ended: readonly unknown[]): Promise<void> => {
+    let before = 0;
+    while (ended.length < 10_000) {
+      await settled();
+      expect(ended.length - before).toBeGreaterThan(0);
+      expect(ended.length - before).toBeLessThanOrEqual(2 * SLICE);
+      before = ended.length;
+    }
+  };
+
+  it('are rejected in slices when the client stops', async () => {
+    const { store, engine, ended, answerAll } = await setUpCallers();
+    await answerAll();
+    engine.stopWaiting();
+    await areRejectedInSlices(ended);
+    expect(store.releases).toHaveLength(1);
+  });
+
+  it('are rejected in slices when the store fails', async () => {
+    const { store, ended } = await setUpCallers();
+    store.acquires[0]!.answer.reject(lasting());
+    await areRejectedInSlices(ended);
+    expect(new Set(ended)).toEqual(new Set([lasting()]));
+  });
+});
+
+it('one request for permits is for 1 000 callers at most', async () => {
+  const mode = { kind: 'permits', units: 1, limit: 5_000 } as const;
+  const { store, held: holds } = permitCallers(5_000, mode);
+  await settled();
+  const [first] = store.acquires;
+  first!.answer.resolve(held(1, 30_000, 50_000, 200));
+  await settled();
+  for (let i = 1; holds.length < 5_000; i++) {
+    const { request, answer } = store.acquires[i]!;
+    expect(request.slots).toBeLessThanOrEqual(1_000);
+    answer.resolve({ ...held(1_000 * i, 30_000, 50_000, 1_000), units: request.slots } as AcquireReply);
+    await settled();
   }
-  expect(store.releases).toHaveLength(1);
+  expect(store.acquires.length).toBeLessThanOrEqual(10);
 });
