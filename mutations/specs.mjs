@@ -716,7 +716,7 @@ export const SPEC_MUTATIONS = [
     name: 'lost-node',
     what: 'the end of the connection to a master of a Cluster raises no question about its holds',
     ...{ file: `${REDIS}/cluster-connection.ts`, spec: 'test/faults/cluster-failover.spec.ts', test: 'sends nothing' },
-    from: 'this.observer.nodeLost?.((key) => this.nodes.isOwner(address, hashSlot(tagged(key))));',
+    from: 'this.observer.nodeLost?.((name) => this.nodes.isOwner(address, hashSlot(name)));',
     to: '',
   },
   {

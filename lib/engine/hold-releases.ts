@@ -42,6 +42,7 @@ export class HoldReleases {
     if (permits === undefined) throw permitsFixed(lacks);
     hold.assertHeld();
     hold.keepUnits(hold.units - count);
+    hold.shared?.unitsReleased(hold, count);
     const stored = this.holds.shared.get(hold.storeId) ?? hold;
     const kept = await this.units.send(stored, () => this.keepOf(hold));
     if (kept === 'not-held' && hold.state === 'held')

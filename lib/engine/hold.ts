@@ -175,7 +175,6 @@ export class Hold {
 
   /** The holder releases all but `units` of its permits. */
   keepUnits(units: number): void {
-    this.shared?.unitsReleased(this, this.units - units);
     this.currentTerms = withUnits(this.currentTerms, units);
   }
 

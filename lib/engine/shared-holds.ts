@@ -8,7 +8,7 @@ import { wantsTheSame, type SharedHold } from './shared-hold.js';
 export class SharedHolds {
   private readonly byId = new TransientMap<string, SharedHold>();
   private readonly byKey = new TransientMap<string, Set<SharedHold>>();
-  /** Those that may serve further callers, by key. Some may be over. */
+  /** Shared holds that may serve further callers, by key. Some may be over. */
   private readonly open = new TransientMap<string, Set<SharedHold>>();
   /** The latest shared hold of each key. Earlier ones stop admitting callers before it does. */
   private readonly latest = new TransientMap<string, SharedHold>();

@@ -201,12 +201,8 @@ export class RedissonStore implements LockStore, ConnectionObserver {
     const names = this.names.lock(key);
     const { holds } = await this.inspect(key);
     const named = holds.filter(chooser(hold));
-    const channels = named.flatMap(({ id }) => [id, this.names.clientOf(id)]);
-    const [ended, told] = (await this.scripts.run(
-      'forceRelease',
-      [names.lock],
-      [...channelsOf(names), ...channels],
-    )) as number[];
+    const args = [...channelsOf(names), ...named.flatMap(({ id }) => [id, this.names.clientOf(id)])];
+    const [ended, told] = (await this.scripts.run('forceRelease', [names.lock], args)) as number[];
     return { holds: Number(ended), told: Number(told) };
   }
 
@@ -232,8 +228,8 @@ export class RedissonStore implements LockStore, ConnectionObserver {
     this.listener?.restored();
   }
 
-  nodeLost(concerns: (key: string) => boolean): void {
-    this.listener?.doubted?.(concerns);
+  nodeLost(served: (name: string) => boolean): void {
+    this.listener?.doubted?.((key) => served(this.names.lock(key).lock));
   }
 
   message(text: string): void {

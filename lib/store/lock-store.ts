@@ -114,10 +114,7 @@ export interface LockStoreListener {
   opened(key: string, latch: string): void;
   /** The client receives messages again after an interruption: about all keys, or the keys that `concerns` accepts. */
   restored(concerns?: (key: string) => boolean): void;
-  /**
-   * The connection to a server has ended, and another server may take its place without having all its holds. `concerns`:
-   * whether that server had the locks of a key.
-   */
+  /** Another server, which may lack holds, may take the place of the server with the keys that `concerns` accepts. */
   doubted?(concerns: (key: string) => boolean): void;
 }
 

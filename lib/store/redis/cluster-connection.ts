@@ -1,6 +1,6 @@
 import type { Cluster, ClusterNode, ClusterOptions, Redis } from 'ioredis';
 import type { LockLogger } from '../../common/logger.js';
-import { busChannel, hashSlot, shardChannel, tagged } from '../../keys/index.js';
+import { busChannel, hashSlot, shardChannel } from '../../keys/index.js';
 import { ClientEvents } from './client-events.js';
 import { connectCluster, handleAsking, isCluster, reasonOf } from './cluster-client.js';
 import { ClusterListener } from './cluster-listener.js';
@@ -194,7 +194,7 @@ export class ClusterConnection implements Connection {
     const interrupted = (): void => {
       this.interrupted();
       // ioredis connects to a node when a command needs it. Until then this client would not learn of another master.
-      this.observer.nodeLost?.((key) => this.nodes.isOwner(address, hashSlot(tagged(key))));
+      this.observer.nodeLost?.((name) => this.nodes.isOwner(address, hashSlot(name)));
     };
     const resumed = (): void => this.resumed(address);
     node.on('close', interrupted);

@@ -29,7 +29,7 @@ export class ClusterNodes {
     return node !== undefined && node !== address;
   }
 
-  /** Whether a node, which may be away, is known as the one that serves a slot. */
+  /** Whether the slot map names this node, which may be away, as the master of a slot. */
   isOwner(address: string, slot: number): boolean {
     return this.cluster.slots[slot]?.[0] === address;
   }

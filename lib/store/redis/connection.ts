@@ -29,9 +29,9 @@ export interface ConnectionObserver {
   reconnected(): void;
   /**
    * The connection for commands to a node of a Cluster has ended. It may not be needed again, so that `reconnected` may not
-   * follow. `concerns`: whether the node served a key.
+   * follow. `served`: whether the node served the key of Redis with this name, or hash tag.
    */
-  nodeLost?(concerns: (key: string) => boolean): void;
+  nodeLost?(served: (name: string) => boolean): void;
   message(message: string): void;
   /** A message that may be older than the last reply of the server. The receiver must check it and not rely on it. */
   unorderedMessage(message: string): void;

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { LockLogger } from '../../common/logger.js';
 import type { LockStoreError } from '../../errors/index.js';
-import { redisKeys } from '../../keys/index.js';
+import { redisKeys, tagged } from '../../keys/index.js';
 import type { HoldSurvey, SurveyRequest } from '../hold-survey.js';
 import type { ListReply, ListRequest } from '../key-list.js';
 import type {
@@ -243,8 +243,8 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
     this.listener?.restored();
   }
 
-  nodeLost(concerns: (key: string) => boolean): void {
-    this.listener?.doubted?.(concerns);
+  nodeLost(served: (name: string) => boolean): void {
+    this.listener?.doubted?.((key) => served(tagged(key)));
   }
 
   /** Token 0 makes the ticket ask the store, instead of relying on the message. */
