@@ -120,6 +120,7 @@ export interface LockStoreListener {
     revoked(id: string, token?: number): void;
     opened(key: string, latch: string): void;
     restored(concerns?: (key: string) => boolean): void;
+    doubted?(concerns: (key: string) => boolean): void;
 }
 
 export type OfferReply = number | 'not-held' | 'shared';
