@@ -726,4 +726,11 @@ export const SPEC_MUTATIONS = [
     from: 'if (shared.isOver) removeFrom(this.open, shared);',
     to: '',
   },
+  {
+    name: 'timeout-in-slices',
+    what: 'a caller whose time ends before it is rejected with very many others gets a timeout, and not their error',
+    ...{ file: 'lib/engine/local-queue.ts', spec: 'test/unit/engine/many-tickets.spec.ts', test: 'before their slice' },
+    from: 'if (!this.waiters.has(waiter)) return;',
+    to: '',
+  },
 ];

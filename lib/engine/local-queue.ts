@@ -182,6 +182,8 @@ export abstract class LocalQueue implements TicketListener {
   }
 
   private timedOut(waiter: Waiter): void {
+    // It was removed with very many others, and is rejected with the reason of that in its turn.
+    if (!this.waiters.has(waiter)) return;
     const { clock, events } = this.parts.context;
     const isUnanswered = this.isUnanswered(waiter);
     if (isUnanswered && !waiter.overdue) {

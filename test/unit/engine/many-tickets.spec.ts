@@ -14,7 +14,11 @@ const SLICE = 100;
 /** A client with `count` waiters, each for a key of its own unless `key` names one. */
 function setUp(
   count: number,
-  { key, ...features }: { key?: string; mayKeepPlaces?: boolean; isPartitioned?: boolean } = {},
+  {
+    key,
+    waitTimeout = Infinity,
+    ...features
+  }: { key?: string; waitTimeout?: number; mayKeepPlaces?: boolean; isPartitioned?: boolean } = {},
 ) {
   const clock = new FakeClock();
   const store = Object.assign(new FakeStore(), features);
@@ -22,9 +26,7 @@ function setUp(
   const ended: unknown[] = [];
   for (let i = 0; i < count; i++) {
     const terms = { ...TERMS, key: key ?? `many:${i}` };
-    void engine
-      .acquire(terms, { waitTimeout: Infinity, signal: undefined })
-      .catch((error: unknown) => void ended.push(error));
+    void engine.acquire(terms, { waitTimeout, signal: undefined }).catch((error: unknown) => void ended.push(error));
   }
   let answered = 0;
   /** Answers what has been asked so far: the store wants to be asked again as late as the request says. */
@@ -175,6 +177,18 @@ describe('very many callers of one key', () => {
     store.acquires[0]!.answer.reject(lasting());
     await areRejectedInSlices(ended);
     expect(new Set(ended)).toEqual(new Set([lasting()]));
+  });
+
+  it('learn that the store has failed, although their time is over before their slice', async () => {
+    const { clock, store, ended } = setUp(10_000, { key: 'a', waitTimeout: SOON });
+    await settled();
+    clock.advance(SOON - 1);
+    store.acquires[0]!.answer.reject(lasting());
+    while (ended.length === 0) await settled();
+    expect(ended.length).toBeLessThan(10_000);
+    clock.advance(5);
+    await eventually(() => ended.length === 10_000);
+    expect(new Set(ended.map((error) => (error as Error).name))).toEqual(new Set(['LockStoreError']));
   });
 });
 
