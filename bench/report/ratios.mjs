@@ -16,6 +16,7 @@ export function ratios(scenarios) {
       ['Sequential: median latency against raw', field.against(field.raw, 'p50')],
       ['Sequential: mean latency against raw', field.against(field.raw, 'mean')],
       ['Sequential: median latency against its scripts alone', field.against(field.scripts, 'p50')],
+      ['Sequential: mean latency against its scripts alone', field.against(field.scripts, 'mean')],
       ['Sequential: median latency against its scripts alone, evalsha', field.against(field.evalsha, 'p50')],
       ['Sequential: median latency against the lowest of a peer', field.against(field.best('p50'), 'p50')],
       ['Sequential: throughput against the fastest peer', field.against(field.best('throughput'), 'throughput')],
