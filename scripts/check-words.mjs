@@ -1,6 +1,8 @@
-// Fails if the library, its docs or its laboratories use more of the words that hide who does what: npm run check:words
-import { compare, filesIn, readIfPresent, tighten } from './lib/ratchet.mjs';
-import { runAsScript, StepFailed } from './lib/run.mjs';
+// Fails if the library, its docs or its laboratories use words that hide who does what: npm run check:words
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { ROOT } from './lib/paths.mjs';
+import { capture, runAsScript, StepFailed } from './lib/run.mjs';
 
 /**
  * The words to avoid, and their replacements. A blank in a pattern is any white space, the wrap of a comment included.
@@ -52,35 +54,40 @@ const LEFT_OUT = /\.generated\.ts$|check-words\.mjs$/;
 
 await runAsScript(async () => {
   const found = await find();
-  const counts = Object.fromEntries(Object.entries(found).map(([folder, places]) => [folder, places.length]));
-  if (process.argv.includes('--update')) return tighten('words', counts);
-  const { known, grown, mayShrink } = compare('words', counts);
-  if (mayShrink) console.log('Some folders got better: `npm run check:words -- --update` lowers their limits.');
-  if (grown.length === 0) return;
-  for (const folder of grown) {
-    const limit = known[folder] ?? 0;
-    console.error(
-      `${folder}: ${counts[folder]} words to avoid, at most ${limit}. Rewrite ${counts[folder] - limit} of:`,
-    );
-    for (const place of found[folder]) console.error(`  ${place}`);
-  }
-  throw new StepFailed('If text has only moved between folders, run `npm run check:words -- --update`.');
+  if (found.length === 0) return;
+  for (const place of found) console.error(place);
+  throw new StepFailed(`${found.length} places use words that hide who does what. Rewrite them.`);
 });
 
-/** Each place with its line and the replacement, by folder. */
+/** Each place with its line and the replacement. */
 async function find() {
-  const found = {};
+  const found = [];
   for (const path of await filesIn(...FOLDERS)) {
     const text = LEFT_OUT.test(path) ? undefined : readIfPresent(path);
     if (text === undefined) continue;
-    const [top, room, file] = path.split('/');
-    const folder = file === undefined ? top : `${top}/${room}`;
     for (const [pattern, instead] of PATTERNS) {
       for (const { 0: words, index } of text.matchAll(pattern)) {
         const line = text.slice(0, index).split('\n').length;
-        (found[folder] ??= []).push(`${path}:${line}: "${words.replace(/[\s*/-]+/g, ' ')}" (write: ${instead})`);
+        found.push(`${path}:${line}: "${words.replace(/[\s*/-]+/g, ' ')}" (write: ${instead})`);
       }
     }
   }
   return found;
+}
+
+/** The files of these folders that git tracks or that are new, by their path in the repository. */
+async function filesIn(...folders) {
+  const listed = await capture('git', ['-C', ROOT, 'ls-files', '-co', '--exclude-standard', '-z', ...folders]);
+  if (listed === undefined) throw new StepFailed('git ls-files failed');
+  return listed.split('\0').filter((path) => path !== '');
+}
+
+/** Reads the file; `undefined` if it has been deleted and the deletion is not committed yet. */
+function readIfPresent(path) {
+  try {
+    return readFileSync(join(ROOT, path), 'utf8');
+  } catch (error) {
+    if (error.code === 'ENOENT') return undefined;
+    throw error;
+  }
 }
