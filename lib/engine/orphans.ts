@@ -1,4 +1,6 @@
 import type { EngineContext } from './engine-context.js';
+import type { LocalQueue } from './local-queue.js';
+import type { PendingAcquisitions } from './pending-acquisitions.js';
 import type { Releases } from './releases.js';
 
 /** Knows acquisitions by their ids. */
@@ -14,7 +16,8 @@ export class Orphans {
   constructor(
     private readonly context: EngineContext,
     private readonly releases: Releases,
-    /** Where acquisitions that are no orphans stand. */
+    private readonly pending: IdTable & Pick<PendingAcquisitions<LocalQueue>, 'sharedQueues'>,
+    /** Where other acquisitions that are no orphans stand. */
     private readonly tables: readonly IdTable[],
   ) {}
 
@@ -35,6 +38,8 @@ export class Orphans {
    * when all these releases are answered; `undefined`: this client releases none of the holders.
    */
   releaseHolders(key: string, holders: readonly string[]): Promise<unknown> | undefined {
+    // Another client holds the key, so no grant to this one stands any more, as after a deletion of its data.
+    if (!holders.every((id) => this.isOwn(id))) this.pending.sharedQueues.get(key)?.endBatch();
     const ended = holders
       .filter((id) => this.isOrphan(id))
       .map(
@@ -46,6 +51,10 @@ export class Orphans {
   }
 
   private isOrphan(id: string): boolean {
-    return id.startsWith(`${this.context.store.clientId}:`) && !this.tables.some((table) => table.has(id));
+    return this.isOwn(id) && !this.pending.has(id) && !this.tables.some((table) => table.has(id));
+  }
+
+  private isOwn(id: string): boolean {
+    return id.startsWith(`${this.context.store.clientId}:`);
   }
 }
