@@ -38,7 +38,7 @@ export class AcquireOne {
   /** Like `acquire`. The replicas that the caller asks for need not have the hold yet. */
   acquireUnconfirmed(terms: HoldTerms, wait: WaitTerms): Promise<Hold> {
     const { admission, background, queues } = this.parts;
-    const refusal = admission.refusal(wait.signal);
+    const refusal = admission.refusal(wait);
     if (refusal !== undefined) return Promise.reject(refusal);
     const taken = this.share(terms) ?? background.takeOver(terms);
     return taken === undefined ? queues.wait(terms, wait) : Promise.resolve(taken);

@@ -36,7 +36,7 @@ export class AcquireSet {
    */
   async acquire(set: readonly HoldTerms[], wait: WaitTerms): Promise<Hold[]> {
     const { parts, admission, background, confirmations } = this.deps;
-    const refusal = admission.refusal(wait.signal);
+    const refusal = admission.refusal(wait);
     if (refusal !== undefined) throw refusal;
     for (const { key } of set) background.send(key);
     const { clock, store, limits } = parts.context;
@@ -44,7 +44,7 @@ export class AcquireSet {
     // One limit for the whole set, however many questions it takes.
     const answerBy = answerDue(since, wait.waitTimeout, limits.commandTimeout, store.answerTime);
     const limit = { ...wait, answerBy };
-    const atOnce = await acquireAtOnce(parts, admission, set, limit);
+    const atOnce = store.unreachable ?? (await acquireAtOnce(parts, admission, set, limit));
     const holds = Array.isArray(atOnce) ? atOnce : await this.inOrder(set, limit, since, atOnce);
     // Only now, so that the replicas confirm all keys at the same time.
     if (set.some(({ replicas }) => replicas)) await confirmations.confirm(holds, since, wait);
