@@ -1,4 +1,5 @@
 import type { Redis, RedisOptions } from 'ioredis';
+import { LONGEST_TIMER } from '../../common/clock.js';
 
 /** How many ms ioredis waits for a connection to close. It waits so long even if the connection is closed already. */
 export const LINGER = 100;
@@ -9,9 +10,6 @@ export const LINGER = 100;
  */
 export const DOUBT = 1_000;
 export const DOUBT_AGAIN = 250;
-
-/** Node fires a timer that is longer than this after 1 ms. */
-const LONGEST_TIMER = 2 ** 31 - 1;
 
 /** Delay in ms before the next attempt to connect. */
 export const retryDelay = (times: number): number => Math.min(50 * 2 ** Math.min(times - 1, 5), 1_000);
