@@ -1,6 +1,4 @@
 import type { EngineContext } from './engine-context.js';
-import type { LocalQueue } from './local-queue.js';
-import type { PendingAcquisitions } from './pending-acquisitions.js';
 import type { Releases } from './releases.js';
 
 /** Knows acquisitions by their ids. */
@@ -16,8 +14,9 @@ export class Orphans {
   constructor(
     private readonly context: EngineContext,
     private readonly releases: Releases,
-    private readonly pending: IdTable & Pick<PendingAcquisitions<LocalQueue>, 'sharedQueues'>,
-    /** Where other acquisitions that are no orphans stand. */
+    /** The queues of exclusive requests, by key. */
+    private readonly queues: { get(key: string): { endBatch(): void } | undefined },
+    /** Where acquisitions that are no orphans stand. */
     private readonly tables: readonly IdTable[],
   ) {}
 
@@ -39,7 +38,7 @@ export class Orphans {
    */
   releaseHolders(key: string, holders: readonly string[]): Promise<unknown> | undefined {
     // Another client holds the key, so no grant to this one stands any more, as after a deletion of its data.
-    if (!holders.every((id) => this.isOwn(id))) this.pending.sharedQueues.get(key)?.endBatch();
+    if (!holders.every((id) => this.isOwn(id))) this.queues.get(key)?.endBatch();
     const ended = holders
       .filter((id) => this.isOrphan(id))
       .map(
@@ -51,7 +50,7 @@ export class Orphans {
   }
 
   private isOrphan(id: string): boolean {
-    return this.isOwn(id) && !this.pending.has(id) && !this.tables.some((table) => table.has(id));
+    return this.isOwn(id) && !this.tables.some((table) => table.has(id));
   }
 
   private isOwn(id: string): boolean {
