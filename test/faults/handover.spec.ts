@@ -129,8 +129,9 @@ describe('a handover while another call of the same process asks for the key', (
     await redis.admin.script('FLUSH', 'SYNC');
     // Known again, so that its reply comes before the offer is sent as text.
     await (await from.acquire('other')).release();
+    // Under way before the offer: its reply names the hold, and comes before the refusal of the script.
+    const waiting = from.acquire('a', { fair: true });
     const offering = lock.handOver('30s');
-    const waiting = from.acquire('a');
     await expectAdopted(to, await offering, waiting);
   });
 
