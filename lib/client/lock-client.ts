@@ -65,6 +65,7 @@ export async function createLockClient(
   const client = createLockService(resolved, logger, { service: LockClient, ...(clock && { clock }) });
   try {
     await client.start();
+    if (resolved.store === 'redis') client.keepProcess();
     logger.debug(introduction(client, resolved));
   } catch (error) {
     await client.close();

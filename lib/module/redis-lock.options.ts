@@ -10,7 +10,7 @@ import { refuseUnknownOptions } from '../options/option-readers.js';
 import { optionNames, readOptions, type OptionIn } from '../options/option-table.js';
 import { refuseUnreadable } from '../options/plain-options.js';
 import { refuseContradictions } from '../options/resolve-acquire-options.js';
-import { readConnections, type LockConnectionOption } from './redis-lock.connection.js';
+import { readConnections, refuseOtherPrefix, type LockConnectionOption } from './redis-lock.connection.js';
 import { LOCK_DEFAULTS, MODULE_OPTION_NAMES, readModuleOption } from './redis-lock.option-table.js';
 import type { LockProtocol } from './redis-lock.protocol.js';
 import type { LockStoreChoice } from './redis-lock.store.js';
@@ -188,12 +188,17 @@ export function resolveModuleOptions(
     );
   }
   const { defaults = {} } = written;
+  const protocol = readProtocolOption(written);
+  const keyPrefix = readModuleOption('keyPrefix', written);
+  const store = readModuleOption('store', written);
+  // A protocol has names of its own, and refuses every prefix.
+  if (store === 'redis' && protocol === undefined) refuseOtherPrefix(connection, keyPrefix);
   return Object.freeze({
     name: readModuleOption('name', written),
     connection: new Concealed(connection),
-    store: readModuleOption('store', written),
-    protocol: readProtocolOption(written),
-    keyPrefix: readModuleOption('keyPrefix', written),
+    store,
+    protocol,
+    keyPrefix,
     label: readModuleOption('label', written),
     keyBuilder: readModuleOption('keyBuilder', written),
     lockWatchdogTimeout: readModuleOption('lockWatchdogTimeout', written),
