@@ -37,6 +37,9 @@ export async function connect({ connections, prefix, timeout }: CommandLine): Pr
     );
     await deployment.connect();
     const locks = createLockService(options, SILENT);
+    // The service has connections of its own, and lists the keys of the masters that it knows. A user without the rights
+    // for locks may look nevertheless.
+    if (deployment.kind === 'cluster') await locks.start().catch(() => undefined);
     return {
       ...{ deployment, locks, timeout, prefix: options.keyPrefix },
       async [Symbol.asyncDispose]() {

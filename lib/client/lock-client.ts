@@ -25,7 +25,7 @@ export interface LockClientParts {
 export class LockClient extends LockService implements AsyncDisposable {
   /**
    * Refuses new acquisitions and rejects all waiters, gives holders `shutdownTimeout` to finish, releases the remaining
-   * locks and disconnects. A Redis client of yours stays connected.
+   * locks and disconnects. A Redis client of yours stays as it is.
    */
   override close(): Promise<void> {
     this.stopWaiting('this client was closed, create another one with createLockClient()');

@@ -24,8 +24,9 @@ export interface RedisLockModuleOptions {
   name?: string;
   /**
    * Where Redis is: a URL (`redis://user:password@host:6379/0`, `rediss://…` for TLS), ioredis options, or your own
-   * client, which the module uses but never closes. If the option is written and its value is `undefined`, the module
-   * refuses it.
+   * ioredis client. The module makes its own connections with the address, the login and the database in the options of
+   * your client. It never sends a command on your client and never closes it. If the option is written and its value is
+   * `undefined`, the module refuses it.
    *
    * - Sentinels: `{ sentinels: [{ host, port }, …], name: 'mymaster' }`, as ioredis takes them.
    * - A Cluster: `{ cluster: [{ host, port }, …], options }`, or your own `Cluster`.

@@ -8,8 +8,9 @@ interface Handles {
 }
 
 /**
- * Lets the process end while a client is connected or tries to connect. An application that fails to start closes
- * nothing. `LockService.keepProcess` keeps the process of an application that has started.
+ * Lets the process end while a client is connected or tries to connect: an application that fails to start closes
+ * nothing. Commands and waiters that are pending keep the process running, and so does `LockService.keepProcess` after
+ * the start.
  */
 export function letProcessEnd<Client extends Redis | Cluster>(client: Client): Client {
   const handles = client as unknown as Handles;
