@@ -2,7 +2,7 @@
 
 /** The dashboard: one document, and the Content-Security-Policy that allows its own script and style and nothing else. */
 export const PAGE: Readonly<{ policy: string; html: string }> = {
-  policy: "default-src 'none'; script-src 'sha256-t0wZofSJcO/n9oB8LhDzbcEb2VqIW/5ZFkBp6xJcQz8='; style-src 'sha256-05mkyDB+/WRSEotqExqhBOTgGtwpfMIQWO8KOnNFrB4='; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  policy: "default-src 'none'; script-src 'sha256-QqDREldB7oio315/2Mkdj8QGWgEHTp0qUXQABtAbkZk='; style-src 'sha256-05mkyDB+/WRSEotqExqhBOTgGtwpfMIQWO8KOnNFrB4='; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
   html: `<!doctype html>
 <html lang="en">
 <head>
@@ -200,7 +200,7 @@ return[x(t,o),l&&l!==v(t)?\`\${l} · \${a}\`:a].filter(Boolean).map(t=>e("span",
 let Y=0
 function Z(e){const t=Date.now()-e
 Math.abs(t-Y)>1500&&(Y=t)
-return w(Y)}const _={released:["good","Released. Its holder gets a message, and the lock goes to the next waiter."],free:["good","The lock is no longer held, so there was nothing to release."],changed:["bad","Not released: the holder has changed. Check the lock again."],"read-only":["bad","Not released: this page is read only."]},ee=({locks:{totals:e}})=>e.age<1500?"all processes":\`all processes, \${l(e.age)} ago\`,te=e=>\`\${y(e)}, 5 min\`,se=(e,{locks:{totals:t}})=>u(e)+(t.capped||!t.complete?"+":""),oe=[{name:"Held",of:ee,value:({locks:e})=>e.totals.holding,text:se},{name:"Waiting",of:ee,text:se,value:({locks:e})=>e.totals.waiting,tone:e=>e>0?"warning":void 0},{name:"Acquired per minute",of:te,value:({activity:e})=>function({acquired:e,window:t,since:s,at:o}){const n=Math.min(t,Math.max(o-s,1e3))
+return w(Y)}const _={released:["good","Released. Its holder gets a message, and the lock goes to the next waiter."],free:["good","The lock is no longer held, so there was nothing to release."],changed:["bad","Not released: the holder has changed. Check the lock again."],"read-only":["bad","Not released: this page is read only."]},ee=({locks:{totals:e}})=>e.age<1500?"all processes":\`all processes, \${l(e.age)} ago\`,te=e=>\`\${y(e)}, 5 min\`,se=(e,{locks:{totals:t}})=>u(e)+(t.capped||!t.complete?"+":""),oe=[{name:"Held",of:ee,value:({locks:e})=>e.totals.holding,text:se},{name:"Waiting",of:({locks:{totals:e}})=>"callers here, and other processes"+(e.age<1500?"":\`, \${l(e.age)} ago\`),text:se,value:({locks:e})=>e.totals.waiting,tone:e=>e>0?"warning":void 0},{name:"Acquired per minute",of:te,value:({activity:e})=>function({acquired:e,window:t,since:s,at:o}){const n=Math.min(t,Math.max(o-s,1e3))
 return 6e4*m(e)/n}(e),text:e=>p(e)},{name:"Timeouts",of:te,value:({activity:e})=>m(e.timeouts),tone:ne("warning")},{name:"Lost",of:te,value:({activity:e})=>m(e.lost),tone:ne("bad")}]
 function ne(e){return t=>t>0?e:void 0}const ie={live:"Live",polling:"Polling",connecting:"Connecting",offline:"Offline"}
 let ae,le,re,ce={name:"connecting"}
