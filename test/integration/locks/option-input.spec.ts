@@ -445,7 +445,7 @@ describe('options that are permitted but suspicious', () => {
     for (let i = 0; i < 3; i++) await service.acquire(`a${i}`, { waitTimeout: 5 }).catch(() => undefined);
     expect(about('waitTimeout')).toEqual([expect.stringMatching(/waitTimeout is 5.*'5s'/)]);
     await service
-      .getLock('b')
+      .getLock('b', { pattern: 'b:*' })
       .tryLock(30, '1s')
       .catch(() => undefined);
     expect(about('waitTimeout')).toHaveLength(2);
