@@ -713,11 +713,11 @@ export const SPEC_MUTATIONS = [
     to: '',
   },
   {
-    name: 'endless-backlog',
-    what: 'tickets that have asked stay in the backlog until it is empty',
-    ...{ file: 'lib/engine/ticket-pace.ts', spec: 'test/unit/engine/ticket-pace.spec.ts' },
-    from: '2 * this.next >= this.backlog.length',
-    to: 'this.next === this.backlog.length',
+    name: 'retries-first',
+    what: 'new tickets wait behind retries',
+    ...{ file: 'lib/engine/ticket-pace.ts', spec: 'test/unit/engine/many-tickets.spec.ts' },
+    from: 'this.fresh.take() ?? this.repeated.take()',
+    to: 'this.repeated.take() ?? this.fresh.take()',
   },
   {
     name: 'unsettled-subscription',

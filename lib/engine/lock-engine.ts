@@ -198,6 +198,11 @@ export class LockEngine {
     return this.admission.explained(this.context.store.setLimit(key, permits));
   }
 
+  /** How many callers of this client wait for a key. */
+  waitingFor(key: string): number {
+    return this.pending.waitingFor(key);
+  }
+
   /**
    * What the store knows of a key. Of local holders under one grant it knows the first, and this client the current one. Of
    * holds that share one, it knows that one, and this client each of them.
