@@ -7,7 +7,7 @@ import { ClusterListener } from './cluster-listener.js';
 import { ClusterNodes } from './cluster-nodes.js';
 import { ClusterReplicas } from './cluster-replicas.js';
 import { ConnectionLog } from './connection-log.js';
-import type { Connection, ConnectionObserver, ConnectionOptions } from './connection.js';
+import type { Connection, ConnectionObserver, ConnectionOptions, Masters } from './connection.js';
 import { doubtUntilListening } from './doubt-until-listening.js';
 import type { Subscription } from './subscription.js';
 
@@ -64,7 +64,10 @@ export class ClusterConnection implements Connection {
     this.commands = isCluster(connection)
       ? connection
       : connectCluster(this.startup, connection.options, commandTimeout, label);
-    this.nodes = new ClusterNodes(this.commands);
+    this.nodes = new ClusterNodes(this.commands, (served, refreshed) => {
+      this.epoch += 1;
+      void refreshed.then(() => observer.nodeLost?.((name) => served.has(hashSlot(name))));
+    });
     this.replicas = new ClusterReplicas(this.nodes, commandTimeout, () => this.doubt());
     const bus = busChannel(keyPrefix, clientId);
     this.listener = new ClusterListener(this.nodes, bus, options.isSharded, {
@@ -82,6 +85,10 @@ export class ClusterConnection implements Connection {
       failed: (error) => this.failed(error, LINES),
     });
     this.watchCommands();
+  }
+
+  get masters(): Masters {
+    return this.nodes;
   }
 
   get listening(): boolean {

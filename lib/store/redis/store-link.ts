@@ -23,6 +23,7 @@ export class StoreLink {
       options.commandTimeout,
       () => this.connection.commandError,
       () => this.connection.doubt(),
+      this.connection.masters,
     );
   }
 
