@@ -68,8 +68,6 @@ export class ScriptRunner {
     return new Promise((resolve, reject) => {
       let isText = BY_TEXT.has(name);
       const answered = (reply: unknown): void => {
-        // The call has failed already. A late reply leads to no further command.
-        if (this.limit.isOver(limited)) return;
         const confirmed = this.isDoubtful(limited) ? this.masters!.confirm(keys.names[0]!) : undefined;
         if (confirmed === undefined) return settle(reply);
         void confirmed.then((isMaster) => {
@@ -79,6 +77,7 @@ export class ScriptRunner {
         });
       };
       const settle = (reply: unknown): void => {
+        // The call has failed already. A late reply leads to no further command.
         if (!this.limit.end(limited)) return;
         try {
           resolve(read === undefined ? reply : read(reply));
@@ -110,9 +109,9 @@ export class ScriptRunner {
   }
 
   /** Whether the server may have been frozen and replaced before it executed the command. */
-  private isDoubtful({ until }: Limited): boolean {
-    if (this.masters === undefined) return false;
-    return this.masters.isAsking || performance.now() - (until - this.commandTimeout) > UNDOUBTED;
+  private isDoubtful(limited: Limited): boolean {
+    if (this.masters === undefined || this.limit.isOver(limited)) return false;
+    return this.masters.isAsking || performance.now() - (limited.until - this.commandTimeout) > UNDOUBTED;
   }
 
   private send(call: ScriptCall): Promise<unknown> {
