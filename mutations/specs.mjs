@@ -627,6 +627,20 @@ export const SPEC_MUTATIONS = [
     to: 'if #ARGV > 1 then',
   },
   {
+    name: 'thawed-master-trusted',
+    what: 'a message or reply after a silence counts at once',
+    ...{ file: `${REDIS}/mastership.ts`, spec: 'test/unit/store/mastership.spec.ts' },
+    from: 'now - this.provenAt <= UNDOUBTED',
+    to: 'now - this.provenAt <= Infinity',
+  },
+  {
+    name: 'slow-reply-trusted',
+    what: 'a reply counts however late it arrives',
+    ...{ file: `${REDIS}/script-runner.ts`, spec: SCRIPT_RUNNER, test: 'confirmed' },
+    from: 'performance.now() - (limited.until - this.commandTimeout) > UNDOUBTED',
+    to: 'false',
+  },
+  {
     name: 'heartbeats-together',
     what: 'all clients send their heartbeats in the same moment',
     ...{ file: `${REDIS}/heartbeat.ts`, spec: 'test/unit/store/heartbeat.spec.ts' },

@@ -25,6 +25,7 @@ export class StoreLink {
       options.commandTimeout,
       () => this.connection.commandError,
       () => this.connection.doubt(),
+      this.connection.masters,
     );
   }
 
