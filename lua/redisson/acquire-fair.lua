@@ -7,16 +7,17 @@
 -- As in acquire.lua, each acquisition is an owner of its own, with a count of 1.
 --- @include "shared/clock"
 --- @include "shared/fair-queue"
+--- @include "shared/lengthen"
 
 local LOCK, LATCH = KEYS[1], KEYS[2]
-local owner, lease, waits, has_waited = ARGV[1], ARGV[2], ARGV[3] == '1', ARGV[4] == '1'
+local owner, lease, waits, has_waited = ARGV[1], tonumber(ARGV[2]), ARGV[3] == '1', ARGV[4] == '1'
 -- ms for which the numbers of waiters are kept after the last request of a waiter here, and after its arrival.
 local MEMORY, LONGEST_MEMORY = 600000, 3600000
 local queue, times, asked, numbers = queue_of(LOCK), times_of(LOCK), asked_of(LOCK), numbers_of(LOCK)
 
 local function hold()
   redis.call('HSET', LOCK, owner, 1)
-  redis.call('PEXPIRE', LOCK, lease)
+  lengthen(LOCK, lease)
   return { 1, 0 }
 end
 
