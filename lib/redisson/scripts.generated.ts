@@ -48,16 +48,19 @@ local function add_time(lock, owner, ms)
 redis.call('ZINCRBY', times_of(lock), string.format('%.0f', ms), owner)
 end
 local function remove_waiter(lock, owner)
-if not redis.call('ZSCORE', times_of(lock), owner) then return end
-local queue, at = redis.call('LRANGE', queue_of(lock), 0, -1), 1
-while queue[at] and queue[at] ~= owner do at = at + 1 end
-redis.call('ZREM', times_of(lock), owner)
-redis.call('LREM', queue_of(lock), 0, owner)
-if same_client(owner, queue[at - 1]) or same_client(owner, queue[at + 1]) then return end
-for i = at + 1, #queue do add_time(lock, queue[i], -10000) end
+if redis.call('ZREM', times_of(lock), owner) == 0 then return end
+local queue = queue_of(lock)
+local at = redis.call('LPOS', queue, owner)
+if not at then return end
+local previous = at > 0 and redis.call('LINDEX', queue, at - 1)
+redis.call('LREM', queue, 0, owner)
+if same_client(owner, previous) or same_client(owner, redis.call('LINDEX', queue, at)) then return end
+for _, waiter in ipairs(redis.call('LRANGE', queue, at, -1)) do add_time(lock, waiter, -10000) end
 end
 local function leave_queue(lock, owner)
-redis.call('ZREM', asked_of(lock), owner)
+local asked = asked_of(lock)
+redis.call('ZREM', asked, owner)
+if redis.call('ZCARD', asked) == 1 and redis.call('ZSCORE', asked, 'kept') then redis.call('DEL', asked) end
 redis.call('ZREM', numbers_of(lock), owner)
 remove_waiter(lock, owner)
 end
@@ -104,16 +107,19 @@ return { 1, 0 }
 end
 local function keep_places(now)
 local place, more = redis.call('ZSCORE', times, owner), 0
-local looked = redis.call('ZRANGE', asked, -1, -1, 'WITHSCORES')[2]
+local is_free = redis.call('EXISTS', LOCK) == 0
 if place and redis.call('LINDEX', queue, 0) == owner then
 more = now + 10000 - place
-elseif looked and redis.call('EXISTS', LOCK) == 1 then
-more = now - looked
+elseif not is_free then
+more = now - (redis.call('ZSCORE', asked, 'kept') or now)
 end
-if more ~= 0 then
+local changes = math.abs(more) >= 1000
+if changes then
 for _, waiter in ipairs(redis.call('ZRANGE', times, 0, -1)) do add_time(LOCK, waiter, more) end
 end
-redis.call('ZADD', asked, string.format('%.0f', now), owner)
+local time = string.format('%.0f', now)
+redis.call('ZADD', asked, (changes or is_free) and 'CH' or 'NX', time, 'kept')
+redis.call('ZADD', asked, time, owner)
 redis.call('PEXPIRE', asked, 10000)
 redis.call('PEXPIRE', numbers, 600000)
 end
