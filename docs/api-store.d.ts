@@ -43,6 +43,7 @@ export interface AcquireRequest {
     readonly uncontendedBatchSize: number;
     readonly fair: boolean;
     readonly age?: number;
+    readonly since?: number | undefined;
     readonly backedOff?: boolean;
     readonly adopts?: string | undefined;
 }

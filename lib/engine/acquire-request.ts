@@ -15,6 +15,8 @@ export interface TicketTerms {
   readonly fair: boolean;
   /** How many waiters of this client may have permits under one grant at the same time, when the request is sent. */
   readonly slots?: () => number;
+  /** When the first waiter called. */
+  readonly since?: number;
   /** Where in the code the first waiter called. */
   readonly site?: CallSite | undefined;
 }
@@ -36,7 +38,7 @@ export function retryPeriod({ random, limits: { grantTimeout } }: EngineContext,
 export function acquireRequest(
   context: EngineContext,
   id: string,
-  { key, mode, owner, lease, waits, batchSize, uncontendedBatchSize, fair, slots }: Omit<TicketTerms, 'site'>,
+  { key, mode, owner, lease, waits, batchSize, uncontendedBatchSize, fair, slots, since }: Omit<TicketTerms, 'site'>,
   { follows, slowness }: Asking = { follows: false, slowness: 1 },
 ): AcquireRequest {
   const { commandTimeout, grantTimeout } = context.limits;
@@ -58,5 +60,6 @@ export function acquireRequest(
     uncontendedBatchSize,
     fair,
     slots: slots?.(),
+    since,
   };
 }

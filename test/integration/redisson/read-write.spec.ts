@@ -109,6 +109,41 @@ describe('an RReadWriteLock', () => {
     expect(await bench.redis.admin.exists('shelf')).toBe(0);
   });
 
+  it('overlapping readers of a process do not keep its writer out, and come after it', async () => {
+    const locks = await service();
+    const order: string[] = [];
+    const contended = new Set<string>();
+    locks.events.subscribe((event) => event.type === 'contended' && contended.add(event.lockType));
+    let reader = await locks.acquire('shelf', { type: 'read' });
+    const writing = locks.acquire('shelf', { type: 'write', waitTimeout: '60s' });
+    void writing.then(() => order.push('write'));
+    await eventually(() => contended.has('write') || contended.has('exclusive'));
+    for (let i = 0; i < 3; i++) expect(await locks.tryAcquire('shelf', { type: 'read' })).toBeNull();
+    const reading = locks.acquire('shelf', { type: 'read', waitTimeout: '60s' });
+    void reading.then(() => order.push('read'));
+    await reader.release();
+    const writer = await writing;
+    expect(await locks.tryAcquire('shelf', { type: 'read' })).toBeNull();
+    await writer.release();
+    reader = await reading;
+    expect(order).toEqual(['write', 'read']);
+    await reader.release();
+    expect(await bench.redis.admin.exists('shelf')).toBe(0);
+  });
+
+  it('a writer that came before a reader of its process is served before it, although the process held the lock then', async () => {
+    const locks = await service();
+    const order: string[] = [];
+    const first = await locks.acquire('shelf', { type: 'write' });
+    const waits = (type: 'read' | 'write', name: string): Promise<void> =>
+      locks.run('shelf', () => void order.push(name), { type, waitTimeout: '60s' });
+    const all = [waits('write', 'w1'), waits('read', 'r1'), waits('write', 'w2'), waits('read', 'r2')];
+    await eventually(async () => (await subscribers()) === 1);
+    await first.release();
+    await Promise.all(all);
+    expect(order).toEqual(['w1', 'r1', 'w2', 'r2']);
+  });
+
   it('a reader that asks for the write lock is refused', async () => {
     const locks = await service();
     await locks.run(
