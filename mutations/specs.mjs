@@ -713,6 +713,24 @@ export const SPEC_MUTATIONS = [
     to: 'and WAIT or WAIT',
   },
   {
+    name: 'quadratic-fair-queue',
+    what: 'Redisson: each retry of a fair waiter changes the times of all waiters',
+    ...{ file: 'lua/redisson/acquire-fair.lua', spec: REDISSON_FAIR, test: 'neither reads nor changes' },
+    from: 'math.abs(more) >= STEP',
+    to: 'more ~= 0',
+  },
+  {
+    name: 'passing-callers',
+    what: 'Redisson: a request passes an earlier one of its process that waits',
+    ...{
+      file: 'lib/redisson/wake-list.ts',
+      spec: 'test/unit/redisson/wake-list.spec.ts',
+      test: 'does not pass an earlier',
+    },
+    from: 'if (other.holders !== undefined && !(reads && other.reads)) {',
+    to: 'if (other.holders?.length === 0 && !(reads && other.reads)) {',
+  },
+  {
     name: 'late-reply-counts',
     what: 'a reply behind the limit of its command is read like one in time, and may lead to a further command',
     ...{ file: `${REDIS}/script-runner.ts`, spec: SCRIPT_RUNNER, test: 'behind the limit leads' },
