@@ -131,6 +131,7 @@ export type LockMode =
   | { readonly kind: 'read' }
   | { readonly kind: 'permits'; readonly units: number; readonly limit: number };
 
+/** A request for a lock, under an id of its own: repeated under the same id, it has the same effect once. */
 export interface AcquireRequest {
   readonly key: string;
   readonly id: string;
@@ -185,6 +186,7 @@ export interface AcquireRequest {
   readonly adopts?: string | undefined;
 }
 
+/** The lock is granted. */
 export interface HeldReply {
   readonly outcome: 'held';
   readonly time: number;
@@ -197,6 +199,7 @@ export interface HeldReply {
   readonly units?: number | undefined;
 }
 
+/** The lock is not granted: the request waits in the queue, or it asked for an immediate answer. */
 export interface ContendedReply {
   readonly outcome: 'queued' | 'busy';
   /** The store's clock, in ms. */
@@ -218,6 +221,7 @@ export interface ContendedReply {
 export type AcquireReply =
   HeldReply | ContendedReply | { readonly outcome: 'left' | 'upgrade'; readonly time: number } | TooManyReply;
 
+/** The request asks for more permits than the lock has. */
 export interface TooManyReply {
   readonly outcome: 'too many';
   readonly time: number;
@@ -225,6 +229,7 @@ export interface TooManyReply {
   readonly limit: number;
 }
 
+/** The end of a hold, or of a request that waits. */
 export interface ReleaseRequest {
   readonly key: string;
   readonly id: string;
@@ -236,12 +241,14 @@ export interface ReleaseRequest {
   readonly next: AcquireRequest | undefined;
 }
 
+/** Whether the store knew the hold, and the reply to the next request if one was sent along. */
 export interface ReleaseReply {
   /** Whether there was a hold. */
   readonly released: boolean;
   readonly next: AcquireReply | undefined;
 }
 
+/** The lease that a hold asks for. */
 export interface RenewRequest {
   readonly key: string;
   readonly id: string;
@@ -252,6 +259,7 @@ export interface RenewRequest {
 /** The ms that are left of the lease, `'not-held'` if there is no such hold, or the error if that is unknown. */
 export type RenewReply = number | 'not-held' | Error;
 
+/** An offer of a hold to one other client. */
 export interface OfferRequest {
   readonly key: string;
   readonly id: string;
@@ -267,6 +275,7 @@ export type OfferReply = number | 'not-held' | 'shared';
 /** Names one grant of a hold. An acquisition may be granted again under the same id after it was ended by force. */
 export type HoldName = Pick<StoredHold, 'id' | 'since'>;
 
+/** What a release by force ended. */
 export interface ForceReleaseReply {
   /** The number of holds that were ended. */
   readonly holds: number;
@@ -274,6 +283,7 @@ export interface ForceReleaseReply {
   readonly told: number;
 }
 
+/** A lock as the store knows it. */
 export interface StoredLock {
   readonly lastToken: number;
   readonly holds: readonly StoredHold[];
@@ -287,6 +297,7 @@ export interface StoredLock {
 /** `since`: when its ticket joined the queue, by the store's clock. A retry does not change it. */
 export type StoredWaiter = Pick<StoredHold, 'id' | 'owner' | 'mode' | 'since'>;
 
+/** A hold as the store knows it. */
 export interface StoredHold {
   readonly id: string;
   readonly owner: string;
