@@ -52,8 +52,8 @@ describe('the reply to a request', () => {
 
   it('for several keys has the number of permits of each', () => {
     const reply = [HELD, 5, '7', 30_000, 4, 0, HELD, 5, '7', 30_000, 4, 6];
-    expect(readAcquireAllReply(reply)).toStrictEqual([held, { ...held, units: 6 }]);
-    expect(readAcquireAllReply([])).toBeUndefined();
+    expect(readAcquireAllReply(reply, 2)).toStrictEqual([held, { ...held, units: 6 }]);
+    expect(readAcquireAllReply([], 2)).toBeUndefined();
   });
 
   it('to inspect has the permits that one slot of a waiter needs', () => {
