@@ -3,10 +3,11 @@ import type { Cluster, Redis } from 'ioredis';
 import { setReadingTimer, type ReadingTimer } from '../../common/reading-timer.js';
 import { LockStoreError } from '../../errors/index.js';
 import { DOUBT, DOUBT_AGAIN } from './connection-options.js';
+import { readReply } from './reply-readers.js';
 import { allArgs, ScriptCommand, takesScriptCommands, type ScriptCall } from './script-command.js';
 import type { ScriptKeys } from './script-keys.js';
 import { SCRIPTS, type LuaScript, type ScriptName } from './scripts.generated.js';
-import { storeFailure } from './store-failure.js';
+import { commandAt, storeFailure } from './store-failure.js';
 import { TimeLimit } from './time-limit.js';
 
 /**
@@ -43,23 +44,16 @@ export class ScriptRunner {
   }
 
   /**
-   * Resolves to the reply, or to what `read` makes of it.
-   * @throws LockStoreError if the server refuses, or has not answered within `commandTimeout`. Even then the script may
+   * Resolves to what `read` makes of the reply.
+   * @throws LockStoreError if the server refuses, answers as the script cannot, or has not answered within `commandTimeout`. Even then the script may
    * have been executed, or may still be.
    */
-  run(script: ScriptName | LuaScript, keys: ScriptKeys, args: ReadonlyArray<string | number>): Promise<unknown>;
   run<Reply>(
     script: ScriptName | LuaScript,
     keys: ScriptKeys,
     args: ReadonlyArray<string | number>,
     read: (reply: unknown) => Reply | Promise<Reply>,
-  ): Promise<Reply>;
-  run(
-    script: ScriptName | LuaScript,
-    keys: ScriptKeys,
-    args: ReadonlyArray<string | number>,
-    read?: (reply: unknown) => unknown,
-  ): Promise<unknown> {
+  ): Promise<Reply> {
     const { name, sha1, source } = typeof script === 'string' ? SCRIPTS[script] : script;
     this.gather();
     return new Promise((resolve, reject) => {
@@ -68,7 +62,7 @@ export class ScriptRunner {
         // The call has failed already. A late reply leads to no further command.
         if (!this.limit.end(limited)) return;
         try {
-          resolve(read === undefined ? reply : read(reply));
+          resolve(readReply(`the script '${name}'`, reply, read));
         } catch (error) {
           reject(error);
         }
@@ -83,7 +77,7 @@ export class ScriptRunner {
         }
         this.limit.end(limited);
         if (/\bNOREPLICAS\b/.test(error.message)) this.doubt();
-        reject(storeFailure(error));
+        reject(storeFailure(error, undefined, commandAt(source, error)));
       };
       const send = (): void => {
         const call = isText ? 'eval' : 'evalsha';
