@@ -3,7 +3,9 @@ import { LockStoreError } from '../../errors/index.js';
 import { connect, type ConnectOptions } from './connect.js';
 import type { Connection, ConnectionObserver } from './connection.js';
 import { guardCredentials } from './credentials.js';
+import { namedKeys } from './script-keys.js';
 import { ScriptRunner } from './script-runner.js';
+import { lacksCommand } from './store-failure.js';
 
 /** A store's way to Redis: its connections, and the scripts that it runs there. Nothing is sent before `start()`. */
 export class StoreLink {
@@ -41,10 +43,23 @@ export class StoreLink {
     return cause && new LockStoreError(`Redis cannot be reached: ${cause.message}`, { cause, transient: true });
   }
 
-  /** @throws LockStoreError if the link is closed or `commandTimeout` is over; it continues to connect */
-  start(): Promise<void> {
+  /**
+   * @throws LockStoreError if the link is closed or `commandTimeout` is over: it continues to connect; and if the server lacks
+   * a command without which no lock works
+   */
+  async start(): Promise<void> {
+    if (this.connection.listening) return;
+    await this.untilListening();
+    try {
+      await this.scripts.run('start', namedKeys([]), [], () => undefined);
+    } catch (error) {
+      // Other failures may be temporary, and the calls report them.
+      if (lacksCommand(error)) throw error;
+    }
+  }
+
+  private untilListening(): Promise<void> {
     const { commandTimeout } = this;
-    if (this.connection.listening) return Promise.resolve();
     return new Promise((resolve, reject) => {
       const tooLate = (): void => {
         const cause = this.connection.subscriptionError;
