@@ -245,7 +245,7 @@ describe('doctor', () => {
     const server = await startRedis({ args: ['--rename-command', renamed, ''] });
     try {
       const { code, about } = await examined(server.url);
-      expect(code).toBe(1);
+      expect(code).toBe(3);
       const [missing] = about('commands');
       expect(missing).toMatchObject({ status: 'problem', found: expect.stringMatching(effect) });
       expect(missing!.found).toMatch(
@@ -260,7 +260,7 @@ describe('doctor', () => {
     const server = await startRedis({ args: ['--rename-command', 'SUBSCRIBE', ''] });
     try {
       const { code, about } = await examined(server.url, '-t', '1s');
-      expect(code).toBe(1);
+      expect(code).toBe(3);
       expect(about('pub/sub')).toMatchObject([{ status: 'problem', found: expect.stringMatching(/unknown command/) }]);
     } finally {
       await server.stop();
