@@ -437,6 +437,20 @@ export const SPEC_MUTATIONS = [
     to: 'this.advanced = this.pass(ms);',
   },
   {
+    name: 'starved-watchdog',
+    what: 'an answer that only tells what is left of a lease delays the next renewal',
+    ...{ file: 'lib/engine/lease-view.ts', spec: 'test/unit/engine/renewals.spec.ts' },
+    from: 'this.measure(lease > 0 && this.end === certain ? granted : undefined);',
+    to: 'this.full = granted;',
+  },
+  {
+    name: 'forgotten-offer',
+    what: 'a hold that is offered is an orphan before the offer is answered',
+    ...{ file: 'lib/engine/hold-registry.ts', spec: 'test/unit/engine/handovers.spec.ts' },
+    from: 'this.holds.set(hold.id, { hold, queue, isOffered: true });',
+    to: 'this.holds.delete(hold.id);',
+  },
+  {
     name: 'second-release',
     what: 'a hold under release is released again if a reply names it as a holder',
     ...{ file: 'lib/engine/orphans.ts', spec: 'test/unit/engine/lock-engine.spec.ts' },
@@ -699,11 +713,11 @@ export const SPEC_MUTATIONS = [
     to: '',
   },
   {
-    name: 'endless-backlog',
-    what: 'tickets that have asked stay in the backlog until it is empty',
-    ...{ file: 'lib/engine/ticket-pace.ts', spec: 'test/unit/engine/ticket-pace.spec.ts' },
-    from: '2 * this.next >= this.backlog.length',
-    to: 'this.next === this.backlog.length',
+    name: 'retries-first',
+    what: 'new tickets wait behind retries',
+    ...{ file: 'lib/engine/ticket-pace.ts', spec: 'test/unit/engine/many-tickets.spec.ts' },
+    from: 'this.fresh.take() ?? this.repeated.take()',
+    to: 'this.repeated.take() ?? this.fresh.take()',
   },
   {
     name: 'unsettled-subscription',

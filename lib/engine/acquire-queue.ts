@@ -90,10 +90,13 @@ export class AcquireQueue extends LocalQueue {
   }
 
   protected override termsOf({ terms, behind }: Waiter): TicketTerms {
-    const { mode, owner, lease, fair } = terms;
+    const { mode, owner, lease, fair, ahead } = terms;
     const batchSize = this.kind === 'shared' && mayShareGrant(terms) ? this.parts.context.limits.batch.size : 1;
     const uncontendedBatchSize = batchSize > 1 && behind !== undefined ? UNCONTENDED_BATCH_SIZE : batchSize;
-    return { key: this.key, mode, owner, lease, waits: this.waits, batchSize, uncontendedBatchSize, fair, site: terms };
+    return {
+      ...{ key: this.key, mode, owner, lease, waits: this.waits, batchSize, uncontendedBatchSize, fair, ahead },
+      site: terms,
+    };
   }
 
   /** The hold of this queue has ended, if there was one. */

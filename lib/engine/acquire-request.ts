@@ -13,6 +13,8 @@ export interface TicketTerms {
   readonly batchSize: number;
   readonly uncontendedBatchSize: number;
   readonly fair: boolean;
+  /** See `AcquireRequest.ahead`. */
+  readonly ahead?: boolean | undefined;
   /** How many waiters of this client may have permits under one grant at the same time, when the request is sent. */
   readonly slots?: () => number;
   /** Where in the code the first waiter called. */
@@ -36,7 +38,7 @@ export function retryPeriod({ random, limits: { grantTimeout } }: EngineContext,
 export function acquireRequest(
   context: EngineContext,
   id: string,
-  { key, mode, owner, lease, waits, batchSize, uncontendedBatchSize, fair, slots }: Omit<TicketTerms, 'site'>,
+  { key, mode, owner, lease, waits, batchSize, uncontendedBatchSize, fair, ahead, slots }: Omit<TicketTerms, 'site'>,
   { follows, slowness }: Asking = { follows: false, slowness: 1 },
 ): AcquireRequest {
   const { commandTimeout, grantTimeout } = context.limits;
@@ -57,6 +59,7 @@ export function acquireRequest(
     batchSize,
     uncontendedBatchSize,
     fair,
+    ahead,
     slots: slots?.(),
   };
 }

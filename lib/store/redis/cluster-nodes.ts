@@ -12,11 +12,6 @@ export class ClusterNodes {
 
   constructor(private readonly cluster: Cluster) {}
 
-  /** The prefix that ioredis adds to each key, whichever option set it. */
-  get keyPrefix(): string | undefined {
-    return this.cluster.options.keyPrefix;
-  }
-
   /** The node that serves a slot; `undefined` if that is not known at the moment. */
   ownerOf(slot: number): ClusterNode | undefined {
     const node = this.cluster.slots[slot]?.[0];

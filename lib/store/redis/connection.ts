@@ -1,4 +1,5 @@
 import type { Cluster, Redis } from 'ioredis';
+import type { LockConfigError } from '../../errors/index.js';
 import type { Subscription } from './subscription.js';
 
 /** How a client uses its connections. */
@@ -58,8 +59,11 @@ export interface Connection {
   readonly downFor: number;
   readonly replicas: ReplicaConfirmation;
 
-  /** Starts to connect. The observer receives the outcome. Failed attempts are repeated without a limit. */
-  open(): void;
+  /**
+   * Starts to connect. The observer receives the outcome. Failed attempts are repeated without a limit. `refused` is
+   * called if the server cannot serve these options.
+   */
+  open(refused: (why: LockConfigError) => void): void;
   close(): void;
 
   /** Called if the server does not answer or cannot serve: checks whether another server has taken its place. */

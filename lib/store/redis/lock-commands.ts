@@ -196,9 +196,10 @@ const withAddress = (to: string, args: RequestArgs): Array<string | number> => [
 
 /** `isPresent`: the client is known to be subscribed. */
 export function requestArgs(request: AcquireRequest, from = 0, isPresent = false): RequestArgs {
-  const { id, mode, owner, lease, fair, waits, period, patience, grantTimeout, age, slots } = request;
+  const { id, mode, owner, lease, fair, waits, period, patience, grantTimeout, ahead, slots } = request;
+  const age = request.age ?? (ahead === true && !fair ? 'ahead' : '');
   const batchSize = fair ? 0 : request.batchSize;
   const backedOff = request.backedOff === true ? ' backed-off' : '';
-  const rest = `${from} ${waits ? (isPresent ? 2 : 1) : 0} ${period} ${patience} ${grantTimeout} ${batchSize} ${age ?? ''}${backedOff}`;
+  const rest = `${from} ${waits ? (isPresent ? 2 : 1) : 0} ${period} ${patience} ${grantTimeout} ${batchSize} ${age}${backedOff}`;
   return [id, writeMode(mode, fair ? 1 : slots), owner ?? '', lease, fair ? 0 : request.uncontendedBatchSize, rest];
 }

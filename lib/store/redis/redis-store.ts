@@ -5,10 +5,10 @@ import { redisKeys, tagged } from '../../keys/index.js';
 import type { HoldSurvey, SurveyRequest } from '../hold-survey.js';
 import type { ListReply, ListRequest } from '../key-list.js';
 import type {
+  AcquireAllReply,
   AcquireReply,
   AcquireRequest,
   ForceReleaseReply,
-  HeldReply,
   HoldName,
   LockStoreListener,
   OfferReply,
@@ -156,14 +156,14 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
     );
   }
 
-  async acquireAll(requests: readonly AcquireRequest[]): Promise<readonly HeldReply[] | undefined> {
+  async acquireAll(requests: readonly AcquireRequest[]): Promise<AcquireAllReply | undefined> {
     const { connection, scripts } = this.#link;
     // In a Cluster, a script may use the keys of one slot only.
     if (connection.group(requests, (key) => redisKeys(this.keyPrefix, key).state).length > 1) return undefined;
     const keys = namedKeys(requests.flatMap(({ key }) => this.keys.of(key).names));
     const args = requests.flatMap((request) => requestArgs(request));
     try {
-      return await scripts.run('acquireAll', keys, args, (raw) => readAcquireAllReply(raw, requests.length));
+      return await scripts.run('acquireAll', keys, args, (raw) => readAcquireAllReply(raw, requests));
     } catch (error) {
       if (!refusesSeveralSlots(error)) throw error;
       connection.separateSlots();

@@ -1,4 +1,5 @@
 import type {
+  AcquireAllReply,
   AcquireReply,
   AcquireRequest,
   ContendedReply,
@@ -82,12 +83,17 @@ export function readAdoptReply(raw: unknown): AcquireReply {
   return readAnswer(raw).reply;
 }
 
-/** Reads the reply of `lua/acquire-all.lua` for `count` keys: nothing, or the grants in one flat list. */
-export function readAcquireAllReply(raw: unknown, count: number): readonly HeldReply[] | undefined {
+/** Reads the reply of `lua/acquire-all.lua`: nothing, a key that is not free, or the grants in one flat list. */
+export function readAcquireAllReply(raw: unknown, requests: readonly AcquireRequest[]): AcquireAllReply | undefined {
   const parts = list(raw);
   if (parts.length === 0) return undefined;
-  tuple(parts, HELD_PARTS * count);
-  return Array.from({ length: count }, (_, i) => {
+  if (oneOf(parts[0], HELD, BUSY) === BUSY) {
+    const [, position, ...holders] = parts;
+    const key = requests[integer(position, 1) - 1]?.key;
+    return { outcome: 'busy', key: text(key), holders: holders.map(text) };
+  }
+  tuple(parts, HELD_PARTS * requests.length);
+  return Array.from(requests, (_, i) => {
     const grant = parts.slice(HELD_PARTS * i, HELD_PARTS * (i + 1));
     oneOf(grant[0], HELD);
     return heldReply(grant);

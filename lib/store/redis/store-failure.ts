@@ -28,6 +28,7 @@ const ADVICE: ReadonlyArray<readonly [RegExp, string]> = [
   [/\bREADONLY\b/, 'this server is a replica'],
   [UNKNOWN_COMMAND, 'this server lacks a command that locks need: npx nestjs-redis-locks doctor names it'],
   [SEVERAL_SLOTS, 'this is one endpoint of a Cluster, and one command has used keys of several slots'],
+  [/\bMOVED\b/, 'the server is one node of a Cluster: write connection: { cluster: [{ host, port }] }'],
 ];
 
 /** Whether a server has refused a command because its keys are in several slots of a Cluster. */

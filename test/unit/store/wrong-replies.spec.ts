@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
-import type { Redis } from 'ioredis';
+import { Redis } from 'ioredis';
 import type { AcquireRequest, LockMode } from '../../../lib/store/lock-store.js';
 import { RedissonStore } from '../../../lib/redisson/redisson-store.js';
 import { ReplicaAcknowledgement } from '../../../lib/store/redis/replica-acknowledgement.js';
@@ -228,7 +228,10 @@ describe('a reply that other commands cannot give', () => {
         ['1', '1'],
       ],
     ]) {
-      const client = { options: {}, scan: async () => scan, time: async () => time } as unknown as Redis;
+      const client = Object.assign(Object.create(Redis.prototype) as object, {
+        scan: async () => scan,
+        time: async () => time,
+      }) as Redis;
       const listed = new KeyScan(client, options).list({ cursor: '', budget: 500 });
       await expect(listed).rejects.toMatchObject({ code: 'LOCK_STORE', message: expect.stringContaining('answered') });
     }
