@@ -50,6 +50,7 @@ export interface AcquireRequest {
     readonly fair: boolean;
     readonly ahead?: boolean | undefined;
     readonly age?: number;
+    readonly since?: number | undefined;
     readonly backedOff?: boolean;
     readonly adopts?: string | undefined;
 }

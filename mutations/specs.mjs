@@ -627,6 +627,20 @@ export const SPEC_MUTATIONS = [
     to: 'if #ARGV > 1 then',
   },
   {
+    name: 'thawed-master-trusted',
+    what: 'a message or reply after a silence counts at once',
+    ...{ file: `${REDIS}/mastership.ts`, spec: 'test/unit/store/mastership.spec.ts' },
+    from: 'now - this.provenAt <= UNDOUBTED',
+    to: 'now - this.provenAt <= Infinity',
+  },
+  {
+    name: 'slow-reply-trusted',
+    what: 'a reply counts however late it arrives',
+    ...{ file: `${REDIS}/script-runner.ts`, spec: SCRIPT_RUNNER, test: 'confirmed' },
+    from: 'performance.now() - (limited.until - this.commandTimeout) > UNDOUBTED',
+    to: 'false',
+  },
+  {
     name: 'heartbeats-together',
     what: 'all clients send their heartbeats in the same moment',
     ...{ file: `${REDIS}/heartbeat.ts`, spec: 'test/unit/store/heartbeat.spec.ts' },
@@ -697,6 +711,24 @@ export const SPEC_MUTATIONS = [
     ...{ file: 'lua/redisson/acquire-fair.lua', spec: REDISSON_FAIR, test: 'whatever order' },
     from: 'and 2 * WAIT or WAIT',
     to: 'and WAIT or WAIT',
+  },
+  {
+    name: 'quadratic-fair-queue',
+    what: 'Redisson: each retry of a fair waiter changes the times of all waiters',
+    ...{ file: 'lua/redisson/acquire-fair.lua', spec: REDISSON_FAIR, test: 'neither reads nor changes' },
+    from: 'math.abs(more) >= STEP',
+    to: 'more ~= 0',
+  },
+  {
+    name: 'passing-callers',
+    what: 'Redisson: a request passes an earlier one of its process that waits',
+    ...{
+      file: 'lib/redisson/wake-list.ts',
+      spec: 'test/unit/redisson/wake-list.spec.ts',
+      test: 'does not pass an earlier',
+    },
+    from: 'if (other.holders !== undefined && !(reads && other.reads)) {',
+    to: 'if (other.holders?.length === 0 && !(reads && other.reads)) {',
   },
   {
     name: 'late-reply-counts',

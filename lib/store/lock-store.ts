@@ -179,6 +179,11 @@ export interface AcquireRequest {
    */
   readonly age?: number;
   /**
+   * When the first caller behind this request called, by the client's monotonic clock. For a store without a queue: it orders
+   * the requests of this client.
+   */
+  readonly since?: number | undefined;
+  /**
    * Whether the request has reduced its age, to separate it from requests of the same moment. Only then may it fall
    * back.
    */

@@ -8,7 +8,7 @@ import { ClusterNodes } from './cluster-nodes.js';
 import { ClusterReplicas } from './cluster-replicas.js';
 import { letProcessEnd } from './let-process-end.js';
 import { ConnectionLog } from './connection-log.js';
-import type { Connection, ConnectionObserver, ConnectionOptions } from './connection.js';
+import type { Connection, ConnectionObserver, ConnectionOptions, Masters } from './connection.js';
 import { doubtUntilListening } from './doubt-until-listening.js';
 import type { Subscription } from './subscription.js';
 
@@ -60,7 +60,10 @@ export class ClusterConnection implements Connection {
     this.log = new ConnectionLog(logger);
     this.startup.push(...connection.cluster);
     this.commands = connectCluster(this.startup, connection.options, commandTimeout, label);
-    this.nodes = new ClusterNodes(this.commands);
+    this.nodes = new ClusterNodes(this.commands, (served, refreshed) => {
+      this.epoch += 1;
+      void refreshed.then(() => observer.nodeLost?.((name) => served.has(hashSlot(name))));
+    });
     this.replicas = new ClusterReplicas(this.nodes, commandTimeout, () => this.doubt());
     const bus = busChannel(keyPrefix, clientId);
     this.listener = new ClusterListener(this.nodes, bus, options.isSharded, {
@@ -78,6 +81,10 @@ export class ClusterConnection implements Connection {
       failed: (error) => this.failed(error, LINES),
     });
     this.watchCommands();
+  }
+
+  get masters(): Masters {
+    return this.nodes;
   }
 
   get listening(): boolean {

@@ -55,7 +55,10 @@ export class LockCommands {
     return this.scripts.run('acquire', this.keys.of(key), args, (raw) => {
       const answer = readAcquireReply(raw, request);
       weigh?.(answer);
-      const { reply, more } = answer;
+      const { reply, more, sign } = answer;
+      // The grant may come from the backlog of a master that was replaced, as a message about it.
+      const confirmed = sign === 'found' ? this.connection.masters?.confirm(this.keys.of(key).names[0]!) : undefined;
+      if (confirmed !== undefined) return confirmed.then((isMaster) => (isMaster ? reply : this.acquire(request)));
       return more === undefined ? reply : this.acquire(request, more);
     });
   }

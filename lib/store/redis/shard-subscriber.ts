@@ -28,7 +28,7 @@ export type Listening = 'sharded' | 'unsharded';
 
 /** Receives events of a connection. */
 export interface ShardSubscriberObserver {
-  message(message: string, how: Listening, channel: string): void;
+  message(line: ShardSubscriber, message: string, how: Listening, channel: string): void;
   /** The slots of these channels have moved. The server has ended their subscriptions. */
   departed(line: ShardSubscriber, channels: readonly string[]): void;
   /** The connection has ended. It delivers no more messages. */
@@ -64,8 +64,12 @@ export class ShardSubscriber {
     tryCommands: () => Promise<unknown>,
   ) {
     this.client = duplicateOf(client, { ...SUBSCRIBER_OPTIONS, readOnly: false, retryStrategy: null });
-    this.client.on('message', (channel: string, message: string) => observer.message(message, 'unsharded', channel));
-    this.client.on('smessage', (channel: string, message: string) => observer.message(message, 'sharded', channel));
+    this.client.on('message', (channel: string, message: string) =>
+      observer.message(this, message, 'unsharded', channel),
+    );
+    this.client.on('smessage', (channel: string, message: string) =>
+      observer.message(this, message, 'sharded', channel),
+    );
     // A slot has moved, and some of the channels with it. ioredis 5 means that the server has refused a channel, and never
     // settles the command.
     this.client.on('moved', () => ('protocol' in this.client.options ? this.gather() : this.end()));

@@ -26,6 +26,7 @@ export class StoreLink {
       options.commandTimeout,
       () => this.connection.commandError,
       () => this.connection.doubt(),
+      this.connection.masters,
     );
   }
 
@@ -47,6 +48,8 @@ export class StoreLink {
   async start(): Promise<void> {
     if (this.connection.listening) return;
     await this.untilListening();
+    // A script without keys might go to a node of a Cluster that is down, and delay the start.
+    if (this.connection.commands.isCluster) return;
     try {
       await this.scripts.run('start', namedKeys([]), [], () => undefined);
     } catch (error) {

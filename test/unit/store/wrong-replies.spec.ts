@@ -231,7 +231,7 @@ describe('a reply that other commands cannot give', () => {
       const client = Object.assign(Object.create(Redis.prototype) as object, {
         scan: async () => scan,
         time: async () => time,
-      }) as Redis;
+      }) as unknown as Redis;
       const listed = new KeyScan(client, options).list({ cursor: '', budget: 500 });
       await expect(listed).rejects.toMatchObject({ code: 'LOCK_STORE', message: expect.stringContaining('answered') });
     }
