@@ -5,10 +5,11 @@ import { LockStoreError } from '../../errors/index.js';
 import { DOUBT, DOUBT_AGAIN } from './connection-options.js';
 import type { Masters } from './connection.js';
 import { UNDOUBTED } from './mastership.js';
+import { readReply } from './reply-readers.js';
 import { allArgs, ScriptCommand, takesScriptCommands, type ScriptCall } from './script-command.js';
 import type { ScriptKeys } from './script-keys.js';
 import { SCRIPTS, type LuaScript, type ScriptName } from './scripts.generated.js';
-import { storeFailure } from './store-failure.js';
+import { commandAt, storeFailure } from './store-failure.js';
 import { TimeLimit, type Limited } from './time-limit.js';
 
 /**
@@ -46,23 +47,16 @@ export class ScriptRunner {
   }
 
   /**
-   * Resolves to the reply, or to what `read` makes of it.
-   * @throws LockStoreError if the server refuses, or has not answered within `commandTimeout`. Even then the script may
-   * have been executed, or may still be.
+   * Resolves to what `read` makes of the reply.
+   * @throws LockStoreError if the server refuses, answers as the script cannot, or has not answered within
+   * `commandTimeout`. Even then the script may have been executed, or may still be.
    */
-  run(script: ScriptName | LuaScript, keys: ScriptKeys, args: ReadonlyArray<string | number>): Promise<unknown>;
   run<Reply>(
     script: ScriptName | LuaScript,
     keys: ScriptKeys,
     args: ReadonlyArray<string | number>,
     read: (reply: unknown) => Reply | Promise<Reply>,
-  ): Promise<Reply>;
-  run(
-    script: ScriptName | LuaScript,
-    keys: ScriptKeys,
-    args: ReadonlyArray<string | number>,
-    read?: (reply: unknown) => unknown,
-  ): Promise<unknown> {
+  ): Promise<Reply> {
     const { name, sha1, source } = typeof script === 'string' ? SCRIPTS[script] : script;
     this.gather();
     return new Promise((resolve, reject) => {
@@ -80,7 +74,7 @@ export class ScriptRunner {
         // The call has failed already. A late reply leads to no further command.
         if (!this.limit.end(limited)) return;
         try {
-          resolve(read === undefined ? reply : read(reply));
+          resolve(readReply(`the script '${name}'`, reply, read));
         } catch (error) {
           reject(error);
         }
@@ -95,7 +89,7 @@ export class ScriptRunner {
         }
         this.limit.end(limited);
         if (/\bNOREPLICAS\b/.test(error.message)) this.doubt();
-        reject(storeFailure(error));
+        reject(storeFailure(error, undefined, commandAt(source, error)));
       };
       const send = (): void => {
         const call = isText ? 'eval' : 'evalsha';

@@ -1,8 +1,11 @@
 import type { Cluster, Redis } from 'ioredis';
 import { LockStoreError } from '../../errors/index.js';
 import type { ServerIdentity } from '../quorum-member.js';
+import { matching, readReply } from './reply-readers.js';
 import { storeFailure } from './store-failure.js';
 
+/** INFO has lines such as `role:master`. */
+const INFO = /^\w+:/m;
 /** The error of a server that does not permit the question or does not know it. */
 const REFUSED = /\bNOPERM\b|unknown command/i;
 
@@ -20,7 +23,7 @@ export async function readServerIdentity(
     timer = setTimeout(() => reject(new LockStoreError(message, { transient: true })), timeout).unref();
   });
   try {
-    const info = await Promise.race([client.info(), limit]);
+    const info = readReply('INFO', await Promise.race([client.info(), limit]), (raw) => matching(INFO, raw).input);
     const micros = /^server_time_usec:(\d+)/m.exec(info)?.[1];
     return {
       runId: /^run_id:(\S+)/m.exec(info)?.[1],
