@@ -62,15 +62,15 @@ class Simulation implements FaultTargets {
     private readonly line: ((text: string) => void) | undefined,
   ) {
     const { world, outcomes } = this;
-    this.servers = new Servers(schedule.servers, world);
+    this.servers = new Servers(schedule.servers, world, schedule.noise);
     const checker = (this.checker = new Checker(world, this.servers, schedule));
     if (this.servers.isQuorum) outcomes.quorums += 1;
     for (const server of this.servers.all) {
       const { onScript } = server;
-      server.onScript = (key, script) => {
+      server.onScript = (executed) => {
         outcomes.scripts += 1;
-        this.trace(() => `${server.name}: ${script}`);
-        onScript(key, script);
+        this.trace(() => `${server.name}: ${executed.text}`);
+        onScript(executed);
       };
       const { onReinstated } = server;
       server.onReinstated = (key, id) => {
@@ -109,6 +109,7 @@ class Simulation implements FaultTargets {
     for (const fault of this.schedule.faults) plan(fault, this);
     const stopListening = listenToRejections((error) => this.checker.found(error));
     await drive(() => this.step()).finally(stopListening);
+    this.servers.close();
     const { violation } = this.checker;
     if (violation === undefined) return undefined;
     const { world } = this;

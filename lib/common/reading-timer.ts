@@ -19,6 +19,20 @@ export function setReadingTimer(delay: number, callback: () => void): ReadingTim
   return timer;
 }
 
+/** The time as timers count it. Simulations bring their own. */
+export interface ReadingClock {
+  /** ms */
+  now(): number;
+  setTimer(delay: number, callback: () => void): unknown;
+  clearTimer(timer: unknown): void;
+}
+
+export const readingClock: ReadingClock = {
+  now: () => performance.now(),
+  setTimer: setReadingTimer,
+  clearTimer: (timer) => clearReadingTimer(timer as ReadingTimer | undefined),
+};
+
 /** Cancels a timer. */
 export function clearReadingTimer(timer: ReadingTimer | undefined): void {
   clearTimeout(timer?.timeout);

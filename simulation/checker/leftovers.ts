@@ -6,15 +6,26 @@ import { Violation } from './violation.js';
 
 /** Nothing is left in the store but tokens, and how many permits there are. */
 export function nothingIsStored({ all }: Servers): void {
-  for (const server of all) for (const key of KEYS) nothingIsStoredOf(server, key);
+  for (const server of all) {
+    for (const key of KEYS) nothingIsStoredOf(server, key);
+    const left = server.names().all.filter((name) => !REMEMBERED.test(name));
+    if (left.length > 0) throw new Violation('leftovers', `${left.join()} is left on ${server.name}`);
+  }
+}
+
+/** Tokens, the number of permits, and the names of clients. */
+const REMEMBERED = /^\w+:(fence|limit|client):/;
+
+/** A key without an end would stay for ever. */
+export function everyKeyEnds(server: Server): void {
+  const { endless } = server.names();
+  if (endless.length > 0) throw new Violation('leftovers', `${endless.join()} has no TTL on ${server.name}`);
 }
 
 function nothingIsStoredOf(server: Server, key: string): void {
-  const { backend, name } = server;
-  const { holds, waiters, limit } = server.inspect(key);
-  const isGone = limit !== undefined || backend.withLock(key, (lock) => lock.isExpired(backend.now));
-  if (holds.length + waiters.length === 0 && isGone) return;
-  throw new Violation('leftovers', `'${key}' is left on ${name}: ${JSON.stringify({ holds, waiters })}`);
+  const { holds, waiters } = server.inspect(key);
+  if (holds.length + waiters.length === 0) return;
+  throw new Violation('leftovers', `'${key}' is left on ${server.name}: ${JSON.stringify({ holds, waiters })}`);
 }
 
 /** Nothing is left in an engine that no caller uses any more, before it is closed. */

@@ -91,7 +91,7 @@ export class LuaVm {
     const text = this.api._lua_tolstring(this.state, place, this.size);
     if (text === 0) return undefined;
     const size = this.memory.readUInt32LE(this.size);
-    return this.memory.latin1Slice(text, text + size);
+    return this.memory.toString('latin1', text, text + size);
   }
 
   /** The memory moves when it grows. */

@@ -350,13 +350,11 @@ const call = fc.oneof(
   },
   {
     weight: 1,
-    arbitrary: fc
-      .tuple(request, request)
-      .map(([one, two]) => ({
-        script: 'acquireAll' as const,
-        keys: ['a', 'b'].flatMap(lockKeys),
-        args: [...one, ...two],
-      })),
+    arbitrary: fc.tuple(request, request).map(([one, two]) => ({
+      script: 'acquireAll' as const,
+      keys: ['a', 'b'].flatMap(lockKeys),
+      args: [...one, ...two],
+    })),
   },
   ...(
     [
@@ -390,7 +388,9 @@ describe('random calls of the scripts', () => {
       { weight: 1, arbitrary: fc.constant('force release' as const) },
       { weight: 1, arbitrary: fc.constant('pass' as const) },
     );
-    const run = async (steps: ReadonlyArray<fc.ValueOf<typeof step>>): Promise<void> => {
+    const run = async (
+      steps: ReadonlyArray<typeof step extends fc.Arbitrary<infer Step> ? Step : never>,
+    ): Promise<void> => {
       await redis.admin.flushall();
       simulated = new KeySpace(steps.length);
       const done: string[] = [];

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import type { Cluster, Redis } from 'ioredis';
-import { setReadingTimer, type ReadingTimer } from '../../common/reading-timer.js';
+import { readingClock } from '../../common/reading-timer.js';
 import { LockStoreError } from '../../errors/index.js';
 import { DOUBT, DOUBT_AGAIN } from './connection-options.js';
 import { allArgs, ScriptCommand, takesScriptCommands, type ScriptCall } from './script-command.js';
@@ -29,7 +29,7 @@ export class ScriptRunner {
   private corked: Socket | undefined;
   private toGather = 0;
   /** Checks for silence while a command is pending. */
-  private watch: ReadingTimer | undefined;
+  private watch: unknown;
 
   constructor(
     private readonly client: Redis | Cluster,
@@ -38,8 +38,9 @@ export class ScriptRunner {
     private readonly trouble: () => Error | undefined,
     /** Called repeatedly while the server does not answer, or refuses writes because it lacks replicas. */
     private readonly doubt: () => void,
+    private readonly clock = readingClock,
   ) {
-    this.limit = new TimeLimit(commandTimeout);
+    this.limit = new TimeLimit(commandTimeout, clock);
   }
 
   /**
@@ -122,7 +123,7 @@ export class ScriptRunner {
     }
   }
 
-  private watchForSilence(delay = DOUBT): ReadingTimer {
+  private watchForSilence(delay = DOUBT): unknown {
     const look = (): void => {
       this.watch = undefined;
       if (this.limit.isIdle) return;
@@ -131,7 +132,7 @@ export class ScriptRunner {
       this.watch = this.watchForSilence(silence >= DOUBT ? DOUBT_AGAIN : Math.ceil(DOUBT - silence));
     };
     // Replies that arrived while the event loop was blocked are read first.
-    return setReadingTimer(delay, look);
+    return this.clock.setTimer(delay, look);
   }
 
   private timedOut(): LockStoreError {
