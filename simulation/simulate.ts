@@ -62,7 +62,7 @@ class Simulation implements FaultTargets {
     private readonly line: ((text: string) => void) | undefined,
   ) {
     const { world, outcomes } = this;
-    this.servers = new Servers(schedule.servers, world, schedule.noise);
+    this.servers = new Servers(schedule.servers, world, schedule.noise, schedule.hasSmallLimits);
     const checker = (this.checker = new Checker(world, this.servers, schedule));
     if (this.servers.isQuorum) outcomes.quorums += 1;
     for (const server of this.servers.all) {

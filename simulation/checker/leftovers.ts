@@ -8,19 +8,13 @@ import { Violation } from './violation.js';
 export function nothingIsStored({ all }: Servers): void {
   for (const server of all) {
     for (const key of KEYS) nothingIsStoredOf(server, key);
-    const left = server.names().all.filter((name) => !REMEMBERED.test(name));
+    const left = server.names.filter((name) => !REMEMBERED.test(name));
     if (left.length > 0) throw new Violation('leftovers', `${left.join()} is left on ${server.name}`);
   }
 }
 
 /** Tokens, the number of permits, and the names of clients. */
 const REMEMBERED = /^\w+:(fence|limit|client):/;
-
-/** A key without an end would stay for ever. */
-export function everyKeyEnds(server: Server): void {
-  const { endless } = server.names();
-  if (endless.length > 0) throw new Violation('leftovers', `${endless.join()} has no TTL on ${server.name}`);
-}
 
 function nothingIsStoredOf(server: Server, key: string): void {
   const { holds, waiters } = server.inspect(key);

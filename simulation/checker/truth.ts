@@ -10,7 +10,11 @@ import { Violation } from './violation.js';
 const EPSILON = 1e-3;
 /** After these scripts no key stays free while a waiter could be granted it. */
 const SETTLING: ReadonlySet<string | undefined> = new Set([
-  ...['acquire', 'adopt', 'release', 'extend', 'offer', 'forceRelease', 'setLimit', 'addLimit', 'keepUnits'],
+  'acquire',
+  'release',
+  'forceRelease',
+  'setLimit',
+  'addLimit',
 ]);
 
 /**

@@ -21,6 +21,8 @@ export interface Executed {
   /** An `Error` if the server refuses. */
   readonly reply: unknown;
   readonly messages: ReadonlyArray<{ readonly channel: string; readonly message: string }>;
+  /** The script has used a key that is not among its keys, or has left one without a TTL. */
+  readonly fault: string | undefined;
 }
 
 /** A key as it is. */
@@ -48,12 +50,10 @@ export class KeySpace {
     return copy;
   }
 
-  /** @throws Error if the script uses a key that is not among `keys` */
   run(time: number, script: LuaScript, keys: readonly string[], args: ReadonlyArray<string | number>): Executed {
     compile(script);
     const texts = args.map(String);
     const executed = vm.call('run', this.number, time, script.sha1, keys.length, ...keys, ...texts);
-    if (executed[2] !== undefined) throw new Error(`${script.name} uses '${executed[2]}', which is not among its keys`);
     return read(executed);
   }
 
@@ -80,11 +80,11 @@ export class KeySpace {
   }
 }
 
-function read([reply, published]: ReadonlyArray<string | undefined>): Executed {
+function read([reply, published, fault]: ReadonlyArray<string | undefined>): Executed {
   const texts = published === undefined ? [] : (readReply(published) as string[]);
   const messages = Array.from({ length: texts.length / 2 }, (_, i) => ({
     channel: texts[2 * i]!,
     message: texts[2 * i + 1]!,
   }));
-  return { reply: readReply(reply!), messages };
+  return { reply: readReply(reply!), messages, fault };
 }

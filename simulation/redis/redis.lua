@@ -11,8 +11,8 @@ local servers = {} -- by their numbers
 local chunks = {} -- compiled scripts, by their hashes
 
 -- While a command or a script runs: its server, the server's clock in ms and µs, the keys that it may use (nil: all), the
--- first key that it used without a declaration, and the messages that it has published.
-local server, now, micros, declared, undeclared, published
+-- first key that it used without a declaration, the keys of indexes that it used, and the messages that it has published.
+local server, now, micros, declared, undeclared, index_keys, published
 
 local function fail(message)
   error({ err = message }, 0)
@@ -409,7 +409,9 @@ local function execute(name, ...)
     elseif kind ~= 'string' then
       fail('ERR Lua redis lib command arguments must be strings or integers')
     end
-    if declared and i <= command[3] and not declared[args[i]] and not is_index_of(args[i]) then undeclared = args[i] end
+    if declared and i <= command[3] and not declared[args[i]] then
+      if is_index_of(args[i]) then index_keys[#index_keys + 1] = args[i] else undeclared = args[i] end
+    end
   end
   return command[4](unpack(args, 1, count))
 end
@@ -479,13 +481,24 @@ local function written(value)
 end
 
 local function begin(number, time)
-  server, micros, now, undeclared, published = servers[number], time, floor(time / 1000), nil, {}
+  server, micros, now, undeclared, index_keys, published = servers[number], time, floor(time / 1000), nil, {}, {}
 end
 
--- Returns the reply, the published messages, and the first key that was not declared.
-local function finish(worked, reply)
+-- A key that a command has left without an end: it would stay for ever.
+local function endless(keys)
+  for _, key in ipairs(keys) do
+    local entry = server.keys[key]
+    if entry and not entry.ends then return key end
+  end
+end
+
+-- Returns the reply, the published messages, and what is wrong with the keys.
+local function finish(worked, reply, keys)
   if not worked and type(reply) ~= 'table' then reply = { err = 'ERR ' .. tostring(reply) } end
-  return written(reply), #published > 0 and written(published) or nil, undeclared
+  local endless_key = endless(keys) or endless(index_keys)
+  local fault = undeclared and "uses '" .. undeclared .. "', which is not among its keys"
+    or endless_key and "leaves '" .. endless_key .. "' without a TTL" or nil
+  return written(reply), #published > 0 and written(published) or nil, fault
 end
 
 return {
@@ -530,14 +543,16 @@ return {
     end
     for i = key_count + 1, #all do args[i - key_count] = all[i] end
     globals.KEYS, globals.ARGV = keys, args
-    return finish(pcall(chunks[sha]))
+    local worked, reply = pcall(chunks[sha])
+    return finish(worked, reply, keys)
   end,
 
   -- A command outside scripts.
   command = function(number, time, ...)
     begin(number, time)
     declared = nil
-    return finish(pcall(execute, ...))
+    local worked, reply = pcall(execute, ...)
+    return finish(worked, reply, {})
   end,
 
   -- Keys as they are: the end of each (-1: none), its type, and its value: of a hash and a sorted set a list.

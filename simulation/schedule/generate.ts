@@ -326,6 +326,7 @@ const faultsOf = (fault: fc.Arbitrary<Fault>): fc.Arbitrary<readonly Fault[]> =>
 
 const common = {
   noise: fc.nat(),
+  hasSmallLimits: oneOf([2, false], [1, true]),
   turns: fc.record({ most: oneOf([1, 1], [2, 3], [2, 16]), time: fc.integer({ min: 5, max: 60 }) }),
   drift: fc.array(drift, { minLength: PROCESSES, maxLength: PROCESSES }),
 };

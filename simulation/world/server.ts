@@ -2,8 +2,10 @@ import { clientChannel, redisKeys } from '../../lib/keys/index.js';
 import type { StoredHold, StoredLock } from '../../lib/store/lock-store.js';
 import { PARKED_READ } from '../../lib/store/protocol.generated.js';
 import { SCRIPTS } from '../../lib/store/redis/scripts.generated.js';
+import { Violation } from '../checker/violation.js';
 import { KeySpace } from '../redis/key-space.js';
 import { replyError } from '../redis/reply.js';
+import { textOf } from '../redis/scripts.js';
 import { LockReader, READ_ROLES } from '../redis/stored-lock.js';
 import { KEYS } from '../schedule/schedule.js';
 import { describeCall, hasMore, type Call } from './call.js';
@@ -66,6 +68,8 @@ export class Server {
     private ahead: number,
     /** Decides the order in which it reads hashes. */
     private readonly noise: number,
+    /** Whether the limits of its scripts are small. */
+    private readonly hasSmallLimits: boolean,
   ) {
     this.keys = new KeySpace(noise);
   }
@@ -161,11 +165,9 @@ export class Server {
     return this.subscribers.has(clientChannel(KEY_PREFIX, id.split(':')[0]!));
   }
 
-  /** The names of all keys, and of those that stay for ever. */
-  names(): { readonly all: readonly string[]; readonly endless: readonly string[] } {
-    const all = this.keys.names(this.micros);
-    const keys = this.keys.look(this.micros, ...all);
-    return { all, endless: all.filter((_, i) => keys[i]!.ends < 0) };
+  /** The names of all keys. */
+  get names(): readonly string[] {
+    return this.keys.names(this.micros);
   }
 
   /** The world's time when a lease ends that has this many ms left. */
@@ -195,7 +197,13 @@ export class Server {
     this.foresee(call);
     const { script: name, locks, args } = call;
     const hadIt = name === 'reinstate' && this.has(locks[0]!, args[0]!);
-    const { reply, messages } = this.keys.run(this.micros, script, call.keys, call.args);
+    const { reply, messages, fault } = this.keys.run(
+      this.micros,
+      textOf(name, this.hasSmallLimits),
+      call.keys,
+      call.args,
+    );
+    if (fault !== undefined) throw new Violation('leftovers', `${script.name} ${fault} (${this.name})`);
     for (const key of call.locks) this.readers.delete(key);
     this.looks.clear();
     if (name === 'reinstate' && reply === 1 && !hadIt) this.onReinstated(locks[0]!, args[0]!);

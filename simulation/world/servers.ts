@@ -10,10 +10,16 @@ export class Servers {
   /** How many of them are a majority. */
   readonly quorum: number;
 
-  constructor(terms: readonly ServerTerms[], world: World, noise: number) {
+  constructor(terms: readonly ServerTerms[], world: World, noise: number, hasSmallLimits: boolean) {
     this.all = terms.map(
       ({ drift, ahead }, place) =>
-        new Server(nameOf(place, terms), new Machine(world, 1 + drift / 1_000, 0), ahead, noise + place),
+        new Server(
+          nameOf(place, terms),
+          new Machine(world, 1 + drift / 1_000, 0),
+          ahead,
+          noise + place,
+          hasSmallLimits,
+        ),
     );
     this.quorum = Math.floor(terms.length / 2) + 1;
   }
