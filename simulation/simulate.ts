@@ -1,4 +1,5 @@
 import { Workload } from './clients/workload.js';
+import { Gates } from './clients/gates.js';
 import { Letters } from './clients/handovers.js';
 import { noOutcomes, type Outcomes } from './clients/outcomes.js';
 import { drive } from './drive.js';
@@ -78,7 +79,7 @@ class Simulation implements FaultTargets {
         onReinstated(key, id);
       };
     }
-    const surroundings = { world, checker, outcomes, trace: this.trace, letters: new Letters() };
+    const surroundings = { world, checker, outcomes, trace: this.trace, letters: new Letters(), gates: new Gates() };
     this.workloads = Array.from({ length: PROCESSES }, (_, place) => {
       const visits = schedule.visits.filter((visit) => visit.process === place);
       return new Workload(visits, surroundings, (error) => checker.found(error as Error));

@@ -13,8 +13,8 @@ export function nothingIsStored({ all }: Servers): void {
   }
 }
 
-/** Tokens, the number of permits, and the names of clients. */
-const REMEMBERED = /^\w+:(fence|limit|client):/;
+/** Tokens, the number of permits, the names of clients, and which latches have opened. */
+const REMEMBERED = /^\w+:(fence|limit|client|counted):/;
 
 function nothingIsStoredOf(server: Server, key: string): void {
   const { holds, waiters } = server.inspect(key);
@@ -36,6 +36,7 @@ export function nothingIsRemembered(process: Process, someForget: boolean): void
     sharedHolds: sizeOf(Reflect.get(Reflect.get(engine, 'holds') as object, 'shared') as object, 'byId'),
     separateQueues: sizeOf(pending, 'separateQueues'),
     timers: (Reflect.get(context.timers, 'heap') as unknown[]).length,
+    watches: engine.latches === undefined ? 0 : sizeOf(engine.latches, 'watches'),
     releases: sizeOf(Reflect.get(engine, 'releases') as object, 'pending'),
   };
   if (Object.values(sizes).every((size) => size === 0)) return;

@@ -62,6 +62,7 @@ export type Act =
   | 'downgrade'
   | 'abandon'
   | 'inspect'
+  | 'latch'
   | 'hand over'
   | 'release in background';
 
