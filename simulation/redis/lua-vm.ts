@@ -35,8 +35,8 @@ export class LuaVm {
 
   /** `source` returns a table of functions. */
   static async start(source: string): Promise<LuaVm> {
-    const { module } = await wasmoon.LuaApi.initialize();
-    return new LuaVm(module as unknown as Api, source);
+    const { module }: { readonly module: unknown } = await wasmoon.LuaApi.initialize();
+    return new LuaVm(module as Api, source);
   }
 
   private constructor(api: Api, source: string) {

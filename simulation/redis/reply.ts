@@ -24,5 +24,4 @@ export function replyError(message: string): Error {
   return error;
 }
 
-// eslint-disable-next-line no-control-regex -- bytes, not characters
 const text = (bytes: string): string => (/^[\0-\x7f]*$/.test(bytes) ? bytes : Buffer.from(bytes, 'latin1').toString());

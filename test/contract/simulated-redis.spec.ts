@@ -60,7 +60,7 @@ function comparable(reply: unknown): unknown {
   return `error: ${reply.message
     .replace(/^ERR (Error running script \(call to \w+\): )?/, '')
     .replace(/@?user_script: ?\d+: /g, '')
-    .replace(/ script: \w+, on @user_script:\d+\.$/, '')
+    .replace(/ script: (\w+, )?on @user_script:\d+\.$/, '')
     .replace(/^ERR /, '')
     .replace(MISTAKE, (_, ...words: Array<string | undefined>) => words.find((word) => word !== undefined) ?? '')}`;
 }
@@ -322,7 +322,7 @@ const offered = fc.constantFrom('handover:1', 'handover:2');
 const calls = (script: ScriptName, ...args: ReadonlyArray<string | number | fc.Arbitrary<string | number | Args>>) =>
   fc
     .tuple(name, fc.tuple(...args.map((arg) => (typeof arg === 'object' ? arg : fc.constant(arg)))))
-    .map(([lock, all]) => ({ script, keys: lockKeys(lock), args: all.flat() as Args }));
+    .map(([lock, all]) => ({ script, keys: lockKeys(lock), args: all.flat() }));
 const to = 'lock:client:\na';
 const call = fc.oneof(
   { weight: 14, arbitrary: calls('acquire', to, request) },
