@@ -468,7 +468,7 @@ export const MUTATIONS = [
   },
   {
     name: 'head-blocks-nobody',
-    what: 'tickets behind one that has to wait are granted',
+    what: 'tickets behind a blocked ticket are granted',
     file: 'lua/shared/grant-waiters.lua',
     from: 'elseif head and not reenters(holds, ticket) then',
     to: 'elseif false then',

@@ -35,8 +35,8 @@ export class LuaVm {
 
   /** `source` returns a table of functions. */
   static async start(source: string): Promise<LuaVm> {
-    const { module }: { readonly module: unknown } = await wasmoon.LuaApi.initialize();
-    return new LuaVm(module as Api, source);
+    const api = (await wasmoon.LuaApi.initialize()) as { readonly module: unknown };
+    return new LuaVm(api.module as Api, source);
   }
 
   private constructor(api: Api, source: string) {

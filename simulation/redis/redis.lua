@@ -484,7 +484,7 @@ local function begin(number, time)
   server, micros, now, undeclared, index_keys, published = servers[number], time, floor(time / 1000), nil, {}, {}
 end
 
--- A key that a command has left without an end: it would stay for ever.
+-- A key that a command has left without an end: it would stay forever.
 local function endless(keys)
   for _, key in ipairs(keys) do
     local entry = server.keys[key]

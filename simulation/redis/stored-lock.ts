@@ -1,7 +1,7 @@
 import type { LockMode, StoredHold, StoredLock, StoredWaiter } from '../../lib/store/lock-store.js';
 import type { StoredKey } from './key-space.js';
 
-/** The keys of a lock that tell who has it and who waits for it. */
+/** The keys of a lock that tell its holders and its waiters. */
 export const READ_ROLES = ['state', 'queue', 'waiters', 'fence', 'limit'] as const;
 
 /** From this score on, a place in the queue is that of a parked ticket (lua/shared/queue.lua). */
@@ -19,7 +19,7 @@ interface Ticket extends StoredWaiter {
   readonly staleAt: number;
 }
 
-/** A lock as the keys have it: a reader of its own, so that the library's replies are not believed. */
+/** A lock as the keys have it: a reader of its own, independent of the library's replies. */
 export class LockReader {
   private readonly holds: readonly Hold[];
   private readonly tickets: readonly Ticket[];

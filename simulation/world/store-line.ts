@@ -79,7 +79,7 @@ export class StoreLine implements Connection {
   private reconnectEpoch = 0;
   private closed = false;
   private readonly unanswered = new Set<Question>();
-  /** Ends the commands that wait for a reply, also those that were lost. */
+  /** Ends the commands that wait for a reply, also for a lost one. */
   private readonly waiting = new Set<(error: Error) => void>();
   private readonly noted = new Set<Server>();
   private started: ((error?: LockStoreError) => void) | undefined;
