@@ -107,6 +107,7 @@ export class StoreLine implements Connection {
       commandTimeout,
       () => undefined,
       () => undefined,
+      undefined,
       clock,
     );
   }
