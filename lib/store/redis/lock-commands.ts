@@ -1,3 +1,4 @@
+import { readingClock } from '../../common/reading-timer.js';
 import type {
   AcquireReply,
   AcquireRequest,
@@ -35,14 +36,17 @@ type ScriptWithAddress =
  * continue from there.
  */
 export class LockCommands {
-  readonly evidence = new SubscriptionEvidence();
+  readonly evidence: SubscriptionEvidence;
 
   constructor(
     private readonly clientId: string,
     private readonly scripts: ScriptRunner,
     private readonly connection: Connection,
     private readonly keys: LockKeys,
-  ) {}
+    private readonly clock = readingClock,
+  ) {
+    this.evidence = new SubscriptionEvidence(clock);
+  }
 
   /**
    * Sends a request, and repeats it until the scripts have looked at the whole queue. `place`: where to begin in the
@@ -167,7 +171,7 @@ export class LockCommands {
   private weighing({ key, id, lease, waits }: AcquireRequest): ((answer: AcquireAnswer) => void) | undefined {
     const subscription = waits ? this.connection.subscription(key) : undefined;
     if (subscription === undefined) return undefined;
-    const sent = performance.now();
+    const sent = this.clock.now();
     return ({ sign, reply }) => {
       if (sign === undefined) return;
       const leaseLeft = reply.outcome === 'held' ? reply.lease : undefined;

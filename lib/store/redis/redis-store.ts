@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import type { ReadingClock } from '../../common/reading-timer.js';
 import type { LockLogger } from '../../common/logger.js';
 import type { LockStoreError } from '../../errors/index.js';
 import { redisKeys, tagged } from '../../keys/index.js';
@@ -62,6 +63,12 @@ export interface RedisStoreOptions {
   readonly clientId?: string;
 }
 
+/** The way to the server. Simulations bring their own. */
+export interface RedisStoreParts {
+  readonly link?: (observer: ConnectionObserver) => Pick<StoreLink, keyof StoreLink>;
+  readonly clock?: ReadingClock;
+}
+
 /** The store for one Redis server or a Cluster: sends scripts, and receives messages on the client's channels. */
 export class RedisStore implements QuorumMember, ConnectionObserver {
   readonly clientId: string;
@@ -71,25 +78,27 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
   readonly permits: RedisPermits;
   readonly clients: RedisClientRecords;
   // Private, also towards the engine, because it knows the password: printing a lock must not reveal it.
-  readonly #link: StoreLink;
+  readonly #link: Pick<StoreLink, keyof StoreLink>;
   readonly #commands: LockCommands;
   readonly #renewals: LeaseRenewals;
   readonly #names: KeyScan;
   private readonly keys: LockKeys;
   private readonly keyPrefix: string;
   private readonly commandTimeout: number;
+  private readonly clock: ReadingClock | undefined;
   private listener: LockStoreListener | undefined;
 
-  constructor(options: RedisStoreOptions, logger: LockLogger) {
+  constructor(options: RedisStoreOptions, logger: LockLogger, { link, clock }: RedisStoreParts = {}) {
     const { keyPrefix, commandTimeout } = options;
     this.keyPrefix = keyPrefix;
     this.commandTimeout = commandTimeout;
+    this.clock = clock;
     this.clientId = options.clientId ?? newClientId();
     this.isPartitioned = isClusterTarget(options.connection);
-    this.#link = new StoreLink({ ...options, clientId: this.clientId }, logger, this);
+    this.#link = link?.(this) ?? new StoreLink({ ...options, clientId: this.clientId }, logger, this);
     const { connection, scripts } = this.#link;
     this.keys = new LockKeys(keyPrefix);
-    this.#commands = new LockCommands(this.clientId, scripts, connection, this.keys);
+    this.#commands = new LockCommands(this.clientId, scripts, connection, this.keys, clock);
     this.permits = new RedisPermits(scripts, this.#commands, this.keys, commandTimeout);
     this.#renewals = new LeaseRenewals(scripts, connection, (key) => redisKeys(keyPrefix, key).state);
     this.#names = new KeyScan(connection.commands, options);
@@ -219,7 +228,7 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
 
   /** @throws LockStoreError if the server does not answer within `commandTimeout` */
   identify(): Promise<ServerIdentity | undefined> {
-    return readServerIdentity(this.#link.connection.commands, this.commandTimeout);
+    return readServerIdentity(this.#link.connection.commands, this.commandTimeout, this.clock);
   }
 
   inspect(key: string, maxWaiters = MAX_WAITERS, maxHolds = Infinity): Promise<StoredLock> {

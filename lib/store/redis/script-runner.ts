@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import type { Cluster, Redis } from 'ioredis';
-import { setReadingTimer, type ReadingTimer } from '../../common/reading-timer.js';
+import { readingClock } from '../../common/reading-timer.js';
 import { LockStoreError } from '../../errors/index.js';
 import { DOUBT, DOUBT_AGAIN } from './connection-options.js';
 import type { Masters } from './connection.js';
@@ -32,7 +32,7 @@ export class ScriptRunner {
   private corked: Socket | undefined;
   private toGather = 0;
   /** Checks for silence while a command is pending. */
-  private watch: ReadingTimer | undefined;
+  private watch: unknown;
 
   constructor(
     private readonly client: Redis | Cluster,
@@ -42,8 +42,9 @@ export class ScriptRunner {
     /** Called repeatedly while the server does not answer, or refuses writes because it lacks replicas. */
     private readonly doubt: () => void,
     private readonly masters?: Masters | undefined,
+    private readonly clock = readingClock,
   ) {
-    this.limit = new TimeLimit(commandTimeout);
+    this.limit = new TimeLimit(commandTimeout, clock);
   }
 
   /**
@@ -105,7 +106,7 @@ export class ScriptRunner {
   /** Whether the server may have been frozen and replaced before it executed the command. */
   private isDoubtful(limited: Limited): boolean {
     if (this.masters === undefined || this.limit.isOver(limited)) return false;
-    return this.masters.isAsking || performance.now() - (limited.until - this.commandTimeout) > UNDOUBTED;
+    return this.masters.isAsking || this.clock.now() - (limited.until - this.commandTimeout) > UNDOUBTED;
   }
 
   private send(call: ScriptCall): Promise<unknown> {
@@ -134,7 +135,7 @@ export class ScriptRunner {
     }
   }
 
-  private watchForSilence(delay = DOUBT): ReadingTimer {
+  private watchForSilence(delay = DOUBT): unknown {
     const look = (): void => {
       this.watch = undefined;
       if (this.limit.isIdle) return;
@@ -143,7 +144,7 @@ export class ScriptRunner {
       this.watch = this.watchForSilence(silence >= DOUBT ? DOUBT_AGAIN : Math.ceil(DOUBT - silence));
     };
     // Replies that arrived while the event loop was blocked are read first.
-    return setReadingTimer(delay, look);
+    return this.clock.setTimer(delay, look);
   }
 
   private timedOut(): LockStoreError {

@@ -1,4 +1,5 @@
 import type { Cluster, Redis } from 'ioredis';
+import { readingClock } from '../../common/reading-timer.js';
 import { LockStoreError } from '../../errors/index.js';
 import type { ServerIdentity } from '../quorum-member.js';
 import { matching, readReply } from './reply-readers.js';
@@ -16,11 +17,12 @@ const REFUSED = /\bNOPERM\b|unknown command/i;
 export async function readServerIdentity(
   client: Redis | Cluster,
   timeout: number,
+  clock = readingClock,
 ): Promise<ServerIdentity | undefined> {
-  let timer: NodeJS.Timeout | undefined;
+  let timer: unknown;
   const limit = new Promise<never>((_resolve, reject) => {
     const message = `Redis did not identify itself within ${timeout} ms (commandTimeout)`;
-    timer = setTimeout(() => reject(new LockStoreError(message, { transient: true })), timeout).unref();
+    timer = clock.setTimer(timeout, () => reject(new LockStoreError(message, { transient: true })));
   });
   try {
     const info = readReply('INFO', await Promise.race([client.info(), limit]), (raw) => matching(INFO, raw).input);
@@ -35,7 +37,7 @@ export async function readServerIdentity(
     if (error instanceof Error && REFUSED.test(error.message)) return undefined;
     throw storeFailure(error);
   } finally {
-    clearTimeout(timer);
+    clock.clearTimer(timer);
   }
 }
 
