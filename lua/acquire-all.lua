@@ -13,6 +13,7 @@
 --- @include "shared/modes"
 --- @include "shared/holds"
 --- @include "shared/request"
+--- @include "shared/reply-codes"
 --- @include "shared/tombstones"
 
 -- What follows refers to the lock at this position among the KEYS.
@@ -42,6 +43,8 @@ for position = 1, #all_keys / 6 do
   if not mine then
     if has_tombstone(request.id) or upgrades(holds, request) or exceeds_limit(request) then return {} end
     if not reenters(holds, request) then
+      -- A request for this lock alone continues with the index.
+      if holds.crowd and holds.crowd.is_incomplete then return {} end
       if not admits(holds, request) then return busy(position, holds) end
       -- The tickets may be stale, or their clients gone. A request for this lock alone finds out.
       if redis.call('ZCARD', QUEUE) > 0 then return {} end

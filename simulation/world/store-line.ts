@@ -2,6 +2,7 @@ import { LockStoreError } from '../../lib/errors/index.js';
 import { clientChannel } from '../../lib/keys/index.js';
 import type { Connection, ConnectionObserver, ReplicaConfirmation } from '../../lib/store/redis/connection.js';
 import { namedKeys } from '../../lib/store/redis/script-keys.js';
+import { flag } from '../../lib/store/redis/reply-readers.js';
 import { ScriptRunner } from '../../lib/store/redis/script-runner.js';
 import { Doubts, type Subscription } from '../../lib/store/redis/subscription.js';
 import type { ReadingClock } from '../../lib/common/reading-timer.js';
@@ -50,7 +51,7 @@ export class StoreLine implements Connection {
   readonly replicas: ReplicaConfirmation = {
     confirm: async (key, id, min, _timeout, script = 'confirm') => {
       const behind = this.surroundings.random() < 0.3;
-      const isHeld = Number(await this.scripts.run(script, namedKeys([key]), [id])) === 1;
+      const isHeld = await this.scripts.run(script, namedKeys([key]), [id], flag);
       return isHeld && !behind ? min : 0;
     },
   };
@@ -111,6 +112,9 @@ export class StoreLine implements Connection {
       clock,
     );
   }
+
+  /** One server takes several slots in one command. */
+  separateSlots(): void {}
 
   /** The way of the store to the server, as the library's `StoreLink` is one. */
   get connection(): Connection {

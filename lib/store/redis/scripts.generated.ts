@@ -516,6 +516,7 @@ last_token()
 if not mine then
 if has_tombstone(request.id) or upgrades(holds, request) or exceeds_limit(request) then return {} end
 if not reenters(holds, request) then
+if holds.crowd and holds.crowd.is_incomplete then return {} end
 if not admits(holds, request) then return busy(position, holds) end
 if redis.call('ZCARD', KEYS[2]) > 0 then return {} end
 end

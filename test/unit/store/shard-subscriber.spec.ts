@@ -15,6 +15,7 @@ class Unanswered extends EventEmitter {
     return new Promise(() => undefined);
   };
   readonly disconnect = (): void => undefined;
+  readonly select = async (): Promise<void> => undefined;
 }
 
 function open(): { line: ShardSubscriber; client: Unanswered } {
