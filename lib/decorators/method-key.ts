@@ -7,7 +7,7 @@ const PREFIX: unique symbol = Symbol.for('nestjs-redis-locks:method-key') as nev
 
 /** A key that is made of a prefix and the names of the class and the method: see {@link methodKey}. */
 export interface MethodKey {
-  /** @internal */
+  /** Not part of the public API. */
   readonly [PREFIX]: string;
 }
 
