@@ -8,7 +8,7 @@ import { SlidingCounts } from './sliding-counts.js';
 /** The length of the recorded history, in ms. */
 const WINDOW = 300_000;
 const SLOT = 5_000;
-/** How many incidents are kept. */
+/** How many incidents are kept: the last one of each key and type. */
 const INCIDENTS = 50;
 
 const ACQUIRED = 0;
@@ -28,7 +28,8 @@ export class Activity {
   private readonly waits = new DurationHistogram(2, WINDOW);
   private readonly holds = new DurationHistogram(2, WINDOW);
   private readonly history = new HoldHistory();
-  private readonly incidents: DashboardIncident[] = [];
+  /** By type and key, in the order of the last incident. */
+  private readonly incidents = new Map<string, DashboardIncident>();
   private readonly since = Date.now();
   private readonly subscription: Subscription;
 
@@ -56,7 +57,7 @@ export class Activity {
       wait: { free: this.waits.read(FREE, now), contended: this.waits.read(CONTENDED, now) },
       hold: { released: this.holds.read(RELEASED, now), lost: this.holds.read(LOST_HOLD, now) },
       holds: this.history.read(words),
-      incidents: [...this.incidents].reverse(),
+      incidents: [...this.incidents.values()].reverse(),
     };
   }
 
@@ -92,8 +93,11 @@ export class Activity {
     { type, key, owner, lockType, pattern, method, label }: Incident,
     { took, reason, holder }: { took: number; reason?: string; holder?: string | undefined },
   ): void {
-    if (this.incidents.length === INCIDENTS) this.incidents.shift();
+    const id = `${type} ${key}`;
+    const times = (this.incidents.get(id)?.times ?? 0) + 1;
+    this.incidents.delete(id);
     const call = { key, owner, lockType, pattern, method, label };
-    this.incidents.push({ type, at: Date.now(), ...call, took, reason, holder });
+    this.incidents.set(id, { type, at: Date.now(), ...call, took, reason, holder, times });
+    if (this.incidents.size > INCIDENTS) this.incidents.delete(this.incidents.keys().next().value!);
   }
 }

@@ -121,7 +121,7 @@ export interface DashboardActivity {
   readonly hold: { readonly released: readonly number[]; readonly lost: readonly number[] };
   /** The last holds that match the viewer's filter, the newest first. */
   readonly holds: readonly DashboardHold[];
-  /** The last incidents, the newest first. */
+  /** The last incidents, the newest first, one for each key and type. */
   readonly incidents: readonly DashboardIncident[];
 }
 
@@ -150,8 +150,10 @@ export interface DashboardHold extends DashboardCall {
   readonly held: number | undefined;
 }
 
-/** A lost lock, a timeout, or a release that failed. */
+/** A lost lock, a timeout, or a release that failed. Of equal incidents of one key, it describes the last one. */
 export interface DashboardIncident extends DashboardCall {
+  /** How many of these incidents the key has had. */
+  readonly times: number;
   readonly type: 'lost' | 'timeout' | 'unreleased';
   /** How long the lock was held, or waited for. */
   readonly took: number;

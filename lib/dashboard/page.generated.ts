@@ -2,7 +2,7 @@
 
 /** The dashboard: one document, and the Content-Security-Policy that allows its own script and style and nothing else. */
 export const PAGE: Readonly<{ policy: string; html: string }> = {
-  policy: "default-src 'none'; script-src 'sha256-t0wZofSJcO/n9oB8LhDzbcEb2VqIW/5ZFkBp6xJcQz8='; style-src 'sha256-05mkyDB+/WRSEotqExqhBOTgGtwpfMIQWO8KOnNFrB4='; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  policy: "default-src 'none'; script-src 'sha256-8rxdz03Bx5Xq+84ixU0Jx3/BFaX7exswRnwZCMGDDrM='; style-src 'sha256-AI1LEtem76f//HjF3/lAsQ+ys7176jEh446+weC1q4c='; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
   html: `<!doctype html>
 <html lang="en">
 <head>
@@ -16,11 +16,10 @@ rel="icon"
 href="data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'%3E%3Cpath d='M5 7V5a3 3 0 0 1 6 0v2' fill='none' stroke='%234a7dff' stroke-width='2'/%3E%3Crect x='3' y='7' width='10' height='8' rx='2' fill='%234a7dff'/%3E%3C/svg%3E"
 />
 <style>
-:root{color-scheme:light dark;--ground:#f4f5f8;--panel:#ffffff;--line:#dde1e8;--text:#181d26;--muted:#586273;--accent:#2a5bd7;--accent-soft:#a9c1f7;--good:#0f6b3c;--good-soft:#dff3e7;--warning:#8a4b00;--warning-soft:#fdeccc;--bad:#b3261e;--bad-soft:#fde3e1;--on-bad:#ffffff;--shadow:0 1px 2px rgb(20 30 50 / 6%),0 2px 8px rgb(20 30 50 / 4%);--mono:ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace;}@media (prefers-color-scheme:dark){:root{--ground:#0e1218;--panel:#161c25;--line:#2a3341;--text:#e5eaf2;--muted:#9ba7b8;--accent:#86abff;--accent-soft:#38568f;--good:#74d8a0;--good-soft:#16301f;--warning:#f3bc6b;--warning-soft:#3a2a10;--bad:#ff958d;--bad-soft:#40191a;--on-bad:#2a0605;--shadow:none;}}*{box-sizing:border-box;}[hidden]{display:none !important;}body{margin:0;background:var(--ground);color:var(--text);font:14px/1.45 system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue','DejaVu Sans',sans-serif;}header,main{max-width:1240px;margin:0 auto;padding:0 24px;}header{display:flex;align-items:center;gap:10px;padding-top:20px;padding-bottom:16px;}h1{margin:0;font-size:20px;letter-spacing:-0.01em;}h2{margin:0;font-size:15px;}small{margin-left:6px;color:var(--muted);font-size:12px;font-weight:400;}.logo{width:22px;height:22px;fill:var(--accent);}.logo path{fill:none;stroke:var(--accent);stroke-width:2;}.status{display:flex;align-items:center;gap:7px;margin:0 0 0 auto;color:var(--muted);font-size:13px;}.status::before{width:8px;height:8px;border-radius:50%;background:var(--muted);content:'';}.status[data-state='live']::before{background:var(--good);}.status[data-state='polling']::before,.status[data-state='connecting']::before{background:var(--warning);}.status[data-state='offline']::before{background:var(--bad);}section{margin:28px 0;}section:focus{outline:none;}.heading{display:flex;flex-wrap:wrap;align-items:center;justify-content:space-between;gap:8px 16px;min-height:34px;margin-bottom:8px;}.panel{border:1px solid var(--line);border-radius:10px;background:var(--panel);box-shadow:var(--shadow);}.scroll{overflow-x:auto;}.notice{margin:0 0 16px;padding:10px 14px;border-radius:8px;background:var(--bad-soft);color:var(--bad);}.hint,.empty{margin:8px 2px 0;color:var(--muted);font-size:13px;}.empty{margin:0;padding:28px 16px;text-align:center;}.tiles{display:grid;grid-template-columns:repeat(5,1fr);gap:12px;margin:0;}.tile{padding:12px 16px 14px;border:1px solid var(--line);border-radius:10px;background:var(--panel);box-shadow:var(--shadow);}.tile dt{color:var(--muted);font-size:13px;}.tile dd{margin:0;}.tile .value{font-size:26px;font-weight:600;font-variant-numeric:tabular-nums;letter-spacing:-0.02em;line-height:1.25;}.tile .of{color:var(--muted);font-size:12px;}.tile[data-tone='warning'] .value{color:var(--warning);}.tile[data-tone='bad'] .value{color:var(--bad);}[data-stale='all'] main > :not(.notice),[data-stale='redis'] :is(.of-all,#locks .panel){filter:grayscale(1);}[data-stale='all'] :is(.panel,.tile),[data-stale='redis'] :is(.of-all,#locks .panel){border-style:dashed;background:var(--ground);}[data-stale='all'] :is(.value,.panel,.panel *,.tile),[data-stale='redis'] :is(.of-all .value,#locks :is(td,td *)){color:var(--muted);}[data-stale='all'] main .badge,[data-stale='redis'] #locks .badge{border-color:var(--line);background:none;}input,select,button{font:inherit;color:inherit;}input,select{padding:6px 10px;border:1px solid var(--line);border-radius:7px;background:var(--panel);}button{padding:6px 14px;border:1px solid var(--line);border-radius:7px;background:var(--panel);cursor:pointer;}button:hover:not(:disabled){border-color:var(--muted);}button:disabled{cursor:not-allowed;opacity:0.55;}button.danger{border-color:var(--bad);background:var(--bad);color:var(--on-bad);font-weight:600;}:focus-visible{outline:2px solid var(--accent);outline-offset:2px;}.filter{position:relative;flex:0 1 280px;}.filter input{width:100%;}.filter kbd{position:absolute;top:7px;right:9px;padding:0 6px;border:1px solid var(--line);border-radius:4px;color:var(--muted);font:12px/18px var(--mono);pointer-events:none;}.filter input:focus + kbd,.filter input:not(:placeholder-shown) + kbd{display:none;}.skip{position:absolute;left:-999px;}.skip:focus{left:16px;top:8px;padding:4px 10px;background:var(--panel);}.visually-hidden{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%);white-space:nowrap;}.badge{display:inline-block;padding:1px 8px;border:1px solid var(--line);border-radius:999px;color:var(--muted);font-size:12px;line-height:18px;white-space:nowrap;}.badge[data-kind='read']{border-color:transparent;background:var(--good-soft);color:var(--good);}.badge[data-kind='permits']{border-color:transparent;background:var(--warning-soft);color:var(--warning);}.badge[data-kind='exclusive']{border-color:transparent;background:color-mix(in srgb,var(--accent) 10%,transparent);color:var(--accent);}.badge[data-kind='lost'],.badge[data-kind='unreleased']{border-color:transparent;background:var(--bad-soft);color:var(--bad);}.badge[data-kind='timeout']{border-color:transparent;background:var(--warning-soft);color:var(--warning);}table{width:100%;border-collapse:collapse;font-variant-numeric:tabular-nums;}th,td{padding:9px 12px;text-align:left;vertical-align:top;}th{padding-top:4px;padding-bottom:4px;font-weight:500;font-size:12px;white-space:nowrap;}th button{background:none;margin-left:-8px;padding:4px 8px;border-color:transparent;color:var(--muted);font-weight:500;}th button::after{display:inline-block;width:1em;content:'';}th[aria-sort='ascending'] button,th[aria-sort='descending'] button{color:var(--text);}th[aria-sort='ascending'] button::after{content:' ↑';}th[aria-sort='descending'] button::after{content:' ↓';}tbody{border-top:1px solid var(--line);}tbody tr + tr td{padding-top:0;}.key,.owner,.token,code{font-family:var(--mono);font-size:13px;}.key{max-width:360px;font-weight:600;overflow-wrap:anywhere;}.key button{padding:0;border:0;background:none;font:inherit;text-align:inherit;overflow-wrap:anywhere;}.key button:hover{color:var(--accent);text-decoration:underline;}.owner{max-width:280px;overflow-wrap:anywhere;}.client,.more{display:block;color:var(--muted);font:12px/1.5 system-ui,sans-serif;}.token{color:var(--muted);white-space:nowrap;}.age,.lease{white-space:nowrap;}.lease{min-width:96px;}.late{display:block;font-size:12px;}.bar{display:block;height:4px;margin-top:4px;border-radius:2px;background:var(--line);overflow:hidden;}.bar i{display:block;width:100%;height:100%;background:var(--accent);}.lease[data-short]{color:var(--warning);}.lease[data-short] .bar i{background:var(--warning);}.waiting button{padding:0 10px;border-radius:999px;border-color:transparent;background:var(--warning-soft);color:var(--warning);font-weight:600;white-space:nowrap;}.waiting button::after{content:' ▾';}.waiting button[aria-expanded='true']::after{content:' ▴';}.action{text-align:right;}.action button{padding:2px 10px;color:var(--bad);}.queue td{padding:0 12px 12px;}.queue ol{margin:0;padding:10px 12px 10px 36px;border-radius:8px;background:var(--ground);}.queue li{padding:2px 0;}.queue li > *{margin-right:8px;}.queue .client{display:inline;}.charts{display:grid;grid-template-columns:repeat(3,1fr);gap:12px;}figure{margin:0;padding:12px 14px 8px;min-width:0;}figcaption{display:flex;flex-wrap:wrap;align-items:baseline;justify-content:space-between;gap:0 12px;font-weight:600;}figcaption .figures{color:var(--muted);font-size:12px;font-weight:400;font-variant-numeric:tabular-nums;}figure svg{display:block;width:100%;height:150px;margin-top:6px;}figure text{fill:var(--muted);font-size:11px;}.grid{stroke:var(--line);}.area{fill:var(--accent-soft);opacity:0.45;}.curve{fill:none;stroke:var(--accent);stroke-width:1.75;stroke-linejoin:round;}.series-0{fill:var(--accent-soft);background:var(--accent-soft);}.series-1{fill:var(--accent);background:var(--accent);}.series-bad{fill:var(--bad);background:var(--bad);}.series-warning{fill:var(--warning);background:var(--warning);}.legend{display:flex;flex-wrap:wrap;gap:2px 14px;margin:4px 0 2px;padding:0;color:var(--muted);font-size:12px;list-style:none;}.legend i{display:inline-block;width:9px;height:9px;margin-right:6px;border-radius:2px;}.incidents{margin:0;padding:0;list-style:none;}.incidents li{display:grid;grid-template-columns:84px 96px minmax(120px,1fr) minmax(0,2fr);gap:4px 12px;align-items:baseline;padding:9px 14px;}.incidents li + li{border-top:1px solid var(--line);}.incidents time{color:var(--muted);font-variant-numeric:tabular-nums;}.incidents .key{max-width:none;}.incidents .badge{justify-self:start;}.incidents .why{color:var(--muted);overflow-wrap:anywhere;}dialog{width:min(480px,calc(100vw - 32px));padding:22px 24px;border:1px solid var(--line);border-radius:12px;background:var(--panel);color:var(--text);box-shadow:0 12px 48px rgb(0 0 0 / 30%);}dialog::backdrop{background:rgb(10 14 22 / 50%);}dialog h2{font-size:17px;}dialog ul{margin:0 0 14px;padding:8px 12px 8px 30px;border-radius:8px;background:var(--ground);}dialog input{width:100%;margin-top:6px;font-family:var(--mono);}dialog code{overflow-wrap:anywhere;font-weight:600;}.result{min-height:1.45em;margin:12px 0 0;}.result[data-tone='good']{color:var(--good);}.result[data-tone='bad']{color:var(--bad);}.buttons{display:flex;justify-content:flex-end;gap:10px;margin-top:14px;}@media (max-width:980px){.charts{grid-template-columns:1fr;}}@media (max-width:760px){header,main{padding-left:14px;padding-right:14px;}.tiles{grid-template-columns:repeat(6,1fr);gap:8px;}.tile{grid-column:span 2;padding:10px 12px;}.tile:nth-child(-n + 2){grid-column:span 3;}.filter{flex-basis:100%;}table,tbody,tr{display:block;}thead{display:none;}tbody{padding:10px 14px;}tbody:first-of-type{border-top:0;}tbody tr:not(.queue){display:grid;grid-template:'key key'
-      'owner kind'
-      'age lease'
-      'waiting action'
-      / 1fr auto;gap:4px 12px;}td,tbody tr + tr td{display:block;max-width:none;min-width:0;padding:0;}td.key{grid-area:key;max-width:none;}td.kind{grid-area:kind;text-align:right;}td.owner{grid-area:owner;max-width:none;}td.age{grid-area:age;}td.lease{grid-area:lease;min-width:96px;text-align:right;}td.waiting{grid-area:waiting;}td.action{grid-area:action;}td.age::before,td.lease::before{color:var(--muted);font-size:12px;content:attr(data-label) ' ';}td.age .more{display:inline;margin-left:6px;}td:empty,td.waiting:not(:has(button)){display:none;}td.action button{padding:4px 12px;}.queue td{padding:4px 0 0;}.queue ol{padding-left:28px;}tr + tr{margin-top:8px;padding-top:8px;border-top:1px dashed var(--line);}.incidents li{grid-template-columns:auto 1fr;}.incidents .badge{justify-self:end;}.incidents .key,.incidents .why{grid-column:1 / -1;}}@media (prefers-reduced-motion:no-preference){.bar i{transition:width 250ms linear;}}</style>
+:root{color-scheme:light dark;--ground:#f4f5f8;--panel:#ffffff;--line:#dde1e8;--text:#181d26;--muted:#586273;--accent:#2a5bd7;--accent-soft:#a9c1f7;--good:#0f6b3c;--good-soft:#dff3e7;--warning:#8a4b00;--warning-soft:#fdeccc;--bad:#b3261e;--bad-soft:#fde3e1;--on-bad:#ffffff;--shadow:0 1px 2px rgb(20 30 50 / 6%),0 2px 8px rgb(20 30 50 / 4%);--mono:ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace;}@media (prefers-color-scheme:dark){:root{--ground:#0e1218;--panel:#161c25;--line:#2a3341;--text:#e5eaf2;--muted:#9ba7b8;--accent:#86abff;--accent-soft:#38568f;--good:#74d8a0;--good-soft:#16301f;--warning:#f3bc6b;--warning-soft:#3a2a10;--bad:#ff958d;--bad-soft:#40191a;--on-bad:#2a0605;--shadow:none;}}*{box-sizing:border-box;}[hidden]{display:none !important;}body{margin:0;background:var(--ground);color:var(--text);font:14px/1.45 system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue','DejaVu Sans',sans-serif;}header,main{max-width:1240px;margin:0 auto;padding:0 24px;}header{display:flex;align-items:center;gap:10px;padding-top:20px;padding-bottom:16px;}h1{margin:0;font-size:20px;letter-spacing:-0.01em;}h2{margin:0;font-size:15px;}small{margin-left:6px;color:var(--muted);font-size:12px;font-weight:400;}.logo{width:22px;height:22px;fill:var(--accent);}.logo path{fill:none;stroke:var(--accent);stroke-width:2;}.status{display:flex;align-items:center;gap:7px;margin:0 0 0 auto;color:var(--muted);font-size:13px;}.status::before{width:8px;height:8px;border-radius:50%;background:var(--muted);content:'';}.status[data-state='live']::before{background:var(--good);}.status[data-state='polling']::before,.status[data-state='connecting']::before{background:var(--warning);}.status[data-state='offline']::before{background:var(--bad);}section{margin:28px 0;}section:focus{outline:none;}.heading{display:flex;flex-wrap:wrap;align-items:center;justify-content:space-between;gap:8px 16px;min-height:34px;margin-bottom:8px;}.panel{border:1px solid var(--line);border-radius:10px;background:var(--panel);box-shadow:var(--shadow);}.notice{margin:0 0 16px;padding:10px 14px;border-radius:8px;background:var(--bad-soft);color:var(--bad);}.hint,.empty{margin:8px 2px 0;color:var(--muted);font-size:13px;}.empty{margin:0;padding:28px 16px;text-align:center;}.new{padding:28px 32px;}body:not([data-new]) .new,[data-new] main > :not(.new,.notice){display:none;}.new p{color:var(--muted);}.new pre{margin:0;padding:14px 16px;border-radius:8px;background:var(--ground);overflow-x:auto;}.more-locks{margin:10px 0 0;text-align:center;}.tiles{display:grid;grid-template-columns:repeat(5,1fr);gap:12px;margin:0;}.tile{padding:12px 16px 14px;border:1px solid var(--line);border-radius:10px;background:var(--panel);box-shadow:var(--shadow);}.tile dt{color:var(--muted);font-size:13px;}.tile dd{margin:0;}.tile .value{font-size:26px;font-weight:600;font-variant-numeric:tabular-nums;letter-spacing:-0.02em;line-height:1.25;}.tile .of{color:var(--muted);font-size:12px;}.tile[data-tone='warning'] .value{color:var(--warning);}.tile[data-tone='bad'] .value{color:var(--bad);}[data-stale='all'] main > :not(.notice),[data-stale='redis'] :is(.of-all,#locks .panel){filter:grayscale(1);}[data-stale='all'] :is(.panel,.tile),[data-stale='redis'] :is(.of-all,#locks .panel){border-style:dashed;background:var(--ground);}[data-stale='all'] :is(.value,.panel,.panel *,.tile),[data-stale='redis'] :is(.of-all .value,#locks :is(td,td *)){color:var(--muted);}[data-stale='all'] main .badge,[data-stale='redis'] #locks .badge{border-color:var(--line);background:none;}input,select,button{font:inherit;color:inherit;}input,select{padding:6px 10px;border:1px solid var(--line);border-radius:7px;background:var(--panel);}button{padding:6px 14px;border:1px solid var(--line);border-radius:7px;background:var(--panel);cursor:pointer;}button:hover:not(:disabled){border-color:var(--muted);}button:disabled{cursor:not-allowed;opacity:0.55;}button.danger{border-color:var(--bad);background:var(--bad);color:var(--on-bad);font-weight:600;}:focus-visible{outline:2px solid var(--accent);outline-offset:2px;}.filter{position:relative;flex:0 1 280px;}.filter input{width:100%;}.filter kbd{position:absolute;top:7px;right:9px;padding:0 6px;border:1px solid var(--line);border-radius:4px;color:var(--muted);font:12px/18px var(--mono);pointer-events:none;}.filter input:focus + kbd,.filter input:not(:placeholder-shown) + kbd{display:none;}.skip{position:absolute;left:-999px;}.skip:focus{left:16px;top:8px;padding:4px 10px;background:var(--panel);}.visually-hidden{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%);white-space:nowrap;}.badge{display:inline-block;padding:1px 8px;border:1px solid var(--line);border-radius:999px;color:var(--muted);font-size:12px;line-height:18px;white-space:nowrap;}.badge[data-kind='read']{border-color:transparent;background:var(--good-soft);color:var(--good);}.badge[data-kind='permits']{border-color:transparent;background:var(--warning-soft);color:var(--warning);}.badge[data-kind='exclusive']{border-color:transparent;background:color-mix(in srgb,var(--accent) 10%,transparent);color:var(--accent);}.badge[data-kind='lost'],.badge[data-kind='unreleased']{border-color:transparent;background:var(--bad-soft);color:var(--bad);}.badge[data-kind='timeout']{border-color:transparent;background:var(--warning-soft);color:var(--warning);}table{width:100%;border-spacing:0;table-layout:fixed;font-variant-numeric:tabular-nums;}th,td{padding:7px 12px;overflow:hidden;text-align:left;text-overflow:ellipsis;vertical-align:baseline;white-space:nowrap;}th:nth-child(2){width:118px;}th:nth-child(4){width:92px;}th:nth-child(5){width:156px;}th:nth-child(6){width:96px;}th:nth-child(7){width:132px;}th{position:sticky;z-index:1;top:0;border-bottom:1px solid var(--line);border-radius:10px 10px 0 0;background:var(--panel);padding-top:4px;padding-bottom:4px;font-weight:500;font-size:12px;white-space:nowrap;}th button{background:none;margin-left:-8px;padding:4px 8px;border-color:transparent;color:var(--muted);font-weight:500;}th button::after{display:inline-block;width:1em;content:'';}th[aria-sort='ascending'] button,th[aria-sort='descending'] button{color:var(--text);}th[aria-sort='ascending'] button::after{content:' ↑';}th[aria-sort='descending'] button::after{content:' ↓';}tbody + tbody tr:first-child td{border-top:1px solid var(--line);}tbody tr:hover td{background:color-mix(in srgb,var(--accent) 4%,transparent);}table:not([data-detailed]) .detail{display:none;}table:not([data-detailed]) :is(.client,.more):not(.detail){display:inline;margin-left:8px;}[data-detailed] :is(td,.key button){overflow-wrap:anywhere;vertical-align:top;white-space:normal;}.key,.owner,.token,code{font-family:var(--mono);font-size:13px;}.key{font-weight:600;}.key button{max-width:100%;padding:0;overflow:hidden;border:0;background:none;font:inherit;text-align:inherit;text-overflow:ellipsis;vertical-align:bottom;white-space:nowrap;}.key button:hover{color:var(--accent);text-decoration:underline;}.client,.more{display:block;color:var(--muted);font:12px/1.5 system-ui,sans-serif;}.token{color:var(--muted);white-space:nowrap;}.lease > span{display:flex;gap:8px;align-items:baseline;}.late{font-size:12px;}.lease[data-short] .bar{display:none;}.bar{flex:1;align-self:center;height:4px;border-radius:2px;background:var(--line);overflow:hidden;}.bar i{display:block;width:100%;height:100%;background:var(--accent);}.lease[data-short]{color:var(--warning);}.waiting button{padding:0 10px;border-radius:999px;border-color:transparent;background:var(--warning-soft);color:var(--warning);font-weight:600;white-space:nowrap;}.waiting button::after{content:' ▾';}.waiting button[aria-expanded='true']::after{content:' ▴';}.action{text-align:right;}.waiting{color:var(--muted);}.action button{padding:1px 9px;border-color:transparent;background:none;color:var(--muted);font-size:12px;}tr:is(:hover,:focus-within) > .action button{border-color:var(--line);color:var(--bad);}.queue td{padding:0 12px 12px;white-space:normal;}.queue ol{margin:0;padding:10px 12px 10px 36px;border-radius:8px;background:var(--ground);}.queue li{padding:2px 0;}.queue li > *{margin-right:8px;}.queue :is(.client,.id){display:inline !important;}.charts{display:grid;grid-template-columns:repeat(3,1fr);gap:12px;}figure{margin:0;padding:12px 14px 8px;min-width:0;}figcaption{display:flex;flex-wrap:wrap;align-items:baseline;justify-content:space-between;gap:0 12px;font-weight:600;}figcaption .figures{color:var(--muted);font-size:12px;font-weight:400;font-variant-numeric:tabular-nums;}figure svg{display:block;width:100%;height:150px;margin-top:6px;}figure text{fill:var(--muted);font-size:11px;}.grid{stroke:var(--line);}.area{fill:var(--accent-soft);opacity:0.45;}.curve{fill:none;stroke:var(--accent);stroke-width:1.75;stroke-linejoin:round;}.series-0{fill:var(--accent-soft);background:var(--accent-soft);}.series-1{fill:var(--accent);background:var(--accent);}.series-bad{fill:var(--bad);background:var(--bad);}.series-warning{fill:var(--warning);background:var(--warning);}.legend{display:flex;flex-wrap:wrap;gap:2px 14px;margin:4px 0 2px;padding:0;color:var(--muted);font-size:12px;list-style:none;}.legend i{display:inline-block;width:9px;height:9px;margin-right:6px;border-radius:2px;}.incidents{margin:0;padding:0;list-style:none;}.incidents li{display:grid;grid-template-columns:84px 96px minmax(120px,1fr) minmax(0,2fr);gap:4px 12px;align-items:baseline;padding:9px 14px;}.incidents li + li{border-top:1px solid var(--line);}.incidents time{color:var(--muted);font-variant-numeric:tabular-nums;}.incidents .key{max-width:none;}.incidents .badge{justify-self:start;}.incidents .why{color:var(--muted);overflow-wrap:anywhere;}dialog{width:min(480px,calc(100vw - 32px));padding:22px 24px;border:1px solid var(--line);border-radius:12px;background:var(--panel);color:var(--text);box-shadow:0 12px 48px rgb(0 0 0 / 30%);}dialog::backdrop{background:rgb(10 14 22 / 50%);}dialog h2{font-size:17px;}dialog ul{margin:0 0 14px;padding:8px 12px 8px 30px;border-radius:8px;background:var(--ground);}dialog input{width:100%;margin-top:6px;font-family:var(--mono);}dialog code{overflow-wrap:anywhere;font-weight:600;}.result{min-height:1.45em;margin:12px 0 0;}.result[data-tone='good']{color:var(--good);}.result[data-tone='bad']{color:var(--bad);}.buttons{display:flex;justify-content:flex-end;gap:10px;margin-top:14px;}@media (max-width:980px){.charts{grid-auto-columns:minmax(280px,60%);grid-auto-flow:column;grid-template-columns:none;overflow-x:auto;scroll-snap-type:x proximity;}.charts figure{scroll-snap-align:start;}}@media (max-width:760px){header,main{padding-left:14px;padding-right:14px;}.tiles{grid-template-columns:repeat(6,1fr);gap:8px;}.tile{display:flex;flex-direction:column;justify-content:space-between;grid-column:span 2;padding:10px 12px;}.tile .of{overflow:hidden;text-overflow:ellipsis;white-space:nowrap;}.tile:nth-child(-n + 2){grid-column:span 3;}.filter{flex-basis:100%;}.filter kbd{display:none;}table,tbody,tr{display:block;}thead{display:none;}tbody{padding:9px 14px;}tbody + tbody{border-top:1px solid var(--line);}tbody tr:not(.queue){display:grid;grid-template:'key key waiting' minmax(21px,auto)
+      'owner owner kind' auto
+      'age lease action' minmax(24px,auto)
+      / 1fr 100px minmax(52px,auto);gap:1px 10px;align-items:baseline;}tbody tr td,tbody + tbody tr:first-child td{display:block;min-width:0;padding:0;border-top:0;background:none;}td.key{grid-area:key;}td.kind{grid-area:kind;text-align:right;}td.owner{grid-area:owner;}td.age{grid-area:age;}td.lease{grid-area:lease;}td.waiting{grid-area:waiting;justify-self:end;}td.action{grid-area:action;overflow:visible;}tbody tr:hover td{background:none;}td.age::before{color:var(--muted);font-size:12px;content:attr(data-label) ' ';}td.waiting button::before{font-weight:400;content:'Waiting ';}tbody tr td:is(:empty,.waiting:not(:has(button))){display:none;}td.action button{padding:3px 9px;margin-right:-9px;}.queue td{padding:4px 0 0;}.queue ol{padding-left:28px;}tr + tr{margin-top:8px;padding-top:8px;border-top:1px dashed var(--line);}.incidents li{grid-template-columns:auto 1fr;}.incidents .badge{justify-self:end;}.incidents .key,.incidents .why{grid-column:1 / -1;}}@media (prefers-reduced-motion:no-preference){.bar i{transition:width 250ms linear;}}</style>
 </head>
 <body>
 <a class="skip" href="#locks">Skip to the locks</a>
@@ -40,7 +39,25 @@ href="data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 
 <main>
 <p id="notice" class="notice" role="alert" hidden></p>
 <p id="skipped" class="notice" role="status" hidden></p>
+<section id="new" class="panel new" aria-label="First steps">
+<h2>No locks yet</h2>
+<p>The locks of all processes appear here, as soon as the first locked method runs:</p>
+<pre><code>@DistributedLock('order:#{#order.id}')
+async confirm(order: Order) {
+// one replica at a time, for each order
+}</code></pre>
+</section>
 <dl id="tiles" class="tiles"></dl>
+<section aria-labelledby="activity-heading">
+<div class="heading">
+<h2 id="activity-heading">Activity <small id="process">this process</small></h2>
+</div>
+<div class="charts" role="group" aria-labelledby="activity-heading" tabindex="0">
+<figure class="panel" id="rate"></figure>
+<figure class="panel" id="wait"></figure>
+<figure class="panel" id="hold"></figure>
+</div>
+</section>
 <section aria-labelledby="locks-heading" id="locks" tabindex="-1">
 <div class="heading">
 <h2 id="locks-heading">Held now <small id="held-at">all processes</small></h2>
@@ -56,32 +73,14 @@ spellcheck="false"
 <kbd aria-hidden="true">/</kbd>
 </label>
 </div>
-<div class="panel scroll">
+<div class="panel">
 <table id="table" role="table" aria-labelledby="locks-heading">
 <thead role="rowgroup"></thead>
 </table>
 <p id="empty" class="empty" hidden></p>
 </div>
+<p class="more-locks"><button type="button" id="all" hidden></button></p>
 <p id="hint" class="hint" hidden></p>
-</section>
-<section aria-labelledby="holds-heading">
-<div class="heading">
-<h2 id="holds-heading">Last holders <small class="of-process">of this process only</small></h2>
-</div>
-<div class="panel">
-<ol id="holds" class="incidents"></ol>
-<p id="no-holds" class="empty">No holders recorded, or none that match the filter.</p>
-</div>
-</section>
-<section aria-labelledby="activity-heading">
-<div class="heading">
-<h2 id="activity-heading">Activity <small id="process">this process</small></h2>
-</div>
-<div class="charts">
-<figure class="panel" id="rate"></figure>
-<figure class="panel" id="wait"></figure>
-<figure class="panel" id="hold"></figure>
-</div>
 </section>
 <section aria-labelledby="incidents-heading">
 <div class="heading">
@@ -90,6 +89,15 @@ spellcheck="false"
 <div class="panel">
 <ol id="incidents" class="incidents"></ol>
 <p id="no-incidents" class="empty">None since this process started recording.</p>
+</div>
+</section>
+<section aria-labelledby="holds-heading">
+<div class="heading">
+<h2 id="holds-heading">Last holders <small class="of-process">of this process only</small></h2>
+</div>
+<div class="panel">
+<ol id="holds" class="incidents"></ol>
+<p id="no-holds" class="empty">No holders recorded, or none that match the filter.</p>
 </div>
 </section>
 </main>
@@ -115,69 +123,71 @@ return e}const o=e=>document.getElementById(e)
 function n(e,t){e.textContent!==t&&(e.textContent=t)}function i(e,t){e.hidden=void 0===t
 n(e,t??"")}const a=[[864e5,"d"],[36e5,"h"],[6e4,"m"],[1e3,"s"]]
 function l(e){if(e<10&&e>0)return\`\${e.toFixed(1)} ms\`;if(e<1e3)return\`\${Math.max(0,Math.round(e))} ms\`;if(e<6e4)return\`\${(Math.floor(e/100)/10).toFixed(1)} s\`;const t=a.findIndex(([t])=>e>=t),[[s,o],[n,i]]=[a[t],a[t+1]]
-return\`\${Math.floor(e/s)}\${o} \${Math.floor(e%s/n)}\${i}\`}const r=/[\\p{Cc}\\p{Cf}\\p{Cs}\\u2028\\u2029]/gu,c=e=>e.replace(r,e=>Array.from({length:e.length},(t,s)=>\`\\\\u\${e.charCodeAt(s).toString(16).padStart(4,"0")}\`).join("")),d=e=>e.slice(0,8),h=({type:e,units:t})=>"permits"===e?\`\${t} permit\${1===t?"":"s"}\`:e,u=e=>e.toLocaleString("en"),p=e=>e>=10?u(Math.round(e)):String(Math.round(10*e)/10),m=e=>e.reduce((e,t)=>e+t,0),f=({first:e,perDecade:t,count:s},o)=>o>=s-1?1/0:e*10**(o/t)
-function g(e,t,s){const o=m(t)
+return\`\${Math.floor(e/s)}\${o} \${Math.floor(e%s/n)}\${i}\`}const r=/[\\p{Cc}\\p{Cf}\\p{Cs}\\u2028\\u2029]/gu,c=e=>e.replace(r,e=>Array.from({length:e.length},(t,s)=>\`\\\\u\${e.charCodeAt(s).toString(16).padStart(4,"0")}\`).join("")),d=e=>e.slice(0,8),h=({type:e,units:t})=>"permits"===e?\`\${t} permit\${1===t?"":"s"}\`:e,u=e=>e.toLocaleString("en"),p=e=>e>=10?u(Math.round(e)):String(Math.round(10*e)/10),m=e=>e.reduce((e,t)=>e+t,0),g=({first:e,perDecade:t,count:s},o)=>o>=s-1?1/0:e*10**(o/t)
+function f(e,t,s){const o=m(t)
 if(0===o)return;let n=Math.ceil(s*o)
 const i=t.findIndex(e=>(n-=e)<=0)
-return f(e,i)}const y=({process:{label:e,host:t,pid:s}})=>c(e??\`\${t}:\${s}\`),w=e=>new Date(e).toLocaleTimeString("en-GB"),k=new Intl.DateTimeFormat("en-GB",{day:"numeric",month:"short"}),$=e=>new Date(e).toDateString()===(new Date).toDateString()?w(e):\`\${k.format(e)}, \${w(e)}\`,v=e=>void 0!==e.label&&b(e)?c(e.label):(({owner:e,client:t})=>c(e.startsWith(\`\${t}:\`)?d(t)+e.slice(t.length):e))(e),b=({owner:e,client:t=""})=>void 0===e||(""===t?/^[0-9a-f]{32}:/.test(e):e.startsWith(\`\${t}:\`)),x=({method:e,pattern:t},s)=>[e,t===s?void 0:t].filter(e=>void 0!==e).map(c).join(" · "),M=34
+return g(e,i)}const y=({process:{label:e,host:t,pid:s}})=>c(e??\`\${t}:\${s}\`),w=e=>new Date(e).toLocaleTimeString("en-GB"),$=new Intl.DateTimeFormat("en-GB",{day:"numeric",month:"short"}),k=e=>new Date(e).toDateString()===(new Date).toDateString()?w(e):\`\${$.format(e)}, \${w(e)}\`,v=e=>void 0!==e.label&&b(e)?c(e.label):(({owner:e,client:t})=>c(e.startsWith(\`\${t}:\`)?d(t)+e.slice(t.length):e))(e),b=({owner:e,client:t=""})=>void 0===e||(""===t?/^[0-9a-f]{32}:/.test(e):e.startsWith(\`\${t}:\`)),x=({method:e,pattern:t},s)=>[e,t===s?void 0:t].filter(e=>void 0!==e).map(c).join(" · "),M=34
 function S(e,s){const o=Math.max(200,e.clientWidth-28)
 return{svg:t("svg",{viewBox:\`0 0 \${o} 150\`,role:"img","aria-label":s}),width:o,bottom:130,inner:o-M-8}}const T=e=>e.toLocaleString("en",{notation:"compact"})
 function R(e){const t=10**Math.floor(Math.log10(Math.max(e,1)))
 return[1,2,5,10].map(e=>e*t).find(t=>t>=e)}function L({svg:e,width:s,bottom:o},n,i){for(const a of[0,.5,1]){const l=o-a*(o-8)
 e.append(t("line",{class:"grid",x1:M,x2:s-8,y1:l,y2:l}))
-.5!==a&&e.append(t("text",{x:28,y:l+4,"text-anchor":"end"},i(a*n)))}}function E(t,s,n,i,a){const l=e("figcaption",{},s,e("span",{class:"figures"},n)),r=a.map(([t,s])=>e("li",{},e("i",{class:t}),s))
-o(t).replaceChildren(l,i,e("ul",{class:"legend"},...r))}function q(e,s,{buckets:n,series:i}){const a=i[0].counts.map((e,t)=>m(i.map(({counts:e})=>e[t]))),r=m(a),c=[.5,.95,.99].map(e=>[Math.round(100*e),g(n,a,e)]),d=l(f(n,n.count-2)),h=0===r?"nothing yet":c.map(([e,t])=>\`p\${e} \${t===1/0?\`> \${d}\`:\`≤ \${l(t)}\`}\`).join(" · "),p=S(o(e),\`\${s} of \${u(r)} locks: \${h}\`),{svg:y,bottom:w,inner:k}=p,$=Math.max(17,a.findLastIndex(e=>e>0)+2),v=k/$,b=R(Math.max(...a))
+.5!==a&&e.append(t("text",{x:28,y:l+4,"text-anchor":"end"},i(a*n)))}}function q(t,s,n,i,a){const l=e("figcaption",{},s,e("span",{class:"figures"},n)),r=a.map(([t,s])=>e("li",{},e("i",{class:t}),s))
+o(t).replaceChildren(l,i,e("ul",{class:"legend"},...r))}function E(e,s,{buckets:n,series:i}){const a=i[0].counts.map((e,t)=>m(i.map(({counts:e})=>e[t]))),r=m(a),c=[.5,.95,.99].map(e=>[Math.round(100*e),f(n,a,e)]),d=l(g(n,n.count-2)),h=0===r?"nothing yet":c.map(([e,t])=>\`p\${e} \${t===1/0?\`> \${d}\`:\`≤ \${l(t)}\`}\`).join(" · "),p=S(o(e),\`\${s} of \${u(r)} locks: \${h}\`),{svg:y,bottom:w,inner:$}=p,k=Math.max(17,a.findLastIndex(e=>e>0)+2),v=$/k,b=R(Math.max(...a))
 L(p,b,T)
 !function({svg:e,bottom:s,width:o},{first:n,perDecade:i},a,l){const r=i*Math.ceil(52/(i*a))
 for(let c=0;c<l;c+=r){const l=M+(c+1)*a,r=n*10**(c/i)
 e.append(t("line",{class:"grid",x1:l,x2:l,y1:s,y2:s+4}))
 const d=l+26>o?"end":"middle"
-e.append(t("text",{x:Math.min(l,o),y:s+16,"text-anchor":d},O(r)))}}(p,n,v,$)
-for(let e=0;e<$;e++){let s=w
+e.append(t("text",{x:Math.min(l,o),y:s+16,"text-anchor":d},O(r)))}}(p,n,v,k)
+for(let e=0;e<k;e++){let s=w
 for(const{counts:o,look:a,name:l}of i){if(!o[e])continue;const i=Math.max(1.5,o[e]/b*(w-8)),r={class:a,x:M+e*v+.5,y:s-i,width:Math.max(1,v-1.5),height:i,rx:1}
 y.append(t("rect",r,t("title",{},\`\${u(o[e])} \${l}, \${C(n,e)}\`)))
-s-=i}}E(e,s,h,y,i.map(({look:e,name:t,counts:s})=>[e,\`\${t} \${u(m(s))}\`]))}const C=(e,t)=>t===e.count-1?\`longer than \${l(f(e,t-1))}\`:\`up to \${l(f(e,t))}\`,O=e=>e<1e3?+e.toPrecision(1)+" ms":\`\${u(Math.round(e/1e3))} s\`
+s-=i}}q(e,s,h,y,i.map(({look:e,name:t,counts:s})=>[e,\`\${t} \${u(m(s))}\`]))}const C=(e,t)=>t===e.count-1?\`longer than \${l(g(e,t-1))}\`:\`up to \${l(g(e,t))}\`,O=e=>e<1e3?+e.toPrecision(1)+" ms":\`\${u(Math.round(e/1e3))} s\`
 function N({svg:e,bottom:s},o,n,i,a){n.forEach((l,r)=>{if(0===l)return;const c=o(Math.min(r,n.length-2)),d={class:i,cx:c,cy:s-5,r:4}
-e.append(t("circle",d,t("title",{},\`\${u(l)} \${a}\`)))})}const B=location.pathname.replace(/\\/+$/,""),D=(e,t)=>\`\${B}/\${e}?\${new URLSearchParams(Object.entries(t).filter(([,e])=>void 0!==e))}\`,j={lost:"lost",timeout:"timeout",unreleased:"not released",released:"released"},A=new Map
+e.append(t("circle",d,t("title",{},\`\${u(l)} \${a}\`)))})}const D=location.pathname.replace(/\\/+$/,""),A=(e,t)=>\`\${D}/\${e}?\${new URLSearchParams(Object.entries(t).filter(([,e])=>void 0!==e))}\`,j={lost:"lost",timeout:"timeout",unreleased:"not released",released:"released"},B=new Map
 function F(t,s,n){const i=JSON.stringify(s)
-if(i!==A.get(t)){A.set(t,i)
+if(i!==B.get(t)){B.set(t,i)
 o(t).replaceChildren(...s.map(t=>function(t,s,o){const{at:n,key:i}=t,a=e("span",{class:"key"},c(i)),l=x(t,i)
 ""!==l&&a.append(e("span",{class:"more"},l))
-return e("li",{},e("time",{datetime:new Date(n).toISOString()},$(n)),e("span",{class:"badge","data-kind":s},j[s]??s),a,e("span",{class:"why"},o))}(t,...n(t))))
-o(\`no-\${t}\`).hidden=s.length>0}}function H(e){const{type:t,took:s,reason:o,lockType:n,holder:i}=e,a=v(e)
-if("timeout"===t)return\`\${a} timed out after \${l(s)}\${W(", held by",i)}\`;const r=\`held by \${a} (\${n}) for \${l(s)}\`
-return void 0===o?r:\`\${r}: \${Q(o)}\`}function I(e){const{waited:t,previousHolder:s,held:o,reason:n,lockType:i}=e,a=void 0===t?"":\`waited \${l(t)}\${W(" for",s)}, \`,r=\`\${v(e)} (\${i}): \${a}\${void 0===o?"still held":\`held \${l(o)}\`}\`
-return void 0===n?r:\`\${r}: \${Q(n)}\`}const Q=e=>c(e).replace(/^the lock '.*' is not held any more: /,"")
-function W(e,t){return void 0===t?"":\`\${e} \${/^[0-9a-f]{32}$/.test(t)?\`client \${d(t)}\`:c(t)}\`}class P{body=e("tbody",{role:"rowgroup"});#e=e("button",{type:"button","aria-expanded":"false"});#t=e("ol");#s;#o=[];#n;#i=!1;#a=0;constructor(t,{columns:s,onRelease:o,onKey:n}){this.key=t
+return e("li",{},e("time",{datetime:new Date(n).toISOString()},k(n)),e("span",{class:"badge","data-kind":s},(j[s]??s)+I(t)),a,e("span",{class:"why"},o))}(t,...n(t))))
+o(\`no-\${t}\`).hidden=s.length>0}}function H(e){const{type:t,took:s,reason:o,lockType:n,holder:i,times:a}=e,r=(a>1?"Last: ":"")+v(e)
+if("timeout"===t)return\`\${r} timed out after \${l(s)}\${P(", held by",i)}\`;const c=\`\${r} (\${n}) held it for \${l(s)}\`
+return void 0===o?c:\`\${c}: \${W(o)}\`}const I=({times:e})=>e>1?\` × \${u(e)}\`:""
+function Q(e){const{waited:t,previousHolder:s,held:o,reason:n,lockType:i}=e,a=void 0===t?"":\`waited \${l(t)}\${P(" for",s)}, \`,r=\`\${v(e)} (\${i}): \${a}\${void 0===o?"still held":\`held \${l(o)}\`}\`
+return void 0===n?r:\`\${r}: \${W(n)}\`}const W=e=>c(e).replace(/^the lock '.*' is not held any more: /,"")
+function P(e,t){return void 0===t?"":\`\${e} \${/^[0-9a-f]{32}$/.test(t)?\`client \${d(t)}\`:c(t)}\`}class K{body=e("tbody",{role:"rowgroup"});#e=e("button",{type:"button","aria-expanded":"false"});#t=e("ol");#s;#o=[];#n;#i=!1;#a=0;constructor(t,{columns:s,onRelease:o,onKey:n}){this.key=t
 this.onKey=n
 const i=e("td",{role:"cell",colspan:s},this.#t)
 this.#s=e("tr",{role:"row",class:"queue"},i)
 this.#e.addEventListener("click",()=>this.#l())
 this.onRelease=o}update(e,t,s){this.lock=e
 this.#a=performance.now()
-const o=JSON.stringify([e.holders.map(({id:e,units:t,kept:s,label:o,method:n})=>[e,t,s,o,n]),e.holding,e.permits,e.waiting>0,t.client])
-o!==this.#n&&this.#r(t)
-this.#n=o
+const o=e.holders.slice(0,t.isDetailed?1/0:3),n=JSON.stringify([o.map(({id:e,units:s,kept:o,label:n,method:i})=>[e,s,o,n,i,t.ambiguous.has(n)]),e.holding,e.permits,e.waiting>0,t.process.client])
+n!==this.#n&&this.#r(o,t)
+this.#n=n
 this.#c(t)
 this.tick(s)}tick(e){const t=e?0:this.lock.ago+performance.now()-this.#a,s=e?"was ":""
-this.lock.holders.forEach(({age:o,lease:i,longest:a,overdue:r},c)=>{const d=this.#o[c],{ageText:h,sinceText:u,leaseText:p,leaseCell:m,bar:f,late:g}=d,y=Math.max(0,i-t)
-n(h,s+l(o+t))
-const w=Date.now()-o-t
-e||Math.abs(w-d.since)<1500||(d.since=w)
-n(u,void 0===d.since?"":\`since \${$(d.since)}\`)
+this.#o.forEach((o,i)=>{const{age:a,lease:r,longest:c,overdue:d}=this.lock.holders[i],{ageText:h,sinceText:u,leaseText:p,leaseCell:m,bar:g,late:f}=o,y=Math.max(0,r-t)
+n(h,s+l(a+t))
+const w=Date.now()-a-t
+e||Math.abs(w-o.since)<1500||(o.since=w)
+n(u,void 0===o.since?"":\`since \${k(o.since)}\`)
 n(p,s+(y<1e4?\`\${(y/1e3).toFixed(1)} s\`:l(y)))
-m.toggleAttribute("data-short",r)
-n(g,r?"renewal overdue":"")
-f.style.width=\`\${Math.min(100,100*y/Math.max(1,a))}%\`})}#r(t){const s=document.activeElement,o=this.body.contains(s)&&null!==s.closest(".action")
-this.#o=this.lock.holders.map(s=>function(t,s){const o=e("span",{}),n=e("span",{class:"more"}),i=J("age","For",e("span",{},o,n)),a=e("span",{}),l=e("i"),r=e("span",{class:"late"}),c=J("lease","Lease left",e("span",{},a,e("span",{class:"bar","aria-hidden":"true"},l),r)),d=e("span",{},v(t),...U(t,s))
-return{cells:[J("kind","Held",z(t)),J("owner","By",d),i,c],ageText:o,sinceText:n,leaseText:a,leaseCell:c,bar:l,late:r}}(s,{process:t,key:this.key}))
-const n=this.#o.map(({cells:e},t)=>this.#d(t,e))
-this.body.replaceChildren(...0===n.length?[this.#d(0,K())]:n)
+m.toggleAttribute("data-short",d)
+n(f,d?"renewal overdue":"")
+g.style.width=\`\${Math.min(100,100*y/Math.max(1,c))}%\`})}#r(t,s){const o=document.activeElement,n=this.body.contains(o)&&null!==o.closest(".action")
+this.#o=t.map(t=>function(t,s){const o=e("span",{}),n=e("span",{class:"more detail"}),i=G("age","For",e("span",{},o,n)),a=e("span",{}),l=e("i"),r=e("span",{class:"late"}),c=G("lease","Lease left",e("span",{},a,e("span",{class:"bar","aria-hidden":"true"},l),r)),d=e("span",{},v(t),...V(t,s))
+d.title=[...d.childNodes].map(({textContent:e})=>e).join(" · ")
+return{cells:[G("kind","Held",U(t)),G("owner","By",d),i,c],ageText:o,sinceText:n,leaseText:a,leaseCell:c,bar:l,late:r}}(t,{...s,key:this.key}))
+const i=this.#o.map(({cells:e},t)=>this.#d(t,e))
+this.body.replaceChildren(...0===i.length?[this.#d(0,J())]:i)
 this.#i&&this.body.append(this.#s)
-s===this.#e?s.focus():o&&this.body.querySelector(".action button")?.focus()}#d(t,s){const{lock:o}=this,n=0===t,i=o.holding-o.holders.length,a=e("td",{role:"cell",class:"key"},n?this.#h():"")
-n&&void 0!==o.permits&&a.append(G(\`of \${o.permits} permits\`))
-n&&i>0&&a.append(G(\`and \${i} more holders\`))
-const l=J("waiting","Waiting",n?o.waiting>0?this.#e:"0":""),r=J("action","","")
+o===this.#e?o.focus():n&&this.body.querySelector(".action button")?.focus()}#d(t,s){const{lock:o}=this,n=0===t,i=o.holding-this.#o.length,a=e("td",{role:"cell",class:"key"},n?this.#h():"")
+n&&void 0!==o.permits&&a.append(z(\`of \${o.permits} permits\`))
+n&&i>0&&a.append(z(\`and \${i} more holders\`))
+const l=G("waiting","Waiting",n?o.waiting>0?this.#e:"0":""),r=G("action","","")
 void 0!==this.onRelease&&o.holding>0&&r.append(...this.#u(t))
 return e("tr",{role:"row"},a,...s,l,r)}#h(){const t=e("button",{type:"button",title:"Show only this key and its last holders"},c(this.key))
 t.addEventListener("click",()=>this.onKey(this.key))
@@ -191,34 +201,37 @@ this.#i?this.body.append(this.#s):this.#s.remove()}#c(t){const{waiters:s,waiting
 n(this.#e,u(o))
 this.#e.setAttribute("aria-label",\`\${o} waiting for \${c(this.key)}\`)
 0===o&&this.#i&&this.#l()
-const i=s.map(s=>e("li",{},z(s),e("span",{class:"owner"},v(s)),...U(s,{process:t,key:this.key}),e("span",{class:"client"},V(s))))
+const i=s.map(s=>e("li",{},U(s),e("span",{class:"owner"},v(s)),...V(s,{...t,key:this.key}),e("span",{class:"client"},X(s))))
 o>s.length&&i.push(e("li",{},\`and \${u(o-s.length)} more\`))
-this.#t.replaceChildren(...i)}}const K=()=>[J("kind","Held",e("span",{class:"badge"},"not held")),...["By","For","Lease left"].map(e=>J("",e,""))],J=(t,s,o)=>e("td",{role:"cell",class:t,"data-label":s},o),G=t=>e("span",{class:"more"},t)
-function z(t){const s=t.kept?\`\${h(t)}, kept\`:h(t)
-return e("span",{class:"badge","data-kind":t.kept?"kept":t.type},s)}function U(t,{process:s,key:o}){const{client:n,label:i}=t,a=\`client \${d(n)}\`,l=void 0!==i?c(i):n===s.client&&\`\${s.host}:\${s.pid}\`
-return[x(t,o),l&&l!==v(t)?\`\${l} · \${a}\`:a].filter(Boolean).map(t=>e("span",{class:"client"},t))}const V=({age:e})=>void 0===e?"":\`waiting for \${l(e)}\`,X=[{name:"Key",sort:"key"},{name:"Held",sort:"kind"},{name:"By",sort:"owner"},{name:"For",sort:"age",largestFirst:!0},{name:"Lease left",sort:"lease"},{name:"Waiting",sort:"waiting",largestFirst:!0}]
-let Y=0
-function Z(e){const t=Date.now()-e
-Math.abs(t-Y)>1500&&(Y=t)
-return w(Y)}const _={released:["good","Released. Its holder gets a message, and the lock goes to the next waiter."],free:["good","The lock is no longer held, so there was nothing to release."],changed:["bad","Not released: the holder has changed. Check the lock again."],"read-only":["bad","Not released: this page is read only."]},ee=({locks:{totals:e}})=>e.age<1500?"all processes":\`all processes, \${l(e.age)} ago\`,te=e=>\`\${y(e)}, 5 min\`,se=(e,{locks:{totals:t}})=>u(e)+(t.capped||!t.complete?"+":""),oe=[{name:"Held",of:ee,value:({locks:e})=>e.totals.holding,text:se},{name:"Waiting",of:ee,text:se,value:({locks:e})=>e.totals.waiting,tone:e=>e>0?"warning":void 0},{name:"Acquired per minute",of:te,value:({activity:e})=>function({acquired:e,window:t,since:s,at:o}){const n=Math.min(t,Math.max(o-s,1e3))
-return 6e4*m(e)/n}(e),text:e=>p(e)},{name:"Timeouts",of:te,value:({activity:e})=>m(e.timeouts),tone:ne("warning")},{name:"Lost",of:te,value:({activity:e})=>m(e.lost),tone:ne("bad")}]
-function ne(e){return t=>t>0?e:void 0}const ie={live:"Live",polling:"Polling",connecting:"Connecting",offline:"Offline"}
-let ae,le,re,ce={name:"connecting"}
-const de=new class{#m=oe.map(t=>{const s=e("span",{class:"value"},"–"),n=e("div",{class:"of"}),i=e("div",{class:"tile"},e("dt",{},t.name),e("dd",{},s,n))
+this.#t.replaceChildren(...i)}}const J=()=>[G("kind","Held",e("span",{class:"badge"},"not held")),...["By","For","Lease left"].map(e=>G("",e,""))],G=(t,s,o)=>e("td",{role:"cell",class:t,"data-label":s},o),z=t=>e("span",{class:"more"},t)
+function U(t){const s=t.kept?\`\${h(t)}, kept\`:h(t)
+return e("span",{class:"badge","data-kind":t.kept?"kept":t.type},s)}function V(t,{process:s,ambiguous:o,key:n}){const{client:i,label:a}=t,l=a??(i===s.client?\`\${s.host}:\${s.pid}\`:void 0),r=e("span",{class:void 0===l||o.has(a)?"id":"id detail"}),h=x(t,n),u=void 0!==l&&c(l)!==v(t)
+r.append(\`\${u?" · ":""}client \${d(i)}\`)
+return[...""===h?[]:[e("span",{class:"client"},h)],e("span",{class:"client"},u?c(l):"",r)]}const X=({age:e})=>void 0===e?"":\`waiting for \${l(e)}\`,Y=[{name:"Key",sort:"key"},{name:"Held",sort:"kind"},{name:"By",sort:"owner"},{name:"For",sort:"age",largestFirst:!0},{name:"Lease left",sort:"lease"},{name:"Waiting",sort:"waiting",largestFirst:!0}]
+function Z(e){const t=new Map,s=new Set
+for(const{label:o,client:n}of e.flatMap(({holders:e,waiters:t})=>[...e,...t])){void 0!==o&&(t.get(o)??n)!==n&&s.add(o)
+t.set(o,n)}return s}let _=0
+function ee(e){const t=Date.now()-e
+Math.abs(t-_)>1500&&(_=t)
+return w(_)}const te={released:["good","Released. Its holder gets a message, and the lock goes to the next waiter."],free:["good","The lock is no longer held, so there was nothing to release."],changed:["bad","Not released: the holder has changed. Check the lock again."],"read-only":["bad","Not released: this page is read only."]},se=({locks:{totals:e}})=>e.age<1500?"all processes":\`all processes, \${l(e.age)} ago\`,oe=e=>\`\${y(e)}, 5 min\`,ne=(e,{locks:{totals:t}})=>u(e)+(t.capped||!t.complete?"+":""),ie=[{name:"Held",of:se,value:({locks:e})=>e.totals.holding,text:ne},{name:"Waiting",of:se,text:ne,value:({locks:e})=>e.totals.waiting,tone:e=>e>0?"warning":void 0},{name:"Acquired per minute",of:oe,value:({activity:e})=>function({acquired:e,window:t,since:s,at:o}){const n=Math.min(t,Math.max(o-s,1e3))
+return 6e4*m(e)/n}(e),text:e=>p(e)},{name:"Timeouts",of:oe,value:({activity:e})=>m(e.timeouts),tone:ae("warning")},{name:"Lost",of:oe,value:({activity:e})=>m(e.lost),tone:ae("bad")}]
+function ae(e){return t=>t>0?e:void 0}const le={live:"Live",polling:"Polling",connecting:"Connecting",offline:"Offline"}
+let re,ce,de,he={name:"connecting"}
+const ue=new class{#m=ie.map(t=>{const s=e("span",{class:"value"},"–"),n=e("div",{class:"of"}),i=e("div",{class:"tile"},e("dt",{},t.name),e("dd",{},s,n))
 o("tiles").append(i)
 return{...t,node:i,at:s,place:n}});update(e){const t={...e,activity:{...e.activity,at:e.at}}
 for(const{value:s,text:o=u,tone:i,of:a,node:l,at:r,place:c}of this.#m){const d=s(t)
 n(r,o(d,e))
 n(c,a(e))
 l.dataset.tone=i?.(d)??""
-l.classList.toggle("of-all",a===ee)}}},he=new class{#f=o("dialog");#g=o("dialog-input");#y=o("dialog-release");#w;#k;#$;constructor(e){this.#w=e
-this.#g.addEventListener("input",()=>this.#y.disabled=!this.#v())
-o("dialog-cancel").addEventListener("click",()=>this.#f.close())
+l.classList.toggle("of-all",a===se)}}},pe=new class{#g=o("dialog");#f=o("dialog-input");#y=o("dialog-release");#w;#$;#k;constructor(e){this.#w=e
+this.#f.addEventListener("input",()=>this.#y.disabled=!this.#v())
+o("dialog-cancel").addEventListener("click",()=>this.#g.close())
 o("dialog-form").addEventListener("submit",e=>{e.preventDefault()
-this.#b()})}open(t,s){this.#k=t
-this.#$=s
+this.#b()})}open(t,s){this.#$=t
+this.#k=s
 const i=void 0===s?t.holders:[s]
-this.#g.value=""
+this.#f.value=""
 this.#y.disabled=!0
 this.#y.hidden=!1
 o("dialog-confirmation").hidden=!1
@@ -229,49 +242,55 @@ return\`\${a} may keep working for a moment, so \${r} can overlap. If \${c}, do 
 o("dialog-holders").replaceChildren(...i.map(s=>e("li",{},function(e,t){const s=x(e,t),o=[h(e),...""===s?[]:[s],\`client \${d(e.client)}\`].join(", ")
 return\`\${v(e)} (\${o}), for \${l(e.age)}\`}(s,t.key))))
 this.#x("","")
-this.#f.showModal()
-this.#g.focus()}#v(){const{value:e}=this.#g
-return e===this.#k.key||e===c(this.#k.key)}async#b(){if(!this.#v()||this.#y.disabled)return;this.#y.disabled=!0
+this.#g.showModal()
+this.#f.focus()}#v(){const{value:e}=this.#f
+return e===this.#$.key||e===c(this.#$.key)}async#b(){if(!this.#v()||this.#y.disabled)return;this.#y.disabled=!0
 this.#x("","Releasing …")
-const{key:e}=this.#k,{fencingToken:t}=this.#$??this.#k,{outcome:s,error:i}=await async function(e,t){try{const s=await fetch(D("release",{instance:e}),{method:"POST",headers:{"content-type":"application/json","x-lock-dashboard":"1"},body:JSON.stringify(t)}),o=await s.json().catch(()=>({}))
-return void 0===o.outcome?{error:o.error??o.message??\`HTTP \${s.status}\`}:o}catch{return{error:"the server could not be reached"}}}(this.#w(),{key:e,fencingToken:t,hold:this.#$?.id})
-this.#x(..._[s]??["bad",\`Not released: \${c(i)}\`])
+const{key:e}=this.#$,{fencingToken:t}=this.#k??this.#$,{outcome:s,error:i}=await async function(e,t){try{const s=await fetch(A("release",{instance:e}),{method:"POST",headers:{"content-type":"application/json","x-lock-dashboard":"1"},body:JSON.stringify(t)}),o=await s.json().catch(()=>({}))
+return void 0===o.outcome?{error:o.error??o.message??\`HTTP \${s.status}\`}:o}catch{return{error:"the server could not be reached"}}}(this.#w(),{key:e,fencingToken:t,hold:this.#k?.id})
+this.#x(...te[s]??["bad",\`Not released: \${c(i)}\`])
 if(void 0!==s){this.#y.hidden=!0
 o("dialog-confirmation").hidden=!0
 n(o("dialog-cancel"),"Close")
 o("dialog-cancel").focus()}else this.#y.disabled=!1}#x(e,t){const s=o("dialog-result")
 s.dataset.tone=e
-n(s,t)}}(()=>ae),ue=new class{#M=new Map;#S=[];#T={};#R;#L=!1;#E;#q;#C;#O=!1;#N;constructor({onRelease:e,onQuery:t}){this.#E=e
-this.#q=t
-this.#B()
+n(s,t)}}(()=>re),me=new class{#M=new Map;#S=!1;#T;#R;#L=!1;#q;#E;#C;#O=!1;#N;constructor({onRelease:e,onQuery:t}){this.#q=e
+this.#E=t
+this.#D()
+o("all").addEventListener("click",()=>{this.#S=!this.#S
+this.#A()
+this.#S||o("locks").scrollIntoView()})
 const s=o("filter")
 s.addEventListener("input",()=>{clearTimeout(this.#N)
 this.#N=setTimeout(t,200)})
 document.addEventListener("keydown",e=>{if("/"===e.key&&!e.target.matches("input, select, textarea")&&!o("dialog").open){e.preventDefault()
-s.focus()}})}get query(){return{filter:o("filter").value.trim()||void 0,sort:this.#R?.sort,descending:this.#L?"1":void 0}}update({locks:e,process:t,readOnly:s}){this.#S=e.list
-this.#T=t
-s!==this.#C&&this.clear()
-this.#C=s
+s.focus()}})}get query(){return{filter:o("filter").value.trim()||void 0,sort:this.#R?.sort,descending:this.#L?"1":void 0}}update(e){e.readOnly!==this.#C&&this.clear()
+this.#C=e.readOnly
+this.#T=e
 i(o("hint"),function({list:e,matching:t,limit:s,totals:o}){const n=[]
 t>e.length&&n.push(\`The first \${u(e.length)} of \${u(t)} locks. Filter and order apply to all of them; the option limit (\${u(s)}) sets how many are shown.\`)
 o.capped?n.push(\`There are more locks: only \${u(o.locks)} are counted.\`):o.complete||n.push("Redis has many keys, and the scan is not complete yet: there may be more locks.")
-return n.length>0?n.join(" "):void 0}(e))
-this.#D(e)}setStale(e){if(e!==this.#O){this.#O=e
-this.tick()}}tick(){for(const e of this.#M.values())e.tick(this.#O)}clear(){for(const{body:e}of this.#M.values())e.remove();this.#M.clear()}#D(e){const t=new Set(this.#S.map(({key:e})=>e))
-for(const[e,{body:s}]of this.#M)if(!t.has(e)){s.remove()
-this.#M.delete(e)}let s=o("table").tHead
-for(const e of this.#S){const{body:t}=this.#j(e)
-s.nextElementSibling!==t&&s.after(t)
-s=t}const n=0===this.#S.length
-i(o("empty"),n?function({age:e,totals:t}){return void 0===e?"Redis has not answered yet.":t.locks>0?\`No lock matches the filter (\${u(t.locks)} locks).\`:t.complete?"No lock is held.":"No lock was found yet."}(e):void 0)
-o("table").hidden=n}#j(e){let t=this.#M.get(e.key)
-if(void 0===t){const s=this.#C?void 0:this.#E
-t=new P(e.key,{columns:X.length+1,onRelease:s,onKey:e=>this.#A(e)})
-this.#M.set(e.key,t)}t.update(e,this.#T,this.#O)
-return t}#A(e){const t=o("filter"),s=e.replace(/\\s+/g," ").trim()
+return n.length>0?n.join(" "):void 0}(e.locks))
+this.#A()}setStale(e){if(e!==this.#O){this.#O=e
+this.tick()}}tick(){for(const e of this.#M.values())e.tick(this.#O)}clear(){for(const{body:e}of this.#M.values())e.remove();this.#M.clear()}#A(){const{locks:e,process:t}=this.#T,{list:s}=e,a=this.#S?s:s.slice(0,25),l=void 0!==this.query.filter&&s.length<=3
+o("table").toggleAttribute("data-detailed",l)
+const r={process:t,isDetailed:l,ambiguous:Z(s)},c=new Set(a.map(({key:e})=>e))
+for(const[e,{body:t}]of this.#M)if(!c.has(e)){t.remove()
+this.#M.delete(e)}let d=o("table").tHead
+for(const e of a){const{body:t}=this.#j(e,r)
+d.nextElementSibling!==t&&d.after(t)
+d=t}const h=0===s.length
+o("all").hidden=s.length<=25
+n(o("all"),this.#S?"Show the first 25":\`Show all \${u(s.length)}\`)
+i(o("empty"),h?function({age:e,totals:t}){return void 0===e?"Redis has not answered yet.":t.locks>0?\`No lock matches the filter (\${u(t.locks)} locks).\`:t.complete?"No lock is held.":"No lock was found yet."}(e):void 0)
+o("table").hidden=h}#j(e,t){let s=this.#M.get(e.key)
+if(void 0===s){const t=this.#C?void 0:this.#q
+s=new K(e.key,{columns:Y.length+1,onRelease:t,onKey:e=>this.#B(e)})
+this.#M.set(e.key,s)}s.update(e,t,this.#O)
+return s}#B(e){const t=o("filter"),s=e.replace(/\\s+/g," ").trim()
 t.value=t.value===s?"":s
-this.#q()}#B(){const t=e("tr",{role:"row"})
-for(const s of X){const o=e("button",{type:"button"},s.name),n=e("th",{role:"columnheader",scope:"col"},o)
+this.#E()}#D(){const t=e("tr",{role:"row"})
+for(const s of Y){const o=e("button",{type:"button"},s.name),n=e("th",{role:"columnheader",scope:"col"},o)
 o.addEventListener("click",()=>this.#F(s))
 s.cell=n
 t.append(n)}t.append(e("th",{role:"columnheader",scope:"col"},e("span",{class:"visually-hidden"},"Action")))
@@ -279,10 +298,10 @@ o("table").tHead.append(t)
 this.#H()}#F(e){const t=!0===e.largestFirst
 this.#R!==e?[this.#R,this.#L]=[e,t]:this.#L===t?this.#L=!t:[this.#R,this.#L]=[void 0,!1]
 this.#H()
-this.#q()}#H(){for(const e of X)e===this.#R?e.cell.setAttribute("aria-sort",this.#L?"descending":"ascending"):e.cell.removeAttribute("aria-sort")}}({onRelease:(e,t)=>he.open(e,t),onQuery:me}),pe=new class{#I;#Q;#W={};#P;constructor(e){this.#P=e
+this.#E()}#H(){for(const e of Y)e===this.#R?e.cell.setAttribute("aria-sort",this.#L?"descending":"ascending"):e.cell.removeAttribute("aria-sort")}}({onRelease:(e,t)=>pe.open(e,t),onQuery:fe}),ge=new class{#I;#Q;#W={};#P;constructor(e){this.#P=e
 document.addEventListener("visibilitychange",()=>document.hidden?this.#K():this.#J())}follow(e){this.#W=e
 document.hidden||this.#J()}#J(){this.#K()
-const e=new EventSource(D("events",this.#W))
+const e=new EventSource(A("events",this.#W))
 this.#I=e
 this.#G()
 e.addEventListener("state",({data:t})=>{if(e===this.#I){this.#G()
@@ -293,58 +312,60 @@ this.#Q=setTimeout(()=>this.#z(5),15e3)}async#z(e){this.#K()
 const t=Symbol("turn")
 this.#I=t
 const s=await async function(e){try{const t=await fetch(e)
-return t.ok?{state:await t.json()}:{error:401===t.status||403===t.status?"Not permitted":\`HTTP \${t.status}\`}}catch{return{error:"Offline"}}}(D("state",this.#W))
+return t.ok?{state:await t.json()}:{error:401===t.status||403===t.status?"Not permitted":\`HTTP \${t.status}\`}}catch{return{error:"Offline"}}}(A("state",this.#W))
 if(this.#I===t){void 0!==s.state&&this.#P.told(s.state)
 this.#P.status(void 0===s.state?"offline":"polling",s.error)
 this.#Q=setTimeout(()=>e>1?this.#z(e-1):this.#J(),2e3)}}#K(){clearTimeout(this.#Q)
 this.#I?.close?.()
-this.#I=void 0}}({told:function(t){le=t
-re=performance.now()
+this.#I=void 0}}({told:function(t){ce=t
+de=performance.now()
 !function({instances:t,instance:s}){const n=o("instance")
 o("instance-choice").hidden=t.length<2;[...n.options].map(({value:e})=>e).join("\\n")!==t.join("\\n")&&n.replaceChildren(...t.map(t=>e("option",{value:t},t)))
-ae=s
+re=s
 n.value=s}(t)
 o("read-only").hidden=!t.readOnly
 const s=y(t)
 n(o("process"),\`\${s}, last 5 minutes\`)
 for(const e of document.querySelectorAll(".of-process"))n(e,\`of \${s} only\`);i(o("skipped"),t.locks.skipped)
-fe()
-de.update(t)
+we()
 ue.update(t)
-F("holds",t.activity.holds,e=>[e.end??"held",I(e)])
+document.body.toggleAttribute("data-new",ye(t))
+me.update(t)
+F("holds",t.activity.holds,e=>[e.end??"held",Q(e)])
 F("incidents",t.activity.incidents,e=>[e.type,H(e)])
-ge()},status(e,t){ce={name:e,error:t}
-fe()}})
-function me(){pe.follow({instance:ae,...ue.query})}function fe(){const e=performance.now(),t=function({last:e,told:t,way:s,now:o}){if(void 0===e)return{stale:"",age:0,status:void 0};const n=o-t,{trouble:i}=e.locks,a=(e.locks.age??0)+n
-if("offline"===s.name||n>3*e.refresh+2e3){const e=\`The application has not answered since \${Z(n)}.\`
+$e()},status(e,t){he={name:e,error:t}
+we()}})
+function fe(){ge.follow({instance:re,...me.query})}const ye=({locks:{totals:e},activity:{acquired:t,holds:s,incidents:o}})=>0===e.locks&&0===s.length&&0===o.length&&0===m(t)
+function we(){const e=performance.now(),t=function({last:e,told:t,way:s,now:o}){if(void 0===e)return{stale:"",age:0,status:void 0};const n=o-t,{trouble:i}=e.locks,a=(e.locks.age??0)+n
+if("offline"===s.name||n>3*e.refresh+2e3){const e=\`The application has not answered since \${ee(n)}.\`
 return{stale:"all",age:a,status:s.error,notice:\`\${e} Everything below is from then.\`}}if(void 0===i)return{stale:"",age:a};const l=void 0===e.locks.age?"Nothing was read before.":"The locks below are from then."
-return{stale:"redis",age:a,status:"No data from Redis",notice:\`No data from Redis since \${Z(i.for+n)}. \${l} \${c(i.message)}\`}}({last:le,told:re,way:ce,now:e})
+return{stale:"redis",age:a,status:"No data from Redis",notice:\`No data from Redis since \${ee(i.for+n)}. \${l} \${c(i.message)}\`}}({last:ce,told:de,way:he,now:e})
 document.body.dataset.stale=t.stale
-o("status").dataset.state=""===t.stale?ce.name:"offline"
-n(o("status"),t.status??ce.error??ie[ce.name])
+o("status").dataset.state=""===t.stale?he.name:"offline"
+n(o("status"),t.status??he.error??le[he.name])
 i(o("notice"),t.notice)
 n(o("held-at"),""===t.stale?"all processes":\`all processes, as of \${w(Date.now()-t.age)} (\${l(t.age)} ago)\`)
-ue.setStale(""!==t.stale)}function ge(){if(void 0===le)return;const{activity:e}=le,{buckets:s,wait:n,hold:i}=e
-!function(e,{acquired:s,timeouts:n,lost:i,slot:a,window:l}){const r=s.map(e=>1e3*e/a).slice(0,-1),c=r.at(-1)??0,d=Math.max(...r),h=\`now \${p(c)}/s · peak \${p(d)}/s\`,f=S(o(e),\`Acquisitions per second over the last \${l/6e4} minutes: \${h}\`),{svg:g,bottom:y,inner:w}=f,k=R(d)
-L(f,k,e=>e>=1e3?T(e):p(e))
-const $=e=>M+e/(r.length-1)*w,v=r.map((e,t)=>\`\${$(t).toFixed(1)},\${(y-e/k*(y-8)).toFixed(1)}\`)
-g.append(t("polygon",{class:"area",points:\`\${$(0)},\${y} \${v.join(" ")} \${$(r.length-1)},\${y}\`}))
-g.append(t("polyline",{class:"curve",points:v.join(" ")}))
-N(f,$,n,"series-warning","timed out")
-N(f,$,i,"series-bad","lost")
+me.setStale(""!==t.stale)}function $e(){if(void 0===ce)return;const{activity:e}=ce,{buckets:s,wait:n,hold:i}=e
+!function(e,{acquired:s,timeouts:n,lost:i,slot:a,window:l}){const r=s.map(e=>1e3*e/a).slice(0,-1),c=r.at(-1)??0,d=Math.max(...r),h=\`now \${p(c)}/s · peak \${p(d)}/s\`,g=S(o(e),\`Acquisitions per second over the last \${l/6e4} minutes: \${h}\`),{svg:f,bottom:y,inner:w}=g,$=R(d)
+L(g,$,e=>e>=1e3?T(e):p(e))
+const k=e=>M+e/(r.length-1)*w,v=r.map((e,t)=>\`\${k(t).toFixed(1)},\${(y-e/$*(y-8)).toFixed(1)}\`)
+f.append(t("polygon",{class:"area",points:\`\${k(0)},\${y} \${v.join(" ")} \${k(r.length-1)},\${y}\`}))
+f.append(t("polyline",{class:"curve",points:v.join(" ")}))
+N(g,k,n,"series-warning","timed out")
+N(g,k,i,"series-bad","lost")
 const b=l/6e4
 for(let e=0;e<=b;e++){const s=e===b?"now":\`−\${b-e}\${0===e?"m":""}\`,o=0===e?"start":e===b?"end":"middle"
-g.append(t("text",{x:M+e/b*w,y:y+16,"text-anchor":o},s))}E(e,"Acquired per second",h,g,[["series-1",\`acquired \${u(m(s))}\`],["series-warning",\`timeouts \${u(m(n))}\`],["series-bad",\`lost \${u(m(i))}\`]])}("rate",e)
-q("wait","Wait",{buckets:s,series:[{look:"series-0",name:"free",counts:n.free},{look:"series-1",name:"contended",counts:n.contended}]})
-q("hold","Hold",{buckets:s,series:[{look:"series-1",name:"released",counts:i.released},{look:"series-bad",name:"lost",counts:i.lost}]})}o("instance").addEventListener("change",({target:e})=>{ae=e.value
-ue.clear()
-me()})
-let ye
-new ResizeObserver(([{contentRect:e}])=>{e.width!==ye&&ge()
-ye=e.width}).observe(o("rate"))
-setInterval(()=>{fe()
-ue.tick()},250)
-me()
+f.append(t("text",{x:M+e/b*w,y:y+16,"text-anchor":o},s))}q(e,"Acquired per second",h,f,[["series-1",\`acquired \${u(m(s))}\`],["series-warning",\`timeouts \${u(m(n))}\`],["series-bad",\`lost \${u(m(i))}\`]])}("rate",e)
+E("wait","Wait",{buckets:s,series:[{look:"series-0",name:"free",counts:n.free},{look:"series-1",name:"contended",counts:n.contended}]})
+E("hold","Hold",{buckets:s,series:[{look:"series-1",name:"released",counts:i.released},{look:"series-bad",name:"lost",counts:i.lost}]})}o("instance").addEventListener("change",({target:e})=>{re=e.value
+me.clear()
+fe()})
+let ke
+new ResizeObserver(([{contentRect:e}])=>{e.width!==ke&&$e()
+ke=e.width}).observe(o("rate"))
+setInterval(()=>{we()
+me.tick()},250)
+fe()
 </script>
 </body>
 </html>

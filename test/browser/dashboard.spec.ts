@@ -79,7 +79,8 @@ describe('the dashboard in a browser', () => {
   it('shows holders and waiters, and updates them', async () => {
     const { server, own, second, third } = await setUp();
     await using browser = await open(server);
-    await browser.page.getByText('No lock is held.').waitFor();
+    await browser.page.getByText('No locks yet').waitFor();
+    expect(await browser.page.locator('main section:visible').count()).toBe(1);
     const lock = await own.acquire('stock:42', { owner: 'ann' });
     const first = second.acquire('stock:42', PATIENT);
     await untilWaiting(own, 'stock:42', 1);
@@ -87,10 +88,16 @@ describe('the dashboard in a browser', () => {
     await untilWaiting(own, 'stock:42', 2);
     const row = rowOf(browser, 'stock:42');
     await row.getByText('2', { exact: true }).waitFor();
-    expect(await row.locator('.owner').first().innerText()).toMatch(
-      new RegExp(`^ann\\s+.*:${process.pid} · client ${own.clientId.slice(0, 8)}$`),
+    expect(await row.locator('.owner').first().innerText()).toMatch(new RegExp(`^ann\\s*.*:${process.pid}$`));
+    const name = row.getByRole('button', { name: 'stock:42', exact: true });
+    await name.click();
+    await eventuallyPasses(async () =>
+      expect(await row.locator('.owner').first().innerText()).toMatch(
+        new RegExp(`^ann\\s+.*:${process.pid} · client ${own.clientId.slice(0, 8)}$`),
+      ),
     );
     expect(await row.locator('.age').innerText()).toMatch(/since (\d+ \w+, )?\d\d:\d\d:\d\d$/);
+    await name.click();
     await row.getByRole('button', { name: '2 waiting for stock:42' }).click();
     expect(await row.locator('.queue li').count()).toBe(2);
     expect(await row.locator('.queue').innerText()).toContain('cid');
@@ -98,7 +105,7 @@ describe('the dashboard in a browser', () => {
     expect(await textsOf(browser, '.tile .value')).toEqual(['1', '2', expect.any(String), '0', '0']);
     await lock.release();
     const next = await first;
-    await row.getByText(second.clientId.slice(0, 8)).first().waitFor();
+    await row.getByText(second.clientId.slice(0, 8)).first().waitFor({ state: 'attached' });
     await next.release();
     await (await last).release();
     await browser.page.getByText('No lock is held.').waitFor();
@@ -166,7 +173,7 @@ describe('the dashboard in a browser', () => {
     await aborted(lock.signal);
     const next = await waiting;
     await page.keyboard.press('Escape');
-    await rowOf(browser, 'stock:42').getByText(second.clientId.slice(0, 8)).waitFor();
+    await rowOf(browser, 'stock:42').getByText(second.clientId.slice(0, 8)).waitFor({ state: 'attached' });
     // A lock that its holder has lost is listed among the incidents of this process.
     await page.locator('#incidents .badge[data-kind=lost]').waitFor();
     expect(await page.locator('#incidents li').first().innerText()).toContain('stock:42');
@@ -243,6 +250,8 @@ describe('the dashboard in a browser', () => {
     await using browser = await open(server);
     const { page } = browser;
     const row = rowOf(browser, 'stock:42');
+    const name = row.getByRole('button', { name: 'stock:42', exact: true });
+    await name.click();
     await eventuallyPasses(async () =>
       expect((await row.locator('.owner').innerText()).split('\n').filter(Boolean)).toEqual([
         'job-2',
@@ -250,6 +259,7 @@ describe('the dashboard in a browser', () => {
         `client ${second.clientId.slice(0, 8)}`,
       ]),
     );
+    await name.click();
     // A label is learned in the background.
     await eventuallyPasses(async () => {
       await own.acquire('stock:42', { waitTimeout: 100 }).catch(() => undefined);
@@ -396,6 +406,53 @@ describe('the dashboard in a browser', () => {
     await page.getByText('No lock matches the filter (60 locks).').waitFor();
     await own.forceRelease('key:59');
     await (await waiting).release();
+    expectQuiet(browser, server);
+  });
+
+  it.each([
+    ['light', 1440],
+    ['dark', 390],
+  ] as const)('shows 25 of 300 locks in one line each, and all on request, %s, %i px wide', async (scheme, width) => {
+    const { server, own, second, third } = await setUp({ limit: 300 }, { label: 'web-1' }, [
+      { label: 'web-2' },
+      { label: 'web-2' },
+    ]);
+    const services = [own, second, third];
+    await Promise.all(
+      Array.from({ length: 300 }, (_, i) =>
+        services[i % 3]!.acquire(`order:${1000 + i}`, { pattern: 'order:#{#order.id}' }),
+      ),
+    );
+    services.forEach((each) => void each.acquire('order:1000', PATIENT).catch(() => undefined));
+    await untilWaiting(third, 'order:1000', 2);
+    for (let i = 0; i < 3; i++) await own.acquire('order:1001', { waitTimeout: 0 }).catch(() => undefined);
+    await using browser = await open(server, { scheme, width, height: PHONE });
+    const { page } = browser;
+    await page.getByRole('button', { name: 'Show all 300' }).waitFor();
+    expect(await page.locator('#table td.key').count()).toBe(25);
+    const heights = await page.evaluate<number[]>(
+      `[...document.querySelectorAll('tbody tr')].map((row) => row.getBoundingClientRect().height)`,
+    );
+    // One line each; on a phone a card has three.
+    expect(Math.max(...heights)).toBeLessThan(width < 500 ? 100 : 40);
+    // Only where two clients have the same label is the id of the client needed.
+    const owner = (key: string) => rowOf(browser, key).locator('.owner').first().innerText();
+    expect(await owner('order:1000')).not.toContain('client');
+    await page.getByRole('button', { name: 'Show all 300' }).click();
+    await eventuallyPasses(async () => expect(await page.locator('#table td.key').count()).toBe(300));
+    expect(await owner('order:1001')).toContain(`client ${second.clientId.slice(0, 8)}`);
+    // Equal incidents are one.
+    expect(await textsOf(browser, '#incidents .badge')).toEqual(['timeout × 3']);
+    if (width > 500) {
+      await page.evaluate('window.scrollTo(0, 4000)');
+      const top = await page.evaluate<number>(`document.querySelector('th').getBoundingClientRect().top`);
+      expect(top).toBe(0);
+    }
+    saveLook(`all-${scheme}-${width}`, await page.screenshot());
+    await page.getByRole('button', { name: 'Show the first 25' }).click();
+    await eventuallyPasses(async () => expect(await page.locator('#table td.key').count()).toBe(25));
+    expect(await accessibilityFaults(page)).toEqual([]);
+    saveLook(`many-${scheme}-${width}`, await page.screenshot({ fullPage: true }));
     expectQuiet(browser, server);
   });
 

@@ -1,5 +1,5 @@
 import { byId, element } from './dom.js';
-import { callName, clientName, moment, partyName, time, visible } from './format.js';
+import { callName, clientName, count, moment, partyName, time, visible } from './format.js';
 
 /** What has happened, in words. */
 export const WHAT = { lost: 'lost', timeout: 'timeout', unreleased: 'not released', released: 'released' };
@@ -29,19 +29,21 @@ function itemOf(call, kind, story) {
     'li',
     {},
     element('time', { datetime: new Date(at).toISOString() }, moment(at)),
-    element('span', { class: 'badge', 'data-kind': kind }, WHAT[kind] ?? kind),
+    element('span', { class: 'badge', 'data-kind': kind }, (WHAT[kind] ?? kind) + timesOf(call)),
     name,
     element('span', { class: 'why' }, story),
   );
 }
 
 export function storyOf(incident) {
-  const { type, took, reason, lockType, holder } = incident;
-  const by = partyName(incident);
+  const { type, took, reason, lockType, holder, times } = incident;
+  const by = (times > 1 ? 'Last: ' : '') + partyName(incident);
   if (type === 'timeout') return `${by} timed out after ${time(took)}${holderOf(', held by', holder)}`;
-  const held = `held by ${by} (${lockType}) for ${time(took)}`;
+  const held = `${by} (${lockType}) held it for ${time(took)}`;
   return reason === undefined ? held : `${held}: ${why(reason)}`;
 }
+
+const timesOf = ({ times }) => (times > 1 ? ` × ${count(times)}` : '');
 
 export function holdStory(hold) {
   const { waited, previousHolder, held, reason, lockType } = hold;

@@ -1,6 +1,9 @@
 import { element, write } from './dom.js';
 import { callName, clientName, count, kindName, moment, partyName, time, visible } from './format.js';
 
+/** How many holds of a lock have a row, unless the page shows the details of the lock. */
+const FEW_HOLDS = 3;
+
 /**
  * The rows of one lock: one for each hold, and one for the queue while it is open. They exist as long as the lock is
  * shown.
@@ -15,7 +18,7 @@ export class LockRows {
   #open = false;
   #told = 0;
 
-  /** `process`: the process that serves the page. `onRelease` is left out if locks cannot be released. */
+  /** `onRelease` is left out if locks cannot be released. */
   constructor(key, { columns, onRelease, onKey }) {
     this.key = key;
     this.onKey = onKey;
@@ -25,19 +28,21 @@ export class LockRows {
     this.onRelease = onRelease;
   }
 
-  update(lock, process, stale) {
+  /** `place`: the process that serves the page, the labels of several clients, and whether details are shown. */
+  update(lock, place, stale) {
     this.lock = lock;
     this.#told = performance.now();
+    const shown = lock.holders.slice(0, place.isDetailed ? Infinity : FEW_HOLDS);
     const shape = JSON.stringify([
-      lock.holders.map(({ id, units, kept, label, method }) => [id, units, kept, label, method]),
+      shown.map(({ id, units, kept, label, method }) => [id, units, kept, label, method, place.ambiguous.has(label)]),
       lock.holding,
       lock.permits,
       lock.waiting > 0,
-      process.client,
+      place.process.client,
     ]);
-    if (shape !== this.#shape) this.#build(process);
+    if (shape !== this.#shape) this.#build(shown, place);
     this.#shape = shape;
-    this.#writeQueue(process);
+    this.#writeQueue(place);
     this.tick(stale);
   }
 
@@ -45,8 +50,8 @@ export class LockRows {
   tick(stale) {
     const passed = stale ? 0 : this.lock.ago + performance.now() - this.#told;
     const was = stale ? 'was ' : '';
-    this.lock.holders.forEach(({ age, lease, longest, overdue }, i) => {
-      const hold = this.#holds[i];
+    this.#holds.forEach((hold, i) => {
+      const { age, lease, longest, overdue } = this.lock.holders[i];
       const { ageText, sinceText, leaseText, leaseCell, bar, late } = hold;
       const left = Math.max(0, lease - passed);
       write(ageText, was + time(age + passed));
@@ -61,10 +66,10 @@ export class LockRows {
     });
   }
 
-  #build(process) {
+  #build(holders, place) {
     const focused = document.activeElement;
     const wasIn = this.body.contains(focused) && focused.closest('.action') !== null;
-    this.#holds = this.lock.holders.map((holder) => holdCells(holder, { process, key: this.key }));
+    this.#holds = holders.map((holder) => holdCells(holder, { ...place, key: this.key }));
     const rows = this.#holds.map(({ cells }, i) => this.#row(i, cells));
     this.body.replaceChildren(...(rows.length === 0 ? [this.#row(0, notHeld())] : rows));
     if (this.#open) this.body.append(this.#queueRow);
@@ -76,7 +81,7 @@ export class LockRows {
   #row(i, cells) {
     const { lock } = this;
     const isFirst = i === 0;
-    const hidden = lock.holding - lock.holders.length;
+    const hidden = lock.holding - this.#holds.length;
     const key = element('td', { role: 'cell', class: 'key' }, isFirst ? this.#keyButton() : '');
     if (isFirst && lock.permits !== undefined) key.append(note(`of ${lock.permits} permits`));
     if (isFirst && hidden > 0) key.append(note(`and ${hidden} more holders`));
@@ -114,7 +119,7 @@ export class LockRows {
     else this.#queueRow.remove();
   }
 
-  #writeQueue(process) {
+  #writeQueue(place) {
     const { waiters, waiting } = this.lock;
     write(this.#waiting, count(waiting));
     this.#waiting.setAttribute('aria-label', `${waiting} waiting for ${visible(this.key)}`);
@@ -125,7 +130,7 @@ export class LockRows {
         {},
         kindBadge(waiter),
         element('span', { class: 'owner' }, partyName(waiter)),
-        ...detailsOf(waiter, { process, key: this.key }),
+        ...detailsOf(waiter, { ...place, key: this.key }),
         element('span', { class: 'client' }, waitOf(waiter)),
       ),
     );
@@ -136,7 +141,7 @@ export class LockRows {
 
 function holdCells(holder, place) {
   const ageText = element('span', {});
-  const sinceText = element('span', { class: 'more' });
+  const sinceText = element('span', { class: 'more detail' });
   const age = labelled('age', 'For', element('span', {}, ageText, sinceText));
   const leaseText = element('span', {});
   const bar = element('i');
@@ -147,6 +152,8 @@ function holdCells(holder, place) {
     element('span', {}, leaseText, element('span', { class: 'bar', 'aria-hidden': 'true' }, bar), late),
   );
   const owner = element('span', {}, partyName(holder), ...detailsOf(holder, place));
+  // A narrow cell cuts the text.
+  owner.title = [...owner.childNodes].map(({ textContent }) => textContent).join(' · ');
   const kind = labelled('kind', 'Held', kindBadge(holder));
   return {
     cells: [kind, labelled('owner', 'By', owner), age, leaseCell],
@@ -174,13 +181,21 @@ function kindBadge(holder) {
   return element('span', { class: 'badge', 'data-kind': holder.kept ? 'kept' : holder.type }, name);
 }
 
-/** What was called, and by which client, with its label. For the process that serves this page, also host and id. */
-function detailsOf(party, { process, key }) {
+/**
+ * What was called, and by which client: its label, or host and id of the process that serves this page. The id of the
+ * client is a detail if the rest tells it apart.
+ */
+function detailsOf(party, { process, ambiguous, key }) {
   const { client, label } = party;
-  const name = `client ${clientName(client)}`;
-  const where = label !== undefined ? visible(label) : client === process.client && `${process.host}:${process.pid}`;
-  const texts = [callName(party, key), where && where !== partyName(party) ? `${where} · ${name}` : name];
-  return texts.filter(Boolean).map((text) => element('span', { class: 'client' }, text));
+  const where = label ?? (client === process.client ? `${process.host}:${process.pid}` : undefined);
+  const id = element('span', { class: where === undefined || ambiguous.has(label) ? 'id' : 'id detail' });
+  const call = callName(party, key);
+  const isNamed = where !== undefined && visible(where) !== partyName(party);
+  id.append(`${isNamed ? ' · ' : ''}client ${clientName(client)}`);
+  return [
+    ...(call === '' ? [] : [element('span', { class: 'client' }, call)]),
+    element('span', { class: 'client' }, isNamed ? visible(where) : '', id),
+  ];
 }
 
 export const waitOf = ({ age }) => (age === undefined ? '' : `waiting for ${time(age)}`);

@@ -1,4 +1,4 @@
-import { byId, element, show } from './dom.js';
+import { byId, element, show, write } from './dom.js';
 import { count } from './format.js';
 import { LockRows } from './lock-rows.js';
 
@@ -11,13 +11,17 @@ const COLUMNS = [
   { name: 'Lease left', sort: 'lease' },
   { name: 'Waiting', sort: 'waiting', largestFirst: true },
 ];
+/** How many locks are listed until the user asks for all. */
+const FIRST_LOCKS = 25;
+/** So few locks that a filter has found are shown with all details. */
+const FEW = 3;
 /** How long typing pauses, in ms, before the application is asked. */
 const PAUSE = 200;
 
 export class LockTable {
   #rows = new Map();
-  #locks = [];
-  #process = {};
+  #all = false;
+  #state;
   /** `undefined`: locks with waiters first, then the longest held. */
   #column;
   #descending = false;
@@ -32,6 +36,11 @@ export class LockTable {
     this.#onRelease = onRelease;
     this.#onQuery = onQuery;
     this.#buildHead();
+    byId('all').addEventListener('click', () => {
+      this.#all = !this.#all;
+      this.#render();
+      if (!this.#all) byId('locks').scrollIntoView();
+    });
     const filter = byId('filter');
     filter.addEventListener('input', () => {
       clearTimeout(this.#typing);
@@ -50,13 +59,12 @@ export class LockTable {
     return { filter, sort: this.#column?.sort, descending: this.#descending ? '1' : undefined };
   }
 
-  update({ locks, process, readOnly }) {
-    this.#locks = locks.list;
-    this.#process = process;
-    if (readOnly !== this.#readOnly) this.clear();
-    this.#readOnly = readOnly;
-    show(byId('hint'), hintOf(locks));
-    this.#render(locks);
+  update(state) {
+    if (state.readOnly !== this.#readOnly) this.clear();
+    this.#readOnly = state.readOnly;
+    this.#state = state;
+    show(byId('hint'), hintOf(state.locks));
+    this.#render();
   }
 
   /** Whether the locks are shown as they once were, and not as they are. */
@@ -76,33 +84,41 @@ export class LockTable {
     this.#rows.clear();
   }
 
-  #render(locks) {
-    const keys = new Set(this.#locks.map(({ key }) => key));
+  #render() {
+    const { locks, process } = this.#state;
+    const { list } = locks;
+    const shown = this.#all ? list : list.slice(0, FIRST_LOCKS);
+    const isDetailed = this.query.filter !== undefined && list.length <= FEW;
+    byId('table').toggleAttribute('data-detailed', isDetailed);
+    const place = { process, isDetailed, ambiguous: sharedLabels(list) };
+    const keys = new Set(shown.map(({ key }) => key));
     for (const [key, { body }] of this.#rows) {
       if (keys.has(key)) continue;
       body.remove();
       this.#rows.delete(key);
     }
     let before = byId('table').tHead;
-    for (const lock of this.#locks) {
-      const { body } = this.#shown(lock);
+    for (const lock of shown) {
+      const { body } = this.#shown(lock, place);
       // An element in its place stays there and keeps its focus.
       if (before.nextElementSibling !== body) before.after(body);
       before = body;
     }
-    const isEmpty = this.#locks.length === 0;
+    const isEmpty = list.length === 0;
+    byId('all').hidden = list.length <= FIRST_LOCKS;
+    write(byId('all'), this.#all ? `Show the first ${FIRST_LOCKS}` : `Show all ${count(list.length)}`);
     show(byId('empty'), isEmpty ? whyEmpty(locks) : undefined);
     byId('table').hidden = isEmpty;
   }
 
-  #shown(lock) {
+  #shown(lock, place) {
     let rows = this.#rows.get(lock.key);
     if (rows === undefined) {
       const onRelease = this.#readOnly ? undefined : this.#onRelease;
       rows = new LockRows(lock.key, { columns: COLUMNS.length + 1, onRelease, onKey: (each) => this.#show(each) });
       this.#rows.set(lock.key, rows);
     }
-    rows.update(lock, this.#process, this.#stale);
+    rows.update(lock, place, this.#stale);
     return rows;
   }
 
@@ -148,6 +164,17 @@ export class LockTable {
       else column.cell.removeAttribute('aria-sort');
     }
   }
+}
+
+/** The labels that several clients have. */
+function sharedLabels(locks) {
+  const clients = new Map();
+  const shared = new Set();
+  for (const { label, client } of locks.flatMap(({ holders, waiters }) => [...holders, ...waiters])) {
+    if (label !== undefined && (clients.get(label) ?? client) !== client) shared.add(label);
+    clients.set(label, client);
+  }
+  return shared;
 }
 
 export function whyEmpty({ age, totals }) {

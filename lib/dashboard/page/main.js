@@ -1,7 +1,7 @@
 import { drawHistogram, drawRate } from './charts.js';
 import { Connection } from './connection.js';
 import { byId, element, show, write } from './dom.js';
-import { clock, processName, time } from './format.js';
+import { clock, processName, sum, time } from './format.js';
 import { listHolds, listIncidents } from './incidents.js';
 import { LockTable } from './lock-table.js';
 import { newsOf } from './news.js';
@@ -45,11 +45,16 @@ function showState(state) {
   show(byId('skipped'), state.locks.skipped);
   tellAge();
   tiles.update(state);
+  document.body.toggleAttribute('data-new', isNew(state));
   table.update(state);
   listHolds(state.activity.holds);
   listIncidents(state.activity.incidents);
   drawCharts();
 }
+
+/** Nothing has been locked yet, as far as this page can tell. */
+const isNew = ({ locks: { totals }, activity: { acquired, holds, incidents } }) =>
+  totals.locks === 0 && holds.length === 0 && incidents.length === 0 && sum(acquired) === 0;
 
 /** Says what is unreachable and since when, and marks what is shown as old. Continues even if no state arrives. */
 function tellAge() {
