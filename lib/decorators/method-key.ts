@@ -15,7 +15,7 @@ export interface MethodKey {
  * Returns a key made of a prefix, the name of the class and that of the method: `jobs:ReportService.nightly`. All calls of
  * the method exclude each other. Renaming the class or the method changes the key, and a minifier that renames classes
  * changes it with every build: replicas of two builds then do not exclude each other. If your build does that, write a text
- * instead. A subclass uses the name of the class that declares the method.
+ * instead. In a subclass that inherits the method, the class is the subclass, so two subclasses do not exclude each other.
  *
  * ```ts
  * @DistributedLock(methodKey('jobs'))

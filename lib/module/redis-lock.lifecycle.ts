@@ -30,6 +30,7 @@ export class LockLifecycle implements OnModuleInit, BeforeApplicationShutdown, O
     this.registry.refuseDuplicates();
     this.explorer.refuseUnknownInstances();
     this.explorer.refuseLocksWithoutInterceptor();
+    this.explorer.warnOfCallsWithoutLock(this.name, this.logger);
     this.explorer.assign(this.name, this.service as LockService);
     await this.start();
   }
