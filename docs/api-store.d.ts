@@ -23,6 +23,12 @@ export interface LockLogger {
     error(message: string): void;
 }
 
+export type AcquireAllReply = readonly HeldReply[] | {
+    readonly outcome: 'busy';
+    readonly key: string;
+    readonly holders: readonly string[];
+};
+
 export type AcquireReply = HeldReply | ContendedReply | {
     readonly outcome: 'left' | 'upgrade';
     readonly time: number;
@@ -42,7 +48,9 @@ export interface AcquireRequest {
     readonly slots?: number | undefined;
     readonly uncontendedBatchSize: number;
     readonly fair: boolean;
+    readonly ahead?: boolean | undefined;
     readonly age?: number;
+    readonly since?: number | undefined;
     readonly backedOff?: boolean;
     readonly adopts?: string | undefined;
 }
@@ -104,7 +112,7 @@ export interface LockStore {
     renew(requests: readonly RenewRequest[]): Promise<RenewReply[]>;
     offer(request: OfferRequest): Promise<OfferReply>;
     extend(request: RenewRequest): Promise<RenewReply>;
-    acquireAll(requests: readonly AcquireRequest[]): Promise<readonly HeldReply[] | undefined>;
+    acquireAll(requests: readonly AcquireRequest[]): Promise<AcquireAllReply | undefined>;
     replicate(request: ReplicateRequest): Promise<number>;
     setLimit(key: string, permits: number): Promise<void>;
     forceRelease(key: string, hold?: HoldChoice): Promise<ForceReleaseReply>;

@@ -389,6 +389,7 @@ export interface LockInfo {
     readonly ttl: number;
     readonly fencingToken: number;
     readonly waiters: readonly LockWaiterInfo[];
+    readonly waitingHere: number;
     readonly permits: number | undefined;
 }
 

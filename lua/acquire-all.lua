@@ -3,8 +3,9 @@
 --
 -- KEYS    for each lock: state, queue, waiters, fence, tombstones, limit
 -- ARGV    for each lock: request (shared/request.lua)
--- Output  for each lock: HELD, now, token, ms of lease left, batch size, number of permits; or an empty list if not all are
---         free
+-- Output  for each lock: HELD, now, token, ms of lease left, batch size, number of permits
+--         { BUSY, position of a lock that holds keep from this request, ids of up to four holds ... }
+--         an empty list if only a request for each lock can tell: another reason keeps the script from granting one of them
 --
 -- The script reads everything before it writes anything. If one lock has foreign data, nothing is left in another.
 --- @include "shared/keys"
@@ -22,6 +23,15 @@ local function use_lock(position)
   for role = 1, 6 do KEYS[role] = all_keys[6 * (position - 1) + role] end
 end
 
+local function busy(position, holds)
+  local reply = { BUSY, position }
+  if holds.crowd then holds = holds.crowd.some(MAX_HOLDERS) end
+  for i = 1, math.min(#holds, MAX_HOLDERS) do
+    if not holds[i].kept then reply[#reply + 1] = holds[i].id end
+  end
+  return reply
+end
+
 local locks = {}
 for position = 1, #all_keys / 6 do
   use_lock(position)
@@ -30,8 +40,12 @@ for position = 1, #all_keys / 6 do
   local mine = find_hold(holds, request.id)
   last_token()
   if not mine then
-    local queued = redis.call('ZCARD', QUEUE) > 0
-    if has_tombstone(request.id) or not (reenters(holds, request) or not queued and admits(holds, request)) then return {} end
+    if has_tombstone(request.id) or upgrades(holds, request) or exceeds_limit(request) then return {} end
+    if not reenters(holds, request) then
+      if not admits(holds, request) then return busy(position, holds) end
+      -- The tickets may be stale, or their clients gone. A request for this lock alone finds out.
+      if redis.call('ZCARD', QUEUE) > 0 then return {} end
+    end
   end
   locks[position] = { holds = holds, ended = ended, request = request, mine = mine }
 end

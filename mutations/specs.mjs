@@ -437,6 +437,20 @@ export const SPEC_MUTATIONS = [
     to: 'this.advanced = this.pass(ms);',
   },
   {
+    name: 'starved-watchdog',
+    what: 'an answer that only tells what is left of a lease delays the next renewal',
+    ...{ file: 'lib/engine/lease-view.ts', spec: 'test/unit/engine/renewals.spec.ts' },
+    from: 'this.measure(lease > 0 && this.end === certain ? granted : undefined);',
+    to: 'this.full = granted;',
+  },
+  {
+    name: 'forgotten-offer',
+    what: 'a hold that is offered is an orphan before the offer is answered',
+    ...{ file: 'lib/engine/hold-registry.ts', spec: 'test/unit/engine/handovers.spec.ts' },
+    from: 'this.holds.set(hold.id, { hold, queue, isOffered: true });',
+    to: 'this.holds.delete(hold.id);',
+  },
+  {
     name: 'second-release',
     what: 'a hold under release is released again if a reply names it as a holder',
     ...{ file: 'lib/engine/orphans.ts', spec: 'test/unit/engine/lock-engine.spec.ts' },
@@ -613,6 +627,20 @@ export const SPEC_MUTATIONS = [
     to: 'if #ARGV > 1 then',
   },
   {
+    name: 'thawed-master-trusted',
+    what: 'a message or reply after a silence counts at once',
+    ...{ file: `${REDIS}/mastership.ts`, spec: 'test/unit/store/mastership.spec.ts' },
+    from: 'now - this.provenAt <= UNDOUBTED',
+    to: 'now - this.provenAt <= Infinity',
+  },
+  {
+    name: 'slow-reply-trusted',
+    what: 'a reply counts however late it arrives',
+    ...{ file: `${REDIS}/script-runner.ts`, spec: SCRIPT_RUNNER, test: 'confirmed' },
+    from: 'performance.now() - (limited.until - this.commandTimeout) > UNDOUBTED',
+    to: 'false',
+  },
+  {
     name: 'heartbeats-together',
     what: 'all clients send their heartbeats in the same moment',
     ...{ file: `${REDIS}/heartbeat.ts`, spec: 'test/unit/store/heartbeat.spec.ts' },
@@ -685,6 +713,24 @@ export const SPEC_MUTATIONS = [
     to: 'and WAIT or WAIT',
   },
   {
+    name: 'quadratic-fair-queue',
+    what: 'Redisson: each retry of a fair waiter changes the times of all waiters',
+    ...{ file: 'lua/redisson/acquire-fair.lua', spec: REDISSON_FAIR, test: 'neither reads nor changes' },
+    from: 'math.abs(more) >= STEP',
+    to: 'more ~= 0',
+  },
+  {
+    name: 'passing-callers',
+    what: 'Redisson: a request passes an earlier one of its process that waits',
+    ...{
+      file: 'lib/redisson/wake-list.ts',
+      spec: 'test/unit/redisson/wake-list.spec.ts',
+      test: 'does not pass an earlier',
+    },
+    from: 'if (other.holders !== undefined && !(reads && other.reads)) {',
+    to: 'if (other.holders?.length === 0 && !(reads && other.reads)) {',
+  },
+  {
     name: 'late-reply-counts',
     what: 'a reply behind the limit of its command is read like one in time, and may lead to a further command',
     ...{ file: `${REDIS}/script-runner.ts`, spec: SCRIPT_RUNNER, test: 'behind the limit leads' },
@@ -699,11 +745,11 @@ export const SPEC_MUTATIONS = [
     to: '',
   },
   {
-    name: 'endless-backlog',
-    what: 'tickets that have asked stay in the backlog until it is empty',
-    ...{ file: 'lib/engine/ticket-pace.ts', spec: 'test/unit/engine/ticket-pace.spec.ts' },
-    from: '2 * this.next >= this.backlog.length',
-    to: 'this.next === this.backlog.length',
+    name: 'retries-first',
+    what: 'new tickets wait behind retries',
+    ...{ file: 'lib/engine/ticket-pace.ts', spec: 'test/unit/engine/many-tickets.spec.ts' },
+    from: 'this.fresh.take() ?? this.repeated.take()',
+    to: 'this.repeated.take() ?? this.fresh.take()',
   },
   {
     name: 'unsettled-subscription',

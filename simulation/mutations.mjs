@@ -136,8 +136,8 @@ export const MUTATIONS = [
   {
     name: 'handover-keeps-hold',
     what: 'the old handle stays valid when its lock is handed over',
-    file: 'lib/engine/handovers.ts',
-    from: '    hold.end();',
+    file: HOLD,
+    from: "this.currentState = 'offered';",
     to: '',
   },
   {

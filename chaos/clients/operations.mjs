@@ -133,6 +133,9 @@ export class Operations {
 
   #does = {
     verify: (operation, handle) => handle.verify().catch((error) => this.#expected(operation, error, LOSSES)),
+    'keep verifying': async (operation, handle, { times }) => {
+      for (let i = 0; i < times && handle.isHeld; i++) await this.#does.verify(operation, handle);
+    },
     extend: async (operation, handle, { lease }) => {
       this.#history.note('extend', { op: operation.op, lease });
       await handle.extend(lease).catch((error) => this.#expected(operation, error, LOSSES));

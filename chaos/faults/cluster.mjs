@@ -1,4 +1,4 @@
-import { agreedFailover, failoversBy } from './failovers.mjs';
+import { agreedFailover, failoversBy, thawedMaster } from './failovers.mjs';
 
 /** Which slot moves, and to which of the other masters. */
 const target = ({ random, keys, servers }) => ({ key: random.among(keys), steps: random.between(1, servers - 1) });
@@ -7,6 +7,7 @@ const target = ({ random, keys, servers }) => ({ key: random.among(keys), steps:
 export const IN_CLUSTERS = [
   ...failoversBy((_world, pair) => pair.replica.admin.cluster('FAILOVER', 'TAKEOVER')),
   agreedFailover((_world, pair) => pair.replica.admin.cluster('FAILOVER')),
+  thawedMaster,
   {
     name: 'slot moved',
     strikes: 'server',

@@ -1,4 +1,5 @@
 import { LOST } from '../checker/assumptions.mjs';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { eventually } from '../../testbed/wait/eventually.mjs';
 
 /**
@@ -26,12 +27,13 @@ const failover = ({ strike, force, heal, ...kind }) => ({
     await servers[server].recognise();
   },
   ...kind,
-  async begin(world, { server }) {
+  async begin(world, { server, lingers = 0 }) {
     const pair = world.servers[server];
     const old = pair.master;
     await strike?.(pair);
     return async () => {
       await replaced(world, pair, old, () => force?.(world, pair));
+      await sleep(lingers);
       await heal?.(pair);
     };
   },
@@ -87,3 +89,15 @@ export const failoversBy = (force) => [
 /** A failover in which the old master waits until its replica knows all that it has acknowledged. */
 export const agreedFailover = (ask) =>
   failover({ name: 'failover agreed on', lossless: true, plan: atOnce, force: ask });
+
+/**
+ * A frozen master whose replica has all that it has acknowledged. When it resumes, clients hold locks of the new master, and
+ * its backlog grants them once more.
+ */
+export const thawedMaster = failover({
+  name: 'master stopped and replaced',
+  lossless: true,
+  plan: (scope) => ({ ...atOnce(scope), lingers: scope.random.between(100, 600) }),
+  strike: (pair) => pair.pause(),
+  heal: (pair) => pair.resume(),
+});

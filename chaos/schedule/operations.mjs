@@ -35,7 +35,7 @@ export function* planOperations({ seed, client, loop, keys, kinds, holders }) {
   for (;;) {
     const key = random.among(keys);
     if (holders !== undefined) {
-      yield { kind: 'exclusive', pause: 0, ...of(key), ...HOLDERS[holders](random, keys.indexOf(key)) };
+      yield { kind: 'exclusive', pause: 0, ...of(key), ...HOLDERS[holders](random, keys.indexOf(key), keys) };
       continue;
     }
     const isPerKey = !Array.isArray(kinds);
@@ -132,6 +132,7 @@ const replication = (random) => ({
 /** Occasional actions of a holder in the middle of its section. */
 const STEPS = [
   () => ({ does: 'verify' }),
+  (random) => ({ does: 'keep verifying', times: random.between(5, 60) }),
   // And stays a little longer than that, so as to see the end of a lease that is not renewed.
   (random) => {
     const lease = random.between(60, 500);
@@ -154,7 +155,26 @@ const HOLDERS = {
   },
   /** Renews its lease for some tenths of a second. */
   steady: (random) => ({ ...taken(random), expire: 0, maxRenewTimes: 0, length: random.between(400, 1_200) }),
-  /** The same for seconds; or with a lease that is prolonged once. */
+  /** Verifies its lock all the time, before each part of its work. */
+  verifying(random) {
+    const step = { at: random.between(0, 20), does: 'keep verifying', times: random.between(50, 500), stay: 0 };
+    return { ...taken(random), expire: 0, maxRenewTimes: 0, length: step.at, step };
+  },
+  /** Two keys for each call. */
+  pairs(random, place, keys) {
+    const other = random.among(keys.filter((_, i) => i !== place));
+    const pair = random.shuffled([keys[place], other]);
+    return {
+      ...taken(random),
+      kind: 'several',
+      keys: pair,
+      expire: 0,
+      maxRenewTimes: 0,
+      length: random.between(0, 100),
+      through: 'acquire',
+    };
+  },
+  /** Renews its lease for seconds; or with a lease that is prolonged once. */
   patient(random) {
     if (random.chance(0.5))
       return { ...taken(random), expire: 0, maxRenewTimes: 0, length: random.between(800, 3_000) };

@@ -1,4 +1,5 @@
 import { parseArgs, type ParseArgsConfig } from 'node:util';
+import { LONGEST_TIMER } from '../common/clock.js';
 import { mayBeConnection, withoutSecret } from '../common/credentials.js';
 import { oneLine } from '../common/describe.js';
 import { LockConfigError } from '../errors/index.js';
@@ -175,7 +176,7 @@ function readConnections(written: readonly string[]): WrittenConnection[] {
 function readTime(label: string, written: string): number {
   try {
     const ms = readDuration(label, written);
-    if (ms > 0) return ms;
+    if (ms > 0 && ms <= LONGEST_TIMER) return ms;
   } catch {
     // Its message is about options in code.
   }

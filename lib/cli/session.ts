@@ -1,6 +1,7 @@
 import type { LockService } from '../service/lock.service.js';
 import { createLockService } from '../module/redis-lock.composition.js';
-import { readConnections } from '../module/redis-lock.connection.js';
+import { readConnections, refuseOtherPrefix } from '../module/redis-lock.connection.js';
+import { MODULE_OPTIONS } from '../module/redis-lock.option-table.js';
 import { resolveModuleOptions } from '../module/redis-lock.options.js';
 import type { ClusterAddress } from '../store/redis/cluster-connection.js';
 import { refusing, type CommandLine } from './arguments.js';
@@ -24,7 +25,7 @@ export interface Session extends AsyncDisposable {
  * @throws UsageError for a connection that cannot be used; an error if a server cannot be reached
  */
 export async function connect({ connections, prefix, timeout }: CommandLine): Promise<Session> {
-  const deployment = deploymentOf(connections, timeout);
+  const deployment = deploymentOf(connections, prefix, timeout);
   try {
     const options = refusing(() =>
       resolveModuleOptions({
@@ -36,6 +37,9 @@ export async function connect({ connections, prefix, timeout }: CommandLine): Pr
     );
     await deployment.connect();
     const locks = createLockService(options, SILENT);
+    // The service has connections of its own, and lists the keys of the masters that it knows. A user without the rights
+    // for locks may look nevertheless.
+    if (deployment.kind === 'cluster') await locks.start().catch(() => undefined);
     return {
       ...{ deployment, locks, timeout, prefix: options.keyPrefix },
       async [Symbol.asyncDispose]() {
@@ -50,9 +54,13 @@ export async function connect({ connections, prefix, timeout }: CommandLine): Pr
 }
 
 /** Refuses what the module would refuse in an application. */
-function deploymentOf(connections: readonly WrittenConnection[], timeout: number): Deployment {
+function deploymentOf(
+  connections: readonly WrittenConnection[],
+  prefix: string = MODULE_OPTIONS.keyPrefix.default,
+  timeout: number,
+): Deployment {
   const [first] = connections;
-  refusing(() => readConnections(connections.length === 1 ? first : [...connections]));
+  refusing(() => refuseOtherPrefix(readConnections(connections.length === 1 ? first : [...connections]), prefix));
   if (isClusterAddress(first)) return new ClusterServers(first, timeout);
   return new IndependentServers(connections as ReadonlyArray<Exclude<WrittenConnection, ClusterAddress>>, timeout);
 }

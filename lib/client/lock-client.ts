@@ -25,7 +25,7 @@ export interface LockClientParts {
 export class LockClient extends LockService implements AsyncDisposable {
   /**
    * Refuses new acquisitions and rejects all waiters, gives holders `shutdownTimeout` to finish, releases the remaining
-   * locks and disconnects. A Redis client of yours stays connected.
+   * locks and disconnects. A Redis client of yours stays as it is.
    */
   override close(): Promise<void> {
     this.stopWaiting('this client was closed, create another one with createLockClient()');
@@ -65,6 +65,7 @@ export async function createLockClient(
   const client = createLockService(resolved, logger, { service: LockClient, ...(clock && { clock }) });
   try {
     await client.start();
+    if (resolved.store === 'redis') client.keepProcess();
     logger.debug(introduction(client, resolved));
   } catch (error) {
     await client.close();

@@ -18,6 +18,9 @@ export interface Clock {
   keepAlive(): () => void;
 }
 
+/** In ms: Node fires a timer that is longer than this after 1 ms. Timers of a `Clock` may be longer. */
+export const LONGEST_TIMER = 2 ** 31 - 1;
+
 /** How many callers keep the process alive, and the timer that does so while there are any. It is never due. */
 let callers = 0;
 let keeper: NodeJS.Timeout | undefined;

@@ -41,6 +41,7 @@ export interface DashboardLocks {
 export interface DashboardTotals {
   readonly locks: number;
   readonly holding: number;
+  /** See `DashboardLock.waiting`. */
   readonly waiting: number;
   /** The age of the oldest part of the counts. */
   readonly age: number;
@@ -62,10 +63,12 @@ export interface DashboardLock {
   readonly at: number;
   /** How long ago that was. `age` and `lease` of its holders are from then. */
   readonly ago: number;
-  /** The number of holds, and of places in the queue. `holders` and `waiters` list the first of them. */
+  /** The number of holds. `holders` lists the first of them. */
   readonly holding: number;
+  /** How many callers of this process wait, and how many places in the queue other processes have. */
   readonly waiting: number;
   readonly holders: readonly DashboardHolder[];
+  /** The first places in the queue. The callers of one process share a place, and have none while it holds the lock. */
   readonly waiters: readonly DashboardWaiter[];
   /** The number of permits of a semaphore, if it was set at run time. */
   readonly permits: number | undefined;

@@ -1,4 +1,5 @@
 import type { CanActivate, InjectionToken, ModuleMetadata, Type } from '@nestjs/common';
+import { LONGEST_TIMER } from '../common/clock.js';
 import { refuseUrls } from '../common/refuse-urls.js';
 import { describe, quote } from '../common/describe.js';
 import { refuseHoles } from '../options/plain-options.js';
@@ -139,6 +140,6 @@ function readNames(instance: unknown): readonly string[] {
 
 function readRefresh(refresh: unknown): number {
   const ms = readDuration('refresh', refresh);
-  if (ms >= SHORTEST_REFRESH) return ms;
+  if (ms >= SHORTEST_REFRESH) return Math.min(ms, LONGEST_TIMER);
   throw new LockConfigError(`refresh is too short: write at least ${SHORTEST_REFRESH} ms.`);
 }

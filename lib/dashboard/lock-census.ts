@@ -17,7 +17,7 @@ const FORGOTTEN = 60_000;
 const SKIPPED_SHOWN = 3;
 
 /** The methods of the service that are used. */
-export type CountedLocks = Pick<LockService, 'listKeys' | 'inspect'>;
+export type CountedLocks = Pick<LockService, 'listKeys' | 'inspect'> & { readonly clientId?: string };
 
 interface Entry {
   /** When it was read, by `now`. */
@@ -141,7 +141,11 @@ export class LockCensus {
       const foreign = isForeign(found) ? describeForeign(found) : undefined;
       const lock = isForeign(found)
         ? undefined
-        : lockOf(found, this.storeTime, { known, ...(this.lease && { lease: this.lease }) });
+        : lockOf(found, this.storeTime, {
+            known,
+            client: this.locks.clientId,
+            ...(this.lease && { lease: this.lease }),
+          });
       this.entries.set(key, { at, lock, foreign, text: undefined });
     }
   }

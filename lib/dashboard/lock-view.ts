@@ -19,10 +19,11 @@ interface Party {
   readonly since?: Date | undefined;
 }
 
-/** What was known of a lock before, and the lease that the watchdogs of this module renew. */
+/** What was known of a lock before, the lease that the watchdogs of this module renew, and the id of its client. */
 export interface LockMemory {
   readonly known?: ReadLock | undefined;
   readonly lease?: number;
+  readonly client?: string | undefined;
 }
 
 /** The error of the times of a lease, in ms. */
@@ -30,14 +31,16 @@ const TOLERANCE = 100;
 
 /** `time`: the time of the store. */
 export function lockOf(
-  { key, holders, waiters, permits, fencingToken }: LockInfo,
+  { key, holders, waiters, waitingHere, permits, fencingToken }: LockInfo,
   time: number,
   memory: LockMemory = {},
 ): ReadLock {
+  // The tickets of this process stand for some of its callers.
+  const elsewhere = waiters.filter(({ client }) => client !== memory.client).length;
   return {
     ...{ key, permits, fencingToken, at: time },
     holding: holders.length,
-    waiting: waiters.length,
+    waiting: elsewhere + waitingHere,
     holders: holders.slice(0, SHOWN).map((holder) => holderOf(holder, time, memory)),
     waiters: waiters.slice(0, SHOWN).map((waiter) => partyOf(waiter, time)),
   };

@@ -2,7 +2,7 @@
 
 /** The dashboard: one document, and the Content-Security-Policy that allows its own script and style and nothing else. */
 export const PAGE: Readonly<{ policy: string; html: string }> = {
-  policy: "default-src 'none'; script-src 'sha256-XFS6ZvWA/oZ8BEJZ2U6ej9kJXNbojyP9/ljww5jfi8o='; style-src 'sha256-AI1LEtem76f//HjF3/lAsQ+ys7176jEh446+weC1q4c='; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  policy: "default-src 'none'; script-src 'sha256-uTp6p5LWMUKa/ElC2N8AHEI1nOrFdPHrsrtVNheiVWI='; style-src 'sha256-AI1LEtem76f//HjF3/lAsQ+ys7176jEh446+weC1q4c='; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
   html: `<!doctype html>
 <html lang="en">
 <head>
@@ -213,7 +213,7 @@ for(const{label:o,client:n}of e.flatMap(({holders:e,waiters:t})=>[...e,...t])){v
 t.set(o,n)}return s}let _=0
 function ee(e){const t=Date.now()-e
 Math.abs(t-_)>1500&&(_=t)
-return w(_)}const te={released:["good","Released. Its holder gets a message, and the lock goes to the next waiter."],free:["good","The lock is no longer held, so there was nothing to release."],changed:["bad","Not released: the holder has changed. Check the lock again."],"read-only":["bad","Not released: this page is read only."]},se=({locks:{totals:e}})=>e.age<1500?"all processes":\`all processes, \${l(e.age)} ago\`,oe=e=>\`\${y(e)}, 5 min\`,ne=(e,{locks:{totals:t}})=>u(e)+(t.capped||!t.complete?"+":""),ie=[{name:"Held",of:se,value:({locks:e})=>e.totals.holding,text:ne},{name:"Waiting",of:se,text:ne,value:({locks:e})=>e.totals.waiting,tone:e=>e>0?"warning":void 0},{name:"Acquired per minute",of:oe,value:({activity:e})=>function({acquired:e,window:t,since:s,at:o}){const n=Math.min(t,Math.max(o-s,1e3))
+return w(_)}const te={released:["good","Released. Its holder gets a message, and the lock goes to the next waiter."],free:["good","The lock is no longer held, so there was nothing to release."],changed:["bad","Not released: the holder has changed. Check the lock again."],"read-only":["bad","Not released: this page is read only."]},se=({locks:{totals:e}})=>e.age<1500?"all processes":\`all processes, \${l(e.age)} ago\`,oe=e=>\`\${y(e)}, 5 min\`,ne=(e,{locks:{totals:t}})=>u(e)+(t.capped||!t.complete?"+":""),ie=[{name:"Held",of:se,value:({locks:e})=>e.totals.holding,text:ne},{name:"Waiting",of:({locks:{totals:e}})=>"callers here, and other processes"+(e.age<1500?"":\`, \${l(e.age)} ago\`),text:ne,value:({locks:e})=>e.totals.waiting,tone:e=>e>0?"warning":void 0},{name:"Acquired per minute",of:oe,value:({activity:e})=>function({acquired:e,window:t,since:s,at:o}){const n=Math.min(t,Math.max(o-s,1e3))
 return 6e4*m(e)/n}(e),text:e=>p(e)},{name:"Timeouts",of:oe,value:({activity:e})=>m(e.timeouts),tone:ae("warning")},{name:"Lost",of:oe,value:({activity:e})=>m(e.lost),tone:ae("bad")}]
 function ae(e){return t=>t>0?e:void 0}const le={live:"Live",polling:"Polling",connecting:"Connecting",offline:"Offline"}
 let re,ce,de,he={name:"connecting"}

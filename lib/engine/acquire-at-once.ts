@@ -1,11 +1,13 @@
 import { listenToAbort } from '../common/abort.js';
-import type { LockError } from '../errors/index.js';
-import type { HeldReply } from '../store/lock-store.js';
+import { LockStoreError, type LockError } from '../errors/index.js';
+import type { AcquireReply, AcquireRequest, HeldReply } from '../store/lock-store.js';
 import type { AcquireParts } from './local-queue.js';
 import { acquireRequest } from './acquire-request.js';
 import type { Admission } from './admission.js';
 import type { Grant, Hold, HoldTerms } from './hold.js';
 import { ownedBy, tooLate, unanswered } from './set-terms.js';
+import { tooManyPermits } from './too-many-permits.js';
+import { upgradeRefused } from './upgrade.js';
 import { validUntil } from './validity.js';
 import { PendingCall } from './waiter.js';
 
@@ -15,23 +17,40 @@ export interface SetLimit {
   readonly answerBy: number;
 }
 
+/** One of the keys is not free. */
+export interface Busy {
+  readonly outcome: 'busy';
+  readonly key: string;
+  readonly holders: readonly string[];
+  readonly isSplit?: boolean | undefined;
+}
+
+/** Why a set was not acquired. `undefined`: only a request for each key can tell whether it is free. */
+export type Refusal = Busy | LockError | undefined;
+
+/** How a set is asked for: with one request for all keys, or with a request for each key at the same time. */
+export type How = 'together' | 'each';
+
 /**
- * Acquires several keys in one step. Resolves to `undefined` if they are not all free, and to the error if the store
- * fails.
+ * Acquires several keys at once, all or none, without a place in a queue.
+ * @param known what an earlier request has found, which is the result if there is no answer in time
  * @throws LockStoreError without an answer in time or at shutdown; the reason of the caller's signal
  */
 export function acquireAtOnce(
-  { context, pending, holds, releases }: AcquireParts,
+  parts: AcquireParts,
   admission: Admission,
   set: readonly HoldTerms[],
   { signal, answerBy }: SetLimit,
-): Promise<Hold[] | LockError | undefined> {
+  how: How,
+  known?: Busy,
+): Promise<Hold[] | Refusal> {
+  const { context, pending, holds, releases } = parts;
   const { store, clock, limits } = context;
   const ids = set.map((terms) => context.nextId(terms));
   const owned = set.map((terms, i) => (i === 0 ? terms : ownedBy(ids[0], terms)));
   const sent = clock.now();
   const { epoch } = store;
-  const call = new PendingCall<Hold[] | LockError | undefined>(context);
+  const call = new PendingCall<Hold[] | Refusal>(context);
   let isOver = false;
 
   const end = (): void => {
@@ -63,17 +82,17 @@ export function acquireAtOnce(
       context.events.acquired(added, sent);
       return added;
     });
-  const answered = (replies: readonly HeldReply[] | undefined): void => {
-    if (replies === undefined) {
+  const answered = (reply: readonly HeldReply[] | Refusal): void => {
+    if (!isGranted(reply)) {
       if (isOver) return;
       end();
-      return call.served(undefined);
+      return call.served(reply);
     }
     if (isOver) return leaveAll(0);
     end();
-    const isLate = replies.some(({ lease }) => validUntil(sent, lease) <= clock.now());
+    const isLate = reply.some(({ lease }) => validUntil(sent, lease) <= clock.now());
     if (isLate) leaveAll(0);
-    call.served(isLate ? tooLate(set) : hold(replies));
+    call.served(isLate ? tooLate(set) : hold(reply));
   };
 
   for (const id of ids) pending.setIds.add(id);
@@ -87,13 +106,68 @@ export function acquireAtOnce(
   }
   // The request waits for no other holder, so without a result it is the answer that is missing.
   call.endByAnswer(answerBy, () => {
-    if (giveUp()) call.refused(unanswered(set));
+    if (!giveUp()) return;
+    if (known === undefined) call.refused(unanswered(set));
+    else call.served(known);
   });
   const requests = owned.map((terms, i) =>
     acquireRequest(context, ids[i]!, { ...terms, waits: false, batchSize: 1, uncontendedBatchSize: 1 }),
   );
-  store.acquireAll(requests).then(answered, (error: LockError) => {
+  const asked =
+    how === 'together'
+      ? store.acquireAll(requests)
+      : askEach(parts, requests, (busy) => {
+          known = busy;
+        });
+  asked.then(answered, (error: LockError) => {
     if (giveUp()) call.served(error);
   });
   return call.promise;
 }
+
+/**
+ * Asks for each key, and releases what was granted if not all are.
+ * @param learn is called with a key that is not free, before the releases are answered
+ * @throws LockError
+ */
+async function askEach(
+  { context, releases }: AcquireParts,
+  requests: readonly AcquireRequest[],
+  learn: (busy: Busy) => void,
+): Promise<readonly HeldReply[] | Busy> {
+  const replies: AcquireReply[] = [];
+  let error: Error | undefined;
+  for (const answer of await Promise.allSettled(requests.map((request) => context.store.acquire(request)))) {
+    if (answer.status === 'fulfilled') replies.push(answer.value);
+    else error ??= answer.reason as Error;
+  }
+  if (error !== undefined) throw error;
+  const granted = replies.filter((reply) => reply.outcome === 'held');
+  if (granted.length === requests.length) return granted;
+  const refused = replies.findIndex(({ outcome }) => outcome !== 'held');
+  const busy = busyOrRefused(requests[refused]!, replies[refused]!);
+  learn(busy);
+  const held = requests.filter((_, i) => replies[i]!.outcome === 'held');
+  await Promise.all(
+    held.map(({ key, id }) => releases.sendInBackground({ key, id, tombstoneFor: 0, keep: 0, next: undefined })),
+  );
+  return busy;
+}
+
+/** @throws LockError if the store will never grant the request */
+function busyOrRefused(request: AcquireRequest, reply: AcquireReply): Busy {
+  const { key } = request;
+  switch (reply.outcome) {
+    case 'upgrade':
+      throw upgradeRefused(key);
+    case 'too many':
+      throw tooManyPermits(request, reply.limit);
+    case 'queued':
+    case 'busy':
+      return { outcome: 'busy', key, holders: reply.holders, isSplit: reply.isSplit };
+    default:
+      throw new LockStoreError('the acquisition was already abandoned', { key });
+  }
+}
+
+const isGranted = (reply: readonly HeldReply[] | Refusal): reply is readonly HeldReply[] => Array.isArray(reply);

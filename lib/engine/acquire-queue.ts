@@ -89,11 +89,12 @@ export class AcquireQueue extends LocalQueue {
     if (newcomer !== undefined && this.waiters.has(newcomer)) this.reportContended(newcomer);
   }
 
-  protected override termsOf({ terms, behind }: Waiter): TicketTerms {
-    const { mode, owner, lease, fair } = terms;
+  protected override termsOf({ terms, behind, since }: Waiter): TicketTerms {
+    const { mode, owner, lease, fair, ahead } = terms;
     const batchSize = this.kind === 'shared' && mayShareGrant(terms) ? this.parts.context.limits.batch.size : 1;
     const uncontendedBatchSize = batchSize > 1 && behind !== undefined ? UNCONTENDED_BATCH_SIZE : batchSize;
-    return { key: this.key, mode, owner, lease, waits: this.waits, batchSize, uncontendedBatchSize, fair, site: terms };
+    const { key, waits } = this;
+    return { key, mode, owner, lease, waits, batchSize, uncontendedBatchSize, fair, ahead, since, site: terms };
   }
 
   /** The hold of this queue has ended, if there was one. */

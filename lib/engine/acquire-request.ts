@@ -13,8 +13,12 @@ export interface TicketTerms {
   readonly batchSize: number;
   readonly uncontendedBatchSize: number;
   readonly fair: boolean;
+  /** See `AcquireRequest.ahead`. */
+  readonly ahead?: boolean | undefined;
   /** How many waiters of this client may have permits under one grant at the same time, when the request is sent. */
   readonly slots?: () => number;
+  /** When the first waiter called. */
+  readonly since?: number;
   /** Where in the code the first waiter called. */
   readonly site?: CallSite | undefined;
 }
@@ -36,9 +40,10 @@ export function retryPeriod({ random, limits: { grantTimeout } }: EngineContext,
 export function acquireRequest(
   context: EngineContext,
   id: string,
-  { key, mode, owner, lease, waits, batchSize, uncontendedBatchSize, fair, slots }: Omit<TicketTerms, 'site'>,
+  terms: Omit<TicketTerms, 'site'>,
   { follows, slowness }: Asking = { follows: false, slowness: 1 },
 ): AcquireRequest {
+  const { key, mode, owner, lease, waits, batchSize, uncontendedBatchSize, fair, ahead, slots, since } = terms;
   const { commandTimeout, grantTimeout } = context.limits;
   const shortest = retryPeriod(context, lease);
   const period = follows
@@ -57,6 +62,8 @@ export function acquireRequest(
     batchSize,
     uncontendedBatchSize,
     fair,
+    ahead,
     slots: slots?.(),
+    since,
   };
 }

@@ -1,8 +1,8 @@
 import { settledBy } from '../common/settle.js';
-import { isLockStoreError, LockLostError, LockTimeoutError, type LockError } from '../errors/index.js';
+import { isLockStoreError, LockLostError, LockTimeoutError } from '../errors/index.js';
 import type { AcquireOne } from './acquire-one.js';
-import type { AcquireParts } from './local-queue.js';
-import { acquireAtOnce } from './acquire-at-once.js';
+import { notGranted, type AcquireParts } from './local-queue.js';
+import { acquireAtOnce, type Busy, type Refusal } from './acquire-at-once.js';
 import type { Admission } from './admission.js';
 import type { BackgroundReleases } from './background-releases.js';
 import type { Confirmations } from './confirmations.js';
@@ -25,7 +25,8 @@ export interface AcquireSetParts {
 
 /**
  * Acquires several keys, all or none: in one step if all are free, otherwise one by one, each in its queue. One by one means
- * in the order of the keys, so two callers never wait for each other (Havender's ordering).
+ * in the order of the keys, so two callers never wait for each other (Havender's ordering). One try asks for all keys at
+ * once in any case.
  */
 export class AcquireSet {
   constructor(private readonly deps: AcquireSetParts) {}
@@ -36,7 +37,7 @@ export class AcquireSet {
    */
   async acquire(set: readonly HoldTerms[], wait: WaitTerms): Promise<Hold[]> {
     const { parts, admission, background, confirmations } = this.deps;
-    const refusal = admission.refusal(wait.signal);
+    const refusal = admission.refusal(wait);
     if (refusal !== undefined) throw refusal;
     for (const { key } of set) background.send(key);
     const { clock, store, limits } = parts.context;
@@ -44,33 +45,72 @@ export class AcquireSet {
     // One limit for the whole set, however many questions it takes.
     const answerBy = answerDue(since, wait.waitTimeout, limits.commandTimeout, store.answerTime);
     const limit = { ...wait, answerBy };
-    const atOnce = await acquireAtOnce(parts, admission, set, limit);
-    const holds = Array.isArray(atOnce) ? atOnce : await this.inOrder(set, limit, since, atOnce);
+    const atOnce = store.unreachable ?? (await acquireAtOnce(parts, admission, set, limit, 'together'));
+    const holds = Array.isArray(atOnce)
+      ? atOnce
+      : wait.waitTimeout === 0
+        ? await this.tryEach(set, limit, since, atOnce)
+        : await this.inOrder(set, limit, since, atOnce);
     // Only now, so that the replicas confirm all keys at the same time.
     if (set.some(({ replicas }) => replicas)) await confirmations.confirm(holds, since, wait);
     return holds;
   }
 
-  /** @param failure of the attempt to acquire them in one step */
+  /**
+   * Asks for each key at the same time, unless one of them is known to be held.
+   * @param refusal of the attempt to acquire them in one step
+   */
+  private async tryEach(
+    set: readonly HoldTerms[],
+    limit: WaitTerms & { readonly answerBy: number },
+    since: number,
+    refusal: Refusal,
+  ): Promise<Hold[]> {
+    const { parts, admission } = this.deps;
+    let found = refusal;
+    const busy = busyOf(refusal);
+    // What keeps this try from the key may be a release of this client that the store had not executed yet.
+    const released = busy && parts.orphans.releaseHolders(busy.key, busy.holders);
+    if (released !== undefined) {
+      await settledBy(parts.context.timers, { at: limit.answerBy, isAnswer: true }, released);
+    }
+    const isCertain = found instanceof Error ? isLockStoreError(found) && found.transient : busy !== undefined;
+    if (released !== undefined || !isCertain) {
+      const each = await acquireAtOnce(parts, admission, set, limit, 'each', busy);
+      if (Array.isArray(each)) return each;
+      found = each;
+    }
+    if (found === undefined || found instanceof Error) throw found ?? unanswered(set);
+    const { key, holders, isSplit } = found;
+    const terms = set.find((each) => each.key === key)!;
+    parts.context.events.contended({ terms, since }, holders);
+    parts.context.events.timeout({ terms, since }, holders);
+    throw notGranted(key, { isSplit, isLocal: holders.some((id) => parts.holds.has(id)) });
+  }
+
+  /** @param refusal of the attempt to acquire them in one step */
   private async inOrder(
     set: readonly HoldTerms[],
     { waitTimeout, answerBy, signal }: WaitTerms & { readonly answerBy: number },
     since: number,
-    failure: LockError | undefined,
+    refusal: Refusal,
   ): Promise<Hold[]> {
     const { parts, one, releases } = this.deps;
-    const { clock, timers, store, limits } = parts.context;
+    const { clock, timers, store } = parts.context;
     const deadline = since + waitTimeout;
     // Independent masters are asked for one key after another.
-    const nextBy = (): number =>
-      nextAnswerDue({ since, now: clock.now(), answerBy }, waitTimeout, limits.commandTimeout, store.answerTime);
+    const nextBy = (): number => nextAnswerDue({ since, now: clock.now(), answerBy }, waitTimeout, store.answerTime);
     const held = new Map<string, Hold>();
+    let waitedFor = set[0]!;
     let owner: string | undefined;
     try {
       for (const terms of [...set].sort(byKey)) {
-        const left = waitTimeout === 0 ? 0 : deadline - clock.now();
+        waitedFor = terms;
+        const left = deadline - clock.now();
         // Once a key is held, the next one may be free, so it gets one try.
-        if (left < 0 && held.size === 0) throw failure ?? this.timedOut(set, terms, since, waitTimeout);
+        if (left < 0 && held.size === 0) {
+          throw refusal instanceof Error ? refusal : this.timedOut(set, terms, since, waitTimeout);
+        }
         // Renewed while the caller waits for the other keys, and released if it does not get them.
         const meanwhile = {
           ...ownedBy(owner, terms),
@@ -79,6 +119,7 @@ export class AcquireSet {
           holdAtLeast: 0,
           // A hold that is shared has no `holdAtLeast`, and no owner of its own.
           alone: true,
+          ahead: held.size > 0,
         };
         const hold = await one.acquireUnconfirmed(meanwhile, {
           waitTimeout: Math.max(0, left),
@@ -100,6 +141,9 @@ export class AcquireSet {
       // If the store is unreachable, waiting for the releases would take as long again.
       if (!isLockStoreError(error) || !error.transient)
         await settledBy(timers, { at: answerBy, isAnswer: true }, released);
+      // The time was over before the store could answer once more. It has answered that not all keys were free.
+      else if (busyOf(refusal) !== undefined && store.outage === undefined && clock.now() >= deadline)
+        throw this.timedOut(set, waitedFor, since, waitTimeout);
       throw error;
     }
     return set.map(({ key }) => held.get(key)!);
@@ -118,6 +162,8 @@ export class AcquireSet {
     if (!terms.renews || terms.maxRenewTimes > 0) await this.deps.leases.extend(hold, terms.lease);
   }
 }
+
+const busyOf = (refusal: Refusal): Busy | undefined => (refusal instanceof Error ? undefined : refusal);
 
 const byKey = (a: HoldTerms, b: HoldTerms): number => (a.key < b.key ? -1 : 1);
 

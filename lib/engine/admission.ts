@@ -1,5 +1,6 @@
 import { isLockStoreError, LockStoreError } from '../errors/index.js';
 import type { EngineContext } from './engine-context.js';
+import type { WaitTerms } from './waiter.js';
 
 /** Decides whether a new acquisition may begin. */
 export class Admission {
@@ -20,12 +21,14 @@ export class Admission {
     return this.closed.signal.reason as LockStoreError | undefined;
   }
 
-  /** Why a caller with this signal cannot acquire now; `undefined`: it can. */
-  refusal(signal: AbortSignal | undefined): Error | undefined {
-    // Waiters get one commandTimeout for Redis to come back. Commands of new callers would only pile up.
+  /**
+   * Why a caller cannot acquire now; `undefined`: it can. While the store is unreachable, a caller that waits sends nothing,
+   * and one try fails: its command would run later, when the caller has given up.
+   */
+  refusal({ waitTimeout, signal }: WaitTerms): Error | undefined {
     return (
       this.closing ??
-      this.context.store.unreachable ??
+      (waitTimeout === 0 ? this.context.store.unreachable : undefined) ??
       (signal?.aborted === true ? (signal.reason as Error) : undefined)
     );
   }

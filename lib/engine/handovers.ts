@@ -75,12 +75,10 @@ export class Handovers implements IdTable {
     const { hold } = offer;
     this.assertAlone(hold);
     hold.shared?.close();
-    hold.end();
     // A release has no effect any more. Renewal stops before the offer is sent.
     void hold.releaseWith(() => Promise.resolve(false));
-    const queue = this.holds.queueOf(hold.id);
-    this.holds.remove(hold);
-    const next = queue?.releasing(hold);
+    this.holds.offer(hold);
+    const next = this.holds.queueOf(hold.id)?.releasing(hold);
     const offered = this.offer(offer);
     next?.tryAcquireOrEnqueue();
     return offered;
@@ -94,7 +92,9 @@ export class Handovers implements IdTable {
   async offer({ hold, id: offer, lease }: Offer): Promise<number> {
     const { store, events } = this.context;
     const { key, storeId: id } = hold;
+    // If it fails, the hold may still stand under its old id, and waits for the next call.
     const reply = await store.offer({ key, id, offer, lease });
+    this.holds.remove(hold);
     if (typeof reply === 'number') {
       events.released(hold);
       const tombstone = this.releases.tombstoneFor(hold.epoch);
@@ -117,7 +117,7 @@ export class Handovers implements IdTable {
    * @throws LockNotHeldError if the offer was taken, or its time is over; LockStoreError if the store does not answer
    */
   async adopt(terms: HoldTerms, offer: string): Promise<Hold> {
-    const refusal = this.admission.refusal(undefined);
+    const refusal = this.admission.refusal({ waitTimeout: 0, signal: undefined });
     if (refusal !== undefined) throw refusal;
     const { context } = this;
     const { store, clock } = context;

@@ -12,6 +12,13 @@ import { SharedHolds } from './shared-holds.js';
 import type { UnitReleases } from './unit-releases.js';
 import type { Watchdog } from './watchdog.js';
 
+interface Entry<Queue> {
+  readonly hold: Hold;
+  readonly queue: Queue | undefined;
+  /** Whether the hold is being offered to another client, so that its holder has ended. */
+  readonly isOffered: boolean;
+}
+
 /**
  * The holds of a client, by the id of their acquisition, each with the queue that it came from. The watchdog renews a hold
  * for as long as it is registered.
@@ -19,7 +26,8 @@ import type { Watchdog } from './watchdog.js';
 export class HoldRegistry<Queue> implements IdTable {
   /** The holds in the store that several holds here share. */
   readonly shared = new SharedHolds();
-  private readonly holds = new TransientMap<string, { readonly hold: Hold; readonly queue: Queue | undefined }>();
+  private readonly holds = new TransientMap<string, Entry<Queue>>();
+  private offered = 0;
   /** Lost holds that shared one in the store, which may still keep their part. */
   private readonly lostShares = new Map<Hold, TimerEntry>();
   private emptied: (() => void) | undefined;
@@ -80,22 +88,40 @@ export class HoldRegistry<Queue> implements IdTable {
     return this.holds.get(id)?.queue;
   }
 
+  /** All holds that have a holder in this client. */
   all(): Hold[] {
-    return this.holds.values().map(({ hold }) => hold);
+    const entries = this.holds.values();
+    return (this.offered === 0 ? entries : entries.filter(({ isOffered }) => !isOffered)).map(({ hold }) => hold);
   }
 
+  /** How many holds have a holder in this client. */
   get size(): number {
-    return this.holds.size;
+    return this.holds.size - this.offered;
+  }
+
+  /**
+   * A hold ends here, since it is offered to another client. It is not renewed any more. Until it is removed, or its lease is
+   * over in the store, a reply that names it names no orphan.
+   */
+  offer(hold: Hold): void {
+    const { queue } = this.holds.get(hold.id)!;
+    this.watchdog.remove(hold);
+    hold.offer();
+    this.holds.set(hold.id, { hold, queue, isOffered: true });
+    this.offered += 1;
+    hold.watch = this.context.timers.add(hold.lastsUntil, () => this.remove(hold));
+    this.notifyIfEmpty();
   }
 
   /** Removes a hold and stops its renewal. */
   remove(hold: Hold): void {
     this.watchdog.remove(hold);
+    if (this.holds.get(hold.id)?.isOffered === true) this.offered -= 1;
     this.holds.delete(hold.id);
     const { shared } = hold;
     shared?.remove(hold);
     if (shared?.isEmpty === true) this.shared.remove(shared.id);
-    if (this.holds.size === 0) this.emptied?.();
+    this.notifyIfEmpty();
   }
 
   /** How often the owner of a hold has its key in this client, in the same mode. */
@@ -110,7 +136,7 @@ export class HoldRegistry<Queue> implements IdTable {
 
   /** Resolves when nothing is held, or after `timeout` ms. */
   async empty(timeout: number): Promise<void> {
-    if (this.holds.size === 0) return;
+    if (this.size === 0) return;
     const { timers, clock } = this.context;
     const release = clock.keepAlive();
     const emptied = new Promise<void>((resolve) => (this.emptied = resolve));
@@ -118,8 +144,12 @@ export class HoldRegistry<Queue> implements IdTable {
     release();
   }
 
+  private notifyIfEmpty(): void {
+    if (this.size === 0) this.emptied?.();
+  }
+
   private register(hold: Hold, queue: Queue | undefined): Hold {
-    this.holds.set(hold.id, { hold, queue });
+    this.holds.set(hold.id, { hold, queue, isOffered: false });
     hold.observeLoss(this.lost);
     const { lease, holdAtLeast } = hold.terms;
     this.context.identity.cover(hold.acquiredAt, Math.max(lease, holdAtLeast));

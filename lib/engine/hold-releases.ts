@@ -61,7 +61,10 @@ export class HoldReleases {
   /** Logs a release that failed where no caller gets the error. */
   reportFailure({ key }: Hold, error: unknown): void {
     const why = error instanceof Error ? error.message : String(error);
-    this.context.logger.warn(`'${key}' could not be released, so it ends with its lease: ${why}`);
+    const then = this.releases.retries(error)
+      ? 'the client tries again until its lease ends'
+      : 'it ends with its lease';
+    this.context.logger.warn(`'${key}' could not be released, so ${then}: ${why}`);
   }
 
   /** Ends all holds under their holders, and releases them in the background, in slices if there are very many. */

@@ -61,6 +61,8 @@ export interface HoldTerms {
   readonly fair: boolean;
   /** Whether the caller needs a hold of its own in the store: it sets an owner or other terms later. */
   readonly alone?: boolean | undefined;
+  /** Whether the caller holds other keys of its set, so that it goes ahead of callers that hold none. */
+  readonly ahead?: boolean | undefined;
   /** Full lease in ms. */
   readonly lease: number;
   /** Whether the watchdog renews the lease, and how often at most (0: without limit). */

@@ -19,12 +19,15 @@ import { LeaseView, type LooseExtension, type Question, type Verdict } from './l
 
 export type { Grant, HoldTerms, LockMode, LossListener, ReplicaTerms };
 
+export type HoldState = 'held' | 'offered' | 'released' | 'lost';
+
 /** A part of the engine that acts on the loss of a hold, after the signal of the holder was aborted. */
 export type LossObserver = (hold: Hold, error: LockLostError) => void;
 
 /**
  * One hold of a key, and until when the client may rely on it. States: held, then either released (by its holder) or lost
- * (ended under its holder). A hold never becomes held again.
+ * (ended under its holder). In between it may be offered: its holder has handed it over, and the store may still have it
+ * under its id. A hold never becomes held again.
  */
 export class Hold {
   readonly id: string;
@@ -36,7 +39,7 @@ export class Hold {
   /** The handles that share this hold by re-entry. */
   readonly handles = new HoldHandles();
 
-  private currentState: 'held' | 'released' | 'lost' = 'held';
+  private currentState: HoldState = 'held';
   private currentTerms: HoldTerms;
   private fullLease: number;
   private renewalCount = 0;
@@ -84,7 +87,7 @@ export class Hold {
     return this.currentTerms;
   }
 
-  get state(): 'held' | 'released' | 'lost' {
+  get state(): HoldState {
     return this.currentState;
   }
 
@@ -101,6 +104,11 @@ export class Hold {
   /** Until when the client may rely on this hold. */
   get validUntil(): number {
     return this.lease.until;
+  }
+
+  /** When the next renewal is due. */
+  get renewalDue(): number {
+    return this.lease.renewalDue(this.currentTerms.lease);
   }
 
   /** Ends the hold if its lease is over: right on the first line after a stall or a suspension, before any timer runs. */
@@ -251,6 +259,16 @@ export class Hold {
     const [lease, from] = [terms.lease, context.clock.now()];
     const grant = { id, token: token + 1, batchSize: 1, lease, longest: lease, from, epoch, restsOn: epoch };
     return new Hold(terms, grant, context, undefined, this.lease.passTo(from, lease), this.chain);
+  }
+
+  /** Until when the store may keep the hold. */
+  get lastsUntil(): number {
+    return this.lease.lastsUntil;
+  }
+
+  /** The hold is being offered to another client. */
+  offer(): void {
+    this.currentState = 'offered';
   }
 
   /** Ends the hold as released; returns whether it was held until now. */

@@ -62,8 +62,9 @@ export class Latches {
    * Waits for a latch to open; resolves to `false` if it is still closed when the time is over.
    * @throws LatchLostError, LockStoreError, or the reason of the caller's signal
    */
-  async wait(key: string, { waitTimeout, signal }: WaitTerms): Promise<boolean> {
-    const refusal = this.admission.refusal(signal);
+  async wait(key: string, wait: WaitTerms): Promise<boolean> {
+    const { waitTimeout, signal } = wait;
+    const refusal = this.admission.refusal(wait);
     if (refusal !== undefined) throw refusal;
     const waiter = new LatchWaiter(this.context);
     if (signal !== undefined) waiter.listenTo(signal, () => waiter.refused(signal.reason));

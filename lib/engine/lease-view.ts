@@ -1,5 +1,8 @@
 import { validUntil } from './validity.js';
 
+/** A renewal is due when this part of a lease is left. */
+const RENEW_AT = 2 / 3;
+
 /** A question to the store about a hold. */
 export interface Question {
   /** Questions about one grant are numbered in the order in which the client sends them. */
@@ -40,11 +43,12 @@ export type Verdict = 'confirmed' | 'lowered' | 'unclear' | 'ignored';
 /** What a client knows of the lease of a hold: until when it may rely on it, by its own clock, after each answer. */
 export class LeaseView {
   private end: number;
-  /** Until when the store may keep the hold, whatever the result of the questions under way. */
   private mayLast: number;
   /** The lease that the holder was promised. The store may have less: first after a pushed grant, or after a failover. */
   private promised: number;
   private promisedFrom: number;
+  /** The length of the lease that was set last. Answers that only tell how much of it is left do not change it. */
+  private full: number;
   /** The epoch of the newest question whose answer the view rests on. */
   private epoch: number;
   private asked = 0;
@@ -64,6 +68,7 @@ export class LeaseView {
     this.mayLast = grant.from + grant.longest;
     this.promised = lease;
     this.promisedFrom = grant.from;
+    this.full = Math.min(grant.lease, lease);
     this.epoch = grant.restsOn;
   }
 
@@ -72,9 +77,22 @@ export class LeaseView {
     return this.end;
   }
 
+  /**
+   * When a lease that is renewed to `lease` ms is due: a third of it after it was set last. Counted from its end, so no answer
+   * moves the renewal.
+   */
+  renewalDue(lease: number): number {
+    return this.end - Math.min(lease, this.full) * RENEW_AT;
+  }
+
   /** The newest answer was so slow that the store may have less of the lease than the view says. */
   get isUnclear(): boolean {
     return this.unclear;
+  }
+
+  /** Until when the store may keep the hold, whatever the result of the questions under way. */
+  get lastsUntil(): number {
+    return this.mayLast;
   }
 
   /** Whether the view rests on an answer from before the connection was lost. Another server may have another lease. */
@@ -114,6 +132,7 @@ export class LeaseView {
     this.promised = lease;
     this.promisedFrom = sent;
     this.end = Math.min(this.end, validUntil(sent, lease));
+    this.measure();
     const extension = { lease, until: sent + late };
     this.looseExtensions = [...this.looseExtensions, extension];
     return [question, extension];
@@ -129,6 +148,7 @@ export class LeaseView {
     if (sent + lease <= this.promisedFrom + this.promised) return;
     this.promised = lease;
     this.promisedFrom = sent;
+    this.measure();
   }
 
   /**
@@ -141,10 +161,12 @@ export class LeaseView {
     const loose = this.looseExtensions.filter(({ until }) => sent < until);
     this.looseExtensions = loose;
     const own = this.isShared ? Math.max(lease, this.promisedFrom + this.promised - sent) : Infinity;
-    const certain = validUntil(sent, Math.min(left, own, ...loose.map((extension) => extension.lease)));
+    const granted = Math.min(left, own, ...loose.map((extension) => extension.lease));
+    const certain = validUntil(sent, granted);
     // An older answer cannot contradict a newer one.
     if (number < this.newestAnswered) {
       this.end = Math.max(this.end, certain);
+      this.measure();
       return 'ignored';
     }
     this.newestAnswered = number;
@@ -158,6 +180,7 @@ export class LeaseView {
     const isContradicted = sent + left < this.end;
     // Another server has its own clock, so nothing stands that was allowed for an earlier one.
     this.end = isContradicted || isAnotherServer ? certain : Math.max(this.end, certain);
+    this.measure(lease > 0 && this.end === certain ? granted : undefined);
     // An answer that is still under way to an earlier question may come from a server that is gone.
     if (isContradicted || isAnotherServer) this.countsFrom = number;
     return isContradicted ? 'lowered' : 'confirmed';
@@ -177,10 +200,17 @@ export class LeaseView {
     const next = new LeaseView({ from: now, lease, longest: lease, restsOn: this.epoch }, lease, this.isShared);
     next.end = Math.min(next.end, this.end);
     next.mayLast = this.mayLast;
+    // The next holder has to rely on a lease that was set before.
+    if (next.lacksLease) next.full = this.full;
     // Answers to questions of earlier holders count for the next one.
     next.asked = this.asked;
     next.newestAnswered = this.newestAnswered;
     next.countsFrom = this.countsFrom;
     return next;
+  }
+
+  /** The lease was set anew. `granted`: to how many ms, if the store may have less than the holder was promised. */
+  private measure(granted = this.full): void {
+    this.full = this.lacksLease ? granted : this.promised;
   }
 }

@@ -43,6 +43,11 @@ export abstract class LocalQueue implements TicketListener {
     protected readonly waits: boolean,
   ) {}
 
+  /** How many callers wait for the key. One try does not. */
+  get waiting(): number {
+    return this.waits ? this.waiters.size : 0;
+  }
+
   /** Adds a waiter, and ends its wait at its deadline or with its signal. */
   join(waiter: Waiter, signal: AbortSignal | undefined): void {
     this.waiters.append(waiter);
@@ -224,19 +229,10 @@ export abstract class LocalQueue implements TicketListener {
   }
 
   private timeoutError({ waitTimeout }: Waiter): LockTimeoutError {
-    const { key } = this;
-    if (this.isSplit) {
-      const within = this.waits ? ` within its waitTimeout of ${Math.round(waitTimeout)} ms` : '';
-      const message = `no request for '${key}' got a majority${within}: requests of the same moment have split the masters. Retry`;
-      return new LockTimeoutError(message, { key });
-    }
-    const message = this.waits
-      ? `'${key}' was held by other callers for the whole waitTimeout of ${Math.round(waitTimeout)} ms`
-      : `'${key}' is held by another caller`;
+    const { isSplit } = this;
     // A caller that waits for its own process would not find another one.
     const isLocal = this.holders()?.some((id) => this.parts.holds.has(id));
-    const holder = isLocal === true ? ' (in this process)' : '';
-    return new LockTimeoutError(`${message}${holder}`, { key });
+    return notGranted(this.key, { isSplit, isLocal, waitTimeout: this.waits ? waitTimeout : undefined });
   }
 
   private noAnswer({ since }: Waiter): LockStoreError {
@@ -247,4 +243,25 @@ export abstract class LocalQueue implements TicketListener {
     const message = cause?.message ?? `Redis has not answered for ${waited} ms whether '${key}' is free`;
     return new LockStoreError(message, { key, cause, transient: true });
   }
+}
+
+/** The error of a caller that gets no lock. `waitTimeout`: left out for one try. */
+export function notGranted(
+  key: string,
+  {
+    isSplit,
+    isLocal,
+    waitTimeout,
+  }: { readonly isSplit?: boolean | undefined; readonly isLocal?: boolean; readonly waitTimeout?: number | undefined },
+): LockTimeoutError {
+  if (isSplit === true) {
+    const within = waitTimeout === undefined ? '' : ` within its waitTimeout of ${Math.round(waitTimeout)} ms`;
+    const message = `no request for '${key}' got a majority${within}: requests of the same moment have split the masters. Retry`;
+    return new LockTimeoutError(message, { key });
+  }
+  const message =
+    waitTimeout === undefined
+      ? `'${key}' is held by another caller`
+      : `'${key}' was held by other callers for the whole waitTimeout of ${Math.round(waitTimeout)} ms`;
+  return new LockTimeoutError(isLocal === true ? `${message} (in this process)` : message, { key });
 }

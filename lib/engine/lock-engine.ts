@@ -75,7 +75,7 @@ export class LockEngine {
     this.pending = new PendingAcquisitions(store, store.mayKeepPlaces ? Infinity : context.limits.front);
     const { releases, holds, pending, admission } = this;
     this.handovers = new Handovers(context, admission, holds, releases, units);
-    const orphans = new Orphans(context, releases, [holds, pending, this.handovers]);
+    const orphans = new Orphans(context, releases, pending.sharedQueues, [holds, pending, this.handovers]);
     const parts: AcquireParts = { context, releases, units, orphans, holds, pending };
     this.queues = new AcquireQueues(parts);
     this.leases = new LeaseOperations(context, this.watchdog);
@@ -196,6 +196,11 @@ export class LockEngine {
   setLimit(key: string, permits: number): Promise<void> {
     this.holds.shared.close(key);
     return this.admission.explained(this.context.store.setLimit(key, permits));
+  }
+
+  /** How many callers of this client wait for a key. */
+  waitingFor(key: string): number {
+    return this.pending.waitingFor(key);
   }
 
   /**

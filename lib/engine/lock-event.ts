@@ -84,8 +84,7 @@ export interface LockReleasedEvent extends EventOfKey {
 }
 
 /**
- * The holder released the lock after `held` ms, but Redis did not confirm it: the lock ends with its lease at the
- * latest.
+ * The holder released the lock after `held` ms, but Redis did not confirm it. The client tries again until the lease ends.
  */
 export interface LockUnreleasedEvent extends EventOfKey {
   readonly type: 'unreleased';

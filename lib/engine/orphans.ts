@@ -14,6 +14,8 @@ export class Orphans {
   constructor(
     private readonly context: EngineContext,
     private readonly releases: Releases,
+    /** The queues of exclusive requests, by key. */
+    private readonly queues: { get(key: string): { endBatch(): void } | undefined },
     /** Where acquisitions that are no orphans stand. */
     private readonly tables: readonly IdTable[],
   ) {}
@@ -35,6 +37,8 @@ export class Orphans {
    * when all these releases are answered; `undefined`: this client releases none of the holders.
    */
   releaseHolders(key: string, holders: readonly string[]): Promise<unknown> | undefined {
+    // Another client holds the key, so no grant to this one stands any more, as after a deletion of its data.
+    if (!holders.every((id) => this.isOwn(id))) this.queues.get(key)?.endBatch();
     const ended = holders
       .filter((id) => this.isOrphan(id))
       .map(
@@ -46,6 +50,10 @@ export class Orphans {
   }
 
   private isOrphan(id: string): boolean {
-    return id.startsWith(`${this.context.store.clientId}:`) && !this.tables.some((table) => table.has(id));
+    return this.isOwn(id) && !this.tables.some((table) => table.has(id));
+  }
+
+  private isOwn(id: string): boolean {
+    return id.startsWith(`${this.context.store.clientId}:`);
   }
 }

@@ -1,6 +1,6 @@
 import { settledBy } from '../common/settle.js';
 import { TransientMap } from '../common/transient.js';
-import type { LockStoreError } from '../errors/index.js';
+import { isLockStoreError, type LockStoreError } from '../errors/index.js';
 import type { ReleaseReply, ReleaseRequest } from '../store/lock-store.js';
 import type { EngineContext } from './engine-context.js';
 
@@ -54,6 +54,11 @@ export class Releases {
     return epoch === this.context.store.epoch ? 0 : 2 * this.context.limits.commandTimeout;
   }
 
+  /** Whether a release that failed is sent again, for as long as its lease may stand. */
+  retries(error: unknown): boolean {
+    return isLockStoreError(error) && error.transient && !this.isClosing;
+  }
+
   /** Resolves when all releases are answered, or after `timeout` ms. Failures are not retried from now on. */
   async settled(timeout: number): Promise<void> {
     this.isClosing = true;
@@ -79,7 +84,7 @@ export class Releases {
     const { clock, timers, logger } = this.context;
     logger.debug(`could not release '${request.key}' in Redis, will try again: ${error.message}`);
     const now = clock.now();
-    if (!error.transient || this.isClosing || now > until) return;
+    if (!this.retries(error) || now > until) return;
     timers.add(now + RETRY, () => {
       this.send(request, until).catch(() => undefined);
     });

@@ -95,10 +95,10 @@ export class SharingQueue extends LocalQueue {
     for (const waiter of this.waiters.items()) if (this.waiters.has(waiter)) this.reportContended(waiter);
   }
 
-  protected override termsOf({ terms }: Waiter): TicketTerms {
+  protected override termsOf({ terms, since }: Waiter): TicketTerms {
     const { mode, owner, lease, fair } = terms;
     const { key, waits, waiters, parts } = this;
-    const common = { key, mode, owner, lease, waits, fair, site: terms };
+    const common = { key, mode, owner, lease, waits, fair, since, site: terms };
     if (mode.kind === 'read') return { ...common, batchSize: 1, uncontendedBatchSize: 1 };
     const batchSize = waits ? parts.context.limits.batch.size : 1;
     const uncontendedBatchSize = waiters.size > 1 ? Math.max(batchSize, UNCONTENDED_BATCH_SIZE) : batchSize;

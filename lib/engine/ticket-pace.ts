@@ -14,6 +14,8 @@ const MOST_UNANSWERED = 500;
 /** What a pace needs of a ticket. */
 export interface PacedTicket {
   readonly id: string;
+  /** Whether it has asked nothing yet. */
+  readonly isNew: boolean;
   readonly terms: { readonly key: string };
   /** Asks as often as a ticket that is alone, once. */
   askSoon(): void;
@@ -31,9 +33,9 @@ export class TicketPace {
   private doubtsUntil = -Infinity;
   /** Why the store has not answered the latest question that has failed, unless it has answered another one since. */
   private silence: LockStoreError | undefined;
-  /** The tickets from `next` on have to ask, in this order. */
-  private backlog: PacedTicket[] = [];
-  private next = 0;
+  /** Tickets that have to ask, each once: new tickets go before tickets that have asked before. */
+  private readonly fresh = new Backlog();
+  private readonly repeated = new Backlog();
 
   constructor(
     private readonly tickets: { readonly size: number; get(id: string): unknown; values(): PacedTicket[] },
@@ -57,11 +59,11 @@ export class TicketPace {
     return this.isFull ? this.silence : undefined;
   }
 
-  /** Has a ticket ask, behind the tickets before it: now, unless very many questions are unanswered. */
+  /** Has a ticket ask, behind the tickets of its kind before it: now, unless very many questions are unanswered. */
   ask(ticket: PacedTicket): void {
-    const hasRoom = this.next === this.backlog.length && !this.isFull;
-    if (hasRoom || this.trouble !== undefined) ticket.tryAcquireOrEnqueue();
-    else this.backlog.push(ticket);
+    const isFirst = this.fresh.isEmpty && (ticket.isNew || this.repeated.isEmpty);
+    if ((isFirst && !this.isFull) || this.trouble !== undefined) ticket.tryAcquireOrEnqueue();
+    else (ticket.isNew ? this.fresh : this.repeated).add(ticket);
   }
 
   /** Has all tickets ask, or those of the keys that `concerns` accepts. */
@@ -84,7 +86,7 @@ export class TicketPace {
       this.answeredAt = now;
       this.silence = undefined;
     }
-    if (this.next === this.backlog.length) return;
+    if (this.fresh.isEmpty && this.repeated.isEmpty) return;
     if (now !== undefined) this.askNextFew();
     // If the store refuses at once, very many questions would fail without a break for the event loop.
     else setImmediate(() => this.askNextFew());
@@ -99,7 +101,7 @@ export class TicketPace {
     this.silence = error;
     if (now < this.doubtsUntil) return;
     this.doubtsUntil = now + period;
-    void inSlices(this.backlog.slice(this.next), () => this.askNext());
+    void inSlices(Array.from({ length: this.fresh.size + this.repeated.size }), () => this.askNext());
     void inSlices(this.tickets.values(), (ticket) => ticket.askSoon());
   }
 
@@ -109,20 +111,49 @@ export class TicketPace {
   }
 
   private askNextFew(): void {
-    while (this.next < this.backlog.length && !this.isFull) this.askNext();
+    while (!this.isFull && this.askNext());
   }
 
-  private askNext(): void {
-    const ticket = this.backlog[this.next];
-    if (ticket === undefined) return;
-    this.next += 1;
-    // While tickets come as fast as others are asked for, the backlog never gets empty. Cut off seldom: each time would copy
-    // a long backlog for each ticket.
-    if (2 * this.next >= this.backlog.length) {
-      this.backlog = this.backlog.slice(this.next);
-      this.next = 0;
-    }
+  /** Returns whether a ticket had to ask. */
+  private askNext(): boolean {
+    const ticket = this.fresh.take() ?? this.repeated.take();
     // It may have ended meanwhile.
-    if (this.tickets.get(ticket.id) === ticket) ticket.tryAcquireOrEnqueue();
+    if (ticket !== undefined && this.tickets.get(ticket.id) === ticket) ticket.tryAcquireOrEnqueue();
+    return ticket !== undefined;
+  }
+}
+
+/** Tickets in the order in which they were added, each once. */
+class Backlog {
+  private readonly tickets = new Set<PacedTicket>();
+  /** Continues where it has stopped: a new iterator would pass all tickets that were taken. */
+  private next = this.tickets.values();
+
+  get size(): number {
+    return this.tickets.size;
+  }
+
+  get isEmpty(): boolean {
+    return this.tickets.size === 0;
+  }
+
+  add(ticket: PacedTicket): void {
+    this.tickets.add(ticket);
+  }
+
+  take(): PacedTicket | undefined {
+    if (this.isEmpty) {
+      // An iterator that has reached the end stays there.
+      this.next = this.tickets.values();
+      return undefined;
+    }
+    let found = this.next.next();
+    if (found.done === true) {
+      this.next = this.tickets.values();
+      found = this.next.next();
+    }
+    const ticket = found.value as PacedTicket;
+    this.tickets.delete(ticket);
+    return ticket;
   }
 }

@@ -105,6 +105,10 @@ export class Ticket implements PolledQuestion<AcquireReply>, TicketInLine, Paced
     if (!this.poll.isAsking && this.poll.firstEpoch !== undefined) this.retryAfter(this.period);
   }
 
+  get isNew(): boolean {
+    return this.poll.firstEpoch === undefined;
+  }
+
   /** Asks the store behind the tickets that came before it. One try goes out now. */
   due(): void {
     if (this.terms.waits) this.parts.pending.pace.ask(this);

@@ -25,11 +25,9 @@ export function answerDue(since: number, waitTimeout: number, commandTimeout: nu
 export function nextAnswerDue(
   { since, now, answerBy }: { readonly since: number; readonly now: number; readonly answerBy: number },
   waitTimeout: number,
-  commandTimeout: number,
   needed = 0,
 ): number {
-  const latest = since + (waitTimeout === 0 ? commandTimeout : waitTimeout + AFTER_DEADLINE);
-  return Math.max(answerBy, Math.min(now + needed, latest));
+  return Math.max(answerBy, Math.min(now + needed, since + waitTimeout + AFTER_DEADLINE));
 }
 
 /** For how many ms an answer of the store is awaited at least, however short the caller's time is. */

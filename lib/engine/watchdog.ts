@@ -4,8 +4,6 @@ import type { Hold } from './hold.js';
 import type { Question } from './lease-view.js';
 import type { Releases } from './releases.js';
 
-/** A lease is renewed when this part of it is over. */
-const RENEW_AFTER = 1 / 3;
 /** Renewals are due on a grid of this part of their lease, so that they are sent together. */
 const GRID = 1 / 30;
 /** A renewal is late if it is confirmed after this part of the lease, counted from when it was due. */
@@ -49,8 +47,7 @@ export class Watchdog {
 
   /** Renews a hold from now on. */
   add(hold: Hold): void {
-    // The hold has just begun.
-    hold.watch = this.context.timers.add(this.nextLook(hold, hold.acquiredAt), () => this.look(hold));
+    hold.watch = this.context.timers.add(this.nextLook(hold), () => this.look(hold));
   }
 
   /** Stops renewing a hold, whatever is under way. */
@@ -62,7 +59,7 @@ export class Watchdog {
 
   /** No handle can release this hold any more: it ends with its lease. */
   abandon(hold: Hold, why = `the handle of '${hold.key}' was dropped without release()`): void {
-    if (hold.watch === undefined || hold.isAbandoned) return;
+    if (hold.state !== 'held' || hold.isAbandoned) return;
     hold.abandon();
     // Still watched to its end: only then the queue asks the store for its next waiter.
     this.reschedule(hold);
@@ -171,13 +168,13 @@ export class Watchdog {
     const { clock, timers } = this.context;
     const now = clock.now();
     const delay = Math.max(EARLIEST_RETRY, Math.min((hold.validUntil - now) * RETRY_AFTER, LATEST_RETRY));
-    const at = now + delay;
-    timers.move(hold.watch, Math.min(at, hold.validUntil));
+    const due = this.nextLook(hold);
+    timers.move(hold.watch, Math.min(now + delay, due > now ? due : hold.validUntil));
   }
 
   /** For how many ms the renewal of a hold has been due; 0 if it is in time. */
-  private lateness({ validUntil, terms: { lease } }: Hold): number {
-    const late = this.context.clock.now() - (validUntil - lease * (1 - RENEW_AFTER));
+  private lateness({ renewalDue, terms: { lease } }: Hold): number {
+    const late = this.context.clock.now() - renewalDue;
     return late > lease * TOLERATED ? Math.round(late) : 0;
   }
 
@@ -224,14 +221,11 @@ export class Watchdog {
     return this.isInDoubt(hold) ? { lease: hold.promisedLease, counts: false } : LOOK;
   }
 
-  private nextLook(hold: Hold, now = this.context.clock.now()): number {
-    if (!this.mayRenew(hold) && !hold.isUnclear) return hold.validUntil;
-    const lease = Math.min(hold.terms.lease, hold.validUntil - now);
-    // The lease has just ended, and a grid of zero width has no next point.
-    if (lease <= 0) return hold.validUntil;
-    const at = hold.validUntil - lease * (1 - RENEW_AFTER);
-    const grid = (hold.missingLease > 0 ? lease : hold.terms.lease) * GRID;
-    return Math.max(Math.floor(at / grid) * grid, now);
+  private nextLook(hold: Hold): number {
+    const { validUntil, renewalDue, terms } = hold;
+    if (!this.mayRenew(hold) && !hold.isUnclear) return validUntil;
+    const grid = Math.max(1, Math.min(terms.lease, validUntil - renewalDue) * GRID);
+    return Math.min(Math.max(Math.floor(renewalDue / grid) * grid, this.context.clock.now()), validUntil);
   }
 }
 

@@ -11,6 +11,7 @@ const CONTROL = /[\p{Cc}\u2028\u2029]/u;
 const HALF_SURROGATE = /\p{Cs}/u;
 
 const EXAMPLE = "write a string, such as 'stock:42'";
+const BRACES_OF_REDISSON = 'For a lock of Redisson with this name, return it from redisson({ nameMapper })';
 const ENCODE = 'put values in by a template or the lockKey`…` tag, which encode them';
 
 /**
@@ -65,10 +66,12 @@ function isPlain(key: string): boolean {
  */
 function braceFault(key: string): string | undefined {
   if (closesBeforeOpening(key)) {
-    return `has a '}' before its first '{', so that it would end the hash tag of Redis Cluster: ${ENCODE}`;
+    return `has a '}' before its first '{', so that it would end the hash tag of Redis Cluster: ${ENCODE}. ${BRACES_OF_REDISSON}`;
   }
   if (key.startsWith('{') && key.endsWith('}') && !closesBeforeOpening(key.slice(1, -1))) {
-    return "is in braces as a whole: leave them out, or write text beside them, such as 'order:{42}'";
+    return (
+      "is in braces as a whole: leave them out, or write text beside them, such as 'order:{42}'. " + BRACES_OF_REDISSON
+    );
   }
   return undefined;
 }

@@ -1,9 +1,9 @@
 import type { Cluster, ClusterNode, ClusterOptions, Redis, RedisOptions } from 'ioredis';
 import { isRedisUrl } from '../common/credentials.js';
-import { oneLine, quote } from '../common/describe.js';
+import { describe, oneLine, quote } from '../common/describe.js';
 import { refuseHiddenOptions, refuseHoles, refuseOtherKinds, refuseUnreadable } from '../options/plain-options.js';
 import { isLockConfigError, LockConfigError } from '../errors/index.js';
-import { containsRoleOfState } from '../keys/redis-keys.js';
+import { isClient, isClusterClient } from '../store/redis/passed-client.js';
 
 /** One Redis: a URL, ioredis options (also those for Sentinels), or a client. */
 export type RedisConnectionOption = string | RedisOptions | Redis;
@@ -28,7 +28,7 @@ export function readConnections(connection: unknown): LockConnectionOption {
 }
 
 function readAll(connection: unknown): LockConnectionOption {
-  if (isClusterClient(connection)) return readClusterClient(connection);
+  if (isClusterClient(connection)) return connection;
   if (isClusterAddress(connection)) return readClusterAddress(connection);
   if (!Array.isArray(connection)) return readConnection(connection);
   refuseHoles('connection', connection);
@@ -80,18 +80,108 @@ function readConnection(connection: unknown): RedisConnectionOption {
       "connection must be a URL such as 'redis://127.0.0.1:6379', ioredis options, or a client.",
     );
   }
-  if (!('duplicate' in connection)) refuseHiddenWithin('connection', connection);
-  refuseRolePrefix((connection as RedisOptions & { options?: RedisOptions }).options ?? connection);
+  if (isClient(connection)) return connection;
+  refuseOtherClients(connection);
+  refuseHiddenWithin('connection', connection);
+  refuseUnknown('connection', connection);
+  const { db } = connection as { db?: unknown };
+  if (db !== undefined && db !== null) refuseNoDatabase('connection.db', db);
   return connection;
 }
 
-/** Refuses a prefix of ioredis behind which the index of many holds would get names without it. */
-function refuseRolePrefix({ keyPrefix }: { keyPrefix?: unknown }): void {
-  if (typeof keyPrefix !== 'string' || !containsRoleOfState(keyPrefix)) return;
+/** Options of other packages, and what to write in their place. */
+const WRITE_INSTEAD: Readonly<Record<string, string>> = {
+  url: "write the URL itself: connection: 'redis://…'",
+  socket: 'it is an option of the package redis; write connection: { host, port }',
+  nodes: 'for a Cluster write connection: { cluster: [{ host, port }, …] }',
+  rootNodes: 'it is an option of the package redis; for a Cluster write connection: { cluster: [{ host, port }, …] }',
+  startupNodes: 'for a Cluster write connection: { cluster: [{ host, port }, …] }',
+  redisOptions: 'for a Cluster write connection: { cluster: [{ host, port }, …], options: { redisOptions } }',
+  config: 'write what it contains: connection: { host, port }',
+  connection: 'write what it contains: connection: { host, port }',
+  options: 'write what it contains: connection: { host, port }',
+  database: 'write connection: { db }',
+  user: 'write connection: { username }',
+  pass: 'write connection: { password }',
+};
+
+/** The options of ioredis 5 and 6 for one server. */
+const OPTIONS_OF_IOREDIS: ReadonlySet<string> = new Set([
+  ...['host', 'port', 'path', 'family', 'tls', 'username', 'password', 'db', 'protocol', 'replyMapping'],
+  ...['sentinels', 'name', 'role', 'sentinelUsername', 'sentinelPassword', 'sentinelTLS', 'sentinelCommandTimeout'],
+  ...['sentinelRetryStrategy', 'sentinelReconnectStrategy', 'sentinelMaxConnections', 'updateSentinels'],
+  ...['enableTLSForSentinelMode', 'failoverDetector', 'preferredSlaves', 'natMap'],
+  ...['Connector', 'connectTimeout', 'disconnectTimeout', 'commandTimeout', 'socketTimeout', 'keepAlive', 'noDelay'],
+  ...['blockingTimeout', 'blockingTimeoutGrace', 'connectionName', 'disableClientInfo', 'clientInfoTag'],
+  ...['retryStrategy', 'reconnectOnError', 'maxRetriesPerRequest', 'maxLoadingRetryTime', 'autoResubscribe'],
+  ...['autoResendUnfulfilledCommands', 'enableOfflineQueue', 'enableReadyCheck', 'lazyConnect', 'readOnly'],
+  ...['stringNumbers', 'keyPrefix', 'monitor', 'enableAutoPipelining', 'autoPipeliningIgnoredCommands'],
+  ...['offlineQueue', 'commandQueue', 'scripts', 'himportFieldsets', 'showFriendlyErrorStack'],
+]);
+
+/**
+ * ioredis ignores options that it does not know, and connects to this machine if they hold the address. A `Connector`
+ * of the application may have options of its own.
+ */
+function refuseUnknown(label: string, written: object): void {
+  if ('Connector' in written) return;
+  const unknown = Object.keys(written).find((name) => !OPTIONS_OF_IOREDIS.has(name));
+  if (unknown === undefined) return;
+  const instead = Object.hasOwn(WRITE_INSTEAD, unknown) ? WRITE_INSTEAD[unknown] : 'leave it out';
+  throw new LockConfigError(`${label}.${oneLine(unknown)} is no option of ioredis: ${instead}.`);
+}
+
+/** Refuses clients of other packages, stubs, and services that wrap a client. */
+function refuseOtherClients(connection: object): void {
+  const methods = ['duplicate', 'sendCommand', 'evalsha', 'eval', 'on', 'get'];
+  if (!methods.some((name) => typeof (connection as Record<string, unknown>)[name] === 'function')) return;
+  const isNodeRedis = 'isOpen' in connection || 'createPool' in connection;
+  const what = isNodeRedis
+    ? 'a client of the package redis (node-redis)'
+    : `${describe(connection)} that is no client of ioredis: a wrapper, a stub, or a client of another package`;
   throw new LockConfigError(
-    `the keyPrefix of the ioredis client is ${quote(keyPrefix)}; ':state' begins the name of a lock: write another word, ` +
-      "such as ':states'.",
+    `connection is ${what}. The library makes connections of its own, with the address and options of an ioredis client. ` +
+      "Write connection: 'redis://…' or { host, port }, or pass an ioredis client; in tests write store: 'memory'.",
   );
+}
+
+/** @throws LockConfigError for a database that `SELECT` cannot take, which ioredis would replace by database 0 */
+function refuseNoDatabase(label: string, db: unknown): void {
+  if ((typeof db === 'number' && Number.isInteger(db) && db >= 0) || (typeof db === 'string' && /^\d+$/.test(db)))
+    return;
+  const given = typeof db === 'string' ? quote(db) : typeof db === 'number' ? String(db) : describe(db);
+  throw new LockConfigError(
+    `${label} is ${given}: the database must be a number from 0 on, as in redis://host:6379/0.`,
+  );
+}
+
+/**
+ * Refuses a `keyPrefix` of ioredis unless the module's prefix begins with it. ioredis would add it to the keys of one
+ * process and not to those of another, which would then both hold a lock.
+ * @throws LockConfigError
+ */
+export function refuseOtherPrefix(connection: LockConnectionOption, keyPrefix: string): void {
+  for (const prefix of prefixesIn(connection)) {
+    if (keyPrefix.startsWith(prefix)) continue;
+    throw new LockConfigError(
+      `connection has the ioredis option keyPrefix ${quote(prefix)}, and the keys of locks begin with the keyPrefix of the ` +
+        `module only: ${quote(keyPrefix)}. Write it there: keyPrefix: ${quote(prefix + keyPrefix)}.`,
+    );
+  }
+}
+
+/** The prefixes of ioredis in a connection. */
+export function prefixesIn(connection: LockConnectionOption): string[] {
+  if (typeof connection === 'string') return [new URL(connection).searchParams.get('keyPrefix') ?? ''].filter(Boolean);
+  if (Array.isArray(connection)) return (connection as readonly RedisConnectionOption[]).flatMap(prefixesIn);
+  const { keyPrefix, redisOptions } = (
+    isClient(connection) || isClusterClient(connection) || isClusterAddress(connection)
+      ? connection.options
+      : connection
+  ) as ClusterOptions;
+  return [keyPrefix, redisOptions?.keyPrefix].filter(
+    (prefix) => typeof prefix === 'string' && prefix !== '',
+  ) as string[];
 }
 
 /** @throws LockConfigError for options that ioredis would not see, because it copies its options */
@@ -115,11 +205,8 @@ function refuseHiddenWithin(label: string, options: object): void {
 
 const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
 
-const isClusterClient = (connection: unknown): connection is Cluster =>
-  isObject(connection) && 'isCluster' in connection && connection.isCluster === true;
-
 const isClusterAddress = (connection: unknown): connection is { cluster: unknown; options?: unknown } =>
-  isObject(connection) && 'cluster' in connection && !('duplicate' in connection);
+  isObject(connection) && 'cluster' in connection && typeof connection.cluster !== 'function';
 
 function readClusterAddress(written: { cluster: unknown; options?: unknown }): RedisClusterOption {
   refuseHidden('connection', written);
@@ -141,7 +228,9 @@ function readClusterAddress(written: { cluster: unknown; options?: unknown }): R
   }
   cluster.forEach((node: ClusterNode, i) => {
     if (typeof node === 'string' && isRedisUrl(node)) readConnectionUrl(node);
-    if (isObject(node)) refuseHiddenWithin(`connection.cluster[${i}]`, node);
+    if (!isObject(node)) return;
+    refuseHiddenWithin(`connection.cluster[${i}]`, node);
+    refuseUnknown(`connection.cluster[${i}]`, node);
   });
   if (options !== undefined && !isObject(options)) {
     throw new LockConfigError(
@@ -158,24 +247,9 @@ function readClusterAddress(written: { cluster: unknown; options?: unknown }): R
       );
     }
     refuseHiddenWithin('connection.options.redisOptions', redisOptions);
+    refuseUnknown('connection.options.redisOptions', redisOptions);
   }
-  refusePrefix(read);
   return { cluster, options: read };
-}
-
-function readClusterClient(connection: Cluster): Cluster {
-  refusePrefix(connection.options);
-  return connection;
-}
-
-/** Also refuses braces: they would put all locks in one slot, and their messages in others. */
-function refusePrefix({ keyPrefix, redisOptions }: ClusterOptions): void {
-  const prefix = keyPrefix ?? redisOptions?.keyPrefix ?? '';
-  refuseRolePrefix({ keyPrefix: prefix });
-  if (!prefix.includes('{')) return;
-  throw new LockConfigError(
-    `the keyPrefix of the Cluster's client is ${quote(prefix)}, which would put all locks in one slot: leave the braces out.`,
-  );
 }
 
 /** The messages do not repeat the URL, because it may contain a password. */
@@ -207,5 +281,8 @@ function readConnectionUrl(url: string): string {
         '%40 for @, %2F for /, %3F for ? and %23 for #.',
     );
   }
+  const { searchParams } = new URL(url);
+  const db = decodeURIComponent(pathname).slice(1) || searchParams.get('db');
+  if (db !== null) refuseNoDatabase('the database of connection', db);
   return url;
 }

@@ -1,5 +1,10 @@
 import { messageOf } from '../common/describe.js';
-import type { BeforeApplicationShutdown, OnApplicationShutdown, OnModuleInit } from '@nestjs/common';
+import type {
+  BeforeApplicationShutdown,
+  OnApplicationBootstrap,
+  OnApplicationShutdown,
+  OnModuleInit,
+} from '@nestjs/common';
 import type { LockLogger } from '../common/logger.js';
 import { isLockConfigError } from '../errors/index.js';
 import type { LockService } from '../service/lock.service.js';
@@ -15,7 +20,9 @@ import type { LockRegistry } from './redis-lock.registry.js';
  * and have ended before `onApplicationShutdown`. So the first hook ends all waits, and the last one releases all locks.
  * Nest calls these hooks from `app.close()`, and on signals after `app.enableShutdownHooks()`.
  */
-export class LockLifecycle implements OnModuleInit, BeforeApplicationShutdown, OnApplicationShutdown {
+export class LockLifecycle
+  implements OnModuleInit, OnApplicationBootstrap, BeforeApplicationShutdown, OnApplicationShutdown
+{
   constructor(
     private readonly name: string,
     /** In tests a stand-in, which may have only some of the methods. */
@@ -33,6 +40,10 @@ export class LockLifecycle implements OnModuleInit, BeforeApplicationShutdown, O
     this.explorer.warnOfCallsWithoutLock(this.name, this.logger);
     this.explorer.assign(this.name, this.service as LockService);
     await this.start();
+  }
+
+  onApplicationBootstrap(): void {
+    if (this.options.store === 'redis') this.service.keepProcess?.();
   }
 
   beforeApplicationShutdown(): void {
@@ -53,7 +64,7 @@ export class LockLifecycle implements OnModuleInit, BeforeApplicationShutdown, O
     } catch (error) {
       if (isLockConfigError(error)) throw error;
       const reason = messageOf(error);
-      this.logger.error(`Redis cannot be reached, so no lock can be acquired yet: ${reason}`);
+      this.logger.error(`No lock can be acquired yet: ${reason}`);
     }
   }
 }

@@ -35,8 +35,8 @@ const logger = new Logger('RedisLock');
  *
  * The module connects while the application starts; the start waits for that for at most `commandTimeout`. If Redis
  * cannot be reached, the application still starts: the module logs an error, and locks fail with `LockStoreError` until
- * Redis can be reached. At `app.close()`, and on signals after `app.enableShutdownHooks()`, new acquisitions fail,
- * holders get `shutdownTimeout` to finish, then the remaining locks are released.
+ * Redis can be reached. At `app.close()`, and on signals after `app.enableShutdownHooks()`, new acquisitions fail
+ * behind `onModuleDestroy`, holders get `shutdownTimeout` to finish, then the remaining locks are released.
  */
 @Module({})
 export class RedisLockModule {

@@ -1,4 +1,5 @@
 import { refuseUrls } from '../common/refuse-urls.js';
+import { LONGEST_TIMER } from '../common/clock.js';
 import { LockConfigError } from '../errors/index.js';
 import { assertKeyPrefix } from '../keys/index.js';
 import { asWritten } from '../options/lock-option-readers.js';
@@ -85,7 +86,8 @@ export function readIsGlobal(isGlobal: unknown = true): boolean {
 
 function readCommandTimeout(label: string, written: unknown): number {
   const ms = readDuration(label, written);
-  if (ms > 0) return Math.ceil(ms);
+  // Connections set timers of Node for it, and for a little more.
+  if (ms > 0) return Math.ceil(Math.min(ms, LONGEST_TIMER / 2));
   throw new LockConfigError(`${label} is 0, which no command can meet; write milliseconds, or a text such as '5s'.`);
 }
 

@@ -10,7 +10,7 @@ import { refuseUnknownOptions } from '../options/option-readers.js';
 import { optionNames, readOptions, type OptionIn } from '../options/option-table.js';
 import { refuseUnreadable } from '../options/plain-options.js';
 import { refuseContradictions } from '../options/resolve-acquire-options.js';
-import { readConnections, type LockConnectionOption } from './redis-lock.connection.js';
+import { readConnections, refuseOtherPrefix, type LockConnectionOption } from './redis-lock.connection.js';
 import { LOCK_DEFAULTS, MODULE_OPTION_NAMES, readModuleOption } from './redis-lock.option-table.js';
 import type { LockProtocol } from './redis-lock.protocol.js';
 import type { LockStoreChoice } from './redis-lock.store.js';
@@ -24,8 +24,9 @@ export interface RedisLockModuleOptions {
   name?: string;
   /**
    * Where Redis is: a URL (`redis://user:password@host:6379/0`, `rediss://…` for TLS), ioredis options, or your own
-   * client, which the module uses but never closes. If the option is written and its value is `undefined`, the module
-   * refuses it.
+   * ioredis client. The module makes its own connections with the address, the login and the database in the options of
+   * your client. It never sends a command on your client and never closes it. If the option is written and its value is
+   * `undefined`, the module refuses it.
    *
    * - Sentinels: `{ sentinels: [{ host, port }, …], name: 'mymaster' }`, as ioredis takes them.
    * - A Cluster: `{ cluster: [{ host, port }, …], options }`, or your own `Cluster`.
@@ -188,12 +189,17 @@ export function resolveModuleOptions(
     );
   }
   const { defaults = {} } = written;
+  const protocol = readProtocolOption(written);
+  const keyPrefix = readModuleOption('keyPrefix', written);
+  const store = readModuleOption('store', written);
+  // A protocol has names of its own, and refuses every prefix.
+  if (store === 'redis' && protocol === undefined) refuseOtherPrefix(connection, keyPrefix);
   return Object.freeze({
     name: readModuleOption('name', written),
     connection: new Concealed(connection),
-    store: readModuleOption('store', written),
-    protocol: readProtocolOption(written),
-    keyPrefix: readModuleOption('keyPrefix', written),
+    store,
+    protocol,
+    keyPrefix,
     label: readModuleOption('label', written),
     keyBuilder: readModuleOption('keyBuilder', written),
     lockWatchdogTimeout: readModuleOption('lockWatchdogTimeout', written),

@@ -28,6 +28,6 @@ export class CallReader<Options extends object, Call extends AcquireCall | RunCa
 
   private warn({ terms }: Call, { expire = this.defaults.expire, maxRenewTimes, waitTimeout }: AcquireOptions): void {
     if (maxRenewTimes === undefined && terms.waitTimeout > LONGEST_SUSPICIOUS_WAIT) return;
-    this.warnings.about(terms.pattern ?? 'options of a lock', { expire, maxRenewTimes, waitTimeout });
+    this.warnings.about(terms.pattern ?? terms.method ?? 'options of a lock', { expire, maxRenewTimes, waitTimeout });
   }
 }

@@ -13,8 +13,8 @@ import { describe, quote } from '../common/describe.js';
 export const SHORTEST_LEASE = 50;
 /** In ms: a shorter wait is of no use, so such a number is usually a mistake for seconds. */
 export const LONGEST_SUSPICIOUS_WAIT = 49;
-/** In ms: the longest time that both a Node timer and a Redis lease can have, about 24.8 days. */
-export const LONGEST_DURATION = 2 ** 31 - 1;
+/** In days: longer than any job waits for its next run. */
+const LONGEST_DURATION = 366;
 
 /** A lease of at least 50 ms, in whole milliseconds, as Redis counts them. */
 export function readLease(label: string, written: unknown): number {
@@ -40,7 +40,7 @@ export function readWaitTimeout(label: string, written: unknown): number {
   return written === Infinity ? Infinity : readDuration(label, written);
 }
 
-/** Any length of time that a timer can be set to. */
+/** Any length of time of up to 366 days. */
 export function readDuration(label: string, written: unknown): number {
   const ms = parseDuration(written);
   if (typeof written === 'string' && /^\s*\d{1,15}\s*$/.test(written)) {
@@ -54,9 +54,9 @@ export function readDuration(label: string, written: unknown): number {
       `${label} is ${show(written)}; write milliseconds, or a text such as '500ms', '30s', '5m'.`,
     );
   }
-  if (ms > LONGEST_DURATION) {
+  if (ms > LONGEST_DURATION * 86_400_000) {
     throw new LockConfigError(
-      `${label} is ${show(written)}; the longest possible is ${LONGEST_DURATION} ms (24 days).`,
+      `${label} is ${show(written)}; the longest possible is ${LONGEST_DURATION} days: write '${LONGEST_DURATION}d' or less.`,
     );
   }
   return ms;

@@ -28,7 +28,7 @@ export function warningsAbout(label: string, { expire, maxRenewTimes, waitTimeou
 /** At most this many different warnings are logged, because a caller may make a new pattern for each call. */
 const MOST_WARNINGS = 100;
 
-/** Logs each warning once. */
+/** Logs each warning once for each label, whatever the values of the options. */
 export class OptionWarnings {
   private readonly logged = new Set<string>();
 
@@ -36,8 +36,10 @@ export class OptionWarnings {
 
   about(label: string, options: SuspiciousOptions): void {
     for (const warning of warningsAbout(label, options)) {
-      if (this.logged.has(warning) || this.logged.size >= MOST_WARNINGS) continue;
-      this.logged.add(warning);
+      // A caller may compute the value anew for each call.
+      const name = warning.replaceAll(String(options.waitTimeout), '');
+      if (this.logged.has(name) || this.logged.size >= MOST_WARNINGS) continue;
+      this.logged.add(name);
       this.warn(warning);
     }
   }

@@ -17,9 +17,10 @@ export interface RedissonOptions {
    */
   nameMapper?: RedissonNameMapper;
   /**
-   * `true`: locks are `RFencedLock`s. Each acquisition takes the next number of the lock's counter,
-   * `handle.fencingToken`, so that the tokens of both sides grow together. The counter stays in Redis forever, as
-   * Redisson leaves it. `false`: locks are `RLock`s, which have no tokens.
+   * `true`: locks are `RFencedLock`s. Each acquisition has a `handle.fencingToken` from the lock's counter, so that the tokens
+   * of both sides grow together. A token here is at least the time of Redis in microseconds, about 1.8e15, and Redisson counts
+   * on from it: store tokens in 64 bits. The counter stays in Redis forever, as Redisson leaves it. `false`: locks are
+   * `RLock`s, which have no tokens.
    * @defaultValue false
    */
   fenced?: boolean;

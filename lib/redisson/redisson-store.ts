@@ -150,8 +150,12 @@ export class RedissonStore implements LockStore, ConnectionObserver {
     this.waiters.requesting(id);
     try {
       const reply = await this.acquireOrWait(request);
-      if (reply.outcome !== 'queued' && reply.outcome !== 'busy') this.waiters.leave(id);
+      if ('retryAfter' in reply) this.waiters.contended(id, reply.holders);
+      else this.waiters.leave(id);
       return this.atOnceIfWoken(id, reply);
+    } catch (error) {
+      this.waiters.contended(id, undefined);
+      throw error;
     } finally {
       this.waiters.answered(id);
     }
@@ -167,6 +171,7 @@ export class RedissonStore implements LockStore, ConnectionObserver {
     const released = await this.scripts.release([names.lock, latchOf(names.lock, id)], args);
     if (next === undefined) return { released, next };
     if (!released || !hears) return { released, next: await this.acquire(next) };
+    this.waiters.contended(next.id, []);
     return { released, next: this.atOnceIfWoken(next.id, contended('queued', next)) };
   }
 
@@ -263,11 +268,14 @@ export class RedissonStore implements LockStore, ConnectionObserver {
     const names = this.names.lock(request.key);
     const channel = channelOf(names, request);
     // Before the request is sent: the message may arrive before the reply.
-    const hears = request.waits && this.joinIfSubscribed(request, channel);
+    if (request.waits) this.waiters.join(request, channel);
+    // A writer that also reads waits for no other caller.
+    const before = request.owner === undefined ? this.waiters.holdersBefore(request, channel) : undefined;
+    if (before !== undefined) return contended(request.waits ? 'queued' : 'busy', request, -1, before);
+    const hears = request.waits && this.#link.connection.isSubscribed(channel, request.patience);
     const reply = await this.tryAcquire(request, names, hears);
     if (reply.outcome !== 'busy' || !request.waits || this.waiters.isOver(request.id)) return reply;
     if (hears) return { ...reply, outcome: 'queued' };
-    this.waiters.join(request.id, channel);
     await this.scripts.decide(names.lock);
     const limit = Math.min(LONGEST_HEARING, lease / 4);
     const isSubscribed = await this.#link.connection.subscribeTo(channel, request.patience, limit);
@@ -292,9 +300,9 @@ export class RedissonStore implements LockStore, ConnectionObserver {
     return 'retryAfter' in reply && this.waiters.isWoken(id) ? { ...reply, retryAfter: 0 } : reply;
   }
 
-  private joinIfSubscribed({ id, patience }: AcquireRequest, channel: string): boolean {
-    if (!this.#link.connection.isSubscribed(channel, patience)) return false;
-    this.waiters.join(id, channel);
+  private joinIfSubscribed(request: AcquireRequest, channel: string): boolean {
+    if (!this.#link.connection.isSubscribed(channel, request.patience)) return false;
+    this.waiters.join(request, channel);
     return true;
   }
 }

@@ -48,16 +48,19 @@ local function add_time(lock, owner, ms)
 redis.call('ZINCRBY', times_of(lock), string.format('%.0f', ms), owner)
 end
 local function remove_waiter(lock, owner)
-if not redis.call('ZSCORE', times_of(lock), owner) then return end
-local queue, at = redis.call('LRANGE', queue_of(lock), 0, -1), 1
-while queue[at] and queue[at] ~= owner do at = at + 1 end
-redis.call('ZREM', times_of(lock), owner)
-redis.call('LREM', queue_of(lock), 0, owner)
-if same_client(owner, queue[at - 1]) or same_client(owner, queue[at + 1]) then return end
-for i = at + 1, #queue do add_time(lock, queue[i], -10000) end
+if redis.call('ZREM', times_of(lock), owner) == 0 then return end
+local queue = queue_of(lock)
+local at = redis.call('LPOS', queue, owner)
+if not at then return end
+local previous = at > 0 and redis.call('LINDEX', queue, at - 1)
+redis.call('LREM', queue, 0, owner)
+if same_client(owner, previous) or same_client(owner, redis.call('LINDEX', queue, at)) then return end
+for _, waiter in ipairs(redis.call('LRANGE', queue, at, -1)) do add_time(lock, waiter, -10000) end
 end
 local function leave_queue(lock, owner)
-redis.call('ZREM', asked_of(lock), owner)
+local asked = asked_of(lock)
+redis.call('ZREM', asked, owner)
+if redis.call('ZCARD', asked) == 1 and redis.call('ZSCORE', asked, 'kept') then redis.call('DEL', asked) end
 redis.call('ZREM', numbers_of(lock), owner)
 remove_waiter(lock, owner)
 end
@@ -89,26 +92,34 @@ if redis.call('EXISTS', lock) == 1 then return end
 local head = head_of(lock)
 if head then wake(lock, head) end
 end`,
+  'shared/lengthen': `local function lengthen(key, ms)
+ms = math.max(redis.call('PTTL', key), ms)
+redis.call('PEXPIRE', key, ms)
+return ms
+end`,
   'acquire-fair': `local LOCK, LATCH = KEYS[1], KEYS[2]
-local owner, lease, waits, has_waited = ARGV[1], ARGV[2], ARGV[3] == '1', ARGV[4] == '1'
+local owner, lease, waits, has_waited = ARGV[1], tonumber(ARGV[2]), ARGV[3] == '1', ARGV[4] == '1'
 local queue, times, asked, numbers = queue_of(LOCK), times_of(LOCK), asked_of(LOCK), numbers_of(LOCK)
 local function hold()
 redis.call('HSET', LOCK, owner, 1)
-redis.call('PEXPIRE', LOCK, lease)
+lengthen(LOCK, lease)
 return { 1, 0 }
 end
 local function keep_places(now)
 local place, more = redis.call('ZSCORE', times, owner), 0
-local looked = redis.call('ZRANGE', asked, -1, -1, 'WITHSCORES')[2]
+local is_free = redis.call('EXISTS', LOCK) == 0
 if place and redis.call('LINDEX', queue, 0) == owner then
 more = now + 10000 - place
-elseif looked and redis.call('EXISTS', LOCK) == 1 then
-more = now - looked
+elseif not is_free then
+more = now - (redis.call('ZSCORE', asked, 'kept') or now)
 end
-if more ~= 0 then
+local changes = math.abs(more) >= 1000
+if changes then
 for _, waiter in ipairs(redis.call('ZRANGE', times, 0, -1)) do add_time(LOCK, waiter, more) end
 end
-redis.call('ZADD', asked, string.format('%.0f', now), owner)
+local time = string.format('%.0f', now)
+redis.call('ZADD', asked, (changes or is_free) and 'CH' or 'NX', time, 'kept')
+redis.call('ZADD', asked, time, owner)
 redis.call('PEXPIRE', asked, 10000)
 redis.call('PEXPIRE', numbers, 600000)
 end
@@ -228,11 +239,14 @@ return { 1, 0 }`,
   'shared/read-write': `local function read_lease(lock, owner, i)
 return suffixed(lock, owner .. ':rwlock_timeout:' .. i)
 end
+local function read_leases(lock, owner)
+local keys = {}
+for i = 1, tonumber(redis.call('HGET', lock, owner)) or 0 do keys[i] = read_lease(lock, owner, i) end
+return keys
+end
 local function longest_read_lease(lock, owner)
 local longest = 0
-for i = 1, tonumber(redis.call('HGET', lock, owner)) or 0 do
-longest = math.max(longest, redis.call('PTTL', read_lease(lock, owner, i)))
-end
+for _, key in ipairs(read_leases(lock, owner)) do longest = math.max(longest, redis.call('PTTL', key)) end
 return longest
 end
 local function longest_lease(lock)
@@ -263,15 +277,14 @@ end
 if free then redis.call('HSET', LOCK, 'mode', wanted) end
 end
 redis.call('HSET', LOCK, field, 1)
-if wanted == 'write' then
-redis.call('PEXPIRE', LOCK, lease)
-else
-redis.call('SET', read_lease(LOCK, owner, 1), 1, 'PX', lease)
-redis.call('PEXPIRE', LOCK, math.max(redis.call('PTTL', LOCK), lease))
+if wanted == 'read' then
+local own = read_lease(LOCK, owner, 1)
+redis.call('SET', own, 1, 'PX', math.max(redis.call('PTTL', own), lease))
 end
+lengthen(LOCK, lease)
 return { 1, 0 }`,
   'acquire': `local LOCK, LATCH, TOKEN = KEYS[1], KEYS[2], KEYS[3]
-local owner, lease = ARGV[1], ARGV[2]
+local owner, lease = ARGV[1], tonumber(ARGV[2])
 local token = 0
 if redis.call('EXISTS', LOCK) == 1 then
 if redis.call('HEXISTS', LOCK, owner) == 0 then
@@ -282,49 +295,56 @@ elseif redis.call('EXISTS', LATCH) == 1 then
 return { 2 }
 elseif TOKEN then
 token = redis.call('INCR', TOKEN)
+local micros = clock() * 1000
+if token < micros then
+token = micros
+redis.call('SET', TOKEN, string.format('%.0f', token))
+end
 end
 redis.call('HSET', LOCK, owner, 1)
-redis.call('PEXPIRE', LOCK, lease)
+lengthen(LOCK, lease)
 return { 1, token }`,
   'extend': `local owner, lease, longest = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 if is_semaphore(KEYS[1]) then return set_permit_lease(KEYS[1], owner, lease, true) end
 local key = lease_key(KEYS[1], owner)
 if not key then return -1 end
 if key == KEYS[1] then
-redis.call('PEXPIRE', KEYS[1], lease)
+redis.call('PEXPIRE', KEYS[1], math.max(lease, longest_lease(KEYS[1])))
 return lease
 end
 if lease > longest then return -2 end
 if redis.call('PEXPIRE', key, lease) == 0 then return -1 end
-if redis.call('HGET', KEYS[1], 'mode') == 'read' then redis.call('PEXPIRE', KEYS[1], longest_lease(KEYS[1])) end
+if redis.call('HGET', KEYS[1], 'mode') == 'read' then
+redis.call('PEXPIRE', KEYS[1], longest_lease(KEYS[1]))
+else
+lengthen(KEYS[1], lease)
+end
 return lease`,
   'shared/end-hold': `local function end_hold(lock, owner, channel, shared, permits)
 if is_semaphore(lock) then return end_permits(lock, owner, permits) end
+local leases = read_leases(lock, owner)
 local reads = redis.call('HDEL', lock, owner)
 local mode = redis.call('HGET', lock, 'mode')
 if not mode then
 if reads == 1 and redis.call('EXISTS', lock) == 0 then publish(channel, '0') end
 return reads
 end
-if redis.call('HDEL', lock, owner .. ':write') == 1 then
-if redis.call('HLEN', lock) == 1 then
-redis.call('DEL', lock)
-else
-redis.call('HSET', lock, 'mode', 'read')
-end
-publish(shared, '1')
-return 1
-end
-if reads == 0 then return 0 end
-redis.call('DEL', read_lease(lock, owner, 1))
-if mode == 'write' then return 1 end
+for _, key in ipairs(leases) do redis.call('DEL', key) end
+local writes = redis.call('HDEL', lock, owner .. ':write')
+if reads + writes == 0 then return 0 end
+if mode == 'write' and writes == 0 then return 1 end
 local longest = longest_lease(lock)
 if longest > 0 then
+redis.call('HSET', lock, 'mode', 'read')
 redis.call('PEXPIRE', lock, longest)
-return 1
-end
+else
 redis.call('DEL', lock)
+end
+if writes == 1 then
+publish(shared, '1')
+elseif longest == 0 then
 publish(shared, '0')
+end
 return 1
 end`,
   'force-release': `local ended, told = 0, 0
@@ -390,9 +410,8 @@ local key = lease_key(lock, owner)
 local left = key and redis.call('PTTL', key) or -2
 if left == -2 then return -1 end
 if left < 0 and lease == 0 then return 2147483647 end
-left = math.max(key == lock and lease or math.min(lease, longest), left)
-redis.call('PEXPIRE', key, left)
-if key ~= lock and redis.call('PTTL', lock) < left then redis.call('PEXPIRE', lock, left) end
+left = lengthen(key, key == lock and lease or math.min(lease, longest))
+if key ~= lock then lengthen(lock, left) end
 return left
 end
 local replies = {}
@@ -417,6 +436,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/names',
     'shared/publish',
     'shared/fair-queue',
+    'shared/lengthen',
     'acquire-fair',
   ]),
   acquirePermits: script('acquire-permits', [
@@ -429,9 +449,12 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
   acquireShared: script('acquire-shared', [
     'shared/names',
     'shared/read-write',
+    'shared/lengthen',
     'acquire-shared',
   ]),
   acquire: script('acquire', [
+    'shared/clock',
+    'shared/lengthen',
     'acquire',
   ]),
   extend: script('extend', [
@@ -440,6 +463,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/clock',
     'shared/publish',
     'shared/permits',
+    'shared/lengthen',
     'extend',
   ]),
   forceRelease: script('force-release', [
@@ -490,6 +514,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/clock',
     'shared/publish',
     'shared/permits',
+    'shared/lengthen',
     'renew',
   ]),
 };

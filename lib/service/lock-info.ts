@@ -21,8 +21,13 @@ export interface LockInfo {
    * lock to its own waiters, the token of the first of them.
    */
   readonly fencingToken: number;
-  /** The tickets in the queue, in the order of arrival. */
+  /**
+   * The tickets in the queue of Redis, in the order of arrival. The callers of one process share a ticket. They have none
+   * while their process holds the lock and hands it from one of them to the next.
+   */
   readonly waiters: readonly LockWaiterInfo[];
+  /** How many callers of this process wait for the key. The tickets of this process stand for some of them. */
+  readonly waitingHere: number;
   /** How many permits a semaphore has, if `setPermits` has set their number. */
   readonly permits: number | undefined;
 }

@@ -35,6 +35,9 @@ import type { Semaphore, SemaphoreOptions } from './objects/semaphore.js';
 import { readPermits } from '../options/lock-option-readers.js';
 import { refuseUnknownOptions } from '../options/option-readers.js';
 
+/** The longest interval of a timer, in ms. */
+const LONGEST_INTERVAL = 2 ** 31 - 1;
+
 /**
  * Acquires locks in code. Inject it, or `@InjectLockService(name)` if there are several.
  *
@@ -53,6 +56,7 @@ export class LockService {
   private readonly runner: LockRunner;
   private readonly elections = new Elections();
   private stopReadings: (() => void) | undefined;
+  private keeper: NodeJS.Timeout | undefined;
 
   constructor(
     private readonly engine: LockEngine,
@@ -260,7 +264,15 @@ export class LockService {
   close(): Promise<void> {
     this.stopReadings?.();
     this.stopWaiting();
-    return this.engine.close(this.options.shutdownTimeout);
+    return this.engine.close(this.options.shutdownTimeout).finally(() => clearInterval(this.keeper));
+  }
+
+  /**
+   * @internal Keeps the process running until `close()`. The connections do not, so a process can end whose application
+   * fails to start.
+   */
+  keepProcess(): void {
+    this.keeper ??= setInterval(() => undefined, LONGEST_INTERVAL);
   }
 
   /** @internal What a log shows. */

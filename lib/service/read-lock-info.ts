@@ -29,11 +29,16 @@ export const readHolder = (
 export async function inspectKey(engine: LockEngine, { names }: EngineContext, key: string): Promise<LockInfo | null> {
   const stored = await engine.inspect(assertKey(key));
   await names.learn([...stored.holds, ...stored.waiters].map(({ id }) => id));
-  return readLockInfo(key, stored, names);
+  return readLockInfo(key, stored, engine.waitingFor(key), names);
 }
 
 /** Turns what the store knows of a key into the public form; `null` if the key has no holder and no waiter. */
-function readLockInfo(key: string, { lastToken, holds, waiters, limit }: StoredLock, names: Names): LockInfo | null {
+function readLockInfo(
+  key: string,
+  { lastToken, holds, waiters, limit }: StoredLock,
+  waitingHere: number,
+  names: Names,
+): LockInfo | null {
   if (holds.length === 0 && waiters.length === 0) return null;
   return {
     key,
@@ -43,6 +48,7 @@ function readLockInfo(key: string, { lastToken, holds, waiters, limit }: StoredL
     fencingToken: largest(holds, ({ token }) => token, lastToken),
     holders: holds.map((hold) => readHolder(hold, names)),
     waiters: waiters.map((waiter) => readWaiter(waiter, names)),
+    waitingHere,
     permits: limit,
   };
 }

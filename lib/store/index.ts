@@ -4,6 +4,7 @@ export type { Clock } from '../common/clock.js';
 export type { LockLogger } from '../common/logger.js';
 
 export type {
+  AcquireAllReply,
   AcquireReply,
   AcquireRequest,
   ContendedReply,

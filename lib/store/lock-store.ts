@@ -73,10 +73,10 @@ export interface LockStore {
   /** Sets a new lease, longer or shorter. */
   extend(request: RenewRequest): Promise<RenewReply>;
   /**
-   * Acquires several locks in one step, or none: only if all are free and have no waiters. Otherwise resolves to
-   * `undefined`.
+   * Acquires several locks in one step, or none: only if all are free and have no waiters. `undefined`: a request for each
+   * lock has to find out whether they are free.
    */
-  acquireAll(requests: readonly AcquireRequest[]): Promise<readonly HeldReply[] | undefined>;
+  acquireAll(requests: readonly AcquireRequest[]): Promise<AcquireAllReply | undefined>;
   /**
    * Waits until at least `min` replicas have the write of a hold, for at most `timeout` ms. Resolves to the number of
    * replicas that have it.
@@ -169,10 +169,20 @@ export interface AcquireRequest {
    */
   readonly fair: boolean;
   /**
+   * Whether the caller holds other keys meanwhile, which stand idle until this request is granted. A new request goes ahead
+   * of others that came before it, but leaves one of them between two such requests. A store may ignore it.
+   */
+  readonly ahead?: boolean | undefined;
+  /**
    * For how many ms the request has been waiting. It gets the place of a request that arrived so long ago, which is the
    * same on all servers. A retry never moves it back. If left out, a new request goes to the end.
    */
   readonly age?: number;
+  /**
+   * When the first caller behind this request called, by the client's monotonic clock. For a store without a queue: it orders
+   * the requests of this client.
+   */
+  readonly since?: number | undefined;
   /**
    * Whether the request has reduced its age, to separate it from requests of the same moment. Only then may it fall
    * back.
@@ -217,6 +227,16 @@ export interface ContendedReply {
  */
 export type AcquireReply =
   HeldReply | ContendedReply | { readonly outcome: 'left' | 'upgrade'; readonly time: number } | TooManyReply;
+
+/** The grants, in the order of the requests; or one of the keys that other holders keep from the requests. */
+export type AcquireAllReply =
+  | readonly HeldReply[]
+  | {
+      readonly outcome: 'busy';
+      readonly key: string;
+      /** Ids of some of the holders. */
+      readonly holders: readonly string[];
+    };
 
 export interface TooManyReply {
   readonly outcome: 'too many';

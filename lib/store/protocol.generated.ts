@@ -33,6 +33,9 @@ export const PARKED_SEARCHED = 300;
 /** A request for a place looks at this many parked tickets, and drops the stale ones. */
 export const PARKED_SWEPT = 10;
 
+/** A script looks at this many tickets. */
+export const TICKETS_AHEAD = 64;
+
 /**
  * QUEUED_UNSUBSCRIBED: queued, and no client subscribes to the channel on which the grant would be published.
  * HELD_PUSHED: held, and a message has announced the grant before.

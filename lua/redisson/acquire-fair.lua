@@ -7,33 +7,41 @@
 -- As in acquire.lua, each acquisition is an owner of its own, with a count of 1.
 --- @include "shared/clock"
 --- @include "shared/fair-queue"
+--- @include "shared/lengthen"
 
 local LOCK, LATCH = KEYS[1], KEYS[2]
-local owner, lease, waits, has_waited = ARGV[1], ARGV[2], ARGV[3] == '1', ARGV[4] == '1'
+local owner, lease, waits, has_waited = ARGV[1], tonumber(ARGV[2]), ARGV[3] == '1', ARGV[4] == '1'
 -- ms for which the numbers of waiters are kept after the last request of a waiter here, and after its arrival.
 local MEMORY, LONGEST_MEMORY = 600000, 3600000
+-- Times of waiters change by so many ms at least.
+local STEP = 1000
 local queue, times, asked, numbers = queue_of(LOCK), times_of(LOCK), asked_of(LOCK), numbers_of(LOCK)
 
 local function hold()
   redis.call('HSET', LOCK, owner, 1)
-  redis.call('PEXPIRE', LOCK, lease)
+  lengthen(LOCK, lease)
   return { 1, 0 }
 end
 
 -- A waiter in a queue must not become overdue while the lock is held: it could not take it. Redisson would drop it. So all
--- waiters get as much time as has passed since the last request of a waiter here, and a head here gets its whole WAIT.
+-- waiters get as much time as has passed while the lock is held, and a head here gets its whole WAIT. There may be very many
+-- waiters, and each of them sends requests, so small differences wait for a later request.
 local function keep_places(now)
   local place, more = redis.call('ZSCORE', times, owner), 0
-  local looked = redis.call('ZRANGE', asked, -1, -1, 'WITHSCORES')[2]
+  local is_free = redis.call('EXISTS', LOCK) == 0
   if place and redis.call('LINDEX', queue, 0) == owner then
     more = now + WAIT - place
-  elseif looked and redis.call('EXISTS', LOCK) == 1 then
-    more = now - looked
+  elseif not is_free then
+    more = now - (redis.call('ZSCORE', asked, KEPT) or now)
   end
-  if more ~= 0 then
+  local changes = math.abs(more) >= STEP
+  if changes then
     for _, waiter in ipairs(redis.call('ZRANGE', times, 0, -1)) do add_time(LOCK, waiter, more) end
   end
-  redis.call('ZADD', asked, string.format('%.0f', now), owner)
+  local time = string.format('%.0f', now)
+  -- Without NX, the time since the latest change would be lost.
+  redis.call('ZADD', asked, (changes or is_free) and 'CH' or 'NX', time, KEPT)
+  redis.call('ZADD', asked, time, owner)
   redis.call('PEXPIRE', asked, WAIT)
   redis.call('PEXPIRE', numbers, MEMORY)
 end

@@ -6,6 +6,7 @@
 --
 -- As in acquire.lua, each acquisition is an owner of its own, with a count of 1.
 --- @include "shared/read-write"
+--- @include "shared/lengthen"
 
 local LOCK, LATCH = KEYS[1], KEYS[2]
 local owner, lease, wanted, writer = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4]
@@ -26,10 +27,9 @@ if redis.call('HEXISTS', LOCK, field) == 0 then
   if free then redis.call('HSET', LOCK, 'mode', wanted) end
 end
 redis.call('HSET', LOCK, field, 1)
-if wanted == 'write' then
-  redis.call('PEXPIRE', LOCK, lease)
-else
-  redis.call('SET', read_lease(LOCK, owner, 1), 1, 'PX', lease)
-  redis.call('PEXPIRE', LOCK, math.max(redis.call('PTTL', LOCK), lease))
+if wanted == 'read' then
+  local own = read_lease(LOCK, owner, 1)
+  redis.call('SET', own, 1, 'PX', math.max(redis.call('PTTL', own), lease))
 end
+lengthen(LOCK, lease)
 return { 1, 0 }

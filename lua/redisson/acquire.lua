@@ -6,8 +6,14 @@
 --
 -- Redisson adds 1 to the hold count of an owner. Here each acquisition is an owner of its own, so the count is always 1:
 -- a command that arrives twice takes effect once.
+--
+-- Tokens follow the clock of Redis, as those of the own layout do. So they keep growing if a failover loses the latest counts.
+-- INCR of Redisson continues from them.
+--- @include "shared/clock"
+--- @include "shared/lengthen"
+
 local LOCK, LATCH, TOKEN = KEYS[1], KEYS[2], KEYS[3]
-local owner, lease = ARGV[1], ARGV[2]
+local owner, lease = ARGV[1], tonumber(ARGV[2])
 
 local token = 0
 if redis.call('EXISTS', LOCK) == 1 then
@@ -21,7 +27,12 @@ elseif redis.call('EXISTS', LATCH) == 1 then
   return { 2 }
 elseif TOKEN then
   token = redis.call('INCR', TOKEN)
+  local micros = clock() * 1000
+  if token < micros then
+    token = micros
+    redis.call('SET', TOKEN, string.format('%.0f', token))
+  end
 end
 redis.call('HSET', LOCK, owner, 1)
-redis.call('PEXPIRE', LOCK, lease)
+lengthen(LOCK, lease)
 return { 1, token }

@@ -5,6 +5,7 @@
 -- Output  ms left; -1: not held; -2: longer than a read lock may have
 --- @include "shared/read-write"
 --- @include "shared/permits"
+--- @include "shared/lengthen"
 
 local LOCK = KEYS[1]
 local owner, lease, longest = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
@@ -13,11 +14,16 @@ if is_semaphore(LOCK) then return set_permit_lease(LOCK, owner, lease, true) end
 local key = lease_key(LOCK, owner)
 if not key then return -1 end
 if key == LOCK then
-  redis.call('PEXPIRE', LOCK, lease)
+  -- A writer may also read, and may read on after its write lock.
+  redis.call('PEXPIRE', LOCK, math.max(lease, longest_lease(LOCK)))
   return lease
 end
 if lease > longest then return -2 end
 if redis.call('PEXPIRE', key, lease) == 0 then return -1 end
--- A writer that also reads keeps its lease.
-if redis.call('HGET', LOCK, 'mode') == 'read' then redis.call('PEXPIRE', LOCK, longest_lease(LOCK)) end
+if redis.call('HGET', LOCK, 'mode') == 'read' then
+  redis.call('PEXPIRE', LOCK, longest_lease(LOCK))
+else
+  -- A writer that also reads keeps its lease.
+  lengthen(LOCK, lease)
+end
 return lease

@@ -5,6 +5,7 @@
 -- Output  for each lock: ms left; -1: not held; or the error of this lock, which does not stop the others
 --- @include "shared/read-write"
 --- @include "shared/permits"
+--- @include "shared/lengthen"
 
 local NO_TTL = 2147483647
 local longest = tonumber(ARGV[#ARGV])
@@ -16,10 +17,9 @@ local function renew(lock, owner, lease)
   if left == -2 then return -1 end
   -- A lock without a TTL stays without one if the client only looks: PEXPIRE would delete it.
   if left < 0 and lease == 0 then return NO_TTL end
-  left = math.max(key == lock and lease or math.min(lease, longest), left)
   -- It also writes if the lease does not become longer: a write makes a former master find out that it is a replica.
-  redis.call('PEXPIRE', key, left)
-  if key ~= lock and redis.call('PTTL', lock) < left then redis.call('PEXPIRE', lock, left) end
+  left = lengthen(key, key == lock and lease or math.min(lease, longest))
+  if key ~= lock then lengthen(lock, left) end
   return left
 end
 

@@ -177,13 +177,20 @@ local function open_crowd(size, gone)
     return math.max(now, tonumber(found[2] or now))
   end
 
+  local function found(ids)
+    local holds = {}
+    for _, id in ipairs(ids) do holds[#holds + 1] = crowd.find(id) end
+    return holds
+  end
+
   -- Some of the holds.
   function crowd.some(number)
-    local holds = {}
-    for _, id in ipairs(redis.call('ZRANGE', ENDS, '(' .. integer(now), '+inf', 'BYSCORE', 'LIMIT', 0, number)) do
-      holds[#holds + 1] = crowd.find(id)
-    end
-    return holds
+    return found(redis.call('ZRANGE', ENDS, '(' .. integer(now), '+inf', 'BYSCORE', 'LIMIT', 0, number))
+  end
+
+  -- The holds that end last, mostly the latest grants.
+  function crowd.latest(number)
+    return found(redis.call('ZREVRANGE', ENDS, 0, number - 1))
   end
 
   -- The state keeps a TTL that is longer than needed until there are few holds.

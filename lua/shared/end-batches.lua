@@ -4,10 +4,13 @@
 --- @include "shared/holds"
 --- @include "shared/messages-to-clients"
 
+-- Of many holds, a script looks at this many of the latest: a batch ends soon after its grant.
+local HOLDS_READ = 32
+
 -- `is_meant`: whether the message is for a hold.
 local function end_batches(holds, is_meant)
   local named = {}
-  for _, hold in ipairs(holds.crowd and holds.crowd.some(MAX_HOLDERS) or holds) do
+  for _, hold in ipairs(holds.crowd and holds.crowd.latest(HOLDS_READ) or holds) do
     if #named < MAX_HOLDERS and not hold.kept and is_meant(hold) then named[#named + 1] = hold end
   end
   for _, hold in ipairs(named) do

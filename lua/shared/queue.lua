@@ -1,5 +1,5 @@
--- The queue: tickets in the order of their places. A place is a number that only orders: the last place + 1, or, on several
--- masters (Redlock), the microsecond in which the request was made.
+-- The queue: tickets in the order of their places. A place is a number that only orders: the next even number, or, on several
+-- masters (Redlock), the microsecond in which the request was made. An odd place is that of a request that went ahead.
 --- @include "shared/keys"
 --- @include "shared/layout"
 --- @include "shared/modes"

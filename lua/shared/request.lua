@@ -9,7 +9,8 @@
 --   the rest, in one text:  rank in the queue to go on from (0 at first), whether it waits (0: no, 1: yes, 2: yes, and its
 --                           client has just received a grant), retry period, patience, grant timeout, batch size while
 --                           other clients wait, age (ms since the request was made, for several masters; left out: the
---                           ticket goes to the end), 'backed-off' if the age was reduced
+--                           ticket goes to the end; 'ahead': the caller holds other keys, see shared/take-place.lua),
+--                           'backed-off' if the age was reduced
 --- @include "shared/clock"
 --- @include "shared/reply-codes"
 --- @include "shared/modes"
@@ -24,7 +25,7 @@ local function request_at(at)
   return with_mode({ id = id, owner = owner == '' and id or owner, lease = tonumber(ARGV[at + 3]),
     uncontended_batch_size = tonumber(ARGV[at + 4]), from = tonumber(from), waits = waits ~= '0', just_heard = waits == '2',
     period = tonumber(period), patience = tonumber(patience), grant_timeout = tonumber(grant_timeout),
-    batch_size = tonumber(batch_size), age = tonumber(age), backed_off = backed_off ~= '' }, ARGV[at + 1])
+    batch_size = tonumber(batch_size), age = tonumber(age), ahead = age == 'ahead', backed_off = backed_off ~= '' }, ARGV[at + 1])
 end
 
 -- { HELD or HELD_PUSHED, now, token, ms of lease left, batch size }, and how many permits a hold of permits has

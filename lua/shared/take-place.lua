@@ -43,7 +43,12 @@ local function take_place(request)
     local place = integer(now_micros - age * 1000)
     added = request.backed_off and redis.call('ZADD', QUEUE, place, id) or redis.call('ZADD', QUEUE, 'LT', place, id)
   else
-    added = redis.call('ZADD', QUEUE, 'NX', integer((last or 0) + 1), id)
+    local place
+    if request.ahead and not had_ticket and last then
+      --- @include "shared/place-ahead"
+      place = place_ahead()
+    end
+    added = redis.call('ZADD', QUEUE, 'NX', integer(place or (last or 0) + 2 - (last or 0) % 2), id)
   end
   -- After the ticket is in its place: if the queue were empty for a moment, Redis would delete the key, and the ticket would
   -- have no TTL.

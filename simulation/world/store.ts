@@ -1,10 +1,10 @@
 import type { Clock } from '../../lib/common/clock.js';
 import { LockStoreError } from '../../lib/errors/index.js';
 import type {
+  AcquireAllReply,
   AcquireReply,
   AcquireRequest,
   ForceReleaseReply,
-  HeldReply,
   HoldName,
   LockStoreListener,
   OfferReply,
@@ -236,7 +236,7 @@ export class SimulatedStore implements QuorumMember {
     return this.ask(key, `extend ${id} ${lease}`, extend, [id]);
   }
 
-  acquireAll(requests: readonly AcquireRequest[]): Promise<readonly HeldReply[] | undefined> {
+  acquireAll(requests: readonly AcquireRequest[]): Promise<AcquireAllReply | undefined> {
     return this.ask('', `acquire-all ${requests.map(({ id }) => id).join(', ')}`, (backend) =>
       backend.acquireAll(requests),
     );

@@ -77,6 +77,7 @@ const ask: fc.Arbitrary<Ask> = fc.record({
   owner: fc.option(fc.constantFrom('x', 'y'), { nil: undefined }),
   lease: fc.oneof({ weight: 6, arbitrary: fc.constant(LONG) }, { weight: 1, arbitrary: fc.constant(SHORT) }),
   waits: fc.oneof({ weight: 4, arbitrary: fc.constant(true) }, { weight: 1, arbitrary: fc.constant(false) }),
+  ahead: fc.boolean(),
   // With the last one, a request follows others.
   period: fc.constantFrom(20_000, 90_000, 300_000),
 });
@@ -226,7 +227,9 @@ class Side {
       case 'acquireAll': {
         const requests = op.asks.map((each) => this.request({ ...each, client: op.client }));
         const replies = await this.clients[op.client]!.acquireAll(requests);
-        return replies?.map((reply, i) => this.answer(op.asks[i]!.key, reply));
+        if (replies === undefined || 'map' in replies)
+          return replies?.map((reply, i) => this.answer(op.asks[i]!.key, reply));
+        return [this.short(replies.key), replies.holders.map((id) => this.id(id)).sort()];
       }
       case 'release': {
         const { tombstoneFor, keep } = op;

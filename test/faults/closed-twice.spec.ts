@@ -19,7 +19,7 @@ function connectionTo(connection: string): RedisConnection {
 
 it('a connection that is closed twice is closed once', async () => {
   const connection = connectionTo(redis.url);
-  connection.open();
+  connection.open(() => undefined);
   await eventually(() => connection.listening);
   const listeners = () => connection.commands.listenerCount('error');
   connection.close();

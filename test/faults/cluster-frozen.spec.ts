@@ -1,6 +1,8 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { ClusterBench } from '../../testbed/locks/cluster-bench.js';
-import { eventually } from '../../testbed/wait/eventually.mjs';
+import type { LockHandle } from '../../lib/service/handles/lock-handle.js';
+import type { LockService } from '../../lib/service/lock.service.js';
+import { eventually, throughout } from '../../testbed/wait/eventually.mjs';
 import { FaultLocks, useOf, redisKey, timed } from '../../testbed/locks/fault-locks.js';
 import type { RedisServer } from '../../testbed/servers/redis-server.mjs';
 import { RunningTime } from '../../testbed/wait/running-time.mjs';
@@ -95,6 +97,76 @@ describe('a master of a Cluster that is frozen', () => {
     await Promise.all(ends);
     expect(error).toBeUndefined();
     expect(ran).toBeLessThan(1_000);
+  });
+});
+
+describe('a master of a Cluster that is frozen, replaced and thawed', () => {
+  const service = (options: object = {}): Promise<LockService> =>
+    locks.start({ cluster: bench.cluster.addresses }, { commandTimeout: '60s', ...options });
+  /** Shorter than the silence after which a client doubts a master. */
+  const SHORT = 400;
+
+  /** Freezes the master of 'a', releases the key into its socket, and resolves to the hold at its replica. */
+  async function takeOver(
+    held: LockHandle,
+  ): Promise<{ old: RedisServer; lock: LockHandle; released: Promise<boolean> }> {
+    const next = await service();
+    await useOf(next, 'b');
+    const old = await bench.cluster.masterOf('a');
+    await old.replicated();
+    await old.pause();
+    const released = held.release();
+    const lock = await next.acquire('a', { waitTimeout: '60s' });
+    return { old, lock, released };
+  }
+
+  /** The old master executes its backlog: no call may get the lock from it. */
+  async function expectExcluded(lock: LockHandle, waiting: Promise<LockHandle>): Promise<void> {
+    let waited: LockHandle | undefined;
+    void waiting.then((handle) => (waited = handle));
+    await throughout(2_000, () => lock.isHeld && waited?.isHeld !== true, { what: 'a lock with a single holder' });
+    expect(await lock.release()).toBe(true);
+    expect((await waiting).fencingToken).toBeGreaterThan(lock.fencingToken);
+    expect(await (await waiting).release()).toBe(true);
+    await bench.untilNothingIsLeft();
+  }
+
+  // Which of its backlog and the news about the new master it reads first is chance.
+  const rounds = [1, 2, 3];
+
+  it.each(rounds)('grants nothing to a waiter that has no command under way (round %i)', async () => {
+    // It asks again after 10 s.
+    const [holder, other] = [await service(), await service({ grantTimeout: 10_000 })];
+    const held = await holder.acquire('a');
+    const waiting = other.acquire('a', { waitTimeout: '60s' });
+    await bench.untilWaiting('a', 1);
+    const { old, lock, released } = await takeOver(held);
+    await old.resume();
+    await expectExcluded(lock, waiting);
+    expect(await released).toBe(true);
+  });
+
+  it.each(rounds)('grants nothing to a call that was sent to it in the meantime (round %i)', async () => {
+    const [holder, other] = [await service(), await service()];
+    await useOf(other, 'a');
+    const { old, lock } = await takeOver(await holder.acquire('a'));
+    const waiting = other.acquire('a', { waitTimeout: '60s' });
+    await throughout(SHORT, () => lock.isHeld);
+    await old.resume();
+    await expectExcluded(lock, waiting);
+  });
+
+  it('extends no lease: the new master does', async () => {
+    const [holder, other] = [await service(), await service()];
+    const extended = await other.acquire('b{a}', { expire: '30s' });
+    const { old, lock } = await takeOver(await holder.acquire('a'));
+    const extending = extended.extend('1h');
+    await throughout(SHORT, () => lock.isHeld);
+    await old.resume();
+    await extending;
+    const lease = await (await bench.cluster.masterOf('a')).admin.pttl(redisKey('state', 'b{a}'));
+    expect(lease).toBeGreaterThan(50 * 60_000);
+    expect(await extended.release()).toBe(true);
   });
 });
 

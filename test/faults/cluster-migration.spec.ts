@@ -48,6 +48,24 @@ describe('a slot that moves to another master', () => {
     expect(bench.lines.filter((line) => line.startsWith('error'))).toEqual([]);
   });
 
+  it('keeps locks that are handed over while other calls of the same process ask for their keys', async () => {
+    const [from, to] = await bench.serviceList(2, OPTIONS);
+    const keys = Array.from({ length: 12 }, (_, i) => `${i}:{h}`);
+    const held = await Promise.all(keys.map((key) => from!.acquire(key, { expire: '30s' })));
+    let texts: Array<Promise<string>> = [];
+    let waiting: Array<Promise<{ release(): Promise<boolean> }>> = [];
+    await bench.cluster.migrate(keys[0]!, async () => {
+      // Each script is refused for now, and sent again: the two of a key in any order.
+      texts = held.map((lock) => lock.handOver('30s'));
+      waiting = keys.map((key) => from!.acquire(key, { waitTimeout: '20s' }));
+      await sleep(200);
+    });
+    const adopted = await Promise.all(texts.map(async (text) => to!.adopt(await text)));
+    for (const lock of adopted) await lock.verify();
+    expect(await Promise.all(adopted.map((lock) => lock.release()))).toEqual(keys.map(() => true));
+    for (const next of await Promise.all(waiting)) expect(await next.release()).toBe(true);
+  });
+
   it('renews the holds of a key that has many, even if their index has moved before them', async () => {
     const service = await bench.service(OPTIONS);
     const held = await Promise.all(Array.from({ length: 10 }, () => service.acquire('g', { permits: 20, fair: true })));

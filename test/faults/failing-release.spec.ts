@@ -25,7 +25,7 @@ const failures: Array<[string, () => unknown]> = [
   ],
 ];
 
-describe.each(failures)('a release that fails because %s', (_, fail) => {
+describe.each(failures)('a release that fails because %s', (reason, fail) => {
   const options = { commandTimeout: 500, lockWatchdogTimeout: 3_000 };
 
   it('leaves the caller the error of the task', async () => {
@@ -38,7 +38,11 @@ describe.each(failures)('a release that fails because %s', (_, fail) => {
     const { error } = await timed(service.run('a', task));
     expect(error).toBe(failure);
     expect(locks.lines.filter(({ level }) => level === 'warn').map(({ text }) => text)).toEqual([
-      expect.stringContaining("'a' could not be released, so it ends with its lease"),
+      expect.stringContaining(
+        reason === 'Redis refuses'
+          ? "'a' could not be released, so it ends with its lease"
+          : "'a' could not be released, so the client tries again until its lease ends",
+      ),
     ]);
   });
 
@@ -65,6 +69,17 @@ describe.each(failures)('a release that fails because %s', (_, fail) => {
     await nothingLeftBehind(redis);
     expect(locks.told('lost')).toEqual([]);
   });
+});
+
+it('a release that failed because the connection dropped frees the key as soon as Redis is back', async () => {
+  const service = await locks.start(proxy.url, { commandTimeout: 500, lockWatchdogTimeout: 30_000 });
+  const handle = await service.acquire('a');
+  proxy.refuse();
+  proxy.cutAll();
+  await expect(handle.release()).rejects.toMatchObject({ code: 'LOCK_STORE' });
+  await proxy.accept();
+  const isFree = async (): Promise<boolean> => (await redis.admin.exists(redisKey('state', 'a'))) === 0;
+  await eventually(isFree, { within: 15_000, what: 'the free key' });
 });
 
 it('`run` rejects with the same error object that the task threw', async () => {

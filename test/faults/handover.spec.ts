@@ -1,6 +1,8 @@
 import { inspect } from 'node:util';
 import { describe, expect, it } from '@jest/globals';
+import type { LockHandle } from '../../lib/service/handles/lock-handle.js';
 import type { LockService } from '../../lib/service/lock.service.js';
+import { eventually } from '../../testbed/wait/eventually.mjs';
 import { useProxiedRedis } from '../../testbed/locks/fault-setups.js';
 import { FaultLocks, nothingLeftBehind, timed } from '../../testbed/locks/fault-locks.js';
 import type { ProxiedCommand } from '../../testbed/proxies/proxied-connection.mjs';
@@ -105,6 +107,46 @@ describe('a handover whose reply is lost', () => {
     expect(await next.release()).toBe(true);
     proxy.heal();
     await nothingLeftBehind(redis);
+  });
+});
+
+describe('a handover while another call of the same process asks for the key', () => {
+  /** The adopter gets the lock, and only its release frees the key for the other call. */
+  async function expectAdopted(to: LockService, text: string, waiting: Promise<LockHandle>): Promise<void> {
+    const adopted = await to.adopt(text);
+    await adopted.verify();
+    const token = adopted.fencingToken;
+    expect(await adopted.release()).toBe(true);
+    const next = await waiting;
+    expect(next.fencingToken).toBeGreaterThan(token);
+    expect(await next.release()).toBe(true);
+    await nothingLeftBehind(redis);
+  }
+
+  it('keeps the lock if the server does not know the script yet', async () => {
+    const { from, to } = await setUp('offers');
+    const lock = await from.acquire('a');
+    await redis.admin.script('FLUSH', 'SYNC');
+    // Known again, so that its reply comes before the offer is sent as text.
+    await (await from.acquire('other')).release();
+    // Under way before the offer: its reply names the hold, and comes before the refusal of the script.
+    const waiting = from.acquire('a', { fair: true });
+    const offering = lock.handOver('30s');
+    await expectAdopted(to, await offering, waiting);
+  });
+
+  it('keeps the lock if the first attempt failed and is repeated', async () => {
+    const { from, to } = await setUp('offers', 1_000);
+    const lock = await from.acquire('a');
+    proxy.dropRequests();
+    await expect(lock.handOver('30s')).rejects.toMatchObject({ code: 'LOCK_STORE' });
+    proxy.heal();
+    proxy.cutAll();
+    const waiting = from.acquire('a');
+    waiting.catch(() => undefined);
+    // Its reply has named the hold.
+    await eventually(async () => (await to.inspect('a'))?.waiters.length === 1, { what: 'the waiter' });
+    await expectAdopted(to, await lock.handOver('30s'), waiting);
   });
 });
 

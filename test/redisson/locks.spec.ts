@@ -217,8 +217,42 @@ describe.each(VERSIONS)('beside Redisson %s', (version) => {
     const tokens = (await theirs).split(',').map(Number);
     for (const list of [ours, tokens]) expect(list).toEqual([...new Set(list)].sort((a, b) => a - b));
     expect(new Set([...ours, ...tokens]).size).toBe(2 * times);
-    expect(Number(await java.on('a')('fencedLock', 'orders'))).toBe(2 * times + 1);
+    const last = Math.max(...ours, ...tokens);
+    expect(Number(await java.on('a')('fencedLock', 'orders'))).toBe(last + 1);
     await java.on('a')('fencedUnlock', 'orders');
+    const [seconds] = await redis.admin.time();
+    expect(last / 1e6).toBeLessThanOrEqual(Number(seconds) + 1);
+  });
+
+  it.each(['{order}', 'a}b', '{}order', 'a{b}c'])(
+    'a lock named %s in Java is excluded and woken here',
+    async (name) => {
+      const locks = await service({ protocol: redisson({ nameMapper: () => name }) });
+      for (const kind of ['', 'fair.', 'read.', 'write.']) {
+        const fair = kind === 'fair.';
+        const type = kind === 'read.' ? 'write' : kind === 'write.' ? 'read' : 'exclusive';
+        await java.on('a')(`${kind}lock`, name, -1);
+        expect(await locks.tryAcquire('order', { type, fair })).toBeNull();
+        const waiting = locks.acquire('order', { type, fair, waitTimeout: LATE });
+        await java.on('a')(`${kind}unlock`, name);
+        const lock = await waiting;
+        expect(await java.on('a')(`${kind}tryLock`, name, 0, -1)).toBe(false);
+        await lock.release();
+      }
+    },
+  );
+
+  it('a spin lock of Redisson excludes; a waiter here gets it within some seconds, and one in Redisson polls', async () => {
+    const locks = await service();
+    await java.on('a')('spin.lock', 'orders', -1);
+    expect(await locks.tryAcquire('orders')).toBeNull();
+    const waiting = locks.acquire('orders', { waitTimeout: LATE });
+    await java.on('a')('spin.unlock', 'orders');
+    const lock = await waiting;
+    const theirs = java.on('a')('spin.lock', 'orders', -1);
+    await lock.release();
+    await theirs;
+    await java.on('a')('spin.unlock', 'orders');
   });
 });
 

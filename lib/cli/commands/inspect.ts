@@ -31,7 +31,7 @@ export async function inspect(session: Session, { subject, json }: CommandLine, 
 
 function describeLock({ style, space }: Terminal, { key, holders, waiters, permits }: LockInfo, now: number): string {
   const limit = permits === undefined ? '' : `, of ${permits} permits (set at run time)`;
-  const counts = `${grouped(holders.length)} holding, ${grouped(waiters.length)} waiting`;
+  const counts = `${grouped(holders.length)} holding, ${grouped(waiters.length)} in the queue`;
   const parts = [`${style.strong(safe(key))}  ${counts}${limit}\n`];
   // Either table gets half of a terminal that is too small for both.
   const half = waiters.length > 0 ? Math.floor(space.rows / 2) : space.rows;

@@ -117,7 +117,7 @@ export class WatchView {
   private show(style: Style, { locks, notes, none, serverTime: now }: Seen, notice: string): void {
     const { isInteractive, space } = this.terminal;
     const waiting = locks.reduce((sum, { waiters }) => sum + waiters.length, 0);
-    const counts = `${grouped(locks.length)} locked, ${grouped(waiting)} waiting`;
+    const counts = `${grouped(locks.length)} locked, ${grouped(waiting)} in the queues`;
     const heading = style.dim(`${new Date(now).toISOString()}  ${counts}`);
     const taken = OTHER_LINES + `${notice}${notes}`.split('\n').length;
     const table = none || locksTable(notice === '' ? style : PLAIN, locks, now, without(space, taken));

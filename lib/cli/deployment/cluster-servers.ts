@@ -24,7 +24,8 @@ export class ClusterServers implements Deployment {
       // A Cluster that has lost some of its slots is worth looking at.
       enableReadyCheck: false,
       ...options,
-      redisOptions: { ...clientOptions(timeout), ...options.redisOptions },
+      keyPrefix: '',
+      redisOptions: { ...clientOptions(timeout), ...options.redisOptions, keyPrefix: '' },
       lazyConnect: true,
     });
     // The failed command reports the error.

@@ -45,8 +45,8 @@ function clientOf(connection: string | RedisOptions, timeout: number): Redis {
   const own = { ...clientOptions(timeout), retryStrategy: retryDelay, lazyConnect: true };
   const client =
     typeof connection === 'string'
-      ? new Redis(connection, own)
-      : new Redis({ ...own, ...connection, lazyConnect: true });
+      ? new Redis(connection, { ...own, keyPrefix: '' })
+      : new Redis({ ...own, ...connection, keyPrefix: '', lazyConnect: true });
   // The failed command reports the error.
   return client.on('error', () => undefined);
 }

@@ -4,6 +4,9 @@ import { count, processName, rate, sum, time } from './format.js';
 /** All processes: the counts of the whole store, with the age of their oldest part. */
 const ofAll = ({ locks: { totals } }) =>
   totals.age < 1_500 ? 'all processes' : `all processes, ${time(totals.age)} ago`;
+/** Other processes show one place in the queue for all their callers. */
+const ofCallers = ({ locks: { totals } }) =>
+  `callers here, and other processes${totals.age < 1_500 ? '' : `, ${time(totals.age)} ago`}`;
 const ofThis = (state) => `${processName(state)}, 5 min`;
 const atLeast = (number, { locks: { totals } }) => count(number) + (totals.capped || !totals.complete ? '+' : '');
 
@@ -11,7 +14,7 @@ const atLeast = (number, { locks: { totals } }) => count(number) + (totals.cappe
 const TILES = [
   { name: 'Held', of: ofAll, value: ({ locks }) => locks.totals.holding, text: atLeast },
   {
-    ...{ name: 'Waiting', of: ofAll, text: atLeast },
+    ...{ name: 'Waiting', of: ofCallers, text: atLeast },
     value: ({ locks }) => locks.totals.waiting,
     tone: (value) => (value > 0 ? 'warning' : undefined),
   },

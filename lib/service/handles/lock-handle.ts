@@ -84,7 +84,8 @@ export interface LockHandle extends AsyncDisposable {
   /**
    * Releases the lock; a second call has no effect. Resolves to `true` if the lock was held until now, and to `false` if it
    * had been lost.
-   * @throws LockStoreError if Redis does not answer. Renewal has stopped, so the lease ends by itself
+   * @throws LockStoreError if Redis does not confirm the release. Renewal has stopped. The client tries again in the
+   *   background until the lease ends, unless Redis has refused the command
    */
   release(): Promise<boolean>;
 }

@@ -2,7 +2,7 @@ import { systemClock, type Clock } from '../../common/clock.js';
 import { outside } from '../../common/outside.js';
 import { LockConfigError } from '../../errors/index.js';
 import type { ClientRecord } from '../client-records.js';
-import type { AcquireRequest, HeldReply, LockStoreListener, StoredLock } from '../lock-store.js';
+import type { AcquireAllReply, AcquireRequest, LockStoreListener, StoredLock } from '../lock-store.js';
 import { FENCE_RETENTION, MAX_RETENTION_AHEAD, MAX_TOKENS_AHEAD } from '../protocol.generated.js';
 import { ExpiringMap, type Expiring } from './expiring-map.js';
 import { MemoryLatch } from './memory-latch.js';
@@ -89,9 +89,12 @@ export class MemoryBackend implements MemoryServer {
   }
 
   /** Acquires several locks in one step, or none. */
-  acquireAll(requests: readonly AcquireRequest[]): readonly HeldReply[] | undefined {
-    const all = requests.every((request) => this.withLock(request.key, (lock) => lock.couldTake(request)));
-    if (!all) return undefined;
+  acquireAll(requests: readonly AcquireRequest[]): AcquireAllReply | undefined {
+    for (const request of requests) {
+      const obstacle = this.withLock(request.key, (lock) => lock.obstacleTo(request));
+      if (obstacle === 'unknown') return undefined;
+      if (obstacle !== undefined) return { outcome: 'busy', key: request.key, holders: obstacle };
+    }
     return requests.map((request) => this.withLock(request.key, (lock) => lock.take(request)));
   }
 

@@ -17,7 +17,7 @@ import { grantWaiters } from './memory-grant-waiters.js';
 import { adopt, offer } from './memory-handover.js';
 import type { MemoryHold } from './memory-holds.js';
 import { findHold, MemoryLockState, ownedRequest } from './memory-lock-state.js';
-import { admits, reenters, usedPermits } from './memory-modes.js';
+import { admits, exceedsLimit, reenters, upgrades, usedPermits } from './memory-modes.js';
 import type { MemoryServer } from './memory-server.js';
 import { revocationOf } from './memory-tombstones.js';
 import { tryAcquire } from './memory-try-acquire.js';
@@ -64,14 +64,21 @@ export class MemoryLock implements Expiring {
     return this.state.holds.get(id, this.server.now) !== undefined;
   }
 
-  /** Whether `take` would succeed without waiting: the half of `acquire-all` that only reads. */
-  couldTake(wanted: AcquireRequest): boolean {
+  /**
+   * The half of `acquire-all` that only reads: the ids of the holders that keep the lock from a request, or `'unknown'` if
+   * only `tryAcquire` can tell. `undefined`: `take` would succeed.
+   */
+  obstacleTo(wanted: AcquireRequest): readonly string[] | 'unknown' | undefined {
+    const { state } = this;
     const { now } = this.server;
     const request = ownedRequest(wanted);
-    const { holds } = this.state.holds.read(now);
-    if (findHold(holds, request.id) !== undefined) return true;
-    if (this.state.tombstones.has(request.id)) return false;
-    return reenters(holds, request) || (!this.state.queue.exists(now) && this.state.admits(holds, request));
+    const { holds } = state.holds.read(now);
+    if (findHold(holds, request.id) !== undefined) return undefined;
+    const isRefused = upgrades(holds, request) || exceedsLimit(request, state.limit.value);
+    if (state.tombstones.has(request.id) || isRefused) return 'unknown';
+    if (reenters(holds, request)) return undefined;
+    if (!state.admits(holds, request)) return state.notHeld('busy', holds, now).holders;
+    return state.queue.exists(now) ? 'unknown' : undefined;
   }
 
   /** The half of `acquire-all` that writes. */

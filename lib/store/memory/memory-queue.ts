@@ -6,6 +6,7 @@ import {
   PARKED_SWEPT,
   RETRY_AFTER_EXPIRY,
   RETRY_PER_PLACE,
+  TICKETS_AHEAD,
 } from '../protocol.generated.js';
 import type { MemoryHold } from './memory-holds.js';
 import type { Claim } from './memory-modes.js';
@@ -54,13 +55,26 @@ export class MemoryQueue {
 
   /**
    * The place of an acquisition, or a new one at the end. `micros`: the time at which its request arrived, which sets
-   * its place. It falls behind its earlier place only if `backedOff` is set.
+   * its place. It falls behind its earlier place only if `backedOff` is set. `ahead`: see `AcquireRequest`.
    */
-  placeFor(id: string, micros: number | undefined, backedOff: boolean | undefined, now: number): number {
-    const empty = !this.exists(now);
+  placeFor(
+    id: string,
+    micros: number | undefined,
+    { backedOff, ahead }: Pick<AcquireRequest, 'backedOff' | 'ahead'>,
+    now: number,
+  ): number {
+    const last = this.exists(now) ? this.last : 0;
     const place = this.get(id)?.place;
     if (micros !== undefined) return backedOff === true ? micros : Math.min(micros, place ?? Infinity);
-    return place ?? (empty ? 1 : this.last + 1);
+    return place ?? (ahead === true ? this.placeAhead() : undefined) ?? last + 2 - (last % 2);
+  }
+
+  /** As `lua/shared/place-ahead.lua`. */
+  private placeAhead(): number | undefined {
+    if (this.fair > 0) return undefined;
+    const places = [...this.tickets.values()].slice(0, TICKETS_AHEAD).map(({ place }) => place);
+    const behind = places.slice(places.findLastIndex((place) => place % 2 === 1) + 1)[0];
+    return behind && behind + 1;
   }
 
   /** Since when an acquisition waits; `undefined`: it has no ticket. */

@@ -4,10 +4,10 @@ import type { ListReply } from '../key-list.js';
 import type { ClientRecord, ClientRecords } from '../client-records.js';
 import type { LatchStore } from '../latch-store.js';
 import type {
+  AcquireAllReply,
   AcquireReply,
   AcquireRequest,
   ForceReleaseReply,
-  HeldReply,
   HoldName,
   LockStore,
   LockStoreListener,
@@ -106,7 +106,7 @@ export class MemoryStore implements LockStore {
     return this.withLock(key, (lock) => lock.extend(id, lease));
   }
 
-  acquireAll(requests: readonly AcquireRequest[]): Promise<readonly HeldReply[] | undefined> {
+  acquireAll(requests: readonly AcquireRequest[]): Promise<AcquireAllReply | undefined> {
     return this.execute(() => this.backend.acquireAll(requests));
   }
 

@@ -89,7 +89,7 @@ function enqueue(
   const arrival = request.age === undefined ? undefined : server.micros - request.age * 1_000;
   const isNew = !queue.has(id, now);
   const since = (isNew ? undefined : queue.sinceOf(id)) ?? Math.floor(now - (request.age ?? 0));
-  const place = queue.placeFor(id, arrival, request.backedOff, now);
+  const place = queue.placeFor(id, arrival, { ...request, ahead: request.ahead === true && !fair }, now);
   const ahead = queue.before(place);
   const retryAt = retryTime(holds, ahead, request, now);
   const staleAt = now + request.patience;

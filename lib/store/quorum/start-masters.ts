@@ -1,3 +1,4 @@
+import { isLockConfigError, type LockConfigError } from '../../errors/index.js';
 import { gather, refuseMinority, valuesOf } from './gather.js';
 import type { Membership } from './member.js';
 import type { QuorumContext } from './quorum-context.js';
@@ -11,12 +12,22 @@ const START_GRACE = 250;
  */
 export async function startMasters(membership: Membership, context: QuorumContext): Promise<void> {
   const { members, quorum, clock } = context;
+  let unusable: LockConfigError | undefined;
+  const refuse = (): void => {
+    const refusal = unusable ?? membership.refusal;
+    if (refusal !== undefined) throw refusal;
+  };
   const starts = members.map(async (member) => {
-    await member.store.start();
+    try {
+      await member.store.start();
+    } catch (error) {
+      if (isLockConfigError(error)) unusable ??= error;
+      throw error;
+    }
     await member.admit();
   });
   await gather(starts, { quorum, clock }, (answers, last) => {
-    if (membership.refusal !== undefined) throw membership.refusal;
+    refuse();
     refuseMinority(answers, quorum);
     return last || valuesOf(answers).length >= quorum ? true : undefined;
   });
@@ -26,6 +37,6 @@ export async function startMasters(membership: Membership, context: QuorumContex
   });
   await Promise.race([Promise.allSettled(starts), limit]);
   clock.clearTimer(timer);
-  if (membership.refusal !== undefined) throw membership.refusal;
+  refuse();
   membership.hasStarted = true;
 }

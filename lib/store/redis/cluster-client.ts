@@ -1,6 +1,14 @@
 import { lookup } from 'node:dns';
 import { Cluster, type ClusterNode, type ClusterOptions, type Redis } from 'ioredis';
-import { KEEP_ALIVE, LINGER, retryDelay, silenceLimit } from './connection-options.js';
+import {
+  EXACT_CLUSTER_OPTIONS,
+  EXACT_NODE_OPTIONS,
+  KEEP_ALIVE,
+  LINGER,
+  retryDelay,
+  silenceLimit,
+} from './connection-options.js';
+import { letProcessEnd } from './let-process-end.js';
 
 /**
  * Handles the rejections of ASKING. While a slot migrates, ioredis sends ASKING before the command and handles the reply to
@@ -15,13 +23,9 @@ export function handleAsking(node: Redis): void {
   };
 }
 
-/** Whether a connection is a Cluster, made by any copy of ioredis. */
-export const isCluster = (connection: object): connection is Cluster =>
-  'isCluster' in connection && connection.isCluster === true;
-
 /**
- * Creates a client that this library owns. `startup`: the nodes that it asks each time it connects. ioredis reads the
- * list each time.
+ * Creates a client with the user's options, and the options that locks need. `startup`: the nodes that it asks each
+ * time it connects. ioredis reads the list each time.
  */
 export function connectCluster(
   startup: ClusterNode[],
@@ -29,7 +33,7 @@ export function connectCluster(
   commandTimeout: number,
   label?: string,
 ): Cluster {
-  return new Cluster(startup, {
+  const cluster = new Cluster(startup, {
     clusterRetryStrategy: retryDelay,
     // ioredis counts a retry every 100 ms while a master is away as a redirection. commandTimeout limits the time.
     maxRedirections: 16 + Math.ceil(commandTimeout / 100),
@@ -37,16 +41,19 @@ export function connectCluster(
     // The ready check asks one master and waits for its answer; that master may be frozen.
     enableReadyCheck: false,
     ...options,
+    ...EXACT_CLUSTER_OPTIONS,
     redisOptions: {
       ...(label !== undefined && { connectionName: label }),
-      maxRetriesPerRequest: null,
       disconnectTimeout: LINGER,
       keepAlive: KEEP_ALIVE,
       socketTimeout: silenceLimit(commandTimeout),
       ...options.redisOptions,
+      ...EXACT_NODE_OPTIONS,
     },
-    lazyConnect: true,
   });
+  // ioredis opens a connection for subscriptions. The library has connections of its own for them.
+  (cluster as unknown as { subscriber: { start: () => void } }).subscriber.start = () => undefined;
+  return letProcessEnd(cluster);
 }
 
 /** Makes an unknown host name fail only its own node. Otherwise ioredis would not ask the other nodes either. */

@@ -2,12 +2,13 @@ import type { Cluster, ClusterNode, ClusterOptions, Redis } from 'ioredis';
 import type { LockLogger } from '../../common/logger.js';
 import { busChannel, hashSlot, shardChannel } from '../../keys/index.js';
 import { ClientEvents } from './client-events.js';
-import { connectCluster, handleAsking, isCluster, reasonOf } from './cluster-client.js';
+import { connectCluster, handleAsking, reasonOf } from './cluster-client.js';
 import { ClusterListener } from './cluster-listener.js';
 import { ClusterNodes } from './cluster-nodes.js';
 import { ClusterReplicas } from './cluster-replicas.js';
+import { letProcessEnd } from './let-process-end.js';
 import { ConnectionLog } from './connection-log.js';
-import type { Connection, ConnectionObserver, ConnectionOptions } from './connection.js';
+import type { Connection, ConnectionObserver, ConnectionOptions, Masters } from './connection.js';
 import { doubtUntilListening } from './doubt-until-listening.js';
 import type { Subscription } from './subscription.js';
 
@@ -18,7 +19,7 @@ export interface ClusterAddress {
 }
 
 export interface ClusterConnectionOptions extends ConnectionOptions {
-  readonly connection: ClusterAddress | Cluster;
+  readonly connection: ClusterAddress;
 }
 
 /** What can fail besides a single node: the subscriptions, or all nodes together. */
@@ -27,15 +28,13 @@ const ALL = 'all';
 
 /**
  * The connections of one client to a Redis Cluster. For commands it uses ioredis' own connections, which follow MOVED
- * and ASK. Shard subscribers receive the messages. A Cluster that the application passes in is used for commands and
- * never closed. The library owns and closes all other connections.
+ * and ASK. Shard subscribers receive the messages.
  */
 export class ClusterConnection implements Connection {
   readonly commands: Cluster;
   readonly replicas: ClusterReplicas;
   epoch = 0;
 
-  private readonly owned: boolean;
   private readonly log: ConnectionLog;
   private readonly nodes: ClusterNodes;
   private readonly listener: ClusterListener;
@@ -59,12 +58,12 @@ export class ClusterConnection implements Connection {
   ) {
     const { connection, keyPrefix, clientId, commandTimeout, label } = options;
     this.log = new ConnectionLog(logger);
-    this.owned = !isCluster(connection);
-    if (!isCluster(connection)) this.startup.push(...connection.cluster);
-    this.commands = isCluster(connection)
-      ? connection
-      : connectCluster(this.startup, connection.options, commandTimeout, label);
-    this.nodes = new ClusterNodes(this.commands);
+    this.startup.push(...connection.cluster);
+    this.commands = connectCluster(this.startup, connection.options, commandTimeout, label);
+    this.nodes = new ClusterNodes(this.commands, (served, refreshed) => {
+      this.epoch += 1;
+      void refreshed.then(() => observer.nodeLost?.((name) => served.has(hashSlot(name))));
+    });
     this.replicas = new ClusterReplicas(this.nodes, commandTimeout, () => this.doubt());
     const bus = busChannel(keyPrefix, clientId);
     this.listener = new ClusterListener(this.nodes, bus, options.isSharded, {
@@ -82,6 +81,10 @@ export class ClusterConnection implements Connection {
       failed: (error) => this.failed(error, LINES),
     });
     this.watchCommands();
+  }
+
+  get masters(): Masters {
+    return this.nodes;
   }
 
   get listening(): boolean {
@@ -119,7 +122,7 @@ export class ClusterConnection implements Connection {
     for (const stop of this.watched.values()) stop();
     this.listener.close();
     this.replicas.close();
-    if (this.owned) this.commands.disconnect();
+    this.commands.disconnect();
   }
 
   /** A node that is frozen or cut off cannot report that it has lost its slots. The other nodes can. */
@@ -180,16 +183,15 @@ export class ClusterConnection implements Connection {
     this.events.on(this.commands, '+node', (node: Redis) => this.watchNode(node));
     this.events.on(this.commands, '-node', (node: Redis) => this.unwatchNode(node));
     for (const node of this.commands.nodes()) this.watchNode(node);
-    if (this.owned) {
-      this.events.on(this.commands, 'error', (error: Error) => this.failed(reasonOf(error), ALL));
-      this.events.on(this.commands, 'node error', (error: Error, address: string) => this.failed(error, address));
-    }
+    this.events.on(this.commands, 'error', (error: Error) => this.failed(reasonOf(error), ALL));
+    this.events.on(this.commands, 'node error', (error: Error, address: string) => this.failed(error, address));
   }
 
   /** A node may have executed a command before its connection broke. ioredis sends such commands again. */
   private watchNode(node: Redis): void {
     if (this.watched.has(node)) return;
-    if (this.owned) handleAsking(node);
+    handleAsking(node);
+    letProcessEnd(node);
     const address = addressOf(node);
     const interrupted = (): void => {
       this.interrupted();
@@ -246,10 +248,8 @@ export class ClusterConnection implements Connection {
    * taken their places.
    */
   private rememberNodes(): void {
-    const { connection } = this.options;
-    if (isCluster(connection)) return;
     const known = this.commands.nodes().map(({ options: { host, port } }) => ({ host, port }));
-    const listed = connection.cluster.length;
+    const listed = this.options.connection.cluster.length;
     if (known.length >= this.startup.length - listed) this.startup.splice(listed, Infinity, ...known);
   }
 }

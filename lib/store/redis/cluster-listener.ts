@@ -135,8 +135,15 @@ export class ClusterListener implements ShardSubscriberObserver {
 
   // Callbacks of the shard subscribers.
 
-  message(message: string, how: Listening, channel: string): void {
-    this.observer.message(message, how, channel);
+  message(line: ShardSubscriber, message: string, how: Listening, channel: string): void {
+    const confirmed = how === 'sharded' ? this.nodes.confirmAt(line.node, channel) : undefined;
+    if (confirmed === undefined) return this.observer.message(message, how, channel);
+    void confirmed.then((isMaster) => {
+      if (line.isOver) return;
+      if (isMaster) this.observer.message(message, how, channel);
+      // The waiters of the channel ask the new master.
+      else this.departed(line, [channel]);
+    });
   }
 
   departed(line: ShardSubscriber, names: readonly string[]): void {

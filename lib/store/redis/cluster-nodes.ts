@@ -1,5 +1,12 @@
 import type { Cluster, Redis } from 'ioredis';
+import { clearReadingTimer, setReadingTimer } from '../../common/reading-timer.js';
+import { hashSlot } from '../../keys/index.js';
 import { DOUBT } from './connection-options.js';
+import { Mastership } from './mastership.js';
+
+/** How many other masters are asked whether one is still the master of a slot, and for how many ms. */
+const WITNESSES = 3;
+const ANSWER_WITHIN = 250;
 
 /** The masters of a Cluster that its client knows at the moment. */
 export class ClusterNodes {
@@ -10,12 +17,14 @@ export class ClusterNodes {
   private round = 0;
   private finished = 0;
 
-  constructor(private readonly cluster: Cluster) {}
+  /** By address. */
+  private readonly masterships = new Map<string, Mastership>();
 
-  /** The prefix that ioredis adds to each key, whichever option set it. */
-  get keyPrefix(): string | undefined {
-    return this.cluster.options.keyPrefix;
-  }
+  constructor(
+    private readonly cluster: Cluster,
+    /** Called when a master turns out to be replaced: the slots that it served, and when the new ones are known. */
+    private readonly replaced: (served: ReadonlySet<number>, refreshed: Promise<void>) => void,
+  ) {}
 
   /** The node that serves a slot; `undefined` if that is not known at the moment. */
   ownerOf(slot: number): ClusterNode | undefined {
@@ -32,6 +41,28 @@ export class ClusterNodes {
   /** Whether the slot map names this node, which may be away, as the master of a slot. */
   isOwner(address: string, slot: number): boolean {
     return this.cluster.slots[slot]?.[0] === address;
+  }
+
+  /** Whether others are asked about a master now. */
+  get isAsking(): boolean {
+    return [...this.masterships.values()].some(({ isAsking }) => isAsking);
+  }
+
+  /** The master of a key has replied. Resolves to whether that counts; `undefined`: it does. */
+  confirm(name: string): Promise<boolean> | undefined {
+    const [address] = this.cluster.slots[hashSlot(name)] ?? [];
+    return address === undefined ? undefined : this.confirmAt(address, name);
+  }
+
+  /** The same for a message of a certain node on a channel. */
+  confirmAt(address: string, name: string): Promise<boolean> | undefined {
+    if (this.hasLeft(hashSlot(name), address)) return Promise.resolve(false);
+    let mastership = this.masterships.get(address);
+    if (mastership === undefined) {
+      mastership = new Mastership((asked) => this.isStillMaster(address, asked));
+      this.masterships.set(address, mastership);
+    }
+    return mastership.confirm(name);
   }
 
   /** A random node. */
@@ -100,6 +131,46 @@ export class ClusterNodes {
       client.stream?.destroy();
     }
     if (replaced.length === 0 && !replies.some((reply) => reply.every(isKnown))) void this.refresh();
+  }
+
+  /**
+   * Asks other masters for a key: they redirect to the master of its slot. Half of them are enough, because any takeover
+   * had the votes of more than half. If none of them answers in time, the node counts as master.
+   */
+  private async isStillMaster(address: string, name: string): Promise<boolean> {
+    const others = this.masters().filter((node) => node.address !== address);
+    const isReady = ({ client }: ClusterNode): number => Number(client.status === 'ready');
+    const witnesses = others.sort((one, other) => isReady(other) - isReady(one)).slice(0, WITNESSES);
+    const owner = await new Promise<string | undefined>((resolve) => {
+      const timer = setReadingTimer(ANSWER_WITHIN, () => resolve(undefined));
+      let agree = 0;
+      const asked = witnesses.map(async (node) => {
+        const named = await this.redirection(node, name);
+        if (named === address) agree += 1;
+        if (2 * agree >= witnesses.length || (named !== undefined && named !== address)) resolve(named);
+      });
+      void Promise.all(asked).then(() => {
+        clearReadingTimer(timer);
+        resolve(undefined);
+      });
+    });
+    if (owner === undefined || owner === address) return true;
+    const { slots } = this.cluster;
+    const served = new Set([...slots.keys()].filter((slot) => this.isOwner(address, slot)));
+    slots[hashSlot(name)] = [owner];
+    this.replaced(served, this.refresh());
+    return false;
+  }
+
+  /** The master of a key, as another node says; `undefined` if it does not answer. */
+  private async redirection({ address, client }: ClusterNode, name: string): Promise<string | undefined> {
+    try {
+      await client.call('EXISTS', name);
+      return address;
+    } catch (error) {
+      const [, host, port] = /^MOVED \d+ (.+):(\d+)$/.exec((error as Error).message) ?? [];
+      return host === undefined ? undefined : this.addressOf([host, Number(port)]);
+    }
   }
 
   /** The masters of the slots, as a node reports them; `undefined` if it does not. */

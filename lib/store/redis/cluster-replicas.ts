@@ -1,8 +1,9 @@
 import type { Redis } from 'ioredis';
 import { hashSlot } from '../../keys/index.js';
 import type { ClusterNode, ClusterNodes } from './cluster-nodes.js';
-import { keepAliveLike, REPLICATION_OPTIONS } from './connection-options.js';
+import { REPLICATION_OPTIONS } from './connection-options.js';
 import type { ConfirmingScript, ReplicaConfirmation } from './connection.js';
+import { duplicateOf } from './redis-client.js';
 import { ReplicaAcknowledgement } from './replica-acknowledgement.js';
 import { retryConfirmation } from './retried-confirmation.js';
 import { storeFailure } from './store-failure.js';
@@ -54,8 +55,7 @@ export class ClusterReplicas implements ReplicaConfirmation {
   private of({ address, client }: ClusterNode): ReplicaAcknowledgement {
     let node = this.nodes.get(address);
     if (node === undefined) {
-      const options = { keepAlive: keepAliveLike(client), keyPrefix: this.cluster.keyPrefix };
-      const connect = (): Redis => client.duplicate({ ...REPLICATION_OPTIONS, ...options });
+      const connect = (): Redis => duplicateOf(client, REPLICATION_OPTIONS);
       node = new ReplicaAcknowledgement(connect, this.commandTimeout, this.doubt);
       this.nodes.set(address, node);
     }

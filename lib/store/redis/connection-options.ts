@@ -1,4 +1,5 @@
-import type { Redis, RedisOptions } from 'ioredis';
+import type { ClusterOptions, RedisOptions } from 'ioredis';
+import { LONGEST_TIMER } from '../../common/clock.js';
 
 /** How many ms ioredis waits for a connection to close. It waits so long even if the connection is closed already. */
 export const LINGER = 100;
@@ -9,9 +10,6 @@ export const LINGER = 100;
  */
 export const DOUBT = 1_000;
 export const DOUBT_AGAIN = 250;
-
-/** Node fires a timer that is longer than this after 1 ms. */
-const LONGEST_TIMER = 2 ** 31 - 1;
 
 /** Delay in ms before the next attempt to connect. */
 export const retryDelay = (times: number): number => Math.min(50 * 2 ** Math.min(times - 1, 5), 1_000);
@@ -30,28 +28,58 @@ export const silenceLimit = (commandTimeout: number): number => Math.min(3 * com
  */
 export const KEEP_ALIVE = 10_000;
 
-/** The `keepAlive` for a duplicate of a client: the client's own value, unless that is 0, ioredis 5's default. */
-export const keepAliveLike = ({ options }: Redis): number | undefined =>
-  options.keepAlive === 0 ? KEEP_ALIVE : options.keepAlive;
-
-/** Options for a duplicate of a client: its `keepAlive`, and the label unless the client has a name of its own. */
-export const optionsLike = (client: Redis, label: string | undefined): RedisOptions => ({
-  keepAlive: keepAliveLike(client),
-  ...(client.options.connectionName || label === undefined ? {} : { connectionName: label }),
-});
-
-/** Options of connections that the library owns. The user's options override them. */
+/** Options of connections to one server. The user's options override them. */
 export const OWN_OPTIONS: RedisOptions = {
-  // A command waits for the connection. commandTimeout limits that time.
-  maxRetriesPerRequest: null,
   disconnectTimeout: LINGER,
   keepAlive: KEEP_ALIVE,
-  retryStrategy: retryDelay,
   // A server that loads its data estimates the rest in whole seconds, at least one. Mostly it is ready long before.
   maxLoadingRetryTime: 100,
+};
+
+/** What commands and replies need, whatever the user's options say. */
+const EXACT_COMMANDS = {
+  // The module has its own prefix.
+  keyPrefix: '',
+  enableAutoPipelining: false,
+  enableOfflineQueue: true,
+  lazyConnect: true,
+  scripts: undefined,
+  himportFieldsets: undefined,
+};
+
+/** The same for the connections to the nodes of a Cluster. */
+const EXACT_CONNECTIONS = {
+  monitor: false,
+  stringNumbers: false,
+  replyMapping: 'legacy',
+  autoResendUnfulfilledCommands: true,
+  // A command waits for the connection. The module's commandTimeout limits that time.
+  maxRetriesPerRequest: null,
+  commandTimeout: undefined,
+  blockingTimeout: undefined,
+} as const;
+
+/** The same for a connection to one server. */
+export const EXACT_OPTIONS: RedisOptions = {
+  ...EXACT_COMMANDS,
+  ...EXACT_CONNECTIONS,
+  readOnly: false,
+  retryStrategy: retryDelay,
   // READONLY: the master has become a replica, and reconnecting leads to the new master. Redis 6.2 puts other text
   // before the error of a script.
   reconnectOnError: (error) => /\bREADONLY\b/.test(error.message),
+};
+
+/** The same for a Cluster. */
+export const EXACT_CLUSTER_OPTIONS: ClusterOptions = {
+  ...EXACT_COMMANDS,
+  scaleReads: 'master',
+  shardedSubscribers: false,
+};
+export const EXACT_NODE_OPTIONS: NonNullable<ClusterOptions['redisOptions']> = {
+  ...EXACT_CONNECTIONS,
+  keyPrefix: '',
+  reconnectOnError: undefined,
 };
 
 /** After how many ms without an answer all Sentinels are asked again. */
@@ -73,14 +101,9 @@ export const SENTINEL_OPTIONS: RedisOptions = {
 export const SUBSCRIBER_OPTIONS: RedisOptions = {
   autoResubscribe: false,
   autoResendUnfulfilledCommands: false,
-  maxRetriesPerRequest: null,
-  disconnectTimeout: LINGER,
-  lazyConnect: true,
   // This connection follows the one for commands.
   failoverDetector: false,
-  // The options of the user's client do not apply: silence is normal here, and the server may execute a SUBSCRIBE that
-  // has timed out.
-  commandTimeout: undefined,
+  // Silence is normal here.
   socketTimeout: undefined,
 };
 
@@ -88,9 +111,6 @@ export const SUBSCRIBER_OPTIONS: RedisOptions = {
 export const REPLICATION_OPTIONS: RedisOptions = {
   autoResendUnfulfilledCommands: false,
   maxRetriesPerRequest: 0,
-  disconnectTimeout: LINGER,
-  lazyConnect: true,
   failoverDetector: false,
-  commandTimeout: undefined,
   socketTimeout: undefined,
 };

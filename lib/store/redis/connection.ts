@@ -1,4 +1,5 @@
 import type { Cluster, Redis } from 'ioredis';
+import type { LockConfigError } from '../../errors/index.js';
 import type { Subscription } from './subscription.js';
 
 /** How a client uses its connections. */
@@ -57,9 +58,14 @@ export interface Connection {
   /** For how many ms the connection for commands has been down; 0 while it is up. */
   readonly downFor: number;
   readonly replicas: ReplicaConfirmation;
+  /** Left out if no other server could tell whether a master has been replaced. */
+  readonly masters?: Masters | undefined;
 
-  /** Starts to connect. The observer receives the outcome. Failed attempts are repeated without a limit. */
-  open(): void;
+  /**
+   * Starts to connect. The observer receives the outcome. Failed attempts are repeated without a limit. `refused` is
+   * called if the server cannot serve these options.
+   */
+  open(refused: (why: LockConfigError) => void): void;
   close(): void;
 
   /** Called if the server does not answer or cannot serve: checks whether another server has taken its place. */
@@ -83,6 +89,14 @@ export interface Connection {
   subscribeTo(key: string, patience: number, limit: number): Promise<boolean>;
   /** Splits a list into parts that one command each may process. `nameOf`: names the Redis key of a key. */
   group<T extends { readonly key: string }>(items: readonly T[], nameOf: (key: string) => string): T[][];
+}
+
+/** Confirms messages and replies after a silence: the master may have been replaced meanwhile, and not know that yet. */
+export interface Masters {
+  /** Whether others are asked about a master now. */
+  readonly isAsking: boolean;
+  /** The master of a key has replied. Resolves to whether that counts; `undefined`: it does. */
+  confirm(name: string): Promise<boolean> | undefined;
 }
 
 /** A script that writes an entry again unchanged, by its id, in one key. It replies 0 if there is no such entry. */

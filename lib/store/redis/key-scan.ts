@@ -1,8 +1,7 @@
-import type { Cluster, Redis } from 'ioredis';
+import { Redis, type Cluster } from 'ioredis';
 import { LockStoreError } from '../../errors/index.js';
 import { keyOfState, statePattern } from '../../keys/index.js';
 import type { ListReply, ListRequest } from '../key-list.js';
-import { isCluster } from './cluster-client.js';
 import { storeFailure } from './store-failure.js';
 
 /** About how many names one SCAN looks at: few enough that Redis serves other clients in between. */
@@ -49,15 +48,13 @@ export class KeyScan {
 
   private async scan(client: Redis, from: string, budget: number): Promise<{ keys: string[]; end: string }> {
     const { keyPrefix } = this.options;
-    // ioredis adds its own prefix to keys only. A pattern is not a key, and the names in the reply keep the prefix.
-    const before = this.client.options.keyPrefix ?? '';
-    const pattern = `${before.replace(/[\\*?[\]^]/g, '\\$&')}${statePattern(keyPrefix)}`;
+    const pattern = statePattern(keyPrefix);
     const keys = new Set<string>();
     let cursor = from;
     for (let looked = 0; looked < budget; looked += AT_A_TIME) {
       const [next, names] = await this.limited(client.scan(cursor, 'MATCH', pattern, 'COUNT', AT_A_TIME));
       for (const name of names) {
-        const key = keyOfState(keyPrefix, name.slice(before.length));
+        const key = keyOfState(keyPrefix, name);
         if (key !== undefined) keys.add(key);
       }
       cursor = next;
@@ -68,7 +65,7 @@ export class KeyScan {
 
   private nodes(): Node[] {
     const { client } = this;
-    if (!isCluster(client)) return [{ address: '', client }];
+    if (client instanceof Redis) return [{ address: '', client }];
     const masters = client.nodes('master');
     if (masters.length === 0) throw new LockStoreError('no node of the Cluster is known yet', { transient: true });
     return masters

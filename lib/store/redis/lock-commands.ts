@@ -54,7 +54,10 @@ export class LockCommands {
     return this.scripts.run('acquire', this.keys.of(key), args, (raw) => {
       const answer = readAcquireReply(raw, request);
       weigh?.(answer);
-      const { reply, more } = answer;
+      const { reply, more, sign } = answer;
+      // The grant may come from the backlog of a master that was replaced, as a message about it.
+      const confirmed = sign === 'found' ? this.connection.masters?.confirm(this.keys.of(key).names[0]!) : undefined;
+      if (confirmed !== undefined) return confirmed.then((isMaster) => (isMaster ? reply : this.acquire(request)));
       return more === undefined ? reply : this.acquire(request, more);
     });
   }
@@ -187,9 +190,10 @@ const withAddress = (to: string, args: RequestArgs): Array<string | number> => [
 
 /** `isPresent`: the client is known to be subscribed. */
 export function requestArgs(request: AcquireRequest, from = 0, isPresent = false): RequestArgs {
-  const { id, mode, owner, lease, fair, waits, period, patience, grantTimeout, age, slots } = request;
+  const { id, mode, owner, lease, fair, waits, period, patience, grantTimeout, ahead, slots } = request;
+  const age = request.age ?? (ahead === true && !fair ? 'ahead' : '');
   const batchSize = fair ? 0 : request.batchSize;
   const backedOff = request.backedOff === true ? ' backed-off' : '';
-  const rest = `${from} ${waits ? (isPresent ? 2 : 1) : 0} ${period} ${patience} ${grantTimeout} ${batchSize} ${age ?? ''}${backedOff}`;
+  const rest = `${from} ${waits ? (isPresent ? 2 : 1) : 0} ${period} ${patience} ${grantTimeout} ${batchSize} ${age}${backedOff}`;
   return [id, writeMode(mode, fair ? 1 : slots), owner ?? '', lease, fair ? 0 : request.uncontendedBatchSize, rest];
 }

@@ -1,21 +1,29 @@
 import type { Redis, RedisOptions } from 'ioredis';
 import type { LockLogger } from '../../common/logger.js';
+import { LockConfigError } from '../../errors/index.js';
 import { clientChannel } from '../../keys/index.js';
 import { ClientEvents } from './client-events.js';
 import { ConnectionLog } from './connection-log.js';
-import { optionsLike, REPLICATION_OPTIONS, retryDelay, SUBSCRIBER_OPTIONS } from './connection-options.js';
+import { REPLICATION_OPTIONS, retryDelay, SUBSCRIBER_OPTIONS } from './connection-options.js';
 import type { Connection, ConnectionObserver, ConnectionOptions, ReplicaConfirmation } from './connection.js';
 import { doubtUntilListening } from './doubt-until-listening.js';
-import { hushSentinels } from './failover-detector.js';
 import { Heartbeat } from './heartbeat.js';
 import { KeyChannels } from './key-channels.js';
 import { ReplicaAcknowledgement } from './replica-acknowledgement.js';
 import { retryConfirmation } from './retried-confirmation.js';
-import { createClient, isClient, peerOf, reconnectAfterEnd, sentinelsOf } from './redis-client.js';
+import {
+  createClient,
+  databaseRefusal,
+  duplicateOf,
+  peerOf,
+  reconnectAfterEnd,
+  sentinelsOf,
+  unansweredBy,
+} from './redis-client.js';
 import { leadsElsewhere } from './sentinel-connector.js';
 import { SentinelWatch } from './sentinel-watch.js';
 import type { Sentinels } from './sentinels.js';
-import { isReplica } from './server-role.js';
+import { isOneOfSeveral, isReplica } from './server-role.js';
 import { Doubts, type Subscription } from './subscription.js';
 
 /** How many ms after a refused subscription the client tries again. */
@@ -24,13 +32,12 @@ const SUBSCRIBE_AGAIN = 1_000;
 const SENTINELS_AGAIN = 400;
 
 export interface RedisConnectionOptions extends ConnectionOptions {
-  readonly connection: string | RedisOptions | Redis;
+  readonly connection: string | RedisOptions;
 }
 
 /**
- * The two connections of a client to one server: one for commands, and a subscriber to the client's channel. A
- * client that the application passes in is used for commands and never closed. The library owns and closes all others.
- * With Sentinels, both connections ask them for the master each time they connect.
+ * The two connections of a client to one server: one for commands, and a subscriber to the client's channel. With
+ * Sentinels, both connections ask them for the master each time they connect.
  */
 export class RedisConnection implements Connection {
   readonly commands: Redis;
@@ -52,13 +59,15 @@ export class RedisConnection implements Connection {
   private isSubscriberOlder = false;
   private readonly subscriber: Redis;
   private readonly acknowledgement: ReplicaAcknowledgement;
-  private readonly ownsCommands: boolean;
-  /** The Sentinels that name the master, if there are any and the library owns the client. */
+  /** The Sentinels that name the master, if there are any. */
   private readonly sentinels: Sentinels | undefined;
   private readonly sentinelWatch: SentinelWatch | undefined;
   private doubted = -Infinity;
   private readonly log: ConnectionLog;
   private closed = false;
+  private refused: ((why: LockConfigError) => void) | undefined;
+  /** Whether the server was found to serve all keys. */
+  private servesAll = false;
   private readonly events = new ClientEvents();
   /** The beginning of the channels of all clients. */
   private readonly channelStart: string;
@@ -68,15 +77,13 @@ export class RedisConnection implements Connection {
     logger: LockLogger,
     private readonly observer: ConnectionObserver,
   ) {
-    const { connection, commandTimeout, label } = options;
+    const { connection, commandTimeout } = options;
     this.channelStart = clientChannel(options.keyPrefix, '');
     this.log = new ConnectionLog(logger);
-    this.ownsCommands = !isClient(connection);
-    this.sentinels = isClient(connection) ? undefined : sentinelsOf(connection, () => this.leaveOldMaster());
+    this.sentinels = sentinelsOf(connection, () => this.leaveOldMaster());
     if (this.sentinels?.options.failoverDetector) this.sentinelWatch = new SentinelWatch(this.sentinels);
-    this.commands = isClient(connection) ? connection : createClient(connection, options, this.sentinels);
-    const own = optionsLike(this.commands, label);
-    this.subscriber = this.commands.duplicate({ ...SUBSCRIBER_OPTIONS, ...own });
+    this.commands = createClient(connection, options, this.sentinels);
+    this.subscriber = duplicateOf(this.commands, SUBSCRIBER_OPTIONS);
     this.keyChannels = new KeyChannels(this.subscriber, options.keyChannel, observer, (error) =>
       this.log.failed(error),
     );
@@ -86,13 +93,13 @@ export class RedisConnection implements Connection {
       () => this.resubscribe(new Error('the subscriber connection has gone silent, while commands are answered')),
     );
     this.acknowledgement = new ReplicaAcknowledgement(
-      () => this.commands.duplicate({ ...REPLICATION_OPTIONS, ...own }),
+      () => duplicateOf(this.commands, REPLICATION_OPTIONS),
       commandTimeout,
       () => this.doubt(),
     );
     this.watchCommands();
     this.watchSubscriber();
-    if (this.ownsCommands) reconnectAfterEnd(this.commands, this.events);
+    reconnectAfterEnd(this.commands, this.events);
     reconnectAfterEnd(this.subscriber, this.events);
   }
 
@@ -109,14 +116,15 @@ export class RedisConnection implements Connection {
   }
 
   get subscriptionError(): Error | undefined {
-    return this.listening ? undefined : this.log.lastError;
+    return this.listening ? undefined : (this.log.lastError ?? unansweredBy(this.subscriber));
   }
 
   get downFor(): number {
     return this.downSince === undefined ? 0 : performance.now() - this.downSince;
   }
 
-  open(): void {
+  open(refused: (why: LockConfigError) => void): void {
+    this.refused = refused;
     for (const client of [this.commands, this.subscriber]) {
       if (client.status === 'wait') client.connect().catch(() => undefined);
     }
@@ -136,7 +144,7 @@ export class RedisConnection implements Connection {
     this.keyChannels.close();
     this.subscriber.disconnect();
     this.acknowledgement.close();
-    if (this.ownsCommands) this.commands.disconnect();
+    this.commands.disconnect();
   }
 
   /** Only Sentinels can name another server. */
@@ -182,8 +190,6 @@ export class RedisConnection implements Connection {
       this.downSince ??= performance.now();
       this.epoch += 1;
     });
-    // From then on, the failover detector of ioredis is connected to the Sentinels.
-    this.events.on(this.commands, 'connect', () => hushSentinels(this.commands));
     this.events.on(this.commands, 'ready', () => {
       this.downSince = undefined;
       this.recovered();
@@ -193,7 +199,11 @@ export class RedisConnection implements Connection {
       lost = false;
     });
     this.events.on(this.commands, 'end', () => (this.downSince ??= performance.now()));
-    if (this.ownsCommands) this.events.on(this.commands, 'error', (error: Error) => this.log.failed(error));
+    this.events.on(this.commands, 'error', (error: Error) => {
+      const refusal = databaseRefusal(error);
+      if (refusal !== undefined) this.refused?.(refusal);
+      this.log.failed(error);
+    });
   }
 
   private watchSubscriber(): void {
@@ -252,6 +262,10 @@ export class RedisConnection implements Connection {
         later(retryDelay(++this.refusals), () => subscriber.disconnect(true));
         return;
       }
+      if (!this.servesAll && (await isOneOfSeveral(subscriber, this.options.keyPrefix))) {
+        this.refused?.(oneOfSeveral(peerOf(subscriber)));
+      }
+      this.servesAll = true;
       // Otherwise the SUBSCRIBE would go out on the next connection, which subscribes by itself.
       if (isOver()) return;
       await subscriber.subscribe(clientChannel(this.options.keyPrefix, this.options.clientId));
@@ -297,3 +311,9 @@ export class RedisConnection implements Connection {
     if (this.commands.status === 'ready' && this.listening) this.log.recovered();
   }
 }
+
+const oneOfSeveral = (address: string): LockConfigError =>
+  new LockConfigError(
+    `connection leads to ${address}, which is one node of a Cluster and serves only some of the keys: ` +
+      'write connection: { cluster: [{ host, port }] } with one or more of its nodes, or pass a Cluster client.',
+  );

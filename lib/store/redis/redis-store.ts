@@ -5,10 +5,10 @@ import { redisKeys, tagged } from '../../keys/index.js';
 import type { HoldSurvey, SurveyRequest } from '../hold-survey.js';
 import type { ListReply, ListRequest } from '../key-list.js';
 import type {
+  AcquireAllReply,
   AcquireReply,
   AcquireRequest,
   ForceReleaseReply,
-  HeldReply,
   HoldName,
   LockStoreListener,
   OfferReply,
@@ -154,7 +154,7 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
     );
   }
 
-  async acquireAll(requests: readonly AcquireRequest[]): Promise<readonly HeldReply[] | undefined> {
+  async acquireAll(requests: readonly AcquireRequest[]): Promise<AcquireAllReply | undefined> {
     // A script may use the keys of one slot only.
     if (this.#link.connection.group(requests, (key) => redisKeys(this.keyPrefix, key).state).length > 1)
       return undefined;
@@ -165,6 +165,7 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
         keys,
         requests.flatMap((request) => requestArgs(request)),
       )) as unknown[],
+      requests,
     );
   }
 

@@ -1,4 +1,5 @@
 import type {
+  AcquireAllReply,
   AcquireReply,
   AcquireRequest,
   HeldReply,
@@ -59,8 +60,15 @@ export function readAnswer(raw: readonly unknown[]): AcquireAnswer {
 }
 
 /** Reads the reply of `lua/acquire-all.lua`: nothing, or the grants in one flat list. */
-export function readAcquireAllReply(raw: readonly unknown[]): readonly HeldReply[] | undefined {
+export function readAcquireAllReply(
+  raw: readonly unknown[],
+  requests: readonly AcquireRequest[],
+): AcquireAllReply | undefined {
   if (raw.length === 0) return undefined;
+  const [code, position, ...holders] = raw;
+  if (Number(code) === BUSY) {
+    return { outcome: 'busy', key: requests[Number(position) - 1]!.key, holders: holders as string[] };
+  }
   return Array.from({ length: raw.length / HELD_PARTS }, (_, i) => heldReply(raw.slice(HELD_PARTS * i)));
 }
 

@@ -19,12 +19,8 @@ export const allArgs = ({ script, keys, args }: ScriptCall): [string, number, ..
   ...args,
 ];
 
-/**
- * Whether a client can send a `ScriptCommand`. A client of another copy of ioredis may not, and ioredis adds a key
- * prefix only to keys that it knows by name.
- */
-export const takesScriptCommands = (client: Redis | Cluster): client is Redis =>
-  client instanceof Redis && !client.options.keyPrefix;
+/** Whether a client can send a `ScriptCommand`. A Cluster could not find out to which node. */
+export const takesScriptCommands = (client: Redis | Cluster): client is Redis => client instanceof Redis;
 
 /** Encodes what a command begins with. In one piece: pieces would be joined again for each command. */
 const startWith = (command: string, script: string, keyCount: number): string =>

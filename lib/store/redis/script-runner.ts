@@ -3,11 +3,13 @@ import type { Cluster, Redis } from 'ioredis';
 import { setReadingTimer, type ReadingTimer } from '../../common/reading-timer.js';
 import { LockStoreError } from '../../errors/index.js';
 import { DOUBT, DOUBT_AGAIN } from './connection-options.js';
+import type { Masters } from './connection.js';
+import { UNDOUBTED } from './mastership.js';
 import { allArgs, ScriptCommand, takesScriptCommands, type ScriptCall } from './script-command.js';
 import type { ScriptKeys } from './script-keys.js';
 import { SCRIPTS, type LuaScript, type ScriptName } from './scripts.generated.js';
 import { storeFailure } from './store-failure.js';
-import { TimeLimit } from './time-limit.js';
+import { TimeLimit, type Limited } from './time-limit.js';
 
 /**
  * Scripts that are always sent as text. A script that is sent by its hash and, after NOSCRIPT, again as text would run
@@ -38,6 +40,7 @@ export class ScriptRunner {
     private readonly trouble: () => Error | undefined,
     /** Called repeatedly while the server does not answer, or refuses writes because it lacks replicas. */
     private readonly doubt: () => void,
+    private readonly masters?: Masters | undefined,
   ) {
     this.limit = new TimeLimit(commandTimeout);
   }
@@ -65,6 +68,15 @@ export class ScriptRunner {
     return new Promise((resolve, reject) => {
       let isText = BY_TEXT.has(name);
       const answered = (reply: unknown): void => {
+        const confirmed = this.isDoubtful(limited) ? this.masters!.confirm(keys.names[0]!) : undefined;
+        if (confirmed === undefined) return settle(reply);
+        void confirmed.then((isMaster) => {
+          if (isMaster) settle(reply);
+          // The new master may not have executed the command.
+          else if (!this.limit.isOver(limited)) send();
+        });
+      };
+      const settle = (reply: unknown): void => {
         // The call has failed already. A late reply leads to no further command.
         if (!this.limit.end(limited)) return;
         try {
@@ -94,6 +106,12 @@ export class ScriptRunner {
       const limited = this.limit.begin(() => reject(this.timedOut()));
       this.watch ??= this.watchForSilence();
     });
+  }
+
+  /** Whether the server may have been frozen and replaced before it executed the command. */
+  private isDoubtful(limited: Limited): boolean {
+    if (this.masters === undefined || this.limit.isOver(limited)) return false;
+    return this.masters.isAsking || performance.now() - (limited.until - this.commandTimeout) > UNDOUBTED;
   }
 
   private send(call: ScriptCall): Promise<unknown> {

@@ -277,12 +277,16 @@ local found = last and redis.call('ZREVRANGE', ENDS, 0, 0, 'WITHSCORES')
 or redis.call('ZRANGE', ENDS, '(' .. integer(now), '+inf', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')
 return math.max(now, tonumber(found[2] or now))
 end
-function crowd.some(number)
+local function found(ids)
 local holds = {}
-for _, id in ipairs(redis.call('ZRANGE', ENDS, '(' .. integer(now), '+inf', 'BYSCORE', 'LIMIT', 0, number)) do
-holds[#holds + 1] = crowd.find(id)
-end
+for _, id in ipairs(ids) do holds[#holds + 1] = crowd.find(id) end
 return holds
+end
+function crowd.some(number)
+return found(redis.call('ZRANGE', ENDS, '(' .. integer(now), '+inf', 'BYSCORE', 'LIMIT', 0, number))
+end
+function crowd.latest(number)
+return found(redis.call('ZREVRANGE', ENDS, 0, number - 1))
 end
 function crowd.keep_until(ends)
 ends = math.max(ends, state_ends())
@@ -471,7 +475,7 @@ string.match(ARGV[at + 5], '^(%d+) ([012]) (%d+) (%d+) (%d+) (%d+) ?(%S*) ?(.*)$
 return with_mode({ id = id, owner = owner == '' and id or owner, lease = tonumber(ARGV[at + 3]),
 uncontended_batch_size = tonumber(ARGV[at + 4]), from = tonumber(from), waits = waits ~= '0', just_heard = waits == '2',
 period = tonumber(period), patience = tonumber(patience), grant_timeout = tonumber(grant_timeout),
-batch_size = tonumber(batch_size), age = tonumber(age), backed_off = backed_off ~= '' }, ARGV[at + 1])
+batch_size = tonumber(batch_size), age = tonumber(age), ahead = age == 'ahead', backed_off = backed_off ~= '' }, ARGV[at + 1])
 end
 local function held(hold, code)
 return { code or 1, now, hold.token, hold.ends - now, hold.batch_size or 1, hold.units }
@@ -492,6 +496,14 @@ end`,
 local function use_lock(position)
 for role = 1, 6 do KEYS[role] = all_keys[6 * (position - 1) + role] end
 end
+local function busy(position, holds)
+local reply = { 2, position }
+if holds.crowd then holds = holds.crowd.some(4) end
+for i = 1, math.min(#holds, 4) do
+if not holds[i].kept then reply[#reply + 1] = holds[i].id end
+end
+return reply
+end
 local locks = {}
 for position = 1, #all_keys / 6 do
 use_lock(position)
@@ -500,8 +512,11 @@ local holds, ended = read_holds()
 local mine = find_hold(holds, request.id)
 last_token()
 if not mine then
-local queued = redis.call('ZCARD', KEYS[2]) > 0
-if has_tombstone(request.id) or not (reenters(holds, request) or not queued and admits(holds, request)) then return {} end
+if has_tombstone(request.id) or upgrades(holds, request) or exceeds_limit(request) then return {} end
+if not reenters(holds, request) then
+if not admits(holds, request) then return busy(position, holds) end
+if redis.call('ZCARD', KEYS[2]) > 0 then return {} end
+end
 end
 locks[position] = { holds = holds, ended = ended, request = request, mine = mine }
 end
@@ -588,7 +603,22 @@ if age then
 local place = integer(now_micros - age * 1000)
 added = request.backed_off and redis.call('ZADD', KEYS[2], place, id) or redis.call('ZADD', KEYS[2], 'LT', place, id)
 else
-added = redis.call('ZADD', KEYS[2], 'NX', integer((last or 0) + 1), id)
+local place
+if request.ahead and not had_ticket and last then`,
+  'shared/place-ahead': `local function place_ahead()
+if fair_waits() then return end
+local behind
+local tickets = redis.call('ZRANGE', KEYS[2], 0, 64 - 1, 'WITHSCORES')
+for i = 2, #tickets, 2 do
+local place = tonumber(tickets[i])
+if place >= 4503599627370496 then break end
+if place % 2 == 1 then behind = nil else behind = behind or place end
+end
+return behind and behind + 1
+end`,
+  'shared/take-place 4': `place = place_ahead()
+end
+added = redis.call('ZADD', KEYS[2], 'NX', integer(place or (last or 0) + 2 - (last or 0) % 2), id)
 end
 if some_parked then`,
   'shared/read-tickets': `local function tickets_of(ids)
@@ -628,7 +658,7 @@ for _, ticket in ipairs(read_parked(10)) do
 if ticket.stale_at <= now then drop_ticket(ticket.id, ticket.batch_size) end
 end
 end`,
-  'shared/take-place 4': `sweep_parked()
+  'shared/take-place 5': `sweep_parked()
 end
 local since = had_ticket and tonumber((string.match(had_ticket, '^%S+ (%d+)')))
 return added == 1, not last, since or math.floor(now - (age or 0))
@@ -836,7 +866,7 @@ local ends_batch = of_permits or is_new and (of_readers or rank == 0 and has_unc
 if is_fair(request.batch_size) or ends_batch then`,
   'shared/end-batches': `local function end_batches(holds, is_meant)
 local named = {}
-for _, hold in ipairs(holds.crowd and holds.crowd.some(4) or holds) do
+for _, hold in ipairs(holds.crowd and holds.crowd.latest(32) or holds) do
 if #named < 4 and not hold.kept and is_meant(hold) then named[#named + 1] = hold end
 end
 for _, hold in ipairs(named) do
@@ -1257,9 +1287,11 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/take-place 2',
     'shared/park',
     'shared/take-place 3',
+    'shared/place-ahead',
+    'shared/take-place 4',
     'shared/read-tickets',
     'shared/parked',
-    'shared/take-place 4',
+    'shared/take-place 5',
     'shared/retry-time',
     'shared/grant-waiters',
     'shared/read-tickets',
@@ -1673,9 +1705,11 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/take-place 2',
     'shared/park',
     'shared/take-place 3',
+    'shared/place-ahead',
+    'shared/take-place 4',
     'shared/read-tickets',
     'shared/parked',
-    'shared/take-place 4',
+    'shared/take-place 5',
     'shared/retry-time',
     'shared/tombstones',
     'shared/try-acquire',

@@ -1,5 +1,6 @@
 import { Redis, type RedisOptions, type SentinelAddress } from 'ioredis';
 import { LINGER } from './connection-options.js';
+import { letProcessEnd } from './let-process-end.js';
 
 /** The answer of one Sentinel about the master. */
 export interface SentinelAnswer {
@@ -16,20 +17,22 @@ export function connectSentinel(
   options: RedisOptions,
   own: RedisOptions,
 ): Redis {
-  const client = new Redis({
-    ...{ host, port, family: family ?? options.family },
-    username: options.sentinelUsername ?? undefined,
-    password: options.sentinelPassword ?? undefined,
-    tls: options.sentinelTLS,
-    connectTimeout: options.connectTimeout,
-    disconnectTimeout: LINGER,
-    enableReadyCheck: false,
-    lazyConnect: true,
-    retryStrategy: null,
-    // RESP2: all versions of ioredis read its lists alike, unlike the maps of RESP3.
-    protocol: 2,
-    ...own,
-  });
+  const client = letProcessEnd(
+    new Redis({
+      ...{ host, port, family: family ?? options.family },
+      username: options.sentinelUsername ?? undefined,
+      password: options.sentinelPassword ?? undefined,
+      tls: options.sentinelTLS,
+      connectTimeout: options.connectTimeout,
+      disconnectTimeout: LINGER,
+      enableReadyCheck: false,
+      lazyConnect: true,
+      retryStrategy: null,
+      // RESP2: all versions of ioredis read its lists alike, unlike the maps of RESP3.
+      protocol: 2,
+      ...own,
+    }),
+  );
   // The failed command reports the error. On a connection that only listens, the silence shows it.
   client.on('error', () => undefined);
   return client;

@@ -1,4 +1,5 @@
 import type { Redis } from 'ioredis';
+import { hashSlot, redisKeys } from '../../keys/index.js';
 import { isAnswer } from './answers.js';
 
 /** The line of INFO that marks a replica. Dragonfly writes the second word. */
@@ -12,6 +13,35 @@ const REPLICA = /^role:(slave|replica)\b/m;
 export async function isReplica(client: Redis): Promise<boolean> {
   try {
     return REPLICA.test(await client.info('replication'));
+  } catch (error) {
+    if (isAnswer(error)) return false;
+    throw error;
+  }
+}
+
+/** The beginning of an entry of the reply to CLUSTER SLOTS. */
+type SlotRange = readonly [start: number, end: number, master: readonly [host: string, port: number]];
+/** Among so many keys, each master serves some. */
+const MANY = 5_000;
+
+/**
+ * Whether a connection leads to a node of a Cluster that serves only some of the slots. One node that serves all of them
+ * answers, and so does a proxy in front of a Cluster, although it may report several masters.
+ */
+export async function isOneOfSeveral(client: Redis, keyPrefix: string): Promise<boolean> {
+  try {
+    if (!/^cluster_enabled:1/m.test(await client.info('cluster'))) return false;
+    const ranges = (await client.cluster('SLOTS')) as unknown as SlotRange[];
+    const samples = new Map<string, string>();
+    for (let i = 0; i < MANY; i++) {
+      const { state } = redisKeys(keyPrefix, String(i));
+      const slot = hashSlot(state);
+      const master = ranges.find(([start, end]) => start <= slot && slot <= end)?.[2].join(':');
+      if (master !== undefined && !samples.has(master)) samples.set(master, state);
+    }
+    const asked = [...samples.values()].map((key) => client.eval('return 1', 1, key));
+    const replies = await Promise.allSettled(asked);
+    return replies.some((reply) => reply.status === 'rejected' && /^MOVED /.test((reply.reason as Error).message));
   } catch (error) {
     if (isAnswer(error)) return false;
     throw error;

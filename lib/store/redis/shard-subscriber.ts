@@ -1,7 +1,8 @@
 import type { Redis } from 'ioredis';
 import { clearReadingTimer, setReadingTimer, type ReadingTimer } from '../../common/reading-timer.js';
-import { keepAliveLike, SUBSCRIBER_OPTIONS } from './connection-options.js';
+import { SUBSCRIBER_OPTIONS } from './connection-options.js';
 import { Heartbeat } from './heartbeat.js';
+import { duplicateOf } from './redis-client.js';
 import { isReplica } from './server-role.js';
 
 /** The error of a server without sharded pub/sub: Redis before 7. */
@@ -27,7 +28,7 @@ export type Listening = 'sharded' | 'unsharded';
 
 /** Receives events of a connection. */
 export interface ShardSubscriberObserver {
-  message(message: string, how: Listening, channel: string): void;
+  message(line: ShardSubscriber, message: string, how: Listening, channel: string): void;
   /** The slots of these channels have moved. The server has ended their subscriptions. */
   departed(line: ShardSubscriber, channels: readonly string[]): void;
   /** The connection has ended. It delivers no more messages. */
@@ -62,16 +63,13 @@ export class ShardSubscriber {
     /** Sends a command to the node on another connection. */
     tryCommands: () => Promise<unknown>,
   ) {
-    this.client = client.duplicate({
-      ...SUBSCRIBER_OPTIONS,
-      keepAlive: keepAliveLike(client),
-      // Without a prefix, since scripts publish to the full names of the channels.
-      keyPrefix: '',
-      readOnly: false,
-      retryStrategy: null,
-    });
-    this.client.on('message', (channel: string, message: string) => observer.message(message, 'unsharded', channel));
-    this.client.on('smessage', (channel: string, message: string) => observer.message(message, 'sharded', channel));
+    this.client = duplicateOf(client, { ...SUBSCRIBER_OPTIONS, readOnly: false, retryStrategy: null });
+    this.client.on('message', (channel: string, message: string) =>
+      observer.message(this, message, 'unsharded', channel),
+    );
+    this.client.on('smessage', (channel: string, message: string) =>
+      observer.message(this, message, 'sharded', channel),
+    );
     // A slot has moved, and some of the channels with it. ioredis 5 means that the server has refused a channel, and never
     // settles the command.
     this.client.on('moved', () => ('protocol' in this.client.options ? this.gather() : this.end()));

@@ -15,6 +15,7 @@ const ADVICE: ReadonlyArray<readonly [RegExp, string]> = [
   [/\bMISCONF\b/, 'Redis refuses writes because it cannot save to disk'],
   [/\bNOREPLICAS\b/, 'Redis has fewer replicas than its min-replicas-to-write demands'],
   [/\bREADONLY\b/, 'this server is a replica'],
+  [/\bMOVED\b/, 'the server is one node of a Cluster: write connection: { cluster: [{ host, port }] }'],
 ];
 
 /** What a script raises when it meets data of another layout (lua/shared/layout.lua). */

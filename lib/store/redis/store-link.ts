@@ -1,9 +1,11 @@
 import type { LockLogger } from '../../common/logger.js';
-import { LockStoreError } from '../../errors/index.js';
+import { LockStoreError, type LockConfigError } from '../../errors/index.js';
+import { isAnswer } from './answers.js';
 import { connect, type ConnectOptions } from './connect.js';
 import type { Connection, ConnectionObserver } from './connection.js';
 import { guardCredentials } from './credentials.js';
 import { ScriptRunner } from './script-runner.js';
+import { storeFailure } from './store-failure.js';
 
 /** A store's way to Redis: its connections, and the scripts that it runs there. Nothing is sent before `start()`. */
 export class StoreLink {
@@ -11,7 +13,7 @@ export class StoreLink {
   readonly scripts: ScriptRunner;
   private readonly commandTimeout: number;
   /** Ends a pending start, with or without an error. */
-  private started: ((error?: LockStoreError) => void) | undefined;
+  private started: ((error?: LockStoreError | LockConfigError) => void) | undefined;
 
   /** @param observer receives the messages, and calls `subscribed` of this link for each confirmed subscription */
   constructor(options: ConnectOptions, logger: LockLogger, observer: ConnectionObserver) {
@@ -23,33 +25,32 @@ export class StoreLink {
       options.commandTimeout,
       () => this.connection.commandError,
       () => this.connection.doubt(),
+      this.connection.masters,
     );
   }
 
   get unreachable(): LockStoreError | undefined {
     const { downFor, commandError: cause } = this.connection;
     if (downFor < this.commandTimeout) return undefined;
-    const why = cause === undefined ? '' : `: ${cause.message}`;
-    return new LockStoreError(`Redis has been unreachable for ${Math.round(downFor)} ms${why}`, {
-      cause,
-      transient: true,
-    });
+    return downError(`Redis has been unreachable for ${Math.round(downFor)} ms`, cause);
   }
 
   get outage(): LockStoreError | undefined {
     const cause = this.connection.commandError;
-    return cause && new LockStoreError(`Redis cannot be reached: ${cause.message}`, { cause, transient: true });
+    return cause && downError('Redis cannot be reached', cause);
   }
 
-  /** @throws LockStoreError if the link is closed or `commandTimeout` is over; it continues to connect */
+  /**
+   * @throws LockStoreError if the link is closed or `commandTimeout` is over; it continues to connect. LockConfigError if
+   *   the server cannot serve the options
+   */
   start(): Promise<void> {
     const { commandTimeout } = this;
     if (this.connection.listening) return Promise.resolve();
     return new Promise((resolve, reject) => {
       const tooLate = (): void => {
         const cause = this.connection.subscriptionError;
-        const why = cause === undefined ? '' : `: ${cause.message}`;
-        this.started?.(new LockStoreError(`Redis could not be reached within ${commandTimeout} ms${why}`, { cause }));
+        this.started?.(downError(`Redis could not be reached within ${commandTimeout} ms`, cause, false));
       };
       // Replies that arrived while the event loop was blocked are read first.
       const timer = setTimeout(() => setImmediate(tooLate), commandTimeout);
@@ -59,7 +60,7 @@ export class StoreLink {
         if (error === undefined) resolve();
         else reject(error);
       };
-      this.connection.open();
+      this.connection.open((why) => this.started?.(why));
     });
   }
 
@@ -72,4 +73,13 @@ export class StoreLink {
     this.started?.(new LockStoreError('the lock service was closed before it reached Redis'));
     this.connection.close();
   }
+}
+
+/** A server that was reached and refuses has said why. */
+function downError(otherwise: string, cause: Error | undefined, transient = true): LockStoreError {
+  if (cause !== undefined && (isAnswer(cause) || /^Ready check failed/.test(cause.message))) {
+    return new LockStoreError(storeFailure(cause).message, { cause, transient });
+  }
+  const why = cause === undefined ? '' : `: ${cause.message}`;
+  return new LockStoreError(`${otherwise}${why}`, { cause, transient });
 }

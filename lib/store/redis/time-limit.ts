@@ -14,7 +14,8 @@ export class Limited implements Linked<Limited> {
 }
 
 /**
- * One time limit for many operations. They expire in the order in which they began, so one timer serves all of them.
+ * One time limit for many operations. They expire in the order in which they began, so one timer serves all of them. It
+ * keeps the process running while an operation is pending: the connections do not.
  */
 export class TimeLimit {
   private readonly running = new LinkedList<Limited>();
@@ -38,12 +39,15 @@ export class TimeLimit {
     const limited = new Limited(performance.now() + this.ms, expired);
     this.running.append(limited);
     this.timer ??= this.wakeIn(this.ms);
+    this.timer.timeout.ref();
     return limited;
   }
 
   /** Returns `false` if the limit was over before. */
   end(limited: Limited): boolean {
-    return this.running.remove(limited);
+    const hasRun = this.running.remove(limited);
+    if (this.isIdle) this.timer?.timeout.unref();
+    return hasRun;
   }
 
   isOver(limited: Limited): boolean {
@@ -61,6 +65,7 @@ export class TimeLimit {
     for (let limited = this.running.first; limited !== undefined; limited = this.running.first) {
       if (limited.until > now) {
         this.timer = this.wakeIn(Math.ceil(limited.until - now));
+        this.timer.timeout.ref();
         return;
       }
       this.running.remove(limited);

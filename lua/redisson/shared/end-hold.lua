@@ -6,6 +6,7 @@
 -- Returns 1, or 0 if the owner did not hold it. The channels are those of an RLock, an RReadWriteLock and a semaphore.
 local function end_hold(lock, owner, channel, shared, permits)
   if is_semaphore(lock) then return end_permits(lock, owner, permits) end
+  local leases = read_leases(lock, owner)
   -- Redis accepts the first write even if its memory is full, and then also the others.
   local reads = redis.call('HDEL', lock, owner)
   local mode = redis.call('HGET', lock, 'mode')
@@ -13,26 +14,24 @@ local function end_hold(lock, owner, channel, shared, permits)
     if reads == 1 and redis.call('EXISTS', lock) == 0 then publish(channel, '0') end
     return reads
   end
-  if redis.call('HDEL', lock, owner .. ':write') == 1 then
-    if redis.call('HLEN', lock) == 1 then
-      redis.call('DEL', lock)
-    else
-      redis.call('HSET', lock, 'mode', 'read')
-    end
-    -- Redisson publishes nothing if the writer continues to read: other readers would wait until the TTL is over.
-    publish(shared, '1')
-    return 1
-  end
-  if reads == 0 then return 0 end
-  redis.call('DEL', read_lease(lock, owner, 1))
+  for _, key in ipairs(leases) do redis.call('DEL', key) end
+  local writes = redis.call('HDEL', lock, owner .. ':write')
+  if reads + writes == 0 then return 0 end
   -- A writer that also reads keeps its lease. Redisson would cut it to that of its reads.
-  if mode == 'write' then return 1 end
+  if mode == 'write' and writes == 0 then return 1 end
+  -- A reader whose lease has ended leaves its field behind.
   local longest = longest_lease(lock)
   if longest > 0 then
+    redis.call('HSET', lock, 'mode', 'read')
     redis.call('PEXPIRE', lock, longest)
-    return 1
+  else
+    redis.call('DEL', lock)
   end
-  redis.call('DEL', lock)
-  publish(shared, '0')
+  -- Redisson publishes nothing if the writer continues to read: other readers would wait until the TTL is over.
+  if writes == 1 then
+    publish(shared, '1')
+  elseif longest == 0 then
+    publish(shared, '0')
+  end
   return 1
 end

@@ -6,7 +6,10 @@
 -- change all of them.
 --
 -- Two sorted sets that Redisson does not have are about the waiters of this library: owner -> when it has last asked, and
--- owner -> its number in the order of arrival. A waiter that has lost its place keeps its number.
+-- owner -> its number in the order of arrival. A waiter that has lost its place keeps its number. KEPT stands beside the owners
+-- in the first set: when all times were last changed.
+--
+-- Very many waiters may stand here, so no request reads or changes all of them each time.
 --- @include "shared/names"
 --- @include "shared/clock"
 --- @include "shared/publish"
@@ -17,6 +20,7 @@ local WAIT = 10000
 local PERIOD = 4000
 -- A waiter that has not asked for so many ms, and is not subscribed, is dead or has no connection.
 local SILENCE = 4500
+local KEPT = 'kept'
 
 local function queue_of(lock) return 'redisson_lock_queue:' .. tagged(lock) end
 local function times_of(lock) return 'redisson_lock_timeout:' .. tagged(lock) end
@@ -35,18 +39,21 @@ end
 
 -- Removes a waiter from any place.
 local function remove_waiter(lock, owner)
-  if not redis.call('ZSCORE', times_of(lock), owner) then return end
-  local queue, at = redis.call('LRANGE', queue_of(lock), 0, -1), 1
-  while queue[at] and queue[at] ~= owner do at = at + 1 end
-  redis.call('ZREM', times_of(lock), owner)
-  redis.call('LREM', queue_of(lock), 0, owner)
-  if same_client(owner, queue[at - 1]) or same_client(owner, queue[at + 1]) then return end
-  for i = at + 1, #queue do add_time(lock, queue[i], -WAIT) end
+  if redis.call('ZREM', times_of(lock), owner) == 0 then return end
+  local queue = queue_of(lock)
+  local at = redis.call('LPOS', queue, owner)
+  if not at then return end
+  local previous = at > 0 and redis.call('LINDEX', queue, at - 1)
+  redis.call('LREM', queue, 0, owner)
+  if same_client(owner, previous) or same_client(owner, redis.call('LINDEX', queue, at)) then return end
+  for _, waiter in ipairs(redis.call('LRANGE', queue, at, -1)) do add_time(lock, waiter, -WAIT) end
 end
 
 -- Removes a waiter for good: it does not return to its place.
 local function leave_queue(lock, owner)
-  redis.call('ZREM', asked_of(lock), owner)
+  local asked = asked_of(lock)
+  redis.call('ZREM', asked, owner)
+  if redis.call('ZCARD', asked) == 1 and redis.call('ZSCORE', asked, KEPT) then redis.call('DEL', asked) end
   redis.call('ZREM', numbers_of(lock), owner)
   remove_waiter(lock, owner)
 end

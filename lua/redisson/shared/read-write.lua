@@ -6,12 +6,17 @@ local function read_lease(lock, owner, i)
   return suffixed(lock, owner .. ':rwlock_timeout:' .. i)
 end
 
+-- The keys with the leases of all holds of a reader. An owner of Redisson may have several.
+local function read_leases(lock, owner)
+  local keys = {}
+  for i = 1, tonumber(redis.call('HGET', lock, owner)) or 0 do keys[i] = read_lease(lock, owner, i) end
+  return keys
+end
+
 -- The longest lease of a reader in ms; 0 if all have ended.
 local function longest_read_lease(lock, owner)
   local longest = 0
-  for i = 1, tonumber(redis.call('HGET', lock, owner)) or 0 do
-    longest = math.max(longest, redis.call('PTTL', read_lease(lock, owner, i)))
-  end
+  for _, key in ipairs(read_leases(lock, owner)) do longest = math.max(longest, redis.call('PTTL', key)) end
   return longest
 end
 

@@ -160,7 +160,7 @@ describe('inspect', () => {
     const { lock } = await setUp();
     const { code, stdout } = await run('inspect', 'a');
     expect(code).toBe(0);
-    expect(stdout).toContain('a  1 holding, 1 waiting\n');
+    expect(stdout).toContain('a  1 holding, 1 in the queue\n');
     expect(stdout).toMatch(new RegExp(`${lock.fencingToken} +${lock.owner.slice(0, 8)} +20\\d\\d-`));
     expect(stdout).toMatch(/^1 +exclusive /m);
   });

@@ -39,7 +39,7 @@ describe('the command line program in a Cluster', () => {
     const [inspect, table] = await Promise.all([run('inspect', keys[0]!), run('ls')]);
     expect(inspect).toMatchObject({
       code: 0,
-      stdout: expect.stringContaining(`${keys[0]}  1 holding, 1 waiting`),
+      stdout: expect.stringContaining(`${keys[0]}  1 holding, 1 in the queue`),
     });
     for (const key of keys) expect(table.stdout).toMatch(new RegExp(`^${key} +exclusive `, 'm'));
 

@@ -67,7 +67,7 @@ describe('5 000 locks on a terminal of 80 columns', () => {
       const lines = await onTerminal('watch', ...args);
       expect(lines.length).toBeLessThanOrEqual(24);
       expect(lines.filter((text) => width(text) > 80)).toEqual([]);
-      expect(lines[0]).toMatch(args[0] === '価*' ? / 1 locked, 0 waiting$/ : / 5 000 locked, 0 waiting$/);
+      expect(lines[0]).toMatch(args[0] === '価*' ? / 1 locked, 0 in the queues$/ : / 5 000 locked, 0 in the queues$/);
       expect(lines[1]).toMatch(/^KEY +HELD /);
     }
     const [heading, none] = await onTerminal('watch', 'zzz');
@@ -76,7 +76,7 @@ describe('5 000 locks on a terminal of 80 columns', () => {
 
   it('inspect leaves out what does not fit', async () => {
     const lines = await onTerminal('inspect', LONG);
-    expect(lines[0]).toBe(`${LONG}  1 holding, 0 waiting`);
+    expect(lines[0]).toBe(`${LONG}  1 holding, 0 in the queue`);
     expect(lines.slice(1).filter((text) => width(text) > 80)).toEqual([]);
     expect(lines[2]).toMatch(/^HELD +HOLDER +OWNER +FOR +LEASE LEFT +TOKEN$/);
   });

@@ -3,6 +3,7 @@ import type { LockHandle } from '../../../lib/service/handles/lock-handle.js';
 import { deferred } from '../../../testbed/wait/deferred.js';
 import { eventually } from '../../../testbed/wait/eventually.mjs';
 import { now } from '../../../testbed/history/history.js';
+import { RespProxy } from '../../../testbed/proxies/resp-proxy.mjs';
 import { AT_ONCE, between, LockBench, record, timed } from '../../../testbed/locks/locks.js';
 import { unawaited } from './support.js';
 
@@ -57,6 +58,81 @@ describe('several keys', () => {
     await b.release();
     expect((await waiting).isHeld).toBe(true);
     expect(await held('a', 'b', 'c')).toEqual(['a', 'b', 'c']);
+  });
+
+  it.each([
+    ['two keys, 100 ms away', ['a', 'b'], 100],
+    ['12 keys, 20 ms away', Array.from({ length: 11 }, (_, i) => `a:${i}`).concat('b'), 20],
+  ])('one try reports %s as contended, not Redis as failed', async (_, keys, distance) => {
+    const far = await RespProxy.start(bench.redis);
+    try {
+      const [holder, service] = [await bench.service(), await bench.service({ connection: far.url })];
+      await holder.acquire('b');
+      await service.tryAcquire(keys);
+      far.delay({ request: distance / 2, reply: distance / 2 });
+      let failed = 0;
+      for (let tries = 0; tries < 12; tries++) {
+        const outcome = await service.tryAcquire(keys).catch((error: { code: string }) => error.code);
+        if (outcome === 'LOCK_STORE') failed += 1;
+        else expect(outcome).toBeNull();
+      }
+      // On a busy machine some answers may take longer than the time for one.
+      expect(failed).toBeLessThan(6);
+      expect(await held('a', 'a:0')).toEqual([]);
+    } finally {
+      await far.close();
+    }
+  });
+
+  it('a wait that ends before all answers are there has timed out if a key was held', async () => {
+    const far = await RespProxy.start(bench.redis);
+    try {
+      const [holder, service] = [await bench.service(), await bench.service({ connection: far.url })];
+      await holder.acquire('b');
+      await service.tryAcquire(['a', 'b']);
+      far.delay({ request: 45, reply: 45 });
+      let failed = 0;
+      for (let tries = 0; tries < 6; tries++) {
+        const { error } = await timed(() => service.acquire(['a', 'b'], { waitTimeout: 100 }));
+        if ((error as { code?: string }).code === 'LOCK_STORE') failed += 1;
+        else expect(error).toMatchObject({ code: 'LOCK_TIMEOUT' });
+      }
+      expect(failed).toBeLessThan(3);
+    } finally {
+      await far.close();
+    }
+  });
+
+  it('a call that holds one key goes ahead of waiters for the next, and lets one of them pass each time', async () => {
+    const [holder, ...others] = await bench.serviceList(7);
+    const b = await holder!.acquire('b');
+    const served: string[] = [];
+    const work: Array<Promise<void>> = [];
+    let waiting = 0;
+    const begin = async (name: string, keys: string[]): Promise<void> => {
+      work.push(others[waiting]!.run(keys, () => void served.push(name)));
+      await bench.untilWaiting('b', (waiting += 1));
+    };
+    for (const name of ['first', 'second', 'third']) await begin(name, ['b']);
+    for (const name of ['a', 'aa', 'aaa']) await begin(name, [name, 'b']);
+    await b.release();
+    await Promise.all(work);
+    expect(served).toEqual(['first', 'a', 'second', 'aa', 'third', 'aaa']);
+  });
+
+  it('a call that holds one key does not go ahead while a fair request waits', async () => {
+    const [holder, one, fair, several] = await bench.serviceList(4);
+    const b = await holder!.acquire('b');
+    const served: string[] = [];
+    const first = one!.run('b', () => void served.push('one'));
+    await bench.untilWaiting('b', 1);
+    const second = fair!.run('b', () => void served.push('fair'), { fair: true });
+    await bench.untilWaiting('b', 2);
+    const third = several!.run(['a', 'b'], () => void served.push('several'));
+    await bench.untilWaiting('b', 3);
+    await b.release();
+    await Promise.all([first, second, third]);
+    expect(served).toEqual(['one', 'fair', 'several']);
   });
 
   it('queue behind existing waiters: a free key with a waiter is not acquired', async () => {

@@ -53,6 +53,23 @@ describe("release: 'background'", () => {
     await bench.untilNothingIsLeft();
   });
 
+  it.each([
+    ['a release in the background', BACKGROUND, 0],
+    ['another reader beside them', {}, 1],
+  ])('readers that call again and again leave the event loop to others: with %s', async (_, options, others) => {
+    const service = await bench.service(UNHURRIED);
+    for (let i = 0; i < others; i++) await service.acquire('a', { type: 'read' });
+    await service.run('a', () => undefined, { type: 'read' });
+    let isOver = false;
+    setTimeout(() => (isOver = true), 1);
+    let calls = 0;
+    while (!isOver && calls < 100_000) {
+      await service.run('a', () => undefined, { ...options, type: 'read' });
+      calls += 1;
+    }
+    expect(isOver).toBe(true);
+  });
+
   it('the same loop of calls in one process sends two commands for all of them', async () => {
     const service = await bench.service(UNHURRIED);
     await service.run('warm', () => undefined);

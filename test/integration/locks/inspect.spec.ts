@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { eventually } from '../../../testbed/wait/eventually.mjs';
 import { AT_ONCE, LockBench } from '../../../testbed/locks/locks.js';
 
 const bench = new LockBench();
@@ -37,6 +38,20 @@ describe('inspect', () => {
     await Promise.all([lock.release(), again.release()]);
     await Promise.all(waits.map(async (wait) => (await wait).release()));
     expect(await here!.inspect('a')).toBeNull();
+  });
+
+  it('counts the callers of this process that wait, whether they have a ticket or not', async () => {
+    const [here, there] = await bench.serviceList(2);
+    const lock = await here!.acquire('a');
+    const waits = [here!.acquire('a'), here!.acquire('a')];
+    await eventually(async () => (await here!.inspect('a'))!.waitingHere === 2);
+    expect((await here!.inspect('a'))!.waiters).toEqual([]);
+    waits.push(there!.acquire('a'), here!.acquire('a', { fair: true }));
+    await bench.untilWaiting('a', 2);
+    expect(await here!.inspect('a')).toMatchObject({ waitingHere: 3, waiters: [{}, {}] });
+    expect(await there!.inspect('a')).toMatchObject({ waitingHere: 1, waiters: [{}, {}] });
+    await lock.release();
+    await Promise.all(waits.map(async (wait) => (await wait).release()));
   });
 
   it('costs one command, and changes nothing', async () => {

@@ -434,12 +434,18 @@ describe('options that are permitted but suspicious', () => {
     expect(about('maxRenewTimes')).toEqual([]);
   });
 
+  it('cause one warning for each method or pattern, whatever values a caller computes', async () => {
+    const service = await bench.service();
+    for (const waitTimeout of [5, 6, 7]) await (await service.acquire(`key:${waitTimeout}`, { waitTimeout })).release();
+    expect(bench.warnings.filter((text) => text.includes('waitTimeout'))).toHaveLength(1);
+  });
+
   it('cause one warning that seconds may be meant: a waitTimeout from 1 to 49', async () => {
     const service = await bench.service();
     for (let i = 0; i < 3; i++) await service.acquire(`a${i}`, { waitTimeout: 5 }).catch(() => undefined);
     expect(about('waitTimeout')).toEqual([expect.stringMatching(/waitTimeout is 5.*'5s'/)]);
     await service
-      .getLock('b')
+      .getLock('b', { pattern: 'b:*' })
       .tryLock(30, '1s')
       .catch(() => undefined);
     expect(about('waitTimeout')).toHaveLength(2);

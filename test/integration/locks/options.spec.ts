@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { AcquireOptions, LockService } from 'nestjs-redis-locks';
-import { eventuallyPasses } from '../../../testbed/wait/eventually.mjs';
+import { eventually, eventuallyPasses } from '../../../testbed/wait/eventually.mjs';
 import { LockBench } from '../../../testbed/locks/locks.js';
 
 const bench = new LockBench();
@@ -12,7 +12,7 @@ const refused: Array<[options: any, message: RegExp]> = [
   [{ expire: -1 }, /expire/],
   [{ expire: NaN }, /expire/],
   [{ expire: Infinity }, /write 0/],
-  [{ expire: 2 ** 31 }, /24 days/],
+  [{ expire: '367d' }, /366 days/],
   [{ expire: '30 seconds' }, /'30s'/],
   [{ expire: '30' }, /expire is "30", without a unit: write the number 30 for milliseconds, or '30s'/],
   [{ waitTimeout: ' 5 ' }, /waitTimeout is " 5 ", without a unit/],
@@ -25,7 +25,7 @@ const refused: Array<[options: any, message: RegExp]> = [
   [{ waitTimeout: -1 }, /waitTimeout/],
   [{ waitTimeout: NaN }, /waitTimeout/],
   [{ waitTimeout: 'forever' }, /waitTimeout/],
-  [{ waitTimeout: 2 ** 31 }, /24 days/],
+  [{ waitTimeout: '367d' }, /366 days/],
   [{ holdAtLeast: -1 }, /holdAtLeast/],
   [{ holdAtLeast: Infinity }, /holdAtLeast/],
   [{ holdAtLeast: '2s', expire: '1s' }, /longer than expire/],
@@ -69,6 +69,31 @@ const ways: Array<[string, (service: LockService, key: any, options: any) => Pro
   ['tryAcquire', (service, key, options) => service.tryAcquire(key, options)],
   ['run', (service, key, options) => service.run(key, () => 'ran', options)],
 ];
+
+it('durations of up to 366 days work, also as a wait', async () => {
+  const service = await bench.service();
+  const year = 366 * 86_400_000;
+  const lock = await service.acquire('a', { expire: '366d', holdAtLeast: '30d' });
+  expect((await service.inspect('a'))!.ttl).toBeGreaterThan(year - 60_000);
+  // A timer of Node for so long would be over after 1 ms.
+  const waiting = (await bench.service()).acquire('a', { waitTimeout: '366d', expire: '366d' });
+  const outcome = await Promise.race([waiting.then(String, String), eventuallyWaiting(service)]);
+  expect(outcome).toBe('waits');
+  await lock.release();
+  expect((await service.inspect('a'))!.ttl).toBeGreaterThan(29 * 86_400_000);
+  await service.forceRelease('a');
+  const next = await waiting;
+  await next.verify();
+  expect(next.remainingTime()).toBeGreaterThan(0.98 * year);
+  expect(await next.release()).toBe(true);
+});
+
+/** Waits for as long as a wrong timer would take several times. */
+async function eventuallyWaiting(service: LockService): Promise<string> {
+  await eventually(async () => (await service.inspect('a'))?.waiters.length === 1, { what: 'the waiter' });
+  for (let i = 0; i < 20; i++) await service.inspect('a');
+  return 'waits';
+}
 
 describe('options that cannot be used', () => {
   it.each(refused)('%p are refused before anything is sent', async (options, message) => {

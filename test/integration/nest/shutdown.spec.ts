@@ -2,9 +2,11 @@ import { Controller, Get, Injectable, type BeforeApplicationShutdown } from '@ne
 import { ExpressAdapter } from '@nestjs/platform-express';
 import { describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { currentLock, DistributedLock, LockService, RedisLockModule } from 'nestjs-redis-locks';
+import { currentLock, DistributedLock, getLockServiceToken, LockService, RedisLockModule } from 'nestjs-redis-locks';
 import { eventually, throughout } from '../../../testbed/wait/eventually.mjs';
+import { startRedisCluster } from '../../../testbed/servers/redis-cluster.mjs';
 import { startRedis } from '../../../testbed/servers/redis-server.mjs';
+import { WorkerProcess } from '../../../testbed/workers/processes.mjs';
 import { NestBench, Work } from './support.js';
 
 const bench = new NestBench();
@@ -144,5 +146,41 @@ describe('shutdown', () => {
     await eventually(async () => (await connections()) === before);
     expect(await own.ping()).toBe('PONG');
     own.disconnect();
+  });
+
+  it('releases its locks at once if the application has closed its client before', async () => {
+    const own = new Redis(bench.redis.url);
+    class Owner {
+      onModuleDestroy(): Promise<string> {
+        return own.quit();
+      }
+    }
+    const app = await bench.boot({
+      imports: [RedisLockModule.forRoot({ name: 'own', connection: own })],
+      providers: [Owner],
+    });
+    await app.get<LockService>(getLockServiceToken('own')).acquire('kept');
+    await app.close();
+    expect(own.status).toBe('end');
+    expect(await isLocked('kept')).toBe(false);
+  });
+});
+
+describe('an application that fails to start', () => {
+  const file = new URL('../../../testbed/workers/failing-start-worker.mjs', import.meta.url);
+  const ends = async (connection: unknown, when: string): Promise<void> => {
+    await using worker = new WorkerProcess(file, { args: [JSON.stringify(connection), when] });
+    await worker.next(({ event }) => event === 'failed');
+    expect(await worker.exited).toEqual({ code: 0, signal: null });
+  };
+
+  it.each(['factory', 'hook'])('ends its process: in a %s', (when) => ends(bench.redis.url, when));
+
+  it.each(['factory', 'hook'])('ends its process without Redis: in a %s', (when) => ends('redis://127.0.0.1:1', when));
+
+  it('ends its process in front of a Cluster', async () => {
+    await using cluster = await startRedisCluster();
+    await ends({ cluster: cluster.addresses }, 'hook');
+    await ends({ cluster: ['redis://127.0.0.1:1'] }, 'hook');
   });
 });

@@ -149,7 +149,7 @@ describe('an RFairLock', () => {
     const [, waiter] = await queue();
     // As if no waiter had looked for 100 s.
     await eventually(async () => (await bench.redis.admin.exists(ASKED)) === 1);
-    await bench.redis.admin.zadd(ASKED, (await clock()) - 100_000, waiter!);
+    await bench.redis.admin.zadd(ASKED, (await clock()) - 100_000, 'kept');
     await bench.redis.admin.persist(ASKED);
     await eventually(async () => (await leftOf(waiter!)) > 3_090_000, A_RETRY);
     expect(await leftOf(JAVA[1])).toBeGreaterThan(3_080_000);
@@ -234,6 +234,26 @@ describe('an RFairLock', () => {
     },
     60_000,
   );
+
+  it('a retry of one of very many waiters neither reads nor changes all of them', async () => {
+    await javaHolds(JAVA[0]);
+    const ask = (owner: string, hasWaited: 0 | 1): Promise<unknown> => {
+      const args = [owner, 30_000, 1, hasWaited, 'single'];
+      return bench.redis.admin.eval(SCRIPTS.acquireFair.source, 2, 'orders', `latch:${owner}`, ...args);
+    };
+    const owners = Array.from({ length: 300 }, (_, i) => `a:${i}`);
+    for (const owner of owners) await ask(owner, 0);
+    await bench.redis.admin.config('RESETSTAT');
+    for (const owner of owners) await ask(owner, 1);
+    const changes = await callsOf('zincrby');
+    // Even if the 300 requests take some seconds, the times of all change a few times.
+    expect(changes).toBeLessThan(owners.length * 50);
+    expect(await callsOf('lrange')).toBe(0);
+    await bench.redis.admin.del('orders');
+    expect(await ask(owners[0]!, 1)).toEqual([1, 0]);
+    expect(await callsOf('lrange')).toBe(0);
+    expect(await queue()).toEqual(owners.slice(1));
+  });
 
   it('a waiter without a connection loses a free lock to the next one within 5 s, and returns to its place', async () => {
     const proxy = await bench.proxy();
@@ -344,3 +364,8 @@ describe('an RFairLock', () => {
     expect(await bench.redis.admin.exists(QUEUE, TIMES, 'orders')).toBe(0);
   });
 });
+
+async function callsOf(command: string): Promise<number> {
+  const stats = await bench.redis.admin.info('commandstats');
+  return Number(new RegExp(`cmdstat_${command}:calls=(\\d+)`).exec(stats)?.[1] ?? 0);
+}

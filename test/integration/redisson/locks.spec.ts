@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { redisson } from 'nestjs-redis-locks/redisson';
+import { SCRIPTS } from '../../../lib/redisson/scripts.generated.js';
 import { aborted, AT_ONCE, LockBench, timed } from '../../../testbed/locks/locks.js';
 import { eventually } from '../../../testbed/wait/eventually.mjs';
 
@@ -159,6 +160,18 @@ describe('an RLock', () => {
     await (await locks.acquire('orders')).release();
   });
 
+  it.each(['acquire', 'acquireFair'] as const)(
+    'a command of %s that arrives again does not shorten a longer lease',
+    async (script) => {
+      const ask = (lease: number): Promise<unknown> =>
+        bench.redis.admin.eval(SCRIPTS[script].source, 2, 'orders', 'latch', 'me:1', lease, '0', '0', 'single');
+      await ask(20_000);
+      await ask(5_000);
+      expect(await bench.redis.admin.pttl('orders')).toBeGreaterThan(10_000);
+      await bench.redis.admin.del('orders');
+    },
+  );
+
   it('does not treat a lock without a TTL as an ended lock', async () => {
     const locks = await service();
     const lock = await locks.acquire('orders');
@@ -170,16 +183,37 @@ describe('an RLock', () => {
 });
 
 describe('an RFencedLock', () => {
-  afterEach(() => bench.redis.admin.del('redisson_lock_token:{orders}'));
+  const COUNTER = 'redisson_lock_token:{orders}';
+  afterEach(() => bench.redis.admin.del(COUNTER));
+  const microseconds = async (): Promise<number> => {
+    const [seconds, rest] = await bench.redis.admin.time();
+    return Number(seconds) * 1e6 + Number(rest);
+  };
 
-  it('takes the next number of the counter that Redisson uses', async () => {
+  it('counts on from the counter that Redisson uses', async () => {
     const locks = await service({ protocol: redisson({ fenced: true }) });
-    await bench.redis.admin.set('redisson_lock_token:{orders}', 41);
+    // What Redisson leaves behind if its INCR comes after tokens of a server whose clock is ahead.
+    const ahead = (await microseconds()) + 1e9;
+    await bench.redis.admin.set(COUNTER, ahead);
     const lock = await locks.acquire('orders');
-    expect(lock.fencingToken).toBe(42);
-    expect((await locks.inspect('orders'))!.fencingToken).toBe(42);
+    expect(lock.fencingToken).toBe(ahead + 1);
+    expect((await locks.inspect('orders'))!.fencingToken).toBe(ahead + 1);
     await lock.release();
-    expect(await bench.redis.admin.get('redisson_lock_token:{orders}')).toBe('42');
+    expect(await bench.redis.admin.get(COUNTER)).toBe(String(ahead + 1));
+    expect(await bench.redis.admin.pttl(COUNTER)).toBe(-1);
+  });
+
+  it('its tokens keep growing when a failover has lost the latest of them', async () => {
+    const locks = await service({ protocol: redisson({ fenced: true }) });
+    await bench.redis.admin.set(COUNTER, 41);
+    const before = await locks.acquire('orders');
+    expect(before.fencingToken).toBeLessThanOrEqual(await microseconds());
+    // What the new master has if the last write did not reach it.
+    await bench.redis.admin.multi().del('orders').set(COUNTER, 41).exec();
+    const after = await locks.acquire('orders');
+    expect(after.fencingToken).toBeGreaterThan(before.fencingToken);
+    expect(await bench.redis.admin.get(COUNTER)).toBe(String(after.fencingToken));
+    await after.release();
   });
 });
 

@@ -82,6 +82,30 @@ describe('a semaphore', () => {
     expect(await free()).toBe(2);
   });
 
+  it('requests for one permit do not pass a request of their process for two', async () => {
+    const locks = await service();
+    const pool = locks.getSemaphore('pool', { permits: 2 });
+    let contended = 0;
+    locks.events.subscribe(({ type }) => (contended += Number(type === 'contended')));
+    const first = [await pool.acquire(), await pool.acquire()];
+    const order: string[] = [];
+    const wait = async (units: number, name: string): Promise<void> => {
+      const permits = await pool.acquire(units, { waitTimeout: '60s' });
+      order.push(name);
+      await pool.release(permits);
+    };
+    const two = wait(2, 'two');
+    await eventually(() => contended === 1);
+    const ones = [wait(1, 'one'), wait(1, 'one'), wait(1, 'one')];
+    expect(await pool.tryAcquire()).toBeNull();
+    await pool.release(first[0]!);
+    expect(await pool.tryAcquire()).toBeNull();
+    await pool.release(first[1]!);
+    await Promise.all([two, ...ones]);
+    expect(order).toEqual(['two', 'one', 'one', 'one']);
+    expect(await free()).toBe(2);
+  });
+
   it('publishes how many permits are free', async () => {
     const subscriber = bench.redis.admin.duplicate();
     const messages: string[] = [];

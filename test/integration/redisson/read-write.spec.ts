@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { redisson } from 'nestjs-redis-locks/redisson';
+import { SCRIPTS } from '../../../lib/redisson/scripts.generated.js';
 import { aborted, AT_ONCE, LockBench, timed } from '../../../testbed/locks/locks.js';
 import { eventually } from '../../../testbed/wait/eventually.mjs';
 
@@ -8,6 +9,7 @@ const service = (options = {}) => bench.service({ protocol: redisson(), ...optio
 const CHANNEL = 'redisson_rwlock:{shelf}';
 const fields = (): Promise<Record<string, string>> => bench.redis.admin.hgetall('shelf');
 const timeoutOf = (owner: string): string => `{shelf}:${owner}:rwlock_timeout:1`;
+const leases = (): Promise<string[]> => bench.redis.admin.keys('*:rwlock_timeout:*');
 const subscribers = async (): Promise<number> => Number((await bench.redis.admin.pubsub('NUMSUB', CHANNEL))[1]);
 
 /** What Redisson does when a thread that has no hold takes the read lock. */
@@ -107,6 +109,41 @@ describe('an RReadWriteLock', () => {
     expect(await bench.redis.admin.exists('shelf')).toBe(0);
   });
 
+  it('overlapping readers of a process do not keep its writer out, and come after it', async () => {
+    const locks = await service();
+    const order: string[] = [];
+    const contended = new Set<string>();
+    locks.events.subscribe((event) => event.type === 'contended' && contended.add(event.lockType));
+    let reader = await locks.acquire('shelf', { type: 'read' });
+    const writing = locks.acquire('shelf', { type: 'write', waitTimeout: '60s' });
+    void writing.then(() => order.push('write'));
+    await eventually(() => contended.has('write') || contended.has('exclusive'));
+    for (let i = 0; i < 3; i++) expect(await locks.tryAcquire('shelf', { type: 'read' })).toBeNull();
+    const reading = locks.acquire('shelf', { type: 'read', waitTimeout: '60s' });
+    void reading.then(() => order.push('read'));
+    await reader.release();
+    const writer = await writing;
+    expect(await locks.tryAcquire('shelf', { type: 'read' })).toBeNull();
+    await writer.release();
+    reader = await reading;
+    expect(order).toEqual(['write', 'read']);
+    await reader.release();
+    expect(await bench.redis.admin.exists('shelf')).toBe(0);
+  });
+
+  it('a writer that came before a reader of its process is served before it, although the process held the lock then', async () => {
+    const locks = await service();
+    const order: string[] = [];
+    const first = await locks.acquire('shelf', { type: 'write' });
+    const waits = (type: 'read' | 'write', name: string): Promise<void> =>
+      locks.run('shelf', () => void order.push(name), { type, waitTimeout: '60s' });
+    const all = [waits('write', 'w1'), waits('read', 'r1'), waits('write', 'w2'), waits('read', 'r2')];
+    await eventually(async () => (await subscribers()) === 1);
+    await first.release();
+    await Promise.all(all);
+    expect(order).toEqual(['w1', 'r1', 'w2', 'r2']);
+  });
+
   it('a reader that asks for the write lock is refused', async () => {
     const locks = await service();
     await locks.run(
@@ -185,6 +222,88 @@ describe('an RReadWriteLock', () => {
     expect(await bench.redis.admin.pttl('shelf')).toBeLessThanOrEqual(10_000);
     await Promise.all([short.release(), long.release()]);
   });
+
+  it.each(['the writer', 'its read lock'])(
+    'extend of %s never ends the lease of the other one earlier',
+    async (which) => {
+      const [locks, other] = await bench.serviceList(2, { protocol: redisson() });
+      await locks!.run(
+        'shelf',
+        async (writer) => {
+          const reader = await locks!.acquire('shelf', { type: 'read', expire: '20s' });
+          if (which === 'the writer') await writer.extend('1s');
+          else await reader.extend('25s');
+          const [ofReader] = await leases();
+          const ends = await bench.redis.admin.pexpiretime('shelf');
+          expect(ends).toBeGreaterThanOrEqual(await bench.redis.admin.pexpiretime(ofReader!));
+          await writer.release();
+          expect(await bench.redis.admin.hget('shelf', 'mode')).toBe('read');
+          expect(await other!.tryAcquire('shelf', { type: 'write' })).toBeNull();
+          expect(reader.isHeld).toBe(true);
+          expect(await reader.release()).toBe(true);
+        },
+        { type: 'write', expire: '10s' },
+      );
+      expect(await bench.redis.admin.exists('shelf')).toBe(0);
+    },
+  );
+
+  it('a read lock whose lease ends during the write keeps no client out after the write', async () => {
+    const locks = await service();
+    await locks.run(
+      'shelf',
+      async (writer) => {
+        const reader = await locks.acquire('shelf', { type: 'read', expire: 300 });
+        await aborted(reader.signal);
+        await eventually(async () => (await leases()).length === 0);
+        await writer.release();
+        expect(await bench.redis.admin.exists('shelf')).toBe(0);
+      },
+      { type: 'write' },
+    );
+  });
+
+  it('after the write, the lock lasts as long as the longest lease of its readers', async () => {
+    const locks = await service();
+    await locks.run(
+      'shelf',
+      async (writer) => {
+        const reader = await locks.acquire('shelf', { type: 'read', expire: '5s' });
+        await writer.release();
+        expect(await bench.redis.admin.pttl('shelf')).toBeLessThanOrEqual(5_000);
+        await reader.release();
+      },
+      { type: 'write' },
+    );
+  });
+
+  it.each(['reader', 'writer that also reads'])(
+    'a forced release of a %s of Redisson leaves none of its leases',
+    async (who) => {
+      const locks = await service();
+      await readAsJava();
+      await bench.redis.admin.hincrby('shelf', 'java:1', 1);
+      await bench.redis.admin.set('{shelf}:java:1:rwlock_timeout:2', 1, 'PX', 30_000);
+      if (who !== 'reader') await bench.redis.admin.hset('shelf', { mode: 'write', 'java:1:write': 1 });
+      expect(await locks.forceRelease('shelf')).toBe(true);
+      expect(await bench.redis.admin.keys('*shelf*')).toEqual([]);
+    },
+  );
+
+  it.each(['read', 'write'] as const)(
+    'a %s request that arrives again does not shorten a longer lease',
+    async (mode) => {
+      const ask = (lease: number): Promise<unknown> => {
+        const args = ['me:1', lease, mode, ''];
+        return bench.redis.admin.eval(SCRIPTS.acquireShared.source, 2, 'shelf', 'latch', ...args);
+      };
+      await ask(20_000);
+      await ask(5_000);
+      expect(await bench.redis.admin.pttl('shelf')).toBeGreaterThan(10_000);
+      if (mode === 'read') expect(await bench.redis.admin.pttl(timeoutOf('me:1'))).toBeGreaterThan(10_000);
+      await bench.redis.admin.del('shelf', timeoutOf('me:1'));
+    },
+  );
 
   it('a lost reply to acquire leaves one hold', async () => {
     const proxy = await bench.proxy();

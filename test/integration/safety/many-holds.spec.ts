@@ -1,5 +1,6 @@
 import { expect, it } from '@jest/globals';
 import { redisKeys } from '../../../lib/keys/index.js';
+import { eventually } from '../../../testbed/wait/eventually.mjs';
 import {
   acquire,
   ADDRESS,
@@ -115,4 +116,21 @@ it('a forced release of some of many holds, and of all, keeps the index true', a
   await expectConsistent('a');
   expect((await force(100))[0]).toBe(15);
   expect((await redis.admin.keys('lock:*')).sort()).toEqual(['lock:fence:{a}']);
+});
+
+it('a holder with an uncontended batch gets the message to end it, wherever it stands among many holds', async () => {
+  const listener = redis.admin.duplicate();
+  const told: string[] = [];
+  try {
+    await listener.subscribe('lock:client:c1');
+    listener.on('message', (_, message: string) => told.push(message));
+    for (let i = 0; i < 12; i++) expect((await acquire('a', `c0:${i}`, 'permits:1/13', 30_000))[0]).toBe(HELD);
+    const uncontended = ['c1:1', 'permits:1/13', '', 60_000, 1_000, '0 0 3000 600000 3000 1'];
+    expect((await run('a', 'acquire', ...uncontended))[0]).toBe(HELD);
+    expect((await acquire('a', 'c2:1', 'permits:1/13', 60_000, 1))[0]).toBe(5);
+    await eventually(() => told.length > 0);
+    expect(told).toEqual(['yield c1:1 a']);
+  } finally {
+    listener.disconnect();
+  }
 });

@@ -18,7 +18,7 @@ function lockOf(key: string, facts: object = {}): LockInfo {
   } as LockHolderInfo;
   return { key, holders: [holder], owner: holder.owner, ...COUNTS };
 }
-const COUNTS = { holds: 1, ttl: 20_000, fencingToken: 7, waiters: [], permits: undefined };
+const COUNTS = { holds: 1, ttl: 20_000, fencingToken: 7, waiters: [], waitingHere: 0, permits: undefined };
 
 const rowsOf = (locks: LockInfo[], space = UNLIMITED): string[][] =>
   locksTable(PLAIN, locks, NOW, space)

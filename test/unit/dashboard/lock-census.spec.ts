@@ -24,6 +24,7 @@ class FakeLocks {
       ...{ key, owner: 'ann', holds: 1, ttl: 30_000, fencingToken: 7, permits: undefined },
       holders: [{ ...caller, fencingToken: 7, ttl: 30_000, kept: false, since }],
       waiters: Array.from({ length: waiters }, () => ({ ...caller, since })),
+      waitingHere: 0,
     });
   }
 

@@ -102,8 +102,8 @@ describe('a release in the background', () => {
     process.off('unhandledRejection', note);
     expect(unhandled).toEqual([]);
     expect(warnings).toEqual([
-      "'a' could not be released, so it ends with its lease: the connection is lost",
-      "'b' could not be released, so it ends with its lease: the connection is lost",
+      "'a' could not be released, so the client tries again until its lease ends: the connection is lost",
+      "'b' could not be released, so the client tries again until its lease ends: the connection is lost",
     ]);
     expect(events).toEqual(['acquired', 'acquired', 'unreleased', 'unreleased']);
   });

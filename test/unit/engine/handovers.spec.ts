@@ -56,7 +56,7 @@ describe('a hold that is handed over', () => {
       return Promise.resolve(60_000);
     };
     expect(await engine.handovers.start(offerOf(hold))).toBe(60_000);
-    expect(atOffer).toEqual(['released', false, [], { key: 'a', id: hold.id, offer: OFFER, lease: 60_000 }]);
+    expect(atOffer).toEqual(['offered', false, [], { key: 'a', id: hold.id, offer: OFFER, lease: 60_000 }]);
     await clock.pass(31_000);
     expect([store.renewals.length, store.releases.length]).toEqual([0, 0]);
     expect(await engine.release(hold)).toBe(false);
@@ -89,6 +89,46 @@ describe('a hold that is handed over', () => {
     expect(await second).toBe(50_000);
     expect(store.offers[1]!.request).toEqual(store.offers[0]!.request);
     expect(events).toEqual(['acquired', 'released']);
+  });
+
+  it('is no orphan until the offer is answered, or its lease is over', async () => {
+    const { clock, store, engine, acquire, take, offerOf } = setUp();
+    const hold = await take();
+    const named = async (): Promise<void> => {
+      void acquire({ owner: 'other' }, 0);
+      store.acquires.at(-1)!.answer.resolve({ ...busy(), holders: [hold.id] });
+      await settled();
+    };
+    const first = engine.handovers.start(offerOf(hold));
+    await named();
+    store.offers[0]!.answer.reject(passing());
+    await expect(first).rejects.toMatchObject({ code: 'LOCK_STORE' });
+    expect(hold.state).toBe('offered');
+    await clock.pass(20_000);
+    await named();
+    expect(store.releases).toHaveLength(0);
+    await clock.pass(10_001);
+    await named();
+    expect(store.releases.map(({ request }) => request.id)).toEqual([hold.id]);
+    expect(store.renewals).toHaveLength(0);
+  });
+
+  it('does not delay a shutdown', async () => {
+    const { store, engine, take, offerOf } = setUp();
+    const offered = engine.handovers.start(offerOf(await take()));
+    await engine.close(60_000);
+    store.offers[0]!.answer.resolve(50_000);
+    expect(await offered).toBe(50_000);
+    expect(store.releases).toHaveLength(0);
+  });
+
+  it('was lost if it is released by force before the offer arrives', async () => {
+    const { store, engine, take, offerOf } = setUp();
+    const hold = await take();
+    const offered = engine.handovers.start(offerOf(hold));
+    store.listener.revoked(hold.id, hold.token);
+    store.offers[0]!.answer.resolve('not-held');
+    await expect(offered).rejects.toMatchObject({ code: 'LOCK_LOST', message: expect.stringContaining('by force') });
   });
 
   it('was lost if the store does not know it', async () => {

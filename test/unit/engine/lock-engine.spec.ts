@@ -388,8 +388,20 @@ describe('a timeout', () => {
   });
 });
 
+it('hands a lock to no local waiter once a reply names a holder in another client', async () => {
+  const { store, engine, acquire } = setUp();
+  const first = acquire();
+  store.acquires[0]!.answer.resolve(held(5, 30_000, 50_000, 16));
+  const hold = await first;
+  void acquire();
+  void acquire({ owner: 'one' }, { waitTimeout: 0 }).catch(() => undefined);
+  store.acquires[1]!.answer.resolve({ ...busy(), holders: ['other:1'] });
+  await settled();
+  expect(engine.handOff(hold)).toBe(false);
+});
+
 describe('an unreachable store', () => {
-  it('fails new calls at once, and waiters after commandTimeout', async () => {
+  it('fails single tries at once, and waiters after commandTimeout or waitTimeout', async () => {
     const { clock, store, acquire } = setUp();
     const first = acquire();
     let told = 0;
@@ -397,19 +409,37 @@ describe('an unreachable store', () => {
     store.acquires[0]!.answer.resolve(queued({ retryAfter: 100 }));
     await settled();
     store.unreachable = passing();
-    for (const wait of [{ waitTimeout: Infinity }, { waitTimeout: 10_000 }, { waitTimeout: 0 }]) {
-      for (const terms of [{ key: 'a' }, { key: 'b' }, { owner: 'one' }]) {
-        await expect(acquire(terms, wait)).rejects.toBe(store.unreachable);
-      }
-    }
-    expect(store.acquires).toHaveLength(1);
     const since = clock.now();
+    const ended = new Map<object, number>();
+    const calls = [{ waitTimeout: Infinity }, { waitTimeout: 10_000 }, { waitTimeout: 1_000 }, { waitTimeout: 0 }].map(
+      (wait) =>
+        [{ key: 'b' }, { key: 'c', fair: true }, { key: 'd', owner: 'one' }].map(async (terms) => {
+          await expect(acquire(terms, wait)).rejects.toBe(store.unreachable);
+          ended.set(wait, clock.now() - since);
+        }),
+    );
     await clock.pass(6_000);
+    await Promise.all(calls.flat());
     await expect(first).rejects.toBe(store.unreachable);
     expect(told - since).toBeGreaterThan(4_900);
+    const [endless, long, short, single] = [...ended].sort(([a], [b]) => Object.values(b)[0] - Object.values(a)[0]);
+    for (const [, after] of [endless!, long!]) expect(after).toBeGreaterThan(4_800);
+    expect(short![1]).toBeGreaterThanOrEqual(1_000);
+    expect(short![1]).toBeLessThan(1_300);
+    expect(single![1]).toBeLessThan(10);
+    expect(store.acquires).toHaveLength(1);
+  });
+
+  it('gets no command until it is back, and then the requests of all that wait', async () => {
+    const { clock, store, acquire } = setUp();
+    store.unreachable = passing();
+    const calls = [acquire({}, { waitTimeout: 1_000 }), acquire({ key: 'b' }, { waitTimeout: 1_000 })];
+    await clock.pass(500);
+    expect(store.acquires).toHaveLength(0);
     store.unreachable = undefined;
-    void acquire();
-    expect(store.acquires).toHaveLength(2);
+    await clock.pass(200);
+    for (const { answer } of store.acquires) answer.resolve(held(5, 30_000));
+    for (const call of calls) expect((await call).isHeld).toBe(true);
   });
 });
 

@@ -115,6 +115,25 @@ describe('a client that waits for very many keys', () => {
     expect(store.acquires).toHaveLength(6_000);
   });
 
+  it('asks for a new key before the keys that it has asked for, and for each of them once', async () => {
+    const { clock, store, engine, answer, answerAll } = setUp(3_000);
+    await answerAll();
+    const before = store.acquires.length;
+    store.listener.restored();
+    await eventually(() => store.acquires.length === before + MOST_UNANSWERED);
+    for (let turn = 0; turn < 50; turn++) await settled();
+    // The times at which they would have asked come while they stand in the backlog.
+    clock.advance(2 * SOON);
+    for (let turn = 0; turn < 50; turn++) await settled();
+    void engine.acquire({ ...TERMS, key: 'new' }, { waitTimeout: Infinity, signal: undefined });
+    const asked = store.acquires.length;
+    expect(asked).toBe(before + MOST_UNANSWERED);
+    await answer();
+    expect(store.acquires[asked]!.request.key).toBe('new');
+    await answerAll();
+    expect(store.acquires.length - before).toBeLessThanOrEqual(3_000 + MOST_UNANSWERED + 1);
+  });
+
   it('learns of a failure within a period of a single key', async () => {
     const { clock, store, ended, answerAll } = setUp(20_000);
     await answerAll();

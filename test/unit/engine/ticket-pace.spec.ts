@@ -26,6 +26,7 @@ it('keeps no ticket that has asked, although there are always others that have t
     const id = `${count++}`;
     const ticket: PacedTicket = {
       id,
+      isNew: true,
       terms: { key: id },
       askSoon: () => undefined,
       tryAcquireOrEnqueue() {

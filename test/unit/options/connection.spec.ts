@@ -1,16 +1,13 @@
 import { describe, expect, it } from '@jest/globals';
 import { Cluster, Redis } from 'ioredis';
-import { readConnections } from '../../../lib/module/redis-lock.connection.js';
+import { readConnections, type LockConnectionOption } from '../../../lib/module/redis-lock.connection.js';
+import { resolveModuleOptions } from '../../../lib/module/redis-lock.options.js';
 
 const node = { host: 'a', port: 6379 };
 
 describe('connection', () => {
   it.each([
     [{ cluster: [node, 'redis://b:6379', 7000] }, { cluster: [node, 'redis://b:6379', 7000], options: {} }],
-    [
-      { cluster: [node], options: { keyPrefix: 'app:' } },
-      { cluster: [node], options: { keyPrefix: 'app:' } },
-    ],
     [
       { sentinels: [node], name: 'mymaster' },
       { sentinels: [node], name: 'mymaster' },
@@ -25,10 +22,47 @@ describe('connection', () => {
     ['a node without a list', { cluster: node }, 'connection.cluster must be a list of nodes'],
     ['options of nodes beside them', { cluster: [node], password: 'x' }, 'connection.password is not known'],
     ['options that are none', { cluster: [node], options: 'x' }, 'connection.options must be'],
-    ['a prefix that chooses the slot', { cluster: [node], options: { keyPrefix: '{app}:' } }, 'one slot'],
-    ['that for all nodes', { cluster: [node], options: { redisOptions: { keyPrefix: '{a}' } } }, 'one slot'],
-    ['a prefix with the name of a role', { host: 'a', keyPrefix: 'app:state:' }, "':state' begins the name"],
-    ['that of a Cluster', { cluster: [node], options: { keyPrefix: 'app:state:' } }, "':state' begins the name"],
+    [
+      'a URL as an option',
+      { url: 'redis://:secret@a' },
+      'connection.url is no option of ioredis: write the URL itself',
+    ],
+    [
+      'options of node-redis',
+      { socket: node },
+      'connection.socket is no option of ioredis: it is an option of the pack',
+    ],
+    ['a list of nodes', { nodes: [node] }, 'for a Cluster write connection: { cluster: [{ host, port }, …] }'],
+    ['options within config', { config: node }, 'connection.config is no option of ioredis'],
+    [
+      'an unknown option',
+      { host: 'a', passwort: 'secret' },
+      'connection.passwort is no option of ioredis: leave it out',
+    ],
+    ['that of a node', { cluster: [{ host: 'a', url: 'b' }] }, 'connection.cluster[0].url is no option of ioredis'],
+    [
+      'that of all nodes',
+      { cluster: [node], options: { redisOptions: { url: 'b' } } },
+      'connection.options.redisOptions.url is no option of ioredis',
+    ],
+    ['a database in letters', 'redis://a/abc', 'the database of connection is "abc"'],
+    ['a database in the query', 'redis://a?db=-1', 'the database of connection is "-1"'],
+    ['a database in letters among options', { host: 'a', db: 'abc' }, 'connection.db is "abc"'],
+    ['a database that is no number', { host: 'a', db: NaN }, 'connection.db is NaN'],
+    ['a stub', { evalsha: async () => 1, duplicate: () => ({}), options: {} }, 'no client of ioredis'],
+    ['a stub of a Cluster', { isCluster: true, duplicate: () => ({}), options: {} }, 'no client of ioredis'],
+    [
+      'a wrapper',
+      new (class KeyvRedis {
+        get() {}
+      })(),
+      'an object (KeyvRedis) that is no client of ioredis',
+    ],
+    [
+      'a client of node-redis',
+      { isOpen: false, options: {}, duplicate() {}, sendCommand() {}, on() {} },
+      'a client of the package redis (node-redis)',
+    ],
     ['a URL behind a blank', ' redis://:secret@a', 'white space'],
     ['a URL in front of a line break', 'redis://:secret@a\n', 'white space'],
     ['a node behind a tab', { cluster: ['\tredis://:secret@a'] }, 'white space'],
@@ -39,16 +73,25 @@ describe('connection', () => {
     expect(read).not.toThrow(/secret/);
   });
 
-  it('refuses a client whose prefix contains the name of a role', () => {
-    const client = new Redis({ keyPrefix: 'app:state:', lazyConnect: true });
-    expect(() => readConnections(client)).toThrow(/the keyPrefix of the ioredis client is "app:state:"/);
+  it('accepts clients of ioredis', () => {
+    for (const client of [new Redis({ lazyConnect: true }), new Cluster([node], { lazyConnect: true })]) {
+      expect(readConnections(client)).toBe(client);
+    }
   });
 
-  it('accepts a client of a Cluster as it is, unless its prefix decides the slot', () => {
-    const [plain, tagged] = ['app:', '{app}:'].map(
-      (keyPrefix) => new Cluster([node], { keyPrefix, lazyConnect: true }),
-    );
-    expect(readConnections(plain)).toBe(plain);
-    expect(() => readConnections(tagged)).toThrow(/one slot/);
+  it.each<[string, () => LockConnectionOption]>([
+    ['options', () => ({ host: 'a', keyPrefix: 'app:' })],
+    ['a URL', () => 'redis://a?keyPrefix=app:'],
+    ['a client', () => new Redis({ keyPrefix: 'app:', lazyConnect: true })],
+    ['a Cluster', () => new Cluster([node], { keyPrefix: 'app:', lazyConnect: true })],
+    ['the nodes of a Cluster', () => ({ cluster: [node], options: { redisOptions: { keyPrefix: 'app:' } } })],
+    ['a master', () => ['redis://a', 'redis://b', { host: 'c', keyPrefix: 'app:' }]],
+  ])('refuses a keyPrefix of ioredis in %s unless the keyPrefix of the module begins with it', (_what, connection) => {
+    const resolve = (keyPrefix?: string): unknown =>
+      resolveModuleOptions({ connection: connection(), ...(keyPrefix !== undefined && { keyPrefix }) });
+    const message = expect.stringMatching(/ioredis option keyPrefix "app:".*Write it there: keyPrefix: "app:lock"/);
+    expect(() => resolve()).toThrow(expect.objectContaining({ code: 'LOCK_CONFIG', message }));
+    expect(() => resolve('other')).toThrow(/keyPrefix: "app:other"/);
+    expect(resolve('app:lock')).toMatchObject({ keyPrefix: 'app:lock' });
   });
 });

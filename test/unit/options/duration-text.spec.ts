@@ -20,7 +20,7 @@ describe('duration(text)', () => {
     ['', 'duration(text) is an empty string; write milliseconds, or a text such as'],
     [undefined, 'duration(text) is undefined; write milliseconds, or a text such as'],
     [-1, 'duration(text) is -1; write milliseconds'],
-    ['25d', 'duration(text) is "25d"; the longest possible is 2147483647 ms (24 days).'],
+    ['367d', 'duration(text) is "367d"; the longest possible is 366 days: write \'366d\' or less.'],
     ['redis://user:s3cret@host', 'duration(text) is "redis://'],
   ])('refuses %p', (text, message) => {
     const refused = () => duration(text as string);

@@ -9,7 +9,8 @@ describe('a wake list', () => {
     list = new WakeList((id) => woken.push(id));
   });
 
-  const join = (...ids: string[]): void => ids.forEach((id) => list.join(id, 'c'));
+  const requestOf = (id: string, since?: number, kind = 'exclusive') => ({ id, since, mode: { kind } });
+  const join = (...ids: string[]): void => ids.forEach((id) => list.join(requestOf(id), 'c'));
 
   it('a message wakes the waiter that has waited longest, until that has left', () => {
     join('a', 'b');
@@ -73,5 +74,59 @@ describe('a wake list', () => {
     expect(woken).toEqual([]);
     list.answered('a');
     expect(list.isOver('a')).toBe(false);
+  });
+
+  describe('a later caller', () => {
+    const ask = (id: string, kind?: string): readonly string[] | undefined => {
+      list.requesting(id);
+      list.join(requestOf(id, undefined, kind), 'c');
+      return list.holdersBefore(requestOf(id, undefined, kind), 'c');
+    };
+
+    it('does not pass an earlier waiter, and is woken when that waiter leaves', () => {
+      expect(ask('a')).toBeUndefined();
+      // Nothing is known yet: both are sent.
+      expect(ask('b')).toBeUndefined();
+      list.contended('a', ['holder']);
+      list.contended('b', ['holder']);
+      expect(ask('b')).toEqual(['holder']);
+      expect(ask('c')).toEqual(['holder']);
+      list.contended('c', ['holder']);
+      expect(ask('a')).toBeUndefined();
+      list.leave('a');
+      expect(woken).toEqual(['b']);
+      list.leave('b');
+      expect(woken).toEqual(['b', 'c']);
+    });
+
+    it('is sent if the request before it has failed', () => {
+      ask('a');
+      list.contended('a', ['holder']);
+      list.contended('a', undefined);
+      expect(ask('b')).toBeUndefined();
+    });
+
+    it('that reads passes no writer, but readers', () => {
+      ask('r', 'read');
+      list.contended('r', ['holder']);
+      expect(ask('s', 'read')).toBeUndefined();
+      expect(ask('w')).toEqual(['holder']);
+      list.contended('w', ['holder']);
+      for (const id of ['t', 'u']) {
+        expect(ask(id, 'read')).toEqual(['holder']);
+        list.contended(id, ['holder']);
+      }
+      list.leave('r');
+      list.leave('s');
+      list.leave('w');
+      expect(woken).toEqual(['w', 't', 'u']);
+    });
+
+    it('stands behind callers that came earlier, whenever their requests were made', () => {
+      list.join(requestOf('b', 2), 'c');
+      list.join(requestOf('a', 1), 'c');
+      list.wakeFirst('c');
+      expect(woken).toEqual(['a']);
+    });
   });
 });

@@ -11,7 +11,7 @@ import {
   writeMode,
 } from '../../../lib/store/redis/replies.js';
 
-const { HELD, HELD_PUSHED } = REPLY_CODES;
+const { BUSY, HELD, HELD_PUSHED } = REPLY_CODES;
 const permits: LockMode = { kind: 'permits', units: 2, limit: 9 };
 
 describe('the mode of a request', () => {
@@ -52,8 +52,13 @@ describe('the reply to a request', () => {
 
   it('for several keys has the number of permits of each', () => {
     const reply = [HELD, 5, '7', 30_000, 4, 0, HELD, 5, '7', 30_000, 4, 6];
-    expect(readAcquireAllReply(reply)).toStrictEqual([held, { ...held, units: 6 }]);
-    expect(readAcquireAllReply([])).toBeUndefined();
+    expect(readAcquireAllReply(reply, [])).toStrictEqual([held, { ...held, units: 6 }]);
+    expect(readAcquireAllReply([], [])).toBeUndefined();
+  });
+
+  it('for several keys names a key that is not free, and its holders', () => {
+    const requests = [{ key: 'a' }, { key: 'b' }] as AcquireRequest[];
+    expect(readAcquireAllReply([BUSY, 2, 'me:1'], requests)).toEqual({ outcome: 'busy', key: 'b', holders: ['me:1'] });
   });
 
   it('to inspect has the permits that one slot of a waiter needs', () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { Command, Redis } from 'ioredis';
+import { Cluster, Command, Redis } from 'ioredis';
 import { redisKeys } from '../../../lib/keys/index.js';
 import {
   allArgs,
@@ -44,9 +44,9 @@ describe('a script that encodes itself', () => {
     );
   });
 
-  it('is used only with clients without a key prefix', () => {
+  it('is used only with clients of one server', () => {
     expect(takesScriptCommands(new Redis({ lazyConnect: true }))).toBe(true);
-    expect(takesScriptCommands(new Redis({ lazyConnect: true, keyPrefix: 'shop:' }))).toBe(false);
+    expect(takesScriptCommands(new Cluster([{ host: 'a' }], { lazyConnect: true }))).toBe(false);
   });
 
   it('names the keys of a lock consistently', () => {

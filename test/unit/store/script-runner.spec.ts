@@ -1,6 +1,8 @@
-import { expect, it } from '@jest/globals';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, it } from '@jest/globals';
 import type { Redis } from 'ioredis';
 import { namedKeys } from '../../../lib/store/redis/script-keys.js';
+import { UNDOUBTED } from '../../../lib/store/redis/mastership.js';
 import { ScriptRunner } from '../../../lib/store/redis/script-runner.js';
 import { deferred, type Deferred } from '../../../testbed/wait/deferred.js';
 
@@ -45,6 +47,32 @@ it('a reply behind the limit leads to no further command', async () => {
   sent[0]!.answer.resolve([1, 15]);
   await settled();
   expect(read).toEqual([]);
+});
+
+describe('a reply that took longer than a master may be silent', () => {
+  /** The master has been replaced, and the new one is asked next. */
+  async function late(isMaster: boolean): Promise<{ sent: string[]; reply: Promise<unknown> }> {
+    const sent: string[] = [];
+    const answers: Array<Promise<unknown>> = [sleep(UNDOUBTED + 50, 'old'), Promise.resolve('new')];
+    const evalsha = (): Promise<unknown> => answers[sent.push('evalsha') - 1]!;
+    const confirmations = [Promise.resolve(isMaster), undefined];
+    const masters = { isAsking: false, confirm: () => confirmations.shift() };
+    const nothing = (): undefined => undefined;
+    const runner = new ScriptRunner({ evalsha } as unknown as Redis, 60_000, nothing, nothing, masters);
+    return { sent, reply: runner.run('release', namedKeys(['a']), []) };
+  }
+
+  it('counts if the master is confirmed', async () => {
+    const { sent, reply } = await late(true);
+    expect(await reply).toBe('old');
+    expect(sent).toHaveLength(1);
+  });
+
+  it('does not count if the master is not confirmed: the command is sent again', async () => {
+    const { sent, reply } = await late(false);
+    expect(await reply).toBe('new');
+    expect(sent).toHaveLength(2);
+  });
 });
 
 it('a script that the server did not know is not sent again behind the limit', async () => {

@@ -179,6 +179,8 @@ public final class RedissonSide {
         return redisson.getLock(name);
       case "fair":
         return redisson.getFairLock(name);
+      case "spin":
+        return redisson.getSpinLock(name);
       case "read":
         return redisson.getReadWriteLock(name).readLock();
       case "write":

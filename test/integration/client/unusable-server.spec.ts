@@ -1,0 +1,97 @@
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { createLockClient, type LockClient, type LockClientOptions } from 'nestjs-redis-locks/client';
+import { ClusterBench } from '../../../testbed/locks/cluster-bench.js';
+import { LockBench } from '../../../testbed/locks/locks.js';
+import { startRedisCluster } from '../../../testbed/servers/redis-cluster.mjs';
+import { eventually } from '../../../testbed/wait/eventually.mjs';
+
+const silent = { debug() {}, log() {}, warn() {}, error() {} };
+const clients: LockClient[] = [];
+afterEach(async () => {
+  await Promise.all(clients.splice(0).map((client) => client.close()));
+});
+
+async function start(connection: LockClientOptions['connection'], commandTimeout = 5_000): Promise<LockClient> {
+  const client = await createLockClient(
+    { connection: connection!, commandTimeout, shutdownTimeout: 0 },
+    { logger: silent },
+  );
+  clients.push(client);
+  return client;
+}
+
+describe('a database that the server refuses', () => {
+  const bench = new LockBench();
+
+  it('stops the start', async () => {
+    const { host, port, url } = bench.redis;
+    const refusal = { code: 'LOCK_CONFIG', message: expect.stringMatching(/refuses database 99.*out of range.*db: 0/) };
+    await expect(start(`${url}/99`)).rejects.toMatchObject(refusal);
+    await expect(start({ host, port, db: 99 })).rejects.toMatchObject(refusal);
+    await expect(start(bench.redis.client({ db: 99, lazyConnect: true }))).rejects.toMatchObject(refusal);
+    await expect(start([`${url}/1`, `${url}/99`, 'redis://127.0.0.1:1'])).rejects.toMatchObject(refusal);
+    expect(await bench.redis.admin.dbsize()).toBe(0);
+  });
+
+  it('is never replaced by database 0, even after a reconnect', async () => {
+    const { admin, host, port } = bench.redis;
+    await admin.acl('SETUSER', 'app', 'on', '>secret', '+@all', '~*', '&*');
+    const login = { username: 'app', password: 'secret' };
+    const locks = await start({ host, port, ...login, db: 2, enableReadyCheck: false }, 500);
+    const lock = await locks.acquire('a');
+    await admin.acl('SETUSER', 'app', '-select');
+    await admin.client('KILL', 'USER', 'app');
+    await expect(locks.acquire('b')).rejects.toMatchObject({
+      code: 'LOCK_STORE',
+      message: expect.stringContaining('select'),
+    });
+    expect(await admin.dbsize()).toBe(0);
+    await admin.acl('SETUSER', 'app', '+select');
+    await eventually(() => lock.verify().then(() => true), { within: 10_000 });
+    expect(await lock.release()).toBe(true);
+  });
+});
+
+describe('a server that was reached', () => {
+  const bench = new LockBench();
+
+  it('and refuses the password is not called unreachable', async () => {
+    await bench.redis.admin.config('SET', 'requirepass', 'secret');
+    await bench.redis.admin.auth('secret');
+    const started = start(bench.redis.url.replace('//', '//:wrong@'), 300);
+    await expect(started).rejects.toMatchObject({
+      code: 'LOCK_STORE',
+      message: expect.stringMatching(/user or password in `connection` is missing or wrong.*WRONGPASS/),
+    });
+    await expect(started).rejects.not.toThrow(/reached/);
+    await bench.redis.admin.config('SET', 'requirepass', '');
+  });
+
+  it('and does not answer with TLS says so', async () => {
+    await expect(start(bench.redis.url.replace('redis:', 'rediss:'), 1_000)).rejects.toMatchObject({
+      code: 'LOCK_STORE',
+      message: expect.stringMatching(/does not answer with TLS: write redis:/),
+    });
+  });
+});
+
+describe('a node of a Cluster as one server', () => {
+  const bench = new ClusterBench();
+
+  it('stops the start', async () => {
+    const [node] = bench.cluster.nodes;
+    const refusal = {
+      code: 'LOCK_CONFIG',
+      message: expect.stringMatching(/one node of a Cluster.*connection: { cluster:/),
+    };
+    for (const connection of [node!.url, node!.client()]) {
+      await expect(start(connection)).rejects.toMatchObject(refusal);
+    }
+  });
+
+  it('is accepted if it serves all slots', async () => {
+    await using cluster = await startRedisCluster({ masters: 1 });
+    const locks = await start(cluster.nodes[0]!.url);
+    expect(await (await locks.acquire('a')).release()).toBe(true);
+  });
+});
