@@ -46,13 +46,26 @@ export const moduleOf = ({ file }) => (file.endsWith('.lua') ? SCRIPTS[folderOf(
  */
 export function mutatedModule(mutation) {
   const { file } = mutation;
-  const mutated = mutate(readFileSync(join(ROOT, file), 'utf8'), mutation);
-  if (!file.endsWith('.lua')) return mutated;
+  if (!file.endsWith('.lua')) return mutate(readFileSync(join(ROOT, file), 'utf8'), mutation);
+  return withLua([mutation], (directory) => generate(join(directory, folderOf(file))));
+}
+
+/**
+ * Copies `lua/` with mutations applied.
+ * @template T
+ * @param {ReadonlyArray<Pick<Mutation, 'name' | 'file' | 'from' | 'to'>>} mutations
+ * @param {(directory: string) => T} use gets the folder that has the copy
+ * @returns {T}
+ */
+export function withLua(mutations, use) {
   const directory = mkdtempSync(join(tmpdir(), 'locks-mutated-'));
   try {
     cpSync(join(ROOT, 'lua'), join(directory, 'lua'), { recursive: true });
-    writeFileSync(join(directory, file), mutated);
-    return generate(join(directory, folderOf(file)));
+    for (const mutation of mutations) {
+      const path = join(directory, mutation.file);
+      writeFileSync(path, mutate(readFileSync(path, 'utf8'), mutation));
+    }
+    return use(directory);
   } finally {
     rmSync(directory, { recursive: true, force: true });
   }

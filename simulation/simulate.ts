@@ -1,4 +1,5 @@
 import { Workload } from './clients/workload.js';
+import { Gates } from './clients/gates.js';
 import { Letters } from './clients/handovers.js';
 import { noOutcomes, type Outcomes } from './clients/outcomes.js';
 import { drive } from './drive.js';
@@ -62,15 +63,15 @@ class Simulation implements FaultTargets {
     private readonly line: ((text: string) => void) | undefined,
   ) {
     const { world, outcomes } = this;
-    this.servers = new Servers(schedule.servers, world);
+    this.servers = new Servers(schedule.servers, world, schedule.noise, schedule.hasSmallLimits);
     const checker = (this.checker = new Checker(world, this.servers, schedule));
     if (this.servers.isQuorum) outcomes.quorums += 1;
     for (const server of this.servers.all) {
       const { onScript } = server;
-      server.onScript = (key, script) => {
+      server.onScript = (executed) => {
         outcomes.scripts += 1;
-        this.trace(() => `${server.name}: ${script}`);
-        onScript(key, script);
+        this.trace(() => `${server.name}: ${executed.text}`);
+        onScript(executed);
       };
       const { onReinstated } = server;
       server.onReinstated = (key, id) => {
@@ -78,7 +79,7 @@ class Simulation implements FaultTargets {
         onReinstated(key, id);
       };
     }
-    const surroundings = { world, checker, outcomes, trace: this.trace, letters: new Letters() };
+    const surroundings = { world, checker, outcomes, trace: this.trace, letters: new Letters(), gates: new Gates() };
     this.workloads = Array.from({ length: PROCESSES }, (_, place) => {
       const visits = schedule.visits.filter((visit) => visit.process === place);
       return new Workload(visits, surroundings, (error) => checker.found(error as Error));
@@ -109,6 +110,7 @@ class Simulation implements FaultTargets {
     for (const fault of this.schedule.faults) plan(fault, this);
     const stopListening = listenToRejections((error) => this.checker.found(error));
     await drive(() => this.step()).finally(stopListening);
+    this.servers.close();
     const { violation } = this.checker;
     if (violation === undefined) return undefined;
     const { world } = this;

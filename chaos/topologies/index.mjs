@@ -3,6 +3,7 @@ import { StepFailed } from '../../scripts/lib/run.mjs';
 /** One file each; see README.md for the interface of such a file. */
 const TOPOLOGIES = {
   single: () => import('./single.mjs'),
+  endpoint: () => import('./endpoint.mjs'),
   redlock: () => import('./redlock.mjs'),
   'redlock-5': () => import('./redlock-5.mjs'),
   sentinel: () => import('./sentinel.mjs'),

@@ -2,12 +2,14 @@ import { EVERYWHERE } from '../faults/index.mjs';
 import { SERVER, Server } from './server.mjs';
 import { Networks } from './networks.mjs';
 
+const startAlone = ({ installation }) => Server.start({ ...SERVER, installation });
+
 /** One Redis, with a proxy before it for each client. */
-export async function start({ installation, clients }) {
-  const server = await Server.start({ ...SERVER, installation });
+export async function start({ installation, clients, name = 'single', startServer = startAlone }) {
+  const server = await startServer({ installation });
   const networks = await Networks.start(clients, [server]);
   return {
-    name: 'single',
+    name,
     servers: [server],
     lockKinds: ['exclusive', 'fair', 'read', 'write', 'permits', 'several', 'owner'],
     faults: EVERYWHERE,

@@ -146,7 +146,10 @@ function readSubject(command: Topic, rest: readonly string[]): string | undefine
   const [first] = rest;
   if (rest.length > 1) {
     const one = subject === 'optional key' ? 'key' : subject;
-    const hint = subject === 'shell' ? SHELLS.join(' or ') : `quote a ${one} that contains spaces`;
+    const hint =
+      subject === 'shell'
+        ? new Intl.ListFormat('en-GB', { type: 'disjunction' }).format(SHELLS)
+        : `quote a ${one} that contains spaces`;
     throw new UsageError(`${command} takes one ${one}: ${hint}`);
   }
   if (subject === 'pattern' || subject === 'shell') return first;

@@ -5,7 +5,7 @@ export type Topic = CommandName | 'completion';
 export const ORDERS = ['key', 'held', 'waiters', 'lease'] as const;
 export type Order = (typeof ORDERS)[number];
 
-export const SHELLS = ['bash', 'zsh'] as const;
+export const SHELLS = ['bash', 'zsh', 'fish'] as const;
 export type Shell = (typeof SHELLS)[number];
 
 interface CommandFacts {

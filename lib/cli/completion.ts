@@ -28,7 +28,7 @@ ${CASES}    *) words='${[...NAMES, '--help', '--version'].join(' ')}' ;;
   esac
 `;
 
-const SCRIPTS: Readonly<Record<Shell, string>> = {
+const SCRIPTS: Readonly<Record<Exclude<Shell, 'fish'>, string>> = {
   bash: `# bash completion of ${PROGRAM}
 ${FUNCTION}() {
   local current=\${COMP_WORDS[COMP_CWORD]} previous=\${COMP_WORDS[COMP_CWORD-1]}
@@ -46,5 +46,34 @@ compdef ${FUNCTION} ${PROGRAM}
 `,
 };
 
+/** The options with a value: what fish completes behind them. */
+const VALUES: Readonly<Record<string, string>> = {
+  ...{ sort: ORDERS.join(' '), holder: '', interval: '', hold: '', connection: '', prefix: '', timeout: '' },
+};
+const SHORT: Readonly<Record<string, string>> = {
+  ...{ connection: 'c', prefix: 'p', timeout: 't', interval: 'i', help: 'h', version: 'v' },
+};
+
+/** Fish reads one line for each word, with the condition under which it completes it. */
+function fish(): string {
+  const line = (...words: string[]): string => `complete -c ${PROGRAM} ${words.join(' ')}\n`;
+  const option = (condition: string, name: string): string => {
+    const short = SHORT[name] === undefined ? [] : [`-s ${SHORT[name]}`];
+    const value = VALUES[name] === undefined ? [] : [`-x -a '${VALUES[name]}'`];
+    return line(`-n '${condition}'`, ...short, `-l ${name}`, ...value);
+  };
+  const first = `not __fish_seen_subcommand_from ${NAMES.join(' ')}`;
+  const commands = Object.entries(COMMANDS).flatMap(([name, { options, subject }]) => {
+    const behind = `__fish_seen_subcommand_from ${name}`;
+    return [
+      line(`-n '${first}'`, `-a ${name}`),
+      ...(subject === 'shell'
+        ? [line(`-n '${behind}'`, `-a '${SHELLS.join(' ')}'`)]
+        : [...options, ...COMMON.map((each) => each.slice(2))].map((each) => option(behind, each))),
+    ];
+  });
+  return `# fish completion of ${PROGRAM}\n${line('-f')}${commands.join('')}`;
+}
+
 /** The output of `completion`. */
-export const completionFor = (shell: Shell): string => SCRIPTS[shell];
+export const completionFor = (shell: Shell): string => (shell === 'fish' ? fish() : SCRIPTS[shell]);

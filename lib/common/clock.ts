@@ -1,7 +1,7 @@
 import { platform, uptime } from 'node:os';
 import { ElapsedClock } from './elapsed-clock.js';
 import { outside } from './outside.js';
-import { clearReadingTimer, setReadingTimer, type ReadingTimer } from './reading-timer.js';
+import { readingClock } from './reading-timer.js';
 
 /** The clock of the engine. Tests and simulations bring their own. */
 export interface Clock {
@@ -45,11 +45,10 @@ function keepAlive(): () => void {
 const standsStill = ['linux', 'android'].includes(platform());
 
 const elapsed = new ElapsedClock({
+  ...readingClock,
   monotonic: () => performance.now(),
   wall: () => Date.now(),
   uptime: standsStill ? uptime : undefined,
-  setTimer: setReadingTimer,
-  clearTimer: (timer) => clearReadingTimer(timer as ReadingTimer | undefined),
 });
 
 export const systemClock: Clock = {

@@ -19,6 +19,27 @@ export function setReadingTimer(delay: number, callback: () => void): ReadingTim
   return timer;
 }
 
+/** The time as timers count it. Simulations bring their own. */
+export interface ReadingClock {
+  /** ms */
+  now(): number;
+  setTimer(delay: number, callback: () => void): unknown;
+  clearTimer(timer: unknown): void;
+  /** Whether a timer keeps the process running: none does at first. */
+  keepRunning?(timer: unknown, is: boolean): void;
+}
+
+export const readingClock: ReadingClock = {
+  now: () => performance.now(),
+  setTimer: setReadingTimer,
+  clearTimer: (timer) => clearReadingTimer(timer as ReadingTimer | undefined),
+  keepRunning: (timer, is) => {
+    const timeout = (timer as ReadingTimer | undefined)?.timeout;
+    if (is) timeout?.ref();
+    else timeout?.unref();
+  },
+};
+
 /** Cancels a timer. */
 export function clearReadingTimer(timer: ReadingTimer | undefined): void {
   clearTimeout(timer?.timeout);

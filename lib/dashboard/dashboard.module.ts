@@ -26,14 +26,17 @@ const DASHBOARD_SETTINGS = Symbol('nestjs-redis-locks:dashboard-settings');
  * release locks:
  *
  * ```ts
- * @Module({ imports: [RedisLockModule.forRoot({ … }), RedisLockDashboardModule.forRoot({ guards: [AdminGuard] })] })
+ * imports: [RedisLockModule.forRoot({ … }), RedisLockDashboardModule.forRoot({ guards: [AdminGuard] })]
  * ```
  *
  * Without this module nothing is collected. Redis is queried only while the page is open.
  */
 @Module({})
 export class RedisLockDashboardModule {
-  /** @throws LockConfigError for an option that cannot be used, and if no guards are named */
+  /**
+   * The page with settings that are known now. For settings that depend on other providers, see `forRootAsync`.
+   * @throws LockConfigError for an option that cannot be used, and if no guards are named
+   */
   static forRoot(options: RedisLockDashboardOptions): DynamicModule {
     refuseOtherOptions('forRoot', options, [...PLACE_OPTIONS, ...SETTINGS]);
     return dashboard(options, { provide: DASHBOARD_SETTINGS, useValue: resolveSettings(options, options) });

@@ -7,7 +7,7 @@ import type { LockHandle } from '../service/handles/lock-handle.js';
  * `isHeld` is then `false`.
  *
  * ```ts
- * @DistributedLock('import:#date')
+ * // The method is locked by DistributedLock('import:#{#date}').
  * async import(date: string) {
  *   const lock = currentLock();
  *   await copy(date, { signal: lock?.signal });

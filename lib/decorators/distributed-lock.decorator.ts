@@ -1,4 +1,5 @@
 import type { Duration } from '../common/duration.js';
+import { fromCaller } from '../common/from-caller.js';
 import { readLockArguments } from './lock-arguments.js';
 import { declareLock, type LockDeclaration } from './lock-declaration.js';
 import { handOnNames, namesOf } from './method-lock-metadata.js';
@@ -10,14 +11,11 @@ import { injectService, serviceOf } from './injected-service.js';
 import { lockObservable, lockPromise } from './locked-call.js';
 
 /**
- * Runs one call of a method at a time for each key, on all machines.
+ * Runs one call of a method at a time for each key, on all machines. Write it above a method such as
+ * `async reserve(order: Order) { … }`:
  *
- * ```ts
- * @DistributedLock({ key: 'stock:#{#order.sku}' })
- * async reserve(order: Order) { … }
- *
- * @DistributedLock('stock:#{#order.sku}', '30s')   // the same by position: key, expire, maxRenewTimes
- * ```
+ * - `@DistributedLock({ key: 'stock:#{#order.sku}' })`, with all options
+ * - `@DistributedLock('stock:#{#order.sku}', '30s')`, by position: key, expire, maxRenewTimes
  *
  * The method returns a promise or an Observable. The lock is released when the promise settles. An Observable is locked
  * from subscribe to complete, error or unsubscribe; each subscription calls the method. The decorator works on any method of
@@ -41,8 +39,10 @@ export function DistributedLock<Args extends any[] = any[]>(
   maxRenewTimes?: number,
 ): LockMethodDecorator<Args>;
 export function DistributedLock(...written: unknown[]): LockMethodDecorator<any[]> {
-  const options = readLockArguments<DistributedLockOptions>('@DistributedLock', written);
-  return (target: object, name: string | symbol, declared?: PropertyDescriptor): void => {
+  const options = fromCaller(DistributedLock, () =>
+    readLockArguments<DistributedLockOptions>('@DistributedLock', written),
+  );
+  const decorate = (target: object, name: string | symbol, declared?: PropertyDescriptor): void => {
     const { descriptor, method, ...site } = lockableMethod('@DistributedLock', target, name, declared);
     const parameters = namesOf(method, target, name);
     const lock = declareLock({ decorator: '@DistributedLock', ...site, parameters }, options, ['returns']);
@@ -54,6 +54,9 @@ export function DistributedLock(...written: unknown[]): LockMethodDecorator<any[
     handOnNames(wrapper, parameters);
     // In place, because `applyDecorators` of Nest ignores the descriptor that a decorator returns.
     descriptor.value = wrapper;
+  };
+  return function decorator(...declaration: Parameters<typeof decorate>): void {
+    fromCaller(decorator, () => decorate(...declaration));
   };
 }
 

@@ -17,10 +17,7 @@ export interface MethodKey {
  * changes it with every build: replicas of two builds then do not exclude each other. If your build does that, write a text
  * instead. In a subclass that inherits the method, the class is the subclass, so two subclasses do not exclude each other.
  *
- * ```ts
- * @DistributedLock(methodKey('jobs'))
- * async nightly() { … }
- * ```
+ * Write `@DistributedLock(methodKey('jobs'))` above the method.
  * @throws LockConfigError for a prefix that is not a text
  */
 export function methodKey(prefix: string): MethodKey {

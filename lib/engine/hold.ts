@@ -115,7 +115,8 @@ export class Hold {
   get isHeld(): boolean {
     if (this.currentState !== 'held') return false;
     if (this.context.clock.now() < this.lease.until) return true;
-    this.lose('its lease ended before it was renewed or released', this.renewalError);
+    const why = this.renewalError === undefined ? '' : `; the last renewal failed: ${this.renewalError.message}`;
+    this.lose(`its lease ended before it was renewed or released${why}`, this.renewalError);
     return false;
   }
 

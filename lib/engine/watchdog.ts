@@ -1,3 +1,4 @@
+import { isLockStoreError } from '../errors/index.js';
 import type { RenewReply, RenewRequest } from '../store/lock-store.js';
 import type { EngineContext } from './engine-context.js';
 import type { Hold } from './hold.js';
@@ -14,6 +15,8 @@ const RENEWALS_PER_TURN = 96;
 const RETRY_AFTER = 1 / 10;
 const EARLIEST_RETRY = 10;
 const LATEST_RETRY = 3_000;
+/** The same error of renewals is a warning again after this many ms. */
+const WARN_AGAIN = 60_000;
 
 /** What a renewal asks for. */
 interface Wish {
@@ -38,6 +41,8 @@ const LOOK: Wish = { lease: 0, counts: false };
 export class Watchdog {
   /** The holds that the store is being asked about, and the question; `undefined`: it is about to be sent. */
   private readonly asked = new Map<Hold, Question | undefined>();
+  /** The last warning about a failed renewal. */
+  private warned: { readonly message: string; readonly at: number } | undefined;
   private due: Array<{ readonly hold: Hold; readonly early: boolean }> = [];
 
   constructor(
@@ -158,9 +163,24 @@ export class Watchdog {
       if (again) this.renewNow([hold.currentHolder]);
     } else if (isLatest) {
       hold.renewalFailed(reply);
-      this.context.logger.debug(`could not renew '${hold.key}', will try again: ${reply.message}`);
+      this.reportFailure(hold, reply);
       this.retry(hold);
     }
+  }
+
+  /** An error that lasts is a warning, since the lock will be lost; once in a while, as it may concern many holds. */
+  private reportFailure({ key, remaining }: Hold, error: Error): void {
+    const { clock, logger } = this.context;
+    const now = clock.now();
+    const isLasting = isLockStoreError(error) && !error.transient;
+    if (!isLasting || (error.message === this.warned?.message && now - this.warned.at < WARN_AGAIN)) {
+      logger.debug(`could not renew '${key}', will try again: ${error.message}`);
+      return;
+    }
+    this.warned = { message: error.message, at: now };
+    logger.warn(
+      `could not renew '${key}', which is lost in ${Math.round(remaining)} ms unless a further try succeeds: ${error.message}`,
+    );
   }
 
   private retry(hold: Hold): void {

@@ -59,8 +59,9 @@ const MESSAGES: Readonly<Record<AnsweredError['code'], string>> = {
  * ```ts
  * providers: [{ provide: APP_FILTER, useClass: LockExceptionFilter }]
  * app.useGlobalFilters(new LockExceptionFilter(app.get(HttpAdapterHost), { timeoutStatus: 409 }));
- * @UseFilters(LockExceptionFilter) // on gateways: Nest applies no global filters there
  * ```
+ *
+ * Nest applies no global filters to gateways: write `@UseFilters(LockExceptionFilter)` there.
  */
 @Catch(Answered)
 export class LockExceptionFilter implements ExceptionFilter<LockTimeoutError | LockStoreError | LockKeyError> {

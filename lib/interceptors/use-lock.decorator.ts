@@ -1,3 +1,4 @@
+import { fromCaller } from '../common/from-caller.js';
 import { UseInterceptors, type ExecutionContext } from '@nestjs/common';
 import type { Duration } from '../common/duration.js';
 import { declareInstance } from '../decorators/method-lock-metadata.js';
@@ -20,13 +21,8 @@ export type UseLockArgs = [request: LockRequest, context: ExecutionContext];
 export type UseLockOptions = LockMethodOptions<UseLockArgs>;
 
 /**
- * Locks a request handler by a key from the request:
- *
- * ```ts
- * @Post('orders/:id')
- * @UseLock({ key: 'order:#{#params.id}' })
- * pay(@Param('id') id: string) { … }
- * ```
+ * Locks a request handler by a key from the request: `@UseLock({ key: 'order:#{#params.id}' })`, below
+ * `@Post('orders/:id')`.
  *
  * It binds the `DistributedLockInterceptor`. The lock is acquired after the guards and before the pipes, and held until the
  * handler's promise or Observable ends; the handler may be synchronous. If the client disconnects, the wait ends. Templates
@@ -40,8 +36,8 @@ export type UseLockOptions = LockMethodOptions<UseLockArgs>;
 export function UseLock(options: UseLockOptions): MethodDecorator;
 export function UseLock(key: LockKey<UseLockArgs>, expire?: Duration, maxRenewTimes?: number): MethodDecorator;
 export function UseLock(...written: unknown[]): MethodDecorator {
-  const options = readLockArguments<LockMethodOptions>('@UseLock', written);
-  return (target, name, declared): void => {
+  const options = fromCaller(UseLock, () => readLockArguments<LockMethodOptions>('@UseLock', written));
+  const decorate = (target: object, name: string | symbol, declared: PropertyDescriptor): void => {
     const { descriptor, method, ...site } = lockableMethod('@UseLock', target, name, declared);
     const lock: LockDeclaration = declareLock(
       { decorator: '@UseLock', ...site, parameters: { names: [] }, request: true },
@@ -51,5 +47,8 @@ export function UseLock(...written: unknown[]): MethodDecorator {
     declareInstance(target.constructor, { instance: lock.instance, site: lock.site, name, target });
     setDeclaredLocks(method, [lock, ...others]);
     if (others.length === 0) UseInterceptors(DistributedLockInterceptor)(target, name, descriptor);
+  };
+  return function decorator(target, name, declared): void {
+    fromCaller(decorator, () => decorate(target, name, declared));
   };
 }

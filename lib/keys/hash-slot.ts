@@ -22,3 +22,18 @@ function crc16(bytes: Uint8Array): number {
   }
   return crc;
 }
+
+/** Groups items by the slots of their Redis keys. `nameOf`: names the Redis key of a key. */
+export function groupBySlot<T extends { readonly key: string }>(
+  items: readonly T[],
+  nameOf: (key: string) => string,
+): T[][] {
+  const groups = new Map<number, T[]>();
+  for (const item of items) {
+    const slot = hashSlot(nameOf(item.key));
+    const group = groups.get(slot);
+    if (group === undefined) groups.set(slot, [item]);
+    else group.push(item);
+  }
+  return [...groups.values()];
+}

@@ -60,7 +60,7 @@ export function refusal(value: unknown): string {
  * Builds a key in code as a template does: checks and encodes the values, and keeps the text around them.
  *
  * ```ts
- * await locks.run(lockKey`import:${date}`, …)  // the key of @DistributedLock({ key: 'import:#date' })
+ * await locks.run(lockKey`import:${date}`, …)  // the same key as the template 'import:#{#date}'
  * ```
  * @throws LockKeyError for a value that a key cannot contain (`undefined`, `null`, `''`, an object), for a key that is empty,
  * longer than 512 bytes or has control characters, and if it is called as a function

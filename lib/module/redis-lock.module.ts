@@ -1,4 +1,5 @@
 import { Logger, Module, type DynamicModule, type InjectionToken, type Provider, type Type } from '@nestjs/common';
+import { fromCaller } from '../common/from-caller.js';
 import { APP_INTERCEPTOR, ModuleRef, ModulesContainer } from '@nestjs/core';
 import { describe } from '../common/describe.js';
 import { refuseUnknownOptions } from '../options/option-readers.js';
@@ -30,7 +31,7 @@ const logger = new Logger('RedisLock');
  * Sets up locks on one Redis. Import it once in the root module:
  *
  * ```ts
- * @Module({ imports: [RedisLockModule.forRoot({ connection: 'redis://localhost:6379' })] })
+ * imports: [RedisLockModule.forRoot({ connection: 'redis://127.0.0.1:6379' })]
  * ```
  *
  * The module connects while the application starts; the start waits for that for at most `commandTimeout`. If Redis
@@ -40,15 +41,16 @@ const logger = new Logger('RedisLock');
  */
 @Module({})
 export class RedisLockModule {
-  /** @throws LockConfigError for an option that cannot be used */
+  /**
+   * The module with options that are known now. For options that depend on other providers, see `forRootAsync`.
+   * @throws LockConfigError for an option that cannot be used
+   */
   static forRoot(options: RedisLockRootOptions = {}): DynamicModule {
-    const resolved = resolveModuleOptions(options);
-    return instance(
-      resolved.name,
-      readIsGlobal(options.isGlobal),
-      [],
-      [{ provide: INSTANCE_OPTIONS, useValue: resolved }],
-    );
+    return fromCaller(RedisLockModule.forRoot, () => {
+      const resolved = resolveModuleOptions(options);
+      const provider = { provide: INSTANCE_OPTIONS, useValue: resolved };
+      return instance(resolved.name, readIsGlobal(options.isGlobal), [], [provider]);
+    });
   }
 
   /**
@@ -56,10 +58,12 @@ export class RedisLockModule {
    * @throws LockConfigError unless exactly one of `useFactory`, `useClass` and `useExisting` is given
    */
   static forRootAsync(options: RedisLockModuleAsyncOptions): DynamicModule {
-    refuseUnknownAsyncOptions(options);
-    const name = readInstanceName(options.name);
-    const providers = [...optionsProviders(name, options), ...(options.extraProviders ?? [])];
-    return instance(name, readIsGlobal(options.isGlobal), options.imports ?? [], providers);
+    return fromCaller(RedisLockModule.forRootAsync, () => {
+      refuseUnknownAsyncOptions(options);
+      const name = readInstanceName(options.name);
+      const providers = [...optionsProviders(name, options), ...(options.extraProviders ?? [])];
+      return instance(name, readIsGlobal(options.isGlobal), options.imports ?? [], providers);
+    });
   }
 }
 

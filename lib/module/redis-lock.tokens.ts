@@ -3,8 +3,9 @@ import { refuseUrls } from '../common/refuse-urls.js';
 /** The name of the instance that has no name. */
 export const DEFAULT_INSTANCE = 'default';
 
-/** Ends the descriptions of tokens, which Nest prints if a module cannot see their providers. */
-const WHERE = ' in the root module; with isGlobal: false, import it in this module as well';
+/** Ends the descriptions of tokens. Nest prints them several times if a module cannot see their providers. */
+const modules = (options: string): string =>
+  `import RedisLockModule.forRoot(${options}), or RedisLockTestingModule.forRoot(${options}) in a test`;
 
 /**
  * The token under which a `LockService` is provided. A symbol by description, so that two loaded copies of this package
@@ -17,13 +18,13 @@ export function getLockServiceToken(name: string = DEFAULT_INSTANCE): symbol {
   refuseUrls('getLockServiceToken', name);
   return Symbol.for(
     name === DEFAULT_INSTANCE
-      ? `LockService: import RedisLockModule.forRoot()${WHERE}`
-      : `LockService '${name}': import RedisLockModule.forRoot({ name: '${name}' })${WHERE}`,
+      ? `LockService: ${modules('')}`
+      : `LockService '${name}': ${modules(`{ name: '${name}' }`)}`,
   );
 }
 
 /** Provides the `LockRegistry`: all instances of the application. */
-export const LOCK_REGISTRY: unique symbol = Symbol.for(`RedisLockModule: import RedisLockModule.forRoot()${WHERE}`);
+export const LOCK_REGISTRY: unique symbol = Symbol.for(`RedisLockModule: ${modules('')}`);
 
 /** Provides the name of an instance within its module; the registry finds the instances by it. */
 export const INSTANCE_NAME = Symbol.for('nestjs-redis-locks:instance-name');

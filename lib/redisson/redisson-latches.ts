@@ -1,6 +1,8 @@
 import { LockConfigError } from '../errors/index.js';
 import type { CountDownReply, LatchCount, LatchStore, SetCountRequest } from '../store/latch-store.js';
 import type { Connection } from '../store/redis/connection.js';
+import { readCountDownReply } from '../store/redis/redis-latches.js';
+import { flag, natural } from '../store/redis/reply-readers.js';
 import { LACKING_FEATURES } from './lacking-features.js';
 import { latchChannel, latchOf } from './redisson-names.js';
 import type { RedissonScripts } from './redisson-scripts.js';
@@ -41,18 +43,15 @@ export class RedissonLatches implements LatchStore {
     this.#connection = connection;
   }
 
-  async setCount({ key, id, count }: SetCountRequest): Promise<boolean> {
+  setCount({ key, id, count }: SetCountRequest): Promise<boolean> {
     const name = this.nameOf(key);
-    return (
-      Number(await this.scripts.run('latchSet', [name, latchOf(name, id)], [count, latchChannel(name), MEMORY])) === 1
-    );
+    return this.scripts.run('latchSet', [name, latchOf(name, id)], [count, latchChannel(name), MEMORY], flag);
   }
 
-  async countDown(key: string, id: string): Promise<CountDownReply> {
+  countDown(key: string, id: string): Promise<CountDownReply> {
     const name = this.nameOf(key);
-    const reply = await this.scripts.run('latchCountDown', [name, latchOf(name, id)], [latchChannel(name), MEMORY]);
-    const [left, counted] = reply as [number, number];
-    return { left: Number(left), counted: Number(counted) === 1 };
+    const args = [latchChannel(name), MEMORY];
+    return this.scripts.run('latchCountDown', [name, latchOf(name, id)], args, readCountDownReply);
   }
 
   async count(key: string, patience: number, seen: readonly string[]): Promise<LatchCount> {
@@ -99,7 +98,7 @@ export class RedissonLatches implements LatchStore {
     }
   }
 
-  private async read(key: string): Promise<number> {
-    return Number(await this.scripts.run('latchCount', [this.nameOf(key)], []));
+  private read(key: string): Promise<number> {
+    return this.scripts.run('latchCount', [this.nameOf(key)], [], natural);
   }
 }

@@ -1,7 +1,9 @@
 import type { LockLogger } from '../common/logger.js';
 import { namedKeys } from '../store/redis/script-keys.js';
 import type { ScriptRunner } from '../store/redis/script-runner.js';
+import { flag } from '../store/redis/reply-readers.js';
 import { unheardWarning } from './lacking-features.js';
+import { readReleaseReply } from './replies.js';
 import { SCRIPTS, type ScriptName } from './scripts.generated.js';
 
 /**
@@ -41,8 +43,13 @@ export class RedissonScripts {
     return this.how === 'sharded';
   }
 
-  run(name: ScriptName, keys: readonly string[], args: ReadonlyArray<string | number>): Promise<unknown> {
-    const send = (all = args): Promise<unknown> => this.#scripts.run(SCRIPTS[name], namedKeys(keys), all);
+  run<Reply>(
+    name: ScriptName,
+    keys: readonly string[],
+    args: ReadonlyArray<string | number>,
+    read: (reply: unknown) => Reply,
+  ): Promise<Reply> {
+    const send = (all = args): Promise<Reply> => this.#scripts.run<Reply>(SCRIPTS[name], namedKeys(keys), all, read);
     if (!PUBLISHING.has(name)) return send();
     // Without a wait if possible: commands go out in the order of the calls.
     if (this.how !== undefined) return send([...args, this.how]);
@@ -51,12 +58,12 @@ export class RedissonScripts {
 
   /** Resolves to whether the owner held the lock. Warns once if waiters do not receive the message of a release. */
   async release(keys: readonly string[], args: ReadonlyArray<string | number>): Promise<boolean> {
-    const [released, unheard] = (await this.run('release', keys, args)) as [number, string | null];
+    const [released, unheard] = await this.run('release', keys, args, readReleaseReply);
     if (unheard !== null && !this.hasWarned) {
       this.hasWarned = true;
       this.logger.warn(unheardWarning(unheard, this.isSharded));
     }
-    return Number(released) === 1;
+    return released;
   }
 
   /**
@@ -65,7 +72,7 @@ export class RedissonScripts {
    */
   async decide(key: string): Promise<Publishing> {
     if (this.how === undefined) {
-      const isSharded = Number(await this.#scripts.run(SCRIPTS.isSharded, namedKeys([key]), [])) === 1;
+      const isSharded = await this.#scripts.run(SCRIPTS.isSharded, namedKeys([key]), [], flag);
       this.how ??= isSharded ? 'sharded' : 'plain';
     }
     return this.how;

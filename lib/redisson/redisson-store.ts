@@ -17,7 +17,7 @@ import {
 } from '../store/lock-store.js';
 import { isClusterTarget, type ConnectionTarget } from '../store/redis/connect.js';
 import type { ConnectionObserver } from '../store/redis/connection.js';
-import { leaseLeft, LeaseRenewals } from '../store/redis/lease-renewals.js';
+import { LeaseRenewals } from '../store/redis/lease-renewals.js';
 import { StoreLink } from '../store/redis/store-link.js';
 import { commandOf } from './acquire-command.js';
 import { FAIR_IS_PLAIN, LACKING_FEATURES, readLeaseTooLong } from './lacking-features.js';
@@ -29,7 +29,18 @@ import {
   type RedissonNameMapper,
   type RedissonNames,
 } from './redisson-names.js';
-import { channelOf, channelsOf, contended, isPlain, ownerOf, readHolds, readPermits } from './replies.js';
+import {
+  channelOf,
+  channelsOf,
+  contended,
+  isPlain,
+  readAcquireReply,
+  readExtendReply,
+  readForceReleaseReply,
+  readHolds,
+  readInspectReply,
+  readPermits,
+} from './replies.js';
 import { OPEN, RedissonLatches } from './redisson-latches.js';
 import { RedissonScripts, type ShardedSubscriptionMode } from './redisson-scripts.js';
 import { SCRIPTS } from './scripts.generated.js';
@@ -38,13 +49,6 @@ import { chooser, type HoldChoice } from '../store/hold-choice.js';
 
 /** The reply to a waiter may be delayed by this many ms, until the client can receive its message. */
 const LONGEST_HEARING = 250;
-/** What `lua/redisson/acquire.lua` replies. */
-const HELD = 1;
-const LEFT = 2;
-const TOO_MANY = 3;
-
-/** What `lua/redisson/extend.lua` replies for a longer lease than a read lock may have. */
-const TOO_LONG = -2;
 const REVOKED = /^revoked (\S+)$/;
 
 export interface RedissonStoreOptions {
@@ -180,9 +184,10 @@ export class RedissonStore implements LockStore, ConnectionObserver {
   }
 
   async extend({ key, id, lease }: RenewRequest): Promise<RenewReply> {
-    const reply = await this.scripts.run('extend', [this.names.lock(key).lock], [id, lease, this.longestRead]);
-    if (Number(reply) === TOO_LONG) throw new LockConfigError(readLeaseTooLong(lease, this.longestRead), { key });
-    return leaseLeft(reply);
+    const args = [id, lease, this.longestRead];
+    const left = await this.scripts.run('extend', [this.names.lock(key).lock], args, readExtendReply);
+    if (left === 'too long') throw new LockConfigError(readLeaseTooLong(lease, this.longestRead), { key });
+    return left;
   }
 
   /** Redisson's `MultiLock` acquires one lock after the other, too. */
@@ -207,20 +212,15 @@ export class RedissonStore implements LockStore, ConnectionObserver {
     const { holds } = await this.inspect(key);
     const named = holds.filter(chooser(hold));
     const args = [...channelsOf(names), ...named.flatMap(({ id }) => [id, this.names.clientOf(id)])];
-    const [ended, told] = (await this.scripts.run('forceRelease', [names.lock], args)) as number[];
-    return { holds: Number(ended), told: Number(told) };
+    return this.scripts.run('forceRelease', [names.lock], args, readForceReleaseReply);
   }
 
   async inspect(key: string): Promise<StoredLock> {
     const names = this.names.lock(key);
-    const reply = (await this.scripts.run('inspect', [names.lock, names.token], [])) as [
-      string,
-      string | null,
-      unknown[],
-    ];
-    const [counter, readWrite, owners] = reply;
-    if (readWrite === 'permits') return readPermits(Number(counter), owners);
-    const token = this.fenced && readWrite === null ? Number(counter) : NO_TOKEN;
+    const reply = await this.scripts.run('inspect', [names.lock, names.token], [], readInspectReply);
+    const { counter, readWrite, owners } = reply;
+    if (readWrite === 'permits') return readPermits(counter, owners);
+    const token = this.fenced && readWrite === null ? counter : NO_TOKEN;
     return { lastToken: token, holds: readHolds(owners, readWrite !== null, token), waiters: [], limit: undefined };
   }
 
@@ -287,12 +287,7 @@ export class RedissonStore implements LockStore, ConnectionObserver {
 
   private async tryAcquire(request: AcquireRequest, names: RedissonNames, hasWaited: boolean): Promise<AcquireReply> {
     const { script, keys, args } = commandOf(request, names, this.fenced, hasWaited);
-    const reply = await this.scripts.run(script, keys, args);
-    const [code, value, ...fields] = reply as [number, number, ...Array<string | null>];
-    if (Number(code) === TOO_MANY) return { outcome: 'too many', time: 0, limit: Number(value) };
-    if (Number(code) === LEFT) return { outcome: 'left', time: 0 };
-    if (Number(code) !== HELD) return contended('busy', request, Number(value), fields.flatMap(ownerOf));
-    return { outcome: 'held', time: 0, token: Number(value), lease: request.lease, batchSize: 1 };
+    return this.scripts.run(script, keys, args, (raw) => readAcquireReply(raw, request));
   }
 
   /** The message may arrive before the reply that it overtakes, and the reply would set a later retry. */

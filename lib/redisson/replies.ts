@@ -1,13 +1,25 @@
 import {
   FOLLOWER_PERIOD,
   NO_TOKEN,
+  type AcquireReply,
   type AcquireRequest,
   type ContendedReply,
+  type ForceReleaseReply,
   type LockMode,
   type StoredHold,
   type StoredLock,
 } from '../store/lock-store.js';
+import { leaseLeft } from '../store/redis/replies.js';
+import { flag, integer, list, natural, oneOf, optionalText, text, tuple } from '../store/redis/reply-readers.js';
 import type { RedissonNames } from './redisson-names.js';
+
+/** What the scripts that acquire reply first. */
+const BUSY = 0;
+const HELD = 1;
+const LEFT = 2;
+const TOO_MANY = 3;
+/** What `lua/redisson/extend.lua` replies for a longer lease than a read lock may have. */
+const TOO_LONG = -2;
 
 /** How the field of a writer ends. */
 const WRITE = /:write$/;
@@ -81,4 +93,60 @@ export function contended(
   const longest = period < FOLLOWER_PERIOD * grantTimeout ? Math.min(period, LONGEST_PERIOD * grantTimeout) : period;
   const retryAfter = left < 0 ? longest : Math.min(longest, left + AFTER_EXPIRY);
   return { outcome, time: 0, retryAfter, lastToken: NO_TOKEN, holders };
+}
+
+/** Reads the reply of the scripts that acquire. */
+export function readAcquireReply(raw: unknown, request: AcquireRequest): AcquireReply {
+  const parts = list(raw, 1);
+  const code = oneOf(parts[0], BUSY, HELD, LEFT, TOO_MANY);
+  if (code === BUSY) {
+    const [, left, ...fields] = list(parts, 2);
+    return contended('busy', request, integer(left), fields.map(optionalText).flatMap(ownerOf));
+  }
+  if (code === LEFT) {
+    tuple(parts, 1);
+    return { outcome: 'left', time: 0 };
+  }
+  const [, value] = tuple(parts, 2);
+  if (code === TOO_MANY) return { outcome: 'too many', time: 0, limit: natural(value) };
+  // Another program may have deleted the counter of an RFencedLock.
+  const token = value === null ? NO_TOKEN : natural(value);
+  return { outcome: 'held', time: 0, token, lease: request.lease, batchSize: 1 };
+}
+
+/** Reads the reply of `lua/redisson/release.lua`. */
+export function readReleaseReply(raw: unknown): readonly [released: boolean, unheard: string | null] {
+  const [released, unheard] = tuple(raw, 2);
+  return [flag(released), optionalText(unheard)];
+}
+
+/** Reads the reply of `lua/redisson/extend.lua`. */
+export function readExtendReply(raw: unknown): number | 'not-held' | 'too long' {
+  return integer(raw, TOO_LONG) === TOO_LONG ? 'too long' : leaseLeft(raw);
+}
+
+/** Reads the reply of `lua/redisson/force-release.lua`. */
+export function readForceReleaseReply(raw: unknown): ForceReleaseReply {
+  const [ended, told] = tuple(raw, 2);
+  return { holds: natural(ended), told: natural(told) };
+}
+
+/** The reply of `lua/redisson/inspect.lua`. */
+export interface Inspection {
+  /** The last token, or the number of free permits. */
+  readonly counter: number;
+  /** The mode of an RReadWriteLock; 'permits': a semaphore. */
+  readonly readWrite: string | null;
+  /** Each owner or permit, followed by its lease in ms. */
+  readonly owners: ReadonlyArray<string | number>;
+}
+
+export function readInspectReply(raw: unknown): Inspection {
+  const [counter, readWrite, owners] = tuple(raw, 3);
+  const parts = list(owners);
+  return {
+    counter: integer(counter),
+    readWrite: optionalText(readWrite),
+    owners: parts.map((part, i) => (i % 2 === 0 ? text(part) : integer(part))),
+  };
 }

@@ -6,6 +6,7 @@ export interface ListRequest {
   readonly budget: number;
 }
 
+/** One part of the list of all keys. */
 export interface ListReply {
   /**
    * The keys of this part. A key may appear in two parts. A key that is acquired or released in the meantime may be

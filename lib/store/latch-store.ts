@@ -27,6 +27,7 @@ export interface LatchStore {
   replicate(request: ReplicateRequest): Promise<number>;
 }
 
+/** The count that a latch begins with. */
 export interface SetCountRequest {
   readonly key: string;
   /** The id of the call, which becomes the name of the latch. */
@@ -36,6 +37,7 @@ export interface SetCountRequest {
   readonly lifetime: number;
 }
 
+/** The state of a latch after a count-down. */
 export interface CountDownReply {
   /** The count that is left. */
   readonly left: number;

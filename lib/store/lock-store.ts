@@ -131,6 +131,7 @@ export type LockMode =
   | { readonly kind: 'read' }
   | { readonly kind: 'permits'; readonly units: number; readonly limit: number };
 
+/** A request for a lock, under an id of its own: repeated under the same id, it has the same effect once. */
 export interface AcquireRequest {
   readonly key: string;
   readonly id: string;
@@ -195,6 +196,7 @@ export interface AcquireRequest {
   readonly adopts?: string | undefined;
 }
 
+/** The lock is granted. */
 export interface HeldReply {
   readonly outcome: 'held';
   readonly time: number;
@@ -207,6 +209,7 @@ export interface HeldReply {
   readonly units?: number | undefined;
 }
 
+/** The lock is not granted: the request waits in the queue, or it asked for an immediate answer. */
 export interface ContendedReply {
   readonly outcome: 'queued' | 'busy';
   /** The store's clock, in ms. */
@@ -238,6 +241,7 @@ export type AcquireAllReply =
       readonly holders: readonly string[];
     };
 
+/** The request asks for more permits than the lock has. */
 export interface TooManyReply {
   readonly outcome: 'too many';
   readonly time: number;
@@ -245,6 +249,7 @@ export interface TooManyReply {
   readonly limit: number;
 }
 
+/** The end of a hold, or of a request that waits. */
 export interface ReleaseRequest {
   readonly key: string;
   readonly id: string;
@@ -256,12 +261,14 @@ export interface ReleaseRequest {
   readonly next: AcquireRequest | undefined;
 }
 
+/** Whether the store knew the hold, and the reply to the next request if one was sent along. */
 export interface ReleaseReply {
   /** Whether there was a hold. */
   readonly released: boolean;
   readonly next: AcquireReply | undefined;
 }
 
+/** The lease that a hold asks for. */
 export interface RenewRequest {
   readonly key: string;
   readonly id: string;
@@ -272,6 +279,7 @@ export interface RenewRequest {
 /** The ms that are left of the lease, `'not-held'` if there is no such hold, or the error if that is unknown. */
 export type RenewReply = number | 'not-held' | Error;
 
+/** An offer of a hold to one other client. */
 export interface OfferRequest {
   readonly key: string;
   readonly id: string;
@@ -287,6 +295,7 @@ export type OfferReply = number | 'not-held' | 'shared';
 /** Names one grant of a hold. An acquisition may be granted again under the same id after it was ended by force. */
 export type HoldName = Pick<StoredHold, 'id' | 'since'>;
 
+/** What a release by force ended. */
 export interface ForceReleaseReply {
   /** The number of holds that were ended. */
   readonly holds: number;
@@ -294,6 +303,7 @@ export interface ForceReleaseReply {
   readonly told: number;
 }
 
+/** A lock as the store knows it. */
 export interface StoredLock {
   readonly lastToken: number;
   readonly holds: readonly StoredHold[];
@@ -307,6 +317,7 @@ export interface StoredLock {
 /** `since`: when its ticket joined the queue, by the store's clock. A retry does not change it. */
 export type StoredWaiter = Pick<StoredHold, 'id' | 'owner' | 'mode' | 'since'>;
 
+/** A hold as the store knows it. */
 export interface StoredHold {
   readonly id: string;
   readonly owner: string;

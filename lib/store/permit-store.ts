@@ -12,6 +12,7 @@ export interface PermitStore {
   keepUnits(request: KeepUnitsRequest): Promise<number | 'not-held'>;
 }
 
+/** A change of the number of permits of a lock. */
 export interface AddPermitsRequest {
   readonly key: string;
   /** The id of the call. */
@@ -22,6 +23,7 @@ export interface AddPermitsRequest {
   readonly permits: number;
 }
 
+/** The number of permits that a hold keeps; the rest is released. */
 export interface KeepUnitsRequest {
   readonly key: string;
   readonly id: string;

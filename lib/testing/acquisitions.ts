@@ -16,6 +16,7 @@ export interface RecordedAcquisition {
   readonly outcome: AcquisitionOutcome;
 }
 
+/** How a recorded acquisition ended. */
 export type AcquisitionOutcome = 'acquired' | 'timeout' | 'skipped' | 'aborted' | 'failed';
 
 /**

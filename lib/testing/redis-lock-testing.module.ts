@@ -26,7 +26,10 @@ export function getLockTestingToken(name: string = DEFAULT_INSTANCE): InjectionT
  */
 @Module({})
 export class RedisLockTestingModule {
-  /** @throws LockConfigError for an option that cannot be used */
+  /**
+   * The module for a test. Without options, each call has locks of its own.
+   * @throws LockConfigError for an option that cannot be used
+   */
   static forRoot(given: RedisLockTestingOptions = {}): DynamicModule {
     refuseUnknownOptions('RedisLockTestingModule.forRoot', given, [...TESTING_OPTIONS, 'isGlobal']);
     const { isGlobal, ...options } = given;

@@ -34,7 +34,7 @@ local function read_holds(gone)
     if many then return many, ended_of_many end
   elseif size == CROWD and gone then
     --- @include "shared/crowd-keys"
-    redis.call('UNLINK', crowd_keys(STATE)) -- fewer than before
+    redis.pcall('UNLINK', crowd_keys(STATE)) -- fewer than before; a server without the index may refuse its keys
   end
   local fields = redis.call('HGETALL', STATE)
   for i = 1, #fields, 2 do

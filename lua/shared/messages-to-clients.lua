@@ -9,7 +9,7 @@ local function receives_revocation(id)
 end
 
 local function publish_to_client(id, ...)
-  redis.call('PUBLISH', BUS .. client_of(id), table.concat({ ... }, ' '))
+  call_if_known('PUBLISH', BUS .. client_of(id), table.concat({ ... }, ' '))
 end
 
 local function publish_revoked(hold)

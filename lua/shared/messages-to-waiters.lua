@@ -3,7 +3,7 @@
 --- @include "shared/messages"
 
 local function publish_to_waiter(id, ...)
-  redis.call(SHARDED and 'SPUBLISH' or 'PUBLISH', channel_of(id), table.concat({ ... }, ' '))
+  call_if_known(SHARDED and 'SPUBLISH' or 'PUBLISH', channel_of(id), table.concat({ ... }, ' '))
 end
 
 local function publish_granted(hold)

@@ -87,9 +87,10 @@ export class Checker {
   /** Listens to the actions of a server. */
   private attend(server: Server): void {
     const { world } = this;
-    server.onScript = (key, script) => {
-      if (script.startsWith('force-release')) this.assumptions.broke(world.now, key);
-      this.check(() => this.truth.executed(server, key, script));
+    server.onScript = (executed) => {
+      const { script, locks } = executed.call;
+      if (script === 'forceRelease') this.assumptions.broke(world.now, locks[0]);
+      this.check(() => this.truth.executed(server, executed));
     };
     server.onLoss = (loss: Loss) => {
       this.assumptions.loses(server, loss, this.tokens.floor(loss.key));

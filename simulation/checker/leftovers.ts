@@ -6,15 +6,20 @@ import { Violation } from './violation.js';
 
 /** Nothing is left in the store but tokens, and how many permits there are. */
 export function nothingIsStored({ all }: Servers): void {
-  for (const server of all) for (const key of KEYS) nothingIsStoredOf(server, key);
+  for (const server of all) {
+    for (const key of KEYS) nothingIsStoredOf(server, key);
+    const left = server.names.filter((name) => !REMEMBERED.test(name));
+    if (left.length > 0) throw new Violation('leftovers', `${left.join()} is left on ${server.name}`);
+  }
 }
 
+/** Tokens, the number of permits, the names of clients, and which latches have opened. */
+const REMEMBERED = /^\w+:(fence|limit|client|counted):/;
+
 function nothingIsStoredOf(server: Server, key: string): void {
-  const { backend, name } = server;
-  const { holds, waiters, limit } = server.inspect(key);
-  const isGone = limit !== undefined || backend.withLock(key, (lock) => lock.isExpired(backend.now));
-  if (holds.length + waiters.length === 0 && isGone) return;
-  throw new Violation('leftovers', `'${key}' is left on ${name}: ${JSON.stringify({ holds, waiters })}`);
+  const { holds, waiters } = server.inspect(key);
+  if (holds.length + waiters.length === 0) return;
+  throw new Violation('leftovers', `'${key}' is left on ${server.name}: ${JSON.stringify({ holds, waiters })}`);
 }
 
 /** Nothing is left in an engine that no caller uses any more, before it is closed. */
@@ -31,6 +36,7 @@ export function nothingIsRemembered(process: Process, someForget: boolean): void
     sharedHolds: sizeOf(Reflect.get(Reflect.get(engine, 'holds') as object, 'shared') as object, 'byId'),
     separateQueues: sizeOf(pending, 'separateQueues'),
     timers: (Reflect.get(context.timers, 'heap') as unknown[]).length,
+    watches: engine.latches === undefined ? 0 : sizeOf(engine.latches, 'watches'),
     releases: sizeOf(Reflect.get(engine, 'releases') as object, 'pending'),
   };
   if (Object.values(sizes).every((size) => size === 0)) return;

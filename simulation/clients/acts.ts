@@ -1,4 +1,5 @@
 import { TIMES } from '../schedule/schedule.js';
+import { passGate } from './gates.js';
 import { handOver } from './handovers.js';
 import type { ObservedHold } from '../checker/observed-hold.js';
 import type { Held, Caller } from './caller.js';
@@ -31,6 +32,8 @@ async function perform(caller: Caller, { handles, observedHolds }: Held): Promis
     case 'inspect':
       await process.engine.inspect(handle.key);
       return;
+    case 'latch':
+      return passGate(caller);
     case 'reenter': {
       // As the scope does that it is in.
       const again = handle.reenter();

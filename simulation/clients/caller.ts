@@ -16,6 +16,7 @@ import type { Process } from '../world/process.js';
 import type { World } from '../world/world.js';
 import { act } from './acts.js';
 import { Candidate } from './candidate.js';
+import type { Gates } from './gates.js';
 import { adopt, type Letters } from './handovers.js';
 import type { Outcomes } from './outcomes.js';
 
@@ -26,6 +27,7 @@ export interface CallerSurroundings {
   readonly outcomes: Outcomes;
   readonly trace: (text: () => string) => void;
   readonly letters: Letters;
+  readonly gates: Gates;
 }
 
 /** The locks that a caller holds in its section. */

@@ -3,10 +3,10 @@ import { KEYS, TIMES, type Candidacy, type Fault, type Schedule, type ServerTerm
 const PROCESS_NAMES = 'pqr';
 
 /** A schedule as a person reads it. */
-export function describe({ noise, servers, turns, drift, visits, faults }: Schedule): string[] {
+export function describe({ noise, hasSmallLimits, servers, turns, drift, visits, faults }: Schedule): string[] {
   return [
     ...servers.map((server, place) => serverLine(server, servers.length === 1 ? 'the server' : `master ${place + 1}`)),
-    `${turns.most} turns in ${turns.time} ms; clocks run faster by ${drift.map(perMille).join(', ')}; noise ${noise}`,
+    `${turns.most} turns in ${turns.time} ms; clocks run faster by ${drift.map(perMille).join(', ')}; noise ${noise}${hasSmallLimits ? '; small limits' : ''}`,
     ...visits.map(visitLine),
     ...faults.map(faultLine),
   ];

@@ -88,6 +88,7 @@ const mixedVisit = (kind: fc.Arbitrary<Kind>, replicas: fc.Arbitrary<boolean>): 
       [1, 'downgrade'],
       [1, 'abandon'],
       [1, 'inspect'],
+      [2, 'latch'],
       [2, 'hand over'],
       [2, 'release in background'],
     ),
@@ -146,6 +147,7 @@ const sharingVisit = (kind: 'read' | 'permits'): fc.Arbitrary<Visit> =>
       [1, 'reenter'],
       [1, 'abandon'],
       [1, 'inspect'],
+      [1, 'latch'],
       [1, 'hand over'],
       [4, 'release in background'],
     ),
@@ -326,6 +328,7 @@ const faultsOf = (fault: fc.Arbitrary<Fault>): fc.Arbitrary<readonly Fault[]> =>
 
 const common = {
   noise: fc.nat(),
+  hasSmallLimits: oneOf([2, false], [1, true]),
   turns: fc.record({ most: oneOf([1, 1], [2, 3], [2, 16]), time: fc.integer({ min: 5, max: 60 }) }),
   drift: fc.array(drift, { minLength: PROCESSES, maxLength: PROCESSES }),
 };

@@ -7,6 +7,8 @@ export interface Schedule {
   readonly noise: number;
   /** A single server, or the masters of a quorum. */
   readonly servers: readonly ServerTerms[];
+  /** The scripts have small limits, which few callers reach. */
+  readonly hasSmallLimits: boolean;
   readonly turns: { readonly most: number; readonly time: number };
   /** In thousandths: how much faster the clock of each process runs than it should. */
   readonly drift: readonly number[];
@@ -60,6 +62,7 @@ export type Act =
   | 'downgrade'
   | 'abandon'
   | 'inspect'
+  | 'latch'
   | 'hand over'
   | 'release in background';
 

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { transform } from '@swc/core';
-import { mutate } from '../../mutations/mutate.mjs';
+import { moduleOf, mutatedModule } from '../../mutations/mutate.mjs';
 import { ROOT } from '../../scripts/lib/paths.mjs';
 
 let mutation;
@@ -10,7 +10,7 @@ let mutated;
 
 export function initialize(data) {
   mutation = data.mutation;
-  mutated = mutation && pathToFileURL(join(ROOT, mutation.file)).href;
+  mutated = mutation && pathToFileURL(join(ROOT, moduleOf(mutation))).href;
 }
 
 /** `./x.js` in our TypeScript means `./x.ts`. */
@@ -24,8 +24,7 @@ export function resolve(specifier, context, next) {
 
 export async function load(url, context, next) {
   if (!url.endsWith('.ts')) return next(url, context);
-  const text = readFileSync(new URL(url), 'utf8');
-  const { code } = await transform(url === mutated ? mutate(text, mutation) : text, {
+  const { code } = await transform(url === mutated ? mutatedModule(mutation) : readFileSync(new URL(url), 'utf8'), {
     filename: fileURLToPath(url),
     swcrc: false,
     sourceMaps: 'inline',

@@ -1,10 +1,11 @@
+import type { RedisStore } from '../../lib/store/redis/redis-store.js';
 import { KEYS, ORDERS, PERMITS, PROCESSES, type Fault } from '../schedule/schedule.js';
 import type { Checker } from '../checker/checker.js';
 import type { Outcomes } from '../clients/outcomes.js';
 import type { Process } from './process.js';
 import type { Server } from './server.js';
 import type { Servers } from './servers.js';
-import type { SimulatedStore } from './store.js';
+import type { StoreLine } from './store-line.js';
 import type { World } from './world.js';
 
 /** ms of a suspension that may stay unnoticed: the boot time before and after it is rounded. */
@@ -110,7 +111,7 @@ function strike(
 }
 
 /** The ways to one master, or to all of them. */
-function struck(connections: readonly SimulatedStore[], place: number): readonly SimulatedStore[] {
+function struck(connections: readonly StoreLine[], place: number): readonly StoreLine[] {
   const one = connections[place % (connections.length + 1)];
   return one === undefined ? connections : [one];
 }
@@ -145,12 +146,12 @@ function endVoteBy(
     for (let place = 0; place < PROCESSES; place += 1)
       targets.process(place)?.connections[master]!.cutPushes(lasts / 10, 0);
   }
-  order(process, (sure) => endVote(sure.connections[master]!, key));
+  order(process, (sure) => endVote(sure.members[master]!, key));
 }
 
-async function endVote(connection: SimulatedStore, key: string): Promise<void> {
-  const { holds } = await connection.inspect(key);
-  await connection.endHolds(key, holds, REVOKED_MEMORY);
+async function endVote(store: RedisStore, key: string): Promise<void> {
+  const { holds } = await store.inspect(key);
+  await store.endHolds(key, holds, REVOKED_MEMORY);
 }
 
 /** An operator's request to a process; it may fail. */

@@ -1,13 +1,16 @@
 import { createEngineContext, type EngineContext } from '../../lib/engine/engine-context.js';
 import { LockEngine } from '../../lib/engine/lock-engine.js';
+import type { ConnectionObserver } from '../../lib/store/redis/connection.js';
 import { Elections } from '../../lib/service/objects/elections.js';
 import type { LockStore } from '../../lib/store/lock-store.js';
+import { RedisStore } from '../../lib/store/redis/redis-store.js';
 import { noise, type Random } from '../schedule/noise.js';
 import { TIMES, type Schedule } from '../schedule/schedule.js';
 import { EngineClock, Machine, MachineClock } from './machine.js';
 import { SimulatedQuorum, type ServerLife } from './quorum.js';
 import type { Servers } from './servers.js';
-import { SimulatedStore } from './store.js';
+import { KEY_PREFIX } from './key-prefix.js';
+import { StoreLine } from './store-line.js';
 import type { World } from './world.js';
 
 const SILENT = { debug() {}, log() {}, warn() {}, error() {} };
@@ -33,7 +36,9 @@ export class Process {
   readonly engine: LockEngine;
   readonly store: LockStore;
   /** The connections to each server. */
-  readonly connections: readonly SimulatedStore[];
+  readonly connections: readonly StoreLine[];
+  /** The stores on these connections. */
+  readonly members: readonly RedisStore[];
   /** In which its callers stand. */
   readonly elections = new Elections();
   readonly random: Random;
@@ -50,23 +55,33 @@ export class Process {
   private readonly quorum: SimulatedQuorum | undefined;
 
   constructor({ place, life, schedule, world, servers, trace }: ProcessParts) {
-    this.name = `${'pqr'[place]!}${life}`;
+    // No name is a part of another one: the scripts compare ids as texts.
+    this.name = `${'pqr'[place]!}${String(life).padStart(3, '0')}`;
     const machine = (this.machine = new Machine(world, 1 + schedule.drift[place]! / 1_000, 5_555 * (place + 1)));
     const random = (this.random = noise(schedule.noise, place * LIVES + life));
     const { turns } = schedule;
     const { commandTimeout, grantTimeout } = TIMES;
     const clock = new MachineClock(machine);
     this.clock = new EngineClock(machine);
-    this.connections = servers.all.map((server, i) => {
+    const connections: StoreLine[] = [];
+    this.connections = connections;
+    this.members = servers.all.map((server, i) => {
       const { weather } = schedule.servers[i]!;
       const surroundings = { server, machine, clock, random, weather, commandTimeout, trace };
-      const connection = new SimulatedStore(this.name, surroundings);
+      const options = { connection: '', keyPrefix: KEY_PREFIX, commandTimeout, clientId: this.name };
+      const link = (observer: ConnectionObserver): StoreLine => {
+        const connection = new StoreLine(this.name, surroundings, observer);
+        connections.push(connection);
+        return connection;
+      };
+      const store = new RedisStore(options, SILENT, { link, clock });
+      const connection = connections.at(-1)!;
       connection.onYield = (id) => this.yielded.set(id, this.yielded.get(id) ?? this.clock.says);
       connection.onRevoked = (id) => this.revoked.add(id);
-      return connection;
+      return store;
     });
-    const { connections: members } = this;
-    const quorum = { members, commandTimeout, logger: SILENT, clock: this.clock, random };
+    const { members } = this;
+    const quorum = { members, connections, commandTimeout, logger: SILENT, clock: this.clock, random };
     this.quorum = servers.isQuorum ? new SimulatedQuorum(quorum) : undefined;
     this.store = this.quorum ?? members[0]!;
     this.callersClock = new MachineClock(machine);
@@ -90,7 +105,7 @@ export class Process {
   }
 
   /** Whether a connection leads to a master that is known to be one of its own. */
-  isAdmitted(connection: SimulatedStore): boolean {
+  isAdmitted(connection: StoreLine): boolean {
     return this.quorum?.members[this.connections.indexOf(connection)]?.isExamined === true;
   }
 

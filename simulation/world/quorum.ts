@@ -4,7 +4,7 @@ import type { Acquisition } from '../../lib/store/quorum/acquisition.js';
 import type { Member } from '../../lib/store/quorum/member.js';
 import { QuorumStore, type QuorumStoreOptions } from '../../lib/store/quorum/quorum-store.js';
 import type { Server } from './server.js';
-import type { SimulatedStore } from './store.js';
+import type { StoreLine } from './store-line.js';
 
 /** A life of a server. */
 export interface ServerLife {
@@ -16,11 +16,11 @@ export interface ServerLife {
 export class SimulatedQuorum extends QuorumStore {
   /** A majority has answered a question about a grant; these lives of the masters were known when it was sent. */
   onAnswer: (id: string, known: readonly ServerLife[]) => void = () => undefined;
-  private readonly connections: readonly SimulatedStore[];
+  private readonly connections: readonly StoreLine[];
 
-  constructor(options: QuorumStoreOptions & { readonly members: readonly SimulatedStore[] }) {
+  constructor(options: QuorumStoreOptions & { readonly connections: readonly StoreLine[] }) {
     super(options);
-    this.connections = options.members;
+    this.connections = options.connections;
   }
 
   get members(): readonly Member[] {

@@ -1,16 +1,25 @@
-import type { HoldName, LockStoreListener, StoredHold, StoredLock } from '../../lib/store/lock-store.js';
-import { MemoryBackend } from '../../lib/store/memory/memory-backend.js';
-import type { MemoryLockState } from '../../lib/store/memory/memory-lock-state.js';
+import { clientChannel, redisKeys } from '../../lib/keys/index.js';
+import type { StoredHold, StoredLock } from '../../lib/store/lock-store.js';
 import { PARKED_READ } from '../../lib/store/protocol.generated.js';
+import { SCRIPTS } from '../../lib/store/redis/scripts.generated.js';
+import { Violation } from '../checker/violation.js';
+import { KeySpace } from '../redis/key-space.js';
+import { replyError } from '../redis/reply.js';
+import { textOf } from '../redis/scripts.js';
+import { LockReader, READ_ROLES } from '../redis/stored-lock.js';
 import { KEYS } from '../schedule/schedule.js';
-import { copyOf } from './copy.js';
-import { type Machine, MachineClock, WALL } from './machine.js';
+import { describeCall, hasMore, type Call } from './call.js';
+import { KEY_PREFIX } from './key-prefix.js';
+import { WALL, type Machine } from './machine.js';
 
-/** A message that a server pushes. */
-export type Push = (listener: LockStoreListener) => void;
-
-/** Receives each script that a server has executed. */
-export type ScriptObserver = (key: string, script: string) => void;
+/** A command that a server has executed. */
+export interface ExecutedCall {
+  readonly call: Call;
+  /** The call in words. */
+  readonly text: string;
+  /** Another command of the client has to look at the rest of a long queue. */
+  readonly hasMore: boolean;
+}
 
 /** The state of a key that a server is about to lose. */
 export interface Loss {
@@ -25,38 +34,44 @@ export interface Loss {
 
 /** The data of a replica: the state of its server at some moment. */
 export interface Replica {
-  readonly state: MemoryBackend;
+  readonly keys: KeySpace;
   /** Which life of the server it followed. */
   readonly life: number;
 }
 
-/** A server of a world: the memory store's, which can be stopped, restarted and emptied, and has replicas. */
+/** A Redis server of a world, which can be stopped, restarted and emptied, and has replicas. */
 export class Server {
-  backend: MemoryBackend;
-  /** Grows with each script that is executed. */
+  /** Grows with each command that is executed. */
   version = 0;
   /** Every client that has a connection is notified when it is lost. */
   onRestart: Array<(downFor: number) => void> = [];
-  onScript: ScriptObserver = () => undefined;
+  onScript: (executed: ExecutedCall) => void = () => undefined;
   /** Called before the loss. */
   onLoss: (loss: Loss) => void = () => undefined;
   /** A hold has its vote here again. */
   onReinstated: (key: string, id: string) => void = () => undefined;
-  /** It could not execute something, which is a fault of this simulation or of the memory store. */
+  /** It could not execute something, which is a fault of this simulation or of a script. */
   onFailure: (error: Error) => void = () => undefined;
   /** Grows with each restart: messages that were on their way to an earlier life never arrive. */
   life = 0;
-  private readonly clock: MachineClock;
+  private keys: KeySpace;
+  /** The hashes of the scripts that it knows in this life. */
+  private readonly known = new Set<string>();
+  private readonly subscribers = new Map<string, (message: string) => void>();
+  private readonly readers = new Map<string, LockReader>();
   private readonly looks = new Map<string, { version: number; at: number; lock: StoredLock }>();
 
   constructor(
     readonly name: string,
     private readonly machine: Machine,
     /** Whole ms by which its clock is ahead. */
-    private readonly ahead: number,
+    private ahead: number,
+    /** Decides the order in which it reads hashes. */
+    private readonly noise: number,
+    /** Whether the limits of its scripts are small. */
+    private readonly hasSmallLimits: boolean,
   ) {
-    this.clock = new MachineClock(machine);
-    this.backend = this.emptyBackend();
+    this.keys = new KeySpace(noise);
   }
 
   /** The reading of its clock, in ms. */
@@ -64,33 +79,42 @@ export class Server {
     return WALL + this.ahead + this.machine.now;
   }
 
-  /** Executes a script as soon as it runs; its answer is given to `answer`. */
-  execute<Reply>(
-    key: string,
-    name: string,
-    script: (backend: MemoryBackend) => Reply,
-    answer: (reply: Reply) => void,
-  ): void {
+  /** Does something as soon as the server runs, unless it has restarted by then. */
+  do(work: () => void): void {
     const { life } = this;
     this.machine.do(() => {
       if (life !== this.life) return;
-      void this.backend
-        .execute(() => script(this.backend))
-        .then((reply) => {
-          this.version += 1;
-          this.onScript(key, name);
-          answer(reply);
-        })
-        .catch((error: unknown) => this.onFailure(error as Error));
+      try {
+        work();
+      } catch (error) {
+        this.onFailure(error as Error);
+      }
     });
   }
 
-  subscribe(client: string, hear: (push: Push) => void): void {
-    this.backend.subscribe(client, hear);
+  /** Executes a command as soon as it runs; its reply is given to `answer`, an error as a value. */
+  execute(call: Call, again: boolean, answer: (reply: unknown) => void): void {
+    this.do(() => {
+      const reply = this.reply(call);
+      if (!isUnknown(reply)) {
+        this.version += 1;
+        const text = `${describeCall(call)}${again ? ', again' : ''}`;
+        this.onScript({ call, text, hasMore: hasMore(call, reply) });
+      }
+      answer(reply);
+    });
+  }
+
+  subscribe(client: string, hear: (message: string) => void): void {
+    const channel = clientChannel(KEY_PREFIX, client);
+    this.subscribers.set(channel, hear);
+    this.keys.subscribed(channel, 1);
   }
 
   unsubscribe(client: string): void {
-    this.backend.unsubscribe(client);
+    const channel = clientChannel(KEY_PREFIX, client);
+    this.subscribers.delete(channel);
+    this.keys.subscribed(channel, 0);
   }
 
   freeze(ms: number): void {
@@ -100,36 +124,120 @@ export class Server {
   /** Restarts after `ms`, with its data or without. */
   restart(ms: number, keeps: boolean): void {
     if (!keeps) this.loseAll();
-    this.comeBack(ms, keeps ? this.backend : this.emptyBackend());
+    this.comeBack(ms, keeps ? this.keys.copy() : new KeySpace(this.noise));
   }
 
   /** A replica that receives no writes from now on. */
   replica(): Replica {
-    return { state: copyOf(this.backend, [this.clock]), life: this.life };
+    return { keys: this.keys.copy(), life: this.life };
   }
 
   /** The replica takes over within `ms`; its clock is `ahead` ms (whole ones) ahead of that of the server before it. */
-  failOver({ state }: Replica, ms: number, ahead: number): void {
+  failOver({ keys }: Replica, ms: number, ahead: number): void {
     this.loseAll();
-    Reflect.set(state, 'origin', (Reflect.get(state, 'origin') as number) + ahead);
-    // No client has subscribed there.
-    Reflect.set(state, 'clients', new Map());
-    this.comeBack(ms, state);
-  }
-
-  /** Some holds of a key are about to be ended by force. */
-  endByForce(key: string, names: readonly HoldName[]): void {
-    this.endSome(key, true, ({ id, since }) => names.some((name) => name.id === id && name.since === since));
+    this.ahead += ahead;
+    this.comeBack(ms, keys);
   }
 
   /** A release that was meant for another server is about to end a hold. */
-  endUnasked(key: string, id: string): void {
-    this.endSome(key, false, (hold) => hold.id === id);
+  endUnasked({ locks: [key], args }: Call): void {
+    this.endSome(key!, false, ({ id }) => id === args[1]);
+  }
+
+  /** The state of a key; looked up once for each moment. */
+  inspect(key: string): StoredLock {
+    const { version, machine } = this;
+    let look = this.looks.get(key);
+    if (look?.version !== version || look.at !== machine.now) {
+      look = { version, at: machine.now, lock: this.reader(key).at(Math.floor(this.time)) };
+      this.looks.set(key, look);
+    }
+    return look.lock;
+  }
+
+  /** The waiters of a key that a script looks at, in turn. Of clients that were away it looks at the first few only. */
+  grantable(key: string): string[] {
+    return this.reader(key).grantable(Math.floor(this.time), PARKED_READ);
+  }
+
+  /** Whether the client of an acquisition has subscribed. */
+  isPresent(id: string): boolean {
+    return this.subscribers.has(clientChannel(KEY_PREFIX, id.split(':')[0]!));
+  }
+
+  /** The names of all keys. */
+  get names(): readonly string[] {
+    return this.keys.names(this.micros);
+  }
+
+  /** The world's time when a lease ends that has this many ms left. */
+  endOf(ttl: number): number {
+    // Its time is in whole ms, as that of Redis.
+    return this.machine.worldTime(Math.floor(this.machine.now) + ttl);
+  }
+
+  /** The run is over. */
+  close(): void {
+    this.keys.drop();
+  }
+
+  private get micros(): number {
+    return Math.floor(this.time * 1_000);
+  }
+
+  private reply(call: Call): unknown {
+    const [command, text] = call.words as [string, string];
+    if (command === 'INFO')
+      return `run_id:${this.name.replace(' ', '-')}-${this.life}\r\nserver_time_usec:${this.micros}\r\ncluster_enabled:0\r\n`;
+    if (call.script === undefined && command.startsWith('EVAL')) throw new Error(`unknown script: ${text}`);
+    if (call.script === undefined) return this.keys.command(this.micros, ...call.words).reply;
+    const script = SCRIPTS[call.script];
+    if (command === 'EVAL') this.known.add(script.sha1);
+    else if (!this.known.has(script.sha1)) return replyError('NOSCRIPT No matching script. Please use EVAL.');
+    this.foresee(call);
+    const { script: name, locks, args } = call;
+    const hadIt = name === 'reinstate' && this.has(locks[0]!, args[0]!);
+    const { reply, messages, fault } = this.keys.run(
+      this.micros,
+      textOf(name, this.hasSmallLimits),
+      call.keys,
+      call.args,
+    );
+    if (fault !== undefined) throw new Violation('leftovers', `${script.name} ${fault} (${this.name})`);
+    for (const key of call.locks) this.readers.delete(key);
+    this.looks.clear();
+    if (name === 'reinstate' && reply === 1 && !hadIt) this.onReinstated(locks[0]!, args[0]!);
+    for (const { channel, message } of messages) this.subscribers.get(channel)?.(message);
+    return reply;
+  }
+
+  private has(key: string, id: string): boolean {
+    return this.inspect(key).holds.some((hold) => hold.id === id);
+  }
+
+  /** Reports which holds a script is about to end by force. */
+  private foresee({ script, locks: [key], args }: Call): void {
+    if (script !== 'forceRelease') return;
+    const named = args.slice(2);
+    const isNamed = ({ id, since }: StoredHold): boolean => {
+      return named.some((name, i) => i % 2 === 0 && name === id && Number(named[i + 1]) === since);
+    };
+    this.endSome(key!, true, isNamed);
+  }
+
+  private reader(key: string): LockReader {
+    let reader = this.readers.get(key);
+    if (reader === undefined) {
+      const names = redisKeys(KEY_PREFIX, key);
+      reader = new LockReader(this.keys.look(this.micros, ...READ_ROLES.map((role) => names[role])));
+      this.readers.set(key, reader);
+    }
+    return reader;
   }
 
   private endSome(key: string, byForce: boolean, isOne: (hold: StoredHold) => boolean): void {
     // A script executes at one moment.
-    const { holds } = this.backend.withLock(key, (lock) => lock.inspect(0));
+    const { holds } = this.inspect(key);
     this.onLoss({ key, holds: holds.filter(isOne), lastToken: 0, life: Infinity, byForce });
   }
 
@@ -141,44 +249,18 @@ export class Server {
     }
   }
 
-  private emptyBackend(): MemoryBackend {
-    return new MemoryBackend(this.clock, WALL + this.ahead);
-  }
-
-  private comeBack(ms: number, backend: MemoryBackend): void {
+  private comeBack(ms: number, keys: KeySpace): void {
     this.life += 1;
     this.version += 1;
     this.freeze(ms);
-    this.backend = backend;
+    this.keys.drop();
+    this.keys = keys;
+    this.known.clear();
+    this.readers.clear();
+    this.looks.clear();
     for (const lose of this.onRestart) lose(ms);
-  }
-
-  /** The state of a key; looked up once for each moment. */
-  inspect(key: string): StoredLock {
-    const { version, machine } = this;
-    let look = this.looks.get(key);
-    if (look?.version !== version || look.at !== machine.now) {
-      look = { version, at: machine.now, lock: this.backend.inspect(key) };
-      this.looks.set(key, look);
-    }
-    return look.lock;
-  }
-
-  /** The waiters of a key that a script looks at, in turn. Of clients that were away it looks at the first few only. */
-  grantable(key: string): string[] {
-    const { backend } = this;
-    const queue = backend.withLock(key, (lock) => (Reflect.get(lock, 'state') as MemoryLockState).queue);
-    const all = [...queue.read(backend.now), ...queue.readParked(PARKED_READ)];
-    return all.filter(({ staleAt }) => staleAt > backend.now).map(({ id }) => id);
-  }
-
-  isPresent(id: string): boolean {
-    return this.backend.isPresent(id);
-  }
-
-  /** The world's time when a lease ends that has this many ms left. */
-  endOf(ttl: number): number {
-    // Its time is in whole ms, as that of Redis.
-    return this.machine.worldTime(Math.floor(this.machine.now) + ttl);
+    this.subscribers.clear();
   }
 }
+
+const isUnknown = (reply: unknown): boolean => reply instanceof Error && reply.message.startsWith('NOSCRIPT');

@@ -10,9 +10,16 @@ export class Servers {
   /** How many of them are a majority. */
   readonly quorum: number;
 
-  constructor(terms: readonly ServerTerms[], world: World) {
+  constructor(terms: readonly ServerTerms[], world: World, noise: number, hasSmallLimits: boolean) {
     this.all = terms.map(
-      ({ drift, ahead }, place) => new Server(nameOf(place, terms), new Machine(world, 1 + drift / 1_000, 0), ahead),
+      ({ drift, ahead }, place) =>
+        new Server(
+          nameOf(place, terms),
+          new Machine(world, 1 + drift / 1_000, 0),
+          ahead,
+          noise + place,
+          hasSmallLimits,
+        ),
     );
     this.quorum = Math.floor(terms.length / 2) + 1;
   }
@@ -49,6 +56,11 @@ export class Servers {
   get spread(): number {
     const times = this.all.map(({ time }) => time);
     return Math.max(...times) - Math.min(...times);
+  }
+
+  /** The run is over. */
+  close(): void {
+    for (const server of this.all) server.close();
   }
 }
 

@@ -102,6 +102,26 @@ describe('a Redis user without a permission', () => {
     await (await waiting).value?.release().catch(() => undefined);
   });
 
+  it('NOPERM for one key: the other locks of the process are renewed, and the loss says why', async () => {
+    await redis.admin.acl('SETUSER', 'weak', 'on', '>secret', '~*', '&*', '+@all');
+    const service = await locks.start(redis.url.replace('//', '//weak:secret@'), { lockWatchdogTimeout: 1_500 });
+    const [kept, lost] = [await service.acquire('kept'), await service.acquire('lost')];
+    await redis.admin.acl('SETUSER', 'weak', 'resetkeys', '~lock:*{kept}*');
+    await eventually(() => locks.told('lost').length > 0, { within: 10_000 });
+    expect(() => lost.assertHeld()).toThrow(/lease ended .*; the last renewal failed: .*permission.*access/);
+    expect(locks.told('lost')).toMatchObject([{ key: 'lost' }]);
+    expect(lost.signal.reason).toMatchObject({ code: 'LOCK_LOST', cause: { code: 'LOCK_STORE' } });
+    // At once, and not for each try.
+    const warnings = locks.lines.filter(({ text }) => text.startsWith("could not renew 'lost'"));
+    expect(warnings.filter(({ level }) => level === 'warn')).toMatchObject([
+      { text: expect.stringContaining('permission') },
+    ]);
+    expect(warnings.length).toBeGreaterThan(1);
+    const before = locks.told('renewed').length;
+    await eventually(() => locks.told('renewed').length >= before + 2);
+    expect(kept.isHeld).toBe(true);
+  });
+
   it('NOPERM for the channel: starting says what is missing', async () => {
     await redis.admin.acl('SETUSER', 'weak', 'on', '>secret', '~*', 'resetchannels', '+@all');
     const service = locks.make(redis.url.replace('//', '//weak:secret@'), { commandTimeout: 500 });

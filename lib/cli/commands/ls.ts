@@ -1,5 +1,6 @@
 import { describeForeign } from '../../service/inspect-several.js';
 import type { CommandLine } from '../arguments.js';
+import { clientChannels, otherPrefixes } from '../doctor/check-clients.js';
 import { EXIT, type ExitCode } from '../exit-codes.js';
 import { ALL, findLocks } from '../find-locks.js';
 import { locksTable } from '../output/locks-table.js';
@@ -29,6 +30,14 @@ export async function ls(session: Session, line: CommandLine, terminal: Terminal
 export async function noneOf(session: Session, { subject, holder }: CommandLine): Promise<string> {
   const wanted = [subject, holder].flatMap((text) => (text === undefined ? [] : `'${safe(text)}'`));
   const { locks } = wanted.length === 0 ? { locks: [] } : await findLocks(session, ALL);
-  if (locks.length === 0) return `No lock is held with the prefix '${session.prefix}'.`;
+  if (locks.length === 0) return `No lock is held with the prefix '${session.prefix}'.${await hintOfPrefixes(session)}`;
   return `No lock matches ${wanted.join(' and ')} (${grouped(locks.length)} held).`;
+}
+
+/** Names the prefixes of other clients: the prefix of the command may be the wrong one. */
+async function hintOfPrefixes({ deployment, prefix }: Session): Promise<string> {
+  const inCluster = deployment.kind === 'cluster';
+  const channels = await Promise.all(deployment.servers().map((server) => clientChannels(server, inCluster)));
+  const others = otherPrefixes(channels.flat(), prefix);
+  return others === undefined ? '' : ` Other clients have the prefix ${safe(others)}: choose one with --prefix.`;
 }

@@ -1,9 +1,9 @@
 import type { Cluster, Redis } from 'ioredis';
 import { RedisClientRecords } from '../../store/redis/redis-client-records.js';
+import type { Server } from '../deployment/deployment.js';
 import { labelName } from '../output/texts.js';
 import type { Session } from '../session.js';
 import { ok, warning, type Finding } from './finding.js';
-import type { Trial } from './trial.js';
 
 /** The channel of a client; the part before the last colon may be the bus of a Cluster or the slot of a key. */
 const CHANNEL = /^(.+):client:(?:.+:)?([0-9a-f]{32})$/s;
@@ -14,7 +14,7 @@ const MOST = 5;
 const MOST_LABELS = 20;
 
 /** The channels of clients that a server knows. None if the user may not ask. */
-export async function clientChannels({ server: { client }, inCluster }: Trial): Promise<string[]> {
+export async function clientChannels({ client }: Server, inCluster: boolean): Promise<string[]> {
   const names: string[] = [];
   for (const census of inCluster ? ['CHANNELS', 'SHARDCHANNELS'] : ['CHANNELS']) {
     try {
@@ -32,22 +32,13 @@ export async function checkClients(
   { prefix, deployment: { connection } }: Session,
   channels: readonly string[],
 ): Promise<Finding> {
-  const clients = new Map<string, Set<string>>();
-  for (const name of channels) {
-    const [, used, id] = CHANNEL.exec(name) ?? [];
-    if (used !== undefined) clients.set(used, (clients.get(used) ?? new Set()).add(id!));
-  }
-  const own = [...(clients.get(prefix) ?? [])];
-  const others = [...clients.keys()].filter((used) => used !== prefix).sort();
-  const prefixes = listed(
-    others.map((used) => `'${used}'`),
-    MOST,
-  );
-  if (own.length > 0 || others.length === 0) {
+  const own = [...(clientsByPrefix(channels).get(prefix) ?? [])];
+  const prefixes = otherPrefixes(channels, prefix);
+  if (own.length > 0 || prefixes === undefined) {
     const [first] = [connection].flat() as Array<Redis | Cluster>;
     const labels = await labelsOf(new RedisClientRecords(first!, prefix, ''), own.slice(0, MOST_LABELS + 1));
     const who = own.length === 0 ? '' : `: ${listed(labels, MOST_LABELS)}`;
-    const rest = others.length === 0 ? '' : `; other clients have the prefix ${prefixes}`;
+    const rest = prefixes === undefined ? '' : `; other clients have the prefix ${prefixes}`;
     return ok('clients', `${own.length} connected with the prefix '${prefix}'${who}${rest}`);
   }
   return warning(
@@ -55,6 +46,26 @@ export async function checkClients(
     `no client is connected with the prefix '${prefix}'; others have the prefix ${prefixes}`,
     'set --prefix to the keyPrefix of the application',
   );
+}
+
+/** Names the prefixes of other clients; `undefined`: there are none. */
+export function otherPrefixes(channels: readonly string[], prefix: string): string | undefined {
+  const others = [...clientsByPrefix(channels).keys()].filter((used) => used !== prefix).sort();
+  if (others.length === 0) return undefined;
+  return listed(
+    others.map((used) => `'${used}'`),
+    MOST,
+  );
+}
+
+/** The ids of the clients that listen, by their prefix. */
+function clientsByPrefix(channels: readonly string[]): Map<string, Set<string>> {
+  const clients = new Map<string, Set<string>>();
+  for (const name of channels) {
+    const [, used, id] = CHANNEL.exec(name) ?? [];
+    if (used !== undefined) clients.set(used, (clients.get(used) ?? new Set()).add(id!));
+  }
+  return clients;
 }
 
 /** The labels of clients. A client that has held nothing yet has written no label, and is named by its id. */

@@ -81,7 +81,8 @@ async function tryOut(kind: Kind, trial: Trial, listener: Redis, channel: string
     return problem(check, `no message arrived within ${timeout} ms`, 'look for a proxy that delays messages');
   } catch (error) {
     const { message } = error as Error;
-    if (UNKNOWN.test(message)) return ok(check, 'not supported before Redis 7: messages go over the cluster bus');
+    if (kind === SHARDED && UNKNOWN.test(message))
+      return ok(check, 'not supported before Redis 7: messages go over the cluster bus');
     const advice = isRefusal(error)
       ? `permit the user to subscribe: ${kind.rules} &${clientChannel(prefix, '*')}`
       : 'check whether the server accepts another connection';

@@ -61,7 +61,7 @@ async function examineServer(trial: Trial, kind: Deployment['kind'], learned: Le
   const { client } = trial.server;
   try {
     const info = await readServerInfo(client);
-    learned.channels(await clientChannels(trial));
+    learned.channels(await clientChannels(trial.server, trial.inCluster));
     return [
       ...(info === undefined ? [] : infoFindings(info, kind)),
       ...(await checkPermissions(trial)),

@@ -44,7 +44,7 @@ export interface LeaderElectionOptions extends Pick<AcquireOptions, OptionIn<'el
  * resigns, at once.
  *
  * ```ts
- * @Injectable()
+ * // An injectable service:
  * export class Mailer implements OnModuleInit {
  *   constructor(private readonly locks: LockService) {}
  *

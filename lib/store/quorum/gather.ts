@@ -92,9 +92,10 @@ export function minorityError(
 ): LockStoreError {
   const lasting = errors.filter((error) => !(error instanceof LockStoreError && error.transient));
   const why = [...new Set(errors.map(({ message }) => message))].join('; ');
+  const need = answered < quorum ? `${quorum} are needed` : `${quorum} have to agree`;
   const [cause] = lasting.length > masters - quorum ? lasting : errors;
   return new LockStoreError(
-    `${answered} of ${masters} masters answered, but ${quorum} are needed${why === '' ? '' : `: ${why}`}`,
+    `${answered} of ${masters} masters answered, but ${need}${why === '' ? '' : `: ${why}`}`,
     // A retry is of no use if too many masters refuse for good.
     { key, cause, transient: lasting.length <= masters - quorum },
   );

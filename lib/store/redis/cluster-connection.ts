@@ -1,6 +1,6 @@
 import type { Cluster, ClusterNode, ClusterOptions, Redis } from 'ioredis';
 import type { LockLogger } from '../../common/logger.js';
-import { busChannel, hashSlot, shardChannel } from '../../keys/index.js';
+import { busChannel, groupBySlot, hashSlot, shardChannel } from '../../keys/index.js';
 import { ClientEvents } from './client-events.js';
 import { connectCluster, handleAsking, reasonOf } from './cluster-client.js';
 import { ClusterListener } from './cluster-listener.js';
@@ -146,16 +146,11 @@ export class ClusterConnection implements Connection {
     return this.listener.subscribeTo(this.channelOf(key), patience, limit);
   }
 
-  /** Groups by slot, because a command may use the keys of one slot only. */
+  /** They are separated from the start. */
+  separateSlots(): void {}
+
   group<T extends { readonly key: string }>(items: readonly T[], nameOf: (key: string) => string): T[][] {
-    const groups = new Map<number, T[]>();
-    for (const item of items) {
-      const slot = hashSlot(nameOf(item.key));
-      const group = groups.get(slot);
-      if (group === undefined) groups.set(slot, [item]);
-      else group.push(item);
-    }
-    return [...groups.values()];
+    return groupBySlot(items, nameOf);
   }
 
   private channelOf(key: string): string {

@@ -87,6 +87,8 @@ export interface Connection {
    * If a failure delays it further, the observer's `subscribed` is called in the end.
    */
   subscribeTo(key: string, patience: number, limit: number): Promise<boolean>;
+  /** From now on, a command may use the keys of one slot only: the server has refused several (`CROSSSLOT`). */
+  separateSlots(): void;
   /** Splits a list into parts that one command each may process. `nameOf`: names the Redis key of a key. */
   group<T extends { readonly key: string }>(items: readonly T[], nameOf: (key: string) => string): T[][];
 }

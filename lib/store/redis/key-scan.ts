@@ -2,6 +2,7 @@ import { Redis, type Cluster } from 'ioredis';
 import { LockStoreError } from '../../errors/index.js';
 import { keyOfState, statePattern } from '../../keys/index.js';
 import type { ListReply, ListRequest } from '../key-list.js';
+import { listOf, matching, natural, readReply, text, tuple } from './reply-readers.js';
 import { storeFailure } from './store-failure.js';
 
 /** About how many names one SCAN looks at: few enough that Redis serves other clients in between. */
@@ -52,7 +53,11 @@ export class KeyScan {
     const keys = new Set<string>();
     let cursor = from;
     for (let looked = 0; looked < budget; looked += AT_A_TIME) {
-      const [next, names] = await this.limited(client.scan(cursor, 'MATCH', pattern, 'COUNT', AT_A_TIME));
+      const reply = await this.limited(client.scan(cursor, 'MATCH', pattern, 'COUNT', AT_A_TIME));
+      const [next, names] = readReply('SCAN', reply, (raw) => {
+        const [place, found] = tuple(raw, 2);
+        return [matching(/^\d+$/, place)[0], listOf(found, text)] as const;
+      });
       for (const name of names) {
         const key = keyOfState(keyPrefix, name);
         if (key !== undefined) keys.add(key);
@@ -89,6 +94,8 @@ export class KeyScan {
 }
 
 async function timeOf(client: Redis): Promise<number> {
-  const [seconds, microseconds] = await client.time();
-  return Number(seconds) * 1_000 + Math.floor(Number(microseconds) / 1_000);
+  return readReply('TIME', await client.time(), (raw) => {
+    const [seconds, microseconds] = tuple(raw, 2);
+    return natural(seconds) * 1_000 + Math.floor(natural(microseconds) / 1_000);
+  });
 }

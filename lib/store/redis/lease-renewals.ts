@@ -1,14 +1,25 @@
+import { isLockStoreError, type LockStoreError } from '../../errors/index.js';
 import type { RenewReply, RenewRequest } from '../lock-store.js';
+import { isAnswer } from './answers.js';
 import type { Connection } from './connection.js';
+import { leaseLeft } from './replies.js';
+import { tuple } from './reply-readers.js';
 import { namedKeys } from './script-keys.js';
 import type { ScriptRunner } from './script-runner.js';
 import type { LuaScript } from './scripts.generated.js';
-import { storeFailure } from './store-failure.js';
+import { refusesSeveralSlots, storeFailure } from './store-failure.js';
 
 /** How many leases one command renews: large enough for few commands, small enough not to block the server. */
 const RENEWALS_PER_COMMAND = 48;
 /** The replies of a Cluster to a command with several keys whose slot is moving to another master. */
 const MOVING = /\b(TRYAGAIN|ASK)\b/;
+
+/**
+ * Whether the server has refused a command for several leases, but may renew each of them alone. A server that is busy or
+ * fails over would refuse each of them, too.
+ */
+const isRefusedTogether = (reply: RenewReply): boolean =>
+  isLockStoreError(reply) && isAnswer(reply.cause) && (!reply.transient || MOVING.test(reply.message));
 
 /** Renews leases, as many as possible in one command. In a Cluster, these are the leases of one slot. */
 export class LeaseRenewals {
@@ -38,21 +49,24 @@ export class LeaseRenewals {
   private async renewSome(requests: readonly RenewRequest[], replies: Map<RenewRequest, RenewReply>): Promise<void> {
     const states = namedKeys(requests.map(({ key }) => this.nameOf(key)));
     const args = [...requests.flatMap(({ id, lease }) => [id, lease]), ...this.args];
+    let leases: readonly RenewReply[];
     try {
-      const leases = (await this.scripts.run(this.script, states, args)) as unknown[];
-      requests.forEach((request, i) => replies.set(request, leaseLeft(leases[i])));
+      leases = await this.scripts.run(this.script, states, args, (raw) =>
+        tuple(raw, requests.length).map(readRenewReply),
+      );
     } catch (error) {
-      const { message } = error as Error;
-      // While a slot moves, each lease can be renewed alone, but not several in one step.
-      if (requests.length > 1 && MOVING.test(message)) {
-        await Promise.all(requests.map((request) => this.renewSome([request], replies)));
-      } else requests.forEach((request) => replies.set(request, error as Error));
+      leases = requests.map(() => error as LockStoreError);
     }
+    requests.forEach((request, i) => replies.set(request, leases[i]!));
+    if (requests.length === 1) return;
+    const refused = requests.filter((_request, i) => isRefusedTogether(leases[i]!));
+    if (leases.some((each) => each instanceof Error && refusesSeveralSlots(each))) this.connection.separateSlots();
+    // By slot if that was the reason; otherwise each alone.
+    const bySlot = this.connection.group(refused, this.nameOf);
+    const parts = bySlot.length > 1 ? bySlot : refused.map((each) => [each]);
+    await Promise.all(parts.map((part) => this.renewSome(part, replies)));
   }
 }
 
-/** Reads the reply of `renew` and `extend` for one lease. */
-export function leaseLeft(reply: unknown): RenewReply {
-  if (reply instanceof Error) return storeFailure(reply);
-  return Number(reply) < 0 ? 'not-held' : Number(reply);
-}
+/** Reads the part of a reply that is about one lease: it may be an error of its own. */
+const readRenewReply = (raw: unknown): RenewReply => (raw instanceof Error ? storeFailure(raw) : leaseLeft(raw));

@@ -1,3 +1,4 @@
+import { readingClock } from '../../common/reading-timer.js';
 import type {
   AcquireReply,
   AcquireRequest,
@@ -10,12 +11,13 @@ import type { Connection } from './connection.js';
 import {
   address,
   readAcquireReply,
-  readAnswer,
+  readAdoptReply,
   readInspectReply,
   readReleaseReply,
   writeMode,
   type AcquireAnswer,
 } from './replies.js';
+import { integer, natural, tuple } from './reply-readers.js';
 import type { LockKeys } from './script-keys.js';
 import type { ScriptRunner } from './script-runner.js';
 import { SubscriptionEvidence } from './subscription-evidence.js';
@@ -34,14 +36,17 @@ type ScriptWithAddress =
  * continue from there.
  */
 export class LockCommands {
-  readonly evidence = new SubscriptionEvidence();
+  readonly evidence: SubscriptionEvidence;
 
   constructor(
     private readonly clientId: string,
     private readonly scripts: ScriptRunner,
     private readonly connection: Connection,
     private readonly keys: LockKeys,
-  ) {}
+    private readonly clock = readingClock,
+  ) {
+    this.evidence = new SubscriptionEvidence(clock);
+  }
 
   /**
    * Sends a request, and repeats it until the scripts have looked at the whole queue. `place`: where to begin in the
@@ -63,8 +68,8 @@ export class LockCommands {
   }
 
   /** Takes over the hold that was offered under the id `offer`. */
-  async adopt({ key, id, lease }: AcquireRequest, offer: string): Promise<AcquireReply> {
-    return readAnswer((await this.run('adopt', key, [offer, id, lease])) as readonly unknown[]).reply;
+  adopt({ key, id, lease }: AcquireRequest, offer: string): Promise<AcquireReply> {
+    return this.run('adopt', key, [offer, id, lease], readAdoptReply);
   }
 
   /** Releases a hold or gives up a place, and sends the next request in the same step. */
@@ -73,7 +78,7 @@ export class LockCommands {
     const args = next === undefined ? what : [...what, ...this.requestArgs(next)];
     const weigh = next && this.weighing(next);
     return this.scripts.run('release', this.keys.of(key), args, (raw): ReleaseReply | Promise<ReleaseReply> => {
-      const { reply, more, asked } = readReleaseReply(raw);
+      const { reply, more, asked } = readReleaseReply(raw, next !== undefined);
       if (asked !== undefined) weigh?.(asked);
       if (more !== undefined) return this.grantRemaining(key, more, id).then(() => reply);
       if (next === undefined || asked?.more === undefined) return reply;
@@ -87,7 +92,7 @@ export class LockCommands {
    */
   async grantRemaining(key: string, place: number, id = `${this.clientId}:0`): Promise<void> {
     for (let from: number | undefined = place; from !== undefined && from >= 0;) {
-      from = readReleaseReply(await this.run('release', key, [id, `0 0 ${from}`])).more;
+      from = await this.run('release', key, [id, `0 0 ${from}`], (raw) => readReleaseReply(raw, false).more);
     }
   }
 
@@ -100,18 +105,21 @@ export class LockCommands {
     do {
       const named = holds.slice(place, (place += HOLDS_PER_COMMAND));
       const args = [memory, ...named.flatMap(({ id, since }) => [id, since])];
-      const [count, heard, more] = ((await this.run('forceRelease', key, args)) as number[]).map(Number);
-      ended += count!;
-      told += heard!;
-      await this.grantRemaining(key, more!);
+      const [count, heard, more] = await this.run('forceRelease', key, args, (raw) => {
+        const parts = tuple(raw, 3);
+        return [natural(parts[0]), natural(parts[1]), integer(parts[2], -1)] as const;
+      });
+      ended += count;
+      told += heard;
+      await this.grantRemaining(key, more);
     } while (place < holds.length);
     return { ended, told };
   }
 
   /** Reads a lock, in several commands if it has many holds or waiters. Stops with the holds once it has `maxHolds`. */
   async inspect(key: string, maxWaiters: number, maxHolds: number): Promise<StoredLock> {
-    const read = async (page: string, place: string, count: number) =>
-      readInspectReply(await this.scripts.run('inspect', this.keys.of(key), [page, place, count]));
+    const read = (page: string, place: string, count: number) =>
+      this.scripts.run('inspect', this.keys.of(key), [page, place, count], readInspectReply);
     let part = await read('0', '0', Math.min(maxWaiters, WAITERS_PER_COMMAND));
     // A hold or a waiter may be on two pages.
     const holds = new Map(part.holds.map((hold) => [hold.id, hold]));
@@ -137,8 +145,13 @@ export class LockCommands {
     };
   }
 
-  run(script: ScriptWithAddress, key: string, args: ReadonlyArray<string | number>): Promise<unknown> {
-    return this.scripts.run(script, this.keys.of(key), [this.address(key), ...args]);
+  run<Reply>(
+    script: ScriptWithAddress,
+    key: string,
+    args: ReadonlyArray<string | number>,
+    read: (reply: unknown) => Reply,
+  ): Promise<Reply> {
+    return this.scripts.run(script, this.keys.of(key), [this.address(key), ...args], read);
   }
 
   private address(key: string): string {
@@ -158,7 +171,7 @@ export class LockCommands {
   private weighing({ key, id, lease, waits }: AcquireRequest): ((answer: AcquireAnswer) => void) | undefined {
     const subscription = waits ? this.connection.subscription(key) : undefined;
     if (subscription === undefined) return undefined;
-    const sent = performance.now();
+    const sent = this.clock.now();
     return ({ sign, reply }) => {
       if (sign === undefined) return;
       const leaseLeft = reply.outcome === 'held' ? reply.lease : undefined;

@@ -1,7 +1,7 @@
 import type { Redis, RedisOptions } from 'ioredis';
 import type { LockLogger } from '../../common/logger.js';
 import { LockConfigError } from '../../errors/index.js';
-import { clientChannel } from '../../keys/index.js';
+import { clientChannel, groupBySlot } from '../../keys/index.js';
 import { ClientEvents } from './client-events.js';
 import { ConnectionLog } from './connection-log.js';
 import { REPLICATION_OPTIONS, retryDelay, SUBSCRIBER_OPTIONS } from './connection-options.js';
@@ -65,6 +65,8 @@ export class RedisConnection implements Connection {
   private doubted = -Infinity;
   private readonly log: ConnectionLog;
   private closed = false;
+  /** Whether the server has refused a command for keys of several slots. */
+  private hasSlots = false;
   private refused: ((why: LockConfigError) => void) | undefined;
   /** Whether the server was found to serve all keys. */
   private servesAll = false;
@@ -74,7 +76,7 @@ export class RedisConnection implements Connection {
 
   constructor(
     private readonly options: RedisConnectionOptions,
-    logger: LockLogger,
+    private readonly logger: LockLogger,
     private readonly observer: ConnectionObserver,
   ) {
     const { connection, commandTimeout } = options;
@@ -178,8 +180,17 @@ export class RedisConnection implements Connection {
     return this.listening && this.keyChannels.subscribeTo(key, patience, limit);
   }
 
-  group<T>(items: readonly T[]): T[][] {
-    return [[...items]];
+  separateSlots(): void {
+    if (this.hasSlots) return;
+    this.hasSlots = true;
+    this.logger.log(
+      'this connection leads to one endpoint of a Redis Cluster, which refuses commands for keys of several slots ' +
+        '(CROSSSLOT): from now on, leases are renewed by slot, and several keys are acquired one after the other',
+    );
+  }
+
+  group<T extends { readonly key: string }>(items: readonly T[], nameOf: (key: string) => string): T[][] {
+    return this.hasSlots ? groupBySlot(items, nameOf) : [[...items]];
   }
 
   private watchCommands(): void {

@@ -3,6 +3,7 @@ import type { CountDownReply, LatchCount, LatchStore, SetCountRequest } from '..
 import type { ReplicateRequest } from '../lock-store.js';
 import type { ReplicaConfirmation } from './connection.js';
 import { address } from './replies.js';
+import { flag, list, natural, text, tuple } from './reply-readers.js';
 import { namedKeys, type ScriptKeys } from './script-keys.js';
 import type { ScriptRunner } from './script-runner.js';
 
@@ -16,6 +17,12 @@ export interface RedisLatchesOptions {
   readonly keyPrefix: string;
   /** ms */
   readonly commandTimeout: number;
+}
+
+/** Reads the count that is left, and whether the call has counted. */
+export function readCountDownReply(raw: unknown): CountDownReply {
+  const [left, counted] = tuple(raw, 2);
+  return { left: natural(left), counted: flag(counted) };
 }
 
 /** Count-down latches on one Redis server. */
@@ -38,24 +45,25 @@ export class RedisLatches implements LatchStore {
     this.memory = MEMORY * options.commandTimeout;
   }
 
-  async setCount({ key, id, count, lifetime }: SetCountRequest): Promise<boolean> {
-    return Number(await this.#scripts.run('latchSet', this.keysOf(key), [id, count, lifetime, this.memory])) === 1;
+  setCount({ key, id, count, lifetime }: SetCountRequest): Promise<boolean> {
+    return this.#scripts.run('latchSet', this.keysOf(key), [id, count, lifetime, this.memory], flag);
   }
 
-  async countDown(key: string, id: string): Promise<CountDownReply> {
+  countDown(key: string, id: string): Promise<CountDownReply> {
     const args = [address(this.channels(key), key), id, this.memory];
-    const [left, counted] = (await this.#scripts.run('latchCountDown', this.keysOf(key), args)) as [number, number];
-    return { left: Number(left), counted: Number(counted) === 1 };
+    return this.#scripts.run('latchCountDown', this.keysOf(key), args, readCountDownReply);
   }
 
-  async count(key: string, patience: number, seen: readonly string[]): Promise<LatchCount> {
-    const reply = await this.#scripts.run('latchCount', this.keysOf(key), [this.clientId, patience, ...seen]);
-    const [left, latch, ...opened] = reply as [number, string, ...string[]];
-    return { left: Number(left), latch, opened };
+  count(key: string, patience: number, seen: readonly string[]): Promise<LatchCount> {
+    const args = [this.clientId, patience, ...seen];
+    return this.#scripts.run('latchCount', this.keysOf(key), args, (raw) => {
+      const [left, latch, ...opened] = list(raw, 2);
+      return { left: natural(left), latch: text(latch), opened: opened.map(text) };
+    });
   }
 
-  async delete(key: string, id: string, latch: string): Promise<boolean> {
-    return Number(await this.#scripts.run('latchDelete', this.keysOf(key), [id, latch, this.memory])) === 1;
+  delete(key: string, id: string, latch: string): Promise<boolean> {
+    return this.#scripts.run('latchDelete', this.keysOf(key), [id, latch, this.memory], flag);
   }
 
   replicate({ key, id, min, timeout }: ReplicateRequest): Promise<number> {

@@ -1,6 +1,7 @@
 import { LockStoreError } from '../../errors/index.js';
 import type { AddPermitsRequest, KeepUnitsRequest, PermitStore } from '../permit-store.js';
 import type { LockCommands } from './lock-commands.js';
+import { integer, matching, natural, tuple } from './reply-readers.js';
 import type { LockKeys } from './script-keys.js';
 import type { ScriptRunner } from './script-runner.js';
 
@@ -30,31 +31,39 @@ export class RedisPermits implements PermitStore {
   /** As `LockStore.setLimit`. */
   async set(key: string, permits: number): Promise<void> {
     const { version } = await this.look(key);
-    await this.#commands.grantRemaining(key, Number(await this.#commands.run('setLimit', key, [permits, version])));
+    const more = await this.#commands.run('setLimit', key, [permits, version], (raw) => integer(raw, -1));
+    await this.#commands.grantRemaining(key, more);
   }
 
   async add({ key, id, change, permits }: AddPermitsRequest): Promise<number> {
     const { time } = await this.look(key);
     const args = [id, change, permits, time + MEMORY * this.commandTimeout];
-    const [now, more] = ((await this.#commands.run('addLimit', key, args)) as number[]).map(Number);
-    if (now! < 0) {
+    const [now, more] = await this.#commands.run('addLimit', key, args, readCountAndPlace);
+    if (now < 0) {
       const message = `the change of the permits of '${key}' reached Redis too late; it may have been made before`;
       throw new LockStoreError(message, { key, transient: true });
     }
-    await this.#commands.grantRemaining(key, more!);
-    return now!;
+    await this.#commands.grantRemaining(key, more);
+    return now;
   }
 
   async keepUnits({ key, id, units, keep }: KeepUnitsRequest): Promise<number | 'not-held'> {
-    const reply = (await this.#commands.run('keepUnits', key, [id, units, keep])) as number[];
-    const [left, more] = reply.map(Number);
-    await this.#commands.grantRemaining(key, more!);
-    return left! < 0 ? 'not-held' : left!;
+    const [left, more] = await this.#commands.run('keepUnits', key, [id, units, keep], readCountAndPlace);
+    await this.#commands.grantRemaining(key, more);
+    return left < 0 ? 'not-held' : left;
   }
 
   /** Which call has set the number of permits, and the server's clock. */
-  private async look(key: string): Promise<{ readonly version: string; readonly time: number }> {
-    const [version, time] = (await this.#scripts.run('limit', this.keys.of(key), [])) as [string, number];
-    return { version, time: Number(time) };
+  private look(key: string): Promise<{ readonly version: string; readonly time: number }> {
+    return this.#scripts.run('limit', this.keys.of(key), [], (raw) => {
+      const [version, time] = tuple(raw, 2);
+      return { version: matching(/^\d+$/, version)[0], time: natural(time) };
+    });
   }
+}
+
+/** Reads a number of permits, or -1, and the place from which to go on with the waiters. */
+function readCountAndPlace(raw: unknown): readonly [count: number, more: number] {
+  const [count, more] = tuple(raw, 2);
+  return [integer(count, -1), integer(more, -1)];
 }

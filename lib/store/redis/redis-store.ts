@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import type { ReadingClock } from '../../common/reading-timer.js';
 import type { LockLogger } from '../../common/logger.js';
 import type { LockStoreError } from '../../errors/index.js';
 import { redisKeys, tagged } from '../../keys/index.js';
@@ -31,14 +32,16 @@ import type {
 import { isClusterTarget, type ConnectionTarget } from './connect.js';
 import type { ConnectionObserver } from './connection.js';
 import { KeyScan } from './key-scan.js';
-import { leaseLeft, LeaseRenewals } from './lease-renewals.js';
+import { LeaseRenewals } from './lease-renewals.js';
 import { LockCommands, requestArgs } from './lock-commands.js';
 import { RedisClientRecords } from './redis-client-records.js';
 import { RedisLatches } from './redis-latches.js';
 import { RedisPermits } from './redis-permits.js';
-import { readAcquireAllReply, readMessage, readSurveyReply, writeMode } from './replies.js';
+import { leaseLeft, readAcquireAllReply, readFenceReply, readMessage, readSurveyReply, writeMode } from './replies.js';
+import { integer, oneOf } from './reply-readers.js';
 import { LockKeys, namedKeys } from './script-keys.js';
 import { readServerIdentity } from './server-identity.js';
+import { refusesSeveralSlots } from './store-failure.js';
 import { StoreLink } from './store-link.js';
 import { chooser, type HoldChoice } from '../hold-choice.js';
 
@@ -60,6 +63,12 @@ export interface RedisStoreOptions {
   readonly clientId?: string;
 }
 
+/** The way to the server. Simulations bring their own. */
+export interface RedisStoreParts {
+  readonly link?: (observer: ConnectionObserver) => Pick<StoreLink, keyof StoreLink>;
+  readonly clock?: ReadingClock;
+}
+
 /** The store for one Redis server or a Cluster: sends scripts, and receives messages on the client's channels. */
 export class RedisStore implements QuorumMember, ConnectionObserver {
   readonly clientId: string;
@@ -69,25 +78,27 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
   readonly permits: RedisPermits;
   readonly clients: RedisClientRecords;
   // Private, also towards the engine, because it knows the password: printing a lock must not reveal it.
-  readonly #link: StoreLink;
+  readonly #link: Pick<StoreLink, keyof StoreLink>;
   readonly #commands: LockCommands;
   readonly #renewals: LeaseRenewals;
   readonly #names: KeyScan;
   private readonly keys: LockKeys;
   private readonly keyPrefix: string;
   private readonly commandTimeout: number;
+  private readonly clock: ReadingClock | undefined;
   private listener: LockStoreListener | undefined;
 
-  constructor(options: RedisStoreOptions, logger: LockLogger) {
+  constructor(options: RedisStoreOptions, logger: LockLogger, { link, clock }: RedisStoreParts = {}) {
     const { keyPrefix, commandTimeout } = options;
     this.keyPrefix = keyPrefix;
     this.commandTimeout = commandTimeout;
+    this.clock = clock;
     this.clientId = options.clientId ?? newClientId();
     this.isPartitioned = isClusterTarget(options.connection);
-    this.#link = new StoreLink({ ...options, clientId: this.clientId }, logger, this);
+    this.#link = link?.(this) ?? new StoreLink({ ...options, clientId: this.clientId }, logger, this);
     const { connection, scripts } = this.#link;
     this.keys = new LockKeys(keyPrefix);
-    this.#commands = new LockCommands(this.clientId, scripts, connection, this.keys);
+    this.#commands = new LockCommands(this.clientId, scripts, connection, this.keys, clock);
     this.permits = new RedisPermits(scripts, this.#commands, this.keys, commandTimeout);
     this.#renewals = new LeaseRenewals(scripts, connection, (key) => redisKeys(keyPrefix, key).state);
     this.#names = new KeyScan(connection.commands, options);
@@ -155,18 +166,18 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
   }
 
   async acquireAll(requests: readonly AcquireRequest[]): Promise<AcquireAllReply | undefined> {
-    // A script may use the keys of one slot only.
-    if (this.#link.connection.group(requests, (key) => redisKeys(this.keyPrefix, key).state).length > 1)
-      return undefined;
+    const { connection, scripts } = this.#link;
+    // In a Cluster, a script may use the keys of one slot only.
+    if (connection.group(requests, (key) => redisKeys(this.keyPrefix, key).state).length > 1) return undefined;
     const keys = namedKeys(requests.flatMap(({ key }) => this.keys.of(key).names));
-    return readAcquireAllReply(
-      (await this.#link.scripts.run(
-        'acquireAll',
-        keys,
-        requests.flatMap((request) => requestArgs(request)),
-      )) as unknown[],
-      requests,
-    );
+    const args = requests.flatMap((request) => requestArgs(request));
+    try {
+      return await scripts.run('acquireAll', keys, args, (raw) => readAcquireAllReply(raw, requests));
+    } catch (error) {
+      if (!refusesSeveralSlots(error)) throw error;
+      connection.separateSlots();
+      return undefined;
+    }
   }
 
   setLimit(key: string, permits: number): Promise<void> {
@@ -183,13 +194,13 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
 
   async offer(request: OfferRequest): Promise<OfferReply> {
     const { key, id, offer, lease } = request;
-    const left = Number(await this.#commands.run('offer', key, [id, offer, lease]));
+    const left = await this.#commands.run('offer', key, [id, offer, lease], (raw) => integer(raw, NOT_KNOWN_YET));
     if (left === NOT_KNOWN_YET) return this.offer(request);
     return left >= 0 ? left : left === -1 ? 'not-held' : 'shared';
   }
 
-  async extend({ key, id, lease }: RenewRequest): Promise<RenewReply> {
-    return leaseLeft(await this.#commands.run('extend', key, [id, lease]));
+  extend({ key, id, lease }: RenewRequest): Promise<RenewReply> {
+    return this.#commands.run('extend', key, [id, lease], leaseLeft);
   }
 
   async forceRelease(key: string, hold?: HoldChoice): Promise<ForceReleaseReply> {
@@ -204,31 +215,28 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
     return { holds: this.epoch === epoch ? ended : holds.length, told };
   }
 
-  async fence({ key, id, token, batchSize }: FenceRequest): Promise<FenceReply> {
-    const reply = (await this.#link.scripts.run('fence', this.keys.of(key), [id, token, batchSize])) as number[];
-    const [code, lease = 0, lastToken = 0] = reply.map(Number);
-    if (code === -1) return { outcome: 'not-held' };
-    return code === 1 ? { outcome: 'written', lease } : { outcome: 'refused', lease, lastToken };
+  fence({ key, id, token, batchSize }: FenceRequest): Promise<FenceReply> {
+    return this.#link.scripts.run('fence', this.keys.of(key), [id, token, batchSize], readFenceReply);
   }
 
   async reinstate(request: ReinstateRequest): Promise<ReinstateReply> {
     const { key, id, mode, owner, lease, latest, token, batchSize } = request;
     const args = [id, writeMode(mode), owner ?? '', lease, latest ?? 0, token, batchSize];
-    const code = Number(await this.#link.scripts.run('reinstate', this.keys.of(key), args));
+    const code = await this.#link.scripts.run('reinstate', this.keys.of(key), args, (raw) => oneOf(raw, -1, 0, 1));
     return code === 1 ? 'held' : code === 0 ? 'missing' : 'left';
   }
 
   /** @throws LockStoreError if the server does not answer within `commandTimeout` */
   identify(): Promise<ServerIdentity | undefined> {
-    return readServerIdentity(this.#link.connection.commands, this.commandTimeout);
+    return readServerIdentity(this.#link.connection.commands, this.commandTimeout, this.clock);
   }
 
   inspect(key: string, maxWaiters = MAX_WAITERS, maxHolds = Infinity): Promise<StoredLock> {
     return this.#commands.inspect(key, maxWaiters, maxHolds);
   }
 
-  async survey({ key, kind, owner = '' }: SurveyRequest): Promise<HoldSurvey | undefined> {
-    return readSurveyReply(await this.#link.scripts.run('survey', this.keys.of(key), [kind, owner]));
+  survey({ key, kind, owner = '' }: SurveyRequest): Promise<HoldSurvey | undefined> {
+    return this.#link.scripts.run('survey', this.keys.of(key), [kind, owner], readSurveyReply);
   }
 
   list(request: ListRequest): Promise<ListReply> {

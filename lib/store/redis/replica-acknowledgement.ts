@@ -2,6 +2,7 @@ import type { Redis } from 'ioredis';
 import { LockStoreError } from '../../errors/index.js';
 import { DOUBT } from './connection-options.js';
 import type { ConfirmingScript, ReplicaConfirmation } from './connection.js';
+import { flag, natural, readReply } from './reply-readers.js';
 import { SCRIPTS } from './scripts.generated.js';
 import { storeFailure } from './store-failure.js';
 
@@ -112,17 +113,22 @@ export class ReplicaAcknowledgement implements ReplicaConfirmation {
     const wait = Math.min(LONGEST_WAIT, Math.max(1, Math.ceil(left)));
     pipeline.wait(Math.min(...asked.map(({ min }) => min)), wait);
     const replies = (await pipeline.exec()) ?? [];
-    const [waitError, replicas] = replies.at(-1) ?? [new Error('the connection was closed')];
+    const [waitError, waitReply] = replies.at(-1) ?? [new Error('the connection was closed')];
     unwritten.forEach((confirmation, i) => {
       const [error, isHeld] = replies[i] ?? [waitError];
-      if (error) this.fail(confirmation, error);
-      else if (Number(isHeld) !== 1) this.answer(confirmation, 0);
+      if (error) return this.fail(confirmation, error);
+      try {
+        if (!readReply(`the script '${SCRIPTS[confirmation.script].name}'`, isHeld, flag)) this.answer(confirmation, 0);
+      } catch (wrongReply) {
+        this.fail(confirmation, wrongReply);
+      }
     });
     if (waitError) throw waitError;
+    const replicas = readReply('WAIT', waitReply, natural);
     const now = performance.now();
     for (const confirmation of asked) {
       const { min, until } = confirmation;
-      if (Number(replicas) >= min || until <= now) this.answer(confirmation, Number(replicas));
+      if (replicas >= min || until <= now) this.answer(confirmation, replicas);
     }
   }
 

@@ -2,6 +2,7 @@ import type {
   AcquireAllReply,
   AcquireReply,
   AcquireRequest,
+  ContendedReply,
   HeldReply,
   LockMode,
   PushedGrant,
@@ -9,10 +10,12 @@ import type {
   StoredLock,
 } from '../lock-store.js';
 import type { HoldSurvey } from '../hold-survey.js';
+import type { FenceReply } from '../quorum-member.js';
 import { REPLY_CODES } from '../protocol.generated.js';
+import { flag, integer, list, listOf, matching, natural, oneOf, text, tuple } from './reply-readers.js';
 import type { SubscriptionSign } from './subscription-evidence.js';
 
-const { QUEUED, HELD, BUSY, UPGRADE, QUEUED_UNSUBSCRIBED, HELD_PUSHED, TOO_MANY } = REPLY_CODES;
+const { QUEUED, HELD, BUSY, LEFT, UPGRADE, QUEUED_UNSUBSCRIBED, HELD_PUSHED, TOO_MANY } = REPLY_CODES;
 /** The number of elements of each grant in the reply of `lua/acquire-all.lua`. */
 const HELD_PARTS = 6;
 
@@ -24,7 +27,10 @@ export interface Partial<Reply> {
   readonly more: number | undefined;
 }
 
-const placeToGoOn = (place: unknown): number | undefined => (Number(place) >= 0 ? Number(place) : undefined);
+function placeToGoOn(raw: unknown): number | undefined {
+  const place = integer(raw, -1);
+  return place < 0 ? undefined : place;
+}
 
 /** The terms of a request that the reply does not repeat if the key was free. */
 type AskedTerms = Pick<AcquireRequest, 'lease' | 'uncontendedBatchSize' | 'fair'>;
@@ -34,55 +40,80 @@ export interface AcquireAnswer extends Partial<AcquireReply> {
   readonly sign?: SubscriptionSign;
 }
 
+/** A token of a free key is the time of the grant in microseconds. No other reply is as large: not a count, and not a flag. */
+const LEAST_TIME = 1_000_000_000;
+
 /** Reads the reply to a request for a lock. */
 export function readAcquireReply(raw: unknown, request: AskedTerms): AcquireAnswer {
-  return Array.isArray(raw) ? readAnswer(raw) : { reply: heldAsAsked(Number(raw), request), more: undefined };
+  return Array.isArray(raw)
+    ? readAnswer(raw)
+    : { reply: heldAsAsked(integer(raw, LEAST_TIME), request), more: undefined };
 }
 
 /** Reads a reply in the form of a list. */
-export function readAnswer(raw: readonly unknown[]): AcquireAnswer {
-  const code = Number(raw[0]);
-  const time = Number(raw[1]);
+export function readAnswer(raw: unknown): AcquireAnswer {
+  const parts = list(raw, 2);
+  const code = integer(parts[0]);
   if (code === HELD || code === HELD_PUSHED) {
-    return { reply: heldReply(raw), more: undefined, sign: code === HELD_PUSHED ? 'found' : undefined };
+    return { reply: heldReply(parts), more: undefined, sign: code === HELD_PUSHED ? 'found' : undefined };
   }
   if (code === QUEUED || code === QUEUED_UNSUBSCRIBED || code === BUSY) {
-    const [, , askIn, lastToken, more, ...holders] = raw;
-    const outcome = code === BUSY ? 'busy' : 'queued';
-    return {
-      reply: { outcome, time, retryAfter: Number(askIn), lastToken: Number(lastToken), holders: holders as string[] },
-      more: placeToGoOn(more),
-      sign: code === QUEUED_UNSUBSCRIBED ? 'unheard' : undefined,
+    const [, time, askIn, lastToken, more, ...holders] = list(parts, 5);
+    const reply: ContendedReply = {
+      outcome: code === BUSY ? 'busy' : 'queued',
+      time: natural(time),
+      retryAfter: integer(askIn),
+      lastToken: natural(lastToken),
+      holders: holders.map(text),
     };
+    return { reply, more: placeToGoOn(more), sign: code === QUEUED_UNSUBSCRIBED ? 'unheard' : undefined };
   }
-  if (code === TOO_MANY) return { reply: { outcome: 'too many', time, limit: Number(raw[2]) }, more: undefined };
-  return { reply: { outcome: code === UPGRADE ? 'upgrade' : 'left', time }, more: undefined };
+  if (code === TOO_MANY) {
+    const [, time, limit] = tuple(parts, 3);
+    return { reply: { outcome: 'too many', time: natural(time), limit: natural(limit) }, more: undefined };
+  }
+  const [, time] = tuple(parts, 2);
+  const outcome = oneOf(code, LEFT, UPGRADE) === UPGRADE ? 'upgrade' : 'left';
+  return { reply: { outcome, time: natural(time) }, more: undefined };
 }
 
-/** Reads the reply of `lua/acquire-all.lua`: nothing, or the grants in one flat list. */
-export function readAcquireAllReply(
-  raw: readonly unknown[],
-  requests: readonly AcquireRequest[],
-): AcquireAllReply | undefined {
-  if (raw.length === 0) return undefined;
-  const [code, position, ...holders] = raw;
-  if (Number(code) === BUSY) {
-    return { outcome: 'busy', key: requests[Number(position) - 1]!.key, holders: holders as string[] };
-  }
-  return Array.from({ length: raw.length / HELD_PARTS }, (_, i) => heldReply(raw.slice(HELD_PARTS * i)));
+/** Reads the reply of `lua/adopt.lua`. */
+export function readAdoptReply(raw: unknown): AcquireReply {
+  oneOf(list(raw, 1)[0], HELD, LEFT);
+  return readAnswer(raw).reply;
 }
 
-const heldReply = ([, time, token, lease, batchSize, units]: readonly unknown[]): HeldReply => ({
-  outcome: 'held',
-  time: Number(time),
-  token: Number(token),
-  lease: Number(lease),
-  batchSize: Number(batchSize),
-  ...permitsOf(units),
-});
+/** Reads the reply of `lua/acquire-all.lua`: nothing, a key that is not free, or the grants in one flat list. */
+export function readAcquireAllReply(raw: unknown, requests: readonly AcquireRequest[]): AcquireAllReply | undefined {
+  const parts = list(raw);
+  if (parts.length === 0) return undefined;
+  if (oneOf(parts[0], HELD, BUSY) === BUSY) {
+    const [, position, ...holders] = parts;
+    const key = requests[integer(position, 1) - 1]?.key;
+    return { outcome: 'busy', key: text(key), holders: holders.map(text) };
+  }
+  tuple(parts, HELD_PARTS * requests.length);
+  return Array.from(requests, (_, i) => {
+    const grant = parts.slice(HELD_PARTS * i, HELD_PARTS * (i + 1));
+    oneOf(grant[0], HELD);
+    return heldReply(grant);
+  });
+}
 
-/** A hold of another kind has no permits: the number is 0, or left out. */
-const permitsOf = (units: unknown): Pick<HeldReply, 'units'> => (Number(units) > 0 ? { units: Number(units) } : {});
+/** A hold of another kind than permits has no number of permits: it is 0, or left out. */
+function heldReply(raw: readonly unknown[]): HeldReply {
+  const [, time, token, lease, batchSize, units = 0] = list(raw, HELD_PARTS - 1, HELD_PARTS);
+  return {
+    outcome: 'held',
+    time: natural(time),
+    token: integer(token, 1),
+    lease: natural(lease),
+    batchSize: integer(batchSize, 1),
+    ...permitsOf(natural(units)),
+  };
+}
+
+const permitsOf = (units: number): Pick<HeldReply, 'units'> => (units > 0 ? { units } : {});
 
 /** The grant of a free key: of all its parts, `lua/acquire.lua` sends the token, which contains the time. */
 const heldAsAsked = (token: number, { lease, uncontendedBatchSize, fair }: AskedTerms): HeldReply => ({
@@ -101,8 +132,8 @@ export const writeMode = (mode: LockMode, slots = 1): string =>
   mode.kind === 'permits' ? `permits:${mode.units}/${mode.limit}${slots > 1 ? `*${slots}` : ''}` : mode.kind;
 
 /** Reads a mode, and whether the hold is released already and its key kept (`holdAtLeast`). */
-export function readMode(text: string): { readonly mode: LockMode; readonly kept: boolean } {
-  const [, kept, kind, units, limit] = MODE.exec(text) as unknown as [
+export function readMode(raw: unknown): { readonly mode: LockMode; readonly kept: boolean } {
+  const [, kept, kind, units, limit] = matching(MODE, raw) as unknown as [
     string,
     string | undefined,
     LockMode['kind'],
@@ -118,21 +149,54 @@ const MODE = /^(kept:)?(exclusive|read|permits)(?::(\d+)\/(\d+)(?:\*\d+)?)?$/;
 
 const RELEASED = { reply: { released: true, next: undefined }, more: undefined, asked: undefined };
 
-/** `asked`: the reply to the next request in the same step. That request may have to be continued. */
-export function readReleaseReply(raw: unknown): Partial<ReleaseReply> & {
-  readonly asked: AcquireAnswer | undefined;
-} {
-  if (!Array.isArray(raw)) return RELEASED;
-  const [released, more, ...next] = raw as readonly unknown[];
-  const asked = next.length > 0 ? readAnswer(next) : undefined;
-  return { reply: { released: Number(released) === 1, next: asked?.reply }, more: placeToGoOn(more), asked };
+/**
+ * `hasNext`: whether a request came with the command. `asked`: the reply to it. That request may have to be continued.
+ */
+export function readReleaseReply(
+  raw: unknown,
+  hasNext: boolean,
+): Partial<ReleaseReply> & { readonly asked: AcquireAnswer | undefined } {
+  if (!Array.isArray(raw) && !hasNext) {
+    oneOf(raw, 1);
+    return RELEASED;
+  }
+  const [released, more, ...next] = hasNext ? list(raw, 4) : tuple(raw, 2);
+  const asked = hasNext ? readAnswer(next) : undefined;
+  return { reply: { released: flag(released), next: asked?.reply }, more: placeToGoOn(more), asked };
+}
+
+/** Reads the reply of `lua/fence.lua`. */
+export function readFenceReply(raw: unknown): FenceReply {
+  const code = oneOf(list(raw, 1)[0], 1, 0, -1);
+  const [, lease, lastToken] = tuple(raw, { '1': 2, '0': 3, '-1': 1 }[code]);
+  if (code === -1) return { outcome: 'not-held' };
+  if (code === 1) return { outcome: 'written', lease: natural(lease) };
+  return { outcome: 'refused', lease: natural(lease), lastToken: natural(lastToken) };
 }
 
 /** Reads the reply of `lua/survey.lua`. */
-export function readSurveyReply(reply: unknown): HoldSurvey | undefined {
-  const [ttl, owned, units, others, limit] = (reply as unknown[]).map(Number);
-  if (ttl === undefined) return undefined;
-  return { ttl, isOwned: owned === 1, units: units!, hasOthers: others === 1, limit: limit! < 0 ? undefined : limit };
+export function readSurveyReply(raw: unknown): HoldSurvey | undefined {
+  if (list(raw).length === 0) return undefined;
+  const [ttl, owned, units, others, most] = tuple(raw, 5);
+  return {
+    ttl: integer(ttl, -2),
+    isOwned: flag(owned),
+    units: natural(units),
+    hasOthers: flag(others),
+    limit: limitOf(most),
+  };
+}
+
+/** The number of permits that was set at run time; -1: none was. */
+function limitOf(raw: unknown): number | undefined {
+  const limit = integer(raw, -1);
+  return limit < 0 ? undefined : limit;
+}
+
+/** Reads the ms that are left of a lease; -1: not held. */
+export function leaseLeft(raw: unknown): number | 'not-held' {
+  const left = integer(raw, -1);
+  return left < 0 ? 'not-held' : left;
 }
 
 /** A message on a client's channel. `undefined`: this version does not know the message. */
@@ -168,31 +232,21 @@ export function readMessage(message: string): ClientMessage | undefined {
 }
 
 /** Reads the reply of `lua/inspect.lua`. `nextPage`, `nextPlace`: where to go on with holds and waiters; '': all were read. */
-export function readInspectReply(
-  reply: unknown,
-): StoredLock & { readonly nextPage: string; readonly nextPlace: string } {
-  const [lastToken, holds, waiters, limit, nextPage, nextPlace] = reply as [
-    ...[number, string[][], string[][], number],
-    ...[string, string],
-  ];
+export function readInspectReply(raw: unknown): StoredLock & { readonly nextPage: string; readonly nextPlace: string } {
+  const [lastToken, holds, waiters, limit, nextPage, nextPlace] = tuple(raw, 6);
   return {
-    nextPage,
-    nextPlace,
-    lastToken: Number(lastToken),
-    limit: Number(limit) < 0 ? undefined : Number(limit),
-    holds: holds.map(([id, owner, mode, token, ttl, since]) => ({
-      id: id as string,
-      owner: owner as string,
-      ...readMode(mode as string),
-      token: Number(token),
-      ttl: Number(ttl),
-      since: Number(since),
-    })),
-    waiters: waiters.map(([id, owner, mode, since]) => ({
-      id: id as string,
-      owner: owner as string,
-      mode: readMode(mode as string).mode,
-      since: Number(since),
-    })),
+    nextPage: text(nextPage),
+    nextPlace: text(nextPlace),
+    lastToken: natural(lastToken),
+    limit: limitOf(limit),
+    holds: listOf(holds, (hold) => {
+      const [id, owner, mode, token, ttl, since] = tuple(hold, 6);
+      const times = { ttl: natural(ttl), since: natural(since) };
+      return { id: text(id), owner: text(owner), ...readMode(mode), token: natural(token), ...times };
+    }),
+    waiters: listOf(waiters, (waiter) => {
+      const [id, owner, mode, since] = tuple(waiter, 4);
+      return { id: text(id), owner: text(owner), mode: readMode(mode).mode, since: natural(since) };
+    }),
   };
 }

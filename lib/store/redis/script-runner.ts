@@ -1,14 +1,15 @@
 import type { Socket } from 'node:net';
 import type { Cluster, Redis } from 'ioredis';
-import { setReadingTimer, type ReadingTimer } from '../../common/reading-timer.js';
+import { readingClock } from '../../common/reading-timer.js';
 import { LockStoreError } from '../../errors/index.js';
 import { DOUBT, DOUBT_AGAIN } from './connection-options.js';
 import type { Masters } from './connection.js';
 import { UNDOUBTED } from './mastership.js';
+import { readReply } from './reply-readers.js';
 import { allArgs, ScriptCommand, takesScriptCommands, type ScriptCall } from './script-command.js';
 import type { ScriptKeys } from './script-keys.js';
 import { SCRIPTS, type LuaScript, type ScriptName } from './scripts.generated.js';
-import { storeFailure } from './store-failure.js';
+import { commandAt, storeFailure } from './store-failure.js';
 import { TimeLimit, type Limited } from './time-limit.js';
 
 /**
@@ -31,7 +32,7 @@ export class ScriptRunner {
   private corked: Socket | undefined;
   private toGather = 0;
   /** Checks for silence while a command is pending. */
-  private watch: ReadingTimer | undefined;
+  private watch: unknown;
 
   constructor(
     private readonly client: Redis | Cluster,
@@ -41,28 +42,22 @@ export class ScriptRunner {
     /** Called repeatedly while the server does not answer, or refuses writes because it lacks replicas. */
     private readonly doubt: () => void,
     private readonly masters?: Masters | undefined,
+    private readonly clock = readingClock,
   ) {
-    this.limit = new TimeLimit(commandTimeout);
+    this.limit = new TimeLimit(commandTimeout, clock);
   }
 
   /**
-   * Resolves to the reply, or to what `read` makes of it.
-   * @throws LockStoreError if the server refuses, or has not answered within `commandTimeout`. Even then the script may
-   * have been executed, or may still be.
+   * Resolves to what `read` makes of the reply.
+   * @throws LockStoreError if the server refuses, answers as the script cannot, or has not answered within
+   * `commandTimeout`. Even then the script may have been executed, or may still be.
    */
-  run(script: ScriptName | LuaScript, keys: ScriptKeys, args: ReadonlyArray<string | number>): Promise<unknown>;
   run<Reply>(
     script: ScriptName | LuaScript,
     keys: ScriptKeys,
     args: ReadonlyArray<string | number>,
     read: (reply: unknown) => Reply | Promise<Reply>,
-  ): Promise<Reply>;
-  run(
-    script: ScriptName | LuaScript,
-    keys: ScriptKeys,
-    args: ReadonlyArray<string | number>,
-    read?: (reply: unknown) => unknown,
-  ): Promise<unknown> {
+  ): Promise<Reply> {
     const { name, sha1, source } = typeof script === 'string' ? SCRIPTS[script] : script;
     this.gather();
     return new Promise((resolve, reject) => {
@@ -80,7 +75,7 @@ export class ScriptRunner {
         // The call has failed already. A late reply leads to no further command.
         if (!this.limit.end(limited)) return;
         try {
-          resolve(read === undefined ? reply : read(reply));
+          resolve(readReply(`the script '${name}'`, reply, read));
         } catch (error) {
           reject(error);
         }
@@ -95,7 +90,7 @@ export class ScriptRunner {
         }
         this.limit.end(limited);
         if (/\bNOREPLICAS\b/.test(error.message)) this.doubt();
-        reject(storeFailure(error));
+        reject(storeFailure(error, undefined, commandAt(source, error)));
       };
       const send = (): void => {
         const call = isText ? 'eval' : 'evalsha';
@@ -111,7 +106,7 @@ export class ScriptRunner {
   /** Whether the server may have been frozen and replaced before it executed the command. */
   private isDoubtful(limited: Limited): boolean {
     if (this.masters === undefined || this.limit.isOver(limited)) return false;
-    return this.masters.isAsking || performance.now() - (limited.until - this.commandTimeout) > UNDOUBTED;
+    return this.masters.isAsking || this.clock.now() - (limited.until - this.commandTimeout) > UNDOUBTED;
   }
 
   private send(call: ScriptCall): Promise<unknown> {
@@ -140,7 +135,7 @@ export class ScriptRunner {
     }
   }
 
-  private watchForSilence(delay = DOUBT): ReadingTimer {
+  private watchForSilence(delay = DOUBT): unknown {
     const look = (): void => {
       this.watch = undefined;
       if (this.limit.isIdle) return;
@@ -149,7 +144,7 @@ export class ScriptRunner {
       this.watch = this.watchForSilence(silence >= DOUBT ? DOUBT_AGAIN : Math.ceil(DOUBT - silence));
     };
     // Replies that arrived while the event loop was blocked are read first.
-    return setReadingTimer(delay, look);
+    return this.clock.setTimer(delay, look);
   }
 
   private timedOut(): LockStoreError {

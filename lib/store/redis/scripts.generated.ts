@@ -9,7 +9,7 @@ export interface LuaScript {
   readonly source: string;
 }
 
-export type ScriptName = 'acquireAll' | 'acquire' | 'addLimit' | 'adopt' | 'confirm' | 'extend' | 'fence' | 'forceRelease' | 'inspect' | 'keepUnits' | 'latchConfirm' | 'latchCountDown' | 'latchCount' | 'latchDelete' | 'latchSet' | 'limit' | 'offer' | 'reinstate' | 'release' | 'renew' | 'setLimit' | 'survey';
+export type ScriptName = 'acquireAll' | 'acquire' | 'addLimit' | 'adopt' | 'confirm' | 'extend' | 'fence' | 'forceRelease' | 'inspect' | 'keepUnits' | 'latchConfirm' | 'latchCountDown' | 'latchCount' | 'latchDelete' | 'latchSet' | 'limit' | 'offer' | 'reinstate' | 'release' | 'renew' | 'setLimit' | 'start' | 'survey';
 
 const PARTS = {
   'shared/clock': `local now, now_micros
@@ -133,6 +133,8 @@ return (string.gsub(state, ':state:', ':ends:', 1)), (string.gsub(state, ':state
 end`,
   'shared/crowd': `local function open_crowd(size, gone)
 local ENDS, AGGREGATES = crowd_keys(KEYS[1])
+local stored = redis.pcall('HMGET', AGGREGATES, 'sums', 'next')
+if stored.err then return end
 local crowd, ended, seen = {}, {}, {}
 local expired = { count = 0, units = 0, special = 0, read = 0, permits = 0, exclusive = 0 }
 local expired_of = {}
@@ -217,7 +219,7 @@ local function is_indexed(id, place)
 return not place or redis.call('ZSCORE', ENDS, id) ~= false
 end
 local function load()
-local text, place = unpack(redis.call('HMGET', AGGREGATES, 'sums', 'next'))
+local text, place = unpack(stored)
 local found = text and { string.match(text, '^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+)$') } or {}
 for i = 1, #found do found[i] = tonumber(found[i]) end
 local token, number, indexed = last_token(), size + (gone and 1 or 0), redis.call('ZCARD', ENDS)
@@ -369,7 +371,7 @@ end`,
   'shared/holds 2': `local many, ended_of_many = open_crowd(size, gone)
 if many then return many, ended_of_many end
 elseif size == 8 and gone then`,
-  'shared/holds 3': `redis.call('UNLINK', crowd_keys(KEYS[1]))
+  'shared/holds 3': `redis.pcall('UNLINK', crowd_keys(KEYS[1]))
 end
 local fields = redis.call('HGETALL', KEYS[1])
 for i = 1, #fields, 2 do
@@ -550,9 +552,17 @@ local SHARDED = TAG and redis.REDIS_VERSION_NUM ~= nil
 local function channel_of(id)
 return (SHARDED and CHANNELS or BUS) .. client_of(id)
 end
+local function call_if_known(...)
+local reply = redis.pcall(...)
+local failure = type(reply) == 'table' and reply.err
+if failure and (string.find(failure, 'NOPERM', 1, true) or string.find(failure, 'ACL', 1, true)
+or string.find(failure, 'user executing', 1, true)) then error(failure, 0) end
+return not failure and reply
+end
 local function is_present(id)
 if TAG and not SHARDED then return true end
-return redis.call('PUBSUB', SHARDED and 'SHARDNUMSUB' or 'NUMSUB', channel_of(id))[2] > 0
+local reply = call_if_known('PUBSUB', SHARDED and 'SHARDNUMSUB' or 'NUMSUB', channel_of(id))
+return not reply or reply[2] > 0
 end`,
   'shared/take-place': `local function last_place()
 local last = tonumber(redis.call('ZREVRANGE', KEYS[2], 0, 0, 'WITHSCORES')[2])
@@ -685,7 +695,7 @@ return math.min(now + request.period, free + 2 + math.min(rank, 100) * 10)
 end`,
   'shared/grant-waiters': `local function grant_waiters(holds, ended, asker, from)`,
   'shared/messages-to-waiters': `local function publish_to_waiter(id, ...)
-redis.call(SHARDED and 'SPUBLISH' or 'PUBLISH', channel_of(id), table.concat({ ... }, ' '))
+call_if_known(SHARDED and 'SPUBLISH' or 'PUBLISH', channel_of(id), table.concat({ ... }, ' '))
 end
 local function publish_granted(hold)
 publish_to_waiter(hold.id, 'granted', hold.id, integer(hold.token), integer(hold.ends - now), integer(now),
@@ -766,7 +776,7 @@ if hold.kind == 'read' then`,
 return TAG ~= nil or is_present(id)
 end
 local function publish_to_client(id, ...)
-redis.call('PUBLISH', BUS .. client_of(id), table.concat({ ... }, ' '))
+call_if_known('PUBLISH', BUS .. client_of(id), table.concat({ ... }, ' '))
 end
 local function publish_revoked(hold)
 publish_to_client(hold.id, 'revoked', hold.id, integer(hold.token), KEY)
@@ -1199,6 +1209,7 @@ end
 local more = grant_waiters(holds, ended, nil, 0) or -1
 end_batches_beyond(limit, holds)
 return more`,
+  'start': `return redis.call('TIME')`,
   'survey': `local kind, owner = ARGV[1], ARGV[2]
 local holds = read_holds()
 local ends, owned, units, others
@@ -1770,6 +1781,9 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/messages-to-clients',
     'shared/end-batches',
     'set-limit',
+  ]),
+  start: script('start', [
+    'start',
   ]),
   survey: script('survey', [
     'shared/clock',

@@ -1,8 +1,12 @@
 import type { Cluster, Redis } from 'ioredis';
+import { readingClock } from '../../common/reading-timer.js';
 import { LockStoreError } from '../../errors/index.js';
 import type { ServerIdentity } from '../quorum-member.js';
+import { matching, readReply } from './reply-readers.js';
 import { storeFailure } from './store-failure.js';
 
+/** INFO has lines such as `role:master`. */
+const INFO = /^\w+:/m;
 /** The error of a server that does not permit the question or does not know it. */
 const REFUSED = /\bNOPERM\b|unknown command/i;
 
@@ -13,14 +17,15 @@ const REFUSED = /\bNOPERM\b|unknown command/i;
 export async function readServerIdentity(
   client: Redis | Cluster,
   timeout: number,
+  clock = readingClock,
 ): Promise<ServerIdentity | undefined> {
-  let timer: NodeJS.Timeout | undefined;
+  let timer: unknown;
   const limit = new Promise<never>((_resolve, reject) => {
     const message = `Redis did not identify itself within ${timeout} ms (commandTimeout)`;
-    timer = setTimeout(() => reject(new LockStoreError(message, { transient: true })), timeout).unref();
+    timer = clock.setTimer(timeout, () => reject(new LockStoreError(message, { transient: true })));
   });
   try {
-    const info = await Promise.race([client.info(), limit]);
+    const info = readReply('INFO', await Promise.race([client.info(), limit]), (raw) => matching(INFO, raw).input);
     const micros = /^server_time_usec:(\d+)/m.exec(info)?.[1];
     return {
       runId: /^run_id:(\S+)/m.exec(info)?.[1],
@@ -32,7 +37,7 @@ export async function readServerIdentity(
     if (error instanceof Error && REFUSED.test(error.message)) return undefined;
     throw storeFailure(error);
   } finally {
-    clearTimeout(timer);
+    clock.clearTimer(timer);
   }
 }
 

@@ -5,24 +5,49 @@ import { foreignError, messageOf } from './foreign-error.js';
 const TRANSIENT =
   /\b(LOADING|READONLY|BUSY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|NOREPLICAS|UNBLOCKED|MOVED|ASK)\b|Connection is closed|connection close|isn't writeable|Command timed out|ECONN|ETIMEDOUT|EPIPE|max retries|None of startup nodes|Too many Cluster redirections/i;
 
+/** A command that the server does not know, or not inside scripts. */
+const UNKNOWN_COMMAND = /unknown (redis )?command|unknown subcommand|not allowed from script/i;
+
+/** Whether a server lacks a command: not only its user the permission. */
+export const lacksCommand = (error: unknown): boolean => UNKNOWN_COMMAND.test(messageOf(error));
+
+const SEVERAL_SLOTS = /\bCROSSSLOT\b/;
+
 /** What to do about errors that an operator has to fix. */
 const ADVICE: ReadonlyArray<readonly [RegExp, string]> = [
   [/\bOOM\b/, 'Redis is out of memory: raise maxmemory or delete data'],
   [/\b(NOAUTH|WRONGPASS)\b/, 'the user or password in `connection` is missing or wrong'],
-  // For a script, Redis 7.0 gives this text without a code.
-  [/\bNOPERM\b|user executing the script can't/, 'the Redis user lacks a permission that locks need'],
+  // For a script, Redis 7.0 and Valkey give these texts without the code.
+  [
+    /\bNOPERM\b|user executing the script can't|ACL failure in script/,
+    'the Redis user lacks a permission that locks need',
+  ],
   [/\bWRONGTYPE\b/, 'the key belongs to another application: choose another keyPrefix'],
   [/\bMISCONF\b/, 'Redis refuses writes because it cannot save to disk'],
   [/\bNOREPLICAS\b/, 'Redis has fewer replicas than its min-replicas-to-write demands'],
   [/\bREADONLY\b/, 'this server is a replica'],
+  [UNKNOWN_COMMAND, 'this server lacks a command that locks need: npx nestjs-redis-locks doctor names it'],
+  [SEVERAL_SLOTS, 'this is one endpoint of a Cluster, and one command has used keys of several slots'],
   [/\bMOVED\b/, 'the server is one node of a Cluster: write connection: { cluster: [{ host, port }] }'],
 ];
+
+/** Whether a server has refused a command because its keys are in several slots of a Cluster. */
+export const refusesSeveralSlots = (error: unknown): boolean => SEVERAL_SLOTS.test(messageOf(error));
 
 /** What a script raises when it meets data of another layout (lua/shared/layout.lua). */
 const OTHER_LAYOUT = /\bLOCKLAYOUT found (\S+), expected (\d+)/;
 
-/** Wraps an error of the client or the server in a `LockStoreError`. */
-export function storeFailure(error: unknown, key?: string): LockStoreError {
+/** Names the command of a script that failed, if Redis says in which line. */
+export function commandAt(source: string, error: unknown): string | undefined {
+  const line = /@user_script: ?(\d+)/.exec(messageOf(error))?.[1];
+  return line === undefined ? undefined : /call\('([A-Z]+)'/.exec(source.split('\n')[Number(line) - 1] ?? '')?.[1];
+}
+
+/**
+ * Wraps an error of the client or the server in a `LockStoreError`. `command`: the command of a script that has failed, if
+ * known.
+ */
+export function storeFailure(error: unknown, key?: string, command?: string): LockStoreError {
   if (error instanceof LockStoreError) return error;
   const cause = foreignError(error);
   // A password may be any word, also a word that the patterns look for. So the pattern is matched before the password is removed.
@@ -37,6 +62,7 @@ export function storeFailure(error: unknown, key?: string): LockStoreError {
     );
   }
   const advice = ADVICE.find(([pattern]) => pattern.test(said))?.[1];
-  const why = advice === undefined ? '' : ` (${advice})`;
+  const why =
+    advice === undefined ? '' : ` (${advice}${command === undefined ? '' : `; the script called ${command}`})`;
   return new LockStoreError(`Redis failed${why}: ${cause.message}`, { key, cause, transient: TRANSIENT.test(said) });
 }

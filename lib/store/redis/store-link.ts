@@ -4,8 +4,9 @@ import { isAnswer } from './answers.js';
 import { connect, type ConnectOptions } from './connect.js';
 import type { Connection, ConnectionObserver } from './connection.js';
 import { guardCredentials } from './credentials.js';
+import { namedKeys } from './script-keys.js';
 import { ScriptRunner } from './script-runner.js';
-import { storeFailure } from './store-failure.js';
+import { lacksCommand, storeFailure } from './store-failure.js';
 
 /** A store's way to Redis: its connections, and the scripts that it runs there. Nothing is sent before `start()`. */
 export class StoreLink {
@@ -41,12 +42,24 @@ export class StoreLink {
   }
 
   /**
-   * @throws LockStoreError if the link is closed or `commandTimeout` is over; it continues to connect. LockConfigError if
-   *   the server cannot serve the options
+   * @throws LockStoreError if the link is closed or `commandTimeout` is over: it continues to connect; and if the server lacks
+   *   a command without which no lock works. LockConfigError if the server cannot serve the options
    */
-  start(): Promise<void> {
+  async start(): Promise<void> {
+    if (this.connection.listening) return;
+    await this.untilListening();
+    // A script without keys might go to a node of a Cluster that is down, and delay the start.
+    if (this.connection.commands.isCluster) return;
+    try {
+      await this.scripts.run('start', namedKeys([]), [], () => undefined);
+    } catch (error) {
+      // Other failures may be temporary, and the calls report them.
+      if (lacksCommand(error)) throw error;
+    }
+  }
+
+  private untilListening(): Promise<void> {
     const { commandTimeout } = this;
-    if (this.connection.listening) return Promise.resolve();
     return new Promise((resolve, reject) => {
       const tooLate = (): void => {
         const cause = this.connection.subscriptionError;

@@ -1,4 +1,4 @@
-import { setReadingTimer } from '../../common/reading-timer.js';
+import { readingClock } from '../../common/reading-timer.js';
 import type { Subscription } from './subscription.js';
 
 /** For how many ms after a reply an earlier message may still arrive. They come on different connections. */
@@ -21,7 +21,7 @@ export interface Question {
   readonly id: string;
   /** ms */
   readonly lease: number;
-  /** When the request was sent, by `performance.now()`. */
+  /** When the request was sent. */
   readonly sent: number;
   /** The subscription that stood then. */
   readonly subscription: Subscription;
@@ -37,17 +37,19 @@ export class SubscriptionEvidence {
   private told = new Set<string>();
   /** The acquisitions before those. */
   private toldBefore = new Set<string>();
-  /** Since when `told` is filled, by `performance.now()`. */
+  /** Since when `told` is filled. */
   private toldSince = 0;
   /** The key of the last grant that a message has announced. */
   private lastKey: string | undefined;
-  /** When that message arrived, by `performance.now()`. */
+  /** When that message arrived. */
   private lastAt = -Infinity;
+
+  constructor(private readonly clock = readingClock) {}
 
   /** A message has announced the grant of an acquisition. */
   heard(id: string, key: string): void {
     this.lastKey = key;
-    this.lastAt = performance.now();
+    this.lastAt = this.clock.now();
     this.told.add(id);
     if (this.told.size < REMEMBERED || this.lastAt - this.toldSince < REMEMBERED_FOR) return;
     this.toldBefore = this.told;
@@ -57,7 +59,7 @@ export class SubscriptionEvidence {
 
   /** Whether a grant of this key has just arrived on this subscription, so that the server need not look for it. */
   hasJustHeard(key: string, { since }: Subscription): boolean {
-    return key === this.lastKey && this.lastAt >= since && performance.now() - this.lastAt < RECENTLY;
+    return key === this.lastKey && this.lastAt >= since && this.clock.now() - this.lastAt < RECENTLY;
   }
 
   /** `leaseLeft`: what is left of the lease of a `found` hold, in ms. */
@@ -73,7 +75,7 @@ export class SubscriptionEvidence {
       if (!this.hasHeard(id)) subscription.doubt('the message about a granted lock did not arrive');
     };
     // Messages that have arrived by then are read first.
-    setReadingTimer(ON_ITS_WAY, judge);
+    this.clock.setTimer(ON_ITS_WAY, judge);
   }
 
   private hasHeard(id: string): boolean {

@@ -1,8 +1,8 @@
-import { outside } from '../../common/outside.js';
+import { readingClock } from '../../common/reading-timer.js';
 
 /** A subscription that receives grants. It begins when the server confirms it. */
 export interface Subscription {
-  /** When it was confirmed, by `performance.now()`. */
+  /** When it was confirmed, by the clock of the connection. */
   readonly since: number;
   /**
    * Reports that a reply of the server has shown the subscription to be dead. It is replaced, unless that has happened
@@ -25,7 +25,9 @@ const CALM = 60_000;
 export class Doubts {
   private last = -Infinity;
   private pause = FIRST_PAUSE;
-  private timer: NodeJS.Timeout | undefined;
+  private timer: unknown;
+
+  constructor(private readonly clock = readingClock) {}
 
   /** Whether a doubt has been raised and the subscription is not replaced yet. */
   get isPending(): boolean {
@@ -35,21 +37,21 @@ export class Doubts {
   /** Calls `leave` once, now or after a pause. */
   raise(leave: () => void): void {
     if (this.isPending) return;
-    const now = performance.now();
+    const now = this.clock.now();
     const due = this.last + this.pause;
     if (now >= due) return this.act(leave);
-    this.timer = outside(() => setTimeout(() => this.act(leave), due - now).unref());
+    this.timer = this.clock.setTimer(due - now, () => this.act(leave));
   }
 
   /** Forgets the doubt, because the subscription has ended by itself. */
   drop(): void {
-    clearTimeout(this.timer);
+    this.clock.clearTimer(this.timer);
     this.timer = undefined;
   }
 
   private act(leave: () => void): void {
     this.drop();
-    const now = performance.now();
+    const now = this.clock.now();
     this.pause = now - this.last > CALM ? FIRST_PAUSE : Math.min(2 * this.pause, LONGEST_PAUSE);
     this.last = now;
     leave();

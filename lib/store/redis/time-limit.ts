@@ -1,5 +1,5 @@
 import { LinkedList, type Linked } from '../../common/linked-list.js';
-import { setReadingTimer, type ReadingTimer } from '../../common/reading-timer.js';
+import { readingClock } from '../../common/reading-timer.js';
 
 /** An operation that has to end within the limit. */
 export class Limited implements Linked<Limited> {
@@ -19,9 +19,12 @@ export class Limited implements Linked<Limited> {
  */
 export class TimeLimit {
   private readonly running = new LinkedList<Limited>();
-  private timer: ReadingTimer | undefined;
+  private timer: unknown;
 
-  constructor(private readonly ms: number) {}
+  constructor(
+    private readonly ms: number,
+    private readonly clock = readingClock,
+  ) {}
 
   /** Whether no operation is pending. */
   get isIdle(): boolean {
@@ -31,22 +34,22 @@ export class TimeLimit {
   /** For how many ms the oldest operation has been running. */
   get longest(): number {
     const { first } = this.running;
-    return first === undefined ? 0 : performance.now() + this.ms - first.until;
+    return first === undefined ? 0 : this.clock.now() + this.ms - first.until;
   }
 
   /** Calls `expired` when the limit is over, unless `end` was called before. */
   begin(expired: () => void): Limited {
-    const limited = new Limited(performance.now() + this.ms, expired);
+    const limited = new Limited(this.clock.now() + this.ms, expired);
     this.running.append(limited);
     this.timer ??= this.wakeIn(this.ms);
-    this.timer.timeout.ref();
+    this.clock.keepRunning?.(this.timer, true);
     return limited;
   }
 
   /** Returns `false` if the limit was over before. */
   end(limited: Limited): boolean {
     const hasRun = this.running.remove(limited);
-    if (this.isIdle) this.timer?.timeout.unref();
+    if (this.isIdle) this.clock.keepRunning?.(this.timer, false);
     return hasRun;
   }
 
@@ -55,17 +58,17 @@ export class TimeLimit {
   }
 
   /** Replies that arrived while the event loop was blocked are read first. */
-  private wakeIn(ms: number): ReadingTimer {
-    return setReadingTimer(ms, () => this.expire());
+  private wakeIn(ms: number): unknown {
+    return this.clock.setTimer(ms, () => this.expire());
   }
 
   private expire(): void {
     this.timer = undefined;
-    const now = performance.now();
+    const now = this.clock.now();
     for (let limited = this.running.first; limited !== undefined; limited = this.running.first) {
       if (limited.until > now) {
         this.timer = this.wakeIn(Math.ceil(limited.until - now));
-        this.timer.timeout.ref();
+        this.clock.keepRunning?.(this.timer, true);
         return;
       }
       this.running.remove(limited);

@@ -39,6 +39,18 @@ describe('completion', () => {
     expect(await completed('`echo ls`', 'doc')).toEqual(['doctor']);
   });
 
+  it('in fish has a line for each command and each of its options', () => {
+    const lines = completionFor('fish').split('\n');
+    for (const [name, { options, subject }] of Object.entries(COMMANDS)) {
+      expect(lines).toContainEqual(expect.stringMatching(new RegExp(` -a ${name}$`)));
+      const own = lines.filter((each) => each.includes(`from ${name}'`));
+      for (const option of subject === 'shell' ? [] : [...options, 'connection', 'json', 'help']) {
+        expect(own.filter((each) => each.includes(` -l ${option}`))).toHaveLength(1);
+      }
+    }
+    expect(lines).toContainEqual(expect.stringMatching(/from ls'.* -l sort -x -a 'key held waiters lease'$/));
+  });
+
   it('in bash is registered for the program', async () => {
     const program = `${completionFor('bash')}\ncomplete -p nestjs-redis-locks`;
     const { stdout } = await promisify(execFile)('bash', ['--norc', '-c', program]);

@@ -234,6 +234,39 @@ describe('doctor', () => {
     expect((await examined(redis.url.replace('//', '//locks:password@'))).amiss).toEqual([]);
   });
 
+  it.each([
+    ['PUBSUB', 'pubsub|numsub', /retry every 3 s/],
+    ['PUBLISH', 'publish', /retry every 3 s/],
+    ['UNLINK', 'unlink', /locks fail/],
+    ['ZREVRANGE', 'zrevrange', /locks fail/],
+    ['TIME', 'time', /locks fail/],
+    ['EVALSHA', 'evalsha', /locks fail/],
+  ])('fails on a server without %s, and names it', async (renamed, command, effect) => {
+    const server = await startRedis({ args: ['--rename-command', renamed, ''] });
+    try {
+      const { code, about } = await examined(server.url);
+      expect(code).toBe(3);
+      const [missing] = about('commands');
+      expect(missing).toMatchObject({ status: 'problem', found: expect.stringMatching(effect) });
+      expect(missing!.found).toMatch(
+        new RegExp(`lacks 1 of the commands that locks need: ${command.replace('|', '\\|')}\\.`),
+      );
+    } finally {
+      await server.stop();
+    }
+  });
+
+  it('fails on a server without SUBSCRIBE', async () => {
+    const server = await startRedis({ args: ['--rename-command', 'SUBSCRIBE', ''] });
+    try {
+      const { code, about } = await examined(server.url, '-t', '1s');
+      expect(code).toBe(3);
+      expect(about('pub/sub')).toMatchObject([{ status: 'problem', found: expect.stringMatching(/unknown command/) }]);
+    } finally {
+      await server.stop();
+    }
+  });
+
   it('names each missing permission as an ACL rule', async () => {
     // INFO, PING, WAIT and SCAN are optional, and a user without the right to subscribe has a finding of its own.
     const apart = ['+info', '+ping', '+wait', '+subscribe'];

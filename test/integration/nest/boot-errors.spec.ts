@@ -39,6 +39,22 @@ const module = (options: unknown) => () => RedisLockModule.forRoot(options as Re
 
 const SITE = '@DistributedLock on Stock.reserve';
 
+it.each([
+  ['a decorator of a method', define({ key: 'a', expires: 1 })],
+  ['a decorator of a handler', defineHandler({ key: 'a', expires: 1 })],
+  ['arguments of a decorator', define('')],
+  ['the module', module({ expire: 1 })],
+])('the stack of an error begins in the file that is loaded: %s', (_, load) => {
+  let stack = '';
+  try {
+    load();
+  } catch (error) {
+    stack = (error as Error).stack!;
+  }
+  const frames = stack.split('\n').filter((line) => /^\s+at /.test(line));
+  expect(frames.find((frame) => !/__decorate|_ts_decorate|reflect-metadata/.test(frame))).toContain('boot-errors.spec');
+});
+
 describe('a lock that cannot be used stops the application when its class is defined', () => {
   it.each([
     ['unknown parameter', { key: 'stock:#ordr' }, ['Stock.reserve', '#ordr', '#order']],

@@ -161,7 +161,7 @@ describe('RedisLockModule', () => {
     @Module({ providers: [Stock] })
     class Feature {}
     await expect(start([bench.locks({ isGlobal: false }), Feature])).rejects.toThrow(
-      'import RedisLockModule.forRoot() in the root module; with isGlobal: false, import it in this module as well',
+      'LockService: import RedisLockModule.forRoot(), or RedisLockTestingModule.forRoot() in a test',
     );
   });
 

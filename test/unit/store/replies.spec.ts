@@ -52,8 +52,9 @@ describe('the reply to a request', () => {
 
   it('for several keys has the number of permits of each', () => {
     const reply = [HELD, 5, '7', 30_000, 4, 0, HELD, 5, '7', 30_000, 4, 6];
-    expect(readAcquireAllReply(reply, [])).toStrictEqual([held, { ...held, units: 6 }]);
-    expect(readAcquireAllReply([], [])).toBeUndefined();
+    const requests = [{ key: 'a' }, { key: 'b' }] as AcquireRequest[];
+    expect(readAcquireAllReply(reply, requests)).toStrictEqual([held, { ...held, units: 6 }]);
+    expect(readAcquireAllReply([], requests)).toBeUndefined();
   });
 
   it('for several keys names a key that is not free, and its holders', () => {

@@ -59,7 +59,7 @@ describe('a reply that took longer than a master may be silent', () => {
     const masters = { isAsking: false, confirm: () => confirmations.shift() };
     const nothing = (): undefined => undefined;
     const runner = new ScriptRunner({ evalsha } as unknown as Redis, 60_000, nothing, nothing, masters);
-    return { sent, reply: runner.run('release', namedKeys(['a']), []) };
+    return { sent, reply: runner.run('release', namedKeys(['a']), [], (raw) => raw) };
   }
 
   it('counts if the master is confirmed', async () => {

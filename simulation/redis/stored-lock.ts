@@ -1,0 +1,94 @@
+import type { LockMode, StoredHold, StoredLock, StoredWaiter } from '../../lib/store/lock-store.js';
+import type { StoredKey } from './key-space.js';
+
+/** The keys of a lock that tell its holders and its waiters. */
+export const READ_ROLES = ['state', 'queue', 'waiters', 'fence', 'limit'] as const;
+
+/** From this score on, a place in the queue is that of a parked ticket (lua/shared/queue.lua). */
+const PARKED = 2 ** 52;
+const HOLD = /^(pushed:|alone:)?(\S+) (\d+) (\d+) (\d+) (.+)$/s;
+const TICKET = /^(\S+) (\d+) \d+ (\d+) \d+ \d+ (\d+) (.+)$/s;
+const MODE = /^(kept:)?(exclusive|read|permits)(?::(\d+)\/(\d+)(?:\*\d+)?)?$/;
+
+interface Hold extends Omit<StoredHold, 'ttl'> {
+  readonly ends: number;
+}
+
+interface Ticket extends StoredWaiter {
+  readonly place: number;
+  readonly staleAt: number;
+}
+
+/** A lock as the keys have it: a reader of its own, independent of the library's replies. */
+export class LockReader {
+  private readonly holds: readonly Hold[];
+  private readonly tickets: readonly Ticket[];
+  private readonly lastToken: number;
+  private readonly limit: number | undefined;
+  private readonly ends: readonly number[];
+
+  /** `keys`: those of `READ_ROLES`. */
+  constructor([state, queue, waiters, fence, limit]: readonly StoredKey[]) {
+    this.ends = [state, queue, waiters, fence, limit].map((key) => key!.ends);
+    this.holds = pairsOf(state!).map(([id, text]) => readHold(id, text));
+    const texts = new Map(pairsOf(waiters!));
+    this.tickets = pairsOf(queue!).map(([id, place]) => readTicket(id, Number(place), texts.get(id)));
+    this.lastToken = Number(textOf(fence!) ?? 0);
+    const permits = textOf(limit!)?.split(' ')[0];
+    this.limit = permits === undefined ? undefined : Number(permits);
+  }
+
+  /** `now`: by the server's clock, in ms. */
+  at(now: number): StoredLock {
+    const [state, queue, , fence, limit] = this.ends.map((ends) => ends >= now);
+    return {
+      holds: state
+        ? this.holds.filter(({ ends }) => ends > now).map((hold) => ({ ...hold, ttl: hold.ends - now }))
+        : [],
+      waiters: queue ? this.tickets.filter(({ staleAt }) => staleAt > now) : [],
+      lastToken: fence ? this.lastToken : 0,
+      limit: limit ? this.limit : undefined,
+    };
+  }
+
+  /** The waiters that a script looks at, in turn: all that are not parked, and the first `parked` others. */
+  grantable(now: number, parked: number): string[] {
+    const waiting = this.tickets.filter(({ place }) => place < PARKED);
+    const others = this.tickets.filter(({ place }) => place >= PARKED).slice(0, parked);
+    return [...waiting, ...others].filter(({ staleAt }) => staleAt > now).map(({ id }) => id);
+  }
+}
+
+function pairsOf({ value }: StoredKey): Array<[string, string]> {
+  if (typeof value === 'string') throw new Error(`'${value}' is a text, not a hash or a sorted set`);
+  return Array.from({ length: value.length / 2 }, (_, i) => [value[2 * i]!, value[2 * i + 1]!]);
+}
+
+const textOf = ({ value }: StoredKey): string | undefined => (typeof value === 'string' ? value : undefined);
+
+function readHold(id: string, text: string): Hold {
+  const [, , mode, ends, token, since, owner] = found(HOLD, text);
+  return {
+    ...{ id, owner: owner!, ...readMode(mode!) },
+    ...{ ends: Number(ends), token: Number(token), since: Number(since) },
+  };
+}
+
+function readTicket(id: string, place: number, text: string | undefined): Ticket {
+  if (text === undefined) throw new Error(`the ticket ${id} has a place and no text`);
+  const [, mode, since, staleAt, , owner] = found(TICKET, text);
+  return { id, place, owner: owner!, mode: readMode(mode!).mode, since: Number(since), staleAt: Number(staleAt) };
+}
+
+function readMode(text: string): { readonly mode: LockMode; readonly kept: boolean } {
+  const [, kept, kind, units, limit] = found(MODE, text);
+  const mode: LockMode =
+    kind === 'permits' ? { kind, units: Number(units), limit: Number(limit) } : { kind: kind as 'exclusive' | 'read' };
+  return { mode, kept: kept !== undefined };
+}
+
+function found(pattern: RegExp, text: string): RegExpExecArray {
+  const match = pattern.exec(text);
+  if (match === null) throw new Error(`'${text}' does not look like ${String(pattern)}`);
+  return match;
+}

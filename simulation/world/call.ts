@@ -1,0 +1,66 @@
+import { SCRIPTS, type ScriptName } from '../../lib/store/redis/scripts.generated.js';
+
+/** A command, and if it runs a script, the parts of that. */
+export interface Call {
+  readonly words: readonly string[];
+  readonly script: ScriptName | undefined;
+  readonly keys: readonly string[];
+  readonly args: readonly string[];
+  /** The locks whose keys it names. */
+  readonly locks: readonly string[];
+}
+
+const STATE = /^\w+:state:\{(.+)\}$/;
+const NAMES = Object.keys(SCRIPTS) as ScriptName[];
+const byHash = new Map(NAMES.map((name) => [SCRIPTS[name].sha1, name]));
+const byText = new Map(NAMES.map((name) => [SCRIPTS[name].source, name]));
+
+export function callOf(words: readonly string[]): Call {
+  const [command, script, count] = words;
+  const isScript = command === 'EVAL' || command === 'EVALSHA';
+  if (!isScript) return { words, script: undefined, keys: [], args: [], locks: [] };
+  const keys = words.slice(3, 3 + Number(count));
+  const locks = keys.flatMap((key) => STATE.exec(key)?.[1] ?? []);
+  return {
+    ...{ words, keys, locks, args: words.slice(3 + Number(count)) },
+    script: (command === 'EVAL' ? byText : byHash).get(script!),
+  };
+}
+
+/** The acquisitions whose grants a reply to a call is about. */
+export function grantsOf({ script, args }: Call): readonly string[] {
+  switch (script) {
+    case 'acquire':
+    case 'extend':
+      return [args[1]!];
+    case 'adopt':
+      return [args[2]!];
+    case 'renew':
+      return args.filter((_, i) => i % 2 === 0);
+    default:
+      return [];
+  }
+}
+
+/** The call in words, for a trace. */
+export function describeCall({ words, script, args }: Call): string {
+  if (script === undefined) return words.slice(0, 2).join(' ');
+  const shown = args.filter((arg) => !arg.includes('\n') && arg !== '');
+  return `${SCRIPTS[script].name}${shown.length === 0 ? '' : ` ${shown.join(' ')}`}`;
+}
+
+/** Whether a reply says that another command has to look at the rest of the queue or of the holds. */
+export function hasMore({ script }: Call, reply: unknown): boolean {
+  const list = Array.isArray(reply) ? (reply as unknown[]) : [];
+  const places: unknown[] =
+    script === 'acquire'
+      ? [list[4]]
+      : script === 'release'
+        ? [list[1], list[6]]
+        : script === 'forceRelease'
+          ? [list[2]]
+          : script === 'setLimit'
+            ? [reply]
+            : [list[1]];
+  return places.some((place) => Number(place ?? -1) >= 0);
+}

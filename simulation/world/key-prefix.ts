@@ -1,0 +1,2 @@
+/** The prefix of all keys in a simulation. */
+export const KEY_PREFIX = 'lock';

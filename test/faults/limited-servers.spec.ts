@@ -1,0 +1,151 @@
+import { afterEach, describe, expect, it } from '@jest/globals';
+import type { LockHandle } from '../../lib/index.js';
+import { FaultLocks, timed } from '../../testbed/locks/fault-locks.js';
+import { RespProxy } from '../../testbed/proxies/resp-proxy.mjs';
+import { startRedis, type RedisServer } from '../../testbed/servers/redis-server.mjs';
+import { eventually } from '../../testbed/wait/eventually.mjs';
+import { SCRIPTS } from '../../lib/store/redis/scripts.generated.js';
+
+/** A waiter that hears no message retries within 3 s; another second for a busy machine. */
+const POLLED = 10_000;
+
+const locks = new FaultLocks();
+const ends: Array<() => Promise<void>> = [];
+afterEach(async () => {
+  await locks.closeAll();
+  for (const end of ends.splice(0).reverse()) await end();
+});
+
+async function serverWithout(...commands: string[]): Promise<RedisServer> {
+  const server = await startRedis({ args: commands.flatMap((name) => ['--rename-command', name, '']) });
+  ends.push(() => server.stop());
+  return server;
+}
+
+describe.each([['PUBSUB'], ['PUBLISH']])('a server without %s', (command) => {
+  it('grants, renews and hands off locks; waiters poll where no message comes', async () => {
+    const server = await serverWithout(command);
+    const [one, other] = [
+      await locks.start(server.url, { lockWatchdogTimeout: 900 }),
+      await locks.start(server.url, { lockWatchdogTimeout: 900 }),
+    ];
+    const free = await one.acquire('free');
+    const holder = await one.acquire('k');
+    const waiting = timed(other.acquire('k', { waitTimeout: '60s' }));
+    await eventually(async () => (await one.inspect('k'))?.waiters.length === 1);
+    await eventually(() => locks.told('renewed').length >= 4);
+    expect(await holder.release()).toBe(true);
+    const { value, ran } = await waiting;
+    expect(ran).toBeLessThan(POLLED);
+    expect(value!.isHeld).toBe(true);
+    expect(await value!.release()).toBe(true);
+    // The next waiter is in the process that has just released.
+    const [first, second] = [await one.acquire('k'), one.acquire('k', { waitTimeout: '60s' })];
+    expect(await first.release()).toBe(true);
+    expect(await (await second).release()).toBe(true);
+    expect(await one.forceRelease('free')).toBe(true);
+    await eventually(() => !free.isHeld, { within: 10_000 });
+
+    expect(locks.lines.filter(({ level }) => level === 'error')).toEqual([]);
+  });
+});
+
+/** Replaces `redis` by a table whose functions refuse keys that the command has not declared, as Dragonfly does. */
+const DECLARED_ONLY = `
+local declared, raw = {}, redis
+for _, name in ipairs(KEYS) do declared[name] = true end
+local function undeclared(...)
+  for _, word in ipairs({ ... }) do
+    if type(word) == 'string' and string.find(word, '^lock:%a+:{') and not declared[word] then return true end
+  end
+end
+local redis = setmetatable({
+  call = function(...)
+    if undeclared(...) then error({ err = 'ERR script tried accessing undeclared key' }) end
+    return raw.call(...)
+  end,
+  pcall = function(...)
+    if undeclared(...) then return { err = 'ERR script tried accessing undeclared key' } end
+    return raw.pcall(...)
+  end,
+}, { __index = raw })
+`;
+
+const sourceOf = new Map(Object.values(SCRIPTS).map(({ sha1, source }) => [sha1, source]));
+
+it('a server that permits declared keys only serves more than eight holds of a key', async () => {
+  const server = await serverWithout();
+  const proxy = await RespProxy.start(server, {
+    rewrite: ({ name, args }) => {
+      const [script, ...rest] = args;
+      const source = name === 'evalsha' ? sourceOf.get(script!) : name === 'eval' ? script : undefined;
+      return source === undefined ? undefined : ['EVAL', DECLARED_ONLY + source, ...rest];
+    },
+  });
+  ends.push(() => proxy.close());
+  const connection = { port: proxy.port };
+  const service = await locks.start(connection, { lockWatchdogTimeout: 900 });
+  const other = await locks.start(connection);
+  const terms = { permits: 20, fair: true } as const;
+  const handles: LockHandle[] = [];
+  for (let i = 0; i < 20; i++) handles.push(await service.acquire('s', terms));
+  expect(await other.tryAcquire('s', terms)).toBeNull();
+  const waiting = other.acquire('s', { ...terms, waitTimeout: '30s' });
+  const before = locks.told('renewed').length;
+  await eventually(() => locks.told('renewed').length >= before + 20, { within: 20_000 });
+  for (const handle of handles) expect(await handle.release()).toBe(true);
+  expect(await (await waiting).release()).toBe(true);
+  const readers = await Promise.all(Array.from({ length: 12 }, () => other.acquire('r', { type: 'read' })));
+  for (const reader of readers) expect(await reader.release()).toBe(true);
+  expect((await service.inspect('s'))?.holders ?? []).toEqual([]);
+});
+
+describe('a proxy that answers scripts with "QUEUED", as a connection inside MULTI does', () => {
+  it('grants and releases nothing, and every call settles with an error that says why', async () => {
+    const server = await serverWithout();
+    let isQueued = false;
+    const proxy = await RespProxy.start(server, {
+      rewrite: ({ name }) => (isQueued && /^eval(sha)?$/.test(name) ? ['ECHO', 'QUEUED'] : undefined),
+    });
+    ends.push(() => proxy.close());
+    const [service, other] = [await locks.start({ port: proxy.port }), await locks.start(server.url)];
+    const held = await other.acquire('k');
+    const own = await service.acquire('own');
+    isQueued = true;
+    const calls: Array<() => Promise<unknown>> = [
+      () => service.acquire('k', { waitTimeout: 0 }),
+      () => service.acquire('k'),
+      () => service.tryAcquire('k', { permits: 2 }),
+      () => service.acquire(['x', 'y']),
+      () => service.tryAcquire(['x', 'y']),
+      () => service.getCountDownLatch('l').getCount(),
+      () => service.getCountDownLatch('l').trySetCount(1),
+      () => service.inspect('k'),
+      () => service.forceRelease('k'),
+      () => own.verify(),
+      () => own.extend(5_000),
+    ];
+    for (const call of calls) {
+      const { error, ran } = await timed(call());
+      expect(error).toMatchObject({ code: 'LOCK_STORE', message: expect.stringContaining('answered with "QUEUED"') });
+      expect(ran).toBeLessThan(POLLED);
+    }
+    await expect(own.release()).rejects.toMatchObject({ code: 'LOCK_STORE' });
+    expect(held.isHeld).toBe(true);
+    isQueued = false;
+    expect(await held.release()).toBe(true);
+  });
+});
+
+it.each(['EVALSHA', 'TIME'])('a server without %s, which every lock needs: the start says so', async (command) => {
+  const server = await serverWithout(command);
+  const { error } = await timed(locks.start(server.url));
+  expect(error).toMatchObject({
+    code: 'LOCK_STORE',
+    message: expect.stringMatching(
+      /this server lacks a command that locks need: npx nestjs-redis-locks doctor names it/,
+    ),
+    transient: false,
+  });
+  expect(error.message).toMatch(new RegExp(`unknown command.*${command}|the script called ${command}`, 'i'));
+});
