@@ -35,6 +35,7 @@ export interface RedisLockRootOptions extends RedisLockModuleOptions {
 
 export interface LockProtocol {
     readonly name: string;
+    readonly createStore: (parts: ProtocolParts) => LockStore;
 }
 
 export type LockStoreChoice = 'redis' | 'memory' | LockStoreFactory;
@@ -102,6 +103,7 @@ export declare const currentLock: (key?: string) => LockHandle | undefined;
 export declare function methodKey(prefix: string): MethodKey;
 
 export interface MethodKey {
+    readonly [PREFIX]: string;
 }
 
 export type KeyBuilder = (key: string, call: LockedMethodCall) => string;

@@ -24,7 +24,7 @@ function lineWithoutLogin(line: string): string {
 /** An address without a scheme: `user:password@host:6379/0`. */
 const BARE_LOGIN = /^[^\s:@/]*:[^\s@]+@(?=[\w.-]+:\d{1,5}(?:\/\d*)?$)/;
 /** Options of ioredis, one object or several. A key with a hash tag begins in the same way. */
-const LIKE_JSON = /^\s*\[?\s*\{/;
+const LIKE_JSON = /^\s*(?:\[\s*)?\{/;
 /** A secret option that cannot be part of a key. */
 const SECRET_OPTION = /[{,]\s*["']?(?:sentinelPassword|password|passphrase)["']?\s*[:=]/i;
 /** `password: '…'` in JSON, even if a shell has removed its quotes. */

@@ -11,7 +11,8 @@ export function quote(written: string): string {
 
 /** For messages: puts source text of the developer on one line, and cuts it. */
 export function oneLine(source: string): string {
-  const line = printable(withoutSecret(source).trim().replace(/\s+/g, ' '));
+  const text = withoutSecret(source).trim().replace(/\s+/g, ' ');
+  const line = printable(text.slice(0, PRINTED + 1));
   return line.length > PRINTED ? `${line.slice(0, PRINTED)}…` : line;
 }
 

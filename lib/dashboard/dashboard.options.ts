@@ -108,7 +108,7 @@ export function refuseOtherOptions(method: string, written: unknown, known: read
 }
 
 function readPath(path: unknown): string {
-  const trimmed = typeof path === 'string' ? path.replace(/^\/+|\/+$/g, '') : '';
+  const trimmed = typeof path === 'string' ? path.replace(/^\/+|(?<!\/)\/+$/g, '') : '';
   // A parameter or wildcard would serve the page at many paths. A browser drops empty segments and dots.
   if (/^[\w.~-]+(\/[\w.~-]+)*$/.test(trimmed) && !/(^|\/)\.\.?(\/|$)/.test(trimmed)) return trimmed;
   const given = typeof path === 'string' && path !== '' ? quote(path) : describe(path);

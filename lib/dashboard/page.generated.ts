@@ -2,7 +2,7 @@
 
 /** The dashboard: one document, and the Content-Security-Policy that allows its own script and style and nothing else. */
 export const PAGE: Readonly<{ policy: string; html: string }> = {
-  policy: "default-src 'none'; script-src 'sha256-R2V7LGATKWRSl4JY9HajZRmtJa5+YhJpq17n98PZy+4='; style-src 'sha256-AI1LEtem76f//HjF3/lAsQ+ys7176jEh446+weC1q4c='; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  policy: "default-src 'none'; script-src 'sha256-uTp6p5LWMUKa/ElC2N8AHEI1nOrFdPHrsrtVNheiVWI='; style-src 'sha256-AI1LEtem76f//HjF3/lAsQ+ys7176jEh446+weC1q4c='; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
   html: `<!doctype html>
 <html lang="en">
 <head>
@@ -146,7 +146,7 @@ for(const{counts:o,look:a,name:l}of i){if(!o[e])continue;const i=Math.max(1.5,o[
 y.append(t("rect",r,t("title",{},\`\${u(o[e])} \${l}, \${C(n,e)}\`)))
 s-=i}}q(e,s,h,y,i.map(({look:e,name:t,counts:s})=>[e,\`\${t} \${u(m(s))}\`]))}const C=(e,t)=>t===e.count-1?\`longer than \${l(g(e,t-1))}\`:\`up to \${l(g(e,t))}\`,O=e=>e<1e3?+e.toPrecision(1)+" ms":\`\${u(Math.round(e/1e3))} s\`
 function N({svg:e,bottom:s},o,n,i,a){n.forEach((l,r)=>{if(0===l)return;const c=o(Math.min(r,n.length-2)),d={class:i,cx:c,cy:s-5,r:4}
-e.append(t("circle",d,t("title",{},\`\${u(l)} \${a}\`)))})}const D=location.pathname.replace(/\\/+$/,""),A=(e,t)=>\`\${D}/\${e}?\${new URLSearchParams(Object.entries(t).filter(([,e])=>void 0!==e))}\`,j={lost:"lost",timeout:"timeout",unreleased:"not released",released:"released"},B=new Map
+e.append(t("circle",d,t("title",{},\`\${u(l)} \${a}\`)))})}const D=location.pathname.replace(/(?<!\\/)\\/+$/,""),A=(e,t)=>\`\${D}/\${e}?\${new URLSearchParams(Object.entries(t).filter(([,e])=>void 0!==e))}\`,j={lost:"lost",timeout:"timeout",unreleased:"not released",released:"released"},B=new Map
 function F(t,s,n){const i=JSON.stringify(s)
 if(i!==B.get(t)){B.set(t,i)
 o(t).replaceChildren(...s.map(t=>function(t,s,o){const{at:n,key:i}=t,a=e("span",{class:"key"},c(i)),l=x(t,i)

@@ -44,12 +44,12 @@ export function DistributedLock(...written: unknown[]): LockMethodDecorator<any[
   );
   const decorate = (target: object, name: string | symbol, declared?: PropertyDescriptor): void => {
     const { descriptor, method, ...site } = lockableMethod('@DistributedLock', target, name, declared);
-    const parameters = namesOf(method);
+    const parameters = namesOf(method, target, name);
     const lock = declareLock({ decorator: '@DistributedLock', ...site, parameters }, options, ['returns']);
     const kind = returnKind(lock.site, method, Reflect.getMetadata('design:returntype', target, name), options.returns);
 
-    injectService(target, lock);
     const wrapper = wrap(method, lock, kind);
+    injectService({ target, name, wrapper }, lock);
     copyMetadata(method, wrapper);
     handOnNames(wrapper, parameters);
     // In place, because `applyDecorators` of Nest ignores the descriptor that a decorator returns.

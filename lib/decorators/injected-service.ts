@@ -3,7 +3,7 @@ import { LockConfigError } from '../errors/index.js';
 import type { LockService } from '../service/lock.service.js';
 import { DEFAULT_INSTANCE, getLockServiceToken, LOCK_REGISTRY } from '../module/redis-lock.tokens.js';
 import type { LockDeclaration } from './lock-declaration.js';
-import { declareInstance, declaredInstances } from './method-lock-metadata.js';
+import { declareInstance, declaredInstances, type DeclaredInstance } from './method-lock-metadata.js';
 
 /** The services of an application by name, provided as `LOCK_REGISTRY`. */
 export interface LockServices {
@@ -20,9 +20,13 @@ export interface LockServices {
  * for Nest, because only the module can say in its error which names there are. The registry is not optional, so that a
  * missing module is an error.
  */
-export function injectService(target: object, { instance, site }: LockDeclaration): void {
+export function injectService(
+  lock: Omit<DeclaredInstance, 'instance' | 'site'>,
+  { instance, site }: LockDeclaration,
+): void {
+  const { target } = lock;
   const known = declaredInstances(target.constructor).some((declared) => declared.instance === instance);
-  declareInstance(target.constructor, { instance, site });
+  declareInstance(target.constructor, { ...lock, instance, site });
   if (known) return;
   const token = getLockServiceToken(instance);
   Inject(token)(target, token);

@@ -1,3 +1,4 @@
+import { isThenable } from '../common/thenable.js';
 import { nameMethod } from '../options/calling-method.js';
 import { refuseHoles } from '../options/plain-options.js';
 import type { OnContended, OnUnavailable, RunOptions } from '../options/acquire-options.js';
@@ -26,6 +27,8 @@ export interface LockedCall {
   readonly args: readonly unknown[];
   /** The source of `#params`, `#body` and the other request names. */
   readonly request?: RequestScope;
+  /** The class of the handler; otherwise the instance has it. */
+  readonly type?: unknown;
 }
 
 /** A lock as it was declared on a method. It is checked, and its template compiled, when the class is defined. */
@@ -103,12 +106,13 @@ function patternOf(label: string, site: LockSite, key: LockMethodOptions['key'])
 function builtKeys(
   label: string,
   site: LockSite,
-  { args }: LockedCall,
+  call: LockedCall,
   keys: string | readonly string[],
   build: KeyBuilder,
 ): string | readonly string[] {
-  const { className, methodName } = site;
-  const buildOne = (key: string): string => build(key, { className, methodName, args });
+  const { methodName } = site;
+  const className = classNameOf(call, site);
+  const buildOne = (key: string): string => synchronous(build(key, { className, methodName, args: call.args }));
   try {
     return readKeys(typeof keys === 'string' ? buildOne(keys) : keys.map(buildOne));
   } catch (error) {
@@ -121,12 +125,15 @@ type KeyOf = (call: LockedCall) => string | readonly string[];
 function compileKey(label: string, site: LockSite, key: LockMethodOptions['key']): KeyOf {
   if (isMethodKey(key)) {
     const made = keyOfMethod(label, key, site);
-    return () => made;
+    return (call) => {
+      const className = classNameOf(call, site);
+      return className === site.className ? made : keyOfMethod(label, key, { ...site, className });
+    };
   }
   if (typeof key === 'function') {
     return (call) => {
       try {
-        return readKeys(key.apply(call.self, [...call.args]));
+        return readKeys(synchronous(key.apply(call.self, [...call.args])));
       } catch (error) {
         throw keyFunctionFault(label, site, error);
       }
@@ -140,10 +147,33 @@ function compileKey(label: string, site: LockSite, key: LockMethodOptions['key']
     );
   });
   if (templates.length === 0) throw new LockConfigError(`${label}: the list of keys is empty.`);
-  return ({ self, args, request }) => {
-    const keys = templates.map((template) => template.resolve({ self, args, request }));
+  return (call) => {
+    const { self, args, request } = call;
+    const className = classNameOf(call, site);
+    const keys = templates.map((template) => template.resolve({ self, args, request, className }));
     return keys.length === 1 ? keys[0]! : keys;
   };
+}
+
+/** The name of the class of the instance, which may inherit the method. */
+function classNameOf(
+  { self, type = (self as object | null | undefined)?.constructor }: LockedCall,
+  site: LockSite,
+): string {
+  // A class can have a static property with this name.
+  const name: unknown = typeof type === 'function' && type !== Object ? type.name : undefined;
+  return typeof name === 'string' && name !== '' ? name : site.className;
+}
+
+/** Refuses the promise of a function that makes keys: the lock is requested in the same turn as the call. */
+function synchronous<T>(made: T): T {
+  if (!isThenable(made)) return made;
+  // An unhandled rejection would end the process.
+  made.then(undefined, () => undefined);
+  throw new LockKeyError(
+    'it returned a promise, but keys are made synchronously: pass what it waits for as an argument of the method, or ' +
+      'await it in the method and lock there with LockService.run.',
+  );
 }
 
 /** The key of a handler comes from the request alone, so a key error is a fault of the request, unless a function is wrong. */

@@ -7,7 +7,7 @@ const PREFIX: unique symbol = Symbol.for('nestjs-redis-locks:method-key') as nev
 
 /** A key that is made of a prefix and the names of the class and the method: see {@link methodKey}. */
 export interface MethodKey {
-  /** @internal */
+  /** Not part of the public API. */
   readonly [PREFIX]: string;
 }
 
@@ -15,7 +15,7 @@ export interface MethodKey {
  * Returns a key made of a prefix, the name of the class and that of the method: `jobs:ReportService.nightly`. All calls of
  * the method exclude each other. Renaming the class or the method changes the key, and a minifier that renames classes
  * changes it with every build: replicas of two builds then do not exclude each other. If your build does that, write a text
- * instead. A subclass uses the name of the class that declares the method.
+ * instead. In a subclass that inherits the method, the class is the subclass, so two subclasses do not exclude each other.
  *
  * Write `@DistributedLock(methodKey('jobs'))` above the method.
  * @throws LockConfigError for a prefix that is not a text

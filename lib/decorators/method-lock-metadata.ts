@@ -1,5 +1,5 @@
 import type { ParameterNames } from '../keys/index.js';
-import { parameterNames } from '../keys/index.js';
+import { methodParameterNames } from '../keys/index.js';
 
 /*
  * Metadata that the decorators write for each other and for the module. The keys are strings, so that two loaded copies of
@@ -13,14 +13,18 @@ export interface DeclaredInstance {
   readonly instance: string;
   /** For messages: `@DistributedLock on StockService.reserve`. */
   readonly site: string;
-  /** Of `@UseLock`: the method, which only an interceptor locks. */
-  readonly handler?: string | symbol;
+  /** The method, and the prototype that declares it. */
+  readonly name: string | symbol;
+  readonly target: object;
+  /** Of `@DistributedLock`: the method that locks. Without it, an interceptor locks the method. */
+  readonly wrapper?: object;
 }
 
-/** The parameter names of a method, also behind a wrapper that hides the source but copies the metadata. */
+/** The parameter names of a method, also behind wrappers of other decorators. */
 // eslint-disable-next-line @typescript-eslint/no-unsafe-function-type -- any function of a descriptor
-export const namesOf = (method: Function): ParameterNames =>
-  (Reflect.getOwnMetadata(PARAMETERS, method) as ParameterNames | undefined) ?? parameterNames(method);
+export const namesOf = (method: Function, target: object, name: string | symbol): ParameterNames =>
+  (Reflect.getOwnMetadata(PARAMETERS, method) as ParameterNames | undefined) ??
+  methodParameterNames(method, target.constructor, name);
 
 /** Passes the names on to the next decorator of the wrapper. */
 export const handOnNames = (wrapper: object, names: ParameterNames): void =>

@@ -26,7 +26,7 @@ export class DistributedLockInterceptor implements NestInterceptor {
     context[ENTERED] = true;
 
     const request = lockRequest(context);
-    const call: LockedCall = { args: [request, context], request };
+    const call: LockedCall = { args: [request, context], request, type: context.getClass() };
     // Nest needs a value to answer with, so a skipped handler emits `undefined`.
     const options: LockObservableOptions = { signal: clientDisconnect(context), skipped: of(undefined) };
     // Nest binds the handler to the async context in which `handle()` is called, so the call must be inside the locks' scopes.

@@ -44,7 +44,7 @@ export function UseLock(...written: unknown[]): MethodDecorator {
       options,
     );
     const others = declaredLocks(method);
-    declareInstance(target.constructor, { instance: lock.instance, site: lock.site, handler: name });
+    declareInstance(target.constructor, { instance: lock.instance, site: lock.site, name, target });
     setDeclaredLocks(method, [lock, ...others]);
     if (others.length === 0) UseInterceptors(DistributedLockInterceptor)(target, name, descriptor);
   };

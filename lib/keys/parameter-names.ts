@@ -1,4 +1,4 @@
-import { parseExpressionAt, type Options, type Pattern } from 'acorn';
+import { parseExpressionAt, type Class, type MethodDefinition, type Options, type Pattern } from 'acorn';
 
 /**
  * The parameters of a function by position, or why they cannot be read. A destructured parameter has no name (`undefined`).
@@ -56,6 +56,32 @@ export function parameterNames(fn: Function): ParameterNames {
   }
   return { unreadable: reason };
 }
+
+/**
+ * The parameter names of a method of a class. A decorator may have replaced the method by a wrapper, which hides them: then
+ * they are read from the source of the class. Callers pass what the method declares.
+ */
+// eslint-disable-next-line @typescript-eslint/no-unsafe-function-type -- whatever a descriptor holds
+export function methodParameterNames(method: Function, type: Function, name: string | symbol): ParameterNames {
+  const text = Function.prototype.toString.call(type);
+  if (!text.startsWith('class') || text.includes(Function.prototype.toString.call(method)))
+    return parameterNames(method);
+  try {
+    const { body } = (parseExpressionAt(`(${text})`, 0, OPTIONS) as Class).body;
+    const declared = body.findLast(
+      (member) =>
+        member.type === 'MethodDefinition' && member.kind === 'method' && !member.static && isNamed(member, name),
+    ) as MethodDefinition | undefined;
+    if (declared === undefined) return parameterNames(method);
+    const { params, start, end } = declared.value;
+    return fromParameters(params, /\barguments\b/.test(text.slice(start - 1, end - 1)));
+  } catch {
+    return parameterNames(method);
+  }
+}
+
+const isNamed = ({ key, computed }: MethodDefinition, name: string | symbol): boolean =>
+  !computed && ((key.type === 'Identifier' && key.name === name) || (key.type === 'Literal' && key.value === name));
 
 const at = (node: unknown, path: ReadonlyArray<string | number>): unknown =>
   path.reduce((inner, name) => (inner as Record<string, unknown> | undefined)?.[name], node);

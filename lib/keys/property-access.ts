@@ -7,6 +7,10 @@ export type PropertyFault = (problem: string, container: unknown) => never;
 
 const GIVE_A_FUNCTION = 'give a function as key';
 
+/** The line to write for what a template does not read: `order.total`, `order.id()`. */
+const suchAs = (read: string): string =>
+  `${GIVE_A_FUNCTION}, such as key: (order) => lockKey\`order:\${order.${read}}\``;
+
 /**
  * Reads a property as data: an own property with a value, never a getter, a function or an inherited one. An absent property
  * is `undefined`. A property that exists and is no data is an error, since `?:` would silently replace it.
@@ -18,7 +22,7 @@ export function readProperty(container: unknown, key: string, fault: PropertyFau
   const property = Object.getOwnPropertyDescriptor(container, key);
   if (property === undefined) return absent(container, key, fault);
   if (property.get || property.set)
-    return fault(`is a getter, which a template does not run: ${GIVE_A_FUNCTION}`, container);
+    return fault(`is a getter, which a template does not run: ${suchAs(key)}`, container);
   if (typeof property.value === 'function') {
     return fault(`is a function, which a template does not call: ${GIVE_A_FUNCTION}`, container);
   }
@@ -44,7 +48,10 @@ function absent(container: unknown, key: string, fault: PropertyFault): undefine
   while (type !== null) {
     const inherited = Object.getOwnPropertyDescriptor(type, key);
     if (inherited)
-      return fault(`is ${kindOf(inherited)}, and a template reads only own data: ${GIVE_A_FUNCTION}`, container);
+      return fault(
+        `is ${kindOf(inherited)}, and a template reads only own data: ${suchAs(typeof inherited.value === 'function' ? `${key}()` : key)}`,
+        container,
+      );
     type = Object.getPrototypeOf(type);
   }
   return undefined;

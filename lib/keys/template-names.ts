@@ -71,10 +71,8 @@ function readerOf(name: string, kind: NameKind, site: TemplateSite): Reader {
       return ({ args }) => args;
     case 'position':
       return argumentReader(positionOf(name));
-    case 'root': {
-      const root = { methodName: site.methodName, className: site.className };
-      return () => root;
-    }
+    case 'root':
+      return ({ className = site.className }) => ({ methodName: site.methodName, className });
   }
 }
 
@@ -82,7 +80,7 @@ function readerOf(name: string, kind: NameKind, site: TemplateSite): Reader {
 function unknownName(name: string, site: TemplateSite): string {
   const known = [...(site.request ? REQUEST_NAMES : []), ...namesOf(site).filter((known) => known !== undefined)];
   if (isCall(site)) known.push('p0', 'args', 'this');
-  const list = [...known, 'root'].map((known) => `#${known}`).join(', ');
+  const list = [...new Set([...known, 'root'])].map((known) => `#${known}`).join(', ');
   return `there is no #${name} here, but ${list}; ${adviceFor(name, site)}`;
 }
 
@@ -98,7 +96,7 @@ function adviceFor(name: string, site: TemplateSite): string {
   if (destructured !== -1) {
     return `parameter ${destructured} is destructured and has no name of its own: write #p${destructured}.${name} for what is in it`;
   }
-  return `compilers lose parameter names for targets below ES2017, and minifiers rename them: ${USE_POSITION}`;
+  return `compilers lose parameter names for targets below ES2017, minifiers rename them, and wrappers of other decorators hide them: ${USE_POSITION}`;
 }
 
 const positionOf = (name: string): number => Number(POSITION.exec(name)?.[1]);

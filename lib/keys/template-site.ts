@@ -22,4 +22,6 @@ export interface TemplateScope {
   /** The instance, which is `#this`. */
   readonly self: unknown;
   readonly request?: RequestScope;
+  /** The class of the instance, which may be a subclass. Default: the class that declares the method. */
+  readonly className?: string;
 }

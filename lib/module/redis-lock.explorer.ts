@@ -1,6 +1,7 @@
 import type { ModulesContainer } from '@nestjs/core';
+import type { LockLogger } from '../common/logger.js';
 import { LockConfigError } from '../errors/index.js';
-import { declaredInstances } from '../decorators/method-lock-metadata.js';
+import { declaredInstances, type DeclaredInstance } from '../decorators/method-lock-metadata.js';
 import { isRequestHandler, lockedHandler } from '../interceptors/request-handler.js';
 import type { LockService } from '../service/lock.service.js';
 import type { LockRegistry } from './redis-lock.registry.js';
@@ -39,8 +40,8 @@ export class LockExplorer {
   refuseLocksWithoutInterceptor(): void {
     for (const { metatype, instance } of this.providers()) {
       const type = classOf(instance) ?? metatype;
-      for (const { handler, site } of declaredInstances(type)) {
-        const method = handler === undefined ? undefined : lockedHandler(type, handler);
+      for (const { wrapper, name, site } of declaredInstances(type)) {
+        const method = wrapper === undefined ? lockedHandler(type, name) : undefined;
         if (method === undefined || isRequestHandler(type, method)) continue;
         throw new LockConfigError(
           `${site}: this method is no request handler, so no interceptor runs and nothing would be locked: ` +
@@ -48,6 +49,20 @@ export class LockExplorer {
         );
       }
     }
+  }
+
+  /** Warns of methods that run without their lock, or do more outside it than they seem to. */
+  warnOfCallsWithoutLock(instance: string, logger: LockLogger): void {
+    const warnings = new Set<string>();
+    for (const provider of this.providers()) {
+      const type = classOf(provider.instance) ?? provider.metatype;
+      const declared = declaredInstances(type);
+      for (const lock of declared) {
+        const warning = lock.instance === instance ? warningOf(type, lock, declared) : undefined;
+        if (warning !== undefined) warnings.add(`${lock.site}: ${warning}`);
+      }
+    }
+    for (const warning of warnings) logger.warn(warning);
   }
 
   /**
@@ -70,6 +85,38 @@ export class LockExplorer {
       yield* module.injectables.values(); // guards, pipes, interceptors
     }
   }
+}
+
+function warningOf(
+  type: unknown,
+  { target, name, wrapper }: DeclaredInstance,
+  declared: readonly DeclaredInstance[],
+): string | undefined {
+  const { owner, method } = methodOf(type, name);
+  const others = declared.filter((lock) => lock.target === owner && lock.name === name);
+  if (owner === undefined) return undefined;
+  if (owner !== target) {
+    // An override that calls the method of its base class locks there.
+    if (others.length > 0 || /\bsuper\b|_super/.test(Function.prototype.toString.call(method))) return undefined;
+    return (
+      `${owner.constructor.name} overrides the method without the decorator, so its calls take no lock: ` +
+      'write the decorator above the override, too, or call the method of the base class there.'
+    );
+  }
+  if (wrapper === undefined || others.some((lock) => lock.wrapper === method)) return undefined;
+  return (
+    'a decorator above it wraps the method, so the lock is released before the work of that decorator ends. If it is a ' +
+    'transaction, the next holder reads data from before the commit: write @DistributedLock above the other decorator.'
+  );
+}
+
+/** The method that instances of a class have under a name, and the prototype that has it. */
+function methodOf(type: unknown, name: string | symbol): { owner?: object; method?: unknown } {
+  let owner: unknown = typeof type === 'function' ? type.prototype : undefined;
+  while (typeof owner === 'object' && owner !== null && !Object.hasOwn(owner, name))
+    owner = Object.getPrototypeOf(owner);
+  const method: unknown = Object.getOwnPropertyDescriptor(owner ?? {}, name)?.value;
+  return typeof method === 'function' ? { owner: owner as object, method } : {};
 }
 
 function classOf(instance: unknown): unknown {

@@ -37,6 +37,7 @@ export class LockLifecycle
     this.registry.refuseDuplicates();
     this.explorer.refuseUnknownInstances();
     this.explorer.refuseLocksWithoutInterceptor();
+    this.explorer.warnOfCallsWithoutLock(this.name, this.logger);
     this.explorer.assign(this.name, this.service as LockService);
     await this.start();
   }

@@ -8,7 +8,7 @@ import type { LockConnectionOption } from './redis-lock.connection.js';
 export interface LockProtocol {
   /** Its name, for messages. */
   readonly name: string;
-  /** @internal */
+  /** Not part of the public API: the module calls it. */
   readonly createStore: (parts: ProtocolParts) => LockStore;
 }
 

@@ -3,7 +3,7 @@ import { LockConfigError } from '../errors/index.js';
 
 /** The call for which a {@link KeyBuilder} makes a key. */
 export interface LockedMethodCall {
-  /** The class that declares the method. */
+  /** The class of the instance. */
   readonly className: string;
   readonly methodName: string;
   /** The arguments of the method; of `@UseLock`: the request and the context. */

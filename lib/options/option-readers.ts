@@ -201,10 +201,12 @@ function suggestion(unknown: string, known: readonly string[]): string | undefin
   const meanings = Object.hasOwn(ELSEWHERE, unknown) ? [ELSEWHERE[unknown]].flat() : [];
   const translated = known.find((name) => meanings.includes(name));
   if (translated !== undefined) return translated;
+  // A longer text is near no option.
+  const text = unknown.slice(0, 100).toLowerCase();
   const near = known
-    .map((name) => ({ name, distance: editDistance(unknown.toLowerCase(), name.toLowerCase()) }))
+    .map((name) => ({ name, distance: editDistance(text, name.toLowerCase()) }))
     .sort((a, b) => a.distance - b.distance)[0];
-  return near !== undefined && near.distance <= Math.max(2, Math.floor(unknown.length / 3)) ? near.name : undefined;
+  return near !== undefined && near.distance <= Math.max(2, Math.floor(text.length / 3)) ? near.name : undefined;
 }
 
 /** The Levenshtein distance, computed row by row. */

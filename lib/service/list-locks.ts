@@ -67,9 +67,23 @@ export async function* inspectAll(
   }
 }
 
-/** `*` stands for any text. All other characters stand for themselves. */
+/**
+ * `*` stands for any text. All other characters stand for themselves. Each text between two `*` is looked for once: a regular
+ * expression with many `.*` may try all ways to divide a key.
+ */
 function matcher(pattern: string): (key: string) => boolean {
-  const parts = pattern.split(/\*+/).map((part) => part.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&'));
-  const expression = new RegExp(`^${parts.join('.*')}$`, 'su');
-  return (key) => expression.test(key);
+  const [first = '', ...others] = pattern.split('*');
+  const last = others.pop();
+  if (last === undefined) return (key) => key === first;
+  return (key) => {
+    const end = key.length - last.length;
+    if (end < first.length || !key.startsWith(first) || !key.endsWith(last)) return false;
+    let at = first.length;
+    for (const part of others) {
+      const found = key.indexOf(part, at);
+      if (found === -1) return false;
+      at = found + part.length;
+    }
+    return at <= end;
+  };
 }

@@ -148,6 +148,18 @@ export const COMPILE_TIME: readonly WrongUsage[] = [
     message: `Type '"mongo"' is not assignable to type 'LockStoreChoice | undefined'`,
   },
   {
+    code: "RedisLockModule.forRoot({ protocol: { name: 'redisson' } });",
+    message: "Property 'createStore' is missing in type '{ name: string; }'",
+  },
+  {
+    code: 'class Stock { @DistributedLock(new Date()) async reserve() {} }',
+    message: 'No overload matches this call.',
+  },
+  {
+    code: "class Stock { @UseLock({ kye: 'a' }) pay() {} }",
+    message: "'kye' does not exist in type 'LockMethodOptions",
+  },
+  {
     code: "RedisLockModule.forRootAsync({ useFactory: () => ({ conection: 'redis://a' }) });",
     message:
       "Type '() => { conection: string; }' is not assignable to type '(...args: any[]) => RedisLockModuleOptions | Promise<RedisLockModuleOptions>'.",

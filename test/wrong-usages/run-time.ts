@@ -10,7 +10,7 @@ export const RUN_TIME: readonly WrongUsage[] = [
   {
     code: "class Stock { @DistributedLock({ key: 'stock:#ordr' }) async reserve(order) {} }",
     message:
-      'Key template "stock:#ordr" of Stock.reserve, at 7, "#ordr": there is no #ordr here, but #order, #p0, #args, #this, #root; compilers lose parameter names for targets below ES2017, and minifiers rename them: write #p0 for the first argument, or give a',
+      'Key template "stock:#ordr" of Stock.reserve, at 7, "#ordr": there is no #ordr here, but #order, #p0, #args, #this, #root; compilers lose parameter names for targets below ES2017, minifiers rename them, and wrappers of other decorators hide them: write #p0 for the first argument, or give a',
   },
   {
     code: "class Stock { @DistributedLock({ key: 'stock:#{#order.' }) async reserve(order) {} }",

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import ts from 'typescript';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
@@ -16,13 +17,24 @@ declare const locks: LockService;
 export { createLockClient, DistributedLock, lockKey, locks, LockTimeoutError, RedisLockModule, UseLock };
 `;
 
-/** Compiles all pieces together, each as a file of its own. Returns what the compiler says about each. */
+/**
+ * Compiles all pieces together, each as a file of its own, with the types of the built package. Returns what the compiler says
+ * about each.
+ */
 function compile(pieces: readonly string[]): string[] {
   const path = join(ROOT, 'tsconfig.json');
   const { config } = ts.readConfigFile(path, ts.sys.readFile);
   const { options } = ts.parseJsonConfigFileContent(config, ts.sys, dirname(path));
-  const files = new Map(pieces.map((code, i) => [join(import.meta.dirname, `piece-${i}.ts`), `${HEAD}${code}\n`]));
-  const settings = { ...options, noEmit: true, noUnusedLocals: false, noUnusedParameters: false, incremental: false };
+  const files = new Map(pieces.map((code, i) => [join(import.meta.dirname, `piece-${i}.ts`), code]));
+  // Without `paths`, the package finds itself by its name, as its users do.
+  const settings = {
+    ...options,
+    paths: {},
+    noEmit: true,
+    noUnusedLocals: false,
+    noUnusedParameters: false,
+    incremental: false,
+  };
   const host = ts.createCompilerHost(settings);
   const { readFile, fileExists, getSourceFile } = host;
   host.readFile = (file) => files.get(file) ?? readFile.call(host, file);
@@ -55,14 +67,21 @@ describe('wrong usages', () => {
 });
 
 describe('the compiler', () => {
+  /** Right usages, each wrong one beside a comment that it is expected. */
+  const RIGHT = ['distributed-lock', 'durations'].map((name) =>
+    readFileSync(join(ROOT, `test/types/${name}.types.ts`), 'utf8'),
+  );
+  const METHOD = "class Stock { @DistributedLock('stock:#{#sku}') async reserve(sku: string) { return sku; } }";
+  let right: string[];
   let said: string[];
-  let right: string;
   beforeAll(() => {
-    const method = "class Stock { @DistributedLock('stock:#{#sku}') async reserve(sku: string) { return sku; } }";
-    [right = '', ...said] = compile([method, ...COMPILE_TIME.map(({ code }) => code)]);
+    const wrong = [METHOD, ...COMPILE_TIME.map(({ code }) => code)].map((code) => `${HEAD}${code}\n`);
+    const all = compile([...RIGHT, ...wrong]);
+    right = all.splice(0, RIGHT.length + 1);
+    said = all;
   });
 
-  it('accepts right usages', () => expect(right).toBe(''));
+  it('accepts right usages', () => expect(right.filter((text) => text !== '')).toEqual([]));
 
   it.each(COMPILE_TIME.map(({ code, message }, i) => ({ code, message, i })))('refuses $code', ({ message, i }) => {
     expect(said[i]).toContain(message);

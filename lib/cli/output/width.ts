@@ -27,4 +27,4 @@ export function fitTo(text: string, width: number): string {
 }
 
 /** Writes a count in groups of three digits: `4 980`. */
-export const grouped = (count: number): string => String(count).replace(/\B(?=(\d{3})+$)/g, ' ');
+export const grouped = (count: number): string => count.toLocaleString('en').replaceAll(',', ' ');

@@ -1,5 +1,5 @@
 /** The path of the page. Its data are below it, also behind prefixes of applications and of proxies. */
-const base = location.pathname.replace(/\/+$/, '');
+const base = location.pathname.replace(/(?<!\/)\/+$/, '');
 
 /** `query`: the parameters; `undefined` leaves one out. */
 export const address = (what, query) =>

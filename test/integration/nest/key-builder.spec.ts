@@ -140,9 +140,9 @@ describe('methodKey', () => {
     expect(await (await bench.make(Stock)).nightly()).toBe('jobs:Stock.nightly');
   });
 
-  it('uses the class that declares the method', async () => {
+  it('uses the class of the instance', async () => {
     class MoreStock extends Stock {}
-    expect(await (await bench.make(MoreStock)).nightly()).toBe('jobs:Stock.nightly');
+    expect(await (await bench.make(MoreStock)).nightly()).toBe('jobs:MoreStock.nightly');
   });
 
   it('refuses a class without a name, and a method that is named by a symbol', () => {

@@ -117,8 +117,8 @@ describe('unknown names', () => {
   it('an unknown name is reported with its position, the known names, and what loses names', () => {
     expect(refusalOf(() => compileKeyTemplate('stock:#{#ordr.sku}', site('order', 'qty')))).toBe(
       'Key template "stock:#{#ordr.sku}" of StockService.reserve, at 9, "#ordr.sku}": there is no #ordr here, but #order, ' +
-        '#qty, #p0, #args, #this, #root; compilers lose parameter names for targets below ES2017, and minifiers rename ' +
-        'them: write #p0 for the first argument, or give a function as key.',
+        '#qty, #p0, #args, #this, #root; compilers lose parameter names for targets below ES2017, minifiers rename them, ' +
+        'and wrappers of other decorators hide them: write #p0 for the first argument, or give a function as key.',
     );
   });
 
@@ -214,7 +214,8 @@ describe('refused values', () => {
     [
       '#order.total',
       [new Order()],
-      '#order.total is a getter of its class, and a template reads only own data: give a function as key',
+      '#order.total is a getter of its class, and a template reads only own data: give a function as key, such as ' +
+        'key: (order) => lockKey`order:${order.total}`.',
     ],
     ["#{#order.total ?: 'x'}", [new Order()], '#order.total is a getter of its class'],
     [
@@ -229,7 +230,11 @@ describe('refused values', () => {
       '#order.total is a getter, which a template does not run: give a function',
     ],
     ['#order.total', [{ set total(_: number) {} }], '#order.total is a getter'],
-    ['#order.method', [new Order()], '#order.method is a method'],
+    [
+      '#order.method',
+      [new Order()],
+      'data: give a function as key, such as key: (order) => lockKey`order:${order.method()}`.',
+    ],
     ["#{#order.toString ?: 'x'}", [{}], '#order.toString is a method'],
     ['#order.tenant', [Object.create({ tenant: 't' })], '#order.tenant is inherited'],
     ['#order.size', [new Map()], '#order.size is looked for in a Map, which a template cannot read: give a function'],
