@@ -637,7 +637,7 @@ export const SPEC_MUTATIONS = [
     name: 'slow-reply-trusted',
     what: 'a reply counts however late it arrives',
     ...{ file: `${REDIS}/script-runner.ts`, spec: SCRIPT_RUNNER, test: 'confirmed' },
-    from: 'performance.now() - (limited.until - this.commandTimeout) > UNDOUBTED',
+    from: 'this.clock.now() - (limited.until - this.commandTimeout) > UNDOUBTED',
     to: 'false',
   },
   {

@@ -1,10 +1,10 @@
 import { isLockError } from '../errors/index.js';
 
 /**
- * Runs what a file of the application calls while it is loaded. The stack of an error begins in that file, not within the
- * library; `entry` is the function that the file has called.
+ * Runs what a file of the application calls while it is loaded. The stack of an error begins where `entry` was called, not
+ * deep within the library.
  */
-export function fromCaller<Result>(entry: (...args: never[]) => unknown, work: () => Result): Result {
+export function fromCaller<Result>(work: () => Result, entry: (...args: never[]) => unknown = fromCaller): Result {
   try {
     return work();
   } catch (error) {

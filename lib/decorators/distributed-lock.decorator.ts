@@ -39,8 +39,9 @@ export function DistributedLock<Args extends any[] = any[]>(
   maxRenewTimes?: number,
 ): LockMethodDecorator<Args>;
 export function DistributedLock(...written: unknown[]): LockMethodDecorator<any[]> {
-  const options = fromCaller(DistributedLock, () =>
-    readLockArguments<DistributedLockOptions>('@DistributedLock', written),
+  const options = fromCaller(
+    () => readLockArguments<DistributedLockOptions>('@DistributedLock', written),
+    DistributedLock,
   );
   const decorate = (target: object, name: string | symbol, declared?: PropertyDescriptor): void => {
     const { descriptor, method, ...site } = lockableMethod('@DistributedLock', target, name, declared);
@@ -56,7 +57,7 @@ export function DistributedLock(...written: unknown[]): LockMethodDecorator<any[
     descriptor.value = wrapper;
   };
   return function decorator(...declaration: Parameters<typeof decorate>): void {
-    fromCaller(decorator, () => decorate(...declaration));
+    fromCaller(() => decorate(...declaration), decorator);
   };
 }
 

@@ -36,7 +36,7 @@ export type UseLockOptions = LockMethodOptions<UseLockArgs>;
 export function UseLock(options: UseLockOptions): MethodDecorator;
 export function UseLock(key: LockKey<UseLockArgs>, expire?: Duration, maxRenewTimes?: number): MethodDecorator;
 export function UseLock(...written: unknown[]): MethodDecorator {
-  const options = fromCaller(UseLock, () => readLockArguments<LockMethodOptions>('@UseLock', written));
+  const options = fromCaller(() => readLockArguments<LockMethodOptions>('@UseLock', written), UseLock);
   const decorate = (target: object, name: string | symbol, declared: PropertyDescriptor): void => {
     const { descriptor, method, ...site } = lockableMethod('@UseLock', target, name, declared);
     const lock: LockDeclaration = declareLock(
@@ -49,6 +49,6 @@ export function UseLock(...written: unknown[]): MethodDecorator {
     if (others.length === 0) UseInterceptors(DistributedLockInterceptor)(target, name, descriptor);
   };
   return function decorator(target, name, declared): void {
-    fromCaller(decorator, () => decorate(target, name, declared));
+    fromCaller(() => decorate(target, name, declared), decorator);
   };
 }

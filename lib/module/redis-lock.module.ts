@@ -46,7 +46,7 @@ export class RedisLockModule {
    * @throws LockConfigError for an option that cannot be used
    */
   static forRoot(options: RedisLockRootOptions = {}): DynamicModule {
-    return fromCaller(RedisLockModule.forRoot, () => {
+    return fromCaller(() => {
       const resolved = resolveModuleOptions(options);
       const provider = { provide: INSTANCE_OPTIONS, useValue: resolved };
       return instance(resolved.name, readIsGlobal(options.isGlobal), [], [provider]);
@@ -58,7 +58,7 @@ export class RedisLockModule {
    * @throws LockConfigError unless exactly one of `useFactory`, `useClass` and `useExisting` is given
    */
   static forRootAsync(options: RedisLockModuleAsyncOptions): DynamicModule {
-    return fromCaller(RedisLockModule.forRootAsync, () => {
+    return fromCaller(() => {
       refuseUnknownAsyncOptions(options);
       const name = readInstanceName(options.name);
       const providers = [...optionsProviders(name, options), ...(options.extraProviders ?? [])];

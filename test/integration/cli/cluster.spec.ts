@@ -114,7 +114,7 @@ describe('doctor in a Cluster', () => {
       expect.objectContaining({
         status: 'problem',
         check: `${first} permissions`,
-        advice: 'ACL SETUSER locks +spublish +cluster|info +asking',
+        advice: 'ACL SETUSER locks +cluster|info +asking +spublish',
       }),
       expect.objectContaining({
         status: 'problem',

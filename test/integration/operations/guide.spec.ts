@@ -48,7 +48,7 @@ describe('docs/troubleshooting.md', () => {
       read(`lib/engine/${file}`),
     );
     const reasons = sources.flatMap((source) =>
-      [...source.matchAll(/(?:\.(?:lose|endAll)\(|const (?:UNKNOWN|RELEASED_BY_FORCE) = )'([^']+)'[,;)]/g)].map(
+      [...source.matchAll(/(?:\.(?:lose|endAll)\(|const (?:UNKNOWN|RELEASED_BY_FORCE) = )['`]([^'`$]+)['`$]/g)].map(
         ([, reason]) => reason!,
       ),
     );

@@ -285,6 +285,7 @@ export class Lock {
     const reply = await redis.admin.eval(source, keys.length, ...keys, ...given);
     if (!Array.isArray(reply)) return reply;
     // A request that is not granted names any four holds.
+    if (script === 'acquire-all' && Number(reply[0]) === BUSY) return reply.slice(0, 2);
     const start = script === 'acquire' ? 0 : script === 'release' ? 2 : reply.length;
     return [QUEUED, BUSY, QUEUED_UNSUBSCRIBED].includes(Number(reply[start])) ? reply.slice(0, start + 5) : reply;
   }
