@@ -92,6 +92,7 @@ it('the same seed gives the same operations, different for each caller', () => {
 });
 
 it('refuses an unknown topology, and names the known ones', async () => {
-  const message = '--topology: there is no ring; there are single, endpoint, redlock, redlock-5, sentinel, cluster, redisson';
+  const message =
+    '--topology: there is no ring; there are single, endpoint, redlock, redlock-5, sentinel, cluster, redisson';
   await expect(loadTopology('ring')).rejects.toThrow(message);
 });

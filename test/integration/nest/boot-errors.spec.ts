@@ -52,9 +52,7 @@ it.each([
     stack = (error as Error).stack!;
   }
   const frames = stack.split('\n').filter((line) => /^\s+at /.test(line));
-  const first = frames.find(
-    (frame) => !/__decorate|_ts_decorate|reflect-metadata|forRoot/.test(frame),
-  );
+  const first = frames.find((frame) => !/__decorate|_ts_decorate|reflect-metadata|forRoot/.test(frame));
   expect(first).toContain('boot-errors.spec');
 });
 
