@@ -188,7 +188,7 @@ export class Watchdog {
     const { clock, timers } = this.context;
     const now = clock.now();
     const delay = Math.max(EARLIEST_RETRY, Math.min((hold.validUntil - now) * RETRY_AFTER, LATEST_RETRY));
-    const due = this.nextLook(hold);
+    const due = this.nextLook(hold, now);
     timers.move(hold.watch, Math.min(now + delay, due > now ? due : hold.validUntil));
   }
 
@@ -241,11 +241,11 @@ export class Watchdog {
     return this.isInDoubt(hold) ? { lease: hold.promisedLease, counts: false } : LOOK;
   }
 
-  private nextLook(hold: Hold): number {
+  private nextLook(hold: Hold, now = this.context.clock.now()): number {
     const { validUntil, renewalDue, terms } = hold;
     if (!this.mayRenew(hold) && !hold.isUnclear) return validUntil;
     const grid = Math.max(1, Math.min(terms.lease, validUntil - renewalDue) * GRID);
-    return Math.min(Math.max(Math.floor(renewalDue / grid) * grid, this.context.clock.now()), validUntil);
+    return Math.min(Math.max(Math.floor(renewalDue / grid) * grid, now), validUntil);
   }
 }
 

@@ -30,7 +30,7 @@ const NONSENSE: unknown[] = [
   10n,
   new Date(0),
 ];
-const TOO_LONG = [LONGEST + 1, Number.MAX_SAFE_INTEGER, 1e300, '25d'.replace('d', 'h').replace('25', '600')];
+const TOO_LONG = [366 * 86_400_000 + 1, Number.MAX_SAFE_INTEGER, 1e300, '8785h'];
 const TOO_SHORT = [1, 10, 49, 49.999, '49ms', Number.MIN_VALUE];
 
 let redis: RedisServer;
