@@ -2,7 +2,7 @@
 
 /** The dashboard: one document, and the Content-Security-Policy that allows its own script and style and nothing else. */
 export const PAGE: Readonly<{ policy: string; html: string }> = {
-  policy: "default-src 'none'; script-src 'sha256-uTp6p5LWMUKa/ElC2N8AHEI1nOrFdPHrsrtVNheiVWI='; style-src 'sha256-AI1LEtem76f//HjF3/lAsQ+ys7176jEh446+weC1q4c='; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  policy: "default-src 'none'; script-src 'sha256-kBnaFa6RNx3AadfJbxaVVpKQUJBKIltUgVZJ+/91gjw='; style-src 'sha256-AI1LEtem76f//HjF3/lAsQ+ys7176jEh446+weC1q4c='; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
   html: `<!doctype html>
 <html lang="en">
 <head>
@@ -152,9 +152,9 @@ if(i!==B.get(t)){B.set(t,i)
 o(t).replaceChildren(...s.map(t=>function(t,s,o){const{at:n,key:i}=t,a=e("span",{class:"key"},c(i)),l=x(t,i)
 ""!==l&&a.append(e("span",{class:"more"},l))
 return e("li",{},e("time",{datetime:new Date(n).toISOString()},k(n)),e("span",{class:"badge","data-kind":s},(j[s]??s)+I(t)),a,e("span",{class:"why"},o))}(t,...n(t))))
-o(\`no-\${t}\`).hidden=s.length>0}}function H(e){const{type:t,took:s,reason:o,lockType:n,holder:i,times:a}=e,r=(a>1?"Last: ":"")+v(e)
-if("timeout"===t)return\`\${r} timed out after \${l(s)}\${P(", held by",i)}\`;const c=\`\${r} (\${n}) held it for \${l(s)}\`
-return void 0===o?c:\`\${c}: \${W(o)}\`}const I=({times:e})=>e>1?\` × \${u(e)}\`:""
+o(\`no-\${t}\`).hidden=s.length>0}}function H(e){const{type:t,took:s,reason:o,lockType:n,holder:i,times:a}=e,r=v(e),c=a>1?"Last: ":""
+if("timeout"===t)return\`\${c}\${r} timed out after \${l(s)}\${P(", held by",i)}\`;const d=\`\${c}held by \${r} (\${n}) for \${l(s)}\`
+return void 0===o?d:\`\${d}: \${W(o)}\`}const I=({times:e})=>e>1?\` × \${u(e)}\`:""
 function Q(e){const{waited:t,previousHolder:s,held:o,reason:n,lockType:i}=e,a=void 0===t?"":\`waited \${l(t)}\${P(" for",s)}, \`,r=\`\${v(e)} (\${i}): \${a}\${void 0===o?"still held":\`held \${l(o)}\`}\`
 return void 0===n?r:\`\${r}: \${W(n)}\`}const W=e=>c(e).replace(/^the lock '.*' is not held any more: /,"")
 function P(e,t){return void 0===t?"":\`\${e} \${/^[0-9a-f]{32}$/.test(t)?\`client \${d(t)}\`:c(t)}\`}class K{body=e("tbody",{role:"rowgroup"});#e=e("button",{type:"button","aria-expanded":"false"});#t=e("ol");#s;#o=[];#n;#i=!1;#a=0;constructor(t,{columns:s,onRelease:o,onKey:n}){this.key=t

@@ -37,9 +37,10 @@ function itemOf(call, kind, story) {
 
 export function storyOf(incident) {
   const { type, took, reason, lockType, holder, times } = incident;
-  const by = (times > 1 ? 'Last: ' : '') + partyName(incident);
-  if (type === 'timeout') return `${by} timed out after ${time(took)}${holderOf(', held by', holder)}`;
-  const held = `${by} (${lockType}) held it for ${time(took)}`;
+  const by = partyName(incident);
+  const last = times > 1 ? 'Last: ' : '';
+  if (type === 'timeout') return `${last}${by} timed out after ${time(took)}${holderOf(', held by', holder)}`;
+  const held = `${last}held by ${by} (${lockType}) for ${time(took)}`;
   return reason === undefined ? held : `${held}: ${why(reason)}`;
 }
 

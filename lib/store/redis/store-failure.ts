@@ -62,7 +62,8 @@ export function storeFailure(error: unknown, key?: string, command?: string): Lo
     );
   }
   const advice = ADVICE.find(([pattern]) => pattern.test(said))?.[1];
-  const why =
-    advice === undefined ? '' : ` (${advice}${command === undefined ? '' : `; the script called ${command}`})`;
-  return new LockStoreError(`Redis failed${why}: ${cause.message}`, { key, cause, transient: TRANSIENT.test(said) });
+  const transient = TRANSIENT.test(said);
+  const called = command === undefined || transient ? '' : `; the script called ${command}`;
+  const why = advice === undefined ? '' : ` (${advice}${called})`;
+  return new LockStoreError(`Redis failed${why}: ${cause.message}`, { key, cause, transient });
 }
