@@ -16,7 +16,12 @@ export const QUEUES = [
       await stage.until('the writer waits', async () => (await redis.admin.zcard('lock:queue:{prices}')) === 1);
       const other = await stage.application('shop-2');
       await other.call('wait', 'prices', { type: 'read' });
-      await stage.shows('npx nestjs-redis-locks inspect prices', '1 holding, 2 in the queue', /^1 +exclusive/m, /^2 +read/m);
+      await stage.shows(
+        'npx nestjs-redis-locks inspect prices',
+        '1 holding, 2 in the queue',
+        /^1 +exclusive/m,
+        /^2 +read/m,
+      );
       await stage.shows('npx nestjs-redis-locks ls --sort waiters', 'monthly-report');
       await stage.shows('curl -s http://shop-1/metrics | grep redis_lock_waiting', /\} 1/);
       await other.call('attempt', 'prices', { type: 'read', waitTimeout: '1s' });
