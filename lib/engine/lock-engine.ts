@@ -245,6 +245,16 @@ export class LockEngine {
     return this.holds.all();
   }
 
+  /** How late the most overdue renewal of the last two minutes was, in ms. */
+  get worstLag(): number {
+    return this.watchdog.worstLag;
+  }
+
+  /** Whether new acquisitions are refused, since the application shuts down. */
+  get isClosing(): boolean {
+    return this.admission.closing !== undefined;
+  }
+
   start(): Promise<void> {
     return this.context.store.start();
   }
