@@ -250,7 +250,9 @@ export class LockService {
 
   /** @internal Connects; resolves when messages to waiters are received. @throws LockStoreError after `commandTimeout` */
   start(): Promise<void> {
-    this.stopReadings ??= answerReadings(() => readInstance(this.name, this.engine, this.context));
+    this.stopReadings ??= answerReadings(() =>
+      readInstance(this.name, this.engine, this.context, this.elections.patterns),
+    );
     return this.engine.start();
   }
 

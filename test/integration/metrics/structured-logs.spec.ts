@@ -49,6 +49,31 @@ describe('structuredLogs', () => {
     expect(lines).toEqual([['warn', { event: 'lock.timeout', ...told, holder: 'orders:1', holderId, waited }]]);
   });
 
+  it('warns of each call that Redis fails, while the log has one line for each reason', async () => {
+    const service = await bench.service();
+    await service.start();
+    const lines = logged({ types: ['failed'] });
+    await bench.redis.admin.config('SET', 'maxmemory', '1');
+    try {
+      for (const key of ['a', 'b', 'c']) {
+        await expect(service.acquire(key, { pattern: 'x' })).rejects.toMatchObject({ code: 'LOCK_STORE' });
+        expect(await service.tryAcquire(key, { pattern: 'y' }).catch(({ code }: { code: string }) => code)).toBe(
+          'LOCK_STORE',
+        );
+      }
+    } finally {
+      await bench.redis.admin.config('SET', 'maxmemory', '0');
+    }
+    const failed = { event: 'lock.failed', instance: 'default', lockType: 'exclusive' };
+    const reason: unknown = expect.stringContaining('out of memory');
+    expect(lines).toHaveLength(6);
+    expect(lines[0]).toEqual(['warn', { ...failed, keys: ['a'], pattern: 'x', reason }]);
+    expect(bench.warnings.filter((line) => line.includes('out of memory'))).toEqual([
+      expect.stringMatching(/^could not acquire 'a' for x: /),
+      expect.stringMatching(/^could not acquire 'a' for y: /),
+    ]);
+  });
+
   it.each([
     ['debug', 0],
     ['warn', 3_500],
