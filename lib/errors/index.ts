@@ -1,6 +1,6 @@
 export { LockError, type LockErrorCode, type LockErrorDetails } from './lock.error.js';
 export { LockTimeoutError, type LockTimeoutErrorDetails } from './lock-timeout.error.js';
-export type { LockHolderInfo } from './lock-holder-info.js';
+export type { LockHolder } from './lock-holder.js';
 export { LockLostError, type LockLostErrorDetails } from './lock-lost.error.js';
 export { LOSS_REASONS, type LossReason } from './loss-reasons.js';
 export { LockNotHeldError } from './lock-not-held.error.js';
