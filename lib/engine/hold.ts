@@ -1,7 +1,7 @@
 import { outside } from '../common/outside.js';
 import type { TimerEntry } from '../common/timer-queue.js';
 import { LockLostError } from '../errors/index.js';
-import type { LockMode } from '../store/lock-store.js';
+import type { HoldMode } from '../store/lock-store.js';
 import type { EngineContext } from './engine-context.js';
 import { HoldHandles } from './hold-handles.js';
 import {
@@ -17,7 +17,7 @@ import {
 import { callLossListener, LossSignal } from './loss-signal.js';
 import { LeaseView, type LooseExtension, type Question, type Verdict } from './lease-view.js';
 
-export type { Grant, HoldTerms, LockMode, LossListener, ReplicaTerms };
+export type { Grant, HoldTerms, HoldMode, LossListener, ReplicaTerms };
 
 export type HoldState = 'held' | 'offered' | 'released' | 'lost';
 

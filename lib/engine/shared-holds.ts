@@ -1,5 +1,5 @@
 import { TransientMap } from '../common/transient.js';
-import type { HoldChoice, LockMode } from '../store/lock-store.js';
+import type { HoldChoice, HoldMode } from '../store/lock-store.js';
 import type { HoldTerms } from './hold.js';
 import { RELEASED_BY_FORCE } from './loss-signal.js';
 import { wantsTheSame, type SharedHold } from './shared-hold.js';
@@ -35,7 +35,7 @@ export class SharedHolds {
   }
 
   /** The shared holds of a key serve no further caller, except those for requests such as `except`. */
-  close(key: string, except?: LockMode): void {
+  close(key: string, except?: HoldMode): void {
     for (const shared of this.open.get(key) ?? []) {
       if (except === undefined || !wantsTheSame(shared.mode, except)) shared.close();
       // Requests must not get slower with the number of holds.

@@ -1,6 +1,6 @@
 export { LockError, type LockErrorCode, type LockErrorDetails } from './lock.error.js';
 export { LockTimeoutError, type LockTimeoutErrorDetails } from './lock-timeout.error.js';
-export type { LockHolderInfo } from './lock-holder-info.js';
+export type { LockHolder } from './lock-holder.js';
 export { LockLostError } from './lock-lost.error.js';
 export { LockNotHeldError } from './lock-not-held.error.js';
 export { LatchLostError } from './latch-lost.error.js';
