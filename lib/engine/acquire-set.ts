@@ -74,8 +74,7 @@ export class AcquireSet {
     if (released !== undefined) {
       await settledBy(parts.context.timers, { at: limit.answerBy, isAnswer: true }, released);
     }
-    const isCertain = found instanceof Error ? isLockStoreError(found) && found.transient : busy !== undefined;
-    if (released !== undefined || !isCertain) {
+    if (released !== undefined || found === undefined) {
       const each = await acquireAtOnce(parts, admission, set, limit, 'each', busy);
       if (Array.isArray(each)) return each;
       found = each;
