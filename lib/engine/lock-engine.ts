@@ -275,7 +275,7 @@ export class LockEngine {
     await this.dismissed;
     await this.holds.empty(timeout);
     await this.background.settled(deadline);
-    await this.holdReleases.endAll('the application has shut down, and its holder had not released it by then');
+    await this.holdReleases.endAll();
     await this.releases.settled(Math.min(limits.commandTimeout, LAST_RELEASES));
     timers.close();
     this.admission.disconnected = true;

@@ -116,7 +116,7 @@ export class Watchdog {
     const hold = asked.currentHolder;
     if (hold.state !== 'held') return;
     const lost = hold.shared ?? hold;
-    lost.lose('Redis does not know it any more (its key was deleted, or its lease ended)');
+    lost.lose('unknown');
     // The last of the holds that share it is released with its loss.
     if (hold.shared !== undefined) return;
     // So that waiters do not wait for a lease that may still stand somewhere.

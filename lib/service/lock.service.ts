@@ -18,17 +18,17 @@ import type { LockHandle } from './handles/lock-handle.js';
 import type { ForceReleaseOptions } from './force-release.options.js';
 import { heldLocks, type LockListOptions } from './list-locks.js';
 import type { LockHealth, LockHealthOptions } from './lock-health.js';
-import type { LockInfo } from './lock-info.js';
+import type { LockState } from './lock-state.js';
 import { nullOnTimeout } from './null-on-timeout.js';
 import { readInstance, readLockHealth } from './read-lock-health.js';
-import { inspectKey } from './read-lock-info.js';
+import { inspectKey } from './read-lock-state.js';
 import { DefaultLock, type LockObjectService, type LockObjectTerms } from './objects/default-lock.js';
 import { LockRunner } from './lock-runner.js';
 import type { LockServiceDefaults, LockServiceOptions } from './lock-service.options.js';
 import { LockScope } from './lock-scope.js';
 import { Acquirer, NO_OPTIONS, readKeys } from './acquirer.js';
 import { refuseFeature, refuseWithoutPermits } from './refused-features.js';
-import type { Lock, LockObjectOptions, ReadWriteLock } from './objects/lock.js';
+import type { LockObject, LockObjectOptions, ReadWriteLock } from './objects/lock.js';
 import { optionNames, readOptions } from '../options/option-table.js';
 import { DefaultSemaphore, type SemaphoreService } from './objects/default-semaphore.js';
 import type { Semaphore, SemaphoreOptions } from './objects/semaphore.js';
@@ -122,12 +122,12 @@ export class LockService {
    * used.
    * @throws LockKeyError, LockConfigError for a key or an owner that cannot be used
    */
-  getLock(key: string, options: LockObjectOptions = {}): Lock {
+  getLock(key: string, options: LockObjectOptions = {}): LockObject {
     return this.lockObject('getLock', [assertKey(key)], EXCLUSIVE, options);
   }
 
   /** Like `getLock`, served strictly in the order of arrival at all clients. */
-  getFairLock(key: string, options: LockObjectOptions = {}): Lock {
+  getFairLock(key: string, options: LockObjectOptions = {}): LockObject {
     refuseFeature(this.engine, 'fair');
     return this.lockObject('getFairLock', [assertKey(key)], { ...EXCLUSIVE, fair: true }, options);
   }
@@ -146,7 +146,7 @@ export class LockService {
   }
 
   /** Returns one lock over several keys: all of them are held, or none. */
-  getMultiLock(keys: readonly string[], options: LockObjectOptions = {}): Lock {
+  getMultiLock(keys: readonly string[], options: LockObjectOptions = {}): LockObject {
     if (!Array.isArray(keys))
       throw new LockConfigError("getMultiLock takes a list of keys: write getMultiLock(['a', 'b']).");
     return this.lockObject('getMultiLock', readKeys(keys), EXCLUSIVE, options);
@@ -199,7 +199,7 @@ export class LockService {
    * Returns the holders and waiters of a key, as Redis knows them; `null` if there are none.
    * @throws LockStoreError if Redis fails
    */
-  async inspect(key: string): Promise<LockInfo | null> {
+  async inspect(key: string): Promise<LockState | null> {
     return inspectKey(this.engine, this.context, key);
   }
 
@@ -211,7 +211,7 @@ export class LockService {
    * @throws LockStoreError from the loop if Redis fails, even if some locks were already listed; LockConfigError for an
    *   option that cannot be used, and from the loop on a store that cannot list
    */
-  list(options: LockListOptions = {}): AsyncIterableIterator<LockInfo> {
+  list(options: LockListOptions = {}): AsyncIterableIterator<LockState> {
     refuseUnknownOptions('list', options, optionNames('list'));
     return heldLocks(this, readOptions('list', options).match);
   }
@@ -292,7 +292,7 @@ export class LockService {
     keys: readonly string[],
     { type, fair, isWrite }: LockObjectKind,
     options: LockObjectOptions,
-  ): Lock {
+  ): LockObject {
     refuseUnknownOptions(label, options, optionNames('getLock'));
     const service: LockObjectService = {
       acquire: (names, terms) => this.acquirer.acquire(names, terms),

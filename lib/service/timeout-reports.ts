@@ -7,11 +7,11 @@ import {
   isLockStoreError,
   isLockTimeoutError,
   LockTimeoutError,
-  type LockHolderInfo,
+  type LockHolder,
   type LockStoreError,
 } from '../errors/index.js';
 import type { AcquireTerms } from '../options/resolve-acquire-options.js';
-import { readHolder } from './read-lock-info.js';
+import { readHolder } from './read-lock-state.js';
 
 /** For so many ms after its wait, a call waits for the name of the holder. It has to end within 300 ms after its wait. */
 const ANSWER_TIME = 250;
@@ -19,7 +19,7 @@ const ANSWER_TIME = 250;
 const LABEL_TIME = 80;
 
 /** Some holders of a key, and whether there may be others; `undefined` if the store has failed. */
-type Answer = { readonly holders: readonly LockHolderInfo[]; readonly hasMore: boolean } | undefined;
+type Answer = { readonly holders: readonly LockHolder[]; readonly hasMore: boolean } | undefined;
 
 /**
  * Adds the holder to the error of a call that timed out, and logs calls that Redis failed. Calls for a key that end together
@@ -97,7 +97,7 @@ export class TimeoutReports {
 }
 
 /** The last sentence of the message. A holder without a named owner is its own owner. Other programs may write it. */
-function named(holder: LockHolderInfo, others: number, hasMore: boolean): string {
+function named(holder: LockHolder, others: number, hasMore: boolean): string {
   const { id, owner, client, label, method, pattern, ttl, kept, since } = holder;
   const who = owner === id ? '' : `owner '${owner}', `;
   const rest = kept ? `released, but kept by holdAtLeast for ${ttl} ms` : `its lease ends in ${ttl} ms unless renewed`;

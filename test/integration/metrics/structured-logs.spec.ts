@@ -33,7 +33,13 @@ describe('structuredLogs', () => {
     const { fencingToken } = lock;
     expect(lines).toEqual([
       ['debug', { event: 'lock.acquired', ...common, fencingToken, waited: expect.any(Number), contended: false }],
-      ['warn', { event: 'lock.lost', ...common, fencingToken, held: expect.any(Number), reason: expect.any(String) }],
+      [
+        'warn',
+        {
+          ...{ event: 'lock.lost', ...common, fencingToken, held: expect.any(Number) },
+          ...{ reason: expect.any(String), lossReason: 'forced' },
+        },
+      ],
     ]);
   });
 
