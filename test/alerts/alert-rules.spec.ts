@@ -180,7 +180,7 @@ describe('the alert rules, on recorded metrics', () => {
     await check(series, '2m', [{ alert: 'LockWatchdogLate', labels: { lock_instance: 'default' } }]);
   });
 
-  it('are quiet for skipped cron jobs, an election that waits and one that leads for long', async () => {
+  it('are quiet for skipped cron jobs, a waiting candidate and a leader', async () => {
     const registry = new client.Registry();
     const stop = prometheusMetrics(client, { registry });
     const recording = new Recording(registry);
