@@ -300,6 +300,18 @@ export class LockEngine {
     if (more > 0) logger.log(`the shutdown waits for the holders of ${more} more keys`);
   }
 
+  /** Logs which locks are held while the application waits for its open requests, since so many ms. */
+  reportDrain(since: number): void {
+    const keys = this.currentHolds.map(({ key }) => `'${key}'`);
+    if (keys.length === 0) return;
+    const more = keys.length > MOST_REPORTED ? ` and ${keys.length - MOST_REPORTED} more` : '';
+    this.context.logger.warn(
+      `the application has waited for its open requests for ${Math.round(since / 1_000)} s, and renews the locks that it ` +
+        `holds: ${keys.slice(0, MOST_REPORTED).join(', ')}${more}. Nest waits for requests without limit: end them, or ` +
+        'stop the process, and the locks end with their leases',
+    );
+  }
+
   /** What a log shows of it, and of everything that refers to it. */
   toJSON(): { client: string; held: number } {
     return { client: this.clientId, held: this.holds.size };
