@@ -45,7 +45,7 @@ export type AcquisitionOutcome = 'acquired' | 'timeout' | 'skipped' | 'aborted' 
 
 export interface RecordedAcquisition {
     readonly key: string;
-    readonly mode: LockMode['kind'];
+    readonly mode: HoldMode['kind'];
     readonly owner: string | undefined;
     readonly outcome: AcquisitionOutcome;
 }

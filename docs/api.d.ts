@@ -166,15 +166,15 @@ export declare class LockService {
     tryAcquire(key: string | readonly string[], options?: AcquireOptions): Promise<LockHandle | null>;
     run<T>(key: string | readonly string[], task: (lock: LockHandle) => T | Promise<T>, options?: RunOptions): Promise<T>;
     adopt(text: string, options?: AdoptOptions): Promise<LockHandle>;
-    getLock(key: string, options?: LockObjectOptions): Lock;
-    getFairLock(key: string, options?: LockObjectOptions): Lock;
+    getLock(key: string, options?: LockObjectOptions): LockObject;
+    getFairLock(key: string, options?: LockObjectOptions): LockObject;
     getReadWriteLock(key: string, options?: LockObjectOptions): ReadWriteLock;
-    getMultiLock(keys: readonly string[], options?: LockObjectOptions): Lock;
+    getMultiLock(keys: readonly string[], options?: LockObjectOptions): LockObject;
     getSemaphore(key: string, options: SemaphoreOptions): Semaphore;
     getCountDownLatch(key: string): CountDownLatch;
     getLeaderElection(key: string, options?: LeaderElectionOptions): LeaderElection;
-    inspect(key: string): Promise<LockInfo | null>;
-    list(options?: LockListOptions): AsyncIterableIterator<LockInfo>;
+    inspect(key: string): Promise<LockState | null>;
+    list(options?: LockListOptions): AsyncIterableIterator<LockState>;
     forceRelease(key: string, options?: ForceReleaseOptions): Promise<boolean>;
     health(options?: LockHealthOptions): Promise<LockHealth>;
 }
@@ -192,7 +192,7 @@ export interface AcquireOptions {
     owner?: string;
     reentrant?: boolean;
     holdAtLeast?: Duration;
-    type?: LockType;
+    type?: LockKind;
     permits?: number;
     units?: number;
     fair?: boolean;
@@ -207,7 +207,7 @@ export interface AdoptOptions extends Pick<AcquireOptions, 'expire' | 'lockWatch
 
 export type LockLostListener = (error: LockLostError, handle: LockHandle) => unknown;
 
-export type LockType = 'exclusive' | 'read' | 'write';
+export type LockKind = 'exclusive' | 'read' | 'write';
 
 export type OnContended = 'throw' | 'skip' | ((error: LockTimeoutError, ...args: any[]) => any);
 
@@ -247,7 +247,7 @@ export interface LockHandle extends AsyncDisposable {
     release(): Promise<boolean>;
 }
 
-export interface Lock {
+export interface LockObject {
     readonly key: string;
     lock(options?: LockCallOptions): Promise<LockHandle>;
     tryLock(waitTime?: Duration | LockCallOptions, leaseTime?: Duration): Promise<LockHandle | null>;
@@ -268,8 +268,8 @@ export interface LockObjectOptions {
 }
 
 export interface ReadWriteLock {
-    readLock(): Lock;
-    writeLock(): Lock;
+    readLock(): LockObject;
+    writeLock(): LockObject;
 }
 
 export interface Semaphore {
@@ -366,7 +366,7 @@ export interface LockListOptions {
     match?: string;
 }
 
-export interface LockHolderInfo {
+export interface LockHolder {
     readonly id: string;
     readonly owner: string;
     readonly type: 'exclusive' | 'read' | 'permits';
@@ -381,19 +381,19 @@ export interface LockHolderInfo {
     readonly since: Date;
 }
 
-export interface LockInfo {
+export interface LockState {
     readonly key: string;
-    readonly holders: readonly LockHolderInfo[];
+    readonly holders: readonly LockHolder[];
     readonly owner: string | undefined;
     readonly holds: number;
     readonly ttl: number;
     readonly fencingToken: number;
-    readonly waiters: readonly LockWaiterInfo[];
+    readonly waiters: readonly LockWaiter[];
     readonly waitingHere: number;
     readonly permits: number | undefined;
 }
 
-export interface LockWaiterInfo {
+export interface LockWaiter {
     readonly id: string;
     readonly owner: string;
     readonly type: 'exclusive' | 'read' | 'permits';
@@ -426,6 +426,7 @@ export interface LockLostEvent extends EventOfKey {
     readonly fencingToken: number;
     readonly held: number;
     readonly reason: string;
+    readonly lossReason: LossReason;
 }
 
 export interface LockReleasedEvent extends EventOfKey {
@@ -538,8 +539,9 @@ export declare class LockKeyError extends LockError {
 
 export declare class LockLostError extends LockError {
     readonly code = "LOCK_LOST";
+    readonly lossReason: LossReason | undefined;
     result?: unknown;
-    constructor(message: string, details?: LockErrorDetails);
+    constructor(message: string, details?: LockLostErrorDetails);
 }
 
 export declare class LockNotHeldError extends LockError {
@@ -555,7 +557,7 @@ export declare class LockStoreError extends LockError {
 
 export declare class LockTimeoutError extends LockError {
     readonly code = "LOCK_TIMEOUT";
-    readonly holder: LockHolderInfo | undefined;
+    readonly holder: LockHolder | undefined;
     constructor(message: string, { holder, ...details }?: LockTimeoutErrorDetails);
 }
 
@@ -566,3 +568,5 @@ export interface LockErrorDetails {
     method?: string;
     cause?: unknown;
 }
+
+export type LossReason = keyof typeof LOSS_REASONS;

@@ -24,5 +24,7 @@ export function plainPages(outDir) {
 function about(text) {
   const [, paragraph] = /^# .*\n\n([A-Z*][^\n]*(?:\n[^\n]+)*)/.exec(text) ?? [];
   const [sentence] = paragraph?.replace(/\s+/g, ' ').match(/^.*?[.:](?= |$)/) ?? [];
-  return sentence === undefined ? '' : `: ${sentence.replace(/[:.]$/, '.').replace(/\*\*/g, '')}`;
+  return sentence === undefined || sentence.includes('](')
+    ? ''
+    : `: ${sentence.replace(/[:.]$/, '.').replace(/\*\*/g, '')}`;
 }

@@ -91,7 +91,7 @@ export interface AcquireOptions {
    * holder. Readers that arrive after a waiting writer queue behind it. Cannot be combined with `permits`.
    * @defaultValue 'exclusive'
    */
-  type?: LockType;
+  type?: LockKind;
   /**
    * Makes the lock a semaphore with this many permits in total. Each holder takes one permit, or the number in `units`.
    * Does not re-enter. Cannot be combined with `type`.
@@ -125,7 +125,7 @@ export interface AcquireOptions {
 }
 
 /** How a key is held. */
-export type LockType = 'exclusive' | 'read' | 'write';
+export type LockKind = 'exclusive' | 'read' | 'write';
 
 /**
  * How many replicas must have a new lock before its holder gets it (Redis' `WAIT`). If too few have it in time, the

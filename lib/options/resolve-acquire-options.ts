@@ -1,11 +1,11 @@
-import type { HoldTerms, LockMode, ReplicaTerms } from '../engine/hold.js';
+import type { HoldTerms, HoldMode, ReplicaTerms } from '../engine/hold.js';
 import type { WaitTerms } from '../engine/waiter.js';
 import { LockConfigError } from '../errors/index.js';
 import type {
   AcquireOptions,
   AdoptOptions,
   LockLostListener,
-  LockType,
+  LockKind,
   OnLost,
   ReleaseMode,
   RunOptions,
@@ -79,7 +79,7 @@ export function readRunCall(written: RunOptions, defaults: AcquireDefaults): Run
 export function readAdoptCall(
   written: AdoptOptions,
   defaults: AcquireDefaults,
-  mode: LockMode,
+  mode: HoldMode,
 ): Pick<AcquireCall, 'terms' | 'onLost'> {
   if (!isPlainly(written, ADOPT)) refuseUnknownOptions('adopt', written, ADOPT);
   const { onLost, ...options } = readOptions('adopt', written);
@@ -171,15 +171,15 @@ export function refuseContradictions(
   }
 }
 
-const EXCLUSIVE: LockMode = Object.freeze({ kind: 'exclusive' });
+const EXCLUSIVE: HoldMode = Object.freeze({ kind: 'exclusive' });
 
-const MODES: Readonly<Record<LockType, LockMode>> = {
+const MODES: Readonly<Record<LockKind, HoldMode>> = {
   exclusive: EXCLUSIVE,
   write: Object.freeze({ kind: 'exclusive', isWrite: true }),
   read: Object.freeze({ kind: 'read' }),
 };
 
-function modeOf({ type, permits, units = 1 }: Pick<ReadOptions<'run'>, 'type' | 'permits' | 'units'>): LockMode {
+function modeOf({ type, permits, units = 1 }: Pick<ReadOptions<'run'>, 'type' | 'permits' | 'units'>): HoldMode {
   if (permits === undefined) return type === undefined ? EXCLUSIVE : MODES[type];
   return { kind: 'permits', units, limit: permits };
 }

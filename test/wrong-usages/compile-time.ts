@@ -76,7 +76,7 @@ export const COMPILE_TIME: readonly WrongUsage[] = [
   },
   {
     code: "class Stock { @DistributedLock({ key: 'a', type: 'shared' }) async reserve() {} }",
-    message: `Type '"shared"' is not assignable to type 'LockType | undefined'`,
+    message: `Type '"shared"' is not assignable to type 'LockKind | undefined'`,
   },
   {
     code: "class Stock { @UseLock({ key: 'a', returns: 'promise' }) pay() {} }",

@@ -40,9 +40,9 @@ export interface AcquiredLock {
 const acquisitions = tracingChannel<unknown, LockAcquisition>(LOCK_CHANNELS.acquire);
 
 /** Does the work and publishes it to subscribers; `about` is called only if there are any. */
-export function traceAcquisition<Lock extends AcquiredLock>(
+export function traceAcquisition<Held extends AcquiredLock>(
   about: () => LockAcquisition,
-  work: () => Promise<Lock>,
-): Promise<Lock> {
+  work: () => Promise<Held>,
+): Promise<Held> {
   return acquisitions.hasSubscribers ? acquisitions.tracePromise(work, about()) : work();
 }

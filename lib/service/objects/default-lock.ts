@@ -7,11 +7,11 @@ import { optionNames } from '../../options/option-table.js';
 import { tryOptions } from '../../options/try-options.js';
 import type { LockHandle } from '../handles/lock-handle.js';
 import { currentScope, type LockScope } from '../lock-scope.js';
-import type { Lock, LockCallOptions } from './lock.js';
+import type { LockObject, LockCallOptions } from './lock.js';
 import type { OwnHandle } from '../handles/own-handle.js';
 import { TakenLocks } from './taken-locks.js';
 
-/** What a `Lock` object needs of the service. */
+/** What a lock object needs of the service. */
 export interface LockObjectService {
   acquire(keys: readonly string[], options: AcquireOptions): Promise<OwnHandle>;
   tryAcquire(keys: readonly string[], options: AcquireOptions): Promise<OwnHandle | null>;
@@ -25,7 +25,7 @@ export interface LockObjectService {
   readonly lease: number;
 }
 
-/** The keys of a `Lock` object, and how it locks them. */
+/** The keys of a lock object, and how it locks them. */
 export interface LockObjectTerms {
   readonly keys: readonly string[];
   readonly type: 'exclusive' | 'read';
@@ -49,7 +49,7 @@ const OVERLAPPED =
  * and calls outside all scopes, cannot be distinguished. So a call that could not be granted or unlocked on its own is refused
  * when it begins.
  */
-export class DefaultLock implements Lock {
+export class DefaultLock implements LockObject {
   /** What was acquired outside all scopes. */
   private readonly outside: TakenLocks;
 

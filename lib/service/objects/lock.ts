@@ -3,7 +3,7 @@ import type { AcquireOptions } from '../../options/acquire-options.js';
 import type { OptionIn } from '../../options/option-table.js';
 import type { LockHandle } from '../handles/lock-handle.js';
 
-/** The owner of a `Lock` object, and its name in metrics. */
+/** The owner of a `LockObject`, and its name in metrics. */
 export interface LockObjectOptions {
   /**
    * An identity of your own: all callers with the same owner hold the key together, in any context and process, like a
@@ -15,13 +15,13 @@ export interface LockObjectOptions {
   pattern?: string;
 }
 
-/** Options of one call through a `Lock` object, except the options that the object itself sets. */
+/** Options of one call through a `LockObject`, except the options that the object itself sets. */
 export type LockCallOptions = Pick<AcquireOptions, OptionIn<'lock'>>;
 
 /** The two locks of one key: many callers may read at a time, or one may write. */
 export interface ReadWriteLock {
-  readLock(): Lock;
-  writeLock(): Lock;
+  readLock(): LockObject;
+  writeLock(): LockObject;
 }
 
 /**
@@ -40,7 +40,7 @@ export interface ReadWriteLock {
  * `isHeldByCurrentContext()` whether it may. A call of the same context that began in between may hold the lock by
  * then.
  */
-export interface Lock {
+export interface LockObject {
   /** The key; for a lock over several keys, the first one. */
   readonly key: string;
   /**

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import type { Lock, LockService } from 'nestjs-redis-locks';
+import type { LockObject, LockService } from 'nestjs-redis-locks';
 import { deferred } from '../../../testbed/wait/deferred.js';
 import { eventually } from '../../../testbed/wait/eventually.mjs';
 import { now } from '../../../testbed/history/history.js';
@@ -9,7 +9,7 @@ const bench = new LockBench();
 
 interface Shape {
   readonly kind: string;
-  readonly make: (service: LockService, owner?: string) => Lock;
+  readonly make: (service: LockService, owner?: string) => LockObject;
   /** Whether two may have it at the same time. */
   readonly shared?: boolean;
 }
@@ -29,11 +29,10 @@ describe.each(SHAPES)('the RLock shape of $kind', ({ make, shared = false }) => 
     const [lock, theirs] = [make(one!), make(other!)];
     expect(lock.key).toBe('a');
     const nothing = [false, 0, false, -2];
-    const told = async ({ isHeldByCurrentContext, getHoldCount, isLocked }: Lock, of: Lock): Promise<unknown[]> => [
-      isHeldByCurrentContext.call(of),
-      getHoldCount.call(of),
-      await isLocked.call(of),
-    ];
+    const told = async (
+      { isHeldByCurrentContext, getHoldCount, isLocked }: LockObject,
+      of: LockObject,
+    ): Promise<unknown[]> => [isHeldByCurrentContext.call(of), getHoldCount.call(of), await isLocked.call(of)];
     expect([...(await told(lock, lock)), await lock.remainTimeToLive()]).toEqual(nothing);
 
     const handle = await lock.lock();

@@ -1,18 +1,18 @@
 import { describe, expect, it } from '@jest/globals';
-import type { LockHolderInfo, LockService, LockWaiterInfo } from 'nestjs-redis-locks';
+import type { LockHolder, LockService, LockWaiter } from 'nestjs-redis-locks';
 import { eventually } from '../../../testbed/wait/eventually.mjs';
 import { LockBench, record } from '../../../testbed/locks/locks.js';
 
 const bench = new LockBench();
 
 /** The first holder of a key, once its label is known. */
-const holderOf = (service: LockService, key: string): Promise<LockHolderInfo> =>
+const holderOf = (service: LockService, key: string): Promise<LockHolder> =>
   eventually(async () => (await service.inspect(key))?.holders.find(({ label }) => label !== undefined), {
     what: `the label of the holder of '${key}'`,
   });
 
 /** The waiters of a key, once all their labels are known. */
-const waitersOf = (service: LockService, key: string): Promise<readonly LockWaiterInfo[]> =>
+const waitersOf = (service: LockService, key: string): Promise<readonly LockWaiter[]> =>
   eventually(
     async () => {
       const waiters = (await service.inspect(key))?.waiters ?? [];

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
-import type { Lock, LockHandle, LockService } from 'nestjs-redis-locks';
+import type { LockObject, LockHandle, LockService } from 'nestjs-redis-locks';
 import { currentScope } from '../../../lib/service/lock-scope.js';
 import { deferred } from '../../../testbed/wait/deferred.js';
 import { eventually, eventuallyPasses } from '../../../testbed/wait/eventually.mjs';
@@ -20,7 +20,7 @@ const untilFree = (service: LockService): Promise<void> =>
 const beyondLease = (): Promise<unknown> => sleep(1.5 * LEASE);
 
 /** The code of users who know Redisson: the attempt within the `try`, the guard in the `finally`. */
-async function guarded(lock: Lock, work: (handle: LockHandle) => Promise<void>): Promise<string> {
+async function guarded(lock: LockObject, work: (handle: LockHandle) => Promise<void>): Promise<string> {
   try {
     const handle = await lock.tryLock();
     if (handle === null) return 'busy';
@@ -32,7 +32,7 @@ async function guarded(lock: Lock, work: (handle: LockHandle) => Promise<void>):
 }
 
 /** The same without the guard. */
-async function careless(lock: Lock, attempt: () => Promise<unknown>): Promise<void> {
+async function careless(lock: LockObject, attempt: () => Promise<unknown>): Promise<void> {
   try {
     await attempt();
   } finally {
@@ -76,7 +76,7 @@ describe('a shared Lock object outside of any context', () => {
     await (await first).release();
   });
 
-  it.each<[string, (lock: Lock) => Promise<unknown>]>([
+  it.each<[string, (lock: LockObject) => Promise<unknown>]>([
     ['lock()', (lock) => careless(lock, () => lock.lock())],
     ['tryLock()', (lock) => careless(lock, () => lock.tryLock())],
     ['tryLock() with a wait', (lock) => careless(lock, () => lock.tryLock('50ms'))],
@@ -179,7 +179,7 @@ describe('a shared Lock object outside of any context', () => {
     expect([await service.inspect('a'), notRenewed()]).toEqual([null, []]);
   });
 
-  it.each<[string, (lock: Lock) => Promise<unknown>]>([
+  it.each<[string, (lock: LockObject) => Promise<unknown>]>([
     ['lock()', (lock) => lock.lock()],
     ['tryLock()', (lock) => lock.tryLock()],
   ])('does not let %s that was refused end the lock of a call that waited meanwhile', async (_, second) => {

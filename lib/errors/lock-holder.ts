@@ -1,5 +1,5 @@
 /** One hold of a key. */
-export interface LockHolderInfo {
+export interface LockHolder {
   /** The id of the acquisition: the id of the client and a number. */
   readonly id: string;
   readonly owner: string;
