@@ -46,7 +46,7 @@ export async function readInstance(
   const { reachable, subscribed, watchdogLag } = await readLockHealth(engine, context, { timeout });
   const now = context.clock.now();
   const holds = engine.currentHolds.map(({ terms, acquiredAt }) => ({
-    ...{ pattern: terms.pattern, lockType: terms.mode.kind, age: now - acquiredAt },
+    ...{ pattern: terms.pattern, kind: terms.mode.kind, age: now - acquiredAt },
   }));
   return { instance, reachable, subscribed, watchdogLag, holds };
 }

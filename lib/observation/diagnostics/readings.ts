@@ -10,7 +10,7 @@ export interface InstanceReading {
   /** ms */
   readonly watchdogLag: number;
   /** The locks that the instance holds, with the ms for which it has held them. */
-  readonly holds: ReadonlyArray<Pick<LockAcquisition, 'pattern' | 'lockType'> & { readonly age: number }>;
+  readonly holds: ReadonlyArray<Pick<LockAcquisition, 'pattern' | 'kind'> & { readonly age: number }>;
 }
 
 /** A request to all instances of this process. Each adds the promise of its reading. */

@@ -29,7 +29,7 @@ export interface Reading {
 }
 
 /** Makes the labels of a lock. */
-type Labeller = (lock: Pick<LockAcquisition, 'instance' | 'pattern' | 'lockType'>) => Labels;
+type Labeller = (lock: Pick<LockAcquisition, 'instance' | 'pattern' | 'kind'>) => Labels;
 
 export interface LockMeasurement {
   stop(): void;
@@ -156,10 +156,10 @@ function countEvents(record: Recorder, labelsOf: Labeller): () => void {
 }
 
 /** The labels of a lock in measurements. */
-export const labelsOf: Labeller = ({ instance, pattern = MANUAL, lockType }) => ({
+export const labelsOf: Labeller = ({ instance, pattern = MANUAL, kind }) => ({
   'lock.instance': instance,
   'lock.pattern': pattern,
-  'lock.type': lockType,
+  'lock.kind': kind,
 });
 
 /**

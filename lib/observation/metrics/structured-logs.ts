@@ -27,7 +27,7 @@ const WARNINGS: ReadonlySet<LockEvent['type']> = new Set(['timeout', 'unreleased
 
 /**
  * Logs an object for each event of all locks of this process, until the returned function is called:
- * `{ event: 'lock.released', instance, label, key, owner, lockType, pattern, method, fencingToken, held }`. Times are in ms.
+ * `{ event: 'lock.released', instance, label, key, owner, kind, pattern, method, fencingToken, held }`. Times are in ms.
  * Losses, timeouts, late renewals and releases that failed are warnings.
  * @throws LockConfigError for an option that cannot be used
  */
