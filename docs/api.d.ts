@@ -426,6 +426,7 @@ export interface LockLostEvent extends EventOfKey {
     readonly fencingToken: number;
     readonly held: number;
     readonly reason: string;
+    readonly lossReason: LossReason;
 }
 
 export interface LockReleasedEvent extends EventOfKey {
@@ -538,8 +539,9 @@ export declare class LockKeyError extends LockError {
 
 export declare class LockLostError extends LockError {
     readonly code = "LOCK_LOST";
+    readonly lossReason: LossReason | undefined;
     result?: unknown;
-    constructor(message: string, details?: LockErrorDetails);
+    constructor(message: string, details?: LockLostErrorDetails);
 }
 
 export declare class LockNotHeldError extends LockError {
@@ -566,3 +568,5 @@ export interface LockErrorDetails {
     method?: string;
     cause?: unknown;
 }
+
+export type LossReason = keyof typeof LOSS_REASONS;

@@ -103,4 +103,5 @@ export {
   LockTimeoutError,
   type LockErrorCode,
   type LockErrorDetails,
+  type LossReason,
 } from './errors/index.js';

@@ -1,3 +1,5 @@
+import type { LossReason } from '../errors/index.js';
+
 /** What happens to a lock, as `LockService.events` emits it. */
 export type LockEvent =
   | LockAcquiredEvent
@@ -98,5 +100,8 @@ export interface LockLostEvent extends EventOfKey {
   readonly type: 'lost';
   readonly fencingToken: number;
   readonly held: number;
+  /** The message of the `LockLostError`. */
   readonly reason: string;
+  /** Why it was lost, as a stable word. */
+  readonly lossReason: LossReason;
 }

@@ -47,7 +47,7 @@ export class LockLifecycle
   }
 
   beforeApplicationShutdown(): void {
-    this.service.stopWaiting?.();
+    (this.service.drain ?? this.service.stopWaiting)?.call(this.service);
   }
 
   async onApplicationShutdown(): Promise<void> {

@@ -198,7 +198,7 @@ export class Acquirer {
   /** A call that only re-enters publishes no event. */
   private acquireOne(step: Step, terms: AcquireTerms, finish: (lock: OwnHandle) => OwnHandle): Promise<OwnHandle> {
     if (step.again !== undefined) return Promise.resolve(finish(step.again.reenter()));
-    const failed = this.timeouts.begin(terms);
+    const failed = this.timeouts.begin([step], terms);
     return this.observed([step], terms, () =>
       this.engine
         .acquire(holdTerms(step, terms), terms)
@@ -208,7 +208,7 @@ export class Acquirer {
 
   private acquireSeveral(steps: readonly Step[], terms: AcquireTerms): Promise<OwnHandle> {
     if (steps.every(({ again }) => again !== undefined)) return this.acquireAll(steps, terms);
-    const failed = this.timeouts.begin(terms);
+    const failed = this.timeouts.begin(steps, terms);
     return this.observed(steps, terms, () => this.acquireAll(steps, terms).then(undefined, failed));
   }
 

@@ -35,6 +35,9 @@ import type { Semaphore, SemaphoreOptions } from './objects/semaphore.js';
 import { readPermits } from '../options/lock-option-readers.js';
 import { refuseUnknownOptions } from '../options/option-readers.js';
 
+/** So often a shutdown that waits for open requests logs the locks that are held, in ms. */
+const DRAIN_REPORTS = 5_000;
+
 /** The longest interval of a timer, in ms. */
 const LONGEST_INTERVAL = 2 ** 31 - 1;
 
@@ -57,6 +60,7 @@ export class LockService {
   private readonly elections = new Elections();
   private stopReadings: (() => void) | undefined;
   private keeper: NodeJS.Timeout | undefined;
+  private draining: NodeJS.Timeout | undefined;
 
   constructor(
     private readonly engine: LockEngine,
@@ -250,7 +254,9 @@ export class LockService {
 
   /** @internal Connects; resolves when messages to waiters are received. @throws LockStoreError after `commandTimeout` */
   start(): Promise<void> {
-    this.stopReadings ??= answerReadings(() => readInstance(this.instance, this.engine, this.context));
+    this.stopReadings ??= answerReadings(() =>
+      readInstance(this.instance, this.engine, this.context, this.elections.patterns),
+    );
     return this.engine.start();
   }
 
@@ -260,9 +266,20 @@ export class LockService {
     this.engine.stopWaiting(why);
   }
 
+  /**
+   * @internal Refuses new acquisitions, and logs which locks are held while the application waits for its open requests,
+   * which Nest does without limit.
+   */
+  drain(): void {
+    this.stopWaiting();
+    const since = performance.now();
+    this.draining ??= setInterval(() => this.engine.reportDrain(performance.now() - since), DRAIN_REPORTS).unref();
+  }
+
   /** @internal Gives holders `shutdownTimeout` to finish, releases the remaining locks and disconnects. */
   close(): Promise<void> {
     this.stopReadings?.();
+    clearInterval(this.draining);
     this.stopWaiting();
     return this.engine.close(this.options.shutdownTimeout).finally(() => clearInterval(this.keeper));
   }

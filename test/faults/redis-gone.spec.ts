@@ -117,3 +117,14 @@ it('does not crash the process if a client throws everywhere', async () => {
   expect(await worker.call('release', 'x')).toBe(true);
   expect(await worker.call('escaped')).toEqual([]);
 });
+
+it('a command that waits for the next connect ends when its client closes', async () => {
+  const service = locks.make(redis.url, { commandTimeout: 600_000 });
+  await service.start();
+  await redis.pause();
+  const answer = timed(service.inspect('a'));
+  await redis.kill();
+  await eventually(() => locks.lines.some(({ level }) => level === 'error'));
+  await service.close();
+  expect((await answer).error).toMatchObject({ code: 'LOCK_STORE', message: expect.stringContaining('has shut down') });
+});

@@ -4,7 +4,7 @@ import type { Duration } from '../../common/duration.js';
 import { outside } from '../../common/outside.js';
 import type { Hold, LossListener } from '../../engine/hold.js';
 import { NO_TOKEN, type LockEngine, type Offer } from '../../engine/lock-engine.js';
-import { LockConfigError, LockLostError } from '../../errors/index.js';
+import { LockConfigError, type LockLostError } from '../../errors/index.js';
 import type { LockLostListener } from '../../options/acquire-options.js';
 import { guardAgainstDropping, unguard, type Guard } from './dropped-handles.js';
 import { newNonce, offerId, writeHandover } from './handover-text.js';
@@ -283,9 +283,7 @@ export class HeldLock implements KeyHandle {
   }
 
   private refuseReleased(): void {
-    if (this.over && this.hold.loss === undefined) {
-      throw new LockLostError(`the lock '${this.key}' is not held any more: it has been released`, this.hold.terms);
-    }
+    if (this.over && this.hold.loss === undefined) throw this.hold.releasedError();
   }
 }
 

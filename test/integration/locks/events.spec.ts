@@ -159,6 +159,7 @@ describe('events', () => {
       fencingToken: lock.fencingToken,
       held: expect.any(Number),
       reason: expect.stringContaining('by force'),
+      lossReason: 'forced',
     });
   });
 

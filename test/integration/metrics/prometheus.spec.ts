@@ -46,6 +46,20 @@ describe('prometheusMetrics', () => {
     expect(await valueOf('redis_lock_hold_duration_seconds_sum', 'released')).toBeLessThan(5);
   });
 
+  it('counts calls that Redis failed, and says when a lock was last acquired', async () => {
+    const service = await bench.service();
+    const before = Date.now() / 1_000;
+    await service.run('a', () => undefined);
+    const last = await valueOf('redis_lock_last_acquired_timestamp_seconds');
+    expect(last).toBeGreaterThanOrEqual(before);
+    expect(await valueOf('redis_lock_failed_total')).toBe(0);
+    await bench.redis.admin.config('SET', 'maxmemory', '1');
+    await expect(service.acquire('b')).rejects.toMatchObject({ code: 'LOCK_STORE' });
+    await bench.redis.admin.config('SET', 'maxmemory', '0');
+    expect(await valueOf('redis_lock_failed_total')).toBe(1);
+    expect(await valueOf('redis_lock_last_acquired_timestamp_seconds')).toBe(last);
+  });
+
   it('counts each hold, also where holds have no token', async () => {
     const service = await bench.service({ protocol: redisson() });
     const holds = async (): Promise<string[]> =>
@@ -62,7 +76,7 @@ describe('prometheusMetrics', () => {
     const service = await bench.service();
     await service.run('a', () => undefined, { pattern: 'first' });
     const text = await registry.metrics();
-    for (const count of ['contended', 'handoffs', 'timeouts', 'skipped', 'renewals', 'lost']) {
+    for (const count of ['contended', 'handoffs', 'timeouts', 'failed', 'skipped', 'renewals', 'lost']) {
       const labels = 'lock_instance="default",lock_pattern="first",lock_kind="exclusive"';
       expect(text).toContain(`\nredis_lock_${count}_total{${labels}} 0\n`);
     }

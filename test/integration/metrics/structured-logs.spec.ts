@@ -33,7 +33,13 @@ describe('structuredLogs', () => {
     const { fencingToken } = lock;
     expect(lines).toEqual([
       ['debug', { event: 'lock.acquired', ...common, fencingToken, waited: expect.any(Number), contended: false }],
-      ['warn', { event: 'lock.lost', ...common, fencingToken, held: expect.any(Number), reason: expect.any(String) }],
+      [
+        'warn',
+        {
+          ...{ event: 'lock.lost', ...common, fencingToken, held: expect.any(Number) },
+          ...{ reason: expect.any(String), lossReason: 'forced' },
+        },
+      ],
     ]);
   });
 
@@ -47,6 +53,31 @@ describe('structuredLogs', () => {
     const told = { instance: 'default', label: 'imports:2', key: 'a', kind: 'exclusive', pattern: 'x' };
     const waited: unknown = expect.any(Number);
     expect(lines).toEqual([['warn', { event: 'lock.timeout', ...told, holder: 'orders:1', holderId, waited }]]);
+  });
+
+  it('warns of each call that Redis fails, while the log has one line for each reason', async () => {
+    const service = await bench.service();
+    await service.start();
+    const lines = logged({ types: ['failed'] });
+    await bench.redis.admin.config('SET', 'maxmemory', '1');
+    try {
+      for (const key of ['a', 'b', 'c']) {
+        await expect(service.acquire(key, { pattern: 'x' })).rejects.toMatchObject({ code: 'LOCK_STORE' });
+        expect(await service.tryAcquire(key, { pattern: 'y' }).catch(({ code }: { code: string }) => code)).toBe(
+          'LOCK_STORE',
+        );
+      }
+    } finally {
+      await bench.redis.admin.config('SET', 'maxmemory', '0');
+    }
+    const failed = { event: 'lock.failed', instance: 'default', kind: 'exclusive' };
+    const reason: unknown = expect.stringContaining('out of memory');
+    expect(lines).toHaveLength(6);
+    expect(lines[0]).toEqual(['warn', { ...failed, keys: ['a'], pattern: 'x', reason }]);
+    expect(bench.warnings.filter((line) => line.includes('out of memory'))).toEqual([
+      expect.stringMatching(/^could not acquire 'a' for x: /),
+      expect.stringMatching(/^could not acquire 'a' for y: /),
+    ]);
   });
 
   it.each([

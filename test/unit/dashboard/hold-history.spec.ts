@@ -24,7 +24,8 @@ class Process {
     const { key, owner, kind, pattern, method, label, fencingToken } = acquired;
     const call = { key, owner, kind, pattern, method, label, fencingToken, held };
     const at = (this.now += 1_000);
-    this.history.ended(type === 'lost' ? { type, ...call, reason: 'its lease expired' } : { type, ...call }, at);
+    const loss = { reason: 'its lease expired', lossReason: 'lease-ended' } as const;
+    this.history.ended(type === 'lost' ? { type, ...call, ...loss } : { type, ...call }, at);
   }
 
   keys = (...words: string[]): string[] => this.history.read(words).map(({ key }) => key);

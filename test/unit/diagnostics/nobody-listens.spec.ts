@@ -7,6 +7,7 @@ import {
   type LockAcquisition,
 } from '../../../lib/observation/diagnostics/index.js';
 import { EventPublisher } from '../../../lib/engine/event-publisher.js';
+import { LockLostError } from '../../../lib/errors/index.js';
 import type { LockEvent } from '../../../lib/engine/lock-event.js';
 import { FakeClock } from '../../../testbed/clocks/fake-clock.js';
 import { holdOf, TERMS } from '../engine/support.js';
@@ -46,7 +47,7 @@ function setUp() {
     events.renewed(hold, 0);
     events.released(hold);
     events.unreleased(hold, 'why');
-    events.lost(hold, 'why');
+    events.lost(hold, new LockLostError('why'));
   };
   return { own, channels, next, now, tellAll };
 }
