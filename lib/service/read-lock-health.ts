@@ -47,7 +47,7 @@ export async function readInstance(
   const { reachable, subscribed, roundTrip, watchdogLag } = await readLockHealth(engine, context, { timeout });
   const now = context.clock.now();
   const holds = engine.currentHolds.map(({ terms, acquiredAt }) => ({
-    ...{ pattern: terms.pattern, lockType: terms.mode.kind, age: now - acquiredAt },
+    ...{ pattern: terms.pattern, kind: terms.mode.kind, age: now - acquiredAt },
   }));
   const lag = Math.max(watchdogLag, engine.worstLag);
   return { instance, reachable, subscribed, roundTrip, watchdogLag: lag, candidates, holds };

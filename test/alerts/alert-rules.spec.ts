@@ -105,7 +105,7 @@ describe('the alert rules, on recorded metrics', () => {
     const stop = prometheusMetrics(client, { registry });
     const recording = new Recording(registry);
     // A third of this lease is below the limit of the rule, and two thirds are above.
-    const service = await bench.service({ lockWatchdogTimeout: '14s', commandTimeout: '20s' });
+    const service = await bench.service({ renewedLease: '14s', commandTimeout: '20s' });
     await service.start();
     await recording.scrape();
     await service.acquire('a', { pattern: 'first' });
@@ -120,7 +120,7 @@ describe('the alert rules, on recorded metrics', () => {
     }
     const late = recording.scrapes.length - 1;
     await service.forceRelease('a');
-    const lost = 'redis_lock_lost_total{lock_instance="default",lock_pattern="first",lock_type="exclusive"}';
+    const lost = 'redis_lock_lost_total{lock_instance="default",lock_pattern="first",lock_kind="exclusive"}';
     await eventually(async () => (await recording.scrape()).get(lost) === '1');
     const end = recording.scrapes.length - 1;
     stop();
@@ -166,7 +166,7 @@ describe('the alert rules, on recorded metrics', () => {
     const registry = new client.Registry();
     const stop = prometheusMetrics(client, { registry });
     const recording = new Recording(registry);
-    const service = await bench.service({ lockWatchdogTimeout: '3s' });
+    const service = await bench.service({ renewedLease: '3s' });
     await service.start();
     const lock = await service.acquire('a');
     await recording.scrape();
@@ -241,6 +241,6 @@ describe('the alert rules, on recorded metrics', () => {
     const oldest = series.find((each) => each.series.startsWith('redis_lock_oldest_hold_seconds'))!;
     const hour = [{ series: oldest.series, values: '0+60x70' }];
     await check(hour, '60m', []);
-    await check(hour, '62m', [{ alert: 'LockHeldTooLong', labels: { lock_pattern: 'slow', lock_type: 'exclusive' } }]);
+    await check(hour, '62m', [{ alert: 'LockHeldTooLong', labels: { lock_pattern: 'slow', lock_kind: 'exclusive' } }]);
   });
 });

@@ -79,7 +79,7 @@ describe('the documentation', () => {
     beforeAll(async () => {
       redis = await startRedis();
       // Renewals must be visible within a second or two.
-      const options = { connection: redis.url, lockWatchdogTimeout: '1s', shutdownTimeout: 0 } as const;
+      const options = { connection: redis.url, renewedLease: '1s', shutdownTimeout: 0 } as const;
       locks = await createLockClient(options, { logger: SILENT });
       jest.spyOn(console, 'log').mockImplementation(() => undefined);
     });

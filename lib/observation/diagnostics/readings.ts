@@ -14,7 +14,7 @@ export interface InstanceReading {
   /** The patterns of the elections in which this process stands, once for each candidate. */
   readonly candidates: readonly string[];
   /** The locks that the instance holds, with the ms for which it has held them. */
-  readonly holds: ReadonlyArray<Pick<LockAcquisition, 'pattern' | 'lockType'> & { readonly age: number }>;
+  readonly holds: ReadonlyArray<Pick<LockAcquisition, 'pattern' | 'kind'> & { readonly age: number }>;
 }
 
 /** A request to all instances of this process. Each adds the promise of its reading. */

@@ -29,7 +29,7 @@ export interface Reading {
 }
 
 /** Makes the labels of a lock. */
-type Labeller = (lock: Pick<LockAcquisition, 'instance' | 'pattern' | 'lockType'>) => Labels;
+type Labeller = (lock: Pick<LockAcquisition, 'instance' | 'pattern' | 'kind'>) => Labels;
 
 export interface LockMeasurement {
   stop(): void;
@@ -89,7 +89,7 @@ async function readInstances(labelsOf: Labeller): Promise<Reading[]> {
 function candidatesOf(patterns: readonly string[], labelsOf: Labeller, instance: string): Reading[] {
   const counts = new Map<string, number>();
   for (const pattern of patterns) {
-    const label = labelsOf({ instance, pattern, lockType: 'exclusive' })['lock.pattern']!;
+    const label = labelsOf({ instance, pattern, kind: 'exclusive' })['lock.pattern']!;
     counts.set(label, (counts.get(label) ?? 0) + 1);
   }
   return [...counts].map(([pattern, value]) => ({
@@ -185,10 +185,10 @@ function countEvents(record: Recorder, labelsOf: Labeller): () => void {
 }
 
 /** The labels of a lock in measurements. */
-export const labelsOf: Labeller = ({ instance, pattern = MANUAL, lockType }) => ({
+export const labelsOf: Labeller = ({ instance, pattern = MANUAL, kind }) => ({
   'lock.instance': instance,
   'lock.pattern': pattern,
-  'lock.type': lockType,
+  'lock.kind': kind,
 });
 
 /**

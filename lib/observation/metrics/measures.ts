@@ -11,13 +11,13 @@ export interface Measure {
   readonly labels: readonly Label[];
 }
 
-export type Label = 'lock.instance' | 'lock.pattern' | 'lock.type' | 'lock.outcome';
+export type Label = 'lock.instance' | 'lock.pattern' | 'lock.kind' | 'lock.outcome';
 
 /** The values of labels. The key is not among them, so that a label has only as many values as the code has locks. */
 export type Labels = Partial<Record<Label, string>>;
 
 /** The labels of every measurement: the module instance, the key template, and the kind of lock. */
-const OF_LOCK: readonly Label[] = ['lock.instance', 'lock.pattern', 'lock.type'];
+const OF_LOCK: readonly Label[] = ['lock.instance', 'lock.pattern', 'lock.kind'];
 const WITH_OUTCOME: readonly Label[] = [...OF_LOCK, 'lock.outcome'];
 
 const measure =

@@ -29,7 +29,7 @@ const WARNINGS: ReadonlySet<LockEvent['type']> = new Set(['timeout', 'unreleased
 
 /**
  * Logs an object for each event of all locks of this process, until the returned function is called:
- * `{ event: 'lock.released', instance, label, key, owner, lockType, pattern, method, fencingToken, held }`. Times are in ms.
+ * `{ event: 'lock.released', instance, label, key, owner, kind, pattern, method, fencingToken, held }`. Times are in ms.
  * Losses, timeouts, late renewals and releases that failed are warnings. So is `lock.failed`, which has the `keys` and the
  * `reason` of a call that Redis failed.
  * @throws LockConfigError for an option that cannot be used
@@ -48,9 +48,9 @@ export function structuredLogs(logger: StructuredLogger, options: StructuredLogO
   if (types.includes('failed')) stops.push(listenToAcquisitions({ asked: () => undefined, answered: writeFailure }));
   return () => stops.forEach((stop) => stop());
 
-  function writeFailure({ error, instance, keys, pattern, method, lockType, owner }: LockAcquisition): void {
+  function writeFailure({ error, instance, keys, pattern, method, kind, owner }: LockAcquisition): void {
     if (!isLockStoreError(error)) return;
-    logger.warn(withoutGaps('failed', { instance, keys, owner, lockType, pattern, method, reason: error.message }));
+    logger.warn(withoutGaps('failed', { instance, keys, owner, kind, pattern, method, reason: error.message }));
   }
 }
 

@@ -29,7 +29,7 @@ describe('structuredLogs', () => {
     // Observers are notified after the signal.
     await eventually(() => lines.length === 2);
     const { label } = service;
-    const common = { instance: 'default', label, key: 'a', owner: 'me', lockType: 'exclusive', pattern: 'x' };
+    const common = { instance: 'default', label, key: 'a', owner: 'me', kind: 'exclusive', pattern: 'x' };
     const { fencingToken } = lock;
     expect(lines).toEqual([
       ['debug', { event: 'lock.acquired', ...common, fencingToken, waited: expect.any(Number), contended: false }],
@@ -50,7 +50,7 @@ describe('structuredLogs', () => {
     await eventually(async () => (await caller.inspect('a'))?.holders[0]?.label);
     const lines = logged({ types: ['timeout'] });
     await caller.acquire('a', { waitTimeout: 50, pattern: 'x' }).catch(() => undefined);
-    const told = { instance: 'default', label: 'imports:2', key: 'a', lockType: 'exclusive', pattern: 'x' };
+    const told = { instance: 'default', label: 'imports:2', key: 'a', kind: 'exclusive', pattern: 'x' };
     const waited: unknown = expect.any(Number);
     expect(lines).toEqual([['warn', { event: 'lock.timeout', ...told, holder: 'orders:1', holderId, waited }]]);
   });
@@ -70,7 +70,7 @@ describe('structuredLogs', () => {
     } finally {
       await bench.redis.admin.config('SET', 'maxmemory', '0');
     }
-    const failed = { event: 'lock.failed', instance: 'default', lockType: 'exclusive' };
+    const failed = { event: 'lock.failed', instance: 'default', kind: 'exclusive' };
     const reason: unknown = expect.stringContaining('out of memory');
     expect(lines).toHaveLength(6);
     expect(lines[0]).toEqual(['warn', { ...failed, keys: ['a'], pattern: 'x', reason }]);

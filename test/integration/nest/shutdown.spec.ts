@@ -169,7 +169,7 @@ describe('shutdown', () => {
     const connections = async () => ((await bench.redis.admin.client('LIST')) as string).trim().split('\n').length;
     await own.ping();
     const before = await connections();
-    const app = await bench.boot({ imports: [RedisLockModule.forRoot({ name: 'own', connection: own })] });
+    const app = await bench.boot({ imports: [RedisLockModule.forRoot({ instance: 'own', connection: own })] });
     await app.get(LockService).run('a', () => undefined);
     expect(await connections()).toBeGreaterThan(before);
     await app.close();
@@ -186,7 +186,7 @@ describe('shutdown', () => {
       }
     }
     const app = await bench.boot({
-      imports: [RedisLockModule.forRoot({ name: 'own', connection: own })],
+      imports: [RedisLockModule.forRoot({ instance: 'own', connection: own })],
       providers: [Owner],
     });
     await app.get<LockService>(getLockServiceToken('own')).acquire('kept');
