@@ -5,7 +5,7 @@ import {
   UNCONTENDED_BATCH_SIZE,
   type AcquireReply,
   type AcquireRequest,
-  type LockMode,
+  type HoldMode,
   type LockStore,
   type StoredLock,
 } from '../../lib/store/lock-store.js';
@@ -30,7 +30,7 @@ interface Ask {
   client: number;
   key: string;
   number: number;
-  mode: LockMode;
+  mode: HoldMode;
   slots: number | undefined;
   owner: string | undefined;
   lease: number;
@@ -52,7 +52,7 @@ type Op =
 const client = fc.nat(CLIENTS - 1);
 const key = fc.constantFrom(...KEYS);
 const number = fc.integer({ min: 1, max: IDS });
-const mode: fc.Arbitrary<LockMode> = fc.oneof(
+const mode: fc.Arbitrary<HoldMode> = fc.oneof(
   { weight: 3, arbitrary: fc.constant({ kind: 'exclusive' as const }) },
   { weight: 2, arbitrary: fc.constant({ kind: 'read' as const }) },
   {
@@ -167,7 +167,7 @@ class Side {
           ),
         // When to retry depends on what else the store can notice.
         retryAfter: () => undefined,
-        // A holder may be told to end its batch earlier, or more often, than necessary.
+        // A store may make a holder end its batch earlier, or more often, than necessary.
         yield: () => undefined,
         revoked: (id) => told.push(`revoked ${this.id(id)}`),
         opened: () => undefined,
@@ -328,7 +328,7 @@ class Side {
     return (this.names.get(client) ?? client) + id.slice(32);
   }
 
-  private named({ id, owner, mode }: { id: string; owner: string; mode: LockMode }) {
+  private named({ id, owner, mode }: { id: string; owner: string; mode: HoldMode }) {
     return { id: this.id(id), owner: this.id(owner), mode };
   }
 }

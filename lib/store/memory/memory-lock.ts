@@ -6,7 +6,7 @@ import {
   type ContendedReply,
   type ForceReleaseReply,
   type HeldReply,
-  type LockMode,
+  type HoldMode,
   type LockStoreListener,
   type OfferReply,
   type OfferRequest,
@@ -37,7 +37,7 @@ type Request = AcquireRequest & { readonly owner: string };
 /** A place in the queue. Its client keeps it until it is granted or released. */
 interface Ticket extends Request {
   readonly since: number;
-  /** When its client retries, unless it is told to do so earlier. */
+  /** When its client retries, unless a message makes it retry earlier. */
   retryAt: number;
 }
 
@@ -49,10 +49,10 @@ interface Hold extends Omit<StoredHold, 'ttl'> {
   isAlone: boolean;
 }
 
-type Permits = Extract<LockMode, { readonly kind: 'permits' }>;
+type Permits = Extract<HoldMode, { readonly kind: 'permits' }>;
 
 const clientOf = (id: string): string => id.slice(0, Math.max(0, id.indexOf(':')));
-const unitsOf = (mode: LockMode): number => (mode.kind === 'permits' ? mode.units : 0);
+const unitsOf = (mode: HoldMode): number => (mode.kind === 'permits' ? mode.units : 0);
 
 /** One lock: its holds and its queue. Each public method is a call of the port, and runs at one moment. */
 export class MemoryLock {
@@ -358,18 +358,18 @@ export class MemoryLock {
     return mode.kind === 'exclusive' && this.owns(owner, 'read') && !this.owns(owner, 'exclusive');
   }
 
-  private owns(owner: string, kind: LockMode['kind']): boolean {
+  private owns(owner: string, kind: HoldMode['kind']): boolean {
     return this.current().some((hold) => hold.owner === owner && hold.mode.kind === kind && !hold.kept);
   }
 
   /** Whether a request asks for more permits than exist. With a limit of 0 the semaphore is paused, and requests wait. */
-  private isTooLarge(mode: LockMode): boolean {
+  private isTooLarge(mode: HoldMode): boolean {
     const limit = this.limitOf(mode);
     return mode.kind === 'permits' && limit > 0 && mode.units > limit;
   }
 
   /** The number of permits: as set at run time, otherwise as the request states. */
-  private limitOf(mode: LockMode): number {
+  private limitOf(mode: HoldMode): number {
     return this.currentLimit() ?? (mode.kind === 'permits' ? mode.limit : 0);
   }
 
@@ -397,7 +397,7 @@ export class MemoryLock {
   }
 
   /** An exclusive request needs the end of all leases, any other one the end of the first. */
-  private freeAt(mode: LockMode): number {
+  private freeAt(mode: HoldMode): number {
     const ends = this.current().map((hold) => hold.ends);
     if (ends.length === 0) return Infinity;
     return mode.kind === 'exclusive' ? Math.max(...ends) : Math.min(...ends);
