@@ -1,4 +1,4 @@
-import type { LockLostError } from '../errors/index.js';
+import type { LockLostError, LossReason } from '../errors/index.js';
 import type { HoldMode } from '../store/lock-store.js';
 import type { LeaseGrant } from './lease-view.js';
 
@@ -45,7 +45,7 @@ export interface Sharing<Hold> {
   /** No further caller may share it. */
   close(): void;
   /** Ends all holds that share it. */
-  lose(reason: string): void;
+  lose(reason: LossReason): void;
 }
 
 /** What a caller asks for. */

@@ -1,3 +1,4 @@
+import type { LossReason } from '../errors/index.js';
 import type { HoldMode, StoredHold } from '../store/lock-store.js';
 import type { EngineContext, EngineLimits } from './engine-context.js';
 import { Hold, type Grant, type HoldTerms } from './hold.js';
@@ -182,7 +183,7 @@ export class SharedHold implements Sharing<Hold>, PermitHold {
   }
 
   /** Ends the holds of all that share it. */
-  lose(reason: string): void {
+  lose(reason: LossReason): void {
     // Before the listeners of the callers: they may ask for the key again.
     this.close();
     this.lost = true;

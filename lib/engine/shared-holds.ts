@@ -1,7 +1,6 @@
 import { TransientMap } from '../common/transient.js';
 import type { HoldChoice, HoldMode } from '../store/lock-store.js';
 import type { HoldTerms } from './hold.js';
-import { RELEASED_BY_FORCE } from './loss-signal.js';
 import { wantsTheSame, type SharedHold } from './shared-hold.js';
 
 /** The holds in the store that several callers of this client share, by id and by key. */
@@ -62,7 +61,7 @@ export class SharedHolds {
       left.delete(shared.id);
       const isAll = chosen.length === holds.length;
       if (isAll) inStore.push(shared.id);
-      else for (const hold of chosen) hold.lose(RELEASED_BY_FORCE);
+      else for (const hold of chosen) hold.lose('forced');
       // The store counts the shared hold as one.
       ended += isAll ? chosen.length - 1 : chosen.length;
     }
