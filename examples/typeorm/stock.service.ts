@@ -15,7 +15,7 @@ export class StockService {
    */
   @DistributedLock({ key: 'stock:#{#sku}', waitTimeout: '20s' })
   async reserve(sku: string, quantity: number, check: () => Promise<unknown> = checkCard): Promise<number> {
-    const lock = currentLock()!;
+    const lock = currentLock();
     return this.database.transaction(async (transaction) => {
       const left = (await this.stockOf(transaction, sku)) - quantity;
       if (left < 0) throw new Error(`${sku} is sold out`);

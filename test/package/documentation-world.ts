@@ -16,6 +16,7 @@ export { createLockClient } from 'nestjs-redis-locks/client';
 export * from 'nestjs-redis-locks/store';
 export * from 'nestjs-redis-locks/dashboard';
 export * from 'nestjs-redis-locks/redisson';
+export * from '../../lib/observation/diagnostics/index.js';
 export * from '../../lib/observation/health/index.js';
 export * from '../../lib/observation/metrics/index.js';
 export * from 'nestjs-redis-locks/testing';

@@ -21,7 +21,7 @@ class StockService {
 class AppModule {}
 
 const slowly = (): Promise<unknown> =>
-  new Promise((resolve) => currentLock()!.signal.addEventListener('abort', resolve));
+  new Promise((resolve) => currentLock().signal.addEventListener('abort', resolve));
 
 /** The examples of docs/testing.md, as they stand there. */
 describe('docs/testing.md', () => {
