@@ -30,4 +30,4 @@ export interface Clock {
     keepAlive(): () => void;
 }
 
-export { parseDuration, currentLock, lockKey, AcquireOptions, RunOptions, LockHandle, isLatchLostError, isLockConfigError, isLockError, isLockKeyError, isLockLostError, isLockNotHeldError, isLockStoreError, isLockTimeoutError, LatchLostError, LockConfigError, LockError, LockKeyError, LockLostError, LockNotHeldError, LockStoreError, LockTimeoutError } from 'nestjs-redis-locks';
+export { parseDuration, currentLock, findCurrentLock, lockKey, AcquireOptions, RunOptions, LockHandle, isLatchLostError, isLockConfigError, isLockError, isLockKeyError, isLockLostError, isLockNotHeldError, isLockStoreError, isLockTimeoutError, LatchLostError, LockConfigError, LockError, LockKeyError, LockLostError, LockNotHeldError, LockStoreError, LockTimeoutError } from 'nestjs-redis-locks';

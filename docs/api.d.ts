@@ -56,7 +56,9 @@ export interface DistributedLockOptions<Args extends readonly any[] = any[], Con
 
 export type LockMethodDecorator<Args extends readonly any[], Contended extends OnContended = OnContended, Unavailable extends OnUnavailable = OnUnavailable> = <Params extends any[], Result>(target: object, name: string | symbol, descriptor?: DescriptorOf<Params, Result> & IsLockable<Result> & SuitsFunctions<Args, Params> & Admits<'onContended', Known<Contended, OnContended>, Params, Result> & Admits<'onUnavailable', Known<Unavailable, OnUnavailable>, Params, Result>) => void;
 
-export declare const currentLock: (key?: string) => LockHandle | undefined;
+export declare function currentLock(key?: string): LockHandle;
+
+export declare const findCurrentLock: (key?: string) => LockHandle | undefined;
 
 export declare function methodKey(prefix: string): MethodKey;
 

@@ -170,7 +170,7 @@ describe('@DistributedLock', () => {
       async reserve() {
         const lock = currentLock();
         await lock.verify();
-        return { key: lock.key, held: lock.isHeld, aborted: lock.signal.aborted, other: currentLock('stock:2') };
+        return { key: lock.key, held: lock.isHeld, aborted: lock.signal.aborted, other: findCurrentLock('stock:2') };
       }
     }
     const stock = await bench.make(Stock);
