@@ -10,21 +10,24 @@ export const PAGE = join(ROOT, 'docs/api.md');
 
 /** The page that explains an export: by its name, or by its entry point. */
 const PAGES = [
-  [/^(RedisLockModule|LockService|InjectLockService|currentLock|findCurrentLock|LockMethodDecorator)$/, 'guide.md'],
-  [/^(LockHandle|Lock\w*Error|LatchLostError|LockErrorDetails|isL\w+)$/, 'concepts.md'],
+  [/^RedisLockModule$|urrentLock$/, 'quick-start.md'],
+  [/^(LockService|InjectLockService|RedisLockOptionsFactory|parseDuration|LockConnectionOption)$/, 'configuration.md'],
+  [/^(LockHandle|LockMethodDecorator)$/, 'concepts.md'],
+  [/^(Lock\w*Error|LatchLostError|LockErrorDetails|isL\w+|LockEvent)$/, 'errors.md'],
   [/^(Lock(Object|Kind)|ReadWriteLock|Semaphore|CountDownLatch|LeaderElection)$/, 'lock-types.md'],
-  [/^(UseLock|LockRequest|DistributedLockInterceptor|LockExceptionFilter|LockEvent|parseDuration)$/, 'integrations.md'],
-  [/^Lock(State|Holder|Waiter|Health)$/, 'operations.md'],
+  [/^(UseLock|LockRequest|DistributedLockInterceptor|LockExceptionFilter|KeyBuilder)$/, 'requests.md'],
+  [/^(lockKey|methodKey|MethodKey)$/, 'templates.md'],
+  [/^Lock(State|Holder|Waiter|Health)$/, 'stuck-key.md'],
   [/^getLockServiceToken$/, 'testing.md'],
 ];
 const PAGES_OF_ENTRIES = {
   index: 'options.md',
-  client: 'faq.md',
+  client: 'configuration.md',
   store: 'testing.md',
   testing: 'testing.md',
-  diagnostics: 'observability.md',
-  metrics: 'observability.md',
-  health: 'observability.md',
+  diagnostics: 'metrics.md',
+  metrics: 'metrics.md',
+  health: 'metrics.md',
   dashboard: 'dashboard.md',
   redisson: 'redisson.md',
 };
