@@ -36,7 +36,7 @@ const HEADER = [
   '# Exports',
   '',
   'Every export of the package, what it is for, and the page that explains it. A type that no program has to name is not',
-  "exported. To name it all the same, derive it: `Parameters<LockService['adopt']>[1]`.",
+  "exported. If you need such a type, derive it: `Parameters<LockService['adopt']>[1]`.",
   '',
   '`npm run generate:api` writes this page from the doc comments.',
   '',
