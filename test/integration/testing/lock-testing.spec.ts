@@ -47,7 +47,7 @@ describe('RedisLockTestingModule', () => {
     await Promise.all([stock.reserve('a'), stock.reserve('a'), stock.reserve('b')]);
     expect(testing.acquisitions.count('stock:a')).toBe(2);
     expect(testing.acquisitions.of('stock:b')).toEqual([
-      { key: 'stock:b', mode: 'exclusive', owner: undefined, outcome: 'acquired' },
+      { key: 'stock:b', kind: 'exclusive', owner: undefined, outcome: 'acquired' },
     ]);
     testing.acquisitions.clear();
     expect([...testing.acquisitions]).toEqual([]);
