@@ -2,22 +2,18 @@ import { outside } from '../common/outside.js';
 import type { TimerEntry } from '../common/timer-queue.js';
 import { LockLostError, LOSS_REASONS, type LossReason } from '../errors/index.js';
 import type { HoldMode } from '../store/lock-store.js';
+import type { ClientGrant } from './client-grant.js';
 import type { EngineContext } from './engine-context.js';
 import { HoldHandles } from './hold-handles.js';
-import {
-  unitsOf,
-  withUnits,
-  type Grant,
-  type GrantChain,
-  type HoldTerms,
-  type LossListener,
-  type ReplicaTerms,
-  type Sharing,
-} from './hold-terms.js';
+import { unitsOf, withUnits, type Grant, type HoldTerms, type LossListener, type ReplicaTerms } from './hold-terms.js';
 import { callLossListener, LossSignal } from './loss-signal.js';
-import { LeaseView, type LooseExtension, type Question, type Verdict } from './lease-view.js';
+import type { Question } from './lease-view.js';
+import { validUntil } from './validity.js';
 
-export type { Grant, HoldTerms, HoldMode, LossListener, ReplicaTerms };
+export type { Grant, HoldMode, HoldTerms, LossListener, ReplicaTerms };
+
+/** A renewal is due when this part of a lease is left. */
+const RENEW_AT = 2 / 3;
 
 export type HoldState = 'held' | 'offered' | 'released' | 'lost';
 
@@ -25,15 +21,13 @@ export type HoldState = 'held' | 'offered' | 'released' | 'lost';
 export type LossObserver = (hold: Hold, error: LockLostError) => void;
 
 /**
- * One hold of a key, and until when the client may rely on it. States: held, then either released (by its holder) or lost
- * (ended under its holder). In between it may be offered: its holder has handed it over, and the store may still have it
- * under its id. A hold never becomes held again.
+ * The hold of one caller under a grant, and until when it may rely on it: until its own promise or the grant ends. States:
+ * held, then either released (by its holder) or lost (ended under its holder). In between it may be offered: its holder has
+ * handed it over, and the store may still have it. A hold never becomes held again.
  */
 export class Hold {
   readonly id: string;
   readonly token: number;
-  /** The store's epoch when the acquisition was first asked for. */
-  readonly epoch: number;
   readonly owner: string;
   readonly acquiredAt: number;
   /** The handles that share this hold by re-entry. */
@@ -41,11 +35,12 @@ export class Hold {
 
   private currentState: HoldState = 'held';
   private currentTerms: HoldTerms;
+  /** The lease that the holder was promised. The store may have less: first after a pushed grant, or after a failover. */
+  private promised: number;
+  private promisedFrom: number;
   private fullLease: number;
   private renewalCount = 0;
-  private ownerExposed = false;
   private givenUp = false;
-  private renewalError: Error | undefined;
   private lossError: LockLostError | undefined;
   private lossSignal: LossSignal | undefined;
   private listeners: Set<LossListener> | undefined;
@@ -57,26 +52,17 @@ export class Hold {
 
   constructor(
     terms: HoldTerms,
-    grant: Grant,
+    readonly grant: ClientGrant,
+    { id, token, from }: { readonly id: string; readonly token: number; readonly from: number },
     private readonly context: Pick<EngineContext, 'clock' | 'logger'>,
-    /** The hold in the store that this one shares with others of this client. */
-    readonly shared?: Sharing<Hold>,
-    private readonly lease = new LeaseView(grant, terms.lease, shared !== undefined),
-    private readonly chain: GrantChain<Hold> = { firstToken: grant.token, holder: undefined },
   ) {
-    this.id = grant.id;
-    this.token = grant.token;
-    this.epoch = grant.epoch;
+    this.id = id;
+    this.token = token;
     this.acquiredAt = context.clock.now();
     this.currentTerms = terms;
-    this.fullLease = terms.lease;
-    this.owner = terms.owner ?? this.storeId;
-    chain.holder = this;
-  }
-
-  /** The id under which the store keeps it. */
-  get storeId(): string {
-    return this.shared?.id ?? this.id;
+    this.promised = this.fullLease = terms.lease;
+    this.promisedFrom = from;
+    this.owner = terms.owner ?? grant.id;
   }
 
   get key(): string {
@@ -91,37 +77,31 @@ export class Hold {
     return this.currentState;
   }
 
-  /** The token of the first hold under this grant. */
-  get firstToken(): number {
-    return this.chain.firstToken;
-  }
-
-  /** The latest hold under the same grant: this hold, or that of the local waiter that got the lock. */
-  get currentHolder(): Hold {
-    return this.chain.holder ?? this;
-  }
-
   /** Until when the client may rely on this hold. */
   get validUntil(): number {
-    return this.lease.until;
+    return Math.min(this.grant.lease.until, this.promisedUntil);
   }
 
-  /** When the next renewal is due. */
+  /**
+   * When the next renewal is due: a third of the lease after it was set last. Counted from its end, so an answer that only
+   * tells how much is left does not move the renewal.
+   */
   get renewalDue(): number {
-    return this.lease.renewalDue(this.currentTerms.lease);
+    const set = this.lacksLease ? this.grant.lease.length : this.promised;
+    return this.validUntil - Math.min(this.currentTerms.lease, set) * RENEW_AT;
   }
 
   /** Ends the hold if its lease is over: right on the first line after a stall or a suspension, before any timer runs. */
   get isHeld(): boolean {
     if (this.currentState !== 'held') return false;
-    if (this.context.clock.now() < this.lease.until) return true;
-    this.lose('lease-ended', this.renewalError);
+    if (this.context.clock.now() < this.validUntil) return true;
+    this.lose('lease-ended', this.grant.renewalError);
     return false;
   }
 
   /** ms that are left of the lease. Never negative, even if the process stalls between the two clock readings. */
   get remaining(): number {
-    return this.isHeld ? Math.max(0, this.lease.until - this.context.clock.now()) : 0;
+    return this.isHeld ? Math.max(0, this.validUntil - this.context.clock.now()) : 0;
   }
 
   /** The full lease in ms, as the call asked for or as `extend` set it last. */
@@ -145,11 +125,6 @@ export class Hold {
     return this.renewalCount;
   }
 
-  /** Whether a caller knows the owner, and may use that name to hold the key elsewhere. */
-  get ownerIsKnown(): boolean {
-    return this.ownerExposed;
-  }
-
   /** No handle can release the hold any more: it is not renewed, and ends with its lease. */
   get isAbandoned(): boolean {
     return this.givenUp;
@@ -160,10 +135,9 @@ export class Hold {
     if (!this.isHeld) throw this.lossError ?? this.releasedError();
   }
 
-  /** Tells a caller the owner. */
+  /** Tells a caller the owner, which may use that name to hold the key elsewhere: no other caller gets this grant. */
   exposeOwner(): string {
-    this.ownerExposed = true;
-    this.shared?.close();
+    this.grant.close();
     return this.owner;
   }
 
@@ -192,78 +166,25 @@ export class Hold {
     this.currentTerms = { ...this.currentTerms, holdAtLeast };
   }
 
-  /** The newest answer was so slow that the store may have less of the lease than the client relies on. */
-  get isUnclear(): boolean {
-    return this.lease.isUnclear;
-  }
-
-  /** Whether the newest answer comes from before an epoch of the store. */
-  isFromBefore(epoch: number): boolean {
-    return this.lease.isFromBefore(epoch);
-  }
-
   /** ms of lease, from now on, that the store lacks of what the holder was promised; 0: nothing is missing. */
   get missingLease(): number {
-    return this.lease.lacksLease ? this.promisedLease : 0;
+    return this.lacksLease ? this.promisedLease : 0;
   }
 
   /** ms that are left of the lease that the holder was promised. */
   get promisedLease(): number {
-    return this.lease.promisedLease(this.context.clock.now());
-  }
-
-  /** Numbers a question that is about to be sent: for a lease of `lease` ms, or with 0 how much is left. */
-  ask(epoch: number, lease: number): Question {
-    return this.lease.ask(this.context.clock.now(), epoch, lease);
-  }
-
-  /** Takes an answer to a question about this hold or an earlier one of the same grant: `left` ms are left. */
-  answered(question: Question, left: number): Verdict {
-    if (this.currentState !== 'held') return 'ignored';
-    const verdict = this.lease.answered(question, this.context.clock.now(), left);
-    if (verdict !== 'ignored') this.renewalError = undefined;
-    if (verdict === 'lowered' || verdict === 'unclear') this.shared?.close();
-    return verdict;
+    return Math.max(0, Math.ceil(this.promisedFrom + this.promised - this.context.clock.now()));
   }
 
   /** The store has confirmed a renewal. */
   renewed(question: Question): void {
     this.renewalCount += 1;
-    this.lease.renewed(question);
+    this.promise(question);
   }
 
-  /** A renewal has failed. If the lease ends before an answer, this is the cause of the loss. */
-  renewalFailed(error: Error): void {
-    this.renewalError = error;
-  }
-
-  /** Numbers a question that sets the lease to `lease` ms; see `LeaseView.resize`. */
-  resize(epoch: number, lease: number, late: number): [Question, LooseExtension] {
-    this.fullLease = lease;
-    return this.lease.resize(this.context.clock.now(), epoch, lease, late);
-  }
-
-  /** The store has executed an extension, and will not execute it again. */
-  settled(extension: LooseExtension): void {
-    this.lease.settled(extension);
-  }
-
-  /** Whether the lease is long enough to hand the lock to the next local waiter without a command. */
-  lastsFor({ lease }: HoldTerms, grantTimeout: number): boolean {
-    return this.lease.lastsFor(this.context.clock.now(), lease, grantTimeout);
-  }
-
-  /** The hold of the next local waiter under the same grant: its lease has begun already. */
-  passTo(terms: HoldTerms): Hold {
-    const { id, token, epoch, context } = this;
-    const [lease, from] = [terms.lease, context.clock.now()];
-    const grant = { id, token: token + 1, batchSize: 1, lease, longest: lease, from, epoch, restsOn: epoch };
-    return new Hold(terms, grant, context, undefined, this.lease.passTo(from, lease), this.chain);
-  }
-
-  /** Until when the store may keep the hold. */
-  get lastsUntil(): number {
-    return this.lease.lastsUntil;
+  /** The store has confirmed a longer lease, which `extend` has asked for. */
+  extended(question: Question): void {
+    if (this.promise(question)) this.fullLease = question.lease;
   }
 
   /** The hold is being offered to another client. */
@@ -315,6 +236,23 @@ export class Hold {
   /** The error of a call with a handle that its holder has released. */
   releasedError(): LockLostError {
     return new LockLostError(`the lock '${this.key}' is not held any more: it has been released`, this.terms);
+  }
+
+  private get promisedUntil(): number {
+    return validUntil(this.promisedFrom, this.promised);
+  }
+
+  /** Whether the store may have less of the lease than the holder was promised. */
+  private get lacksLease(): boolean {
+    return this.promisedUntil - this.grant.lease.until >= 1;
+  }
+
+  /** A promise never becomes shorter. Returns whether it has become longer. */
+  private promise({ sent, lease }: Question): boolean {
+    if (sent + lease <= this.promisedFrom + this.promised) return false;
+    this.promised = lease;
+    this.promisedFrom = sent;
+    return true;
   }
 
   private lostError(lossReason: LossReason, cause?: Error): LockLostError {
