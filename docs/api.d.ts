@@ -13,14 +13,14 @@ export interface LockDefaults extends Pick<RunOptions, OptionIn<'defaults'> & ke
 }
 
 export interface RedisLockModuleOptions {
-    name?: string;
+    instance?: string;
     connection?: LockConnectionOption;
     store?: LockStoreChoice;
     protocol?: LockProtocol;
     keyPrefix?: string;
     label?: string;
     keyBuilder?: KeyBuilder;
-    lockWatchdogTimeout?: Duration;
+    renewedLease?: Duration;
     defaults?: LockDefaults;
     commandTimeout?: Duration;
     shutdownTimeout?: Duration;
@@ -41,7 +41,7 @@ export interface LockProtocol {
 export type LockStoreChoice = 'redis' | 'memory' | LockStoreFactory;
 
 export interface RedisLockModuleAsyncOptions {
-    name?: string;
+    instance?: string;
     isGlobal?: boolean;
     inject?: Array<InjectionToken | {
         token: InjectionToken;
@@ -69,7 +69,7 @@ export type RedisConnectionOption = string | RedisOptions | Redis;
 
 export type Duration = number | `${number}${'ms' | 's' | 'm' | 'h' | 'd'}`;
 
-export declare const duration: (text: string) => number;
+export declare const parseDuration: (text: string) => number;
 
 export declare function DistributedLock<Args extends any[] = any[], Contended extends OnContended = OnContended, Unavailable extends OnUnavailable = OnUnavailable>(options: DistributedLockOptions<Args, Contended, Unavailable>): LockMethodDecorator<Args, Contended, Unavailable>;
 
@@ -157,7 +157,7 @@ export interface LockExceptionFilterOptions {
 
 export declare class LockService {
     readonly events: Observable<LockEvent>;
-    readonly name: string;
+    readonly instance: string;
     readonly defaults: LockServiceDefaults;
     readonly clientId: string;
     readonly label: string;
@@ -185,14 +185,14 @@ export declare function getLockServiceToken(name?: string): symbol;
 
 export interface AcquireOptions {
     expire?: Duration;
-    lockWatchdogTimeout?: Duration;
+    renewedLease?: Duration;
     maxRenewTimes?: number;
     waitTimeout?: Duration;
     signal?: AbortSignal;
     owner?: string;
     reentrant?: boolean;
     holdAtLeast?: Duration;
-    type?: LockKind;
+    kind?: LockKind;
     permits?: number;
     units?: number;
     fair?: boolean;
@@ -201,7 +201,7 @@ export interface AcquireOptions {
     pattern?: string;
 }
 
-export interface AdoptOptions extends Pick<AcquireOptions, 'expire' | 'lockWatchdogTimeout' | 'maxRenewTimes' | 'pattern'> {
+export interface AdoptOptions extends Pick<AcquireOptions, 'expire' | 'renewedLease' | 'maxRenewTimes' | 'pattern'> {
     onLost?: LockLostListener;
 }
 
@@ -231,7 +231,7 @@ export interface LockHandle extends AsyncDisposable {
     readonly key: string;
     readonly keys: readonly string[];
     readonly owner: string;
-    readonly type: 'exclusive' | 'read' | 'permits';
+    readonly kind: 'exclusive' | 'read' | 'permits';
     readonly units: number;
     readonly fencingToken: number;
     readonly fencingTokens: ReadonlyMap<string, number>;
@@ -250,7 +250,7 @@ export interface LockHandle extends AsyncDisposable {
 export interface LockObject {
     readonly key: string;
     lock(options?: LockCallOptions): Promise<LockHandle>;
-    tryLock(waitTime?: Duration | LockCallOptions, leaseTime?: Duration): Promise<LockHandle | null>;
+    tryLock(waitTimeout?: Duration | LockCallOptions, expire?: Duration): Promise<LockHandle | null>;
     unlock(): Promise<void>;
     forceUnlock(): Promise<boolean>;
     isLocked(): Promise<boolean>;
@@ -275,7 +275,7 @@ export interface ReadWriteLock {
 export interface Semaphore {
     readonly key: string;
     acquire(units?: number, options?: SemaphoreCallOptions): Promise<LockHandle>;
-    tryAcquire(units?: number, waitTime?: Duration | SemaphoreCallOptions, leaseTime?: Duration): Promise<LockHandle | null>;
+    tryAcquire(units?: number, waitTimeout?: Duration | SemaphoreCallOptions, expire?: Duration): Promise<LockHandle | null>;
     drainPermits(options?: SemaphoreDrainOptions): Promise<LockHandle | null>;
     run<T>(task: (handle: LockHandle) => T | Promise<T>, options?: SemaphoreRunOptions): Promise<T>;
     release(handle: LockHandle, units?: number): Promise<void>;
@@ -369,7 +369,7 @@ export interface LockListOptions {
 export interface LockHolder {
     readonly id: string;
     readonly owner: string;
-    readonly type: 'exclusive' | 'read' | 'permits';
+    readonly kind: 'exclusive' | 'read' | 'permits';
     readonly units: number;
     readonly client: string;
     readonly label: string | undefined;
@@ -396,7 +396,7 @@ export interface LockState {
 export interface LockWaiter {
     readonly id: string;
     readonly owner: string;
-    readonly type: 'exclusive' | 'read' | 'permits';
+    readonly kind: 'exclusive' | 'read' | 'permits';
     readonly units: number;
     readonly client: string;
     readonly label: string | undefined;
@@ -486,7 +486,7 @@ export interface LockAcquisition {
     readonly keys: readonly string[];
     readonly pattern: string | undefined;
     readonly method: string | undefined;
-    readonly lockType: 'exclusive' | 'read' | 'permits';
+    readonly kind: 'exclusive' | 'read' | 'permits';
     readonly owner: string | undefined;
     readonly waitTimeout: number;
     readonly optional: boolean;

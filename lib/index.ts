@@ -10,7 +10,7 @@ export type {
   RedisConnectionOption,
 } from './module/redis-lock.connection.js';
 export type { Duration } from './common/duration.js';
-export { duration } from './options/duration-text.js';
+export { parseDuration } from './options/duration-text.js';
 
 export { DistributedLock } from './decorators/distributed-lock.decorator.js';
 export type { DistributedLockOptions, LockKey, LockMethodOptions } from './decorators/lock-method.options.js';

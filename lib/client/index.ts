@@ -11,7 +11,7 @@ export type {
 export type { LockLogger } from '../common/logger.js';
 export type { Clock } from '../common/clock.js';
 export type { Duration } from '../common/duration.js';
-export { duration } from '../options/duration-text.js';
+export { parseDuration } from '../options/duration-text.js';
 export { currentLock } from '../decorators/current-lock.js';
 export type { KeyBuilder, LockedMethodCall } from '../options/key-builder.js';
 export { lockKey, type KeyPart } from '../keys/index.js';

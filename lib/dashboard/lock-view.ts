@@ -11,7 +11,7 @@ export type ReadLock = Omit<DashboardLock, 'ago'>;
 interface Party {
   readonly owner: string;
   readonly client: string;
-  readonly type: 'exclusive' | 'read' | 'permits';
+  readonly kind: 'exclusive' | 'read' | 'permits';
   readonly units: number;
   readonly label?: string | undefined;
   readonly pattern?: string | undefined;
@@ -47,10 +47,10 @@ export function lockOf(
 }
 
 const partyOf = (
-  { owner, client, type, units, label, pattern, method, since }: Party,
+  { owner, client, kind, units, label, pattern, method, since }: Party,
   time: number,
 ): DashboardWaiter => ({
-  ...{ owner, client, type, units, label, pattern, method },
+  ...{ owner, client, kind, units, label, pattern, method },
   // A hold that is newer than `time` has just begun.
   age: since && Math.max(0, time - since.getTime()),
 });

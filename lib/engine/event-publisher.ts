@@ -112,7 +112,7 @@ export class EventPublisher {
 
   /** While a caller waits, the owner is known only if the caller named one. */
   private requestFields({ key, owner, mode, pattern, method }: HoldTerms) {
-    return { key, owner, lockType: mode.kind, pattern, method, label: this.label };
+    return { key, owner, kind: mode.kind, pattern, method, label: this.label };
   }
 
   /** Holds that share one in the store have the same token and the same owner there. Their ids differ. */

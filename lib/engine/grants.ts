@@ -3,7 +3,7 @@ import type { TimerEntry } from '../common/timer-queue.js';
 import { TransientMap } from '../common/transient.js';
 import type { LockLostError } from '../errors/index.js';
 import type { HoldChoice } from '../store/lock-store.js';
-import { ClientGrant, type Capacity, type GrantUsers } from './client-grant.js';
+import { ClientGrant, type Capacity, type GrantUsers } from './hold.js';
 import type { EngineContext } from './engine-context.js';
 import type { Grant, Hold, HoldTerms } from './hold.js';
 import type { IdTable } from './orphans.js';

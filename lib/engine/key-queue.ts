@@ -8,14 +8,7 @@ import { UNCONTENDED_BATCH_SIZE, type HoldMode } from '../store/lock-store.js';
 import type { TicketTerms } from './acquire-request.js';
 import type { Admission } from './admission.js';
 import { answeredTooLate } from './answered-too-late.js';
-import {
-  capacityFor,
-  mayShareGrant,
-  wantsTheSame,
-  type Capacity,
-  type ClientGrant,
-  type GrantUsers,
-} from './client-grant.js';
+import { capacityFor, mayShareGrant, wantsTheSame, type Capacity, type ClientGrant, type GrantUsers } from './hold.js';
 import type { Grants } from './grants.js';
 import type { Grant, Hold, HoldTerms } from './hold.js';
 import type { HoldReleases } from './hold-releases.js';

@@ -15,8 +15,8 @@ interface EventOfKey {
   readonly key: string;
   /** The owner that holds the key; while a caller waits, the owner that the caller named, if any. */
   readonly owner: string | undefined;
-  /** The mode in which the key is held or requested: exclusive, together with other readers, or as permits of a semaphore. */
-  readonly lockType: 'exclusive' | 'read' | 'permits';
+  /** How the key is held or requested: exclusive, together with other readers, or as permits of a semaphore. */
+  readonly kind: 'exclusive' | 'read' | 'permits';
   /** The key template, or the `pattern` of the call; `undefined`: the call named a plain key and no pattern. */
   readonly pattern: string | undefined;
   /** The decorated method, `Class.method`; `undefined`: the call was made in code. */

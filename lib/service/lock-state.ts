@@ -36,7 +36,7 @@ export interface LockState {
 export interface LockWaiter {
   readonly id: string;
   readonly owner: string;
-  readonly type: 'exclusive' | 'read' | 'permits';
+  readonly kind: 'exclusive' | 'read' | 'permits';
   /** How many permits it requests; 0 if the lock is no semaphore. */
   readonly units: number;
   readonly client: string;

@@ -35,6 +35,9 @@ import type { Semaphore, SemaphoreOptions } from './objects/semaphore.js';
 import { readPermits } from '../options/lock-option-readers.js';
 import { refuseUnknownOptions } from '../options/option-readers.js';
 
+/** So often a shutdown that waits for open requests logs the locks that are held, in ms. */
+const DRAIN_REPORTS = 5_000;
+
 /** The longest interval of a timer, in ms. */
 const LONGEST_INTERVAL = 2 ** 31 - 1;
 
@@ -46,7 +49,7 @@ const LONGEST_INTERVAL = 2 ** 31 - 1;
  * ```
  */
 export class LockService {
-  readonly name: string;
+  readonly instance: string;
   readonly defaults: LockServiceDefaults;
   /** The id of this client, by which `inspect`, events and the logs of other processes name it. It is new after each start. */
   readonly clientId: string;
@@ -57,6 +60,7 @@ export class LockService {
   private readonly elections = new Elections();
   private stopReadings: (() => void) | undefined;
   private keeper: NodeJS.Timeout | undefined;
+  private draining: NodeJS.Timeout | undefined;
 
   constructor(
     private readonly engine: LockEngine,
@@ -65,10 +69,10 @@ export class LockService {
     readonly events: Observable<LockEvent>,
     private readonly options: LockServiceOptions,
   ) {
-    this.name = options.name;
+    this.instance = options.instance;
     this.defaults = options.defaults;
     [this.clientId, this.label] = [engine.clientId, context.identity.label];
-    this.acquirer = new Acquirer(engine, context, options.defaults, options.name);
+    this.acquirer = new Acquirer(engine, context, options.defaults, options.instance);
     this.runner = new LockRunner(this.acquirer, options.defaults);
   }
 
@@ -140,7 +144,7 @@ export class LockService {
    */
   getReadWriteLock(key: string, options: LockObjectOptions = {}): ReadWriteLock {
     const keys = [assertKey(key)];
-    const readLock = this.lockObject('getReadWriteLock', keys, { ...EXCLUSIVE, type: 'read' }, options);
+    const readLock = this.lockObject('getReadWriteLock', keys, { ...EXCLUSIVE, kind: 'read' }, options);
     const writeLock = this.lockObject('getReadWriteLock', keys, { ...EXCLUSIVE, isWrite: true }, options);
     return { readLock: () => readLock, writeLock: () => writeLock };
   }
@@ -250,7 +254,9 @@ export class LockService {
 
   /** @internal Connects; resolves when messages to waiters are received. @throws LockStoreError after `commandTimeout` */
   start(): Promise<void> {
-    this.stopReadings ??= answerReadings(() => readInstance(this.name, this.engine, this.context));
+    this.stopReadings ??= answerReadings(() =>
+      readInstance(this.instance, this.engine, this.context, this.elections.patterns),
+    );
     return this.engine.start();
   }
 
@@ -260,9 +266,20 @@ export class LockService {
     this.engine.stopWaiting(why);
   }
 
+  /**
+   * @internal Refuses new acquisitions, and logs which locks are held while the application waits for its open requests,
+   * which Nest does without limit.
+   */
+  drain(): void {
+    this.stopWaiting();
+    const since = performance.now();
+    this.draining ??= setInterval(() => this.engine.reportDrain(performance.now() - since), DRAIN_REPORTS).unref();
+  }
+
   /** @internal Gives holders `shutdownTimeout` to finish, releases the remaining locks and disconnects. */
   close(): Promise<void> {
     this.stopReadings?.();
+    clearInterval(this.draining);
     this.stopWaiting();
     return this.engine.close(this.options.shutdownTimeout).finally(() => clearInterval(this.keeper));
   }
@@ -277,7 +294,7 @@ export class LockService {
 
   /** @internal What a log shows. */
   toJSON(): { name: string; client: string } {
-    return { name: this.name, client: this.clientId };
+    return { name: this.instance, client: this.clientId };
   }
 
   /** @internal */
@@ -288,7 +305,7 @@ export class LockService {
   private lockObject(
     label: string,
     keys: readonly string[],
-    { type, fair, isWrite }: LockObjectKind,
+    { kind, fair, isWrite }: LockObjectKind,
     options: LockObjectOptions,
   ): LockObject {
     refuseUnknownOptions(label, options, optionNames('getLock'));
@@ -299,14 +316,14 @@ export class LockService {
       survey: (request) => this.engine.survey(request),
       inScope: (names, held) => this.acquirer.inScope(names, held),
       ofOwner: (names, owner) => this.acquirer.owners.of(names, owner),
-      lease: this.defaults.lockWatchdogTimeout,
+      lease: this.defaults.renewedLease,
     };
     const { owner, pattern } = readOptions('getLock', options);
-    return new DefaultLock(service, { keys, type, fair, isWrite, owner, pattern });
+    return new DefaultLock(service, { keys, kind, fair, isWrite, owner, pattern });
   }
 }
 
-type LockObjectKind = Pick<LockObjectTerms, 'type' | 'fair' | 'isWrite'>;
+type LockObjectKind = Pick<LockObjectTerms, 'kind' | 'fair' | 'isWrite'>;
 
 /** Names every field: a missing one would be looked up in `Object.prototype`. */
-const EXCLUSIVE: LockObjectKind = Object.freeze({ type: 'exclusive', fair: false, isWrite: false });
+const EXCLUSIVE: LockObjectKind = Object.freeze({ kind: 'exclusive', fair: false, isWrite: false });

@@ -16,7 +16,7 @@ export const readHolder = (
 ): LockHolder => ({
   id,
   owner,
-  type: mode.kind,
+  kind: mode.kind,
   units: unitsOf(mode),
   ...names.nameOf(id),
   fencingToken: token,
@@ -61,7 +61,7 @@ function largest<T>(items: readonly T[], valueOf: (item: T) => number, ifEmpty: 
 const readWaiter = ({ id, owner, mode, since }: StoredLock['waiters'][number], names: Names): LockWaiter => ({
   id,
   owner,
-  type: mode.kind,
+  kind: mode.kind,
   units: unitsOf(mode),
   ...names.nameOf(id),
   since: new Date(since),

@@ -4,7 +4,7 @@ import type { HoldMode } from '../store/lock-store.js';
 export interface RecordedAcquisition {
   readonly key: string;
   /** How the lock was requested: exclusive, for reading, or as permits of a semaphore. */
-  readonly mode: HoldMode['kind'];
+  readonly kind: HoldMode['kind'];
   /** The owner, if the caller named one. */
   readonly owner: string | undefined;
   /**

@@ -17,7 +17,7 @@ const CALLS: ReadonlyArray<readonly [string, Call, number]> = [
   ['acquire', (service, waitTimeout) => service.acquire('a', { waitTimeout }), 0],
   ['tryAcquire', (service, waitTimeout) => service.tryAcquire('a', { waitTimeout }), 0],
   ['run', (service, waitTimeout) => service.run('a', () => undefined, { waitTimeout }), 0],
-  ['a reader', (service, waitTimeout) => service.acquire('a', { type: 'read', waitTimeout }), 0],
+  ['a reader', (service, waitTimeout) => service.acquire('a', { kind: 'read', waitTimeout }), 0],
   ['a fair request', (service, waitTimeout) => service.acquire('a', { fair: true, waitTimeout }), 0],
   ['an owner', (service, waitTimeout) => service.acquire('a', { owner: 'me', waitTimeout }), 0],
   ['tryLock', (service, waitTimeout) => service.getLock('a').tryLock(waitTimeout), 0],

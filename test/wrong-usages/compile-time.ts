@@ -75,7 +75,7 @@ export const COMPILE_TIME: readonly WrongUsage[] = [
     message: "'connection' does not exist in type 'DistributedLockOptions",
   },
   {
-    code: "class Stock { @DistributedLock({ key: 'a', type: 'shared' }) async reserve() {} }",
+    code: "class Stock { @DistributedLock({ key: 'a', kind: 'shared' }) async reserve() {} }",
     message: `Type '"shared"' is not assignable to type 'LockKind | undefined'`,
   },
   {

@@ -46,6 +46,6 @@ export const labelName = ({ label, client }: ClientFacts & { readonly client: st
 export const ownerName = ({ owner, client }: LockHolder | LockWaiter): string =>
   owner.startsWith(`${client}:`) ? '-' : safe(owner);
 
-export function kindName({ type, units }: LockHolder | LockWaiter): string {
-  return type === 'permits' ? `${units} permit${units === 1 ? '' : 's'}` : type;
+export function kindName({ kind, units }: LockHolder | LockWaiter): string {
+  return kind === 'permits' ? `${units} permit${units === 1 ? '' : 's'}` : kind;
 }

@@ -13,7 +13,7 @@ export interface LockAcquisition {
   readonly pattern: string | undefined;
   /** The decorated method, `Class.method`; `undefined`: the call was made in code. */
   readonly method: string | undefined;
-  readonly lockType: 'exclusive' | 'read' | 'permits';
+  readonly kind: 'exclusive' | 'read' | 'permits';
   /** Only if the caller set one. */
   readonly owner: string | undefined;
   /** In ms; 0: one try; `Infinity`: without limit. */

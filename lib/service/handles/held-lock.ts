@@ -15,7 +15,7 @@ import type { KeyHandle } from './own-handle.js';
 /** A store that keeps Redisson's plain locks has no tokens. */
 const WITHOUT_TOKEN =
   'This lock has no fencing token: of the locks of Redisson, only an RFencedLock keeps one. Use redisson({ fenced: true }) ' +
-  "and type 'exclusive' here, and getFencedLock in Java.";
+  "and kind 'exclusive' here, and getFencedLock in Java.";
 
 /** The results of releasing at once. Made outside of all scopes, so that they keep no async context. */
 const HELD = outside(() => Promise.resolve(true));
@@ -64,7 +64,7 @@ export class HeldLock implements KeyHandle {
     return this.hold.exposeOwner();
   }
 
-  get type(): 'exclusive' | 'read' | 'permits' {
+  get kind(): 'exclusive' | 'read' | 'permits' {
     return this.hold.terms.mode.kind;
   }
 

@@ -50,12 +50,12 @@ export interface LockObject {
    */
   lock(options?: LockCallOptions): Promise<LockHandle>;
   /**
-   * Acquires the lock within `waitTime` (default 0: one try), otherwise resolves to `null`. Without `leaseTime`, or with 0,
+   * Acquires the lock within `waitTimeout` (default 0: one try), otherwise resolves to `null`. Without `expire`, or with 0,
    * the lock is renewed as long as it is held. Instead of the two times it takes the options of `lock`:
-   * `tryLock({ waitTimeout: '3s', lockWatchdogTimeout: '5s' })`. It does not wait unless they contain a `waitTimeout`.
+   * `tryLock({ waitTimeout: '3s', renewedLease: '5s' })`. It does not wait unless they contain a `waitTimeout`.
    * @throws LockConfigError as `lock` does, and if a call of the same context holds the lock through this object
    */
-  tryLock(waitTime?: Duration | LockCallOptions, leaseTime?: Duration): Promise<LockHandle | null>;
+  tryLock(waitTimeout?: Duration | LockCallOptions, expire?: Duration): Promise<LockHandle | null>;
   /**
    * Releases what was acquired last through this object in this context. It never releases the lock of a scope, which ends
    * with the scope. With an `owner`, it releases what this owner acquired last in this process, by any means.

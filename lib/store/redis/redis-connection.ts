@@ -5,10 +5,11 @@ import { clientChannel, groupBySlot } from '../../keys/index.js';
 import { ClientEvents } from './client-events.js';
 import { ConnectionLog } from './connection-log.js';
 import { REPLICATION_OPTIONS, retryDelay, SUBSCRIBER_OPTIONS } from './connection-options.js';
-import type { Connection, ConnectionObserver, ConnectionOptions, ReplicaConfirmation } from './connection.js';
+import type { Connection, ConnectionObserver, ConnectionOptions, Masters, ReplicaConfirmation } from './connection.js';
 import { doubtUntilListening } from './doubt-until-listening.js';
 import { Heartbeat } from './heartbeat.js';
 import { KeyChannels } from './key-channels.js';
+import { Mastership } from './mastership.js';
 import { ReplicaAcknowledgement } from './replica-acknowledgement.js';
 import { retryConfirmation } from './retried-confirmation.js';
 import {
@@ -22,7 +23,7 @@ import {
 } from './redis-client.js';
 import { leadsElsewhere } from './sentinel-connector.js';
 import { SentinelWatch } from './sentinel-watch.js';
-import type { Sentinels } from './sentinels.js';
+import { isSame, type Sentinels } from './sentinels.js';
 import { isOneOfSeveral, isReplica } from './server-role.js';
 import { Doubts, type Subscription } from './subscription.js';
 
@@ -45,6 +46,7 @@ export class RedisConnection implements Connection {
     confirm: (key, id, min, timeout, script) =>
       retryConfirmation(timeout, (left) => this.acknowledgement.confirm(key, id, min, left, script)),
   };
+  readonly masters: Masters | undefined;
   epoch = 0;
 
   /** The confirmed subscription. Cleared when its connection ends. */
@@ -83,7 +85,10 @@ export class RedisConnection implements Connection {
     this.channelStart = clientChannel(options.keyPrefix, '');
     this.log = new ConnectionLog(logger);
     this.sentinels = sentinelsOf(connection, () => this.leaveOldMaster());
-    if (this.sentinels?.options.failoverDetector) this.sentinelWatch = new SentinelWatch(this.sentinels);
+    if (this.sentinels?.options.failoverDetector) {
+      this.sentinelWatch = new SentinelWatch(this.sentinels);
+      this.masters = new Mastership(() => this.isStillMaster());
+    }
     this.commands = createClient(connection, options, this.sentinels);
     this.subscriber = duplicateOf(this.commands, SUBSCRIBER_OPTIONS);
     this.keyChannels = new KeyChannels(this.subscriber, options.keyChannel, observer, (error) =>
@@ -226,9 +231,27 @@ export class RedisConnection implements Connection {
     });
     this.events.on(this.subscriber, 'error', (error: Error) => this.log.failed(error));
     this.events.on(this.subscriber, 'message', (channel: string, message: string) => {
-      if (this.keyChannels.has(channel)) this.observer.keyMessage?.(channel, message);
-      else this.observer.message(message);
+      const confirmed = this.masters?.confirm(channel);
+      if (confirmed === undefined) return this.received(channel, message);
+      void confirmed.then((isMaster) => {
+        // If the connection has ended meanwhile, the waiters ask when they are subscribed again.
+        if (isMaster && this.listening) this.received(channel, message);
+      });
     });
+  }
+
+  private received(channel: string, message: string): void {
+    if (this.keyChannels.has(channel)) this.observer.keyMessage?.(channel, message);
+    else this.observer.message(message);
+  }
+
+  /** Whether the Sentinels have announced no other master by now. */
+  private async isStillMaster(): Promise<boolean> {
+    const sentinels = this.sentinels!;
+    const { master } = sentinels;
+    await this.sentinelWatch!.catchUp();
+    if (master !== undefined && !isSame(master, sentinels.master!)) return false;
+    return ![this.commands, this.subscriber].some(({ stream }) => leadsElsewhere(stream, sentinels));
   }
 
   /**

@@ -1,4 +1,6 @@
 import type { Redis, SentinelAddress } from 'ioredis';
+import { clearReadingTimer, setReadingTimer } from '../../common/reading-timer.js';
+import { isAnswer } from './answers.js';
 import { connectSentinel } from './sentinel-question.js';
 import type { Sentinels } from './sentinels.js';
 
@@ -7,6 +9,8 @@ const SWITCHED = '+switch-master';
 const TRIAL = 10_000;
 /** The largest number of Sentinels to subscribe to, unless the user's options set another. */
 const MOST = 10;
+/** For how many ms Sentinels may delay a confirmation. */
+const ANSWER_WITHIN = 250;
 
 /**
  * Subscribes to the Sentinels to learn of a new master. After a manual failover, the old master accepts writes for
@@ -16,6 +20,8 @@ const MOST = 10;
 export class SentinelWatch {
   private readonly lines = new Map<string, Redis>();
   private trial: NodeJS.Timeout | undefined;
+  /** Resolves when the master is known that the announcements so far have named. */
+  private heard: Promise<unknown> = Promise.resolve();
 
   constructor(private readonly sentinels: Sentinels) {}
 
@@ -42,6 +48,31 @@ export class SentinelWatch {
     this.lines.clear();
   }
 
+  /**
+   * Resolves when everything is known that most Sentinels had announced by now: the answer to a PING comes behind it. If
+   * half of them do not answer in time, all are asked for the master.
+   */
+  async catchUp(): Promise<void> {
+    const lines = [...this.lines.values()];
+    const isCaughtUp = await new Promise<boolean>((resolve) => {
+      const timer = setReadingTimer(ANSWER_WITHIN, () => resolve(false));
+      let answers = 0;
+      const answered = (): void => {
+        answers += 1;
+        if (2 * answers > lines.length) resolve(true);
+      };
+      const asked = lines
+        .filter(({ status }) => status === 'ready')
+        .map((line) => line.ping().then(answered, (error: unknown) => isAnswer(error) && answered()));
+      void Promise.all(asked).then(() => {
+        clearReadingTimer(timer);
+        resolve(false);
+      });
+    });
+    if (!isCaughtUp) await this.sentinels.find().catch(() => undefined);
+    await this.heard;
+  }
+
   private open(sentinel: SentinelAddress): Redis {
     const { options } = this.sentinels;
     const line = connectSentinel(sentinel, options, {
@@ -51,7 +82,7 @@ export class SentinelWatch {
       autoResendUnfulfilledCommands: false,
       maxRetriesPerRequest: 0,
     });
-    const hear = (): void => void this.sentinels.hear(sentinel);
+    const hear = (): void => void (this.heard = Promise.all([this.heard, this.sentinels.hear(sentinel)]));
     line.on('message', (_channel: string, text: string) => {
       if (text.startsWith(`${options.name} `)) hear();
     });

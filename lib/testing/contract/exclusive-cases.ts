@@ -91,7 +91,7 @@ export const EXCLUSIVE_CASES: CaseList = {
   },
 
   'a renewed lock outlasts its lease many times, and verify confirms it': async (stage) => {
-    const one = await stage.client({ lockWatchdogTimeout: 1_200 });
+    const one = await stage.client({ renewedLease: 1_200 });
     const other = await stage.client();
     const key = stage.key();
     const lock = await stage.outcome(one.acquire(key));
@@ -106,7 +106,7 @@ export const EXCLUSIVE_CASES: CaseList = {
   },
 
   'after maxRenewTimes renewals the lease expires, and its holder is notified first': async (stage) => {
-    const one = await stage.client({ lockWatchdogTimeout: 400 });
+    const one = await stage.client({ renewedLease: 400 });
     const other = await stage.client();
     const key = stage.key();
     const lock = await stage.outcome(one.acquire(key, { maxRenewTimes: 2 }));

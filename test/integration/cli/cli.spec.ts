@@ -15,8 +15,8 @@ async function setUp() {
   const waiting = other!.acquire('a', { waitTimeout: Infinity });
   waiting.catch(() => undefined);
   await bench.untilWaiting('a', 1);
-  await one!.acquire('b', { type: 'read', owner: 'ann' });
-  await other!.acquire('b', { type: 'read', owner: 'bob' });
+  await one!.acquire('b', { kind: 'read', owner: 'ann' });
+  await other!.acquire('b', { kind: 'read', owner: 'bob' });
   // The clients write their labels in the background.
   const named = async (): Promise<number> => (await bench.redis.admin.keys('lock:client:*')).length;
   await eventually(async () => (await named()) === 2, { what: 'the labels of two clients' });
@@ -79,7 +79,7 @@ describe('ls', () => {
   it('sorts, and shows only the locks of one client', async () => {
     const { lock } = await setUp();
     const [one] = await bench.serviceList(1);
-    await one!.acquire('0', { lockWatchdogTimeout: '9s', owner: 'ann' }); // always the shortest lease
+    await one!.acquire('0', { renewedLease: '9s', owner: 'ann' }); // always the shortest lease
     const keysOf = async (...args: string[]) =>
       (JSON.parse((await run('ls', '--json', ...args)).stdout) as LockState[]).map(({ key }) => key);
     const lists = await Promise.all([
@@ -220,6 +220,25 @@ describe('release --hold', () => {
   });
 });
 
+describe('release --holder', () => {
+  it('ends the holds of the clients that the text names, and leaves the others', async () => {
+    await setUp();
+    const [service] = await bench.serviceList(1);
+    const [ann, bob] = (await service!.inspect('b'))!.holders.map(({ id }) => id);
+    expect(await run('release', 'b', '--holder', 'bob')).toMatchObject({
+      ...{ code: 3, stdout: '', stderr: expect.stringMatching(/--holder LABEL/) },
+    });
+    expect(await run('release', 'b', '--force', '--holder', 'zoe')).toEqual({
+      ...{ code: 0, stdout: "b has no hold of 'zoe' with the prefix 'lock'.\n", stderr: '' },
+    });
+    expect((await service!.inspect('b'))!.holders.map(({ id }) => id)).toEqual([ann, bob]);
+    expect(await run('release', 'b', '--force', '--holder', 'bob')).toEqual({
+      ...{ code: 0, stdout: "b (1 hold of 'bob') was released.\n", stderr: '' },
+    });
+    expect((await service!.inspect('b'))!.holders.map(({ id }) => id)).toEqual([ann]);
+  });
+});
+
 describe('watch', () => {
   it('continues until it is interrupted', async () => {
     const { lock, waiting } = await setUp();
@@ -235,6 +254,6 @@ describe('watch', () => {
     await eventually(() => looks().at(-1)!.length === 0, { within: 60_000 });
     watch.kill('SIGINT');
     expect((await watch.ended).code).toBe(0);
-    expect(looks()[0]).toMatchObject([{ key: 'a', waiters: [{ type: 'exclusive' }] }]);
+    expect(looks()[0]).toMatchObject([{ key: 'a', waiters: [{ kind: 'exclusive' }] }]);
   });
 });

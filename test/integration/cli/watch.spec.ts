@@ -13,7 +13,7 @@ let session: Session | undefined;
 
 beforeEach(async () => {
   redis = await startRedis();
-  const service = await locks.start(redis.url, { lockWatchdogTimeout: '10m', label: 'shop:1' });
+  const service = await locks.start(redis.url, { renewedLease: '10m', label: 'shop:1' });
   await service.acquire('stock:42');
 });
 afterEach(async () => {

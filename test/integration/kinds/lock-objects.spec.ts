@@ -103,7 +103,7 @@ describe.each(SHAPES)('the RLock shape of $kind', ({ make, shared = false }) => 
   });
 
   it('tryLock accepts a lease that is not renewed', async () => {
-    const service = await bench.service({ lockWatchdogTimeout: 100 });
+    const service = await bench.service({ renewedLease: 100 });
     const lock = make(service);
     const handle = await lock.tryLock(0, '1s');
     expect(await lock.remainTimeToLive()).toBeLessThanOrEqual(1_000);
@@ -114,12 +114,12 @@ describe.each(SHAPES)('the RLock shape of $kind', ({ make, shared = false }) => 
   });
 
   it('lock() is renewed for as long as it is held', async () => {
-    const [one, other] = await bench.serviceList(2, { lockWatchdogTimeout: 1_000 });
+    const [one, other] = await bench.serviceList(2, { renewedLease: 1_000 });
     const lock = make(one!);
     await lock.lock();
     const since = now();
     await eventually(() => between(since) > 1_400);
-    expect(await other!.tryAcquire('a', { type: 'write' })).toBeNull();
+    expect(await other!.tryAcquire('a', { kind: 'write' })).toBeNull();
     await lock.unlock();
   });
 
@@ -213,7 +213,7 @@ describe('objects of one key beside each other', () => {
         expect([readLock().isHeldByCurrentContext(), writeLock().isHeldByCurrentContext()]).toEqual([true, false]);
         expect([readLock().getHoldCount(), writeLock().getHoldCount()]).toEqual([1, 0]);
       },
-      { type: 'read' },
+      { kind: 'read' },
     );
     await service.run('a', async () => {
       expect([readLock().isHeldByCurrentContext(), writeLock().isHeldByCurrentContext()]).toEqual([false, true]);

@@ -41,7 +41,7 @@ describe('inspect', () => {
   });
 
   it('tells since when a waiter waits, and a retry does not change it', async () => {
-    const [holder, waiter] = await bench.serviceList(2, { lockWatchdogTimeout: 1_000 });
+    const [holder, waiter] = await bench.serviceList(2, { renewedLease: 1_000 });
     const lock = await holder!.acquire('a');
     const waiting = waiter!.acquire('a');
     await bench.untilWaiting('a', 1);
@@ -69,7 +69,7 @@ describe('inspect', () => {
   });
 
   it('names it again after Redis has lost everything and the holder has reconnected', async () => {
-    const [observer, holder] = await bench.serviceList(2, { lockWatchdogTimeout: '10s' });
+    const [observer, holder] = await bench.serviceList(2, { renewedLease: '10s' });
     const lock = await holder!.acquire('a');
     await holderOf(observer!, 'a');
     await bench.redis.admin.flushall();

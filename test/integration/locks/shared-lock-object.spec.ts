@@ -84,7 +84,7 @@ describe('a shared Lock object outside of any context', () => {
   ])(
     'does not let %s of a second caller end the lock of the first, or keep it for longer than a lease',
     async (_, second) => {
-      const service = await bench.service({ lockWatchdogTimeout: LEASE });
+      const service = await bench.service({ renewedLease: LEASE });
       const lock = service.getLock('a');
       const handle = await lock.lock();
       expect((await timed(() => second(lock))).error).toBeDefined();
@@ -98,7 +98,7 @@ describe('a shared Lock object outside of any context', () => {
   );
 
   it('renews the lock of the first caller until a call unlocks it', async () => {
-    const service = await bench.service({ lockWatchdogTimeout: LEASE });
+    const service = await bench.service({ renewedLease: LEASE });
     const lock = service.getLock('a');
     const handle = await lock.lock();
     await expect(lock.tryLock()).rejects.toMatchObject({ code: 'LOCK_CONFIG' });
@@ -155,7 +155,7 @@ describe('a shared Lock object outside of any context', () => {
   });
 
   it('does not renew a lock from outside that is unlocked within a scope', async () => {
-    const service = await bench.service({ lockWatchdogTimeout: LEASE });
+    const service = await bench.service({ renewedLease: LEASE });
     const lock = service.getLock('a');
     await lock.lock();
     await expect(service.run('b', () => lock.unlock())).rejects.toThrow(/unlock in the context that locked/);
@@ -164,7 +164,7 @@ describe('a shared Lock object outside of any context', () => {
   });
 
   it('keeps renewing if a call within a scope acquired nothing and unlocks', async () => {
-    const service = await bench.service({ lockWatchdogTimeout: LEASE });
+    const service = await bench.service({ renewedLease: LEASE });
     const lock = service.getLock('a');
     const handle = await lock.lock();
     for (const second of [
@@ -198,7 +198,7 @@ describe('a shared Lock object outside of any context', () => {
   });
 
   it('does not let a call whose lock was not renewed any more end the lock of the next one', async () => {
-    const service = await bench.service({ lockWatchdogTimeout: LEASE });
+    const service = await bench.service({ renewedLease: LEASE });
     const lock = service.getLock('a');
     const first = await lock.lock();
     await expect(lock.tryLock()).rejects.toMatchObject({ code: 'LOCK_CONFIG' });
@@ -223,7 +223,7 @@ describe('a shared Lock object outside of any context', () => {
   });
 
   it('expects the unlock() of a lost lock for a lease only, so that lone calls with a guard go on', async () => {
-    const service = await bench.service({ lockWatchdogTimeout: LEASE });
+    const service = await bench.service({ renewedLease: LEASE });
     const lock = service.getLock('a');
     const lost = await lock.lock({ expire: 300 });
     await eventually(() => !lost.isHeld);
@@ -344,7 +344,7 @@ describe('a shared Lock object in scopes', () => {
   });
 
   it('does not renew a lock that was not unlocked before the end of its scope, with one warning', async () => {
-    const service = await bench.service({ lockWatchdogTimeout: LEASE });
+    const service = await bench.service({ renewedLease: LEASE });
     const lock = service.getLock('a');
     const handle = await service.run('scope', () => lock.lock());
     expect(handle.isHeld).toBe(true);
@@ -356,7 +356,7 @@ describe('a shared Lock object in scopes', () => {
   });
 
   it('does not renew a lock that is unlocked within an inner scope', async () => {
-    const service = await bench.service({ lockWatchdogTimeout: LEASE });
+    const service = await bench.service({ renewedLease: LEASE });
     const lock = service.getLock('a');
     await service.run('outer', async () => {
       const handle = await lock.lock();
@@ -367,7 +367,7 @@ describe('a shared Lock object in scopes', () => {
   });
 
   it('does not renew a lock that is acquired after its scope has ended', async () => {
-    const service = await bench.service({ lockWatchdogTimeout: LEASE });
+    const service = await bench.service({ renewedLease: LEASE });
     const lock = service.getLock('a');
     const ended = deferred();
     const work = await service.run('scope', () => ({ handle: ended.then(() => lock.lock()) }));

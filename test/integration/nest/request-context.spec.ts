@@ -170,7 +170,7 @@ class StockController {
 }
 
 const METADATA = { controllers: [StockController], providers: [Stock] };
-const OPTIONS = { lockWatchdogTimeout: LEASE, shutdownTimeout: 0 };
+const OPTIONS = { renewedLease: LEASE, shutdownTimeout: 0 };
 
 beforeEach(() => {
   section = new Section();
@@ -317,7 +317,10 @@ describe('a Lock object in a field of a singleton, with messages', () => {
   });
 
   it('has one for each request with several instances of the module', async () => {
-    const app = await bench.boot({ ...METADATA, imports: [bench.locks({ name: 'more', keyPrefix: 'more' })] }, OPTIONS);
+    const app = await bench.boot(
+      { ...METADATA, imports: [bench.locks({ instance: 'more', keyPrefix: 'more' })] },
+      OPTIONS,
+    );
     const stock = app.get(StockController);
     const creator = app.get(ExternalContextCreator);
     const reserve = creator.create(stock, stock.reserve, 'reserve');

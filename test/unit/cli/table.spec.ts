@@ -12,7 +12,7 @@ const CLIENT = '0123456789abcdef0123456789abcdef';
 
 function lockOf(key: string, facts: object = {}): LockState {
   const holder = {
-    ...{ id: `${CLIENT}:1`, owner: `${CLIENT}:1`, client: CLIENT, type: 'exclusive', units: 0, kept: false },
+    ...{ id: `${CLIENT}:1`, owner: `${CLIENT}:1`, client: CLIENT, kind: 'exclusive', units: 0, kept: false },
     ...{ label: undefined, pattern: undefined, method: undefined },
     ...{ fencingToken: 7, ttl: 20_000, since: new Date(NOW - 12_300), ...facts },
   } as LockHolder;

@@ -16,7 +16,7 @@ class FakeLocks {
   hold(key: string, { age = 0, waiters = 0 } = {}): void {
     const client = 'c'.repeat(32);
     const caller = {
-      ...{ id: `${client}:${key}`, owner: 'ann', type: 'exclusive' as const, units: 0, client },
+      ...{ id: `${client}:${key}`, owner: 'ann', kind: 'exclusive' as const, units: 0, client },
       ...{ label: undefined, pattern: undefined, method: undefined },
     };
     const since = new Date(1_000_000 + this.now - age);

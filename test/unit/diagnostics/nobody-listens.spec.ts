@@ -17,7 +17,7 @@ const ABOUT: LockAcquisition = {
   keys: ['a'],
   pattern: undefined,
   method: undefined,
-  lockType: 'exclusive',
+  kind: 'exclusive',
   owner: undefined,
   waitTimeout: 0,
   optional: false,
@@ -70,7 +70,7 @@ it.each(['contended', 'acquired', 'timeout', 'skipped', 'renewed', 'released', '
     tellAll();
     unsubscribe(LOCK_CHANNELS[type], listener);
     tellAll();
-    expect(told).toEqual([expect.objectContaining({ type, instance: 'default', key: 'a', lockType: 'exclusive' })]);
+    expect(told).toEqual([expect.objectContaining({ type, instance: 'default', key: 'a', kind: 'exclusive' })]);
     expect(own.next).not.toHaveBeenCalled();
     expect(channel(LOCK_CHANNELS[type]).hasSubscribers).toBe(false);
   },

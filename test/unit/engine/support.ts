@@ -4,7 +4,7 @@ import {
   type EngineContextOptions,
 } from '../../../lib/engine/engine-context.js';
 import type { Grant, HoldTerms } from '../../../lib/engine/hold.js';
-import { ClientGrant } from '../../../lib/engine/client-grant.js';
+import { ClientGrant } from '../../../lib/engine/hold.js';
 import type { Hold } from '../../../lib/engine/hold.js';
 import type { LockLostError } from '../../../lib/errors/index.js';
 import type {

@@ -48,7 +48,7 @@ interface Case {
 const options = { connection: 'redis://127.0.0.1:1', keyPrefix: 'lock', commandTimeout: 10_000 };
 const store = new RedisStore(options, SILENT);
 const redisson = new RedissonStore(
-  { ...options, lockWatchdogTimeout: 30_000, nameMapper: (key) => key, fenced: true },
+  { ...options, renewedLease: 30_000, nameMapper: (key) => key, fenced: true },
   SILENT,
 );
 const FLAGS = [0, 1, '1'];
