@@ -10,8 +10,8 @@ const PAGES = ['docs/options.md', 'docs/dashboard.md', 'docs/redisson.md'];
 
 /*
  * A table of options stands between `<!-- options TYPE … -->` and `<!-- /options -->`: the options of these types, each with
- * its doc comment. `own TYPE` takes only the options that the type declares itself; `like TYPE` refers to the table of that
- * type for the options that come from it.
+ * its doc comment. `own TYPE` takes only the options that the type declares itself; `like TYPE` leaves out the options that
+ * come from that type, and names them below with a link to its table.
  */
 const TABLE = /<!-- options ([\w ]+?) -->\n[\s\S]*?<!-- \/options -->/g;
 
@@ -26,14 +26,16 @@ function fill(page, types) {
   const places = anchors(page);
   return page.replace(TABLE, (_, words) => {
     const { rows, like } = readMarker(words.split(' '), types);
-    const lines = rows.map((option) => row(option, like, places));
+    const isLike = ({ declaration }) => like?.options.some((other) => other.declaration === declaration) ?? false;
+    const same = rows.filter(isLike).map(({ name }) => `\`${name}\``);
     return [
       `<!-- options ${words} -->`,
       '',
       '| option | default | meaning |',
       '|---|---|---|',
-      ...lines,
+      ...rows.filter((option) => !isLike(option)).map((option) => row(option, places)),
       '',
+      ...(same.length === 0 ? [] : [`[As above](#${places.get(like.type)}): ${same.join(', ')}.`, '']),
       '<!-- /options -->',
     ].join('\n');
   });
@@ -52,10 +54,8 @@ function readMarker(words, types) {
   return { rows: [...rows.values()], like };
 }
 
-function row({ name, declaration, byDefault, meaning }, like, places) {
-  const isLike = like?.options.some((other) => other.declaration === declaration);
-  const text = isLike ? `as [above](#${places.get(like.type)})` : meaning;
-  const linked = text.replace(/\{@link (\w+) ?\}/g, (_, type) => `[${type}](#${places.get(type) ?? missing(type)})`);
+function row({ name, byDefault, meaning }, places) {
+  const linked = meaning.replace(/\{@link (\w+) ?\}/g, (_, type) => `[${type}](#${places.get(type) ?? missing(type)})`);
   return `| \`${name}\` | ${byDefault} | ${linked.replaceAll('|', '\\|')} |`.replace(/ {2,}/g, ' ');
 }
 
@@ -76,7 +76,7 @@ function anchors(page) {
   return places;
 }
 
-/** Answers the options of an exported type, in the order of the type. */
+/** Answers the options of a type of lib, in the order of the type. */
 function publicTypes() {
   const files = Object.values(ENTRY_POINTS).map((name) => join(ROOT, 'lib', `${name}.ts`));
   const program = ts.createProgram(files, {
@@ -87,12 +87,13 @@ function publicTypes() {
     skipLibCheck: true,
   });
   const checker = program.getTypeChecker();
-  const exported = files.flatMap((file) =>
-    checker.getExportsOfModule(checker.getSymbolAtLocation(program.getSourceFile(file))),
-  );
+  const sources = program.getSourceFiles().filter(({ fileName }) => fileName.startsWith(join(ROOT, 'lib')));
+  const modules = sources.map((source) => checker.getSymbolAtLocation(source)).filter((symbol) => symbol !== undefined);
+  const exported = modules.flatMap((symbol) => checker.getExportsOfModule(symbol));
   return (name, own) => {
     const found = exported.find((symbol) => symbol.name === name);
-    if (found === undefined) throw new StepFailed(`a table of options is about ${name}, which is not exported`);
+    if (found === undefined)
+      throw new StepFailed(`a table of options is about ${name}, which no module of lib exports`);
     const symbol = found.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(found) : found;
     const properties = own ? [...symbol.members.values()] : checker.getDeclaredTypeOfSymbol(symbol).getProperties();
     return properties.map((property) => describe(property, name, checker));

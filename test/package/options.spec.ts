@@ -19,14 +19,7 @@ const ENTRY_POINTS = [
 /** The types that users write as an object of options, no matter how they are named. */
 const isOptions = (name: string): boolean => /Options$|^LockDefaults$|^LockStoreParts$/.test(name);
 
-/** Types of users' own, or of other packages, that are named like options. */
-const OF_OTHERS = [
-  'LockMetricOptions', // of OpenTelemetry's meter
-  'PrometheusMetricOptions', // of prom-client's metrics
-  'ContractClientOptions', // of the harness for stores
-];
-
-/** The names of all options, by the types that have them. */
+/** The names of all options, by the types that have them: exported types, and types that the page names. */
 function optionsOfTypes(): Array<[type: string, options: string[]]> {
   const program = ts.createProgram(ENTRY_POINTS, {
     module: ts.ModuleKind.NodeNext,
@@ -36,13 +29,21 @@ function optionsOfTypes(): Array<[type: string, options: string[]]> {
     skipLibCheck: true,
   });
   const checker = program.getTypeChecker();
-  const types = ENTRY_POINTS.flatMap((file) =>
-    checker.getExportsOfModule(checker.getSymbolAtLocation(program.getSourceFile(file)!)!),
-  ).filter(({ name }) => isOptions(name) && !OF_OTHERS.includes(name));
-  return types.map((symbol) => {
-    const declared = symbol.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(symbol) : symbol;
+  const named = sections.flatMap((section) => section.types);
+  const modules = program.getSourceFiles().filter(({ fileName }) => fileName.startsWith(join(ROOT, 'lib')));
+  const types = new Map<string, ts.Symbol>();
+  for (const source of modules) {
+    const exported = checker.getSymbolAtLocation(source);
+    const isPublic = ENTRY_POINTS.includes(source.fileName);
+    for (const symbol of exported === undefined ? [] : checker.getExportsOfModule(exported)) {
+      if (!(isPublic ? isOptions(symbol.name) : named.includes(symbol.name))) continue;
+      types.set(symbol.name, symbol.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(symbol) : symbol);
+    }
+  }
+  types.delete('ContractClientOptions'); // of the harness for stores
+  return [...types].map(([name, declared]) => {
     return [
-      symbol.name,
+      name,
       checker
         .getDeclaredTypeOfSymbol(declared)
         .getProperties()
@@ -54,17 +55,20 @@ function optionsOfTypes(): Array<[type: string, options: string[]]> {
 interface Section {
   /** The types that the section names as its subject. */
   readonly types: readonly string[];
-  /** The first column of its table. */
+  /** The first column of its table, and the names below it that refer to another table. */
   readonly options: readonly string[];
 }
 
 /** The sections of docs/options.md: each names its types in the text, and their options in its table. */
 const sections: readonly Section[] = read('docs/options.md')
   .split(/^#+ .*$/m)
-  .flatMap((section) => section.split(/(?<=^\|.*\n)\n/m))
+  .flatMap((section) => section.split('<!-- /options -->'))
   .map((text) => ({
     types: [...text.matchAll(/`(\w+)`/g)].map(([, name]) => name!).filter(isOptions),
-    options: [...text.matchAll(/^\| `(\w+)` \|/gm)].map(([, name]) => name!),
+    options: [
+      ...[...text.matchAll(/^\| `(\w+)` \|/gm)].map(([, name]) => name!),
+      ...(/^\[As above\].*$/m.exec(text)?.[0].match(/(?<=`)\w+(?=`)/g) ?? []),
+    ],
   }));
 
 /** Types that have the options of another section, and some of their own. */
@@ -102,8 +106,10 @@ describe('docs/options.md', () => {
     ['The module', Object.fromEntries(Object.entries(MODULE_OPTIONS).map(([name, option]) => [name, option.default]))],
     ['Defaults', LOCK_DEFAULTS],
   ])('states the actual defaults: %s', (heading, options) => {
-    const [, table = ''] =
-      new RegExp(`^#+ ${heading}\n([\\s\\S]*?)<!-- /options -->`, 'm').exec(read('docs/options.md')) ?? [];
+    const tables = [heading, 'A call'].map(
+      (each) => new RegExp(`^#+ ${each}\n([\\s\\S]*?)<!-- /options -->`, 'm').exec(read('docs/options.md'))![1]!,
+    );
+    const table = tables.reverse().join('\n');
     const told = [...table.matchAll(/^\| `(\w+)` \| (.*?) ?\|/gm)].map(([, name, text]) => [name, valueOf(text!)]);
     const scalars = Object.entries(options).filter(([, value]) => typeof value !== 'object' && value !== undefined);
     expect(scalars.length).toBeGreaterThan(4);
