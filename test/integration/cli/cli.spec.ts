@@ -1,5 +1,4 @@
 import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import type { LockState } from 'nestjs-redis-locks';
 import { cli, CliProcess, manifest } from './cli.js';
@@ -36,7 +35,7 @@ describe('the command line program', () => {
   });
 
   it('loads nothing but itself for its help', () => {
-    const program = readFileSync(join(__dirname, '../../../dist/esm/cli/main.js'), 'utf8');
+    const program = readFileSync(new URL('../../../dist/esm/cli/main.js', import.meta.url), 'utf8');
     const imports = [...program.matchAll(/\bfrom ?['"]([^'"]+)['"]/g)].map(([, name]) => name);
     expect(imports).toEqual(['node:fs']);
   });
