@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals';
 import { SCRIPTS } from '../../../lib/store/redis/scripts.generated.js';
-import { eventually } from '../../../testbed/wait/eventually.mjs';
-import { LockBench } from '../../../testbed/locks/locks.js';
+import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
+import { LockBench } from '../../../lab/testbed/locks/locks.js';
 
 const bench = new LockBench();
 

@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
 import { UnitReleases } from '../../../lib/engine/unit-releases.js';
-import { FakeClock } from '../../../testbed/clocks/fake-clock.js';
+import { FakeClock } from '../../../lab/testbed/clocks/fake-clock.js';
 import { contextOf, FakeStore, passing } from './support.js';
 
 function setUp() {
