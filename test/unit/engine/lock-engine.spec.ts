@@ -2,8 +2,8 @@ import { describe, expect, it } from '@jest/globals';
 import type { Hold } from '../../../lib/engine/hold.js';
 import { LockEngine } from '../../../lib/engine/lock-engine.js';
 import type { HeldReply } from '../../../lib/store/lock-store.js';
-import { deferred } from '../../../testbed/wait/deferred.js';
-import { FakeClock, settled } from '../../../testbed/clocks/fake-clock.js';
+import { deferred } from '../../../lab/testbed/wait/deferred.js';
+import { FakeClock, settled } from '../../../lab/testbed/clocks/fake-clock.js';
 import { busy, contextOf, FakeStore, held, lasting, passing, queued, TERMS } from './support.js';
 
 function abortable() {
@@ -14,7 +14,7 @@ function abortable() {
 const PUSH = { key: 'a', token: 11, lease: 3_000, time: 50_500, batchSize: 1 };
 
 /** The ids that are under way in one step. */
-const setIdsOf = (engine: LockEngine) => (Reflect.get(engine, 'pending') as { setIds: Set<string> }).setIds;
+const setIdsOf = (engine: LockEngine) => (Reflect.get(engine, 'tickets') as { setIds: Set<string> }).setIds;
 
 function setUp() {
   const clock = new FakeClock();

@@ -4,8 +4,8 @@ import type { Hold } from '../../../lib/engine/hold.js';
 import { LockEngine } from '../../../lib/engine/lock-engine.js';
 import type { RenewReply, RenewRequest } from '../../../lib/store/lock-store.js';
 import type { LockStoreError } from '../../../lib/errors/index.js';
-import { FakeClock, settled } from '../../../testbed/clocks/fake-clock.js';
-import { deferred, type Deferred } from '../../../testbed/wait/deferred.js';
+import { FakeClock, settled } from '../../../lab/testbed/clocks/fake-clock.js';
+import { deferred, type Deferred } from '../../../lab/testbed/wait/deferred.js';
 import { contextOf, FakeStore, held, passing, TERMS } from './support.js';
 
 const LEASE = 9_000;
@@ -137,7 +137,6 @@ it('two thirds of the lease, less one round trip, are left whatever the holder a
       };
       const does = {
         verify: () => void engine.verify(hold).catch(() => undefined),
-        // One after the other: an answer that another extension overtakes does not count.
         extend: async (lease: number) => {
           let isOver = false;
           const ended = (): void => void (isOver = true);

@@ -1,0 +1,110 @@
+/** @typedef {import('../mutations/mutate.mjs').Mutation & { readonly topology: string }} ChaosMutation */
+
+const LEASE = 'lib/engine/lease-view.ts';
+const CLOCK = 'lib/common/suspension-detector.ts';
+const LATCH_WATCH = 'lib/engine/latch-watch.ts';
+const MEMBER_STATE = 'lib/store/quorum/member-state.ts';
+const TALLY = 'lib/store/quorum/tally.ts';
+const TOKEN = 'lib/store/quorum/write-token.ts';
+/** Faults that explain nothing, where the mutation needs none. */
+const QUIET = ['client killed', 'client stopped', 'network cut'];
+
+/**
+ * Lines of the library, and the replacement of each, to see whether chaos detects it: on which topology. `from` occurs
+ * there once. With `kept` faults keep every assumption of the docs, so that nothing is explained; `only` names the
+ * kinds of fault that the line handles; `holders` and `defaultTimeouts` are as for a run.
+ * @type {readonly ChaosMutation[]}
+ */
+export const MUTATIONS = [
+  {
+    name: 'unwritten-token',
+    what: 'Redlock: a token is not written to a majority',
+    ...{ file: TOKEN, topology: 'redlock', kept: true },
+    from: 'const decided = await write(context, { key, id, token, batchSize: reserved }, held, states);',
+    to: `for (const state of held) state.token = token;\n    const decided = 'written';`,
+  },
+  {
+    name: 'ignored-epoch',
+    what: 'Redlock: a vote counts though the connection was lost since, and the master may have forgotten it',
+    ...{ file: MEMBER_STATE, topology: 'redlock', only: ['vote forgotten'], holders: 'steady', defaultTimeouts: true },
+    from: 'return counts && this.until > now && this.epoch === this.member.store.epoch;',
+    to: 'return counts && this.until > now;',
+  },
+  {
+    name: 'minority-renewal',
+    what: 'Redlock: a renewal counts that one of three masters has confirmed',
+    ...{ file: TALLY, topology: 'redlock', only: ['majority away', 'majority back empty'], holders: 'patient' },
+    from: 'if (left.length >= quorum) return [...left].sort((a, b) => b - a)[quorum - 1];',
+    to: 'if (left.length >= 1) return [...left].sort((a, b) => b - a)[0];',
+  },
+  {
+    name: 'ignored-tombstones',
+    what: 'Redlock: an acquisition that has left, or was ended by force, is still granted',
+    ...{ file: 'lua/shared/tombstones.lua', topology: 'redlock' },
+    from: 'return ends and tonumber(ends) > now',
+    to: 'return false',
+  },
+  {
+    name: 'extend-from-arrival',
+    what: 'Redlock: what `extend` has set counts from the arrival of the answer',
+    ...{ file: 'lib/engine/lease-operations.ts', topology: 'redlock', only: ['client far away'], holders: 'extending' },
+    from: 'this.watchdog.answered(grant, question, left!);',
+    to: 'this.watchdog.answered(grant, { ...question, sent: clock.now() }, left!);',
+  },
+  {
+    name: 'vote-after-revoke',
+    what: 'Redlock: a vote is taken again where the hold was ended by force',
+    ...{ file: 'lua/reinstate.lua', topology: 'redlock', only: ['forced release on one master'], holders: 'patient' },
+    from: ' or has_tombstone(revocation(id))',
+    to: '',
+  },
+  {
+    name: 'lasting-validity',
+    what: 'the validity never shrinks',
+    ...{ file: LEASE, topology: 'sentinel', only: ['replication cut before a failover'], holders: 'prolonging' },
+    from: 'this.end = isContradicted || isAnotherServer ? certain : Math.max(this.end, certain);',
+    to: 'this.end = Math.max(this.end, certain);',
+  },
+  {
+    name: 'uncounted-suspension',
+    what: 'the time for which a machine was suspended is not counted',
+    ...{ file: CLOCK, topology: 'single', only: ['client suspended'] },
+    from: 'if (isSuspension) this.suspended += found.most - known.least;',
+    to: '',
+  },
+  {
+    name: 'unnamed-force-release',
+    what: 'a force release ends whatever is held when it arrives',
+    ...{ file: 'lua/force-release.lua', topology: 'single', only: ['forced release sent again'] },
+    from: 'if granted_at[hold.id] == hold.since then',
+    to: 'if #ARGV > 1 then',
+  },
+  {
+    name: 'unmarked-latch',
+    what: 'a latch that is gone has opened',
+    ...{ file: LATCH_WATCH, topology: 'single', only: ['all deleted', 'server restarted empty'] },
+    from: 'waiter.refused(lost(this.key));',
+    to: 'waiter.served(true);',
+  },
+  {
+    name: 'ignored-hold-count',
+    what: 'Redisson: a lock counts as free if Java holds it twice',
+    ...{ file: 'lua/redisson/acquire.lua', topology: 'redisson', only: QUIET },
+    from: "if redis.call('HEXISTS', LOCK, owner) == 0 then",
+    to: "if redis.call('HEXISTS', LOCK, owner) == 0 and redis.call('HVALS', LOCK)[1] == '1' then",
+  },
+  {
+    name: 'ignored-mode',
+    what: 'Redisson: a reader does not look whether a writer holds the lock',
+    ...{ file: 'lua/redisson/acquire-shared.lua', topology: 'redisson', only: QUIET },
+    from: "local admits = mode == 'read' or mode == 'write' and redis.call('HEXISTS', LOCK, writer .. ':write') == 1",
+    to: 'local admits = true',
+  },
+  {
+    name: 'released-by-any',
+    what: 'Redisson: a release removes the hold of any caller',
+    ...{ file: 'lua/redisson/shared/end-hold.lua', topology: 'redisson', only: ['client stopped beyond its lease'] },
+    from: "local reads = redis.call('HDEL', lock, owner)",
+    to: "local reads = redis.call('HGET', lock, 'mode') and redis.call('HDEL', lock, owner) or redis.call('DEL', lock)",
+  },
+];
