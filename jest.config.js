@@ -3,7 +3,7 @@ export default {
   roots: [
     '<rootDir>/lib',
     '<rootDir>/test',
-    '<rootDir>/testbed',
+    '<rootDir>/lab/testbed',
     '<rootDir>/sample-app',
     '<rootDir>/examples/fencing-postgres',
   ],
