@@ -1,12 +1,10 @@
-import type { Redis, SentinelAddress } from 'ioredis';
-import { connectSentinel } from './sentinel-question.js';
+import { LastingLine } from './lasting-line.js';
+import type { ServerAddress } from './line.js';
 import type { Sentinels } from './sentinels.js';
 
 const SWITCHED = '+switch-master';
 /** How often, in ms, the connections are checked: one can be dead although no end has closed it. */
 const TRIAL = 10_000;
-/** The largest number of Sentinels to subscribe to, unless the user's options set another. */
-const MOST = 10;
 
 /**
  * Subscribes to the Sentinels to learn of a new master. After a manual failover, the old master accepts writes for
@@ -14,7 +12,7 @@ const MOST = 10;
  * are missed while a connection is down, so its Sentinel is asked when the connection is back.
  */
 export class SentinelWatch {
-  private readonly lines = new Map<string, Redis>();
+  private readonly lines = new Map<string, LastingLine>();
   private trial: NodeJS.Timeout | undefined;
 
   constructor(private readonly sentinels: Sentinels) {}
@@ -22,12 +20,10 @@ export class SentinelWatch {
   /** Subscribes to all known Sentinels, and to no others. */
   follow(): void {
     const { known, options } = this.sentinels;
-    const wanted = new Map(
-      known.slice(0, options.sentinelMaxConnections ?? MOST).map((each) => [`${each.host}:${each.port}`, each]),
-    );
+    const wanted = new Map(known.slice(0, options.most).map((each) => [`${each.host}:${each.port}`, each]));
     for (const [name, line] of this.lines) {
       if (wanted.has(name)) continue;
-      line.disconnect();
+      line.close();
       this.lines.delete(name);
     }
     for (const [name, sentinel] of wanted) {
@@ -38,38 +34,29 @@ export class SentinelWatch {
 
   close(): void {
     clearInterval(this.trial);
-    for (const line of this.lines.values()) line.disconnect();
+    for (const line of this.lines.values()) line.close();
     this.lines.clear();
   }
 
-  private open(sentinel: SentinelAddress): Redis {
-    const { options } = this.sentinels;
-    const line = connectSentinel(sentinel, options, {
-      retryStrategy: options.sentinelReconnectStrategy,
-      commandTimeout: options.sentinelCommandTimeout,
-      autoResubscribe: false,
-      autoResendUnfulfilledCommands: false,
-      maxRetriesPerRequest: 0,
-    });
+  private open(sentinel: ServerAddress): LastingLine {
+    const { name, lines } = this.sentinels.options;
     const hear = (): void => void this.sentinels.hear(sentinel);
-    line.on('message', (_channel: string, text: string) => {
-      if (text.startsWith(`${options.name} `)) hear();
-    });
-    line.on('ready', () => {
-      line.subscribe(SWITCHED).then(hear, (error: Error) => replaceSilent(line, error));
-    });
-    line.connect().catch(() => undefined);
+    const line = new LastingLine(
+      lines,
+      {
+        ready: () => void line.subscribe(SWITCHED).then(hear, () => undefined),
+        message: (_channel, text) => {
+          if (text.startsWith(`${name} `)) hear();
+        },
+      },
+      { find: async () => sentinel },
+    );
+    line.open();
     return line;
   }
 
+  /** A line that does not answer is replaced. */
   private try(): void {
-    for (const line of this.lines.values()) {
-      if (line.status === 'ready') line.ping().catch((error: Error) => replaceSilent(line, error));
-    }
+    for (const line of this.lines.values()) line.send('PING').catch(() => undefined);
   }
-}
-
-/** Reconnects if the Sentinel was silent. A refusal is an answer, too. */
-function replaceSilent(line: Redis, error: Error): void {
-  if (/timed out/i.test(error.message) && line.status === 'ready') line.disconnect(true);
 }
