@@ -158,7 +158,7 @@ export class ClusterConnection implements Connection {
   nodes(): ScannedNode[] {
     return this.router.nodes('master').map((node) => {
       const send: Commands['send'] = (command, ...args) => node.call(command, ...args);
-      return { address: addressOf(node), commands: { send, run: this.commands.run } };
+      return { address: addressOf(node), commands: { ...this.commands, send } };
     });
   }
 

@@ -4,12 +4,13 @@ import { ClusterConnection, type ClusterAddress } from './cluster-connection.js'
 import type { Connection, ConnectionObserver, ConnectionOptions } from './connection.js';
 import { IoredisLines } from './ioredis-lines.js';
 import type { ServerAddress } from './line.js';
+import { isNodeRedisClient, NodeRedisLines, type NodeRedisClient } from './node-redis-lines.js';
 import { clusterAddressOf, isClient, isClusterClient, optionsOf } from './passed-client.js';
 import { RedisConnection } from './redis-connection.js';
 import type { SentinelOptions } from './sentinels.js';
 
 /** Where Redis is: one server (with or without Sentinels), or a Cluster. */
-export type ConnectionTarget = string | RedisOptions | Redis | Cluster | ClusterAddress;
+export type ConnectionTarget = string | RedisOptions | Redis | NodeRedisClient | Cluster | ClusterAddress;
 
 export interface ConnectOptions extends ConnectionOptions {
   readonly connection: ConnectionTarget;
@@ -25,6 +26,9 @@ export function connect(
     const address = isClusterClient(connection) ? clusterAddressOf(connection) : connection;
     return new ClusterConnection({ ...options, connection: address }, logger, observer);
   }
+  if (isNodeRedisClient(connection)) {
+    return new RedisConnection({ ...options, lines: new NodeRedisLines(connection, options) }, logger, observer);
+  }
   const target = isClient(connection) ? optionsOf(connection) : connection;
   const sentinels = sentinelsOf(target, options.commandTimeout);
   return new RedisConnection({ ...options, lines: new IoredisLines(target, options), sentinels }, logger, observer);
@@ -32,7 +36,8 @@ export function connect(
 
 /** A client of one server also has a `cluster` property: the command. */
 export const isClusterTarget = (connection: ConnectionTarget): connection is Cluster | ClusterAddress =>
-  typeof connection === 'object' && (isClusterClient(connection) || ('cluster' in connection && !isClient(connection)));
+  typeof connection === 'object' &&
+  (isClusterClient(connection) || ('cluster' in connection && !isClient(connection) && !isNodeRedisClient(connection)));
 
 /**
  * A Sentinel or an old master may be frozen or unreachable. Two seconds are enough to connect and to answer where the

@@ -72,7 +72,8 @@ export class LastingLine implements Commands {
     this.isOpen = false;
     clearReadingTimer(this.silence);
     this.line?.close();
-    for (const { reject } of [...this.unanswered, ...this.waiting.splice(0)]) reject(new Error('Connection is closed.'));
+    for (const { reject } of [...this.unanswered, ...this.waiting.splice(0)])
+      reject(new Error('Connection is closed.'));
     this.unanswered.clear();
   }
 
@@ -117,7 +118,7 @@ export class LastingLine implements Commands {
         // Otherwise the line has ended, and the command is sent on the next one.
         if (!this.isAnswered(command, line)) return;
         command.reject(error);
-        if (this.options.resends && READONLY.test(error.message)) this.leave();
+        if (this.options.resends && READONLY.test(error.message)) this.leave(error);
       },
     );
     this.watchForSilence(this.lines.silence);

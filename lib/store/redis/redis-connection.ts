@@ -255,7 +255,8 @@ export class RedisConnection implements Connection {
     const { sentinels, subscriber } = this;
     const isElsewhere = (address: ServerAddress | undefined): boolean =>
       address !== undefined && !isSame(address, this.commands.address!);
-    if (subscriber.isReady && (sentinels ? isElsewhere(subscriber.address) : this.isSubscriberOlder)) subscriber.leave();
+    if (subscriber.isReady && (sentinels ? isElsewhere(subscriber.address) : this.isSubscriberOlder))
+      subscriber.leave();
     // Without Sentinels, a connection that was made before may lead to another server behind the address.
     if (!sentinels || isElsewhere(this.acknowledgedAt)) this.acknowledgement.close();
   }

@@ -26,7 +26,11 @@ export async function readServerIdentity(
     timer = clock.setTimer(timeout, () => reject(new LockStoreError(message, { transient: true })));
   });
   try {
-    const info = readReply('INFO', await Promise.race([commands.send('INFO'), limit]), (raw) => matching(INFO, raw).input);
+    const info = readReply(
+      'INFO',
+      await Promise.race([commands.send('INFO'), limit]),
+      (raw) => matching(INFO, raw).input,
+    );
     const micros = /^server_time_usec:(\d+)/m.exec(info)?.[1];
     return {
       runId: /^run_id:(\S+)/m.exec(info)?.[1],

@@ -137,9 +137,7 @@ const ofRedisson: readonly Case[] = [
 
 /** What a call makes of a reply to every script: `answered`, or the error. */
 async function outcomeOf({ call }: Case, reply: unknown): Promise<unknown> {
-  jest
-    .spyOn(LastingLine.prototype, 'run')
-    .mockImplementation(() => Promise.resolve(reply));
+  jest.spyOn(LastingLine.prototype, 'run').mockImplementation(() => Promise.resolve(reply));
   return call().then(
     () => 'answered',
     (error: unknown) => error,
@@ -182,9 +180,7 @@ describe('a reply that the scripts of renewals cannot give', () => {
     const replies = [...WRONG, ...SMALL, [1, 'x'], [1, 1, 1]];
     for (const reply of replies.filter((each) => !possible.includes(JSON.stringify(each)))) {
       const renewed = renew.bind(_protocol === 'the own protocol' ? store : redisson);
-      jest
-        .spyOn(LastingLine.prototype, 'run')
-        .mockImplementation(() => Promise.resolve(reply));
+      jest.spyOn(LastingLine.prototype, 'run').mockImplementation(() => Promise.resolve(reply));
       const renewals = await renewed(requests);
       expect([reply, renewals]).toEqual([reply, [refused("the script 'renew'"), refused("the script 'renew'")]]);
     }
@@ -229,7 +225,10 @@ describe('a reply that other commands cannot give', () => {
       ],
     ]) {
       const send = async (command: string): Promise<unknown> => (command === 'SCAN' ? scan : time);
-      const listed = new KeyScan(() => [{ address: '', commands: { send, run: send as never } }], options).list({ cursor: '', budget: 500 });
+      const listed = new KeyScan(() => [{ address: '', commands: { send, run: send as never } }], options).list({
+        cursor: '',
+        budget: 500,
+      });
       await expect(listed).rejects.toMatchObject({ code: 'LOCK_STORE', message: expect.stringContaining('answered') });
     }
   });
