@@ -114,5 +114,5 @@ export interface StructuredLogger {
 }
 
 export interface StructuredLogOptions {
-    types?: ReadonlyArray<LockEvent['type']>;
+    types?: ReadonlyArray<LockEvent['type'] | 'failed'>;
 }

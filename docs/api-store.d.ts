@@ -37,7 +37,7 @@ export type AcquireReply = HeldReply | ContendedReply | {
 export interface AcquireRequest {
     readonly key: string;
     readonly id: string;
-    readonly mode: LockMode;
+    readonly mode: HoldMode;
     readonly owner: string | undefined;
     readonly lease: number;
     readonly waits: boolean;
@@ -78,7 +78,7 @@ export interface HeldReply {
     readonly units?: number | undefined;
 }
 
-export type LockMode = {
+export type HoldMode = {
     readonly kind: 'exclusive';
     readonly isWrite?: true;
 } | {
@@ -181,7 +181,7 @@ export interface ReplicateRequest {
 export interface StoredHold {
     readonly id: string;
     readonly owner: string;
-    readonly mode: LockMode;
+    readonly mode: HoldMode;
     readonly kept: boolean;
     readonly token: number;
     readonly ttl: number;

@@ -45,7 +45,7 @@ export type AcquisitionOutcome = 'acquired' | 'timeout' | 'skipped' | 'aborted' 
 
 export interface RecordedAcquisition {
     readonly key: string;
-    readonly mode: LockMode['kind'];
+    readonly kind: HoldMode['kind'];
     readonly owner: string | undefined;
     readonly outcome: AcquisitionOutcome;
 }
@@ -65,7 +65,7 @@ export interface ContractCase {
     run(): Promise<void>;
 }
 
-export type ContractClientOptions = Pick<RedisLockModuleOptions, 'lockWatchdogTimeout' | 'commandTimeout' | 'grantTimeout' | 'localHandoffs' | 'localHandoffTime' | 'shutdownTimeout' | 'defaults'>;
+export type ContractClientOptions = Pick<RedisLockModuleOptions, 'renewedLease' | 'commandTimeout' | 'grantTimeout' | 'localHandoffs' | 'localHandoffTime' | 'shutdownTimeout' | 'defaults'>;
 
 export interface LockStoreHarness {
     client(options: ContractClientOptions): Promise<LockService>;

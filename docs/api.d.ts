@@ -13,14 +13,14 @@ export interface LockDefaults extends Pick<RunOptions, OptionIn<'defaults'> & ke
 }
 
 export interface RedisLockModuleOptions {
-    name?: string;
+    instance?: string;
     connection?: LockConnectionOption;
     store?: LockStoreChoice;
     protocol?: LockProtocol;
     keyPrefix?: string;
     label?: string;
     keyBuilder?: KeyBuilder;
-    lockWatchdogTimeout?: Duration;
+    renewedLease?: Duration;
     defaults?: LockDefaults;
     commandTimeout?: Duration;
     shutdownTimeout?: Duration;
@@ -41,7 +41,7 @@ export interface LockProtocol {
 export type LockStoreChoice = 'redis' | 'memory' | LockStoreFactory;
 
 export interface RedisLockModuleAsyncOptions {
-    name?: string;
+    instance?: string;
     isGlobal?: boolean;
     inject?: Array<InjectionToken | {
         token: InjectionToken;
@@ -69,7 +69,7 @@ export type RedisConnectionOption = string | RedisOptions | Redis;
 
 export type Duration = number | `${number}${'ms' | 's' | 'm' | 'h' | 'd'}`;
 
-export declare const duration: (text: string) => number;
+export declare const parseDuration: (text: string) => number;
 
 export declare function DistributedLock<Args extends any[] = any[], Contended extends OnContended = OnContended, Unavailable extends OnUnavailable = OnUnavailable>(options: DistributedLockOptions<Args, Contended, Unavailable>): LockMethodDecorator<Args, Contended, Unavailable>;
 
@@ -157,7 +157,7 @@ export interface LockExceptionFilterOptions {
 
 export declare class LockService {
     readonly events: Observable<LockEvent>;
-    readonly name: string;
+    readonly instance: string;
     readonly defaults: LockServiceDefaults;
     readonly clientId: string;
     readonly label: string;
@@ -166,15 +166,15 @@ export declare class LockService {
     tryAcquire(key: string | readonly string[], options?: AcquireOptions): Promise<LockHandle | null>;
     run<T>(key: string | readonly string[], task: (lock: LockHandle) => T | Promise<T>, options?: RunOptions): Promise<T>;
     adopt(text: string, options?: AdoptOptions): Promise<LockHandle>;
-    getLock(key: string, options?: LockObjectOptions): Lock;
-    getFairLock(key: string, options?: LockObjectOptions): Lock;
+    getLock(key: string, options?: LockObjectOptions): LockObject;
+    getFairLock(key: string, options?: LockObjectOptions): LockObject;
     getReadWriteLock(key: string, options?: LockObjectOptions): ReadWriteLock;
-    getMultiLock(keys: readonly string[], options?: LockObjectOptions): Lock;
+    getMultiLock(keys: readonly string[], options?: LockObjectOptions): LockObject;
     getSemaphore(key: string, options: SemaphoreOptions): Semaphore;
     getCountDownLatch(key: string): CountDownLatch;
     getLeaderElection(key: string, options?: LeaderElectionOptions): LeaderElection;
-    inspect(key: string): Promise<LockInfo | null>;
-    list(options?: LockListOptions): AsyncIterableIterator<LockInfo>;
+    inspect(key: string): Promise<LockState | null>;
+    list(options?: LockListOptions): AsyncIterableIterator<LockState>;
     forceRelease(key: string, options?: ForceReleaseOptions): Promise<boolean>;
     health(options?: LockHealthOptions): Promise<LockHealth>;
 }
@@ -185,14 +185,14 @@ export declare function getLockServiceToken(name?: string): symbol;
 
 export interface AcquireOptions {
     expire?: Duration;
-    lockWatchdogTimeout?: Duration;
+    renewedLease?: Duration;
     maxRenewTimes?: number;
     waitTimeout?: Duration;
     signal?: AbortSignal;
     owner?: string;
     reentrant?: boolean;
     holdAtLeast?: Duration;
-    type?: LockType;
+    kind?: LockKind;
     permits?: number;
     units?: number;
     fair?: boolean;
@@ -201,13 +201,13 @@ export interface AcquireOptions {
     pattern?: string;
 }
 
-export interface AdoptOptions extends Pick<AcquireOptions, 'expire' | 'lockWatchdogTimeout' | 'maxRenewTimes' | 'pattern'> {
+export interface AdoptOptions extends Pick<AcquireOptions, 'expire' | 'renewedLease' | 'maxRenewTimes' | 'pattern'> {
     onLost?: LockLostListener;
 }
 
 export type LockLostListener = (error: LockLostError, handle: LockHandle) => unknown;
 
-export type LockType = 'exclusive' | 'read' | 'write';
+export type LockKind = 'exclusive' | 'read' | 'write';
 
 export type OnContended = 'throw' | 'skip' | ((error: LockTimeoutError, ...args: any[]) => any);
 
@@ -231,7 +231,7 @@ export interface LockHandle extends AsyncDisposable {
     readonly key: string;
     readonly keys: readonly string[];
     readonly owner: string;
-    readonly type: 'exclusive' | 'read' | 'permits';
+    readonly kind: 'exclusive' | 'read' | 'permits';
     readonly units: number;
     readonly fencingToken: number;
     readonly fencingTokens: ReadonlyMap<string, number>;
@@ -247,10 +247,10 @@ export interface LockHandle extends AsyncDisposable {
     release(): Promise<boolean>;
 }
 
-export interface Lock {
+export interface LockObject {
     readonly key: string;
     lock(options?: LockCallOptions): Promise<LockHandle>;
-    tryLock(waitTime?: Duration | LockCallOptions, leaseTime?: Duration): Promise<LockHandle | null>;
+    tryLock(waitTimeout?: Duration | LockCallOptions, expire?: Duration): Promise<LockHandle | null>;
     unlock(): Promise<void>;
     forceUnlock(): Promise<boolean>;
     isLocked(): Promise<boolean>;
@@ -268,14 +268,14 @@ export interface LockObjectOptions {
 }
 
 export interface ReadWriteLock {
-    readLock(): Lock;
-    writeLock(): Lock;
+    readLock(): LockObject;
+    writeLock(): LockObject;
 }
 
 export interface Semaphore {
     readonly key: string;
     acquire(units?: number, options?: SemaphoreCallOptions): Promise<LockHandle>;
-    tryAcquire(units?: number, waitTime?: Duration | SemaphoreCallOptions, leaseTime?: Duration): Promise<LockHandle | null>;
+    tryAcquire(units?: number, waitTimeout?: Duration | SemaphoreCallOptions, expire?: Duration): Promise<LockHandle | null>;
     drainPermits(options?: SemaphoreDrainOptions): Promise<LockHandle | null>;
     run<T>(task: (handle: LockHandle) => T | Promise<T>, options?: SemaphoreRunOptions): Promise<T>;
     release(handle: LockHandle, units?: number): Promise<void>;
@@ -366,10 +366,10 @@ export interface LockListOptions {
     match?: string;
 }
 
-export interface LockHolderInfo {
+export interface LockHolder {
     readonly id: string;
     readonly owner: string;
-    readonly type: 'exclusive' | 'read' | 'permits';
+    readonly kind: 'exclusive' | 'read' | 'permits';
     readonly units: number;
     readonly client: string;
     readonly label: string | undefined;
@@ -381,22 +381,22 @@ export interface LockHolderInfo {
     readonly since: Date;
 }
 
-export interface LockInfo {
+export interface LockState {
     readonly key: string;
-    readonly holders: readonly LockHolderInfo[];
+    readonly holders: readonly LockHolder[];
     readonly owner: string | undefined;
     readonly holds: number;
     readonly ttl: number;
     readonly fencingToken: number;
-    readonly waiters: readonly LockWaiterInfo[];
+    readonly waiters: readonly LockWaiter[];
     readonly waitingHere: number;
     readonly permits: number | undefined;
 }
 
-export interface LockWaiterInfo {
+export interface LockWaiter {
     readonly id: string;
     readonly owner: string;
-    readonly type: 'exclusive' | 'read' | 'permits';
+    readonly kind: 'exclusive' | 'read' | 'permits';
     readonly units: number;
     readonly client: string;
     readonly label: string | undefined;
@@ -426,6 +426,7 @@ export interface LockLostEvent extends EventOfKey {
     readonly fencingToken: number;
     readonly held: number;
     readonly reason: string;
+    readonly lossReason: LossReason;
 }
 
 export interface LockReleasedEvent extends EventOfKey {
@@ -485,7 +486,7 @@ export interface LockAcquisition {
     readonly keys: readonly string[];
     readonly pattern: string | undefined;
     readonly method: string | undefined;
-    readonly lockType: 'exclusive' | 'read' | 'permits';
+    readonly kind: 'exclusive' | 'read' | 'permits';
     readonly owner: string | undefined;
     readonly waitTimeout: number;
     readonly optional: boolean;
@@ -538,8 +539,9 @@ export declare class LockKeyError extends LockError {
 
 export declare class LockLostError extends LockError {
     readonly code = "LOCK_LOST";
+    readonly lossReason: LossReason | undefined;
     result?: unknown;
-    constructor(message: string, details?: LockErrorDetails);
+    constructor(message: string, details?: LockLostErrorDetails);
 }
 
 export declare class LockNotHeldError extends LockError {
@@ -555,7 +557,7 @@ export declare class LockStoreError extends LockError {
 
 export declare class LockTimeoutError extends LockError {
     readonly code = "LOCK_TIMEOUT";
-    readonly holder: LockHolderInfo | undefined;
+    readonly holder: LockHolder | undefined;
     constructor(message: string, { holder, ...details }?: LockTimeoutErrorDetails);
 }
 
@@ -566,3 +568,5 @@ export interface LockErrorDetails {
     method?: string;
     cause?: unknown;
 }
+
+export type LossReason = keyof typeof LOSS_REASONS;

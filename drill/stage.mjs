@@ -69,7 +69,7 @@ export class Stage {
   async application(name, options = {}) {
     const worker = await startWorker(WORKER, { env: { POD_NAME: name } });
     this.#processes.set(name, worker);
-    const url = await worker.call('start', { connection: this.url, lockWatchdogTimeout: '9s', ...options });
+    const url = await worker.call('start', { connection: this.url, renewedLease: '9s', ...options });
     this.#dashboards.set(name, new Dashboard(url));
     return worker;
   }

@@ -9,8 +9,9 @@ export type {
   RedisClusterOption,
   RedisConnectionOption,
 } from './module/redis-lock.connection.js';
+export type { NodeRedisClient } from './store/redis/node-redis-lines.js';
 export type { Duration } from './common/duration.js';
-export { duration } from './options/duration-text.js';
+export { parseDuration } from './options/duration-text.js';
 
 export { DistributedLock } from './decorators/distributed-lock.decorator.js';
 export type { DistributedLockOptions, LockKey, LockMethodOptions } from './decorators/lock-method.options.js';
@@ -32,7 +33,7 @@ export type {
   AcquireOptions,
   AdoptOptions,
   LockLostListener,
-  LockType,
+  LockKind,
   OnContended,
   OnLost,
   OnUnavailable,
@@ -41,7 +42,7 @@ export type {
   RunOptions,
 } from './options/acquire-options.js';
 export type { LockHandle } from './service/handles/lock-handle.js';
-export type { Lock, LockCallOptions, LockObjectOptions, ReadWriteLock } from './service/objects/lock.js';
+export type { LockObject, LockCallOptions, LockObjectOptions, ReadWriteLock } from './service/objects/lock.js';
 export type {
   Semaphore,
   SemaphoreCallOptions,
@@ -64,7 +65,7 @@ export type {
 export type { LockHealth, LockHealthOptions } from './service/lock-health.js';
 export type { ForceReleaseOptions } from './service/force-release.options.js';
 export type { LockListOptions } from './service/list-locks.js';
-export type { LockHolderInfo, LockInfo, LockWaiterInfo } from './service/lock-info.js';
+export type { LockHolder, LockState, LockWaiter } from './service/lock-state.js';
 export type {
   LockAcquiredEvent,
   LockContendedEvent,
@@ -103,4 +104,5 @@ export {
   LockTimeoutError,
   type LockErrorCode,
   type LockErrorDetails,
+  type LossReason,
 } from './errors/index.js';

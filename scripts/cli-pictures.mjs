@@ -42,8 +42,8 @@ async function holdSome([one, other]) {
   await one.acquire('import:products.csv', { owner: 'importer' });
   await other.acquire('mail-server', { permits: 5 });
   await one.acquire('nightly-report', { expire: '10m' });
-  await one.acquire('prices', { type: 'read' });
-  await other.acquire('prices', { type: 'read' });
+  await one.acquire('prices', { kind: 'read' });
+  await other.acquire('prices', { kind: 'read' });
   await other.acquire('stock:42', { owner: 'checkout-7' });
   one.acquire('stock:42', { waitTimeout: '1m' }).catch(() => undefined);
 }

@@ -16,11 +16,11 @@ const READERS = 10_000;
  * mode all of it.
  */
 function requestOf(i, { mode, permits }) {
-  if (mode === 'permit') return { type: 'permit', permits, share: { weight: 1, limit: permits } };
-  if (mode === 'read') return { type: 'read', share: { weight: 1, limit: READERS } };
+  if (mode === 'permit') return { kind: 'permit', permits, share: { weight: 1, limit: permits } };
+  if (mode === 'read') return { kind: 'read', share: { weight: 1, limit: READERS } };
   // One of the callers of each process writes.
-  if (mode === 'readWrite' && i > 0) return { type: 'read', share: { weight: 1, limit: READERS } };
-  if (mode === 'readWrite') return { type: 'write', share: { weight: READERS, limit: READERS } };
+  if (mode === 'readWrite' && i > 0) return { kind: 'read', share: { weight: 1, limit: READERS } };
+  if (mode === 'readWrite') return { kind: 'write', share: { weight: READERS, limit: READERS } };
   return {};
 }
 
@@ -30,7 +30,7 @@ export const LOOPS = { contend, cycle };
 /** Acquires and releases keys of its own for `ms`, one after the other. */
 export async function warm({ client, slot, ms, ...terms }) {
   const { share: _, ...request } = requestOf(0, terms);
-  const more = request.type === undefined ? [] : [request];
+  const more = request.kind === undefined ? [] : [request];
   const end = now() + ms;
   for (let count = 0; now() < end; count++) {
     const handle = await client.acquire(`warm:${slot}:${count}`, ...more);
@@ -80,7 +80,7 @@ async function contend({ client, state, key, keys, waiters, sectionMs = 0, pause
 
   const caller = async (i) => {
     const { share, ...request } = requestOf(i, terms);
-    const more = request.type === undefined ? [] : [request];
+    const more = request.kind === undefined ? [] : [request];
     while (!state.isOver) {
       const { index, name } = keys === undefined ? { name: key } : anyOf(key, keys);
       const turnOf = await wait(name, more);

@@ -28,7 +28,7 @@ export const OF_SCENARIOS = ['ours-redisson'];
  * - `program`, `world`, `version()`: for a library of another language (foreign.mjs)
  * - `modes`: how else it lends a key, if it does: `read`, `readWrite`, `permit` → `{ label, variants }`, with the names of
  *   the variants to measure. `acquire` has a second
- *   argument then, `{ type: 'read' | 'write' | 'permit', permits }`
+ *   argument then, `{ kind: 'read' | 'write' | 'permit', permits }`
  * - `open({ connection, settings })`: resolves to a client, `{ acquire(key), release(handle), close() }`. `acquire`
  *   resolves to a handle, or to `undefined` when the library gave up because others held the key; all else is an error
  *

@@ -57,7 +57,7 @@ export default {
   },
 };
 
-const optionsOf = ({ type, permits }) => (type === 'permit' ? { permits } : { type });
+const optionsOf = ({ kind, permits }) => (kind === 'permit' ? { permits } : { kind });
 
 /** A call of `run` in two halves: its work lasts from `enter` until `leave`. */
 function enter(locks, key) {

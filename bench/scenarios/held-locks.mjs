@@ -39,7 +39,7 @@ export default {
 /** In a thread. */
 export async function hold({ target, count, lease, connectionTo, loadLibrary, sent }) {
   const { open } = await loadLibrary('ours');
-  const client = await open({ connection: connectionTo(target), module: { lockWatchdogTimeout: lease } });
+  const client = await open({ connection: connectionTo(target), module: { renewedLease: lease } });
   const idle = watchDelay(RESOLUTION);
   const idleShare = watchCore();
   await sleep(lease / 10);

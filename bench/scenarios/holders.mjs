@@ -9,7 +9,7 @@ const SIZES = {
 const AT_A_TIME = 100;
 /** With `fair: true` each has a hold of its own. */
 const KINDS = {
-  readers: { type: 'read', fair: true },
+  readers: { kind: 'read', fair: true },
   permits: { permits: 20_000, fair: true },
 };
 

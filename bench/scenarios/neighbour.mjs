@@ -9,7 +9,7 @@ const TICK = 4;
 const FILLING = (sectionMs) => sectionMs + 300;
 
 const KINDS = {
-  readers: { type: 'read' },
+  readers: { kind: 'read' },
   permits: { permits: 20_000 },
 };
 const SECTIONS_MS = [100, 1_000];

@@ -119,10 +119,10 @@ test('a caller asks for what its scenario shares', async () => {
   const asked = [];
   const client = { acquire: async (_key, request) => asked.push(request), release: async () => sleep(0) };
   await contend(client, { waiters: 2, mode: 'readWrite' });
-  assert.deepEqual([...new Set(asked.map(({ type }) => type))].sort(), ['read', 'write']);
+  assert.deepEqual([...new Set(asked.map(({ kind }) => kind))].sort(), ['read', 'write']);
   asked.length = 0;
   await contend(client, { waiters: 1, mode: 'permit', permits: 4 });
-  assert.deepEqual(asked[0], { type: 'permit', permits: 4 });
+  assert.deepEqual(asked[0], { kind: 'permit', permits: 4 });
 });
 
 test('a lock that excludes has no violations, is fair, and its gap is small', async () => {

@@ -182,7 +182,7 @@ function optionsOf(
 ) {
   return {
     ...{ waitTimeout: wait, expire, maxRenewTimes: expire === 0 ? maxRenewTimes : undefined, holdAtLeast, signal },
-    ...{ owner, fair, replicas, type: kind === 'write' ? 'write' : mode === 'read' ? 'read' : undefined },
+    ...{ owner, fair, replicas, kind: kind === 'write' ? 'write' : mode === 'read' ? 'read' : undefined },
     ...(mode === 'permits' && { permits: permits ?? permitsOf(), units: permits && units }),
   };
 }

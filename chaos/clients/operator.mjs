@@ -21,8 +21,8 @@ serve({
   async start(options, farConnection) {
     service = await started(options);
     far = await started({ ...options, connection: farConnection });
-    const { lockWatchdogTimeout, commandTimeout, grantTimeout } = resolveModuleOptions(options);
-    return { lockWatchdogTimeout, commandTimeout, grantTimeout };
+    const { renewedLease, commandTimeout, grantTimeout } = resolveModuleOptions(options);
+    return { renewedLease, commandTimeout, grantTimeout };
   },
   forceRelease: (key) => service.forceRelease(key),
   forceReleaseFar: (key) => far.forceRelease(key),

@@ -52,7 +52,7 @@ export class RedissonClient {
   #does = {
     start: async ({ options, client, origin, file, seed, keys, kinds, loops, counters }) => {
       this.#client = client;
-      this.#java = await this.#startJava(options.lockWatchdogTimeout);
+      this.#java = await this.#startJava(options.renewedLease);
       await this.#java.on('main')('chaos.begin', client, origin, file, counters);
       this.#running = [
         this.#untilKilled(() => this.#beat()),

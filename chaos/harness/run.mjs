@@ -37,8 +37,8 @@ const CROWN = 'crown';
 const GATE = 'gate';
 const CLIENTS = ['c1', 'c2', 'c3', 'c4'];
 /** Short, so that much happens (longer on a busy machine); or the library's own, with a lease that ends before the next fault or two. */
-const SHORT = { lockWatchdogTimeout: 500, commandTimeout: 700, grantTimeout: 300 };
-const DEFAULT = { lockWatchdogTimeout: 3_000 };
+const SHORT = { renewedLease: 500, commandTimeout: 700, grantTimeout: 300 };
+const DEFAULT = { renewedLease: 3_000 };
 /** ms after the last fault in which clients connect again: until then their calls fail. */
 const RECONNECTS = 1_000;
 /**
@@ -143,7 +143,7 @@ async function makeFaults(
   const { servers } = topology;
   const names = [...clients.keys()];
   const places = { servers: servers.length, networks: topology.networkOf(names[0]).length };
-  const lease = longestLease(holders, timeouts.lockWatchdogTimeout);
+  const lease = longestLease(holders, timeouts.renewedLease);
   const faults = planFaults({ seed, length, kinds, clients: names, keys: KEYS, longestLease: lease, ...places });
   const startedAt = now();
   say?.(`${faults.length} faults in ${Math.round(length / 1_000)} s`);

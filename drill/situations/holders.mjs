@@ -6,13 +6,13 @@ export const HOLDERS = [
     section: 'The holder has crashed',
     async script(stage) {
       await stage.server();
-      const shop = await stage.application('shop-1', { lockWatchdogTimeout: '30s' });
+      const shop = await stage.application('shop-1', { renewedLease: '30s' });
       await shop.call('hold', 'stock:42');
       await stage.named('shop-1');
       await shop.kill();
       // A lease of 30 s that is renewed has never less than 20 s left.
       await stage.shows('npx nestjs-redis-locks ls stock:42', / 1\d\.\d s/);
-      const other = await stage.application('shop-2', { lockWatchdogTimeout: '30s' });
+      const other = await stage.application('shop-2', { renewedLease: '30s' });
       await other.call('attempt', 'stock:42', { waitTimeout: '1s' });
       await stage.shows('grep lock.timeout shop-2.log', '"holder":"shop-1');
       await stage.shows('curl -s http://shop-2/metrics | grep timeouts_total', /\} 1/);
@@ -26,7 +26,7 @@ export const HOLDERS = [
     section: 'The holder is frozen',
     async script(stage) {
       await stage.server();
-      const shop = await stage.application('shop-1', { lockWatchdogTimeout: '30s' });
+      const shop = await stage.application('shop-1', { renewedLease: '30s' });
       await shop.call('hold', 'stock:42');
       await stage.named('shop-1');
       await stage.opens('shop-1');
@@ -43,7 +43,7 @@ export const HOLDERS = [
     section: 'The holder lives and does not release',
     async script(stage) {
       await stage.server();
-      const shop = await stage.application('shop-1', { lockWatchdogTimeout: '30s' });
+      const shop = await stage.application('shop-1', { renewedLease: '30s' });
       await shop.call('hold', 'stock:42');
       const inspect = 'npx nestjs-redis-locks inspect stock:42';
       const tokenOf = (output) => /\b\d{13,20}\b/.exec(output)?.[0];

@@ -62,7 +62,7 @@ export const LOSSES = [
     section: 'Redis forgot the lock',
     async script(stage) {
       const redis = await stage.server();
-      const shop = await stage.application('shop-1', { lockWatchdogTimeout: '1m' });
+      const shop = await stage.application('shop-1', { renewedLease: '1m' });
       await shop.call('hold', 'stock:42');
       await stage.opens('shop-1');
       await redis.kill();

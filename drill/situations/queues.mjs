@@ -10,12 +10,12 @@ export const QUEUES = [
     async script(stage) {
       const redis = await stage.server();
       const report = await stage.application('report-1');
-      await report.call('hold', 'prices', { type: 'read', owner: 'monthly-report' });
+      await report.call('hold', 'prices', { kind: 'read', owner: 'monthly-report' });
       const shop = await stage.application('shop-1');
       await shop.call('wait', 'prices');
       await stage.until('the writer waits', async () => (await redis.admin.zcard('lock:queue:{prices}')) === 1);
       const other = await stage.application('shop-2');
-      await other.call('wait', 'prices', { type: 'read' });
+      await other.call('wait', 'prices', { kind: 'read' });
       await stage.shows(
         'npx nestjs-redis-locks inspect prices',
         '1 holding, 2 in the queue',
@@ -24,7 +24,7 @@ export const QUEUES = [
       );
       await stage.shows('npx nestjs-redis-locks ls --sort waiters', 'monthly-report');
       await stage.shows('curl -s http://shop-1/metrics | grep redis_lock_waiting', /\} 1/);
-      await other.call('attempt', 'prices', { type: 'read', waitTimeout: '1s' });
+      await other.call('attempt', 'prices', { kind: 'read', waitTimeout: '1s' });
       await stage.shows('grep lock.timeout shop-2.log', '"holder":"report-1');
       await stage.shows('Dashboard of shop-2', /^1. exclusive/m, /^2. read/m, 'held by report-1');
       await report.call('release', 'prices');

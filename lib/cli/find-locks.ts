@@ -1,13 +1,13 @@
 import { isForeign, type ForeignKey } from '../service/inspect-several.js';
 import { listLocks } from '../service/list-locks.js';
-import type { LockInfo } from '../service/lock-info.js';
+import type { LockState } from '../service/lock-state.js';
 import type { CommandLine } from './arguments.js';
 import type { Session } from './session.js';
 import { concerns, inOrder, sortLocks } from './sort-locks.js';
 
 /** The locks, and the keys that look like locks but are something else. */
 export interface FoundLocks {
-  readonly locks: LockInfo[];
+  readonly locks: LockState[];
   readonly skipped: ForeignKey[];
 }
 
@@ -16,7 +16,7 @@ export async function findLocks(
   { locks: service }: Session,
   { subject, holder, sort }: Pick<CommandLine, 'subject' | 'holder' | 'sort'>,
 ): Promise<FoundLocks> {
-  const locks: LockInfo[] = [];
+  const locks: LockState[] = [];
   const skipped: ForeignKey[] = [];
   for await (const found of listLocks(service, subject)) {
     if (isForeign(found)) skipped.push(found);

@@ -1,18 +1,18 @@
-import type { LockInfo } from '../service/lock-info.js';
+import type { LockState } from '../service/lock-state.js';
 import type { Order } from './command-table.js';
 import type { ClientFacts } from './output/texts.js';
 
-type Compare = (a: LockInfo, b: LockInfo) => number;
+type Compare = (a: LockState, b: LockState) => number;
 
 /** Infinity for a key that is not held: such keys come last. */
-const heldSince = ({ holders }: LockInfo): number => Math.min(...holders.map(({ since }) => since.getTime()));
-const leaseLeft = ({ holders, ttl }: LockInfo): number => (holders.length === 0 ? Infinity : ttl);
+const heldSince = ({ holders }: LockState): number => Math.min(...holders.map(({ since }) => since.getTime()));
+const leaseLeft = ({ holders, ttl }: LockState): number => (holders.length === 0 ? Infinity : ttl);
 
 const byKey = (a: { readonly key: string }, b: { readonly key: string }): number =>
   a.key < b.key ? -1 : a.key > b.key ? 1 : 0;
 /** `Infinity - Infinity` is NaN, which is no order. */
 const ascending =
-  (value: (lock: LockInfo) => number): Compare =>
+  (value: (lock: LockState) => number): Compare =>
   (a, b) =>
     value(a) - value(b) || byKey(a, b);
 
@@ -26,10 +26,10 @@ const ORDERS: Readonly<Record<Order, Compare>> = {
 export const inOrder = <Each extends { readonly key: string }>(all: Each[]): Each[] => all.sort(byKey);
 
 /** Locks by the order of `--sort`. Locks with the same value are sorted by key. */
-export const sortLocks = (locks: LockInfo[], order: Order): LockInfo[] => locks.sort(ORDERS[order]);
+export const sortLocks = (locks: LockState[], order: Order): LockState[] => locks.sort(ORDERS[order]);
 
 /** Whether a client has or awaits the lock whose label, id or owner contains the text. */
-export function concerns({ holders, waiters }: LockInfo, text: string): boolean {
+export function concerns({ holders, waiters }: LockState, text: string): boolean {
   const all: ReadonlyArray<ClientFacts & { readonly client: string; readonly owner: string }> = [
     ...holders,
     ...waiters,

@@ -11,7 +11,7 @@ export type {
 export type { LockLogger } from '../common/logger.js';
 export type { Clock } from '../common/clock.js';
 export type { Duration } from '../common/duration.js';
-export { duration } from '../options/duration-text.js';
+export { parseDuration } from '../options/duration-text.js';
 export { currentLock } from '../decorators/current-lock.js';
 export type { KeyBuilder, LockedMethodCall } from '../options/key-builder.js';
 export { lockKey, type KeyPart } from '../keys/index.js';
@@ -20,7 +20,7 @@ export { LockService } from '../service/lock.service.js';
 export type {
   AcquireOptions,
   LockLostListener,
-  LockType,
+  LockKind,
   OnContended,
   OnLost,
   OnUnavailable,
@@ -28,7 +28,7 @@ export type {
   RunOptions,
 } from '../options/acquire-options.js';
 export type { LockHandle } from '../service/handles/lock-handle.js';
-export type { Lock, LockCallOptions, LockObjectOptions, ReadWriteLock } from '../service/objects/lock.js';
+export type { LockObject, LockCallOptions, LockObjectOptions, ReadWriteLock } from '../service/objects/lock.js';
 export type {
   Semaphore,
   SemaphoreCallOptions,
@@ -49,7 +49,7 @@ export type {
   LeaderElectionOptions,
 } from '../service/objects/leader-election.js';
 export type { LockHealth, LockHealthOptions } from '../service/lock-health.js';
-export type { LockHolderInfo, LockInfo, LockWaiterInfo } from '../service/lock-info.js';
+export type { LockHolder, LockState, LockWaiter } from '../service/lock-state.js';
 export type {
   LockAcquiredEvent,
   LockContendedEvent,

@@ -11,7 +11,7 @@ const WRITTEN = /^(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)$/;
  * Returns the milliseconds of a duration, or `undefined` if the value is none. `Infinity` counts as a duration; a caller
  * that needs a finite one checks that itself.
  */
-export function parseDuration(duration: unknown): number | undefined {
+export function durationIn(duration: unknown): number | undefined {
   if (typeof duration === 'number') return duration >= 0 ? duration : undefined;
   if (typeof duration !== 'string') return undefined;
   const [, amount, unit] = WRITTEN.exec(duration.trim()) ?? [];

@@ -8,7 +8,7 @@ import { isAddress } from './credentials.js';
 export function refuseUrls(label: string, name: unknown): void {
   if (typeof name !== 'string' || !isAddress(name)) return;
   throw new LockConfigError(
-    `${label} is a URL. Write the URL in RedisLockModule.forRoot({ name: 'jobs', connection: url }), ` +
+    `${label} is a URL. Write the URL in RedisLockModule.forRoot({ instance: 'jobs', connection: url }), ` +
       "and everywhere else the name, such as 'jobs'.",
   );
 }

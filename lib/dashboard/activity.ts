@@ -90,13 +90,13 @@ export class Activity {
   }
 
   private remember(
-    { type, key, owner, lockType, pattern, method, label }: Incident,
+    { type, key, owner, kind, pattern, method, label }: Incident,
     { took, reason, holder }: { took: number; reason?: string; holder?: string | undefined },
   ): void {
     const id = `${type} ${key}`;
     const times = (this.incidents.get(id)?.times ?? 0) + 1;
     this.incidents.delete(id);
-    const call = { key, owner, lockType, pattern, method, label };
+    const call = { key, owner, kind, pattern, method, label };
     this.incidents.set(id, { type, at: Date.now(), ...call, took, reason, holder, times });
     if (this.incidents.size > INCIDENTS) this.incidents.delete(this.incidents.keys().next().value!);
   }

@@ -83,7 +83,7 @@ export interface DashboardWaiter {
   readonly label: string | undefined;
   readonly pattern: string | undefined;
   readonly method: string | undefined;
-  readonly type: 'exclusive' | 'read' | 'permits';
+  readonly kind: 'exclusive' | 'read' | 'permits';
   readonly units: number;
   /** For how long it has been waiting, or has held the lock, by the clock of the store; `undefined`: not known. */
   readonly age: number | undefined;
@@ -134,7 +134,7 @@ interface DashboardCall {
   readonly at: number;
   readonly key: string;
   readonly owner: string | undefined;
-  readonly lockType: 'exclusive' | 'read' | 'permits';
+  readonly kind: 'exclusive' | 'read' | 'permits';
   readonly pattern: string | undefined;
   readonly method: string | undefined;
   /** The label of the client. */

@@ -62,9 +62,9 @@ const isSame = (began: Acquired | undefined, { fencingToken, owner }: Ended): bo
   began?.fencingToken === fencingToken && began.owner === owner;
 
 function describe({ at, began, ended }: Hold): DashboardHold {
-  const { key, owner, lockType, pattern, method, label } = (began ?? ended)!;
+  const { key, owner, kind, pattern, method, label } = (began ?? ended)!;
   return {
-    ...{ at, key, owner, lockType, pattern, method, label },
+    ...{ at, key, owner, kind, pattern, method, label },
     waited: began?.waited,
     previousHolder: began?.previousHolder,
     held: ended?.held,
@@ -74,7 +74,7 @@ function describe({ at, began, ended }: Hold): DashboardHold {
 }
 
 function isMatch(hold: DashboardHold, words: readonly string[]): boolean {
-  const { key, owner, lockType, pattern, method, label, end } = hold;
-  const text = [key, owner, lockType, pattern, method, label, end].join('\n').toLowerCase();
+  const { key, owner, kind, pattern, method, label, end } = hold;
+  const text = [key, owner, kind, pattern, method, label, end].join('\n').toLowerCase();
   return words.every((word) => text.includes(word));
 }

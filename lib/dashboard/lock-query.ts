@@ -72,6 +72,6 @@ const nameOf = (party: DashboardWaiter | undefined): string =>
 const kindOf = (party: DashboardWaiter | undefined): string =>
   party === undefined
     ? ''
-    : party.type === 'permits'
+    : party.kind === 'permits'
       ? `${party.units} permit${party.units === 1 ? '' : 's'}`
-      : party.type;
+      : party.kind;

@@ -1,4 +1,4 @@
-import type { LockInfo } from '../service/lock-info.js';
+import type { LockState } from '../service/lock-state.js';
 import type { DashboardHolder, DashboardLock, DashboardWaiter } from './dashboard-state.js';
 
 /** How many holders and waiters of one key are shown. */
@@ -11,7 +11,7 @@ export type ReadLock = Omit<DashboardLock, 'ago'>;
 interface Party {
   readonly owner: string;
   readonly client: string;
-  readonly type: 'exclusive' | 'read' | 'permits';
+  readonly kind: 'exclusive' | 'read' | 'permits';
   readonly units: number;
   readonly label?: string | undefined;
   readonly pattern?: string | undefined;
@@ -31,7 +31,7 @@ const TOLERANCE = 100;
 
 /** `time`: the time of the store. */
 export function lockOf(
-  { key, holders, waiters, waitingHere, permits, fencingToken }: LockInfo,
+  { key, holders, waiters, waitingHere, permits, fencingToken }: LockState,
   time: number,
   memory: LockMemory = {},
 ): ReadLock {
@@ -47,15 +47,15 @@ export function lockOf(
 }
 
 const partyOf = (
-  { owner, client, type, units, label, pattern, method, since }: Party,
+  { owner, client, kind, units, label, pattern, method, since }: Party,
   time: number,
 ): DashboardWaiter => ({
-  ...{ owner, client, type, units, label, pattern, method },
+  ...{ owner, client, kind, units, label, pattern, method },
   // A hold that is newer than `time` has just begun.
   age: since && Math.max(0, time - since.getTime()),
 });
 
-function holderOf(holder: LockInfo['holders'][number], time: number, { known, lease }: LockMemory): DashboardHolder {
+function holderOf(holder: LockState['holders'][number], time: number, { known, lease }: LockMemory): DashboardHolder {
   const { id, ttl, kept, fencingToken } = holder;
   const before = known?.holders.find((each) => each.id === id && each.fencingToken === fencingToken);
   const age = Math.max(0, time - holder.since.getTime());

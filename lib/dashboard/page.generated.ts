@@ -2,7 +2,7 @@
 
 /** The dashboard: one document, and the Content-Security-Policy that allows its own script and style and nothing else. */
 export const PAGE: Readonly<{ policy: string; html: string }> = {
-  policy: "default-src 'none'; script-src 'sha256-kBnaFa6RNx3AadfJbxaVVpKQUJBKIltUgVZJ+/91gjw='; style-src 'sha256-AI1LEtem76f//HjF3/lAsQ+ys7176jEh446+weC1q4c='; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  policy: "default-src 'none'; script-src 'sha256-lakOYN+huaEWmbDtQVxPNAs65oqMZh03Y/VRNpZb1QQ='; style-src 'sha256-AI1LEtem76f//HjF3/lAsQ+ys7176jEh446+weC1q4c='; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
   html: `<!doctype html>
 <html lang="en">
 <head>
@@ -152,10 +152,10 @@ if(i!==B.get(t)){B.set(t,i)
 o(t).replaceChildren(...s.map(t=>function(t,s,o){const{at:n,key:i}=t,a=e("span",{class:"key"},c(i)),l=x(t,i)
 ""!==l&&a.append(e("span",{class:"more"},l))
 return e("li",{},e("time",{datetime:new Date(n).toISOString()},k(n)),e("span",{class:"badge","data-kind":s},(j[s]??s)+I(t)),a,e("span",{class:"why"},o))}(t,...n(t))))
-o(\`no-\${t}\`).hidden=s.length>0}}function H(e){const{type:t,took:s,reason:o,lockType:n,holder:i,times:a}=e,r=v(e),c=a>1?"Last: ":""
+o(\`no-\${t}\`).hidden=s.length>0}}function H(e){const{type:t,took:s,reason:o,kind:n,holder:i,times:a}=e,r=v(e),c=a>1?"Last: ":""
 if("timeout"===t)return\`\${c}\${r} timed out after \${l(s)}\${P(", held by",i)}\`;const d=\`\${c}held by \${r} (\${n}) for \${l(s)}\`
 return void 0===o?d:\`\${d}: \${W(o)}\`}const I=({times:e})=>e>1?\` × \${u(e)}\`:""
-function Q(e){const{waited:t,previousHolder:s,held:o,reason:n,lockType:i}=e,a=void 0===t?"":\`waited \${l(t)}\${P(" for",s)}, \`,r=\`\${v(e)} (\${i}): \${a}\${void 0===o?"still held":\`held \${l(o)}\`}\`
+function Q(e){const{waited:t,previousHolder:s,held:o,reason:n,kind:i}=e,a=void 0===t?"":\`waited \${l(t)}\${P(" for",s)}, \`,r=\`\${v(e)} (\${i}): \${a}\${void 0===o?"still held":\`held \${l(o)}\`}\`
 return void 0===n?r:\`\${r}: \${W(n)}\`}const W=e=>c(e).replace(/^the lock '.*' is not held any more: /,"")
 function P(e,t){return void 0===t?"":\`\${e} \${/^[0-9a-f]{32}$/.test(t)?\`client \${d(t)}\`:c(t)}\`}class K{body=e("tbody",{role:"rowgroup"});#e=e("button",{type:"button","aria-expanded":"false"});#t=e("ol");#s;#o=[];#n;#i=!1;#a=0;constructor(t,{columns:s,onRelease:o,onKey:n}){this.key=t
 this.onKey=n
@@ -205,7 +205,7 @@ const i=s.map(s=>e("li",{},U(s),e("span",{class:"owner"},v(s)),...V(s,{...t,key:
 o>s.length&&i.push(e("li",{},\`and \${u(o-s.length)} more\`))
 this.#t.replaceChildren(...i)}}const J=()=>[G("kind","Held",e("span",{class:"badge"},"not held")),...["By","For","Lease left"].map(e=>G("",e,""))],G=(t,s,o)=>e("td",{role:"cell",class:t,"data-label":s},o),z=t=>e("span",{class:"more"},t)
 function U(t){const s=t.kept?\`\${h(t)}, kept\`:h(t)
-return e("span",{class:"badge","data-kind":t.kept?"kept":t.type},s)}function V(t,{process:s,ambiguous:o,key:n}){const{client:i,label:a}=t,l=a??(i===s.client?\`\${s.host}:\${s.pid}\`:void 0),r=e("span",{class:void 0===l||o.has(a)?"id":"id detail"}),h=x(t,n),u=void 0!==l&&c(l)!==v(t)
+return e("span",{class:"badge","data-kind":t.kept?"kept":t.kind},s)}function V(t,{process:s,ambiguous:o,key:n}){const{client:i,label:a}=t,l=a??(i===s.client?\`\${s.host}:\${s.pid}\`:void 0),r=e("span",{class:void 0===l||o.has(a)?"id":"id detail"}),h=x(t,n),u=void 0!==l&&c(l)!==v(t)
 r.append(\`\${u?" · ":""}client \${d(i)}\`)
 return[...""===h?[]:[e("span",{class:"client"},h)],e("span",{class:"client"},u?c(l):"",r)]}const X=({age:e})=>void 0===e?"":\`waiting for \${l(e)}\`,Y=[{name:"Key",sort:"key"},{name:"Held",sort:"kind"},{name:"By",sort:"owner"},{name:"For",sort:"age",largestFirst:!0},{name:"Lease left",sort:"lease"},{name:"Waiting",sort:"waiting",largestFirst:!0}]
 function Z(e){const t=new Map,s=new Set

@@ -1,11 +1,11 @@
 import type { CallSite } from '../store/client-records.js';
-import { FOLLOWER_PERIOD, type AcquireRequest, type LockMode } from '../store/lock-store.js';
+import { FOLLOWER_PERIOD, type AcquireRequest, type HoldMode } from '../store/lock-store.js';
 import type { EngineContext } from './engine-context.js';
 
 /** What one acquisition asks for. */
 export interface TicketTerms {
   readonly key: string;
-  readonly mode: LockMode;
+  readonly mode: HoldMode;
   readonly owner: string | undefined;
   readonly lease: number;
   readonly waits: boolean;

@@ -1,5 +1,5 @@
 import { settledBy } from '../common/settle.js';
-import { isLockStoreError, LockLostError, LockTimeoutError } from '../errors/index.js';
+import { isLockStoreError, LockTimeoutError } from '../errors/index.js';
 import type { AcquireOne } from './acquire-one.js';
 import { notGranted, type AcquireParts } from './local-queue.js';
 import { acquireAtOnce, type Busy, type Refusal } from './acquire-at-once.js';
@@ -74,8 +74,7 @@ export class AcquireSet {
     if (released !== undefined) {
       await settledBy(parts.context.timers, { at: limit.answerBy, isAnswer: true }, released);
     }
-    const isCertain = found instanceof Error ? isLockStoreError(found) && found.transient : busy !== undefined;
-    if (released !== undefined || !isCertain) {
+    if (released !== undefined || found === undefined) {
       const each = await acquireAtOnce(parts, admission, set, limit, 'each', busy);
       if (Array.isArray(each)) return each;
       found = each;
@@ -169,5 +168,5 @@ const byKey = (a: HoldTerms, b: HoldTerms): number => (a.key < b.key ? -1 : 1);
 
 /** @throws LockLostError */
 function refuseLost(hold: Hold): void {
-  if (!hold.isHeld) throw hold.loss ?? new LockLostError(`the lock '${hold.key}' was lost`, hold.terms);
+  if (!hold.isHeld) throw hold.loss ?? hold.releasedError();
 }

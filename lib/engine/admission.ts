@@ -46,7 +46,9 @@ export class Admission {
   close(why?: string): LockStoreError {
     this.why = why ?? this.why;
     const beginning = why ?? 'the application is shutting down';
-    this.closed.abort(this.closing ?? new LockStoreError(`${beginning}: no lock can be acquired any more`));
+    // Temporary for the client of a request: another process can serve its next try.
+    const error = new LockStoreError(`${beginning}: no lock can be acquired any more`, { transient: true });
+    this.closed.abort(this.closing ?? error);
     return this.closing!;
   }
 

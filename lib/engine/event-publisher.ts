@@ -2,6 +2,7 @@ import { messageOf } from '../common/describe.js';
 import type { Clock } from '../common/clock.js';
 import type { LockLogger } from '../common/logger.js';
 import { outside } from '../common/outside.js';
+import type { LockLostError } from '../errors/index.js';
 import type { ClientNames } from './client-names.js';
 import type { HoldTerms } from './hold-terms.js';
 import type { LockEvent } from './lock-event.js';
@@ -87,8 +88,14 @@ export class EventPublisher {
     }));
   }
 
-  lost(hold: PublishedHold, reason: string): void {
-    this.publish(() => ({ type: 'lost', ...this.holdFields(hold), held: this.clock.now() - hold.acquiredAt, reason }));
+  lost(hold: PublishedHold, { message: reason, lossReason }: LockLostError): void {
+    this.publish(() => ({
+      type: 'lost',
+      ...this.holdFields(hold),
+      held: this.clock.now() - hold.acquiredAt,
+      reason,
+      lossReason: lossReason!,
+    }));
   }
 
   /** An observer that throws does not disturb the engine. */
@@ -110,7 +117,7 @@ export class EventPublisher {
 
   /** While a caller waits, the owner is known only if the caller named one. */
   private requestFields({ key, owner, mode, pattern, method }: HoldTerms) {
-    return { key, owner, lockType: mode.kind, pattern, method, label: this.label };
+    return { key, owner, kind: mode.kind, pattern, method, label: this.label };
   }
 
   /** Holds that share one in the store have the same token and the same owner there. Their ids differ. */

@@ -102,7 +102,7 @@ export class Handovers implements IdTable {
       return reply;
     }
     if (reply === 'not-held') {
-      hold.lose('Redis did not know it any more when it was handed over');
+      hold.lose('unknown-at-handover');
       throw hold.loss!;
     }
     for (const each of [id, offer]) this.releases.leave(key, each, 0);

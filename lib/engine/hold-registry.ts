@@ -35,7 +35,7 @@ export class HoldRegistry<Queue> implements IdTable {
     this.remove(hold);
     if (hold.shared !== undefined) this.giveBackLater(hold);
     this.context.logger.warn(error.message);
-    this.context.events.lost(hold, error.message);
+    this.context.events.lost(hold, error);
   };
 
   constructor(

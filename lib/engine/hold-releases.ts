@@ -9,9 +9,6 @@ import { permitsFixed } from './permits-fixed.js';
 import type { Releases } from './releases.js';
 import type { UnitReleases } from './unit-releases.js';
 
-/** The reason of a loss that only the release has found. */
-const UNKNOWN = 'Redis did not know it any more when it was released';
-
 /** The result of a release by handoff. Made outside of all scopes, so that it keeps no async context. */
 const HANDED_OFF = outside(() => Promise.resolve(true));
 
@@ -45,8 +42,7 @@ export class HoldReleases {
     hold.shared?.unitsReleased(hold, count);
     const stored = this.holds.shared.get(hold.storeId) ?? hold;
     const kept = await this.units.send(stored, () => this.keepOf(hold));
-    if (kept === 'not-held' && hold.state === 'held')
-      stored.lose('Redis did not know it any more when permits were released');
+    if (kept === 'not-held' && hold.state === 'held') stored.lose('unknown-at-unit-release');
     hold.assertHeld();
   }
 
@@ -68,13 +64,13 @@ export class HoldReleases {
   }
 
   /** Ends all holds under their holders, and releases them in the background, in slices if there are very many. */
-  endAll(reason: string): Promise<void> {
+  endAll(): Promise<void> {
     this.holds.giveBackAll();
     return inSlices(this.holds.all(), (hold) => {
       const { key, id } = hold;
       // Its holder may have released it between two slices.
       if (this.holds.get(id) !== hold) return;
-      hold.lose(reason);
+      hold.lose('shutdown');
       // The loss of the last sharer releases it.
       if (hold.shared !== undefined) return;
       void this.releases.sendInBackground({ key, id, tombstoneFor: 0, keep: this.keepOf(hold), next: undefined });
@@ -96,8 +92,8 @@ export class HoldReleases {
         // release finds says whether the hold was lost.
         await this.releases.ofHold(shared.id)?.catch(() => undefined);
         if (shared.isHeld || shared.isLost) {
-          hold.lose(UNKNOWN);
-          shared.lose(UNKNOWN);
+          hold.lose('unknown-at-release');
+          shared.lose('unknown-at-release');
           return false;
         }
       }
@@ -144,8 +140,8 @@ export class HoldReleases {
     }
     // A release whose answer was lost is sent again, and finds nothing the second time.
     if (!reply.released && store.epoch === epoch) {
-      hold.lose(UNKNOWN);
-      shared?.lose(UNKNOWN);
+      hold.lose('unknown-at-release');
+      shared?.lose('unknown-at-release');
       return false;
     }
     events.released(hold);

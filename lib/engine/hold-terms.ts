@@ -1,5 +1,5 @@
-import type { LockLostError } from '../errors/index.js';
-import type { LockMode } from '../store/lock-store.js';
+import type { LockLostError, LossReason } from '../errors/index.js';
+import type { HoldMode } from '../store/lock-store.js';
 import type { LeaseGrant } from './lease-view.js';
 
 /** A grant as the engine uses it. `from` lies before the moment from which the store counts `lease`. */
@@ -45,13 +45,13 @@ export interface Sharing<Hold> {
   /** No further caller may share it. */
   close(): void;
   /** Ends all holds that share it. */
-  lose(reason: string): void;
+  lose(reason: LossReason): void;
 }
 
 /** What a caller asks for. */
 export interface HoldTerms {
   readonly key: string;
-  readonly mode: LockMode;
+  readonly mode: HoldMode;
   readonly owner: string | undefined;
   /** The template of the key, for observers. */
   readonly pattern: string | undefined;
@@ -83,7 +83,7 @@ export interface ReplicaTerms {
 }
 
 /** How many permits a mode takes; 0: it is no semaphore. */
-export const unitsOf = (mode: LockMode): number => (mode.kind === 'permits' ? mode.units : 0);
+export const unitsOf = (mode: HoldMode): number => (mode.kind === 'permits' ? mode.units : 0);
 
 /** The terms with another number of permits. */
 export const withUnits = (terms: HoldTerms, units: number): HoldTerms =>

@@ -1,7 +1,7 @@
 import { outside } from '../common/outside.js';
 import type { TimerEntry } from '../common/timer-queue.js';
-import { LockLostError } from '../errors/index.js';
-import type { LockMode } from '../store/lock-store.js';
+import { LockLostError, LOSS_REASONS, type LossReason } from '../errors/index.js';
+import type { HoldMode } from '../store/lock-store.js';
 import type { EngineContext } from './engine-context.js';
 import { HoldHandles } from './hold-handles.js';
 import {
@@ -17,7 +17,7 @@ import {
 import { callLossListener, LossSignal } from './loss-signal.js';
 import { LeaseView, type LooseExtension, type Question, type Verdict } from './lease-view.js';
 
-export type { Grant, HoldTerms, LockMode, LossListener, ReplicaTerms };
+export type { Grant, HoldTerms, HoldMode, LossListener, ReplicaTerms };
 
 export type HoldState = 'held' | 'offered' | 'released' | 'lost';
 
@@ -115,8 +115,7 @@ export class Hold {
   get isHeld(): boolean {
     if (this.currentState !== 'held') return false;
     if (this.context.clock.now() < this.lease.until) return true;
-    const why = this.renewalError === undefined ? '' : `; the last renewal failed: ${this.renewalError.message}`;
-    this.lose(`its lease ended before it was renewed or released${why}`, this.renewalError);
+    this.lose('lease-ended', this.renewalError);
     return false;
   }
 
@@ -158,7 +157,7 @@ export class Hold {
 
   /** @throws LockLostError */
   assertHeld(): void {
-    if (!this.isHeld) throw this.lossError ?? this.lostError('it has been released');
+    if (!this.isHeld) throw this.lossError ?? this.releasedError();
   }
 
   /** Tells a caller the owner. */
@@ -288,7 +287,7 @@ export class Hold {
    * Ends the hold under its holder: first the state, then the signal, then the listeners of the holder. The parts of the
    * engine follow in a microtask, since a property such as `isHeld` must not send commands.
    */
-  lose(reason: string, cause?: Error): void {
+  lose(reason: LossReason, cause?: Error): void {
     if (this.currentState === 'lost') return;
     this.currentState = 'lost';
     const loss = (this.lossError = this.lostError(reason, cause));
@@ -313,7 +312,14 @@ export class Hold {
     (this.observers ??= []).push(observer);
   }
 
-  private lostError(reason: string, cause?: Error): LockLostError {
-    return new LockLostError(`the lock '${this.key}' is not held any more: ${reason}`, { ...this.terms, cause });
+  /** The error of a call with a handle that its holder has released. */
+  releasedError(): LockLostError {
+    return new LockLostError(`the lock '${this.key}' is not held any more: it has been released`, this.terms);
+  }
+
+  private lostError(lossReason: LossReason, cause?: Error): LockLostError {
+    const failure = cause === undefined ? '' : `; the last renewal failed: ${cause.message}`;
+    const message = `the lock '${this.key}' is not held any more: ${LOSS_REASONS[lossReason]}${failure}`;
+    return new LockLostError(message, { key: this.key, method: this.terms.method, cause, lossReason });
   }
 }

@@ -245,6 +245,16 @@ export class LockEngine {
     return this.holds.all();
   }
 
+  /** How late the most overdue renewal of the last two minutes was, in ms. */
+  get worstLag(): number {
+    return this.watchdog.worstLag;
+  }
+
+  /** Whether new acquisitions are refused, since the application shuts down. */
+  get isClosing(): boolean {
+    return this.admission.closing !== undefined;
+  }
+
   start(): Promise<void> {
     return this.context.store.start();
   }
@@ -265,7 +275,7 @@ export class LockEngine {
     await this.dismissed;
     await this.holds.empty(timeout);
     await this.background.settled(deadline);
-    await this.holdReleases.endAll('the application has shut down, and its holder had not released it by then');
+    await this.holdReleases.endAll();
     await this.releases.settled(Math.min(limits.commandTimeout, LAST_RELEASES));
     timers.close();
     this.admission.disconnected = true;
@@ -288,6 +298,18 @@ export class LockEngine {
     }
     const more = holds.length - MOST_REPORTED;
     if (more > 0) logger.log(`the shutdown waits for the holders of ${more} more keys`);
+  }
+
+  /** Logs which locks are held while the application waits for its open requests, since so many ms. */
+  reportDrain(since: number): void {
+    const keys = this.currentHolds.map(({ key }) => `'${key}'`);
+    if (keys.length === 0) return;
+    const more = keys.length > MOST_REPORTED ? ` and ${keys.length - MOST_REPORTED} more` : '';
+    this.context.logger.warn(
+      `the application has waited for its open requests for ${Math.round(since / 1_000)} s, and renews the locks that it ` +
+        `holds: ${keys.slice(0, MOST_REPORTED).join(', ')}${more}. Nest waits for requests without limit: end them, or ` +
+        'stop the process, and the locks end with their leases',
+    );
   }
 
   /** What a log shows of it, and of everything that refers to it. */

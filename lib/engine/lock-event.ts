@@ -1,3 +1,5 @@
+import type { LossReason } from '../errors/index.js';
+
 /** What happens to a lock, as `LockService.events` emits it. */
 export type LockEvent =
   | LockAcquiredEvent
@@ -13,8 +15,8 @@ interface EventOfKey {
   readonly key: string;
   /** The owner that holds the key; while a caller waits, the owner that the caller named, if any. */
   readonly owner: string | undefined;
-  /** The mode in which the key is held or requested: exclusive, together with other readers, or as permits of a semaphore. */
-  readonly lockType: 'exclusive' | 'read' | 'permits';
+  /** How the key is held or requested: exclusive, together with other readers, or as permits of a semaphore. */
+  readonly kind: 'exclusive' | 'read' | 'permits';
   /** The key template, or the `pattern` of the call; `undefined`: the call named a plain key and no pattern. */
   readonly pattern: string | undefined;
   /** The decorated method, `Class.method`; `undefined`: the call was made in code. */
@@ -98,5 +100,8 @@ export interface LockLostEvent extends EventOfKey {
   readonly type: 'lost';
   readonly fencingToken: number;
   readonly held: number;
+  /** The message of the `LockLostError`. */
   readonly reason: string;
+  /** Why it was lost, as a stable word. */
+  readonly lossReason: LossReason;
 }

@@ -4,9 +4,6 @@ import type { LockLogger } from '../common/logger.js';
 import type { LockLostError } from '../errors/index.js';
 import type { LossListener } from './hold-terms.js';
 
-/** The reason of a loss by `forceRelease`. */
-export const RELEASED_BY_FORCE = 'it was released by force';
-
 /** The signal of a hold. Its listeners run in the async context of the code that has read it first. */
 export class LossSignal {
   private readonly controller = new AbortController();

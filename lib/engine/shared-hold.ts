@@ -1,4 +1,5 @@
-import type { LockMode, StoredHold } from '../store/lock-store.js';
+import type { LossReason } from '../errors/index.js';
+import type { HoldMode, StoredHold } from '../store/lock-store.js';
 import type { EngineContext, EngineLimits } from './engine-context.js';
 import { Hold, type Grant, type HoldTerms } from './hold.js';
 import { unitsOf, type Sharing } from './hold-terms.js';
@@ -24,7 +25,7 @@ export function mayShareHold(terms: HoldTerms, { batch }: Pick<EngineLimits, 'ba
 }
 
 /** Whether two requests want the same: to read, or the same number of permits. */
-export function wantsTheSame(one: LockMode, other: LockMode): boolean {
+export function wantsTheSame(one: HoldMode, other: HoldMode): boolean {
   if (one.kind !== 'permits' || other.kind !== 'permits') return one.kind === other.kind;
   return one.units === other.units && one.limit === other.limit;
 }
@@ -39,7 +40,7 @@ export function wantsTheSame(one: LockMode, other: LockMode): boolean {
  * permits needs one of the tokens of the grant. Readers have the same token, since they do not exclude each other.
  */
 export class SharedHold implements Sharing<Hold>, PermitHold {
-  readonly mode: LockMode;
+  readonly mode: HoldMode;
   readonly key: string;
   /** How many of the callers that wait the grant serves. */
   readonly slots: number;
@@ -182,7 +183,7 @@ export class SharedHold implements Sharing<Hold>, PermitHold {
   }
 
   /** Ends the holds of all that share it. */
-  lose(reason: string): void {
+  lose(reason: LossReason): void {
     // Before the listeners of the callers: they may ask for the key again.
     this.close();
     this.lost = true;

@@ -1,7 +1,6 @@
 import { TransientMap } from '../common/transient.js';
-import type { HoldChoice, LockMode } from '../store/lock-store.js';
+import type { HoldChoice, HoldMode } from '../store/lock-store.js';
 import type { HoldTerms } from './hold.js';
-import { RELEASED_BY_FORCE } from './loss-signal.js';
 import { wantsTheSame, type SharedHold } from './shared-hold.js';
 
 /** The holds in the store that several callers of this client share, by id and by key. */
@@ -35,7 +34,7 @@ export class SharedHolds {
   }
 
   /** The shared holds of a key serve no further caller, except those for requests such as `except`. */
-  close(key: string, except?: LockMode): void {
+  close(key: string, except?: HoldMode): void {
     for (const shared of this.open.get(key) ?? []) {
       if (except === undefined || !wantsTheSame(shared.mode, except)) shared.close();
       // Requests must not get slower with the number of holds.
@@ -62,7 +61,7 @@ export class SharedHolds {
       left.delete(shared.id);
       const isAll = chosen.length === holds.length;
       if (isAll) inStore.push(shared.id);
-      else for (const hold of chosen) hold.lose(RELEASED_BY_FORCE);
+      else for (const hold of chosen) hold.lose('forced');
       // The store counts the shared hold as one.
       ended += isAll ? chosen.length - 1 : chosen.length;
     }

@@ -1,6 +1,5 @@
 import type { LockStoreListener, PushedGrant } from '../store/lock-store.js';
 import type { AcquireParts } from './local-queue.js';
-import { RELEASED_BY_FORCE } from './loss-signal.js';
 import type { Latches } from './latches.js';
 import type { Watchdog } from './watchdog.js';
 
@@ -27,7 +26,7 @@ export class StoreMessages implements LockStoreListener {
     const { holds, pending } = this.parts;
     const hold = holds.shared.get(id) ?? holds.get(id);
     // A message about an earlier grant of this acquisition may arrive late.
-    if (hold !== undefined && token >= hold.firstToken) hold.lose(RELEASED_BY_FORCE);
+    if (hold !== undefined && token >= hold.firstToken) hold.lose('forced');
     pending.tickets.get(id)?.revoked();
   }
 

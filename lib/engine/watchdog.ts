@@ -1,3 +1,4 @@
+import { RepeatedWarnings } from '../common/repeated-warnings.js';
 import { isLockStoreError } from '../errors/index.js';
 import type { RenewReply, RenewRequest } from '../store/lock-store.js';
 import type { EngineContext } from './engine-context.js';
@@ -15,8 +16,9 @@ const RENEWALS_PER_TURN = 96;
 const RETRY_AFTER = 1 / 10;
 const EARLIEST_RETRY = 10;
 const LATEST_RETRY = 3_000;
-/** The same error of renewals is a warning again after this many ms. */
-const WARN_AGAIN = 60_000;
+
+/** For so many ms the lateness of a renewal is remembered: no metrics are collected while the event loop is blocked. */
+const LAG_KEPT = 120_000;
 
 /** What a renewal asks for. */
 interface Wish {
@@ -41,14 +43,16 @@ const LOOK: Wish = { lease: 0, counts: false };
 export class Watchdog {
   /** The holds that the store is being asked about, and the question; `undefined`: it is about to be sent. */
   private readonly asked = new Map<Hold, Question | undefined>();
-  /** The last warning about a failed renewal. */
-  private warned: { readonly message: string; readonly at: number } | undefined;
+  private readonly warnings: RepeatedWarnings;
+  private worst = { late: 0, at: -Infinity };
   private due: Array<{ readonly hold: Hold; readonly early: boolean }> = [];
 
   constructor(
     private readonly context: EngineContext,
     private readonly releases: Releases,
-  ) {}
+  ) {
+    this.warnings = new RepeatedWarnings(context.logger, context.clock);
+  }
 
   /** Renews a hold from now on. */
   add(hold: Hold): void {
@@ -57,6 +61,8 @@ export class Watchdog {
 
   /** Stops renewing a hold, whatever is under way. */
   remove(hold: Hold): void {
+    // After a block of the event loop the loss may be found before the watchdog looks.
+    this.noteLag(hold);
     this.asked.delete(hold);
     this.context.timers.cancel(hold.watch);
     hold.watch = undefined;
@@ -69,6 +75,11 @@ export class Watchdog {
     // Still watched to its end: only then the queue asks the store for its next waiter.
     this.reschedule(hold);
     this.context.logger.warn(`${why}: the lock is not renewed any more and ends with its lease`);
+  }
+
+  /** How late the most overdue renewal of the last two minutes was, in ms. */
+  get worstLag(): number {
+    return this.context.clock.now() - this.worst.at < LAG_KEPT ? this.worst.late : 0;
   }
 
   /** Asks the store about some holds now. */
@@ -105,7 +116,7 @@ export class Watchdog {
     const hold = asked.currentHolder;
     if (hold.state !== 'held') return;
     const lost = hold.shared ?? hold;
-    lost.lose('Redis does not know it any more (its key was deleted, or its lease ended)');
+    lost.lose('unknown');
     // The last of the holds that share it is released with its loss.
     if (hold.shared !== undefined) return;
     // So that waiters do not wait for a lease that may still stand somewhere.
@@ -118,11 +129,17 @@ export class Watchdog {
   }
 
   private look(hold: Hold): void {
+    this.noteLag(hold);
     // Ends a hold whose lease is over.
     if (!hold.isHeld) return;
     if (this.mayRenew(hold) || this.isInDoubt(hold)) this.enqueue(hold, false);
     // The watchdog looks again when the lease ends, whatever the result of the renewal.
     this.context.timers.move(hold.watch!, hold.validUntil);
+  }
+
+  private noteLag(hold: Hold): void {
+    const late = this.mayRenew(hold) ? this.context.clock.now() - hold.renewalDue : 0;
+    if (late > 0 && late >= this.worstLag) this.worst = { late, at: this.context.clock.now() };
   }
 
   private enqueue(hold: Hold, early: boolean): void {
@@ -170,17 +187,11 @@ export class Watchdog {
 
   /** An error that lasts is a warning, since the lock will be lost; once in a while, as it may concern many holds. */
   private reportFailure({ key, remaining }: Hold, error: Error): void {
-    const { clock, logger } = this.context;
-    const now = clock.now();
     const isLasting = isLockStoreError(error) && !error.transient;
-    if (!isLasting || (error.message === this.warned?.message && now - this.warned.at < WARN_AGAIN)) {
-      logger.debug(`could not renew '${key}', will try again: ${error.message}`);
+    const lost = `lost in ${Math.round(remaining)} ms unless a further try succeeds`;
+    if (isLasting && this.warnings.warn(error.message, `could not renew '${key}', which is ${lost}: ${error.message}`))
       return;
-    }
-    this.warned = { message: error.message, at: now };
-    logger.warn(
-      `could not renew '${key}', which is lost in ${Math.round(remaining)} ms unless a further try succeeds: ${error.message}`,
-    );
+    this.context.logger.debug(`could not renew '${key}', will try again: ${error.message}`);
   }
 
   private retry(hold: Hold): void {

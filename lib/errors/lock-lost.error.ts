@@ -1,4 +1,11 @@
 import { LockError, type LockErrorDetails } from './lock.error.js';
+import type { LossReason } from './loss-reasons.js';
+
+/** The details of a `LockLostError`. */
+export interface LockLostErrorDetails extends LockErrorDetails {
+  /** Why the lock was lost. */
+  lossReason?: LossReason | undefined;
+}
 
 /**
  * The lock ended while its holder still relied on it: its lease expired (a blocked process, an unreachable Redis), it
@@ -6,11 +13,14 @@ import { LockError, type LockErrorDetails } from './lock.error.js';
  */
 export class LockLostError extends LockError {
   readonly code = 'LOCK_LOST';
+  /** Why the lock was lost, as a stable word; `undefined`: its holder had released it. */
+  readonly lossReason: LossReason | undefined;
   /** What the method returned, if it succeeded although its lock was lost meanwhile. */
   result?: unknown;
 
-  constructor(message: string, details?: LockErrorDetails) {
+  constructor(message: string, details: LockLostErrorDetails = {}) {
     super(message, details);
     this.name = 'LockLostError';
+    this.lossReason = details.lossReason;
   }
 }

@@ -1,6 +1,6 @@
 import { LockError, type LockErrorDetails } from './lock.error.js';
 
-/** `unlock()` was called, but this scope, owner or `Lock` object holds no lock. */
+/** `unlock()` was called, but this scope, owner or lock object holds no lock. */
 export class LockNotHeldError extends LockError {
   readonly code = 'LOCK_NOT_HELD';
 

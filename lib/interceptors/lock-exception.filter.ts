@@ -39,6 +39,9 @@ abstract class Answered {
 
 type AnsweredError = LockTimeoutError | LockStoreError | LockKeyError;
 
+/** Of a failure of Redis that lasts: it was refused, and another try changes nothing. */
+const UNAVAILABLE = 'Locks are unavailable.';
+
 const MESSAGES: Readonly<Record<AnsweredError['code'], string>> = {
   LOCK_TIMEOUT: 'Another request holds the lock. Try again.',
   LOCK_STORE: 'Temporarily unavailable. Try again.',
@@ -48,7 +51,9 @@ const MESSAGES: Readonly<Record<AnsweredError['code'], string>> = {
 /**
  * Tells clients that a request did not get its lock, on each transport and without the key:
  *
- * - HTTP: 423 or 409 for `LOCK_TIMEOUT`, 503 for `LOCK_STORE`, both with `Retry-After`; 400 for `LOCK_KEY`.
+ * - HTTP: 423 or 409 for `LOCK_TIMEOUT`, 503 for `LOCK_STORE`; 400 for `LOCK_KEY`. A response has `Retry-After` if another try
+ *   may succeed: after a timeout and a temporary failure of Redis, but not if Redis refuses locks (out of memory, a missing
+ *   permission).
  * - Microservices: an error `{ status: 'error', code, message, retryAfter }`; WebSockets: the same as an `exception` message.
  * - GraphQL: an error with `code` and `retryAfter` among its `extensions`.
  *
@@ -81,11 +86,12 @@ export class LockExceptionFilter implements ExceptionFilter<LockTimeoutError | L
 
   catch(error: LockTimeoutError | LockStoreError | LockKeyError, host: ArgumentsHost): unknown {
     const { code } = error;
-    const message = MESSAGES[code];
-    const again = code === 'LOCK_KEY' ? {} : { retryAfter: this.retryAfter };
+    const isLasting = code === 'LOCK_STORE' && !error.transient;
+    const message = isLasting ? UNAVAILABLE : MESSAGES[code];
+    const again = isLasting || code === 'LOCK_KEY' ? {} : { retryAfter: this.retryAfter };
     switch (host.getType<string>()) {
       case 'http':
-        return this.respond(host, code);
+        return this.respond(host, code, message, again.retryAfter);
       case 'rpc':
         return throwError(() => ({ status: 'error', code, message, ...again }));
       case 'ws':
@@ -98,14 +104,14 @@ export class LockExceptionFilter implements ExceptionFilter<LockTimeoutError | L
     }
   }
 
-  private respond(host: ArgumentsHost, code: AnsweredError['code']): void {
+  private respond(host: ArgumentsHost, code: AnsweredError['code'], message: string, retryAfter?: number): void {
     const { httpAdapter } = this.adapterHost;
     const response: unknown = host.switchToHttp().getResponse();
     if (httpAdapter.isHeadersSent(response)) return void httpAdapter.end(response);
 
     const statusCode = this.statusOf(code);
-    if (code !== 'LOCK_KEY') httpAdapter.setHeader(response, 'Retry-After', String(this.retryAfter));
-    httpAdapter.reply(response, { statusCode, code, message: MESSAGES[code] }, statusCode);
+    if (retryAfter !== undefined) httpAdapter.setHeader(response, 'Retry-After', String(retryAfter));
+    httpAdapter.reply(response, { statusCode, code, message }, statusCode);
   }
 
   private statusOf(code: AnsweredError['code']): number {

@@ -4,7 +4,7 @@ import { isWithinRequest, LockScope } from '../service/lock-scope.js';
 import { responseOf } from './http-response.js';
 
 /**
- * Opens a separate context around the handler of each request and message, so that a `Lock` object in the field of a provider
+ * Opens a separate context around the handler of each request and message, so that a lock object in the field of a provider
  * tells requests apart: no request unlocks what another one locked. The module binds it globally. Guards and middleware run
  * before interceptors, and so outside of this context.
  */

@@ -16,7 +16,7 @@ export interface RedisLockModuleAsyncOptions {
    * The name of the instance. It must be known before the options exist.
    * @defaultValue 'default'
    */
-  name?: string;
+  instance?: string;
   /**
    * Whether every module can inject the service without importing this one.
    * @defaultValue true
@@ -37,7 +37,7 @@ export interface RedisLockModuleAsyncOptions {
 }
 
 const ASYNC_OPTIONS = [
-  'name',
+  'instance',
   'isGlobal',
   'imports',
   'inject',

@@ -39,7 +39,7 @@ export function createLockService<Service extends LockService = LockService>(
   }: InstanceParts<Service> = {},
 ): Service {
   const logger = singleLine(sturdy(log));
-  const { name, keyPrefix, commandTimeout, grantTimeout, shutdownTimeout, lockWatchdogTimeout, defaults } = options;
+  const { instance: name, keyPrefix, commandTimeout, grantTimeout, shutdownTimeout, renewedLease, defaults } = options;
   for (const warning of options.warnings) logger.warn(warning);
   const events = new Subject<LockEvent>();
   const context = createEngineContext({
@@ -60,9 +60,9 @@ export function createLockService<Service extends LockService = LockService>(
     logger.error(`a subscriber of the lock events threw an error, or has no handler for one: ${messageOf(error)}`),
   );
   return new Service(makeEngine(context), context, observed, {
-    name,
+    instance: name,
     shutdownTimeout,
-    defaults: { ...defaults, lockWatchdogTimeout, keyBuilder: options.keyBuilder },
+    defaults: { ...defaults, renewedLease, keyBuilder: options.keyBuilder },
   });
 }
 

@@ -47,7 +47,7 @@ export class LockLifecycle
   }
 
   beforeApplicationShutdown(): void {
-    this.service.stopWaiting?.();
+    (this.service.drain ?? this.service.stopWaiting)?.call(this.service);
   }
 
   async onApplicationShutdown(): Promise<void> {
@@ -58,9 +58,9 @@ export class LockLifecycle
   private async start(): Promise<void> {
     try {
       await this.service.start?.();
-      const { name, clientId, label } = this.service;
+      const { instance: name, clientId, label } = this.service;
       if (name === undefined || clientId === undefined || label === undefined) return;
-      this.logger.log(introduction({ name, clientId, label }, this.options));
+      this.logger.log(introduction({ instance: name, clientId, label }, this.options));
     } catch (error) {
       if (isLockConfigError(error)) throw error;
       const reason = messageOf(error);

@@ -49,7 +49,7 @@ export class RedisLockModule {
     return fromCaller(() => {
       const resolved = resolveModuleOptions(options);
       const provider = { provide: INSTANCE_OPTIONS, useValue: resolved };
-      return instance(resolved.name, readIsGlobal(options.isGlobal), [], [provider]);
+      return instance(resolved.instance, readIsGlobal(options.isGlobal), [], [provider]);
     });
   }
 
@@ -60,7 +60,7 @@ export class RedisLockModule {
   static forRootAsync(options: RedisLockModuleAsyncOptions): DynamicModule {
     return fromCaller(() => {
       refuseUnknownAsyncOptions(options);
-      const name = readInstanceName(options.name);
+      const name = readInstanceName(options.instance);
       const providers = [...optionsProviders(name, options), ...(options.extraProviders ?? [])];
       return instance(name, readIsGlobal(options.isGlobal), options.imports ?? [], providers);
     });
@@ -153,7 +153,7 @@ function optionsFactory(maker: unknown, useClass: Type | undefined): RedisLockOp
   );
 }
 
-/** The module is registered before its options are made, so `name` and `isGlobal` cannot come from them. */
+/** The module is registered before its options are made, so `instance` and `isGlobal` cannot come from them. */
 function resolveNamed(name: string, made: unknown): ResolvedModuleOptions {
   if (typeof made !== 'object' || made === null) {
     throw new LockConfigError(
@@ -167,11 +167,11 @@ function resolveNamed(name: string, made: unknown): ResolvedModuleOptions {
       'isGlobal has no effect here: write it beside the factory: forRootAsync({ isGlobal, … }).',
     );
   }
-  if (written.name !== undefined && readInstanceName(written.name) !== name) {
+  if (written.instance !== undefined && readInstanceName(written.instance) !== name) {
     throw new LockConfigError(
-      `the options of RedisLockModule '${name}' have the name '${written.name}': ` +
-        `write it beside the factory instead: forRootAsync({ name: '${written.name}', … }).`,
+      `the options of RedisLockModule '${name}' have the instance '${written.instance}': ` +
+        `write it beside the factory instead: forRootAsync({ instance: '${written.instance}', … }).`,
     );
   }
-  return resolveModuleOptions({ ...written, name });
+  return resolveModuleOptions({ ...written, instance: name });
 }

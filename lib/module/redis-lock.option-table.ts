@@ -20,7 +20,7 @@ const MOST_LOCAL_HANDOFFS = 500;
  * which `npm run generate:options` writes docs/options.md.
  */
 export const MODULE_OPTIONS = {
-  name: { default: DEFAULT_INSTANCE, read: (_label: string, written: unknown) => readInstanceName(written) },
+  instance: { default: DEFAULT_INSTANCE, read: (_label: string, written: unknown) => readInstanceName(written) },
   connection: {
     default: 'redis://127.0.0.1:6379',
     read: (_label: string, written: unknown) => readConnections(written),
@@ -30,7 +30,7 @@ export const MODULE_OPTIONS = {
   keyPrefix: { default: 'lock', read: (_label: string, written: unknown) => assertKeyPrefix(written) },
   label: { default: undefined, read: readLabel },
   keyBuilder: { default: undefined, read: readKeyBuilder },
-  lockWatchdogTimeout: { default: 30_000, read: readLease },
+  renewedLease: { default: 30_000, read: readLease },
   defaults: { default: Object.freeze({}), read: asWritten },
   commandTimeout: { default: 5_000, read: readCommandTimeout },
   shutdownTimeout: { default: 10_000, read: readDuration },
@@ -73,9 +73,9 @@ export function readModuleOption<Name extends ModuleOption>(
 
 /** The name of an instance, `'default'` if none is given. */
 export function readInstanceName(name: unknown = DEFAULT_INSTANCE): string {
-  refuseUrls('name', name);
+  refuseUrls('instance', name);
   if (typeof name === 'string' && name.trim() !== '') return name;
-  throw new LockConfigError("name must be a text such as 'jobs'; leave it out for the only or the main instance.");
+  throw new LockConfigError("instance must be a name such as 'jobs'; leave it out for the only or the main instance.");
 }
 
 /** Whether other modules need not import an instance. */

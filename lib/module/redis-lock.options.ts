@@ -21,7 +21,7 @@ export interface RedisLockModuleOptions {
    * Tells several instances of the module apart: `@InjectLockService(name)`, `@DistributedLock({ instance: name })`.
    * @defaultValue 'default'
    */
-  name?: string;
+  instance?: string;
   /**
    * Where Redis is: a URL (`redis://user:password@host:6379/0`, `rediss://…` for TLS), ioredis options, or your own
    * ioredis client. The module makes its own connections with the address, the login and the database in the options of
@@ -70,7 +70,7 @@ export interface RedisLockModuleOptions {
    * third. At least 50 ms; use several seconds in production.
    * @defaultValue 30 s
    */
-  lockWatchdogTimeout?: Duration;
+  renewedLease?: Duration;
   /** Options for all calls and decorated methods that do not set them: {@link LockDefaults}. */
   defaults?: LockDefaults;
   /**
@@ -139,7 +139,7 @@ export interface RedisLockRootOptions extends RedisLockModuleOptions {
 
 /** The options as they are used: complete, checked, in milliseconds. */
 export interface ResolvedModuleOptions {
-  readonly name: string;
+  readonly instance: string;
   /** Concealed, because Nest keeps the options where they can be printed, and they may contain passwords. */
   readonly connection: Concealed<LockConnectionOption>;
   readonly store: LockStoreChoice;
@@ -147,7 +147,7 @@ export interface ResolvedModuleOptions {
   readonly keyPrefix: string;
   readonly label: string;
   readonly keyBuilder: KeyBuilder | undefined;
-  readonly lockWatchdogTimeout: number;
+  readonly renewedLease: number;
   readonly commandTimeout: number;
   readonly shutdownTimeout: number;
   readonly grantTimeout: number;
@@ -195,14 +195,14 @@ export function resolveModuleOptions(
   // A protocol has names of its own, and refuses every prefix.
   if (store === 'redis' && protocol === undefined) refuseOtherPrefix(connection, keyPrefix);
   return Object.freeze({
-    name: readModuleOption('name', written),
+    instance: readModuleOption('instance', written),
     connection: new Concealed(connection),
     store,
     protocol,
     keyPrefix,
     label: readModuleOption('label', written),
     keyBuilder: readModuleOption('keyBuilder', written),
-    lockWatchdogTimeout: readModuleOption('lockWatchdogTimeout', written),
+    renewedLease: readModuleOption('renewedLease', written),
     commandTimeout: readModuleOption('commandTimeout', written),
     shutdownTimeout: readModuleOption('shutdownTimeout', written),
     grantTimeout: readModuleOption('grantTimeout', written),

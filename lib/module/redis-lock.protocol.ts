@@ -19,7 +19,7 @@ export interface ProtocolParts {
   /** ms */
   readonly commandTimeout: number;
   /** ms */
-  readonly lockWatchdogTimeout: number;
+  readonly renewedLease: number;
   readonly logger: LockLogger;
 }
 

@@ -42,7 +42,7 @@ export class LockRegistry implements LockServices {
     const name = withoutLogin(given);
     const names = this.names();
     if (names.includes(name)) {
-      const options = name === DEFAULT_INSTANCE ? '' : `name: '${name}', `;
+      const options = name === DEFAULT_INSTANCE ? '' : `instance: '${name}', `;
       return (
         `RedisLockModule '${name}' is set up with isGlobal: false, and the module of this class does not import it: ` +
         `keep what forRoot({ ${options}isGlobal: false, … }) returns and import it in both modules, or leave isGlobal out.`
@@ -52,7 +52,7 @@ export class LockRegistry implements LockServices {
     const remedy =
       name === DEFAULT_INSTANCE
         ? 'import RedisLockModule.forRoot() without a name, or name one of these as instance'
-        : `import RedisLockModule.forRoot({ name: '${name}' })`;
+        : `import RedisLockModule.forRoot({ instance: '${name}' })`;
     return `there is no RedisLockModule named '${name}': ${remedy}. Known: ${known.join(', ') || 'none'}.`;
   }
 
@@ -63,7 +63,7 @@ export class LockRegistry implements LockServices {
     if (twice === undefined) return;
     throw new LockConfigError(
       twice === DEFAULT_INSTANCE
-        ? "RedisLockModule is set up twice without a name: call forRoot() once, and give others a name: forRoot({ name: 'jobs' })."
+        ? "RedisLockModule is set up twice without a name: call forRoot() once, and give others a name: forRoot({ instance: 'jobs' })."
         : `RedisLockModule is set up twice with the name '${twice}': every instance needs a name of its own.`,
     );
   }

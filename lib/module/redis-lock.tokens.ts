@@ -19,7 +19,7 @@ export function getLockServiceToken(name: string = DEFAULT_INSTANCE): symbol {
   return Symbol.for(
     name === DEFAULT_INSTANCE
       ? `LockService: ${modules('')}`
-      : `LockService '${name}': ${modules(`{ name: '${name}' }`)}`,
+      : `LockService '${name}': ${modules(`{ instance: '${name}' }`)}`,
   );
 }
 

@@ -45,7 +45,7 @@ export type ReleaseMode = 'awaited' | 'background';
 /** How one acquisition is made. An option that is left out comes from the module's `defaults`. */
 export interface AcquireOptions {
   /**
-   * The lease in milliseconds, or `'30s'`. 0: a lease of `lockWatchdogTimeout`, which is renewed after each third for
+   * The lease in milliseconds, or `'30s'`. 0: a lease of `renewedLease`, which is renewed after each third for
    * as long as the lock is held. Above 0: a fixed lease of at least 50 ms, which is not renewed. If the work takes
    * longer, the lock is lost while the work continues, and another caller can acquire it.
    * @defaultValue 0
@@ -57,7 +57,7 @@ export interface AcquireOptions {
    * Cannot be combined with `expire` above 0.
    * @defaultValue the module's
    */
-  lockWatchdogTimeout?: Duration;
+  renewedLease?: Duration;
   /**
    * With `expire: 0`: the largest number of renewals. 0: without limit.
    * @defaultValue 0
@@ -99,10 +99,10 @@ export interface AcquireOptions {
    * holder. Readers that arrive after a waiting writer queue behind it. Cannot be combined with `permits`.
    * @defaultValue 'exclusive'
    */
-  type?: LockType;
+  kind?: LockKind;
   /**
    * Makes the lock a semaphore with this many permits in total. Each holder takes one permit, or the number in `units`.
-   * Does not re-enter. Cannot be combined with `type`.
+   * Does not re-enter. Cannot be combined with `kind`.
    */
   permits?: number;
   /**
@@ -133,7 +133,7 @@ export interface AcquireOptions {
 }
 
 /** How a key is held. */
-export type LockType = 'exclusive' | 'read' | 'write';
+export type LockKind = 'exclusive' | 'read' | 'write';
 
 /**
  * How many replicas must have a new lock before its holder gets it (Redis' `WAIT`). If too few have it in time, the
@@ -157,10 +157,7 @@ export interface ReplicaOptions {
 }
 
 /** How a lock that another process has handed over is held. It keeps its kind. */
-export interface AdoptOptions extends Pick<
-  AcquireOptions,
-  'expire' | 'lockWatchdogTimeout' | 'maxRenewTimes' | 'pattern'
-> {
+export interface AdoptOptions extends Pick<AcquireOptions, 'expire' | 'renewedLease' | 'maxRenewTimes' | 'pattern'> {
   /** A function of the error and the handle, called the moment the lock is lost. */
   onLost?: LockLostListener;
 }

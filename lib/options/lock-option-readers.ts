@@ -4,7 +4,7 @@ import { refuseUrls } from '../common/refuse-urls.js';
 import { LockConfigError } from '../errors/index.js';
 import type {
   LockLostListener,
-  LockType,
+  LockKind,
   OnContended,
   OnLost,
   OnUnavailable,
@@ -62,7 +62,7 @@ export function readHoldIds(label: string, written: unknown): string | readonly 
 const shown = (written: unknown): string =>
   ['object', 'function', 'symbol'].includes(typeof written) ? describe(written) : quote(String(written));
 
-export function readType(label: string, written: unknown): LockType {
+export function readKind(label: string, written: unknown): LockKind {
   if (written === 'exclusive' || written === 'read' || written === 'write') return written;
   const hint = written === 'fair' ? ': write fair: true' : written === 'semaphore' ? ': write permits: 3' : '';
   throw new LockConfigError(`${label} is ${shown(written)}; write 'exclusive', 'read' or 'write'${hint}.`);

@@ -1,4 +1,4 @@
-import { parseDuration } from '../common/duration.js';
+import { durationIn } from '../common/duration.js';
 import { refuseHiddenOptions, refuseHoles, refuseOtherKinds, refuseUnreadable } from './plain-options.js';
 import { LockConfigError } from '../errors/index.js';
 import { describe, quote } from '../common/describe.js';
@@ -26,7 +26,7 @@ export function readLease(label: string, written: unknown): number {
 
 /** A lease, or 0 for a lease that is renewed. */
 export function readExpire(label: string, written: unknown): number {
-  if (parseDuration(written) === 0) return 0;
+  if (durationIn(written) === 0) return 0;
   if (written === Infinity) {
     throw new LockConfigError(
       `${label} is endless: write 0 for a lease that is renewed for as long as the lock is held.`,
@@ -42,7 +42,7 @@ export function readWaitTimeout(label: string, written: unknown): number {
 
 /** Any length of time of up to 366 days. */
 export function readDuration(label: string, written: unknown): number {
-  const ms = parseDuration(written);
+  const ms = durationIn(written);
   if (typeof written === 'string' && /^\s*\d{1,15}\s*$/.test(written)) {
     const amount = Number(written);
     throw new LockConfigError(
@@ -183,10 +183,12 @@ const ELSEWHERE: Readonly<Record<string, string | readonly string[]>> = {
   waitTime: 'waitTimeout',
   wait: 'waitTimeout',
   lockAtLeastFor: 'holdAtLeast',
-  name: 'key',
+  name: ['key', 'instance'],
   keys: 'key',
-  lockType: 'type',
-  mode: 'type',
+  type: 'kind',
+  lockType: 'kind',
+  mode: 'kind',
+  lockWatchdogTimeout: 'renewedLease',
   concurrency: 'permits',
   maxConcurrent: 'permits',
   url: 'connection',

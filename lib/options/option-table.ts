@@ -14,7 +14,7 @@ import {
   readRelease,
   readReplicas,
   readSignal,
-  readType,
+  readKind,
   readWholeDuration,
 } from './lock-option-readers.js';
 import { readExpire, readFlag, readLease, readListener, readTimes, readWaitTimeout } from './option-readers.js';
@@ -32,14 +32,14 @@ const inCalls = <Read>(read: Read) => ({ decorator: read, acquire: read, run: re
 export const OPTIONS = {
   key: { decorator: asWritten },
   expire: { defaults: readExpire, ...inCalls(readExpire), adopt: readExpire, trySetCount: readLease },
-  lockWatchdogTimeout: { ...inCalls(readLease), adopt: readLease, election: readLease },
+  renewedLease: { ...inCalls(readLease), adopt: readLease, election: readLease },
   maxRenewTimes: { defaults: readTimes, ...inCalls(readTimes), adopt: readTimes },
   waitTimeout: { defaults: readWaitTimeout, ...inCalls(readWaitTimeout), await: readWaitTimeout },
   signal: { acquire: readSignal, run: readSignal, lock: readSignal, semaphore: readSignal, await: readSignal },
   owner: { acquire: readOwner, run: readOwner, getLock: readOwner },
   reentrant: { acquire: readFlag, run: readFlag, lock: readFlag },
   holdAtLeast: { defaults: readWholeDuration, ...inCalls(readWholeDuration) },
-  type: { decorator: readType, acquire: readType, run: readType },
+  kind: { decorator: readKind, acquire: readKind, run: readKind },
   permits: { decorator: readPermits, acquire: readPermits, run: readPermits, getSemaphore: readPermits },
   units: { decorator: readPermits, acquire: readPermits, run: readPermits },
   fair: { decorator: readFlag, acquire: readFlag, run: readFlag },

@@ -1,4 +1,4 @@
-import { parseDuration } from '../common/duration.js';
+import { durationIn } from '../common/duration.js';
 import { LONGEST_SUSPICIOUS_WAIT } from './option-readers.js';
 
 /** Options that were written side by side. */
@@ -11,7 +11,7 @@ export interface SuspiciousOptions {
 /** Warnings about options that are allowed and probably a mistake. The options themselves have been checked. */
 export function warningsAbout(label: string, { expire, maxRenewTimes, waitTimeout }: SuspiciousOptions): string[] {
   const warnings: string[] = [];
-  if (Number(maxRenewTimes) > 0 && Number(parseDuration(expire)) > 0) {
+  if (Number(maxRenewTimes) > 0 && Number(durationIn(expire)) > 0) {
     warnings.push(
       `${label}: maxRenewTimes has no effect beside expire, a fixed lease, which is not renewed: leave one of them out.`,
     );

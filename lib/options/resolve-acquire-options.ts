@@ -1,11 +1,11 @@
-import type { HoldTerms, LockMode, ReplicaTerms } from '../engine/hold.js';
+import type { HoldTerms, HoldMode, ReplicaTerms } from '../engine/hold.js';
 import type { WaitTerms } from '../engine/waiter.js';
 import { LockConfigError } from '../errors/index.js';
 import type {
   AcquireOptions,
   AdoptOptions,
   LockLostListener,
-  LockType,
+  LockKind,
   OnLost,
   ReleaseMode,
   RunOptions,
@@ -29,7 +29,7 @@ export interface AcquireDefaults {
   /** At most the lease of a call with a fixed one. */
   readonly holdAtLeast?: number;
   /** The lease of a lock that is renewed. */
-  readonly lockWatchdogTimeout: number;
+  readonly renewedLease: number;
   readonly replicas?: ReplicaTerms | undefined;
   /** Whether the caller continues without the lock if other callers hold it. */
   readonly optional?: boolean;
@@ -79,7 +79,7 @@ export function readRunCall(written: RunOptions, defaults: AcquireDefaults): Run
 export function readAdoptCall(
   written: AdoptOptions,
   defaults: AcquireDefaults,
-  mode: LockMode,
+  mode: HoldMode,
 ): Pick<AcquireCall, 'terms' | 'onLost'> {
   if (!isPlainly(written, ADOPT)) refuseUnknownOptions('adopt', written, ADOPT);
   const { onLost, ...options } = readOptions('adopt', written);
@@ -92,7 +92,7 @@ function termsOf(
   written: object,
   defaults: AcquireDefaults,
 ): AcquireTerms {
-  const expire = options.expire ?? (options.lockWatchdogTimeout === undefined ? defaults.expire : 0);
+  const expire = options.expire ?? (options.renewedLease === undefined ? defaults.expire : 0);
   refuseContradictions(isCountedByStore(written) ? { ...options, units: undefined } : options, expire);
   return {
     owner: options.owner,
@@ -101,7 +101,7 @@ function termsOf(
     mode: modeOf(isDraining(written) ? { ...options, units: 0 } : options),
     fair: options.fair ?? false,
     replicas: options.replicas ?? defaults.replicas,
-    lease: expire > 0 ? expire : (options.lockWatchdogTimeout ?? defaults.lockWatchdogTimeout),
+    lease: expire > 0 ? expire : (options.renewedLease ?? defaults.renewedLease),
     renews: expire === 0,
     maxRenewTimes: options.maxRenewTimes ?? defaults.maxRenewTimes,
     holdAtLeast: options.holdAtLeast ?? Math.min(defaults.holdAtLeast ?? 0, expire > 0 ? expire : Infinity),
@@ -134,19 +134,19 @@ export const holdTerms = ({ key, owner }: Pick<HoldTerms, 'key' | 'owner'>, term
  */
 export function refuseContradictions(
   {
-    lockWatchdogTimeout,
+    renewedLease,
     holdAtLeast = 0,
-    type,
+    kind,
     permits,
     units,
-  }: Partial<Pick<ReadOptions<'decorator'>, 'lockWatchdogTimeout' | 'holdAtLeast' | 'type' | 'permits' | 'units'>>,
+  }: Partial<Pick<ReadOptions<'decorator'>, 'renewedLease' | 'holdAtLeast' | 'kind' | 'permits' | 'units'>>,
   expire: number,
   prefix = '',
 ): void {
-  if (expire > 0 && lockWatchdogTimeout !== undefined) {
+  if (expire > 0 && renewedLease !== undefined) {
     throw new LockConfigError(
-      `${prefix}expire (${expire} ms) and lockWatchdogTimeout (${lockWatchdogTimeout} ms) exclude each other: expire above 0 ` +
-        'is a fixed lease, which ends even if the holder still works; lockWatchdogTimeout is a lease that is renewed until the ' +
+      `${prefix}expire (${expire} ms) and renewedLease (${renewedLease} ms) exclude each other: expire above 0 ` +
+        'is a fixed lease, which ends even if the holder still works; renewedLease is a lease that is renewed until the ' +
         'lock is released. Leave one of them out.',
     );
   }
@@ -156,8 +156,8 @@ export function refuseContradictions(
         'make expire at least as long, or leave it out.',
     );
   }
-  if (type !== undefined && permits !== undefined) {
-    throw new LockConfigError(`${prefix}type and permits do not go together: leave one of them out.`);
+  if (kind !== undefined && permits !== undefined) {
+    throw new LockConfigError(`${prefix}kind and permits do not go together: leave one of them out.`);
   }
   if (units !== undefined && permits === undefined) {
     throw new LockConfigError(
@@ -171,15 +171,15 @@ export function refuseContradictions(
   }
 }
 
-const EXCLUSIVE: LockMode = Object.freeze({ kind: 'exclusive' });
+const EXCLUSIVE: HoldMode = Object.freeze({ kind: 'exclusive' });
 
-const MODES: Readonly<Record<LockType, LockMode>> = {
+const MODES: Readonly<Record<LockKind, HoldMode>> = {
   exclusive: EXCLUSIVE,
   write: Object.freeze({ kind: 'exclusive', isWrite: true }),
   read: Object.freeze({ kind: 'read' }),
 };
 
-function modeOf({ type, permits, units = 1 }: Pick<ReadOptions<'run'>, 'type' | 'permits' | 'units'>): LockMode {
-  if (permits === undefined) return type === undefined ? EXCLUSIVE : MODES[type];
+function modeOf({ kind, permits, units = 1 }: Pick<ReadOptions<'run'>, 'kind' | 'permits' | 'units'>): HoldMode {
+  if (permits === undefined) return kind === undefined ? EXCLUSIVE : MODES[kind];
   return { kind: 'permits', units, limit: permits };
 }

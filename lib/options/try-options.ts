@@ -13,13 +13,13 @@ export function tryOptions(
   label: string,
   place: 'lock' | 'semaphore',
   wait: Duration | AcquireOptions,
-  leaseTime: Duration | undefined,
+  expire: Duration | undefined,
 ): AcquireOptions {
   // `null` is no lease, but stands for a wait that is not configured.
   if (typeof wait !== 'object' || wait === null || Array.isArray(wait))
-    return { waitTimeout: wait as Duration, expire: leaseTime === undefined ? 0 : leaseTime };
+    return { waitTimeout: wait as Duration, expire: expire === undefined ? 0 : expire };
   refuseUnknownOptions(label, wait, optionNames(place));
-  if (leaseTime !== undefined) {
+  if (expire !== undefined) {
     throw new LockConfigError(
       `${label} takes the lease either after the wait or in its options: write { waitTimeout: '3s', expire: '10s' }.`,
     );

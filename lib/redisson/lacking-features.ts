@@ -28,7 +28,7 @@ export const LACKING_FEATURES: NonNullable<LockStore['lacks']> = {
 
 /** Why a read lock cannot be asked for so long. */
 export const readLeaseTooLong = (lease: number, longest: number): string =>
-  `A read lock of the protocol 'redisson' has a lease of at most lockWatchdogTimeout (${longest} ms), and ${lease} ms were asked for: ` +
+  `A read lock of the protocol 'redisson' has a lease of at most renewedLease (${longest} ms), and ${lease} ms were asked for: ` +
   'a reader of Redisson that renews the lock sets the lease of all readers to its own. Leave expire out, so that the watchdog renews the lock.';
 
 /** `RReadWriteLock`, `RFencedLock` and semaphores have no fair kind. */

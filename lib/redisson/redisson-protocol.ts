@@ -45,7 +45,7 @@ const MODES: readonly unknown[] = ['auto', 'on', 'off'] satisfies ShardedSubscri
  * Keeps the locks of an instance as Redisson does, so that they exclude the `RLock`s of Java services and wake their waiters:
  *
  * ```ts
- * RedisLockModule.forRoot({ name: 'java', connection, protocol: redisson() })
+ * RedisLockModule.forRoot({ instance: 'java', connection, protocol: redisson() })
  * ```
  * @throws LockConfigError for an option that cannot be used
  */
@@ -65,7 +65,7 @@ export function redisson(options: RedissonOptions = {}): LockProtocol {
   }
   return {
     name: 'redisson',
-    createStore: ({ connection, keyPrefix, commandTimeout, lockWatchdogTimeout, logger }) => {
+    createStore: ({ connection, keyPrefix, commandTimeout, renewedLease, logger }) => {
       const target = readTarget(connection);
       if (shardedSubscriptionMode === 'on' && !isClusterTarget(target)) {
         throw new LockConfigError(
@@ -78,7 +78,7 @@ export function redisson(options: RedissonOptions = {}): LockProtocol {
         connection: target,
         keyPrefix,
         commandTimeout,
-        lockWatchdogTimeout,
+        renewedLease,
         nameMapper: mapped,
         fenced,
         shardedSubscriptionMode,

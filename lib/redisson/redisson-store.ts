@@ -58,7 +58,7 @@ export interface RedissonStoreOptions {
   /** ms */
   readonly commandTimeout: number;
   /** The longest lease of a read lock, in ms: a reader of Redisson may set the leases of all readers to it. */
-  readonly lockWatchdogTimeout: number;
+  readonly renewedLease: number;
   readonly nameMapper: RedissonNameMapper;
   /** Whether locks are `RFencedLock`s, with fencing tokens. */
   readonly fenced: boolean;
@@ -91,7 +91,7 @@ export class RedissonStore implements LockStore, ConnectionObserver {
     const { connection, keyPrefix, commandTimeout, nameMapper, fenced } = options;
     this.fenced = fenced;
     this.lacks = fenced ? { ...LACKING_FEATURES, fair: FAIR_IS_PLAIN } : LACKING_FEATURES;
-    this.longestRead = options.lockWatchdogTimeout;
+    this.longestRead = options.renewedLease;
     // Subscriptions are asked for by the name of the channel: a key has several.
     const keyChannel = (channel: string): string => channel;
     const { clientId } = this;

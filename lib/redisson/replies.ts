@@ -5,7 +5,7 @@ import {
   type AcquireRequest,
   type ContendedReply,
   type ForceReleaseReply,
-  type LockMode,
+  type HoldMode,
   type StoredHold,
   type StoredLock,
 } from '../store/lock-store.js';
@@ -30,7 +30,7 @@ const AFTER_EXPIRY = 2;
 const LONGEST_PERIOD = 4 / 3;
 
 /** Whether a request is for an `RLock`, not for an `RReadWriteLock` or a semaphore. */
-export const isPlain = (mode: LockMode): boolean => mode.kind === 'exclusive' && mode.isWrite !== true;
+export const isPlain = (mode: HoldMode): boolean => mode.kind === 'exclusive' && mode.isWrite !== true;
 
 /** The channel on which a request is woken. */
 export const channelOf = (
@@ -57,7 +57,7 @@ export function readHolds(fields: readonly unknown[], isShared: boolean, token: 
   for (let i = 0; i < fields.length; i += 2) {
     const field = String(fields[i]);
     const id = field.replace(WRITE, '');
-    const mode: LockMode = isShared && id === field ? { kind: 'read' } : { kind: 'exclusive' };
+    const mode: HoldMode = isShared && id === field ? { kind: 'read' } : { kind: 'exclusive' };
     // Redisson does not store when a lock was acquired.
     holds.push({ id, owner: id, mode, kept: false, token, ttl: Number(fields[i + 1]), since: Number.NaN });
   }
@@ -75,7 +75,7 @@ export function readPermits(free: number, permits: readonly unknown[]): StoredLo
   }
   const limit = free + permits.length / 2;
   const holds = [...owners].map(([id, { units, ttl }]): StoredHold => {
-    const mode: LockMode = { kind: 'permits', units, limit };
+    const mode: HoldMode = { kind: 'permits', units, limit };
     return { id, owner: id, mode, kept: false, token: NO_TOKEN, ttl, since: Number.NaN };
   });
   return { lastToken: NO_TOKEN, holds, waiters: [], limit };

@@ -118,18 +118,18 @@ export class Acquirer {
     const isPlain =
       reentrant && terms.mode.kind === 'exclusive' && terms.owner === undefined && terms.signal === undefined;
     if (!isPlain || typeof keys !== 'string') return undefined;
-    return this.partInScope(keys, ({ type }) => type === 'exclusive')?.reenter();
+    return this.partInScope(keys, ({ kind }) => kind === 'exclusive')?.reenter();
   }
 
   /** The innermost handle of these keys in the scopes around the caller. */
-  inScope(keys: readonly string[], type: KeyHandle['type']): OwnHandle | undefined {
+  inScope(keys: readonly string[], kind: KeyHandle['kind']): OwnHandle | undefined {
     const [key] = keys as [string];
-    const part = this.partInScope(key, (lock) => lock.type === type);
+    const part = this.partInScope(key, (lock) => lock.kind === kind);
     if (keys.length === 1 || part === undefined) return part;
     return findInScope((lock) => {
       // Exactly these keys, so that unlocking them frees no other key.
       const same = lock.keys.length === keys.length && keys.every((name) => lock.part(name)?.engine === this.engine);
-      return same && lock.isHeld && lock.type === type ? lock : undefined;
+      return same && lock.isHeld && lock.kind === kind ? lock : undefined;
     });
   }
 
@@ -178,8 +178,8 @@ export class Acquirer {
   private stepFor(key: string, { mode, owner }: AcquireTerms, reentrant: boolean): Step {
     const step: Step = { key, again: undefined, owner };
     if (!reentrant || mode.kind === 'permits' || currentScope() === undefined) return step;
-    const find = (type: KeyHandle['type']): KeyHandle | undefined =>
-      this.partInScope(key, (lock) => lock.type === type && (owner === undefined || owner === lock.owner));
+    const find = (kind: KeyHandle['kind']): KeyHandle | undefined =>
+      this.partInScope(key, (lock) => lock.kind === kind && (owner === undefined || owner === lock.owner));
     const alone = find('exclusive');
     if (mode.kind === 'exclusive' && alone !== undefined) return { ...step, again: alone };
     const reading = find('read');
@@ -198,7 +198,7 @@ export class Acquirer {
   /** A call that only re-enters publishes no event. */
   private acquireOne(step: Step, terms: AcquireTerms, finish: (lock: OwnHandle) => OwnHandle): Promise<OwnHandle> {
     if (step.again !== undefined) return Promise.resolve(finish(step.again.reenter()));
-    const failed = this.timeouts.begin(terms);
+    const failed = this.timeouts.begin([step], terms);
     return this.observed([step], terms, () =>
       this.engine
         .acquire(holdTerms(step, terms), terms)
@@ -208,7 +208,7 @@ export class Acquirer {
 
   private acquireSeveral(steps: readonly Step[], terms: AcquireTerms): Promise<OwnHandle> {
     if (steps.every(({ again }) => again !== undefined)) return this.acquireAll(steps, terms);
-    const failed = this.timeouts.begin(terms);
+    const failed = this.timeouts.begin(steps, terms);
     return this.observed(steps, terms, () => this.acquireAll(steps, terms).then(undefined, failed));
   }
 
@@ -219,7 +219,7 @@ export class Acquirer {
   ): Promise<OwnHandle> {
     return traceAcquisition(
       () => ({
-        ...{ instance: this.instance, pattern, method, owner, waitTimeout, optional, lockType: mode.kind },
+        ...{ instance: this.instance, pattern, method, owner, waitTimeout, optional, kind: mode.kind },
         keys: steps.map(({ key }) => key),
       }),
       go,

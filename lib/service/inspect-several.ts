@@ -1,6 +1,6 @@
 import { quote } from '../common/describe.js';
 import { isLockStoreError } from '../errors/index.js';
-import type { LockHolderInfo, LockInfo } from './lock-info.js';
+import type { LockHolder, LockState } from './lock-state.js';
 
 /** A key whose name is that of a lock and whose value is not. */
 export interface ForeignKey {
@@ -16,9 +16,9 @@ const NOT_OURS = /\bWRONGTYPE\b|attempt to |bad argument|Lua redis lib command a
  * @throws LockStoreError if Redis fails
  */
 export async function inspectSeveral(
-  locks: { inspect(key: string): Promise<LockInfo | null> },
+  locks: { inspect(key: string): Promise<LockState | null> },
   keys: readonly string[],
-): Promise<Array<LockInfo | ForeignKey | null>> {
+): Promise<Array<LockState | ForeignKey | null>> {
   return Promise.all(
     keys.map(async (key) => {
       try {
@@ -33,14 +33,14 @@ export async function inspectSeveral(
   );
 }
 
-export const isForeign = (found: LockInfo | ForeignKey | null): found is ForeignKey =>
+export const isForeign = (found: LockState | ForeignKey | null): found is ForeignKey =>
   found !== null && 'reason' in found;
 
 /** The line for a list of locks. */
 export const describeForeign = ({ key, reason }: ForeignKey): string => `${quote(key)} is skipped: ${reason}`;
 
-const isWhole = ({ holders, fencingToken }: LockInfo): boolean =>
+const isWhole = ({ holders, fencingToken }: LockState): boolean =>
   Number.isFinite(fencingToken) && holders.every(isWholeHolder);
 
-const isWholeHolder = ({ fencingToken, ttl, since }: LockHolderInfo): boolean =>
+const isWholeHolder = ({ fencingToken, ttl, since }: LockHolder): boolean =>
   Number.isFinite(fencingToken) && Number.isFinite(ttl) && Number.isFinite(since.getTime());

@@ -1,6 +1,6 @@
 import type { ListReply, ListRequest } from '../engine/lock-engine.js';
 import { inspectSeveral, isForeign, type ForeignKey } from './inspect-several.js';
-import type { LockInfo } from './lock-info.js';
+import type { LockState } from './lock-state.js';
 
 export type { ListReply };
 
@@ -21,7 +21,7 @@ export interface LockListOptions {
 /** What the list needs of a service. */
 export interface ListableLocks {
   listKeys(request: ListRequest): Promise<ListReply>;
-  inspect(key: string): Promise<LockInfo | null>;
+  inspect(key: string): Promise<LockState | null>;
 }
 
 /**
@@ -29,7 +29,7 @@ export interface ListableLocks {
  * missing.
  * @throws LockStoreError, LockConfigError
  */
-export async function* listLocks(locks: ListableLocks, match = '*'): AsyncGenerator<LockInfo | ForeignKey> {
+export async function* listLocks(locks: ListableLocks, match = '*'): AsyncGenerator<LockState | ForeignKey> {
   const matches = matcher(match);
   const seen = new Set<string>();
   for await (const part of keyParts(locks, NAMES_PER_PART)) {
@@ -41,7 +41,7 @@ export async function* listLocks(locks: ListableLocks, match = '*'): AsyncGenera
 }
 
 /** Like `listLocks`, without the keys that look like locks and are something else. */
-export async function* heldLocks(locks: ListableLocks, match?: string): AsyncGenerator<LockInfo> {
+export async function* heldLocks(locks: ListableLocks, match?: string): AsyncGenerator<LockState> {
   for await (const found of listLocks(locks, match)) if (!isForeign(found)) yield found;
 }
 
@@ -58,7 +58,7 @@ export async function* keyParts(locks: ListableLocks, budget: number): AsyncGene
 export async function* inspectAll(
   locks: ListableLocks,
   keys: Iterable<string>,
-): AsyncGenerator<readonly [key: string, found: LockInfo | ForeignKey | null]> {
+): AsyncGenerator<readonly [key: string, found: LockState | ForeignKey | null]> {
   const all = [...keys];
   for (let i = 0; i < all.length; i += TOGETHER) {
     const some = all.slice(i, i + TOGETHER);

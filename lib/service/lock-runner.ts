@@ -64,8 +64,8 @@ function refuseAllButTasks(task: unknown, options: unknown): void {
 }
 
 function lostDuringTask(loss: LockLostError, result: unknown): LockLostError {
-  const { message, key, method } = loss;
-  const error = new LockLostError(message, { key, method, cause: loss });
+  const { message, key, method, lossReason } = loss;
+  const error = new LockLostError(message, { key, method, cause: loss, lossReason });
   error.result = result;
   return error;
 }

@@ -2,7 +2,7 @@ import { scopeStorage } from '../common/caller-context.js';
 import type { OwnHandle } from './handles/own-handle.js';
 import { TakenLocks } from './objects/taken-locks.js';
 
-/** From so many `Lock` objects on, a scope removes unused ones. */
+/** From so many lock objects on, a scope removes unused ones. */
 const MANY_OBJECTS = 32;
 
 /**
@@ -11,7 +11,7 @@ const MANY_OBJECTS = 32;
  * `AsyncLocalStorage.enterWith`, two calls that start in one tick would share it.
  */
 export class LockScope {
-  /** What was acquired in this scope, and not in an inner one, by `Lock` object. */
+  /** What was acquired in this scope, and not in an inner one, by lock object. */
   private taken: Map<object, TakenLocks> | undefined;
   private manyObjects = MANY_OBJECTS;
   private ended: string | undefined;
@@ -40,7 +40,7 @@ export class LockScope {
     return scopeStorage.run(this, work);
   }
 
-  /** What was acquired here through a `Lock` object. `memory`: see `TakenLocks`. */
+  /** What was acquired here through a lock object. `memory`: see `TakenLocks`. */
   takenThrough(object: object, memory: number): TakenLocks {
     this.taken ??= new Map();
     let taken = this.taken.get(object);
@@ -53,12 +53,12 @@ export class LockScope {
     return taken;
   }
 
-  /** What was acquired here through a `Lock` object, if it was used here before. */
+  /** What was acquired here through a lock object, if it was used here before. */
   takenBefore(object: object): TakenLocks | undefined {
     return this.taken?.get(object);
   }
 
-  /** Stops the renewal of what `Lock` objects have acquired here and not unlocked, or acquire here later. */
+  /** Stops the renewal of what lock objects have acquired here and not unlocked, or acquire here later. */
   end(): void {
     if (this.ended !== undefined) return;
     this.ended = `was acquired through a Lock object and not unlocked before its ${this.request ? 'request' : 'scope'} ended`;

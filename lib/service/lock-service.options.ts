@@ -16,7 +16,7 @@ export interface LockServiceDefaults extends AcquireDefaults {
 
 /** The options of a service. */
 export interface LockServiceOptions {
-  readonly name: string;
+  readonly instance: string;
   readonly defaults: LockServiceDefaults;
   /** ms */
   readonly shutdownTimeout: number;

@@ -18,22 +18,25 @@ import type { LockHandle } from './handles/lock-handle.js';
 import type { ForceReleaseOptions } from './force-release.options.js';
 import { heldLocks, type LockListOptions } from './list-locks.js';
 import type { LockHealth, LockHealthOptions } from './lock-health.js';
-import type { LockInfo } from './lock-info.js';
+import type { LockState } from './lock-state.js';
 import { nullOnTimeout } from './null-on-timeout.js';
 import { readInstance, readLockHealth } from './read-lock-health.js';
-import { inspectKey } from './read-lock-info.js';
+import { inspectKey } from './read-lock-state.js';
 import { DefaultLock, type LockObjectService, type LockObjectTerms } from './objects/default-lock.js';
 import { LockRunner } from './lock-runner.js';
 import type { LockServiceDefaults, LockServiceOptions } from './lock-service.options.js';
 import { LockScope } from './lock-scope.js';
 import { Acquirer, NO_OPTIONS, readKeys } from './acquirer.js';
 import { refuseFeature, refuseWithoutPermits } from './refused-features.js';
-import type { Lock, LockObjectOptions, ReadWriteLock } from './objects/lock.js';
+import type { LockObject, LockObjectOptions, ReadWriteLock } from './objects/lock.js';
 import { optionNames, readOptions } from '../options/option-table.js';
 import { DefaultSemaphore, type SemaphoreService } from './objects/default-semaphore.js';
 import type { Semaphore, SemaphoreOptions } from './objects/semaphore.js';
 import { readPermits } from '../options/lock-option-readers.js';
 import { refuseUnknownOptions } from '../options/option-readers.js';
+
+/** So often a shutdown that waits for open requests logs the locks that are held, in ms. */
+const DRAIN_REPORTS = 5_000;
 
 /** The longest interval of a timer, in ms. */
 const LONGEST_INTERVAL = 2 ** 31 - 1;
@@ -46,7 +49,7 @@ const LONGEST_INTERVAL = 2 ** 31 - 1;
  * ```
  */
 export class LockService {
-  readonly name: string;
+  readonly instance: string;
   readonly defaults: LockServiceDefaults;
   /** The id of this client, by which `inspect`, events and the logs of other processes name it. It is new after each start. */
   readonly clientId: string;
@@ -57,6 +60,7 @@ export class LockService {
   private readonly elections = new Elections();
   private stopReadings: (() => void) | undefined;
   private keeper: NodeJS.Timeout | undefined;
+  private draining: NodeJS.Timeout | undefined;
 
   constructor(
     private readonly engine: LockEngine,
@@ -65,10 +69,10 @@ export class LockService {
     readonly events: Observable<LockEvent>,
     private readonly options: LockServiceOptions,
   ) {
-    this.name = options.name;
+    this.instance = options.instance;
     this.defaults = options.defaults;
     [this.clientId, this.label] = [engine.clientId, context.identity.label];
-    this.acquirer = new Acquirer(engine, context, options.defaults, options.name);
+    this.acquirer = new Acquirer(engine, context, options.defaults, options.instance);
     this.runner = new LockRunner(this.acquirer, options.defaults);
   }
 
@@ -122,12 +126,12 @@ export class LockService {
    * used.
    * @throws LockKeyError, LockConfigError for a key or an owner that cannot be used
    */
-  getLock(key: string, options: LockObjectOptions = {}): Lock {
+  getLock(key: string, options: LockObjectOptions = {}): LockObject {
     return this.lockObject('getLock', [assertKey(key)], EXCLUSIVE, options);
   }
 
   /** Like `getLock`, served strictly in the order of arrival at all clients. */
-  getFairLock(key: string, options: LockObjectOptions = {}): Lock {
+  getFairLock(key: string, options: LockObjectOptions = {}): LockObject {
     refuseFeature(this.engine, 'fair');
     return this.lockObject('getFairLock', [assertKey(key)], { ...EXCLUSIVE, fair: true }, options);
   }
@@ -140,13 +144,13 @@ export class LockService {
    */
   getReadWriteLock(key: string, options: LockObjectOptions = {}): ReadWriteLock {
     const keys = [assertKey(key)];
-    const readLock = this.lockObject('getReadWriteLock', keys, { ...EXCLUSIVE, type: 'read' }, options);
+    const readLock = this.lockObject('getReadWriteLock', keys, { ...EXCLUSIVE, kind: 'read' }, options);
     const writeLock = this.lockObject('getReadWriteLock', keys, { ...EXCLUSIVE, isWrite: true }, options);
     return { readLock: () => readLock, writeLock: () => writeLock };
   }
 
   /** Returns one lock over several keys: all of them are held, or none. */
-  getMultiLock(keys: readonly string[], options: LockObjectOptions = {}): Lock {
+  getMultiLock(keys: readonly string[], options: LockObjectOptions = {}): LockObject {
     if (!Array.isArray(keys))
       throw new LockConfigError("getMultiLock takes a list of keys: write getMultiLock(['a', 'b']).");
     return this.lockObject('getMultiLock', readKeys(keys), EXCLUSIVE, options);
@@ -199,7 +203,7 @@ export class LockService {
    * Returns the holders and waiters of a key, as Redis knows them; `null` if there are none.
    * @throws LockStoreError if Redis fails
    */
-  async inspect(key: string): Promise<LockInfo | null> {
+  async inspect(key: string): Promise<LockState | null> {
     return inspectKey(this.engine, this.context, key);
   }
 
@@ -211,7 +215,7 @@ export class LockService {
    * @throws LockStoreError from the loop if Redis fails, even if some locks were already listed; LockConfigError for an
    *   option that cannot be used, and from the loop on a store that cannot list
    */
-  list(options: LockListOptions = {}): AsyncIterableIterator<LockInfo> {
+  list(options: LockListOptions = {}): AsyncIterableIterator<LockState> {
     refuseUnknownOptions('list', options, optionNames('list'));
     return heldLocks(this, readOptions('list', options).match);
   }
@@ -250,7 +254,9 @@ export class LockService {
 
   /** @internal Connects; resolves when messages to waiters are received. @throws LockStoreError after `commandTimeout` */
   start(): Promise<void> {
-    this.stopReadings ??= answerReadings(() => readInstance(this.name, this.engine, this.context));
+    this.stopReadings ??= answerReadings(() =>
+      readInstance(this.instance, this.engine, this.context, this.elections.patterns),
+    );
     return this.engine.start();
   }
 
@@ -260,9 +266,20 @@ export class LockService {
     this.engine.stopWaiting(why);
   }
 
+  /**
+   * @internal Refuses new acquisitions, and logs which locks are held while the application waits for its open requests,
+   * which Nest does without limit.
+   */
+  drain(): void {
+    this.stopWaiting();
+    const since = performance.now();
+    this.draining ??= setInterval(() => this.engine.reportDrain(performance.now() - since), DRAIN_REPORTS).unref();
+  }
+
   /** @internal Gives holders `shutdownTimeout` to finish, releases the remaining locks and disconnects. */
   close(): Promise<void> {
     this.stopReadings?.();
+    clearInterval(this.draining);
     this.stopWaiting();
     return this.engine.close(this.options.shutdownTimeout).finally(() => clearInterval(this.keeper));
   }
@@ -277,7 +294,7 @@ export class LockService {
 
   /** @internal What a log shows. */
   toJSON(): { name: string; client: string } {
-    return { name: this.name, client: this.clientId };
+    return { name: this.instance, client: this.clientId };
   }
 
   /** @internal */
@@ -288,9 +305,9 @@ export class LockService {
   private lockObject(
     label: string,
     keys: readonly string[],
-    { type, fair, isWrite }: LockObjectKind,
+    { kind, fair, isWrite }: LockObjectKind,
     options: LockObjectOptions,
-  ): Lock {
+  ): LockObject {
     refuseUnknownOptions(label, options, optionNames('getLock'));
     const service: LockObjectService = {
       acquire: (names, terms) => this.acquirer.acquire(names, terms),
@@ -299,14 +316,14 @@ export class LockService {
       survey: (request) => this.engine.survey(request),
       inScope: (names, held) => this.acquirer.inScope(names, held),
       ofOwner: (names, owner) => this.acquirer.owners.of(names, owner),
-      lease: this.defaults.lockWatchdogTimeout,
+      lease: this.defaults.renewedLease,
     };
     const { owner, pattern } = readOptions('getLock', options);
-    return new DefaultLock(service, { keys, type, fair, isWrite, owner, pattern });
+    return new DefaultLock(service, { keys, kind, fair, isWrite, owner, pattern });
   }
 }
 
-type LockObjectKind = Pick<LockObjectTerms, 'type' | 'fair' | 'isWrite'>;
+type LockObjectKind = Pick<LockObjectTerms, 'kind' | 'fair' | 'isWrite'>;
 
 /** Names every field: a missing one would be looked up in `Object.prototype`. */
-const EXCLUSIVE: LockObjectKind = Object.freeze({ type: 'exclusive', fair: false, isWrite: false });
+const EXCLUSIVE: LockObjectKind = Object.freeze({ kind: 'exclusive', fair: false, isWrite: false });

@@ -41,14 +41,16 @@ export async function readInstance(
   instance: string,
   engine: LockEngine,
   context: EngineContext,
+  candidates: readonly string[],
 ): Promise<InstanceReading> {
   const timeout = Math.min(READING_TIMEOUT, context.limits.commandTimeout);
-  const { reachable, subscribed, watchdogLag } = await readLockHealth(engine, context, { timeout });
+  const { reachable, subscribed, roundTrip, watchdogLag } = await readLockHealth(engine, context, { timeout });
   const now = context.clock.now();
   const holds = engine.currentHolds.map(({ terms, acquiredAt }) => ({
-    ...{ pattern: terms.pattern, lockType: terms.mode.kind, age: now - acquiredAt },
+    ...{ pattern: terms.pattern, kind: terms.mode.kind, age: now - acquiredAt },
   }));
-  return { instance, reachable, subscribed, watchdogLag, holds };
+  const lag = Math.max(watchdogLag, engine.worstLag);
+  return { instance, reachable, subscribed, roundTrip, watchdogLag: lag, candidates, holds };
 }
 
 async function probe(

@@ -23,6 +23,6 @@ export function refuseWithoutPermits(engine: LockEngine): void {
   refuseFeature(engine, 'permits');
   throw new LockConfigError(
     'Permits need one Redis that counts them, and these locks are on several independent masters (Redlock): set up a second ' +
-      'instance on one of them, RedisLockModule.forRoot({ name, connection }), and acquire the permits there.',
+      'instance on one of them, RedisLockModule.forRoot({ instance, connection }), and acquire the permits there.',
   );
 }

@@ -1,10 +1,17 @@
 import type { EngineContext } from '../engine/engine-context.js';
 import type { LockEngine } from '../engine/lock-engine.js';
 import { printable } from '../common/describe.js';
+import { RepeatedWarnings } from '../common/repeated-warnings.js';
 import { settledBy } from '../common/settle.js';
-import { isLockTimeoutError, LockTimeoutError, type LockHolderInfo } from '../errors/index.js';
+import {
+  isLockStoreError,
+  isLockTimeoutError,
+  LockTimeoutError,
+  type LockHolder,
+  type LockStoreError,
+} from '../errors/index.js';
 import type { AcquireTerms } from '../options/resolve-acquire-options.js';
-import { readHolder } from './read-lock-info.js';
+import { readHolder } from './read-lock-state.js';
 
 /** For so many ms after its wait, a call waits for the name of the holder. It has to end within 300 ms after its wait. */
 const ANSWER_TIME = 250;
@@ -12,28 +19,44 @@ const ANSWER_TIME = 250;
 const LABEL_TIME = 80;
 
 /** Some holders of a key, and whether there may be others; `undefined` if the store has failed. */
-type Answer = { readonly holders: readonly LockHolderInfo[]; readonly hasMore: boolean } | undefined;
+type Answer = { readonly holders: readonly LockHolder[]; readonly hasMore: boolean } | undefined;
 
 /**
- * Adds the holder to the error of a call that timed out. Calls for a key that end together share one question, and
- * a call whose caller gets no error asks none.
+ * Adds the holder to the error of a call that timed out, and logs calls that Redis failed. Calls for a key that end together
+ * share one question, and a call whose caller gets no error asks none.
  */
 export class TimeoutReports {
   private readonly underWay = new Map<string, Promise<Answer>>();
+  private readonly warnings: RepeatedWarnings;
 
   constructor(
     private readonly engine: LockEngine,
     private readonly context: EngineContext,
-  ) {}
+  ) {
+    this.warnings = new RepeatedWarnings(context.logger, context.clock);
+  }
 
   /** Returns what a call that begins now does with its error: rejects with it, and names the holder if it is a timeout. */
-  begin({ optional, waitTimeout, signal }: AcquireTerms): ((error: unknown) => Promise<never>) | undefined {
-    if (optional === true) return undefined;
+  begin(
+    steps: ReadonlyArray<{ readonly key: string }>,
+    { optional, waitTimeout, signal, method, pattern }: AcquireTerms,
+  ): (error: unknown) => Promise<never> {
     const by = this.context.clock.now() + waitTimeout + ANSWER_TIME;
     return async (error) => {
-      if (!isLockTimeoutError(error) || error.key === undefined) throw error;
+      if (isLockStoreError(error) && !this.engine.isClosing) this.reportFailure(steps, error, method ?? pattern);
+      if (optional === true || !isLockTimeoutError(error) || error.key === undefined) throw error;
       throw await this.withHolder(error, error.key, by, signal);
     };
+  }
+
+  private reportFailure(
+    [first, ...others]: ReadonlyArray<{ readonly key: string }>,
+    { message }: LockStoreError,
+    site: string | undefined,
+  ): void {
+    const what = `'${first?.key}'${others.length === 0 ? '' : ` and ${others.length} more`}`;
+    const where = site === undefined ? '' : ` for ${site}`;
+    this.warnings.warn(`${site} ${message}`, `could not acquire ${what}${where}: ${message}`);
   }
 
   private async withHolder(
@@ -74,7 +97,7 @@ export class TimeoutReports {
 }
 
 /** The last sentence of the message. A holder without a named owner is its own owner. Other programs may write it. */
-function named(holder: LockHolderInfo, others: number, hasMore: boolean): string {
+function named(holder: LockHolder, others: number, hasMore: boolean): string {
   const { id, owner, client, label, method, pattern, ttl, kept, since } = holder;
   const who = owner === id ? '' : `owner '${owner}', `;
   const rest = kept ? `released, but kept by holdAtLeast for ${ttl} ms` : `its lease ends in ${ttl} ms unless renewed`;

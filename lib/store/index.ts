@@ -10,7 +10,7 @@ export type {
   ContendedReply,
   ForceReleaseReply,
   HeldReply,
-  LockMode,
+  HoldMode,
   LockStore,
   LockStoreListener,
   OfferReply,

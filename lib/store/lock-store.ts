@@ -122,7 +122,7 @@ export interface LockStoreListener {
  * How a lock is held: exclusively, shared with other readers, or as `units` of `limit` permits. In a request that does not
  * wait, 0 units ask for all permits that are free. The request gets none while other requests wait for permits.
  */
-export type LockMode =
+export type HoldMode =
   | {
       readonly kind: 'exclusive';
       /** Whether it was requested as the write lock of a read-write lock. Most stores keep one exclusive lock for both. */
@@ -135,7 +135,7 @@ export type LockMode =
 export interface AcquireRequest {
   readonly key: string;
   readonly id: string;
-  readonly mode: LockMode;
+  readonly mode: HoldMode;
   /** If left out, the acquisition is its own owner. */
   readonly owner: string | undefined;
   /** Lease in ms. */
@@ -321,7 +321,7 @@ export type StoredWaiter = Pick<StoredHold, 'id' | 'owner' | 'mode' | 'since'>;
 export interface StoredHold {
   readonly id: string;
   readonly owner: string;
-  readonly mode: LockMode;
+  readonly mode: HoldMode;
   /** Whether it is released already, and its key stays locked for the rest of its `holdAtLeast`. */
   readonly kept: boolean;
   readonly token: number;

@@ -1,4 +1,4 @@
-import type { ForceReleaseReply, HoldName, LockMode, LockStore } from './lock-store.js';
+import type { ForceReleaseReply, HoldName, HoldMode, LockStore } from './lock-store.js';
 
 /** The interface of a store that is one of several independent ones. */
 export interface QuorumMember extends LockStore {
@@ -32,7 +32,7 @@ export type FenceReply =
   | { readonly outcome: 'not-held' };
 
 export interface ReinstateRequest extends FenceRequest {
-  readonly mode: LockMode;
+  readonly mode: HoldMode;
   /** If left out, the acquisition is its own owner. */
   readonly owner: string | undefined;
   /** The rest of the lease in ms; 0 only looks. */

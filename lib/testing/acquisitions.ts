@@ -1,10 +1,10 @@
-import type { LockMode } from '../store/lock-store.js';
+import type { HoldMode } from '../store/lock-store.js';
 
 /** One attempt to acquire a key. */
 export interface RecordedAcquisition {
   readonly key: string;
   /** How the lock was requested: exclusive, for reading, or as permits of a semaphore. */
-  readonly mode: LockMode['kind'];
+  readonly kind: HoldMode['kind'];
   /** The owner, if the caller named one. */
   readonly owner: string | undefined;
   /**

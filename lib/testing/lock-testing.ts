@@ -147,7 +147,7 @@ export class LockTesting implements AsyncDisposable {
    * options of that module do not apply. Pass the options that the test needs, such as `keyBuilder`, to `new LockTesting(…)`.
    */
   override<Builder extends OverridesProviders>(builder: Builder): Builder {
-    const { name } = this.service;
+    const { instance: name } = this.service;
     const token = name === DEFAULT_INSTANCE ? LockService : getLockServiceToken(name);
     builder.overrideProvider(token).useValue(this.service);
     return builder;

@@ -29,7 +29,7 @@ export class RecordingEngine extends LockEngine {
 
   private async record<T>(set: readonly HoldTerms[], acquired: Promise<T>): Promise<T> {
     const add = (outcome: AcquisitionOutcome): void => {
-      for (const { key, mode, owner } of set) this.acquisitions.add({ key, mode: mode.kind, owner, outcome });
+      for (const { key, mode, owner } of set) this.acquisitions.add({ key, kind: mode.kind, owner, outcome });
     };
     const optional = set.some((terms) => terms.optional);
     try {

@@ -43,7 +43,7 @@ export class RedisLockTestingModule {
       store: 'memory',
       isGlobal,
     });
-    const name = readInstanceName(options.name);
+    const name = readInstanceName(options.instance);
     const token = getLockTestingToken(name);
     const overrides: Provider[] = [
       { provide: token, useFactory: () => new LockTesting(options) },

@@ -7,7 +7,7 @@ export const LEASE = 3_000;
 const silent = { debug() {}, log() {}, warn() {}, error() {} };
 
 /** The library's defaults, but for the lease. */
-export const serviceOptions = (connection) => ({ connection, lockWatchdogTimeout: LEASE, shutdownTimeout: 0 });
+export const serviceOptions = (connection) => ({ connection, renewedLease: LEASE, shutdownTimeout: 0 });
 
 export async function startService(connection) {
   const service = createLockService(resolveModuleOptions(serviceOptions(connection)), silent);

@@ -18,7 +18,7 @@ import { StockModule } from './stock/stock.module.js';
       useFactory: ({ redisUrl, keyPrefix, lockLease }: AppConfig) => ({
         connection: redisUrl,
         keyPrefix: `${keyPrefix}:lock`,
-        lockWatchdogTimeout: lockLease,
+        renewedLease: lockLease,
       }),
     }),
     StockModule,

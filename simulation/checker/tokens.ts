@@ -1,9 +1,9 @@
-import type { LockMode } from '../../lib/store/lock-store.js';
+import type { HoldMode } from '../../lib/store/lock-store.js';
 import { nameOf, type ObservedHold } from './observed-hold.js';
 import type { BrokenAssumptions } from './broken-assumptions.js';
 import { Violation } from './violation.js';
 
-type Kind = LockMode['kind'];
+type Kind = HoldMode['kind'];
 
 /**
  * Fencing tokens rise in every circumstance, between holds that exclude each other. Readers that share a hold in the store

@@ -48,7 +48,7 @@ async function perform(caller: Caller, { handles, observedHolds }: Held): Promis
       return caller.releaseAll(again);
     }
     case 'downgrade': {
-      if (handle.type !== 'exclusive') return;
+      if (handle.kind !== 'exclusive') return;
       const terms = { ...caller.terms(), mode: { kind: 'read' }, owner: handle.owner, fair: false } as const;
       const reading = await caller.take([handle.key], terms, visit.waitTimeout);
       await caller.releaseAll({ handles: handles.splice(0, 1), observedHolds: observedHolds.splice(0, 1) });

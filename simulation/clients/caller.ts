@@ -1,4 +1,4 @@
-import type { Hold, HoldTerms, LockMode } from '../../lib/engine/hold.js';
+import type { Hold, HoldTerms, HoldMode } from '../../lib/engine/hold.js';
 import {
   isLockConfigError,
   isLockLostError,
@@ -127,7 +127,7 @@ export class Caller {
 
   terms(): Omit<HoldTerms, 'key'> {
     const { kind, units, owner, lease, holdAtLeast, replicas } = this.visit;
-    const mode: LockMode =
+    const mode: HoldMode =
       kind === 'permits' ? { kind, units, limit: PERMITS } : kind === 'read' ? { kind: 'read' } : { kind: 'exclusive' };
     return {
       ...{

@@ -1,4 +1,4 @@
-import type { LockMode } from '../../lib/engine/hold.js';
+import type { HoldMode } from '../../lib/engine/hold.js';
 import { isLockNotHeldError, isLockStoreError } from '../../lib/errors/index.js';
 import { HeldLock } from '../../lib/service/handles/held-lock.js';
 import type { ObservedHold } from '../checker/observed-hold.js';
@@ -14,7 +14,7 @@ const REPEATED_AFTER = 20;
 export interface Letter {
   readonly from: Process;
   readonly key: string;
-  readonly mode: LockMode;
+  readonly mode: HoldMode;
   /** The id of the offer. */
   readonly offer: string;
 }

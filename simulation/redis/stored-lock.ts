@@ -1,4 +1,4 @@
-import type { LockMode, StoredHold, StoredLock, StoredWaiter } from '../../lib/store/lock-store.js';
+import type { HoldMode, StoredHold, StoredLock, StoredWaiter } from '../../lib/store/lock-store.js';
 import type { StoredKey } from './key-space.js';
 
 /** The keys of a lock that tell its holders and its waiters. */
@@ -80,9 +80,9 @@ function readTicket(id: string, place: number, text: string | undefined): Ticket
   return { id, place, owner: owner!, mode: readMode(mode!).mode, since: Number(since), staleAt: Number(staleAt) };
 }
 
-function readMode(text: string): { readonly mode: LockMode; readonly kept: boolean } {
+function readMode(text: string): { readonly mode: HoldMode; readonly kept: boolean } {
   const [, kept, kind, units, limit] = found(MODE, text);
-  const mode: LockMode =
+  const mode: HoldMode =
     kind === 'permits' ? { kind, units: Number(units), limit: Number(limit) } : { kind: kind as 'exclusive' | 'read' };
   return { mode, kept: kept !== undefined };
 }

@@ -45,9 +45,13 @@ class Recording {
   }
 }
 
+const alerts = [
+  ...['LockLost', 'LockCallsFailed', 'LockTimeouts', 'LockWatchdogLate', 'LockWaitSlow', 'LockRedisUnreachable'],
+  'LockHeldTooLong',
+];
+
 /** Lets promtool apply the rules to series with a value each minute. `expected`: all alerts that fire at `at`. */
 async function check(series: Array<{ series: string; values: string }>, at: string, expected: readonly Firing[]) {
-  const alerts = ['LockLost', 'LockWatchdogLate', 'LockWaitSlow', 'LockRedisUnreachable', 'LockHeldTooLong'];
   const file = join(directory, 'test.yml');
   copyFileSync(RULES, join(directory, 'alert-rules.yml'));
   const test = {
@@ -91,7 +95,9 @@ describe('the alert rules, on recorded metrics', () => {
   const bench = new LockBench();
 
   it('are valid', async () => {
-    expect((await run(findPromtool(), ['check', 'rules', RULES])).stdout).toContain('SUCCESS: 5 rules found');
+    expect((await run(findPromtool(), ['check', 'rules', RULES])).stdout).toContain(
+      `SUCCESS: ${alerts.length} rules found`,
+    );
   });
 
   it('fire for a lost lock, late renewals and an unreachable Redis, and not before', async () => {
@@ -99,7 +105,7 @@ describe('the alert rules, on recorded metrics', () => {
     const stop = prometheusMetrics(client, { registry });
     const recording = new Recording(registry);
     // A third of this lease is below the limit of the rule, and two thirds are above.
-    const service = await bench.service({ lockWatchdogTimeout: '14s', commandTimeout: '20s' });
+    const service = await bench.service({ renewedLease: '14s', commandTimeout: '20s' });
     await service.start();
     await recording.scrape();
     await service.acquire('a', { pattern: 'first' });
@@ -114,7 +120,7 @@ describe('the alert rules, on recorded metrics', () => {
     }
     const late = recording.scrapes.length - 1;
     await service.forceRelease('a');
-    const lost = 'redis_lock_lost_total{lock_instance="default",lock_pattern="first",lock_type="exclusive"}';
+    const lost = 'redis_lock_lost_total{lock_instance="default",lock_pattern="first",lock_kind="exclusive"}';
     await eventually(async () => (await recording.scrape()).get(lost) === '1');
     const end = recording.scrapes.length - 1;
     stop();
@@ -132,6 +138,84 @@ describe('the alert rules, on recorded metrics', () => {
     ]);
   });
 
+  it('fire for calls that Redis fails, and for calls that time out', async () => {
+    const registry = new client.Registry();
+    const stop = prometheusMetrics(client, { registry });
+    const recording = new Recording(registry);
+    const [one, other] = await bench.serviceList(2);
+    await one!.run('b', () => undefined, { pattern: 'refused' });
+    await using _held = await one!.acquire('a', { pattern: 'busy' });
+    for (let i = 0; i < 3; i++) await recording.scrape();
+    for (let i = 0; i < 8; i++) {
+      await expect(other!.acquire('a', { pattern: 'busy', waitTimeout: 1 })).rejects.toThrow('was held');
+    }
+    await bench.redis.admin.config('SET', 'maxmemory', '1');
+    await expect(one!.acquire('b', { pattern: 'refused' })).rejects.toMatchObject({ code: 'LOCK_STORE' });
+    await bench.redis.admin.config('SET', 'maxmemory', '0');
+    for (let i = 0; i < 4; i++) await recording.scrape();
+    stop();
+    const series = recording.series();
+    await check(series, '2m', []);
+    await check(series, '6m', [
+      { alert: 'LockCallsFailed', labels: { lock_pattern: 'refused', severity: 'critical' } },
+      { alert: 'LockTimeouts', labels: { lock_pattern: 'busy', severity: 'warning' } },
+    ]);
+  });
+
+  it('fire for a process whose event loop was blocked, although no scrape happened meanwhile', async () => {
+    const registry = new client.Registry();
+    const stop = prometheusMetrics(client, { registry });
+    const recording = new Recording(registry);
+    const service = await bench.service({ renewedLease: '3s' });
+    await service.start();
+    const lock = await service.acquire('a');
+    await recording.scrape();
+    const until = performance.now() + 7_000;
+    while (performance.now() < until);
+    await eventually(() => !lock.isHeld);
+    for (let i = 0; i < 2; i++) await recording.scrape();
+    stop();
+    const series = recording.series().filter((each) => each.series.includes('watchdog'));
+    await check(series, '0m', []);
+    await check(series, '2m', [{ alert: 'LockWatchdogLate', labels: { lock_instance: 'default' } }]);
+  });
+
+  it('are quiet for skipped cron jobs, a waiting candidate and a leader', async () => {
+    const registry = new client.Registry();
+    const stop = prometheusMetrics(client, { registry });
+    const recording = new Recording(registry);
+    const [one, other] = await bench.serviceList(2);
+    await one!.start();
+    const leader = one!.getLeaderElection('leader');
+    leader.start();
+    await eventually(() => leader.isLeader);
+    const follower = other!.getLeaderElection('leader');
+    follower.start();
+    await bench.untilWaiting('leader', 1);
+    const cron = await one!.acquire('cron', { pattern: 'cron' });
+    for (let i = 0; i < 3; i++) await recording.scrape();
+    const since = performance.now();
+    const skipped = Array.from({ length: 8 }, () =>
+      other!.tryAcquire('cron', { pattern: 'cron', waitTimeout: '5500ms' }),
+    );
+    expect(await Promise.all(skipped)).toEqual(Array<null>(8).fill(null));
+    expect(performance.now() - since).toBeGreaterThan(5_000);
+    await leader.stop();
+    await eventually(() => follower.isLeader);
+    await cron.release();
+    for (let i = 0; i < 4; i++) await recording.scrape();
+    stop();
+    const series = recording.series();
+    await check(series, '6m', []);
+    const leads = series.filter(({ series: name }) => /oldest_hold.*leader|candidates/.test(name));
+    expect(leads).toHaveLength(2);
+    const hours = leads.map(({ series: name }) => ({
+      series: name,
+      values: name.includes('oldest') ? '0+60x90' : '1x90',
+    }));
+    await check(hours, '80m', []);
+  });
+
   it('fire for long waits and for a lock that is held too long', async () => {
     const registry = new client.Registry();
     const stop = prometheusMetrics(client, { registry });
@@ -140,12 +224,14 @@ describe('the alert rules, on recorded metrics', () => {
     await one!.start();
     const lock = await one!.acquire('a', { pattern: 'slow' });
     const since = performance.now();
-    const waiting = other!.acquire('a', { pattern: 'slow', waitTimeout: '5m' });
+    const waiting = Array.from({ length: 8 }, () =>
+      other!.run('a', () => undefined, { pattern: 'slow', waitTimeout: '5m' }),
+    );
     await bench.untilWaiting('a', 1);
     for (let i = 0; i < 3; i++) await recording.scrape();
     await eventually(() => performance.now() - since > 5_200);
     await lock.release();
-    await (await waiting).release();
+    await Promise.all(waiting);
     for (let i = 0; i < 4; i++) await recording.scrape();
     stop();
     const series = recording.series();
@@ -155,6 +241,6 @@ describe('the alert rules, on recorded metrics', () => {
     const oldest = series.find((each) => each.series.startsWith('redis_lock_oldest_hold_seconds'))!;
     const hour = [{ series: oldest.series, values: '0+60x70' }];
     await check(hour, '60m', []);
-    await check(hour, '62m', [{ alert: 'LockHeldTooLong', labels: { lock_pattern: 'slow', lock_type: 'exclusive' } }]);
+    await check(hour, '62m', [{ alert: 'LockHeldTooLong', labels: { lock_pattern: 'slow', lock_kind: 'exclusive' } }]);
   });
 });

@@ -48,8 +48,8 @@ const rowOf = ({ page }: Browser, key: string) =>
 /** Readers of a key, in two processes. */
 const twoReaders = async (own: LockService, second: LockService) =>
   [
-    await own.acquire('prices', { type: 'read', owner: 'ann' }),
-    await second.acquire('prices', { type: 'read', owner: 'bob' }),
+    await own.acquire('prices', { kind: 'read', owner: 'ann' }),
+    await second.acquire('prices', { kind: 'read', owner: 'bob' }),
   ] as const;
 /** Opens the dialog that releases the hold of one of them. */
 const askToRelease = (browser: Browser, owner: string) =>
@@ -127,7 +127,7 @@ describe('the dashboard in a browser', () => {
 
   it('sorts and filters, from the keyboard', async () => {
     const { server, own, second } = await setUp();
-    await own.acquire('b', { type: 'read' });
+    await own.acquire('b', { kind: 'read' });
     await second.acquire('a');
     await second.acquire('c', { permits: 3 });
     await using browser = await open(server);
@@ -226,7 +226,7 @@ describe('the dashboard in a browser', () => {
     await askToRelease(browser, 'ann');
     await one.release();
     // The same owner again, so that only the hold itself tells them apart.
-    const next = await own.acquire('prices', { type: 'read', owner: 'ann' });
+    const next = await own.acquire('prices', { kind: 'read', owner: 'ann' });
     await page.keyboard.type('prices');
     await page.keyboard.press('Enter');
     await page.getByText('Not released: the holder has changed.').waitFor();
@@ -467,8 +467,8 @@ describe('the dashboard in a browser', () => {
     await own.acquire('order:{4711}:a-long-key-that-has-to-find-its-place-on-a-narrow-screen-as-well', {
       ...{ owner: 'ann', pattern: 'order:{#{#order.id}}:#{#name}' },
     });
-    await own.acquire('prices', { type: 'read' });
-    await second.acquire('prices', { type: 'read' });
+    await own.acquire('prices', { kind: 'read' });
+    await second.acquire('prices', { kind: 'read' });
     second.acquire('prices', PATIENT).catch(() => undefined);
     await untilWaiting(own, 'prices', 1);
     await second.acquire('mail', { permits: 2 });
@@ -542,8 +542,8 @@ async function shopAtWork(own: LockService, second: LockService, third: LockServ
   const kept = await Promise.all([
     own.acquire('import:products.csv', { owner: 'importer' }),
     second.acquire('nightly-report', { expire: '10m' }),
-    own.acquire('prices', { type: 'read' }),
-    second.acquire('prices', { type: 'read' }),
+    own.acquire('prices', { kind: 'read' }),
+    second.acquire('prices', { kind: 'read' }),
     third.acquire('mail-server', { permits: 5 }),
     second.acquire('stock:42', { owner: 'checkout-7' }),
   ]);

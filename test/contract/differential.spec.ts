@@ -5,7 +5,7 @@ import {
   UNCONTENDED_BATCH_SIZE,
   type AcquireReply,
   type AcquireRequest,
-  type LockMode,
+  type HoldMode,
   type LockStore,
   type StoredLock,
 } from '../../lib/store/lock-store.js';
@@ -31,7 +31,7 @@ interface Ask {
   client: number;
   key: string;
   number: number;
-  mode: LockMode;
+  mode: HoldMode;
   slots: number | undefined;
   owner: string | undefined;
   lease: number;
@@ -50,13 +50,13 @@ type Op =
   | { op: 'forceRelease'; client: number; key: string }
   | { op: 'endHolds'; client: number; key: string; number: number; earlier: boolean }
   | { op: 'fence'; client: number; key: string; number: number; ahead: number; batchSize: number }
-  | { op: 'reinstate'; client: number; key: string; number: number; mode: LockMode; lease: number; batchSize: number }
+  | { op: 'reinstate'; client: number; key: string; number: number; mode: HoldMode; lease: number; batchSize: number }
   | { op: 'pass' };
 
 const client = fc.nat(CLIENTS - 1);
 const key = fc.constantFrom(...KEYS);
 const number = fc.integer({ min: 1, max: IDS });
-const mode: fc.Arbitrary<LockMode> = fc.oneof(
+const mode: fc.Arbitrary<HoldMode> = fc.oneof(
   { weight: 3, arbitrary: fc.constant({ kind: 'exclusive' as const }) },
   { weight: 2, arbitrary: fc.constant({ kind: 'read' as const }) },
   {
@@ -390,7 +390,7 @@ class Side {
     return (this.names.get(client) ?? client) + id.slice(32);
   }
 
-  private named({ id, owner, mode }: { id: string; owner: string; mode: LockMode }) {
+  private named({ id, owner, mode }: { id: string; owner: string; mode: HoldMode }) {
     return { id: this.id(id), owner: this.id(owner), mode };
   }
 }

@@ -61,7 +61,7 @@ export async function redissonHarness(): Promise<LockStoreHarness> {
     connection,
     keyPrefix: 'lock',
     commandTimeout: COMMAND_TIMEOUT,
-    lockWatchdogTimeout: 30_000,
+    renewedLease: 30_000,
     nameMapper: (key: string) => key,
   };
   return {

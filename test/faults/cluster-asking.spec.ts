@@ -10,7 +10,7 @@ const LEASE = 1_500;
 
 it('a connection that breaks while it sends ASKING for a moving slot causes no unhandled rejection', async () => {
   await using proxies = await ClusterProxies.start(bench.cluster);
-  const worker = await startFaultWorker({ connection: proxies.connection, lockWatchdogTimeout: LEASE });
+  const worker = await startFaultWorker({ connection: proxies.connection, renewedLease: LEASE });
   try {
     await worker.call('acquire', 'held', 'f', {});
     const arriving = proxies.of(await bench.cluster.otherMaster('f'));

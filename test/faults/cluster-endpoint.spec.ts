@@ -22,7 +22,7 @@ const notices = () => locks.lines.filter(({ text }) => text.includes('one endpoi
 
 describe('one endpoint of a Cluster', () => {
   it('renews all locks of a process, and says once what it has learned', async () => {
-    const service = await locks.start(endpoint.url, { lockWatchdogTimeout: '1500ms' });
+    const service = await locks.start(endpoint.url, { renewedLease: '1500ms' });
     const keys = ['alpha', 'beta', 'gamma', 'delta'];
     const handles = await Promise.all(keys.map((key) => service.acquire(key)));
     await eventually(() => locks.told('renewed').length >= 5 * keys.length, { within: 20_000 });

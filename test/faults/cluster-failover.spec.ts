@@ -7,7 +7,7 @@ import { expectHandoff } from '../../testbed/locks/handoff.js';
 /** A replica takes over about a second after its master counts as failed. */
 const NODE_TIMEOUT = 1_000;
 const bench = new ClusterBench({ replicas: 1, nodeTimeout: NODE_TIMEOUT });
-const OPTIONS = { lockWatchdogTimeout: '20s', commandTimeout: '2s' } as const;
+const OPTIONS = { renewedLease: '20s', commandTimeout: '2s' } as const;
 /** With leases of 20 s waiters ask by themselves after 3 s at the earliest: anything sooner came by other means. */
 const SOON = 2_500;
 
@@ -49,7 +49,7 @@ describe('a master that is killed', () => {
   });
 
   it('without a replica to take over, the holder is notified before its lease ends', async () => {
-    const service = await bench.service({ ...OPTIONS, lockWatchdogTimeout: 1_500 });
+    const service = await bench.service({ ...OPTIONS, renewedLease: 1_500 });
     const lock = await service.acquire('a');
     const lost = new Promise<number>((resolve) =>
       lock.signal.addEventListener('abort', () => resolve(performance.now()), { once: true }),

@@ -5,7 +5,7 @@ import { eventually, throughout } from '../../testbed/wait/eventually.mjs';
 import { expectHandoff } from '../../testbed/locks/handoff.js';
 
 const bench = new ClusterBench();
-const OPTIONS = { lockWatchdogTimeout: 1_500 };
+const OPTIONS = { renewedLease: 1_500 };
 /** With leases of 30 s waiters ask by themselves after 3 s at the earliest: anything sooner came by other means. */
 const SOON = 2_500;
 
@@ -17,7 +17,7 @@ describe('a slot that moves to another master', () => {
     await bench.cluster.migrate('a');
     // The first question after the move is sent on to the other master: longer than one try may take.
     await expect(other!.acquire('a', { waitTimeout: 1_000 })).rejects.toMatchObject({ code: 'LOCK_TIMEOUT' });
-    await throughout(OPTIONS.lockWatchdogTimeout + 300, () => lock.isHeld);
+    await throughout(OPTIONS.renewedLease + 300, () => lock.isHeld);
     await lock.verify();
     expect(await lock.release()).toBe(true);
     const next = await other!.acquire('a');
@@ -34,7 +34,7 @@ describe('a slot that moves to another master', () => {
     let taken: Promise<unknown> | undefined;
     await bench.cluster.migrate(keys[0]!, async () => {
       // Of the six keys of a lock some are absent always, so no script that names all of them can run now.
-      await sleep(OPTIONS.lockWatchdogTimeout + 300);
+      await sleep(OPTIONS.renewedLease + 300);
       released = held[0]!.release();
       taken = service.acquire('4:{b}', { waitTimeout: '20s' });
       await sleep(200);
@@ -71,7 +71,7 @@ describe('a slot that moves to another master', () => {
     const held = await Promise.all(Array.from({ length: 10 }, () => service.acquire('g', { permits: 20, fair: true })));
     await bench.cluster.migrate(
       'g',
-      () => throughout(OPTIONS.lockWatchdogTimeout + 300, () => held.every(({ isHeld }) => isHeld)),
+      () => throughout(OPTIONS.renewedLease + 300, () => held.every(({ isHeld }) => isHeld)),
       /:state:/,
     );
     for (const lock of held) {

@@ -150,7 +150,7 @@ describe('a Cluster', () => {
     });
 
     it('a holder is notified in time, although its renewals arrive', async () => {
-      const options = { commandTimeout: BOUND, lockWatchdogTimeout: 1_500 };
+      const options = { commandTimeout: BOUND, renewedLease: 1_500 };
       const [far, near] = [await locks.start(proxies.connection, options), await bench.service()];
       const handle = await far.acquire(KEY);
       const other = await far.acquire(ELSEWHERE);

@@ -10,7 +10,7 @@ const LATE = 1_000;
 
 describe('a master of a Cluster', () => {
   it('that is stopped for less than the lease: holders keep their locks, waiters are served, and other slots are not affected', async () => {
-    const [one, other] = await bench.serviceList(2, { lockWatchdogTimeout: 3 * LEASE });
+    const [one, other] = await bench.serviceList(2, { renewedLease: 3 * LEASE });
     const [key, elsewhere] = (await bench.cluster.keysOnAllMasters('k', 2)) as [string, string];
     const lock = await one!.acquire(key);
     const waiting = other!.acquire(key, { waitTimeout: '30s' });
@@ -30,7 +30,7 @@ describe('a master of a Cluster', () => {
   });
 
   it('that restarts empty: its holder is notified, and waiters get larger tokens', async () => {
-    const [one, other] = await bench.serviceList(2, { lockWatchdogTimeout: LEASE });
+    const [one, other] = await bench.serviceList(2, { renewedLease: LEASE });
     const lock = await one!.acquire('a');
     const waiting = other!.acquire('a', { waitTimeout: '30s' });
     await bench.untilWaiting('a', 1);
@@ -45,7 +45,7 @@ describe('a master of a Cluster', () => {
   });
 
   it('whose memory is full grants no locks and releases held ones, and other slots continue', async () => {
-    const service = await bench.service({ lockWatchdogTimeout: LEASE });
+    const service = await bench.service({ renewedLease: LEASE });
     const [key, elsewhere] = (await bench.cluster.keysOnAllMasters('full', 2)) as [string, string];
     const lock = await service.acquire(key);
     const { admin } = await bench.cluster.masterOf(key);
@@ -70,7 +70,7 @@ describe('a master of a Cluster', () => {
 describe('a Cluster', () => {
   it('whose nodes are all gone: every call fails with LockStoreError in time, and works when they are back', async () => {
     const BOUND = 1_000;
-    const [one, other] = await bench.serviceList(2, { lockWatchdogTimeout: LEASE, commandTimeout: BOUND });
+    const [one, other] = await bench.serviceList(2, { renewedLease: LEASE, commandTimeout: BOUND });
     const lock = await one!.acquire('a');
     const aborted = abortOf(lock.signal);
     await Promise.all(bench.cluster.nodes.map((node) => node.kill()));
@@ -100,7 +100,7 @@ describe('a Cluster', () => {
   it('a holder that is stopped beyond its lease knows of the loss when it resumes, and its late release has no effect', async () => {
     const service = await bench.service();
     const connection = { cluster: bench.cluster.addresses };
-    await using worker = await startFaultWorker({ connection, lockWatchdogTimeout: LEASE });
+    await using worker = await startFaultWorker({ connection, renewedLease: LEASE });
     await worker.call('acquire', 'mine', 'a');
     worker.pause();
     const next = await service.acquire('a', { waitTimeout: 4 * LEASE });

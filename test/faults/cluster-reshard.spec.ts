@@ -78,7 +78,7 @@ async function subscriptions(): Promise<{ strayed: string[]; slots: Set<number> 
 it('a third of the slots moves while one client waits for 3 000 keys: only their channels and waiters follow', async () => {
   const { cluster } = bench;
   const [holder, waiter] = await bench.serviceList(2, { commandTimeout: '10s' });
-  const keeper = await bench.service({ lockWatchdogTimeout: KEPT_LEASE, commandTimeout: '10s' });
+  const keeper = await bench.service({ renewedLease: KEPT_LEASE, commandTimeout: '10s' });
   const time = new RunningTime();
   const keys = keysInOwnSlots('many', WAITED_FOR);
   const holds = await Promise.all(keys.map((key) => holder!.acquire(key)));

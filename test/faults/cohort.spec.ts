@@ -148,7 +148,7 @@ describe('a batch of waiters in one process', () => {
   });
 
   it("renews each member's lease separately", async () => {
-    const service = await bench.service({ ...LONG, lockWatchdogTimeout: 1_500 });
+    const service = await bench.service({ ...LONG, renewedLease: 1_500 });
     const first = await service.acquire('a');
     const second = service.acquire('a', PATIENT);
     await first.release();
@@ -209,7 +209,7 @@ describe('a batch under faults', () => {
   });
 
   it('an extended lease is not handed to a local waiter', async () => {
-    const service = await bench.service({ ...LONG, lockWatchdogTimeout: 2_000 });
+    const service = await bench.service({ ...LONG, renewedLease: 2_000 });
     const first = await service.acquire('a');
     const second = service.acquire('a', PATIENT);
     await first.extend('1h');
@@ -364,7 +364,7 @@ describe('a batch under faults', () => {
 
   it('the batch of a stopped process ends with its lease', async () => {
     const other = await bench.service();
-    const worker = await bench.worker({ ...LONG, lockWatchdogTimeout: 1_000, grantTimeout: 1_000 });
+    const worker = await bench.worker({ ...LONG, renewedLease: 1_000, grantTimeout: 1_000 });
     const sections = worker.sections({ key: 'a', waiters: 8, times: 500 }).catch(() => undefined);
     await bench.redis.admin.get('x');
     await eventually(() => bench.redis.admin.exists(STATE));

@@ -74,7 +74,7 @@ it('Redis does not look for a subscriber that has just received a grant of the k
 });
 
 /** It asks every 500 ms, so within the first lease of a grant that does not reach it. */
-const ASKS_OFTEN = { lockWatchdogTimeout: 1_500, grantTimeout: 1_000 };
+const ASKS_OFTEN = { renewedLease: 1_500, grantTimeout: 1_000 };
 
 it('a waiter learns from a grant that it finds by a retry that its messages do not arrive', async () => {
   const [near, far] = [await locks.start(redis.url), await locks.start(proxy.url, ASKS_OFTEN)];

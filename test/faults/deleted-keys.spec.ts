@@ -19,7 +19,7 @@ const deletions: Array<[string, () => Promise<unknown>]> = [
 
 describe.each(deletions)('a holder when %s', (_, deleteIt) => {
   it('is notified at the next renewal, which does not create the key again', async () => {
-    const service = await locks.start(redis.url, { lockWatchdogTimeout: LEASE });
+    const service = await locks.start(redis.url, { renewedLease: LEASE });
     const handle = await service.acquire('a');
     const aborted = abortOf(handle.signal);
     await deleteIt();
@@ -51,7 +51,7 @@ describe.each(deletions)('a holder when %s', (_, deleteIt) => {
   });
 
   it('is followed by its waiters, with larger tokens', async () => {
-    const options = { lockWatchdogTimeout: LEASE };
+    const options = { renewedLease: LEASE };
     const [one, other] = [await locks.start(redis.url, options), await locks.start(redis.url, options)];
     const handle = await one.acquire('a');
     const waiting = [other.acquire('a'), other.acquire('a'), one.acquire('a')];
@@ -82,7 +82,7 @@ const SHORT_MEMORY = { commandTimeout: 500 };
 
 describe.each(['queue', 'waiters', 'fence'] as const)('when the %s key is evicted', (role) => {
   it('does not affect the holder, and all waiters are served', async () => {
-    const options = { lockWatchdogTimeout: LEASE, ...SHORT_MEMORY };
+    const options = { renewedLease: LEASE, ...SHORT_MEMORY };
     const services = [await locks.start(redis.url, options), await locks.start(redis.url, options)];
     const handle = await services[0]!.acquire('a');
     const tokens: number[] = [handle.fencingToken];
@@ -104,7 +104,7 @@ describe.each(['queue', 'waiters', 'fence'] as const)('when the %s key is evicte
 });
 
 it('a Redis that evicts any keys (allkeys-random) loses locks, but their holders are notified', async () => {
-  const service = await locks.start(redis.url, { lockWatchdogTimeout: 900 });
+  const service = await locks.start(redis.url, { renewedLease: 900 });
   const handles = await Promise.all(Array.from({ length: 20 }, (_, i) => service.acquire(`e:${i}`)));
   try {
     const used = Number(/used_memory:(\d+)/.exec(await redis.admin.info('memory'))![1]);

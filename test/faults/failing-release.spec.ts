@@ -26,7 +26,7 @@ const failures: Array<[string, () => unknown]> = [
 ];
 
 describe.each(failures)('a release that fails because %s', (reason, fail) => {
-  const options = { commandTimeout: 500, lockWatchdogTimeout: 3_000 };
+  const options = { commandTimeout: 500, renewedLease: 3_000 };
 
   it('leaves the caller the error of the task', async () => {
     const service = await locks.start(proxy.url, options);
@@ -57,7 +57,7 @@ describe.each(failures)('a release that fails because %s', (reason, fail) => {
   });
 
   it('rejects with LockStoreError from release(), and stops renewals', async () => {
-    const service = await locks.start(proxy.url, { ...options, lockWatchdogTimeout: 900, commandTimeout: 400 });
+    const service = await locks.start(proxy.url, { ...options, renewedLease: 900, commandTimeout: 400 });
     const handle = await service.acquire('a');
     await fail();
     const { error } = await timed(handle.release());
@@ -72,7 +72,7 @@ describe.each(failures)('a release that fails because %s', (reason, fail) => {
 });
 
 it('a release that failed because the connection dropped frees the key as soon as Redis is back', async () => {
-  const service = await locks.start(proxy.url, { commandTimeout: 500, lockWatchdogTimeout: 30_000 });
+  const service = await locks.start(proxy.url, { commandTimeout: 500, renewedLease: 30_000 });
   const handle = await service.acquire('a');
   proxy.refuse();
   proxy.cutAll();
@@ -108,7 +108,7 @@ it('a task that fails after its lock was lost rejects with its own error', async
 });
 
 it('failing renewals cause no unhandled rejection and no uncaught exception', async () => {
-  await using worker = await startFaultWorker({ connection: proxy.url, lockWatchdogTimeout: 900, commandTimeout: 400 });
+  await using worker = await startFaultWorker({ connection: proxy.url, renewedLease: 900, commandTimeout: 400 });
   await worker.call('holdCarelessly', ['a', 'b', 'c']);
   // A refused renewal, a renewal without an answer, and a cut connection: all three are retried.
   await redis.admin.del(redisKey('state', 'a'));
@@ -128,7 +128,7 @@ it('failing renewals cause no unhandled rejection and no uncaught exception', as
 });
 
 it('a rejection of an asynchronous onLost is logged, and does not end the process', async () => {
-  await using worker = await startFaultWorker({ connection: redis.url, lockWatchdogTimeout: 900 });
+  await using worker = await startFaultWorker({ connection: redis.url, renewedLease: 900 });
   await worker.call('holdWithAsyncListener', 'a');
   await redis.admin.del(redisKey('state', 'a'));
   const lines = await eventually(async () => {

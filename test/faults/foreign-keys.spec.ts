@@ -81,8 +81,8 @@ describe.each(cases)('a foreign $type at the $role key', ({ role, write }) => {
 
   it('is neither deleted nor changed if it appears while the lock is held and has waiters', async () => {
     const [one, other] = [
-      await locks.start(redis.url, { lockWatchdogTimeout: 300, ...QUICK }),
-      await locks.start(redis.url, { lockWatchdogTimeout: 300, ...QUICK }),
+      await locks.start(redis.url, { renewedLease: 300, ...QUICK }),
+      await locks.start(redis.url, { renewedLease: 300, ...QUICK }),
     ];
     const handle = await one.acquire('a');
     const waiting = timed(other.acquire('a', { waitTimeout: 600 }));
@@ -123,7 +123,7 @@ it('causes a typed error for the first request: a foreign state or fence key', a
 });
 
 it('renews the other locks if one lock of a command cannot be renewed', async () => {
-  const service = await locks.start(redis.url, { lockWatchdogTimeout: 900 });
+  const service = await locks.start(redis.url, { renewedLease: 900 });
   const names = Array.from({ length: 20 }, (_, i) => `batch:${i}`);
   const handles = await Promise.all(names.map((name) => service.acquire(name)));
   await redis.admin.set(redisKey('state', 'batch:7'), 'of another program');

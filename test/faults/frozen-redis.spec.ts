@@ -79,7 +79,7 @@ describe.each(freezes)('while Redis is frozen by %s', (_, { freeze, thaw }) => {
   });
 
   it('notifies holders before their leases end, and does not restore their holds', async () => {
-    const one = await locks.start(redis.url, { lockWatchdogTimeout: LEASE });
+    const one = await locks.start(redis.url, { renewedLease: LEASE });
     const other = await locks.start(redis.url);
     const handles = {
       fixed: await one.acquire('fixed', { expire: LEASE }),
@@ -113,7 +113,7 @@ describe.each(freezes)('while Redis is frozen by %s', (_, { freeze, thaw }) => {
   });
 
   it('continues after a freeze that was shorter than the lease', async () => {
-    const one = await locks.start(redis.url, { lockWatchdogTimeout: 3_000 });
+    const one = await locks.start(redis.url, { renewedLease: 3_000 });
     const other = await locks.start(redis.url);
     const handle = await one.acquire('a');
     const waiting = other.acquire('a');

@@ -51,7 +51,7 @@ it('a waiter whose subscriber connection ends is served soon nevertheless', asyn
 
 it('a holder whose connection the server has dropped renews on a new one before its lease ends', async () => {
   const LEASE = 4_000;
-  const service = await locks.start(proxy.url, { commandTimeout: 400, lockWatchdogTimeout: LEASE });
+  const service = await locks.start(proxy.url, { commandTimeout: 400, renewedLease: LEASE });
   const lock = await service.acquire('a');
   proxy.goDeaf(ASKING, { serverNotices: true });
   await throughout(LEASE + 500, () => lock.isHeld);

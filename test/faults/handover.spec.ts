@@ -24,8 +24,8 @@ async function warmUp(one: LockService, other: LockService): Promise<void> {
 }
 
 async function setUp(through: 'offers' | 'adopts', commandTimeout = 5_000) {
-  const direct = await locks.start(redis.url, { lockWatchdogTimeout: 20_000 });
-  const proxied = await locks.start(proxy.url, { lockWatchdogTimeout: 20_000, commandTimeout });
+  const direct = await locks.start(redis.url, { renewedLease: 20_000 });
+  const proxied = await locks.start(proxy.url, { renewedLease: 20_000, commandTimeout });
   await warmUp(direct, proxied);
   return through === 'offers' ? { from: proxied, to: direct } : { from: direct, to: proxied };
 }

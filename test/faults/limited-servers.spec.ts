@@ -26,8 +26,8 @@ describe.each([['PUBSUB'], ['PUBLISH']])('a server without %s', (command) => {
   it('grants, renews and hands off locks; waiters poll where no message comes', async () => {
     const server = await serverWithout(command);
     const [one, other] = [
-      await locks.start(server.url, { lockWatchdogTimeout: 900 }),
-      await locks.start(server.url, { lockWatchdogTimeout: 900 }),
+      await locks.start(server.url, { renewedLease: 900 }),
+      await locks.start(server.url, { renewedLease: 900 }),
     ];
     const free = await one.acquire('free');
     const holder = await one.acquire('k');
@@ -84,7 +84,7 @@ it('a server that permits declared keys only serves more than eight holds of a k
   });
   ends.push(() => proxy.close());
   const connection = { port: proxy.port };
-  const service = await locks.start(connection, { lockWatchdogTimeout: 900 });
+  const service = await locks.start(connection, { renewedLease: 900 });
   const other = await locks.start(connection);
   const terms = { permits: 20, fair: true } as const;
   const handles: LockHandle[] = [];
@@ -95,7 +95,7 @@ it('a server that permits declared keys only serves more than eight holds of a k
   await eventually(() => locks.told('renewed').length >= before + 20, { within: 20_000 });
   for (const handle of handles) expect(await handle.release()).toBe(true);
   expect(await (await waiting).release()).toBe(true);
-  const readers = await Promise.all(Array.from({ length: 12 }, () => other.acquire('r', { type: 'read' })));
+  const readers = await Promise.all(Array.from({ length: 12 }, () => other.acquire('r', { kind: 'read' })));
   for (const reader of readers) expect(await reader.release()).toBe(true);
   expect((await service.inspect('s'))?.holders ?? []).toEqual([]);
 });

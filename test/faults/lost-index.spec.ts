@@ -78,7 +78,7 @@ it('answers yes, no or a number about many holds with one command, and the same 
   const semaphore = service.getSemaphore('a', { permits: PERMITS + 7 });
   const lock = service.getLock('a');
   const readers = service.getReadWriteLock('b').readLock();
-  await several(200, (i) => service.acquire('b', { type: 'read', owner: `o${i}`, expire: '60s' }));
+  await several(200, (i) => service.acquire('b', { kind: 'read', owner: `o${i}`, expire: '60s' }));
   const answers = async (): Promise<unknown> => ({
     available: await semaphore.availablePermits(),
     permits: await semaphore.getPermits(),

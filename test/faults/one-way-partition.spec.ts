@@ -41,7 +41,7 @@ it('an acquire whose replies are dropped fails, and its unconfirmed hold ends so
 });
 
 it('a holder whose replies are dropped is notified in time, although its renewals arrive', async () => {
-  const far = await locks.start(proxy.url, { commandTimeout: BOUND, lockWatchdogTimeout: 600 });
+  const far = await locks.start(proxy.url, { commandTimeout: BOUND, renewedLease: 600 });
   const near = await locks.start(redis.url);
   const handle = await far.acquire('a');
   const aborted = abortOf(handle.signal);
@@ -80,7 +80,7 @@ it('a waiter that receives no messages is served once the network heals', async 
 });
 
 it('a holder whose requests are dropped is notified in time, and releases its lock afterwards', async () => {
-  const far = await locks.start(proxy.url, { commandTimeout: BOUND, lockWatchdogTimeout: 600 });
+  const far = await locks.start(proxy.url, { commandTimeout: BOUND, renewedLease: 600 });
   const near = await locks.start(redis.url);
   const handle = await far.acquire('a');
   const aborted = abortOf(handle.signal);

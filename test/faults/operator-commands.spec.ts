@@ -100,7 +100,7 @@ describe('forceRelease', () => {
     // Each of them costs Redis a look at all others, so they come a few at a time.
     while (readers.length < 600) {
       readers.push(
-        ...(await Promise.all(Array.from({ length: 50 }, () => one.acquire('a', { type: 'read', fair: true })))),
+        ...(await Promise.all(Array.from({ length: 50 }, () => one.acquire('a', { kind: 'read', fair: true })))),
       );
     }
     const writing = other.acquire('a');

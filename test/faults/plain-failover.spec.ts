@@ -67,7 +67,7 @@ describe('FAILOVER, behind an address that leads to the new master', () => {
   });
 
   it('idle holds are renewed at the new master', async () => {
-    const service = await locks.start(address.url, { lockWatchdogTimeout: LEASE });
+    const service = await locks.start(address.url, { renewedLease: LEASE });
     const held = await Promise.all(['a', 'b', 'c'].map((key) => service.acquire(key)));
     await failover();
     address.leadTo(master);
@@ -94,7 +94,7 @@ describe('FAILOVER, behind an address that leads to the new master', () => {
   });
 
   it('a master that has become a replica confirms nothing, and renews nothing', async () => {
-    const service = await locks.start(address.url, { commandTimeout: 500, lockWatchdogTimeout: LEASE });
+    const service = await locks.start(address.url, { commandTimeout: 500, renewedLease: LEASE });
     const lock = await service.acquire('a');
     await failover();
     // The address still leads to the old one. On a busy machine an answer may be late: then the call says that instead.

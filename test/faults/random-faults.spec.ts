@@ -13,7 +13,7 @@ import { RespProxy } from '../../testbed/proxies/resp-proxy.mjs';
 const SECONDS = Number(process.env['FAULT_SECONDS'] ?? 12);
 const SEED = Number(process.env['FAULT_SEED'] ?? Date.now() % 1_000_000);
 const WORKER = new URL('../../testbed/workers/random-sections-worker.mjs', import.meta.url);
-const OPTIONS = { lockWatchdogTimeout: 400, commandTimeout: 600, grantTimeout: 250, shutdownTimeout: 0 };
+const OPTIONS = { renewedLease: 400, commandTimeout: 600, grantTimeout: 250, shutdownTimeout: 0 };
 const KEYS = ['a', 'b', 'c'];
 
 it(

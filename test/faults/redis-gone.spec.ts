@@ -12,7 +12,7 @@ let redis: RedisServer;
 useRedisForEach(locks, (started) => (redis = started));
 
 it('fails with LockStoreError within its limit while Redis is down, and works again once it is back', async () => {
-  const one = await locks.start(redis.url, { commandTimeout: BOUND, lockWatchdogTimeout: 900 });
+  const one = await locks.start(redis.url, { commandTimeout: BOUND, renewedLease: 900 });
   const other = await locks.start(redis.url, { commandTimeout: BOUND });
   const held = await one.acquire('held');
   const released = await one.acquire('released');
@@ -100,7 +100,7 @@ it('starts without Redis: the start fails within its limit, and locks work once 
 });
 
 it('does not crash the process if a client throws everywhere', async () => {
-  await using worker = await startFaultWorker({ connection: redis.url, lockWatchdogTimeout: 200, commandTimeout: 300 });
+  await using worker = await startFaultWorker({ connection: redis.url, renewedLease: 200, commandTimeout: 300 });
   const keys = ['a', 'b', 'c'];
   await worker.call('holdCarelessly', keys);
   const waiting = timed(worker.call('acquire', 'w', 'a', { waitTimeout: 60_000 }));
@@ -116,4 +116,15 @@ it('does not crash the process if a client throws everywhere', async () => {
   await eventually(() => worker.call('acquire', 'x', 'x', { waitTimeout: 5_000 }));
   expect(await worker.call('release', 'x')).toBe(true);
   expect(await worker.call('escaped')).toEqual([]);
+});
+
+it('a command that waits for the next connect ends when its client closes', async () => {
+  const service = locks.make(redis.url, { commandTimeout: 600_000 });
+  await service.start();
+  await redis.pause();
+  const answer = timed(service.inspect('a'));
+  await redis.kill();
+  await eventually(() => locks.lines.some(({ level }) => level === 'error'));
+  await service.close();
+  expect((await answer).error).toMatchObject({ code: 'LOCK_STORE', message: expect.stringContaining('has shut down') });
 });

@@ -99,7 +99,7 @@ describe('an address of a master that changes to another master', () => {
     const service = await bench.service({
       connection: [...links.map(({ url }) => url), bench.urls[2]!],
       // A master that was away when a lock was taken has it with its next renewal.
-      lockWatchdogTimeout: 1_500,
+      renewedLease: 1_500,
     });
     await service.run('a', () => undefined);
     links[0]!.leadTo(bench.masters[1]!);
@@ -118,7 +118,7 @@ describe('an address of a master that changes to another master', () => {
     link.disconnect();
     const connection = [bench.urls[0]!, link.url, bench.urls[2]!];
     const service = await bench.service({ connection, commandTimeout: 1_000 });
-    const lock = await service.acquire('held', { lockWatchdogTimeout: '3s' });
+    const lock = await service.acquire('held', { renewedLease: '3s' });
     link.leadTo(bench.masters[0]!);
     await link.restore();
     await eventually(() => warnings().length === 1);

@@ -47,7 +47,7 @@ describe('Redlock over three masters', () => {
 
   it('a holder that is stopped beyond its lease knows of the loss when it resumes, and its late release has no effect', async () => {
     const service = await bench.service();
-    await using worker = await startFaultWorker({ connection: bench.urls, lockWatchdogTimeout: LEASE });
+    await using worker = await startFaultWorker({ connection: bench.urls, renewedLease: LEASE });
     await worker.call('acquire', 'mine', 'a');
     worker.pause();
     const next = await service.acquire('a', { waitTimeout: 4 * LEASE });
@@ -61,7 +61,7 @@ describe('Redlock over three masters', () => {
 
   it('a killed holder delays the next one by its lease at most', async () => {
     const service = await bench.service();
-    await using worker = await startFaultWorker({ connection: bench.urls, lockWatchdogTimeout: LEASE });
+    await using worker = await startFaultWorker({ connection: bench.urls, renewedLease: LEASE });
     await worker.call('acquire', 'mine', 'a');
     const waiting = service.acquire('a', { waitTimeout: 4 * LEASE });
     await bench.untilWaiting('a', 1);
@@ -130,7 +130,7 @@ describe('Redlock over three masters', () => {
   });
 
   it('is not affected by a master that restarts empty after the longest lease', async () => {
-    const [one, other] = await bench.serviceList(2, { lockWatchdogTimeout: LEASE });
+    const [one, other] = await bench.serviceList(2, { renewedLease: LEASE });
     const lock = await one!.acquire('a');
     const waiting = other!.acquire('a', { waitTimeout: '30s' });
     await bench.untilWaiting('a', 1);

@@ -10,7 +10,7 @@ import { RespProxy } from '../../testbed/proxies/resp-proxy.mjs';
 
 const bench = new RedlockBench(3);
 const LEASE = 1_500;
-const options = { lockWatchdogTimeout: LEASE, commandTimeout: 1_000 };
+const options = { renewedLease: LEASE, commandTimeout: 1_000 };
 
 const stateOf = (key: string): string => redisKey('state', key);
 
@@ -65,7 +65,7 @@ describe('a hold whose masters restart empty, one after the other', () => {
 
   it('continues for readers, each with its own vote', async () => {
     const services = await bench.serviceList(2, options);
-    const readers = await Promise.all(services.map((service) => service.acquire('a', { type: 'read' })));
+    const readers = await Promise.all(services.map((service) => service.acquire('a', { kind: 'read' })));
     for (const master of bench.masters) {
       await master.restart({ empty: true });
       await eventually(async () => (await master.admin.hlen(stateOf('a'))) === 2, { within: 10_000 });

@@ -37,7 +37,7 @@ describe('a Redis whose memory is full (maxmemory, noeviction)', () => {
   });
 
   it('renews, verifies, extends and releases held locks, and hands them to waiters', async () => {
-    const [one, other] = [await locks.start(redis.url, { lockWatchdogTimeout: 900 }), await locks.start(redis.url)];
+    const [one, other] = [await locks.start(redis.url, { renewedLease: 900 }), await locks.start(redis.url)];
     const handle = await one.acquire('a');
     const alone = await one.acquire('alone');
     const waiting = timed(other.acquire('a'));
@@ -104,7 +104,7 @@ describe('a Redis user without a permission', () => {
 
   it('NOPERM for one key: the other locks of the process are renewed, and the loss says why', async () => {
     await redis.admin.acl('SETUSER', 'weak', 'on', '>secret', '~*', '&*', '+@all');
-    const service = await locks.start(redis.url.replace('//', '//weak:secret@'), { lockWatchdogTimeout: 1_500 });
+    const service = await locks.start(redis.url.replace('//', '//weak:secret@'), { renewedLease: 1_500 });
     const [kept, lost] = [await service.acquire('kept'), await service.acquire('lost')];
     await redis.admin.acl('SETUSER', 'weak', 'resetkeys', '~lock:*{kept}*');
     await eventually(() => locks.told('lost').length > 0, { within: 10_000 });

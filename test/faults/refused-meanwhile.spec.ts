@@ -21,7 +21,7 @@ const disconnectAll = (): Promise<unknown> =>
   Promise.all(['normal', 'pubsub'].map((type) => redis.admin.call('CLIENT', 'KILL', 'TYPE', type, 'SKIPME', 'yes')));
 
 it('NOAUTH: after a password is set, holders are notified in time, and all works when it is removed', async () => {
-  const options = { lockWatchdogTimeout: LEASE, commandTimeout: 500 };
+  const options = { renewedLease: LEASE, commandTimeout: 500 };
   const [one, other] = [await locks.start(redis.url, options), await locks.start(redis.url, options)];
   const lock = await one.acquire('a');
   const waiting = timed(other.acquire('a', { waitTimeout: Infinity }));
@@ -46,7 +46,7 @@ it('NOAUTH: after a password is set, holders are notified in time, and all works
 
 it('NOPERM: after a permission is removed, a holder is notified in time, and all works when it is back', async () => {
   await redis.admin.acl('SETUSER', 'app', 'on', '>secret', '~*', '&*', '+@all');
-  const service = await locks.start(redis.url.replace('//', '//app:secret@'), { lockWatchdogTimeout: LEASE });
+  const service = await locks.start(redis.url.replace('//', '//app:secret@'), { renewedLease: LEASE });
   const lock = await service.acquire('a');
   const aborted = abortOf(lock.signal);
   await redis.admin.acl('SETUSER', 'app', '-pexpireat');
@@ -65,7 +65,7 @@ it('NOPERM: after a permission is removed, a holder is notified in time, and all
 
 it('BUSY: a holder keeps its lock if the script of another client ends within the lease', async () => {
   await redis.admin.config('SET', 'lua-time-limit', '10');
-  const [one, other] = [await locks.start(redis.url, { lockWatchdogTimeout: LEASE }), await locks.start(redis.url)];
+  const [one, other] = [await locks.start(redis.url, { renewedLease: LEASE }), await locks.start(redis.url)];
   const lock = await one.acquire('a');
   const waiting = other.acquire('a', { waitTimeout: '30s' });
   await untilWaiting('a');

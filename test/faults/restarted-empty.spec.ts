@@ -15,12 +15,12 @@ it.each(KINDS)(
   'a Redis that restarts empty: holders are notified, and waiters are served: $kind',
   async ({ options }) => {
     const [one, other] = [
-      await locks.start(redis.url, { lockWatchdogTimeout: LEASE }),
-      await locks.start(redis.url, { lockWatchdogTimeout: LEASE }),
+      await locks.start(redis.url, { renewedLease: LEASE }),
+      await locks.start(redis.url, { renewedLease: LEASE }),
     ];
     const held = await one.acquire('a', options);
     const fixed = await one.acquire('fixed', { ...options, expire: '30s' });
-    const waiting = other.acquire('a', { type: 'write', waitTimeout: '30s' });
+    const waiting = other.acquire('a', { kind: 'write', waitTimeout: '30s' });
     await eventually(async () => (await redis.admin.zcard(redisKey('queue', 'a'))) === 1);
     const lost = abortOf(held.signal);
     await redis.restart({ empty: true });

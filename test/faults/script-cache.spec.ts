@@ -33,7 +33,7 @@ it('handles an empty script cache in every command', async () => {
 });
 
 it('renews many locks if the server does not know the script', async () => {
-  const service = await locks.start(proxy.url, { lockWatchdogTimeout: 4_500 });
+  const service = await locks.start(proxy.url, { renewedLease: 4_500 });
   const handles = await Promise.all(Array.from({ length: 120 }, (_, i) => service.acquire(`many:${i}`)));
   await redis.admin.script('FLUSH', 'SYNC');
   const flushed = performance.now();

@@ -5,7 +5,7 @@ import { eventually } from '../../testbed/wait/eventually.mjs';
 import { LockBench } from '../../testbed/locks/locks.js';
 
 const bench = new LockBench();
-const READ = { type: 'read' } as const;
+const READ = { kind: 'read' } as const;
 /** Callers may join, and permits pass on, for so long that no test is too slow for it. */
 const LONG = { localHandoffTime: '10s' } as const;
 
@@ -64,7 +64,7 @@ describe('keys with unusual names', () => {
 describe('several keys', () => {
   it('are read with the protocol of Redisson, even if a caller has to wait for them', async () => {
     const [holder, service] = await bench.serviceList(2, { protocol: redisson() });
-    const writer = await holder!.acquire('a', { type: 'write' });
+    const writer = await holder!.acquire('a', { kind: 'write' });
     const reading = service!.acquire(['a', 'b'], READ);
     await new Promise((resolve) => setTimeout(resolve, 50));
     await writer.release();

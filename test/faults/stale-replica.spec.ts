@@ -107,7 +107,7 @@ describe('a replica that takes over without the last writes', () => {
   });
 
   it('gets the fixed lease of a lock that was handed off within a batch', async () => {
-    const service = await locks.start(address.url, { ...IN_TURN, lockWatchdogTimeout: 12_000 });
+    const service = await locks.start(address.url, { ...IN_TURN, renewedLease: 12_000 });
     const first = await service.acquire('a');
     const waiting = service.acquire('a', { expire: LONG, waitTimeout: '30s' });
     await cutReplicaOff();
@@ -119,7 +119,7 @@ describe('a replica that takes over without the last writes', () => {
   });
 
   it('gets the last of the renewals that maxRenewTimes permits, and no more', async () => {
-    const service = await locks.start(address.url, { lockWatchdogTimeout: 9_000 });
+    const service = await locks.start(address.url, { renewedLease: 9_000 });
     const lock = await service.acquire('a', { maxRenewTimes: 1 });
     await cutReplicaOff();
     await eventually(() => locks.told('renewed').length === 1, { within: 6_000 });

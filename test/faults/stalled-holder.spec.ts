@@ -25,7 +25,7 @@ describe.each([
   ['of a fixed lease', { expire: LEASE }],
 ])('a lock %s, after the event loop was blocked for longer than its lease', (_, options) => {
   it('is not held on the first line afterwards', async () => {
-    const service = await locks.start(redis.url, { lockWatchdogTimeout: LEASE });
+    const service = await locks.start(redis.url, { renewedLease: LEASE });
     const heard: unknown[] = [];
     const handle = await service.acquire('a', { ...options, onLost: (error) => heard.push(error) });
     expect(handle.isHeld).toBe(true);
@@ -45,14 +45,14 @@ describe.each([
   });
 
   it('throws from assertHeld on the first line, without another check before', async () => {
-    const service = await locks.start(redis.url, { lockWatchdogTimeout: LEASE });
+    const service = await locks.start(redis.url, { renewedLease: LEASE });
     const handle = await service.acquire('a', options);
     blockEventLoop(LEASE);
     expect(() => handle.assertHeld()).toThrow(LOST);
   });
 
   it("is reported to the caller of `run`, with the task's value", async () => {
-    const service = await locks.start(redis.url, { lockWatchdogTimeout: LEASE });
+    const service = await locks.start(redis.url, { renewedLease: LEASE });
     const task = (): string => {
       blockEventLoop(LEASE);
       return 'value of the task';
@@ -66,7 +66,7 @@ describe.each([
 });
 
 it('does not affect the next holder of the key', async () => {
-  const service = await locks.start(redis.url, { lockWatchdogTimeout: LEASE });
+  const service = await locks.start(redis.url, { renewedLease: LEASE });
   await using worker = await startFaultWorker({ connection: redis.url });
   const handle = await service.acquire('a');
   const theirs = worker.call<{ token: number }>('acquire', 'theirs', 'a');
@@ -95,7 +95,7 @@ async function stopBeyondLease(worker: WorkerProcess, method: string, what: stri
 }
 
 it('a holder that was stopped beyond its lease knows on its first line, and its late release has no effect', async () => {
-  await using worker = await startFaultWorker({ connection: redis.url, lockWatchdogTimeout: LEASE });
+  await using worker = await startFaultWorker({ connection: redis.url, renewedLease: LEASE });
   await worker.call('acquire', 'mine', 'a');
   const { answer, lock } = await stopBeyondLease(worker, 'stallInHand', 'mine');
   const expected: HolderView & { stopped: boolean } = {
@@ -114,7 +114,7 @@ it('a holder that was stopped beyond its lease knows on its first line, and its 
 });
 
 it("a `run` that was stopped beyond its lease ends with LockLostError and the task's value", async () => {
-  await using worker = await startFaultWorker({ connection: redis.url, lockWatchdogTimeout: LEASE });
+  await using worker = await startFaultWorker({ connection: redis.url, renewedLease: LEASE });
   const { answer, lock } = await stopBeyondLease(worker, 'stallInRun', 'a');
   expect(answer).toEqual({
     seen: { stopped: true, isHeld: false, assertHeld: 'LOCK_LOST', aborted: true, remaining: 0 },

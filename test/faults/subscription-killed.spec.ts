@@ -50,7 +50,7 @@ it('grants the lock to a waiter whose subscription is killed repeatedly', async 
 
 it('does not queue without a subscription, and waits nevertheless', async () => {
   await using proxy = await RespProxy.start(redis);
-  const [one, deaf] = [await locks.start(redis.url), await locks.start(proxy.url, { lockWatchdogTimeout: 1_500 })];
+  const [one, deaf] = [await locks.start(redis.url), await locks.start(proxy.url, { renewedLease: 1_500 })];
   const handle = await one.acquire('a', { expire: 900 });
   // The commands' connection stays; a new subscription is refused.
   proxy.refuse();

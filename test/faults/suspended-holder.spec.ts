@@ -17,7 +17,7 @@ describe.each([
   ['of a short lease, after less than a second', 400, { expire: 400 }],
 ])('a lock %s, on a machine that was suspended for longer than its lease', (_, lease, options) => {
   it('is not held on the first line after the resume, after another client had it', async () => {
-    await using worker = await SuspendedWorker.start({ connection: redis.url, lockWatchdogTimeout: lease });
+    await using worker = await SuspendedWorker.start({ connection: redis.url, renewedLease: lease });
     const service = await locks.start(redis.url);
     await worker.acquire('mine', 'a', options);
     let fencingToken = 0;
@@ -34,7 +34,7 @@ describe.each([
   it('is not held on the first line even if the wall clock was set forward or back', async () => {
     const views = [HOUR, -HOUR].map(async (step) => {
       const key = `a ${step}`;
-      await using worker = await SuspendedWorker.start({ connection: redis.url, lockWatchdogTimeout: lease });
+      await using worker = await SuspendedWorker.start({ connection: redis.url, renewedLease: lease });
       await worker.acquire('mine', key, options);
       const view = await worker.viewAfterResume('mine', () => untilFree(redis, key), step);
       return view;

@@ -58,7 +58,7 @@ it('leaves a fixed lease its remaining time', async () => {
 });
 
 it('keeps renewing a lease that outlasts the suspension', async () => {
-  await using worker = await SuspendedWorker.start({ connection: redis.url, lockWatchdogTimeout: 4_000 });
+  await using worker = await SuspendedWorker.start({ connection: redis.url, renewedLease: 4_000 });
   await worker.acquire('mine', 'a');
   for (let i = 0; i < 4; i += 1) {
     await worker.sleep(() => sleep(700));
@@ -137,8 +137,8 @@ it('does not rely on a reply to `verify` that is read after the suspension', asy
 });
 
 it('never has two leaders: a suspended leader knows on its first line', async () => {
-  await using worker = await SuspendedWorker.start({ connection: redis.url, lockWatchdogTimeout: 700 });
-  const service = await locks.start(redis.url, { lockWatchdogTimeout: 700 });
+  await using worker = await SuspendedWorker.start({ connection: redis.url, renewedLease: 700 });
+  const service = await locks.start(redis.url, { renewedLease: 700 });
   await worker.stand('leader');
   await worker.told('elected');
   const election = service.getLeaderElection('leader');
@@ -157,7 +157,7 @@ it.each([
   ['forward', HOUR],
   ['back', -HOUR],
 ])('changes nothing when the wall clock alone is set %s', async (_, step) => {
-  await using worker = await SuspendedWorker.start({ connection: redis.url, lockWatchdogTimeout: 600 });
+  await using worker = await SuspendedWorker.start({ connection: redis.url, renewedLease: 600 });
   await worker.acquire('renewed', 'a');
   await worker.acquire('fixed', 'b', { expire: 10_000 });
   worker.stepWall(step);

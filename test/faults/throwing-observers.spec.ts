@@ -90,7 +90,7 @@ describe('a property of a handle whose lease has ended', () => {
 
   it('isLeader of an election sends nothing', async () => {
     try {
-      const service = await locks.start(redis.url, { lockWatchdogTimeout: LEASE });
+      const service = await locks.start(redis.url, { renewedLease: LEASE });
       const order: string[] = [];
       const election = service.getLeaderElection('a', { onDeposed: () => void order.push('onDeposed') });
       election.start();

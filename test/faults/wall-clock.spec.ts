@@ -29,8 +29,8 @@ describe.each([
 ])('a client whose wall clock is moved an hour %s', (_, by) => {
   it('loses nothing: renewals and waits continue', async () => {
     const [one, other] = [
-      await locks.start(redis.url, { lockWatchdogTimeout: 900 }),
-      await locks.start(redis.url, { lockWatchdogTimeout: 900 }),
+      await locks.start(redis.url, { renewedLease: 900 }),
+      await locks.start(redis.url, { renewedLease: 900 }),
     ];
     const [handle, fixed] = [await one.acquire('a'), await one.acquire('fixed', { expire: 20_000 })];
     const waiting = other.acquire('a');

@@ -147,7 +147,7 @@ export const MurLock =
 /** Puts locks on a Redis into the world, until the returned function is called. */
 export async function enterWorld(connection: string): Promise<() => Promise<void>> {
   // The statements of examples about renewals must be visible within a second or two.
-  const module = RedisLockModule.forRoot({ connection, lockWatchdogTimeout: '1s', shutdownTimeout: 0 });
+  const module = RedisLockModule.forRoot({ connection, renewedLease: '1s', shutdownTimeout: 0 });
   const compiled = await Test.createTestingModule({ imports: [module] })
     .setLogger(SILENT)
     .compile();

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import ts from 'typescript';
 import { describe, expect, it } from '@jest/globals';
-import { parseDuration } from '../../lib/common/duration.js';
+import { durationIn } from '../../lib/common/duration.js';
 import { LOCK_DEFAULTS, MODULE_OPTIONS } from '../../lib/module/redis-lock.option-table.js';
 import { read, ROOT } from './documentation.js';
 
@@ -116,5 +116,5 @@ function valueOf(cell: string): unknown {
   const text = cell.replaceAll('`', '');
   if (text === 'true' || text === 'false') return text === 'true';
   if (/^'.*'$/.test(text)) return text.slice(1, -1);
-  return /^\d+$/.test(text) ? Number(text) : parseDuration(text);
+  return /^\d+$/.test(text) ? Number(text) : durationIn(text);
 }

@@ -90,7 +90,7 @@ besideRedisson((sides, version) => {
     const proxy = await RespProxy.start(sides.redis);
     try {
       const [locks, crashing] = [
-        await sides.service({ lockWatchdogTimeout: LEASE }),
+        await sides.service({ renewedLease: LEASE }),
         await sides.service({ connection: proxy.url }),
       ];
       const holder = await acquire(locks);
@@ -172,7 +172,7 @@ besideRedisson((sides, version) => {
     });
 
     it('is killed: beside waiters of Redisson alone, its waiters are passed over when their time is over', async () => {
-      const locks = await sides.service({ lockWatchdogTimeout: LEASE });
+      const locks = await sides.service({ renewedLease: LEASE });
       const holder = await acquire(locks);
       await workerWaits(1);
       const theirs = on('b')('lock', -1);
@@ -263,7 +263,7 @@ besideRedisson((sides, version) => {
   it('a crash of a waiter of Redisson is passed over when its time is over', async () => {
     const short = await RedissonProcess.start(version, sides.redis.url, LEASE);
     try {
-      const locks = await sides.service({ lockWatchdogTimeout: LEASE });
+      const locks = await sides.service({ renewedLease: LEASE });
       const holder = await acquire(locks);
       on('a', short)('tryLock', LEASE, -1).catch(() => undefined);
       await untilQueued(1);
@@ -282,7 +282,7 @@ besideRedisson((sides, version) => {
     const short = await RedissonProcess.start(version, sides.redis.url, LEASE);
     const proxy = await RespProxy.start(sides.redis);
     try {
-      const crashing = await sides.service({ connection: proxy.url, lockWatchdogTimeout: LEASE });
+      const crashing = await sides.service({ connection: proxy.url, renewedLease: LEASE });
       await on('a', short)('lock', -1);
       const waiting = acquire(crashing);
       await untilQueued(1);

@@ -138,7 +138,7 @@ describe.each(VERSIONS)('beside Redisson %s', (version) => {
   it('both watchdogs keep the lock from the other side', async () => {
     const short = await RedissonProcess.start(version, redis.url, LEASE);
     try {
-      const locks = await service({ lockWatchdogTimeout: LEASE });
+      const locks = await service({ renewedLease: LEASE });
       await short.on('a')('lock', 'orders', -1);
       await expect(locks.acquire('orders', { waitTimeout: 1.5 * LEASE })).rejects.toMatchObject({
         code: 'LOCK_TIMEOUT',
@@ -156,7 +156,7 @@ describe.each(VERSIONS)('beside Redisson %s', (version) => {
     const short = await RedissonProcess.start(version, redis.url, LEASE);
     const proxy = await RespProxy.start(redis);
     try {
-      const [locks, crashing] = [await service(), await service({ connection: proxy.url, lockWatchdogTimeout: LEASE })];
+      const [locks, crashing] = [await service(), await service({ connection: proxy.url, renewedLease: LEASE })];
       await short.on('a')('lock', 'orders', -1);
       const waiting = locks.acquire('orders', { waitTimeout: LEASE + LATE });
       await short.kill();
@@ -180,7 +180,7 @@ describe.each(VERSIONS)('beside Redisson %s', (version) => {
   });
 
   it('a forced release of either side ends the hold of the other', async () => {
-    const locks = await service({ lockWatchdogTimeout: LEASE });
+    const locks = await service({ renewedLease: LEASE });
     const lock = await locks.acquire('orders');
     expect(await java.on('a')('forceUnlock', 'orders')).toBe(true);
     await aborted(lock.signal);
@@ -232,8 +232,8 @@ describe.each(VERSIONS)('beside Redisson %s', (version) => {
         const fair = kind === 'fair.';
         const type = kind === 'read.' ? 'write' : kind === 'write.' ? 'read' : 'exclusive';
         await java.on('a')(`${kind}lock`, name, -1);
-        expect(await locks.tryAcquire('order', { type, fair })).toBeNull();
-        const waiting = locks.acquire('order', { type, fair, waitTimeout: LATE });
+        expect(await locks.tryAcquire('order', { kind: type, fair })).toBeNull();
+        const waiting = locks.acquire('order', { kind: type, fair, waitTimeout: LATE });
         await java.on('a')(`${kind}unlock`, name);
         const lock = await waiting;
         expect(await java.on('a')(`${kind}tryLock`, name, 0, -1)).toBe(false);

@@ -49,7 +49,7 @@ besideRedisson((sides) => {
   it('permits of a crashed client here come back to an RPermitExpirableSemaphore within the lease', async () => {
     const proxy = await RespProxy.start(sides.redis);
     try {
-      const crashing = await sides.service({ connection: proxy.url, lockWatchdogTimeout: LEASE });
+      const crashing = await sides.service({ connection: proxy.url, renewedLease: LEASE });
       const both = await pool(crashing).acquire(2);
       const told = aborted(both.signal);
       proxy.dropRequests();

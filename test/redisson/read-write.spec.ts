@@ -24,7 +24,7 @@ besideRedisson((sides, version) => {
       };
       const read = async (): Promise<void> => expect(await admin.get('counter')).toBe(await admin.get('counter'));
       const isRead = i % 2 === 0;
-      const options = { type: isRead ? 'read' : 'write', waitTimeout: Infinity } as const;
+      const options = { kind: isRead ? 'read' : 'write', waitTimeout: Infinity } as const;
       await locks.run('shelf', isRead ? read : write, options);
     }
   }
@@ -41,34 +41,34 @@ besideRedisson((sides, version) => {
 
   it('readers of both sides hold the lock together, and keep the writers of both sides out', async () => {
     const locks = await sides.service();
-    const reader = await locks.acquire('shelf', { type: 'read' });
+    const reader = await locks.acquire('shelf', { kind: 'read' });
     expect(await a('read.tryLock', 0, -1)).toBe(true);
     expect(await a('read.holdCount')).toBe('1');
     expect(await b('write.tryLock', 0, -1)).toBe(false);
-    expect(await locks.tryAcquire('shelf', { type: 'write' })).toBeNull();
+    expect(await locks.tryAcquire('shelf', { kind: 'write' })).toBeNull();
     await reader.release();
-    expect(await locks.tryAcquire('shelf', { type: 'write' })).toBeNull();
+    expect(await locks.tryAcquire('shelf', { kind: 'write' })).toBeNull();
     await a('read.unlock');
-    const writer = await locks.acquire('shelf', { type: 'write' });
+    const writer = await locks.acquire('shelf', { kind: 'write' });
     expect(await a('read.tryLock', 0, -1)).toBe(false);
     expect(await a('write.tryLock', 0, -1)).toBe(false);
     await writer.release();
     expect(await a('write.tryLock', 0, -1)).toBe(true);
-    expect(await locks.tryAcquire('shelf', { type: 'read' })).toBeNull();
+    expect(await locks.tryAcquire('shelf', { kind: 'read' })).toBeNull();
     await a('write.unlock');
   });
 
   it('waiters of Redisson are woken: a writer by the last reader, readers by the writer', async () => {
     const locks = await sides.service();
     const waits = (): Promise<unknown> => eventually(async () => (await sides.subscribersOf(CHANNEL)) === 1);
-    const reader = await locks.acquire('shelf', { type: 'read' });
+    const reader = await locks.acquire('shelf', { kind: 'read' });
     const javaWrites = a('write.lock', -1);
     await waits();
     await reader.release();
     await javaWrites;
     await a('write.unlock');
     await eventually(async () => (await sides.subscribersOf(CHANNEL)) === 0);
-    const writer = await locks.acquire('shelf', { type: 'write' });
+    const writer = await locks.acquire('shelf', { kind: 'write' });
     const javaReads = [a('read.lock', -1), b('read.lock', -1)];
     await waits();
     await writer.release();
@@ -86,13 +86,13 @@ besideRedisson((sides, version) => {
     const waits = (count: number): Promise<unknown> =>
       eventually(async () => contended === count && (await sides.subscribersOf(CHANNEL)) === 1);
     await a('write.lock', -1);
-    const reads = [0, 1, 2].map(() => locks.acquire('shelf', { type: 'read', waitTimeout: LATE }));
+    const reads = [0, 1, 2].map(() => locks.acquire('shelf', { kind: 'read', waitTimeout: LATE }));
     await waits(3);
     await a('write.unlock');
     await Promise.all((await Promise.all(reads)).map((reader) => reader.release()));
     await a('read.lock', -1);
     await b('read.lock', -1);
-    const writes = locks.acquire('shelf', { type: 'write', waitTimeout: LATE });
+    const writes = locks.acquire('shelf', { kind: 'write', waitTimeout: LATE });
     await waits(4);
     await a('read.unlock');
     await b('read.unlock');
@@ -104,7 +104,7 @@ besideRedisson((sides, version) => {
     await locks.run(
       'shelf',
       async (writer) => {
-        const reader = await locks.acquire('shelf', { type: 'read' });
+        const reader = await locks.acquire('shelf', { kind: 'read' });
         const javaReads = a('read.lock', -1);
         await eventually(async () => (await sides.subscribersOf(CHANNEL)) === 1);
         await writer.release();
@@ -113,7 +113,7 @@ besideRedisson((sides, version) => {
         await reader.release();
         await a('read.unlock');
       },
-      { type: 'write' },
+      { kind: 'write' },
     );
     expect(await sides.redis.admin.exists('shelf')).toBe(0);
   });
@@ -122,7 +122,7 @@ besideRedisson((sides, version) => {
     const locks = await sides.service();
     await a('write.lock', -1);
     await a('read.lock', -1);
-    const reading = locks.acquire('shelf', { type: 'read', waitTimeout: LATE });
+    const reading = locks.acquire('shelf', { kind: 'read', waitTimeout: LATE });
     await eventually(async () => (await sides.subscribersOf(CHANNEL)) === 1);
     await a('write.unlock');
     await (await reading).release();
@@ -132,8 +132,8 @@ besideRedisson((sides, version) => {
   it('both watchdogs renew the leases of readers, and leave those of the other side long enough', async () => {
     const short = await RedissonProcess.start(version, sides.redis.url, LEASE);
     try {
-      const locks = await sides.service({ lockWatchdogTimeout: LEASE });
-      const reader = await locks.acquire('shelf', { type: 'read' });
+      const locks = await sides.service({ renewedLease: LEASE });
+      const reader = await locks.acquire('shelf', { kind: 'read' });
       await short.on('a')('read.lock', 'shelf', -1);
       expect(await b('write.tryLock', 1.5 * LEASE, -1)).toBe(false);
       expect(reader.isHeld).toBe(true);
@@ -151,13 +151,13 @@ besideRedisson((sides, version) => {
       const short = await RedissonProcess.start(version, sides.redis.url, LEASE);
       const proxy = await RespProxy.start(sides.redis);
       try {
-        const crashing = await sides.service({ connection: proxy.url, lockWatchdogTimeout: LEASE });
+        const crashing = await sides.service({ connection: proxy.url, renewedLease: LEASE });
         const locks = await sides.service();
         await short.on('a')(`${type}.lock`, 'shelf', -1);
-        const waiting = locks.acquire('shelf', { type: 'write', waitTimeout: LEASE + LATE });
+        const waiting = locks.acquire('shelf', { kind: 'write', waitTimeout: LEASE + LATE });
         await short.kill();
         await (await waiting).release();
-        const lock = await crashing.acquire('shelf', { type });
+        const lock = await crashing.acquire('shelf', { kind: type });
         const told = aborted(lock.signal);
         proxy.dropRequests();
         expect(await a('write.tryLock', LEASE + LATE, -1)).toBe(true);
@@ -173,9 +173,9 @@ besideRedisson((sides, version) => {
   );
 
   it('a forced release of either side ends the hold of the other', async () => {
-    const locks = await sides.service({ lockWatchdogTimeout: LEASE });
+    const locks = await sides.service({ renewedLease: LEASE });
     for (const type of ['read', 'write'] as const) {
-      const lock = await locks.acquire('shelf', { type });
+      const lock = await locks.acquire('shelf', { kind: type });
       expect(await a(`${type}.forceUnlock`)).toBe(true);
       await aborted(lock.signal);
       await a(`${type}.lock`, -1);

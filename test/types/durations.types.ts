@@ -1,7 +1,7 @@
 /* The durations that the compiler accepts and refuses: checked by tsc with everything else, and never run. */
 import {
   DistributedLock,
-  duration,
+  parseDuration,
   RedisLockModule,
   UseLock,
   type Duration,
@@ -21,7 +21,7 @@ export const accepted: Duration[] = [
   '1.5m',
   '1h',
   '1d',
-  duration(configured),
+  parseDuration(configured),
 ];
 
 // @ts-expect-error a text needs a unit
@@ -34,16 +34,16 @@ export const iso: Duration = 'PT30S';
 export const weeks: Duration = '1w';
 // @ts-expect-error two units do not add up
 export const mixed: Duration = '1h30';
-// @ts-expect-error a configured text goes through duration(text)
+// @ts-expect-error a configured text goes through parseDuration(text)
 export const unread: Duration = configured;
 // @ts-expect-error a big integer is no duration
 export const big: Duration = 30n;
 // @ts-expect-error nor is a date
 export const date: Duration = new Date();
 
-RedisLockModule.forRoot({ lockWatchdogTimeout: duration(configured), defaults: { waitTimeout: '5s' } });
+RedisLockModule.forRoot({ renewedLease: parseDuration(configured), defaults: { waitTimeout: '5s' } });
 // @ts-expect-error a configured text
-RedisLockModule.forRoot({ lockWatchdogTimeout: configured });
+RedisLockModule.forRoot({ renewedLease: configured });
 // @ts-expect-error a default without a unit
 RedisLockModule.forRoot({ defaults: { waitTimeout: '5' } });
 // @ts-expect-error a wait without a unit
@@ -57,7 +57,7 @@ void locks.getSemaphore('a', { permits: 1 }).tryAcquire(1, 'soon');
 
 export class Stock {
   @DistributedLock('a', '30s', 3)
-  @DistributedLock({ key: 'b', expire: duration(configured), waitTimeout: Infinity })
+  @DistributedLock({ key: 'b', expire: parseDuration(configured), waitTimeout: Infinity })
   async accepted(): Promise<void> {}
 
   // @ts-expect-error no unit by position

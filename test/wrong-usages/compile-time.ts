@@ -75,8 +75,8 @@ export const COMPILE_TIME: readonly WrongUsage[] = [
     message: "'connection' does not exist in type 'DistributedLockOptions",
   },
   {
-    code: "class Stock { @DistributedLock({ key: 'a', type: 'shared' }) async reserve() {} }",
-    message: `Type '"shared"' is not assignable to type 'LockType | undefined'`,
+    code: "class Stock { @DistributedLock({ key: 'a', kind: 'shared' }) async reserve() {} }",
+    message: `Type '"shared"' is not assignable to type 'LockKind | undefined'`,
   },
   {
     code: "class Stock { @UseLock({ key: 'a', returns: 'promise' }) pay() {} }",

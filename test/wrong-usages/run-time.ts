@@ -63,9 +63,9 @@ export const RUN_TIME: readonly WrongUsage[] = [
     message: `@DistributedLock on Stock.reserve: expire is "30 seconds"; write milliseconds, or a text such as '500ms', '30s', '5m'.`,
   },
   {
-    code: "class Stock { @DistributedLock({ key: 'a', expire: '30s', lockWatchdogTimeout: '10s' }) async reserve() {} }",
+    code: "class Stock { @DistributedLock({ key: 'a', expire: '30s', renewedLease: '10s' }) async reserve() {} }",
     message:
-      '@DistributedLock on Stock.reserve: expire (30000 ms) and lockWatchdogTimeout (10000 ms) exclude each other: expire above 0 is a fixed lease, which ends even if the holder still works; lockWatchdogTimeout is a lease that is renewed until the lock is',
+      '@DistributedLock on Stock.reserve: expire (30000 ms) and renewedLease (10000 ms) exclude each other: expire above 0 is a fixed lease, which ends even if the holder still works; renewedLease is a lease that is renewed until the lock is',
   },
   {
     code: "class Stock { @DistributedLock({ key: 'a', holdAtLeast: '5s', expire: '1s' }) async reserve() {} }",
@@ -81,8 +81,8 @@ export const RUN_TIME: readonly WrongUsage[] = [
     message: `@DistributedLock on Stock.reserve: onLost is "skip"; write 'throw', 'ignore' or a function.`,
   },
   {
-    code: "class Stock { @DistributedLock({ key: 'a', type: 'write', permits: 5 }) async reserve() {} }",
-    message: '@DistributedLock on Stock.reserve: type and permits do not go together: leave one of them out.',
+    code: "class Stock { @DistributedLock({ key: 'a', kind: 'write', permits: 5 }) async reserve() {} }",
+    message: '@DistributedLock on Stock.reserve: kind and permits do not go together: leave one of them out.',
   },
   {
     code: "class Stock { @DistributedLock({ key: 'a', units: 2 }) async reserve() {} }",
@@ -239,10 +239,10 @@ export const RUN_TIME: readonly WrongUsage[] = [
   {
     code: "await locks.getReadWriteLock('c').readLock().lock({ owner: 'me' });",
     message:
-      'lock has no option "owner": the options are expire, lockWatchdogTimeout, maxRenewTimes, waitTimeout, signal, reentrant, holdAtLeast, replicas, onLost',
+      'lock has no option "owner": the options are expire, renewedLease, maxRenewTimes, waitTimeout, signal, reentrant, holdAtLeast, replicas, onLost',
   },
   {
-    code: "await locks.run('d', () => locks.acquire('d', { type: 'write' }), { type: 'read' });",
+    code: "await locks.run('d', () => locks.acquire('d', { kind: 'write' }), { kind: 'read' });",
     message:
       "'d' is held for reading by the same owner, which would wait for itself: acquire the write lock from the start (its owner may read, too), or release the read lock first.",
   },
@@ -274,7 +274,7 @@ export const RUN_TIME: readonly WrongUsage[] = [
   {
     code: "await locks.getSemaphore('s', { permits: 2 }).drainPermits({ waitTimeout: '1s' });",
     message:
-      'drainPermits has no option "waitTimeout": the options are expire, lockWatchdogTimeout, maxRenewTimes, holdAtLeast, replicas, onLost',
+      'drainPermits has no option "waitTimeout": the options are expire, renewedLease, maxRenewTimes, holdAtLeast, replicas, onLost',
   },
   {
     code: "await locks.getSemaphore('s', { permits: 2 }).run({ units: 1 }, () => 1);",
@@ -311,8 +311,8 @@ export const RUN_TIME: readonly WrongUsage[] = [
       'lockKey: value 1, after "stock:", is undefined; a value in a key must be a non-empty string, a finite number, a bigint or a boolean.',
   },
   {
-    code: "duration('soon');",
-    message: `duration(text) is "soon"; write milliseconds, or a text such as '500ms', '30s', '5m'.`,
+    code: "parseDuration('soon');",
+    message: `parseDuration(text) is "soon"; write milliseconds, or a text such as '500ms', '30s', '5m'.`,
   },
   {
     code: 'new LockExceptionFilter({}, { timeoutStatus: 200 });',

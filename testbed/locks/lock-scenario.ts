@@ -50,7 +50,7 @@ export async function playLockScenario(
   locks: FaultLocks,
   { connection, key, observer, lease = LEASE, commandTimeout = COMMAND_TIMEOUT }: LockScenario,
 ): Promise<void> {
-  const options = { lockWatchdogTimeout: lease, commandTimeout };
+  const options = { renewedLease: lease, commandTimeout };
   const [one, other] = [await locks.start(connection, options), await locks.start(connection, options)];
 
   const first = await one.acquire(key);

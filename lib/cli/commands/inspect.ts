@@ -1,6 +1,6 @@
 import { quote } from '../../common/describe.js';
 import { inspectSeveral, isForeign } from '../../service/inspect-several.js';
-import type { LockHolderInfo, LockInfo, LockWaiterInfo } from '../../service/lock-info.js';
+import type { LockHolder, LockState, LockWaiter } from '../../service/lock-state.js';
 import type { CommandLine } from '../arguments.js';
 import { EXIT, type ExitCode } from '../exit-codes.js';
 import { clientColumns, holdColumns, idColumns } from '../output/locks-table.js';
@@ -15,7 +15,7 @@ import type { Session } from '../session.js';
 const OTHER_LINES = 3;
 
 /** `since`: what some versions of the library write about a waiter. */
-type Waiter = LockWaiterInfo & ClientFacts & { readonly since?: Date | undefined };
+type Waiter = LockWaiter & ClientFacts & { readonly since?: Date | undefined };
 
 /** Shows one lock: its holders with their fencing tokens, and its waiters in order. */
 export async function inspect(session: Session, { subject, json }: CommandLine, terminal: Terminal): Promise<ExitCode> {
@@ -29,7 +29,7 @@ export async function inspect(session: Session, { subject, json }: CommandLine, 
   return lock === null ? EXIT.no : EXIT.ok;
 }
 
-function describeLock({ style, space }: Terminal, { key, holders, waiters, permits }: LockInfo, now: number): string {
+function describeLock({ style, space }: Terminal, { key, holders, waiters, permits }: LockState, now: number): string {
   const limit = permits === undefined ? '' : `, of ${permits} permits (set at run time)`;
   const counts = `${grouped(holders.length)} holding, ${grouped(waiters.length)} in the queue`;
   const parts = [`${style.strong(safe(key))}  ${counts}${limit}\n`];
@@ -37,10 +37,10 @@ function describeLock({ style, space }: Terminal, { key, holders, waiters, permi
   const half = waiters.length > 0 ? Math.floor(space.rows / 2) : space.rows;
   const room = without({ ...space, rows: half }, OTHER_LINES);
   if (holders.length > 0) {
-    const columns: Array<Column<LockHolderInfo & ClientFacts>> = [
+    const columns: Array<Column<LockHolder & ClientFacts>> = [
       ...holdColumns(holders, now),
       { heading: 'TOKEN', cell: ({ fencingToken }) => String(fencingToken) },
-      ...idColumns<LockHolderInfo & ClientFacts>(holders),
+      ...idColumns<LockHolder & ClientFacts>(holders),
       { heading: 'SINCE', cell: ({ since }) => since.toISOString(), optional: true },
     ];
     parts.push(table(style, columns, holders, room));

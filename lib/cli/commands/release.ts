@@ -1,4 +1,4 @@
-import type { LockInfo } from '../../service/lock-info.js';
+import type { LockState } from '../../service/lock-state.js';
 import type { CommandLine } from '../arguments.js';
 import { EXIT, type ExitCode } from '../exit-codes.js';
 import type { Terminal } from '../output/terminal.js';
@@ -27,7 +27,7 @@ export async function release(
   return refused ? EXIT.no : EXIT.ok;
 }
 
-function whyRefused({ key, holders, waiters }: LockInfo, now: number): string {
+function whyRefused({ key, holders, waiters }: LockState, now: number): string {
   const lines = holders.map((holder) => {
     const age = time(now - holder.since.getTime());
     const left = time(holder.ttl);

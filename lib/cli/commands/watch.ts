@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { CommandLine } from '../arguments.js';
 import { EXIT, type ExitCode } from '../exit-codes.js';
 import { describeForeign } from '../../service/inspect-several.js';
-import type { LockInfo } from '../../service/lock-info.js';
+import type { LockState } from '../../service/lock-state.js';
 import { foreignError } from '../../store/redis/foreign-error.js';
 import { findLocks } from '../find-locks.js';
 import { locksTable } from '../output/locks-table.js';
@@ -43,7 +43,7 @@ export async function watch(session: Session, line: CommandLine, terminal: Termi
 
 /** What the last refresh has read. */
 interface Seen {
-  readonly locks: readonly LockInfo[];
+  readonly locks: readonly LockState[];
   readonly notes: string;
   /** The text in place of the table if there are no locks. */
   readonly none: string;

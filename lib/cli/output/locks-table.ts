@@ -1,4 +1,4 @@
-import type { LockHolderInfo, LockInfo, LockWaiterInfo } from '../../service/lock-info.js';
+import type { LockHolder, LockState, LockWaiter } from '../../service/lock-state.js';
 import type { Style } from './style.js';
 import { table, type Column, type Space } from './table.js';
 import { clientName, kindName, labelName, ownerName, time, type ClientFacts } from './texts.js';
@@ -8,14 +8,14 @@ const SHORT_LEASE = 2_000;
 
 interface Row {
   /** Undefined in the further rows of a lock. */
-  readonly lock: LockInfo | undefined;
-  readonly holder: (LockHolderInfo & ClientFacts) | undefined;
+  readonly lock: LockState | undefined;
+  readonly holder: (LockHolder & ClientFacts) | undefined;
 }
 
 /**
  * A table of holds with their ages, and of the number of waiters; one row for each hold. `now` is the server's time.
  */
-export function locksTable(style: Style, locks: readonly LockInfo[], now: number, space: Space): string {
+export function locksTable(style: Style, locks: readonly LockState[], now: number, space: Space): string {
   const rows = locks.flatMap((lock): Row[] =>
     lock.holders.length === 0
       ? [{ lock, holder: undefined }]
@@ -47,9 +47,9 @@ export function locksTable(style: Style, locks: readonly LockInfo[], now: number
 
 /** The columns of a hold: kind, holder, age, and the rest of its lease. */
 export function holdColumns(
-  holders: ReadonlyArray<LockHolderInfo & ClientFacts>,
+  holders: ReadonlyArray<LockHolder & ClientFacts>,
   now: number,
-): Array<Column<LockHolderInfo & ClientFacts>> {
+): Array<Column<LockHolder & ClientFacts>> {
   return [
     {
       heading: 'HELD',
@@ -65,7 +65,7 @@ export function holdColumns(
 }
 
 /** The columns that say which client has a hold or waits. A column in which nothing would stand is left out. */
-export function clientColumns<Each extends (LockHolderInfo | LockWaiterInfo) & ClientFacts>(
+export function clientColumns<Each extends (LockHolder | LockWaiter) & ClientFacts>(
   heading: string,
   all: readonly Each[],
 ): Array<Column<Each>> {

@@ -1,6 +1,6 @@
 import { withoutSecret } from '../../common/credentials.js';
 import { printable } from '../../common/describe.js';
-import type { LockHolderInfo, LockWaiterInfo } from '../../service/lock-info.js';
+import type { LockHolder, LockWaiter } from '../../service/lock-state.js';
 
 const UNITS = [
   [86_400_000, 'd'],
@@ -43,9 +43,9 @@ export const labelName = ({ label, client }: ClientFacts & { readonly client: st
   label ? withoutSecret(label) : clientName(client);
 
 /** The owner that a caller named. */
-export const ownerName = ({ owner, client }: LockHolderInfo | LockWaiterInfo): string =>
+export const ownerName = ({ owner, client }: LockHolder | LockWaiter): string =>
   owner.startsWith(`${client}:`) ? '-' : safe(owner);
 
-export function kindName({ type, units }: LockHolderInfo | LockWaiterInfo): string {
-  return type === 'permits' ? `${units} permit${units === 1 ? '' : 's'}` : type;
+export function kindName({ kind, units }: LockHolder | LockWaiter): string {
+  return kind === 'permits' ? `${units} permit${units === 1 ? '' : 's'}` : kind;
 }

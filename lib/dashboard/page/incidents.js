@@ -36,20 +36,20 @@ function itemOf(call, kind, story) {
 }
 
 export function storyOf(incident) {
-  const { type, took, reason, lockType, holder, times } = incident;
+  const { type, took, reason, kind, holder, times } = incident;
   const by = partyName(incident);
   const last = times > 1 ? 'Last: ' : '';
   if (type === 'timeout') return `${last}${by} timed out after ${time(took)}${holderOf(', held by', holder)}`;
-  const held = `${last}held by ${by} (${lockType}) for ${time(took)}`;
+  const held = `${last}held by ${by} (${kind}) for ${time(took)}`;
   return reason === undefined ? held : `${held}: ${why(reason)}`;
 }
 
 const timesOf = ({ times }) => (times > 1 ? ` × ${count(times)}` : '');
 
 export function holdStory(hold) {
-  const { waited, previousHolder, held, reason, lockType } = hold;
+  const { waited, previousHolder, held, reason, kind } = hold;
   const wait = waited === undefined ? '' : `waited ${time(waited)}${holderOf(' for', previousHolder)}, `;
-  const story = `${partyName(hold)} (${lockType}): ${wait}${held === undefined ? 'still held' : `held ${time(held)}`}`;
+  const story = `${partyName(hold)} (${kind}): ${wait}${held === undefined ? 'still held' : `held ${time(held)}`}`;
   return reason === undefined ? story : `${story}: ${why(reason)}`;
 }
 

@@ -178,7 +178,7 @@ const note = (text) => element('span', { class: 'more' }, text);
 
 function kindBadge(holder) {
   const name = holder.kept ? `${kindName(holder)}, kept` : kindName(holder);
-  return element('span', { class: 'badge', 'data-kind': holder.kept ? 'kept' : holder.type }, name);
+  return element('span', { class: 'badge', 'data-kind': holder.kept ? 'kept' : holder.kind }, name);
 }
 
 /**

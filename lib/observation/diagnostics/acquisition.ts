@@ -13,7 +13,7 @@ export interface LockAcquisition {
   readonly pattern: string | undefined;
   /** The decorated method, `Class.method`; `undefined`: the call was made in code. */
   readonly method: string | undefined;
-  readonly lockType: 'exclusive' | 'read' | 'permits';
+  readonly kind: 'exclusive' | 'read' | 'permits';
   /** Only if the caller set one. */
   readonly owner: string | undefined;
   /** In ms; 0: one try; `Infinity`: without limit. */
@@ -40,9 +40,9 @@ export interface AcquiredLock {
 const acquisitions = tracingChannel<unknown, LockAcquisition>(LOCK_CHANNELS.acquire);
 
 /** Does the work and publishes it to subscribers; `about` is called only if there are any. */
-export function traceAcquisition<Lock extends AcquiredLock>(
+export function traceAcquisition<Held extends AcquiredLock>(
   about: () => LockAcquisition,
-  work: () => Promise<Lock>,
-): Promise<Lock> {
+  work: () => Promise<Held>,
+): Promise<Held> {
   return acquisitions.hasSubscribers ? acquisitions.tracePromise(work, about()) : work();
 }

@@ -7,10 +7,14 @@ export interface InstanceReading {
   readonly instance: string;
   readonly reachable: boolean;
   readonly subscribed: boolean;
-  /** ms */
+  /** ms; `undefined`: Redis did not answer. */
+  readonly roundTrip: number | undefined;
+  /** ms by which the most overdue renewal of the last two minutes was late. */
   readonly watchdogLag: number;
+  /** The patterns of the elections in which this process stands, once for each candidate. */
+  readonly candidates: readonly string[];
   /** The locks that the instance holds, with the ms for which it has held them. */
-  readonly holds: ReadonlyArray<Pick<LockAcquisition, 'pattern' | 'lockType'> & { readonly age: number }>;
+  readonly holds: ReadonlyArray<Pick<LockAcquisition, 'pattern' | 'kind'> & { readonly age: number }>;
 }
 
 /** A request to all instances of this process. Each adds the promise of its reading. */

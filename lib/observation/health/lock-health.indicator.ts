@@ -18,7 +18,7 @@ export interface LockHealthCheckOptions {
   /**
    * `check` only: how late a renewal may be, in milliseconds or `'5s'`. The default is half of the time between the
    * moment a renewal is due and the end of the lease.
-   * @defaultValue a third of the module's `lockWatchdogTimeout`
+   * @defaultValue a third of the module's `renewedLease`
    */
   maxWatchdogLag?: Duration;
 }
@@ -61,9 +61,7 @@ export class LockHealthIndicator {
     refuseUrls('instance', instance);
     const service = this.services.service(instance);
     const most =
-      maxWatchdogLag === undefined
-        ? service.defaults.lockWatchdogTimeout / 3
-        : readDuration('maxWatchdogLag', maxWatchdogLag);
+      maxWatchdogLag === undefined ? service.defaults.renewedLease / 3 : readDuration('maxWatchdogLag', maxWatchdogLag);
     const health = await service.health(timeout === undefined ? {} : { timeout });
     return { [key]: reportOf(health, most) } as Record<Key, LockHealthReport>;
   }

@@ -11,7 +11,7 @@ import type {
   LockTimeoutEvent,
   LockUnreleasedEvent,
 } from '../../engine/lock-event.js';
-import { isLockError, isLockTimeoutError } from '../../errors/index.js';
+import { isLockError, isLockStoreError, isLockTimeoutError } from '../../errors/index.js';
 import { listenToAcquisitions, listenToEvents } from './listen.js';
 import { COUNTS, MANUAL, MOST_PATTERNS, OTHER, type EventName, type Labels, type ReadingName } from './measures.js';
 
@@ -29,7 +29,7 @@ export interface Reading {
 }
 
 /** Makes the labels of a lock. */
-type Labeller = (lock: Pick<LockAcquisition, 'instance' | 'pattern' | 'lockType'>) => Labels;
+type Labeller = (lock: Pick<LockAcquisition, 'instance' | 'pattern' | 'kind'>) => Labels;
 
 export interface LockMeasurement {
   stop(): void;
@@ -40,18 +40,32 @@ export interface LockMeasurement {
 /** Measures all locks of this process, until it is stopped. `start` is called with each new set of labels. */
 export function measureLocks(record: Recorder, start?: (labels: Labels) => void): LockMeasurement {
   const labels = boundedLabels();
-  const stops = [measureAcquisitions(record, labels, start), measureHolds(record, labels), countEvents(record, labels)];
+  const lastAcquired = new Map<string, Reading>();
+  const stops = [
+    measureAcquisitions(record, labels, start),
+    measureHolds(record, labels),
+    countEvents(record, labels),
+    listenToEvents({
+      acquired(event) {
+        const own = labels(event);
+        lastAcquired.set(idOf(own), { measure: 'lastAcquired', value: inSeconds(Date.now()), labels: own });
+      },
+    }),
+  ];
   let reading: Promise<readonly Reading[]> | undefined;
   return {
     stop: () => stops.forEach((stop) => stop()),
     // One question for all metrics of a collection.
-    read: () => (reading ??= readInstances(labels).finally(() => (reading = undefined))),
+    read: () =>
+      (reading ??= readInstances(labels)
+        .then((readings) => [...readings, ...lastAcquired.values()])
+        .finally(() => (reading = undefined))),
   };
 }
 
 async function readInstances(labelsOf: Labeller): Promise<Reading[]> {
   const instances = await collectReadings();
-  return instances.flatMap(({ instance, reachable, subscribed, watchdogLag, holds }) => {
+  return instances.flatMap(({ instance, reachable, subscribed, roundTrip, watchdogLag, candidates, holds }) => {
     const labels: Labels = { 'lock.instance': instance };
     const oldest = new Map<string, Reading>();
     for (const { age, ...hold } of holds) {
@@ -64,9 +78,23 @@ async function readInstances(labelsOf: Labeller): Promise<Reading[]> {
       { measure: 'reachable', value: Number(reachable), labels },
       { measure: 'subscribed', value: Number(subscribed), labels },
       { measure: 'watchdogLag', value: inSeconds(watchdogLag), labels },
+      ...(roundTrip === undefined ? [] : [{ measure: 'roundTrip', value: inSeconds(roundTrip), labels } as const]),
+      ...candidatesOf(candidates, labelsOf, instance),
       ...oldest.values(),
     ] satisfies Reading[];
   });
+}
+
+/** How many candidates stand for the elections of each pattern. */
+function candidatesOf(patterns: readonly string[], labelsOf: Labeller, instance: string): Reading[] {
+  const counts = new Map<string, number>();
+  for (const pattern of patterns) {
+    const label = labelsOf({ instance, pattern, kind: 'exclusive' })['lock.pattern']!;
+    counts.set(label, (counts.get(label) ?? 0) + 1);
+  }
+  return [...counts].map(([pattern, value]) => ({
+    ...{ measure: 'candidates', value, labels: { 'lock.instance': instance, 'lock.pattern': pattern } },
+  }));
 }
 
 /** Labels with a bounded number of patterns: the label of every later pattern is `(other)`. */
@@ -110,6 +138,7 @@ function measureAcquisitions(
         ...labels,
         'lock.outcome': outcomeOf(acquisition),
       });
+      if (isLockStoreError(acquisition.error)) record('failed', 1, labels);
     },
   });
 }
@@ -156,10 +185,10 @@ function countEvents(record: Recorder, labelsOf: Labeller): () => void {
 }
 
 /** The labels of a lock in measurements. */
-export const labelsOf: Labeller = ({ instance, pattern = MANUAL, lockType }) => ({
+export const labelsOf: Labeller = ({ instance, pattern = MANUAL, kind }) => ({
   'lock.instance': instance,
   'lock.pattern': pattern,
-  'lock.type': lockType,
+  'lock.kind': kind,
 });
 
 /**

@@ -3,7 +3,7 @@ import { readBounds, refuseUnknownOptions } from '../../options/option-readers.j
 /** One measurement. */
 export interface Measure {
   /** A `level` goes up and down with events. A `reading` is taken when the metrics are collected. */
-  readonly kind: 'duration' | 'count' | 'level' | 'reading' | 'reading in seconds';
+  readonly kind: 'duration' | 'count' | 'level' | 'reading' | 'reading in seconds' | 'timestamp';
   /** As OpenTelemetry writes it: `redis_lock.hold.duration`. */
   readonly name: string;
   readonly help: string;
@@ -11,13 +11,13 @@ export interface Measure {
   readonly labels: readonly Label[];
 }
 
-export type Label = 'lock.instance' | 'lock.pattern' | 'lock.type' | 'lock.outcome';
+export type Label = 'lock.instance' | 'lock.pattern' | 'lock.kind' | 'lock.outcome';
 
 /** The values of labels. The key is not among them, so that a label has only as many values as the code has locks. */
 export type Labels = Partial<Record<Label, string>>;
 
 /** The labels of every measurement: the module instance, the key template, and the kind of lock. */
-const OF_LOCK: readonly Label[] = ['lock.instance', 'lock.pattern', 'lock.type'];
+const OF_LOCK: readonly Label[] = ['lock.instance', 'lock.pattern', 'lock.kind'];
 const WITH_OUTCOME: readonly Label[] = [...OF_LOCK, 'lock.outcome'];
 
 const measure =
@@ -40,6 +40,7 @@ export const MEASURES = Object.freeze({
   contended: count('contended', 'How often others held the lock'),
   handoffs: count('handoffs', 'How often a lock was handed off to a waiter'),
   timeouts: count('timeouts', 'How often a call got a LockTimeoutError because others held the lock'),
+  failed: count('failed', 'How often a call got a LockStoreError because Redis failed or did not answer'),
   skipped: count('skipped', 'How often a call continued without the lock because others held it'),
   renewals: count('renewals', 'How often a lease was renewed'),
   lost: count('lost', 'How often a lock was lost before its holder released it'),
@@ -47,12 +48,26 @@ export const MEASURES = Object.freeze({
   held: level('held', 'How many locks are held'),
   reachable: reading('reachable', 'Whether Redis answers (1) or not (0)'),
   subscribed: reading('subscribed', 'Whether messages from Redis arrive (1) or not (0), so that calls can wait'),
-  watchdogLag: measure('reading in seconds', ['lock.instance'])('watchdog.lag', 'How late the most overdue renewal is'),
+  roundTrip: measure('reading in seconds', ['lock.instance'])(
+    'round_trip',
+    'How long Redis took to answer this reading',
+  ),
+  watchdogLag: measure('reading in seconds', ['lock.instance'])(
+    'watchdog.lag',
+    'How late the most overdue renewal of the last two minutes was',
+  ),
+  candidates: measure('reading', ['lock.instance', 'lock.pattern'])(
+    'candidates',
+    'How many candidates of this process stand for election',
+  ),
+  lastAcquired: measure('timestamp')('last_acquired', 'When a lock was last acquired, in seconds since 1970'),
   oldestHold: measure('reading in seconds')('oldest_hold', 'For how long the oldest current hold has been held'),
 });
 
 /** The measurements that are read when the metrics are collected. All others are recorded with events. */
-export const READINGS = Object.freeze(['reachable', 'subscribed', 'watchdogLag', 'oldestHold'] as const);
+export const READINGS = Object.freeze([
+  ...(['reachable', 'subscribed', 'roundTrip', 'watchdogLag', 'candidates', 'lastAcquired', 'oldestHold'] as const),
+]);
 export type ReadingName = (typeof READINGS)[number];
 export type EventName = Exclude<keyof typeof MEASURES, ReadingName>;
 

@@ -142,6 +142,7 @@ const SUFFIXES: Readonly<Record<Measure['kind'], string>> = {
   level: '',
   reading: '',
   'reading in seconds': '_seconds',
+  timestamp: '_timestamp_seconds',
 };
 
 /** The name that OpenTelemetry's own Prometheus exporter gives it. */

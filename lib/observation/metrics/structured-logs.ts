@@ -1,7 +1,8 @@
-import type { LockDiagnostics } from '../diagnostics/index.js';
+import type { LockAcquisition, LockDiagnostics } from '../diagnostics/index.js';
 import type { LockEvent } from '../../engine/lock-event.js';
 import { readWords, refuseUnknownOptions, refuseWithoutMethods } from '../../options/option-readers.js';
-import { listenToEvents } from './listen.js';
+import { isLockStoreError } from '../../errors/index.js';
+import { listenToAcquisitions, listenToEvents } from './listen.js';
 
 /** Writes the lines: Nest's `Logger` (with `new ConsoleLogger({ json: true })` as JSON), or pino. */
 export interface StructuredLogger {
@@ -15,20 +16,22 @@ export interface StructuredLogOptions {
    * The events that are logged.
    * @defaultValue all
    */
-  types?: ReadonlyArray<LockEvent['type']>;
+  types?: ReadonlyArray<LockEvent['type'] | 'failed'>;
 }
 
-const TYPES: ReadonlyArray<LockEvent['type']> = [
+const EVENTS: ReadonlyArray<LockEvent['type']> = [
   ...(['contended', 'acquired', 'timeout', 'skipped', 'renewed', 'released', 'unreleased', 'lost'] as const),
 ];
+const TYPES = [...EVENTS, 'failed' as const];
 
 /** Events that an operator should look into, and late renewals. All others go to `debug`. */
 const WARNINGS: ReadonlySet<LockEvent['type']> = new Set(['timeout', 'unreleased', 'lost']);
 
 /**
  * Logs an object for each event of all locks of this process, until the returned function is called:
- * `{ event: 'lock.released', instance, label, key, owner, lockType, pattern, method, fencingToken, held }`. Times are in ms.
- * Losses, timeouts, late renewals and releases that failed are warnings.
+ * `{ event: 'lock.released', instance, label, key, owner, kind, pattern, method, fencingToken, held }`. Times are in ms.
+ * Losses, timeouts, late renewals and releases that failed are warnings. So is `lock.failed`, which has the `keys` and the
+ * `reason` of a call that Redis failed.
  * @throws LockConfigError for an option that cannot be used
  */
 export function structuredLogs(logger: StructuredLogger, options: StructuredLogOptions = {}): () => void {
@@ -40,10 +43,20 @@ export function structuredLogs(logger: StructuredLogger, options: StructuredLogO
     const level = isLate || WARNINGS.has(event.type) ? 'warn' : 'debug';
     logger[level](lineOf(event));
   };
-  return listenToEvents(Object.fromEntries(types.map((type) => [type, write])));
+  const events = EVENTS.filter((type) => types.includes(type));
+  const stops = [listenToEvents(Object.fromEntries(events.map((type) => [type, write])))];
+  if (types.includes('failed')) stops.push(listenToAcquisitions({ asked: () => undefined, answered: writeFailure }));
+  return () => stops.forEach((stop) => stop());
+
+  function writeFailure({ error, instance, keys, pattern, method, kind, owner }: LockAcquisition): void {
+    if (!isLockStoreError(error)) return;
+    logger.warn(withoutGaps('failed', { instance, keys, owner, kind, pattern, method, reason: error.message }));
+  }
 }
 
-function lineOf({ type, ...facts }: LockDiagnostics): object {
+const lineOf = ({ type, ...facts }: LockDiagnostics): object => withoutGaps(type, facts);
+
+function withoutGaps(type: string, facts: object): object {
   const known = Object.entries(facts).filter(([, value]) => value !== undefined);
   return { event: `lock.${type}`, ...Object.fromEntries(known.map(([name, value]) => [name, rounded(value)])) };
 }

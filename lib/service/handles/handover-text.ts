@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { LockConfigError } from '../../errors/index.js';
 import { describe } from '../../common/describe.js';
-import type { LockMode } from '../../engine/hold.js';
+import type { HoldMode } from '../../engine/hold.js';
 import { assertKey } from '../../keys/index.js';
 
 /** What the text of a handover says. */
@@ -9,7 +9,7 @@ export interface Handover {
   readonly key: string;
   /** A secret: any process that knows it can adopt the lock. Only its digest is sent to the store. */
   readonly nonce: string;
-  readonly mode: LockMode;
+  readonly mode: HoldMode;
   /** ms since 1970, by the clock of the process that has handed the lock over. */
   readonly deadline: number;
 }
@@ -54,7 +54,7 @@ function parsed(encoded: string): Handover | undefined {
   return isRight ? { key: assertKey(key), nonce, deadline: deadline as number, mode } : undefined;
 }
 
-function isMode(mode: unknown): mode is LockMode {
+function isMode(mode: unknown): mode is HoldMode {
   if (typeof mode !== 'object' || mode === null) return false;
   const { kind, units, limit } = mode as Record<string, unknown>;
   if (kind === 'permits') return Number.isSafeInteger(units) && Number.isSafeInteger(limit);

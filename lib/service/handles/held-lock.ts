@@ -4,7 +4,7 @@ import type { Duration } from '../../common/duration.js';
 import { outside } from '../../common/outside.js';
 import type { Hold, LossListener } from '../../engine/hold.js';
 import { NO_TOKEN, type LockEngine, type Offer } from '../../engine/lock-engine.js';
-import { LockConfigError, LockLostError } from '../../errors/index.js';
+import { LockConfigError, type LockLostError } from '../../errors/index.js';
 import type { LockLostListener } from '../../options/acquire-options.js';
 import { guardAgainstDropping, unguard, type Guard } from './dropped-handles.js';
 import { newNonce, offerId, writeHandover } from './handover-text.js';
@@ -15,7 +15,7 @@ import type { KeyHandle } from './own-handle.js';
 /** A store that keeps Redisson's plain locks has no tokens. */
 const WITHOUT_TOKEN =
   'This lock has no fencing token: of the locks of Redisson, only an RFencedLock keeps one. Use redisson({ fenced: true }) ' +
-  "and type 'exclusive' here, and getFencedLock in Java.";
+  "and kind 'exclusive' here, and getFencedLock in Java.";
 
 /** The results of releasing at once. Made outside of all scopes, so that they keep no async context. */
 const HELD = outside(() => Promise.resolve(true));
@@ -64,7 +64,7 @@ export class HeldLock implements KeyHandle {
     return this.hold.exposeOwner();
   }
 
-  get type(): 'exclusive' | 'read' | 'permits' {
+  get kind(): 'exclusive' | 'read' | 'permits' {
     return this.hold.terms.mode.kind;
   }
 
@@ -283,9 +283,7 @@ export class HeldLock implements KeyHandle {
   }
 
   private refuseReleased(): void {
-    if (this.over && this.hold.loss === undefined) {
-      throw new LockLostError(`the lock '${this.key}' is not held any more: it has been released`, this.hold.terms);
-    }
+    if (this.over && this.hold.loss === undefined) throw this.hold.releasedError();
   }
 }
 

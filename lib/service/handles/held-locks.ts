@@ -27,8 +27,8 @@ export class HeldLocks implements OwnHandle {
     return owner!;
   }
 
-  get type(): KeyHandle['type'] {
-    return this.first.type;
+  get kind(): KeyHandle['kind'] {
+    return this.first.kind;
   }
 
   get units(): number {

@@ -20,8 +20,8 @@ export interface LockHandle extends AsyncDisposable {
    * owner, except keys that the scope around the call holds already: those keep theirs.
    */
   readonly owner: string;
-  /** The mode: exclusive, together with other readers, or permits of a semaphore. */
-  readonly type: 'exclusive' | 'read' | 'permits';
+  /** The kind: exclusive, together with other readers, or permits of a semaphore. */
+  readonly kind: 'exclusive' | 'read' | 'permits';
   /** How many permits of a semaphore it has now; 0 for the other modes. */
   readonly units: number;
   /**

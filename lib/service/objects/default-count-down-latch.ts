@@ -60,6 +60,6 @@ export function latchesOf({ latches }: { readonly latches: Latches | undefined }
   if (latches !== undefined) return latches;
   throw new LockConfigError(
     'Count-down latches need one Redis that counts, and these locks are on several independent masters (Redlock): ' +
-      'set up a second instance on one of them, RedisLockModule.forRoot({ name, connection }), and get the latch from that.',
+      'set up a second instance on one of them, RedisLockModule.forRoot({ instance, connection }), and get the latch from that.',
   );
 }

@@ -43,6 +43,8 @@ export class DefaultLeaderElection implements LeaderElection {
   private readonly finishTimeout: number;
   /** What the candidate asks for with each acquisition. */
   private readonly asked: AcquireOptions;
+  /** What metrics and events call its lock. */
+  readonly pattern: string;
   /** How often the store has failed in a row. */
   private failures = 0;
 
@@ -56,6 +58,7 @@ export class DefaultLeaderElection implements LeaderElection {
     const { onElected, onDeposed, finishTimeout = FINISH, ...asked } = readOptions('election', options);
     this.finishTimeout = finishTimeout;
     this.asked = asked;
+    this.pattern = asked.pattern ?? key;
     if (onElected !== undefined) this.onElected(onElected);
     if (onDeposed !== undefined) this.onDeposed(onDeposed);
   }
@@ -173,6 +176,7 @@ export class DefaultLeaderElection implements LeaderElection {
         reentrant: false,
         signal: stopped,
         ...this.asked,
+        pattern: this.pattern,
       });
       this.failures = 0;
       return handle;

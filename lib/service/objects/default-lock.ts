@@ -7,28 +7,28 @@ import { optionNames } from '../../options/option-table.js';
 import { tryOptions } from '../../options/try-options.js';
 import type { LockHandle } from '../handles/lock-handle.js';
 import { currentScope, type LockScope } from '../lock-scope.js';
-import type { Lock, LockCallOptions } from './lock.js';
+import type { LockObject, LockCallOptions } from './lock.js';
 import type { OwnHandle } from '../handles/own-handle.js';
 import { TakenLocks } from './taken-locks.js';
 
-/** What a `Lock` object needs of the service. */
+/** What a lock object needs of the service. */
 export interface LockObjectService {
   acquire(keys: readonly string[], options: AcquireOptions): Promise<OwnHandle>;
   tryAcquire(keys: readonly string[], options: AcquireOptions): Promise<OwnHandle | null>;
   forceRelease(key: string): Promise<boolean>;
   survey(request: SurveyRequest): Promise<HoldSurvey>;
   /** The innermost handle of the keys in the scopes around the caller. */
-  inScope(keys: readonly string[], type: LockHandle['type']): LockHandle | undefined;
+  inScope(keys: readonly string[], kind: LockHandle['kind']): LockHandle | undefined;
   /** The held handles of an owner in this client, the latest last. */
   ofOwner(keys: readonly string[], owner: string): LockHandle[];
   /** The lease in ms of locks that are renewed. */
   readonly lease: number;
 }
 
-/** The keys of a `Lock` object, and how it locks them. */
+/** The keys of a lock object, and how it locks them. */
 export interface LockObjectTerms {
   readonly keys: readonly string[];
-  readonly type: 'exclusive' | 'read';
+  readonly kind: 'exclusive' | 'read';
   readonly fair: boolean;
   /** Whether it is the write lock of a read-write lock, for a store that makes a difference. */
   readonly isWrite?: boolean;
@@ -49,23 +49,23 @@ const OVERLAPPED =
  * and calls outside all scopes, cannot be distinguished. So a call that could not be granted or unlocked on its own is refused
  * when it begins.
  */
-export class DefaultLock implements Lock {
+export class DefaultLock implements LockObject {
   /** What was acquired outside all scopes. */
   private readonly outside: TakenLocks;
 
   private readonly keys: readonly string[];
   private readonly owner: string | undefined;
-  private readonly type: LockObjectTerms['type'];
+  private readonly kind: LockObjectTerms['kind'];
   /** The options of each call. */
-  private readonly asked: Pick<AcquireOptions, 'type' | 'fair' | 'owner' | 'pattern'>;
+  private readonly asked: Pick<AcquireOptions, 'kind' | 'fair' | 'owner' | 'pattern'>;
 
   constructor(
     private readonly service: LockObjectService,
     { keys, isWrite, ...asked }: LockObjectTerms,
   ) {
     this.keys = keys;
-    this.asked = isWrite === true ? { ...asked, type: 'write' } : asked;
-    ({ owner: this.owner, type: this.type } = asked);
+    this.asked = isWrite === true ? { ...asked, kind: 'write' } : asked;
+    ({ owner: this.owner, kind: this.kind } = asked);
     this.outside = new TakenLocks(service.lease);
   }
 
@@ -80,8 +80,8 @@ export class DefaultLock implements Lock {
     );
   }
 
-  async tryLock(wait: Duration | LockCallOptions = 0, leaseTime?: Duration): Promise<LockHandle | null> {
-    const options = tryOptions('tryLock', 'lock', wait, leaseTime);
+  async tryLock(wait: Duration | LockCallOptions = 0, expire?: Duration): Promise<LockHandle | null> {
+    const options = tryOptions('tryLock', 'lock', wait, expire);
     const { waitTimeout = 0, reentrant } = options;
     return this.take(waitTimeout !== 0, reentrant !== false, () =>
       this.service.tryAcquire(this.keys, { ...options, ...this.asked }),
@@ -127,7 +127,7 @@ export class DefaultLock implements Lock {
 
   /** Asks about the holders of each key in the mode of this object. */
   private survey(owner?: string): Promise<HoldSurvey[]> {
-    return Promise.all(this.keys.map((key) => this.service.survey({ key, kind: this.type, owner })));
+    return Promise.all(this.keys.map((key) => this.service.survey({ key, kind: this.kind, owner })));
   }
 
   /** The handle that `unlock()` would release. */
@@ -135,13 +135,13 @@ export class DefaultLock implements Lock {
     if (this.owner === undefined) return this.takenHere(currentScope()).latest;
     return this.service
       .ofOwner(this.keys, this.owner)
-      .filter(({ type }) => type === this.type)
+      .filter(({ kind }) => kind === this.kind)
       .at(-1);
   }
 
   /** The handle by which the caller's context holds the lock: through this object, or as the lock of its scope. */
   private heldHere(): LockHandle | undefined {
-    return this.latest() ?? (this.owner === undefined ? this.service.inScope(this.keys, this.type) : undefined);
+    return this.latest() ?? (this.owner === undefined ? this.service.inScope(this.keys, this.kind) : undefined);
   }
 
   private takenHere(scope: LockScope | undefined): TakenLocks {
@@ -158,8 +158,8 @@ export class DefaultLock implements Lock {
     const scope = currentScope();
     const taken = this.takenHere(scope);
     const inUse = (): LockConfigError => this.inUse(scope);
-    const reenters = reentrant && this.service.inScope(this.keys, this.type) !== undefined;
-    const isToldApart = reenters || (scope !== undefined && waits && this.type === 'exclusive');
+    const reenters = reentrant && this.service.inScope(this.keys, this.kind) !== undefined;
+    const isToldApart = reenters || (scope !== undefined && waits && this.kind === 'exclusive');
     if (!isToldApart && taken.isInUse) {
       taken.gotNothing();
       throw inUse();
@@ -189,7 +189,7 @@ export class DefaultLock implements Lock {
     }
     const cause = taken.refused();
     if (cause === 'lost') return this.notHeld('the lock had been lost');
-    if (this.owner === undefined && this.service.inScope(this.keys, this.type) !== undefined) {
+    if (this.owner === undefined && this.service.inScope(this.keys, this.kind) !== undefined) {
       return this.notHeld('it is held by the scope of this call, which releases it when it ends');
     }
     // This may have been the only unlock() of what was acquired in a context around this one.

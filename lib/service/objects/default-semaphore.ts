@@ -43,9 +43,9 @@ export class DefaultSemaphore implements Semaphore {
   async tryAcquire(
     units = 1,
     wait: Duration | SemaphoreCallOptions = 0,
-    leaseTime?: Duration,
+    expire?: Duration,
   ): Promise<LockHandle | null> {
-    const options = tryOptions('semaphore.tryAcquire', 'semaphore', wait, leaseTime);
+    const options = tryOptions('semaphore.tryAcquire', 'semaphore', wait, expire);
     return this.service.tryAcquire(this.key, this.asking(units, options));
   }
 
@@ -64,8 +64,8 @@ export class DefaultSemaphore implements Semaphore {
     if (typeof handle !== 'object' || handle === null || typeof handle.release !== 'function') {
       throw new LockConfigError('semaphore.release takes the handle that acquire returned: write release(handle).');
     }
-    const { key, type, isHeld } = handle;
-    if (key !== this.key || type !== 'permits') throw this.notHeld('they belong to another semaphore');
+    const { key, kind, isHeld } = handle;
+    if (key !== this.key || kind !== 'permits') throw this.notHeld('they belong to another semaphore');
     if (isHeld && units !== undefined) return handle.releaseUnits(units);
     if (!isHeld || !(await handle.release())) throw this.notHeld('they are not held any more');
   }

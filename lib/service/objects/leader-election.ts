@@ -40,7 +40,7 @@ export interface LeaderElectionOptions extends Pick<AcquireOptions, OptionIn<'el
 
 /**
  * One leader among all processes that stand for the same key: the holder of its exclusive lock. The other candidates wait in
- * its queue. If a leader crashes, the next one follows within its lease (`lockWatchdogTimeout`, 30 s by default); if it stops or
+ * its queue. If a leader crashes, the next one follows within its lease (`renewedLease`, 30 s by default); if it stops or
  * resigns, at once.
  *
  * ```ts

@@ -3,7 +3,7 @@ import type { AcquireOptions } from '../../options/acquire-options.js';
 import type { OptionIn } from '../../options/option-table.js';
 import type { LockHandle } from '../handles/lock-handle.js';
 
-/** The owner of a `Lock` object, and its name in metrics. */
+/** The owner of a `LockObject`, and its name in metrics. */
 export interface LockObjectOptions {
   /**
    * An identity of your own: all callers with the same owner hold the key together, in any context and process, like a
@@ -15,13 +15,13 @@ export interface LockObjectOptions {
   pattern?: string;
 }
 
-/** Options of one call through a `Lock` object, except the options that the object itself sets. */
+/** Options of one call through a `LockObject`, except the options that the object itself sets. */
 export type LockCallOptions = Pick<AcquireOptions, OptionIn<'lock'>>;
 
 /** The two locks of one key: many callers may read at a time, or one may write. */
 export interface ReadWriteLock {
-  readLock(): Lock;
-  writeLock(): Lock;
+  readLock(): LockObject;
+  writeLock(): LockObject;
 }
 
 /**
@@ -40,7 +40,7 @@ export interface ReadWriteLock {
  * `isHeldByCurrentContext()` whether it may. A call of the same context that began in between may hold the lock by
  * then.
  */
-export interface Lock {
+export interface LockObject {
   /** The key; for a lock over several keys, the first one. */
   readonly key: string;
   /**
@@ -50,12 +50,12 @@ export interface Lock {
    */
   lock(options?: LockCallOptions): Promise<LockHandle>;
   /**
-   * Acquires the lock within `waitTime` (default 0: one try), otherwise resolves to `null`. Without `leaseTime`, or with 0,
+   * Acquires the lock within `waitTimeout` (default 0: one try), otherwise resolves to `null`. Without `expire`, or with 0,
    * the lock is renewed as long as it is held. Instead of the two times it takes the options of `lock`:
-   * `tryLock({ waitTimeout: '3s', lockWatchdogTimeout: '5s' })`. It does not wait unless they contain a `waitTimeout`.
+   * `tryLock({ waitTimeout: '3s', renewedLease: '5s' })`. It does not wait unless they contain a `waitTimeout`.
    * @throws LockConfigError as `lock` does, and if a call of the same context holds the lock through this object
    */
-  tryLock(waitTime?: Duration | LockCallOptions, leaseTime?: Duration): Promise<LockHandle | null>;
+  tryLock(waitTimeout?: Duration | LockCallOptions, expire?: Duration): Promise<LockHandle | null>;
   /**
    * Releases what was acquired last through this object in this context. It never releases the lock of a scope, which ends
    * with the scope. With an `owner`, it releases what this owner acquired last in this process, by any means.

@@ -40,15 +40,15 @@ export interface Semaphore {
    */
   acquire(units?: number, options?: SemaphoreCallOptions): Promise<LockHandle>;
   /**
-   * Acquires `units` permits (default 1) within `waitTime` (default 0: one try), otherwise resolves to `null`. With `leaseTime`
+   * Acquires `units` permits (default 1) within `waitTimeout` (default 0: one try), otherwise resolves to `null`. With `expire`
    * 0 they are renewed as long as they are held. Instead of the two times it takes the options of `acquire`:
-   * `tryAcquire(2, { waitTimeout: '3s', lockWatchdogTimeout: '5s' })`. It does not wait unless they contain a `waitTimeout`.
+   * `tryAcquire(2, { waitTimeout: '3s', renewedLease: '5s' })`. It does not wait unless they contain a `waitTimeout`.
    * @throws LockConfigError as `acquire` does; LockStoreError if Redis fails
    */
   tryAcquire(
     units?: number,
-    waitTime?: Duration | SemaphoreCallOptions,
-    leaseTime?: Duration,
+    waitTimeout?: Duration | SemaphoreCallOptions,
+    expire?: Duration,
   ): Promise<LockHandle | null>;
   /**
    * Acquires all free permits in one step. The handle has their number (`units`) and releases them. Resolves to `null`

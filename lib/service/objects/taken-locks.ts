@@ -13,7 +13,7 @@ interface Taken {
 }
 
 /**
- * What calls have acquired through one `Lock` object in one context: `unlock()` can release only that.
+ * What calls have acquired through one lock object in one context: `unlock()` can release only that.
  *
  * Calls of one context cannot be distinguished. If a call that holds nothing may still call `unlock()` in its `finally`, the
  * next `unlock()` may belong to that call or to the holder. So it releases nothing. A call that got nothing while no other call

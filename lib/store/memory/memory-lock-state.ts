@@ -3,7 +3,7 @@ import {
   type AcquireRequest,
   type ContendedReply,
   type HeldReply,
-  type LockMode,
+  type HoldMode,
 } from '../lock-store.js';
 import { MAX_HOLDERS } from '../protocol.generated.js';
 import { MemoryHolds, type MemoryHold } from './memory-holds.js';
@@ -28,7 +28,7 @@ export const findHold = (holds: readonly MemoryHold[], id: string): MemoryHold |
   holds.find((hold) => hold.id === id);
 
 /** The part of a grant that says how many permits it gives. */
-export const permitsOf = (mode: LockMode): Pick<HeldReply, 'units'> =>
+export const permitsOf = (mode: HoldMode): Pick<HeldReply, 'units'> =>
   mode.kind === 'permits' ? { units: mode.units } : {};
 
 /** The stored state of one lock, with the functions of `lua/shared/holds.lua` that read and write it. */

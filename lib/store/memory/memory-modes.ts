@@ -1,10 +1,10 @@
-import type { LockMode } from '../lock-store.js';
+import type { HoldMode } from '../lock-store.js';
 
 /** A request for a lock, or a hold: the owner and the mode. As in `lua/shared/modes.lua`. */
 export interface Claim {
   readonly id: string;
   readonly owner: string;
-  readonly mode: LockMode;
+  readonly mode: HoldMode;
 }
 
 /** A claim that was granted. */
@@ -13,7 +13,7 @@ export interface GrantedClaim extends Claim {
   readonly kept: boolean;
 }
 
-const owns = (holds: readonly GrantedClaim[], { owner }: Claim, kind: LockMode['kind']): boolean =>
+const owns = (holds: readonly GrantedClaim[], { owner }: Claim, kind: HoldMode['kind']): boolean =>
   holds.some((hold) => hold.owner === owner && hold.mode.kind === kind && !hold.kept);
 
 /** Whether the owner holds the lock in a mode that admits the request: an exclusive holder may also read. */
@@ -37,7 +37,7 @@ export function admits(holds: readonly GrantedClaim[], request: Claim, limit: nu
 }
 
 /** How many permits are free; none beside holds that are no permits. */
-export function freePermits(holds: readonly GrantedClaim[], mode: LockMode, limit: number | undefined): number {
+export function freePermits(holds: readonly GrantedClaim[], mode: HoldMode, limit: number | undefined): number {
   const used = holds.reduce((sum, hold) => sum + (hold.mode.kind === 'permits' ? hold.mode.units : Infinity), 0);
   return limitFor(mode, limit) - used;
 }
@@ -46,10 +46,10 @@ export function freePermits(holds: readonly GrantedClaim[], mode: LockMode, limi
 export const usedPermits = (holds: readonly GrantedClaim[]): number =>
   holds.reduce((sum, { mode }) => sum + unitsOf(mode), 0);
 
-export const unitsOf = (mode: LockMode): number => (mode.kind === 'permits' ? mode.units : 0);
+export const unitsOf = (mode: HoldMode): number => (mode.kind === 'permits' ? mode.units : 0);
 
 /** The number of permits: as set at run time, otherwise as the request states. */
-export const limitFor = (mode: LockMode, limit: number | undefined): number =>
+export const limitFor = (mode: HoldMode, limit: number | undefined): number =>
   limit ?? (mode.kind === 'permits' ? mode.limit : 0);
 
 /**

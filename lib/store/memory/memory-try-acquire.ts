@@ -1,4 +1,4 @@
-import { UNCONTENDED_BATCH_SIZE, type AcquireReply, type HeldReply, type LockMode } from '../lock-store.js';
+import { UNCONTENDED_BATCH_SIZE, type AcquireReply, type HeldReply, type HoldMode } from '../lock-store.js';
 import { grantWaiters } from './memory-grant-waiters.js';
 import type { MemoryHold } from './memory-holds.js';
 import { findHold, type MemoryLockState, type OwnedRequest } from './memory-lock-state.js';
@@ -57,7 +57,7 @@ function tryOnce(lock: MemoryLockState, request: OwnedRequest, { holds, ended }:
   return lock.notHeld('busy', holds, retryTime(holds, 0, request, lock.server.now));
 }
 
-type PermitsMode = Extract<LockMode, { readonly kind: 'permits' }>;
+type PermitsMode = Extract<HoldMode, { readonly kind: 'permits' }>;
 
 const drains = ({ mode, waits }: OwnedRequest): boolean => mode.kind === 'permits' && mode.units === 0 && !waits;
 

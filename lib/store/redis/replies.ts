@@ -4,7 +4,7 @@ import type {
   AcquireRequest,
   ContendedReply,
   HeldReply,
-  LockMode,
+  HoldMode,
   PushedGrant,
   ReleaseReply,
   StoredLock,
@@ -128,15 +128,15 @@ const heldAsAsked = (token: number, { lease, uncontendedBatchSize, fair }: Asked
 export const address = (channels: string, key: string): string => `${channels}\n${key}`;
 
 /** Writes a mode as `lua/shared/modes.lua` reads it. `slots`: as in `AcquireRequest`. */
-export const writeMode = (mode: LockMode, slots = 1): string =>
+export const writeMode = (mode: HoldMode, slots = 1): string =>
   mode.kind === 'permits' ? `permits:${mode.units}/${mode.limit}${slots > 1 ? `*${slots}` : ''}` : mode.kind;
 
 /** Reads a mode, and whether the hold is released already and its key kept (`holdAtLeast`). */
-export function readMode(raw: unknown): { readonly mode: LockMode; readonly kept: boolean } {
+export function readMode(raw: unknown): { readonly mode: HoldMode; readonly kept: boolean } {
   const [, kept, kind, units, limit] = matching(MODE, raw) as unknown as [
     string,
     string | undefined,
-    LockMode['kind'],
+    HoldMode['kind'],
     string,
     string,
   ];

@@ -20,6 +20,7 @@ const BY_TEXT: ReadonlySet<string> = new Set(['extend']);
 /** Runs scripts by their hash, sends their text if the server does not know them, and limits the time for a reply. */
 export class ScriptRunner {
   private readonly limit: TimeLimit;
+  private isClosed = false;
   /** Checks for silence while a command is pending. */
   private watch: unknown;
 
@@ -86,7 +87,7 @@ export class ScriptRunner {
       };
       // The rest of the work of this turn comes behind the write, while Redis executes the script.
       send();
-      const limited = this.limit.begin(() => reject(this.timedOut()));
+      const limited = this.limit.begin(() => reject(this.unanswered()));
       this.watch ??= this.watchForSilence();
     });
   }
@@ -109,7 +110,15 @@ export class ScriptRunner {
     return this.clock.setTimer(delay, look);
   }
 
-  private timedOut(): LockStoreError {
+  /** The connection was closed. ioredis forgets commands that it would send again after the next connect. */
+  close(): void {
+    this.isClosed = true;
+    this.limit.endAll();
+  }
+
+  private unanswered(): LockStoreError {
+    if (this.isClosed)
+      return new LockStoreError('the connection to Redis was closed before the reply', { transient: true });
     const cause = this.trouble();
     const why = cause === undefined ? '' : `: ${cause.message}`;
     return new LockStoreError(`Redis did not answer within ${this.commandTimeout} ms (commandTimeout)${why}`, {

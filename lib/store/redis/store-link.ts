@@ -87,6 +87,7 @@ export class StoreLink {
   close(): void {
     this.started?.(new LockStoreError('the lock service was closed before it reached Redis'));
     this.connection.close();
+    this.scripts.close();
   }
 }
 

@@ -53,6 +53,14 @@ export class TimeLimit {
     return hasRun;
   }
 
+  /** Lets all operations expire now. */
+  endAll(): void {
+    for (let limited = this.running.first; limited !== undefined; limited = this.running.first) {
+      this.end(limited);
+      limited.expired();
+    }
+  }
+
   isOver(limited: Limited): boolean {
     return !this.running.has(limited);
   }

@@ -9,7 +9,7 @@ export const BACKGROUND_CASES: CaseList = {
   'a try of the same client never meets a release in the background': async (stage) => {
     const client = await stage.client();
     const key = stage.key();
-    const modes = [{}, { type: 'read' }, { permits: 1 }, { owner: 'me' }, { fair: true }] as const;
+    const modes = [{}, { kind: 'read' }, { permits: 1 }, { owner: 'me' }, { fair: true }] as const;
     for (let round = 0; round < 10; round++) {
       for (const mode of modes) {
         // Redlock has no permits.

@@ -1,6 +1,6 @@
 import { strict as assert } from 'node:assert';
 import type { LockHandle } from '../../service/handles/lock-handle.js';
-import type { LockHolderInfo, LockTimeoutError } from '../../errors/index.js';
+import type { LockHolder, LockTimeoutError } from '../../errors/index.js';
 import type { CaseList } from './case-list.js';
 import { AT_ONCE } from './stage.js';
 
@@ -91,7 +91,7 @@ export const EXCLUSIVE_CASES: CaseList = {
   },
 
   'a renewed lock outlasts its lease many times, and verify confirms it': async (stage) => {
-    const one = await stage.client({ lockWatchdogTimeout: 1_200 });
+    const one = await stage.client({ renewedLease: 1_200 });
     const other = await stage.client();
     const key = stage.key();
     const lock = await stage.outcome(one.acquire(key));
@@ -106,7 +106,7 @@ export const EXCLUSIVE_CASES: CaseList = {
   },
 
   'after maxRenewTimes renewals the lease expires, and its holder is notified first': async (stage) => {
-    const one = await stage.client({ lockWatchdogTimeout: 400 });
+    const one = await stage.client({ renewedLease: 400 });
     const other = await stage.client();
     const key = stage.key();
     const lock = await stage.outcome(one.acquire(key, { maxRenewTimes: 2 }));
@@ -228,7 +228,7 @@ export const EXCLUSIVE_CASES: CaseList = {
     const key = stage.key();
     const lock = await stage.outcome(one.acquire(key, { owner: 'me', expire: '20s' }));
     for (const waitTimeout of [0, 50]) {
-      let holder: LockHolderInfo | undefined;
+      let holder: LockHolder | undefined;
       // A slow backend may not name the holder in time.
       await stage.until('the name of the holder', async () => {
         const call = other.acquire(key, { waitTimeout });

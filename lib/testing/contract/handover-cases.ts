@@ -54,7 +54,7 @@ export const HANDOVER_CASES: CaseList = {
   },
 
   'an adopted lock is renewed, and waiters get it after its release': async (stage) => {
-    const options = { lockWatchdogTimeout: 600 };
+    const options = { renewedLease: 600 };
     const [one, other, third] = await stage.clientList(3, options);
     const key = stage.key();
     const text = await stage.outcome((await stage.outcome(one!.acquire(key))).handOver());
@@ -89,10 +89,10 @@ export const HANDOVER_CASES: CaseList = {
   },
 
   'every kind of lock keeps its kind': async (stage) => {
-    for (const [options, type] of [
+    for (const [options, kind] of [
       [{ fair: true }, 'exclusive'],
-      [{ type: 'read' }, 'read'],
-      [{ type: 'write' }, 'exclusive'],
+      [{ kind: 'read' }, 'read'],
+      [{ kind: 'write' }, 'exclusive'],
       [{ permits: 3, units: 2 }, 'permits'],
     ] as const) {
       const [one, other] = [await stage.client(), await stage.client()];
@@ -101,11 +101,11 @@ export const HANDOVER_CASES: CaseList = {
       const lock = await stage.outcome(one.acquire(key, options).catch(refusedPermits));
       if (lock === undefined) continue;
       const adopted = await stage.outcome(other.adopt(await stage.outcome(lock.handOver())));
-      assert.equal(adopted.type, type);
+      assert.equal(adopted.kind, kind);
       assert.ok(adopted.fencingToken > lock.fencingToken);
-      const sameKind = type === 'permits' ? { permits: 3 } : ({ type: 'read' } as const);
+      const sameKind = kind === 'permits' ? { permits: 3 } : ({ kind: 'read' } as const);
       const beside = await stage.outcome(() => one.tryAcquire(key, sameKind));
-      assert.equal(beside !== null, type !== 'exclusive');
+      assert.equal(beside !== null, kind !== 'exclusive');
       assert.equal(await stage.outcome(() => one.tryAcquire(key)), null);
       if (beside !== null) await stage.outcome(beside.release());
       assert.equal(await stage.outcome(adopted.release()), true);
@@ -124,7 +124,7 @@ export const HANDOVER_CASES: CaseList = {
         for (const lock of [outer, inner]) assert.equal(await stage.refusal(lock.handOver()), 'LOCK_CONFIG');
         assert.equal(outer.isHeld, true);
         await inner.release();
-        const reading = await client.acquire(key, { type: 'read' });
+        const reading = await client.acquire(key, { kind: 'read' });
         for (const lock of [outer, reading]) assert.equal(await stage.refusal(lock.handOver()), 'LOCK_CONFIG');
         await reading.release();
         assert.equal(outer.isHeld, true);

@@ -26,7 +26,7 @@ export interface LockStoreHarness {
 /** The options that a case sets. The harness chooses the others. */
 export type ContractClientOptions = Pick<
   RedisLockModuleOptions,
-  | 'lockWatchdogTimeout'
+  | 'renewedLease'
   | 'commandTimeout'
   | 'grantTimeout'
   | 'localHandoffs'

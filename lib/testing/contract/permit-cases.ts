@@ -66,7 +66,7 @@ export const PERMIT_CASES: CaseList = {
     const [one, other] = clients.map((client) => client.getSemaphore(key, { permits: 5 }));
     const two = await stage.outcome(one!.acquire(2));
     const three = (await stage.outcome(other!.drainPermits({ expire: '20s' })))!;
-    assert.deepEqual([three.units, three.type, three.isHeld], [3, 'permits', true]);
+    assert.deepEqual([three.units, three.kind, three.isHeld], [3, 'permits', true]);
     assert.equal(await stage.outcome(one!.availablePermits()), 0);
     assert.equal(await stage.outcome(one!.drainPermits()), null);
     assert.equal(await stage.outcome(one!.tryAcquire()), null);

@@ -19,7 +19,7 @@ export const SHARED_CASES: CaseList = {
     const clients = await stage.clientList(3);
     const key = stage.key();
     const readers = [];
-    for (const client of clients) readers.push(await stage.outcome(client.acquire(key, { type: 'read' })));
+    for (const client of clients) readers.push(await stage.outcome(client.acquire(key, { kind: 'read' })));
     assert.equal((await stage.holders(key)).length, 3);
     assert.equal(await stage.outcome(() => clients[0]!.tryAcquire(key)), null);
     const writing = clients[0]!.acquire(key);
@@ -27,7 +27,7 @@ export const SHARED_CASES: CaseList = {
     for (const reader of readers) await stage.outcome(reader.release());
     const writer = await stage.outcome(writing);
     assert.deepEqual(await stage.holders(key), [writer.owner]);
-    assert.equal(await stage.outcome(() => clients[1]!.tryAcquire(key, { type: 'read' })), null);
+    assert.equal(await stage.outcome(() => clients[1]!.tryAcquire(key, { kind: 'read' })), null);
     await stage.outcome(writer.release());
   },
 
@@ -35,7 +35,7 @@ export const SHARED_CASES: CaseList = {
     const clients = await stage.clientList(4);
     const key = stage.key();
     const readers: LockHandle[] = [];
-    for (const client of clients) readers.push(await stage.outcome(client.acquire(key, { type: 'read' })));
+    for (const client of clients) readers.push(await stage.outcome(client.acquire(key, { kind: 'read' })));
     const [first, ended, last, fourth] = readers as [LockHandle, LockHandle, LockHandle, LockHandle];
     const end = (hold: string | string[]): Promise<boolean> => stage.outcome(clients[0]!.forceRelease(key, { hold }));
     assert.equal(await end(ended.owner), true);
@@ -61,7 +61,7 @@ export const SHARED_CASES: CaseList = {
     const keys = ['a', 'b', 'b*', 'c'].map((name) => `${prefix}:${name}`);
     const handles: LockHandle[] = [];
     for (const client of clients) {
-      for (const key of keys) handles.push(await stage.outcome(client.acquire(key, { type: 'read' })));
+      for (const key of keys) handles.push(await stage.outcome(client.acquire(key, { kind: 'read' })));
     }
     const listed = async (match: string): Promise<string[]> => {
       const found: string[] = [];
@@ -88,10 +88,10 @@ export const SHARED_CASES: CaseList = {
     const client = await stage.client();
     const key = stage.key();
     const lock = client.getLock(key);
-    const handle = (await stage.outcome(() => lock.tryLock({ lockWatchdogTimeout: '2s' })))!;
+    const handle = (await stage.outcome(() => lock.tryLock({ renewedLease: '2s' })))!;
     assert.ok(handle.remainingTime() <= 2_000);
     const other = client.getLock(key);
-    assert.equal(await stage.outcome(() => other.tryLock({ lockWatchdogTimeout: '2s' })), null);
+    assert.equal(await stage.outcome(() => other.tryLock({ renewedLease: '2s' })), null);
     assert.equal(await stage.outcome(() => other.tryLock({ waitTimeout: 30 })), null);
     const waiting = other.tryLock({ waitTimeout: '30s', expire: '3s' });
     await stage.untilWaiting(key, 1);
@@ -99,13 +99,13 @@ export const SHARED_CASES: CaseList = {
     const next = (await stage.outcome(waiting))!;
     assert.ok(next.remainingTime() <= 3_000);
     await stage.outcome(other.unlock());
-    for (const wrong of [{ lease: 1 }, { expire: '1s', lockWatchdogTimeout: '1s' }]) {
+    for (const wrong of [{ lease: 1 }, { expire: '1s', renewedLease: '1s' }]) {
       assert.equal(await stage.refusal(lock.tryLock(wrong as object)), 'LOCK_CONFIG');
     }
     assert.equal(await stage.refusal(lock.tryLock({ waitTimeout: 0 }, '1s')), 'LOCK_CONFIG');
     if (!(await stage.store()).port.keepsPermits) return;
     const semaphore = client.getSemaphore(stage.key('s'), { permits: 2 });
-    const permits = (await stage.outcome(() => semaphore.tryAcquire(2, { lockWatchdogTimeout: '2s' })))!;
+    const permits = (await stage.outcome(() => semaphore.tryAcquire(2, { renewedLease: '2s' })))!;
     assert.ok(permits.remainingTime() <= 2_000);
     assert.equal(await stage.outcome(() => semaphore.tryAcquire(1, { waitTimeout: 30 })), null);
     assert.equal(await stage.refusal(semaphore.tryAcquire(1, { lease: 1 } as object)), 'LOCK_CONFIG');
@@ -115,12 +115,12 @@ export const SHARED_CASES: CaseList = {
   'readers that arrive after a waiting writer queue behind it': async (stage) => {
     const clients = await stage.clientList(3);
     const key = stage.key();
-    const reader = await stage.outcome(clients[0]!.acquire(key, { type: 'read' }));
+    const reader = await stage.outcome(clients[0]!.acquire(key, { kind: 'read' }));
     const order: string[] = [];
     const writing = clients[1]!.run(key, () => void order.push('writer'));
     await stage.untilWaiting(key, 1);
-    assert.equal(await stage.outcome(() => clients[2]!.tryAcquire(key, { type: 'read' })), null);
-    const reading = clients[2]!.run(key, () => void order.push('reader'), { type: 'read' });
+    assert.equal(await stage.outcome(() => clients[2]!.tryAcquire(key, { kind: 'read' })), null);
+    const reading = clients[2]!.run(key, () => void order.push('reader'), { kind: 'read' });
     await stage.untilWaiting(key, 2);
     await stage.outcome(reader.release());
     await stage.outcome(Promise.all([writing, reading]));
@@ -131,7 +131,7 @@ export const SHARED_CASES: CaseList = {
     const clients = await stage.clientList(4, LATE_RETRIES);
     const key = stage.key();
     const writer = await stage.outcome(clients[0]!.acquire(key));
-    const reading = Array.from({ length: 20 }, (_, i) => clients[i % 4]!.acquire(key, { type: 'read', fair: true }));
+    const reading = Array.from({ length: 20 }, (_, i) => clients[i % 4]!.acquire(key, { kind: 'read', fair: true }));
     await stage.untilWaiting(key, 20);
     const since = stage.now();
     await stage.outcome(writer.release());
@@ -145,10 +145,10 @@ export const SHARED_CASES: CaseList = {
     const [one, other] = [await stage.client(), await stage.client()];
     const key = stage.key();
     const writer = await stage.outcome(one.acquire(key, { owner: 'me' }));
-    const reader = await stage.outcome(one.acquire(key, { owner: 'me', type: 'read' }));
+    const reader = await stage.outcome(one.acquire(key, { owner: 'me', kind: 'read' }));
     await stage.outcome(writer.release());
     assert.deepEqual((await stage.holders(key)).length, 1);
-    const beside = await stage.outcome(other.acquire(key, { type: 'read' }));
+    const beside = await stage.outcome(other.acquire(key, { kind: 'read' }));
     assert.equal(await stage.refusal(one.acquire(key, { owner: 'me' })), 'LOCK_CONFIG');
     assert.equal(reader.isHeld, true);
     await stage.outcome(reader.release());
@@ -162,7 +162,7 @@ export const SHARED_CASES: CaseList = {
     const since = stage.now();
     const request = dying.request(key, { mode: { kind: 'read' }, lease: 600 });
     assert.equal((await stage.outcome(dying.port.acquire(request))).outcome, 'held');
-    const reader = await stage.outcome(one.acquire(key, { type: 'read', expire: '20s' }));
+    const reader = await stage.outcome(one.acquire(key, { kind: 'read', expire: '20s' }));
     await dying.port.close();
     const writing = other.acquire(key);
     await stage.untilWaiting(key, 1);

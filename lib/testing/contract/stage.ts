@@ -11,7 +11,7 @@ export const AT_ONCE = 1_000;
 /** The limit in ms for a condition to become true. */
 export const PATIENCE = 10_000;
 /** Options with which waiters retry so late that only a message can serve them within `PATIENCE`. */
-export const LATE_RETRIES = { lockWatchdogTimeout: '60s', grantTimeout: '20s' } as const;
+export const LATE_RETRIES = { renewedLease: '60s', grantTimeout: '20s' } as const;
 
 let lastKey = 0;
 

@@ -1,4 +1,4 @@
-import { duration } from 'nestjs-redis-locks';
+import { parseDuration } from 'nestjs-redis-locks';
 
 /** What the environment decides. */
 export class AppConfig {
@@ -16,6 +16,6 @@ export class AppConfig {
     this.port = Number(env['PORT'] ?? 3000);
     this.redisUrl = env['REDIS_URL'] ?? 'redis://127.0.0.1:6379';
     this.keyPrefix = env['KEY_PREFIX'] ?? 'shop';
-    this.lockLease = duration(env['LOCK_LEASE'] ?? '30s');
+    this.lockLease = parseDuration(env['LOCK_LEASE'] ?? '30s');
   }
 }

@@ -6,9 +6,9 @@ import { unawaited } from '../../integration/kinds/support.js';
 
 const bench = new LockBench();
 const LEASE = 1_000;
-const SHORT = { lockWatchdogTimeout: LEASE, grantTimeout: 300 };
-const READ = { type: 'read' } as const;
-const WRITE = { type: 'write' } as const;
+const SHORT = { renewedLease: LEASE, grantTimeout: 300 };
+const READ = { kind: 'read' } as const;
+const WRITE = { kind: 'write' } as const;
 
 const clients = async (): Promise<number> =>
   ((await bench.redis.admin.pubsub('CHANNELS', 'lock:client:*')) as string[]).length;

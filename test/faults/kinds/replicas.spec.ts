@@ -273,13 +273,13 @@ describe('replicas: { min: 1 } with a replica', () => {
 describe('replicas: failures of either server', () => {
   it('a replica that takes over knows the lock', async () => {
     const service = await bench.service();
-    const lock = await service.acquire('a', { ...REPLICAS, type: 'read' });
+    const lock = await service.acquire('a', { ...REPLICAS, kind: 'read' });
     await replica.admin.call('REPLICAOF', 'NO', 'ONE');
     try {
       const promoted = await bench.service({ connection: replica.url });
-      expect((await promoted.inspect('a'))!.holders).toMatchObject([{ type: 'read', fencingToken: lock.fencingToken }]);
-      expect(await promoted.tryAcquire('a', { type: 'write' })).toBeNull();
-      const beside = await promoted.acquire('a', { type: 'read' });
+      expect((await promoted.inspect('a'))!.holders).toMatchObject([{ kind: 'read', fencingToken: lock.fencingToken }]);
+      expect(await promoted.tryAcquire('a', { kind: 'write' })).toBeNull();
+      const beside = await promoted.acquire('a', { kind: 'read' });
       expect(beside.fencingToken).toBeGreaterThan(lock.fencingToken);
     } finally {
       await replica.admin.call('REPLICAOF', bench.redis.host, String(bench.redis.port));

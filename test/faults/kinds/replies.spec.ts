@@ -88,7 +88,7 @@ describe('a Redis with an empty script cache', () => {
     expect(await service.getSemaphore('s', { permits: 2 }).getPermits()).toBe(1);
     await service.run('a', async () => {
       await forget();
-      await (await service.acquire('a', { type: 'read' })).release();
+      await (await service.acquire('a', { kind: 'read' })).release();
     });
     await bench.untilNothingIsLeft();
   });
@@ -118,9 +118,9 @@ describe('a Redis that is full', () => {
 
 describe('a Redis that starts empty', () => {
   it.each(SETS)('notifies its holders, and serves its waiters: $kind', async ({ options }) => {
-    const [one, other] = await bench.serviceList(2, { lockWatchdogTimeout: 900, grantTimeout: 400 });
+    const [one, other] = await bench.serviceList(2, { renewedLease: 900, grantTimeout: 400 });
     const held = await one!.acquire(['a', 'b'], options);
-    const waiting = other!.acquire('a', { type: 'write' });
+    const waiting = other!.acquire('a', { kind: 'write' });
     await bench.untilWaiting('a', 1);
     await bench.redis.admin.flushall();
     const next = await waiting;

@@ -72,7 +72,7 @@ describe('code that the engine calls runs outside all scopes', () => {
   it.each(happenings)(
     "an observer of '%s' does not re-enter the lock of the scope that causes the event",
     async (type, happen) => {
-      service = await bench.service({ lockWatchdogTimeout: 600 });
+      service = await bench.service({ renewedLease: 600 });
       await other.acquire('taken');
       const got = deferred<Promise<LockHandle | null>>();
       let tried = false;

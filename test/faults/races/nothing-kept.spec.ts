@@ -34,7 +34,7 @@ describe('a handle that was dropped without a release', () => {
     ['waits already', true],
     ['comes later', false],
   ])('does not block its key for a call that %s in the same client', async (_, early) => {
-    const worker = await bench.worker({ lockWatchdogTimeout: LEASE });
+    const worker = await bench.worker({ renewedLease: LEASE });
     const forgotten = worker.forget('a');
     await eventually(() => bench.redis.admin.exists('lock:state:{a}'));
     const waiting = early ? worker.acquire('a') : undefined;

@@ -21,7 +21,7 @@ async function calls(): Promise<number> {
 
 describe('a client that does not take its grant', () => {
   it('is passed over with all its fair waiters until it retries, and then gets its places back', async () => {
-    const options = { grantTimeout: 700, commandTimeout: 20_000, lockWatchdogTimeout: 10_000 };
+    const options = { grantTimeout: 700, commandTimeout: 20_000, renewedLease: 10_000 };
     const [holder, last] = await bench.serviceList(2, options);
     const frozen = await bench.worker(options);
     const lock = await holder!.acquire(KEY);
@@ -74,7 +74,7 @@ describe('a client that does not take its grant', () => {
   });
 
   it('gets the places of its other waiters back when it retries', async () => {
-    const options = { grantTimeout: 1_000, commandTimeout: 20_000, lockWatchdogTimeout: 10_000 };
+    const options = { grantTimeout: 1_000, commandTimeout: 20_000, renewedLease: 10_000 };
     const [holder, second, third] = await bench.serviceList(3, options);
     const frozen = await bench.worker(options);
     const lock = await holder!.acquire(KEY);
@@ -151,7 +151,7 @@ describe('absent waiters with places that are not stale', () => {
   });
 
   const modes = [
-    { of: 'writers', holds: [{ type: 'read' }], dead: 'exclusive', section: { type: 'read' } },
+    { of: 'writers', holds: [{ kind: 'read' }], dead: 'exclusive', section: { kind: 'read' } },
     {
       of: 'requests for two permits',
       holds: [{ permits: 3 }, { permits: 3 }],

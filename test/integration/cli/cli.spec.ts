@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import type { LockInfo } from 'nestjs-redis-locks';
+import type { LockState } from 'nestjs-redis-locks';
 import { cli, CliProcess, manifest } from './cli.js';
 import { eventually } from '../../../testbed/wait/eventually.mjs';
 import { aborted, LockBench } from '../../../testbed/locks/locks.js';
@@ -15,8 +15,8 @@ async function setUp() {
   const waiting = other!.acquire('a', { waitTimeout: Infinity });
   waiting.catch(() => undefined);
   await bench.untilWaiting('a', 1);
-  await one!.acquire('b', { type: 'read', owner: 'ann' });
-  await other!.acquire('b', { type: 'read', owner: 'bob' });
+  await one!.acquire('b', { kind: 'read', owner: 'ann' });
+  await other!.acquire('b', { kind: 'read', owner: 'bob' });
   // The clients write their labels in the background.
   const named = async (): Promise<number> => (await bench.redis.admin.keys('lock:client:*')).length;
   await eventually(async () => (await named()) === 2, { what: 'the labels of two clients' });
@@ -79,9 +79,9 @@ describe('ls', () => {
   it('sorts, and shows only the locks of one client', async () => {
     const { lock } = await setUp();
     const [one] = await bench.serviceList(1);
-    await one!.acquire('0', { lockWatchdogTimeout: '9s', owner: 'ann' }); // always the shortest lease
+    await one!.acquire('0', { renewedLease: '9s', owner: 'ann' }); // always the shortest lease
     const keysOf = async (...args: string[]) =>
-      (JSON.parse((await run('ls', '--json', ...args)).stdout) as LockInfo[]).map(({ key }) => key);
+      (JSON.parse((await run('ls', '--json', ...args)).stdout) as LockState[]).map(({ key }) => key);
     const lists = await Promise.all([
       keysOf(),
       keysOf('--sort', 'held'),
@@ -120,13 +120,13 @@ describe('ls', () => {
       run('ls', '-p', 'other'),
       run('ls', '--json', '-p', 'shop:lock'),
     ]);
-    expect((JSON.parse(b.stdout) as LockInfo[]).map(({ key, holds }) => [key, holds])).toEqual([['b', 2]]);
+    expect((JSON.parse(b.stdout) as LockState[]).map(({ key, holds }) => [key, holds])).toEqual([['b', 2]]);
     expect(none.stdout).toBe("No lock matches 'x*' (2 held).\n");
     expect(nobody.stdout).toBe("No lock matches 'b' and 'zoe' (2 held).\n");
     expect(empty.stdout).toMatch(
       /^No lock is held with the prefix 'other'\. Other clients have the prefix '[^']+', .*'shop:lock'.*: choose one with --prefix\.\n$/,
     );
-    expect((JSON.parse(shop.stdout) as LockInfo[]).map(({ key }) => key)).toEqual(['order:{7}:pay']);
+    expect((JSON.parse(shop.stdout) as LockState[]).map(({ key }) => key)).toEqual(['order:{7}:pay']);
   });
 
   it('escapes foreign text, and writes colours on request', async () => {
@@ -152,7 +152,7 @@ describe('ls', () => {
     const where = [JSON.stringify({ host, port }), second.url, third.url].flatMap((each) => ['-c', each]);
     const { stdout, stderr, code } = await run('ls', '--json', '-t', '2s', ...where);
     expect([code, stderr]).toEqual([0, '']);
-    expect((JSON.parse(stdout) as LockInfo[]).map(({ key, holds }) => [key, holds])).toEqual([['a', 1]]);
+    expect((JSON.parse(stdout) as LockState[]).map(({ key, holds }) => [key, holds])).toEqual([['a', 1]]);
     await service.close();
   });
 });
@@ -228,13 +228,13 @@ describe('watch', () => {
       watch.stdout
         .split('\n')
         .slice(0, -1)
-        .map((line) => (JSON.parse(line) as { locks: LockInfo[] }).locks);
+        .map((line) => (JSON.parse(line) as { locks: LockState[] }).locks);
     await eventually(() => looks().length >= 2, { within: 60_000 });
     await lock.release();
     await (await waiting).release();
     await eventually(() => looks().at(-1)!.length === 0, { within: 60_000 });
     watch.kill('SIGINT');
     expect((await watch.ended).code).toBe(0);
-    expect(looks()[0]).toMatchObject([{ key: 'a', waiters: [{ type: 'exclusive' }] }]);
+    expect(looks()[0]).toMatchObject([{ key: 'a', waiters: [{ kind: 'exclusive' }] }]);
   });
 });

@@ -1,5 +1,5 @@
 import { afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import type { LockInfo } from 'nestjs-redis-locks';
+import type { LockState } from 'nestjs-redis-locks';
 import { cli, CliProcess } from './cli.js';
 import { ClusterBench } from '../../../testbed/locks/cluster-bench.js';
 import { eventually } from '../../../testbed/wait/eventually.mjs';
@@ -35,7 +35,7 @@ describe('the command line program in a Cluster', () => {
 
     const ls = await run('ls', 'k-*', '--json');
     expect([ls.code, ls.stderr]).toEqual([0, '']);
-    expect((JSON.parse(ls.stdout) as LockInfo[]).map(({ key }) => key)).toEqual([...keys].sort());
+    expect((JSON.parse(ls.stdout) as LockState[]).map(({ key }) => key)).toEqual([...keys].sort());
     const [inspect, table] = await Promise.all([run('inspect', keys[0]!), run('ls')]);
     expect(inspect).toMatchObject({
       code: 0,
@@ -58,7 +58,7 @@ describe('the command line program in a Cluster', () => {
       watch.stdout
         .split('\n')
         .slice(0, -1)
-        .map((line) => (JSON.parse(line) as { locks: LockInfo[] }).locks.map(({ key }) => key));
+        .map((line) => (JSON.parse(line) as { locks: LockState[] }).locks.map(({ key }) => key));
     await eventually(() => looks().length >= 2, { within: 60_000 });
     expect(looks()[0]).toEqual([...keys].sort());
     await Promise.all(held.map((lock) => lock.release()));

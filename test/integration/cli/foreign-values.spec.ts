@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import type { LockInfo } from 'nestjs-redis-locks';
+import type { LockState } from 'nestjs-redis-locks';
 import { cli } from './cli.js';
 import { LockBench } from '../../../testbed/locks/locks.js';
 
@@ -24,7 +24,7 @@ describe('foreign values under the prefix', () => {
     await service.acquire('held');
     const [table, json] = await Promise.all([run('ls'), run('ls', '--json')]);
     expect(table).toMatchObject({ code: 0, stdout: expect.stringContaining('held') });
-    expect((JSON.parse(json.stdout) as LockInfo[]).map(({ key }) => key)).toContain('held');
+    expect((JSON.parse(json.stdout) as LockState[]).map(({ key }) => key)).toContain('held');
     for (const { stderr } of [table, json]) {
       expect(stderr).toContain('"text" is skipped');
       expect(stderr).toContain('WRONGTYPE');
@@ -58,7 +58,7 @@ describe('foreign values under the prefix', () => {
         /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u200b-\u200f\u202a-\u202e\u2066-\u2069]/,
       );
     }
-    const [listed] = JSON.parse(outputs[1].stdout) as LockInfo[];
+    const [listed] = JSON.parse(outputs[1].stdout) as LockState[];
     expect(JSON.parse(outputs[3].stdout).holders[0].client).toBe(evil);
     expect(listed).toBeDefined();
   });

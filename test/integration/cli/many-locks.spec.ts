@@ -14,7 +14,7 @@ let redis: RedisServer;
 
 beforeAll(async () => {
   redis = await startRedis();
-  const service = await locks.start(redis.url, { lockWatchdogTimeout: '10m' });
+  const service = await locks.start(redis.url, { renewedLease: '10m' });
   for (let from = 0; from < 4_998; from += 500) {
     const keys = Array.from({ length: Math.min(500, 4_998 - from) }, (_, i) => `stock:${from + i}`);
     await Promise.all(keys.map((key) => service.acquire(key)));

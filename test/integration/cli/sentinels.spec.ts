@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import type { LockInfo } from 'nestjs-redis-locks';
+import type { LockState } from 'nestjs-redis-locks';
 import { cli } from './cli.js';
 import { FaultLocks } from '../../../testbed/locks/fault-locks.js';
 import { useSentinels } from '../../../testbed/locks/fault-setups.js';
@@ -21,7 +21,7 @@ describe('the command line program behind Sentinels', () => {
     const service = await locks.start(sentinels.connection);
     await service.acquire('a');
     const ls = await run('ls', '--json');
-    expect((JSON.parse(ls.stdout) as LockInfo[]).map(({ key, holds }) => [key, holds])).toEqual([['a', 1]]);
+    expect((JSON.parse(ls.stdout) as LockState[]).map(({ key, holds }) => [key, holds])).toEqual([['a', 1]]);
     expect(await run('inspect', 'a')).toMatchObject({ code: 0, stdout: expect.stringContaining('1 holding') });
     expect(await run('release', 'a', '--force')).toMatchObject({ code: 0, stdout: 'a was released.\n' });
   });

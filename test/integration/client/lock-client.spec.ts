@@ -150,7 +150,7 @@ describe('createLockClient', () => {
     const options = { store: 'memory', keyPrefix: 'logged', shutdownTimeout: '200ms' } as const;
     const client = await createLockClient(options, { logger });
     await client.acquire('orders');
-    await client.acquire('stock', { type: 'read' });
+    await client.acquire('stock', { kind: 'read' });
     await client.close();
     for (const key of ['orders', 'stock']) {
       expect(lines).toContainEqual(

@@ -82,7 +82,7 @@ describe('a Cluster that the application passes in', () => {
 
   it('may pipeline commands by itself', async () => {
     const own = bench.cluster.client({ enableAutoPipelining: true });
-    const locks = await bench.service({ connection: own, lockWatchdogTimeout: '6s' });
+    const locks = await bench.service({ connection: own, renewedLease: '6s' });
     const keys = Array.from({ length: 100 }, (_, i) => `key ${i}`);
     const held = await Promise.all(keys.map((key) => locks.acquire(key)));
     await Promise.all(held.map((lock) => lock.verify()));

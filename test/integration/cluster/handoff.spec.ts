@@ -71,7 +71,7 @@ describe('a handoff in a Cluster', () => {
   });
 
   it('drops a channel after some time without waiters, and subscribes again', async () => {
-    const [one, other] = await bench.serviceList(2, { lockWatchdogTimeout: 600, commandTimeout: 500 });
+    const [one, other] = await bench.serviceList(2, { renewedLease: 600, commandTimeout: 500 });
     const listening = async (key: string): Promise<number> =>
       ((await (await bench.cluster.masterOf(key)).admin.call('PUBSUB', 'SHARDCHANNELS', `*{${key}}*`)) as string[])
         .length;

@@ -46,7 +46,7 @@ class Wrapping implements NestInterceptor {
 }
 
 /** Readers with holds of their own in Redis. */
-const ALONE = { type: 'read', fair: true } as const;
+const ALONE = { kind: 'read', fair: true } as const;
 
 describe.each(ADAPTERS)('the dashboard on %s', (_name, adapter) => {
   it('serves one page that may load only its own files', async () => {
@@ -85,7 +85,7 @@ describe.each(ADAPTERS)('the dashboard on %s', (_name, adapter) => {
     const own = server.app.get(LockService);
     const other = (await bench.boot({}, { shutdownTimeout: 0 })).get(LockService);
     const lock = await own.acquire('stock:42', { owner: 'ann' });
-    await other.acquire('prices', { type: 'read' });
+    await other.acquire('prices', { kind: 'read' });
     const waiting = other.acquire('stock:42');
     await eventually(async () => (await own.inspect('stock:42'))?.waiters.length === 1);
     const { locks, process: where, instance, readOnly } = await server.state();
@@ -100,10 +100,10 @@ describe.each(ADAPTERS)('the dashboard on %s', (_name, adapter) => {
     expect(locks.list).toMatchObject([
       {
         ...{ key: 'stock:42', fencingToken: lock.fencingToken, holding: 1, waiting: 1 },
-        holders: [{ owner: 'ann', client: own.clientId, type: 'exclusive', fencingToken: lock.fencingToken }],
-        waiters: [{ client: other.clientId, type: 'exclusive' }],
+        holders: [{ owner: 'ann', client: own.clientId, kind: 'exclusive', fencingToken: lock.fencingToken }],
+        waiters: [{ client: other.clientId, kind: 'exclusive' }],
       },
-      { key: 'prices', holding: 1, waiting: 0, holders: [{ type: 'read', client: other.clientId }] },
+      { key: 'prices', holding: 1, waiting: 0, holders: [{ kind: 'read', client: other.clientId }] },
     ]);
     const [holder] = locks.list[0]!.holders;
     expect(holder!.lease).toBeGreaterThan(20_000);
@@ -368,7 +368,7 @@ describe('the dashboard', () => {
   });
 
   it('shows several instances, by name', async () => {
-    const jobs = bench.locks({ name: 'jobs', keyPrefix: 'jobs', shutdownTimeout: 0 });
+    const jobs = bench.locks({ instance: 'jobs', keyPrefix: 'jobs', shutdownTimeout: 0 });
     const server = await serve(bench, {}, { metadata: { imports: [jobs] } });
     await server.app.get<LockService>(getLockServiceToken('jobs')).tryAcquire('nightly', { expire: '1m' });
     const [first, named] = [await server.state(), await server.state('?instance=jobs')];

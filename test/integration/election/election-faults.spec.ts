@@ -7,7 +7,7 @@ import { random } from '../../../testbed/workers/random-sections.mjs';
 
 /** Short, so that a lease ends within a test. */
 const LEASE = 1_000;
-const OPTIONS = { lockWatchdogTimeout: LEASE, commandTimeout: 500, grantTimeout: 500 };
+const OPTIONS = { renewedLease: LEASE, commandTimeout: 500, grantTimeout: 500 };
 
 describe('candidates in several processes', () => {
   const bench = new LockBench();
@@ -62,7 +62,7 @@ describe('candidates in several processes', () => {
 
   it('never have two leaders, whatever fails', async () => {
     const lease = 500;
-    const workers = await start(4, { ...OPTIONS, lockWatchdogTimeout: lease });
+    const workers = await start(4, { ...OPTIONS, renewedLease: lease });
     await Promise.all(workers.map((worker) => worker.stand('a')));
     const next = random(42);
     const pick = <T>(list: readonly T[]): T => list[Math.floor(next() * list.length)] as T;

@@ -10,7 +10,7 @@ import { RespProxy } from '../../../testbed/proxies/resp-proxy.mjs';
 
 /** Short, so that a lease ends within a test. */
 const LEASE = 1_000;
-const OPTIONS = { lockWatchdogTimeout: LEASE, commandTimeout: 500, grantTimeout: 500 };
+const OPTIONS = { renewedLease: LEASE, commandTimeout: 500, grantTimeout: 500 };
 
 describe('a candidate whose Redis fails', () => {
   const locks = new FaultLocks();

@@ -180,7 +180,7 @@ describe('a leader election', () => {
   });
 
   it('keeps its lease renewed', async () => {
-    const [one, other] = await pair({ lockWatchdogTimeout: 900 });
+    const [one, other] = await pair({ renewedLease: 900 });
     await throughout(2_000, () => one.election.isLeader && !other.election.isLeader);
     expect(one.told).toEqual([ELECTED]);
   });

@@ -95,7 +95,7 @@ describe('health, with Terminus', () => {
 
   it('is down while renewals are late', async () => {
     // A lease of 2 s is renewed after 0.67 s.
-    const { app, look } = await application({ lockWatchdogTimeout: 2_000 }, { maxWatchdogLag: 100, timeout: 50 });
+    const { app, look } = await application({ renewedLease: 2_000 }, { maxWatchdogLag: 100, timeout: 50 });
     const lock = await app.get(LockService).acquire('a');
     await bench.redis.pause();
     try {
@@ -116,7 +116,7 @@ describe('health, with Terminus', () => {
   });
 
   it('checks a named instance, and refuses an unknown one', async () => {
-    const { app, look } = await application({ name: 'jobs' }, { instance: 'jobs' });
+    const { app, look } = await application({ instance: 'jobs' }, { instance: 'jobs' });
     expect(await look()).toMatchObject({ code: 200 });
     const indicator = app.get(LockHealthIndicator);
     await expect(indicator.check('locks')).rejects.toMatchObject({ code: 'LOCK_CONFIG' });

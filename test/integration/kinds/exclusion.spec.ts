@@ -41,7 +41,7 @@ describe('8 processes × 8 waiters', () => {
     const key = 'both';
     const kinds: Array<Promise<ValidHold[]>> = workers.map(async (worker, i) => {
       const isShared = i % 2 === 0;
-      const options = { type: isShared ? ('read' as const) : ('write' as const) };
+      const options = { kind: isShared ? ('read' as const) : ('write' as const) };
       // What readers count is their own business.
       const counter = isShared ? `seen ${i}` : 'written';
       const holds = await worker.sections({ key, waiters: WAITERS, times: TIMES, counter, options });

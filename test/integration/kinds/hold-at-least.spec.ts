@@ -60,10 +60,10 @@ describe('holdAtLeast', () => {
 
   it('of a reader excludes writers, not readers', async () => {
     const [one, other] = await bench.serviceList(2);
-    await (await one!.acquire('a', { type: 'read', holdAtLeast: '5s' })).release();
-    expect(await other!.tryAcquire('a', { type: 'write' })).toBeNull();
-    expect(await one!.tryAcquire('a', { type: 'write' })).toBeNull();
-    expect(await other!.tryAcquire('a', { type: 'read' })).not.toBeNull();
+    await (await one!.acquire('a', { kind: 'read', holdAtLeast: '5s' })).release();
+    expect(await other!.tryAcquire('a', { kind: 'write' })).toBeNull();
+    expect(await one!.tryAcquire('a', { kind: 'write' })).toBeNull();
+    expect(await other!.tryAcquire('a', { kind: 'read' })).not.toBeNull();
   });
 
   it('of permits counts as used', async () => {
@@ -111,7 +111,7 @@ describe('holdAtLeast', () => {
     const service = await bench.service();
     const mine = { ...options, owner: 'me', holdAtLeast: '5s' } as const;
     await (await service.acquire('a', mine)).release();
-    expect(await service.tryAcquire('a', { type: 'write', owner: 'me' })).toBeNull();
+    expect(await service.tryAcquire('a', { kind: 'write', owner: 'me' })).toBeNull();
     expect(await service.getLock('a').isHeldBy('me')).toBe(false);
   });
 

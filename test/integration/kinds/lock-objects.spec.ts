@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import type { Lock, LockService } from 'nestjs-redis-locks';
+import type { LockObject, LockService } from 'nestjs-redis-locks';
 import { deferred } from '../../../testbed/wait/deferred.js';
 import { eventually } from '../../../testbed/wait/eventually.mjs';
 import { now } from '../../../testbed/history/history.js';
@@ -9,7 +9,7 @@ const bench = new LockBench();
 
 interface Shape {
   readonly kind: string;
-  readonly make: (service: LockService, owner?: string) => Lock;
+  readonly make: (service: LockService, owner?: string) => LockObject;
   /** Whether two may have it at the same time. */
   readonly shared?: boolean;
 }
@@ -29,11 +29,10 @@ describe.each(SHAPES)('the RLock shape of $kind', ({ make, shared = false }) => 
     const [lock, theirs] = [make(one!), make(other!)];
     expect(lock.key).toBe('a');
     const nothing = [false, 0, false, -2];
-    const told = async ({ isHeldByCurrentContext, getHoldCount, isLocked }: Lock, of: Lock): Promise<unknown[]> => [
-      isHeldByCurrentContext.call(of),
-      getHoldCount.call(of),
-      await isLocked.call(of),
-    ];
+    const told = async (
+      { isHeldByCurrentContext, getHoldCount, isLocked }: LockObject,
+      of: LockObject,
+    ): Promise<unknown[]> => [isHeldByCurrentContext.call(of), getHoldCount.call(of), await isLocked.call(of)];
     expect([...(await told(lock, lock)), await lock.remainTimeToLive()]).toEqual(nothing);
 
     const handle = await lock.lock();
@@ -104,7 +103,7 @@ describe.each(SHAPES)('the RLock shape of $kind', ({ make, shared = false }) => 
   });
 
   it('tryLock accepts a lease that is not renewed', async () => {
-    const service = await bench.service({ lockWatchdogTimeout: 100 });
+    const service = await bench.service({ renewedLease: 100 });
     const lock = make(service);
     const handle = await lock.tryLock(0, '1s');
     expect(await lock.remainTimeToLive()).toBeLessThanOrEqual(1_000);
@@ -115,12 +114,12 @@ describe.each(SHAPES)('the RLock shape of $kind', ({ make, shared = false }) => 
   });
 
   it('lock() is renewed for as long as it is held', async () => {
-    const [one, other] = await bench.serviceList(2, { lockWatchdogTimeout: 1_000 });
+    const [one, other] = await bench.serviceList(2, { renewedLease: 1_000 });
     const lock = make(one!);
     await lock.lock();
     const since = now();
     await eventually(() => between(since) > 1_400);
-    expect(await other!.tryAcquire('a', { type: 'write' })).toBeNull();
+    expect(await other!.tryAcquire('a', { kind: 'write' })).toBeNull();
     await lock.unlock();
   });
 
@@ -214,7 +213,7 @@ describe('objects of one key beside each other', () => {
         expect([readLock().isHeldByCurrentContext(), writeLock().isHeldByCurrentContext()]).toEqual([true, false]);
         expect([readLock().getHoldCount(), writeLock().getHoldCount()]).toEqual([1, 0]);
       },
-      { type: 'read' },
+      { kind: 'read' },
     );
     await service.run('a', async () => {
       expect([readLock().isHeldByCurrentContext(), writeLock().isHeldByCurrentContext()]).toEqual([false, true]);

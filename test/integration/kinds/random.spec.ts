@@ -41,7 +41,7 @@ function plan(next: () => number): Plan {
   const keys = next() < 0.3 ? pick(['a', 'b'], ['b', 'a'], ['b', 'c', 'a']) : [pick('a', 'a', 'b', 'c')];
   const end = next() < 0.1 ? 'lapse' : type === 'write' && keys.length === 1 && next() < 0.3 ? 'downgrade' : 'release';
   if (end === 'lapse') options.expire = 150 + Math.round(next() * 100);
-  return { keys, options: { ...options, type }, stay, units: 1, end };
+  return { keys, options: { ...options, kind: type }, stay, units: 1, end };
 }
 
 /** The findings of many workers that did the same things at random. */
@@ -63,10 +63,10 @@ class Findings {
     const took = performance.now() - since;
     const limit = Number(options.waitTimeout) + SLACK;
     if (took > limit) this.late.push(`${who} ${keys.join()}: ${Math.round(took)} ms of ${limit}`);
-    const name = typeof outcome === 'string' ? outcome : `${options.type ?? 'permits'}, ${end}`;
+    const name = typeof outcome === 'string' ? outcome : `${options.kind ?? 'permits'}, ${end}`;
     this.outcomes[name] = (this.outcomes[name] ?? 0) + 1;
     if (typeof outcome === 'string') return;
-    if (options.permits === undefined) await this.stay(service, who, outcome, options.type === 'read', stay, end);
+    if (options.permits === undefined) await this.stay(service, who, outcome, options.kind === 'read', stay, end);
     else await this.stayWithPermits(outcome, units, stay);
   }
 
@@ -103,7 +103,7 @@ class Findings {
     await this.watch(who, handle, isShared, end === 'lapse' ? Infinity : length);
     if (end === 'lapse') return;
     if (end === 'downgrade') {
-      const reading = await service.acquire(handle.key, { type: 'read', owner: handle.owner });
+      const reading = await service.acquire(handle.key, { kind: 'read', owner: handle.owner });
       await handle.release();
       await this.watch(who, reading, true, length);
       await reading.release();
@@ -164,7 +164,7 @@ class Findings {
 
 describe('random readers, writers, permits and sets of keys', () => {
   it.each([1, 2, Date.now() % 100_000])('exclude each other as specified (seed %i)', async (seed) => {
-    const services = await bench.serviceList(CLIENTS, { lockWatchdogTimeout: 400, grantTimeout: 200 });
+    const services = await bench.serviceList(CLIENTS, { renewedLease: 400, grantTimeout: 200 });
     const findings = new Findings();
     const loops = services.flatMap((service, client) =>
       Array.from({ length: LOOPS }, async (_, loop) => {

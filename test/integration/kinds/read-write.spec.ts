@@ -7,10 +7,10 @@ import { redisKey } from '../../../testbed/locks/redis-key.mjs';
 import { Arrivals } from './support.js';
 
 const bench = new LockBench();
-const READ = { type: 'read' } as const;
+const READ = { kind: 'read' } as const;
 /** A reader with a hold of its own in Redis. */
-const READ_ALONE = { type: 'read', fair: true } as const;
-const WRITE = { type: 'write' } as const;
+const READ_ALONE = { kind: 'read', fair: true } as const;
+const WRITE = { kind: 'write' } as const;
 
 const releaseAll = (handles: readonly LockHandle[]): Promise<boolean[]> =>
   Promise.all(handles.map((handle) => handle.release()));
@@ -24,7 +24,7 @@ describe('a read-write lock', () => {
     expect(handles.every(({ isHeld }) => isHeld)).toBe(true);
     expect(new Set(handles.map(({ fencingToken }) => fencingToken)).size).toBe(6);
     const info = await services[0]!.inspect('a');
-    expect(info!.holders.map(({ type }) => type)).toEqual(Array.from({ length: 6 }, () => 'read'));
+    expect(info!.holders.map(({ kind: type }) => type)).toEqual(Array.from({ length: 6 }, () => 'read'));
     expect(await releaseAll(handles)).toEqual(Array.from({ length: 6 }, () => true));
     await bench.untilNothingIsLeft();
   });
@@ -32,7 +32,7 @@ describe('a read-write lock', () => {
   it('admits a writer alone: no reader and no other writer', async () => {
     const [one, other] = await bench.serviceList(2);
     for (const type of ['write', 'exclusive'] as const) {
-      const writer = await one!.acquire('a', { type });
+      const writer = await one!.acquire('a', { kind: type });
       expect(await other!.tryAcquire('a', READ)).toBeNull();
       expect(await one!.tryAcquire('a', READ)).toBeNull();
       expect(await other!.tryAcquire('a', WRITE)).toBeNull();
@@ -310,7 +310,7 @@ describe('downgrade and upgrade', () => {
   });
 
   it('leave no place in the queue if an upgrade is noticed while it waits', async () => {
-    const [holder, service, third] = await bench.serviceList(3, { lockWatchdogTimeout: 2_000, grantTimeout: 600 });
+    const [holder, service, third] = await bench.serviceList(3, { renewedLease: 2_000, grantTimeout: 600 });
     const lock = await holder!.acquire('a', WRITE);
     // Both of one owner, which holds nothing yet: first its reader, then its writer.
     const reading = service!.acquire('a', { ...READ, owner: 'me', waitTimeout: '5s' });
@@ -386,7 +386,7 @@ describe('downgrade and upgrade', () => {
 
 describe('leases of readers', () => {
   it('end separately: the watchdog of one reader does not renew the fixed lease of another', async () => {
-    const [one, other] = await bench.serviceList(2, { lockWatchdogTimeout: 900 });
+    const [one, other] = await bench.serviceList(2, { renewedLease: 900 });
     const fixed = await one!.acquire('a', { ...READ, expire: 600 });
     const renewed = await other!.acquire('a', READ);
     const { holders } = (await other!.inspect('a'))!;

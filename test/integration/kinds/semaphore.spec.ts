@@ -30,7 +30,7 @@ describe('a semaphore', () => {
     const two = await semaphore.acquire(2);
     const one = await semaphore.acquire();
     expect([await semaphore.availablePermits(), await semaphore.getPermits()]).toEqual([2, 5]);
-    expect((await service.inspect('s'))!.holders.map(({ type, units }) => `${type} ${units}`).sort()).toEqual([
+    expect((await service.inspect('s'))!.holders.map(({ kind: type, units }) => `${type} ${units}`).sort()).toEqual([
       'permits 1',
       'permits 2',
     ]);
@@ -131,7 +131,7 @@ describe('a semaphore', () => {
       },
       options,
     );
-    expect((await service.inspect('s'))!.holders).toMatchObject([{ type: 'permits', units: 2 }]);
+    expect((await service.inspect('s'))!.holders).toMatchObject([{ kind: 'permits', units: 2 }]);
   });
 
   it.each([
@@ -158,7 +158,7 @@ describe('a semaphore', () => {
     for (const permits of [-1, 1.5, NaN, Infinity]) {
       await expect(semaphore.setPermits(permits)).rejects.toMatchObject(refused);
     }
-    await expect(service.acquire('s', { permits: 2, type: 'read' })).rejects.toMatchObject(refused);
+    await expect(service.acquire('s', { permits: 2, kind: 'read' })).rejects.toMatchObject(refused);
     expect(await semaphore.availablePermits()).toBe(3);
   });
 
@@ -247,7 +247,7 @@ describe('a semaphore', () => {
   });
 
   it('has leases: fixed ones expire by themselves, others are renewed', async () => {
-    const [one, other] = await bench.serviceList(2, { lockWatchdogTimeout: 800 });
+    const [one, other] = await bench.serviceList(2, { renewedLease: 800 });
     const semaphore = one!.getSemaphore('s', { permits: 2 });
     const renewed = await semaphore.acquire();
     const fixed = await semaphore.acquire(1, { expire: 900 });
@@ -284,10 +284,10 @@ describe('a semaphore', () => {
     const semaphore = one!.getSemaphore('s', { permits: 3 });
     const permit = await semaphore.acquire();
     expect(await other!.tryAcquire('s')).toBeNull();
-    expect(await other!.tryAcquire('s', { type: 'read' })).toBeNull();
+    expect(await other!.tryAcquire('s', { kind: 'read' })).toBeNull();
     await permit.release();
     for (const type of ['read', 'write'] as const) {
-      const lock = await other!.acquire('s', { type });
+      const lock = await other!.acquire('s', { kind: type });
       expect(await semaphore.tryAcquire()).toBeNull();
       expect(await semaphore.availablePermits()).toBe(0);
       await lock.release();

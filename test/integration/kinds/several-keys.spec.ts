@@ -9,7 +9,7 @@ import { unawaited } from './support.js';
 
 const bench = new LockBench();
 /** Nothing falls due by itself while a test counts. */
-const QUIET = { lockWatchdogTimeout: '10m', grantTimeout: '10m' } as const;
+const QUIET = { renewedLease: '10m', grantTimeout: '10m' } as const;
 
 /** Which of the keys are held, as Redis sees it. */
 async function held(...keys: string[]): Promise<string[]> {
@@ -137,14 +137,14 @@ describe('several keys', () => {
 
   it('queue behind existing waiters: a free key with a waiter is not acquired', async () => {
     const [one, reader, writer] = await bench.serviceList(3);
-    const reading = await reader!.acquire('b', { type: 'read' });
-    const writing = writer!.acquire('b', { type: 'write' });
+    const reading = await reader!.acquire('b', { kind: 'read' });
+    const writing = writer!.acquire('b', { kind: 'write' });
     await bench.untilWaiting('b', 1);
-    expect(await one!.tryAcquire(['a', 'b'], { type: 'read' })).toBeNull();
+    expect(await one!.tryAcquire(['a', 'b'], { kind: 'read' })).toBeNull();
     expect(await held('a')).toEqual([]);
     await reading.release();
     await (await writing).release();
-    expect(await one!.tryAcquire(['a', 'b'], { type: 'read' })).not.toBeNull();
+    expect(await one!.tryAcquire(['a', 'b'], { kind: 'read' })).not.toBeNull();
   });
 
   it('two sets in opposite order never deadlock: many rounds from several processes', async () => {
@@ -244,7 +244,7 @@ describe('several keys', () => {
   });
 
   it('count maxRenewTimes from the acquisition of the last key', async () => {
-    const [one, other] = await bench.serviceList(2, { lockWatchdogTimeout: 900 });
+    const [one, other] = await bench.serviceList(2, { renewedLease: 900 });
     const b = await other!.acquire('b', { expire: '10s' });
     const waiting = one!.acquire(['a', 'b'], { maxRenewTimes: 2 });
     await bench.untilWaiting('b', 1);
@@ -260,7 +260,7 @@ describe('several keys', () => {
   const since = now();
 
   it('are renewed together while they are held, and while the others are awaited', async () => {
-    const [one, other] = await bench.serviceList(2, { lockWatchdogTimeout: 1_000 });
+    const [one, other] = await bench.serviceList(2, { renewedLease: 1_000 });
     const b = await other!.acquire('b');
     const waiting = one!.acquire(['a', 'b']);
     await bench.untilWaiting('b', 1);
@@ -374,9 +374,9 @@ describe('several keys', () => {
   it('as readers are shared', async () => {
     const [one, other] = await bench.serviceList(2);
     const sets = await Promise.all([
-      one!.acquire(['a', 'b'], { type: 'read' }),
-      other!.acquire(['b', 'a'], { type: 'read' }),
-      one!.acquire('b', { type: 'read' }),
+      one!.acquire(['a', 'b'], { kind: 'read' }),
+      other!.acquire(['b', 'a'], { kind: 'read' }),
+      one!.acquire('b', { kind: 'read' }),
     ]);
     expect(await other!.tryAcquire(['a', 'b'])).toBeNull();
     const writing = other!.acquire(['a', 'b']);
@@ -505,7 +505,7 @@ describe('several keys in scopes', () => {
           await expect(multi.unlock()).rejects.toMatchObject({ code: 'LOCK_NOT_HELD' });
           readers.assertHeld();
         },
-        { type: 'read' },
+        { kind: 'read' },
       ),
     );
   });

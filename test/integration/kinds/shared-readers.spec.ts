@@ -6,7 +6,7 @@ import { redisKey } from '../../../testbed/locks/redis-key.mjs';
 import { observe, releaseAll } from './support.js';
 
 const bench = new LockBench();
-const READ = { type: 'read' } as const;
+const READ = { kind: 'read' } as const;
 /** Readers may join for so long that no test is too slow for it. */
 const LONG = { localHandoffTime: '10s' } as const;
 
@@ -179,7 +179,7 @@ describe('readers of one process', () => {
     expect((await there!.inspect('a'))!.holders).toHaveLength(1);
     const { holders } = (await here!.inspect('a'))!;
     expect(new Set(holders.map(({ id }) => id)).size).toBe(3);
-    expect(holders.map(({ client, pattern, type }) => [client, pattern, type])).toEqual(
+    expect(holders.map(({ client, pattern, kind: type }) => [client, pattern, type])).toEqual(
       handles.map(() => [here!.clientId, 'a list', 'read']),
     );
     expect(await here!.forceRelease('a', { hold: holders[1]!.id })).toBe(true);

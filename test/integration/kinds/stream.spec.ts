@@ -30,13 +30,13 @@ describe('100 readers and 5 writers on one key for 5 s', () => {
     let running = true;
     const time = new RunningTime();
 
-    const visit = async (service: LockService, who: string, type: 'read' | 'write', stay: number): Promise<void> => {
+    const visit = async (service: LockService, who: string, kind: 'read' | 'write', stay: number): Promise<void> => {
       const asked = now();
-      const handle = await service.acquire(KEY, { type, waitTimeout: Infinity });
+      const handle = await service.acquire(KEY, { kind, waitTimeout: Infinity });
       const from = now();
       await sleep(stay);
       const to = now();
-      visits.push({ key: KEY, who, asked, from, to, token: handle.fencingToken, isShared: type === 'read' });
+      visits.push({ key: KEY, who, asked, from, to, token: handle.fencingToken, isShared: kind === 'read' });
       await handle.release();
     };
     writers.forEach((service, i) =>

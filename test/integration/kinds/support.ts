@@ -47,7 +47,7 @@ export function unawaited<T>(promise: Promise<T>): Promise<T> {
 /** The kinds of lock that let one in at a time. */
 export const ALONE: ReadonlyArray<{ kind: string; options: AcquireOptions }> = [
   { kind: 'exclusive', options: {} },
-  { kind: 'write', options: { type: 'write' } },
+  { kind: 'write', options: { kind: 'write' } },
   { kind: 'fair', options: { fair: true } },
   { kind: 'one permit', options: { permits: 1 } },
 ];
@@ -55,7 +55,7 @@ export const ALONE: ReadonlyArray<{ kind: string; options: AcquireOptions }> = [
 /** One kind of each. */
 export const KINDS: ReadonlyArray<{ kind: string; options: AcquireOptions }> = [
   ...ALONE,
-  { kind: 'read', options: { type: 'read' } },
+  { kind: 'read', options: { kind: 'read' } },
   { kind: 'one of two permits', options: { permits: 2 } },
 ];
 

@@ -9,7 +9,7 @@ const bench = new LockBench();
 
 const BACKGROUND = { release: 'background' } as const;
 /** Local handoffs end by their number, not by the time that a busy machine takes. */
-const UNHURRIED = { localHandoffTime: '30s', grantTimeout: '10m', lockWatchdogTimeout: '10m' } as const;
+const UNHURRIED = { localHandoffTime: '30s', grantTimeout: '10m', renewedLease: '10m' } as const;
 
 /** How many commands of locks Redis has executed since its statistics were reset. */
 const commands = async (): Promise<number> => (await bench.redis.commandStats())['evalsha'] ?? 0;
@@ -58,13 +58,13 @@ describe("release: 'background'", () => {
     ['another reader beside them', {}, 1],
   ])('readers that call again and again leave the event loop to others: with %s', async (_, options, others) => {
     const service = await bench.service(UNHURRIED);
-    for (let i = 0; i < others; i++) await service.acquire('a', { type: 'read' });
-    await service.run('a', () => undefined, { type: 'read' });
+    for (let i = 0; i < others; i++) await service.acquire('a', { kind: 'read' });
+    await service.run('a', () => undefined, { kind: 'read' });
     let isOver = false;
     setTimeout(() => (isOver = true), 1);
     let calls = 0;
     while (!isOver && calls < 100_000) {
-      await service.run('a', () => undefined, { ...options, type: 'read' });
+      await service.run('a', () => undefined, { ...options, kind: 'read' });
       calls += 1;
     }
     expect(isOver).toBe(true);
@@ -174,7 +174,7 @@ describe("release: 'background'", () => {
     const service = await bench.service();
     const several = ['a', 'b'];
     await service.run(several, () => undefined, BACKGROUND);
-    await service.run('c', () => undefined, { ...BACKGROUND, type: 'read' });
+    await service.run('c', () => undefined, { ...BACKGROUND, kind: 'read' });
     await service.run('d', () => undefined, { ...BACKGROUND, permits: 2 });
     await bench.untilNothingIsLeft();
     await service.run('e', () => undefined, { ...BACKGROUND, holdAtLeast: '10m' });

@@ -6,7 +6,7 @@ import { LockBench, type LockWorker, type RemoteHandle } from '../../../testbed/
 const bench = new LockBench();
 
 /** Nothing falls due by itself while a test counts. */
-const QUIET = { lockWatchdogTimeout: '10m', grantTimeout: '10m' } as const;
+const QUIET = { renewedLease: '10m', grantTimeout: '10m' } as const;
 /** The test's own commands, the cost of connecting, and the heartbeats of subscribed connections. */
 const NOT_OURS = /^(config\|resetstat|info|keys|scan|zrange|pttl|client\|setinfo|hello|subscribe|ping)$/;
 /** The commands that scripts call. `PUBLISH` is one of them, and counted. */

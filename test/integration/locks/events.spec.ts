@@ -18,7 +18,7 @@ describe('events', () => {
       key: 'a',
       owner: lock.owner,
       fencingToken: lock.fencingToken,
-      lockType: 'exclusive',
+      kind: 'exclusive',
       label: service.label,
     };
     expect(events).toEqual([
@@ -39,7 +39,7 @@ describe('events', () => {
     const { label } = waiter!;
     expect(events).toEqual([
       {
-        ...{ type: 'contended', key: 'a', owner: undefined, lockType: 'exclusive', label },
+        ...{ type: 'contended', key: 'a', owner: undefined, kind: 'exclusive', label },
         ...{ holder: expect.any(String), holderId },
       },
     ]);
@@ -74,7 +74,7 @@ describe('events', () => {
     await expect(waiter!.acquire('a', { waitTimeout: 100, owner: 'me' })).rejects.toMatchObject({
       code: 'LOCK_TIMEOUT',
     });
-    const common = { key: 'a', lockType: 'exclusive', label: waiter!.label, holder: expect.any(String), holderId };
+    const common = { key: 'a', kind: 'exclusive', label: waiter!.label, holder: expect.any(String), holderId };
     expect(events).toEqual([
       { type: 'contended', ...common, owner: undefined },
       { type: 'timeout', ...common, owner: undefined, waited: expect.any(Number) },
@@ -122,7 +122,7 @@ describe('events', () => {
   });
 
   it('report renewals with their count', async () => {
-    const service = await bench.service({ lockWatchdogTimeout: 900 });
+    const service = await bench.service({ renewedLease: 900 });
     const events = record(service);
     const lock = await service.acquire('a', { owner: 'me' });
     await eventually(() => events.length >= 4);
@@ -132,7 +132,7 @@ describe('events', () => {
         type: 'renewed',
         key: 'a',
         owner: 'me',
-        lockType: 'exclusive',
+        kind: 'exclusive',
         label: service.label,
         fencingToken: lock.fencingToken,
         renewals,
@@ -154,11 +154,12 @@ describe('events', () => {
       type: 'lost',
       key: 'a',
       owner: lock.owner,
-      lockType: 'exclusive',
+      kind: 'exclusive',
       label: service!.label,
       fencingToken: lock.fencingToken,
       held: expect.any(Number),
       reason: expect.stringContaining('by force'),
+      lossReason: 'forced',
     });
   });
 

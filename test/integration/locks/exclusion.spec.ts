@@ -52,7 +52,7 @@ describe('many waiters for one key', () => {
   });
 
   it('lose no update if holders crash, which costs only their lease', async () => {
-    const [service, ...workers] = [await bench.service(), ...(await bench.workers(3, { lockWatchdogTimeout: 600 }))];
+    const [service, ...workers] = [await bench.service(), ...(await bench.workers(3, { renewedLease: 600 }))];
     const done = workers.map((worker) =>
       worker.sections({ key: 'a', waiters: 4, times: 1_000_000, counter: 'counter' }).catch(() => undefined),
     );

@@ -129,7 +129,7 @@ describe('the exclusive lock', () => {
   });
 
   it('returns the rest of its lease, and -2 if it is free', async () => {
-    const [here, there] = [await bench.service(), await bench.service({ lockWatchdogTimeout: '20s' })];
+    const [here, there] = [await bench.service(), await bench.service({ renewedLease: '20s' })];
     const lock = there.getLock('a');
     expect(await lock.remainTimeToLive()).toBe(-2);
     const fixed = await here.acquire('a', { expire: '5s' });

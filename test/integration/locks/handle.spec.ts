@@ -107,7 +107,7 @@ describe('a handle', () => {
   });
 
   it('keeps being renewed after extend()', async () => {
-    const service = await bench.service({ lockWatchdogTimeout: 900 });
+    const service = await bench.service({ renewedLease: 900 });
     const lock = await service.acquire('a');
     await lock.extend(600);
     await expect(
@@ -157,7 +157,7 @@ describe('a handle', () => {
   });
 
   it('is no longer renewed once it is garbage-collected, with one warning', async () => {
-    const [worker, service] = [await bench.worker({ lockWatchdogTimeout: 2_000 }), await bench.service()];
+    const [worker, service] = [await bench.worker({ renewedLease: 2_000 }), await bench.service()];
     const forgotten = worker.forget('a');
     await eventually(() => bench.redis.admin.exists('lock:state:{a}'));
     const next = service.acquire('a');

@@ -29,7 +29,7 @@ describe('a handoff', () => {
   const lease = 1_000;
 
   it('takes a lease and a little at most when the holder is killed', async () => {
-    const [doomed, waiter] = [await bench.worker({ lockWatchdogTimeout: lease }), await bench.worker()];
+    const [doomed, waiter] = [await bench.worker({ renewedLease: lease }), await bench.worker()];
     await doomed.acquire('a');
     const next = waiter.acquire('a');
     await bench.untilWaiting('a', 1);
@@ -39,7 +39,7 @@ describe('a handoff', () => {
   });
 
   it('takes a lease and a little at most when the holder is killed that was just handed the lock', async () => {
-    const options = { lockWatchdogTimeout: lease };
+    const options = { renewedLease: lease };
     const [first, doomed, waiter] = [await bench.service(options), await bench.worker(options), await bench.worker()];
     const lock = await first.acquire('a');
     const second = doomed.acquire('a');
@@ -54,7 +54,7 @@ describe('a handoff', () => {
   });
 
   it('takes at most grantTimeout if the next waiter crashes at the moment of the grant', async () => {
-    const options = { lockWatchdogTimeout: '30s', grantTimeout: 400 } as const;
+    const options = { renewedLease: '30s', grantTimeout: 400 } as const;
     const [holder, doomed, last] = [
       await bench.service(options),
       await bench.worker(options),

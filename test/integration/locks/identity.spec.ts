@@ -1,18 +1,18 @@
 import { describe, expect, it } from '@jest/globals';
-import type { LockHolderInfo, LockService, LockWaiterInfo } from 'nestjs-redis-locks';
+import type { LockHolder, LockService, LockWaiter } from 'nestjs-redis-locks';
 import { eventually } from '../../../testbed/wait/eventually.mjs';
 import { LockBench, record } from '../../../testbed/locks/locks.js';
 
 const bench = new LockBench();
 
 /** The first holder of a key, once its label is known. */
-const holderOf = (service: LockService, key: string): Promise<LockHolderInfo> =>
+const holderOf = (service: LockService, key: string): Promise<LockHolder> =>
   eventually(async () => (await service.inspect(key))?.holders.find(({ label }) => label !== undefined), {
     what: `the label of the holder of '${key}'`,
   });
 
 /** The waiters of a key, once all their labels are known. */
-const waitersOf = (service: LockService, key: string): Promise<readonly LockWaiterInfo[]> =>
+const waitersOf = (service: LockService, key: string): Promise<readonly LockWaiter[]> =>
   eventually(
     async () => {
       const waiters = (await service.inspect(key))?.waiters ?? [];
@@ -41,7 +41,7 @@ describe('inspect', () => {
   });
 
   it('tells since when a waiter waits, and a retry does not change it', async () => {
-    const [holder, waiter] = await bench.serviceList(2, { lockWatchdogTimeout: 1_000 });
+    const [holder, waiter] = await bench.serviceList(2, { renewedLease: 1_000 });
     const lock = await holder!.acquire('a');
     const waiting = waiter!.acquire('a');
     await bench.untilWaiting('a', 1);
@@ -69,7 +69,7 @@ describe('inspect', () => {
   });
 
   it('names it again after Redis has lost everything and the holder has reconnected', async () => {
-    const [observer, holder] = await bench.serviceList(2, { lockWatchdogTimeout: '10s' });
+    const [observer, holder] = await bench.serviceList(2, { renewedLease: '10s' });
     const lock = await holder!.acquire('a');
     await holderOf(observer!, 'a');
     await bench.redis.admin.flushall();

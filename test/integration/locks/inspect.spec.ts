@@ -107,7 +107,7 @@ describe('inspect', () => {
     const READERS = 450;
     const [here, there] = await bench.serviceList(2);
     const locks = await Promise.all(
-      Array.from({ length: READERS }, () => here!.acquire('a', { type: 'read', fair: true })),
+      Array.from({ length: READERS }, () => here!.acquire('a', { kind: 'read', fair: true })),
     );
     const writer = there!.acquire('a', { waitTimeout: Infinity });
     await bench.untilWaiting('a', 1);

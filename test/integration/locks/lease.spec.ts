@@ -9,7 +9,7 @@ const bench = new LockBench();
 
 describe('a fixed lease', () => {
   it('of 2 s admits a waiter after about 2 s, and is not renewed', async () => {
-    const [holder, waiter] = [await bench.service({ lockWatchdogTimeout: 300 }), await bench.service()];
+    const [holder, waiter] = [await bench.service({ renewedLease: 300 }), await bench.service()];
     const events = record(holder);
     const time = new RunningTime();
     const lock = await holder.acquire('a', { expire: '2s', maxRenewTimes: 10 });
@@ -24,7 +24,7 @@ describe('a fixed lease', () => {
 
 describe('the watchdog', () => {
   it('keeps a lease of 900 ms for a method of 3 s; killed, its lock is free within 900 ms and a little', async () => {
-    const [process, here] = [await bench.worker({ lockWatchdogTimeout: 900 }), await bench.service()];
+    const [process, here] = [await bench.worker({ renewedLease: 900 }), await bench.service()];
     const [lock, since] = [await process.acquire('a'), now()];
     const next = here.acquire('a');
     while (between(since) < 3_000) {
@@ -40,7 +40,7 @@ describe('the watchdog', () => {
   });
 
   it('renews many locks at once, with few commands', async () => {
-    const service = await bench.service({ lockWatchdogTimeout: 1_500 });
+    const service = await bench.service({ renewedLease: 1_500 });
     const locks = await Promise.all(Array.from({ length: 300 }, (_, i) => service.acquire(`many:${i}`)));
     const renewals = record(service);
     await bench.redis.resetCommandStats();
@@ -51,7 +51,7 @@ describe('the watchdog', () => {
   });
 
   it('renews maxRenewTimes times; then the signal fires, the lease expires, and one warning is logged', async () => {
-    const [holder, waiter] = [await bench.service({ lockWatchdogTimeout: 900 }), await bench.service()];
+    const [holder, waiter] = [await bench.service({ renewedLease: 900 }), await bench.service()];
     const events = record(holder);
     const lock = await holder.acquire('a', { maxRenewTimes: 3 });
     let isHeld: boolean | undefined;
@@ -68,7 +68,7 @@ describe('the watchdog', () => {
   });
 
   it('extends the short first lease of a handed-off lock, which does not count for maxRenewTimes', async () => {
-    const options = { lockWatchdogTimeout: 2_400, grantTimeout: 800 };
+    const options = { renewedLease: 2_400, grantTimeout: 800 };
     const [one, other] = [await bench.service(options), await bench.service(options)];
     const first = await one.acquire('a');
     const events = record(other);
@@ -84,7 +84,7 @@ describe('the watchdog', () => {
   });
 
   it('stops with the release', async () => {
-    const service = await bench.service({ lockWatchdogTimeout: 900 });
+    const service = await bench.service({ renewedLease: 900 });
     const locks = await Promise.all(['a', 'b', 'c'].map((key) => service.acquire(key)));
     const events = record(service);
     await eventually(() => events.length >= 6);

@@ -106,7 +106,7 @@ describe('list()', () => {
     expect(await listed(there!, 'x*')).toEqual([]);
     for await (const lock of there!.list({ match: 'a b' })) {
       expect({ ...lock, ttl: 0, holders: [] }).toEqual({ ...(await there!.inspect('a b')), ttl: 0, holders: [] });
-      expect(lock.holders).toMatchObject([{ client: here!.clientId, type: 'exclusive' }]);
+      expect(lock.holders).toMatchObject([{ client: here!.clientId, kind: 'exclusive' }]);
     }
     await bench.redis.admin.flushall();
   });

@@ -97,7 +97,7 @@ describe('a Lock object', () => {
     };
     const lock = new DefaultLock(service, {
       keys: ['a'],
-      type: 'exclusive',
+      kind: 'exclusive',
       fair: false,
       owner: undefined,
       pattern: undefined,

@@ -65,7 +65,7 @@ describe('a duplicate command', () => {
 
 describe('renewal and release', () => {
   // Long enough not to be lost when the machine is busy, short enough for many renewals.
-  const options = { lockWatchdogTimeout: 1_000 };
+  const options = { renewedLease: 1_000 };
 
   it('never renew a lock after its release, or after its wait was given up', async () => {
     const [service, other] = [await bench.service(options), await bench.service(options)];

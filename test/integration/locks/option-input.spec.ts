@@ -85,7 +85,7 @@ describe('a list with a hole', () => {
 
 describe('options that are not own data properties', () => {
   afterEach(() => {
-    for (const name of ['owner', 'type', 'waitTimeout', 'permits', 'reentrant'])
+    for (const name of ['owner', 'kind', 'waitTimeout', 'permits', 'reentrant'])
       Reflect.deleteProperty(Object.prototype, name);
   });
 
@@ -314,7 +314,7 @@ describe('options that are not own data properties', () => {
 
 describe('options of the module', () => {
   it.each([
-    ...['keyPrefix', 'lockWatchdogTimeout', 'commandTimeout', 'shutdownTimeout', 'grantTimeout'],
+    ...['keyPrefix', 'renewedLease', 'commandTimeout', 'shutdownTimeout', 'grantTimeout'],
     ...['localHandoffs', 'localHandoffTime', 'defaults', 'name', 'store', 'isGlobal', 'connection'],
   ])('%s is not null', async (name) => {
     expect(await refusal(root({ [name]: null }))).toMatchObject({

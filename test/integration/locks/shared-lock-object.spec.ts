@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
-import type { Lock, LockHandle, LockService } from 'nestjs-redis-locks';
+import type { LockObject, LockHandle, LockService } from 'nestjs-redis-locks';
 import { currentScope } from '../../../lib/service/lock-scope.js';
 import { deferred } from '../../../testbed/wait/deferred.js';
 import { eventually, eventuallyPasses } from '../../../testbed/wait/eventually.mjs';
@@ -20,7 +20,7 @@ const untilFree = (service: LockService): Promise<void> =>
 const beyondLease = (): Promise<unknown> => sleep(1.5 * LEASE);
 
 /** The code of users who know Redisson: the attempt within the `try`, the guard in the `finally`. */
-async function guarded(lock: Lock, work: (handle: LockHandle) => Promise<void>): Promise<string> {
+async function guarded(lock: LockObject, work: (handle: LockHandle) => Promise<void>): Promise<string> {
   try {
     const handle = await lock.tryLock();
     if (handle === null) return 'busy';
@@ -32,7 +32,7 @@ async function guarded(lock: Lock, work: (handle: LockHandle) => Promise<void>):
 }
 
 /** The same without the guard. */
-async function careless(lock: Lock, attempt: () => Promise<unknown>): Promise<void> {
+async function careless(lock: LockObject, attempt: () => Promise<unknown>): Promise<void> {
   try {
     await attempt();
   } finally {
@@ -76,7 +76,7 @@ describe('a shared Lock object outside of any context', () => {
     await (await first).release();
   });
 
-  it.each<[string, (lock: Lock) => Promise<unknown>]>([
+  it.each<[string, (lock: LockObject) => Promise<unknown>]>([
     ['lock()', (lock) => careless(lock, () => lock.lock())],
     ['tryLock()', (lock) => careless(lock, () => lock.tryLock())],
     ['tryLock() with a wait', (lock) => careless(lock, () => lock.tryLock('50ms'))],
@@ -84,7 +84,7 @@ describe('a shared Lock object outside of any context', () => {
   ])(
     'does not let %s of a second caller end the lock of the first, or keep it for longer than a lease',
     async (_, second) => {
-      const service = await bench.service({ lockWatchdogTimeout: LEASE });
+      const service = await bench.service({ renewedLease: LEASE });
       const lock = service.getLock('a');
       const handle = await lock.lock();
       expect((await timed(() => second(lock))).error).toBeDefined();
@@ -98,7 +98,7 @@ describe('a shared Lock object outside of any context', () => {
   );
 
   it('renews the lock of the first caller until a call unlocks it', async () => {
-    const service = await bench.service({ lockWatchdogTimeout: LEASE });
+    const service = await bench.service({ renewedLease: LEASE });
     const lock = service.getLock('a');
     const handle = await lock.lock();
     await expect(lock.tryLock()).rejects.toMatchObject({ code: 'LOCK_CONFIG' });
@@ -155,7 +155,7 @@ describe('a shared Lock object outside of any context', () => {
   });
 
   it('does not renew a lock from outside that is unlocked within a scope', async () => {
-    const service = await bench.service({ lockWatchdogTimeout: LEASE });
+    const service = await bench.service({ renewedLease: LEASE });
     const lock = service.getLock('a');
     await lock.lock();
     await expect(service.run('b', () => lock.unlock())).rejects.toThrow(/unlock in the context that locked/);
@@ -164,7 +164,7 @@ describe('a shared Lock object outside of any context', () => {
   });
 
   it('keeps renewing if a call within a scope acquired nothing and unlocks', async () => {
-    const service = await bench.service({ lockWatchdogTimeout: LEASE });
+    const service = await bench.service({ renewedLease: LEASE });
     const lock = service.getLock('a');
     const handle = await lock.lock();
     for (const second of [
@@ -179,7 +179,7 @@ describe('a shared Lock object outside of any context', () => {
     expect([await service.inspect('a'), notRenewed()]).toEqual([null, []]);
   });
 
-  it.each<[string, (lock: Lock) => Promise<unknown>]>([
+  it.each<[string, (lock: LockObject) => Promise<unknown>]>([
     ['lock()', (lock) => lock.lock()],
     ['tryLock()', (lock) => lock.tryLock()],
   ])('does not let %s that was refused end the lock of a call that waited meanwhile', async (_, second) => {
@@ -198,7 +198,7 @@ describe('a shared Lock object outside of any context', () => {
   });
 
   it('does not let a call whose lock was not renewed any more end the lock of the next one', async () => {
-    const service = await bench.service({ lockWatchdogTimeout: LEASE });
+    const service = await bench.service({ renewedLease: LEASE });
     const lock = service.getLock('a');
     const first = await lock.lock();
     await expect(lock.tryLock()).rejects.toMatchObject({ code: 'LOCK_CONFIG' });
@@ -223,7 +223,7 @@ describe('a shared Lock object outside of any context', () => {
   });
 
   it('expects the unlock() of a lost lock for a lease only, so that lone calls with a guard go on', async () => {
-    const service = await bench.service({ lockWatchdogTimeout: LEASE });
+    const service = await bench.service({ renewedLease: LEASE });
     const lock = service.getLock('a');
     const lost = await lock.lock({ expire: 300 });
     await eventually(() => !lost.isHeld);
@@ -344,7 +344,7 @@ describe('a shared Lock object in scopes', () => {
   });
 
   it('does not renew a lock that was not unlocked before the end of its scope, with one warning', async () => {
-    const service = await bench.service({ lockWatchdogTimeout: LEASE });
+    const service = await bench.service({ renewedLease: LEASE });
     const lock = service.getLock('a');
     const handle = await service.run('scope', () => lock.lock());
     expect(handle.isHeld).toBe(true);
@@ -356,7 +356,7 @@ describe('a shared Lock object in scopes', () => {
   });
 
   it('does not renew a lock that is unlocked within an inner scope', async () => {
-    const service = await bench.service({ lockWatchdogTimeout: LEASE });
+    const service = await bench.service({ renewedLease: LEASE });
     const lock = service.getLock('a');
     await service.run('outer', async () => {
       const handle = await lock.lock();
@@ -367,7 +367,7 @@ describe('a shared Lock object in scopes', () => {
   });
 
   it('does not renew a lock that is acquired after its scope has ended', async () => {
-    const service = await bench.service({ lockWatchdogTimeout: LEASE });
+    const service = await bench.service({ renewedLease: LEASE });
     const lock = service.getLock('a');
     const ended = deferred();
     const work = await service.run('scope', () => ({ handle: ended.then(() => lock.lock()) }));

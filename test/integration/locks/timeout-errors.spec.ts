@@ -53,16 +53,16 @@ describe('the error of a call that timed out', () => {
 
   it('names one of several holders, and how many others there are', async () => {
     const [holder, other] = await bench.serviceList(2);
-    for (let i = 0; i < 3; i++) await holder!.acquire('a', { type: 'read', fair: true });
+    for (let i = 0; i < 3; i++) await holder!.acquire('a', { kind: 'read', fair: true });
     const error = await reported(() => other!.acquire('a', { waitTimeout: 0 }));
-    expect(error.holder).toMatchObject({ type: 'read', client: holder!.clientId });
+    expect(error.holder).toMatchObject({ kind: 'read', client: holder!.clientId });
     expect(error.message).toContain("'a' is held by another caller. Holder: client ");
     expect(error.message).toMatch(/unless renewed, and 2 more\.$/);
   });
 
   it('reads only some of many holders', async () => {
     const [holder, other] = await bench.serviceList(2);
-    await Promise.all(Array.from({ length: 900 }, () => holder!.acquire('a', { type: 'read', fair: true })));
+    await Promise.all(Array.from({ length: 900 }, () => holder!.acquire('a', { kind: 'read', fair: true })));
     let ran: number | undefined;
     const error = await reported(async () => {
       await bench.redis.admin.config('RESETSTAT');

@@ -13,7 +13,7 @@ const LEASE = 1_200;
 class Stock {
   readonly end = deferred();
 
-  @DistributedLock({ key: '#{#_key}', lockWatchdogTimeout: LEASE })
+  @DistributedLock({ key: '#{#_key}', renewedLease: LEASE })
   async reserve(_key: string, held: (lock: LockHandle) => void): Promise<void> {
     held(currentLock()!);
     await this.end;
@@ -44,12 +44,12 @@ function throughRun(run: (task: (lock: LockHandle) => Promise<void>) => Promise<
 }
 
 async function throughElection(service: LockService, key: string): Promise<LockHandle> {
-  const election = service.getLeaderElection(key, { lockWatchdogTimeout: LEASE }).start();
+  const election = service.getLeaderElection(key, { renewedLease: LEASE }).start();
   await eventually(() => election.isLeader);
   return election.handle!;
 }
 
-const options = { lockWatchdogTimeout: LEASE };
+const options = { renewedLease: LEASE };
 
 /** Every way to acquire a key. */
 const WAYS: Record<string, (service: LockService, key: string) => Promise<LockHandle | null>> = {
@@ -70,9 +70,9 @@ const each = <T>(value: T): Array<[string, T]> => Object.keys(WAYS).map((name) =
 
 const ttlOf = async (service: LockService, key = 'a'): Promise<number> => (await service.inspect(key))!.holders[0]!.ttl;
 
-describe('lockWatchdogTimeout of one call', () => {
+describe('renewedLease of one call', () => {
   it('makes the lease that long and renewed for as long as it is held, whichever way the key is acquired', async () => {
-    const service = await bench.service({ lockWatchdogTimeout: '30s' });
+    const service = await bench.service({ renewedLease: '30s' });
     const events = record(service);
     // They all wait for renewals, so they do it together, each with a key of its own.
     const keyOf = (name: string): string => name.replaceAll(/\W/g, '-');
@@ -89,14 +89,14 @@ describe('lockWatchdogTimeout of one call', () => {
   });
 
   it('is renewed at every third of it, and leaves the leases of other calls as they are', async () => {
-    const service = await bench.service({ lockWatchdogTimeout: '30s' });
+    const service = await bench.service({ renewedLease: '30s' });
     await service.acquire('other');
     const renewed: Array<{ key: string; at: bigint }> = [];
     service.events.subscribe((event) => {
       if (event.type === 'renewed') renewed.push({ key: event.key, at: now() });
     });
     const since = now();
-    const lock = await service.acquire('a', { lockWatchdogTimeout: 900 });
+    const lock = await service.acquire('a', { renewedLease: 900 });
     await eventually(() => renewed.length >= 3);
     expect(renewed.map(({ key }) => key)).toEqual(['a', 'a', 'a']);
     // Three thirds of 900 ms; the watchdog may renew a little early, with others in one command.
@@ -107,8 +107,8 @@ describe('lockWatchdogTimeout of one call', () => {
   });
 
   it('ends after it if the process is frozen', async () => {
-    const [process, here] = [await bench.worker({ lockWatchdogTimeout: '30s' }), await bench.service()];
-    const lock = await process.acquire('a', { lockWatchdogTimeout: 900 });
+    const [process, here] = [await bench.worker({ renewedLease: '30s' }), await bench.service()];
+    const lock = await process.acquire('a', { renewedLease: 900 });
     expect(await here.tryAcquire('a', { waitTimeout: 1_500 })).toBeNull();
     process.process.pause();
     const frozen = now();
@@ -119,9 +119,9 @@ describe('lockWatchdogTimeout of one call', () => {
   });
 
   it('applies to a waiter that takes over the key from another caller of its process', async () => {
-    const service = await bench.service({ lockWatchdogTimeout: '30s' });
+    const service = await bench.service({ renewedLease: '30s' });
     const first = await service.acquire('a');
-    const second = service.acquire('a', { lockWatchdogTimeout: LEASE });
+    const second = service.acquire('a', { renewedLease: LEASE });
     const events = record(service);
     await first.release();
     const lock = await second;
@@ -133,17 +133,17 @@ describe('lockWatchdogTimeout of one call', () => {
   it("is a renewed lease, even if the module's default is a fixed one", async () => {
     const service = await bench.service({ defaults: { expire: '1s' } });
     const events = record(service);
-    const lock = await service.acquire('a', { lockWatchdogTimeout: LEASE });
+    const lock = await service.acquire('a', { renewedLease: LEASE });
     await eventually(() => events.filter(({ type }) => type === 'renewed').length >= 3);
     expect(lock.isHeld).toBe(true);
   });
 });
 
-describe('lockWatchdogTimeout that cannot be used', () => {
-  const both = { expire: '2s', lockWatchdogTimeout: '5s' } as const;
+describe('renewedLease that cannot be used', () => {
+  const both = { expire: '2s', renewedLease: '5s' } as const;
   const explained =
-    'expire (2000 ms) and lockWatchdogTimeout (5000 ms) exclude each other: expire above 0 is a fixed lease, which ends ' +
-    'even if the holder still works; lockWatchdogTimeout is a lease that is renewed until the lock is released. Leave one ' +
+    'expire (2000 ms) and renewedLease (5000 ms) exclude each other: expire above 0 is a fixed lease, which ends ' +
+    'even if the holder still works; renewedLease is a lease that is renewed until the lock is released. Leave one ' +
     'of them out.';
 
   it.each<[string, (service: LockService) => Promise<unknown>]>([
@@ -173,21 +173,21 @@ describe('lockWatchdogTimeout that cannot be used', () => {
   });
 
   it.each<[unknown, RegExp]>([
-    [10, /lockWatchdogTimeout is in milliseconds: write '10s'. It must be at least 50 ms/],
-    ['20ms', /lockWatchdogTimeout is too short/],
-    [0, /lockWatchdogTimeout is too short/],
-    [Infinity, /lockWatchdogTimeout is Infinity/],
-    ['soon', /lockWatchdogTimeout is "soon"/],
-  ])('%p', async (lockWatchdogTimeout, message) => {
+    [10, /renewedLease is in milliseconds: write '10s'. It must be at least 50 ms/],
+    ['20ms', /renewedLease is too short/],
+    [0, /renewedLease is too short/],
+    [Infinity, /renewedLease is Infinity/],
+    ['soon', /renewedLease is "soon"/],
+  ])('%p', async (renewedLease, message) => {
     const service = await bench.service();
     const refused = { code: 'LOCK_CONFIG', message: expect.stringMatching(message) };
-    const written = { lockWatchdogTimeout } as { lockWatchdogTimeout: number };
+    const written = { renewedLease } as { renewedLease: number };
     await expect(service.acquire('a', written)).rejects.toMatchObject(refused);
     expect(() => service.getLeaderElection('a', written)).toThrow(expect.objectContaining(refused));
   });
 
   it('is accepted with expire: 0, which is a renewed lease, too', async () => {
-    const lock = await (await bench.service()).acquire('a', { expire: 0, lockWatchdogTimeout: '5s' });
+    const lock = await (await bench.service()).acquire('a', { expire: 0, renewedLease: '5s' });
     expect(lock.remainingTime()).toBeGreaterThan(4_000);
     expect(lock.remainingTime()).toBeLessThanOrEqual(5_000);
   });

@@ -83,7 +83,7 @@ describe('diagnostics channels', () => {
       instance: 'default',
       keys: ['stock:42'],
       pattern: 'stock:#{#order.sku}',
-      lockType: 'exclusive',
+      kind: 'exclusive',
       waitTimeout: 10_000,
     });
   });
@@ -113,8 +113,8 @@ describe('diagnostics channels', () => {
   });
 
   it('report the pattern that a call names, and its instance', async () => {
-    const locks = (await bench.boot({}, { name: 'jobs' })).get<LockService>(getLockServiceToken('jobs'));
-    expect(locks.name).toBe('jobs');
+    const locks = (await bench.boot({}, { instance: 'jobs' })).get<LockService>(getLockServiceToken('jobs'));
+    expect(locks.instance).toBe('jobs');
     await locks.run('job:1', () => undefined, { pattern: 'job:*' });
     await (await locks.acquire('job:1')).release();
     expect(events.map(({ type, instance, pattern }) => [type, instance, pattern])).toEqual([

@@ -50,7 +50,7 @@ describe('openTelemetryMetrics', () => {
     await lock.release();
     await (await waiting).release();
     const found = await collect();
-    const attributes = { 'lock.instance': 'default', 'lock.pattern': 'x', 'lock.type': 'exclusive' };
+    const attributes = { 'lock.instance': 'default', 'lock.pattern': 'x', 'lock.kind': 'exclusive' };
     expect(found.get(MEASURES.handoffs.name)).toMatchObject([{ attributes, value: 1 }]);
     expect(found.get(MEASURES.held.name)).toMatchObject([{ attributes, value: 0 }]);
     expect(found.get(MEASURES.hold.name)).toMatchObject([
@@ -124,7 +124,7 @@ describe('openTelemetrySpans', () => {
     expect(spans()[0]!.attributes).toEqual({
       'lock.instance': 'default',
       'lock.pattern': '(manual)',
-      'lock.type': 'exclusive',
+      'lock.kind': 'exclusive',
       'lock.keys': ['a'],
       'lock.outcome': 'acquired',
     });

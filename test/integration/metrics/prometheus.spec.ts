@@ -21,7 +21,7 @@ afterEach(() => stop());
 /** A value by the name of its metric and the rest of its labels: `…_count{outcome}`. */
 async function valueOf(name: string, outcome?: string, pattern = '(manual)'): Promise<number> {
   const label = outcome === undefined ? '' : `,lock_outcome="${outcome}"`;
-  const line = `${name}{lock_instance="default",lock_pattern="${pattern}",lock_type="exclusive"${label}} `;
+  const line = `${name}{lock_instance="default",lock_pattern="${pattern}",lock_kind="exclusive"${label}} `;
   const found = (await registry.metrics()).split('\n').find((each) => each.startsWith(line));
   return Number(found?.slice(line.length) ?? 0);
 }
@@ -46,15 +46,29 @@ describe('prometheusMetrics', () => {
     expect(await valueOf('redis_lock_hold_duration_seconds_sum', 'released')).toBeLessThan(5);
   });
 
+  it('counts calls that Redis failed, and says when a lock was last acquired', async () => {
+    const service = await bench.service();
+    const before = Date.now() / 1_000;
+    await service.run('a', () => undefined);
+    const last = await valueOf('redis_lock_last_acquired_timestamp_seconds');
+    expect(last).toBeGreaterThanOrEqual(before);
+    expect(await valueOf('redis_lock_failed_total')).toBe(0);
+    await bench.redis.admin.config('SET', 'maxmemory', '1');
+    await expect(service.acquire('b')).rejects.toMatchObject({ code: 'LOCK_STORE' });
+    await bench.redis.admin.config('SET', 'maxmemory', '0');
+    expect(await valueOf('redis_lock_failed_total')).toBe(1);
+    expect(await valueOf('redis_lock_last_acquired_timestamp_seconds')).toBe(last);
+  });
+
   it('counts each hold, also where holds have no token', async () => {
     const service = await bench.service({ protocol: redisson() });
     const holds = async (): Promise<string[]> =>
       (await registry.metrics()).split('\n').filter((line) => line.startsWith('redis_lock_held{'));
     for (let round = 0; round < 2; round++) {
-      const readers = [await service.acquire('a', { type: 'read' }), await service.acquire('a', { type: 'read' })];
-      expect(await holds()).toEqual([expect.stringMatching(/lock_type="read"\} 2$/)]);
+      const readers = [await service.acquire('a', { kind: 'read' }), await service.acquire('a', { kind: 'read' })];
+      expect(await holds()).toEqual([expect.stringMatching(/lock_kind="read"\} 2$/)]);
       for (const reader of readers) await reader.release();
-      expect(await holds()).toEqual([expect.stringMatching(/lock_type="read"\} 0$/)]);
+      expect(await holds()).toEqual([expect.stringMatching(/lock_kind="read"\} 0$/)]);
     }
   });
 
@@ -62,14 +76,14 @@ describe('prometheusMetrics', () => {
     const service = await bench.service();
     await service.run('a', () => undefined, { pattern: 'first' });
     const text = await registry.metrics();
-    for (const count of ['contended', 'handoffs', 'timeouts', 'skipped', 'renewals', 'lost']) {
-      const labels = 'lock_instance="default",lock_pattern="first",lock_type="exclusive"';
+    for (const count of ['contended', 'handoffs', 'timeouts', 'failed', 'skipped', 'renewals', 'lost']) {
+      const labels = 'lock_instance="default",lock_pattern="first",lock_kind="exclusive"';
       expect(text).toContain(`\nredis_lock_${count}_total{${labels}} 0\n`);
     }
   });
 
   it('measures timeouts, failures, aborts, renewals and losses', async () => {
-    const service = await bench.service({ lockWatchdogTimeout: 1_200 });
+    const service = await bench.service({ renewedLease: 1_200 });
     const lock = await service.acquire('a');
     expect(await service.tryAcquire('a')).toBeNull();
     await service.acquire('a', { waitTimeout: 0 }).catch(() => undefined);
@@ -113,7 +127,7 @@ describe('prometheusMetrics', () => {
     await service.acquire('b', { pattern: 'p' });
     const age = async () => Number((await gauge('oldest_hold_seconds'))!.split(' ').at(-1));
     await eventually(async () => (await age()) > 0.1);
-    expect((await gauge('oldest_hold_seconds'))!).toContain('lock_pattern="p",lock_type="exclusive"');
+    expect((await gauge('oldest_hold_seconds'))!).toContain('lock_pattern="p",lock_kind="exclusive"');
     await first.release();
     await bench.redis.pause();
     try {

@@ -29,11 +29,17 @@ describe('structuredLogs', () => {
     // Observers are notified after the signal.
     await eventually(() => lines.length === 2);
     const { label } = service;
-    const common = { instance: 'default', label, key: 'a', owner: 'me', lockType: 'exclusive', pattern: 'x' };
+    const common = { instance: 'default', label, key: 'a', owner: 'me', kind: 'exclusive', pattern: 'x' };
     const { fencingToken } = lock;
     expect(lines).toEqual([
       ['debug', { event: 'lock.acquired', ...common, fencingToken, waited: expect.any(Number), contended: false }],
-      ['warn', { event: 'lock.lost', ...common, fencingToken, held: expect.any(Number), reason: expect.any(String) }],
+      [
+        'warn',
+        {
+          ...{ event: 'lock.lost', ...common, fencingToken, held: expect.any(Number) },
+          ...{ reason: expect.any(String), lossReason: 'forced' },
+        },
+      ],
     ]);
   });
 
@@ -44,9 +50,34 @@ describe('structuredLogs', () => {
     await eventually(async () => (await caller.inspect('a'))?.holders[0]?.label);
     const lines = logged({ types: ['timeout'] });
     await caller.acquire('a', { waitTimeout: 50, pattern: 'x' }).catch(() => undefined);
-    const told = { instance: 'default', label: 'imports:2', key: 'a', lockType: 'exclusive', pattern: 'x' };
+    const told = { instance: 'default', label: 'imports:2', key: 'a', kind: 'exclusive', pattern: 'x' };
     const waited: unknown = expect.any(Number);
     expect(lines).toEqual([['warn', { event: 'lock.timeout', ...told, holder: 'orders:1', holderId, waited }]]);
+  });
+
+  it('warns of each call that Redis fails, while the log has one line for each reason', async () => {
+    const service = await bench.service();
+    await service.start();
+    const lines = logged({ types: ['failed'] });
+    await bench.redis.admin.config('SET', 'maxmemory', '1');
+    try {
+      for (const key of ['a', 'b', 'c']) {
+        await expect(service.acquire(key, { pattern: 'x' })).rejects.toMatchObject({ code: 'LOCK_STORE' });
+        expect(await service.tryAcquire(key, { pattern: 'y' }).catch(({ code }: { code: string }) => code)).toBe(
+          'LOCK_STORE',
+        );
+      }
+    } finally {
+      await bench.redis.admin.config('SET', 'maxmemory', '0');
+    }
+    const failed = { event: 'lock.failed', instance: 'default', kind: 'exclusive' };
+    const reason: unknown = expect.stringContaining('out of memory');
+    expect(lines).toHaveLength(6);
+    expect(lines[0]).toEqual(['warn', { ...failed, keys: ['a'], pattern: 'x', reason }]);
+    expect(bench.warnings.filter((line) => line.includes('out of memory'))).toEqual([
+      expect.stringMatching(/^could not acquire 'a' for x: /),
+      expect.stringMatching(/^could not acquire 'a' for y: /),
+    ]);
   });
 
   it.each([

@@ -275,10 +275,10 @@ describe('options of the module that cannot be used', () => {
     ['isGlobal', { isGlobal: 'yes' }, ['isGlobal must be true or false']],
     ['too few masters', { connection: ['redis://a'] }, ['Redlock takes 3 or more independent masters']],
     ['prefix with braces', { keyPrefix: '{a}' }, ['keyPrefix must be']],
-    ['watchdog in seconds', { lockWatchdogTimeout: 30 }, ["lockWatchdogTimeout is in milliseconds: write '30s'"]],
-    ['watchdog off', { lockWatchdogTimeout: 0 }, ['lockWatchdogTimeout is too short']],
+    ['watchdog in seconds', { renewedLease: 30 }, ["renewedLease is in milliseconds: write '30s'"]],
+    ['watchdog off', { renewedLease: 0 }, ['renewedLease is too short']],
     ['no time for a command', { commandTimeout: 0 }, ['commandTimeout is 0']],
-    ['name', { name: '' }, ["name must be a text such as 'jobs'"]],
+    ['instance', { instance: '' }, ["instance must be a name such as 'jobs'"]],
     ['default', { defaults: { waitTimeout: 'long' } }, ['defaults.waitTimeout is "long"']],
     ['default lease in seconds', { defaults: { expire: 10 } }, ["defaults.expire is in milliseconds: write '10s'"]],
     ['misspelt default', { defaults: { waitTimout: 1 } }, ["did you mean 'waitTimeout'?"]],
@@ -303,7 +303,7 @@ describe('options of the module that cannot be used', () => {
     ['with an @ among nodes', module({ connection: { cluster: ['redis://user:12/s3cret@host:6379'] } })],
     ['as an instance', () => InjectLockService(url)],
     ['as the connection of a method', define({ key: 'a', connection: url })],
-    ['as the pattern of a method', define({ key: 'a', type: url })],
+    ['as the pattern of a method', define({ key: 'a', kind: url })],
     ['in a key that is none', define({ key: `#{${url}` })],
     [
       'as a prefix that chooses the slot',
@@ -317,7 +317,7 @@ describe('options of the module that cannot be used', () => {
     ['as the name of a token of tests', () => getLockTestingToken(url)],
     [
       'as the name of an asynchronous module',
-      () => RedisLockModule.forRootAsync({ name: url, useFactory: () => ({}) }),
+      () => RedisLockModule.forRootAsync({ instance: url, useFactory: () => ({}) }),
     ],
     ['as the instance of a page', () => RedisLockDashboardModule.forRoot({ guards: 'none', instance: ['jobs', url] })],
     [
@@ -340,7 +340,7 @@ describe('options of the module that cannot be used', () => {
   });
 
   it('do not repeat a password that a factory returns as the name, and a check as the instance', async () => {
-    const { providers } = RedisLockModule.forRootAsync({ useFactory: () => ({ name: url }) });
+    const { providers } = RedisLockModule.forRootAsync({ useFactory: () => ({ instance: url }) });
     const check = new LockHealthIndicator({ names: () => ['default'], service: () => undefined } as never);
     for (const work of [(providers![0] as any).useFactory, () => check.check('locks', { instance: url })]) {
       const error: unknown = await work().catch((thrown: unknown) => thrown);

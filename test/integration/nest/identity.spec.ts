@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { expect, it } from '@jest/globals';
-import { DistributedLock, LockService, type LockHolderInfo } from 'nestjs-redis-locks';
+import { DistributedLock, LockService, type LockHolder } from 'nestjs-redis-locks';
 import { eventually } from '../../../testbed/wait/eventually.mjs';
 import { NestBench } from './support.js';
 
@@ -12,21 +12,21 @@ class Stock {
   constructor(private readonly locks: LockService) {}
 
   @DistributedLock('stock:#{#sku}')
-  reserve(sku: string): Promise<LockHolderInfo> {
+  reserve(sku: string): Promise<LockHolder> {
     return this.holder(`stock:${sku}`);
   }
 
   @DistributedLock({ key: (sku: string) => `stock:${sku}` })
-  count(sku: string): Promise<LockHolderInfo> {
+  count(sku: string): Promise<LockHolder> {
     return this.holder(`stock:${sku}`);
   }
 
   @DistributedLock({ key: 'stock:#{#sku}', pattern: 'stock', onContended: 'skip' })
-  async refresh(sku: string): Promise<LockHolderInfo | undefined> {
+  async refresh(sku: string): Promise<LockHolder | undefined> {
     return this.holder(`stock:${sku}`);
   }
 
-  private async holder(key: string): Promise<LockHolderInfo> {
+  private async holder(key: string): Promise<LockHolder> {
     return (await this.locks.inspect(key))!.holders[0]!;
   }
 }

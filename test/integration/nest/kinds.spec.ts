@@ -45,22 +45,22 @@ let inside = new Inside();
 
 @Injectable()
 class Stock {
-  @DistributedLock({ key: 'stock:#{#p0}', type: 'read' })
+  @DistributedLock({ key: 'stock:#{#p0}', kind: 'read' })
   async read(_sku: string, name: string): Promise<string> {
     return inside.visit(name);
   }
 
-  @DistributedLock({ key: 'stock:#{#p0}', type: 'write' })
+  @DistributedLock({ key: 'stock:#{#p0}', kind: 'write' })
   async write(_sku: string, name: string): Promise<string> {
     return inside.visit(name);
   }
 
-  @DistributedLock({ key: 'stock:#{#p0}', type: 'write' })
+  @DistributedLock({ key: 'stock:#{#p0}', kind: 'write' })
   async writeAndRead(sku: string, name: string): Promise<string> {
     return this.read(sku, name);
   }
 
-  @DistributedLock({ key: 'stock:#{#p0}', type: 'read' })
+  @DistributedLock({ key: 'stock:#{#p0}', kind: 'read' })
   async readAndWrite(sku: string, name: string): Promise<string> {
     return this.write(sku, name);
   }
@@ -111,7 +111,7 @@ const untilQueued = (key: string, count: number): Promise<unknown> =>
   eventually(async () => (await bench.redis.admin.zcard(`lock:queue:{${key}}`)) === count);
 
 describe('@DistributedLock of a kind', () => {
-  it("type: 'read' and 'write': runs readers of all replicas together, and the writer alone, in order", async () => {
+  it("kind: 'read' and 'write': runs readers of all replicas together, and the writer alone, in order", async () => {
     const [one, two, three] = await replicas(3);
     const calls = [one!.read('7', 'r1'), two!.read('7', 'r2')];
     await inside.until('r1', 'r2');
@@ -243,10 +243,10 @@ describe('@DistributedLock of a kind', () => {
   });
 
   it.each([
-    ['type and permits', { key: 'a', type: 'read', permits: 2 }, /type and permits do not go together/],
-    ['an unknown type', { key: 'a', type: 'shared' }, /write 'exclusive', 'read' or 'write'/],
-    ['a type without a text', { key: 'a', type: Object.create(null) }, /type is an object; write 'exclusive'/],
-    ["type: 'fair'", { key: 'a', type: 'fair' }, /fair: true/],
+    ['kind and permits', { key: 'a', kind: 'read', permits: 2 }, /kind and permits do not go together/],
+    ['an unknown kind', { key: 'a', kind: 'shared' }, /write 'exclusive', 'read' or 'write'/],
+    ['a kind without a text', { key: 'a', kind: Object.create(null) }, /kind is an object; write 'exclusive'/],
+    ["kind: 'fair'", { key: 'a', kind: 'fair' }, /fair: true/],
     ['no permits', { key: 'a', permits: 0 }, /permits/],
     ['units without permits', { key: 'a', units: 2 }, /units \(2\) .*write { permits: 5, units: 2 }/],
     ['more units than permits', { key: 'a', permits: 5, units: 6 }, /6 permits of 5 can never be granted/],
@@ -269,7 +269,7 @@ describe('@DistributedLock of a kind', () => {
 describe('@Cron with holdAtLeast on three replicas', () => {
   it.each([
     ['exclusive', {}],
-    ['write', { type: 'write' as const }],
+    ['write', { kind: 'write' as const }],
     ['fair', { fair: true }],
     ['one permit', { permits: 1 }],
   ])('a job of 5 ms runs once, though their clocks differ: %s', async (_kind, options) => {

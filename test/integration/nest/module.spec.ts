@@ -94,13 +94,13 @@ describe('RedisLockModule', () => {
 
     it('with a name', async () => {
       const useFactory = () => ({ connection: bench.redis.url });
-      const app = await start([RedisLockModule.forRootAsync({ name: 'jobs', useFactory })], [Jobs]);
+      const app = await start([RedisLockModule.forRootAsync({ instance: 'jobs', useFactory })], [Jobs]);
       expect(await app.get(Jobs).nightly()).toBe('job');
     });
 
     it.each([
       ['a bad option', () => ({ commandTimeout: -1 }), 'commandTimeout is -1'],
-      ['a name', () => ({ name: 'jobs' }), "forRootAsync({ name: 'jobs', … })"],
+      ['a name', () => ({ instance: 'jobs' }), "forRootAsync({ instance: 'jobs', … })"],
       ['isGlobal', () => ({ isGlobal: false }), 'isGlobal has no effect here'],
       ['a URL that is not set', () => ({ connection: process.env['NO_SUCH_URL'] }), 'connection is undefined'],
       ['nothing', () => undefined, 'the factory returned undefined: return the options, or {} for the defaults'],
@@ -142,10 +142,10 @@ describe('RedisLockModule', () => {
   });
 
   it('two named instances side by side', async () => {
-    const app = await start([bench.locks(), bench.locks({ name: 'jobs', keyPrefix: 'jobs' })], [Stock, Jobs]);
+    const app = await start([bench.locks(), bench.locks({ instance: 'jobs', keyPrefix: 'jobs' })], [Stock, Jobs]);
     const jobs = app.get(Jobs);
     expect([await app.get(Stock).reserve(), await jobs.nightly()]).toEqual(['stock', 'job']);
-    expect([app.get(LockService).name, jobs.locks.name]).toEqual(['default', 'jobs']);
+    expect([app.get(LockService).instance, jobs.locks.instance]).toEqual(['default', 'jobs']);
     const keys = await bench.redis.admin.keys('*');
     expect(new Set(keys.map((key) => key.replace(/:.*/, '')))).toEqual(new Set(['lock', 'jobs']));
   });
@@ -173,11 +173,11 @@ describe('RedisLockModule', () => {
     }
     @Module({ providers: [Jobs] })
     class Feature {}
-    const app = await start([bench.locks(), bench.locks({ name: 'jobs', isGlobal: false }), Feature]);
+    const app = await start([bench.locks(), bench.locks({ instance: 'jobs', isGlobal: false }), Feature]);
     const jobs = await app.resolve(Jobs, undefined, { strict: false });
     await expect(jobs.nightly()).rejects.toThrow(
       "@DistributedLock on Jobs.nightly: RedisLockModule 'jobs' is set up with isGlobal: false, and the module of this " +
-        "class does not import it: keep what forRoot({ name: 'jobs', isGlobal: false, … }) returns and import it in both",
+        "class does not import it: keep what forRoot({ instance: 'jobs', isGlobal: false, … }) returns and import it in both",
     );
   });
 
@@ -241,7 +241,7 @@ describe('RedisLockModule', () => {
     });
 
     it('overrideProvider(getLockServiceToken(name)) reaches those of a named instance', async () => {
-      const builder = bench.build({ providers: [Jobs] }, { name: 'jobs' });
+      const builder = bench.build({ providers: [Jobs] }, { instance: 'jobs' });
       const app = await bench.start(builder.overrideProvider(getLockServiceToken('jobs')).useValue(standIn('mine')));
       expect(await app.get(Jobs).nightly()).toBe('mine: job');
     });
@@ -276,7 +276,7 @@ describe('RedisLockModule', () => {
     });
 
     it('two instances with one name', async () => {
-      const jobs = () => bench.locks({ name: 'jobs' });
+      const jobs = () => bench.locks({ instance: 'jobs' });
       await expect(start([jobs(), jobs()])).rejects.toThrow("set up twice with the name 'jobs'");
     });
 
@@ -295,7 +295,7 @@ describe('RedisLockModule', () => {
       ['a handler', { controllers: [WrongHandler] }],
     ])('an unknown instance of %s, with the known names', async (_where, metadata) => {
       const builder = Test.createTestingModule({
-        imports: [bench.locks(), bench.locks({ name: 'jobs' })],
+        imports: [bench.locks(), bench.locks({ instance: 'jobs' })],
         ...metadata,
       });
       await expect(bench.start(builder)).rejects.toMatchObject({

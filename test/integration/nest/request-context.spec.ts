@@ -13,7 +13,7 @@ import { ExpressAdapter } from '@nestjs/platform-express';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { from, type Observable } from 'rxjs';
-import { LockService, type Lock, type LockHandle } from 'nestjs-redis-locks';
+import { LockService, type LockObject, type LockHandle } from 'nestjs-redis-locks';
 import { createLockService } from '../../../lib/module/redis-lock.composition.js';
 import { resolveModuleOptions } from '../../../lib/module/redis-lock.options.js';
 import { deferred, type Deferred } from '../../../testbed/wait/deferred.js';
@@ -41,8 +41,8 @@ function pause(id: string): Promise<void> {
 @Injectable()
 class Stock {
   /** A field of a singleton, as people with a background in Java write it. */
-  private readonly lock: Lock;
-  private readonly other: Lock;
+  private readonly lock: LockObject;
+  private readonly other: LockObject;
 
   constructor(private readonly locks: LockService) {
     this.lock = locks.getLock('stock');
@@ -170,7 +170,7 @@ class StockController {
 }
 
 const METADATA = { controllers: [StockController], providers: [Stock] };
-const OPTIONS = { lockWatchdogTimeout: LEASE, shutdownTimeout: 0 };
+const OPTIONS = { renewedLease: LEASE, shutdownTimeout: 0 };
 
 beforeEach(() => {
   section = new Section();
@@ -317,7 +317,10 @@ describe('a Lock object in a field of a singleton, with messages', () => {
   });
 
   it('has one for each request with several instances of the module', async () => {
-    const app = await bench.boot({ ...METADATA, imports: [bench.locks({ name: 'more', keyPrefix: 'more' })] }, OPTIONS);
+    const app = await bench.boot(
+      { ...METADATA, imports: [bench.locks({ instance: 'more', keyPrefix: 'more' })] },
+      OPTIONS,
+    );
     const stock = app.get(StockController);
     const creator = app.get(ExternalContextCreator);
     const reserve = creator.create(stock, stock.reserve, 'reserve');

@@ -117,6 +117,36 @@ describe('shutdown', () => {
     expect(await isLocked('order')).toBe(false);
   });
 
+  it('names the locks of a request that does not end', async () => {
+    const work = new Work<string>();
+    @Controller()
+    class Orders {
+      @Get()
+      @DistributedLock('hung')
+      pay(): Promise<string> {
+        return work.run();
+      }
+    }
+    const warnings: string[] = [];
+    const ignore = (): void => undefined;
+    const logger = { log: ignore, error: ignore, debug: ignore, warn: (line: string) => void warnings.push(line) };
+    const module = await bench
+      .build({ controllers: [Orders] })
+      .setLogger(logger)
+      .compile();
+    const app = module.createNestApplication(new ExpressAdapter(), { logger });
+    await app.listen(0, '127.0.0.1');
+    const answer = fetch(await app.getUrl(), { headers: { connection: 'close' } });
+    await work.begun;
+    const closing = app.close();
+    await eventually(() => warnings.find((line) => /open requests for \d+ s, .* holds: 'hung'/.test(line)));
+    expect(await isLocked('hung')).toBe(true);
+    work.end.resolve('paid');
+    expect(await (await answer).text()).toBe('paid');
+    await closing;
+    expect(await isLocked('hung')).toBe(false);
+  });
+
   it('ends within its limits without Redis, with holders and waiters', async () => {
     const redis = await startRedis();
     const options = { connection: redis.url, commandTimeout: 500, shutdownTimeout: 200 };
@@ -139,7 +169,7 @@ describe('shutdown', () => {
     const connections = async () => ((await bench.redis.admin.client('LIST')) as string).trim().split('\n').length;
     await own.ping();
     const before = await connections();
-    const app = await bench.boot({ imports: [RedisLockModule.forRoot({ name: 'own', connection: own })] });
+    const app = await bench.boot({ imports: [RedisLockModule.forRoot({ instance: 'own', connection: own })] });
     await app.get(LockService).run('a', () => undefined);
     expect(await connections()).toBeGreaterThan(before);
     await app.close();
@@ -156,7 +186,7 @@ describe('shutdown', () => {
       }
     }
     const app = await bench.boot({
-      imports: [RedisLockModule.forRoot({ name: 'own', connection: own })],
+      imports: [RedisLockModule.forRoot({ instance: 'own', connection: own })],
       providers: [Owner],
     });
     await app.get<LockService>(getLockServiceToken('own')).acquire('kept');

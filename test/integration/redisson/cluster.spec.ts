@@ -132,8 +132,8 @@ describe('in a Cluster', () => {
       const next = other.acquire(`${key}-fair`, { fair: true, waitTimeout: '1m' });
       await fair.release();
       await (await next).release();
-      const readers = [await locks.acquire(key, { type: 'read' }), await other.acquire(key, { type: 'read' })];
-      const writer = locks.acquire(key, { type: 'write', waitTimeout: '1m' });
+      const readers = [await locks.acquire(key, { kind: 'read' }), await other.acquire(key, { kind: 'read' })];
+      const writer = locks.acquire(key, { kind: 'write', waitTimeout: '1m' });
       await Promise.all(readers.map((reader) => reader.release()));
       await (await writer).release();
       const pool = (client: LockService) => client.getSemaphore(`${key}-pool`, { permits: 1 });
@@ -151,7 +151,7 @@ describe('in a Cluster', () => {
 
   it('locks of all slots are renewed, also those whose names come from a nameMapper', async () => {
     const protocol = redisson({ nameMapper: (key) => `shop:${key}` });
-    const locks = await bench.service({ protocol, lockWatchdogTimeout: '3s' });
+    const locks = await bench.service({ protocol, renewedLease: '3s' });
     const keys = Array.from({ length: 12 }, (_, i) => `orders-${i}`);
     const held = await Promise.all(keys.map((key) => locks.acquire(key)));
     const ends = performance.now() + 4_000;

@@ -29,14 +29,14 @@ async function service(
 
 /** Every kind of lock, each with a waiter of another client. */
 async function useAllKinds(one: LockService, other: LockService): Promise<void> {
-  for (const options of [{}, { fair: true }, { type: 'write' }, { type: 'read' }] as const) {
+  for (const options of [{}, { fair: true }, { kind: 'write' }, { kind: 'read' }] as const) {
     const key = `stock:${Object.values(options).join()}`;
     const lock = await one.acquire(key, options);
     const waiting = other.acquire(
       key,
-      'type' in options ? { type: 'write', waitTimeout: '1m' } : { ...options, waitTimeout: '1m' },
+      'type' in options ? { kind: 'write', waitTimeout: '1m' } : { ...options, waitTimeout: '1m' },
     );
-    await other.tryAcquire(key, 'type' in options ? { type: 'write' } : {});
+    await other.tryAcquire(key, 'type' in options ? { kind: 'write' } : {});
     await lock.verify();
     await lock.extend('20s');
     await lock.release();

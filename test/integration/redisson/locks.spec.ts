@@ -113,7 +113,7 @@ describe('an RLock', () => {
   });
 
   it('renews its lease, and a lost one aborts the signal', async () => {
-    const locks = await service({ lockWatchdogTimeout: 1_000 });
+    const locks = await service({ renewedLease: 1_000 });
     const lock = await locks.acquire('orders');
     const first = await bench.redis.admin.pexpiretime('orders');
     await eventually(async () => (await bench.redis.admin.pexpiretime('orders')) > first + 1_000, { what: 'renewals' });
@@ -142,7 +142,7 @@ describe('an RLock', () => {
     await lockAsJava('orders');
     const info = await locks.inspect('orders');
     expect(info).toMatchObject({ owner: 'java:1', holds: 1, fencingToken: 0, waiters: [] });
-    expect(info!.holders[0]).toMatchObject({ client: 'java', type: 'exclusive' });
+    expect(info!.holders[0]).toMatchObject({ client: 'java', kind: 'exclusive' });
     expect(info!.holders[0]!.since.getTime()).toBeNaN();
     expect(info!.ttl).toBeGreaterThan(20_000);
     await unlockAsJava('orders');

@@ -47,7 +47,7 @@ describe('a semaphore', () => {
   it('grants one slot to a request for several', async () => {
     const { url: connection } = bench.redis;
     const nameMapper = (key: string): string => key;
-    const options = { connection, keyPrefix: 'lock', commandTimeout: 2_000, lockWatchdogTimeout: 30_000, nameMapper };
+    const options = { connection, keyPrefix: 'lock', commandTimeout: 2_000, renewedLease: 30_000, nameMapper };
     const store = new RedissonStore({ ...options, fenced: false }, console);
     await store.start();
     try {
@@ -131,7 +131,7 @@ describe('a semaphore', () => {
   });
 
   it('renews the leases of its permits, and notices that they were taken away', async () => {
-    const pool = (await service({ lockWatchdogTimeout: 1_000 })).getSemaphore('pool', { permits: 2 });
+    const pool = (await service({ renewedLease: 1_000 })).getSemaphore('pool', { permits: 2 });
     const permits = await pool.acquire(2);
     const first = Number(await bench.redis.admin.zscore(TIMEOUTS, `${permits.owner}:2`));
     await eventually(

@@ -24,9 +24,9 @@ const readAsJava = (lease = 30_000, owner = 'java:1'): Promise<unknown> =>
 describe('an RReadWriteLock', () => {
   it('is a hash with a mode, one field for each reader, and a key with the lease of each reader', async () => {
     const locks = await service();
-    const one = await locks.acquire('shelf', { type: 'read' });
+    const one = await locks.acquire('shelf', { kind: 'read' });
     const other = await locks.getReadWriteLock('shelf').readLock().lock();
-    expect(one.type).toBe('read');
+    expect(one.kind).toBe('read');
     expect(await fields()).toEqual({ mode: 'read', [one.owner]: '1', [other.owner]: '1' });
     expect(await bench.redis.admin.get(timeoutOf(one.owner))).toBe('1');
     expect(await bench.redis.admin.pttl(timeoutOf(one.owner))).toBeGreaterThan(20_000);
@@ -38,7 +38,7 @@ describe('an RReadWriteLock', () => {
 
   it('of a writer has the field of Redisson, whether it is asked for by type or as an object', async () => {
     const locks = await service();
-    const byType = await locks.acquire('shelf', { type: 'write' });
+    const byType = await locks.acquire('shelf', { kind: 'write' });
     expect(await fields()).toEqual({ mode: 'write', [`${byType.owner}:write`]: '1' });
     await byType.release();
     const object = await locks.getReadWriteLock('shelf').writeLock().lock();
@@ -50,10 +50,10 @@ describe('an RReadWriteLock', () => {
   it('does not join an RLock, as Redisson would, and an RLock does not join it', async () => {
     const locks = await service();
     const plain = await locks.acquire('shelf');
-    expect(await locks.tryAcquire('shelf', { type: 'read' })).toBeNull();
-    expect(await locks.tryAcquire('shelf', { type: 'write' })).toBeNull();
+    expect(await locks.tryAcquire('shelf', { kind: 'read' })).toBeNull();
+    expect(await locks.tryAcquire('shelf', { kind: 'write' })).toBeNull();
     await plain.release();
-    const reader = await locks.acquire('shelf', { type: 'read' });
+    const reader = await locks.acquire('shelf', { kind: 'read' });
     expect(await locks.tryAcquire('shelf')).toBeNull();
     await reader.release();
   });
@@ -61,7 +61,7 @@ describe('an RReadWriteLock', () => {
   it('keeps the lease of the other readers when one leaves', async () => {
     const locks = await service();
     await readAsJava(20_000);
-    const reader = await locks.acquire('shelf', { type: 'read' });
+    const reader = await locks.acquire('shelf', { kind: 'read' });
     expect(await bench.redis.admin.pttl('shelf')).toBeGreaterThan(20_000);
     await reader.release();
     const left = await bench.redis.admin.pttl('shelf');
@@ -74,8 +74,8 @@ describe('an RReadWriteLock', () => {
     const locks = await service();
     await readAsJava();
     await bench.redis.admin.del(timeoutOf('java:1'));
-    const reader = await locks.acquire('shelf', { type: 'read' });
-    const waiting = locks.acquire('shelf', { type: 'write', waitTimeout: '60s' });
+    const reader = await locks.acquire('shelf', { kind: 'read' });
+    const waiting = locks.acquire('shelf', { kind: 'write', waitTimeout: '60s' });
     await eventually(async () => (await subscribers()) === 1);
     const { ran } = await timed(async () => {
       await reader.release();
@@ -89,10 +89,10 @@ describe('an RReadWriteLock', () => {
     await locks!.run(
       'shelf',
       async (writer) => {
-        const reader = await locks!.acquire('shelf', { type: 'read' });
+        const reader = await locks!.acquire('shelf', { kind: 'read' });
         expect(Object.keys(await fields())).toEqual(expect.arrayContaining([`${writer.owner}:write`, 'mode']));
-        expect(await other!.tryAcquire('shelf', { type: 'read' })).toBeNull();
-        const waiting = other!.acquire('shelf', { type: 'read', waitTimeout: '60s' });
+        expect(await other!.tryAcquire('shelf', { kind: 'read' })).toBeNull();
+        const waiting = other!.acquire('shelf', { kind: 'read', waitTimeout: '60s' });
         await eventually(async () => (await subscribers()) === 1);
         const { ran, value } = await timed(async () => {
           await writer.release();
@@ -101,10 +101,10 @@ describe('an RReadWriteLock', () => {
         expect(ran).toBeLessThan(AT_ONCE);
         expect(reader.isHeld).toBe(true);
         expect(await bench.redis.admin.hget('shelf', 'mode')).toBe('read');
-        expect(await other!.tryAcquire('shelf', { type: 'write' })).toBeNull();
+        expect(await other!.tryAcquire('shelf', { kind: 'write' })).toBeNull();
         await Promise.all([value!.release(), reader.release()]);
       },
-      { type: 'write' },
+      { kind: 'write' },
     );
     expect(await bench.redis.admin.exists('shelf')).toBe(0);
   });
@@ -113,17 +113,17 @@ describe('an RReadWriteLock', () => {
     const locks = await service();
     const order: string[] = [];
     const contended = new Set<string>();
-    locks.events.subscribe((event) => event.type === 'contended' && contended.add(event.lockType));
-    let reader = await locks.acquire('shelf', { type: 'read' });
-    const writing = locks.acquire('shelf', { type: 'write', waitTimeout: '60s' });
+    locks.events.subscribe((event) => event.type === 'contended' && contended.add(event.kind));
+    let reader = await locks.acquire('shelf', { kind: 'read' });
+    const writing = locks.acquire('shelf', { kind: 'write', waitTimeout: '60s' });
     void writing.then(() => order.push('write'));
     await eventually(() => contended.has('write') || contended.has('exclusive'));
-    for (let i = 0; i < 3; i++) expect(await locks.tryAcquire('shelf', { type: 'read' })).toBeNull();
-    const reading = locks.acquire('shelf', { type: 'read', waitTimeout: '60s' });
+    for (let i = 0; i < 3; i++) expect(await locks.tryAcquire('shelf', { kind: 'read' })).toBeNull();
+    const reading = locks.acquire('shelf', { kind: 'read', waitTimeout: '60s' });
     void reading.then(() => order.push('read'));
     await reader.release();
     const writer = await writing;
-    expect(await locks.tryAcquire('shelf', { type: 'read' })).toBeNull();
+    expect(await locks.tryAcquire('shelf', { kind: 'read' })).toBeNull();
     await writer.release();
     reader = await reading;
     expect(order).toEqual(['write', 'read']);
@@ -134,9 +134,9 @@ describe('an RReadWriteLock', () => {
   it('a writer that came before a reader of its process is served before it, although the process held the lock then', async () => {
     const locks = await service();
     const order: string[] = [];
-    const first = await locks.acquire('shelf', { type: 'write' });
-    const waits = (type: 'read' | 'write', name: string): Promise<void> =>
-      locks.run('shelf', () => void order.push(name), { type, waitTimeout: '60s' });
+    const first = await locks.acquire('shelf', { kind: 'write' });
+    const waits = (kind: 'read' | 'write', name: string): Promise<void> =>
+      locks.run('shelf', () => void order.push(name), { kind, waitTimeout: '60s' });
     const all = [waits('write', 'w1'), waits('read', 'r1'), waits('write', 'w2'), waits('read', 'r2')];
     await eventually(async () => (await subscribers()) === 1);
     await first.release();
@@ -149,9 +149,9 @@ describe('an RReadWriteLock', () => {
     await locks.run(
       'shelf',
       async () => {
-        await expect(locks.acquire('shelf', { type: 'write' })).rejects.toMatchObject({ code: 'LOCK_CONFIG' });
+        await expect(locks.acquire('shelf', { kind: 'write' })).rejects.toMatchObject({ code: 'LOCK_CONFIG' });
       },
-      { type: 'read' },
+      { kind: 'read' },
     );
   });
 
@@ -162,12 +162,12 @@ describe('an RReadWriteLock', () => {
     subscriber.on('message', (_channel, message) => messages.push(message));
     await subscriber.subscribe(CHANNEL);
     const [one, other] = [
-      await locks.acquire('shelf', { type: 'read' }),
-      await locks.acquire('shelf', { type: 'read' }),
+      await locks.acquire('shelf', { kind: 'read' }),
+      await locks.acquire('shelf', { kind: 'read' }),
     ];
     await one.release();
     await other.release();
-    await (await locks.acquire('shelf', { type: 'write' })).release();
+    await (await locks.acquire('shelf', { kind: 'write' })).release();
     await eventually(() => messages.length >= 2);
     expect(messages).toEqual(['0', '1']);
     subscriber.disconnect();
@@ -176,8 +176,8 @@ describe('an RReadWriteLock', () => {
   it.each(['read', 'write'] as const)(
     'the watchdog renews a %s lock, and a lost one aborts the signal',
     async (type) => {
-      const locks = await service({ lockWatchdogTimeout: 1_000 });
-      const lock = await locks.acquire('shelf', { type });
+      const locks = await service({ renewedLease: 1_000 });
+      const lock = await locks.acquire('shelf', { kind: type });
       const first = await bench.redis.admin.pexpiretime('shelf');
       await eventually(async () => (await bench.redis.admin.pexpiretime('shelf')) > first + 1_000, {
         what: 'renewals',
@@ -191,9 +191,9 @@ describe('an RReadWriteLock', () => {
   it('inspect shows readers and writers of both sides, and a forced release ends them', async () => {
     const locks = await service();
     await readAsJava();
-    const reader = await locks.acquire('shelf', { type: 'read' });
+    const reader = await locks.acquire('shelf', { kind: 'read' });
     const info = await locks.inspect('shelf');
-    expect(info!.holders.map(({ id, type }) => [id, type]).sort()).toEqual(
+    expect(info!.holders.map(({ id, kind: type }) => [id, type]).sort()).toEqual(
       [
         ['java:1', 'read'],
         [reader.owner, 'read'],
@@ -205,16 +205,16 @@ describe('an RReadWriteLock', () => {
     expect(await locks.forceRelease('shelf')).toBe(true);
     await aborted(reader.signal);
     expect(await bench.redis.admin.keys('*shelf*')).toEqual([]);
-    const writer = await locks.acquire('shelf', { type: 'write' });
-    expect((await locks.inspect('shelf'))!.holders).toMatchObject([{ id: writer.owner, type: 'exclusive' }]);
+    const writer = await locks.acquire('shelf', { kind: 'write' });
+    expect((await locks.inspect('shelf'))!.holders).toMatchObject([{ id: writer.owner, kind: 'exclusive' }]);
     expect(await locks.forceRelease('shelf')).toBe(true);
     await aborted(writer.signal);
   });
 
   it('extend sets a new lease of one reader, and does not touch the others', async () => {
     const locks = await service();
-    const short = await locks.acquire('shelf', { type: 'read', expire: '5s' });
-    const long = await locks.acquire('shelf', { type: 'read', expire: '20s' });
+    const short = await locks.acquire('shelf', { kind: 'read', expire: '5s' });
+    const long = await locks.acquire('shelf', { kind: 'read', expire: '20s' });
     await short.extend('10s');
     expect(await bench.redis.admin.pttl(timeoutOf(short.owner))).toBeGreaterThan(5_000);
     expect(await bench.redis.admin.pttl('shelf')).toBeGreaterThan(10_000);
@@ -230,7 +230,7 @@ describe('an RReadWriteLock', () => {
       await locks!.run(
         'shelf',
         async (writer) => {
-          const reader = await locks!.acquire('shelf', { type: 'read', expire: '20s' });
+          const reader = await locks!.acquire('shelf', { kind: 'read', expire: '20s' });
           if (which === 'the writer') await writer.extend('1s');
           else await reader.extend('25s');
           const [ofReader] = await leases();
@@ -238,11 +238,11 @@ describe('an RReadWriteLock', () => {
           expect(ends).toBeGreaterThanOrEqual(await bench.redis.admin.pexpiretime(ofReader!));
           await writer.release();
           expect(await bench.redis.admin.hget('shelf', 'mode')).toBe('read');
-          expect(await other!.tryAcquire('shelf', { type: 'write' })).toBeNull();
+          expect(await other!.tryAcquire('shelf', { kind: 'write' })).toBeNull();
           expect(reader.isHeld).toBe(true);
           expect(await reader.release()).toBe(true);
         },
-        { type: 'write', expire: '10s' },
+        { kind: 'write', expire: '10s' },
       );
       expect(await bench.redis.admin.exists('shelf')).toBe(0);
     },
@@ -253,13 +253,13 @@ describe('an RReadWriteLock', () => {
     await locks.run(
       'shelf',
       async (writer) => {
-        const reader = await locks.acquire('shelf', { type: 'read', expire: 300 });
+        const reader = await locks.acquire('shelf', { kind: 'read', expire: 300 });
         await aborted(reader.signal);
         await eventually(async () => (await leases()).length === 0);
         await writer.release();
         expect(await bench.redis.admin.exists('shelf')).toBe(0);
       },
-      { type: 'write' },
+      { kind: 'write' },
     );
   });
 
@@ -268,12 +268,12 @@ describe('an RReadWriteLock', () => {
     await locks.run(
       'shelf',
       async (writer) => {
-        const reader = await locks.acquire('shelf', { type: 'read', expire: '5s' });
+        const reader = await locks.acquire('shelf', { kind: 'read', expire: '5s' });
         await writer.release();
         expect(await bench.redis.admin.pttl('shelf')).toBeLessThanOrEqual(5_000);
         await reader.release();
       },
-      { type: 'write' },
+      { kind: 'write' },
     );
   });
 
@@ -308,9 +308,9 @@ describe('an RReadWriteLock', () => {
   it('a lost reply to acquire leaves one hold', async () => {
     const proxy = await bench.proxy();
     const locks = await service({ connection: proxy.url, commandTimeout: 1_000 });
-    await (await locks.acquire('warm', { type: 'read' })).release();
+    await (await locks.acquire('warm', { kind: 'read' })).release();
     proxy.cutAfterCommand(({ name, args }) => name === 'evalsha' && args.includes('shelf'));
-    const reader = await locks.acquire('shelf', { type: 'read', waitTimeout: '30s' });
+    const reader = await locks.acquire('shelf', { kind: 'read', waitTimeout: '30s' });
     expect(await fields()).toEqual({ mode: 'read', [reader.owner]: '1' });
     expect(await reader.release()).toBe(true);
     expect(await bench.redis.admin.exists('shelf')).toBe(0);

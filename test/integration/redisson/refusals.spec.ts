@@ -22,10 +22,10 @@ const refused = (pattern: RegExp) => ({ code: 'LOCK_CONFIG', message: expect.str
 describe('what the protocol cannot express', () => {
   it.each([
     [{ owner: 'me' }, /takes no owner/],
-    [{ fair: true, type: 'read' }, /exclusive lock without fencing tokens/],
+    [{ fair: true, kind: 'read' }, /exclusive lock without fencing tokens/],
     [{ holdAtLeast: '1s' }, /holdAtLeast/],
     [{ replicas: { min: 1 } }, /replicas/],
-    [{ type: 'read', expire: '1m' }, /at most lockWatchdogTimeout \(30000 ms\), and 60000 ms/],
+    [{ kind: 'read', expire: '1m' }, /at most renewedLease \(30000 ms\), and 60000 ms/],
   ] as const)('%j is refused by name', async (options, pattern) => {
     await expect(locks.acquire('orders', options)).rejects.toMatchObject(refused(pattern));
     await expect(locks.tryAcquire('orders', options)).rejects.toMatchObject(refused(pattern));
@@ -38,9 +38,9 @@ describe('what the protocol cannot express', () => {
     expect(() => own.locks.getFairLock('orders')).toThrow(expect.objectContaining(refused(/RFairLock/)));
   });
 
-  it('a read lock is not extended beyond lockWatchdogTimeout, and stays as it was', async () => {
-    const lock = await locks.acquire('shelf', { type: 'read' });
-    await expect(lock.extend('1m')).rejects.toMatchObject(refused(/at most lockWatchdogTimeout/));
+  it('a read lock is not extended beyond renewedLease, and stays as it was', async () => {
+    const lock = await locks.acquire('shelf', { kind: 'read' });
+    await expect(lock.extend('1m')).rejects.toMatchObject(refused(/at most renewedLease/));
     expect(lock.isHeld).toBe(true);
     expect(await redis.admin.pttl('shelf')).toBeLessThanOrEqual(30_000);
     await lock.verify();

@@ -32,7 +32,7 @@ beforeEach(async () => {
     connection: proxy.url,
     keyPrefix: 'lock',
     commandTimeout: 20_000,
-    lockWatchdogTimeout: 30_000,
+    renewedLease: 30_000,
     nameMapper: (key: string) => key,
   };
   store = new RedissonStore({ ...options, fenced: false }, quiet);

@@ -62,7 +62,7 @@ describe('a handover on three masters', () => {
   });
 
   it('is renewed on all masters, even on a master that restarts empty', async () => {
-    const [one, other] = await bench.serviceList(2, { commandTimeout, lockWatchdogTimeout: 1_500 });
+    const [one, other] = await bench.serviceList(2, { commandTimeout, renewedLease: 1_500 });
     const lock = await one!.acquire('a');
     const adopted = await other!.adopt(await lock.handOver());
     await bench.masters[0]!.kill();

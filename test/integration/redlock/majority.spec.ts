@@ -122,15 +122,15 @@ describe('several masters', () => {
 
   it('let readers share, and a writer wait for all of them', async () => {
     const services = await bench.serviceList(3);
-    const readers = await Promise.all(services.slice(0, 2).map((service) => service.acquire('a', { type: 'read' })));
+    const readers = await Promise.all(services.slice(0, 2).map((service) => service.acquire('a', { kind: 'read' })));
     const writing = services[2]!.acquire('a');
     await bench.untilWaiting('a', 1);
-    const late = services[0]!.acquire('a', { type: 'read' });
+    const late = services[0]!.acquire('a', { kind: 'read' });
     await bench.untilWaiting('a', 2);
     await readers[0]!.release();
     await readers[1]!.release();
     const writer = await writing;
-    expect(await services[1]!.tryAcquire('a', { type: 'read' })).toBeNull();
+    expect(await services[1]!.tryAcquire('a', { kind: 'read' })).toBeNull();
     await writer.release();
     const reader = await late;
     expect(reader.fencingToken).toBeGreaterThan(writer.fencingToken);
@@ -141,7 +141,7 @@ describe('several masters', () => {
   it('grant to 20 simultaneous readers together, each with its own token', async () => {
     const services = await bench.serviceList(4);
     const readers = await Promise.all(
-      Array.from({ length: 20 }, (_, i) => services[i % 4]!.acquire('a', { type: 'read', fair: true })),
+      Array.from({ length: 20 }, (_, i) => services[i % 4]!.acquire('a', { kind: 'read', fair: true })),
     );
     expect(new Set(readers.map(({ fencingToken }) => fencingToken)).size).toBe(20);
     const writing = services[0]!.acquire('a');

@@ -9,15 +9,15 @@ import { RedlockBench } from './support.js';
 
 const bench = new RedlockBench(3);
 const lease = 1_000;
-const options = { lockWatchdogTimeout: lease, commandTimeout: 700 };
+const options = { renewedLease: lease, commandTimeout: 700 };
 
 describe('a renewal by a majority', () => {
   it('holds over 6 leases, while a master dies and comes back empty', async () => {
     // So long that renewals are in time on a busy machine, too.
-    const lockWatchdogTimeout = 2_000;
-    const [one, other] = await bench.serviceList(2, { ...options, lockWatchdogTimeout });
+    const renewedLease = 2_000;
+    const [one, other] = await bench.serviceList(2, { ...options, renewedLease });
     const lock = await one!.acquire('a');
-    const end = performance.now() + 6 * lockWatchdogTimeout;
+    const end = performance.now() + 6 * renewedLease;
     let misses = 0;
     const trying = (async () => {
       while (performance.now() < end) {
@@ -26,9 +26,9 @@ describe('a renewal by a majority', () => {
         await sleep(20);
       }
     })();
-    await sleep(lockWatchdogTimeout);
+    await sleep(renewedLease);
     await bench.masters[0]!.kill();
-    await sleep(2 * lockWatchdogTimeout);
+    await sleep(2 * renewedLease);
     await bench.masters[0]!.start();
     await trying;
     expect(misses).toBe(0);
@@ -39,7 +39,7 @@ describe('a renewal by a majority', () => {
   });
 
   it('does not wait for a frozen master', async () => {
-    const service = await bench.service({ lockWatchdogTimeout: 2_000, commandTimeout: 20_000 });
+    const service = await bench.service({ renewedLease: 2_000, commandTimeout: 20_000 });
     const events = record(service);
     const lock = await service.acquire('a');
     await bench.masters[2]!.pause();
@@ -98,7 +98,7 @@ describe('a renewal by a majority', () => {
     });
 
     it('keeps the lock, renewal after renewal', async () => {
-      const { lock, service } = await undecided({ lockWatchdogTimeout: 1_500 }, 'slow');
+      const { lock, service } = await undecided({ renewedLease: 1_500 }, 'slow');
       const events = record(service);
       const renewed = (): number => events.filter(({ type, key }) => type === 'renewed' && key === 'a').length;
       await eventually(() => renewed() >= 4 || !lock.isHeld);
@@ -107,7 +107,7 @@ describe('a renewal by a majority', () => {
     });
 
     it('does not delay the renewal of another lock', async () => {
-      const options = { lockWatchdogTimeout: 2_000, commandTimeout: 20_000 };
+      const options = { renewedLease: 2_000, commandTimeout: 20_000 };
       const { lock, other, service } = await undecided(options, 'frozen');
       const events = record(service);
       await aborted(lock.signal);
@@ -140,7 +140,7 @@ describe('a renewal by a majority', () => {
   });
 
   it('continues if a majority was frozen for less than a lease', async () => {
-    const service = await bench.service({ ...options, lockWatchdogTimeout: 3_000 });
+    const service = await bench.service({ ...options, renewedLease: 3_000 });
     const events = record(service);
     const renewals = (): number => events.filter(({ type }) => type === 'renewed').length;
     const lock = await service.acquire('a');

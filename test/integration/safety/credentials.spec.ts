@@ -135,7 +135,7 @@ describe('errors, logs and events of the library contain no credentials', () => 
   it('a password that is changed under a holder and a waiter', async () => {
     const redis = await redisWith('--requirepass', PASSWORD);
     const admin = redis.client({ password: PASSWORD });
-    const service = locks.make(withLogin(redis, PASSWORD), { commandTimeout: 300, lockWatchdogTimeout: '1s' });
+    const service = locks.make(withLogin(redis, PASSWORD), { commandTimeout: 300, renewedLease: '1s' });
     await service.start();
     const handle = await service.acquire('held');
     const waiting = timed(service.acquire('held', { waitTimeout: '3s' }));

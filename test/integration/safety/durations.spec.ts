@@ -89,12 +89,12 @@ const places: Array<[string, { write(duration: any): Promise<unknown>; refuses: 
     },
   ],
   ['health: timeout', { write: async (timeout) => (await start()).health({ timeout }), refuses: [Infinity] }],
-  ['tryLock: waitTime', { write: async (wait) => (await start()).getLock('a').tryLock(wait), refuses: [] }],
+  ['tryLock: waitTimeout', { write: async (wait) => (await start()).getLock('a').tryLock(wait), refuses: [] }],
   [
-    'tryLock: leaseTime',
+    'tryLock: expire',
     { write: async (lease) => (await start()).getLock('a').tryLock(0, lease), refuses: [...TOO_SHORT, Infinity] },
   ],
-  ['module: lockWatchdogTimeout', { write: resolve('lockWatchdogTimeout'), refuses: [...TOO_SHORT, 0, Infinity] }],
+  ['module: renewedLease', { write: resolve('renewedLease'), refuses: [...TOO_SHORT, 0, Infinity] }],
   ['module: grantTimeout', { write: resolve('grantTimeout'), refuses: [...TOO_SHORT, 0, Infinity] }],
   ['module: commandTimeout', { write: resolve('commandTimeout'), refuses: [0, '0s', Infinity] }],
   ['module: shutdownTimeout', { write: resolve('shutdownTimeout'), refuses: [Infinity] }],
@@ -108,10 +108,10 @@ function resolve(option: keyof RedisLockModuleOptions, inner?: string): (duratio
 }
 
 /** Some configuration services return `null` for a value that is not configured. */
-const takesNullAsNotGiven = (place: string): boolean => place.startsWith('module') || place === 'tryLock: waitTime';
+const takesNullAsNotGiven = (place: string): boolean => place.startsWith('module') || place === 'tryLock: waitTimeout';
 
 /** `tryLock({})` has options in the place of the wait. */
-const takesOptions = (place: string): boolean => place === 'tryLock: waitTime';
+const takesOptions = (place: string): boolean => place === 'tryLock: waitTimeout';
 const isEmptyObject = (value: unknown): boolean =>
   typeof value === 'object' && value !== null && !Array.isArray(value) && Object.keys(value).length === 0;
 
@@ -149,7 +149,7 @@ it.each([-1, 1.5, NaN, Infinity, '3', null])('maxRenewTimes %p is refused', asyn
 it('the longest duration is a lease, a wait and a timer, and no timer fires at once', async () => {
   const timers = jest.spyOn(globalThis, 'setTimeout');
   const service = await locks.start(redis.url, {
-    lockWatchdogTimeout: LONGEST,
+    renewedLease: LONGEST,
     commandTimeout: LONGEST,
     grantTimeout: LONGEST,
   });
@@ -180,7 +180,7 @@ it('the longest duration is a lease, a wait and a timer, and no timer fires at o
 });
 
 it('the shortest lease works: 50 ms, fixed and renewed', async () => {
-  const service = await locks.start(redis.url, { lockWatchdogTimeout: 50, grantTimeout: 50 });
+  const service = await locks.start(redis.url, { renewedLease: 50, grantTimeout: 50 });
   // A busy machine may need longer than that for an answer.
   const fixed = await eventually(() => service.acquire('fixed', { expire: 50 }));
   expect(fixed.remainingTime()).toBeGreaterThan(0);
@@ -191,7 +191,7 @@ it('the shortest lease works: 50 ms, fixed and renewed', async () => {
 });
 
 it('fractions of a millisecond are accepted in a lease', async () => {
-  const service = await locks.start(redis.url, { lockWatchdogTimeout: 1000.5, grantTimeout: 500.25 });
+  const service = await locks.start(redis.url, { renewedLease: 1000.5, grantTimeout: 500.25 });
   const handle = await service.acquire('a');
   const waiting = service.acquire('a', { expire: '1.0005s', owner: 'x', holdAtLeast: 0.5 });
   await eventually(async () => (await service.inspect('a'))?.waiters.length === 1);
@@ -208,8 +208,8 @@ it('a holdAtLeast beyond the lease is refused, not cut', async () => {
 });
 
 describe('the interval of renewals is never near zero', () => {
-  it.each([50, 51, 60, 100])('a lease of %d ms is renewed about every third of it', async (lockWatchdogTimeout) => {
-    const service = await locks.start(redis.url, { lockWatchdogTimeout });
+  it.each([50, 51, 60, 100])('a lease of %d ms is renewed about every third of it', async (renewedLease) => {
+    const service = await locks.start(redis.url, { renewedLease });
     const handle = await service.acquire('a');
     await redis.resetCommandStats();
     const since = performance.now();
@@ -217,13 +217,13 @@ describe('the interval of renewals is never near zero', () => {
     const took = performance.now() - since;
     const { evalsha = 0 } = await redis.commandStats();
     // Twice as often as every third, for timers that come early and the grid on which renewals meet.
-    expect(evalsha).toBeLessThanOrEqual((took / lockWatchdogTimeout) * 6 + 2);
-    if (handle.isHeld) expect(evalsha).toBeGreaterThanOrEqual(took / lockWatchdogTimeout - 1);
+    expect(evalsha).toBeLessThanOrEqual((took / renewedLease) * 6 + 2);
+    if (handle.isHeld) expect(evalsha).toBeGreaterThanOrEqual(took / renewedLease - 1);
     await handle.release();
   });
 
   it('many short leases cost few commands: renewals go out together', async () => {
-    const service = await locks.start(redis.url, { lockWatchdogTimeout: 900 });
+    const service = await locks.start(redis.url, { renewedLease: 900 });
     const handles = [];
     for (let i = 0; i < 100; i++) handles.push(await service.acquire(`many:${i}`));
     await redis.resetCommandStats();
@@ -239,7 +239,7 @@ describe('the interval of renewals is never near zero', () => {
   });
 
   it('a failing Redis is not asked continuously', async () => {
-    const service = await locks.start(redis.url, { lockWatchdogTimeout: 2_000 });
+    const service = await locks.start(redis.url, { renewedLease: 2_000 });
     const handle = await service.acquire('a');
     await redis.admin.del(redisKey('state', 'a'));
     await redis.admin.set(redisKey('state', 'a'), 'of another program');

@@ -149,7 +149,7 @@ describe('owners', () => {
 });
 
 it('log lines and errors stay on one line, whatever the key, owner and errors of Redis are', async () => {
-  const service = await locks.start(redis.url, { lockWatchdogTimeout: 900 });
+  const service = await locks.start(redis.url, { renewedLease: 900 });
   const key = '"; \u202Egnp.exe \u200B \u00ad ключ\u00a0{x}';
   const handle = await service.acquire(key, { owner: 'o\u202Ewner', maxRenewTimes: 1 });
   const aborted = new Promise((resolve) => handle.signal.addEventListener('abort', resolve));

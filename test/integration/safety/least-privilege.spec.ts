@@ -61,7 +61,7 @@ async function useEverything(url: string): Promise<void> {
   expect(await opened).toBe(true);
   // More than scripts read in one piece.
   const readers = await Promise.all(
-    Array.from({ length: 250 }, () => service.acquire('h', { type: 'read', fair: true })),
+    Array.from({ length: 250 }, () => service.acquire('h', { kind: 'read', fair: true })),
   );
   expect((await service.inspect('h'))!.holds).toBe(readers.length);
   await Promise.all(readers.map((reader) => reader.release()));

@@ -23,7 +23,7 @@ describe('renewal', () => {
     ['deleted', () => redis.admin.del(redisKey('state', 'a'))],
     ['freed by force', async () => locks.start(redis.url).then((service) => service.forceRelease('a'))],
   ])('renews a key that was %s and acquired again, and not the old hold', async (_, lose) => {
-    const service = await locks.start(redis.url, { lockWatchdogTimeout: LEASE });
+    const service = await locks.start(redis.url, { renewedLease: LEASE });
     const first = await service.acquire('a');
     const aborted = abortOf(first.signal);
     await lose();
@@ -43,7 +43,7 @@ describe('renewal', () => {
   });
 
   it('renews a key that was acquired again before its loss was noticed', async () => {
-    const service = await locks.start(redis.url, { lockWatchdogTimeout: LEASE });
+    const service = await locks.start(redis.url, { renewedLease: LEASE });
     const first = await service.acquire('a', { owner: 'one' });
     await redis.admin.del(redisKey('state', 'a'));
     const second = await service.acquire('a', { owner: 'two' });
@@ -62,7 +62,7 @@ describe('renewal', () => {
   ])('continues after one renewal that was %s', async (_, fail) => {
     await using proxy = await RespProxy.start(redis);
     // Acquiring and releasing have one attempt each, on a busy machine as well.
-    const service = await locks.start(proxy.url, { lockWatchdogTimeout: 3_000, commandTimeout: 900 });
+    const service = await locks.start(proxy.url, { renewedLease: 3_000, commandTimeout: 900 });
     const handle = await service.acquire('a');
     await eventually(() => renewalsOf(handle.fencingToken) === 1);
     fail(proxy);
@@ -75,7 +75,7 @@ describe('renewal', () => {
   });
 
   it('continues after temporary refusals on the same connection', async () => {
-    const service = await locks.start(redis.url, { lockWatchdogTimeout: 1_200 });
+    const service = await locks.start(redis.url, { renewedLease: 1_200 });
     const handle = await service.acquire('a');
     await eventually(() => renewalsOf(handle.fencingToken) === 1);
     const [state, aside] = [redisKey('state', 'a'), redisKey('state', 'aside')];
@@ -91,7 +91,7 @@ describe('renewal', () => {
   });
 
   it('is not delayed by other holds that begin and end all the time', async () => {
-    const service = await locks.start(redis.url, { lockWatchdogTimeout: LEASE });
+    const service = await locks.start(redis.url, { renewedLease: LEASE });
     const steady = await service.acquire('steady');
     while (renewalsOf(steady.fencingToken) < 4) {
       await service.run('other', () => undefined);
@@ -106,7 +106,7 @@ describe('renewal', () => {
 
 describe('a holder is notified of a loss', () => {
   it('by its signal, its listener, an event and one log line, once each', async () => {
-    const service = await locks.start(redis.url, { lockWatchdogTimeout: LEASE });
+    const service = await locks.start(redis.url, { renewedLease: LEASE });
     const heard: unknown[][] = [];
     const handle = await service.acquire('a', { onLost: (...args) => heard.push(args) });
     const reasons: unknown[] = [];
@@ -125,7 +125,7 @@ describe('a holder is notified of a loss', () => {
   });
 
   it('by `run`: the signal fires while the task runs, and the caller gets LockLostError with the value', async () => {
-    const service = await locks.start(redis.url, { lockWatchdogTimeout: LEASE });
+    const service = await locks.start(redis.url, { renewedLease: LEASE });
     const task = async (lock: { signal: AbortSignal }): Promise<string> => {
       await redis.admin.del(redisKey('state', 'a'));
       await abortOf(lock.signal);

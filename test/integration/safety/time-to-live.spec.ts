@@ -17,7 +17,7 @@ const locks = new FaultLocks();
 useRedis(locks, (started) => (redis = started));
 
 it('every key has a TTL at every moment of a random workload, and lives under the prefix', async () => {
-  const options = { lockWatchdogTimeout: 900, grantTimeout: 400, keyPrefix: 'shop:lock' };
+  const options = { renewedLease: 900, grantTimeout: 400, keyPrefix: 'shop:lock' };
   const services = [
     await locks.start(redis.url, options),
     await locks.start(redis.url, options),

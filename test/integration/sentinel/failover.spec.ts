@@ -76,7 +76,7 @@ describe('behind Sentinels', () => {
   });
 
   it('the master is killed before its replica has the hold: tokens keep growing', async () => {
-    const options = { ...OUTAGE, lockWatchdogTimeout: 3_000 };
+    const options = { ...OUTAGE, renewedLease: 3_000 };
     const [one, other] = [
       await locks.start(sentinels.connection, options),
       await locks.start(sentinels.connection, options),

@@ -6,7 +6,7 @@ import { startRedisSentinels, type RedisSentinels } from '../../../testbed/serve
 /** With leases of 30 s waiters ask by themselves after 3 s at the earliest: anything sooner came by other means. */
 const SOON = 2_500;
 /** How long an outage may take: Sentinels may have to try a second time. */
-const OUTAGE = { commandTimeout: '15s', lockWatchdogTimeout: 3_000 } as const;
+const OUTAGE = { commandTimeout: '15s', renewedLease: 3_000 } as const;
 
 let sentinels: RedisSentinels;
 const locks = new FaultLocks();

@@ -94,7 +94,7 @@ describe('RedisLockTestingModule', () => {
   it('lets a test advance the clock', async () => {
     const module = await boot(
       Test.createTestingModule({
-        imports: [RedisLockTestingModule.forRoot({ clock: 'manual', lockWatchdogTimeout: '30s' })],
+        imports: [RedisLockTestingModule.forRoot({ clock: 'manual', renewedLease: '30s' })],
         providers: [StockService],
       }),
     );
@@ -148,7 +148,7 @@ describe('RedisLockTestingModule', () => {
   it('replaces named instances', async () => {
     const module = await boot(
       Test.createTestingModule({
-        imports: [RedisLockTestingModule.forRoot(), RedisLockTestingModule.forRoot({ name: 'jobs' })],
+        imports: [RedisLockTestingModule.forRoot(), RedisLockTestingModule.forRoot({ instance: 'jobs' })],
         providers: [StockService, JobService],
       }),
     );
@@ -190,12 +190,12 @@ describe('RedisLockTestingModule', () => {
     @Module({
       imports: [
         RedisLockModule.forRoot({ connection: 'redis://127.0.0.1:1' }),
-        RedisLockModule.forRootAsync({ name: 'jobs', useFactory: () => ({ connection: 'redis://127.0.0.1:1' }) }),
+        RedisLockModule.forRootAsync({ instance: 'jobs', useFactory: () => ({ connection: 'redis://127.0.0.1:1' }) }),
       ],
       providers: [StockService, JobService],
     })
     class App {}
-    const [testing, jobs] = [new LockTesting(), new LockTesting({ name: 'jobs' })];
+    const [testing, jobs] = [new LockTesting(), new LockTesting({ instance: 'jobs' })];
     const module = await boot(jobs.override(testing.override(Test.createTestingModule({ imports: [App] }))));
     await module.get(StockService).reserve('a');
     await module.get(JobService).run();
@@ -220,7 +220,7 @@ describe('LockTesting without a module', () => {
     await using testing = new LockTesting();
     const { service } = testing;
     await service.run('k', () => service.run('k', () => undefined));
-    const read = await service.acquire('k', { type: 'read', owner: 'me' });
+    const read = await service.acquire('k', { kind: 'read', owner: 'me' });
     await expect(service.acquire('k', { owner: 'me' })).rejects.toMatchObject({ code: 'LOCK_CONFIG' });
     await read.release();
     await service.run('k', () => undefined, { permits: 2 });
@@ -230,7 +230,7 @@ describe('LockTesting without a module', () => {
     await expect(service.acquire('k', { signal: AbortSignal.timeout(10) })).rejects.toBeDefined();
     await expect(service.acquire('k', { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
     await held.release();
-    expect(testing.acquisitions.all.map((each) => [each.key, each.mode, each.owner, each.outcome].join(' '))).toEqual([
+    expect(testing.acquisitions.all.map((each) => [each.key, each.kind, each.owner, each.outcome].join(' '))).toEqual([
       'k exclusive  acquired',
       'k read me acquired',
       'k exclusive me failed',
@@ -266,7 +266,8 @@ describe('LockTesting without a module', () => {
 
 describe("store: 'memory'", () => {
   it('is shared by the clients of one prefix in the process', async () => {
-    const locks = (name: string, keyPrefix: string) => RedisLockModule.forRoot({ name, keyPrefix, store: 'memory' });
+    const locks = (name: string, keyPrefix: string) =>
+      RedisLockModule.forRoot({ instance: name, keyPrefix, store: 'memory' });
     const module = await boot(
       Test.createTestingModule({ imports: [locks('a', 'one'), locks('b', 'one'), locks('c', 'other')] }),
     );

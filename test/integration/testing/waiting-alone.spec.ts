@@ -20,7 +20,7 @@ it('the memory store warns once per process, and not in tests', async () => {
     import { NestFactory } from '@nestjs/core';
     import { RedisLockModule } from '${index}';
     for (const name of ['one', 'two']) {
-      const imports = [RedisLockModule.forRoot({ name, store: 'memory' })];
+      const imports = [RedisLockModule.forRoot({ instance: name, store: 'memory' })];
       const app = await NestFactory.createApplicationContext({ module: class {}, imports }, { logger: ['warn', 'error'] });
       await app.close();
     }`;

@@ -3,24 +3,24 @@ import { locksTable } from '../../../lib/cli/output/locks-table.js';
 import { styleFor } from '../../../lib/cli/output/style.js';
 import { fitTo, grouped, widthOf } from '../../../lib/cli/output/width.js';
 import { concerns } from '../../../lib/cli/sort-locks.js';
-import type { LockHolderInfo, LockInfo } from '../../../lib/service/lock-info.js';
+import type { LockHolder, LockState } from '../../../lib/service/lock-state.js';
 
 const NOW = Date.UTC(2026, 0, 1);
 const PLAIN = styleFor({ isTTY: false }, false, {});
 const UNLIMITED = { columns: Infinity, rows: Infinity };
 const CLIENT = '0123456789abcdef0123456789abcdef';
 
-function lockOf(key: string, facts: object = {}): LockInfo {
+function lockOf(key: string, facts: object = {}): LockState {
   const holder = {
-    ...{ id: `${CLIENT}:1`, owner: `${CLIENT}:1`, client: CLIENT, type: 'exclusive', units: 0, kept: false },
+    ...{ id: `${CLIENT}:1`, owner: `${CLIENT}:1`, client: CLIENT, kind: 'exclusive', units: 0, kept: false },
     ...{ label: undefined, pattern: undefined, method: undefined },
     ...{ fencingToken: 7, ttl: 20_000, since: new Date(NOW - 12_300), ...facts },
-  } as LockHolderInfo;
+  } as LockHolder;
   return { key, holders: [holder], owner: holder.owner, ...COUNTS };
 }
 const COUNTS = { holds: 1, ttl: 20_000, fencingToken: 7, waiters: [], waitingHere: 0, permits: undefined };
 
-const rowsOf = (locks: LockInfo[], space = UNLIMITED): string[][] =>
+const rowsOf = (locks: LockState[], space = UNLIMITED): string[][] =>
   locksTable(PLAIN, locks, NOW, space)
     .trimEnd()
     .split('\n')

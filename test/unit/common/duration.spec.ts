@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { parseDuration } from '../../../lib/common/duration.js';
+import { durationIn } from '../../../lib/common/duration.js';
 
 describe('a duration', () => {
   it.each([
@@ -18,7 +18,7 @@ describe('a duration', () => {
     ['0s', 0],
     [' 30 s ', 30_000],
   ])('%p is %p ms', (written, ms) => {
-    expect(parseDuration(written)).toBe(ms);
+    expect(durationIn(written)).toBe(ms);
   });
 
   it.each([
@@ -46,14 +46,14 @@ describe('a duration', () => {
     [['5s']],
     [new Date()],
   ])('refuses %p', (written) => {
-    expect(parseDuration(written)).toBeUndefined();
+    expect(durationIn(written)).toBeUndefined();
   });
 
   it('reads a text of 100 kB in no time', () => {
     const since = performance.now();
-    expect(parseDuration('1'.repeat(100_000))).toBeUndefined();
-    expect(parseDuration(`${' '.repeat(100_000)}x`)).toBeUndefined();
-    expect(parseDuration(`1${' '.repeat(100_000)}x`)).toBeUndefined();
+    expect(durationIn('1'.repeat(100_000))).toBeUndefined();
+    expect(durationIn(`${' '.repeat(100_000)}x`)).toBeUndefined();
+    expect(durationIn(`1${' '.repeat(100_000)}x`)).toBeUndefined();
     expect(performance.now() - since).toBeLessThan(500);
   });
 });

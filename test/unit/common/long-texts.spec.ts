@@ -4,7 +4,7 @@ import { isLockError } from '../../../lib/errors/index.js';
 import { compileKeyTemplate } from '../../../lib/keys/key-template.js';
 import { mayBeConnection, withoutSecret } from '../../../lib/common/credentials.js';
 import { oneLine, quote } from '../../../lib/common/describe.js';
-import { parseDuration } from '../../../lib/common/duration.js';
+import { durationIn } from '../../../lib/common/duration.js';
 import { createLockClient, type LockClient } from '../../../lib/client/index.js';
 import { readConnections } from '../../../lib/module/redis-lock.connection.js';
 import { heldLocks } from '../../../lib/service/list-locks.js';
@@ -27,7 +27,7 @@ const readers: Record<string, (text: string) => unknown> = {
       args: [text],
       self: undefined,
     }),
-  'a duration': (text) => parseDuration(text) ?? parseDuration(`${text}ms`),
+  'a duration': (text) => durationIn(text) ?? durationIn(`${text}ms`),
   'a connection': (text) => readConnections(text),
   'a text that is printed': (text) => [quote(text), oneLine(text), withoutSecret(text), mayBeConnection(text)],
 };
@@ -68,7 +68,7 @@ describe('a long text', () => {
       acquire: (text) => locks.acquire(text),
       'acquire by an owner': (text) => locks.acquire('a', { owner: text }),
       'acquire with a lease': (text) => locks.acquire('a', { expire: text as '1s' }),
-      'acquire of a kind': (text) => locks.acquire('a', { type: text as 'read' }),
+      'acquire of a kind': (text) => locks.acquire('a', { kind: text as 'read' }),
       'acquire with an option': (text) => locks.acquire('a', { [text]: 1 }),
       inspect: (text) => locks.inspect(text),
       forceRelease: (text) => locks.forceRelease(text),

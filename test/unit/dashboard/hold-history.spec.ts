@@ -12,7 +12,7 @@ class Process {
 
   acquire(key: string, about: Partial<Acquired> = {}): Acquired {
     const event: Acquired = {
-      ...{ type: 'acquired', key, owner: 'ann', lockType: 'exclusive', pattern: undefined, method: undefined },
+      ...{ type: 'acquired', key, owner: 'ann', kind: 'exclusive', pattern: undefined, method: undefined },
       ...{ label: 'pod-1', fencingToken: ++this.token, waited: 0, contended: false, previousHolder: undefined },
       ...about,
     };
@@ -21,10 +21,11 @@ class Process {
   }
 
   end(type: 'released' | 'lost', acquired: Acquired, held = 1): void {
-    const { key, owner, lockType, pattern, method, label, fencingToken } = acquired;
-    const call = { key, owner, lockType, pattern, method, label, fencingToken, held };
+    const { key, owner, kind, pattern, method, label, fencingToken } = acquired;
+    const call = { key, owner, kind, pattern, method, label, fencingToken, held };
     const at = (this.now += 1_000);
-    this.history.ended(type === 'lost' ? { type, ...call, reason: 'its lease expired' } : { type, ...call }, at);
+    const loss = { reason: 'its lease expired', lossReason: 'lease-ended' } as const;
+    this.history.ended(type === 'lost' ? { type, ...call, ...loss } : { type, ...call }, at);
   }
 
   keys = (...words: string[]): string[] => this.history.read(words).map(({ key }) => key);
@@ -44,7 +45,7 @@ describe('HoldHistory', () => {
         ...{ owner: 'bob', waited: 35, previousHolder: 'pod-2', end: 'lost', held: 900, reason: 'its lease expired' },
       }),
       {
-        ...{ key: 'stock', owner: 'ann', lockType: 'exclusive', pattern: 'stock:#{id}', method: 'Shop.sell' },
+        ...{ key: 'stock', owner: 'ann', kind: 'exclusive', pattern: 'stock:#{id}', method: 'Shop.sell' },
         ...{ label: 'pod-1', at: 1_000, waited: 0, held: 40, end: 'released' },
         ...{ previousHolder: undefined, reason: undefined },
       },
@@ -53,7 +54,7 @@ describe('HoldHistory', () => {
 
   it('keeps holds of one key apart that overlap', () => {
     const process = new Process();
-    const [one, two] = [process.acquire('prices', { lockType: 'read' }), process.acquire('prices')];
+    const [one, two] = [process.acquire('prices', { kind: 'read' }), process.acquire('prices')];
     process.end('released', one, 7);
     expect(process.history.read([]).map(({ held }) => held)).toEqual([undefined, 7]);
     process.end('lost', two, 8);
@@ -88,7 +89,7 @@ describe('HoldHistory', () => {
   it('finds the holds of a key, an owner, a method, a label or a kind', () => {
     const process = new Process();
     process.acquire('Order:1', { method: 'Orders.pay' });
-    process.acquire('order:2', { owner: 'bob', lockType: 'read' });
+    process.acquire('order:2', { owner: 'bob', kind: 'read' });
     process.end('lost', process.acquire('cart'));
     expect(process.keys()).toEqual(['cart', 'order:2', 'Order:1']);
     expect(process.keys('order:1')).toEqual(['Order:1']);

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { LockCensus } from '../../../lib/dashboard/lock-census.js';
 import { readQuery } from '../../../lib/dashboard/lock-query.js';
 import type { ListRequest } from '../../../lib/engine/lock-engine.js';
-import type { LockInfo } from '../../../lib/service/lock-info.js';
+import type { LockState } from '../../../lib/service/lock-state.js';
 
 const ALL = readQuery({});
 
@@ -11,12 +11,12 @@ class FakeLocks {
   now = 0;
   inspected = 0;
   isAway = false;
-  readonly locks = new Map<string, LockInfo>();
+  readonly locks = new Map<string, LockState>();
 
   hold(key: string, { age = 0, waiters = 0 } = {}): void {
     const client = 'c'.repeat(32);
     const caller = {
-      ...{ id: `${client}:${key}`, owner: 'ann', type: 'exclusive' as const, units: 0, client },
+      ...{ id: `${client}:${key}`, owner: 'ann', kind: 'exclusive' as const, units: 0, client },
       ...{ label: undefined, pattern: undefined, method: undefined },
     };
     const since = new Date(1_000_000 + this.now - age);

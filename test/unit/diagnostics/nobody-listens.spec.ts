@@ -7,6 +7,7 @@ import {
   type LockAcquisition,
 } from '../../../lib/observation/diagnostics/index.js';
 import { EventPublisher } from '../../../lib/engine/event-publisher.js';
+import { LockLostError } from '../../../lib/errors/index.js';
 import type { LockEvent } from '../../../lib/engine/lock-event.js';
 import { FakeClock } from '../../../testbed/clocks/fake-clock.js';
 import { holdOf, TERMS } from '../engine/support.js';
@@ -16,7 +17,7 @@ const ABOUT: LockAcquisition = {
   keys: ['a'],
   pattern: undefined,
   method: undefined,
-  lockType: 'exclusive',
+  kind: 'exclusive',
   owner: undefined,
   waitTimeout: 0,
   optional: false,
@@ -46,7 +47,7 @@ function setUp() {
     events.renewed(hold, 0);
     events.released(hold);
     events.unreleased(hold, 'why');
-    events.lost(hold, 'why');
+    events.lost(hold, new LockLostError('why'));
   };
   return { own, channels, next, now, tellAll };
 }
@@ -69,7 +70,7 @@ it.each(['contended', 'acquired', 'timeout', 'skipped', 'renewed', 'released', '
     tellAll();
     unsubscribe(LOCK_CHANNELS[type], listener);
     tellAll();
-    expect(told).toEqual([expect.objectContaining({ type, instance: 'default', key: 'a', lockType: 'exclusive' })]);
+    expect(told).toEqual([expect.objectContaining({ type, instance: 'default', key: 'a', kind: 'exclusive' })]);
     expect(own.next).not.toHaveBeenCalled();
     expect(channel(LOCK_CHANNELS[type]).hasSubscribers).toBe(false);
   },

@@ -66,16 +66,16 @@ describe('a hold', () => {
   it('reports its loss once', async () => {
     const { clock, hold, observer } = setUp();
     clock.stall(40_000);
-    hold.lose('one');
-    hold.lose('two');
+    hold.lose('forced');
+    hold.lose('unknown');
     expect(hold.isHeld).toBe(false);
     await settled();
-    expect(observer.told).toEqual([expect.stringContaining('one')]);
+    expect(observer.told).toEqual([expect.stringContaining('it was released by force')]);
   });
 
   it('returns an aborted signal after the loss', () => {
     const { hold } = setUp();
-    hold.lose('not-held');
+    hold.lose('unknown');
     expect(hold.signal.aborted).toBe(true);
     expect(hold.signal.reason).toMatchObject({ code: 'LOCK_LOST' });
   });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { LockEngine } from '../../../lib/engine/lock-engine.js';
-import { FOLLOWER_PERIOD, type AcquireReply, type LockMode } from '../../../lib/store/lock-store.js';
+import { FOLLOWER_PERIOD, type AcquireReply, type HoldMode } from '../../../lib/store/lock-store.js';
 import type { Hold } from '../../../lib/engine/hold.js';
 import { eventually } from '../../../testbed/wait/eventually.mjs';
 import { FakeClock, settled } from '../../../testbed/clocks/fake-clock.js';
@@ -45,7 +45,7 @@ function setUp(
 }
 
 /** Callers that each want the same number of permits, on a store that can serve several with one grant. */
-function permitCallers(count: number, mode: LockMode) {
+function permitCallers(count: number, mode: HoldMode) {
   const clock = new FakeClock();
   const store = Object.assign(new FakeStore(), { permits: { keepUnits: async () => 30_000 } });
   const engine = new LockEngine(contextOf(store, clock));

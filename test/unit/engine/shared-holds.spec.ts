@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import { SharedHolds } from '../../../lib/engine/shared-holds.js';
 import type { SharedHold } from '../../../lib/engine/shared-hold.js';
-import type { LockMode } from '../../../lib/store/lock-store.js';
+import type { HoldMode } from '../../../lib/store/lock-store.js';
 
-const READ: LockMode = { kind: 'read' };
+const READ: HoldMode = { kind: 'read' };
 
 /** A shared hold that counts how often it is looked at. */
 function shared(id: number) {

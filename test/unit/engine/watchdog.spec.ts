@@ -179,7 +179,7 @@ describe('the watchdog', () => {
     await clock.pass(1_000);
     store.renewals[0]!.answer.resolve([passing()]);
     await clock.pass(10);
-    hold.lose('it was released by force');
+    hold.lose('forced');
     expect(hold.loss!.cause).toBeUndefined();
   });
 
@@ -194,7 +194,7 @@ describe('the watchdog', () => {
     await clock.pass(1_100);
     expect(store.renewals).toHaveLength(3);
     expect(hold.isHeld).toBe(true);
-    hold.lose('it was released by force');
+    hold.lose('forced');
     expect(hold.loss!.cause).toBeUndefined(); // that one has nothing to do with it
   });
 

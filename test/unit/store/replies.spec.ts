@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import type { AcquireRequest, LockMode } from '../../../lib/store/lock-store.js';
+import type { AcquireRequest, HoldMode } from '../../../lib/store/lock-store.js';
 import { REPLY_CODES } from '../../../lib/store/protocol.generated.js';
 import { requestArgs } from '../../../lib/store/redis/lock-commands.js';
 import {
@@ -12,10 +12,10 @@ import {
 } from '../../../lib/store/redis/replies.js';
 
 const { BUSY, HELD, HELD_PUSHED } = REPLY_CODES;
-const permits: LockMode = { kind: 'permits', units: 2, limit: 9 };
+const permits: HoldMode = { kind: 'permits', units: 2, limit: 9 };
 
 describe('the mode of a request', () => {
-  it.each<[LockMode, number | undefined, string]>([
+  it.each<[HoldMode, number | undefined, string]>([
     [{ kind: 'exclusive' }, undefined, 'exclusive'],
     [{ kind: 'read' }, 5, 'read'],
     [permits, undefined, 'permits:2/9'],

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
-import type { AcquireRequest, LockMode } from '../../../lib/store/lock-store.js';
+import type { AcquireRequest, HoldMode } from '../../../lib/store/lock-store.js';
 import { RedissonStore } from '../../../lib/redisson/redisson-store.js';
 import { ReplicaAcknowledgement } from '../../../lib/store/redis/replica-acknowledgement.js';
 import type { Line } from '../../../lib/store/redis/line.js';
@@ -9,7 +9,7 @@ import { LastingLine } from '../../../lib/store/redis/lasting-line.js';
 import { readServerIdentity } from '../../../lib/store/redis/server-identity.js';
 
 const SILENT = { debug: () => undefined, log: () => undefined, warn: () => undefined, error: () => undefined };
-const MODE: LockMode = { kind: 'exclusive' };
+const MODE: HoldMode = { kind: 'exclusive' };
 const REQUEST: AcquireRequest = {
   ...{ key: 'a', id: 'me:1', mode: MODE, owner: undefined, lease: 30_000, waits: false, period: 1_000 },
   ...{ patience: 2_000, grantTimeout: 3_000, batchSize: 1, uncontendedBatchSize: 1, fair: false, slots: 1 },
@@ -48,7 +48,7 @@ interface Case {
 const options = { connection: 'redis://127.0.0.1:1', keyPrefix: 'lock', commandTimeout: 10_000 };
 const store = new RedisStore(options, SILENT);
 const redisson = new RedissonStore(
-  { ...options, lockWatchdogTimeout: 30_000, nameMapper: (key) => key, fenced: true },
+  { ...options, renewedLease: 30_000, nameMapper: (key) => key, fenced: true },
   SILENT,
 );
 const FLAGS = [0, 1, '1'];

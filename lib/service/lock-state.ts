@@ -1,15 +1,15 @@
-import type { LockHolderInfo } from '../errors/lock-holder-info.js';
+import type { LockHolder } from '../errors/lock-holder.js';
 
-export type { LockHolderInfo };
+export type { LockHolder };
 
 /** The state of a key in Redis, as `LockService.inspect` returns it. */
-export interface LockInfo {
+export interface LockState {
   readonly key: string;
   /**
    * The holds of the key; none while the key is handed from one holder to the next. Callers of one process may share a hold
    * in Redis (readers, permits): the list has each caller of this process, and one entry for those of another process.
    */
-  readonly holders: readonly LockHolderInfo[];
+  readonly holders: readonly LockHolder[];
   /** The owner of the first hold. */
   readonly owner: string | undefined;
   /** How many holds there are. */
@@ -25,7 +25,7 @@ export interface LockInfo {
    * The tickets in the queue of Redis, in the order of arrival. The callers of one process share a ticket. They have none
    * while their process holds the lock and hands it from one of them to the next.
    */
-  readonly waiters: readonly LockWaiterInfo[];
+  readonly waiters: readonly LockWaiter[];
   /** How many callers of this process wait for the key. The tickets of this process stand for some of them. */
   readonly waitingHere: number;
   /** How many permits a semaphore has, if `setPermits` has set their number. */
@@ -33,14 +33,14 @@ export interface LockInfo {
 }
 
 /** One ticket in the queue of a key; it may stand for several local waiters of its client. */
-export interface LockWaiterInfo {
+export interface LockWaiter {
   readonly id: string;
   readonly owner: string;
-  readonly type: 'exclusive' | 'read' | 'permits';
+  readonly kind: 'exclusive' | 'read' | 'permits';
   /** How many permits it requests; 0 if the lock is no semaphore. */
   readonly units: number;
   readonly client: string;
-  /** As in {@link LockHolderInfo}. */
+  /** As in {@link LockHolder}. */
   readonly label: string | undefined;
   readonly pattern: string | undefined;
   readonly method: string | undefined;

@@ -1,22 +1,22 @@
-import type { LockMode } from '../engine/hold.js';
+import type { HoldMode } from '../engine/hold.js';
 import type { EngineContext } from '../engine/engine-context.js';
 import type { LockEngine, StoredLock } from '../engine/lock-engine.js';
 import { assertKey } from '../keys/index.js';
-import type { LockHolderInfo, LockInfo, LockWaiterInfo } from './lock-info.js';
+import type { LockHolder, LockState, LockWaiter } from './lock-state.js';
 
 /** Says whose acquisition an id is. */
 type Names = Pick<EngineContext['names'], 'nameOf'>;
 
-const unitsOf = (mode: LockMode): number => (mode.kind === 'permits' ? mode.units : 0);
+const unitsOf = (mode: HoldMode): number => (mode.kind === 'permits' ? mode.units : 0);
 
 /** Turns a hold into the public form. */
 export const readHolder = (
   { id, owner, mode, token, ttl, kept, since }: StoredLock['holds'][number],
   names: Names,
-): LockHolderInfo => ({
+): LockHolder => ({
   id,
   owner,
-  type: mode.kind,
+  kind: mode.kind,
   units: unitsOf(mode),
   ...names.nameOf(id),
   fencingToken: token,
@@ -26,19 +26,19 @@ export const readHolder = (
 });
 
 /** Asks the store about a key, and whose the acquisitions are. */
-export async function inspectKey(engine: LockEngine, { names }: EngineContext, key: string): Promise<LockInfo | null> {
+export async function inspectKey(engine: LockEngine, { names }: EngineContext, key: string): Promise<LockState | null> {
   const stored = await engine.inspect(assertKey(key));
   await names.learn([...stored.holds, ...stored.waiters].map(({ id }) => id));
-  return readLockInfo(key, stored, engine.waitingFor(key), names);
+  return readStoredLock(key, stored, engine.waitingFor(key), names);
 }
 
 /** Turns what the store knows of a key into the public form; `null` if the key has no holder and no waiter. */
-function readLockInfo(
+function readStoredLock(
   key: string,
   { lastToken, holds, waiters, limit }: StoredLock,
   waitingHere: number,
   names: Names,
-): LockInfo | null {
+): LockState | null {
   if (holds.length === 0 && waiters.length === 0) return null;
   return {
     key,
@@ -58,10 +58,10 @@ function largest<T>(items: readonly T[], valueOf: (item: T) => number, ifEmpty: 
   return items.length === 0 ? ifEmpty : items.reduce((most, item) => Math.max(most, valueOf(item)), -Infinity);
 }
 
-const readWaiter = ({ id, owner, mode, since }: StoredLock['waiters'][number], names: Names): LockWaiterInfo => ({
+const readWaiter = ({ id, owner, mode, since }: StoredLock['waiters'][number], names: Names): LockWaiter => ({
   id,
   owner,
-  type: mode.kind,
+  kind: mode.kind,
   units: unitsOf(mode),
   ...names.nameOf(id),
   since: new Date(since),

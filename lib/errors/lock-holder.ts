@@ -1,10 +1,10 @@
 /** One hold of a key. */
-export interface LockHolderInfo {
+export interface LockHolder {
   /** The id of the acquisition: the id of the client and a number. */
   readonly id: string;
   readonly owner: string;
-  /** The mode: exclusive, together with other readers, or permits of a semaphore. */
-  readonly type: 'exclusive' | 'read' | 'permits';
+  /** The kind: exclusive, together with other readers, or permits of a semaphore. */
+  readonly kind: 'exclusive' | 'read' | 'permits';
   /** How many permits it has; 0 if the lock is no semaphore. */
   readonly units: number;
   /** The id of the client (one `LockService`) that has it. */
