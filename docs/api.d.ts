@@ -65,7 +65,17 @@ export type RedisClusterOption = {
     options?: ClusterOptions;
 } | Cluster;
 
-export type RedisConnectionOption = string | RedisOptions | Redis;
+export type RedisConnectionOption = string | RedisOptions | Redis | NodeRedisClient;
+
+export interface NodeRedisClient {
+    readonly isOpen: boolean;
+    readonly isReady: boolean;
+    readonly options?: object | undefined;
+    duplicate(...overrides: any[]): unknown;
+    sendCommand(args: any, ...more: any[]): Promise<unknown>;
+    subscribe(...args: any[]): Promise<unknown>;
+    destroy(): void;
+}
 
 export type Duration = number | `${number}${'ms' | 's' | 'm' | 'h' | 'd'}`;
 
