@@ -10,12 +10,14 @@ import { Random } from '../schedule/random.mjs';
 import { LatchLoop } from './latches.mjs';
 import { Counters } from './counters.mjs';
 import { Operations } from './operations.mjs';
+import { OwnClient } from './own-client.mjs';
 import { Pulse } from './pulse.mjs';
 import { watchForStalls } from './stalls.mjs';
 
 const silent = { debug() {}, log() {}, warn() {}, error() {} };
 
 let service;
+let own;
 let operations;
 let pulse;
 let latches;
@@ -38,14 +40,17 @@ function* lengthsOfTerms(random) {
 }
 
 serve({
-  async start({ options, client, origin, file, seed, keys, kinds, holders, loops, crown, gate, counters }) {
+  async start(settings) {
+    const { options, client, origin, file, seed, keys, kinds, holders, loops, crown, gate, counters } = settings;
     const now = clockSince(BigInt(origin));
     history = new HistoryWriter(file, now, { client });
     const escaped = (what) => (error) => history.note('surprise', { text: `${what}: ${error?.stack ?? error}` });
     process.on('unhandledRejection', escaped('unhandled rejection'));
     process.on('uncaughtException', escaped('uncaught exception'));
     watchForStalls(history, now);
-    service = createLockService(resolveModuleOptions({ shutdownTimeout: 0, ...options }), silent);
+    if (settings.lendsClients) own = new OwnClient(options.connection);
+    const connection = own?.client ?? options.connection;
+    service = createLockService(resolveModuleOptions({ shutdownTimeout: 0, ...options, connection }), silent);
     await service.start().catch((error) => {
       // It continues to connect: a client may well be started while Redis is away.
       if (error.code !== 'LOCK_STORE') throw error;
@@ -78,7 +83,13 @@ serve({
     await pulse.stop();
   },
 
+  /** Uses the client that was passed to the module. */
+  async useOwnClient(how) {
+    await own.use(how);
+  },
+
   async close() {
     await service.close();
+    own?.close();
   },
 });

@@ -95,7 +95,7 @@ function clientsOf(names, topology, { timeouts, ...shared }) {
   const counters = topology.hasCounters ? join(shared.directory, 'counters') : undefined;
   if (counters !== undefined) startCounters(counters, [...KEYS, CROWN]);
   const settings = {
-    ...{ ...shared, counters },
+    ...{ ...shared, counters, lendsClients: topology.lendsClients },
     keys: KEYS,
     kinds: topology.lockKinds,
     loops: callersOf(shared.holders),

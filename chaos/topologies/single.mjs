@@ -1,3 +1,4 @@
+import { IN_APPLICATIONS } from '../faults/applications.mjs';
 import { EVERYWHERE } from '../faults/index.mjs';
 import { SERVER, Server } from './server.mjs';
 import { Networks } from './networks.mjs';
@@ -12,7 +13,8 @@ export async function start({ installation, clients, name = 'single', startServe
     name,
     servers: [server],
     lockKinds: ['exclusive', 'fair', 'read', 'write', 'permits', 'several', 'owner'],
-    faults: EVERYWHERE,
+    faults: [...EVERYWHERE, ...IN_APPLICATIONS],
+    lendsClients: true,
     /** The proxies between a client and the servers. */
     networkOf: (client) => networks.of(client),
     /** The module's `connection`, of a client or (without one) past all proxies. */

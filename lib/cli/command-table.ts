@@ -21,7 +21,8 @@ interface CommandFacts {
 export const OWN_OPTIONS = {
   sort: `    --sort ORDER        key (the default), held (the longest held first), waiters (the most waiters first),
                           or lease (the lease that ends first)`,
-  holder: `    --holder TEXT       only locks held or awaited by clients whose label, id or owner contains TEXT`,
+  holder: `    --holder TEXT       ls, watch: only locks held or awaited by clients whose label, id or owner contains TEXT;
+                          release: with --force, end only the holds of these clients`,
   interval: `-i, --interval TIME     the pause between two updates. Default: 1s`,
   force: `    --force             end all holds of the key`,
   hold: `    --hold ID           with --force: end only the hold with this id, which release KEY shows`,
@@ -46,7 +47,7 @@ export const COMMANDS: Readonly<Record<Topic, CommandFacts>> = {
     example: 'watch --sort held -i 500ms',
   },
   release: {
-    ...{ subject: 'key', options: ['force', 'hold'], arguments: 'KEY [--force]' },
+    ...{ subject: 'key', options: ['force', 'hold', 'holder'], arguments: 'KEY [--force]' },
     about: 'release a lock by force; without --force, only show its holders and the ids of their holds',
     example: 'release stock:42 --force',
   },

@@ -28,11 +28,13 @@ export const inOrder = <Each extends { readonly key: string }>(all: Each[]): Eac
 /** Locks by the order of `--sort`. Locks with the same value are sorted by key. */
 export const sortLocks = (locks: LockState[], order: Order): LockState[] => locks.sort(ORDERS[order]);
 
-/** Whether a client has or awaits the lock whose label, id or owner contains the text. */
-export function concerns({ holders, waiters }: LockState, text: string): boolean {
-  const all: ReadonlyArray<ClientFacts & { readonly client: string; readonly owner: string }> = [
-    ...holders,
-    ...waiters,
-  ];
-  return all.some(({ label, client, owner }) => [label, client, owner].some((name) => name?.includes(text)));
-}
+/** A holder or a waiter. */
+type Party = ClientFacts & { readonly client: string; readonly owner: string };
+
+/** Whether the label, the id or the owner of a client contains the text. */
+export const isOf = ({ label, client, owner }: Party, text: string): boolean =>
+  [label, client, owner].some((name) => name?.includes(text));
+
+/** Whether such a client has or awaits the lock. */
+export const concerns = ({ holders, waiters }: LockState, text: string): boolean =>
+  [...holders, ...waiters].some((party: Party) => isOf(party, text));

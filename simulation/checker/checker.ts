@@ -6,6 +6,7 @@ import type { Servers } from '../world/servers.js';
 import type { World } from '../world/world.js';
 import type { ObservedHold } from './observed-hold.js';
 import { ElectionRules } from './elections.js';
+import { Grants } from './grants.js';
 import { Exclusion } from './exclusion.js';
 import { BrokenAssumptions } from './broken-assumptions.js';
 import { nothingRuns } from './leftovers.js';
@@ -37,6 +38,7 @@ export class Checker {
    */
   readonly isCalm: boolean;
   private readonly truth: Truth;
+  private readonly grants: Grants;
   private disturbedUntil = 0;
   /** When the first member of each batch was served, by grant. */
   private readonly turnsSince = new Map<string, number>();
@@ -63,6 +65,7 @@ export class Checker {
     this.tries = new TriesRule(world, this.isCalm && !someTakeSets, (key) => this.exclusion.of(key).size > 0, fail);
     this.revocations = new Revocations(world);
     this.elections = new ElectionRules(this.assumptions, this.tokens, this.isCalm);
+    this.grants = new Grants(servers);
     this.truth = new Truth(servers, this.exclusion, this.assumptions);
     const { commandTimeout, grantTimeout, lease } = TIMES;
     const slow = 3 * commandTimeout + 2 * grantTimeout;
@@ -90,7 +93,7 @@ export class Checker {
     server.onScript = (executed) => {
       const { script, locks } = executed.call;
       if (script === 'forceRelease') this.assumptions.broke(world.now, locks[0]);
-      this.check(() => this.truth.executed(server, executed));
+      this.check(() => this.grants.executed(server, executed));
     };
     server.onLoss = (loss: Loss) => {
       this.assumptions.loses(server, loss, this.tokens.floor(loss.key));
@@ -128,6 +131,7 @@ export class Checker {
       if (isLater && hold.acquiredAt > (process.yielded.get(storeId) ?? Infinity)) {
         throw new Violation('yield', `${process.name} serves another caller for '${hold.key}' after it received yield`);
       }
+      if (hold.token !== hold.firstToken && hold.terms.mode.kind === 'exclusive') this.grants.servesNext(hold);
       this.timeTurns(hold, process);
       this.tokens.tell(observed, floor);
       this.exclusion.begins(observed);

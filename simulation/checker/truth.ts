@@ -1,5 +1,4 @@
 import { KEYS } from '../schedule/schedule.js';
-import type { ExecutedCall, Server } from '../world/server.js';
 import type { Servers } from '../world/servers.js';
 import { isValid, nameOf, type ObservedHold } from './observed-hold.js';
 import type { BrokenAssumptions } from './broken-assumptions.js';
@@ -8,14 +7,6 @@ import { Violation } from './violation.js';
 
 /** Tolerance for rounding errors. */
 const EPSILON = 1e-3;
-/** After these scripts no key stays free while a waiter could be granted it. */
-const SETTLING: ReadonlySet<string | undefined> = new Set([
-  'acquire',
-  'release',
-  'forceRelease',
-  'setLimit',
-  'addLimit',
-]);
 
 /**
  * Compares the holds that clients consider valid with the state of the servers. So a hold that counts as valid after its
@@ -40,15 +31,6 @@ export class Truth {
         this.compareOne(observed);
       }
     }
-  }
-
-  /** A script has been executed. */
-  executed(server: Server, { call: { script, locks }, hasMore }: ExecutedCall): void {
-    const [key] = locks;
-    if (key === undefined || hasMore || !SETTLING.has(script)) return;
-    if (server.inspect(key).holds.length > 0) return;
-    const waiting = server.grantable(key).find((id) => server.isPresent(id));
-    if (waiting !== undefined) throw new Violation('free', `'${key}' is free while ${waiting} waits for it`);
   }
 
   private compareOne(observed: ObservedHold): void {

@@ -10,19 +10,42 @@ const HOLD = /^(pushed:|alone:)?(\S+) (\d+) (\d+) (\d+) (.+)$/s;
 const TICKET = /^(\S+) (\d+) \d+ (\d+) \d+ \d+ (\d+) (.+)$/s;
 const MODE = /^(kept:)?(exclusive|read|permits)(?::(\d+)\/(\d+)(?:\*\d+)?)?$/;
 
-interface Hold extends Omit<StoredHold, 'ttl'> {
+export interface Hold extends Omit<StoredHold, 'ttl'> {
   readonly ends: number;
+  /** Granted by a message, and its client has not sent a command about it since. */
+  readonly pushed: boolean;
 }
 
-interface Ticket extends StoredWaiter {
+export interface Ticket extends StoredWaiter {
+  /** The place that it has, or returns to. */
   readonly place: number;
+  readonly isParked: boolean;
+  readonly isFair: boolean;
+  /** When it becomes stale unless its client asks again, by the server's clock. */
   readonly staleAt: number;
+  readonly isStale: boolean;
 }
+
+/** A lock at one moment, with all that its scripts go by. */
+export interface LockImage {
+  readonly holds: readonly Hold[];
+  /** Whose leases are over, and which no script has removed. */
+  readonly expired: readonly Hold[];
+  /** In the order of the queue, with stale ones. */
+  readonly tickets: readonly Ticket[];
+  /** The ids of the clients that are passed over, as one text. */
+  readonly passed: string;
+  readonly lastToken: number;
+  readonly limit: number | undefined;
+}
+
+type WrittenTicket = Omit<Ticket, 'isStale'>;
 
 /** A lock as the keys have it: a reader of its own, independent of the library's replies. */
 export class LockReader {
   private readonly holds: readonly Hold[];
-  private readonly tickets: readonly Ticket[];
+  private readonly tickets: readonly WrittenTicket[];
+  private readonly passed: string;
   private readonly lastToken: number;
   private readonly limit: number | undefined;
   private readonly ends: readonly number[];
@@ -32,6 +55,7 @@ export class LockReader {
     this.ends = [state, queue, waiters, fence, limit].map((key) => key!.ends);
     this.holds = pairsOf(state!).map(([id, text]) => readHold(id, text));
     const texts = new Map(pairsOf(waiters!));
+    this.passed = texts.get('passed') ?? '';
     this.tickets = pairsOf(queue!).map(([id, place]) => readTicket(id, Number(place), texts.get(id)));
     this.lastToken = Number(textOf(fence!) ?? 0);
     const permits = textOf(limit!)?.split(' ')[0];
@@ -51,11 +75,18 @@ export class LockReader {
     };
   }
 
-  /** The waiters that a script looks at, in turn: all that are not parked, and the first `parked` others. */
-  grantable(now: number, parked: number): string[] {
-    const waiting = this.tickets.filter(({ place }) => place < PARKED);
-    const others = this.tickets.filter(({ place }) => place >= PARKED).slice(0, parked);
-    return [...waiting, ...others].filter(({ staleAt }) => staleAt > now).map(({ id }) => id);
+  /** The same with everything that only scripts go by. */
+  imageAt(now: number): LockImage {
+    const [state, queue, waiters, fence, limit] = this.ends.map((ends) => ends >= now);
+    const holds = state ? this.holds : [];
+    return {
+      holds: holds.filter(({ ends }) => ends > now),
+      expired: holds.filter(({ ends }) => ends <= now),
+      tickets: queue ? this.tickets.map((ticket) => ({ ...ticket, isStale: ticket.staleAt <= now })) : [],
+      passed: waiters ? this.passed : '',
+      lastToken: fence ? this.lastToken : 0,
+      limit: limit ? this.limit : undefined,
+    };
   }
 }
 
@@ -67,17 +98,21 @@ function pairsOf({ value }: StoredKey): Array<[string, string]> {
 const textOf = ({ value }: StoredKey): string | undefined => (typeof value === 'string' ? value : undefined);
 
 function readHold(id: string, text: string): Hold {
-  const [, , mode, ends, token, since, owner] = found(HOLD, text);
+  const [, mark, mode, ends, token, since, owner] = found(HOLD, text);
   return {
-    ...{ id, owner: owner!, ...readMode(mode!) },
+    ...{ id, owner: owner!, pushed: mark === 'pushed:', ...readMode(mode!) },
     ...{ ends: Number(ends), token: Number(token), since: Number(since) },
   };
 }
 
-function readTicket(id: string, place: number, text: string | undefined): Ticket {
+function readTicket(id: string, score: number, text: string | undefined): WrittenTicket {
   if (text === undefined) throw new Error(`the ticket ${id} has a place and no text`);
-  const [, mode, since, staleAt, , owner] = found(TICKET, text);
-  return { id, place, owner: owner!, mode: readMode(mode!).mode, since: Number(since), staleAt: Number(staleAt) };
+  const [, mode, since, staleAt, batchSize, owner] = found(TICKET, text);
+  const isParked = score >= PARKED;
+  return {
+    ...{ id, owner: owner!, mode: readMode(mode!).mode, since: Number(since), staleAt: Number(staleAt) },
+    ...{ place: isParked ? score - PARKED : score, isParked, isFair: batchSize === '0' },
+  };
 }
 
 function readMode(text: string): { readonly mode: HoldMode; readonly kept: boolean } {

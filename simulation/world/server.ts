@@ -1,16 +1,28 @@
 import { clientChannel, redisKeys } from '../../lib/keys/index.js';
 import type { StoredHold, StoredLock } from '../../lib/store/lock-store.js';
-import { PARKED_READ } from '../../lib/store/protocol.generated.js';
-import { SCRIPTS } from '../../lib/store/redis/scripts.generated.js';
+import { SCRIPTS, type ScriptName } from '../../lib/store/redis/scripts.generated.js';
 import { Violation } from '../checker/violation.js';
 import { KeySpace } from '../redis/key-space.js';
 import { replyError } from '../redis/reply.js';
 import { textOf } from '../redis/scripts.js';
-import { LockReader, READ_ROLES } from '../redis/stored-lock.js';
+import { LockReader, READ_ROLES, type LockImage } from '../redis/stored-lock.js';
 import { KEYS } from '../schedule/schedule.js';
 import { describeCall, hasMore, type Call } from './call.js';
 import { KEY_PREFIX } from './key-prefix.js';
 import { WALL, type Machine } from './machine.js';
+
+/** The scripts that may grant a lock, or change its queue. */
+const CHANGING: ReadonlySet<ScriptName> = new Set<ScriptName>([
+  ...(['acquire', 'acquireAll', 'release', 'extend', 'offer', 'adopt', 'setLimit', 'addLimit', 'keepUnits'] as const),
+  ...(['reinstate', 'forceRelease'] as const),
+]);
+
+/** A lock before and after a script. */
+export interface Change {
+  readonly key: string;
+  readonly before: LockImage;
+  readonly after: LockImage;
+}
 
 /** A command that a server has executed. */
 export interface ExecutedCall {
@@ -19,6 +31,10 @@ export interface ExecutedCall {
   readonly text: string;
   /** Another command of the client has to look at the rest of a long queue. */
   readonly hasMore: boolean;
+  /** Of the locks whose queue or holds it may have changed. */
+  readonly changes: readonly Change[];
+  /** The messages that it published. */
+  readonly messages: readonly string[];
 }
 
 /** The state of a key that a server is about to lose. */
@@ -95,11 +111,11 @@ export class Server {
   /** Executes a command as soon as it runs; its reply is given to `answer`, an error as a value. */
   execute(call: Call, again: boolean, answer: (reply: unknown) => void): void {
     this.do(() => {
-      const reply = this.reply(call);
+      const { reply, changes, messages } = this.reply(call);
       if (!isUnknown(reply)) {
         this.version += 1;
         const text = `${describeCall(call)}${again ? ', again' : ''}`;
-        this.onScript({ call, text, hasMore: hasMore(call, reply) });
+        this.onScript({ call, text, hasMore: hasMore(call, reply), changes, messages });
       }
       answer(reply);
     });
@@ -155,9 +171,9 @@ export class Server {
     return look.lock;
   }
 
-  /** The waiters of a key that a script looks at, in turn. Of clients that were away it looks at the first few only. */
-  grantable(key: string): string[] {
-    return this.reader(key).grantable(Math.floor(this.time), PARKED_READ);
+  /** A lock with all that its scripts go by. */
+  image(key: string): LockImage {
+    return this.reader(key).imageAt(Math.floor(this.time));
   }
 
   /** Whether the client of an acquisition has subscribed. */
@@ -185,18 +201,24 @@ export class Server {
     return Math.floor(this.time * 1_000);
   }
 
-  private reply(call: Call): unknown {
+  private reply(call: Call): Pick<ExecutedCall, 'changes' | 'messages'> & { readonly reply: unknown } {
     const [command, text] = call.words as [string, string];
+    const nothing = { changes: [], messages: [] };
     if (command === 'INFO')
-      return `run_id:${this.name.replace(' ', '-')}-${this.life}\r\nserver_time_usec:${this.micros}\r\ncluster_enabled:0\r\n`;
+      return {
+        ...nothing,
+        reply: `run_id:${this.name.replace(' ', '-')}-${this.life}\r\nserver_time_usec:${this.micros}\r\ncluster_enabled:0\r\n`,
+      };
     if (call.script === undefined && command.startsWith('EVAL')) throw new Error(`unknown script: ${text}`);
-    if (call.script === undefined) return this.keys.command(this.micros, ...call.words).reply;
+    if (call.script === undefined) return { ...nothing, reply: this.keys.command(this.micros, ...call.words).reply };
     const script = SCRIPTS[call.script];
     if (command === 'EVAL') this.known.add(script.sha1);
-    else if (!this.known.has(script.sha1)) return replyError('NOSCRIPT No matching script. Please use EVAL.');
+    else if (!this.known.has(script.sha1))
+      return { ...nothing, reply: replyError('NOSCRIPT No matching script. Please use EVAL.') };
     this.foresee(call);
     const { script: name, locks, args } = call;
     const hadIt = name === 'reinstate' && this.has(locks[0]!, args[0]!);
+    const images = CHANGING.has(name) ? locks.map((key) => this.image(key)) : [];
     const { reply, messages, fault } = this.keys.run(
       this.micros,
       textOf(name, this.hasSmallLimits),
@@ -204,11 +226,14 @@ export class Server {
       call.args,
     );
     if (fault !== undefined) throw new Violation('leftovers', `${script.name} ${fault} (${this.name})`);
-    for (const key of call.locks) this.readers.delete(key);
+    if (reply instanceof Error)
+      throw new Violation('unexpected', `${script.name} fails: ${reply.message} (${this.name})`);
+    for (const key of locks) this.readers.delete(key);
     this.looks.clear();
     if (name === 'reinstate' && reply === 1 && !hadIt) this.onReinstated(locks[0]!, args[0]!);
     for (const { channel, message } of messages) this.subscribers.get(channel)?.(message);
-    return reply;
+    const changes = images.map((before, i) => ({ key: locks[i]!, before, after: this.image(locks[i]!) }));
+    return { reply, changes, messages: messages.map(({ message }) => message) };
   }
 
   private has(key: string, id: string): boolean {

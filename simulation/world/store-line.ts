@@ -78,6 +78,8 @@ export class StoreLine implements Connection {
   /** The epoch that began when the connection for commands broke last. */
   private reconnectEpoch = 0;
   private closed = false;
+  /** How many commands its client has sent. */
+  private sent = 0;
   private readonly unanswered = new Set<Question>();
   /** Ends the commands that wait for a reply, also for a lost one. */
   private readonly waiting = new Set<(error: Error) => void>();
@@ -271,7 +273,7 @@ export class StoreLine implements Connection {
     const { clock, commandTimeout, machine, weather, random } = this.surroundings;
     if (this.closed) return Promise.reject(new Error('Connection is closed.'));
     const { epoch, server: asked } = this;
-    const call = callOf(words);
+    const call = callOf(words, (this.sent += 1));
     const sent = clock.now();
     if (call.script === 'reinstate' && Number(call.args[3]) > 0) this.onReinstate(call.args[0]!);
     return new Promise((resolve, reject) => {

@@ -1,8 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { RedisSentinels } from '../../testbed/servers/redis-sentinels.mjs';
+import { eventually, throughout } from '../../testbed/wait/eventually.mjs';
 import { SilentPort } from '../../testbed/proxies/silent-port.mjs';
 import { useSentinelTrio } from '../../testbed/locks/fault-setups.js';
-import { FaultLocks, useOf, timed } from '../../testbed/locks/fault-locks.js';
+import { FaultLocks, redisKey, startFaultWorker, timed, useOf } from '../../testbed/locks/fault-locks.js';
 import type { RedisServer } from '../../testbed/servers/redis-server.mjs';
 import { RunningTime } from '../../testbed/wait/running-time.mjs';
 
@@ -59,6 +60,36 @@ describe('with the first Sentinel frozen', () => {
     expect({ failover, normal, normalToo }).toMatchObject({ failover: expect.any(Number) });
     expect(normal - failover).toBeLessThan(SOON);
     expect(normalToo - failover).toBeLessThan(SOON);
+  });
+});
+
+describe('a master that is frozen, replaced and thawed', () => {
+  it('grants nothing to a waiter whose process was stopped in the meantime', async () => {
+    const [holder, next] = [await locks.start(trio.connection), await locks.start(trio.connection)];
+    // The master knows the scripts, so a release that has waited in its socket takes effect there.
+    await useOf(holder, 'a');
+    // It asks again after 10 s.
+    await using waiter = await startFaultWorker({ connection: trio.connection, grantTimeout: 10_000 });
+    const held = await holder.acquire('a');
+    const waiting = waiter.call<{ token: number }>('acquire', 'lock', 'a', { waitTimeout: '60s' });
+    let isGranted = false;
+    void waiting.then(() => (isGranted = true));
+    const old = await trio.master();
+    await eventually(async () => (await old.admin.zcard(redisKey('queue', 'a'))) === 1);
+    await old.replicated();
+    await old.pause();
+    waiter.pause();
+    const released = timed(held.release());
+    await trio.untilMasterIsNot(old);
+    const lock = await next.acquire('a', { waitTimeout: '60s' });
+    await old.resume();
+    // The grant is on its way before the process reads what the Sentinels have announced.
+    await eventually(async () => (await old.admin.hexists(redisKey('state', 'a'), held.owner)) === 0);
+    waiter.resume();
+    await throughout(2_000, () => lock.isHeld && !isGranted, { what: 'a lock with a single holder' });
+    expect(await lock.release()).toBe(true);
+    expect((await waiting).token).toBeGreaterThan(lock.fencingToken);
+    await released;
   });
 });
 

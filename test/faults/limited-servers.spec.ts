@@ -137,6 +137,26 @@ describe('a proxy that answers scripts with "QUEUED", as a connection inside MUL
   });
 });
 
+it('a refusal by the ACL inside a script, in the words of Valkey 9, names the missing permission', async () => {
+  const server = await serverWithout();
+  const refusal =
+    "ERR ACL failure in script: User default has no permissions to run the 'hset' command script: f, on @user_script:1.";
+  const proxy = await RespProxy.start(server, {
+    rewrite: ({ name, args }) =>
+      /^eval(sha)?$/.test(name) && args.includes('lock:state:{k}')
+        ? ['EVAL', `return redis.error_reply(ARGV[1])`, '0', refusal]
+        : undefined,
+  });
+  ends.push(() => proxy.close());
+  const service = await locks.start({ port: proxy.port });
+  const { error } = await timed(service.acquire('k'));
+  expect(error).toMatchObject({
+    code: 'LOCK_STORE',
+    message: expect.stringContaining('the Redis user lacks a permission that locks need'),
+    transient: false,
+  });
+});
+
 it.each(['EVALSHA', 'TIME'])('a server without %s, which every lock needs: the start says so', async (command) => {
   const server = await serverWithout(command);
   const { error } = await timed(locks.start(server.url));

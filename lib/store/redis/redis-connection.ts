@@ -3,13 +3,14 @@ import { isLockConfigError, LockConfigError } from '../../errors/index.js';
 import { clientChannel, groupBySlot } from '../../keys/index.js';
 import { ConnectionLog } from './connection-log.js';
 import { retryDelay } from './connection-options.js';
-import type { Connection, ConnectionObserver, ConnectionOptions, ReplicaConfirmation } from './connection.js';
+import type { Connection, ConnectionObserver, ConnectionOptions, Masters, ReplicaConfirmation } from './connection.js';
 import { doubtUntilListening } from './doubt-until-listening.js';
 import { Heartbeat, HEARTBEAT } from './heartbeat.js';
 import { KeyChannels } from './key-channels.js';
 import type { ScannedNode } from './key-scan.js';
 import { LastingLine } from './lasting-line.js';
 import type { Line, Lines, ServerAddress } from './line.js';
+import { Mastership } from './mastership.js';
 import { ReplicaAcknowledgement } from './replica-acknowledgement.js';
 import { retryConfirmation } from './retried-confirmation.js';
 import { SentinelWatch } from './sentinel-watch.js';
@@ -34,6 +35,7 @@ export interface RedisConnectionOptions extends ConnectionOptions {
  */
 export class RedisConnection implements Connection {
   readonly commands: LastingLine;
+  readonly masters: Masters | undefined;
   readonly replicas: ReplicaConfirmation = {
     confirm: (key, id, min, timeout, script) =>
       retryConfirmation(timeout, (left) => this.acknowledgement.confirm(key, id, min, left, script)),
@@ -78,7 +80,10 @@ export class RedisConnection implements Connection {
     this.channelStart = clientChannel(options.keyPrefix, '');
     this.log = new ConnectionLog(logger);
     if (sentinels !== undefined) this.sentinels = new Sentinels(sentinels, () => this.leaveOldMaster());
-    if (sentinels?.failoverDetector) this.sentinelWatch = new SentinelWatch(this.sentinels!);
+    if (sentinels?.failoverDetector) {
+      this.sentinelWatch = new SentinelWatch(this.sentinels!);
+      this.masters = new Mastership(() => this.isStillMaster());
+    }
     const find = this.sentinels && (() => this.sentinels!.find());
     this.commands = new LastingLine(
       lines,
@@ -97,10 +102,7 @@ export class RedisConnection implements Connection {
           void this.subscribe(line);
         },
         ended: (error) => this.subscriberEnded(error),
-        message: (channel, message) => {
-          if (this.keyChannels.has(channel)) observer.keyMessage?.(channel, message);
-          else observer.message(message);
-        },
+        message: (channel, message) => this.received(channel, message),
       },
       { find, isQuiet: true },
     );
@@ -241,6 +243,37 @@ export class RedisConnection implements Connection {
     this.failed(error);
   }
 
+  private received(channel: string, message: string): void {
+    const confirmed = this.masters?.confirm(channel);
+    if (confirmed === undefined) return this.pass(channel, message);
+    void confirmed.then((isMaster) => {
+      // If the connection has ended meanwhile, the waiters ask when they are subscribed again.
+      if (isMaster && this.listening) this.pass(channel, message);
+    });
+  }
+
+  private pass(channel: string, message: string): void {
+    if (this.keyChannels.has(channel)) this.observer.keyMessage?.(channel, message);
+    else this.observer.message(message);
+  }
+
+  /** Whether the Sentinels have announced no other master by now. */
+  private async isStillMaster(): Promise<boolean> {
+    const sentinels = this.sentinels!;
+    const { master } = sentinels;
+    await this.sentinelWatch!.catchUp();
+    if (master !== undefined && !isSame(master, sentinels.master!)) return false;
+    return !this.linesElsewhere().length;
+  }
+
+  /** The connections that lead to another server than the one that the Sentinels name. */
+  private linesElsewhere(): LastingLine[] {
+    const master = this.sentinels?.master;
+    return [this.commands, this.subscriber].filter(
+      ({ address }) => master !== undefined && address !== undefined && !isSame(address, master),
+    );
+  }
+
   private failed(error: Error | undefined): void {
     if (error === undefined) return;
     if (isLockConfigError(error)) this.refused?.(error);
@@ -265,9 +298,7 @@ export class RedisConnection implements Connection {
   private leaveOldMaster(): void {
     const master = this.sentinels?.master;
     if (master === undefined || this.closed) return;
-    for (const line of [this.commands, this.subscriber]) {
-      if (line.address !== undefined && !isSame(line.address, master)) line.leave();
-    }
+    for (const line of this.linesElsewhere()) line.leave();
     if (this.acknowledgedAt !== undefined && !isSame(this.acknowledgedAt, master)) this.acknowledgement.close();
   }
 

@@ -1,3 +1,5 @@
+import { clearReadingTimer, setReadingTimer } from '../../common/reading-timer.js';
+import { isAnswer } from './answers.js';
 import { LastingLine } from './lasting-line.js';
 import type { ServerAddress } from './line.js';
 import type { Sentinels } from './sentinels.js';
@@ -5,6 +7,8 @@ import type { Sentinels } from './sentinels.js';
 const SWITCHED = '+switch-master';
 /** How often, in ms, the connections are checked: one can be dead although no end has closed it. */
 const TRIAL = 10_000;
+/** For how many ms Sentinels may delay a confirmation. */
+const ANSWER_WITHIN = 250;
 
 /**
  * Subscribes to the Sentinels to learn of a new master. After a manual failover, the old master accepts writes for
@@ -14,6 +18,8 @@ const TRIAL = 10_000;
 export class SentinelWatch {
   private readonly lines = new Map<string, LastingLine>();
   private trial: NodeJS.Timeout | undefined;
+  /** Resolves when the master is known that the announcements so far have named. */
+  private heard: Promise<unknown> = Promise.resolve();
 
   constructor(private readonly sentinels: Sentinels) {}
 
@@ -38,9 +44,34 @@ export class SentinelWatch {
     this.lines.clear();
   }
 
+  /**
+   * Resolves when everything is known that most Sentinels had announced by now: the answer to a PING comes behind it. If
+   * half of them do not answer in time, all are asked for the master.
+   */
+  async catchUp(): Promise<void> {
+    const lines = [...this.lines.values()];
+    const isCaughtUp = await new Promise<boolean>((resolve) => {
+      const timer = setReadingTimer(ANSWER_WITHIN, () => resolve(false));
+      let answers = 0;
+      const answered = (): void => {
+        answers += 1;
+        if (2 * answers > lines.length) resolve(true);
+      };
+      const asked = lines.map((line) =>
+        line.send('PING').then(answered, (error: unknown) => isAnswer(error) && answered()),
+      );
+      void Promise.all(asked).then(() => {
+        clearReadingTimer(timer);
+        resolve(false);
+      });
+    });
+    if (!isCaughtUp) await this.sentinels.find().catch(() => undefined);
+    await this.heard;
+  }
+
   private open(sentinel: ServerAddress): LastingLine {
     const { name, lines } = this.sentinels.options;
-    const hear = (): void => void this.sentinels.hear(sentinel);
+    const hear = (): void => void (this.heard = Promise.all([this.heard, this.sentinels.hear(sentinel)]));
     const line = new LastingLine(
       lines,
       {

@@ -220,6 +220,25 @@ describe('release --hold', () => {
   });
 });
 
+describe('release --holder', () => {
+  it('ends the holds of the clients that the text names, and leaves the others', async () => {
+    await setUp();
+    const [service] = await bench.serviceList(1);
+    const [ann, bob] = (await service!.inspect('b'))!.holders.map(({ id }) => id);
+    expect(await run('release', 'b', '--holder', 'bob')).toMatchObject({
+      ...{ code: 3, stdout: '', stderr: expect.stringMatching(/--holder LABEL/) },
+    });
+    expect(await run('release', 'b', '--force', '--holder', 'zoe')).toEqual({
+      ...{ code: 0, stdout: "b has no hold of 'zoe' with the prefix 'lock'.\n", stderr: '' },
+    });
+    expect((await service!.inspect('b'))!.holders.map(({ id }) => id)).toEqual([ann, bob]);
+    expect(await run('release', 'b', '--force', '--holder', 'bob')).toEqual({
+      ...{ code: 0, stdout: "b (1 hold of 'bob') was released.\n", stderr: '' },
+    });
+    expect((await service!.inspect('b'))!.holders.map(({ id }) => id)).toEqual([ann]);
+  });
+});
+
 describe('watch', () => {
   it('continues until it is interrupted', async () => {
     const { lock, waiting } = await setUp();
