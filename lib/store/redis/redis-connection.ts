@@ -115,8 +115,10 @@ export class RedisConnection implements Connection {
       () => this.subscriber.leave(new Error('the subscriber connection has gone silent, while commands are answered')),
     );
     this.acknowledgement = new ReplicaAcknowledgement(
-      async () => {
-        this.acknowledgedAt = await this.sentinels?.find();
+      () => {
+        // The replicas that count are those of the server that executes the commands.
+        if (!this.commands.isReady) throw new Error('Connection is closed.');
+        this.acknowledgedAt = this.commands.address;
         return lines.open({}, this.acknowledgedAt);
       },
       commandTimeout,

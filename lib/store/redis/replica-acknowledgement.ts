@@ -37,7 +37,7 @@ export class ReplicaAcknowledgement implements ReplicaConfirmation {
 
   constructor(
     /** Opens a line that is used for nothing else. */
-    private readonly connect: () => Line | Promise<Line>,
+    private readonly connect: () => Line,
     private readonly commandTimeout: number,
     /** Called if the server does not answer. */
     private readonly doubt: () => void,
@@ -123,7 +123,7 @@ export class ReplicaAcknowledgement implements ReplicaConfirmation {
 
   /** Opens the connection at its first use, and again after it has ended for good. */
   private async connected(): Promise<Line> {
-    if (this.line === undefined || this.line.state === 'ended') this.line = await this.connect();
+    if (this.line === undefined || this.line.state === 'ended') this.line = this.connect();
     await this.line.opened;
     return this.line;
   }
