@@ -2,7 +2,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { runAsScript, StepFailed } from '../scripts/lib/run.mjs';
-import { glance, isForGlance, readmeSentences } from './report/glance.mjs';
+import { glance, isForGlance, slowNetwork } from './report/glance.mjs';
 
 const at = (path) => fileURLToPath(new URL(`../${path}`, import.meta.url));
 const RESULTS = 'bench/results/results.json';
@@ -13,12 +13,13 @@ const CHARTS = ['hot-key.svg', 'growth.svg'];
 /** Each file with the text that it should have by the results. */
 function documents(results) {
   const performance = readFileSync(at('docs/performance.md'), 'utf8');
-  const readme = readFileSync(at('README.md'), 'utf8');
+  const comparison = readFileSync(at('docs/comparison.md'), 'utf8');
   if (!MARKED.test(performance)) throw new StepFailed('docs/performance.md has lost the marks around its table.');
-  if (!SENTENCES.test(readme)) throw new StepFailed('README.md has lost its sentences on the slow network.');
+  if (!SENTENCES.test(comparison))
+    throw new StepFailed('docs/comparison.md has lost its sentences on the slow network.');
   return {
     'docs/performance.md': performance.replace(MARKED, (_, begin, __, end) => `${begin}\n${glance(results)}\n${end}`),
-    'README.md': readme.replace(SENTENCES, () => readmeSentences(results)),
+    'docs/comparison.md': comparison.replace(SENTENCES, () => slowNetwork(results)),
     ...Object.fromEntries(
       CHARTS.map((name) => [`docs/images/${name}`, readFileSync(at(`bench/results/${name}`), 'utf8')]),
     ),

@@ -75,6 +75,7 @@ export interface LockStoreHarness {
     now(): number;
     stop(): Promise<void>;
     readonly absenceNoticedAfter?: number;
+    readonly deliversOnce?: boolean;
 }
 
 export interface StoreTruth {

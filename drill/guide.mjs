@@ -1,10 +1,10 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
-export const GUIDE = 'docs/troubleshooting.md';
+export const GUIDE = 'drill/transcript.md';
 const FILE = fileURLToPath(new URL(`../${GUIDE}`, import.meta.url));
 
-/** A command of the guide and its output, or a view of the dashboard. */
+/** A command of the transcript and its output, or a view of the dashboard. */
 const BLOCK = /^```(?:console\n\$ (.*)|text\n(Dashboard of .*))\n([^]*?)^```$/gm;
 const commandOf = ([, typed, view]) => typed ?? view;
 
@@ -36,14 +36,14 @@ const VOLATILE = [
 export const stable = (output) =>
   VOLATILE.reduce((text, [pattern, name]) => text.replace(pattern, name), output.trimEnd());
 
-/** The commands of the guide, by the section that they stand in. */
+/** The commands of the transcript, by the section that they stand in. */
 export class Guide {
   #text = readFileSync(FILE, 'utf8');
   #used = new Map();
   /** The outputs that this run has seen. */
   #seen = [];
 
-  /** @param {{ isWritten?: boolean }} [options] `isWritten`: the outputs of this run will replace those of the guide */
+  /** @param {{ isWritten?: boolean }} [options] `isWritten`: the outputs of this run will replace those of the transcript */
   constructor({ isWritten = false } = {}) {
     this.isWritten = isWritten;
   }
@@ -76,7 +76,7 @@ export class Guide {
     return total - [...this.#used.values()].reduce((sum, count) => sum + count, 0);
   }
 
-  /** Writes the outputs of this run into the guide. */
+  /** Writes the outputs of this run into the transcript. */
   write() {
     let text = this.#text;
     for (const { block, output } of this.#seen.sort((a, b) => b.block.index - a.block.index)) {

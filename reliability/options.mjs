@@ -7,7 +7,7 @@ export const USAGE = `npm run reliability -- [options]
   --rounds n          how often each fault happens (5)
   --topology a,b      on these only: ${names('topology').join(', ')}
   --fault a,b         these faults only: ${names('fault').join(', ')}
-  --report            measures nothing: makes results.md and the table of docs/reliability.md from the results that are there
+  --report            measures nothing: makes results.md from the results that are there
   --no-build          with dist/ as it is
   --help
 `;

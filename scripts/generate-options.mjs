@@ -10,8 +10,8 @@ const PAGES = ['docs/options.md', 'docs/dashboard.md', 'docs/redisson.md'];
 
 /*
  * A table of options stands between `<!-- options TYPE … -->` and `<!-- /options -->`: the options of these types, each with
- * its doc comment. `own TYPE` takes only the options that the type declares itself; `like TYPE` refers to the table of that
- * type for the options that come from it.
+ * its doc comment. `own TYPE` takes only the options that the type declares itself; `like TYPE` leaves out the options that
+ * come from that type, and names them below with a link to its table.
  */
 const TABLE = /<!-- options ([\w ]+?) -->\n[\s\S]*?<!-- \/options -->/g;
 
@@ -26,14 +26,16 @@ function fill(page, types) {
   const places = anchors(page);
   return page.replace(TABLE, (_, words) => {
     const { rows, like } = readMarker(words.split(' '), types);
-    const lines = rows.map((option) => row(option, like, places));
+    const isLike = ({ declaration }) => like?.options.some((other) => other.declaration === declaration) ?? false;
+    const same = rows.filter(isLike).map(({ name }) => `\`${name}\``);
     return [
       `<!-- options ${words} -->`,
       '',
       '| option | default | meaning |',
       '|---|---|---|',
-      ...lines,
+      ...rows.filter((option) => !isLike(option)).map((option) => row(option, places)),
       '',
+      ...(same.length === 0 ? [] : [`[As above](#${places.get(like.type)}): ${same.join(', ')}.`, '']),
       '<!-- /options -->',
     ].join('\n');
   });
@@ -52,10 +54,8 @@ function readMarker(words, types) {
   return { rows: [...rows.values()], like };
 }
 
-function row({ name, declaration, byDefault, meaning }, like, places) {
-  const isLike = like?.options.some((other) => other.declaration === declaration);
-  const text = isLike ? `as [above](#${places.get(like.type)})` : meaning;
-  const linked = text.replace(/\{@link (\w+) ?\}/g, (_, type) => `[${type}](#${places.get(type) ?? missing(type)})`);
+function row({ name, byDefault, meaning }, places) {
+  const linked = meaning.replace(/\{@link (\w+) ?\}/g, (_, type) => `[${type}](#${places.get(type) ?? missing(type)})`);
   return `| \`${name}\` | ${byDefault} | ${linked.replaceAll('|', '\\|')} |`.replace(/ {2,}/g, ' ');
 }
 

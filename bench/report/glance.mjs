@@ -46,8 +46,8 @@ export function glance({ machine, run, scenarios }) {
   ].join('\n');
 }
 
-/** The sentences of README.md on the slow network. */
-export function readmeSentences({ scenarios }) {
+/** The sentences of docs/comparison.md on the slow network. */
+export function slowNetwork({ scenarios }) {
   const { results } = scenarios.find(({ name }) => name === 'slow-network');
   const [ours, redlock, semaphore] = ['ours', 'redlock', 'redis-semaphore'].map(
     (name) => results.find(({ library, variant }) => library === name && variant === 'defaults').medians,

@@ -10,7 +10,7 @@ import { within } from '../harness/measurement.mjs';
 import { readOptions } from '../harness/options.mjs';
 import { FOREIGN, LIBRARIES, loadVariants } from '../libraries/index.mjs';
 import { draw } from '../report/charts.mjs';
-import { glance, isForGlance, readmeSentences } from '../report/glance.mjs';
+import { glance, isForGlance, slowNetwork } from '../report/glance.mjs';
 import { toMarkdown } from '../report/table.mjs';
 import { EXTRAS_OF_ALL, loadScenario, SCENARIOS } from '../scenarios/index.mjs';
 
@@ -164,7 +164,7 @@ test('a run that lacks scenarios, or is not complete, has no such table', () => 
 });
 
 test('README.md has sentences that the results can replace', () => {
-  const sentences = readmeSentences(RESULTS);
+  const sentences = slowNetwork(RESULTS);
   assert.match(
     sentences,
     /round trip takes 2\.5 ms\. Per second they get it 100 times here, 40 times with redlock, 45 times/,

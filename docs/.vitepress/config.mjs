@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { defineConfig } from 'vitepress';
+import { plainPages } from './plain-pages.mjs';
 import { addressOf, chapters, rewrites, ROOT } from './pages.mjs';
 import { sourceLinks } from './source-links.mjs';
 
@@ -17,6 +18,7 @@ export default defineConfig({
   rewrites,
   cleanUrls: true,
   lastUpdated: false,
+  buildEnd: ({ outDir }) => plainPages(outDir),
   markdown: {
     anchor: { slugify: githubAnchor },
     config: (markdown) => sourceLinks(markdown, { root: ROOT, addressOf }),
@@ -27,9 +29,10 @@ export default defineConfig({
     search: { provider: 'local' },
     outline: [2, 3],
     nav: [
-      { text: 'Quick start', link: '/guide' },
+      { text: 'Quick start', link: '/quick-start' },
       { text: 'Options', link: '/options' },
       { text: 'API reference', link: '/api/' },
+      { text: 'Contributing', link: '/contributing' },
     ],
     sidebar: {
       '/': chapters,

@@ -17,6 +17,12 @@ const ELSEWHERE = {
   'bench/results/results.md': 'bench/results.md',
   'chaos/README.md': 'chaos.md',
   'reliability/README.md': 'reliability-suite.md',
+  'reliability/results/results.md': 'reliability-results.md',
+  'simulation/README.md': 'simulation.md',
+  'model/README.md': 'model.md',
+  'mutations/README.md': 'mutations.md',
+  'bench/details.md': 'bench/details.md',
+  'drill/transcript.md': 'transcript.md',
 };
 
 /** Where each page of the site comes from, for VitePress. */
@@ -29,63 +35,55 @@ export function addressOf(file) {
   return page === undefined ? undefined : `/${page.replace(/(index)?\.md$/, '')}`;
 }
 
-/** Chapters in reading order. A page that does not exist is left out. */
+/**
+ * The sidebar in reading order. Pages for contributors (Design, Performance, Verification and the laboratories) are not in
+ * it: Contributing leads to them.
+ */
 const CHAPTERS = {
-  'Get started': [
-    ['Quick start', 'docs/guide.md'],
+  Start: [
+    ['README', 'README.md'],
+    ['Quick start', 'docs/quick-start.md'],
     ['Concepts', 'docs/concepts.md'],
-    ['Recipes', 'docs/recipes.md'],
-    ['FAQ', 'docs/faq.md'],
   ],
-  Use: [
-    ['Lock types', 'docs/lock-types.md'],
-    ['Options', 'docs/options.md'],
-    ['API reference', '/api/'], // TypeDoc makes it
-    ['Framework integrations', 'docs/integrations.md'],
-    ['Examples', 'examples/README.md'],
+  Guides: [
+    ['Configuration', 'docs/configuration.md'],
+    ['Cron jobs', 'docs/cron-jobs.md'],
+    ['Requests and errors', 'docs/requests.md'],
+    ['Transactions', 'docs/transactions.md'],
+    ['Kinds of lock', 'docs/lock-types.md'],
     ['Testing', 'docs/testing.md'],
-    ['Bundlers', 'docs/bundlers.md'],
+    ['Recipes', 'docs/recipes.md'],
   ],
-  Switch: [
-    ['Comparison', 'docs/comparison.md'],
-    ['Migration', 'docs/migration.md'],
-    ['Redisson', 'docs/redisson.md'],
-  ],
-  'In production': [
-    ['Operations', 'docs/operations.md'],
-    ['Troubleshooting', 'docs/troubleshooting.md'],
+  Production: [
+    ['Deploy checklist', 'docs/deploy.md'],
+    ['Failover', 'docs/failover.md'],
+    ['A stuck key', 'docs/stuck-key.md'],
+    ['Errors and events', 'docs/errors.md'],
     ['CLI', 'docs/cli.md'],
     ['Dashboard', 'docs/dashboard.md'],
-    ['Observability', 'docs/observability.md'],
-    ['Fencing with PostgreSQL', 'examples/fencing-postgres/README.md'],
-    ['Reliability', 'docs/reliability.md'],
-    ['Supported versions', 'docs/support.md'],
-    ['Security', 'SECURITY.md'],
+    ['Metrics and logs', 'docs/metrics.md'],
+    ['Servers and versions', 'docs/servers.md'],
   ],
-  'How it works': [
-    ['Design', 'docs/design.md'],
-    ['Performance', 'docs/performance.md'],
-    ['Performance in detail', 'docs/performance-details.md'],
-    ['Benchmarks', 'bench/README.md'],
-    ['Benchmark results', 'bench/results/results.md'],
-    ['Model', 'docs/model.md'],
-    ['Simulation', 'docs/simulation.md'],
-    ['Chaos', 'chaos/README.md'],
-    ['Reliability suite', 'reliability/README.md'],
+  Reference: [
+    ['Options', 'docs/options.md'],
+    ['Key templates', 'docs/templates.md'],
+    ['API', '/api/'], // TypeDoc makes it
   ],
-  Project: [
-    ['README', 'README.md'],
-    ['Sample shop', 'sample-app/README.md'],
-    ['Contributing', 'CONTRIBUTING.md'],
-    ['Changelog', 'CHANGELOG.md'],
+  Switching: [
+    ['Comparison', 'docs/comparison.md'],
+    ['Migration', 'docs/migration.md'],
+    ['Redisson side by side', 'docs/redisson.md'],
   ],
 };
+
+/** The pages of the sidebar, by chapter: their titles and their files. */
+export const sources = Object.entries(CHAPTERS).map(([chapter, pages]) => ({
+  chapter,
+  pages: pages.filter(([, file]) => !file.startsWith('/')).map(([title, file]) => ({ title, file })),
+}));
 
 /** The sidebar of everything but the API reference. */
 export const chapters = Object.entries(CHAPTERS).map(([text, pages]) => ({
   text,
-  items: pages.flatMap(([title, file]) => {
-    const link = file.startsWith('/') ? file : addressOf(file);
-    return link === undefined ? [] : [{ text: title, link }];
-  }),
+  items: pages.map(([title, file]) => ({ text: title, link: file.startsWith('/') ? file : addressOf(file) })),
 }));

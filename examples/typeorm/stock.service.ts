@@ -15,14 +15,13 @@ export class StockService {
    */
   @DistributedLock({ key: 'stock:#{#sku}', waitTimeout: '20s' })
   async reserve(sku: string, quantity: number, check: () => Promise<unknown> = checkCard): Promise<number> {
-    const lock = currentLock()!;
     return this.database.transaction(async (transaction) => {
       const left = (await this.stockOf(transaction, sku)) - quantity;
       if (left < 0) throw new Error(`${sku} is sold out`);
       await check();
       await transaction.update(Stock, { sku }, { quantity: left });
       // The last line before the commit. It throws when the lock was lost, and with that all is rolled back.
-      await lock.verify();
+      await currentLock()?.verify();
       return left;
     });
   }

@@ -16,24 +16,21 @@ export interface LockMethodOptions<
   Unavailable extends OnUnavailable = OnUnavailable,
 > extends Pick<RunOptions, OptionIn<'decorator'> & keyof RunOptions> {
   /**
-   * The key to lock: a template over the arguments (in `@UseLock`: `#params`, `#query`, `#body`, `#headers`, `#user`,
-   * `#data`), several templates (all are locked, or none), or a function that returns the key or keys. The function
-   * takes the arguments; in `@UseLock` it takes the request and the context. `methodKey('jobs')` builds a key from the
-   * prefix, the class and the method.
+   * The key to lock: a template over the arguments (in `@UseLock`, over the request), several templates (all or none), or a
+   * function of the arguments (in `@UseLock`, of the request and the context). `methodKey('jobs')` builds it from the class
+   * and the method.
    */
   key: LockKey<Args>;
   /**
    * What happens if others hold the lock for the whole wait. `'throw'`: `LockTimeoutError`. `'skip'`: the call returns
-   * `undefined`. A function of the error and the arguments: the call returns its value. With `'skip'` or a function,
-   * the call does not wait unless you also set `waitTimeout`.
+   * `undefined`. A function of the error and the arguments: the call returns its value. Only `'throw'` waits by default.
    * @defaultValue 'throw'
    */
   onContended?: Contended;
   /**
-   * What happens if Redis cannot grant the lock: it fails, does not answer, or the application shuts down. `'throw'`:
-   * `LockStoreError`. `'skip'`: the call returns `undefined`. A function of the error and the arguments: the call
-   * returns its value. The method never runs without its lock. If your function does the same work itself, two callers
-   * can do that work at the same time.
+   * What happens if Redis fails or does not answer, or the application shuts down. `'throw'`: `LockStoreError`. `'skip'`:
+   * the call returns `undefined`. A function of the error and the arguments: the call returns its value. The method does not
+   * run.
    * @defaultValue 'throw'
    */
   onUnavailable?: Unavailable;

@@ -12,9 +12,8 @@ import type { LockConnectionOption, RedisConnectionOption } from './redis-lock.c
 import type { ResolvedModuleOptions } from './redis-lock.options.js';
 import type { LockStoreParts } from './redis-lock.store.js';
 import type { LockStore } from '../store/lock-store.js';
-import { sharedBackend } from '../store/memory/memory-backend.js';
 import { warnOfMemoryOnly } from '../store/memory/memory-only.js';
-import { MemoryStore } from '../store/memory/memory-store.js';
+import { createMemoryStore } from '../store/memory/memory-store.js';
 import { QuorumStore } from '../store/quorum/quorum-store.js';
 import { newClientId, RedisStore } from '../store/redis/redis-store.js';
 
@@ -70,7 +69,7 @@ function createStore(options: ResolvedModuleOptions, parts: LockStoreParts): Loc
   if (typeof options.store === 'function') return options.store(parts);
   if (options.store === 'redis') return createRedisStore(options, parts);
   warnOfMemoryOnly(parts.logger);
-  return new MemoryStore(sharedBackend(parts.keyPrefix));
+  return createMemoryStore(parts);
 }
 
 function createRedisStore({ keyPrefix, label, ...options }: ResolvedModuleOptions, parts: LockStoreParts): LockStore {

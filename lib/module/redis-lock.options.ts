@@ -23,21 +23,15 @@ export interface RedisLockModuleOptions {
    */
   instance?: string;
   /**
-   * Where Redis is: a URL (`redis://user:password@host:6379/0`, `rediss://…` for TLS), ioredis options, or your own
-   * ioredis client. The module makes its own connections with the address, the login and the database in the options of
-   * your client. It never sends a command on your client and never closes it. If the option is written and its value is
-   * `undefined`, the module refuses it.
-   *
-   * - Sentinels: `{ sentinels: [{ host, port }, …], name: 'mymaster' }`, as ioredis takes them.
-   * - A Cluster: `{ cluster: [{ host, port }, …], options }`, or your own `Cluster`.
-   * - A list of three or more of these: independent masters (Redlock), of which a majority must grant a lock.
+   * Where Redis is: a URL, ioredis options, your own ioredis client, a Cluster, or a list of three or more independent
+   * masters (Redlock). The module makes its own connections, and never uses or closes your client. `undefined` is
+   * refused.
    * @defaultValue 'redis://127.0.0.1:6379'
    */
   connection?: LockConnectionOption;
   /**
-   * Where the locks are stored. `'redis'`: in Redis. `'memory'`: in this process, for development and for services with
-   * a single process. `connection` is then ignored, so an environment variable can switch between the two. A function
-   * of `LockStoreParts`: returns a store of your own.
+   * Where the locks are stored. `'redis'`: in Redis. `'memory'`: in this process, for development and for services with a
+   * single process; `connection` is then ignored. A function of `LockStoreParts`: returns a store of your own.
    * @defaultValue 'redis'
    */
   store?: LockStoreChoice;
@@ -53,10 +47,8 @@ export interface RedisLockModuleOptions {
    */
   keyPrefix?: string;
   /**
-   * Names this process wherever a lock is shown with its holder: `inspect`, the dashboard, events, errors, and `CLIENT LIST`
-   * of Redis. Up to 64 printable ASCII characters without spaces. The default is the host and the process id, such as
-   * `orders-7f9c:17`. In Kubernetes the host is the pod, or `POD_NAME` if that is set. It is public: never
-   * write a secret into it.
+   * Names this process wherever a lock is shown with its holder. Up to 64 printable ASCII characters without spaces. The
+   * default is the host and the process id, such as `orders-7f9c:17`. It is public: never write a secret into it.
    */
   label?: string;
   /**
@@ -84,21 +76,20 @@ export interface RedisLockModuleOptions {
    */
   shutdownTimeout?: Duration;
   /**
-   * The first lease of a lock that is handed off to a waiter. The first renewal extends it to the full lease. If the
-   * waiter crashes as it is granted the lock, it blocks the other waiters for this long. At least 50 ms.
+   * The first lease of a lock that is handed off to a waiter, at least 50 ms. If the waiter crashes as it is granted the
+   * lock, it blocks the other waiters for this long.
    * @defaultValue 3 s
    */
   grantTimeout?: Duration;
   /**
-   * How many waiters of one process get a key one after the other, without a round trip, before another process gets
-   * it: 1 to 500. `1`: no local handoffs, so the processes take turns after each waiter, and each reader has a hold of
-   * its own in Redis.
+   * How many waiters of one process get a key one after the other, without Redis, before another process gets it: 1 to 500.
+   * `1`: the processes take turns after each waiter, and each reader has a hold of its own.
    * @defaultValue 200
    */
   localHandoffs?: number;
   /**
-   * For how long the waiters of one process get a key one after the other, pass permits on, or join a reader of their
-   * process. Another process waits for at most this long, plus the rest of the critical sections that are running.
+   * For how long the waiters of one process get a key one after the other, pass permits on, or join a reader. Another
+   * process waits for at most this long, plus the critical sections that are running.
    * @defaultValue 10 ms
    */
   localHandoffTime?: Duration;

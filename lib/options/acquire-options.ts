@@ -45,16 +45,14 @@ export type ReleaseMode = 'awaited' | 'background';
 /** How one acquisition is made. An option that is left out comes from the module's `defaults`. */
 export interface AcquireOptions {
   /**
-   * The lease in milliseconds, or `'30s'`. 0: a lease of `renewedLease`, which is renewed after each third for
-   * as long as the lock is held. Above 0: a fixed lease of at least 50 ms, which is not renewed. If the work takes
-   * longer, the lock is lost while the work continues, and another caller can acquire it.
+   * The lease in milliseconds, or `'30s'`. 0: `renewedLease`, renewed for as long as the lock is held. Above 0: a
+   * fixed lease of at least 50 ms. When it ends, the lock is lost while the work continues.
    * @defaultValue 0
    */
   expire?: Duration;
   /**
-   * The renewed lease of this call, in milliseconds or `'5s'`, instead of the module's: at least 50 ms, renewed after
-   * each third. A shorter lease frees the lock of a crashed process sooner. A longer lease tolerates longer pauses.
-   * Cannot be combined with `expire` above 0.
+   * The renewed lease of this call, at least 50 ms. A shorter one frees the lock of a crashed process sooner. A longer one
+   * tolerates longer pauses. Cannot be combined with `expire` above 0.
    * @defaultValue the module's
    */
   renewedLease?: Duration;
@@ -64,12 +62,8 @@ export interface AcquireOptions {
    */
   maxRenewTimes?: number;
   /**
-   * How long to wait for the lock, in milliseconds or `'5s'`. 0: one try. `Infinity`: without limit. However short the
-   * wait is, Redis gets at least 250 ms (or `commandTimeout`, if that is shorter) for its first answer. Without an
-   * answer, the call rejects with a transient `LockStoreError`. Every call ends at most 300 ms after its `waitTimeout`,
-   * plus `timeout` of `replicas`. One try for a key on Redlock takes 2.1 s at most, if the masters are far away. If
-   * Redis does not answer, a longer wait ends within about two `commandTimeout`s. `tryAcquire` does not wait unless the
-   * call itself sets this option.
+   * How long to wait for the lock, in milliseconds or `'5s'`. 0: one try. `Infinity`: without limit. Redis gets at least
+   * 250 ms for its first answer. `tryAcquire` does not wait unless the call itself sets this option.
    * @defaultValue 10 s
    */
   waitTimeout?: Duration;
@@ -87,10 +81,8 @@ export interface AcquireOptions {
    */
   reentrant?: boolean;
   /**
-   * The minimum time for which the key stays locked, counted from the acquisition, even if the holder finishes sooner
-   * or fails (ShedLock's `lockAtLeastFor`). A job of 5 ms then runs once, although the clocks of the replicas differ.
-   * It takes effect at the release: after a crash, the key is free when the lease ends. Not longer than a fixed
-   * `expire`. In `defaults`, it is limited to the `expire` of a call, and does not apply to elections.
+   * The minimum time for which the key stays locked, counted from the acquisition, even if the work ends sooner or fails.
+   * Applied at the release, so not after a crash. Not longer than a fixed `expire`. Elections ignore it.
    * @defaultValue 0
    */
   holdAtLeast?: Duration;
@@ -148,9 +140,8 @@ export interface ReplicaOptions {
    */
   min: number;
   /**
-   * How long to wait for the replicas, in milliseconds or `'1s'`, in addition to `waitTimeout`. If a failover
-   * interrupts this wait, the client repeats it within this time. Several keys are confirmed at the same time. If Redis
-   * does not answer, the release continues in the background after the call has failed.
+   * How long to wait for the replicas, in milliseconds or `'1s'`, in addition to `waitTimeout`. If a failover interrupts
+   * this wait, the client repeats it within this time.
    * @defaultValue 1 s
    */
   timeout?: Duration;
@@ -165,18 +156,15 @@ export interface AdoptOptions extends Pick<AcquireOptions, 'expire' | 'renewedLe
 /** How `run` acquires, and what it does if the lock is lost before its task ends. */
 export interface RunOptions extends Omit<AcquireOptions, 'onLost'> {
   /**
-   * What happens if the lock is lost before the work ends. `'throw'`: the call rejects with `LockLostError` once the
-   * work has succeeded, with its value as `result`. A function of the error and the handle: called the moment the lock
-   * is lost; the call still rejects, whatever the function returns or throws. `'ignore'`: the call returns the value.
+   * What happens if the lock is lost. `'throw'`: after the work, the call rejects with `LockLostError`, with the value as
+   * `result`. A function of the error and the handle: called at once; the call still rejects. `'ignore'`: the call returns
+   * the value.
    * @defaultValue 'throw'
    */
   onLost?: OnLost;
   /**
-   * For `run` and decorators. `'awaited'`: the call returns once Redis has answered the release. `'background'`: the
-   * call returns as soon as the work has ended, so it costs one round trip instead of two. Another client may find the
-   * key locked for a moment longer. If only the release finds that the lock was lost, the event `lost` reports the
-   * loss, and the call does not reject. If a caller of the same process requests the key in the same turn of the event
-   * loop, it takes over the lock without a round trip to Redis, within `localHandoffTime`.
+   * For `run` and decorators. `'awaited'`: the call returns once Redis has answered the release. `'background'`: it returns
+   * as soon as the work has ended. Another client may find the key locked for a moment longer.
    * @defaultValue 'awaited'
    */
   release?: ReleaseMode;

@@ -17,17 +17,14 @@ export interface RedissonOptions {
    */
   nameMapper?: RedissonNameMapper;
   /**
-   * `true`: locks are `RFencedLock`s. Each acquisition has a `handle.fencingToken` from the lock's counter, so that the tokens
-   * of both sides grow together. A token here is at least the time of Redis in microseconds, about 1.8e15, and Redisson counts
-   * on from it: store tokens in 64 bits. The counter stays in Redis forever, as Redisson leaves it. `false`: locks are
-   * `RLock`s, which have no tokens.
+   * `true`: locks are `RFencedLock`s, whose tokens grow together with those of Redisson. They begin at about 1.8e15, so store
+   * them in 64 bits. `false`: locks are `RLock`s, which have no tokens.
    * @defaultValue false
    */
   fenced?: boolean;
   /**
-   * How messages are published in a Redis Cluster. Write what `ClusterServersConfig` of Redisson says: sharded pub/sub and
-   * plain pub/sub do not hear each other. `'on'`: sharded. `'off'`: plain. `'auto'`: sharded if the server answers
-   * `PUBSUB SHARDNUMSUB`, which needs Redis 7 and a user that may send it.
+   * How messages are published in a Redis Cluster: the same as `ClusterServersConfig` of Redisson says. `'on'`: sharded.
+   * `'off'`: plain. `'auto'`: sharded if the server answers `PUBSUB SHARDNUMSUB`.
    * @defaultValue 'auto', as in Redisson
    */
   shardedSubscriptionMode?: ShardedSubscriptionMode;

@@ -34,5 +34,5 @@ export { UNCONTENDED_BATCH_SIZE } from './lock-store.js';
 export type { CallSite, ClientRecord, ClientRecords } from './client-records.js';
 export type { CountDownReply, LatchCount, LatchStore, SetCountRequest } from './latch-store.js';
 
-export { createMemoryStore } from './memory/create-memory-store.js';
+export { createMemoryStore } from './memory/memory-store.js';
 export { isLockStoreError, LockConfigError, LockStoreError, type LockErrorDetails } from '../errors/index.js';

@@ -7,8 +7,6 @@ import { TOPOLOGIES } from '../topologies/index.mjs';
 import { table } from './table.mjs';
 
 const RESULTS = fileURLToPath(new URL('../results/', import.meta.url));
-const DOCUMENT = fileURLToPath(new URL('../../docs/reliability.md', import.meta.url));
-const MARKED = /(<!-- begin of what is generated .*?-->\n)(.*?)(<!-- end of what is generated -->)/s;
 
 /** Writes a file of results for each topology that was measured; faults that were not keep the results that they had. */
 export function writeResults(results, { installation }) {
@@ -26,16 +24,13 @@ export function writeResults(results, { installation }) {
   }
 }
 
-/** Writes results.md, and the table of docs/reliability.md between its marks. */
+/** Writes the table of all results. */
 export function writeTables() {
-  writeFileSync(join(RESULTS, 'results.md'), `# Results\n\n${generated({ root: '../../' })}`);
-  writeFileSync(DOCUMENT, documentWith(generated({ root: '../' })));
+  writeFileSync(join(RESULTS, 'results.md'), page());
 }
 
-/** The document as it has to be by the results. */
-export function documentWith(text = generated({ root: '../' })) {
-  return readFileSync(DOCUMENT, 'utf8').replace(MARKED, (_, begin, __, end) => `${begin}\n${text}\n${end}`);
-}
+/** results.md as it has to be by the results. */
+export const page = () => `# Results\n\n${generated({ root: '../../' })}`;
 
 const isKnown = (topology) => readdirSync(RESULTS).includes(`${topology}.json`);
 const read = (topology) => JSON.parse(readFileSync(join(RESULTS, `${topology}.json`), 'utf8'));

@@ -51,7 +51,8 @@ export class Exclusion {
   }
 
   private compare(old: ObservedHold, observed: ObservedHold): void {
-    if (!conflicts(old, observed) || this.assumptions.explain(old, observed)) return;
+    if (!conflicts(old, observed) && !isLaterTurn(observed)) return;
+    if (this.assumptions.explain(old, observed)) return;
     const { key } = observed.hold;
     if (isValid(old)) throw new Violation('exclusion', `${nameOf(old)} and ${nameOf(observed)} both hold '${key}'`);
     const { machine } = old.process;
@@ -70,3 +71,7 @@ export class Exclusion {
     if (used > most) throw new Violation('permits', `${used} of ${most} permits of '${key}' are held`);
   }
 }
+
+/** Whether a hold serves a further member of an exclusive batch: another caller, which shares the lock with no hold. */
+const isLaterTurn = ({ hold: { terms, token, firstToken } }: ObservedHold): boolean =>
+  terms.mode.kind === 'exclusive' && token !== firstToken;

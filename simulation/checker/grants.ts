@@ -115,7 +115,9 @@ class Script {
   grantsOnlyWhatFits(): void {
     const { before, after, call, key } = this;
     for (const hold of this.granted) {
-      const other = after.holds.find((each) => each !== hold && !fits(each, hold));
+      // An owner that re-enters by another hold may do so beside a hold that is kept.
+      const reenters = this.reenters(hold);
+      const other = after.holds.find((each) => each !== hold && !(reenters && each.kept) && !fits(each, hold));
       if (other !== undefined) this.fail('exclusion', `${hold.id} is granted '${key}' beside ${other.id}`);
       const { mode, id } = hold;
       if (mode.kind !== 'permits' || id === this.renamed) continue;

@@ -173,6 +173,32 @@ const lastingVisit: fc.Arbitrary<Visit> = fc.record({
   candidacy: fc.constant(undefined),
 });
 
+/** Owners that acquire a key again, some of which keep it for their `holdAtLeast`. */
+const ownersVisit: fc.Arbitrary<Visit> = fc.record({
+  process: processes,
+  caller: callers,
+  pause: fc.nat(12),
+  keys: oneOf<readonly number[]>([15, [0]], [1, [0, 1]]),
+  kind: oneOf([4, 'exclusive'], [1, 'fair'], [1, 'read']),
+  units: fc.constant(1),
+  owner: oneOf([2, 'ada'], [1, 'bob'], [1, undefined]),
+  lease: oneOf([4, 'renewed'], [1, 'long'], [1, 'fixed']),
+  holdAtLeast: rarely(2, 0, fc.nat(120)),
+  replicas: fc.constant(false),
+  waitTimeout: waits,
+  abortAfter: rarely<number | undefined>(20, undefined, fc.nat(60)),
+  section: sections,
+  act: oneOf(
+    [6, 'nothing'],
+    [1, 'reenter'],
+    [1, 'again'],
+    [1, 'downgrade'],
+    [1, 'inspect'],
+    [1, 'release in background'],
+  ),
+  candidacy: fc.constant(undefined),
+});
+
 /** Many callers that each try one key once, at the same time. */
 const singleTry: fc.Arbitrary<Visit> = fc.record({
   process: processes,
@@ -267,6 +293,13 @@ const faultOfMasters = faultOf(
   fc.nat(MOST_MASTERS),
 );
 
+/** Forced releases that reach one master, and whose messages are lost, while the holders renew their votes. */
+const faultOfVotes = faultOf(
+  oneOf<FaultKind>([6, 'vote ended'], [1, 'both cut'], [1, 'commands late'], [1, 'server restarted']),
+  fc.nat(MOST_MASTERS),
+  fc.nat(2),
+).map((fault) => (fault.kind === 'vote ended' ? { ...fault, lasts: fault.lasts | 1 } : fault));
+
 const faultOfElections = faultOf(
   oneOf<FaultKind>(
     [2, 'stall'],
@@ -346,6 +379,7 @@ const schedulesOfOneServer: fc.Arbitrary<Schedule> = fc.record({
     visitsOf(sharingVisit('read')),
     visitsOf(sharingVisit('permits')),
     visitsOf(lastingVisit, FEW_VISITS),
+    visitsOf(ownersVisit),
   ),
   faults: faultsOf(faultOfOneServer),
 });
@@ -365,6 +399,13 @@ const schedulesOfMasters: fc.Arbitrary<Schedule> = fc.record({
   faults: faultsOf(faultOfMasters),
 });
 
+const schedulesOfVotes: fc.Arbitrary<Schedule> = fc.record({
+  ...common,
+  servers: masters,
+  visits: visitsOf(lastingVisit, FEW_VISITS),
+  faults: fc.array(faultOfVotes, { minLength: 1, maxLength: MOST_FAULTS, size: 'max' }),
+});
+
 /** Elections alone, and the faults by which leaders lose their locks. */
 const schedulesOfElections: fc.Arbitrary<Schedule> = fc.record({
   ...common,
@@ -376,6 +417,7 @@ const schedulesOfElections: fc.Arbitrary<Schedule> = fc.record({
 /** All schedules. */
 export const schedules: fc.Arbitrary<Schedule> = fc.oneof(
   { weight: 18, arbitrary: schedulesOfOneServer },
-  { weight: 9, arbitrary: schedulesOfMasters },
+  { weight: 8, arbitrary: schedulesOfMasters },
+  { weight: 1, arbitrary: schedulesOfVotes },
   { weight: 3, arbitrary: schedulesOfElections },
 );

@@ -7,6 +7,8 @@ export interface ContractOptions {
   readonly atOnce?: number;
   /** The cases that run; all by default. */
   readonly isChosen?: (name: string) => boolean;
+  /** See `LockStoreHarness`. */
+  readonly deliversOnce?: boolean;
 }
 
 /**
@@ -16,7 +18,7 @@ export interface ContractOptions {
 export function describeContract(
   name: string,
   start: () => Promise<LockStoreHarness>,
-  { atOnce = 3, isChosen = () => true }: ContractOptions = {},
+  { atOnce = 3, isChosen = () => true, deliversOnce = false }: ContractOptions = {},
 ): string[] {
   let harness!: LockStoreHarness;
   const later: LockStoreHarness = {
@@ -25,6 +27,7 @@ export function describeContract(
     truth: (key) => harness.truth(key),
     sleep: (ms) => harness.sleep(ms),
     now: () => harness.now(),
+    deliversOnce,
     stop: () => harness.stop(),
     get absenceNoticedAfter() {
       return harness.absenceNoticedAfter;

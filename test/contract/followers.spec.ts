@@ -2,20 +2,20 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import type { LockStoreHarness } from 'nestjs-redis-locks/testing';
 import type { AcquireReply, AcquireRequest } from '../../lib/store/lock-store.js';
 import { StagedStore } from '../../lib/testing/contract/stage.js';
-import { BOTH_STORES } from './harnesses.js';
+import { redisHarness } from './harnesses.js';
 
 const GRANT_TIMEOUT = 3_000;
 /** The shortest period with which a request follows others. */
 const FOLLOWS = { period: 10 * GRANT_TIMEOUT, patience: 60_000, grantTimeout: GRANT_TIMEOUT };
 const LEASE = 2_000;
 
-/** What both stores do for a request that follows others of its client. */
-describe.each(BOTH_STORES)('%s', (_name, start) => {
+/** What Redis does for a request that follows others of its client. */
+describe('one Redis', () => {
   let harness!: LockStoreHarness;
   let store!: StagedStore;
   let keys = 0;
   beforeAll(async () => {
-    harness = await start();
+    harness = await redisHarness();
   });
   afterEach(() => store.port.close());
   afterAll(() => harness.stop());

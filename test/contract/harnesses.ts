@@ -36,22 +36,17 @@ export function memoryHarness(): LockStoreHarness {
       return store;
     },
     truth: async (key) => {
-      const { holds, waiters } = backend.inspect(key);
+      const { holds, waiters } = await new MemoryStore(backend).inspect(key);
       return { holds: holds.map(({ id, ttl }) => ({ id, left: ttl })), waiting: waiters.map(({ id }) => id) };
     },
     sleep: (ms) => clock.advance(ms),
     now: () => clock.now(),
+    deliversOnce: true,
     stop: async () => undefined,
   };
 }
 
 const COMMAND_TIMEOUT = 2_000;
-
-/** One Redis and the memory store, which a spec of what both do takes in turn. */
-export const BOTH_STORES: ReadonlyArray<[string, () => LockStoreHarness | Promise<LockStoreHarness>]> = [
-  ['one Redis', redisHarness],
-  ['the memory store', memoryHarness],
-];
 
 /** One Redis, with locks as Redisson keeps them. */
 export async function redissonHarness(): Promise<LockStoreHarness> {

@@ -1,16 +1,16 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { LockStoreHarness } from 'nestjs-redis-locks/testing';
 import { StagedStore } from '../../lib/testing/contract/stage.js';
-import { BOTH_STORES } from './harnesses.js';
+import { redisHarness } from './harnesses.js';
 
 /** More waiters and holders than one command reads. */
 const MANY = 300;
 
-describe.each(BOTH_STORES)('%s', (_name, start) => {
+describe('one Redis', () => {
   let harness!: LockStoreHarness;
   let store!: StagedStore;
   beforeAll(async () => {
-    harness = await start();
+    harness = await redisHarness();
     store = new StagedStore(await harness.store());
   });
   afterAll(async () => {

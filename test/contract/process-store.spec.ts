@@ -39,7 +39,7 @@ async function processHarness(): Promise<LockStoreHarness> {
   };
 }
 
-describeContract('a store of a user, which keeps its locks in another process', processHarness);
+describeContract('a store of a user, which keeps its locks in another process', processHarness, { deliversOnce: true });
 
 describe('the process of such a store', () => {
   it('lists its locks', async () => {

@@ -1,12 +1,18 @@
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import type { Type } from '@nestjs/common';
+import { Test } from '@nestjs/testing';
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { register } from 'prom-client';
-import { complaintsAbout, examplesOf, PAGES, QUOTED, read, ROOT, runExample } from './documentation.js';
-import { enterWorld } from './documentation-world.js';
+import type { LockService } from 'nestjs-redis-locks';
+import { createLockClient } from 'nestjs-redis-locks/client';
+import { stable } from '../../drill/guide.mjs';
 import { startRedis, type RedisServer } from '../../testbed/servers/redis-server.mjs';
+import { callable, complaintsAbout, filesOf, PAGES, QUOTED, read, ROOT, runPage, testPage } from './documentation.js';
 
-const EXAMPLES = PAGES.flatMap(examplesOf);
+const FILES = PAGES.flatMap(filesOf);
+const PAGES_WITH_FILES = PAGES.filter((page) => filesOf(page).length > 0);
+const SILENT = { log() {}, warn() {}, error() {}, debug() {}, verbose() {}, fatal() {} };
 
 /** GitHub's anchor of a heading. */
 const anchorOf = (heading: string): string =>
@@ -19,16 +25,42 @@ const anchorsOf = (page: string): string[] =>
   [...read(page).matchAll(/^#+ (.*)$/gm)].map(([, heading]) => anchorOf(heading!));
 
 describe('the documentation', () => {
-  it('has only examples that compile', () => {
-    expect(EXAMPLES.length).toBeGreaterThan(60);
-    expect(complaintsAbout(EXAMPLES)).toEqual([]);
+  it('names each file that it shows, once for each page', () => {
+    const unnamed = FILES.filter(({ name }) => name === '').map(({ page, line }) => `${page}:${line}`);
+    expect(unnamed).toEqual([]);
+    for (const page of PAGES_WITH_FILES) {
+      const names = filesOf(page).map(({ name }) => name);
+      expect([page, names]).toEqual([page, [...new Set(names)]]);
+    }
+  });
+
+  it('has only files that compile by themselves', () => {
+    expect(FILES.length).toBeGreaterThan(40);
+    expect(complaintsAbout(FILES)).toEqual([]);
+  });
+
+  it('shows no code that a reader should not copy', () => {
+    const bad = [/currentLock\(\)!/, /new Map/, /#headers/];
+    const shown = FILES.filter(({ name, code }) => !name.endsWith('.spec.ts') && bad.some((each) => each.test(code)));
+    expect(shown.map(({ page, line }) => `${page}:${line}`)).toEqual([]);
+    const expects = FILES.filter(({ name, code }) => !name.endsWith('.spec.ts') && /\bexpect\(/.test(code));
+    expect(expects.map(({ page, line }) => `${page}:${line}`)).toEqual([]);
   });
 
   it('quotes the files that it names exactly', () => {
     const words = (text: string): string => text.replace(/\s+/g, ' ').trim();
     const quotations = PAGES.flatMap((page) => [...read(page).matchAll(QUOTED)]);
-    expect(quotations.length).toBeGreaterThanOrEqual(4);
+    expect(quotations.length).toBeGreaterThanOrEqual(3);
     for (const [, file, text] of quotations) expect(words(read(file!))).toContain(words(text!));
+  });
+
+  it('quotes outputs as the drill has seen them', () => {
+    const transcript = stable(read('drill/transcript.md'));
+    const outputs = PAGES.flatMap((page) =>
+      [...read(page).matchAll(/^```console\n.*?^```$/gms)].map(([block]) => block),
+    );
+    expect(outputs.length).toBeGreaterThanOrEqual(3);
+    for (const output of outputs) expect(transcript).toContain(stable(output));
   });
 
   it.each(PAGES)('has no dead link in %s', (page) => {
@@ -40,13 +72,15 @@ describe('the documentation', () => {
     expect(broken.map(([link]) => link)).toEqual([]);
   });
 
-  describe('has examples that run', () => {
+  describe('shows code that runs', () => {
     let redis: RedisServer;
-    let leaveWorld: () => Promise<void>;
+    let locks: LockService & { close(): Promise<void> };
 
     beforeAll(async () => {
       redis = await startRedis();
-      leaveWorld = await enterWorld(redis.url);
+      // Renewals must be visible within a second or two.
+      const options = { connection: redis.url, renewedLease: '1s', shutdownTimeout: 0 } as const;
+      locks = await createLockClient(options, { logger: SILENT });
       jest.spyOn(console, 'log').mockImplementation(() => undefined);
     });
     afterEach(async () => {
@@ -55,12 +89,28 @@ describe('the documentation', () => {
     });
     afterAll(async () => {
       jest.restoreAllMocks();
-      await leaveWorld();
+      await locks.close();
       await redis.stop();
     });
 
-    it.each(EXAMPLES.map((example) => [`${example.page}:${example.line}`, example] as const))('%s', (_place, example) =>
-      runExample(example),
+    it.each(PAGES_WITH_FILES)('%s', async (page) => {
+      const files = filesOf(page);
+      const exports = await runPage(files, redis.url);
+      for (const file of files) for (const call of callable(file, exports.get(file.name) ?? {})) await call(locks);
+      const root = exports.get('app.module.ts')?.['AppModule'];
+      if (root === undefined) return;
+      const compiled = await Test.createTestingModule({ imports: [root as Type] })
+        .setLogger(SILENT)
+        .compile();
+      const app = await compiled.createNestApplication({ logger: false }).init();
+      await app.close();
+    });
+
+    const pagesWithSpecs = PAGES_WITH_FILES.filter((page) =>
+      filesOf(page).some(({ name }) => /\.spec\.ts$/.test(name)),
     );
+    it.each(pagesWithSpecs)('%s, with the default limits of Jest', async (page) => {
+      expect(await testPage(filesOf(page))).toMatch(/Tests: .* passed/);
+    });
   });
 });

@@ -1,10 +1,13 @@
+import { execFile } from 'node:child_process';
+import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import ts from 'typescript';
+import type { LockService } from 'nestjs-redis-locks';
 
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-const WORLD = join(ROOT, 'test/package/documentation-world.ts');
 
 /** All pages that people read, by their paths in the repository: a new one is among them by itself. */
 export const PAGES: readonly string[] = [
@@ -29,8 +32,9 @@ function directoriesIn(parent: string): string[] {
 
 export const read = (page: string): string => readFileSync(join(ROOT, page), 'utf8');
 
-/** An example, and the line of its page on which it begins. */
-export interface Example {
+/** A file that a page shows, and the line of the page on which it begins. */
+export interface PageFile {
+  readonly name: string;
   readonly code: string;
   readonly page: string;
   readonly line: number;
@@ -39,103 +43,131 @@ export interface Example {
 /** The text before a quotation, the file that has it, and the quoted text. */
 export const QUOTED: RegExp = /^<!-- (\S+) -->\n```\w+\n(.*?)^```$/gms;
 
-/** Except for quotations from a file: these are compiled there. */
-export function examplesOf(page: string): Example[] {
+/** The files that a page shows: each begins with its name. Quotations from a file are compiled there. */
+export function filesOf(page: string): PageFile[] {
   const text = read(page).replace(QUOTED, (quotation) => quotation.replace(/[^\n]/g, ' '));
   return [...text.matchAll(/^```ts\n(.*?)^```$/gms)].map(({ index, [1]: code }) => ({
+    name: /^\/\/ ([\w.-]+\.ts)\n/.exec(code!)?.[1] ?? '',
     code: code!,
     page,
     line: text.slice(0, index).split('\n').length + 1,
   }));
 }
 
-/** The names that examples may take for granted. */
-let worldNames: readonly string[] | undefined;
-let world: ts.Program | undefined;
+/** Where a file of a page would be in the repository, so that it finds the installed packages. */
+const pathOf = ({ page, name }: PageFile): string =>
+  join(ROOT, 'test/package/pages', page.replace(/\.md$/, '').replaceAll('/', '-'), name);
 
-/**
- * An example as a module: members of a class get their class and statements their function, `example`; all of it the
- * world around, of which it imports what it does not declare itself.
- */
-export function moduleOf({ code }: Example): string {
-  const start = code.replace(/^(\s*(\/\/.*)?\n)*/, '').trimStart();
-  const declares = /^(export |import |async function |function |class |@(Module|Injectable|Controller)\(.*\{\n)/.test(
-    start,
-  );
-  const body =
-    declares || /^(export )?class /m.test(code)
-      ? code
-      : start.startsWith('@Module')
-        ? code.replace(/^@Module(\(.*\))$/m, 'void $1;')
-        : start.startsWith('@')
-          ? `class Example { locks!: LockService;\n${code}}`
-          : `export async function example() {\n${code}}`;
-  const own = new Set(
-    [...code.matchAll(/(?:import|class|const|let|function|interface) (?:type |\* as )?(?:\{([^}]*)\}|(\w+))/g)].flatMap(
-      ([, several, one]) => several?.split(',').map((name) => name.trim().replace(/^type /, '')) ?? [one],
-    ),
-  );
-  const used = namesOfWorld().filter((name) => !own.has(name) && new RegExp(`\\b${name}\\b`).test(body));
-  const imports = used.length === 0 ? '' : `import { ${used.join(', ')} } from './documentation-world.js';`;
-  return `${imports} ${body}\nexport {};\n`;
-}
-
-function namesOfWorld(): readonly string[] {
-  if (worldNames === undefined) {
-    const checker = worldProgram().getTypeChecker();
-    const symbol = checker.getSymbolAtLocation(worldProgram().getSourceFile(WORLD)!)!;
-    worldNames = checker.getExportsOfModule(symbol).map(({ name }) => name);
-  }
-  return worldNames;
-}
-
-const worldProgram = (): ts.Program => (world ??= ts.createProgram([WORLD], compilerOptions()));
-
-/** The options of the project, with Node's and the DOM's names: examples log and fetch. */
+/** The strict options of the project, except for an option that Nest's own projects do not set. */
 function compilerOptions(): ts.CompilerOptions {
   const { config } = ts.readConfigFile(join(ROOT, 'tsconfig.json'), (path) => readFileSync(path, 'utf8'));
   const { options } = ts.parseJsonConfigFileContent(config, ts.sys, ROOT);
-  return { ...options, noUnusedLocals: false, noUnusedParameters: false, isolatedModules: false, noEmit: true };
+  return { ...options, noPropertyAccessFromIndexSignature: false, types: ['node', 'jest'], noEmit: true };
 }
 
-/** The compiler's messages about examples, with the lines of their pages. */
-export function complaintsAbout(examples: readonly Example[]): string[] {
+/** The compiler's messages about the files of pages, with the lines of the pages. */
+export function complaintsAbout(files: readonly PageFile[]): string[] {
   const options = compilerOptions();
-  const modules = new Map(
-    examples.map((example, i) => [
-      join(dirname(WORLD), `documentation-example-${i}.ts`),
-      { example, text: moduleOf(example) },
-    ]),
-  );
+  const byPath = new Map(files.map((file) => [pathOf(file), file]));
+  const directories = new Set([...byPath.keys()].map((path) => dirname(path)));
   const host = ts.createCompilerHost(options);
-  const { fileExists, readFile, getSourceFile } = host;
-  host.fileExists = (path) => modules.has(resolve(path)) || fileExists(path);
-  host.readFile = (path) => modules.get(resolve(path))?.text ?? readFile(path);
+  const { fileExists, readFile, getSourceFile, directoryExists } = host;
+  host.fileExists = (path) => byPath.has(resolve(path)) || fileExists(path);
+  host.readFile = (path) => byPath.get(resolve(path))?.code ?? readFile(path);
+  host.directoryExists = (path) =>
+    [...directories].some((each) => each.startsWith(resolve(path))) || (directoryExists?.(path) ?? true);
   host.getSourceFile = (path, version) => {
-    const text = modules.get(resolve(path))?.text;
-    return text === undefined ? getSourceFile(path, version) : ts.createSourceFile(path, text, version, true);
+    const code = byPath.get(resolve(path))?.code;
+    return code === undefined ? getSourceFile(path, version) : ts.createSourceFile(path, code, version, true);
   };
-  const program = ts.createProgram([...modules.keys()], options, host, worldProgram());
-  return [...modules].flatMap(([path, { example }]) => {
+  const program = ts.createProgram([...byPath.keys()], options, host);
+  return [...byPath].flatMap(([path, { page, line }]) => {
     const file = program.getSourceFile(path)!;
     return [...program.getSyntacticDiagnostics(file), ...program.getSemanticDiagnostics(file)].map(
-      ({ messageText }) => `${example.page}:${example.line}: ${ts.flattenDiagnosticMessageText(messageText, ' ')}`,
+      ({ messageText, start = 0 }) =>
+        `${page}:${line + file.getLineAndCharacterOfPosition(start).line}: ${ts.flattenDiagnosticMessageText(messageText, ' ')}`,
     );
   });
 }
 
-/** Runs an example: its classes are defined, which parses their templates, and its statements run in the world. */
-export async function runExample(example: Example): Promise<void> {
-  const compilerOptions: ts.CompilerOptions = {
-    target: ts.ScriptTarget.ES2022,
-    module: ts.ModuleKind.CommonJS,
-    experimentalDecorators: true,
-    esModuleInterop: true,
+/** The address that pages write; the tests' own server stands in for it. */
+const ADDRESS = 'redis://127.0.0.1:6379';
+
+export type Exports = Readonly<Record<string, unknown>>;
+
+/** Jest cannot load it beside a Nest of ES modules. Files that import it are only compiled. */
+const NOT_LOADABLE = "from 'nestjs-cls'";
+
+/**
+ * Runs the files of a page, except for its specs and `main.ts`: classes are defined, which parses their templates. Answers
+ * what the files export, by their names.
+ */
+export async function runPage(files: readonly PageFile[], redis: string): Promise<ReadonlyMap<string, Exports>> {
+  const run = files.filter(
+    ({ name, code }) => !name.endsWith('.spec.ts') && name !== 'main.ts' && !code.includes(NOT_LOADABLE),
+  );
+  const codes = new Map(run.map(({ name, code }) => [name, javascriptOf(code.replaceAll(ADDRESS, redis))]));
+  const packages = new Map<string, unknown>();
+  for (const [, name] of [...codes.values()].join('\n').matchAll(/\brequire\("([^".][^"]*)"\)/g))
+    packages.set(name!, await import(name!));
+  const exports = new Map<string, Exports>();
+  const load = (name: string): Exports => {
+    const known = exports.get(name);
+    if (known !== undefined) return known;
+    const own = {};
+    exports.set(name, own);
+    const require = (what: string): unknown =>
+      what.startsWith('./') ? load(what.slice(2).replace(/\.js$/, '.ts')) : packages.get(what);
+    new Function('require', 'exports', codes.get(name)!)(require, own);
+    return own;
   };
-  const { outputText } = ts.transpileModule(moduleOf(example), { compilerOptions });
-  const modules = new Map<string, unknown>();
-  for (const [, name] of outputText.matchAll(/\brequire\("([^"]+)"\)/g)) modules.set(name!, await import(name!));
-  const exports: { example?: () => Promise<void> } = {};
-  new Function('require', 'exports', outputText)((name: string) => modules.get(name), exports);
-  await exports.example?.();
+  for (const name of codes.keys()) load(name);
+  return exports;
+}
+
+const javascriptOf = (code: string): string =>
+  ts.transpileModule(code, {
+    compilerOptions: {
+      target: ts.ScriptTarget.ES2022,
+      module: ts.ModuleKind.CommonJS,
+      experimentalDecorators: true,
+      emitDecoratorMetadata: true,
+      esModuleInterop: true,
+    },
+  }).outputText;
+
+/** The exported functions of a file whose only parameter is the service: they run on the tests' own Redis. */
+export function callable({ code }: PageFile, exports: Exports): Array<(locks: LockService) => Promise<unknown>> {
+  return [...code.matchAll(/^export async function (\w+)\(locks: LockService\)/gm)].map(
+    ([, name]) => exports[name!] as (locks: LockService) => Promise<unknown>,
+  );
+}
+
+/** Writes the files of a page into a fresh project, and runs its specs with Jest and its default limits. */
+export async function testPage(files: readonly PageFile[]): Promise<string> {
+  const parent = join(ROOT, 'test/package/pages');
+  await mkdir(parent, { recursive: true });
+  const project = await mkdtemp(join(parent, 'project-'));
+  try {
+    for (const { name, code } of files) await writeFile(join(project, name), code);
+    const { default: jest } = (await import(join(ROOT, 'jest.config.js'))) as { default: Record<string, unknown> };
+    const config = JSON.parse(JSON.stringify(jest).replaceAll('<rootDir>', ROOT.replace(/\/$/, ''))) as object;
+    const own = {
+      ...config,
+      rootDir: project,
+      roots: [project],
+      testMatch: ['**/*.spec.ts'],
+      testPathIgnorePatterns: ['/node_modules/'],
+      reporters: ['default'],
+      testSequencer: undefined,
+      testTimeout: undefined,
+    };
+    const argv = [join(ROOT, 'node_modules/jest/bin/jest.js'), '--config', JSON.stringify(own), '--runInBand'];
+    const env = { ...process.env, NODE_OPTIONS: '--experimental-vm-modules --no-warnings' };
+    const { stderr } = await promisify(execFile)(process.execPath, argv, { cwd: project, env });
+    return stderr;
+  } finally {
+    await rm(project, { recursive: true, force: true });
+    if ((await readdir(parent)).length === 0) await rm(parent, { recursive: true });
+  }
 }

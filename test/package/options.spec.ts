@@ -54,17 +54,20 @@ function optionsOfTypes(): Array<[type: string, options: string[]]> {
 interface Section {
   /** The types that the section names as its subject. */
   readonly types: readonly string[];
-  /** The first column of its table. */
+  /** The first column of its table, and the names below it that refer to another table. */
   readonly options: readonly string[];
 }
 
 /** The sections of docs/options.md: each names its types in the text, and their options in its table. */
 const sections: readonly Section[] = read('docs/options.md')
   .split(/^#+ .*$/m)
-  .flatMap((section) => section.split(/(?<=^\|.*\n)\n/m))
+  .flatMap((section) => section.split('<!-- /options -->'))
   .map((text) => ({
     types: [...text.matchAll(/`(\w+)`/g)].map(([, name]) => name!).filter(isOptions),
-    options: [...text.matchAll(/^\| `(\w+)` \|/gm)].map(([, name]) => name!),
+    options: [
+      ...[...text.matchAll(/^\| `(\w+)` \|/gm)].map(([, name]) => name!),
+      ...(/^\[As above\].*$/m.exec(text)?.[0].match(/(?<=`)\w+(?=`)/g) ?? []),
+    ],
   }));
 
 /** Types that have the options of another section, and some of their own. */
@@ -102,8 +105,10 @@ describe('docs/options.md', () => {
     ['The module', Object.fromEntries(Object.entries(MODULE_OPTIONS).map(([name, option]) => [name, option.default]))],
     ['Defaults', LOCK_DEFAULTS],
   ])('states the actual defaults: %s', (heading, options) => {
-    const [, table = ''] =
-      new RegExp(`^#+ ${heading}\n([\\s\\S]*?)<!-- /options -->`, 'm').exec(read('docs/options.md')) ?? [];
+    const tables = [heading, 'A call'].map(
+      (each) => new RegExp(`^#+ ${each}\n([\\s\\S]*?)<!-- /options -->`, 'm').exec(read('docs/options.md'))![1]!,
+    );
+    const table = tables.reverse().join('\n');
     const told = [...table.matchAll(/^\| `(\w+)` \| (.*?) ?\|/gm)].map(([, name, text]) => [name, valueOf(text!)]);
     const scalars = Object.entries(options).filter(([, value]) => typeof value !== 'object' && value !== undefined);
     expect(scalars.length).toBeGreaterThan(4);

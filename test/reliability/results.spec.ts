@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from '@jest/globals';
 import { FAULTS } from '../../reliability/faults/index.mjs';
-import { documentWith } from '../../reliability/report/write.mjs';
+import { page } from '../../reliability/report/write.mjs';
 import { SCENARIOS } from '../../reliability/scenarios.mjs';
 
 const pathOf = (path: string): string => fileURLToPath(new URL(`../../${path}`, import.meta.url));
@@ -11,9 +11,9 @@ interface Results {
   readonly results: ReadonlyArray<{ readonly fault: string; readonly problems: readonly string[] }>;
 }
 
-describe('docs/reliability.md', () => {
+describe('reliability/results/results.md', () => {
   it('matches the results', () => {
-    expect(readFileSync(pathOf('docs/reliability.md'), 'utf8')).toBe(documentWith());
+    expect(readFileSync(pathOf('reliability/results/results.md'), 'utf8')).toBe(page());
   });
 
   it('has results of all faults on all topologies, without failures', () => {

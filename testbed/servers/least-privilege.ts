@@ -1,6 +1,6 @@
 /*
  * All rights that a Redis user of this library needs, besides the keys and channels of its prefix. docs/design.md and
- * docs/operations.md say the same, and tests run with just this. ioredis sends HELLO and AUTH, which every user may,
+ * docs/deploy.md say the same, and tests run with just this. ioredis sends HELLO and AUTH, which every user may,
  * and CLIENT SETINFO, whose refusal it ignores; INFO may be refused, too, but then it prints a warning for each
  * connection.
  */

@@ -28,7 +28,7 @@ export interface LockHandle extends AsyncDisposable {
    * A number that is larger than that of every earlier holder of this key that excludes this one. Send it with each write, and let the resource
    * refuse a number below the largest that it has seen: that makes a late holder harmless (Kleppmann's fencing token).
    * For several keys, the token of the first one; `fencingTokens` has all. The clocks of the Redis servers must meet
-   * conditions: see docs/concepts.md#when-tokens-grow.
+   * conditions: see docs/transactions.md#when-tokens-grow.
    * @throws LockConfigError if the protocol keeps no tokens (Redisson's plain `RLock`)
    */
   readonly fencingToken: number;

@@ -72,9 +72,8 @@ export interface LatchCountOptions {
 /** Options of `trySetCount`. */
 export interface LatchOptions extends LatchCountOptions {
   /**
-   * For how long the latch stays closed without a count-down, in milliseconds or `'2h'`; at least 50 ms. Each
-   * count-down restarts this time. When it ends, waiters get a `LatchLostError` within 4 s, because the work is not
-   * done. A client that has never seen the latch finds no latch, which counts as open.
+   * For how long the latch stays closed without a count-down, in milliseconds or `'2h'`; at least 50 ms. Each count-down
+   * restarts this time. When it ends, waiters get a `LatchLostError` within 4 s.
    * @defaultValue 24 h
    */
   expire?: Duration;

@@ -28,10 +28,8 @@ export interface LeaderElectionOptions extends Pick<AcquireOptions, OptionIn<'el
    */
   onDeposed?: DeposedListener;
   /**
-   * How long a candidate waits for `onElected` and `onDeposed` of its last term to finish before it stands for election
-   * again. After this time, it logs a warning and stands anyway, so two terms may overlap in this process. Each object
-   * of `getLeaderElection` waits for its own listeners only, so create one object for each key. `0` does not wait;
-   * `Infinity` waits without limit.
+   * How long a candidate waits for the listeners of its last term to finish before it stands for election again. Then
+   * it logs a warning and stands, so two terms may overlap. `0` does not wait; `Infinity` waits without limit.
    * @defaultValue 30 s
    * @throws LockConfigError if it is neither a duration nor `Infinity`
    */
@@ -67,7 +65,7 @@ export interface LeaderElection extends AsyncDisposable {
   readonly signal: AbortSignal | undefined;
   /**
    * A number that is larger than that of every earlier leader; `undefined` if this candidate does not lead. The clocks of the
-   * Redis servers must meet conditions: see docs/concepts.md#when-tokens-grow.
+   * Redis servers must meet conditions: see docs/transactions.md#when-tokens-grow.
    */
   readonly fencingToken: number | undefined;
   /**

@@ -1,262 +1,441 @@
-import type {
-  AcquireReply,
-  AcquireRequest,
-  ForceReleaseReply,
-  HeldReply,
-  HoldName,
-  OfferReply,
-  OfferRequest,
-  ReleaseReply,
-  ReleaseRequest,
-  RenewReply,
-  StoredLock,
-} from '../lock-store.js';
-import type { FenceReply, FenceRequest, ReinstateReply, ReinstateRequest } from '../quorum-member.js';
-import type { Expiring } from './expiring-map.js';
-import { grantWaiters } from './memory-grant-waiters.js';
-import { adopt, offer } from './memory-handover.js';
-import type { MemoryHold } from './memory-holds.js';
-import { findHold, MemoryLockState, ownedRequest } from './memory-lock-state.js';
-import { admits, exceedsLimit, reenters, upgrades, usedPermits } from './memory-modes.js';
-import type { MemoryServer } from './memory-server.js';
-import { revocationOf } from './memory-tombstones.js';
-import { tryAcquire } from './memory-try-acquire.js';
 import { chooser, type HoldChoice } from '../hold-choice.js';
+import {
+  UNCONTENDED_BATCH_SIZE,
+  type AcquireReply,
+  type AcquireRequest,
+  type ContendedReply,
+  type ForceReleaseReply,
+  type HeldReply,
+  type HoldMode,
+  type LockStoreListener,
+  type OfferReply,
+  type OfferRequest,
+  type ReleaseReply,
+  type ReleaseRequest,
+  type RenewReply,
+  type StoredHold,
+  type StoredLock,
+} from '../lock-store.js';
+import type { AddPermitsRequest, KeepUnitsRequest } from '../permit-store.js';
+import { LIMIT_RETENTION, MAX_HOLDERS, MAX_TOKENS_AHEAD, RETRY_AFTER_EXPIRY } from '../protocol.generated.js';
 
-/** For how many ms a call that has added permits is remembered. */
-const ADD_MEMORY = 60_000;
-/** `inspect` returns at most this many waiters. */
-const MAX_WAITERS = 1_000;
+/** What a lock needs of its surroundings. */
+export interface MemoryServer {
+  /** The time of the running call, in ms. */
+  readonly now: number;
+  /** The same in microseconds. */
+  readonly micros: number;
+  /** Whether a client receives messages. */
+  isPresent(client: string): boolean;
+  /** Sends a message to a client, after the reply to the running call. */
+  tell(client: string, message: (listener: LockStoreListener) => void): void;
+}
 
-/**
- * One lock with the scripts of `lua`. Each public method is a script and runs at one moment, `server.now`. The parts of
- * the scripts are in files of the same names: `memory-try-acquire.ts` for `lua/shared/try-acquire.lua`.
- */
-export class MemoryLock implements Expiring {
-  private readonly state: MemoryLockState;
+/** A request with its owner: its own id, unless it names another one. */
+type Request = AcquireRequest & { readonly owner: string };
+
+/** A place in the queue. Its client keeps it until it is granted or released. */
+interface Ticket extends Request {
+  readonly since: number;
+  /** When its client retries, unless a message makes it retry earlier. */
+  retryAt: number;
+}
+
+interface Hold extends Omit<StoredHold, 'ttl'> {
+  ends: number;
+  /** The number of its tokens. */
+  readonly batchSize: number;
+  /** It has an uncontended batch, and no other request has come since. */
+  isAlone: boolean;
+}
+
+type Permits = Extract<HoldMode, { readonly kind: 'permits' }>;
+
+const clientOf = (id: string): string => id.slice(0, Math.max(0, id.indexOf(':')));
+const unitsOf = (mode: HoldMode): number => (mode.kind === 'permits' ? mode.units : 0);
+
+/** One lock: its holds and its queue. Each public method is a call of the port, and runs at one moment. */
+export class MemoryLock {
+  private readonly holds = new Map<string, Hold>();
+  /** The tickets in the order of arrival. A retry keeps its place. */
+  private readonly queue = new Map<string, Ticket>();
+  private lastToken = 0;
+  /** The number of permits that was set at run time. */
+  private limit: { readonly permits: number; readonly until: number } | undefined;
 
   constructor(
     readonly key: string,
     private readonly server: MemoryServer,
-  ) {
-    this.state = new MemoryLockState(key, server);
-  }
-
-  isExpired(now: number): boolean {
-    return this.state.isEmpty(now);
-  }
+  ) {}
 
   get isHeld(): boolean {
-    return this.state.holds.exist(this.server.now);
+    return this.current().length > 0;
   }
 
-  acquire(request: AcquireRequest): AcquireReply {
-    if (request.adopts !== undefined) return adopt(this.state, request, request.adopts);
-    return tryAcquire(this.state, ownedRequest(request));
+  /** Whether nothing is lost without it: tokens follow the clock, so the clock has to pass the last one first. */
+  isExpired(): boolean {
+    const isUnused = this.queue.size === 0 && !this.isHeld && this.currentLimit() === undefined;
+    return isUnused && this.lastToken < this.server.micros;
   }
 
-  offer(request: OfferRequest): OfferReply {
-    return offer(this.state, request);
-  }
-
-  /** As `confirm`: whether the hold exists. */
-  has(id: string): boolean {
-    return this.state.holds.get(id, this.server.now) !== undefined;
-  }
-
-  /**
-   * The half of `acquire-all` that only reads: the ids of the holders that keep the lock from a request, or `'unknown'` if
-   * only `tryAcquire` can tell. `undefined`: `take` would succeed.
-   */
-  obstacleTo(wanted: AcquireRequest): readonly string[] | 'unknown' | undefined {
-    const { state } = this;
+  acquire(asked: AcquireRequest): AcquireReply {
+    const request = withOwner(asked);
+    const { id, mode, batchSize } = request;
     const { now } = this.server;
-    const request = ownedRequest(wanted);
-    const { holds } = state.holds.read(now);
-    if (findHold(holds, request.id) !== undefined) return undefined;
-    const isRefused = upgrades(holds, request) || exceedsLimit(request, state.limit.value);
-    if (state.tombstones.has(request.id) || isRefused) return 'unknown';
-    if (reenters(holds, request)) return undefined;
-    if (!state.admits(holds, request)) return state.notHeld('busy', holds, now).holders;
-    return state.queue.exists(now) ? 'unknown' : undefined;
+    if (request.adopts !== undefined) return this.adopt(request, request.adopts);
+    const held = this.find(id);
+    if (held !== undefined) return this.repeat(held, request);
+    if (this.isTooLarge(mode) || this.upgrades(request)) {
+      // The request may have a ticket from before the number of permits, or the holds of its owner, have changed.
+      this.queue.delete(id);
+      this.serve();
+      return this.isTooLarge(mode)
+        ? { outcome: 'too many', time: now, limit: this.limitOf(mode) }
+        : { outcome: 'upgrade', time: now };
+    }
+    const tokens = this.queue.size === 0 ? request.uncontendedBatchSize : batchSize;
+    if (this.reenters(request) || (this.queue.size === 0 && this.admits(request))) {
+      return this.held(this.grant(request, tokens));
+    }
+    return request.waits ? this.enqueue(request) : this.tryOnce(request, tokens);
   }
 
-  /** The half of `acquire-all` that writes. */
-  take(wanted: AcquireRequest): HeldReply {
-    const request = ownedRequest(wanted);
-    const { holds } = this.state.holds.read(this.server.now);
-    const mine = findHold(holds, request.id);
-    return mine === undefined ? this.state.grantNow(holds, request, 1) : this.state.held(mine);
-  }
-
-  release({ id, tombstoneFor, keep, next }: ReleaseRequest): ReleaseReply {
-    const { now } = this.server;
-    const { holds: stored, queue, tombstones } = this.state;
-    const hold = stored.get(id, now);
-    const released = stored.delete(id, now);
-    if (keep > 0 && hold !== undefined) {
-      // Under a name of its own: a duplicate of the release does not end it.
-      stored.write({ ...hold, id: `${id}/kept`, kept: true, pushed: false, alone: false, ends: now + keep });
-      stored.keepUntil(now + keep);
-      stored.keepAsLongAs(stored.read(now).holds);
-    }
-    if (!released || tombstoneFor > 0) {
-      queue.drop(id);
-      if (tombstoneFor > 0) tombstones.write(id, tombstoneFor);
-    }
-    if (next !== undefined) return { released, next: tryAcquire(this.state, ownedRequest(next), true) };
-    const { holds, ended } = stored.read(now);
-    stored.keepAsLongAs(holds);
-    grantWaiters(this.state, holds, ended);
-    return { released, next: undefined };
+  release({ id, keep, next }: ReleaseRequest): ReleaseReply {
+    const hold = this.find(id);
+    this.holds.delete(id);
+    this.queue.delete(id);
+    // Under a name of its own, since the acquisition is over.
+    if (hold !== undefined && keep > 0) this.keep(hold, `${id}/kept`, keep);
+    const reply = next && this.acquire(next);
+    this.serve();
+    return { released: hold !== undefined, next: reply };
   }
 
   renew(id: string, lease: number): RenewReply {
-    const { now } = this.server;
-    const hold = this.state.holds.get(id, now);
-    if (hold === undefined || hold.ends <= now || hold.kept) return 'not-held';
-    hold.pushed = false;
-    hold.ends = Math.max(hold.ends, now + lease);
-    this.state.holds.keepUntil(hold.ends);
-    return hold.ends - now;
+    const hold = this.find(id);
+    if (hold === undefined || hold.kept) return 'not-held';
+    hold.ends = Math.max(hold.ends, this.server.now + lease);
+    return hold.ends - this.server.now;
   }
 
   extend(id: string, lease: number): RenewReply {
-    const { now } = this.server;
-    const { holds, ended } = this.state.holds.read(now);
-    const hold = findHold(holds, id);
+    const hold = this.find(id);
     if (hold === undefined || hold.kept) return 'not-held';
-    hold.pushed = false;
-    hold.ends = now + lease;
-    this.state.holds.keepAsLongAs(holds);
-    grantWaiters(this.state, holds, ended);
-    return hold.ends - now;
+    hold.ends = this.server.now + lease;
+    this.serve();
+    return lease;
   }
 
-  fence({ id, token, batchSize }: FenceRequest): FenceReply {
-    const { key, server } = this;
-    const lastOfAll = token + batchSize - 1;
-    const hold = findHold(this.state.holds.read(server.now).holds, id);
-    const last = server.lastToken(key);
-    if (hold === undefined || hold.kept) {
-      if (last < lastOfAll) server.rememberToken(key, lastOfAll, 0);
-      return { outcome: 'not-held' };
-    }
-    const lease = hold.ends - server.now;
-    const isWritten = hold.token === token && last <= lastOfAll;
-    if (last >= token && !isWritten) return { outcome: 'refused', lease, lastToken: last };
-    server.rememberToken(key, lastOfAll, lease);
-    this.state.holds.write({ ...hold, token });
-    return { outcome: 'written', lease };
+  /**
+   * What keeps a request from an immediate grant: the ids of some holders, or `'unknown'` if only `acquire` can tell.
+   * `undefined`: `acquire` would grant it.
+   */
+  obstacleTo(asked: AcquireRequest): readonly string[] | 'unknown' | undefined {
+    const request = withOwner(asked);
+    if (this.find(request.id) !== undefined || this.reenters(request)) return undefined;
+    if (this.isTooLarge(request.mode) || this.upgrades(request)) return 'unknown';
+    if (!this.admits(request)) return this.holders();
+    return this.queue.size === 0 ? undefined : 'unknown';
   }
 
-  reinstate({ id, owner, mode, lease, latest, token, batchSize }: ReinstateRequest): ReinstateReply {
-    const { server, key } = this;
-    const { now } = server;
-    const { holds: stored, queue, tombstones, limit } = this.state;
-    if (tombstones.has(id) || tombstones.has(revocationOf(id))) return 'left';
-    const { holds, ended } = stored.read(now);
-    if (findHold(holds, id) !== undefined) return 'held';
-    const ends = Math.min(now + lease, latest ?? Infinity);
-    const hold = { id, owner: owner ?? id, mode, kept: false, pushed: false, token, since: now, ends };
-    if (ends <= now || !admits(holds, hold, limit.value)) return 'missing';
-    for (const each of ended) stored.delete(each.id, now);
-    queue.drop(id);
-    server.rememberToken(key, Math.max(server.lastToken(key), token + batchSize - 1), lease);
-    stored.write(hold);
-    stored.keepAsLongAs([...holds, hold]);
-    return 'held';
-  }
-
-  /** Names the last call that set the number of permits: the version that `setLimit` has to see. */
-  get limitVersion(): number {
-    return this.state.limit.version;
-  }
-
-  setLimit(permits: number, seen = this.limitVersion): void {
-    this.state.limit.set(permits, seen);
-    this.grantWithinLimit(this.state.limit.value!);
-  }
-
-  /** As `add-limit`. */
-  addToLimit(id: string, change: number, stated: number): number {
-    const { limit, tombstones } = this.state;
-    const record = `added:${id}`;
-    if (!tombstones.has(record)) {
-      tombstones.write(record, ADD_MEMORY);
-      limit.add(Math.max(0, (limit.value ?? stated) + change));
-    }
-    const permits = limit.value ?? stated;
-    this.grantWithinLimit(permits);
-    return permits;
-  }
-
-  /** Grants to the waiters that fit. Without a message, holders would hand off permits although there are too many. */
-  private grantWithinLimit(limit: number): void {
-    const { holds, ended } = this.state.holds.read(this.server.now);
-    grantWaiters(this.state, holds, ended);
-    if (usedPermits(holds) > limit) this.state.endBatches(holds, ({ mode }) => mode.kind === 'permits');
-  }
-
-  /** As `keep-units`. */
-  keepUnits(id: string, units: number, keep: number): number | 'not-held' {
+  offer({ id, offer, lease }: OfferRequest): OfferReply {
     const { now } = this.server;
-    const stored = this.state.holds;
-    const { holds, ended } = stored.read(now);
-    const hold = findHold(holds, id);
+    const offered = this.find(offer);
+    if (offered !== undefined) return offered.ends - now;
+    const hold = this.find(id);
+    if (hold === undefined || hold.kept) return 'not-held';
+    if (this.current().some((other) => other !== hold && other.owner === hold.owner)) return 'shared';
+    this.holds.delete(id);
+    this.holds.set(offer, { ...hold, id: offer, owner: offer, ends: now + lease });
+    this.serve();
+    return lease;
+  }
+
+  has(id: string): boolean {
+    return this.find(id) !== undefined;
+  }
+
+  setLimit(permits: number): void {
+    this.limit = { permits, until: this.server.now + LIMIT_RETENTION };
+    this.serve();
+    // Otherwise holders would hand off permits although there are too many.
+    if (this.usedPermits() > permits) this.endBatches(({ mode }) => mode.kind === 'permits');
+  }
+
+  addToLimit({ change, permits }: AddPermitsRequest): number {
+    const sum = Math.max(0, this.limitOf({ kind: 'permits', units: 0, limit: permits }) + change);
+    this.setLimit(sum);
+    return sum;
+  }
+
+  keepUnits({ id, units, keep }: KeepUnitsRequest): number | 'not-held' {
+    const hold = this.find(id);
     if (hold === undefined || hold.kept || hold.mode.kind !== 'permits') return 'not-held';
     const left = Math.min(hold.mode.units, units);
-    const released = hold.mode.units - left;
-    const all = holds.filter((other) => other !== hold);
-    all.push({ ...hold, mode: { ...hold.mode, units: left }, pushed: hold.pushed && released === 0 });
-    if (released > 0 && keep > 0) {
-      const mode = { ...hold.mode, units: released };
-      all.push({ ...hold, id: `${id}/kept${left}`, mode, kept: true, pushed: false, ends: now + keep });
-    }
-    for (const each of all) stored.write(each);
-    stored.keepAsLongAs(all);
-    grantWaiters(this.state, all, ended);
+    const released = { ...hold.mode, units: hold.mode.units - left };
+    this.holds.set(id, { ...hold, mode: { ...hold.mode, units: left } });
+    if (released.units > 0 && keep > 0) this.keep({ ...hold, mode: released }, `${id}/kept${left}`, keep);
+    this.serve();
     return left;
   }
 
-  /** The hold with this id, as `endHolds` takes it. */
-  named(choice: HoldChoice): HoldName[] {
-    return this.state.holds.read(this.server.now).holds.filter(chooser(choice));
-  }
-
-  /** As `force-release`: ends the named holds; if `names` is left out, the holds that exist now. */
-  endHolds(names?: readonly HoldName[], tombstoneFor = 0): ForceReleaseReply {
-    const { now } = this.server;
-    const { holds: stored, tombstones } = this.state;
-    const { holds, ended } = stored.read(now);
-    const grantedAt = new Map((names ?? holds).map(({ id, since }) => [id, since]));
-    const isNamed = ({ id, since }: MemoryHold): boolean => grantedAt.get(id) === since;
-    const revoked = holds.filter(isNamed);
-    const kept = holds.filter((hold) => !isNamed(hold));
-    for (const { id } of revoked) stored.delete(id, now);
-    const told = revoked.filter(({ id }) => this.server.isPresent(id)).length;
-    for (const { id, token, ends } of revoked) {
-      if (tombstoneFor > 0) tombstones.write(revocationOf(id), Math.max(ends - now, tombstoneFor));
-      this.server.tell(id, (client) => client.revoked(id, token));
+  forceRelease(choice: HoldChoice): ForceReleaseReply {
+    const ended = this.current().filter(chooser(choice));
+    const told = ended.filter(({ id }) => this.server.isPresent(clientOf(id))).length;
+    for (const { id, token } of ended) {
+      this.holds.delete(id);
+      this.tell(id, (client) => client.revoked(id, token));
     }
-    if (revoked.length > 0) stored.keepAsLongAs(kept);
-    grantWaiters(this.state, kept, ended);
-    return { holds: revoked.length, told };
+    this.serve();
+    return { holds: ended.length, told };
   }
 
-  inspect(lastToken: number): StoredLock {
+  /** Removes the tickets of a client that is gone. Its holds last as long as their leases. */
+  leave(client: string): void {
+    for (const id of this.queue.keys()) if (clientOf(id) === client) this.queue.delete(id);
+    this.serve();
+  }
+
+  inspect(): StoredLock {
     const { now } = this.server;
-    const waiters = this.state.queue
-      .readAll(now)
-      .slice(0, MAX_WAITERS)
-      .filter(({ staleAt }) => staleAt > now);
     return {
-      lastToken,
-      limit: this.state.limit.value,
-      holds: this.state.holds
-        .read(now)
-        .holds.map(({ ends, pushed: _, alone: __, ...hold }) => ({ ...hold, ttl: ends - now })),
-      waiters: waiters.map(({ id, owner, mode, since }) => ({ id, owner, mode, since })),
+      lastToken: this.lastToken,
+      limit: this.currentLimit(),
+      holds: this.current().map(({ ends, batchSize: _, isAlone: __, ...hold }) => ({ ...hold, ttl: ends - now })),
+      waiters: [...this.queue.values()].map(({ id, owner, mode, since }) => ({ id, owner, mode, since })),
     };
   }
+
+  /** A request that has been granted may come again: it finds its hold, with the lease that it asks for. */
+  private repeat(hold: Hold, { lease, mode, batchSize, fair }: Request): HeldReply {
+    hold.ends = Math.max(hold.ends, hold.since + lease);
+    const servesBatch = hold.mode.kind === 'exclusive' && batchSize > 1 && !fair && !this.hasFair();
+    const slots = Math.max(1, Math.floor((unitsOf(hold.mode) || 1) / (unitsOf(mode) || 1)));
+    return this.held(hold, servesBatch ? hold.batchSize : slots);
+  }
+
+  /** Takes over a hold that another client has offered. */
+  private adopt(request: Request, offer: string): AcquireReply {
+    const mine = this.find(request.id);
+    if (mine !== undefined) return this.held(mine, 1);
+    const offered = this.find(offer);
+    if (offered === undefined) return { outcome: 'left', time: this.server.now };
+    this.holds.delete(offer);
+    const hold = this.grant({ ...request, owner: request.id, mode: offered.mode, slots: 1 }, 1);
+    this.serve();
+    return this.held(hold);
+  }
+
+  private tryOnce(request: Request, tokens: number): AcquireReply {
+    this.serve();
+    const { mode } = request;
+    // 0 units: all permits that are free.
+    const drains = mode.kind === 'permits' && mode.units === 0;
+    const claim = drains ? { ...request, mode: { ...mode, units: this.freePermits(mode) }, slots: 1 } : request;
+    if (this.queue.size === 0 && this.admits(claim)) return this.held(this.grant(claim, tokens));
+    return this.contended('busy', this.retryTime(request));
+  }
+
+  private enqueue(request: Request): AcquireReply {
+    const { id, mode, fair, period } = request;
+    const { now } = this.server;
+    const known = this.queue.get(id);
+    const ticket = { ...request, since: known?.since ?? now, retryAt: now + period };
+    this.queue.set(id, ticket);
+    this.serve(id);
+    const granted = this.holds.get(id);
+    if (granted !== undefined) return this.held(granted, this.hasFair() ? 1 : granted.batchSize);
+
+    // Readers of their clients might join the holds, and overtake this request.
+    const stopsReaders = known === undefined && mode.kind !== 'read' && this.current().some(isRead);
+    this.endBatches((hold) => {
+      if (fair || stopsReaders) return true;
+      return hold.isAlone && (hold.mode.kind !== 'permits' || clientOf(hold.id) !== clientOf(id));
+    });
+    const [head] = this.queue.keys();
+    if (head === id) ticket.retryAt = this.retryTime(request);
+    return this.contended('queued', ticket.retryAt);
+  }
+
+  /**
+   * Grants the lock to the head of the queue, and to every further waiter that the holds admit. `asker` gets its grant as
+   * the reply, the other waiters get a message.
+   */
+  private serve(asker?: string): void {
+    const granted: Hold[] = [];
+    let head: Ticket | undefined;
+    let ownersMayFollow = false;
+    for (const ticket of this.queue.values()) {
+      const { id, owner } = ticket;
+      if (this.isTooLarge(ticket.mode)) {
+        this.queue.delete(id);
+        this.tell(id, (client) => client.retryAfter(id, 0)); // the reply to the retry says why
+      } else if (head === undefined ? this.admits(ticket) : this.reenters(ticket)) {
+        granted.push(this.grant(ticket, ticket.batchSize));
+        // Another request of this owner passes the head: the first hold may wait for it.
+        ownersMayFollow ||= owner !== id;
+      } else {
+        head ??= ticket;
+        if (!ownersMayFollow) break;
+      }
+    }
+    this.announce(granted, asker);
+    if (head !== undefined && head.id !== asker) this.hurry(head);
+  }
+
+  private announce(granted: readonly Hold[], asker: string | undefined): void {
+    // While a fair request waits, no grant serves a batch, and no other reader joins a hold.
+    const isSingle = granted.length > 0 && this.hasFair();
+    if (isSingle) for (const { id } of granted.filter(isRead)) this.tell(id, (client) => client.yield(id));
+    for (const hold of granted) {
+      const { id } = hold;
+      const { outcome: _, ...grant } = this.held(hold, isSingle ? 1 : hold.batchSize);
+      if (id !== asker) this.tell(id, (client) => client.granted({ key: this.key, id, ...grant }));
+    }
+  }
+
+  /** Tells the head of the queue to retry earlier, if the lease that blocks it ends earlier than its last reply said. */
+  private hurry(head: Ticket): void {
+    const { id, retryAt } = head;
+    head.retryAt = Math.min(retryAt, this.freeAt(head.mode) + RETRY_AFTER_EXPIRY);
+    const delay = head.retryAt - this.server.now;
+    if (head.retryAt < retryAt) this.tell(id, (client) => client.retryAfter(id, delay));
+  }
+
+  /** Has some holders end their batches. */
+  private endBatches(isMeant: (hold: Hold) => boolean): void {
+    const meant = this.current().filter((hold) => !hold.kept && isMeant(hold));
+    for (const hold of meant.slice(0, MAX_HOLDERS)) {
+      hold.isAlone = false;
+      this.tell(hold.id, (client) => client.yield(hold.id));
+    }
+  }
+
+  /** Adds a hold with as many tokens as its batch has waiters, and at least one for each slot. */
+  private grant(request: Request, batchSize: number): Hold {
+    const { id, owner, lease } = request;
+    const { now, micros } = this.server;
+    this.queue.delete(id);
+    const slots = this.slotsFor(request);
+    const asked = request.mode;
+    const mode = asked.kind === 'permits' ? { ...asked, units: slots * asked.units } : asked;
+    const token = Math.max(this.lastToken + 1, micros);
+    const tokens = Math.max(slots, token > micros ? Math.min(batchSize, MAX_TOKENS_AHEAD) : batchSize);
+    this.lastToken = token + tokens - 1;
+    const isAlone = batchSize >= UNCONTENDED_BATCH_SIZE;
+    const hold = { id, owner, mode, kept: false, token, batchSize: tokens, since: now, ends: now + lease, isAlone };
+    this.holds.set(id, hold);
+    const limit = this.currentLimit();
+    if (mode.kind === 'permits' && limit !== undefined) this.limit = { permits: limit, until: now + LIMIT_RETENTION };
+    return hold;
+  }
+
+  /** How many waiters of its client a grant serves at the same time. */
+  private slotsFor({ mode, slots = 1, fair }: Request): number {
+    if (mode.kind !== 'permits' || slots === 1 || fair || this.hasFair()) return 1;
+    return Math.max(1, Math.min(slots, Math.floor(this.freePermits(mode) / mode.units)));
+  }
+
+  private keep(hold: Hold, id: string, time: number): void {
+    this.holds.set(id, { ...hold, id, kept: true, isAlone: false, ends: this.server.now + time });
+  }
+
+  private admits(request: Request): boolean {
+    const { mode } = request;
+    const holds = this.current();
+    if (mode.kind === 'permits') return mode.units > 0 && mode.units <= this.freePermits(mode);
+    return holds.length === 0 || this.reenters(request) || (mode.kind === 'read' && holds.every(isRead));
+  }
+
+  /** Whether the owner holds the lock in a mode that admits the request: an exclusive holder may also read. */
+  private reenters({ owner, mode }: Request): boolean {
+    if (mode.kind === 'permits') return false;
+    return this.owns(owner, 'exclusive') || (mode.kind === 'read' && this.owns(owner, 'read'));
+  }
+
+  /** Whether a reader requests the exclusive lock. It would wait for itself. */
+  private upgrades({ owner, mode }: Request): boolean {
+    return mode.kind === 'exclusive' && this.owns(owner, 'read') && !this.owns(owner, 'exclusive');
+  }
+
+  private owns(owner: string, kind: HoldMode['kind']): boolean {
+    return this.current().some((hold) => hold.owner === owner && hold.mode.kind === kind && !hold.kept);
+  }
+
+  /** Whether a request asks for more permits than exist. With a limit of 0 the semaphore is paused, and requests wait. */
+  private isTooLarge(mode: HoldMode): boolean {
+    const limit = this.limitOf(mode);
+    return mode.kind === 'permits' && limit > 0 && mode.units > limit;
+  }
+
+  /** The number of permits: as set at run time, otherwise as the request states. */
+  private limitOf(mode: HoldMode): number {
+    return this.currentLimit() ?? (mode.kind === 'permits' ? mode.limit : 0);
+  }
+
+  private currentLimit(): number | undefined {
+    return this.limit !== undefined && this.limit.until > this.server.now ? this.limit.permits : undefined;
+  }
+
+  /** How many permits are free; none beside other kinds of holds. */
+  private freePermits(mode: Permits): number {
+    return this.current().every((hold) => hold.mode.kind === 'permits') ? this.limitOf(mode) - this.usedPermits() : 0;
+  }
+
+  private usedPermits(): number {
+    return this.current().reduce((sum, { mode }) => sum + unitsOf(mode), 0);
+  }
+
+  private hasFair(): boolean {
+    for (const { fair } of this.queue.values()) if (fair) return true;
+    return false;
+  }
+
+  /** When a request has to retry that is the next one: after its period, or when the leases that block it end. */
+  private retryTime({ mode, period }: Request): number {
+    return Math.min(this.server.now + period, this.freeAt(mode) + RETRY_AFTER_EXPIRY);
+  }
+
+  /** An exclusive request needs the end of all leases, any other one the end of the first. */
+  private freeAt(mode: HoldMode): number {
+    const ends = this.current().map((hold) => hold.ends);
+    if (ends.length === 0) return Infinity;
+    return mode.kind === 'exclusive' ? Math.max(...ends) : Math.min(...ends);
+  }
+
+  private find(id: string): Hold | undefined {
+    const hold = this.holds.get(id);
+    return hold !== undefined && hold.ends > this.server.now ? hold : undefined;
+  }
+
+  /** The holds whose leases run. Removes the others. */
+  private current(): Hold[] {
+    for (const { id, ends } of this.holds.values()) if (ends <= this.server.now) this.holds.delete(id);
+    return [...this.holds.values()];
+  }
+
+  private held({ token, ends, mode, ...hold }: Hold, batchSize = hold.batchSize): HeldReply {
+    const { now } = this.server;
+    const units = mode.kind === 'permits' ? { units: mode.units } : {};
+    return { outcome: 'held', time: now, token, lease: ends - now, batchSize, ...units };
+  }
+
+  private contended(outcome: ContendedReply['outcome'], retryAt: number): ContendedReply {
+    const { now } = this.server;
+    return { outcome, time: now, retryAfter: retryAt - now, lastToken: this.lastToken, holders: this.holders() };
+  }
+
+  /** The ids of some of the holders. */
+  private holders(): string[] {
+    const holds = this.current().filter(({ kept }) => !kept);
+    return holds.slice(0, MAX_HOLDERS).map(({ id }) => id);
+  }
+
+  private tell(id: string, message: (client: LockStoreListener) => void): void {
+    this.server.tell(clientOf(id), message);
+  }
 }
+
+const isRead = ({ mode }: Hold): boolean => mode.kind === 'read';
+
+const withOwner = (request: AcquireRequest): Request => ({ ...request, owner: request.owner ?? request.id });

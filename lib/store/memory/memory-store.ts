@@ -1,14 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { LockStoreError } from '../../errors/index.js';
 import type { ListReply } from '../key-list.js';
-import type { ClientRecord, ClientRecords } from '../client-records.js';
+import type { ClientRecords } from '../client-records.js';
 import type { LatchStore } from '../latch-store.js';
 import type {
   AcquireAllReply,
   AcquireReply,
   AcquireRequest,
   ForceReleaseReply,
-  HoldName,
   LockStore,
   LockStoreListener,
   OfferReply,
@@ -21,13 +20,15 @@ import type {
   StoredLock,
 } from '../lock-store.js';
 import type { PermitStore } from '../permit-store.js';
-import type { FenceReply, FenceRequest, ReinstateReply, ReinstateRequest } from '../quorum-member.js';
-import type { MemoryBackend } from './memory-backend.js';
+import { sharedBackend, type MemoryBackend } from './memory-backend.js';
 import type { MemoryLatch } from './memory-latch.js';
 import type { MemoryLock } from './memory-lock.js';
 import type { HoldChoice } from '../hold-choice.js';
 
-/** One client's store for locks in the memory of this process. The locks behave as in Redis. */
+/**
+ * One client's store for locks in the memory of this process. Calls arrive once and in order, and no client is cut off. So
+ * unlike in Redis, it remembers no calls, and grants a waiter its full lease at once.
+ */
 export class MemoryStore implements LockStore {
   readonly clientId = randomBytes(16).toString('hex');
   /** A connection cannot be lost. */
@@ -35,30 +36,25 @@ export class MemoryStore implements LockStore {
   readonly unreachable = undefined;
   readonly keepsPermits = true;
   readonly latches: LatchStore = {
-    setCount: ({ key, id, count, lifetime }) => this.withLatch(key, (latch) => latch.set(id, count, lifetime)),
-    countDown: (key, id) => this.withLatch(key, (latch) => latch.countDown(id)),
+    setCount: (request) => this.withLatch(request.key, (latch) => latch.set(request)),
+    countDown: (key) => this.withLatch(key, (latch) => latch.countDown()),
     count: (key, patience, seen) => this.withLatch(key, (latch) => latch.count(this.clientId, patience, seen)),
-    delete: (key, id, name) => this.withLatch(key, (latch) => latch.delete(id, name)),
+    delete: (key, _id, name) => this.withLatch(key, (latch) => latch.delete(name)),
     replicate: async ({ min }) => min, // nothing can fail over
   };
   readonly permits: PermitStore = {
-    add: ({ key, id, change, permits }) => this.withLock(key, (lock) => lock.addToLimit(id, change, permits)),
-    keepUnits: ({ key, id, units, keep }) => this.withLock(key, (lock) => lock.keepUnits(id, units, keep)),
+    add: (request) => this.withLock(request.key, (lock) => lock.addToLimit(request)),
+    keepUnits: (request) => this.withLock(request.key, (lock) => lock.keepUnits(request)),
   };
   readonly clients: ClientRecords = {
-    write: (record, lifetime) => this.execute(() => this.backend.writeClient(this.clientId, record, lifetime)),
-    read: (clientId): Promise<ClientRecord | undefined> => this.execute(() => this.backend.readClient(clientId)),
+    write: (record) => this.execute(() => void this.backend.records.set(this.clientId, record)),
+    read: (clientId) => this.execute(() => this.backend.records.get(clientId)),
   };
-  private hears = false;
+  listening = false;
   private closed = false;
   private listener: LockStoreListener | undefined;
 
   constructor(private readonly backend: MemoryBackend) {}
-
-  /** Whether the client would receive a pushed grant now. */
-  get listening(): boolean {
-    return this.hears;
-  }
 
   listen(listener: LockStoreListener): void {
     this.listener = listener;
@@ -66,8 +62,8 @@ export class MemoryStore implements LockStore {
 
   start(): Promise<void> {
     return this.execute(() => {
-      if (this.hears || this.closed) return;
-      this.hears = true;
+      if (this.listening || this.closed) return;
+      this.listening = true;
       this.backend.subscribe(this.clientId, (message) => this.listener && message(this.listener));
       this.listener?.restored();
     });
@@ -75,8 +71,8 @@ export class MemoryStore implements LockStore {
 
   async close(): Promise<void> {
     this.closed = true;
-    this.hears = false;
-    this.backend.unsubscribe(this.clientId);
+    this.listening = false;
+    await this.backend.leave(this.clientId);
   }
 
   acquire(request: AcquireRequest): Promise<AcquireReply> {
@@ -120,26 +116,11 @@ export class MemoryStore implements LockStore {
   }
 
   forceRelease(key: string, hold?: HoldChoice): Promise<ForceReleaseReply> {
-    return this.withLock(key, (lock) => lock.endHolds(hold === undefined ? undefined : lock.named(hold)));
-  }
-
-  /** As `QuorumMember.endHolds`. */
-  endHolds(key: string, holds: readonly HoldName[], memory?: number): Promise<ForceReleaseReply> {
-    return this.withLock(key, (lock) => lock.endHolds(holds, memory));
-  }
-
-  /** As `QuorumMember.fence`. */
-  fence(request: FenceRequest): Promise<FenceReply> {
-    return this.withLock(request.key, (lock) => lock.fence(request));
-  }
-
-  /** As `QuorumMember.reinstate`. */
-  reinstate(request: ReinstateRequest): Promise<ReinstateReply> {
-    return this.withLock(request.key, (lock) => lock.reinstate(request));
+    return this.withLock(key, (lock) => lock.forceRelease(hold));
   }
 
   inspect(key: string): Promise<StoredLock> {
-    return this.execute(() => this.backend.inspect(key));
+    return this.withLock(key, (lock) => lock.inspect());
   }
 
   /** All keys in one part, because the backend contains nothing but locks. */
@@ -151,7 +132,7 @@ export class MemoryStore implements LockStore {
    * A store that is not started receives no messages, so its requests join no queue. They are repeated when it starts.
    */
   private audible(request: AcquireRequest): AcquireRequest {
-    return this.hears ? request : { ...request, waits: false };
+    return this.listening ? request : { ...request, waits: false };
   }
 
   private withLock<Reply>(key: string, script: (lock: MemoryLock) => Reply): Promise<Reply> {
@@ -166,4 +147,12 @@ export class MemoryStore implements LockStore {
     if (this.closed) throw new LockStoreError('the memory store is closed');
     return this.backend.execute(script);
   }
+}
+
+/**
+ * Creates the store of `store: 'memory'`, for a store that wraps it or serves it to other processes. All such stores of one
+ * process with the same `keyPrefix` share their locks. Time comes from the clock of the system.
+ */
+export function createMemoryStore({ keyPrefix }: { readonly keyPrefix: string }): LockStore {
+  return new MemoryStore(sharedBackend(keyPrefix));
 }

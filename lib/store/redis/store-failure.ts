@@ -57,7 +57,7 @@ export function storeFailure(error: unknown, key?: string, command?: string): Lo
     return new LockStoreError(
       `Redis holds data of layout ${found} for this key, and this client reads and writes layout ${expected}: ` +
         'a process with another version of nestjs-redis-locks uses the same keyPrefix. ' +
-        'Stop all processes of one version, and wait until their leases have ended (docs/operations.md, "Upgrades").',
+        'Stop all processes of one version, and wait until their leases have ended (docs/deploy.md, "Upgrades").',
       { key, cause },
     );
   }

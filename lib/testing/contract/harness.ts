@@ -21,6 +21,11 @@ export interface LockStoreHarness {
    * which clients are subscribed. A backend that cannot know needs its grant timeout.
    */
   readonly absenceNoticedAfter?: number;
+  /**
+   * Whether each call arrives once and in order, as within one process. Default `false`: the cases about late and duplicate
+   * calls run, too.
+   */
+  readonly deliversOnce?: boolean;
 }
 
 /** The options that a case sets. The harness chooses the others. */

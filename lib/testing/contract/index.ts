@@ -4,6 +4,7 @@ import type { ContractCase, LockStoreHarness } from './harness.js';
 import { HANDOVER_CASES } from './handover-cases.js';
 import { IDENTITY_CASES } from './identity-cases.js';
 import { LATCH_CASES } from './latch-cases.js';
+import { NETWORK_CASES } from './network-cases.js';
 import { PERMIT_CASES } from './permit-cases.js';
 import { PORT_CASES } from './port-cases.js';
 import { SHARED_CASES } from './shared-cases.js';
@@ -29,7 +30,8 @@ const CASES = {
  * state of the backend. Each case uses its own keys and clients, and leaves nothing behind.
  */
 export function lockStoreContract(harness: LockStoreHarness): ContractCase[] {
-  return Object.entries(CASES).map(([name, play]) => ({
+  const cases = harness.deliversOnce === true ? CASES : { ...CASES, ...NETWORK_CASES };
+  return Object.entries(cases).map(([name, play]) => ({
     name,
     run: async () => {
       const stage = new Stage(harness);

@@ -1,9 +1,8 @@
 import { strict as assert } from 'node:assert';
-import type { AcquireAllReply, LockStore } from '../../store/lock-store.js';
-import type { QuorumMember } from '../../store/quorum-member.js';
+import type { AcquireAllReply } from '../../store/lock-store.js';
 import type { CaseList } from './case-list.js';
 
-/** The port itself: a duplicate or late call takes effect once. */
+/** The port itself: a call that is repeated under its id takes effect once. */
 export const PORT_CASES: CaseList = {
   'a duplicate acquire adds no second hold': async (stage) => {
     const store = await stage.store();
@@ -39,39 +38,6 @@ export const PORT_CASES: CaseList = {
     assert.deepEqual(await stage.holders(key), [second.id]);
     await stage.outcome(store.release(key, third.id));
     await stage.outcome(other.release(key, second.id));
-  },
-
-  'a retry with an age keeps its place, however late it arrives': async (stage) => {
-    const [store, other] = [await stage.store(), await stage.store()];
-    const key = stage.key();
-    const held = store.request(key);
-    const [first, second] = [other.request(key, { age: 0 }), store.request(key, { age: 0 })];
-    await stage.outcome(store.port.acquire(held));
-    await stage.outcome(other.port.acquire(first));
-    await stage.sleep(5);
-    await stage.outcome(store.port.acquire(second));
-    await stage.sleep(5);
-    await stage.outcome(other.port.acquire(first));
-    assert.deepEqual((await stage.truth(key)).waiting, [first.id, second.id]);
-    for (const [from, { id }] of [
-      [store, second],
-      [other, first],
-      [store, held],
-    ] as const) {
-      await stage.outcome(from.release(key, id));
-    }
-  },
-
-  'an acquire that arrives after its acquisition was abandoned holds nothing': async (stage) => {
-    const store = await stage.store();
-    const key = stage.key();
-    const request = store.request(key);
-    assert.equal(await stage.outcome(store.release(key, request.id, 5_000)), false);
-    assert.equal((await stage.outcome(store.port.acquire(request))).outcome, 'left');
-    assert.deepEqual(await stage.truth(key), { holds: [], waiting: [] });
-    const next = store.request(key);
-    assert.equal((await stage.outcome(store.port.acquire(next))).outcome, 'held');
-    await stage.outcome(store.release(key, next.id));
   },
 
   'a duplicate release does not affect the next holder': async (stage) => {
@@ -120,22 +86,6 @@ export const PORT_CASES: CaseList = {
     await stage.until('the end of the kept hold', async () => (await stage.holders(key)).length === 0);
     assert.equal((await stage.outcome(other.port.acquire(second))).outcome, 'held');
     await stage.outcome(other.release(key, second.id));
-  },
-
-  'an abandonment that arrives late ends the grant that came before it': async (stage) => {
-    const [store, other] = [await stage.store(), await stage.store()];
-    const key = stage.key();
-    const [first, second, third] = [store.request(key), other.request(key), store.request(key)];
-    await stage.outcome(store.port.acquire(first));
-    await stage.outcome(other.port.acquire(second));
-    await stage.outcome(store.port.acquire(third));
-    await stage.outcome(store.release(key, first.id));
-    await stage.until('the grant', () => other.isGranted(second));
-    assert.equal(await stage.outcome(other.release(key, second.id, 5_000)), true);
-    await stage.until('the next grant', () => store.isGranted(third));
-    assert.deepEqual(await stage.holders(key), [third.id]);
-    assert.equal((await stage.outcome(other.port.acquire(second))).outcome, 'left');
-    await stage.outcome(store.release(key, third.id));
   },
 
   'a hold that has ended is neither renewed nor extended': async (stage) => {
@@ -191,26 +141,5 @@ export const PORT_CASES: CaseList = {
     assert.ok(store.revoked.every((id) => id === request.id));
     assert.deepEqual(await stage.outcome(store.port.renew([{ key, id: request.id, lease: 1_000 }])), ['not-held']);
     assert.equal(await stage.outcome(store.release(key, request.id)), false);
-  },
-
-  'ending named holds twice or late ends no newer hold': async (stage) => {
-    const [store, other] = [await stage.store(), await stage.store()];
-    const operator = store.port as Partial<QuorumMember> & LockStore;
-    if (operator.endHolds === undefined) return; // several masters: each has its own grants
-    const key = stage.key();
-    const [first, second] = [store.request(key), other.request(key)];
-    await stage.outcome(store.port.acquire(first));
-    await stage.outcome(other.port.acquire(second));
-    const { holds } = await stage.outcome(operator.inspect(key));
-    assert.equal((await stage.outcome(operator.endHolds(key, holds))).holds, 1);
-    assert.equal((await stage.outcome(operator.endHolds(key, holds))).holds, 0);
-    assert.deepEqual(await stage.holders(key), [second.id]);
-    await stage.outcome(other.release(key, second.id));
-    // An acquisition that was ended by force before it received its grant retries under the same id.
-    await stage.sleep(5);
-    await stage.outcome(store.port.acquire(first));
-    assert.equal((await stage.outcome(operator.endHolds(key, holds))).holds, 0);
-    assert.deepEqual(await stage.holders(key), [first.id]);
-    await stage.outcome(store.release(key, first.id));
   },
 };

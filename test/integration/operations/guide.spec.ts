@@ -8,17 +8,18 @@ import { FaultLocks } from '../../../testbed/locks/fault-locks.js';
 import { startRedis, type RedisServer } from '../../../testbed/servers/redis-server.mjs';
 
 const read = (path: string): string => readFileSync(new URL(`../../../${path}`, import.meta.url), 'utf8');
-const GUIDE = read('docs/troubleshooting.md');
+const ERRORS = read('docs/errors.md');
+const GUIDE = read('docs/stuck-key.md');
 
 /** The rows of the table with this head, cell by cell, without the backticks around a cell. */
 function tableOf(head: string): string[][] {
-  const [, rows = ''] = GUIDE.split(`\n| ${head} |\n`)[1]?.split(/^\|(?:---\|)+\n/m) ?? [];
+  const [, rows = ''] = ERRORS.split(`\n| ${head} |\n`)[1]?.split(/^\|(?:---\|)+\n/m) ?? [];
   const lines = rows.split('\n\n')[0]!.trim().split('\n');
   return lines.map((line) => line.slice(2, -2).split(' | '));
 }
 const words = (cell: string): string[] => [...cell.matchAll(/`([^`]+)`/g)].map(([, word]) => word!);
 
-describe('docs/troubleshooting.md', () => {
+describe('docs/errors.md', () => {
   it('lists every error code, and no other', () => {
     const classes = Object.values(errors).filter(
       (value) => (value as { prototype?: unknown }).prototype instanceof Error,
@@ -28,7 +29,7 @@ describe('docs/troubleshooting.md', () => {
       .map((type) => new (type as typeof errors.LockKeyError)('').code as string);
     expect(codes).toHaveLength(7);
     expect(
-      tableOf('code | class | status | means | what to do')
+      tableOf('code | class | HTTP | means | what to do')
         .flatMap(([code]) => words(code!))
         .sort(),
     ).toEqual(codes.sort());
@@ -37,14 +38,14 @@ describe('docs/troubleshooting.md', () => {
   it('lists every event, and no other', () => {
     const types = Object.keys(LOCK_CHANNELS).filter((name): name is LockEvent['type'] => name !== 'acquire');
     expect(
-      tableOf('`type` | means | what to do')
+      tableOf('`type` | means | also has')
         .flatMap(([type]) => words(type!))
         .sort(),
     ).toEqual(types.sort());
   });
 
   it('lists every reason for which a lock is lost', () => {
-    const rows = tableOf('`lossReason` | `reason` of a loss | why | what to do');
+    const rows = tableOf('`lossReason` | `reason` | why | what to do');
     expect(rows.map(([code, reason]) => [...words(code!), reason])).toEqual(Object.entries(errors.LOSS_REASONS));
   });
 
@@ -76,7 +77,7 @@ describe('a lock in redis-cli', () => {
   );
   const call = ([name, ...args]: string[]) => redis.admin.call(name!, ...args);
 
-  it('can be read and released with the commands of docs/troubleshooting.md', async () => {
+  it('can be read and released with the commands of docs/stuck-key.md', async () => {
     expect(commands.map(([name]) => name)).toEqual(['HGETALL', 'PTTL', 'ZRANGE', 'HGETALL', 'GET', 'PUBSUB', 'DEL']);
     const [one, other] = [await locks.start(redis.url), await locks.start(redis.url)];
     const since = Date.now();

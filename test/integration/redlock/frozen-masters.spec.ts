@@ -8,7 +8,7 @@ const LATEST = 300;
 
 /** ms for a few round trips to servers on this machine, and the time that a frozen master is given. */
 const AT_ONCE = 200;
-/** ms that a single try takes at most, as docs/operations.md says, and some more. */
+/** ms that a single try takes at most, as docs/failover.md says, and some more. */
 const LONGEST_TRY = 2_100 + 100;
 
 const bench = new RedlockBench(3);

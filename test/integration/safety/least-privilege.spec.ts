@@ -83,7 +83,7 @@ it('needs no more than the documented commands, keys and channels, with the pass
   await nothingLeftBehind(redis);
 });
 
-describe.each(['design.md', 'operations.md'])('docs/%s', (document) => {
+describe.each(['design.md', 'deploy.md'])('docs/%s', (document) => {
   const text = readFileSync(new URL(`../../../docs/${document}`, import.meta.url), 'utf8');
 
   it('lists the same rules', () => {
