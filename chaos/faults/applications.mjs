@@ -15,8 +15,7 @@ const inUse = (name, command) => ({
   },
 });
 
+export const IN_ANOTHER_DATABASE = 'application in another database';
+
 /** What an application does with the ioredis client that it has passed to the module. */
-export const IN_APPLICATIONS = [
-  inUse('application in MULTI', ['multi']),
-  inUse('application in another database', ['select']),
-];
+export const IN_APPLICATIONS = [inUse('application in MULTI', ['multi']), inUse(IN_ANOTHER_DATABASE, ['select'])];

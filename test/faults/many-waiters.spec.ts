@@ -75,6 +75,36 @@ it('1 000 fair waiters of one client keep their places with few commands, and ar
   await bench.untilNothingIsLeft();
 });
 
+it('a call for a free key is not sent behind the requests of thousands of waiters, after their subscription was lost', async () => {
+  const KEYS = 2_000;
+  const commandTimeout = '60s';
+  const proxy = await bench.proxy();
+  const [service, other] = await Promise.all([
+    bench.service({ connection: proxy.url, commandTimeout }),
+    bench.service({ commandTimeout }),
+  ]);
+  const keys = Array.from({ length: KEYS }, (_, i) => `many:${i}`);
+  await Promise.all(keys.map((key) => other.acquire(key)));
+  const waits = new AbortController();
+  const waiting = keys.map((key) => service.acquire(key, { waitTimeout: Infinity, signal: waits.signal }));
+  const ended = Promise.allSettled(waiting);
+  await bench.untilWaiting(keys.at(-1)!, 1);
+  const isRequest = ({ name, args }: { name: string; args: readonly string[] }): boolean =>
+    /^eval(sha)?$/.test(name) && args.some((arg) => arg.includes('state:{many:'));
+  // The next requests of all waiters have begun.
+  const first = proxy.seen(isRequest);
+  proxy.cutAll(({ isSubscriber }) => isSubscriber);
+  await first;
+  const before = proxy.commands.length;
+  const free = proxy.seen(({ args }) => args.some((arg) => arg.includes('state:{free}')));
+  const lock = service.acquire('free', { waitTimeout: '60s' });
+  await free;
+  expect(proxy.commands.slice(before).filter(isRequest).length).toBeLessThan(KEYS / 2);
+  expect(await (await lock).release()).toBe(true);
+  waits.abort();
+  await ended;
+});
+
 it('fair waiters of one client are all served after Redis has lost its data, while no connection fails', async () => {
   // More than ask often.
   const FAIR = 40;

@@ -48,9 +48,11 @@ export class ClusterNodes {
     return [...this.masterships.values()].some(({ isAsking }) => isAsking);
   }
 
-  /** The master of a key has replied. Resolves to whether that counts; `undefined`: it does. */
-  confirm(name: string): Promise<boolean> | undefined {
-    const [address] = this.cluster.slots[hashSlot(name)] ?? [];
+  masterOf(name: string): string | undefined {
+    return this.cluster.slots[hashSlot(name)]?.[0];
+  }
+
+  confirm(name: string, address = this.masterOf(name)): Promise<boolean> | undefined {
     return address === undefined ? undefined : this.confirmAt(address, name);
   }
 

@@ -103,8 +103,13 @@ export interface Connection {
 export interface Masters {
   /** Whether others are asked about a master now. */
   readonly isAsking: boolean;
-  /** The master of a key has replied. Resolves to whether that counts; `undefined`: it does. */
-  confirm(name: string): Promise<boolean> | undefined;
+  /** The address of the master to which a command for a key goes now. Left out if there is one master at a time. */
+  masterOf?(name: string): string | undefined;
+  /**
+   * A master has replied to a command for a key: the one at `address`, or the master that is known now. Resolves to whether
+   * that counts; `undefined`: it does.
+   */
+  confirm(name: string, address?: string): Promise<boolean> | undefined;
 }
 
 /** A script that writes an entry again unchanged, by its id, in one key. It replies 0 if there is no such entry. */

@@ -56,12 +56,13 @@ export class LockCommands {
     const weigh = this.weighing(request);
     const { key } = request;
     const args = withAddress(this.address(key), this.requestArgs(request, place));
-    return this.scripts.run('acquire', this.keys.of(key), args, (raw) => {
+    return this.scripts.run('acquire', this.keys.of(key), args, (raw, sentTo) => {
       const answer = readAcquireReply(raw, request);
       weigh?.(answer);
       const { reply, more, sign } = answer;
       // The grant may come from the backlog of a master that was replaced, as a message about it.
-      const confirmed = sign === 'found' ? this.connection.masters?.confirm(this.keys.of(key).names[0]!) : undefined;
+      const confirmed =
+        sign === 'found' ? this.connection.masters?.confirm(this.keys.of(key).names[0]!, sentTo) : undefined;
       if (confirmed !== undefined) return confirmed.then((isMaster) => (isMaster ? reply : this.acquire(request)));
       return more === undefined ? reply : this.acquire(request, more);
     });

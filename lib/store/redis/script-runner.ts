@@ -38,7 +38,7 @@ export class ScriptRunner {
   }
 
   /**
-   * Resolves to what `read` makes of the reply.
+   * Resolves to what `read` makes of the reply. `sentTo`: the master that the command was sent to, in a Cluster.
    * @throws LockStoreError if the server refuses, answers as the script cannot, or has not answered within
    * `commandTimeout`. Even then the script may have been executed, or may still be.
    */
@@ -46,13 +46,15 @@ export class ScriptRunner {
     script: ScriptName | LuaScript,
     keys: ScriptKeys,
     args: ReadonlyArray<string | number>,
-    read: (reply: unknown) => Reply | Promise<Reply>,
+    read: (reply: unknown, sentTo?: string) => Reply | Promise<Reply>,
   ): Promise<Reply> {
     const { name, sha1, source } = typeof script === 'string' ? SCRIPTS[script] : script;
     return new Promise((resolve, reject) => {
       let isText = BY_TEXT.has(name);
+      // The slot map may name another master by the time of the reply.
+      let sentTo: string | undefined;
       const answered = (reply: unknown): void => {
-        const confirmed = this.isDoubtful(limited) ? this.masters!.confirm(keys.names[0]!) : undefined;
+        const confirmed = this.isDoubtful(limited) ? this.masters!.confirm(keys.names[0]!, sentTo) : undefined;
         if (confirmed === undefined) return settle(reply);
         void confirmed.then((isMaster) => {
           if (isMaster) settle(reply);
@@ -64,7 +66,7 @@ export class ScriptRunner {
         // The call has failed already. A late reply leads to no further command.
         if (!this.limit.end(limited)) return;
         try {
-          resolve(readReply(`the script '${name}'`, reply, read));
+          resolve(readReply(`the script '${name}'`, reply, (raw) => read(raw, sentTo)));
         } catch (error) {
           reject(error);
         }
@@ -82,6 +84,8 @@ export class ScriptRunner {
         reject(storeFailure(error, undefined, commandAt(source, error)));
       };
       const send = (): void => {
+        const [key] = keys.names;
+        sentTo = key === undefined ? undefined : this.masters?.masterOf?.(key);
         const call = isText ? 'eval' : 'evalsha';
         void this.commands.run({ command: call, script: isText ? source : sha1, keys, args }).then(answered, failed);
       };

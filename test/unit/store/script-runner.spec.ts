@@ -53,15 +53,24 @@ it('a reply behind the limit leads to no further command', async () => {
 
 describe('a reply that took longer than a master may be silent', () => {
   /** The master has been replaced, and the new one is asked next. */
-  async function late(isMaster: boolean): Promise<{ sent: string[]; reply: Promise<unknown> }> {
+  async function late(isMaster: boolean): Promise<{ sent: string[]; asked: unknown[]; reply: Promise<unknown> }> {
     const sent: string[] = [];
     const answers: Array<Promise<unknown>> = [sleep(UNDOUBTED + 50, 'old'), Promise.resolve('new')];
     const run = (): Promise<unknown> => answers[sent.push('evalsha') - 1]!;
     const confirmations = [Promise.resolve(isMaster), undefined];
-    const masters = { isAsking: false, confirm: () => confirmations.shift() };
+    const asked: unknown[] = [];
+    const masters = {
+      isAsking: false,
+      // By the time of the reply, the slot map names the new master.
+      masterOf: () => (sent.length === 0 ? 'old' : 'new'),
+      confirm: (_name: string, address?: string) => {
+        asked.push(address);
+        return confirmations.shift();
+      },
+    };
     const nothing = (): undefined => undefined;
     const runner = new ScriptRunner({ run, send: run }, 60_000, nothing, nothing, masters);
-    return { sent, reply: runner.run('release', namedKeys(['a']), [], (raw) => raw) };
+    return { sent, asked, reply: runner.run('release', namedKeys(['a']), [], (raw) => raw) };
   }
 
   it('counts if the master is confirmed', async () => {
@@ -71,9 +80,10 @@ describe('a reply that took longer than a master may be silent', () => {
   });
 
   it('does not count if the master is not confirmed: the command is sent again', async () => {
-    const { sent, reply } = await late(false);
+    const { sent, asked, reply } = await late(false);
     expect(await reply).toBe('new');
     expect(sent).toHaveLength(2);
+    expect(asked).toEqual(['old', 'new']);
   });
 });
 
