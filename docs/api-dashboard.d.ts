@@ -16,12 +16,6 @@ export interface RedisLockDashboardAsyncOptions extends RedisLockDashboardPlace 
 export interface RedisLockDashboardOptions extends RedisLockDashboardPlace, RedisLockDashboardSettings {
 }
 
-export interface RedisLockDashboardPlace {
-    guards: ReadonlyArray<Type<CanActivate> | CanActivate> | 'none';
-    path?: string;
-    imports?: NonNullable<ModuleMetadata['imports']>;
-}
-
 export interface RedisLockDashboardSettings {
     readOnly?: boolean;
     instance?: string | readonly string[];

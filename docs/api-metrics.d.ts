@@ -18,40 +18,12 @@ export interface PrometheusClient {
     }) => PrometheusGauge;
 }
 
-export interface PrometheusGauge {
-    inc(labels: PrometheusLabels, value?: number): void;
-    set(labels: PrometheusLabels, value: number): void;
-    reset(): void;
-}
-
-export type PrometheusLabels = Record<string, string>;
-
-export interface PrometheusMetricOptions {
-    name: string;
-    help: string;
-    labelNames: string[];
-    registers: any[];
-}
-
 export interface PrometheusOptions {
     registry?: PrometheusRegistry;
     buckets?: LockBuckets;
 }
 
-export interface PrometheusRegistry {
-    removeSingleMetric(name: string): void;
-}
-
 export declare function openTelemetryMetrics(meter: LockMeter, options?: LockMeterOptions): () => void;
-
-export interface LockGauge {
-    addCallback(callback: LockGaugeCallback): void;
-    removeCallback(callback: LockGaugeCallback): void;
-}
-
-export type LockGaugeCallback = (result: {
-    observe(value: number, attributes?: Labels): void;
-}) => Promise<void>;
 
 export interface LockMeter {
     createHistogram(name: string, options?: LockMetricOptions): {
@@ -70,31 +42,7 @@ export interface LockMeterOptions {
     buckets?: LockBuckets;
 }
 
-export interface LockMetricOptions {
-    description?: string;
-    unit?: string;
-    advice?: {
-        explicitBucketBoundaries?: number[];
-    };
-}
-
-export type DurationName = 'acquire' | 'wait' | 'hold';
-
-export type LockBuckets = readonly number[] | {
-    readonly [Name in DurationName]?: readonly number[] | false;
-};
-
 export declare function openTelemetrySpans(tracer: LockTracer, options?: LockSpanOptions): () => void;
-
-export interface LockSpan {
-    setAttribute(name: string, value: string): unknown;
-    addEvent?(name: string, attributes?: Record<string, string>): unknown;
-    setStatus(status: {
-        code: 2;
-        message?: string;
-    }): unknown;
-    end(): void;
-}
 
 export interface LockSpanOptions {
     keys?: boolean;

@@ -7,7 +7,3 @@ export interface RedissonOptions {
     fenced?: boolean;
     shardedSubscriptionMode?: ShardedSubscriptionMode;
 }
-
-export type RedissonNameMapper = (key: string) => string;
-
-export type ShardedSubscriptionMode = 'auto' | 'on' | 'off';

@@ -27,12 +27,6 @@ export interface LockTestingOptions extends Omit<RedisLockModuleOptions, 'store'
     shutdownTimeout?: Duration;
 }
 
-export interface OverridesProviders {
-    overrideProvider(token: any): {
-        useValue(value: any): unknown;
-    };
-}
-
 export declare class Acquisitions implements Iterable<RecordedAcquisition> {
     get all(): readonly RecordedAcquisition[];
     of(key: string): readonly RecordedAcquisition[];
@@ -40,8 +34,6 @@ export declare class Acquisitions implements Iterable<RecordedAcquisition> {
     clear(): void;
     [Symbol.iterator](): Iterator<RecordedAcquisition>;
 }
-
-export type AcquisitionOutcome = 'acquired' | 'timeout' | 'skipped' | 'aborted' | 'failed';
 
 export interface RecordedAcquisition {
     readonly key: string;

@@ -5,13 +5,6 @@ export declare class RedisLockModule {
     static forRootAsync(options: RedisLockModuleAsyncOptions): DynamicModule;
 }
 
-export interface LockDefaults extends Pick<RunOptions, OptionIn<'defaults'> & keyof RunOptions> {
-    onContended?: OnContended;
-    onUnavailable?: OnUnavailable;
-    onLost?: OnLost;
-    release?: ReleaseMode;
-}
-
 export interface RedisLockModuleOptions {
     instance?: string;
     connection?: LockConnectionOption;
@@ -28,17 +21,6 @@ export interface RedisLockModuleOptions {
     localHandoffs?: number;
     localHandoffTime?: Duration;
 }
-
-export interface RedisLockRootOptions extends RedisLockModuleOptions {
-    isGlobal?: boolean;
-}
-
-export interface LockProtocol {
-    readonly name: string;
-    readonly createStore: (parts: ProtocolParts) => LockStore;
-}
-
-export type LockStoreChoice = 'redis' | 'memory' | LockStoreFactory;
 
 export interface RedisLockModuleAsyncOptions {
     instance?: string;
@@ -60,23 +42,6 @@ export interface RedisLockOptionsFactory {
 
 export type LockConnectionOption = RedisConnectionOption | RedisClusterOption | readonly RedisConnectionOption[];
 
-export type RedisClusterOption = {
-    cluster: readonly ClusterNode[];
-    options?: ClusterOptions;
-} | Cluster;
-
-export type RedisConnectionOption = string | RedisOptions | Redis | NodeRedisClient;
-
-export interface NodeRedisClient {
-    readonly isOpen: boolean;
-    readonly isReady: boolean;
-    readonly options?: object | undefined;
-    duplicate(...overrides: any[]): unknown;
-    sendCommand(args: any, ...more: any[]): Promise<unknown>;
-    subscribe(...args: any[]): Promise<unknown>;
-    destroy(): void;
-}
-
 export type Duration = number | `${number}${'ms' | 's' | 'm' | 'h' | 'd'}`;
 
 export declare const parseDuration: (text: string) => number;
@@ -89,26 +54,11 @@ export interface DistributedLockOptions<Args extends readonly any[] = any[], Con
     returns?: 'promise' | 'observable';
 }
 
-export type LockKey<Args extends readonly any[] = any[]> = string | readonly string[] | MethodKey | ((...args: Args) => string | readonly string[]);
-
-export interface LockMethodOptions<Args extends readonly any[] = any[], Contended extends OnContended = OnContended, Unavailable extends OnUnavailable = OnUnavailable> extends Pick<RunOptions, OptionIn<'decorator'> & keyof RunOptions> {
-    key: LockKey<Args>;
-    onContended?: Contended;
-    onUnavailable?: Unavailable;
-    condition?: (...args: Args) => boolean;
-    instance?: string;
-}
-
-export type Lockable = PromiseLike<any> | Subscribable;
-
 export type LockMethodDecorator<Args extends readonly any[], Contended extends OnContended = OnContended, Unavailable extends OnUnavailable = OnUnavailable> = <Params extends any[], Result>(target: object, name: string | symbol, descriptor?: DescriptorOf<Params, Result> & IsLockable<Result> & SuitsFunctions<Args, Params> & Admits<'onContended', Known<Contended, OnContended>, Params, Result> & Admits<'onUnavailable', Known<Unavailable, OnUnavailable>, Params, Result>) => void;
 
-export interface Subscribable {
-    subscribe(...args: any[]): unknown;
-    pipe(...args: any[]): unknown;
-}
+export declare function currentLock(key?: string): LockHandle;
 
-export declare const currentLock: (key?: string) => LockHandle | undefined;
+export declare const findCurrentLock: (key?: string) => LockHandle | undefined;
 
 export declare function methodKey(prefix: string): MethodKey;
 
@@ -118,24 +68,11 @@ export interface MethodKey {
 
 export type KeyBuilder = (key: string, call: LockedMethodCall) => string;
 
-export interface LockedMethodCall {
-    readonly className: string;
-    readonly methodName: string;
-    readonly args: readonly unknown[];
-}
-
 export declare function lockKey(text: TemplateStringsArray, ...values: KeyPart[]): string;
-
-export type KeyPart = string | number | bigint | boolean;
 
 export declare function UseLock(options: UseLockOptions): MethodDecorator;
 
 export declare function UseLock(key: LockKey<UseLockArgs>, expire?: Duration, maxRenewTimes?: number): MethodDecorator;
-
-export type UseLockArgs = [
-    request: LockRequest,
-    context: ExecutionContext
-];
 
 export type UseLockOptions = LockMethodOptions<UseLockArgs>;
 
@@ -149,7 +86,7 @@ export interface LockRequest {
 }
 
 export declare class DistributedLockInterceptor implements NestInterceptor {
-    constructor(services: LockServices);
+    constructor(parts: never);
     intercept(context: ExecutionContext & {
         [ENTERED]?: boolean;
     }, next: CallHandler): Observable<unknown>;
@@ -168,10 +105,9 @@ export interface LockExceptionFilterOptions {
 export declare class LockService {
     readonly events: Observable<LockEvent>;
     readonly instance: string;
-    readonly defaults: LockServiceDefaults;
     readonly clientId: string;
     readonly label: string;
-    constructor(engine: LockEngine, context: EngineContext, events: Observable<LockEvent>, options: LockServiceOptions);
+    constructor(parts: never);
     acquire(key: string | readonly string[], options?: AcquireOptions): Promise<LockHandle>;
     tryAcquire(key: string | readonly string[], options?: AcquireOptions): Promise<LockHandle | null>;
     run<T>(key: string | readonly string[], task: (lock: LockHandle) => T | Promise<T>, options?: RunOptions): Promise<T>;
@@ -211,26 +147,7 @@ export interface AcquireOptions {
     pattern?: string;
 }
 
-export interface AdoptOptions extends Pick<AcquireOptions, 'expire' | 'renewedLease' | 'maxRenewTimes' | 'pattern'> {
-    onLost?: LockLostListener;
-}
-
-export type LockLostListener = (error: LockLostError, handle: LockHandle) => unknown;
-
 export type LockKind = 'exclusive' | 'read' | 'write';
-
-export type OnContended = 'throw' | 'skip' | ((error: LockTimeoutError, ...args: any[]) => any);
-
-export type OnLost = 'throw' | 'ignore' | LockLostListener;
-
-export type OnUnavailable = 'throw' | 'skip' | ((error: LockStoreError, ...args: any[]) => any);
-
-export type ReleaseMode = 'awaited' | 'background';
-
-export interface ReplicaOptions {
-    min: number;
-    timeout?: Duration;
-}
 
 export interface RunOptions extends Omit<AcquireOptions, 'onLost'> {
     onLost?: OnLost;
@@ -270,8 +187,6 @@ export interface LockObject {
     remainTimeToLive(): Promise<number>;
 }
 
-export type LockCallOptions = Pick<AcquireOptions, OptionIn<'lock'>>;
-
 export interface LockObjectOptions {
     owner?: string;
     pattern?: string;
@@ -295,17 +210,9 @@ export interface Semaphore {
     addPermits(permits: number): Promise<number>;
 }
 
-export type SemaphoreCallOptions = Pick<AcquireOptions, OptionIn<'semaphore'>>;
-
-export type SemaphoreDrainOptions = Omit<SemaphoreCallOptions, 'waitTimeout' | 'signal'>;
-
 export interface SemaphoreOptions {
     permits: number;
     pattern?: string;
-}
-
-export interface SemaphoreRunOptions extends Omit<SemaphoreCallOptions, 'onLost'>, Pick<RunOptions, 'onLost'> {
-    units?: number;
 }
 
 export interface CountDownLatch {
@@ -316,23 +223,6 @@ export interface CountDownLatch {
     delete(): Promise<boolean>;
     await(wait?: Duration | LatchWaitOptions): Promise<boolean>;
 }
-
-export interface LatchCountOptions {
-    replicas?: ReplicaOptions;
-}
-
-export interface LatchOptions extends LatchCountOptions {
-    expire?: Duration;
-}
-
-export interface LatchWaitOptions {
-    waitTimeout?: Duration;
-    signal?: AbortSignal;
-}
-
-export type DeposedListener = (error: LockLostError | undefined) => unknown;
-
-export type ElectedListener = (handle: LockHandle, signal: AbortSignal) => unknown;
 
 export interface LeaderElection extends AsyncDisposable {
     readonly key: string;
@@ -362,18 +252,6 @@ export interface LockHealth {
     readonly subscribed: boolean;
     readonly watchdogLag: number;
     readonly held: number;
-}
-
-export interface LockHealthOptions {
-    timeout?: Duration;
-}
-
-export interface ForceReleaseOptions {
-    hold?: string | readonly string[];
-}
-
-export interface LockListOptions {
-    match?: string;
 }
 
 export interface LockHolder {
@@ -415,98 +293,7 @@ export interface LockWaiter {
     readonly since: Date;
 }
 
-export interface LockAcquiredEvent extends EventOfKey {
-    readonly type: 'acquired';
-    readonly fencingToken: number;
-    readonly waited: number;
-    readonly contended: boolean;
-    readonly previousHolder: string | undefined;
-}
-
-export interface LockContendedEvent extends EventOfKey {
-    readonly type: 'contended';
-    readonly holder: string | undefined;
-    readonly holderId: string | undefined;
-}
-
 export type LockEvent = LockAcquiredEvent | LockContendedEvent | LockTimeoutEvent | LockSkippedEvent | LockRenewedEvent | LockReleasedEvent | LockUnreleasedEvent | LockLostEvent;
-
-export interface LockLostEvent extends EventOfKey {
-    readonly type: 'lost';
-    readonly fencingToken: number;
-    readonly held: number;
-    readonly reason: string;
-    readonly lossReason: LossReason;
-}
-
-export interface LockReleasedEvent extends EventOfKey {
-    readonly type: 'released';
-    readonly fencingToken: number;
-    readonly held: number;
-}
-
-export interface LockRenewedEvent extends EventOfKey {
-    readonly type: 'renewed';
-    readonly fencingToken: number;
-    readonly renewals: number;
-    readonly late: number;
-}
-
-export interface LockSkippedEvent extends EventOfKey {
-    readonly type: 'skipped';
-    readonly holder: string | undefined;
-    readonly holderId: string | undefined;
-    readonly waited: number;
-}
-
-export interface LockTimeoutEvent extends EventOfKey {
-    readonly type: 'timeout';
-    readonly holder: string | undefined;
-    readonly holderId: string | undefined;
-    readonly waited: number;
-}
-
-export interface LockUnreleasedEvent extends EventOfKey {
-    readonly type: 'unreleased';
-    readonly fencingToken: number;
-    readonly held: number;
-    readonly reason: string;
-}
-
-export declare const LOCK_CHANNELS: Readonly<{
-    contended: string;
-    acquired: string;
-    timeout: string;
-    skipped: string;
-    renewed: string;
-    released: string;
-    unreleased: string;
-    lost: string;
-    acquire: string;
-}>;
-
-export interface AcquiredLock {
-    readonly isHeld: boolean;
-    readonly fencingTokens: ReadonlyMap<string, number>;
-    readonly holders: ReadonlyMap<string, string>;
-}
-
-export interface LockAcquisition {
-    readonly instance: string;
-    readonly keys: readonly string[];
-    readonly pattern: string | undefined;
-    readonly method: string | undefined;
-    readonly kind: 'exclusive' | 'read' | 'permits';
-    readonly owner: string | undefined;
-    readonly waitTimeout: number;
-    readonly optional: boolean;
-    result?: AcquiredLock;
-    error?: unknown;
-}
-
-export type LockDiagnostics<Event extends LockEvent = LockEvent> = Event & {
-    readonly instance: string;
-};
 
 export declare const isLatchLostError: (error: unknown) => error is LatchLostError;
 
@@ -551,7 +338,9 @@ export declare class LockLostError extends LockError {
     readonly code = "LOCK_LOST";
     readonly lossReason: LossReason | undefined;
     result?: unknown;
-    constructor(message: string, details?: LockLostErrorDetails);
+    constructor(message: string, details?: LockErrorDetails & {
+        lossReason?: LockLostError['lossReason'];
+    });
 }
 
 export declare class LockNotHeldError extends LockError {
@@ -562,21 +351,21 @@ export declare class LockNotHeldError extends LockError {
 export declare class LockStoreError extends LockError {
     readonly code = "LOCK_STORE";
     readonly transient: boolean;
-    constructor(message: string, { transient, ...details }?: LockStoreErrorDetails);
+    constructor(message: string, { transient, ...details }?: LockErrorDetails & {
+        transient?: boolean;
+    });
 }
 
 export declare class LockTimeoutError extends LockError {
     readonly code = "LOCK_TIMEOUT";
     readonly holder: LockHolder | undefined;
-    constructor(message: string, { holder, ...details }?: LockTimeoutErrorDetails);
+    constructor(message: string, { holder, ...details }?: LockErrorDetails & {
+        holder?: LockHolder | undefined;
+    });
 }
-
-export type LockErrorCode = 'LOCK_TIMEOUT' | 'LOCK_LOST' | 'LOCK_NOT_HELD' | 'LOCK_LATCH_LOST' | 'LOCK_STORE' | 'LOCK_KEY' | 'LOCK_CONFIG';
 
 export interface LockErrorDetails {
     key?: string;
     method?: string;
     cause?: unknown;
 }
-
-export type LossReason = keyof typeof LOSS_REASONS;

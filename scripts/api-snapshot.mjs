@@ -5,9 +5,9 @@ import ts from 'typescript';
 import { ENTRY_POINTS } from './lib/entries.mjs';
 import { ROOT } from './lib/paths.mjs';
 
-/** @typedef {'index' | 'client' | 'store' | 'testing' | 'metrics' | 'health' | 'dashboard' | 'redisson'} EntryName */
+/** @typedef {'index' | 'client' | 'store' | 'testing' | 'diagnostics' | 'metrics' | 'health' | 'dashboard' | 'redisson'} EntryName */
 
-const NAMES = ['index', 'client', 'store', 'testing', 'metrics', 'health', 'dashboard', 'redisson'];
+const NAMES = ['index', 'client', 'store', 'testing', 'diagnostics', 'metrics', 'health', 'dashboard', 'redisson'];
 
 /**
  * The public API as it was agreed on: every export with its declaration, without comments.

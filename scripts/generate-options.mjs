@@ -76,7 +76,7 @@ function anchors(page) {
   return places;
 }
 
-/** Answers the options of an exported type, in the order of the type. */
+/** Answers the options of a type of lib, in the order of the type. */
 function publicTypes() {
   const files = Object.values(ENTRY_POINTS).map((name) => join(ROOT, 'lib', `${name}.ts`));
   const program = ts.createProgram(files, {
@@ -87,12 +87,13 @@ function publicTypes() {
     skipLibCheck: true,
   });
   const checker = program.getTypeChecker();
-  const exported = files.flatMap((file) =>
-    checker.getExportsOfModule(checker.getSymbolAtLocation(program.getSourceFile(file))),
-  );
+  const sources = program.getSourceFiles().filter(({ fileName }) => fileName.startsWith(join(ROOT, 'lib')));
+  const modules = sources.map((source) => checker.getSymbolAtLocation(source)).filter((symbol) => symbol !== undefined);
+  const exported = modules.flatMap((symbol) => checker.getExportsOfModule(symbol));
   return (name, own) => {
     const found = exported.find((symbol) => symbol.name === name);
-    if (found === undefined) throw new StepFailed(`a table of options is about ${name}, which is not exported`);
+    if (found === undefined)
+      throw new StepFailed(`a table of options is about ${name}, which no module of lib exports`);
     const symbol = found.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(found) : found;
     const properties = own ? [...symbol.members.values()] : checker.getDeclaredTypeOfSymbol(symbol).getProperties();
     return properties.map((property) => describe(property, name, checker));

@@ -66,6 +66,7 @@ const CHAPTERS = {
   ],
   Reference: [
     ['Options', 'docs/options.md'],
+    ['Exports', 'docs/api.md'],
     ['Key templates', 'docs/templates.md'],
     ['API', '/api/'], // TypeDoc makes it
   ],

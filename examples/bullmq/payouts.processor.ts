@@ -24,7 +24,7 @@ export class PayoutsProcessor extends WorkerHost {
 
   @DistributedLock({ key: 'account:#{#job.data.account}', onContended: comeBackLater })
   async process(job: Job<Payout>, _token?: string): Promise<number> {
-    currentLock()?.assertHeld();
+    currentLock().assertHeld();
     return this.accounts.deposit(job.data.account, -job.data.amount);
   }
 }

@@ -26,7 +26,7 @@ export class MonthEndJob {
   @DistributedLock({ key: 'job:fees:#{#this.account}', onContended: 'skip' })
   @Interval('fees', 20)
   async chargeFees(): Promise<void> {
-    const lock = currentLock()!;
+    const lock = currentLock();
     for (let i = 0; i < 3; i++) {
       lock.assertHeld(); // ends the job when the lock was lost on the way
       await this.accounts.deposit(`${this.account}:fees`, 1);

@@ -21,7 +21,7 @@ export class StockService {
       await check();
       await transaction.update(Stock, { sku }, { quantity: left });
       // The last line before the commit. It throws when the lock was lost, and with that all is rolled back.
-      await currentLock()?.verify();
+      await currentLock().verify();
       return left;
     });
   }

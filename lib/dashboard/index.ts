@@ -3,6 +3,5 @@ export { RedisLockDashboardModule } from './dashboard.module.js';
 export type {
   RedisLockDashboardAsyncOptions,
   RedisLockDashboardOptions,
-  RedisLockDashboardPlace,
   RedisLockDashboardSettings,
 } from './dashboard.options.js';

@@ -2,7 +2,7 @@
 
 /** The dashboard: one document, and the Content-Security-Policy that allows its own script and style and nothing else. */
 export const PAGE: Readonly<{ policy: string; html: string }> = {
-  policy: "default-src 'none'; script-src 'sha256-lakOYN+huaEWmbDtQVxPNAs65oqMZh03Y/VRNpZb1QQ='; style-src 'sha256-AI1LEtem76f//HjF3/lAsQ+ys7176jEh446+weC1q4c='; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  policy: "default-src 'none'; script-src 'sha256-VCj12gb/WMI+c5YdpwQ0M5VV3FexwusbVqhxphFWCpw='; style-src 'sha256-AI1LEtem76f//HjF3/lAsQ+ys7176jEh446+weC1q4c='; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
   html: `<!doctype html>
 <html lang="en">
 <head>
@@ -123,7 +123,7 @@ return e}const o=e=>document.getElementById(e)
 function n(e,t){e.textContent!==t&&(e.textContent=t)}function i(e,t){e.hidden=void 0===t
 n(e,t??"")}const a=[[864e5,"d"],[36e5,"h"],[6e4,"m"],[1e3,"s"]]
 function l(e){if(e<10&&e>0)return\`\${e.toFixed(1)} ms\`;if(e<1e3)return\`\${Math.max(0,Math.round(e))} ms\`;if(e<6e4)return\`\${(Math.floor(e/100)/10).toFixed(1)} s\`;const t=a.findIndex(([t])=>e>=t),[[s,o],[n,i]]=[a[t],a[t+1]]
-return\`\${Math.floor(e/s)}\${o} \${Math.floor(e%s/n)}\${i}\`}const r=/[\\p{Cc}\\p{Cf}\\p{Cs}\\u2028\\u2029]/gu,c=e=>e.replace(r,e=>Array.from({length:e.length},(t,s)=>\`\\\\u\${e.charCodeAt(s).toString(16).padStart(4,"0")}\`).join("")),d=e=>e.slice(0,8),h=({type:e,units:t})=>"permits"===e?\`\${t} permit\${1===t?"":"s"}\`:e,u=e=>e.toLocaleString("en"),p=e=>e>=10?u(Math.round(e)):String(Math.round(10*e)/10),m=e=>e.reduce((e,t)=>e+t,0),g=({first:e,perDecade:t,count:s},o)=>o>=s-1?1/0:e*10**(o/t)
+return\`\${Math.floor(e/s)}\${o} \${Math.floor(e%s/n)}\${i}\`}const r=/[\\p{Cc}\\p{Cf}\\p{Cs}\\u2028\\u2029]/gu,c=e=>e.replace(r,e=>Array.from({length:e.length},(t,s)=>\`\\\\u\${e.charCodeAt(s).toString(16).padStart(4,"0")}\`).join("")),d=e=>e.slice(0,8),h=({kind:e,units:t})=>"permits"===e?\`\${t} permit\${1===t?"":"s"}\`:e,u=e=>e.toLocaleString("en"),p=e=>e>=10?u(Math.round(e)):String(Math.round(10*e)/10),m=e=>e.reduce((e,t)=>e+t,0),g=({first:e,perDecade:t,count:s},o)=>o>=s-1?1/0:e*10**(o/t)
 function f(e,t,s){const o=m(t)
 if(0===o)return;let n=Math.ceil(s*o)
 const i=t.findIndex(e=>(n-=e)<=0)

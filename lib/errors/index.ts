@@ -1,7 +1,7 @@
 export { LockError, type LockErrorCode, type LockErrorDetails } from './lock.error.js';
-export { LockTimeoutError, type LockTimeoutErrorDetails } from './lock-timeout.error.js';
+export { LockTimeoutError } from './lock-timeout.error.js';
 export type { LockHolder } from './lock-holder.js';
-export { LockLostError, type LockLostErrorDetails } from './lock-lost.error.js';
+export { LockLostError } from './lock-lost.error.js';
 export { LOSS_REASONS, type LossReason } from './loss-reasons.js';
 export { LockNotHeldError } from './lock-not-held.error.js';
 export { LatchLostError } from './latch-lost.error.js';

@@ -1,15 +1,10 @@
 import { LockError, type LockErrorDetails } from './lock.error.js';
 import type { LossReason } from './loss-reasons.js';
 
-/** The details of a `LockLostError`. */
-export interface LockLostErrorDetails extends LockErrorDetails {
-  /** Why the lock was lost. */
-  lossReason?: LossReason | undefined;
-}
-
 /**
  * The lock ended while its holder still relied on it: its lease expired (a blocked process, an unreachable Redis), it
- * was released by force, or Redis lost it. Another caller may hold the key now.
+ * was released by force, or Redis lost it. Another caller may hold the key now. `onLost` decides whether the caller gets
+ * this error.
  */
 export class LockLostError extends LockError {
   readonly code = 'LOCK_LOST';
@@ -18,7 +13,7 @@ export class LockLostError extends LockError {
   /** What the method returned, if it succeeded although its lock was lost meanwhile. */
   result?: unknown;
 
-  constructor(message: string, details: LockLostErrorDetails = {}) {
+  constructor(message: string, details: LockErrorDetails & { lossReason?: LockLostError['lossReason'] } = {}) {
     super(message, details);
     this.name = 'LockLostError';
     this.lossReason = details.lossReason;

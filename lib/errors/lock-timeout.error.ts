@@ -1,12 +1,10 @@
 import { LockError, type LockErrorDetails } from './lock.error.js';
 import type { LockHolder } from './lock-holder.js';
 
-/** The details of a timeout. */
-export interface LockTimeoutErrorDetails extends LockErrorDetails {
-  holder?: LockHolder | undefined;
-}
-
-/** Another caller held the key for the whole of `waitTimeout`. Nothing is broken: retry later, or wait longer. */
+/**
+ * Another caller held the key for the whole of `waitTimeout`. Nothing is broken: retry later, or wait longer.
+ * In decorated methods and handlers, `onContended` decides whether the caller gets this error.
+ */
 export class LockTimeoutError extends LockError {
   readonly code = 'LOCK_TIMEOUT';
   /**
@@ -15,7 +13,7 @@ export class LockTimeoutError extends LockError {
    */
   readonly holder: LockHolder | undefined;
 
-  constructor(message: string, { holder, ...details }: LockTimeoutErrorDetails = {}) {
+  constructor(message: string, { holder, ...details }: LockErrorDetails & { holder?: LockHolder | undefined } = {}) {
     super(message, details);
     this.name = 'LockTimeoutError';
     this.holder = holder;

@@ -18,6 +18,7 @@ const ENTERED = Symbol.for('nestjs-redis-locks:entered');
  */
 @Injectable()
 export class DistributedLockInterceptor implements NestInterceptor {
+  /** @hidden Nest calls it. */
   constructor(@Inject(LOCK_REGISTRY) private readonly services: LockServices) {}
 
   intercept(context: ExecutionContext & { [ENTERED]?: boolean }, next: CallHandler): Observable<unknown> {

@@ -2,7 +2,7 @@ import { messageOf } from '../common/describe.js';
 import { Subject } from 'rxjs';
 import { systemClock, type Clock } from '../common/clock.js';
 import { labelled, singleLine, sturdy, type LockLogger } from '../common/logger.js';
-import { EventChannels } from '../observation/diagnostics/index.js';
+import { EventChannels } from '../observation/diagnostics/event-channels.js';
 import { createEngineContext, type EngineContext } from '../engine/engine-context.js';
 import { LockEngine } from '../engine/lock-engine.js';
 import type { LockEvent } from '../engine/lock-event.js';

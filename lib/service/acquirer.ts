@@ -1,4 +1,4 @@
-import { traceAcquisition } from '../observation/diagnostics/index.js';
+import { traceAcquisition } from '../observation/diagnostics/acquisition.js';
 import type { Hold } from '../engine/hold.js';
 import type { EngineContext } from '../engine/engine-context.js';
 import type { LockEngine } from '../engine/lock-engine.js';

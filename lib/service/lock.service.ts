@@ -5,7 +5,7 @@ import type { ListReply, ListRequest, LockEngine } from '../engine/lock-engine.j
 import type { LockEvent } from '../engine/lock-event.js';
 import { LockConfigError } from '../errors/index.js';
 import { assertKey } from '../keys/index.js';
-import { answerReadings } from '../observation/diagnostics/index.js';
+import { answerReadings } from '../observation/diagnostics/readings.js';
 import type { AcquireOptions, AdoptOptions, RunOptions } from '../options/acquire-options.js';
 import { DefaultCountDownLatch, latchesOf } from './objects/default-count-down-latch.js';
 import type { CountDownLatch } from './objects/count-down-latch.js';
@@ -50,6 +50,7 @@ const LONGEST_INTERVAL = 2 ** 31 - 1;
  */
 export class LockService {
   readonly instance: string;
+  /** @internal */
   readonly defaults: LockServiceDefaults;
   /** The id of this client, by which `inspect`, events and the logs of other processes name it. It is new after each start. */
   readonly clientId: string;
@@ -62,6 +63,7 @@ export class LockService {
   private keeper: NodeJS.Timeout | undefined;
   private draining: NodeJS.Timeout | undefined;
 
+  /** @hidden `RedisLockModule` and `createLockClient` call it. */
   constructor(
     private readonly engine: LockEngine,
     private readonly context: EngineContext,

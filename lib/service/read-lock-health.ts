@@ -1,6 +1,6 @@
 import { settledBy } from '../common/settle.js';
 import type { EngineContext } from '../engine/engine-context.js';
-import type { InstanceReading } from '../observation/diagnostics/index.js';
+import type { InstanceReading } from '../observation/diagnostics/readings.js';
 import type { Hold } from '../engine/hold.js';
 import type { LockEngine } from '../engine/lock-engine.js';
 import { readDuration, refuseUnknownOptions } from '../options/option-readers.js';

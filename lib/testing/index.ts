@@ -4,8 +4,8 @@ export {
   RedisLockTestingModule,
   type RedisLockTestingOptions,
 } from './redis-lock-testing.module.js';
-export { LockTesting, type LockTestingOptions, type OverridesProviders } from './lock-testing.js';
-export { Acquisitions, type AcquisitionOutcome, type RecordedAcquisition } from './acquisitions.js';
+export { LockTesting, type LockTestingOptions } from './lock-testing.js';
+export { Acquisitions, type RecordedAcquisition } from './acquisitions.js';
 export { ManualClock } from './manual-clock.js';
 
 // For authors of stores (nestjs-redis-locks/store): the contract, and what it needs.

@@ -32,7 +32,7 @@ export async function bundleDeclarations(modules, dist) {
   const graph = await readModuleGraph(modules, '.d.ts');
   const core = new SharedCore(graph, { modules, entries: ENTRY_POINTS, ending: '.d.ts' });
   const options = { format: 'es', minifyInternalExports: false };
-  const plugins = [await opaqueClasses(['engine', 'common'].map((name) => join(modules, name))), dts()];
+  const plugins = [await hiddenConstructors(), dts()];
   await core.write({ dist, options, plugins });
   await core.writeHalf({ dist, format: 'cjs', entries: ENTRY_POINTS, options, plugins });
   // ES modules declare the same, and can import the types of CommonJS.
@@ -171,24 +171,19 @@ async function squeezed() {
   };
 }
 
-/**
- * Users are not given the classes in these directories. Where one stands in a declaration, as a parameter of a constructor
- * that Nest calls, its name is enough.
- */
-async function opaqueClasses(directories) {
+/** Nest or this library calls a constructor that is marked `@hidden`: its declaration names no type that is not exported. */
+async function hiddenConstructors() {
   const { default: ts } = await import('typescript');
+  const isHidden = (node) => ts.getJSDocTags(node).some(({ tagName }) => tagName.text === 'hidden');
   return {
-    name: 'opaque-classes',
+    name: 'hidden-constructors',
     transform(code, file) {
-      if (!directories.some((directory) => file.startsWith(directory))) return null;
       const source = ts.createSourceFile(file, code, ts.ScriptTarget.Latest, true);
-      let opaque = code;
-      for (const node of [...source.statements].filter(ts.isClassDeclaration).reverse()) {
-        const parameters = (node.typeParameters ?? []).map(({ name }) => name.text);
-        const generic = parameters.length > 0 ? `<${parameters.join(', ')}>` : '';
-        opaque = `${opaque.slice(0, node.name.end)}${generic} { private readonly opaque; }${opaque.slice(node.end)}`;
-      }
-      return { code: opaque, map: null };
+      const members = source.statements.filter(ts.isClassDeclaration).flatMap((node) => [...node.members]);
+      let hidden = code;
+      for (const node of members.filter(ts.isConstructorDeclaration).filter(isHidden).reverse())
+        hidden = `${hidden.slice(0, node.getStart())}constructor(parts: never);${hidden.slice(node.end)}`;
+      return { code: hidden, map: null };
     },
   };
 }

@@ -4,6 +4,7 @@ export const ENTRY_POINTS = {
   'client/index': 'client/index',
   'store/index': 'store/index',
   'testing/index': 'testing/index',
+  'diagnostics/index': 'observation/diagnostics/index',
   'metrics/index': 'observation/metrics/index',
   'health/index': 'observation/health/index',
   'dashboard/index': 'dashboard/index',
@@ -11,7 +12,7 @@ export const ENTRY_POINTS = {
 };
 
 /** Of these, the modules that no other entry point loads are few: they stand in the file that all entry points load. */
-export const SMALL_ENTRY_POINTS = new Set(['client/index', 'store/index']);
+export const SMALL_ENTRY_POINTS = new Set(['client/index', 'store/index', 'diagnostics/index']);
 
 /** Programs: ES modules only, without declarations. */
 export const PROGRAMS = { 'cli/main': 'cli/main' };

@@ -1,6 +1,8 @@
 import ts from 'typescript';
 import { describe, expect, it } from '@jest/globals';
+import { readFileSync } from 'node:fs';
 import { describeApi, readSnapshot, SNAPSHOTS } from '../../scripts/api-snapshot.mjs';
+import { describeExportsPage, PAGE } from '../../scripts/api-table.mjs';
 
 const NAMES = Object.keys(SNAPSHOTS) as Array<keyof typeof SNAPSHOTS>;
 const SUBPATHS = NAMES.filter((name) => name !== 'index');
@@ -24,6 +26,24 @@ describe('the public API', () => {
 
   it('has no type without members, which every object would match', () => {
     expect(describeApi()).not.toMatch(/interface \w+ \{\s*\}/);
+  });
+
+  it('has a row in docs/api.md for each export (npm run generate:api)', () => {
+    expect(readFileSync(PAGE, 'utf8')).toBe(describeExportsPage());
+  });
+
+  it('has at most 60 names at its root', () => {
+    expect(new Set(namesIn('index')).size).toBeLessThanOrEqual(60);
+  });
+
+  it('has no constructor with a parameter whose type a user cannot name', () => {
+    const constructors = NAMES.flatMap(
+      (name) => readSnapshot(name).match(/^ +(?:protected )?constructor\(.*\);$/gm) ?? [],
+    );
+    const named = constructors.flatMap((text) => [...text.matchAll(/[:&|<] ?([A-Z]\w+)/g)].map(([, name]) => name!));
+    const known = [...NAMES.flatMap(namesIn), 'HttpAdapterHost'];
+    expect(named.length).toBeGreaterThan(5);
+    expect(named.filter((name) => !known.includes(name))).toEqual([]);
   });
 
   it('has no name of a global type, which would compile without its import', () => {

@@ -19,14 +19,7 @@ const ENTRY_POINTS = [
 /** The types that users write as an object of options, no matter how they are named. */
 const isOptions = (name: string): boolean => /Options$|^LockDefaults$|^LockStoreParts$/.test(name);
 
-/** Types of users' own, or of other packages, that are named like options. */
-const OF_OTHERS = [
-  'LockMetricOptions', // of OpenTelemetry's meter
-  'PrometheusMetricOptions', // of prom-client's metrics
-  'ContractClientOptions', // of the harness for stores
-];
-
-/** The names of all options, by the types that have them. */
+/** The names of all options, by the types that have them: exported types, and types that the page names. */
 function optionsOfTypes(): Array<[type: string, options: string[]]> {
   const program = ts.createProgram(ENTRY_POINTS, {
     module: ts.ModuleKind.NodeNext,
@@ -36,13 +29,21 @@ function optionsOfTypes(): Array<[type: string, options: string[]]> {
     skipLibCheck: true,
   });
   const checker = program.getTypeChecker();
-  const types = ENTRY_POINTS.flatMap((file) =>
-    checker.getExportsOfModule(checker.getSymbolAtLocation(program.getSourceFile(file)!)!),
-  ).filter(({ name }) => isOptions(name) && !OF_OTHERS.includes(name));
-  return types.map((symbol) => {
-    const declared = symbol.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(symbol) : symbol;
+  const named = sections.flatMap((section) => section.types);
+  const modules = program.getSourceFiles().filter(({ fileName }) => fileName.startsWith(join(ROOT, 'lib')));
+  const types = new Map<string, ts.Symbol>();
+  for (const source of modules) {
+    const exported = checker.getSymbolAtLocation(source);
+    const isPublic = ENTRY_POINTS.includes(source.fileName);
+    for (const symbol of exported === undefined ? [] : checker.getExportsOfModule(exported)) {
+      if (!(isPublic ? isOptions(symbol.name) : named.includes(symbol.name))) continue;
+      types.set(symbol.name, symbol.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(symbol) : symbol);
+    }
+  }
+  types.delete('ContractClientOptions'); // of the harness for stores
+  return [...types].map(([name, declared]) => {
     return [
-      symbol.name,
+      name,
       checker
         .getDeclaredTypeOfSymbol(declared)
         .getProperties()

@@ -43,13 +43,14 @@ describe('the built package', () => {
       './client',
       './store',
       './testing',
+      './diagnostics',
       './metrics',
       './health',
       './dashboard',
       './redisson',
     ]);
     expect(cjs.exported).toEqual(esm.exported);
-    // Without Nest there are only the client and the store: client.spec.ts.
+    // Without Nest there are only the client, the store and the diagnostics: client.spec.ts.
     const ofNest = ['@nestjs/common', '@nestjs/core', 'reflect-metadata'];
     const optional = Object.keys(peerDependenciesMeta).filter((name) => !ofNest.includes(name));
     expect(optional.sort()).toEqual(['@nestjs/terminus', '@opentelemetry/api', 'prom-client']);

@@ -3,20 +3,17 @@
  */
 import type {
   AcquireOptions,
-  AdoptOptions,
-  LatchCountOptions,
-  LatchOptions,
-  LatchWaitOptions,
   LeaderElectionOptions,
-  LockCallOptions,
-  LockDefaults,
-  LockMethodOptions,
   LockObjectOptions,
-  RedisLockRootOptions,
   RunOptions,
-  SemaphoreCallOptions,
   SemaphoreOptions,
 } from 'nestjs-redis-locks';
+import type { AdoptOptions } from '../../lib/options/acquire-options.js';
+import type { LatchCountOptions, LatchOptions, LatchWaitOptions } from '../../lib/service/objects/count-down-latch.js';
+import type { LockCallOptions } from '../../lib/service/objects/lock.js';
+import type { LockDefaults, RedisLockRootOptions } from '../../lib/module/redis-lock.options.js';
+import type { LockMethodOptions } from '../../lib/decorators/lock-method.options.js';
+import type { SemaphoreCallOptions } from '../../lib/service/objects/semaphore.js';
 import type { ModuleOption } from '../../lib/module/redis-lock.option-table.js';
 import type { OptionIn } from '../../lib/options/option-table.js';
 

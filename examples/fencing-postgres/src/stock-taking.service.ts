@@ -15,7 +15,7 @@ export class StockTakingService {
   /** Adds what has arrived. The lock is around the transaction: it is released after the commit. */
   @DistributedLock({ key: 'stock:#{#sku}' })
   async addArrivals(sku: string): Promise<number> {
-    const lock = currentLock()!;
+    const lock = currentLock();
     const before = await this.stock.read(sku, lock.fencingToken);
 
     // The slow call runs outside the transaction, and ends when the lock is lost.

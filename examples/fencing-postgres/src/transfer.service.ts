@@ -9,7 +9,7 @@ export class TransferService {
   /** Several keys, several rows, two tables: what the fences let pass is one transaction. */
   @DistributedLock({ key: ['account:#{#from}', 'account:#{#to}'] })
   async transfer(from: string, to: string, amount: number): Promise<void> {
-    const lock = currentLock()!;
+    const lock = currentLock();
     await this.database.transaction(async (transaction) => {
       await passFences(transaction, lock.fencingTokens);
       await transaction.query('UPDATE accounts SET balance = balance - $2 WHERE id = $1', [from, amount]);

@@ -31,7 +31,7 @@ export const clientName = (client) => client.slice(0, 8);
 export const ownerName = ({ owner, client }) =>
   visible(owner.startsWith(`${client}:`) ? clientName(client) + owner.slice(client.length) : owner);
 
-export const kindName = ({ type, units }) => (type === 'permits' ? `${units} permit${units === 1 ? '' : 's'}` : type);
+export const kindName = ({ kind, units }) => (kind === 'permits' ? `${units} permit${units === 1 ? '' : 's'}` : kind);
 
 export const count = (number) => number.toLocaleString('en');
 

@@ -49,6 +49,7 @@ export interface LockHealthReport {
  */
 @Injectable()
 export class LockHealthIndicator {
+  /** @hidden Nest calls it. */
   constructor(@Inject(LOCK_REGISTRY) private readonly services: LockServices) {}
 
   /** @throws LockConfigError for an option that cannot be used, or an unknown instance */

@@ -1,9 +1,5 @@
-import {
-  collectReadings,
-  type AcquiredLock,
-  type LockAcquisition,
-  type LockDiagnostics,
-} from '../diagnostics/index.js';
+import type { AcquiredLock, LockAcquisition, LockDiagnostics } from '../diagnostics/index.js';
+import { collectReadings } from '../diagnostics/readings.js';
 import type {
   LockLostEvent,
   LockReleasedEvent,

@@ -31,7 +31,7 @@ export class ImportJob {
   @DistributedLock({ key: 'import:#{#list}', expire: 0 })
   async import(list: string, rows: number): Promise<ImportRun> {
     const startedAt = Date.now();
-    const lock = currentLock()!;
+    const lock = currentLock();
     const firstRow = await this.rowsDone(list);
     let row = firstRow;
     while (row < rows) {

@@ -3,7 +3,7 @@ import type { INestApplication, ModuleMetadata } from '@nestjs/common';
 import type { HttpServer } from '@nestjs/common';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
-import type { RedisLockRootOptions } from 'nestjs-redis-locks';
+import type { RedisLockRootOptions } from '../../../lib/module/redis-lock.options.js';
 import { RedisLockDashboardModule, type RedisLockDashboardOptions } from 'nestjs-redis-locks/dashboard';
 import type { DashboardState } from '../../../lib/dashboard/dashboard-state.js';
 import { eventually } from '../../../testbed/wait/eventually.mjs';

@@ -124,7 +124,7 @@ describe('without a fence', () => {
     @DistributedLock('stock:#{#sku}')
     async addArrivals(sku: string, arrived: number, beforeWriting = async () => {}): Promise<void> {
       const { quantity } = await only<{ quantity: number }>('SELECT quantity FROM stock');
-      await currentLock()!.verify();
+      await currentLock().verify();
       await beforeWriting();
       await database.query('UPDATE stock SET quantity = $2 WHERE sku = $1', [sku, quantity + arrived]);
     }

@@ -1,7 +1,8 @@
 import { Controller, Get, type INestApplication } from '@nestjs/common';
 import { HealthCheck, HealthCheckService, TerminusModule } from '@nestjs/terminus';
 import { describe, expect, it } from '@jest/globals';
-import { LockService, type RedisLockRootOptions } from 'nestjs-redis-locks';
+import { LockService } from 'nestjs-redis-locks';
+import type { RedisLockRootOptions } from '../../../lib/module/redis-lock.options.js';
 import {
   LockHealthIndicator,
   type LockHealthCheckOptions,

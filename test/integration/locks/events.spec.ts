@@ -1,9 +1,10 @@
 import { tracingChannel } from 'node:diagnostics_channel';
 import { describe, expect, it } from '@jest/globals';
-import type { LockEvent, LockAcquisition, LockService, LockSkippedEvent } from 'nestjs-redis-locks/client';
+import type { LockEvent, LockService } from 'nestjs-redis-locks';
+import type { LockAcquisition, LockSkippedEvent } from 'nestjs-redis-locks/diagnostics';
 import { eventually } from '../../../testbed/wait/eventually.mjs';
 import { aborted, AT_ONCE, LockBench, record } from '../../../testbed/locks/locks.js';
-import { LOCK_CHANNELS } from 'nestjs-redis-locks/client';
+import { LOCK_CHANNELS } from 'nestjs-redis-locks/diagnostics';
 
 const bench = new LockBench();
 const types = (events: readonly LockEvent[]) => events.map(({ type }) => type);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { currentLock } from 'nestjs-redis-locks/client';
+import { currentLock, findCurrentLock } from 'nestjs-redis-locks/client';
 import { deferred } from '../../../testbed/wait/deferred.js';
 import { LockBench } from '../../../testbed/locks/locks.js';
 
@@ -51,7 +51,11 @@ describe('the scope of a lock', () => {
     expect(await service.tryAcquire('a')).toBeNull();
     await service.getLock('b').lock();
     expect(await service.tryAcquire('b')).toBeNull();
-    expect(currentLock()).toBeUndefined();
+    expect(findCurrentLock()).toBeUndefined();
+    expect(() => currentLock()).toThrow(
+      /currentLock\(\) was called by code that holds no lock: .*RedisLockTestingModule/,
+    );
+    expect(() => currentLock('b')).toThrow(expect.objectContaining({ code: 'LOCK_NOT_HELD', key: 'b' }));
   });
 
   it('is not shared by two calls that start in one tick', async () => {
@@ -89,7 +93,7 @@ describe('the scope of a lock', () => {
     let child!: Promise<unknown>;
     await service!.run('a', () => {
       child = go.then(async () => [
-        currentLock('a')?.isHeld,
+        findCurrentLock('a')?.isHeld,
         await service!.tryAcquire('a'),
         service!.getLock('a').isHeldByCurrentContext(),
       ]);
@@ -151,13 +155,13 @@ describe('the scope of a lock', () => {
     const service = await bench.service();
     await service.run('a', () =>
       service.run('b', async (inner) => {
-        expect(currentLock()?.fencingToken).toBe(inner.fencingToken);
-        expect(currentLock('a')?.key).toBe('a');
-        expect(currentLock('c')).toBeUndefined();
+        expect(findCurrentLock()?.fencingToken).toBe(inner.fencingToken);
+        expect(findCurrentLock('a')?.key).toBe('a');
+        expect(findCurrentLock('c')).toBeUndefined();
         expect(await service.tryAcquire('a')).not.toBeNull();
       }),
     );
-    expect(currentLock()).toBeUndefined();
+    expect(findCurrentLock()).toBeUndefined();
   });
 
   it('covers a query that starts when it is awaited', async () => {
@@ -166,7 +170,7 @@ describe('the scope of a lock', () => {
     /** As the queries of Prisma, Knex and Mongoose. */
     const query = {
       then(...args: Parameters<Promise<string>['then']>) {
-        held = currentLock('a')?.isHeld;
+        held = findCurrentLock('a')?.isHeld;
         return service.run('a', () => 'found', { waitTimeout: 0 }).then(...args);
       },
     } as unknown as Promise<string>;
@@ -178,7 +182,7 @@ describe('the scope of a lock', () => {
     const service = await bench.service();
     await service.run('a', async () => {
       await new Promise((resolve) => setTimeout(resolve, 1));
-      expect(await new Promise((resolve) => setImmediate(() => resolve(currentLock('a')?.isHeld)))).toBe(true);
+      expect(await new Promise((resolve) => setImmediate(() => resolve(findCurrentLock('a')?.isHeld)))).toBe(true);
       expect(await service.tryAcquire('a')).not.toBeNull();
     });
   });

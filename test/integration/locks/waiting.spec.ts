@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
-import { isLockTimeoutError, type LockService } from 'nestjs-redis-locks/client';
+import { isLockTimeoutError } from 'nestjs-redis-locks/client';
+import type { LockService } from 'nestjs-redis-locks';
 import { eventually, throughout } from '../../../testbed/wait/eventually.mjs';
 import { AT_ONCE, between, LockBench, timed } from '../../../testbed/locks/locks.js';
 import { now } from '../../../testbed/history/history.js';

@@ -15,7 +15,7 @@ class Stock {
 
   @DistributedLock({ key: '#{#_key}', renewedLease: LEASE })
   async reserve(_key: string, held: (lock: LockHandle) => void): Promise<void> {
-    held(currentLock()!);
+    held(currentLock());
     await this.end;
   }
 }

@@ -2,15 +2,8 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { subscribe, tracingChannel, unsubscribe } from 'node:diagnostics_channel';
 import { Controller, Get, Injectable, Param, type INestApplication } from '@nestjs/common';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import {
-  DistributedLock,
-  getLockServiceToken,
-  LOCK_CHANNELS,
-  LockService,
-  UseLock,
-  type LockAcquisition,
-  type LockDiagnostics,
-} from 'nestjs-redis-locks';
+import { DistributedLock, getLockServiceToken, LockService, UseLock } from 'nestjs-redis-locks';
+import { LOCK_CHANNELS, type LockAcquisition, type LockDiagnostics } from 'nestjs-redis-locks/diagnostics';
 import { NestBench } from '../nest/support.js';
 
 const bench = new NestBench();

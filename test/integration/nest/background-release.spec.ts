@@ -1,7 +1,8 @@
 import { Controller, Get, Injectable, type INestApplication } from '@nestjs/common';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { DistributedLock, LockService, UseLock, type LockDefaults } from 'nestjs-redis-locks';
+import { DistributedLock, LockService, UseLock } from 'nestjs-redis-locks';
+import type { LockDefaults } from '../../../lib/module/redis-lock.options.js';
 import { lastValueFrom, of, tap, type Observable } from 'rxjs';
 import { eventuallyPasses } from '../../../testbed/wait/eventually.mjs';
 import { redisKey } from '../../../testbed/locks/redis-key.mjs';

@@ -4,7 +4,7 @@ import { describe, expect, it } from '@jest/globals';
 import { HttpAdapterHost } from '@nestjs/core';
 import { defer, firstValueFrom, of, type Observable } from 'rxjs';
 import {
-  currentLock,
+  findCurrentLock,
   DistributedLockInterceptor,
   LockExceptionFilter,
   LockStoreError,
@@ -33,7 +33,7 @@ function contextOf(type: string, handler: keyof Handlers, args: unknown[]): Exec
   return context;
 }
 
-const next: CallHandler = { handle: () => defer(() => of(currentLock()?.key)) };
+const next: CallHandler = { handle: () => defer(() => of(findCurrentLock()?.key)) };
 
 async function lockedBy(context: ExecutionContext): Promise<unknown> {
   const app = await bench.boot({ providers: [DistributedLockInterceptor] });

@@ -1,7 +1,14 @@
 import { Injectable, SetMetadata, applyDecorators } from '@nestjs/common';
 import { describe, expect, it, jest } from '@jest/globals';
 import { lastValueFrom, Observable, of } from 'rxjs';
-import { currentLock, DistributedLock, lockKey, LockService, type LockTimeoutError } from 'nestjs-redis-locks';
+import {
+  currentLock,
+  findCurrentLock,
+  DistributedLock,
+  lockKey,
+  LockService,
+  type LockTimeoutError,
+} from 'nestjs-redis-locks';
 import { startRedis } from '../../../testbed/servers/redis-server.mjs';
 import { eventually } from '../../../testbed/wait/eventually.mjs';
 import { NestBench, Section, Work } from './support.js';
@@ -62,7 +69,7 @@ describe('@DistributedLock', () => {
     class Stock {
       @DistributedLock({ key: (sku: string, shelf: number) => `stock:${sku}:${shelf}` })
       async reserve(_sku: string, _shelf: number): Promise<string | undefined> {
-        return currentLock()?.key;
+        return findCurrentLock()?.key;
       }
     }
     expect(await (await bench.make(Stock)).reserve('a', 7)).toBe('stock:a:7');
@@ -90,7 +97,7 @@ describe('@DistributedLock', () => {
     class Stock {
       @DistributedLock('stock:#sku')
       async reserve(sku: string): Promise<Array<string | undefined>> {
-        return [sku, currentLock()?.key];
+        return [sku, findCurrentLock()?.key];
       }
     }
     const [, key] = await (await bench.make(Stock)).reserve('a:b {c}');
@@ -137,7 +144,7 @@ describe('@DistributedLock', () => {
       @DistributedLock('account:#from')
       @DistributedLock('account:#to')
       async transfer(from: string, to: string): Promise<Array<string | undefined>> {
-        return [currentLock()?.key, currentLock(`account:${from}`)?.key, currentLock(`account:${to}`)?.key];
+        return [findCurrentLock()?.key, findCurrentLock(`account:${from}`)?.key, findCurrentLock(`account:${to}`)?.key];
       }
     }
     const keys = await (await bench.make(Transfers)).transfer('a', 'b');
@@ -162,13 +169,13 @@ describe('@DistributedLock', () => {
       @DistributedLock('stock:1')
       async reserve() {
         const lock = currentLock();
-        await lock?.verify();
-        return { key: lock?.key, held: lock?.isHeld, aborted: lock?.signal.aborted, other: currentLock('stock:2') };
+        await lock.verify();
+        return { key: lock.key, held: lock.isHeld, aborted: lock.signal.aborted, other: findCurrentLock('stock:2') };
       }
     }
     const stock = await bench.make(Stock);
     expect(await stock.reserve()).toEqual({ key: 'stock:1', held: true, aborted: false, other: undefined });
-    expect(currentLock()).toBeUndefined();
+    expect(findCurrentLock()).toBeUndefined();
   });
 
   it('keeps the key locked for holdAtLeast after a short method', async () => {
@@ -238,7 +245,7 @@ describe('@DistributedLock', () => {
       class Stock {
         @DistributedLock({ key: 'stock:1', condition: (amount: number) => amount > 1 })
         async reserve(_amount: number): Promise<string | undefined> {
-          return currentLock()?.key;
+          return findCurrentLock()?.key;
         }
       }
       const stock = await bench.make(Stock);

@@ -11,14 +11,8 @@ import { APP_FILTER, HttpAdapterHost } from '@nestjs/core';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { describe, expect, it } from '@jest/globals';
-import {
-  DistributedLock,
-  LockExceptionFilter,
-  lockKey,
-  LockService,
-  UseLock,
-  type RedisLockRootOptions,
-} from 'nestjs-redis-locks';
+import { DistributedLock, LockExceptionFilter, lockKey, LockService, UseLock } from 'nestjs-redis-locks';
+import type { RedisLockRootOptions } from '../../../lib/module/redis-lock.options.js';
 import { startRedis } from '../../../testbed/servers/redis-server.mjs';
 import { NestBench } from './support.js';
 

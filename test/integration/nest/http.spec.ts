@@ -22,7 +22,7 @@ import { ExpressAdapter } from '@nestjs/platform-express';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { map, Subject, type Observable } from 'rxjs';
-import { currentLock, DistributedLock, DistributedLockInterceptor, LockService, UseLock } from 'nestjs-redis-locks';
+import { findCurrentLock, DistributedLock, DistributedLockInterceptor, LockService, UseLock } from 'nestjs-redis-locks';
 import { eventually, throughout } from '../../../testbed/wait/eventually.mjs';
 import { NestBench, Section, Work } from './support.js';
 
@@ -39,11 +39,11 @@ class SignedIn implements CanActivate {
 @Injectable()
 class Wrapping implements NestInterceptor {
   intercept(_context: ExecutionContext, next: CallHandler): Observable<unknown> {
-    return next.handle().pipe(map((body) => ({ body, lockedOutside: currentLock()?.key })));
+    return next.handle().pipe(map((body) => ({ body, lockedOutside: findCurrentLock()?.key })));
   }
 }
 
-const held = (): { held: string | undefined } => ({ held: currentLock()?.key });
+const held = (): { held: string | undefined } => ({ held: findCurrentLock()?.key });
 let section: Section;
 let work: Work<string>;
 let stream: Subject<string>;
@@ -117,7 +117,7 @@ class Orders {
   @UseLock('order:#{#params.id}')
   @DistributedLock('order:#id')
   async both(@Param('id') id: string): Promise<unknown> {
-    return { id, count: currentLock()?.holdCount };
+    return { id, count: findCurrentLock()?.holdCount };
   }
 
   @Get('wrapped')

@@ -2,11 +2,11 @@ import { Inject, Injectable, Module, Scope } from '@nestjs/common';
 import { ContextIdFactory, LazyModuleLoader } from '@nestjs/core';
 import { Test } from '@nestjs/testing';
 import { describe, expect, it } from '@jest/globals';
-import { currentLock, DistributedLock, getLockServiceToken, LockService } from 'nestjs-redis-locks';
+import { findCurrentLock, DistributedLock, getLockServiceToken, LockService } from 'nestjs-redis-locks';
 import { NestBench } from './support.js';
 
 const bench = new NestBench();
-const held = async (): Promise<string | undefined> => currentLock()?.key;
+const held = async (): Promise<string | undefined> => findCurrentLock()?.key;
 
 @Injectable()
 class Plain {
@@ -65,7 +65,7 @@ describe('instances with locked methods', () => {
     class Child extends Plain {
       @DistributedLock('plain')
       override async work(): Promise<string | undefined> {
-        return `${await super.work()}, held ${currentLock()?.holdCount}`;
+        return `${await super.work()}, held ${findCurrentLock()?.holdCount}`;
       }
     }
     expect(await (await bench.make(Child)).work()).toBe('plain, held 1');

@@ -4,7 +4,15 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { Controller, Get, Injectable, Param } from '@nestjs/common';
 import { describe, expect, it } from '@jest/globals';
-import { currentLock, DistributedLock, LockService, methodKey, UseLock, type KeyBuilder } from 'nestjs-redis-locks';
+import {
+  currentLock,
+  findCurrentLock,
+  DistributedLock,
+  LockService,
+  methodKey,
+  UseLock,
+  type KeyBuilder,
+} from 'nestjs-redis-locks';
 import { eventually } from '../../../testbed/wait/eventually.mjs';
 import { NestBench, Work } from './support.js';
 
@@ -21,19 +29,19 @@ class Stock {
 
   @DistributedLock({ key: 'stock:#{#_sku}', onContended: 'skip' })
   async reserve(_sku: string): Promise<string | undefined> {
-    this.key = currentLock()?.key;
+    this.key = findCurrentLock()?.key;
     await this.work.run();
     return `done for ${context.getStore()}`;
   }
 
   @DistributedLock({ key: ['a', 'b'] })
   async several(): Promise<readonly string[]> {
-    return currentLock()!.keys;
+    return currentLock().keys;
   }
 
   @DistributedLock(methodKey('jobs'), '30s')
   async nightly(): Promise<string> {
-    return currentLock()!.key;
+    return currentLock().key;
   }
 }
 
@@ -83,7 +91,7 @@ describe('keyBuilder of the module', () => {
       @Get(':id')
       @UseLock('order:#{#params.id}')
       get(@Param('id') _id: string): string | undefined {
-        return currentLock()?.key;
+        return findCurrentLock()?.key;
       }
     }
     const builder = bench.build({ controllers: [Orders] }, { keyBuilder: byTenant });
@@ -173,14 +181,14 @@ describe("the caller's async context", () => {
   it('is present in the locked method, in onLost and in listeners of the signal, outside the lost lock', async () => {
     const seen: Record<string, unknown> = {};
     const see = (where: string): void => {
-      seen[where] = [context.getStore(), currentLock()?.key];
+      seen[where] = [context.getStore(), findCurrentLock()?.key];
     };
     class Jobs {
       readonly work = new Work();
       @DistributedLock({ key: 'job', onLost: () => see('onLost') })
       async run(): Promise<void> {
         see('method');
-        currentLock()!.signal.addEventListener('abort', () => see('signal'));
+        currentLock().signal.addEventListener('abort', () => see('signal'));
         await this.work.run();
       }
     }

@@ -67,17 +67,17 @@ class Stock {
 
   @DistributedLock({ key: ['from:#{#p0}', 'to:#{#p1}'], waitTimeout: 0 })
   async transfer(_from: string, _to: string): Promise<string[]> {
-    return [...currentLock()!.keys];
+    return [...currentLock().keys];
   }
 
   @DistributedLock({ key: ['account:#{#from}', 'account:#{#to}'] })
   async move(from: string, to: string): Promise<number> {
-    return inside.visit(`${from} ${to}`).then(() => currentLock()!.keys.length);
+    return inside.visit(`${from} ${to}`).then(() => currentLock().keys.length);
   }
 
   @DistributedLock({ key: (...skus: string[]) => skus.map((sku) => `sku:${sku}`) })
   async all(..._skus: string[]): Promise<ReadonlyMap<string, number>> {
-    return currentLock()!.fencingTokens;
+    return currentLock().fencingTokens;
   }
 
   @DistributedLock({ key: 'import', permits: 3 })

@@ -3,7 +3,7 @@ import { Test } from '@nestjs/testing';
 import { describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import {
-  currentLock,
+  findCurrentLock,
   DistributedLock,
   getLockServiceToken,
   InjectLockService,
@@ -21,7 +21,7 @@ const bench = new NestBench();
 class Stock {
   @DistributedLock('stock')
   async reserve(): Promise<string | undefined> {
-    return currentLock()?.key;
+    return findCurrentLock()?.key;
   }
 }
 
@@ -30,7 +30,7 @@ class Jobs {
   constructor(@InjectLockService('jobs') readonly locks: LockService) {}
   @DistributedLock({ key: 'job', instance: 'jobs' })
   async nightly(): Promise<string | undefined> {
-    return currentLock()?.key;
+    return findCurrentLock()?.key;
   }
 }
 

@@ -12,7 +12,7 @@ import {
   throwError,
   toArray,
 } from 'rxjs';
-import { currentLock, DistributedLock, LockService } from 'nestjs-redis-locks';
+import { findCurrentLock, DistributedLock, LockService } from 'nestjs-redis-locks';
 import { eventually } from '../../../testbed/wait/eventually.mjs';
 import { deferred } from '../../../testbed/wait/deferred.js';
 import { NestBench } from './support.js';
@@ -129,9 +129,9 @@ describe('methods that return an Observable', () => {
   it('run in the scope of the lock', async () => {
     const streams = await bench.make(Streams);
     streams.source = new Observable((subscriber) => {
-      subscriber.next(currentLock()?.key);
+      subscriber.next(findCurrentLock()?.key);
       setTimeout(() => {
-        subscriber.next(currentLock()?.isHeld);
+        subscriber.next(findCurrentLock()?.isHeld);
         subscriber.complete();
       });
     });

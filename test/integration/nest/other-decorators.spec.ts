@@ -2,14 +2,14 @@ import { Injectable } from '@nestjs/common';
 import { EventEmitter2, EventEmitterModule, OnEvent } from '@nestjs/event-emitter';
 import { Cron, Interval, ScheduleModule, SchedulerRegistry } from '@nestjs/schedule';
 import { describe, expect, it } from '@jest/globals';
-import { currentLock, DistributedLock } from 'nestjs-redis-locks';
+import { findCurrentLock, DistributedLock } from 'nestjs-redis-locks';
 import { deferred } from '../../../testbed/wait/deferred.js';
 import { NestBench } from './support.js';
 
 const bench = new NestBench();
 /** The keys under which something ran. */
 let ran = deferred<string | undefined>();
-const tell = (): void => ran.resolve(currentLock()?.key);
+const tell = (): void => ran.resolve(findCurrentLock()?.key);
 
 const FAR = '0 0 1 1 *';
 

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { describe, expect, it } from '@jest/globals';
-import { currentLock, DistributedLock, isLockTimeoutError } from 'nestjs-redis-locks';
+import { findCurrentLock, DistributedLock, isLockTimeoutError } from 'nestjs-redis-locks';
 import { deferred } from '../../../testbed/wait/deferred.js';
 import { NestBench, Section } from './support.js';
 
@@ -19,7 +19,7 @@ class Stock {
   @DistributedLock('stock:#sku')
   async reserve(sku: string): Promise<string> {
     await this.section(sku).pass();
-    return `${sku} held ${currentLock()?.holdCount}`;
+    return `${sku} held ${findCurrentLock()?.holdCount}`;
   }
 
   @DistributedLock({ key: 'stock:#sku', waitTimeout: 50 })

@@ -2,7 +2,13 @@ import { Controller, Get, Injectable, type BeforeApplicationShutdown } from '@ne
 import { ExpressAdapter } from '@nestjs/platform-express';
 import { describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { currentLock, DistributedLock, getLockServiceToken, LockService, RedisLockModule } from 'nestjs-redis-locks';
+import {
+  findCurrentLock,
+  DistributedLock,
+  getLockServiceToken,
+  LockService,
+  RedisLockModule,
+} from 'nestjs-redis-locks';
 import { eventually, throughout } from '../../../testbed/wait/eventually.mjs';
 import { startRedisCluster } from '../../../testbed/servers/redis-cluster.mjs';
 import { startRedis } from '../../../testbed/servers/redis-server.mjs';
@@ -18,7 +24,7 @@ class Jobs {
 
   @DistributedLock('job')
   run(): Promise<string> {
-    this.signal = currentLock()?.signal;
+    this.signal = findCurrentLock()?.signal;
     return this.work.run();
   }
 }
@@ -98,7 +104,7 @@ describe('shutdown', () => {
       @DistributedLock('order')
       async pay(): Promise<string> {
         const done = await work.run();
-        order.push(`held: ${currentLock()?.isHeld}`);
+        order.push(`held: ${findCurrentLock()?.isHeld}`);
         return done;
       }
       beforeApplicationShutdown(): void {

@@ -1,7 +1,8 @@
 import type { INestApplicationContext, ModuleMetadata } from '@nestjs/common';
 import { Test, type TestingModuleBuilder } from '@nestjs/testing';
 import { afterAll, afterEach, beforeAll } from '@jest/globals';
-import { LockService, RedisLockModule, type RedisLockRootOptions } from 'nestjs-redis-locks';
+import { LockService, RedisLockModule } from 'nestjs-redis-locks';
+import type { RedisLockRootOptions } from '../../../lib/module/redis-lock.options.js';
 import { deferred, type Deferred } from '../../../testbed/wait/deferred.js';
 import { startRedis, type RedisServer } from '../../../testbed/servers/redis-server.mjs';
 

@@ -1,10 +1,10 @@
 import { Controller, Get, Injectable, Param, type LoggerService } from '@nestjs/common';
 import { describe, expect, it } from '@jest/globals';
-import { currentLock, DistributedLock, lockKey, LockKeyError, methodKey, UseLock } from 'nestjs-redis-locks';
+import { findCurrentLock, DistributedLock, lockKey, LockKeyError, methodKey, UseLock } from 'nestjs-redis-locks';
 import { NestBench } from './support.js';
 
 const bench = new NestBench();
-const key = (): string | undefined => currentLock()?.key;
+const key = (): string | undefined => findCurrentLock()?.key;
 
 /** What happened, in order. */
 let steps: string[] = [];

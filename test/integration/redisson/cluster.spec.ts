@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { LockService } from 'nestjs-redis-locks';
-import { redisson, type ShardedSubscriptionMode } from 'nestjs-redis-locks/redisson';
+import { redisson } from 'nestjs-redis-locks/redisson';
+import type { ShardedSubscriptionMode } from '../../../lib/redisson/redisson-scripts.js';
 import { ClusterBench } from '../../../testbed/locks/cluster-bench.js';
 import { aborted } from '../../../testbed/locks/locks.js';
 import { eventually } from '../../../testbed/wait/eventually.mjs';

@@ -17,8 +17,8 @@ describe('an application on several masters', () => {
       @DistributedLock({ key: 'stock:#sku' })
       async reserve(sku: string): Promise<number> {
         const lock = currentLock();
-        await lock?.verify();
-        this.held += lock?.isHeld === true ? 1 : 0;
+        await lock.verify();
+        this.held += lock.isHeld ? 1 : 0;
         // Re-enters: no question to any master.
         return this.again(sku);
       }

@@ -1,14 +1,8 @@
 import { Injectable, Module } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
 import { afterEach, describe, expect, it } from '@jest/globals';
-import {
-  currentLock,
-  DistributedLock,
-  getLockServiceToken,
-  LockService,
-  RedisLockModule,
-  type RedisLockRootOptions,
-} from 'nestjs-redis-locks';
+import { currentLock, DistributedLock, getLockServiceToken, LockService, RedisLockModule } from 'nestjs-redis-locks';
+import type { RedisLockRootOptions } from '../../../lib/module/redis-lock.options.js';
 import { getLockTestingToken, LockTesting, ManualClock, RedisLockTestingModule } from 'nestjs-redis-locks/testing';
 import { deferred } from '../../../testbed/wait/deferred.js';
 
@@ -17,7 +11,7 @@ class StockService {
   @DistributedLock({ key: 'stock:#p0', waitTimeout: '2s' })
   async reserve(_sku: string, work: () => unknown = () => undefined): Promise<number> {
     await work();
-    return currentLock()!.fencingToken;
+    return currentLock().fencingToken;
   }
 
   @DistributedLock({ key: 'stocktaking', onContended: 'skip' })
@@ -53,7 +47,7 @@ describe('RedisLockTestingModule', () => {
     await Promise.all([stock.reserve('a'), stock.reserve('a'), stock.reserve('b')]);
     expect(testing.acquisitions.count('stock:a')).toBe(2);
     expect(testing.acquisitions.of('stock:b')).toEqual([
-      { key: 'stock:b', mode: 'exclusive', owner: undefined, outcome: 'acquired' },
+      { key: 'stock:b', kind: 'exclusive', owner: undefined, outcome: 'acquired' },
     ]);
     testing.acquisitions.clear();
     expect([...testing.acquisitions]).toEqual([]);
@@ -80,7 +74,7 @@ describe('RedisLockTestingModule', () => {
     const testing = module.get(LockTesting);
     const [begun, end] = [deferred<AbortSignal>(), deferred()];
     const reserved = module.get(StockService).reserve('a', async () => {
-      begun.resolve(currentLock()!.signal);
+      begun.resolve(currentLock().signal);
       await end;
     });
     const signal = await begun;

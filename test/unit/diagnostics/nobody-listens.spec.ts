@@ -1,11 +1,8 @@
 import { channel, subscribe, tracingChannel, unsubscribe } from 'node:diagnostics_channel';
 import { expect, it, jest } from '@jest/globals';
-import {
-  EventChannels,
-  LOCK_CHANNELS,
-  traceAcquisition,
-  type LockAcquisition,
-} from '../../../lib/observation/diagnostics/index.js';
+import { traceAcquisition, type LockAcquisition } from '../../../lib/observation/diagnostics/acquisition.js';
+import { LOCK_CHANNELS } from '../../../lib/observation/diagnostics/channels.js';
+import { EventChannels } from '../../../lib/observation/diagnostics/event-channels.js';
 import { EventPublisher } from '../../../lib/engine/event-publisher.js';
 import { LockLostError } from '../../../lib/errors/index.js';
 import type { LockEvent } from '../../../lib/engine/lock-event.js';
