@@ -9,6 +9,7 @@ export type {
   RedisClusterOption,
   RedisConnectionOption,
 } from './module/redis-lock.connection.js';
+export type { LockCredentials, LockCredentialsProvider } from './store/redis/lock-credentials.js';
 export type { NodeRedisClient } from './store/redis/node-redis-lines.js';
 export type { Duration } from './common/duration.js';
 export { parseDuration } from './options/duration-text.js';
