@@ -3,11 +3,12 @@ import { isRedisUrl } from '../common/credentials.js';
 import { describe, oneLine, quote } from '../common/describe.js';
 import { refuseHiddenOptions, refuseHoles, refuseOtherKinds, refuseUnreadable } from '../options/plain-options.js';
 import { isLockConfigError, LockConfigError } from '../errors/index.js';
+import type { LineOptions } from '../store/redis/ioredis-lines.js';
 import { isNodeRedisClient, type NodeRedisClient } from '../store/redis/node-redis-lines.js';
 import { isClient, isClusterClient } from '../store/redis/passed-client.js';
 
 /** One Redis: a URL, ioredis options (also those for Sentinels), or a client of ioredis or node-redis. */
-export type RedisConnectionOption = string | RedisOptions | Redis | NodeRedisClient;
+export type RedisConnectionOption = string | LineOptions | Redis | NodeRedisClient;
 
 /** A Redis Cluster: some of its nodes and the ioredis options of a Cluster, or a client. */
 export type RedisClusterOption = { cluster: readonly ClusterNode[]; options?: ClusterOptions } | Cluster;
@@ -85,7 +86,17 @@ function readConnection(connection: unknown): RedisConnectionOption {
   refuseOtherClients(connection);
   refuseHiddenWithin('connection', connection);
   refuseUnknown('connection', connection);
-  const { db } = connection as { db?: unknown };
+  const { db, credentials, username, password } = connection as Record<string, unknown>;
+  if (credentials !== undefined && typeof credentials !== 'function') {
+    throw new LockConfigError(
+      `connection.credentials is ${describe(credentials)}: write a function that returns { username, password, expiresAt }.`,
+    );
+  }
+  if (credentials !== undefined && (username !== undefined || password !== undefined)) {
+    throw new LockConfigError(
+      'connection has credentials beside username or password: leave these out, and return them from the function.',
+    );
+  }
   if (db !== undefined && db !== null) refuseNoDatabase('connection.db', db);
   return connection;
 }
@@ -108,7 +119,7 @@ const WRITE_INSTEAD: Readonly<Record<string, string>> = {
 
 /** The options of ioredis 5 and 6 for one server. */
 const OPTIONS_OF_IOREDIS: ReadonlySet<string> = new Set([
-  ...['host', 'port', 'path', 'family', 'tls', 'username', 'password', 'db', 'protocol', 'replyMapping'],
+  ...['host', 'port', 'path', 'family', 'tls', 'username', 'password', 'credentials', 'db', 'protocol', 'replyMapping'],
   ...['sentinels', 'name', 'role', 'sentinelUsername', 'sentinelPassword', 'sentinelTLS', 'sentinelCommandTimeout'],
   ...['sentinelRetryStrategy', 'sentinelReconnectStrategy', 'sentinelMaxConnections', 'updateSentinels'],
   ...['enableTLSForSentinelMode', 'failoverDetector', 'preferredSlaves', 'natMap'],

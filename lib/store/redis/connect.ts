@@ -2,7 +2,7 @@ import type { Cluster, Redis, RedisOptions, SentinelAddress } from 'ioredis';
 import type { LockLogger } from '../../common/logger.js';
 import { ClusterConnection, type ClusterAddress } from './cluster-connection.js';
 import type { Connection, ConnectionObserver, ConnectionOptions } from './connection.js';
-import { IoredisLines } from './ioredis-lines.js';
+import { IoredisLines, type LineOptions } from './ioredis-lines.js';
 import type { ServerAddress } from './line.js';
 import { isNodeRedisClient, NodeRedisLines, type NodeRedisClient } from './node-redis-lines.js';
 import { clusterAddressOf, isClient, isClusterClient, optionsOf } from './passed-client.js';
@@ -10,7 +10,7 @@ import { RedisConnection } from './redis-connection.js';
 import type { SentinelOptions } from './sentinels.js';
 
 /** Where Redis is: one server (with or without Sentinels), or a Cluster. */
-export type ConnectionTarget = string | RedisOptions | Redis | NodeRedisClient | Cluster | ClusterAddress;
+export type ConnectionTarget = string | LineOptions | Redis | NodeRedisClient | Cluster | ClusterAddress;
 
 export interface ConnectOptions extends ConnectionOptions {
   readonly connection: ConnectionTarget;

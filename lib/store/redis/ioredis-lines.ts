@@ -1,9 +1,12 @@
 import type { Socket } from 'node:net';
 import { Command, Redis, type RedisOptions } from 'ioredis';
+import { LONGEST_TIMER } from '../../common/clock.js';
 import { LockConfigError } from '../../errors/index.js';
 import { clearReadingTimer, setReadingTimer, type ReadingTimer } from '../../common/reading-timer.js';
 import { isAnswer } from './answers.js';
 import { EXACT_OPTIONS, OWN_OPTIONS, silenceLimit } from './connection-options.js';
+import { guardCredentials } from './credentials.js';
+import { callProvider, lifetimeOf, type LockCredentials, type LockCredentialsProvider } from './lock-credentials.js';
 import type { Line, LineObserver, Lines, ServerAddress } from './line.js';
 import { asciiBulk, bulk, encodeCommand } from './resp.js';
 import { allArgs, type ScriptCall } from './script-call.js';
@@ -15,18 +18,25 @@ export interface OwnClientOptions {
   readonly label?: string | undefined;
 }
 
+/** The options of ioredis for one server, and the login for servers whose passwords expire. */
+export interface LineOptions extends RedisOptions {
+  readonly credentials?: LockCredentialsProvider;
+}
+
 /** Lines over ioredis, with the user's address and options, and the options that locks need. */
 export class IoredisLines implements Lines {
   readonly silence: number;
   /** Holds the options, as ioredis reads them. It is never connected. */
   private readonly template: Redis;
+  private readonly credentials: LockCredentialsProvider | undefined;
 
-  constructor(connection: string | RedisOptions, { commandTimeout, label }: OwnClientOptions) {
+  constructor(connection: string | LineOptions, { commandTimeout, label }: OwnClientOptions) {
     const options: RedisOptions = { ...OWN_OPTIONS, ...(label !== undefined && { connectionName: label }) };
     this.template =
       typeof connection === 'string'
         ? new Redis(connection, { ...options, ...EXACT_OPTIONS })
         : new Redis({ ...options, ...connection, ...EXACT_OPTIONS });
+    this.credentials = typeof connection === 'string' ? undefined : connection.credentials;
     this.silence = this.template.options.socketTimeout ?? silenceLimit(commandTimeout);
     // Otherwise ioredis 5 would send commands before the server has accepted the database.
     if (this.template.options.db) this.template.options.enableReadyCheck = true;
@@ -38,7 +48,7 @@ export class IoredisLines implements Lines {
       ...address,
       ...{ sentinels: undefined, name: undefined, tls: enableTLSForSentinelMode ? tls : undefined },
     };
-    return new IoredisLine(this.template.duplicate({ socketTimeout: undefined, ...found }), observer);
+    return new IoredisLine(this.template.duplicate({ socketTimeout: undefined, ...found }), observer, this.credentials);
   }
 }
 
@@ -66,12 +76,16 @@ class IoredisLine implements Line {
   private gathering: ReadingTimer | undefined;
   /** Rejects the subscriptions that are under way. */
   private readonly underWay = new Set<(error: Error) => void>();
+  private renewal: ReadingTimer | undefined;
+  /** The password in use, as long as it may appear in errors. */
+  private login: { readonly password: string } | undefined;
   private corked: Socket | undefined;
   private toGather = 0;
 
   constructor(
     private readonly client: Redis,
     private readonly observer: LineObserver,
+    credentials: LockCredentialsProvider | undefined,
   ) {
     client.on('connect', () => {
       // An application that fails to start closes nothing. Commands and waiters that are pending keep the process running.
@@ -91,7 +105,7 @@ class IoredisLine implements Line {
     client.on('moved', () => ('protocol' in client.options ? this.gather() : this.end(undefined)));
     client.on('error', (error: Error) => (MISTAKEN.test(error.message) ? this.gather() : this.end(asRefusal(error))));
     client.on('end', () => this.end(undefined));
-    this.opened = client.connect();
+    this.opened = credentials === undefined ? client.connect() : this.logIn(credentials);
     this.opened.catch((error: Error) => this.end(error));
   }
 
@@ -144,6 +158,7 @@ class IoredisLine implements Line {
   close(isBroken = false): void {
     this.isOver = true;
     clearReadingTimer(this.gathering);
+    clearReadingTimer(this.renewal);
     for (const reject of [...this.underWay]) reject(new Error('Connection is closed.'));
     const { stream } = this.client;
     this.client.disconnect();
@@ -169,6 +184,41 @@ class IoredisLine implements Line {
         (error: Error) => settled(() => reject(error)),
       );
     });
+  }
+
+  private async logIn(provide: LockCredentialsProvider): Promise<void> {
+    const login = await this.take(provide);
+    if (this.isOver) throw new Error('Connection is closed.');
+    // ioredis reads them when it connects.
+    Object.assign(this.client.options, { username: login.username ?? 'default', password: login.password });
+    await this.client.connect();
+    this.renewLater(provide, login);
+  }
+
+  /** Calls the function of the application. No error shows a password of which the library knows. */
+  private async take(provide: LockCredentialsProvider): Promise<LockCredentials> {
+    const login = await callProvider(provide);
+    this.login = { password: login.password };
+    guardCredentials(this.login, this.login);
+    return login;
+  }
+
+  private renewLater(provide: LockCredentialsProvider, login: LockCredentials | undefined): void {
+    const lifetime = lifetimeOf(login);
+    if (lifetime === undefined || this.isOver) return;
+    const end = (error: Error): void => this.end(error);
+    this.renewal = setReadingTimer(Math.min(lifetime, LONGEST_TIMER), () => void this.renew(provide).catch(end));
+  }
+
+  /** In RESP2, a subscriber cannot log in again, so its line is replaced. Its waiters ask when the next one is subscribed. */
+  private async renew(provide: LockCredentialsProvider): Promise<void> {
+    const { condition } = this.client;
+    if (condition?.subscriber && condition.protocol !== 3) return this.end(undefined);
+    // If the function fails, the server still accepts the last password for a while.
+    const login = await this.take(provide).catch(() => undefined);
+    if (this.isOver) return;
+    if (login !== undefined) await this.client.call('AUTH', login.username ?? 'default', login.password);
+    this.renewLater(provide, login);
   }
 
   private gather(): void {
