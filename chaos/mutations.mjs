@@ -48,8 +48,8 @@ export const MUTATIONS = [
     name: 'extend-from-arrival',
     what: 'Redlock: what `extend` has set counts from the arrival of the answer',
     ...{ file: 'lib/engine/lease-operations.ts', topology: 'redlock', only: ['client far away'], holders: 'extending' },
-    from: 'else this.watchdog.answered(hold, question, left);',
-    to: 'else this.watchdog.answered(hold, { ...question, sent: this.context.clock.now() }, left);',
+    from: 'this.watchdog.answered(grant, question, left!);',
+    to: 'this.watchdog.answered(grant, { ...question, sent: clock.now() }, left!);',
   },
   {
     name: 'vote-after-revoke',

@@ -4,9 +4,8 @@ export const MUTATION_VARIABLE = 'SIMULATION_MUTATION';
 const LEASE = 'lib/engine/lease-view.ts';
 const MESSAGES = 'lib/engine/store-messages.ts';
 const HOLD = 'lib/engine/hold.ts';
-const QUEUE = 'lib/engine/acquire-queue.ts';
-const SHARED = 'lib/engine/shared-hold.ts';
-const BATCH = 'lib/engine/local-batch.ts';
+const QUEUE = 'lib/engine/key-queue.ts';
+const GRANT = 'lib/engine/hold.ts';
 const POLL = 'lib/engine/store-poll.ts';
 const WAITER = 'lib/engine/waiter.ts';
 const SET = 'lib/engine/acquire-set.ts';
@@ -74,36 +73,36 @@ export const MUTATIONS = [
     name: 'yield',
     what: 'a `yield` to a holder is dropped',
     file: MESSAGES,
-    from: 'holds.queueOf(id)?.endBatch();',
+    from: 'grant?.close();\n    grant?.users?.closeGrants();',
     to: '',
   },
   {
     name: 'endless-batch',
     what: 'the size of a batch is not limited',
-    file: BATCH,
-    from: 'this.left -= 1;',
+    file: GRANT,
+    from: ' || this.served >= this.grant.batchSize',
     to: '',
   },
   {
     name: 'endless-batch-time',
-    what: 'the time of a batch is not limited',
-    file: BATCH,
-    from: 'clock.now() >= this.until',
-    to: 'false',
+    what: 'the time for which a grant serves further callers, also readers that join, is not limited',
+    file: GRANT,
+    from: 'this.isClosed || clock.now() >= this.grantedAt + limits.batch.time',
+    to: 'this.isClosed || clock.now() < limits.batch.time * 0',
   },
   {
     name: 'known-owner',
     what: 'a batch continues although the owner of the lock was read',
-    file: BATCH,
-    from: ' || hold.ownerIsKnown) return false;',
-    to: ') return false;',
+    file: HOLD,
+    from: 'this.grant.close();\n    return this.owner;',
+    to: 'return this.owner;',
   },
   {
     name: 'handoff-outlives-lease',
     what: 'the next member of a batch counts its lease from its own start, not from the grant',
-    file: LEASE,
-    from: 'next.end = Math.min(next.end, this.end);',
-    to: '',
+    file: HOLD,
+    from: 'return Math.min(this.grant.lease.until, this.promisedUntil);',
+    to: 'return this.promisedUntil;',
   },
   {
     name: 'no-poll',
@@ -130,8 +129,8 @@ export const MUTATIONS = [
     name: 'no-request-after-loss',
     what: 'no request is sent for the next local waiter after a loss',
     file: QUEUE,
-    from: 'void => this.releasing(hold)?.tryAcquireOrEnqueue();',
-    to: 'void => void this.releasing(hold);',
+    from: 'void => this.ended(hold)?.tryAcquireOrEnqueue();',
+    to: 'void => void this.ended(hold);',
   },
   {
     name: 'handover-keeps-hold',
@@ -157,26 +156,23 @@ export const MUTATIONS = [
   {
     name: 'takeover-after-batch',
     what: 'a call takes over the hold of a release in the background, whatever its batch allows',
-    file: 'lib/engine/acquire-queue.ts',
-    from: 'if (this.holder !== hold || !this.batch.allows(hold, terms) || !hold.end()) return undefined;',
-    to: 'if (this.holder !== hold || !hold.end()) return undefined;',
+    file: QUEUE,
+    from: 'if (!hold.grant.mayPass(hold, terms) || !hold.end()) return undefined;',
+    to: 'if (!hold.end()) return undefined;',
   },
   {
-    name: 'extend-keeps-validity',
-    what: 'the validity does not shrink when a shorter lease is requested',
-    file: LEASE,
-    from: 'this.end = Math.min(this.end, validUntil(sent, lease));',
-    to: '',
+    name: 'extend-before-answer',
+    what: 'the validity grows when a longer lease is requested, before the reply',
+    file: 'lib/engine/lease-operations.ts',
+    from: "const [left] = await store.renew([{ key, id: grant.id, lease }]);\n    if (left instanceof Error) throw left;\n    if (left === 'not-held') this.watchdog.notHeld(grant);\n    else if",
+    to: "hold.extended(question);\n    this.watchdog.answered(grant, question, lease);\n    const [left] = await store.renew([{ key, id: grant.id, lease }]);\n    if (left instanceof Error) throw left;\n    if (left === 'not-held') this.watchdog.notHeld(grant);\n    else if",
   },
   {
     name: 'old-answers',
-    what: 'replies to requests from before that count',
+    what: 'replies to requests from before a contradicting reply count',
     file: LEASE,
-    // Otherwise the reply to a request after the extension would hide the fault.
-    from: `if (number < this.countsFrom) return 'ignored';
-    // An extension that is still under way runs behind this question, and leaves its own lease from then on.
-    const loose = this.looseExtensions.filter(({ until }) => sent < until);`,
-    to: `const loose = this.looseExtensions.filter(({ until }) => number >= this.countsFrom && sent < until);`,
+    from: "if (number < this.countsFrom) return 'ignored';",
+    to: '',
   },
   {
     name: 'validity-never-shrinks',
@@ -189,7 +185,7 @@ export const MUTATIONS = [
     name: 'no-renewal',
     what: 'leases are not renewed',
     file: WATCHDOG,
-    from: 'if (this.mayRenew(hold) || this.isInDoubt(hold)) this.enqueue(hold, false);',
+    from: 'if (this.mayRenew(hold) || this.isInDoubt(hold)) this.enqueue(hold.grant, hold);',
     to: '',
   },
   {
@@ -294,28 +290,28 @@ export const MUTATIONS = [
     name: 'extend-from-arrival',
     what: 'the validity after `extend` counts from the arrival of the reply',
     file: 'lib/engine/lease-operations.ts',
-    from: 'else this.watchdog.answered(hold, question, left);\n    hold',
-    to: 'else this.watchdog.answered(hold, { ...question, sent: this.context.clock.now() }, left);\n    hold',
+    from: 'this.watchdog.answered(grant, question, left!);',
+    to: 'this.watchdog.answered(grant, { ...question, sent: clock.now() }, left!);',
   },
   {
     name: 'verify-from-arrival',
     what: 'the validity after `verify` counts from the arrival of the reply',
     file: 'lib/engine/lease-operations.ts',
-    from: 'else return !this.watchdog.answered(hold, question, left ?? 0);',
-    to: 'else return !this.watchdog.answered(hold, { ...question, sent: this.context.clock.now() }, left ?? 0);',
+    from: 'else return !this.watchdog.answered(grant, question, left ?? 0);',
+    to: 'else return !this.watchdog.answered(grant, { ...question, sent: clock.now() }, left ?? 0);',
   },
   {
     name: 'renewal-from-arrival',
     what: 'the validity after a renewal counts from the arrival of the reply',
     file: WATCHDOG,
-    from: 'const again = this.answered(hold, question, reply);',
-    to: 'const again = this.answered(hold, { ...question, sent: this.context.clock.now() }, reply);',
+    from: 'const again = this.answered(grant, question, reply);',
+    to: 'const again = this.answered(grant, { ...question, sent: this.context.clock.now() }, reply);',
   },
   {
     name: 'ignored-loss',
     what: 'a hold that the server does not know is not lost',
     file: WATCHDOG,
-    from: "if (reply === 'not-held') return this.notHeld(hold);",
+    from: "if (reply === 'not-held') return this.notHeld(grant);",
     to: "if (reply === 'not-held') return;",
   },
   {
@@ -410,16 +406,9 @@ export const MUTATIONS = [
     to: 'const first = states.length === 0 ? this.firstAmong(states, now) : undefined;',
   },
   {
-    name: 'endless-sharing',
-    what: 'readers join a hold of their client however long ago it was granted',
-    file: SHARED,
-    from: 'this.isClosed || clock.now() >= this.grantedAt + limits.batch.time',
-    to: 'this.isClosed',
-  },
-  {
     name: 'sharing-after-yield',
     what: 'readers join a hold of their client although another client waits',
-    file: SHARED,
+    file: GRANT,
     from: 'this.isClosed = true;',
     to: '',
   },
@@ -427,15 +416,8 @@ export const MUTATIONS = [
     name: 'first-reader-releases',
     what: 'the first of several readers that share a hold releases it in the store',
     file: 'lib/engine/hold-releases.ts',
-    from: 'if (shared?.isEmpty === false) return this.endShare(hold);',
+    from: 'if (!grant.isEmpty) return this.endShare(hold);',
     to: '',
-  },
-  {
-    name: 'lease-for-all-readers',
-    what: 'a reader that shortens its lease shortens those of others that share the hold',
-    file: 'lib/engine/lease-operations.ts',
-    from: 'if (shared === undefined || shared.isOnly(hold)) {',
-    to: 'if (shared?.isEmpty !== true) {',
   },
   {
     name: 'release-grants-nobody',

@@ -1,7 +1,7 @@
 import { listenToAbort } from '../common/abort.js';
 import { LockStoreError, type LockError } from '../errors/index.js';
 import type { AcquireReply, AcquireRequest, HeldReply } from '../store/lock-store.js';
-import type { AcquireParts } from './local-queue.js';
+import type { AcquireParts } from './key-queue.js';
 import { acquireRequest } from './acquire-request.js';
 import type { Admission } from './admission.js';
 import type { Grant, Hold, HoldTerms } from './hold.js';
@@ -44,7 +44,7 @@ export function acquireAtOnce(
   how: How,
   known?: Busy,
 ): Promise<Hold[] | Refusal> {
-  const { context, pending, holds, releases } = parts;
+  const { context, tickets, grants, releases } = parts;
   const { store, clock, limits } = context;
   const ids = set.map((terms) => context.nextId(terms));
   const owned = set.map((terms, i) => (i === 0 ? terms : ownedBy(ids[0], terms)));
@@ -55,7 +55,7 @@ export function acquireAtOnce(
 
   const end = (): void => {
     isOver = true;
-    for (const id of ids) pending.setIds.delete(id);
+    for (const id of ids) tickets.setIds.delete(id);
     stopListening();
   };
   const leaveAll = (tombstone: number): void => set.forEach(({ key }, i) => releases.leave(key, ids[i]!, tombstone));
@@ -78,8 +78,8 @@ export function acquireAtOnce(
         epoch,
         restsOn: epoch,
       };
-      const added = holds.add(terms, grant, undefined);
-      context.events.acquired(added, sent);
+      const added = grants.addFor(terms, grant);
+      context.events.acquired(added, sent, false);
       return added;
     });
   const answered = (reply: readonly HeldReply[] | Refusal): void => {
@@ -95,7 +95,7 @@ export function acquireAtOnce(
     call.served(isLate ? tooLate(set) : hold(reply));
   };
 
-  for (const id of ids) pending.setIds.add(id);
+  for (const id of ids) tickets.setIds.add(id);
   const stopListening = listenToAbort(admission.signal, () => {
     if (giveUp()) call.refused(admission.closing);
   });

@@ -1,10 +1,8 @@
 import { settledBy } from '../common/settle.js';
 import { isLockStoreError, LockTimeoutError } from '../errors/index.js';
-import type { AcquireOne } from './acquire-one.js';
-import { notGranted, type AcquireParts } from './local-queue.js';
+import { notGranted, type AcquireParts, type KeyQueues } from './key-queue.js';
 import { acquireAtOnce, type Busy, type Refusal } from './acquire-at-once.js';
 import type { Admission } from './admission.js';
-import type { BackgroundReleases } from './background-releases.js';
 import type { Confirmations } from './confirmations.js';
 import type { Hold, HoldTerms } from './hold.js';
 import type { HoldReleases } from './hold-releases.js';
@@ -16,11 +14,10 @@ import { answerDue, nextAnswerDue, type WaitTerms } from './waiter.js';
 export interface AcquireSetParts {
   readonly parts: AcquireParts;
   readonly admission: Admission;
-  readonly one: AcquireOne;
+  readonly queues: KeyQueues;
   readonly confirmations: Confirmations;
   readonly leases: LeaseOperations;
   readonly releases: HoldReleases;
-  readonly background: BackgroundReleases;
 }
 
 /**
@@ -33,13 +30,13 @@ export class AcquireSet {
 
   /**
    * Waits for the holds, in the order of `set`.
-   * @throws as `AcquireOne.acquire` does; then nothing is kept
+   * @throws as `KeyQueues.acquire` does; then nothing is kept
    */
   async acquire(set: readonly HoldTerms[], wait: WaitTerms): Promise<Hold[]> {
-    const { parts, admission, background, confirmations } = this.deps;
+    const { parts, admission, releases, confirmations } = this.deps;
     const refusal = admission.refusal(wait);
     if (refusal !== undefined) throw refusal;
-    for (const { key } of set) background.send(key);
+    for (const { key } of set) releases.send(key);
     const { clock, store, limits } = parts.context;
     const since = clock.now();
     // One limit for the whole set, however many questions it takes.
@@ -84,7 +81,7 @@ export class AcquireSet {
     const terms = set.find((each) => each.key === key)!;
     parts.context.events.contended({ terms, since }, holders);
     parts.context.events.timeout({ terms, since }, holders);
-    throw notGranted(key, { isSplit, isLocal: holders.some((id) => parts.holds.has(id)) });
+    throw notGranted(key, { isSplit, isLocal: holders.some((id) => parts.grants.has(id)) });
   }
 
   /** @param refusal of the attempt to acquire them in one step */
@@ -94,7 +91,7 @@ export class AcquireSet {
     since: number,
     refusal: Refusal,
   ): Promise<Hold[]> {
-    const { parts, one, releases } = this.deps;
+    const { parts, queues, releases } = this.deps;
     const { clock, timers, store } = parts.context;
     const deadline = since + waitTimeout;
     // Independent masters are asked for one key after another.
@@ -120,7 +117,7 @@ export class AcquireSet {
           alone: true,
           ahead: held.size > 0,
         };
-        const hold = await one.acquireUnconfirmed(meanwhile, {
+        const hold = await queues.acquire(meanwhile, {
           waitTimeout: Math.max(0, left),
           answerBy: held.size === 0 ? answerBy : nextBy(),
           signal,

@@ -30,9 +30,6 @@ export interface PublishedHold {
 
 /** Publishes what happens to locks. Without observers it builds no event. */
 export class EventPublisher {
-  /** Acquisitions for which a `contended` event was published. */
-  private readonly contending = new WeakSet<HoldTerms>();
-
   constructor(
     private readonly sink: EventSink,
     private readonly clock: Clock,
@@ -45,7 +42,6 @@ export class EventPublisher {
   /** `holders`: the ids of the acquisitions that hold the key, as far as the client knows. */
   contended({ terms }: PublishedRequest, holders: readonly string[] = []): void {
     this.publish(() => {
-      this.contending.add(terms);
       // For the events that follow. Each client is asked for once.
       void this.names.learn(holders);
       return { type: 'contended', ...this.requestFields(terms), holder: this.holder(holders), holderId: holders[0] };
@@ -61,10 +57,9 @@ export class EventPublisher {
     });
   }
 
-  /** `previous`: the ids of the acquisitions that held the key before. */
-  acquired(hold: PublishedHold, since: number, previous: readonly string[] = []): void {
+  /** `contended`: whether other holders kept it from the key; `previous`: the ids of their acquisitions. */
+  acquired(hold: PublishedHold, since: number, contended: boolean, previous: readonly string[] = []): void {
     this.publish(() => {
-      const contended = this.contending.has(hold.terms);
       const previousHolder = contended ? this.holder(previous) : undefined;
       const waited = hold.acquiredAt - since;
       return { type: 'acquired', ...this.holdFields(hold), waited, contended, previousHolder };

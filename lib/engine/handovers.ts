@@ -1,15 +1,13 @@
 import { LockConfigError, LockNotHeldError } from '../errors/index.js';
 import type { AcquireReply } from '../store/lock-store.js';
-import type { LocalQueue } from './local-queue.js';
 import { answeredTooLate } from './answered-too-late.js';
 import { acquireRequest } from './acquire-request.js';
 import type { Admission } from './admission.js';
 import type { EngineContext } from './engine-context.js';
 import type { Hold, HoldTerms } from './hold.js';
-import type { HoldRegistry } from './hold-registry.js';
+import type { Grants } from './grants.js';
 import type { IdTable } from './orphans.js';
 import type { Releases } from './releases.js';
-import type { UnitReleases } from './unit-releases.js';
 import { validUntil } from './validity.js';
 
 /** A hold that is being offered to another client. */
@@ -38,9 +36,8 @@ export class Handovers implements IdTable {
   constructor(
     private readonly context: EngineContext,
     private readonly admission: Admission,
-    private readonly holds: HoldRegistry<LocalQueue>,
+    private readonly grants: Grants,
     private readonly releases: Releases,
-    private readonly units: UnitReleases,
   ) {}
 
   /** Whether an adoption with this id may stand in the store. */
@@ -53,8 +50,8 @@ export class Handovers implements IdTable {
   private assertAlone(hold: Hold): void {
     hold.assertHeld();
     const { key, owner, handles, terms } = hold;
-    const again = handles.count > 1 || this.holds.all().some((other) => other !== hold && ownsToo(other, hold));
-    const isShared = hold.shared?.isOnly(hold) === false;
+    const again = handles.count > 1 || this.grants.all().some((other) => other !== hold && ownsToo(other, hold));
+    const isShared = !hold.grant.isOnly(hold);
     const why = isShared
       ? 'other callers of this process share its hold: acquire it with `fair: true`, then it has a hold of its own'
       : again
@@ -74,11 +71,10 @@ export class Handovers implements IdTable {
   start(offer: Offer): Promise<number> {
     const { hold } = offer;
     this.assertAlone(hold);
-    hold.shared?.close();
     // A release has no effect any more. Renewal stops before the offer is sent.
     void hold.releaseWith(() => Promise.resolve(false));
-    this.holds.offer(hold);
-    const next = this.holds.queueOf(hold.id)?.releasing(hold);
+    this.grants.offer(hold);
+    const next = hold.grant.users?.ended(hold);
     const offered = this.offer(offer);
     next?.tryAcquireOrEnqueue();
     return offered;
@@ -91,13 +87,14 @@ export class Handovers implements IdTable {
    */
   async offer({ hold, id: offer, lease }: Offer): Promise<number> {
     const { store, events } = this.context;
-    const { key, storeId: id } = hold;
+    const { key, grant } = hold;
+    const { id } = grant;
     // If it fails, the hold may still stand under its old id, and waits for the next call.
     const reply = await store.offer({ key, id, offer, lease });
-    this.holds.remove(hold);
+    this.grants.remove(hold);
     if (typeof reply === 'number') {
       events.released(hold);
-      const tombstone = this.releases.tombstoneFor(hold.epoch);
+      const tombstone = this.releases.tombstoneFor(grant.epoch);
       if (tombstone > 0) this.releases.leave(key, id, tombstone);
       return reply;
     }
@@ -154,10 +151,11 @@ export class Handovers implements IdTable {
     }
     const longest = Math.max(lease, terms.lease);
     const grant = { id, token, lease, longest, batchSize: 1, from: sent, epoch, restsOn: epoch };
-    const hold = this.holds.add(terms, grant, undefined);
+    const hold = this.grants.addFor(terms, grant);
     // The holder has released some of its permits, and the store does not know yet.
-    if (store.permits !== undefined && (reply.units ?? 0) > hold.units) this.units.sendInBackground(hold);
-    context.events.acquired(hold, sent);
+    if (store.permits !== undefined && (reply.units ?? 0) > hold.units)
+      this.releases.sendUnits(hold.grant).catch(() => undefined);
+    context.events.acquired(hold, sent, false);
     return hold;
   }
 

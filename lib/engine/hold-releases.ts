@@ -1,24 +1,37 @@
-import { inSlices } from '../common/slices.js';
 import { outside } from '../common/outside.js';
+import { settledBy } from '../common/settle.js';
+import { inSlices } from '../common/slices.js';
+import { TransientMap, TransientSet } from '../common/transient.js';
 import type { ReleaseReply } from '../store/lock-store.js';
-import type { LocalQueue } from './local-queue.js';
+import type { ClientGrant, Idle } from './hold.js';
 import type { EngineContext } from './engine-context.js';
-import type { Hold } from './hold.js';
-import type { HoldRegistry } from './hold-registry.js';
+import type { Grants } from './grants.js';
+import type { Hold, HoldTerms } from './hold.js';
 import { permitsFixed } from './permits-fixed.js';
 import type { Releases } from './releases.js';
-import type { UnitReleases } from './unit-releases.js';
 
 /** The result of a release by handoff. Made outside of all scopes, so that it keeps no async context. */
 const HANDED_OFF = outside(() => Promise.resolve(true));
 
-/** Releases holds: hands them to the next local waiter, or releases them in the store. */
+/**
+ * Releases holds: hands them to the next local waiter, or releases them in the store. A release whose caller does not wait for
+ * the answer leaves at the end of the turn of the event loop. Until then its grant is idle, and a caller of this client may take
+ * it over without a command, under the conditions of a local handoff.
+ */
 export class HoldReleases {
+  /** The idle grants, by key. */
+  private readonly idle = new TransientMap<string, ClientGrant>();
+  private readonly underWay = new TransientSet<Promise<boolean>>();
+  private isScheduled = false;
+  private readonly sendAtEndOfTurn = (): void => {
+    this.isScheduled = false;
+    this.sendAll();
+  };
+
   constructor(
     private readonly context: EngineContext,
-    private readonly holds: HoldRegistry<LocalQueue>,
+    private readonly grants: Grants,
     private readonly releases: Releases,
-    private readonly units: UnitReleases,
   ) {}
 
   /**
@@ -30,6 +43,57 @@ export class HoldReleases {
   }
 
   /**
+   * Like `release`, for a caller that does not wait. A failure is logged, and a caller need not handle it. Afterwards the hold
+   * has a loss if its lease was over.
+   */
+  releaseInBackground(hold: Hold): Promise<boolean> {
+    return hold.releaseWith(() => {
+      const { grant, key } = hold;
+      if (!hold.isHeld || this.idle.has(key) || grant.users?.mayTakeOver(hold) !== true)
+        return this.endUnattended(hold);
+      const released = new Promise<boolean>((ended) => void (grant.idle = { hold, ended }));
+      released.catch(() => undefined);
+      this.idle.set(key, grant);
+      if (!this.isScheduled) {
+        this.isScheduled = true;
+        // Behind all microtasks, and so behind the code that awaits the call which has ended.
+        outside(() => process.nextTick(this.sendAtEndOfTurn));
+      }
+      return released;
+    });
+  }
+
+  /**
+   * A caller asks for a key. Returns its hold if it takes over the idle grant of a call that has ended in this turn. Otherwise
+   * the release of that grant is sent now, so that it arrives before the request.
+   */
+  takeOver(terms: HoldTerms): Hold | undefined {
+    const idle = this.wake(terms.key);
+    if (idle === undefined) return undefined;
+    const next = idle.hold.grant.users?.takeOver(idle.hold, terms);
+    idle.ended(next === undefined ? this.endUnattended(idle.hold) : true);
+    return next;
+  }
+
+  /** Sends the release of a key that has not been sent. */
+  send(key: string): void {
+    const idle = this.wake(key);
+    idle?.ended(this.endUnattended(idle.hold));
+  }
+
+  /** Sends all releases that have not been sent. */
+  sendAll(): void {
+    for (const { key } of this.idle.values()) this.send(key);
+  }
+
+  /** Resolves when the releases whose callers do not wait are answered, or at `deadline`. */
+  async settled(deadline: number): Promise<void> {
+    this.sendAll();
+    if (this.underWay.size === 0) return;
+    await settledBy(this.context.timers, { at: deadline }, Promise.allSettled(this.underWay.values()));
+  }
+
+  /**
    * Releases some of the permits of a hold. A failed command is repeated while the hold is held, but the promise rejects with
    * the first failure.
    * @throws LockLostError, LockStoreError, LockConfigError if the store cannot do that
@@ -38,17 +102,17 @@ export class HoldReleases {
     const { permits, lacks } = this.context.store;
     if (permits === undefined) throw permitsFixed(lacks);
     hold.assertHeld();
+    const { grant } = hold;
     hold.keepUnits(hold.units - count);
-    hold.shared?.unitsReleased(hold, count);
-    const stored = this.holds.shared.get(hold.storeId) ?? hold;
-    const kept = await this.units.send(stored, () => this.keepOf(hold));
-    if (kept === 'not-held' && hold.state === 'held') stored.lose('unknown-at-unit-release');
+    grant.unitsReleased(hold, count);
+    const kept = await this.releases.sendUnits(grant, () => this.keepOf(hold));
+    if (kept === 'not-held' && hold.state === 'held') grant.lose('unknown-at-unit-release');
     hold.assertHeld();
   }
 
   /** Hands a hold to the next local waiter in this step; `false`: that is not possible, and nothing has changed. */
   handOff(hold: Hold): boolean {
-    if (this.holds.queueOf(hold.id)?.handOff(hold) !== true) return false;
+    if (hold.grant.users?.handOff(hold) !== true) return false;
     // A later release of this hold must not release the next one, which has the same id.
     void hold.releaseWith(() => HANDED_OFF);
     return true;
@@ -65,67 +129,69 @@ export class HoldReleases {
 
   /** Ends all holds under their holders, and releases them in the background, in slices if there are very many. */
   endAll(): Promise<void> {
-    this.holds.giveBackAll();
-    return inSlices(this.holds.all(), (hold) => {
-      const { key, id } = hold;
+    this.grants.giveBackAll();
+    return inSlices(this.grants.all(), (hold) => {
+      const { grant, key } = hold;
       // Its holder may have released it between two slices.
-      if (this.holds.get(id) !== hold) return;
+      if (!grant.has(hold)) return;
       hold.lose('shutdown');
-      // The loss of the last sharer releases it.
-      if (hold.shared !== undefined) return;
-      void this.releases.sendInBackground({ key, id, tombstoneFor: 0, keep: this.keepOf(hold), next: undefined });
+      // The loss of the last hold of a shared grant releases it.
+      if (grant.capacity !== 'one') return;
+      const request = { key, id: grant.id, tombstoneFor: 0, keep: this.keepOf(hold), next: undefined };
+      void this.releases.sendInBackground(request);
     });
   }
 
-  /** A hold has ended that shares a hold in the store with others, which keep it. */
-  private async endShare(hold: Hold): Promise<boolean> {
-    const { events, store } = this.context;
-    const shared = this.holds.shared.get(hold.storeId);
-    if (hold.units > 0 && shared !== undefined) {
-      const { epoch } = store;
-      const kept = await this.units.send(shared).catch((error: unknown) => {
-        events.unreleased(hold, (error as Error).message);
-        throw error;
-      });
-      if (kept === 'not-held' && store.epoch === epoch) {
-        // After NOSCRIPT, the command is sent again, behind the release of the last caller that shares the hold. What that
-        // release finds says whether the hold was lost.
-        await this.releases.ofHold(shared.id)?.catch(() => undefined);
-        if (shared.isHeld || shared.isLost) {
-          hold.lose('unknown-at-release');
-          shared.lose('unknown-at-release');
-          return false;
-        }
-      }
-    }
-    events.released(hold);
-    return true;
+  /** The grant of a key is idle no more. */
+  private wake(key: string): Idle | undefined {
+    const grant = this.idle.get(key);
+    if (grant === undefined) return undefined;
+    // Observers of a handoff may acquire or release this key again.
+    this.idle.delete(key);
+    const { idle } = grant;
+    grant.idle = undefined;
+    return idle;
+  }
+
+  /** Ends a hold whose caller does not wait for the answer. */
+  private endUnattended(hold: Hold): Promise<boolean> {
+    const letProcessExit = this.context.clock.keepAlive();
+    const result = this.end(hold);
+    this.underWay.add(result);
+    const answered = (): void => {
+      letProcessExit();
+      this.underWay.delete(result);
+    };
+    result.then(answered, (error: unknown) => {
+      answered();
+      this.reportFailure(hold, error);
+    });
+    return result;
   }
 
   /**
    * Ends a hold: hands it to the next local waiter, or sends the release. Call it once for each hold.
    * @throws LockStoreError if the store does not answer
    */
-  async end(hold: Hold): Promise<boolean> {
+  private async end(hold: Hold): Promise<boolean> {
     const { store, clock, events } = this.context;
-    const { key, storeId: id, shared } = hold;
+    const { key, grant } = hold;
     if (this.handOff(hold)) return true;
-    const tombstoneFor = this.releases.tombstoneFor(hold.epoch);
+    const tombstoneFor = this.releases.tombstoneFor(grant.epoch);
     if (!hold.end()) {
       // The store may still have it. Its answer changes nothing for the caller, which does not wait for it.
-      if (shared === undefined) this.releases.leave(key, id, tombstoneFor);
-      else this.holds.giveBack(hold);
+      if (grant.capacity === 'one') this.releases.leave(key, grant.id, tombstoneFor);
+      else this.grants.giveBack(hold);
       return false;
     }
-    const queue = this.holds.queueOf(hold.id);
     // Renewal stops before the release is sent, or after a failed release the watchdog would renew the hold forever.
-    this.holds.remove(hold);
-    if (shared?.isEmpty === false) return this.endShare(hold);
-    const next = queue?.releasing(hold);
+    this.grants.remove(hold);
+    if (!grant.isEmpty) return this.endShare(hold);
+    const next = grant.users?.ended(hold);
     const { epoch } = store;
-    const request = { key, id, tombstoneFor, keep: this.keepOf(hold), next: next?.request() };
+    const request = { key, id: grant.id, tombstoneFor, keep: this.keepOf(hold), next: next?.request() };
     const sent = next === undefined ? 0 : clock.now();
-    const answer = this.releases.sendForHold(request, Math.max(hold.validUntil, shared?.lastsUntil ?? 0));
+    const answer = this.releases.sendForHold(request, grant.lease.lastsUntil);
     next?.await(
       answer.then((reply) => reply.next as NonNullable<typeof reply.next>),
       sent,
@@ -141,8 +207,33 @@ export class HoldReleases {
     // A release whose answer was lost is sent again, and finds nothing the second time.
     if (!reply.released && store.epoch === epoch) {
       hold.lose('unknown-at-release');
-      shared?.lose('unknown-at-release');
+      grant.lose('unknown-at-release');
       return false;
+    }
+    events.released(hold);
+    return true;
+  }
+
+  /** A hold has ended whose grant others use, which keep it. */
+  private async endShare(hold: Hold): Promise<boolean> {
+    const { events, store } = this.context;
+    const { grant } = hold;
+    if (hold.units > 0) {
+      const { epoch } = store;
+      const kept = await this.releases.sendUnits(grant).catch((error: unknown) => {
+        events.unreleased(hold, (error as Error).message);
+        throw error;
+      });
+      if (kept === 'not-held' && store.epoch === epoch) {
+        // After NOSCRIPT, the command is sent again, behind the release of the last caller that uses the grant. What that
+        // release finds says whether the hold was lost.
+        await this.releases.ofHold(grant.id)?.catch(() => undefined);
+        if (grant.isHeld || grant.state === 'lost') {
+          hold.lose('unknown-at-release');
+          grant.lose('unknown-at-release');
+          return false;
+        }
+      }
     }
     events.released(hold);
     return true;

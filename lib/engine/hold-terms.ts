@@ -1,4 +1,4 @@
-import type { LockLostError, LossReason } from '../errors/index.js';
+import type { LockLostError } from '../errors/index.js';
 import type { HoldMode } from '../store/lock-store.js';
 import type { LeaseGrant } from './lease-view.js';
 
@@ -16,37 +16,8 @@ export interface Grant extends LeaseGrant {
   readonly epoch: number;
 }
 
-/** What the holds share that get the lock one after another under one grant. */
-export interface GrantChain<Hold> {
-  /** The token of the first hold. */
-  readonly firstToken: number;
-  /** The latest hold. */
-  holder: Hold | undefined;
-}
-
 /** A listener of the user. It may throw or reject. */
 export type LossListener = (error: LockLostError) => unknown;
-
-/** A hold in the store that several holds of this client share; see `SharedHold`. */
-export interface Sharing<Hold> {
-  /** The id under which the store keeps it. */
-  readonly id: string;
-  readonly isEmpty: boolean;
-  /** Until when the store may keep it for callers that do not share it any more. */
-  readonly lastsUntil: number;
-  /** Whether a caller that asks now may share it. */
-  admits(terms: HoldTerms): boolean;
-  /** Whether a hold has it for itself. */
-  isOnly(hold: Hold): boolean;
-  /** A hold was released or lost. */
-  remove(hold: Hold): void;
-  /** A hold has released some of its permits. */
-  unitsReleased(hold: Hold, count: number): void;
-  /** No further caller may share it. */
-  close(): void;
-  /** Ends all holds that share it. */
-  lose(reason: LossReason): void;
-}
 
 /** What a caller asks for. */
 export interface HoldTerms {

@@ -1,23 +1,18 @@
 import { outside } from '../common/outside.js';
 import type { TimerEntry } from '../common/timer-queue.js';
 import { LockLostError, LOSS_REASONS, type LossReason } from '../errors/index.js';
-import type { HoldMode } from '../store/lock-store.js';
-import type { EngineContext } from './engine-context.js';
+import type { AcquireReply, AcquireRequest, HoldMode, StoredHold } from '../store/lock-store.js';
+import type { EngineContext, EngineLimits } from './engine-context.js';
 import { HoldHandles } from './hold-handles.js';
-import {
-  unitsOf,
-  withUnits,
-  type Grant,
-  type GrantChain,
-  type HoldTerms,
-  type LossListener,
-  type ReplicaTerms,
-  type Sharing,
-} from './hold-terms.js';
+import { unitsOf, withUnits, type Grant, type HoldTerms, type LossListener, type ReplicaTerms } from './hold-terms.js';
+import { LeaseView, type Question, type Verdict } from './lease-view.js';
 import { callLossListener, LossSignal } from './loss-signal.js';
-import { LeaseView, type LooseExtension, type Question, type Verdict } from './lease-view.js';
+import { validUntil } from './validity.js';
 
-export type { Grant, HoldTerms, HoldMode, LossListener, ReplicaTerms };
+export type { Grant, HoldMode, HoldTerms, LossListener, ReplicaTerms };
+
+/** A renewal is due when this part of a lease is left. */
+const RENEW_AT = 2 / 3;
 
 export type HoldState = 'held' | 'offered' | 'released' | 'lost';
 
@@ -25,15 +20,13 @@ export type HoldState = 'held' | 'offered' | 'released' | 'lost';
 export type LossObserver = (hold: Hold, error: LockLostError) => void;
 
 /**
- * One hold of a key, and until when the client may rely on it. States: held, then either released (by its holder) or lost
- * (ended under its holder). In between it may be offered: its holder has handed it over, and the store may still have it
- * under its id. A hold never becomes held again.
+ * The hold of one caller under a grant, and until when it may rely on it: until its own promise or the grant ends. States:
+ * held, then either released (by its holder) or lost (ended under its holder). In between it may be offered: its holder has
+ * handed it over, and the store may still have it. A hold never becomes held again.
  */
 export class Hold {
   readonly id: string;
   readonly token: number;
-  /** The store's epoch when the acquisition was first asked for. */
-  readonly epoch: number;
   readonly owner: string;
   readonly acquiredAt: number;
   /** The handles that share this hold by re-entry. */
@@ -41,11 +34,12 @@ export class Hold {
 
   private currentState: HoldState = 'held';
   private currentTerms: HoldTerms;
+  /** The lease that the holder was promised. The store may have less: first after a pushed grant, or after a failover. */
+  private promised: number;
+  private promisedFrom: number;
   private fullLease: number;
   private renewalCount = 0;
-  private ownerExposed = false;
   private givenUp = false;
-  private renewalError: Error | undefined;
   private lossError: LockLostError | undefined;
   private lossSignal: LossSignal | undefined;
   private listeners: Set<LossListener> | undefined;
@@ -57,26 +51,17 @@ export class Hold {
 
   constructor(
     terms: HoldTerms,
-    grant: Grant,
+    readonly grant: ClientGrant,
+    { id, token, from }: { readonly id: string; readonly token: number; readonly from: number },
     private readonly context: Pick<EngineContext, 'clock' | 'logger'>,
-    /** The hold in the store that this one shares with others of this client. */
-    readonly shared?: Sharing<Hold>,
-    private readonly lease = new LeaseView(grant, terms.lease, shared !== undefined),
-    private readonly chain: GrantChain<Hold> = { firstToken: grant.token, holder: undefined },
   ) {
-    this.id = grant.id;
-    this.token = grant.token;
-    this.epoch = grant.epoch;
+    this.id = id;
+    this.token = token;
     this.acquiredAt = context.clock.now();
     this.currentTerms = terms;
-    this.fullLease = terms.lease;
-    this.owner = terms.owner ?? this.storeId;
-    chain.holder = this;
-  }
-
-  /** The id under which the store keeps it. */
-  get storeId(): string {
-    return this.shared?.id ?? this.id;
+    this.promised = this.fullLease = terms.lease;
+    this.promisedFrom = from;
+    this.owner = terms.owner ?? grant.id;
   }
 
   get key(): string {
@@ -91,37 +76,31 @@ export class Hold {
     return this.currentState;
   }
 
-  /** The token of the first hold under this grant. */
-  get firstToken(): number {
-    return this.chain.firstToken;
-  }
-
-  /** The latest hold under the same grant: this hold, or that of the local waiter that got the lock. */
-  get currentHolder(): Hold {
-    return this.chain.holder ?? this;
-  }
-
   /** Until when the client may rely on this hold. */
   get validUntil(): number {
-    return this.lease.until;
+    return Math.min(this.grant.lease.until, this.promisedUntil);
   }
 
-  /** When the next renewal is due. */
+  /**
+   * When the next renewal is due: a third of the lease after it was set last. Counted from its end, so an answer that only
+   * tells how much is left does not move the renewal.
+   */
   get renewalDue(): number {
-    return this.lease.renewalDue(this.currentTerms.lease);
+    const set = this.lacksLease ? this.grant.lease.length : this.promised;
+    return this.validUntil - Math.min(this.currentTerms.lease, set) * RENEW_AT;
   }
 
   /** Ends the hold if its lease is over: right on the first line after a stall or a suspension, before any timer runs. */
   get isHeld(): boolean {
     if (this.currentState !== 'held') return false;
-    if (this.context.clock.now() < this.lease.until) return true;
-    this.lose('lease-ended', this.renewalError);
+    if (this.context.clock.now() < this.validUntil) return true;
+    this.lose('lease-ended', this.grant.renewalError);
     return false;
   }
 
   /** ms that are left of the lease. Never negative, even if the process stalls between the two clock readings. */
   get remaining(): number {
-    return this.isHeld ? Math.max(0, this.lease.until - this.context.clock.now()) : 0;
+    return this.isHeld ? Math.max(0, this.validUntil - this.context.clock.now()) : 0;
   }
 
   /** The full lease in ms, as the call asked for or as `extend` set it last. */
@@ -145,11 +124,6 @@ export class Hold {
     return this.renewalCount;
   }
 
-  /** Whether a caller knows the owner, and may use that name to hold the key elsewhere. */
-  get ownerIsKnown(): boolean {
-    return this.ownerExposed;
-  }
-
   /** No handle can release the hold any more: it is not renewed, and ends with its lease. */
   get isAbandoned(): boolean {
     return this.givenUp;
@@ -160,10 +134,9 @@ export class Hold {
     if (!this.isHeld) throw this.lossError ?? this.releasedError();
   }
 
-  /** Tells a caller the owner. */
+  /** Tells a caller the owner, which may use that name to hold the key elsewhere: no other caller gets this grant. */
   exposeOwner(): string {
-    this.ownerExposed = true;
-    this.shared?.close();
+    this.grant.close();
     return this.owner;
   }
 
@@ -192,78 +165,25 @@ export class Hold {
     this.currentTerms = { ...this.currentTerms, holdAtLeast };
   }
 
-  /** The newest answer was so slow that the store may have less of the lease than the client relies on. */
-  get isUnclear(): boolean {
-    return this.lease.isUnclear;
-  }
-
-  /** Whether the newest answer comes from before an epoch of the store. */
-  isFromBefore(epoch: number): boolean {
-    return this.lease.isFromBefore(epoch);
-  }
-
   /** ms of lease, from now on, that the store lacks of what the holder was promised; 0: nothing is missing. */
   get missingLease(): number {
-    return this.lease.lacksLease ? this.promisedLease : 0;
+    return this.lacksLease ? this.promisedLease : 0;
   }
 
   /** ms that are left of the lease that the holder was promised. */
   get promisedLease(): number {
-    return this.lease.promisedLease(this.context.clock.now());
-  }
-
-  /** Numbers a question that is about to be sent: for a lease of `lease` ms, or with 0 how much is left. */
-  ask(epoch: number, lease: number): Question {
-    return this.lease.ask(this.context.clock.now(), epoch, lease);
-  }
-
-  /** Takes an answer to a question about this hold or an earlier one of the same grant: `left` ms are left. */
-  answered(question: Question, left: number): Verdict {
-    if (this.currentState !== 'held') return 'ignored';
-    const verdict = this.lease.answered(question, this.context.clock.now(), left);
-    if (verdict !== 'ignored') this.renewalError = undefined;
-    if (verdict === 'lowered' || verdict === 'unclear') this.shared?.close();
-    return verdict;
+    return Math.max(0, Math.ceil(this.promisedFrom + this.promised - this.context.clock.now()));
   }
 
   /** The store has confirmed a renewal. */
   renewed(question: Question): void {
     this.renewalCount += 1;
-    this.lease.renewed(question);
+    this.promise(question);
   }
 
-  /** A renewal has failed. If the lease ends before an answer, this is the cause of the loss. */
-  renewalFailed(error: Error): void {
-    this.renewalError = error;
-  }
-
-  /** Numbers a question that sets the lease to `lease` ms; see `LeaseView.resize`. */
-  resize(epoch: number, lease: number, late: number): [Question, LooseExtension] {
-    this.fullLease = lease;
-    return this.lease.resize(this.context.clock.now(), epoch, lease, late);
-  }
-
-  /** The store has executed an extension, and will not execute it again. */
-  settled(extension: LooseExtension): void {
-    this.lease.settled(extension);
-  }
-
-  /** Whether the lease is long enough to hand the lock to the next local waiter without a command. */
-  lastsFor({ lease }: HoldTerms, grantTimeout: number): boolean {
-    return this.lease.lastsFor(this.context.clock.now(), lease, grantTimeout);
-  }
-
-  /** The hold of the next local waiter under the same grant: its lease has begun already. */
-  passTo(terms: HoldTerms): Hold {
-    const { id, token, epoch, context } = this;
-    const [lease, from] = [terms.lease, context.clock.now()];
-    const grant = { id, token: token + 1, batchSize: 1, lease, longest: lease, from, epoch, restsOn: epoch };
-    return new Hold(terms, grant, context, undefined, this.lease.passTo(from, lease), this.chain);
-  }
-
-  /** Until when the store may keep the hold. */
-  get lastsUntil(): number {
-    return this.lease.lastsUntil;
+  /** The store has confirmed a longer lease, which `extend` has asked for. */
+  extended(question: Question): void {
+    if (this.promise(question)) this.fullLease = question.lease;
   }
 
   /** The hold is being offered to another client. */
@@ -317,9 +237,287 @@ export class Hold {
     return new LockLostError(`the lock '${this.key}' is not held any more: it has been released`, this.terms);
   }
 
+  private get promisedUntil(): number {
+    return validUntil(this.promisedFrom, this.promised);
+  }
+
+  /** Whether the store may have less of the lease than the holder was promised. */
+  private get lacksLease(): boolean {
+    return this.promisedUntil - this.grant.lease.until >= 1;
+  }
+
+  /** A promise never becomes shorter. Returns whether it has become longer. */
+  private promise({ sent, lease }: Question): boolean {
+    if (sent + lease <= this.promisedFrom + this.promised) return false;
+    this.promised = lease;
+    this.promisedFrom = sent;
+    return true;
+  }
+
   private lostError(lossReason: LossReason, cause?: Error): LockLostError {
     const failure = cause === undefined ? '' : `; the last renewal failed: ${cause.message}`;
     const message = `the lock '${this.key}' is not held any more: ${LOSS_REASONS[lossReason]}${failure}`;
     return new LockLostError(message, { key: this.key, method: this.terms.method, cause, lossReason });
+  }
+}
+
+/** One grant serves this many callers at most, so that very many of them do not block the event loop. */
+const MOST_SERVED = 1_000;
+
+/** A caller renews its lease at once if the grant has less than this part of it. */
+const ENOUGH = 0.9;
+
+/**
+ * How many callers of this client a grant serves: one after another, any number of readers at a time, or as many callers at a
+ * time as its permits suffice for.
+ */
+export type Capacity = 'one' | 'readers' | 'permits';
+
+/**
+ * What a grant for a request may serve. A request with an owner or with `fair: true` has a grant of its own, and so has one for
+ * which the store does something at each grant or release.
+ */
+export function capacityFor(terms: HoldTerms, { batch }: Pick<EngineLimits, 'batch'>): Capacity {
+  const { mode, owner, fair, alone } = terms;
+  if (owner !== undefined || fair || alone === true || batch.size === 1 || !mayShareGrant(terms)) return 'one';
+  if (mode.kind === 'read') return 'readers';
+  return mode.kind === 'permits' && mode.units > 0 ? 'permits' : 'one';
+}
+
+/** Whether a request may share a grant. The store does `replicas` and `holdAtLeast` at each grant or release. */
+export const mayShareGrant = ({ replicas, holdAtLeast }: HoldTerms): boolean =>
+  replicas === undefined && holdAtLeast === 0;
+
+/** Whether two requests want the same: to read, or the same number of permits. */
+export function wantsTheSame(one: HoldMode, other: HoldMode): boolean {
+  if (one.kind !== 'permits' || other.kind !== 'permits') return one.kind === other.kind;
+  return one.units === other.units && one.limit === other.limit;
+}
+
+/** The callers of this client that get a grant. */
+export interface GrantUsers {
+  /** Ends a hold and hands it to the next waiter under the same grant; returns whether that was possible. */
+  handOff(hold: Hold): boolean;
+  /** Whether a caller that comes now could use the grant of a hold that has ended. */
+  mayTakeOver(hold: Hold): boolean;
+  /** Ends a hold and hands it to a caller that does not wait, if that is possible. */
+  takeOver(hold: Hold, terms: HoldTerms): Hold | undefined;
+  /** A hold was released or lost. Returns the request of the next waiter, which the release sends in the same step. */
+  ended(hold: Hold): NextRequest | undefined;
+  /** No further caller may use the grants of this key. */
+  closeGrants(): void;
+}
+
+/** The request of the next waiter, which goes out with a release or alone. */
+export interface NextRequest {
+  request(): AcquireRequest;
+  await(answer: Promise<AcquireReply>, sent: number, epoch: number): void;
+  tryAcquireOrEnqueue(): void;
+}
+
+/** `offered`: it is being handed over to another client, and has no holder here. `lost`: the store has ended it. */
+export type GrantState = 'held' | 'offered' | 'lost';
+
+/** The holder of a grant is done, and the release leaves at the end of the turn. */
+export interface Idle {
+  readonly hold: Hold;
+  /** Settles the release. */
+  readonly ended: (result: boolean | Promise<boolean>) => void;
+}
+
+/**
+ * What the store has granted this client for one acquisition, and which callers of this client use it: see `Capacity`. Each
+ * caller has a `Hold` of its own, with its own lease, signal and renewals. The store keeps the grant for the longest of these
+ * leases, and the last caller releases it.
+ *
+ * For `localHandoffTime` after the grant, and while no other client is known to wait, callers that come later may use it
+ * without a command: a reader joins the others, and a lock or permits pass from one caller to the next. Each of these callers
+ * needs one of the tokens of the grant. Readers have the same token, since they do not exclude each other.
+ */
+export class ClientGrant {
+  readonly key: string;
+  readonly mode: HoldMode;
+  readonly lease: LeaseView;
+  state: GrantState = 'held';
+  /** Until the end of the turn in which its holder has ended. */
+  idle: Idle | undefined;
+  /** The failure of the latest renewal, unless the store has answered since. */
+  renewalError: Error | undefined;
+  private readonly grantedAt: number;
+  private isClosed: boolean;
+  private served = 0;
+  /** Most grants never have more than one holder at a time. */
+  private first: Hold | undefined;
+  private others: Set<Hold> | undefined;
+  /** How many permits the callers have together. Counted all the time: each of very many callers needs it at its release. */
+  private sum = 0;
+
+  constructor(
+    private readonly context: Pick<EngineContext, 'clock' | 'logger' | 'store' | 'limits' | 'identity'>,
+    { key, mode }: HoldTerms,
+    private readonly grant: Grant,
+    readonly capacity: Capacity = 'one',
+    readonly users?: GrantUsers,
+  ) {
+    this.key = key;
+    this.mode = mode;
+    this.lease = new LeaseView(grant);
+    this.grantedAt = context.clock.now();
+    this.isClosed = grant.yields === true;
+  }
+
+  /** The id under which the store keeps it. */
+  get id(): string {
+    return this.grant.id;
+  }
+
+  get firstToken(): number {
+    return this.grant.token;
+  }
+
+  /** The store's epoch when it was first asked for. */
+  get epoch(): number {
+    return this.grant.epoch;
+  }
+
+  /** How many callers that wait it serves at once. */
+  get places(): number {
+    if (this.capacity === 'one') return 1;
+    if (this.capacity === 'readers') return MOST_SERVED;
+    const each = unitsOf(this.mode);
+    return Math.max(1, Math.floor((this.grant.units ?? each) / each));
+  }
+
+  /** The holds of the callers that use it now. */
+  get holds(): readonly Hold[] {
+    return [...(this.first === undefined ? [] : [this.first]), ...(this.others ?? [])];
+  }
+
+  get isEmpty(): boolean {
+    return this.first === undefined && (this.others === undefined || this.others.size === 0);
+  }
+
+  get isHeld(): boolean {
+    return !this.isEmpty && this.state !== 'lost';
+  }
+
+  /** How many permits the callers have together. */
+  get units(): number {
+    return this.sum;
+  }
+
+  /** Whether no further caller may use it, because it was closed or its time is over. */
+  get isOver(): boolean {
+    const { clock, limits } = this.context;
+    return this.isClosed || clock.now() >= this.grantedAt + limits.batch.time;
+  }
+
+  has(hold: Hold): boolean {
+    return this.first === hold || this.others?.has(hold) === true;
+  }
+
+  /** Whether a hold has it for itself. */
+  isOnly(hold: Hold): boolean {
+    return this.first === hold ? !this.others?.size : this.first === undefined && this.others?.size === 1;
+  }
+
+  /** Whether a reader that asks now may join the others. */
+  admits(terms: HoldTerms): boolean {
+    return this.capacity === 'readers' && !this.isEmpty && this.mayServe(terms);
+  }
+
+  /** Whether the place of a hold that is released now may pass to a caller. It may have released some permits before. */
+  mayPass(hold: Hold, terms: HoldTerms): boolean {
+    if (this.capacity === 'readers' || this.served >= this.grant.batchSize || !this.has(hold)) return false;
+    return (this.capacity === 'one' || hold.units === unitsOf(terms.mode)) && this.mayServe(terms);
+  }
+
+  /** Takes the answer to a question: `left` ms are left. */
+  answered(question: Question, left: number): Verdict {
+    const verdict = this.lease.answered(question, this.context.clock.now(), left);
+    if (verdict !== 'ignored') this.renewalError = undefined;
+    if (verdict === 'lowered' || verdict === 'unclear') this.close();
+    return verdict;
+  }
+
+  /** Makes the hold of one more caller. */
+  add(terms: HoldTerms): Hold {
+    const { grant, capacity, context } = this;
+    const number = (this.served += 1);
+    const isFirst = number === 1;
+    // The first has the id of the grant, which other clients show.
+    const id = isFirst || capacity === 'one' ? grant.id : context.identity.sharerId(grant.id, number, terms);
+    const token = grant.token + (capacity === 'readers' ? 0 : number - 1);
+    // The lease of a later caller has begun already in the store.
+    const own = capacity === 'one' && grant.units !== undefined ? withUnits(terms, grant.units) : terms;
+    const hold = new Hold(own, this, { id, token, from: isFirst ? grant.from : context.clock.now() }, context);
+    if (this.first === undefined) this.first = hold;
+    else (this.others ??= new Set()).add(hold);
+    this.sum += hold.units;
+    return hold;
+  }
+
+  /** Whether the store has much less than the lease of a caller that joins, since another one has asked for it. */
+  isTooShortFor({ lease, renews }: HoldTerms): boolean {
+    if (this.served === 1) return false;
+    // A lease that is not renewed is to last in full.
+    if (this.capacity === 'one') return !renews;
+    const needed = renews ? Math.min(lease, this.context.limits.grantTimeout) : lease;
+    return this.grant.lease < needed * ENOUGH;
+  }
+
+  /** A caller has released its hold or lost it. */
+  remove(hold: Hold): void {
+    if (!this.has(hold)) return;
+    if (this.first === hold) this.first = undefined;
+    else this.others!.delete(hold);
+    this.sum -= hold.units;
+  }
+
+  /** A caller has released some of its permits. */
+  unitsReleased(hold: Hold, count: number): void {
+    if (this.has(hold)) this.sum -= count;
+  }
+
+  /** No further caller may use it. */
+  close(): void {
+    this.isClosed = true;
+  }
+
+  /** What the store knows of it, for each caller that uses it. */
+  describe(stored: StoredHold): StoredHold[] {
+    const { holds, capacity, grantedAt } = this;
+    if (capacity === 'one') return [{ ...stored, token: holds[0]?.token ?? stored.token }];
+    const isShared = holds.length > 1;
+    return holds.map(({ id, terms, token, acquiredAt, promisedLease }) => ({
+      ...stored,
+      id,
+      token,
+      mode: terms.mode,
+      ttl: isShared ? Math.min(stored.ttl, promisedLease) : stored.ttl,
+      since: isShared ? Math.round(stored.since + acquiredAt - grantedAt) : stored.since,
+    }));
+  }
+
+  /** Ends the holds of all that use it. */
+  lose(reason: LossReason): void {
+    // Before the listeners of the callers: they may ask for the key again.
+    this.close();
+    this.state = 'lost';
+    for (const hold of this.holds) hold.lose(reason);
+  }
+
+  /** Whether it may serve a caller that comes now, without a command. */
+  private mayServe(terms: HoldTerms): boolean {
+    const { clock, store, limits } = this.context;
+    const { capacity, lease } = this;
+    if (this.isOver || (capacity === 'one' ? !mayShareGrant(terms) : capacityFor(terms, limits) !== capacity))
+      return false;
+    // Without a connection, or after a reconnect, the store cannot tell this client to yield, nor of a release by force.
+    if (!store.listening || this.epoch !== store.epoch) return false;
+    const now = clock.now();
+    if (lease.isUnclear || lease.until - now < Math.min(terms.lease, limits.grantTimeout) / 2) return false;
+    // If this client crashes, the next caller's lock lasts no longer than its lease.
+    return capacity !== 'one' || lease.lastsUntil - now <= terms.lease;
   }
 }

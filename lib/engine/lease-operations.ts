@@ -1,7 +1,6 @@
 import { settledBy, type WaitLimit } from '../common/settle.js';
 import { LockStoreError } from '../errors/index.js';
 import type { EngineContext } from './engine-context.js';
-import type { RenewReply } from '../store/lock-store.js';
 import type { Hold, ReplicaTerms } from './hold.js';
 import type { Watchdog } from './watchdog.js';
 
@@ -28,33 +27,24 @@ export class LeaseOperations {
   }
 
   /**
-   * Sets the lease of a hold to `lease` ms from now on.
+   * Has a hold last for at least `lease` ms from now on.
    * @throws LockLostError, LockStoreError
    */
   async extend(hold: Hold, lease: number): Promise<void> {
     hold.assertHeld();
-    const { store, limits, identity, clock } = this.context;
+    const { store, identity, clock } = this.context;
+    const { grant, key } = hold;
     identity.cover(clock.now(), lease);
-    const { epoch } = store;
-    const [question, extension] = hold.resize(epoch, lease, 2 * limits.commandTimeout);
-    this.watchdog.reschedule(hold);
-    const request = { key: hold.key, id: hold.storeId, lease };
-    const { shared } = hold;
-    // The store may keep the hold longer now than a caller that comes later wants it.
-    shared?.close();
-    let left: RenewReply;
-    if (shared === undefined || shared.isOnly(hold)) {
-      left = await store.extend(request);
-    } else {
-      // The others that share the hold keep their leases, so the store may only make it longer.
-      hold.settled(extension);
-      left = (await store.renew([request]))[0]!;
-    }
+    // The store may keep the grant longer now than a caller that comes later wants it.
+    grant.close();
+    const question = grant.lease.ask(clock.now(), store.epoch, lease);
+    const [left] = await store.renew([{ key, id: grant.id, lease }]);
     if (left instanceof Error) throw left;
-    // Without a reconnect the store received one copy.
-    if (epoch === store.epoch) hold.settled(extension);
-    if (left === 'not-held') this.watchdog.notHeld(hold);
-    else this.watchdog.answered(hold, question, left);
+    if (left === 'not-held') this.watchdog.notHeld(grant);
+    else if (hold.isHeld) {
+      hold.extended(question);
+      this.watchdog.answered(grant, question, left!);
+    }
     hold.assertHeld();
   }
 
@@ -67,8 +57,8 @@ export class LeaseOperations {
     if (hold.terms.replicas === undefined) return;
     const { min, timeout } = hold.terms.replicas;
     const { store, timers } = this.context;
-    const { key, storeId: id } = hold;
-    const answer = store.replicate({ key, id, min, timeout });
+    const { key, grant } = hold;
+    const answer = store.replicate({ key, id: grant.id, min, timeout });
     if (!(await settledBy(timers, { ...limit, isAnswer: true }, answer))) {
       limit.signal?.throwIfAborted();
       const message = `Redis has not answered in time how many replicas have '${key}', so it was released`;
@@ -84,13 +74,13 @@ export class LeaseOperations {
   /** Asks once how much of the lease is left; returns whether the answer is certain. */
   private async look(hold: Hold): Promise<boolean> {
     hold.assertHeld();
-    const { store } = this.context;
-    const { key, storeId: id } = hold;
-    const question = hold.ask(store.epoch, this.watchdog.leaseToVerify(hold));
-    const [left] = await store.renew([{ key, id, lease: question.lease }]);
+    const { store, clock } = this.context;
+    const { key, grant } = hold;
+    const question = grant.lease.ask(clock.now(), store.epoch, this.watchdog.leaseToVerify(hold));
+    const [left] = await store.renew([{ key, id: grant.id, lease: question.lease }]);
     if (left instanceof Error) throw left;
-    if (left === 'not-held') this.watchdog.notHeld(hold);
-    else return !this.watchdog.answered(hold, question, left ?? 0);
+    if (left === 'not-held') this.watchdog.notHeld(grant);
+    else return !this.watchdog.answered(grant, question, left ?? 0);
     return true;
   }
 
@@ -100,7 +90,7 @@ export class LeaseOperations {
    */
   private async unconfirmedBy(
     { min, timeout }: ReplicaTerms,
-    { key, storeId: id }: Hold,
+    { key, grant: { id } }: Hold,
   ): Promise<LockStoreError | undefined> {
     const replicas = await this.context.store.replicate({ key, id, min, timeout });
     if (replicas >= min) return undefined;

@@ -2,27 +2,23 @@ import { LockConfigError } from '../errors/index.js';
 import type { ListReply, ListRequest } from '../store/key-list.js';
 import type { HoldSurvey, SurveyRequest } from '../store/hold-survey.js';
 import type { ForceReleaseReply, LockStore, StoredHold, StoredLock, StoreFeature } from '../store/lock-store.js';
-import { AcquireOne } from './acquire-one.js';
-import { AcquireQueues } from './acquire-queues.js';
 import { AcquireSet } from './acquire-set.js';
 import { Admission } from './admission.js';
-import { BackgroundReleases } from './background-releases.js';
 import { Confirmations } from './confirmations.js';
 import type { EngineContext } from './engine-context.js';
 import type { Hold, HoldTerms } from './hold.js';
 import { Handovers, type Offer } from './handovers.js';
-import { HoldRegistry } from './hold-registry.js';
+import { Grants } from './grants.js';
 import { HoldReleases } from './hold-releases.js';
 import { Latches } from './latches.js';
 import { LeaseOperations } from './lease-operations.js';
 import { Orphans } from './orphans.js';
 import { permitsFixed } from './permits-fixed.js';
-import type { AcquireParts, LocalQueue } from './local-queue.js';
-import { PendingAcquisitions } from './pending-acquisitions.js';
+import { KeyQueues, type AcquireParts } from './key-queue.js';
 import { Releases } from './releases.js';
 import { StoreMessages } from './store-messages.js';
+import { Tickets } from './tickets.js';
 import type { WaitTerms } from './waiter.js';
-import { UnitReleases } from './unit-releases.js';
 import { Watchdog } from './watchdog.js';
 import { surveyOf } from './survey-of.js';
 
@@ -49,15 +45,14 @@ export class LockEngine {
   private readonly admission: Admission;
   private readonly releases: Releases;
   private readonly watchdog: Watchdog;
-  private readonly holds: HoldRegistry<LocalQueue>;
-  private readonly pending: PendingAcquisitions<LocalQueue>;
-  private readonly queues: AcquireQueues;
+  private readonly grants: Grants;
+  private readonly tickets: Tickets;
+  private readonly queues: KeyQueues;
   private readonly leases: LeaseOperations;
   private readonly holdReleases: HoldReleases;
-  private readonly background: BackgroundReleases;
   /** Holds that pass from one client to another. */
   readonly handovers: Handovers;
-  private readonly one: AcquireOne;
+  private readonly confirmations: Confirmations;
   private readonly set: AcquireSet;
   /** Settles when the waiters have been rejected. */
   private dismissed: Promise<unknown> = Promise.resolve();
@@ -70,22 +65,20 @@ export class LockEngine {
     this.admission = new Admission(context);
     this.releases = new Releases(context);
     this.watchdog = new Watchdog(context, this.releases);
-    const units = new UnitReleases(context);
-    this.holds = new HoldRegistry(context, this.watchdog, this.releases, units);
-    this.pending = new PendingAcquisitions(store, store.mayKeepPlaces ? Infinity : context.limits.front);
-    const { releases, holds, pending, admission } = this;
-    this.handovers = new Handovers(context, admission, holds, releases, units);
-    const orphans = new Orphans(context, releases, pending.sharedQueues, [holds, pending, this.handovers]);
-    const parts: AcquireParts = { context, releases, units, orphans, holds, pending };
-    this.queues = new AcquireQueues(parts);
+    this.grants = new Grants(context, this.watchdog, this.releases);
+    this.tickets = new Tickets(store, store.mayKeepPlaces ? Infinity : context.limits.front);
+    const { releases, grants, tickets, admission } = this;
+    this.handovers = new Handovers(context, admission, grants, releases);
+    const heldElsewhere = (key: string): void => this.queues.heldElsewhere(key);
+    const orphans = new Orphans(context, releases, heldElsewhere, [grants, tickets, this.handovers]);
+    const parts: AcquireParts = { context, releases, orphans, grants, tickets };
+    this.holdReleases = new HoldReleases(context, grants, releases);
+    this.queues = new KeyQueues(parts, admission, this.holdReleases);
     this.leases = new LeaseOperations(context, this.watchdog);
-    this.holdReleases = new HoldReleases(context, holds, releases, units);
-    this.background = new BackgroundReleases(context, holds, this.holdReleases);
-    const { leases, background, holdReleases } = this;
+    const { leases, queues, holdReleases } = this;
     const confirmations = new Confirmations(context, leases, holdReleases);
-    this.one = new AcquireOne({ context, admission, holds, queues: this.queues, confirmations, background });
-    const { one } = this;
-    this.set = new AcquireSet({ parts, admission, one, confirmations, leases, releases: holdReleases, background });
+    this.confirmations = confirmations;
+    this.set = new AcquireSet({ parts, admission, queues, confirmations, leases, releases: holdReleases });
     this.latches = store.latches && new Latches(context, store.latches, admission);
     store.listen(new StoreMessages(parts, this.watchdog, this.latches));
   }
@@ -95,7 +88,12 @@ export class LockEngine {
    * @throws LockTimeoutError, LockStoreError, or the reason of the caller's signal
    */
   acquire(terms: HoldTerms, wait: WaitTerms): Promise<Hold> {
-    return this.one.acquire(terms, wait);
+    if (terms.replicas === undefined) return this.queues.acquire(terms, wait);
+    const since = this.context.clock.now();
+    return this.queues.acquire(terms, wait).then(async (hold) => {
+      await this.confirmations.confirm([hold], since, wait);
+      return hold;
+    });
   }
 
   /**
@@ -116,7 +114,7 @@ export class LockEngine {
 
   /** Like `release`, for a caller that does not wait for the result. The promise never rejects unhandled. */
   releaseInBackground(hold: Hold): Promise<boolean> {
-    return this.background.release(hold);
+    return this.holdReleases.releaseInBackground(hold);
   }
 
   /** Hands a hold to the next local waiter without a command; `false`: it is still held. */
@@ -133,7 +131,7 @@ export class LockEngine {
   }
 
   /**
-   * Sets the lease of a hold to `lease` ms from now on.
+   * Has a hold last for at least `lease` ms from now on.
    * @throws LockLostError, LockStoreError
    */
   extend(hold: Hold, lease: number): Promise<void> {
@@ -150,7 +148,7 @@ export class LockEngine {
 
   /** How often the owner of a hold has its key in this client. */
   holdCount(hold: Hold): number {
-    return this.holds.countOf(hold);
+    return this.grants.countOf(hold);
   }
 
   /** Logs a release that failed where no caller gets the error. */
@@ -163,9 +161,9 @@ export class LockEngine {
    * the ids that `inspect` shows here.
    */
   async forceRelease(key: string, hold?: HoldChoice): Promise<ForceReleaseReply> {
-    this.queues.endBatch(key);
-    this.background.send(key);
-    const { ended, inStore } = this.holds.shared.endSome(key, hold);
+    this.queues.closeGrants(key);
+    this.holdReleases.send(key);
+    const { ended, inStore } = this.grants.endSome(key, hold);
     if (inStore?.length === 0) return { holds: ended, told: ended };
     const reply = await this.admission.explained(this.context.store.forceRelease(key, inStore));
     return { holds: reply.holds + ended, told: reply.told + ended };
@@ -184,7 +182,7 @@ export class LockEngine {
     const { store } = this.context;
     if (store.permits === undefined) throw permitsFixed(this.lacks);
     this.admission.assertReachable();
-    this.holds.shared.close(key);
+    this.queues.closeShared(key);
     return this.admission.explained(store.permits.add({ key, id: this.context.nextId(), change, permits }));
   }
 
@@ -194,13 +192,13 @@ export class LockEngine {
   }
 
   setLimit(key: string, permits: number): Promise<void> {
-    this.holds.shared.close(key);
+    this.queues.closeShared(key);
     return this.admission.explained(this.context.store.setLimit(key, permits));
   }
 
   /** How many callers of this client wait for a key. */
   waitingFor(key: string): number {
-    return this.pending.waitingFor(key);
+    return this.queues.waitingFor(key);
   }
 
   /**
@@ -208,7 +206,7 @@ export class LockEngine {
    * holds that share one, it knows that one, and this client each of them.
    */
   async inspect(key: string, maxWaiters?: number, maxHolds?: number): Promise<StoredLock> {
-    this.background.send(key);
+    this.holdReleases.send(key);
     const stored = await this.admission.explained(this.context.store.inspect(key, maxWaiters, maxHolds));
     return { ...stored, holds: stored.holds.flatMap((hold) => this.holdsOf(hold)) };
   }
@@ -216,7 +214,7 @@ export class LockEngine {
   /** Answers questions about the holds of a key, if possible without reading all of them. */
   survey(request: SurveyRequest): Promise<HoldSurvey> {
     const { store } = this.context;
-    this.background.send(request.key);
+    this.holdReleases.send(request.key);
     const answers = async (): Promise<HoldSurvey> =>
       (await store.survey?.(request)) ?? surveyOf(await store.inspect(request.key, 1), request);
     return this.admission.explained(answers());
@@ -230,7 +228,7 @@ export class LockEngine {
         store.lacks?.list ?? 'this store cannot list its locks: give it a method `list`, which returns the keys.',
       );
     }
-    this.background.sendAll();
+    this.holdReleases.sendAll();
     return this.admission.explained(store.list(request));
   }
 
@@ -242,7 +240,7 @@ export class LockEngine {
 
   /** The holds of this client. */
   get currentHolds(): readonly Hold[] {
-    return this.holds.all();
+    return this.grants.all();
   }
 
   /** How late the most overdue renewal of the last two minutes was, in ms. */
@@ -273,8 +271,8 @@ export class LockEngine {
     const deadline = this.context.clock.now() + timeout;
     if (timeout > 0) this.reportHolds(timeout);
     await this.dismissed;
-    await this.holds.empty(timeout);
-    await this.background.settled(deadline);
+    await this.grants.empty(timeout);
+    await this.holdReleases.settled(deadline);
     await this.holdReleases.endAll();
     await this.releases.settled(Math.min(limits.commandTimeout, LAST_RELEASES));
     timers.close();
@@ -283,9 +281,7 @@ export class LockEngine {
   }
 
   private holdsOf(stored: StoredHold): StoredHold[] {
-    const shared = this.holds.shared.get(stored.id);
-    if (shared === undefined) return [{ ...stored, token: this.holds.get(stored.id)?.token ?? stored.token }];
-    return shared.describe(stored);
+    return this.grants.get(stored.id)?.describe(stored) ?? [stored];
   }
 
   /** Logs what the shutdown waits for, key by key. */
@@ -314,7 +310,7 @@ export class LockEngine {
 
   /** What a log shows of it, and of everything that refers to it. */
   toJSON(): { client: string; held: number } {
-    return { client: this.clientId, held: this.holds.size };
+    return { client: this.clientId, held: this.grants.size };
   }
 
   [Symbol.for('nodejs.util.inspect.custom')](): object {

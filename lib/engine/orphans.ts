@@ -14,8 +14,8 @@ export class Orphans {
   constructor(
     private readonly context: EngineContext,
     private readonly releases: Releases,
-    /** The queues of exclusive requests, by key. */
-    private readonly queues: { get(key: string): { endBatch(): void } | undefined },
+    /** Is called with a key that another client holds. */
+    private readonly heldElsewhere: (key: string) => void,
     /** Where acquisitions that are no orphans stand. */
     private readonly tables: readonly IdTable[],
   ) {}
@@ -38,7 +38,7 @@ export class Orphans {
    */
   releaseHolders(key: string, holders: readonly string[]): Promise<unknown> | undefined {
     // Another client holds the key, so no grant to this one stands any more, as after a deletion of its data.
-    if (!holders.every((id) => this.isOwn(id))) this.queues.get(key)?.endBatch();
+    if (!holders.every((id) => this.isOwn(id))) this.heldElsewhere(key);
     const ended = holders
       .filter((id) => this.isOrphan(id))
       .map(

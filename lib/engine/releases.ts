@@ -7,10 +7,21 @@ import type { EngineContext } from './engine-context.js';
 /** ms from a failed release to the next try. */
 const RETRY = 250;
 
+/** A grant whose holders have released some of its permits. */
+export interface PermitGrant {
+  readonly key: string;
+  readonly id: string;
+  /** How many it keeps. */
+  readonly units: number;
+  readonly isHeld: boolean;
+}
+
 /** Sends releases to the store, repeats failed ones, and finds releases that are not answered yet. */
 export class Releases {
   /** Releases that are not answered yet: those of holds by the id of the acquisition, others by themselves. */
   private readonly pending = new TransientMap<string | ReleaseRequest, Promise<ReleaseReply>>();
+  /** Grants whose command has failed. One retry says all, since a command says how many permits are left when it is sent. */
+  private readonly keeping = new Set<PermitGrant>();
   private isClosing = false;
 
   constructor(private readonly context: EngineContext) {}
@@ -47,6 +58,27 @@ export class Releases {
   }
 
   /**
+   * Sends how many permits a grant has now. A copy that arrives later releases no more than that. A transient failure is
+   * retried while the grant is held, but the promise rejects with the first failure. `keepOf`: for how many ms the released
+   * permits stay taken.
+   */
+  async sendUnits(grant: PermitGrant, keepOf: () => number = () => 0): Promise<number | 'not-held'> {
+    const { key, id, units } = grant;
+    try {
+      return await this.context.store.permits!.keepUnits({ key, id, units, keep: keepOf() });
+    } catch (error) {
+      if (this.retries(error) && !this.keeping.has(grant)) {
+        this.keeping.add(grant);
+        this.again('release permits of', key, error as LockStoreError, () => {
+          this.keeping.delete(grant);
+          if (grant.isHeld) this.sendUnits(grant, keepOf).catch(() => undefined);
+        });
+      }
+      throw error;
+    }
+  }
+
+  /**
    * ms for the tombstone of an acquisition that was first asked for in `epoch`. After a reconnect a question from before
    * may still run, behind the release.
    */
@@ -74,19 +106,19 @@ export class Releases {
       () => this.pending.delete(name),
       (error: LockStoreError) => {
         this.pending.delete(name);
-        this.retry({ ...request, next: undefined }, until, error);
+        if (!this.retries(error) || this.context.clock.now() > until) return;
+        this.again('release', request.key, error, () => {
+          this.send({ ...request, next: undefined }, until).catch(() => undefined);
+        });
       },
     );
     return answer;
   }
 
-  private retry(request: ReleaseRequest, until: number, error: LockStoreError): void {
+  /** Sends a command again later. */
+  private again(what: string, key: string, error: LockStoreError, send: () => void): void {
     const { clock, timers, logger } = this.context;
-    logger.debug(`could not release '${request.key}' in Redis, will try again: ${error.message}`);
-    const now = clock.now();
-    if (!this.retries(error) || now > until) return;
-    timers.add(now + RETRY, () => {
-      this.send(request, until).catch(() => undefined);
-    });
+    logger.debug(`could not ${what} '${key}' in Redis, will try again: ${error.message}`);
+    timers.add(clock.now() + RETRY, send);
   }
 }

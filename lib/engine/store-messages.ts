@@ -1,5 +1,5 @@
 import type { LockStoreListener, PushedGrant } from '../store/lock-store.js';
-import type { AcquireParts } from './local-queue.js';
+import type { AcquireParts } from './key-queue.js';
 import type { Latches } from './latches.js';
 import type { Watchdog } from './watchdog.js';
 
@@ -12,29 +12,30 @@ export class StoreMessages implements LockStoreListener {
   ) {}
 
   granted(grant: PushedGrant): void {
-    const { pending, orphans } = this.parts;
-    const ticket = pending.tickets.get(grant.id);
+    const { tickets, orphans } = this.parts;
+    const ticket = tickets.get(grant.id);
     if (ticket !== undefined) ticket.pushed(grant);
     else orphans.release(grant.key, [grant.id]);
   }
 
   retryAfter(id: string, delay: number): void {
-    this.parts.pending.tickets.get(id)?.retryAfter(delay);
+    this.parts.tickets.get(id)?.retryAfter(delay);
   }
 
   revoked(id: string, token = Infinity): void {
-    const { holds, pending } = this.parts;
-    const hold = holds.shared.get(id) ?? holds.get(id);
+    const { grants, tickets } = this.parts;
+    const grant = grants.get(id);
     // A message about an earlier grant of this acquisition may arrive late.
-    if (hold !== undefined && token >= hold.firstToken) hold.lose('forced');
-    pending.tickets.get(id)?.revoked();
+    if (grant !== undefined && token >= grant.firstToken) grant.lose('forced');
+    tickets.get(id)?.revoked();
   }
 
   yield(id: string): void {
-    const { holds, pending } = this.parts;
-    holds.shared.get(id)?.close();
-    holds.queueOf(id)?.endBatch();
-    pending.tickets.get(id)?.yield();
+    const { grants, tickets } = this.parts;
+    const grant = grants.get(id);
+    grant?.close();
+    grant?.users?.closeGrants();
+    tickets.get(id)?.yield();
   }
 
   opened(key: string, latch: string): void {
@@ -42,18 +43,18 @@ export class StoreMessages implements LockStoreListener {
   }
 
   doubted(concerns: (key: string) => boolean): void {
-    this.watchdog.renewNow(this.parts.holds.all().filter(({ key }) => concerns(key)));
+    this.watchdog.renewNow(this.parts.grants.all().filter(({ key }) => concerns(key)));
   }
 
   restored(concerns?: (key: string) => boolean): void {
-    const { holds, pending } = this.parts;
+    const { grants, tickets } = this.parts;
     if (concerns === undefined) {
-      this.watchdog.renewNow(holds.all());
+      this.watchdog.renewNow(grants.all());
       this.parts.context.identity.restored();
     }
     // Behind the renewals, which are sent together in a microtask: a hold that is not renewed may end, a place does not.
     queueMicrotask(() => {
-      pending.pace.askForAll(concerns);
+      tickets.pace.askForAll(concerns);
       if (concerns === undefined) this.latches?.askNow();
     });
   }

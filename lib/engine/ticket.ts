@@ -30,7 +30,7 @@ export interface TicketParts {
   readonly context: EngineContext;
   readonly releases: Pick<Releases, 'leave'>;
   readonly orphans: Pick<Orphans, 'release' | 'releaseHolders'>;
-  readonly pending: { readonly pace: TicketPace };
+  readonly tickets: { readonly pace: TicketPace };
 }
 
 /** The clocks at an answer of 'queued'. A pushed grant is measured by them. */
@@ -91,7 +91,7 @@ export class Ticket implements PolledQuestion<AcquireReply>, TicketInLine, Paced
   /** The request that asks the store for the lock. */
   request(): AcquireRequest {
     this.askedAsFollower = this.follows;
-    const { slowness } = this.parts.pending.pace;
+    const { slowness } = this.parts.tickets.pace;
     return acquireRequest(this.context, this.id, this.terms, { follows: this.follows, slowness });
   }
 
@@ -111,7 +111,7 @@ export class Ticket implements PolledQuestion<AcquireReply>, TicketInLine, Paced
 
   /** Asks the store behind the tickets that came before it. One try goes out now. */
   due(): void {
-    if (this.terms.waits) this.parts.pending.pace.ask(this);
+    if (this.terms.waits) this.parts.tickets.pace.ask(this);
     else this.tryAcquireOrEnqueue();
   }
 
@@ -184,7 +184,7 @@ export class Ticket implements PolledQuestion<AcquireReply>, TicketInLine, Paced
   }
 
   send(): Promise<AcquireReply> {
-    const { trouble } = this.parts.pending.pace;
+    const { trouble } = this.parts.tickets.pace;
     return trouble === undefined ? this.context.store.acquire(this.request()) : Promise.reject(trouble);
   }
 
@@ -214,21 +214,21 @@ export class Ticket implements PolledQuestion<AcquireReply>, TicketInLine, Paced
   }
 
   get patience(): number {
-    return this.parts.pending.pace.patience;
+    return this.parts.tickets.pace.patience;
   }
 
   asked(): void {
-    this.parts.pending.pace.sent();
+    this.parts.tickets.pace.sent();
   }
 
   settled(isAnswered: boolean): void {
-    this.parts.pending.pace.settled(isAnswered ? this.context.clock.now() : undefined);
+    this.parts.tickets.pace.settled(isAnswered ? this.context.clock.now() : undefined);
   }
 
   faltered(error: LockStoreError, sent: number): void {
     const now = this.context.clock.now();
     this.line?.doubt(now, this.period);
-    this.parts.pending.pace.doubt(error, now, sent, this.period);
+    this.parts.tickets.pace.doubt(error, now, sent, this.period);
   }
 
   failed(error: LockStoreError): void {

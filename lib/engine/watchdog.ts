@@ -1,6 +1,7 @@
 import { RepeatedWarnings } from '../common/repeated-warnings.js';
 import { isLockStoreError } from '../errors/index.js';
-import type { RenewReply, RenewRequest } from '../store/lock-store.js';
+import type { RenewReply } from '../store/lock-store.js';
+import type { ClientGrant } from './hold.js';
 import type { EngineContext } from './engine-context.js';
 import type { Hold } from './hold.js';
 import type { Question } from './lease-view.js';
@@ -20,7 +21,7 @@ const LATEST_RETRY = 3_000;
 /** For so many ms the lateness of a renewal is remembered: no metrics are collected while the event loop is blocked. */
 const LAG_KEPT = 120_000;
 
-/** What a renewal asks for. */
+/** What a hold asks for. */
 interface Wish {
   /** ms; 0 only looks. */
   readonly lease: number;
@@ -28,24 +29,27 @@ interface Wish {
   readonly counts: boolean;
 }
 
-interface Renewal extends RenewRequest {
-  readonly hold: Hold;
-  readonly counts: boolean;
+/** A grant that is renewed, for the longest of the leases that its holds ask for. */
+interface Renewal {
+  readonly grant: ClientGrant;
   readonly question: Question;
+  /** The holds for which this is a renewal, and the lease of each. */
+  readonly counted: ReadonlyArray<{ readonly hold: Hold; readonly lease: number }>;
 }
 
 const LOOK: Wish = { lease: 0, counts: false };
 
 /**
- * Renews the leases of all holds of a client, and ends each hold whose lease ends. Renewals that are due are sent together.
+ * Renews the leases of all grants of a client, and ends each hold whose lease ends. Renewals that are due are sent together.
  * A hold is removed before its release is sent, so no renewal follows the release.
  */
 export class Watchdog {
-  /** The holds that the store is being asked about, and the question; `undefined`: it is about to be sent. */
-  private readonly asked = new Map<Hold, Question | undefined>();
+  /** The grants that the store is being asked about, and the question; `undefined`: it is about to be sent. */
+  private readonly asked = new Map<ClientGrant, Question | undefined>();
   private readonly warnings: RepeatedWarnings;
   private worst = { late: 0, at: -Infinity };
-  private due: Array<{ readonly hold: Hold; readonly early: boolean }> = [];
+  /** The grants to ask about, and the holds whose turn it is; the others are asked about early. */
+  private readonly due = new Map<ClientGrant, Set<Hold> | undefined>();
 
   constructor(
     private readonly context: EngineContext,
@@ -63,7 +67,7 @@ export class Watchdog {
   remove(hold: Hold): void {
     // After a block of the event loop the loss may be found before the watchdog looks.
     this.noteLag(hold);
-    this.asked.delete(hold);
+    if (hold.grant.isOnly(hold)) this.forget(hold.grant);
     this.context.timers.cancel(hold.watch);
     hold.watch = undefined;
   }
@@ -82,9 +86,9 @@ export class Watchdog {
     return this.context.clock.now() - this.worst.at < LAG_KEPT ? this.worst.late : 0;
   }
 
-  /** Asks the store about some holds now. */
+  /** Asks the store about the grants of some holds now. */
   renewNow(holds: Iterable<Hold>): void {
-    for (const hold of holds) this.enqueue(hold, true);
+    for (const { grant } of holds) this.enqueue(grant);
   }
 
   /** ms of lease to ask for in order to verify a hold; 0: only look. */
@@ -93,34 +97,31 @@ export class Watchdog {
   }
 
   /**
-   * Takes the store's answer about a hold: `left` ms are left. Returns whether to ask again at once: if the answer was too
-   * slow to tell, and for the rest if the store has less than the holder was promised.
+   * Takes the store's answer about a grant: `left` ms are left. Returns whether to ask again at once: if the answer was too
+   * slow to tell, and for the rest if the store has less than a holder was promised.
    */
-  answered(asked: Hold, question: Question, left: number): boolean {
-    // An answer about a grant counts for its current holder, even if the lock was handed off since the question.
-    const hold = asked.currentHolder;
-    const wasUnclear = hold.isUnclear;
-    const verdict = hold.answered(question, left);
-    if (verdict === 'ignored' || !hold.isHeld) return false;
+  answered(grant: ClientGrant, question: Question, left: number): boolean {
+    const wasUnclear = grant.lease.isUnclear;
+    const verdict = grant.answered(question, left);
+    if (verdict === 'ignored') return false;
+    const holds = grant.holds.filter(({ isHeld }) => isHeld);
     if (verdict === 'unclear' && wasUnclear) {
-      this.retry(hold);
+      for (const hold of holds) this.retry(hold);
       return false;
     }
-    this.reschedule(hold);
-    return verdict === 'unclear' || (verdict === 'lowered' && !hold.isAbandoned && hold.missingLease > question.lease);
+    for (const hold of holds) this.reschedule(hold);
+    const lacks = (hold: Hold): boolean => !hold.isAbandoned && hold.missingLease > question.lease;
+    return holds.length > 0 && (verdict === 'unclear' || (verdict === 'lowered' && holds.some(lacks)));
   }
 
-  /** The store does not know a hold. */
-  notHeld(asked: Hold): void {
+  /** The store does not know a grant. */
+  notHeld(grant: ClientGrant): void {
+    const { key, id, epoch, capacity } = grant;
     // After a release the answer says nothing.
-    const hold = asked.currentHolder;
-    if (hold.state !== 'held') return;
-    const lost = hold.shared ?? hold;
-    lost.lose('unknown');
-    // The last of the holds that share it is released with its loss.
-    if (hold.shared !== undefined) return;
-    // So that waiters do not wait for a lease that may still stand somewhere.
-    this.releases.leave(hold.key, hold.id, this.releases.tombstoneFor(hold.epoch));
+    if (!grant.holds.some(({ state }) => state === 'held')) return;
+    grant.lose('unknown');
+    // So that waiters do not wait for a lease that may still stand somewhere. The last of several holds leaves with its loss.
+    if (capacity === 'one') this.releases.leave(key, id, this.releases.tombstoneFor(epoch));
   }
 
   /** The lease of a hold was set anew. */
@@ -132,7 +133,7 @@ export class Watchdog {
     this.noteLag(hold);
     // Ends a hold whose lease is over.
     if (!hold.isHeld) return;
-    if (this.mayRenew(hold) || this.isInDoubt(hold)) this.enqueue(hold, false);
+    if (this.mayRenew(hold) || this.isInDoubt(hold)) this.enqueue(hold.grant, hold);
     // The watchdog looks again when the lease ends, whatever the result of the renewal.
     this.context.timers.move(hold.watch!, hold.validUntil);
   }
@@ -142,46 +143,72 @@ export class Watchdog {
     if (late > 0 && late >= this.worstLag) this.worst = { late, at: this.context.clock.now() };
   }
 
-  private enqueue(hold: Hold, early: boolean): void {
-    if (this.asked.has(hold)) {
-      const question = this.asked.get(hold);
+  private enqueue(grant: ClientGrant, hold?: Hold): void {
+    const isWaiting = this.due.has(grant);
+    if (!isWaiting && this.asked.has(grant)) {
+      const question = this.asked.get(grant);
       // A question from before a reconnect may stay unanswered for long, or be answered by a server that is gone.
       if (question === undefined || question.epoch === this.context.store.epoch) return;
     }
-    this.asked.set(hold, undefined);
-    if (this.due.push({ hold, early }) === 1) queueMicrotask(() => this.renewDue());
+    this.asked.set(grant, undefined);
+    const turns = this.due.get(grant);
+    if (hold === undefined) this.due.set(grant, turns);
+    else if (turns === undefined) this.due.set(grant, new Set([hold]));
+    else turns.add(hold);
+    if (!isWaiting && this.due.size === 1) queueMicrotask(() => this.renewDue());
   }
 
   private renewDue(): void {
-    const due = this.due.splice(0, RENEWALS_PER_TURN);
-    if (this.due.length > 0) this.context.timers.add(this.context.clock.now(), () => this.renewDue());
-    void this.renew(due.filter(({ hold }) => this.asked.has(hold) && hold.state === 'held'));
+    const renewals: Renewal[] = [];
+    let taken = 0;
+    for (const [grant, turns] of this.due) {
+      this.due.delete(grant);
+      const renewal = this.asked.has(grant) ? this.renewalOf(grant, turns) : undefined;
+      if (renewal !== undefined) renewals.push(renewal);
+      if ((taken += 1) === RENEWALS_PER_TURN) break;
+    }
+    if (this.due.size > 0) this.context.timers.add(this.context.clock.now(), () => this.renewDue());
+    void this.renew(renewals);
   }
 
-  private async renew(due: Watchdog['due']): Promise<void> {
-    if (due.length === 0) return;
-    const renewals = due.map(({ hold, early }) => this.renewalOf(hold, early));
-    for (const { hold, question } of renewals) this.asked.set(hold, question);
-    const requests = requestsFor(renewals);
-    const ids = [...requests.keys()];
-    const replies = await this.context.store.renew([...requests.values()]);
-    const replyTo = new Map(ids.map((id, i) => [id, replies[i] as RenewReply]));
-    for (const renewal of renewals) this.renewed(renewal, replyTo.get(renewal.id)!);
+  private renewalOf(grant: ClientGrant, turns: Set<Hold> | undefined): Renewal | undefined {
+    const wishes = grant.holds
+      .filter(({ state }) => state === 'held')
+      .map((hold) => ({ hold, ...this.wishFor(hold, turns?.has(hold) !== true) }));
+    if (wishes.length === 0) {
+      this.asked.delete(grant);
+      return undefined;
+    }
+    const lease = Math.max(...wishes.map((wish) => wish.lease));
+    const question = grant.lease.ask(this.context.clock.now(), this.context.store.epoch, lease);
+    this.asked.set(grant, question);
+    return { grant, question, counted: wishes.filter(({ counts }) => counts) };
   }
 
-  private renewed({ hold, question, counts }: Renewal, reply: RenewReply): void {
-    const isLatest = this.asked.get(hold) === question;
-    if (isLatest) this.asked.delete(hold);
-    if (reply === 'not-held') return this.notHeld(hold);
+  private async renew(renewals: readonly Renewal[]): Promise<void> {
+    if (renewals.length === 0) return;
+    // Plain data, since a store may send it on.
+    const requests = renewals.map(({ grant: { key, id }, question: { lease } }) => ({ key, id, lease }));
+    const replies = await this.context.store.renew(requests);
+    for (const [i, renewal] of renewals.entries()) this.renewed(renewal, replies[i]!);
+  }
+
+  private renewed({ grant, question, counted }: Renewal, reply: RenewReply): void {
+    const isLatest = this.asked.get(grant) === question;
+    if (isLatest) this.asked.delete(grant);
+    if (reply === 'not-held') return this.notHeld(grant);
     if (typeof reply === 'number') {
-      const late = this.lateness(hold);
-      const again = this.answered(hold, question, reply);
-      if (counts && hold.watch !== undefined && hold.isHeld) this.count(hold, question, late);
-      if (again) this.renewNow([hold.currentHolder]);
+      const late = counted.map(({ hold }) => this.lateness(hold));
+      const again = this.answered(grant, question, reply);
+      for (const [i, { hold, lease }] of counted.entries()) {
+        if (hold.watch !== undefined && hold.isHeld) this.count(hold, { ...question, lease }, late[i]!);
+      }
+      if (again) this.enqueue(grant);
     } else if (isLatest) {
-      hold.renewalFailed(reply);
-      this.reportFailure(hold, reply);
-      this.retry(hold);
+      grant.renewalError = reply;
+      for (const hold of grant.holds) this.retry(hold);
+      const [hold] = grant.holds;
+      if (hold !== undefined) this.reportFailure(hold, reply);
     }
   }
 
@@ -192,6 +219,12 @@ export class Watchdog {
     if (isLasting && this.warnings.warn(error.message, `could not renew '${key}', which is ${lost}: ${error.message}`))
       return;
     this.context.logger.debug(`could not renew '${key}', will try again: ${error.message}`);
+  }
+
+  /** No question about a grant is sent any more. */
+  private forget(grant: ClientGrant): void {
+    this.asked.delete(grant);
+    this.due.delete(grant);
   }
 
   private retry(hold: Hold): void {
@@ -230,13 +263,8 @@ export class Watchdog {
 
   /** The store may have another lease than the client relies on: the answer was unclear, or the connection was lost since. */
   private isInDoubt(hold: Hold): boolean {
-    return hold.isUnclear || hold.isFromBefore(this.context.store.epoch);
-  }
-
-  private renewalOf(hold: Hold, early: boolean): Renewal {
-    const { lease, counts } = this.wishFor(hold, early);
-    const { key, storeId: id } = hold;
-    return { hold, key, id, lease, counts, question: hold.ask(this.context.store.epoch, lease) };
+    const { lease } = hold.grant;
+    return lease.isUnclear || lease.isFromBefore(this.context.store.epoch);
   }
 
   /**
@@ -254,18 +282,8 @@ export class Watchdog {
 
   private nextLook(hold: Hold, now = this.context.clock.now()): number {
     const { validUntil, renewalDue, terms } = hold;
-    if (!this.mayRenew(hold) && !hold.isUnclear) return validUntil;
+    if (!this.mayRenew(hold) && !hold.grant.lease.isUnclear) return validUntil;
     const grid = Math.max(1, Math.min(terms.lease, validUntil - renewalDue) * GRID);
     return Math.min(Math.max(Math.floor(renewalDue / grid) * grid, now), validUntil);
   }
-}
-
-/** What the store is asked, by the id of the hold: the longest lease for holds that share one. Plain data, since a store may send it on. */
-function requestsFor(renewals: readonly Renewal[]): Map<string, RenewRequest> {
-  const requests = new Map<string, RenewRequest>();
-  for (const { key, id, lease } of renewals) {
-    const longest = Math.max(lease, requests.get(id)?.lease ?? 0);
-    requests.set(id, { key, id, lease: longest });
-  }
-  return requests;
 }

@@ -89,10 +89,17 @@ export class BrokenAssumptions {
 
   /** Whether one of these holds depends on lost votes, and the remaining votes are no majority. */
   explain(...observed: readonly ObservedHold[]): boolean {
-    return observed.some(({ hold: { key, storeId: id } }) => {
-      const lost = this.lost.get(id)?.some(({ end }) => end > this.now()) === true;
-      return lost && this.servers.votes(key, id).size < this.servers.quorum;
-    });
+    return observed.some(
+      ({
+        hold: {
+          key,
+          grant: { id },
+        },
+      }) => {
+        const lost = this.lost.get(id)?.some(({ end }) => end > this.now()) === true;
+        return lost && this.servers.votes(key, id).size < this.servers.quorum;
+      },
+    );
   }
 
   /** Whether an assumption about a key was broken at this time or later. */

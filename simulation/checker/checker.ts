@@ -119,19 +119,19 @@ export class Checker {
     const observed: ObservedHold = { hold, process, compared: { version: -1, until: 0 } };
     if (!hold.isHeld) return observed;
     this.check(() => {
-      const { storeId } = hold;
+      const storeId = hold.grant.id;
       const shares = hold.id !== storeId;
-      if (hold.token === hold.firstToken && !shares) {
+      if (hold.token === hold.grant.firstToken && !shares) {
         // Granted by masters in the latest lives that the process knew then. One of several keys was granted earlier.
         if (process.clock.says - hold.acquiredAt <= ROUNDING) this.assumptions.answered(hold.id, process.known);
         process.revoked.delete(hold.id);
       }
       this.tries.had(hold.key);
-      const isLater = shares ? hold.acquiredAt > this.firstTurn(hold) + ROUNDING : hold.token !== hold.firstToken;
+      const isLater = shares ? hold.acquiredAt > this.firstTurn(hold) + ROUNDING : hold.token !== hold.grant.firstToken;
       if (isLater && hold.acquiredAt > (process.yielded.get(storeId) ?? Infinity)) {
         throw new Violation('yield', `${process.name} serves another caller for '${hold.key}' after it received yield`);
       }
-      if (hold.token !== hold.firstToken && hold.terms.mode.kind === 'exclusive') this.grants.servesNext(hold);
+      if (hold.token !== hold.grant.firstToken && hold.terms.mode.kind === 'exclusive') this.grants.servesNext(hold);
       this.timeTurns(hold, process);
       this.tokens.tell(observed, floor);
       this.exclusion.begins(observed);
@@ -154,8 +154,8 @@ export class Checker {
   }
 
   /** When the first holder under the same grant got the key. */
-  private firstTurn({ storeId, firstToken, acquiredAt }: Hold): number {
-    const grant = `${storeId} ${firstToken}`;
+  private firstTurn({ grant: { id, firstToken }, acquiredAt }: Hold): number {
+    const grant = `${id} ${firstToken}`;
     const since = this.turnsSince.get(grant) ?? acquiredAt;
     this.turnsSince.set(grant, since);
     return since;

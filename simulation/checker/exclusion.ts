@@ -73,5 +73,5 @@ export class Exclusion {
 }
 
 /** Whether a hold serves a further member of an exclusive batch: another caller, which shares the lock with no hold. */
-const isLaterTurn = ({ hold: { terms, token, firstToken } }: ObservedHold): boolean =>
-  terms.mode.kind === 'exclusive' && token !== firstToken;
+const isLaterTurn = ({ hold: { terms, token, grant } }: ObservedHold): boolean =>
+  terms.mode.kind === 'exclusive' && token !== grant.firstToken;

@@ -48,7 +48,7 @@ export class Grants {
   }
 
   /** Another member of a batch is served: with a token that its grant has reserved, and not before a fair caller. */
-  servesNext({ key, storeId, token, firstToken }: ClientHold): void {
+  servesNext({ key, token, grant: { id: storeId, firstToken } }: ClientHold): void {
     const [server] = this.servers.all as [Server];
     const grant = this.servers.isQuorum ? undefined : this.grants.get(`${server.name} ${storeId} ${firstToken}`);
     if (grant === undefined) return;

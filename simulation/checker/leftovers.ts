@@ -25,16 +25,15 @@ function nothingIsStoredOf(server: Server, key: string): void {
 /** Nothing is left in an engine that no caller uses any more, before it is closed. */
 export function nothingIsRemembered(process: Process, someForget: boolean): void {
   const { engine, context, name } = process;
-  const pending = Reflect.get(engine, 'pending') as object;
+  const [grants, tickets, queues] = ['grants', 'tickets', 'queues'].map((part) => Reflect.get(engine, part) as object);
   const sizes = {
     acquisitions: process.acquisitions(someForget),
     holds: engine.currentHolds.length,
-    setIds: sizeOf(pending, 'setIds'),
-    tickets: sizeOf(pending, 'tickets'),
-    sharedQueues: sizeOf(pending, 'sharedQueues'),
-    sharingQueues: sizeOf(pending, 'sharingQueues'),
-    sharedHolds: sizeOf(Reflect.get(Reflect.get(engine, 'holds') as object, 'shared') as object, 'byId'),
-    separateQueues: sizeOf(pending, 'separateQueues'),
+    grants: sizeOf(grants!, 'byId'),
+    setIds: sizeOf(tickets!, 'setIds'),
+    tickets: sizeOf(tickets!, 'byId'),
+    lines: sizeOf(tickets!, 'lines'),
+    queues: sizeOf(queues!, 'keys'),
     timers: (Reflect.get(context.timers, 'heap') as unknown[]).length,
     watches: engine.latches === undefined ? 0 : sizeOf(engine.latches, 'watches'),
     releases: sizeOf(Reflect.get(engine, 'releases') as object, 'pending'),

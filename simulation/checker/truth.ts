@@ -35,7 +35,8 @@ export class Truth {
 
   private compareOne(observed: ObservedHold): void {
     const { hold, process } = observed;
-    const { key, storeId: id, token } = hold;
+    const { key, token } = hold;
+    const { id } = hold.grant;
     const until = process.clock.worldTime(hold.validUntil);
     const late = until - this.assumptions.endOf(key, id);
     if (late > EPSILON) {

@@ -107,8 +107,8 @@ export class WaitingRule {
     // A caller may have had it between two checks.
     if (held.length === 0) lasts(`'${key}' is free behind token ${this.lastToken(key)}`, this.service.free);
     for (const { engine, name } of processes) {
-      const { tickets } = Reflect.get(engine, 'pending') as { tickets: { has(id: string): boolean } };
-      const known = Reflect.get(engine, 'holds') as { has(id: string): boolean };
+      const tickets = Reflect.get(engine, 'tickets') as { has(id: string): boolean };
+      const known = Reflect.get(engine, 'grants') as { has(id: string): boolean };
       const isUnknown = ({ id, kept }: StoredHold): boolean => id.startsWith(`${name}:`) && !kept && !known.has(id);
       for (const hold of held) {
         if (isUnknown(hold)) lasts(`${name} has '${key}' and does not know (${hold.id})`, this.service.granted);

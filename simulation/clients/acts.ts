@@ -59,7 +59,7 @@ async function perform(caller: Caller, { handles, observedHolds }: Held): Promis
     case 'hand over': {
       if (handles.length > 1 || visit.owner !== undefined || visit.holdAtLeast > 0) return; // refused
       const [{ hold }] = observedHolds as [ObservedHold];
-      if (!handle.isHeld || hold.shared?.isOnly(hold) === false) return;
+      if (!handle.isHeld || !hold.grant.isOnly(hold)) return;
       const offered = handOver(caller, observedHolds[0]!);
       handles.pop();
       observedHolds.pop();

@@ -215,7 +215,7 @@ export class Caller {
       mode.kind !== 'exclusive' ||
       owner !== undefined ||
       epoch !== process.store.epoch ||
-      hold.epoch !== epoch
+      hold.grant.epoch !== epoch
     )
       return;
     // Counted by two clocks, each with a drift of its own, and rounded.
@@ -225,4 +225,4 @@ export class Caller {
   }
 }
 
-export const isInTurn = (hold: Hold): boolean => hold.token !== hold.firstToken || hold.id !== hold.storeId;
+export const isInTurn = (hold: Hold): boolean => hold.token !== hold.grant.firstToken || hold.id !== hold.grant.id;

@@ -54,8 +54,8 @@ export interface LockHandle extends AsyncDisposable {
    */
   verify(): Promise<void>;
   /**
-   * Sets the lease to `lease` (milliseconds, or `'30s'`) from now on, longer or shorter than the rest of the old lease.
-   * Automatic renewal continues.
+   * Has the lock last for at least `lease` (milliseconds, or `'30s'`) from now on. A shorter lease than the rest of the old one
+   * changes nothing. Automatic renewal continues.
    * @throws LockLostError if the lock is not held any more; LockStoreError if Redis does not answer
    */
   extend(lease: Duration): Promise<void>;

@@ -40,7 +40,7 @@ function setUp() {
     events.contended(waiter);
     events.timeout(waiter);
     events.timeout({ ...waiter, terms: { ...TERMS, optional: true } });
-    events.acquired(hold, 0);
+    events.acquired(hold, 0, false);
     events.renewed(hold, 0);
     events.released(hold);
     events.unreleased(hold, 'why');

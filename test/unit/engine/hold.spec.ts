@@ -6,8 +6,9 @@ function setUp(options: Parameters<typeof holdOf>[1] = {}) {
   const clock = new FakeClock();
   const observer = new Observer();
   const hold = holdOf(clock, { observer, ...options });
-  const answer = (left: number, question = hold.ask(0, 0)) => hold.answered(question, left);
-  return { clock, observer, hold, answer };
+  const ask = (lease: number) => hold.grant.lease.ask(clock.now(), 0, lease);
+  const answer = (left: number, question = ask(0)) => hold.grant.answered(question, left);
+  return { clock, observer, hold, ask, answer };
 }
 
 describe('a hold', () => {
@@ -98,19 +99,20 @@ describe('a hold', () => {
     expect(hold.state).toBe('lost');
   });
 
-  it('is valid for longer after a confirmation, counted from the request', () => {
-    const { clock, hold, answer } = setUp({ terms: { lease: 1_000 } });
+  it('is valid for longer after a renewal, counted from the request', () => {
+    const { clock, hold, ask, answer } = setUp({ terms: { lease: 1_000 } });
     clock.stall(500);
-    const question = hold.ask(0, 1_000);
+    const question = ask(1_000);
     clock.stall(300);
     answer(1_000, question);
+    hold.renewed(question);
     expect(hold.remaining).toBe(688);
   });
 
   it('is not revived by a late confirmation', () => {
-    const { clock, hold, answer } = setUp({ terms: { lease: 1_000 } });
+    const { clock, hold, ask, answer } = setUp({ terms: { lease: 1_000 } });
     clock.stall(900);
-    const question = hold.ask(0, 1_000);
+    const question = ask(1_000);
     clock.stall(90);
     expect(hold.isHeld).toBe(false);
     answer(1_000, question);
@@ -118,57 +120,46 @@ describe('a hold', () => {
     expect(hold.remaining).toBe(0);
   });
 
-  it('shrinks when a shorter lease is requested, whatever the replies to earlier requests', () => {
-    const { clock, hold, answer } = setUp();
-    const earlier = hold.ask(0, 30_000);
-    clock.stall(10);
-    hold.resize(0, 1_000, 0);
-    expect(hold.remaining).toBe(988);
-    answer(30_000, earlier); // a renewal that was on its way
-    expect(hold.remaining).toBe(988);
-    answer(1_000);
-    expect(hold.remaining).toBe(988);
-  });
-
   it('grows by a longer lease only after its confirmation', () => {
-    const { hold, answer } = setUp({ terms: { lease: 1_000 } });
-    const [question] = hold.resize(0, 60_000, 0);
+    const { hold, ask, answer } = setUp({ terms: { lease: 1_000 } });
+    const question = ask(60_000);
     expect(hold.remaining).toBe(988);
     answer(60_000, question);
+    hold.extended(question);
     expect(hold.remaining).toBe(59_398);
+    expect(hold.lastLease).toBe(60_000);
   });
 
-  it('is valid no longer than a pending extension permits', () => {
-    const { clock, hold, answer } = setUp();
-    const [, extension] = hold.resize(0, 1_000, 10_000);
-    clock.stall(500);
-    answer(30_000);
-    expect(hold.remaining).toBe(988);
-    hold.settled(extension);
-    expect(hold.remaining).toBe(988);
-    answer(30_000);
-    expect(hold.remaining).toBe(29_698);
-  });
-
-  it('is valid as before after an extension can no longer be executed', () => {
-    const { clock, hold, answer } = setUp();
-    hold.resize(0, 1_000, 600);
-    clock.stall(599);
-    const question = hold.ask(0, 30_000);
+  it('is not changed by a shorter lease', () => {
+    const { clock, hold, ask, answer } = setUp();
     clock.stall(10);
-    answer(30_000, question);
-    expect(hold.remaining).toBe(978);
-    answer(30_000);
-    expect(hold.remaining).toBe(29_698);
+    const question = ask(1_000);
+    answer(29_990, question);
+    hold.extended(question);
+    expect([hold.remaining, hold.lastLease]).toEqual([29_688, 30_000]);
   });
 
-  it('is not handed off while an extension is pending', () => {
-    const { hold } = setUp();
-    const { terms } = hold;
-    const [, extension] = hold.resize(0, 20_000, 10_000);
-    expect(hold.lastsFor(terms, 3_000)).toBe(false);
-    hold.settled(extension);
-    expect(hold.lastsFor(terms, 3_000)).toBe(true);
+  it('relies on no more than it was promised, whatever the lease of its grant', () => {
+    const { clock, hold, answer } = setUp({ terms: { lease: 10_000 } });
+    clock.stall(1_000);
+    expect(answer(60_000)).toBe('confirmed');
+    expect(hold.remaining).toBe(8_898);
+    // What the store has is still a limit.
+    expect(answer(2_000)).toBe('lowered');
+    expect(hold.remaining).toBe(1_978);
+  });
+
+  it('lacks what a server has missed: an extension, a renewal', () => {
+    for (const lease of [30_000, 60_000]) {
+      const { clock, hold, ask, answer } = setUp();
+      const question = ask(lease);
+      answer(lease, question);
+      if (lease === 30_000) hold.renewed(question);
+      else hold.extended(question);
+      clock.stall(1_000);
+      answer(28_000, hold.grant.lease.ask(clock.now(), 1, 0));
+      expect(hold.missingLease).toBe(lease - 1_000);
+    }
   });
 
   it('lacks a part of its lease after a pushed grant, counted from the grant', () => {
@@ -177,7 +168,7 @@ describe('a hold', () => {
     clock.stall(1_000);
     expect(hold.missingLease).toBe(29_000);
     answer(29_000);
-    expect(hold.remaining).toBeCloseTo(28_708);
+    expect(hold.remaining).toBeCloseTo(28_698);
     expect(setUp().hold.missingLease).toBe(0);
   });
 

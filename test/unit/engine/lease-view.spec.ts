@@ -7,7 +7,7 @@ const LEASE = 10_000;
 const NOW = 1_000;
 
 const viewOf = (lease = LEASE, details: object = {}): LeaseView =>
-  new LeaseView({ lease, longest: lease, from: NOW, restsOn: 0, ...details }, LEASE);
+  new LeaseView({ lease, longest: lease, from: NOW, restsOn: 0, ...details });
 
 /** Asks, and has it answered after `took` ms that so many ms are left. */
 function look(view: LeaseView, { at = NOW, took = 1, left = 0, epoch = 0 }): string {
@@ -55,19 +55,6 @@ describe('the validity after replies', () => {
     expect(view.until).toBe(validUntil(NOW + 1_000, left));
   });
 
-  it('of a hold that others share never exceeds what the holder was promised', () => {
-    const grant = { lease: LEASE, longest: LEASE, from: NOW, restsOn: 0 };
-    const view = new LeaseView(grant, LEASE, true);
-    expect(look(view, { at: NOW + 1_000, left: 60_000 })).toBe('confirmed');
-    expect(view.until).toBe(validUntil(NOW + 1_000, LEASE - 1_000));
-    const renewal = view.ask(NOW + 2_000, 0, LEASE);
-    view.answered(renewal, NOW + 2_001, 60_000);
-    expect(view.until).toBe(validUntil(NOW + 2_000, LEASE));
-    // What the store has is still a limit.
-    expect(look(view, { at: NOW + 3_000, left: 2_000 })).toBe('lowered');
-    expect(view.until).toBe(validUntil(NOW + 3_000, 2_000));
-  });
-
   it('is not lowered by a reply that a newer one has overtaken', () => {
     const view = viewOf();
     const [old, renewal] = [view.ask(NOW + 100, 0, 0), view.ask(NOW + 200, 0, LEASE)];
@@ -95,53 +82,6 @@ describe('the validity after replies', () => {
     look(view, { at: NOW + 200, left: LEASE - 100, epoch: 1 });
     view.answered(extension, NOW + 300, 6 * LEASE);
     expect(view.until).toBeLessThan(NOW + LEASE);
-  });
-
-  it('of a batch member is lowered by a reply to an earlier one', () => {
-    const view = viewOf();
-    const question = view.ask(NOW + 100, 0, 0);
-    const next = view.passTo(NOW + 110, LEASE).passTo(NOW + 120, LEASE);
-    expect(next.answered(question, NOW + 130, 3_000)).toBe('lowered');
-    expect(next.until).toBe(validUntil(NOW + 100, 3_000));
-    expect(next.answered(next.ask(NOW + 140, 0, LEASE), NOW + 150, LEASE)).toBe('confirmed');
-  });
-
-  it('does not pass to the next batch member while a reply is ambiguous', () => {
-    const view = viewOf();
-    expect(view.lastsFor(NOW + 1_000, LEASE, 3_000)).toBe(true);
-    look(view, { at: NOW, took: 1_000, left: LEASE - 500 });
-    expect(view.lastsFor(NOW + 1_000, LEASE, 3_000)).toBe(false);
-  });
-
-  it('knows what the store lacks: a full grant, an extension, a renewal', () => {
-    const pushed = viewOf(3_000);
-    expect(pushed.missingLease(NOW + 1_000)).toBe(LEASE - 1_000);
-    look(pushed, { at: NOW + 1_000, left: LEASE - 1_000 });
-    expect(pushed.missingLease(NOW + 1_000)).toBe(0);
-    // A server that has missed this.
-    look(pushed, { at: NOW + 2_000, left: 1_000 });
-    expect(pushed.missingLease(NOW + 2_000)).toBe(LEASE - 2_000);
-
-    const extended = viewOf();
-    const [extension] = extended.resize(NOW + 1_000, 0, 6 * LEASE, 0);
-    extended.answered(extension, NOW + 1_001, 6 * LEASE);
-    look(extended, { at: NOW + 2_000, left: LEASE - 2_000, epoch: 1 });
-    expect(extended.missingLease(NOW + 2_000)).toBe(6 * LEASE - 1_000);
-
-    const renewed = viewOf();
-    const renewal = renewed.ask(NOW + 1_000, 0, LEASE);
-    renewed.answered(renewal, NOW + 1_001, LEASE);
-    renewed.renewed(renewal);
-    look(renewed, { at: NOW + 2_000, left: LEASE - 2_000, epoch: 1 });
-    expect(renewed.missingLease(NOW + 2_000)).toBe(LEASE - 1_000);
-  });
-
-  it('is promised no more than the last request', () => {
-    const view = viewOf();
-    view.resize(NOW + 1_000, 0, 2_000, 0);
-    expect(view.promisedLease(NOW + 1_500)).toBe(1_500);
-    expect(view.missingLease(NOW + 1_500)).toBe(0);
-    expect(view.promisedLease(NOW + 5_000)).toBe(0);
   });
 
   it('is never lowered if it is right, whatever the clocks, delays and order of replies', () => {

@@ -14,7 +14,7 @@ function abortable() {
 const PUSH = { key: 'a', token: 11, lease: 3_000, time: 50_500, batchSize: 1 };
 
 /** The ids that are under way in one step. */
-const setIdsOf = (engine: LockEngine) => (Reflect.get(engine, 'pending') as { setIds: Set<string> }).setIds;
+const setIdsOf = (engine: LockEngine) => (Reflect.get(engine, 'tickets') as { setIds: Set<string> }).setIds;
 
 function setUp() {
   const clock = new FakeClock();

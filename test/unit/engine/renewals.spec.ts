@@ -137,7 +137,6 @@ it('two thirds of the lease, less one round trip, are left whatever the holder a
       };
       const does = {
         verify: () => void engine.verify(hold).catch(() => undefined),
-        // One after the other: an answer that another extension overtakes does not count.
         extend: async (lease: number) => {
           let isOver = false;
           const ended = (): void => void (isOver = true);

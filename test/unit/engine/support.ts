@@ -4,7 +4,8 @@ import {
   type EngineContextOptions,
 } from '../../../lib/engine/engine-context.js';
 import type { Grant, HoldTerms } from '../../../lib/engine/hold.js';
-import { Hold } from '../../../lib/engine/hold.js';
+import { ClientGrant } from '../../../lib/engine/hold.js';
+import type { Hold } from '../../../lib/engine/hold.js';
 import type { LockLostError } from '../../../lib/errors/index.js';
 import type {
   AcquireReply,
@@ -177,21 +178,11 @@ export function holdOf(
   { terms = {}, grant = {}, observer }: { terms?: object; grant?: Partial<Grant>; observer?: Observer } = {},
 ): Hold {
   const full = { ...TERMS, ...terms };
-  const hold = new Hold(
-    full,
-    {
-      id: 'me:1',
-      token: 11,
-      lease: full.lease,
-      longest: full.lease,
-      batchSize: 1,
-      from: clock.now(),
-      epoch: 0,
-      restsOn: 0,
-      ...grant,
-    },
-    { clock, logger: SILENT },
-  );
+  const granted = {
+    ...{ id: 'me:1', token: 11, lease: full.lease, longest: full.lease, batchSize: 1 },
+    ...{ from: clock.now(), epoch: 0, restsOn: 0, ...grant },
+  };
+  const hold = new ClientGrant(contextOf(new FakeStore(), clock), full, granted).add(full);
   if (observer !== undefined) hold.observeLoss(observer.lost);
   return hold;
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { Grant } from '../../../lib/engine/hold.js';
-import { PendingAcquisitions } from '../../../lib/engine/pending-acquisitions.js';
+import { Tickets } from '../../../lib/engine/tickets.js';
 import { Ticket, type TicketListener, type TicketParts } from '../../../lib/engine/ticket.js';
 import type { PushedGrant } from '../../../lib/store/lock-store.js';
 import { FakeClock, settled } from '../../../testbed/clocks/fake-clock.js';
@@ -27,7 +27,7 @@ function setUp({ waits = true, owner = undefined as string | undefined, lease = 
     if (ids.length > 0) told.push(`orphans ${ids.join()}`);
   };
   const parts: TicketParts = {
-    pending: new PendingAcquisitions({}),
+    tickets: new Tickets({}),
     context: { ...contextOf(store, clock), nextId: () => ID },
     releases: { leave: (key, id, tombstone) => void told.push(`left ${key} ${id} ${tombstone}`) },
     orphans: { release, releaseHolders: release },

@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { UnitReleases } from '../../../lib/engine/unit-releases.js';
+import { Releases } from '../../../lib/engine/releases.js';
 import { FakeClock } from '../../../testbed/clocks/fake-clock.js';
 import { contextOf, FakeStore, passing } from './support.js';
 
@@ -15,16 +15,16 @@ function setUp() {
       return units;
     },
   };
-  const units = new UnitReleases(contextOf(Object.assign(store, { permits }), clock));
+  const units = new Releases(contextOf(Object.assign(store, { permits }), clock));
   return { clock, sent, units, recover: () => (isDown = false) };
 }
 
 it('one retry at a time says how many permits a hold still has', async () => {
   const { clock, sent, units, recover } = setUp();
-  const hold = { key: 'a', storeId: 'me:1', units: 5, isHeld: true };
+  const hold = { key: 'a', id: 'me:1', units: 5, isHeld: true };
   for (let i = 0; i < 4; i++) {
     hold.units -= 1;
-    await expect(units.send(hold)).rejects.toThrow();
+    await expect(units.sendUnits(hold)).rejects.toThrow();
   }
   expect(sent.splice(0)).toEqual([4, 3, 2, 1]);
   await clock.pass(600);
@@ -36,8 +36,8 @@ it('one retry at a time says how many permits a hold still has', async () => {
 
 it('nothing is retried for a hold that has ended', async () => {
   const { clock, sent, units } = setUp();
-  const hold = { key: 'a', storeId: 'me:1', units: 1, isHeld: true };
-  await expect(units.send(hold)).rejects.toThrow();
+  const hold = { key: 'a', id: 'me:1', units: 1, isHeld: true };
+  await expect(units.sendUnits(hold)).rejects.toThrow();
   hold.isHeld = false;
   await clock.pass(600);
   expect(sent).toEqual([1]);

@@ -1,0 +1,199 @@
+import { settledBy } from '../common/settle.js';
+import type { TimerEntry } from '../common/timer-queue.js';
+import { TransientMap } from '../common/transient.js';
+import type { LockLostError } from '../errors/index.js';
+import type { HoldChoice } from '../store/lock-store.js';
+import { ClientGrant, type Capacity, type GrantUsers } from './hold.js';
+import type { EngineContext } from './engine-context.js';
+import type { Grant, Hold, HoldTerms } from './hold.js';
+import type { IdTable } from './orphans.js';
+import type { Releases } from './releases.js';
+import type { Watchdog } from './watchdog.js';
+
+/** What the store has granted this client, by the id of the acquisition, with the holds of its callers. */
+export class Grants implements IdTable {
+  private readonly byId = new TransientMap<string, ClientGrant>();
+  /** How many holds have a holder in this client. */
+  private held = 0;
+  /** Lost holds that shared a grant, which the store may still keep for them. */
+  private readonly lostShares = new Map<Hold, TimerEntry>();
+  private emptied: (() => void) | undefined;
+  private readonly lost = (hold: Hold, error: LockLostError): void => {
+    this.remove(hold);
+    if (hold.grant.capacity !== 'one') this.giveBackLater(hold);
+    this.context.logger.warn(error.message);
+    this.context.events.lost(hold, error);
+  };
+
+  constructor(
+    private readonly context: EngineContext,
+    private readonly watchdog: Watchdog,
+    private readonly releases: Releases,
+  ) {}
+
+  /** Registers a grant; `serve` makes the hold of each caller that uses it. */
+  add(terms: HoldTerms, grant: Grant, capacity?: Capacity, users?: GrantUsers): ClientGrant {
+    const added = new ClientGrant(this.context, terms, grant, capacity, users);
+    this.byId.set(added.id, added);
+    return added;
+  }
+
+  /** Registers a grant for one caller. */
+  addFor(terms: HoldTerms, grant: Grant): Hold {
+    return this.serve(this.add(terms, grant), terms);
+  }
+
+  /** Makes the hold of one more caller under a grant, and has it renewed. */
+  serve(grant: ClientGrant, terms: HoldTerms): Hold {
+    const hold = grant.add(terms);
+    this.held += 1;
+    hold.observeLoss(this.lost);
+    const { lease, holdAtLeast } = terms;
+    this.context.identity.cover(hold.acquiredAt, Math.max(lease, holdAtLeast));
+    this.watchdog.add(hold);
+    // The caller begins its work meanwhile.
+    if (grant.isTooShortFor(terms)) this.watchdog.renewNow([hold]);
+    return hold;
+  }
+
+  /** Makes the hold of the next caller in place of a hold that has ended. */
+  pass(previous: Hold, terms: HoldTerms): Hold {
+    const { grant } = previous;
+    this.watchdog.remove(previous);
+    grant.remove(previous);
+    this.held -= 1;
+    return this.serve(grant, terms);
+  }
+
+  get(id: string): ClientGrant | undefined {
+    return this.byId.get(id);
+  }
+
+  has(id: string): boolean {
+    return this.byId.has(id);
+  }
+
+  /** All holds that have a holder in this client. */
+  all(): Hold[] {
+    return this.byId.values().flatMap(({ state, holds }) => (state === 'offered' ? [] : holds));
+  }
+
+  /** How many holds have a holder in this client. */
+  get size(): number {
+    return this.held;
+  }
+
+  /**
+   * A hold ends here, since its grant is offered to another client. It is not renewed any more. The grant stays until the offer
+   * is answered, or its lease is over in the store: so no reply that names it can make it an orphan.
+   */
+  offer(hold: Hold): void {
+    const { grant } = hold;
+    this.watchdog.remove(hold);
+    grant.close();
+    grant.state = 'offered';
+    hold.offer();
+    hold.watch = this.context.timers.add(grant.lease.lastsUntil, () => this.remove(hold));
+    this.left();
+  }
+
+  /** Removes a hold and stops its renewal; the last one removes its grant. */
+  remove(hold: Hold): void {
+    const { grant } = hold;
+    this.watchdog.remove(hold);
+    if (!grant.has(hold)) return;
+    const wasOffered = hold.state === 'offered' || grant.state === 'offered';
+    grant.remove(hold);
+    if (grant.isEmpty) this.byId.delete(grant.id);
+    if (!wasOffered) this.left();
+  }
+
+  /** How often the owner of a hold has its key in this client, in the same mode. */
+  countOf({ terms, key, owner, handles }: Hold): number {
+    if (terms.owner === undefined) return handles.count;
+    const { kind } = terms.mode;
+    const same = this.all().filter(
+      (other) => other.key === key && other.owner === owner && other.terms.mode.kind === kind && other.isHeld,
+    );
+    return same.reduce((count, other) => count + other.handles.count, 0);
+  }
+
+  /**
+   * Ends the chosen holds of a key that share a grant with others. Returns how many, and the ids of the grants that the store
+   * has to end; `undefined`: all.
+   */
+  endSome(
+    key: string,
+    choice: HoldChoice,
+  ): { readonly ended: number; readonly inStore: readonly string[] | undefined } {
+    if (choice === undefined) return { ended: 0, inStore: undefined };
+    const left = new Set(typeof choice === 'string' ? [choice] : choice);
+    const inStore: string[] = [];
+    let ended = 0;
+    for (const grant of this.byId.values()) {
+      if (grant.key !== key || grant.capacity === 'one') continue;
+      const { holds } = grant;
+      const chosen = holds.filter(({ id }) => left.delete(id));
+      // The id of the first caller is that of the grant, which others have after it was released.
+      left.delete(grant.id);
+      const isAll = chosen.length === holds.length;
+      if (isAll) inStore.push(grant.id);
+      else for (const hold of chosen) hold.lose('forced');
+      // The store counts the grant as one.
+      ended += isAll ? chosen.length - 1 : chosen.length;
+    }
+    return { ended, inStore: [...inStore, ...left] };
+  }
+
+  /** Resolves when nothing is held, or after `timeout` ms. */
+  async empty(timeout: number): Promise<void> {
+    if (this.size === 0) return;
+    const { timers, clock } = this.context;
+    const release = clock.keepAlive();
+    const emptied = new Promise<void>((resolve) => (this.emptied = resolve));
+    await settledBy(timers, { at: clock.now() + timeout }, emptied);
+    release();
+  }
+
+  /** The holder of a lost hold does not work any more: the store need not keep its part until its lease ends there. */
+  giveBack(hold: Hold): void {
+    const later = this.lostShares.get(hold);
+    if (later === undefined) return;
+    this.context.timers.cancel(later);
+    this.giveBackNow(hold);
+  }
+
+  /** Like `giveBack`, for all holds that were lost and not released. */
+  giveBackAll(): void {
+    for (const hold of this.lostShares.keys()) this.giveBack(hold);
+  }
+
+  /**
+   * A hold is lost whose grant others share: the store keeps it for the longest lease, and with all its permits. The holder may
+   * still work. So the store keeps its part until it has released, or until its lease would have ended there.
+   */
+  private giveBackLater(hold: Hold): void {
+    const { clock, timers } = this.context;
+    const { validUntil, promisedLease } = hold;
+    const now = clock.now();
+    if (hold.releasing !== undefined || validUntil > now) this.giveBackNow(hold);
+    else
+      this.lostShares.set(
+        hold,
+        timers.add(now + promisedLease, () => this.giveBackNow(hold)),
+      );
+  }
+
+  private giveBackNow(hold: Hold): void {
+    const { grant } = hold;
+    const { key, id, epoch, lease } = grant;
+    this.lostShares.delete(hold);
+    if (grant.isEmpty) this.releases.leave(key, id, this.releases.tombstoneFor(epoch), lease.lastsUntil);
+    else if (hold.units > 0 && grant.isHeld) this.releases.sendUnits(grant).catch(() => undefined);
+  }
+
+  private left(): void {
+    this.held -= 1;
+    if (this.held === 0) this.emptied?.();
+  }
+}

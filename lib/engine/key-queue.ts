@@ -1,0 +1,610 @@
+import { inSlices } from '../common/slices.js';
+import { LinkedList } from '../common/linked-list.js';
+import { outside } from '../common/outside.js';
+import { READING_TIME } from '../common/timer-queue.js';
+import { TransientMap } from '../common/transient.js';
+import { LockStoreError, LockTimeoutError, type LockError } from '../errors/index.js';
+import { UNCONTENDED_BATCH_SIZE, type HoldMode } from '../store/lock-store.js';
+import type { TicketTerms } from './acquire-request.js';
+import type { Admission } from './admission.js';
+import { answeredTooLate } from './answered-too-late.js';
+import { capacityFor, mayShareGrant, wantsTheSame, type Capacity, type ClientGrant, type GrantUsers } from './hold.js';
+import type { Grants } from './grants.js';
+import type { Grant, Hold, HoldTerms } from './hold.js';
+import type { HoldReleases } from './hold-releases.js';
+import { Ticket, type TicketListener, type TicketParts } from './ticket.js';
+import type { Tickets } from './tickets.js';
+import type { Releases } from './releases.js';
+import { validUntil } from './validity.js';
+import { answerDue, Waiter, type WaitTerms } from './waiter.js';
+
+/** A group of callers for permits asks for so many slots at most. */
+const MOST_SLOTS = 1_000;
+
+/** So many callers get a hold without a command before the event loop continues: it takes them some milliseconds. */
+const MOST_IN_TURN = 1_000;
+
+const NONE: readonly never[] = Object.freeze([]);
+
+/** What callers acquire with. */
+export interface AcquireParts extends TicketParts {
+  readonly releases: Releases;
+  readonly grants: Grants;
+  readonly tickets: Tickets;
+}
+
+/** The queues of all keys for which callers of this client wait, or hold a grant that others may use. */
+export class KeyQueues {
+  private readonly keys = new TransientMap<string, KeyQueue>();
+  /** How many callers have got a hold without a command in this turn of the event loop. */
+  private servedInTurn = 0;
+
+  constructor(
+    private readonly parts: AcquireParts,
+    private readonly admission: Admission,
+    private readonly releases: HoldReleases,
+  ) {}
+
+  /**
+   * Waits for a hold: at once under a grant that this client has, or behind the earlier callers of the key.
+   * @throws LockTimeoutError, LockStoreError, or the reason of the caller's signal
+   */
+  acquire(terms: HoldTerms, wait: WaitTerms): Promise<Hold> {
+    const refusal = this.admission.refusal(wait);
+    if (refusal !== undefined) return Promise.reject(refusal);
+    const served = this.keys.get(terms.key)?.join(terms) ?? this.releases.takeOver(terms);
+    if (served !== undefined) return this.inItsTurn(served);
+    const { context } = this.parts;
+    const { waitTimeout, answerBy, signal } = wait;
+    const since = context.clock.now();
+    const due = answerBy ?? answerDue(since, waitTimeout, context.limits.commandTimeout, context.store.answerTime);
+    const waiter = new Waiter(context, terms, since, waitTimeout, due);
+    this.of(terms.key)
+      .groupFor(terms, waitTimeout > 0)
+      .join(waiter, signal);
+    return waiter.promise;
+  }
+
+  /** How many callers of this client wait for a key. */
+  waitingFor(key: string): number {
+    return this.keys.get(key)?.waiting ?? 0;
+  }
+
+  /** Local callers do not use the grants of a key that stand. */
+  closeGrants(key: string): void {
+    this.keys.get(key)?.closeGrants();
+  }
+
+  /** The shared grants of a key serve no further caller. */
+  closeShared(key: string): void {
+    this.keys.get(key)?.closeShared();
+  }
+
+  /** Another client holds the key, so no grant of an exclusive lock stands any more, as after a deletion of its data. */
+  heldElsewhere(key: string): void {
+    this.keys.get(key)?.plain?.closeGrants();
+  }
+
+  /** Rejects all waiters with `reason`, in slices if there are very many. */
+  dismissAll(reason: unknown): Promise<void> {
+    return inSlices(waitersOf(this.keys.values()), (waiter) => waiter?.refused(reason));
+  }
+
+  private of(key: string): KeyQueue {
+    let queue = this.keys.get(key);
+    if (queue === undefined) this.keys.set(key, (queue = new KeyQueue(key, this.parts, this.keys)));
+    return queue;
+  }
+
+  /** Callers that acquire and release without a command would keep the event loop from everything else. */
+  private inItsTurn(hold: Hold): Promise<Hold> {
+    if (this.servedInTurn === 0) {
+      outside(() =>
+        setImmediate(() => {
+          this.servedInTurn = 0;
+        }),
+      );
+    }
+    this.servedInTurn += 1;
+    if (this.servedInTurn <= MOST_IN_TURN) return Promise.resolve(hold);
+    return new Promise((resolve) => setImmediate(resolve, hold));
+  }
+}
+
+/**
+ * The callers of this client for one key, in groups. The callers of a group share one ticket in the store, so however many wait
+ * here, the store sees one ticket for each group: one for all plain exclusive callers; one for callers that share grants
+ * (readers, or callers for the same number of permits), up to the next caller of another kind; and one for each other caller.
+ */
+export class KeyQueue {
+  /** The group of plain exclusive callers. */
+  plain: Group | undefined;
+  /** The latest group of callers that share grants, which later ones may join. */
+  sharing: Group | undefined;
+  /** How many callers wait. One try does not. */
+  waiting = 0;
+  /** Groups that no later caller joins. */
+  private readonly others = new Set<Group>();
+  /** The latest grant that readers may join. Earlier ones stop admitting callers before it does. */
+  private latest: ClientGrant | undefined;
+  /** Shared grants that may serve further callers. Some may be over. */
+  private readonly open = new Set<ClientGrant>();
+
+  constructor(
+    readonly key: string,
+    private readonly parts: AcquireParts,
+    private readonly keys: TransientMap<string, KeyQueue>,
+  ) {}
+
+  /** Joins the readers that share a grant of this client, without a command. */
+  join(terms: HoldTerms): Hold | undefined {
+    if (this.latest?.admits(terms) !== true) return undefined;
+    const hold = this.parts.grants.serve(this.latest, terms);
+    this.parts.context.events.acquired(hold, hold.acquiredAt, false);
+    return hold;
+  }
+
+  /** The group in which a caller waits. */
+  groupFor(terms: HoldTerms, waits: boolean): Group {
+    const { owner, mode, fair } = terms;
+    if (fair) this.closeGrants();
+    const capacity = capacityFor(terms, this.parts.context.limits);
+    if (waits) {
+      if (capacity !== 'one' && this.sharing?.accepts(mode) === true) return this.sharing;
+      this.endSharing(capacity === 'one' ? undefined : mode, mode);
+    }
+    const isPlain = waits && owner === undefined && mode.kind === 'exclusive' && !fair;
+    if (isPlain && this.plain !== undefined) return this.plain;
+    const group = new Group(this, terms, capacity, { isPlain, waits }, this.parts);
+    if (isPlain) this.plain = group;
+    else if (capacity !== 'one' && waits) this.sharing = group;
+    else this.others.add(group);
+    return group;
+  }
+
+  /** No further caller may use the grants that stand. */
+  closeGrants(): void {
+    this.plain?.closeGrants();
+    this.closeShared();
+  }
+
+  /** The shared grants serve no further caller, except grants for requests such as `except`. */
+  closeShared(except?: HoldMode): void {
+    for (const grant of this.open) {
+      if (except === undefined || !wantsTheSame(grant.mode, except)) grant.close();
+      // Requests must not get slower with the number of grants.
+      if (grant.isOver) this.open.delete(grant);
+    }
+  }
+
+  /** A grant may serve later callers. */
+  share(grant: ClientGrant): void {
+    this.open.add(grant);
+    this.latest = grant;
+  }
+
+  /** A grant has no holder any more. */
+  unshare(grant: ClientGrant): void {
+    this.open.delete(grant);
+    if (this.latest === grant) this.latest = undefined;
+    this.forgetIfUnused();
+  }
+
+  /** A group has no waiter, and no holder behind which one could wait. */
+  forget(group: Group): void {
+    if (this.plain === group) this.plain = undefined;
+    else if (this.sharing === group) this.sharing = undefined;
+    else this.others.delete(group);
+    this.forgetIfUnused();
+  }
+
+  groups(): Group[] {
+    return [this.plain, this.sharing, ...this.others].filter((group) => group !== undefined);
+  }
+
+  /**
+   * A caller comes that does not join the latest callers that share grants. They are served before it: later callers share
+   * neither their ticket nor their grants, so that none of them passes this one.
+   */
+  private endSharing(except: HoldMode | undefined, mode: HoldMode): void {
+    // A reader lets other readers share grants, whatever its own options.
+    this.closeShared(except ?? (mode.kind === 'read' ? mode : undefined));
+    const { sharing } = this;
+    if (sharing === undefined) return;
+    sharing.close();
+    this.sharing = undefined;
+    this.others.add(sharing);
+  }
+
+  private forgetIfUnused(): void {
+    const { plain, sharing, latest, others, open } = this;
+    if ((plain ?? sharing ?? latest) !== undefined || others.size > 0 || open.size > 0) return;
+    if (this.keys.get(this.key) === this) this.keys.delete(this.key);
+  }
+}
+
+/**
+ * Callers that share one ticket, first come, first served.
+ *
+ * A grant for one at a time serves the first of them. While it holds the key, the others wait for it without a ticket: a
+ * release hands the lock to the next waiter as long as the grant allows, then it goes to the store and takes a place for the
+ * next waiter in the same step (cohort locking: Dice, Marathe, Shavit). A grant that several share serves all readers, or as
+ * many callers as it has permits for, and the rest asks again at once.
+ */
+export class Group implements TicketListener, GrantUsers {
+  private readonly waiters = new LinkedList<Waiter>();
+  private ticket: Ticket | undefined;
+  /** One at a time: the grant whose holder the callers wait for. */
+  private grant: ClientGrant | undefined;
+  /** Waiters that may get the key at once, since the store has not answered yet. */
+  private hopeful: readonly Waiter[] = NONE;
+  /** Whether the store has answered that the key is not free. */
+  private isContended = false;
+  /** Callers that come later stand in another group, behind a caller of another kind. They do not share its grants. */
+  private isClosed = false;
+  /** Ids of the last holders that are known. For observers. */
+  private lastHolders: readonly string[] | undefined;
+  /** When the key was last known to be held. */
+  private lastHeld = -Infinity;
+  /** The latest reply says that no client holds the key: requests of the same moment have split the masters. */
+  private isSplit = false;
+  private overdue: readonly Waiter[] = NONE;
+  private readonly lost = (hold: Hold): void => this.ended(hold)?.tryAcquireOrEnqueue();
+
+  constructor(
+    private readonly queue: KeyQueue,
+    private readonly terms: HoldTerms,
+    private readonly capacity: Capacity,
+    /** `isPlain`: all plain exclusive callers share this group. `waits`: otherwise each request is one try. */
+    private readonly how: { readonly isPlain: boolean; readonly waits: boolean },
+    private readonly parts: AcquireParts,
+  ) {}
+
+  private get key(): string {
+    return this.queue.key;
+  }
+
+  private get waits(): boolean {
+    return this.how.waits;
+  }
+
+  /** Whether a caller wants the same as the callers of this group. */
+  accepts(mode: HoldMode): boolean {
+    return wantsTheSame(this.terms.mode, mode);
+  }
+
+  close(): void {
+    this.isClosed = true;
+  }
+
+  /** Adds a waiter, and ends its wait at its deadline or with its signal. */
+  join(waiter: Waiter, signal: AbortSignal | undefined): void {
+    this.waiters.append(waiter);
+    if (this.waits) this.queue.waiting += 1;
+    if (signal !== undefined) {
+      // A listener that was called since the call began may have aborted it.
+      if (signal.aborted) return this.giveUp(waiter, signal.reason);
+      waiter.listenTo(signal, () => this.giveUp(waiter, signal.reason));
+    }
+    // Before the timer is set: the store works meanwhile.
+    this.joined(waiter);
+    // One try has nothing to wait for but the answer.
+    waiter.endBy(this.waits ? waiter.since + waiter.waitTimeout : waiter.answerBy, () => this.timedOut(waiter));
+  }
+
+  /** Removes all waiters. The caller rejects them. */
+  removeAll(): Waiter[] {
+    const waiters = this.waiters.items();
+    for (const waiter of waiters) this.remove(waiter);
+    this.closeTicket();
+    return waiters;
+  }
+
+  closeGrants(): void {
+    if (this.capacity === 'one') this.grant?.close();
+    else this.queue.closeShared();
+  }
+
+  handOff(hold: Hold): boolean {
+    if (this.passOn(hold)) return true;
+    // Callers that wait now may stand in a later group.
+    const later = this.capacity === 'one' || this.isClosed ? undefined : this.queue.sharing;
+    return later !== undefined && later !== this && later.accepts(this.terms.mode) && later.passOn(hold);
+  }
+
+  mayTakeOver(hold: Hold): boolean {
+    const { grant, terms } = hold;
+    if (this.capacity === 'one') return this.waiters.first === undefined && grant.mayPass(hold, terms);
+    return grant.isOnly(hold) && grant.admits(terms);
+  }
+
+  takeOver(hold: Hold, terms: HoldTerms): Hold | undefined {
+    const isPlain = terms.mode.kind === 'exclusive' && terms.owner === undefined && !terms.fair;
+    if (!isPlain || this.capacity !== 'one' || this.waiters.first !== undefined) return undefined;
+    if (!hold.grant.mayPass(hold, terms) || !hold.end()) return undefined;
+    const next = this.parts.grants.pass(hold, terms);
+    this.watch(next);
+    this.publishHandoff(hold, next, next.acquiredAt, false);
+    return next;
+  }
+
+  ended(hold: Hold): Ticket | undefined {
+    const { grant } = hold;
+    if (this.capacity !== 'one') {
+      // Waiters that share grants have a ticket already.
+      if (grant.isEmpty || grant.state === 'offered') this.queue.unshare(grant);
+      return undefined;
+    }
+    if (this.grant !== grant) return undefined;
+    return this.openTicket();
+  }
+
+  granted(granted: Grant): void {
+    this.forgetTicket();
+    const { context, releases } = this.parts;
+    const { first } = this.waiters;
+    const lease = Math.min(granted.lease, first?.terms.lease ?? 0);
+    const now = context.clock.now();
+    if (first !== undefined && validUntil(granted.from, lease) > now) return this.serveUnder(granted, first);
+    // No waiter is left, or the answer came so late that the lease may be over.
+    releases.leave(this.key, granted.id, releases.tombstoneFor(granted.epoch));
+    if (this.waits) this.openTicket()?.tryAcquireOrEnqueue();
+    else this.failed(answeredTooLate(this.key, lease, true));
+  }
+
+  contended(isSplit = false): void {
+    if (isSplit) this.endOverdue();
+    else this.seenHeld();
+    this.isSplit = isSplit;
+    if (!this.waits) this.forgetTicket();
+    this.isContended = true;
+    const { hopeful } = this;
+    this.hopeful = NONE;
+    for (const waiter of hopeful) if (this.waiters.has(waiter)) this.reportContended(waiter);
+  }
+
+  failed(error: LockError): void {
+    this.forgetTicket();
+    // There may be very many.
+    void inSlices(this.removeAll(), (waiter) => waiter.refused(error));
+  }
+
+  /** A waiter has joined: makes a request for it, or reports that another holder keeps it from the key. */
+  private joined(waiter: Waiter): void {
+    // A lost hold does not tell which client holds the lock now.
+    if (this.grant?.holds[0]?.state === 'held') this.seenHeld();
+    if (this.grant !== undefined || (this.ticket !== undefined && (this.capacity === 'one' || this.isContended))) {
+      return this.reportContended(waiter);
+    }
+    this.hopeful = [...this.hopeful, waiter];
+    if (this.ticket === undefined) this.openTicket()?.due();
+  }
+
+  /** Serves the waiters for whom the grant has places. */
+  private serveUnder(granted: Grant, { terms }: Waiter): void {
+    const { grants, context, releases } = this.parts;
+    const { capacity } = this;
+    const grant = grants.add(capacity === 'one' ? terms : this.terms, granted, capacity, this);
+    const { places } = grant;
+    const served: Array<{ readonly waiter: Waiter; readonly hold: Hold }> = [];
+    for (let { first } = this.waiters; first !== undefined && served.length < places; { first } = this.waiters) {
+      this.remove(first);
+      served.push({ waiter: first, hold: this.watch(grants.serve(grant, first.terms)) });
+    }
+    if (capacity !== 'one') {
+      this.queue.share(grant);
+      // The permits still pass to the other waiters of this group.
+      if (this.isClosed && capacity === 'readers') grant.close();
+      // Fewer callers wait than did when the store was asked.
+      if (served.length < places && capacity === 'permits') releases.sendUnits(grant).catch(() => undefined);
+      if (this.waiters.first === undefined) this.queue.forget(this);
+      else {
+        this.seenHeld();
+        this.openTicket()?.due();
+      }
+    }
+    for (const { waiter, hold } of served) waiter.served(hold);
+    // Observers may call anything, so this comes last.
+    for (const { waiter, hold } of served)
+      context.events.acquired(hold, waiter.since, waiter.isContended, this.lastHolders);
+  }
+
+  /** Hands a hold to the first waiter, if the grant allows that. */
+  private passOn(hold: Hold): boolean {
+    const { first } = this.waiters;
+    if (first === undefined || !hold.grant.mayPass(hold, first.terms) || !hold.end()) return false;
+    this.remove(first);
+    const next = this.watch(this.parts.grants.pass(hold, first.terms));
+    if (this.capacity !== 'one') {
+      if (this.waiters.first === undefined) this.closeTicket();
+      else this.ticket?.inherit(this.termsOf(this.waiters.first));
+    }
+    first.served(next);
+    this.publishHandoff(hold, next, first.since, first.isContended);
+    return true;
+  }
+
+  /** A caller of this group has a hold. */
+  private watch(hold: Hold): Hold {
+    hold.observeLoss(this.lost);
+    if (this.capacity === 'one') {
+      this.grant = hold.grant;
+      this.seenHeld(hold.acquiredAt);
+    }
+    return hold;
+  }
+
+  /** Observers may call anything, so this comes last. */
+  private publishHandoff(from: Hold, to: Hold, since: number, contended: boolean): void {
+    const { events } = this.parts.context;
+    events.released(from);
+    events.acquired(to, since, contended, [from.id]);
+  }
+
+  private remove(waiter: Waiter): boolean {
+    const removed = this.waiters.remove(waiter);
+    if (removed && this.waits) this.queue.waiting -= 1;
+    return removed;
+  }
+
+  /** What the ticket asks for if this waiter is the first. */
+  private termsOf({ terms, since, behind }: Waiter): TicketTerms {
+    const { mode, owner, lease, fair, ahead } = terms;
+    const { key, waits, capacity, waiters, parts } = this;
+    const { limits, store } = parts.context;
+    const common = { key, mode, owner, lease, waits, fair, ahead, since, site: terms };
+    const isBatch = capacity === 'permits' ? waits : this.how.isPlain && mayShareGrant(terms);
+    const batchSize = isBatch ? limits.batch.size : 1;
+    if (capacity === 'permits') {
+      const uncontendedBatchSize = waiters.size > 1 ? Math.max(batchSize, UNCONTENDED_BATCH_SIZE) : batchSize;
+      // Callers come and go while the ticket waits.
+      const most = store.permits === undefined ? 1 : MOST_SLOTS;
+      return { ...common, batchSize, uncontendedBatchSize, slots: () => Math.min(Math.max(1, waiters.size), most) };
+    }
+    const uncontendedBatchSize = batchSize > 1 && behind !== undefined ? UNCONTENDED_BATCH_SIZE : batchSize;
+    return { ...common, batchSize, uncontendedBatchSize };
+  }
+
+  /** Another holder keeps a waiter from the key. */
+  private reportContended(waiter: Waiter): void {
+    // Before observers are called: they may have the waiter served at once.
+    if (this.waits) waiter.keepAlive();
+    if (!waiter.isContended) {
+      waiter.isContended = true;
+      this.parts.context.events.contended(waiter, this.holders());
+    }
+    if (!this.waits) this.timedOut(waiter);
+  }
+
+  private seenHeld(at = this.parts.context.clock.now()): void {
+    this.lastHeld = at;
+    this.isSplit = false;
+    this.endOverdue();
+  }
+
+  /** Makes a request for the next waiter. The hold for which the callers have waited has ended, if there was one. */
+  private openTicket(): Ticket | undefined {
+    this.forgetTicket();
+    this.grant = undefined;
+    this.isContended = false;
+    const { first } = this.waiters;
+    if (first === undefined) {
+      this.closeTicket();
+      return undefined;
+    }
+    this.ticket = new Ticket(this.parts, this.termsOf(first), this);
+    const isOneOfMany = this.waits && !this.how.isPlain && this.capacity === 'one';
+    this.parts.tickets.add(this.ticket, isOneOfMany ? this.key : undefined);
+    return this.ticket;
+  }
+
+  private forgetTicket(): void {
+    this.lastHolders = this.holders();
+    if (this.ticket !== undefined) this.parts.tickets.remove(this.ticket, this.key);
+    this.ticket = undefined;
+  }
+
+  /** No waiter is left. */
+  private closeTicket(): void {
+    const { ticket } = this;
+    this.forgetTicket();
+    ticket?.leave();
+    if (this.grant === undefined) this.queue.forget(this);
+  }
+
+  /** Ids of the holders that are known. */
+  private holders(): readonly string[] | undefined {
+    return this.grant === undefined ? (this.ticket?.holders ?? this.lastHolders) : [this.grant.id];
+  }
+
+  private timedOut(waiter: Waiter): void {
+    // It was removed with very many others, and is rejected with the reason of that in its turn.
+    if (!this.waiters.has(waiter)) return;
+    const { clock, events } = this.parts.context;
+    const isUnanswered = this.isUnanswered(waiter);
+    if (isUnanswered && !waiter.overdue) {
+      waiter.overdue = true;
+      this.overdue = [...this.overdue, waiter];
+      waiter.moveDeadline(Math.max(waiter.answerBy, clock.now() + READING_TIME));
+      return;
+    }
+    const trouble = isUnanswered ? this.noAnswer(waiter) : this.ticket?.error;
+    if (trouble === undefined) events.timeout(waiter, this.holders());
+    this.giveUp(waiter, trouble ?? this.timeoutError(waiter));
+  }
+
+  /** A waiter ends without a hold. The waiters behind it keep the place. */
+  private giveUp(waiter: Waiter, reason: unknown): void {
+    const wasFirst = this.waiters.first === waiter;
+    if (this.remove(waiter)) {
+      const { first } = this.waiters;
+      if (first === undefined) this.closeTicket();
+      else if (wasFirst) this.ticket?.inherit(this.termsOf(first));
+    }
+    waiter.refused(reason);
+  }
+
+  /**
+   * Whether the client does not know yet that the key was held while the waiter waited. A waiter that has waited behind a
+   * holder of this client knows: the question of a new ticket goes along with the release.
+   */
+  private isUnanswered({ since }: Waiter): boolean {
+    return this.lastHeld < since && this.ticket?.isUnanswered === true;
+  }
+
+  private endOverdue(): void {
+    const { overdue } = this;
+    if (overdue.length === 0) return;
+    this.overdue = NONE;
+    const now = this.parts.context.clock.now();
+    // Not here: their callers and observers may call anything, and this queue is in the middle of a change.
+    for (const waiter of overdue) waiter.moveDeadline(now);
+  }
+
+  private timeoutError({ waitTimeout }: Waiter): LockTimeoutError {
+    const { isSplit } = this;
+    // A caller that waits for its own process would not find another one.
+    const isLocal = this.holders()?.some((id) => this.parts.grants.has(id));
+    return notGranted(this.key, { isSplit, isLocal, waitTimeout: this.waits ? waitTimeout : undefined });
+  }
+
+  private noAnswer({ since }: Waiter): LockStoreError {
+    const { clock, store } = this.parts.context;
+    const { key } = this;
+    const waited = Math.round(clock.now() - since);
+    const { outage: cause } = store;
+    const message = cause?.message ?? `Redis has not answered for ${waited} ms whether '${key}' is free`;
+    return new LockStoreError(message, { key, cause, transient: true });
+  }
+}
+
+/** The error of a caller that gets no lock. `waitTimeout`: left out for one try. */
+export function notGranted(
+  key: string,
+  {
+    isSplit,
+    isLocal,
+    waitTimeout,
+  }: { readonly isSplit?: boolean | undefined; readonly isLocal?: boolean; readonly waitTimeout?: number | undefined },
+): LockTimeoutError {
+  if (isSplit === true) {
+    const within = waitTimeout === undefined ? '' : ` within its waitTimeout of ${Math.round(waitTimeout)} ms`;
+    const message = `no request for '${key}' got a majority${within}: requests of the same moment have split the masters. Retry`;
+    return new LockTimeoutError(message, { key });
+  }
+  const message =
+    waitTimeout === undefined
+      ? `'${key}' is held by another caller`
+      : `'${key}' was held by other callers for the whole waitTimeout of ${Math.round(waitTimeout)} ms`;
+  return new LockTimeoutError(isLocal === true ? `${message} (in this process)` : message, { key });
+}
+
+/** Removes the waiters of one group after the other. Each group also yields `undefined`: a slice has a limited number of groups. */
+function* waitersOf(queues: Iterable<KeyQueue>): Generator<Waiter | undefined> {
+  for (const queue of queues) {
+    for (const group of queue.groups()) {
+      yield undefined;
+      yield* group.removeAll();
+    }
+  }
+}

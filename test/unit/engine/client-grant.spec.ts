@@ -1,0 +1,134 @@
+import { describe, expect, it } from '@jest/globals';
+import { capacityFor, ClientGrant, type Capacity } from '../../../lib/engine/hold.js';
+import type { Grant, HoldTerms } from '../../../lib/engine/hold.js';
+import { KeyQueue } from '../../../lib/engine/key-queue.js';
+import { TransientMap } from '../../../lib/common/transient.js';
+import { FakeClock } from '../../../testbed/clocks/fake-clock.js';
+import { contextOf, FakeStore, TERMS } from './support.js';
+
+const READ: HoldTerms = { ...TERMS, mode: { kind: 'read' } };
+const PERMITS: HoldTerms = { ...TERMS, mode: { kind: 'permits', units: 2, limit: 9 } };
+
+function setUp(terms: HoldTerms, capacity: Capacity, details: Partial<Grant> = {}) {
+  const clock = new FakeClock();
+  const store = new FakeStore();
+  const granted = {
+    ...{ id: 'me:1', token: 11, lease: 30_000, longest: 30_000, batchSize: 4 },
+    ...{ from: clock.now(), epoch: 0, restsOn: 0, ...details },
+  };
+  const grant = new ClientGrant(contextOf(store, clock), terms, granted, capacity);
+  return { clock, store, grant };
+}
+
+describe('the capacity of a grant', () => {
+  it('is one, any number of readers, or the permits, unless the request needs a grant of its own', () => {
+    const limits = { batch: { size: 16, time: 50 } };
+    const capacities = (terms: HoldTerms) => capacityFor(terms, limits);
+    expect([TERMS, READ, PERMITS].map(capacities)).toEqual(['one', 'readers', 'permits']);
+    const alone = [
+      { owner: 'ann' },
+      { fair: true },
+      { alone: true },
+      { holdAtLeast: 9 },
+      { replicas: { min: 1, timeout: 9 } },
+    ];
+    for (const terms of alone) expect(capacities({ ...READ, ...terms })).toBe('one');
+    expect(capacityFor(READ, { batch: { size: 1, time: 50 } })).toBe('one');
+  });
+
+  it('says how many callers it serves at once, and with which tokens', () => {
+    const one = setUp(TERMS, 'one').grant;
+    expect([one.places, one.add(TERMS).token]).toEqual([1, 11]);
+    const readers = setUp(READ, 'readers').grant;
+    expect([readers.places > 100, readers.add(READ).token, readers.add(READ).token]).toEqual([true, 11, 11]);
+    const permits = setUp(PERMITS, 'permits', { units: 6 }).grant;
+    expect([permits.places, permits.add(PERMITS).token, permits.add(PERMITS).token]).toEqual([3, 11, 12]);
+    expect(permits.units).toBe(4);
+  });
+});
+
+describe('a grant passes to the next caller', () => {
+  it('as often as it has tokens', () => {
+    const { grant } = setUp(TERMS, 'one', { batchSize: 2 });
+    const first = grant.add(TERMS);
+    expect(grant.mayPass(first, TERMS)).toBe(true);
+    grant.remove(first);
+    const second = grant.add(TERMS);
+    expect([second.id, second.token]).toEqual([first.id, 12]);
+    expect(grant.mayPass(second, TERMS)).toBe(false);
+  });
+
+  it('only within its time, while it is open, and with a connection that has not been lost', () => {
+    for (const change of [
+      ({ clock }) => clock.stall(50),
+      ({ grant }) => grant.close(),
+      ({ grant }) => grant.holds[0]!.exposeOwner(),
+      ({ store }) => (store.listening = false),
+      ({ store }) => (store.epoch = 1),
+    ] as Array<(parts: ReturnType<typeof setUp>) => unknown>) {
+      const parts = setUp(TERMS, 'one');
+      const hold = parts.grant.add(TERMS);
+      expect(parts.grant.mayPass(hold, TERMS)).toBe(true);
+      change(parts);
+      expect(parts.grant.mayPass(hold, TERMS)).toBe(false);
+    }
+  });
+
+  it('not while a reply about it is in doubt, or with a longer lease than the caller asks for', () => {
+    const { clock, grant } = setUp(TERMS, 'one', { from: -2_000 });
+    const hold = grant.add(TERMS);
+    expect(grant.mayPass(hold, { ...TERMS, lease: 1_000 })).toBe(false);
+    expect(grant.mayPass(hold, TERMS)).toBe(true);
+    grant.lease.answered(grant.lease.ask(clock.now() - 3_000, 0, 0), clock.now(), 27_500);
+    expect(grant.lease.isUnclear).toBe(true);
+    expect(grant.mayPass(hold, TERMS)).toBe(false);
+  });
+
+  it('with as many permits as the caller wants', () => {
+    const { grant } = setUp(PERMITS, 'permits', { units: 4 });
+    const hold = grant.add(PERMITS);
+    expect(grant.mayPass(hold, PERMITS)).toBe(true);
+    hold.keepUnits(1);
+    expect(grant.mayPass(hold, PERMITS)).toBe(false);
+  });
+});
+
+it('a grant that is lost ends the holds of all its callers', () => {
+  const { grant } = setUp(READ, 'readers');
+  const holds = [grant.add(READ), grant.add(READ)];
+  grant.lose('forced');
+  expect(holds.map(({ state, loss }) => [state, loss!.lossReason])).toEqual([
+    ['lost', 'forced'],
+    ['lost', 'forced'],
+  ]);
+  expect(grant.admits(READ)).toBe(false);
+});
+
+describe('many grants of one key', () => {
+  const queueOf = () => new KeyQueue('a', {} as never, new TransientMap());
+
+  it('do not make requests slower once their time is over', () => {
+    const queue = queueOf();
+    const { clock } = setUp(READ, 'readers');
+    let looks = 0;
+    for (let i = 0; i < 1_000; i++) {
+      const { grant } = setUp(READ, 'readers');
+      Object.defineProperty(grant, 'isOver', { get: () => (looks += 1) > 0 && clock.now() > 1_000 });
+      queue.share(grant);
+    }
+    clock.stall(60);
+    for (let i = 0; i < 1_000; i++) queue.closeShared({ kind: 'read' });
+    expect(looks).toBe(1_000);
+  });
+
+  it('are closed for a request of another kind as long as they are open', () => {
+    const queue = queueOf();
+    const grants = Array.from({ length: 3 }, () => setUp(READ, 'readers').grant);
+    for (const grant of grants) queue.share(grant);
+    queue.unshare(grants[1]!);
+    queue.closeShared({ kind: 'read' });
+    expect(grants.map(({ isOver }) => isOver)).toEqual([false, false, false]);
+    queue.closeShared({ kind: 'exclusive' });
+    expect(grants.map(({ isOver }) => isOver)).toEqual([true, false, true]);
+  });
+});
