@@ -12,9 +12,9 @@ import { RedissonStore } from '../../lib/redisson/redisson-store.js';
 import { newClientId, RedisStore } from '../../lib/store/redis/redis-store.js';
 import type { Cluster, Redis } from 'ioredis';
 import { findRedis } from '../../scripts/lib/redis-installation.mjs';
-import { withTestedClient } from '../../testbed/locks/clients.js';
-import { startRedisCluster } from '../../testbed/servers/redis-cluster.mjs';
-import { startRedis } from '../../testbed/servers/redis-server.mjs';
+import { withTestedClient } from '../../lab/testbed/locks/clients.js';
+import { startRedisCluster } from '../../lab/testbed/servers/redis-cluster.mjs';
+import { startRedis } from '../../lab/testbed/servers/redis-server.mjs';
 
 /** The module's default. */
 const GRANT_TIMEOUT = 3_000;

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 import { IoredisLines } from '../../lib/store/redis/ioredis-lines.js';
 import { RedisConnection } from '../../lib/store/redis/redis-connection.js';
-import { eventually } from '../../testbed/wait/eventually.mjs';
-import { startRedis, type RedisServer } from '../../testbed/servers/redis-server.mjs';
+import { eventually } from '../../lab/testbed/wait/eventually.mjs';
+import { startRedis, type RedisServer } from '../../lab/testbed/servers/redis-server.mjs';
 
 let redis: RedisServer;
 

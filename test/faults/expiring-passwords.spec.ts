@@ -2,9 +2,9 @@ import { connect, createServer, type AddressInfo, type Server, type Socket } fro
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, expect, it, jest } from '@jest/globals';
 import type { LockCredentials } from 'nestjs-redis-locks';
-import { FaultLocks, timed } from '../../testbed/locks/fault-locks.js';
-import { startRedis, type RedisServer } from '../../testbed/servers/redis-server.mjs';
-import { eventually } from '../../testbed/wait/eventually.mjs';
+import { FaultLocks, timed } from '../../lab/testbed/locks/fault-locks.js';
+import { startRedis, type RedisServer } from '../../lab/testbed/servers/redis-server.mjs';
+import { eventually } from '../../lab/testbed/wait/eventually.mjs';
 
 /** ms for which a login is valid. */
 const VALID = 3_000;

@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import type { LockState } from 'nestjs-redis-locks';
 import { cli, CliProcess, manifest } from './cli.js';
-import { eventually } from '../../../testbed/wait/eventually.mjs';
-import { aborted, LockBench } from '../../../testbed/locks/locks.js';
-import { startRedis } from '../../../testbed/servers/redis-server.mjs';
+import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
+import { aborted, LockBench } from '../../../lab/testbed/locks/locks.js';
+import { startRedis } from '../../../lab/testbed/servers/redis-server.mjs';
 
 const bench = new LockBench();
 const run = (...args: string[]) => cli(bench.redis.url, args);

@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import { createClient, RESP_TYPES, type RedisClientType } from 'redis';
-import { LockServices } from '../../../testbed/locks/lock-services.js';
-import { LockBench } from '../../../testbed/locks/locks.js';
-import { redisKey } from '../../../testbed/locks/redis-key.mjs';
-import { eventually } from '../../../testbed/wait/eventually.mjs';
+import { LockServices } from '../../../lab/testbed/locks/lock-services.js';
+import { LockBench } from '../../../lab/testbed/locks/locks.js';
+import { redisKey } from '../../../lab/testbed/locks/redis-key.mjs';
+import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
 
 type Options = NonNullable<Parameters<typeof createClient>[0]>;
 

@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals';
 import { LastingLine, type LastingLineOptions } from '../../../lib/store/redis/lasting-line.js';
 import type { Line, LineObserver } from '../../../lib/store/redis/line.js';
-import { eventually } from '../../../testbed/wait/eventually.mjs';
+import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
 
 /** A line whose replies the test decides. */
 class TestedLine implements Line {
