@@ -40,6 +40,7 @@ const CHAPTERS = {
   Use: [
     ['Lock types', 'docs/lock-types.md'],
     ['Options', 'docs/options.md'],
+    ['Connections', 'docs/connections.md'],
     ['API reference', '/api/'], // TypeDoc makes it
     ['Framework integrations', 'docs/integrations.md'],
     ['Examples', 'examples/README.md'],
