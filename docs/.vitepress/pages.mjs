@@ -45,22 +45,13 @@ const CHAPTERS = {
     ['Quick start', 'docs/quick-start.md'],
     ['Concepts', 'docs/concepts.md'],
   ],
-<<<<<<< HEAD
+    ['Connections', 'docs/connections.md'],
   Guides: [
     ['Configuration', 'docs/configuration.md'],
     ['Cron jobs', 'docs/cron-jobs.md'],
     ['Requests and errors', 'docs/requests.md'],
     ['Transactions', 'docs/transactions.md'],
     ['Kinds of lock', 'docs/lock-types.md'],
-=======
-  Use: [
-    ['Lock types', 'docs/lock-types.md'],
-    ['Options', 'docs/options.md'],
-    ['Connections', 'docs/connections.md'],
-    ['API reference', '/api/'], // TypeDoc makes it
-    ['Framework integrations', 'docs/integrations.md'],
-    ['Examples', 'examples/README.md'],
->>>>>>> clients-next
     ['Testing', 'docs/testing.md'],
     ['Recipes', 'docs/recipes.md'],
   ],

@@ -214,7 +214,7 @@ class IoredisLine implements Line {
   private async renew(provide: LockCredentialsProvider): Promise<void> {
     const { condition } = this.client;
     if (condition?.subscriber && condition.protocol !== 3) return this.end(undefined);
-    // If the function fails, the server still accepts the last password for a while.
+    // If the function fails, the server still accepts the last password until it expires.
     const login = await this.take(provide).catch(() => undefined);
     if (this.isOver) return;
     if (login !== undefined) await this.client.call('AUTH', login.username ?? 'default', login.password);

@@ -268,7 +268,7 @@ export class RedisConnection implements Connection {
     return !this.linesElsewhere().length;
   }
 
-  /** The connections that lead to another server than the one that the Sentinels name. */
+  /** The connections that lead to another server than the master that the Sentinels name. */
   private linesElsewhere(): LastingLine[] {
     const master = this.sentinels?.master;
     return [this.commands, this.subscriber].filter(
