@@ -45,9 +45,9 @@ const CHAPTERS = {
     ['Quick start', 'docs/quick-start.md'],
     ['Concepts', 'docs/concepts.md'],
   ],
-    ['Connections', 'docs/connections.md'],
   Guides: [
     ['Configuration', 'docs/configuration.md'],
+    ['Connections', 'docs/connections.md'],
     ['Cron jobs', 'docs/cron-jobs.md'],
     ['Requests and errors', 'docs/requests.md'],
     ['Transactions', 'docs/transactions.md'],
