@@ -7,7 +7,7 @@ import { LockStoreError, LockTimeoutError, type LockError } from '../errors/inde
 import { UNCONTENDED_BATCH_SIZE, type HoldMode } from '../store/lock-store.js';
 import type { TicketTerms } from './acquire-request.js';
 import type { Admission } from './admission.js';
-import { answeredTooLate } from './answered-too-late.js';
+import { answeredTooLate } from './refusals.js';
 import { capacityFor, mayShareGrant, wantsTheSame, type Capacity, type ClientGrant, type GrantUsers } from './hold.js';
 import type { Grants } from './grants.js';
 import type { Grant, Hold, HoldTerms } from './hold.js';
