@@ -276,7 +276,7 @@ module.exports = {
       comment: 'The library is lib/ alone: tests, samples and scripts import it, never the other way round.',
       severity: 'error',
       from: { path: '^lib/' },
-      to: { path: '^(test|testbed|sample-app|examples|bench|scripts|dist)/' },
+      to: { path: '^(test|lab|sample-app|examples|bench|scripts|dist)/' },
     },
     {
       name: 'resolvable',

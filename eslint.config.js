@@ -103,7 +103,7 @@ export default tseslint.config(
     },
   },
   {
-    files: ['test/**/*.ts', 'testbed/**/*.ts'],
+    files: ['test/**/*.ts', 'lab/testbed/**/*.ts'],
     rules: {
       // `expect(mock.method)` and methods handed to helpers do not lose a `this` that they use.
       '@typescript-eslint/unbound-method': 'off',
@@ -157,9 +157,9 @@ export default tseslint.config(
     },
   },
   {
-    files: ['testbed/**/*.mjs'],
+    files: ['lab/testbed/**/*.mjs'],
     // The workers are scripts on the built library, whose declarations are not there before a build.
-    ignores: ['testbed/workers/*-worker.mjs'],
+    ignores: ['lab/testbed/workers/*-worker.mjs'],
     plugins: { testbed: { rules: { 'ts-check': TS_CHECK } } },
     rules: { 'testbed/ts-check': 'error' },
   },

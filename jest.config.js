@@ -3,7 +3,7 @@ export default {
   roots: [
     '<rootDir>/lib',
     '<rootDir>/test',
-    '<rootDir>/testbed',
+    '<rootDir>/lab/testbed',
     '<rootDir>/sample-app',
     '<rootDir>/examples/fencing-postgres',
   ],
@@ -22,7 +22,7 @@ export default {
   moduleNameMapper: {
     '^nestjs-redis-locks$': '<rootDir>/lib/index.ts',
     '^nestjs-redis-locks/(client|store|testing|dashboard|redisson)$': '<rootDir>/lib/$1/index.ts',
-    '^nestjs-redis-locks/(metrics|health)$': '<rootDir>/lib/observation/$1/index.ts',
+    '^nestjs-redis-locks/(metrics|health|diagnostics)$': '<rootDir>/lib/observation/$1/index.ts',
   },
   transform: {
     '^.+\\.ts$': [

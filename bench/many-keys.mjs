@@ -22,8 +22,8 @@ async function manyKeys() {
   });
   await ensureAll();
   const [{ startRedis }, { startRedisCluster }] = await Promise.all([
-    import('../testbed/servers/redis-server.mjs'),
-    import('../testbed/servers/redis-cluster.mjs'),
+    import('../lab/testbed/servers/redis-server.mjs'),
+    import('../lab/testbed/servers/redis-cluster.mjs'),
   ]);
   for (const [part, measure] of Object.entries(PARTS)) {
     const count = Number(values[part]);

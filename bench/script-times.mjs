@@ -12,7 +12,7 @@ async function scriptTimes() {
   const installation = await ensureAll();
   const [{ Redis }, { ScriptWalk }] = await Promise.all([
     import('ioredis'),
-    import('../testbed/locks/script-walk.mjs'),
+    import('../lab/testbed/locks/script-walk.mjs'),
   ]);
   const server = await installation.start();
   const redis = new Redis({ host: server.host, port: server.port });

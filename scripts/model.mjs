@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { CHECKS, PROPERTIES } from '../model/checks.mjs';
+import { CHECKS, PROPERTIES } from '../lab/model/checks.mjs';
 import { tell } from './lib/counts.mjs';
 import { ROOT } from './lib/paths.mjs';
 import { capture } from './lib/run.mjs';
@@ -54,7 +54,7 @@ async function runCheck({ file, defines, liveness = false }, directory, compiler
   const began = performance.now();
   const options = Object.entries(defines).map(([name, value]) => `-D${name}=${value}`);
   try {
-    await execute('spin', ['-a', ...options, join(ROOT, 'model', file)], { cwd: directory });
+    await execute('spin', ['-a', ...options, join(ROOT, 'lab/model', file)], { cwd: directory });
     // Fairness counts processes: three bits of it are enough for all of these.
     const kind = liveness ? ['-DNFAIR=3'] : ['-DSAFETY', '-DNOCLAIM'];
     const build = ['-O1', '-w', '-DCOLLAPSE', `-DMEMLIM=${MEGABYTES}`, ...kind, '-o', 'pan', 'pan.c'];

@@ -1,7 +1,7 @@
 import { pathToFileURL } from 'node:url';
 import { checkNodeVersion, ensureNodeModules } from './lib/node-modules.mjs';
 import { ensureRedis as ensureInstallation } from './lib/redis-installation.mjs';
-import { RedisProcess } from '../testbed/servers/redis-process.mjs';
+import { RedisProcess } from '../lab/testbed/servers/redis-process.mjs';
 import { runAsScript } from './lib/run.mjs';
 
 export { checkNodeVersion, ensureNodeModules };

@@ -1,7 +1,7 @@
 // A thread that waits for its notification, and then notifies the next thread.
 import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
-import { serve } from '../../testbed/workers/worker-kit.mjs';
+import { serve } from '../../lab/testbed/workers/worker-kit.mjs';
 import { now } from './shared-state.mjs';
 
 /** One section in this many lasts for a turn of the event loop, as in the scenarios. */

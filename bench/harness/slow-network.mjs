@@ -1,5 +1,5 @@
 import { Redis } from 'ioredis';
-import { HOST } from '../../testbed/servers/ports.mjs';
+import { HOST } from '../../lab/testbed/servers/ports.mjs';
 import { median } from './statistics.mjs';
 import { Thread } from './threads.mjs';
 

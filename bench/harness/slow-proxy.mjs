@@ -1,7 +1,7 @@
 // A thread that forwards data with a delay and in order. It is a separate thread, because a thread that measures would
 // sometimes be late.
-import { RespProxy } from '../../testbed/proxies/resp-proxy.mjs';
-import { serve } from '../../testbed/workers/worker-kit.mjs';
+import { RespProxy } from '../../lab/testbed/proxies/resp-proxy.mjs';
+import { serve } from '../../lab/testbed/workers/worker-kit.mjs';
 
 serve({
   async open({ target, delay }) {

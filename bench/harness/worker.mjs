@@ -3,7 +3,7 @@ import { Redis } from 'ioredis';
 import { loadLibrary } from '../libraries/index.mjs';
 import { LOOPS, warm } from './loops.mjs';
 import { AttachedState } from './attached-state.mjs';
-import { serve } from '../../testbed/workers/worker-kit.mjs';
+import { serve } from '../../lab/testbed/workers/worker-kit.mjs';
 import { SharedState } from './shared-state.mjs';
 
 let state;

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { ensureRedis } from '../../scripts/setup.mjs';
-import { eventually } from '../../testbed/wait/eventually.mjs';
+import { eventually } from '../../lab/testbed/wait/eventually.mjs';
 import { prepare } from '../foreign/programs.mjs';
 import { readOptions } from '../harness/options.mjs';
 import { Processes } from '../harness/processes.mjs';

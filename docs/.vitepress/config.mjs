@@ -14,7 +14,7 @@ export default defineConfig({
   lang: 'en-GB',
   // Pages come from all over the repository; pages.mjs says which.
   srcDir: '..',
-  srcExclude: ['**/node_modules/**', 'dist/**', 'test/**', 'lib/**', 'lua/**', 'chaos/results/**'],
+  srcExclude: ['**/node_modules/**', 'dist/**', 'test/**', 'lib/**', 'lua/**', 'lab/chaos/results/**'],
   rewrites,
   cleanUrls: true,
   lastUpdated: false,

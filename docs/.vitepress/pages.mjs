@@ -15,14 +15,14 @@ const ELSEWHERE = {
   'sample-app/README.md': 'sample-app.md',
   'bench/README.md': 'bench/index.md',
   'bench/results/results.md': 'bench/results.md',
-  'chaos/README.md': 'chaos.md',
-  'reliability/README.md': 'reliability-suite.md',
-  'reliability/results/results.md': 'reliability-results.md',
-  'simulation/README.md': 'simulation.md',
-  'model/README.md': 'model.md',
-  'mutations/README.md': 'mutations.md',
+  'lab/chaos/README.md': 'chaos.md',
+  'lab/reliability/README.md': 'reliability-suite.md',
+  'lab/reliability/results/results.md': 'reliability-results.md',
+  'lab/simulation/README.md': 'simulation.md',
+  'lab/model/README.md': 'model.md',
+  'lab/mutations/README.md': 'mutations.md',
   'bench/details.md': 'bench/details.md',
-  'drill/transcript.md': 'transcript.md',
+  'lab/drill/transcript.md': 'transcript.md',
 };
 
 /** Where each page of the site comes from, for VitePress. */

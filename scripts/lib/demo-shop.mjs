@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { request } from 'node:http';
 import { join } from 'node:path';
-import { Guard } from '../../testbed/servers/guard.mjs';
+import { Guard } from '../../lab/testbed/servers/guard.mjs';
 import { ROOT } from './paths.mjs';
 import { StepFailed } from './run.mjs';
 

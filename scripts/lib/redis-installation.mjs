@@ -17,7 +17,7 @@ const INTERRUPTIONS = ['SIGINT', 'SIGTERM', 'SIGHUP'];
 
 /**
  * The Redis that a parent process has found, or else the first one on the PATH that is new enough.
- * @returns {Promise<import('../../testbed/servers/redis-process.mjs').RedisInstallation | undefined>}
+ * @returns {Promise<import('../../lab/testbed/servers/redis-process.mjs').RedisInstallation | undefined>}
  */
 export async function findRedis() {
   return (await findTold()) ?? (await findOnPath()).usable;
@@ -25,7 +25,7 @@ export async function findRedis() {
 
 /**
  * Finds a Redis or Valkey server, installs one if that is possible without asking, or prints instructions.
- * @returns {Promise<import('../../testbed/servers/redis-process.mjs').RedisInstallation>}
+ * @returns {Promise<import('../../lab/testbed/servers/redis-process.mjs').RedisInstallation>}
  */
 export async function ensureRedis() {
   const told = await findTold();

@@ -8,8 +8,8 @@ import { afterAll, describe, expect, it } from '@jest/globals';
 import * as client from 'prom-client';
 import { prometheusMetrics } from '../../lib/observation/metrics/index.js';
 import { findPromtool } from '../../scripts/lib/promtool.mjs';
-import { LockBench } from '../../testbed/locks/locks.js';
-import { eventually } from '../../testbed/wait/eventually.mjs';
+import { LockBench } from '../../lab/testbed/locks/locks.js';
+import { eventually } from '../../lab/testbed/wait/eventually.mjs';
 
 const run = promisify(execFile);
 const RULES = fileURLToPath(new URL('../../docs/alert-rules.yml', import.meta.url));

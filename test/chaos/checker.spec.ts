@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
-import { check, type ChaosEvent } from '../../chaos/checker/check.mjs';
-import { excerpt } from '../../chaos/report/excerpt.mjs';
-import { picture } from '../../chaos/report/picture.mjs';
-import { print, summarise } from '../../chaos/report/summary.mjs';
+import { check, type ChaosEvent } from '../../lab/chaos/checker/check.mjs';
+import { excerpt } from '../../lab/chaos/report/excerpt.mjs';
+import { picture } from '../../lab/chaos/report/picture.mjs';
+import { print, summarise } from '../../lab/chaos/report/summary.mjs';
 import { ChaosStory, type StoryHold } from './story.js';
 
 /** The rules that a history breaks. */

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from '@jest/globals';
-import { buildMutant } from '../../chaos/mutant.mjs';
-import { MUTATIONS } from '../../chaos/mutations.mjs';
-import { moduleOf } from '../../mutations/mutate.mjs';
+import { buildMutant } from '../../lab/chaos/mutant.mjs';
+import { MUTATIONS } from '../../lab/chaos/mutations.mjs';
+import { moduleOf } from '../../lab/mutations/mutate.mjs';
 
 it.each(MUTATIONS.map((mutation) => [mutation.name, mutation] as const))(
   "the library with the mutation '%s' differs, and says so when it is loaded",

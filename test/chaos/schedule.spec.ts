@@ -1,9 +1,9 @@
 import { expect, it } from '@jest/globals';
-import { EVERYWHERE } from '../../chaos/faults/index.mjs';
-import { AMONG_MASTERS } from '../../chaos/faults/masters.mjs';
-import { HOLDER_NAMES, longestLease, planOperations } from '../../chaos/schedule/operations.mjs';
-import { planFaults } from '../../chaos/schedule/schedule.mjs';
-import { loadTopology } from '../../chaos/topologies/index.mjs';
+import { EVERYWHERE } from '../../lab/chaos/faults/index.mjs';
+import { AMONG_MASTERS } from '../../lab/chaos/faults/masters.mjs';
+import { HOLDER_NAMES, longestLease, planOperations } from '../../lab/chaos/schedule/operations.mjs';
+import { planFaults } from '../../lab/chaos/schedule/schedule.mjs';
+import { loadTopology } from '../../lab/chaos/topologies/index.mjs';
 
 const scope = {
   ...{ length: 60_000, kinds: EVERYWHERE, clients: ['c1', 'c2'], servers: 3, keys: ['red', 'green'] },

@@ -1,9 +1,9 @@
 import { expect, it } from '@jest/globals';
-import { check } from '../../chaos/checker/check.mjs';
-import { runChaos, type ChaosOptions } from '../../chaos/harness/run.mjs';
-import { excerpt } from '../../chaos/report/excerpt.mjs';
-import { print, summarise, type Summary } from '../../chaos/report/summary.mjs';
-import { writeRun, type WrittenRun } from '../../chaos/report/write.mjs';
+import { check } from '../../lab/chaos/checker/check.mjs';
+import { runChaos, type ChaosOptions } from '../../lab/chaos/harness/run.mjs';
+import { excerpt } from '../../lab/chaos/report/excerpt.mjs';
+import { print, summarise, type Summary } from '../../lab/chaos/report/summary.mjs';
+import { writeRun, type WrittenRun } from '../../lab/chaos/report/write.mjs';
 import { findRedis } from '../../scripts/lib/redis-installation.mjs';
 
 const LENGTH = 3_000;

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, it } from '@jest/globals';
 import { lockStoreContract, type LockStoreHarness } from 'nestjs-redis-locks/testing';
-import { overlapping } from '../../testbed/wait/overlapping.js';
+import { overlapping } from '../../lab/testbed/wait/overlapping.js';
 
 export interface ContractOptions {
   /** So many cases run at the same time, default 3: each has keys and clients of its own, and mostly waits. */

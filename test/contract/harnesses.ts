@@ -11,8 +11,8 @@ import { RedissonStore } from '../../lib/redisson/redisson-store.js';
 import { newClientId, RedisStore } from '../../lib/store/redis/redis-store.js';
 import type { Cluster, Redis } from 'ioredis';
 import { findRedis } from '../../scripts/lib/redis-installation.mjs';
-import { startRedisCluster } from '../../testbed/servers/redis-cluster.mjs';
-import { startRedis } from '../../testbed/servers/redis-server.mjs';
+import { startRedisCluster } from '../../lab/testbed/servers/redis-cluster.mjs';
+import { startRedis } from '../../lab/testbed/servers/redis-server.mjs';
 
 /** The module's default. */
 const GRANT_TIMEOUT = 3_000;

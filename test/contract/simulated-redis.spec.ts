@@ -3,9 +3,9 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import fc from 'fast-check';
 import { redisKeys } from '../../lib/keys/index.js';
 import { SCRIPTS, type LuaScript, type ScriptName } from '../../lib/store/redis/scripts.generated.js';
-import { KeySpace } from '../../simulation/redis/key-space.js';
-import { startRedis, type RedisServer } from '../../testbed/servers/redis-server.mjs';
-import { eventually } from '../../testbed/wait/eventually.mjs';
+import { KeySpace } from '../../lab/simulation/redis/key-space.js';
+import { startRedis, type RedisServer } from '../../lab/testbed/servers/redis-server.mjs';
+import { eventually } from '../../lab/testbed/wait/eventually.mjs';
 
 /**
  * The simulated Redis beside a real one (`LOCKS_TEST_REDIS`): the same scripts and commands, at random. `SEED` and `RUNS`

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { play, QUICK } from '../../drill/play.mjs';
+import { play, QUICK } from '../../lab/drill/play.mjs';
 
 /** Every third: `npm run drill` plays all of them, and the slow situations. */
 const SOME = QUICK.filter((_situation, i) => i % 3 === 0);

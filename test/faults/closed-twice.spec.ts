@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { RedisConnection } from '../../lib/store/redis/redis-connection.js';
-import { eventually } from '../../testbed/wait/eventually.mjs';
-import { startRedis, type RedisServer } from '../../testbed/servers/redis-server.mjs';
+import { eventually } from '../../lab/testbed/wait/eventually.mjs';
+import { startRedis, type RedisServer } from '../../lab/testbed/servers/redis-server.mjs';
 
 let redis: RedisServer;
 

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from '@jest/globals';
-import { ClusterBench } from '../../testbed/locks/cluster-bench.js';
-import { startFaultWorker } from '../../testbed/locks/fault-locks.js';
-import { ClusterProxies } from '../../testbed/proxies/cluster-proxies.js';
+import { ClusterBench } from '../../lab/testbed/locks/cluster-bench.js';
+import { startFaultWorker } from '../../lab/testbed/locks/fault-locks.js';
+import { ClusterProxies } from '../../lab/testbed/proxies/cluster-proxies.js';
 
 const bench = new ClusterBench();
 /** Renewed after a third of it. */

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from '@jest/globals';
 import { SCRIPTS, type LuaScript } from '../../lib/store/redis/scripts.generated.js';
-import { ClusterBench } from '../../testbed/locks/cluster-bench.js';
-import { ClusterProxies } from '../../testbed/proxies/cluster-proxies.js';
+import { ClusterBench } from '../../lab/testbed/locks/cluster-bench.js';
+import { ClusterProxies } from '../../lab/testbed/proxies/cluster-proxies.js';
 
 /** With leases of 30 s waiters ask by themselves after 3 s at the earliest: anything sooner came by other means. */
 const SOON = 2_500;

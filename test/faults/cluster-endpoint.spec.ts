@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { FaultLocks } from '../../testbed/locks/fault-locks.js';
-import { startRedisCluster, type RedisCluster } from '../../testbed/servers/redis-cluster.mjs';
-import type { RedisServer } from '../../testbed/servers/redis-server.mjs';
-import { eventually } from '../../testbed/wait/eventually.mjs';
+import { FaultLocks } from '../../lab/testbed/locks/fault-locks.js';
+import { startRedisCluster, type RedisCluster } from '../../lab/testbed/servers/redis-cluster.mjs';
+import type { RedisServer } from '../../lab/testbed/servers/redis-server.mjs';
+import { eventually } from '../../lab/testbed/wait/eventually.mjs';
 
 /** One server that has all slots, and a plain connection: what a proxy before a whole Cluster looks like. */
 const locks = new FaultLocks();

@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
-import { ClusterBench } from '../../testbed/locks/cluster-bench.js';
-import { redisKey } from '../../testbed/locks/redis-key.mjs';
-import { eventually } from '../../testbed/wait/eventually.mjs';
-import { expectHandoff } from '../../testbed/locks/handoff.js';
+import { ClusterBench } from '../../lab/testbed/locks/cluster-bench.js';
+import { redisKey } from '../../lab/testbed/locks/redis-key.mjs';
+import { eventually } from '../../lab/testbed/wait/eventually.mjs';
+import { expectHandoff } from '../../lab/testbed/locks/handoff.js';
 
 /** A replica takes over about a second after its master counts as failed. */
 const NODE_TIMEOUT = 1_000;

@@ -1,11 +1,11 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { ClusterBench } from '../../testbed/locks/cluster-bench.js';
+import { ClusterBench } from '../../lab/testbed/locks/cluster-bench.js';
 import type { LockHandle } from '../../lib/service/handles/lock-handle.js';
 import type { LockService } from '../../lib/service/lock.service.js';
-import { eventually, throughout } from '../../testbed/wait/eventually.mjs';
-import { FaultLocks, useOf, redisKey, timed } from '../../testbed/locks/fault-locks.js';
-import type { RedisServer } from '../../testbed/servers/redis-server.mjs';
-import { RunningTime } from '../../testbed/wait/running-time.mjs';
+import { eventually, throughout } from '../../lab/testbed/wait/eventually.mjs';
+import { FaultLocks, useOf, redisKey, timed } from '../../lab/testbed/locks/fault-locks.js';
+import type { RedisServer } from '../../lab/testbed/servers/redis-server.mjs';
+import { RunningTime } from '../../lab/testbed/wait/running-time.mjs';
 
 const NODE_TIMEOUT = 2_000;
 const bench = new ClusterBench({ replicas: 1, nodeTimeout: NODE_TIMEOUT });

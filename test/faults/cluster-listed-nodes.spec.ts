@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { ClusterBench } from '../../testbed/locks/cluster-bench.js';
-import { eventually, eventuallyPasses } from '../../testbed/wait/eventually.mjs';
-import { FaultLocks, useOf, timed } from '../../testbed/locks/fault-locks.js';
-import { RunningTime } from '../../testbed/wait/running-time.mjs';
+import { ClusterBench } from '../../lab/testbed/locks/cluster-bench.js';
+import { eventually, eventuallyPasses } from '../../lab/testbed/wait/eventually.mjs';
+import { FaultLocks, useOf, timed } from '../../lab/testbed/locks/fault-locks.js';
+import { RunningTime } from '../../lab/testbed/wait/running-time.mjs';
 
 const NODE_TIMEOUT = 2_000;
 const bench = new ClusterBench({ replicas: 1, nodeTimeout: NODE_TIMEOUT });

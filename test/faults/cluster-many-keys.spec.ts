@@ -1,8 +1,8 @@
 import { expect, it } from '@jest/globals';
 import type { LockHandle } from '../../lib/index.js';
-import { ClusterBench } from '../../testbed/locks/cluster-bench.js';
-import { redisKey } from '../../testbed/locks/redis-key.mjs';
-import { eventually } from '../../testbed/wait/eventually.mjs';
+import { ClusterBench } from '../../lab/testbed/locks/cluster-bench.js';
+import { redisKey } from '../../lab/testbed/locks/redis-key.mjs';
+import { eventually } from '../../lab/testbed/wait/eventually.mjs';
 
 const KEYS = Array.from({ length: 300 }, (_, i) => `many:${i}`);
 const bench = new ClusterBench();

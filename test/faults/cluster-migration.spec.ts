@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
-import { ClusterBench } from '../../testbed/locks/cluster-bench.js';
-import { eventually, throughout } from '../../testbed/wait/eventually.mjs';
-import { expectHandoff } from '../../testbed/locks/handoff.js';
+import { ClusterBench } from '../../lab/testbed/locks/cluster-bench.js';
+import { eventually, throughout } from '../../lab/testbed/wait/eventually.mjs';
+import { expectHandoff } from '../../lab/testbed/locks/handoff.js';
 
 const bench = new ClusterBench();
 const OPTIONS = { renewedLease: 1_500 };

@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { ClusterBench } from '../../testbed/locks/cluster-bench.js';
-import { ClusterProxies } from '../../testbed/proxies/cluster-proxies.js';
-import { eventually } from '../../testbed/wait/eventually.mjs';
-import { abortOf, FaultLocks, timed } from '../../testbed/locks/fault-locks.js';
-import { playLockScenario } from '../../testbed/locks/lock-scenario.js';
-import type { CommandSelector, Fault, RespProxy } from '../../testbed/proxies/resp-proxy.mjs';
+import { ClusterBench } from '../../lab/testbed/locks/cluster-bench.js';
+import { ClusterProxies } from '../../lab/testbed/proxies/cluster-proxies.js';
+import { eventually } from '../../lab/testbed/wait/eventually.mjs';
+import { abortOf, FaultLocks, timed } from '../../lab/testbed/locks/fault-locks.js';
+import { playLockScenario } from '../../lab/testbed/locks/lock-scenario.js';
+import type { CommandSelector, Fault, RespProxy } from '../../lab/testbed/proxies/resp-proxy.mjs';
 
 /** Scenarios mostly wait, so several are played at once, each over proxies and on a key of its own. */
 const AT_ONCE = 10;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
-import { ClusterBench } from '../../testbed/locks/cluster-bench.js';
-import { eventuallyPasses, throughout } from '../../testbed/wait/eventually.mjs';
-import { abortOf, startFaultWorker, timed } from '../../testbed/locks/fault-locks.js';
+import { ClusterBench } from '../../lab/testbed/locks/cluster-bench.js';
+import { eventuallyPasses, throughout } from '../../lab/testbed/wait/eventually.mjs';
+import { abortOf, startFaultWorker, timed } from '../../lab/testbed/locks/fault-locks.js';
 
 // No replicas: no node takes over, so the outcome for a hold depends on its master alone.
 const bench = new ClusterBench();

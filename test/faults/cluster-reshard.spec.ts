@@ -1,11 +1,11 @@
 import { expect, it } from '@jest/globals';
 import type { LockHandle } from '../../lib/index.js';
 import { hashSlot } from '../../lib/keys/index.js';
-import { ClusterBench } from '../../testbed/locks/cluster-bench.js';
-import { redisKey } from '../../testbed/locks/redis-key.mjs';
-import { slotsOf } from '../../testbed/servers/cluster-nodes.mjs';
-import { eventually } from '../../testbed/wait/eventually.mjs';
-import { RunningTime } from '../../testbed/wait/running-time.mjs';
+import { ClusterBench } from '../../lab/testbed/locks/cluster-bench.js';
+import { redisKey } from '../../lab/testbed/locks/redis-key.mjs';
+import { slotsOf } from '../../lab/testbed/servers/cluster-nodes.mjs';
+import { eventually } from '../../lab/testbed/wait/eventually.mjs';
+import { RunningTime } from '../../lab/testbed/wait/running-time.mjs';
 
 const WAITED_FOR = 3_000;
 const KEPT = 300;

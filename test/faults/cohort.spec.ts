@@ -2,8 +2,8 @@ import { describe, expect, it } from '@jest/globals';
 import type { LockHandle } from '../../lib/service/handles/lock-handle.js';
 import type { LockService } from '../../lib/service/lock.service.js';
 import type { AcquireOptions } from '../../lib/options/acquire-options.js';
-import { aborted, LockBench } from '../../testbed/locks/locks.js';
-import { eventually, throughout } from '../../testbed/wait/eventually.mjs';
+import { aborted, LockBench } from '../../lab/testbed/locks/locks.js';
+import { eventually, throughout } from '../../lab/testbed/wait/eventually.mjs';
 import { RedlockBench } from '../integration/redlock/support.js';
 
 const bench = new LockBench();

@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from '@jest/globals';
 import type { LockService } from '../../lib/service/lock.service.js';
-import { eventually } from '../../testbed/wait/eventually.mjs';
-import { useProxiedRedis } from '../../testbed/locks/fault-setups.js';
-import { FaultLocks, nothingLeftBehind, redisKey } from '../../testbed/locks/fault-locks.js';
-import { startRedis, type RedisServer } from '../../testbed/servers/redis-server.mjs';
-import { type RespProxy, type ConnectionFilter } from '../../testbed/proxies/resp-proxy.mjs';
+import { eventually } from '../../lab/testbed/wait/eventually.mjs';
+import { useProxiedRedis } from '../../lab/testbed/locks/fault-setups.js';
+import { FaultLocks, nothingLeftBehind, redisKey } from '../../lab/testbed/locks/fault-locks.js';
+import { startRedis, type RedisServer } from '../../lab/testbed/servers/redis-server.mjs';
+import { type RespProxy, type ConnectionFilter } from '../../lab/testbed/proxies/resp-proxy.mjs';
 
 const LISTENING: ConnectionFilter = ({ isSubscriber }) => isSubscriber;
 /** A subscriber that has been silent for so long would have been found out, in ms. */

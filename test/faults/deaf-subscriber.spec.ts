@@ -2,16 +2,16 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { LockService } from '../../lib/service/lock.service.js';
 import type { LockConnectionOption } from '../../lib/module/redis-lock.connection.js';
-import { ClusterProxies } from '../../testbed/proxies/cluster-proxies.js';
-import { eventually } from '../../testbed/wait/eventually.mjs';
-import { FaultLocks } from '../../testbed/locks/fault-locks.js';
-import { AT_ONCE } from '../../testbed/locks/locks.js';
-import { startRedisCluster } from '../../testbed/servers/redis-cluster.mjs';
-import { startRedisSentinels } from '../../testbed/servers/redis-sentinels.mjs';
-import { startRedis } from '../../testbed/servers/redis-server.mjs';
-import { RespProxy, type ConnectionFilter } from '../../testbed/proxies/resp-proxy.mjs';
-import { overlapping } from '../../testbed/wait/overlapping.js';
-import { RunningTime } from '../../testbed/wait/running-time.mjs';
+import { ClusterProxies } from '../../lab/testbed/proxies/cluster-proxies.js';
+import { eventually } from '../../lab/testbed/wait/eventually.mjs';
+import { FaultLocks } from '../../lab/testbed/locks/fault-locks.js';
+import { AT_ONCE } from '../../lab/testbed/locks/locks.js';
+import { startRedisCluster } from '../../lab/testbed/servers/redis-cluster.mjs';
+import { startRedisSentinels } from '../../lab/testbed/servers/redis-sentinels.mjs';
+import { startRedis } from '../../lab/testbed/servers/redis-server.mjs';
+import { RespProxy, type ConnectionFilter } from '../../lab/testbed/proxies/resp-proxy.mjs';
+import { overlapping } from '../../lab/testbed/wait/overlapping.js';
+import { RunningTime } from '../../lab/testbed/wait/running-time.mjs';
 
 const LISTENING: ConnectionFilter = ({ isSubscriber }) => isSubscriber;
 /** How long after a subscriber went deaf service is normal again. */

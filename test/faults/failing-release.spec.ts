@@ -1,9 +1,15 @@
 import { describe, expect, it } from '@jest/globals';
-import { eventually } from '../../testbed/wait/eventually.mjs';
-import { useProxiedRedis } from '../../testbed/locks/fault-setups.js';
-import { FaultLocks, nothingLeftBehind, redisKey, startFaultWorker, timed } from '../../testbed/locks/fault-locks.js';
-import type { RedisServer } from '../../testbed/servers/redis-server.mjs';
-import { type RespProxy } from '../../testbed/proxies/resp-proxy.mjs';
+import { eventually } from '../../lab/testbed/wait/eventually.mjs';
+import { useProxiedRedis } from '../../lab/testbed/locks/fault-setups.js';
+import {
+  FaultLocks,
+  nothingLeftBehind,
+  redisKey,
+  startFaultWorker,
+  timed,
+} from '../../lab/testbed/locks/fault-locks.js';
+import type { RedisServer } from '../../lab/testbed/servers/redis-server.mjs';
+import { type RespProxy } from '../../lab/testbed/proxies/resp-proxy.mjs';
 
 let redis: RedisServer;
 let proxy: RespProxy;

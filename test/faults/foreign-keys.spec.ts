@@ -1,10 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
 import type { ChainableCommander, Redis } from 'ioredis';
 import type { LockHandle } from '../../lib/service/handles/lock-handle.js';
-import { FaultLocks, keysWithTtl, nothingLeftBehind, timed, redisKey } from '../../testbed/locks/fault-locks.js';
-import { useRedis } from '../../testbed/locks/fault-setups.js';
-import type { RedisServer } from '../../testbed/servers/redis-server.mjs';
-import { eventually } from '../../testbed/wait/eventually.mjs';
+import { FaultLocks, keysWithTtl, nothingLeftBehind, timed, redisKey } from '../../lab/testbed/locks/fault-locks.js';
+import { useRedis } from '../../lab/testbed/locks/fault-setups.js';
+import type { RedisServer } from '../../lab/testbed/servers/redis-server.mjs';
+import { eventually } from '../../lab/testbed/wait/eventually.mjs';
 
 const ROLES = ['state', 'queue', 'waiters', 'fence', 'tombstones'] as const;
 

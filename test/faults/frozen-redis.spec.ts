@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
-import { abortOf, FaultLocks, leaseEnd, nothingLeftBehind, timed } from '../../testbed/locks/fault-locks.js';
-import { useRedis } from '../../testbed/locks/fault-setups.js';
-import { eventually, throughout } from '../../testbed/wait/eventually.mjs';
-import type { RedisServer } from '../../testbed/servers/redis-server.mjs';
+import { abortOf, FaultLocks, leaseEnd, nothingLeftBehind, timed } from '../../lab/testbed/locks/fault-locks.js';
+import { useRedis } from '../../lab/testbed/locks/fault-setups.js';
+import { eventually, throughout } from '../../lab/testbed/wait/eventually.mjs';
+import type { RedisServer } from '../../lab/testbed/servers/redis-server.mjs';
 
 /** By how much a wait may end late, on a machine that has other things to do. */
 const LATE = 1_000;

@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import type { RedisSentinels } from '../../testbed/servers/redis-sentinels.mjs';
-import { eventually, throughout } from '../../testbed/wait/eventually.mjs';
-import { SilentPort } from '../../testbed/proxies/silent-port.mjs';
-import { useSentinelTrio } from '../../testbed/locks/fault-setups.js';
-import { FaultLocks, redisKey, startFaultWorker, timed, useOf } from '../../testbed/locks/fault-locks.js';
-import type { RedisServer } from '../../testbed/servers/redis-server.mjs';
-import { RunningTime } from '../../testbed/wait/running-time.mjs';
+import type { RedisSentinels } from '../../lab/testbed/servers/redis-sentinels.mjs';
+import { eventually, throughout } from '../../lab/testbed/wait/eventually.mjs';
+import { SilentPort } from '../../lab/testbed/proxies/silent-port.mjs';
+import { useSentinelTrio } from '../../lab/testbed/locks/fault-setups.js';
+import { FaultLocks, redisKey, startFaultWorker, timed, useOf } from '../../lab/testbed/locks/fault-locks.js';
+import type { RedisServer } from '../../lab/testbed/servers/redis-server.mjs';
+import { RunningTime } from '../../lab/testbed/wait/running-time.mjs';
 
 /** ms without an answer until the Sentinels take a server for dead. */
 const DOWN_AFTER = 2_000;

@@ -1,9 +1,9 @@
 import { expect, it } from '@jest/globals';
-import { eventually, throughout } from '../../testbed/wait/eventually.mjs';
-import { useProxiedRedis } from '../../testbed/locks/fault-setups.js';
-import { FaultLocks, nothingLeftBehind, redisKey } from '../../testbed/locks/fault-locks.js';
-import type { RedisServer } from '../../testbed/servers/redis-server.mjs';
-import { type RespProxy, type ConnectionFilter } from '../../testbed/proxies/resp-proxy.mjs';
+import { eventually, throughout } from '../../lab/testbed/wait/eventually.mjs';
+import { useProxiedRedis } from '../../lab/testbed/locks/fault-setups.js';
+import { FaultLocks, nothingLeftBehind, redisKey } from '../../lab/testbed/locks/fault-locks.js';
+import type { RedisServer } from '../../lab/testbed/servers/redis-server.mjs';
+import { type RespProxy, type ConnectionFilter } from '../../lab/testbed/proxies/resp-proxy.mjs';
 
 /** With leases of 30 s waiters ask by themselves after 3 s at the earliest: anything sooner came by other means. */
 const SOON = 2_500;

@@ -2,12 +2,12 @@ import { inspect } from 'node:util';
 import { describe, expect, it } from '@jest/globals';
 import type { LockHandle } from '../../lib/service/handles/lock-handle.js';
 import type { LockService } from '../../lib/service/lock.service.js';
-import { eventually } from '../../testbed/wait/eventually.mjs';
-import { useProxiedRedis } from '../../testbed/locks/fault-setups.js';
-import { FaultLocks, nothingLeftBehind, timed } from '../../testbed/locks/fault-locks.js';
-import type { ProxiedCommand } from '../../testbed/proxies/proxied-connection.mjs';
-import type { RespProxy } from '../../testbed/proxies/resp-proxy.mjs';
-import type { RedisServer } from '../../testbed/servers/redis-server.mjs';
+import { eventually } from '../../lab/testbed/wait/eventually.mjs';
+import { useProxiedRedis } from '../../lab/testbed/locks/fault-setups.js';
+import { FaultLocks, nothingLeftBehind, timed } from '../../lab/testbed/locks/fault-locks.js';
+import type { ProxiedCommand } from '../../lab/testbed/proxies/proxied-connection.mjs';
+import type { RespProxy } from '../../lab/testbed/proxies/resp-proxy.mjs';
+import type { RedisServer } from '../../lab/testbed/servers/redis-server.mjs';
 
 let redis: RedisServer;
 let proxy: RespProxy;

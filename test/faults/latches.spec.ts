@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { eventually } from '../../testbed/wait/eventually.mjs';
-import { LockBench, timed } from '../../testbed/locks/locks.js';
-import type { RespProxy } from '../../testbed/proxies/resp-proxy.mjs';
-import { startRedis, type RedisServer } from '../../testbed/servers/redis-server.mjs';
+import { eventually } from '../../lab/testbed/wait/eventually.mjs';
+import { LockBench, timed } from '../../lab/testbed/locks/locks.js';
+import type { RespProxy } from '../../lab/testbed/proxies/resp-proxy.mjs';
+import { startRedis, type RedisServer } from '../../lab/testbed/servers/redis-server.mjs';
 
 const bench = new LockBench();
 const KEY = 'lock:latch:{a}';

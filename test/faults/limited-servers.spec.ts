@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import type { LockHandle } from '../../lib/index.js';
-import { FaultLocks, timed } from '../../testbed/locks/fault-locks.js';
-import { RespProxy } from '../../testbed/proxies/resp-proxy.mjs';
-import { startRedis, type RedisServer } from '../../testbed/servers/redis-server.mjs';
-import { eventually } from '../../testbed/wait/eventually.mjs';
+import { FaultLocks, timed } from '../../lab/testbed/locks/fault-locks.js';
+import { RespProxy } from '../../lab/testbed/proxies/resp-proxy.mjs';
+import { startRedis, type RedisServer } from '../../lab/testbed/servers/redis-server.mjs';
+import { eventually } from '../../lab/testbed/wait/eventually.mjs';
 import { SCRIPTS } from '../../lib/store/redis/scripts.generated.js';
 
 /** A waiter that hears no message retries within 3 s; another second for a busy machine. */

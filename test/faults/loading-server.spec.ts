@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { FaultLocks } from '../../testbed/locks/fault-locks.js';
-import { startRedis, type RedisServer } from '../../testbed/servers/redis-server.mjs';
+import { FaultLocks } from '../../lab/testbed/locks/fault-locks.js';
+import { startRedis, type RedisServer } from '../../lab/testbed/servers/redis-server.mjs';
 
 const locks = new FaultLocks();
 let redis: RedisServer;

@@ -1,6 +1,6 @@
 import { beforeEach, expect, it } from '@jest/globals';
 import { isLockStoreError, type LockHandle, type LockService } from '../../lib/index.js';
-import { LockBench } from '../../testbed/locks/locks.js';
+import { LockBench } from '../../lab/testbed/locks/locks.js';
 
 const PERMITS = 300;
 const STATE = 'lock:state:{a}';

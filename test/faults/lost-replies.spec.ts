@@ -1,9 +1,9 @@
 import { expect, it } from '@jest/globals';
-import type { RedisServer } from '../../testbed/servers/redis-server.mjs';
-import { FaultLocks, nothingLeftBehind, timed } from '../../testbed/locks/fault-locks.js';
-import { useRedis } from '../../testbed/locks/fault-setups.js';
-import { leaveBeforeComing, playLockScenario } from '../../testbed/locks/lock-scenario.js';
-import { RespProxy, type Fault } from '../../testbed/proxies/resp-proxy.mjs';
+import type { RedisServer } from '../../lab/testbed/servers/redis-server.mjs';
+import { FaultLocks, nothingLeftBehind, timed } from '../../lab/testbed/locks/fault-locks.js';
+import { useRedis } from '../../lab/testbed/locks/fault-setups.js';
+import { leaveBeforeComing, playLockScenario } from '../../lab/testbed/locks/lock-scenario.js';
+import { RespProxy, type Fault } from '../../lab/testbed/proxies/resp-proxy.mjs';
 
 /** Scenarios mostly wait, so several are played at once, each over a proxy and on a key of its own. */
 const AT_ONCE = 16;

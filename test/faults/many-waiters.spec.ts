@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from '@jest/globals';
-import { LockBench } from '../../testbed/locks/locks.js';
+import { LockBench } from '../../lab/testbed/locks/locks.js';
 
 const WAITERS = 10_000;
 const bench = new LockBench();

@@ -2,9 +2,9 @@ import { describe, expect, it } from '@jest/globals';
 import type { LockHandle } from '../../lib/service/handles/lock-handle.js';
 import type { LockService } from '../../lib/service/lock.service.js';
 import { SCRIPTS, type ScriptName } from '../../lib/store/redis/scripts.generated.js';
-import { eventually, eventuallyPasses } from '../../testbed/wait/eventually.mjs';
-import { LockBench, timed } from '../../testbed/locks/locks.js';
-import type { CommandSelector, RespProxy } from '../../testbed/proxies/resp-proxy.mjs';
+import { eventually, eventuallyPasses } from '../../lab/testbed/wait/eventually.mjs';
+import { LockBench, timed } from '../../lab/testbed/locks/locks.js';
+import type { CommandSelector, RespProxy } from '../../lab/testbed/proxies/resp-proxy.mjs';
 
 const bench = new LockBench();
 /** A commandTimeout that a test waits for: longer than the machine holds up a process. */

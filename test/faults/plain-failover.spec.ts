@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { eventually, eventuallyPasses, throughout } from '../../testbed/wait/eventually.mjs';
-import { FaultLocks, nothingLeftBehind, redisKey, timed } from '../../testbed/locks/fault-locks.js';
-import { startRedis, type RedisServer } from '../../testbed/servers/redis-server.mjs';
-import { RespProxy } from '../../testbed/proxies/resp-proxy.mjs';
-import { expectHandoff } from '../../testbed/locks/handoff.js';
+import { eventually, eventuallyPasses, throughout } from '../../lab/testbed/wait/eventually.mjs';
+import { FaultLocks, nothingLeftBehind, redisKey, timed } from '../../lab/testbed/locks/fault-locks.js';
+import { startRedis, type RedisServer } from '../../lab/testbed/servers/redis-server.mjs';
+import { RespProxy } from '../../lab/testbed/proxies/resp-proxy.mjs';
+import { expectHandoff } from '../../lab/testbed/locks/handoff.js';
 
 /** With leases of 30 s waiters ask by themselves after 3 s at the earliest: anything sooner came by other means. */
 const SOON = 2_500;

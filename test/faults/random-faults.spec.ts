@@ -1,18 +1,18 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from '@jest/globals';
-import { eventually } from '../../testbed/wait/eventually.mjs';
-import { FaultLocks, keysWithTtl, nothingLeftBehind, redisKey } from '../../testbed/locks/fault-locks.js';
-import { assertNoOverlap, assertTokensGrow } from '../../testbed/history/history.js';
-import { startWorker, type WorkerProcess } from '../../testbed/workers/processes.mjs';
-import { random, startRandomSections, type SectionsReport } from '../../testbed/workers/random-sections.mjs';
-import { startRedis, type RedisServer } from '../../testbed/servers/redis-server.mjs';
-import type { ProxiedConnection } from '../../testbed/proxies/proxied-connection.mjs';
-import { RespProxy } from '../../testbed/proxies/resp-proxy.mjs';
+import { eventually } from '../../lab/testbed/wait/eventually.mjs';
+import { FaultLocks, keysWithTtl, nothingLeftBehind, redisKey } from '../../lab/testbed/locks/fault-locks.js';
+import { assertNoOverlap, assertTokensGrow } from '../../lab/testbed/history/history.js';
+import { startWorker, type WorkerProcess } from '../../lab/testbed/workers/processes.mjs';
+import { random, startRandomSections, type SectionsReport } from '../../lab/testbed/workers/random-sections.mjs';
+import { startRedis, type RedisServer } from '../../lab/testbed/servers/redis-server.mjs';
+import type { ProxiedConnection } from '../../lab/testbed/proxies/proxied-connection.mjs';
+import { RespProxy } from '../../lab/testbed/proxies/resp-proxy.mjs';
 
 /** Seconds of faults; more by the environment: FAULT_SECONDS=600 FAULT_SEED=42 npx jest test/faults/random */
 const SECONDS = Number(process.env['FAULT_SECONDS'] ?? 12);
 const SEED = Number(process.env['FAULT_SEED'] ?? Date.now() % 1_000_000);
-const WORKER = new URL('../../testbed/workers/random-sections-worker.mjs', import.meta.url);
+const WORKER = new URL('../../lab/testbed/workers/random-sections-worker.mjs', import.meta.url);
 const OPTIONS = { renewedLease: 400, commandTimeout: 600, grantTimeout: 250, shutdownTimeout: 0 };
 const KEYS = ['a', 'b', 'c'];
 

@@ -1,8 +1,14 @@
 import { expect, it } from '@jest/globals';
-import { abortOf, FaultLocks, nothingLeftBehind, startFaultWorker, timed } from '../../testbed/locks/fault-locks.js';
-import { useRedisForEach } from '../../testbed/locks/fault-setups.js';
-import { eventually } from '../../testbed/wait/eventually.mjs';
-import type { RedisServer } from '../../testbed/servers/redis-server.mjs';
+import {
+  abortOf,
+  FaultLocks,
+  nothingLeftBehind,
+  startFaultWorker,
+  timed,
+} from '../../lab/testbed/locks/fault-locks.js';
+import { useRedisForEach } from '../../lab/testbed/locks/fault-setups.js';
+import { eventually } from '../../lab/testbed/wait/eventually.mjs';
+import type { RedisServer } from '../../lab/testbed/servers/redis-server.mjs';
 
 const BOUND = 500;
 const LATE = 1_500;

@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import type { LockService } from '../../lib/service/lock.service.js';
 import { RedlockBench } from '../integration/redlock/support.js';
-import { eventually } from '../../testbed/wait/eventually.mjs';
-import { RespProxy } from '../../testbed/proxies/resp-proxy.mjs';
+import { eventually } from '../../lab/testbed/wait/eventually.mjs';
+import { RespProxy } from '../../lab/testbed/proxies/resp-proxy.mjs';
 
 const bench = new RedlockBench(3);
 

@@ -1,10 +1,10 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import type { LockService } from '../../lib/service/lock.service.js';
-import { SkewedMaster } from '../../testbed/clocks/skewed-master.mjs';
+import { SkewedMaster } from '../../lab/testbed/clocks/skewed-master.mjs';
 import { RedlockBench } from '../integration/redlock/support.js';
-import { eventually } from '../../testbed/wait/eventually.mjs';
-import { redisKey } from '../../testbed/locks/fault-locks.js';
-import type { RedisServer } from '../../testbed/servers/redis-server.mjs';
+import { eventually } from '../../lab/testbed/wait/eventually.mjs';
+import { redisKey } from '../../lab/testbed/locks/fault-locks.js';
+import type { RedisServer } from '../../lab/testbed/servers/redis-server.mjs';
 
 const bench = new RedlockBench(3);
 const MINUTE = 60_000;

@@ -1,10 +1,10 @@
 import { expect, it } from '@jest/globals';
 import { RedlockBench } from '../integration/redlock/support.js';
 import { SCRIPTS } from '../../lib/store/redis/scripts.generated.js';
-import { eventually } from '../../testbed/wait/eventually.mjs';
-import { timed } from '../../testbed/locks/locks.js';
-import type { CommandSelector } from '../../testbed/proxies/resp-proxy.mjs';
-import { RespProxy } from '../../testbed/proxies/resp-proxy.mjs';
+import { eventually } from '../../lab/testbed/wait/eventually.mjs';
+import { timed } from '../../lab/testbed/locks/locks.js';
+import type { CommandSelector } from '../../lab/testbed/proxies/resp-proxy.mjs';
+import { RespProxy } from '../../lab/testbed/proxies/resp-proxy.mjs';
 
 const bench = new RedlockBench(3);
 const { sha1, source } = SCRIPTS.forceRelease;

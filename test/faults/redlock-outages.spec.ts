@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import { RedlockBench } from '../integration/redlock/support.js';
-import { eventually, throughout } from '../../testbed/wait/eventually.mjs';
-import { blockEventLoop, redisKey, startFaultWorker } from '../../testbed/locks/fault-locks.js';
-import { RespProxy } from '../../testbed/proxies/resp-proxy.mjs';
-import { expectHandoff } from '../../testbed/locks/handoff.js';
+import { eventually, throughout } from '../../lab/testbed/wait/eventually.mjs';
+import { blockEventLoop, redisKey, startFaultWorker } from '../../lab/testbed/locks/fault-locks.js';
+import { RespProxy } from '../../lab/testbed/proxies/resp-proxy.mjs';
+import { expectHandoff } from '../../lab/testbed/locks/handoff.js';
 
 const bench = new RedlockBench(3);
 /** With leases of 30 s waiters ask by themselves after 3 s at the earliest: anything sooner came by other means. */

@@ -3,10 +3,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { LockHandle } from '../../lib/index.js';
 import { RedlockBench } from '../integration/redlock/support.js';
 import { RedisStore } from '../../lib/store/redis/redis-store.js';
-import { eventually } from '../../testbed/wait/eventually.mjs';
-import { redisKey } from '../../testbed/locks/fault-locks.js';
-import { record } from '../../testbed/locks/locks.js';
-import { RespProxy } from '../../testbed/proxies/resp-proxy.mjs';
+import { eventually } from '../../lab/testbed/wait/eventually.mjs';
+import { redisKey } from '../../lab/testbed/locks/fault-locks.js';
+import { record } from '../../lab/testbed/locks/locks.js';
+import { RespProxy } from '../../lab/testbed/proxies/resp-proxy.mjs';
 
 const bench = new RedlockBench(3);
 const LEASE = 1_500;

@@ -1,9 +1,9 @@
 import { rmSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
-import { eventually } from '../../testbed/wait/eventually.mjs';
-import { FaultLocks, keysWithTtl, nothingLeftBehind, timed } from '../../testbed/locks/fault-locks.js';
-import { useRedisForEach } from '../../testbed/locks/fault-setups.js';
-import { startRedis, type RedisServer } from '../../testbed/servers/redis-server.mjs';
+import { eventually } from '../../lab/testbed/wait/eventually.mjs';
+import { FaultLocks, keysWithTtl, nothingLeftBehind, timed } from '../../lab/testbed/locks/fault-locks.js';
+import { useRedisForEach } from '../../lab/testbed/locks/fault-setups.js';
+import { startRedis, type RedisServer } from '../../lab/testbed/servers/redis-server.mjs';
 
 const LATE = 1_500;
 

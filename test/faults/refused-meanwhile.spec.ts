@@ -1,8 +1,15 @@
 import { expect, it } from '@jest/globals';
-import { eventually, eventuallyPasses } from '../../testbed/wait/eventually.mjs';
-import { abortOf, FaultLocks, leaseEnd, nothingLeftBehind, redisKey, timed } from '../../testbed/locks/fault-locks.js';
-import { useRedisForEach } from '../../testbed/locks/fault-setups.js';
-import { startRedis, type RedisServer } from '../../testbed/servers/redis-server.mjs';
+import { eventually, eventuallyPasses } from '../../lab/testbed/wait/eventually.mjs';
+import {
+  abortOf,
+  FaultLocks,
+  leaseEnd,
+  nothingLeftBehind,
+  redisKey,
+  timed,
+} from '../../lab/testbed/locks/fault-locks.js';
+import { useRedisForEach } from '../../lab/testbed/locks/fault-setups.js';
+import { startRedis, type RedisServer } from '../../lab/testbed/servers/redis-server.mjs';
 
 const LEASE = 1_500;
 /** By how much a timer may be late in this process: the signal comes by one, `isHeld` does not need it. */

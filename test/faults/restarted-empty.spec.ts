@@ -1,8 +1,8 @@
 import { expect, it } from '@jest/globals';
-import { eventually } from '../../testbed/wait/eventually.mjs';
-import { abortOf, FaultLocks, nothingLeftBehind, redisKey } from '../../testbed/locks/fault-locks.js';
-import { useRedisForEach } from '../../testbed/locks/fault-setups.js';
-import type { RedisServer } from '../../testbed/servers/redis-server.mjs';
+import { eventually } from '../../lab/testbed/wait/eventually.mjs';
+import { abortOf, FaultLocks, nothingLeftBehind, redisKey } from '../../lab/testbed/locks/fault-locks.js';
+import { useRedisForEach } from '../../lab/testbed/locks/fault-setups.js';
+import type { RedisServer } from '../../lab/testbed/servers/redis-server.mjs';
 import { KINDS } from '../integration/kinds/support.js';
 
 const LEASE = 2_500;

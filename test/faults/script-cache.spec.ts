@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import { expect, it } from '@jest/globals';
-import type { RedisServer } from '../../testbed/servers/redis-server.mjs';
-import { useProxiedRedis } from '../../testbed/locks/fault-setups.js';
-import { FaultLocks, nothingLeftBehind } from '../../testbed/locks/fault-locks.js';
-import { playLockScenario } from '../../testbed/locks/lock-scenario.js';
-import { type RespProxy } from '../../testbed/proxies/resp-proxy.mjs';
+import type { RedisServer } from '../../lab/testbed/servers/redis-server.mjs';
+import { useProxiedRedis } from '../../lab/testbed/locks/fault-setups.js';
+import { FaultLocks, nothingLeftBehind } from '../../lab/testbed/locks/fault-locks.js';
+import { playLockScenario } from '../../lab/testbed/locks/lock-scenario.js';
+import { type RespProxy } from '../../lab/testbed/proxies/resp-proxy.mjs';
 
 let redis: RedisServer;
 let proxy: RespProxy;

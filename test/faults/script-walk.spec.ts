@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { ScriptWalk } from '../../testbed/locks/script-walk.mjs';
-import { startRedis, type RedisServer } from '../../testbed/servers/redis-server.mjs';
+import { ScriptWalk } from '../../lab/testbed/locks/script-walk.mjs';
+import { startRedis, type RedisServer } from '../../lab/testbed/servers/redis-server.mjs';
 
 /** No script makes more calls than this, which takes Redis about half a millisecond. */
 const MOST_CALLS = 450;

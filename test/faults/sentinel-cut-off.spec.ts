@@ -1,10 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
 import type { LockService } from '../../lib/service/lock.service.js';
-import type { RedisSentinels } from '../../testbed/servers/redis-sentinels.mjs';
-import { eventually } from '../../testbed/wait/eventually.mjs';
-import { useSentinelTrio } from '../../testbed/locks/fault-setups.js';
-import { FaultLocks, useOf, redisKey, timed } from '../../testbed/locks/fault-locks.js';
-import type { RedisServer } from '../../testbed/servers/redis-server.mjs';
+import type { RedisSentinels } from '../../lab/testbed/servers/redis-sentinels.mjs';
+import { eventually } from '../../lab/testbed/wait/eventually.mjs';
+import { useSentinelTrio } from '../../lab/testbed/locks/fault-setups.js';
+import { FaultLocks, useOf, redisKey, timed } from '../../lab/testbed/locks/fault-locks.js';
+import type { RedisServer } from '../../lab/testbed/servers/redis-server.mjs';
 
 /** ms without an answer until the Sentinels take a server for dead. */
 const DOWN_AFTER = 2_000;

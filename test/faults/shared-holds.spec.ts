@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import type { LockHandle } from 'nestjs-redis-locks';
 import { redisson } from 'nestjs-redis-locks/redisson';
-import { eventually } from '../../testbed/wait/eventually.mjs';
-import { LockBench } from '../../testbed/locks/locks.js';
+import { eventually } from '../../lab/testbed/wait/eventually.mjs';
+import { LockBench } from '../../lab/testbed/locks/locks.js';
 
 const bench = new LockBench();
 const READ = { kind: 'read' } as const;

@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
-import { FaultLocks, nothingLeftBehind, timed } from '../../testbed/locks/fault-locks.js';
-import { useRedis } from '../../testbed/locks/fault-setups.js';
-import type { RedisServer } from '../../testbed/servers/redis-server.mjs';
-import { RespProxy } from '../../testbed/proxies/resp-proxy.mjs';
+import { FaultLocks, nothingLeftBehind, timed } from '../../lab/testbed/locks/fault-locks.js';
+import { useRedis } from '../../lab/testbed/locks/fault-setups.js';
+import type { RedisServer } from '../../lab/testbed/servers/redis-server.mjs';
+import { RespProxy } from '../../lab/testbed/proxies/resp-proxy.mjs';
 
 /** However short the wait is, Redis has so many ms to answer. */
 const FIRST_ANSWER = 250;

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { LockHandle } from '../../lib/service/handles/lock-handle.js';
-import { eventually } from '../../testbed/wait/eventually.mjs';
-import { FaultLocks, nothingLeftBehind, redisKey, timed } from '../../testbed/locks/fault-locks.js';
-import { startRedis, type RedisServer } from '../../testbed/servers/redis-server.mjs';
-import { RespProxy } from '../../testbed/proxies/resp-proxy.mjs';
+import { eventually } from '../../lab/testbed/wait/eventually.mjs';
+import { FaultLocks, nothingLeftBehind, redisKey, timed } from '../../lab/testbed/locks/fault-locks.js';
+import { startRedis, type RedisServer } from '../../lab/testbed/servers/redis-server.mjs';
+import { RespProxy } from '../../lab/testbed/proxies/resp-proxy.mjs';
 
 const LONG = 60_000;
 /** How many ms a question may be on its way, on a busy machine: a lease is counted from its sending by the client. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { eventually } from '../../testbed/wait/eventually.mjs';
+import { eventually } from '../../lab/testbed/wait/eventually.mjs';
 import {
   blockEventLoop,
   FaultLocks,
@@ -7,10 +7,10 @@ import {
   startFaultWorker,
   timed,
   type HolderView,
-} from '../../testbed/locks/fault-locks.js';
-import { useRedis } from '../../testbed/locks/fault-setups.js';
-import type { WorkerProcess } from '../../testbed/workers/processes.mjs';
-import type { RedisServer } from '../../testbed/servers/redis-server.mjs';
+} from '../../lab/testbed/locks/fault-locks.js';
+import { useRedis } from '../../lab/testbed/locks/fault-setups.js';
+import type { WorkerProcess } from '../../lab/testbed/workers/processes.mjs';
+import type { RedisServer } from '../../lab/testbed/servers/redis-server.mjs';
 
 const LEASE = 500;
 const LOST = expect.objectContaining({ code: 'LOCK_LOST', key: 'a' });

@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
-import { FaultLocks, LOST, untilFree } from '../../testbed/locks/fault-locks.js';
-import { useRedis } from '../../testbed/locks/fault-setups.js';
-import type { RedisServer } from '../../testbed/servers/redis-server.mjs';
-import { SuspendedWorker } from '../../testbed/workers/suspended-worker.js';
+import { FaultLocks, LOST, untilFree } from '../../lab/testbed/locks/fault-locks.js';
+import { useRedis } from '../../lab/testbed/locks/fault-setups.js';
+import type { RedisServer } from '../../lab/testbed/servers/redis-server.mjs';
+import { SuspendedWorker } from '../../lab/testbed/workers/suspended-worker.js';
 
 const HOUR = 3_600_000;
 

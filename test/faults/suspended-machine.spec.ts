@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from '@jest/globals';
-import { eventually } from '../../testbed/wait/eventually.mjs';
-import { FaultLocks, LOST, untilFree, nothingLeftBehind, timed } from '../../testbed/locks/fault-locks.js';
-import { useRedis } from '../../testbed/locks/fault-setups.js';
-import type { RedisServer } from '../../testbed/servers/redis-server.mjs';
-import { SuspendedWorker } from '../../testbed/workers/suspended-worker.js';
+import { eventually } from '../../lab/testbed/wait/eventually.mjs';
+import { FaultLocks, LOST, untilFree, nothingLeftBehind, timed } from '../../lab/testbed/locks/fault-locks.js';
+import { useRedis } from '../../lab/testbed/locks/fault-setups.js';
+import type { RedisServer } from '../../lab/testbed/servers/redis-server.mjs';
+import { SuspendedWorker } from '../../lab/testbed/workers/suspended-worker.js';
 
 const HOUR = 3_600_000;
 /** ms after a resume within which a holder that does not look is notified; a second, and more on a busy machine. */

@@ -1,12 +1,12 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { blockEventLoop, FaultLocks } from '../../testbed/locks/fault-locks.js';
-import { startWorker, type WorkerProcess } from '../../testbed/workers/processes.mjs';
-import { eventually } from '../../testbed/wait/eventually.mjs';
-import { startRedis, type RedisServer } from '../../testbed/servers/redis-server.mjs';
+import { blockEventLoop, FaultLocks } from '../../lab/testbed/locks/fault-locks.js';
+import { startWorker, type WorkerProcess } from '../../lab/testbed/workers/processes.mjs';
+import { eventually } from '../../lab/testbed/wait/eventually.mjs';
+import { startRedis, type RedisServer } from '../../lab/testbed/servers/redis-server.mjs';
 
 const LEASE = 300;
-const WORKER = new URL('../../testbed/workers/throwing-worker.mjs', import.meta.url);
+const WORKER = new URL('../../lab/testbed/workers/throwing-worker.mjs', import.meta.url);
 
 interface Story {
   readonly order: readonly string[];

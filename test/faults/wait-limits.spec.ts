@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import type { LockService } from '../../lib/service/lock.service.js';
-import { FaultLocks, nothingLeftBehind, timed, untilFree } from '../../testbed/locks/fault-locks.js';
-import { useRedis } from '../../testbed/locks/fault-setups.js';
-import { RespProxy } from '../../testbed/proxies/resp-proxy.mjs';
-import type { RedisServer } from '../../testbed/servers/redis-server.mjs';
+import { FaultLocks, nothingLeftBehind, timed, untilFree } from '../../lab/testbed/locks/fault-locks.js';
+import { useRedis } from '../../lab/testbed/locks/fault-setups.js';
+import { RespProxy } from '../../lab/testbed/proxies/resp-proxy.mjs';
+import type { RedisServer } from '../../lab/testbed/servers/redis-server.mjs';
 
 /** By how many ms a call ends later than its `waitTimeout`, plus `timeout` of `replicas`, at most: as docs/options.md says. */
 const LATEST = 300;

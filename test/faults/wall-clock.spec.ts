@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { eventually } from '../../testbed/wait/eventually.mjs';
-import { FaultLocks, nothingLeftBehind } from '../../testbed/locks/fault-locks.js';
-import { startRedis, type RedisServer } from '../../testbed/servers/redis-server.mjs';
+import { eventually } from '../../lab/testbed/wait/eventually.mjs';
+import { FaultLocks, nothingLeftBehind } from '../../lab/testbed/locks/fault-locks.js';
+import { startRedis, type RedisServer } from '../../lab/testbed/servers/redis-server.mjs';
 
 const HOUR = 3_600_000;
 

@@ -6,8 +6,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jes
 import { register } from 'prom-client';
 import type { LockService } from 'nestjs-redis-locks';
 import { createLockClient } from 'nestjs-redis-locks/client';
-import { stable } from '../../drill/guide.mjs';
-import { startRedis, type RedisServer } from '../../testbed/servers/redis-server.mjs';
+import { stable } from '../../lab/drill/guide.mjs';
+import { startRedis, type RedisServer } from '../../lab/testbed/servers/redis-server.mjs';
 import { callable, complaintsAbout, filesOf, PAGES, QUOTED, read, ROOT, runPage, testPage } from './documentation.js';
 
 const FILES = PAGES.flatMap(filesOf);
@@ -55,7 +55,7 @@ describe('the documentation', () => {
   });
 
   it('quotes outputs as the drill has seen them', () => {
-    const transcript = stable(read('drill/transcript.md'));
+    const transcript = stable(read('lab/drill/transcript.md'));
     const outputs = PAGES.flatMap((page) =>
       [...read(page).matchAll(/^```console\n.*?^```$/gms)].map(([block]) => block),
     );

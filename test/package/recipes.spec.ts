@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { LockService } from 'nestjs-redis-locks';
 import { LockTesting } from 'nestjs-redis-locks/testing';
-import { startRedis, type RedisServer } from '../../testbed/servers/redis-server.mjs';
+import { startRedis, type RedisServer } from '../../lab/testbed/servers/redis-server.mjs';
 import { filesOf, runPage, type Exports } from './documentation.js';
 
 interface Payments {

@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { eventually } from '../../testbed/wait/eventually.mjs';
+import { eventually } from '../../lab/testbed/wait/eventually.mjs';
 import { cli } from '../integration/cli/cli.js';
 import { readReport } from '../integration/cli/support.js';
 import { besideRedisson, LATE } from './sides.js';

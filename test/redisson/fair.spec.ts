@@ -1,16 +1,16 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { LockHandle, LockService } from 'nestjs-redis-locks';
-import { RespProxy } from '../../testbed/proxies/resp-proxy.mjs';
-import { eventually } from '../../testbed/wait/eventually.mjs';
-import { RunningTime } from '../../testbed/wait/running-time.mjs';
-import { startWorker, type WorkerProcess } from '../../testbed/workers/processes.mjs';
-import { RedissonProcess } from '../../testbed/workers/redisson-process.mjs';
+import { RespProxy } from '../../lab/testbed/proxies/resp-proxy.mjs';
+import { eventually } from '../../lab/testbed/wait/eventually.mjs';
+import { RunningTime } from '../../lab/testbed/wait/running-time.mjs';
+import { startWorker, type WorkerProcess } from '../../lab/testbed/workers/processes.mjs';
+import { RedissonProcess } from '../../lab/testbed/workers/redisson-process.mjs';
 import { besideRedisson, isFull, LATE, LEASE } from './sides.js';
 
 const SECTIONS = isFull ? 1_000 : 100;
 const QUEUE = 'redisson_lock_queue:{orders}';
 const TIMES = 'redisson_lock_timeout:{orders}';
-const WORKER = new URL('../../testbed/workers/lock-worker.mjs', import.meta.url);
+const WORKER = new URL('../../lab/testbed/workers/lock-worker.mjs', import.meta.url);
 /** Within this time in ms, dead waiters are removed: 4.5 s. An overdue one takes 10 s. */
 const DEAD = 8_000;
 const FAIR = { fair: true, waitTimeout: '60s' } as const;

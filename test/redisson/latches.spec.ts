@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { eventually } from '../../testbed/wait/eventually.mjs';
+import { eventually } from '../../lab/testbed/wait/eventually.mjs';
 import { besideRedisson, isFull, LATE } from './sides.js';
 
 const PARTS = isFull ? 1_000 : 100;

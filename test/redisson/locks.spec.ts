@@ -2,11 +2,11 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import type { LockService, RedisLockModuleOptions } from 'nestjs-redis-locks';
 import { redisson } from 'nestjs-redis-locks/redisson';
 import { createLockClient } from 'nestjs-redis-locks/client';
-import { aborted } from '../../testbed/locks/locks.js';
-import { RespProxy } from '../../testbed/proxies/resp-proxy.mjs';
-import { startRedis, type RedisServer } from '../../testbed/servers/redis-server.mjs';
-import { eventually } from '../../testbed/wait/eventually.mjs';
-import { RedissonProcess } from '../../testbed/workers/redisson-process.mjs';
+import { aborted } from '../../lab/testbed/locks/locks.js';
+import { RespProxy } from '../../lab/testbed/proxies/resp-proxy.mjs';
+import { startRedis, type RedisServer } from '../../lab/testbed/servers/redis-server.mjs';
+import { eventually } from '../../lab/testbed/wait/eventually.mjs';
+import { RedissonProcess } from '../../lab/testbed/workers/redisson-process.mjs';
 
 const isFull = process.env['REDISSON_FULL'] === '1';
 /** Sections of both sides together. */

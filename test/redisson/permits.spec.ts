@@ -1,8 +1,8 @@
 import { expect, it } from '@jest/globals';
 import type { LockService } from 'nestjs-redis-locks';
-import { aborted } from '../../testbed/locks/locks.js';
-import { RespProxy } from '../../testbed/proxies/resp-proxy.mjs';
-import { eventually } from '../../testbed/wait/eventually.mjs';
+import { aborted } from '../../lab/testbed/locks/locks.js';
+import { RespProxy } from '../../lab/testbed/proxies/resp-proxy.mjs';
+import { eventually } from '../../lab/testbed/wait/eventually.mjs';
 import { besideRedisson, isFull, LATE, LEASE } from './sides.js';
 
 const SECTIONS = isFull ? 2_000 : 200;

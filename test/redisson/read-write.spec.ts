@@ -1,9 +1,9 @@
 import { expect, it } from '@jest/globals';
 import type { LockService } from 'nestjs-redis-locks';
-import { aborted } from '../../testbed/locks/locks.js';
-import { RespProxy } from '../../testbed/proxies/resp-proxy.mjs';
-import { eventually } from '../../testbed/wait/eventually.mjs';
-import { RedissonProcess } from '../../testbed/workers/redisson-process.mjs';
+import { aborted } from '../../lab/testbed/locks/locks.js';
+import { RespProxy } from '../../lab/testbed/proxies/resp-proxy.mjs';
+import { eventually } from '../../lab/testbed/wait/eventually.mjs';
+import { RedissonProcess } from '../../lab/testbed/workers/redisson-process.mjs';
 import { besideRedisson, isFull, LATE, LEASE } from './sides.js';
 
 const SECTIONS = isFull ? 4_000 : 400;

@@ -2,8 +2,8 @@ import { afterAll, afterEach, beforeAll, describe } from '@jest/globals';
 import { createLockClient } from 'nestjs-redis-locks/client';
 import type { LockService, RedisLockModuleOptions } from 'nestjs-redis-locks';
 import { redisson } from 'nestjs-redis-locks/redisson';
-import { startRedis, type RedisServer } from '../../testbed/servers/redis-server.mjs';
-import { RedissonProcess } from '../../testbed/workers/redisson-process.mjs';
+import { startRedis, type RedisServer } from '../../lab/testbed/servers/redis-server.mjs';
+import { RedissonProcess } from '../../lab/testbed/workers/redisson-process.mjs';
 
 export const VERSIONS = ['3.52.0', '4.7.0'];
 

@@ -2,8 +2,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { createLockClient } from 'nestjs-redis-locks/client';
 import type { LockService } from 'nestjs-redis-locks';
 import { redisson, type RedissonOptions } from 'nestjs-redis-locks/redisson';
-import { eventually, eventuallyPasses } from '../../testbed/wait/eventually.mjs';
-import { RedissonProcess } from '../../testbed/workers/redisson-process.mjs';
+import { eventually, eventuallyPasses } from '../../lab/testbed/wait/eventually.mjs';
+import { RedissonProcess } from '../../lab/testbed/workers/redisson-process.mjs';
 import { isFull, LATE, quiet, VERSIONS } from './sides.js';
 import { cluster, named, sentinels, type Topology } from './topologies.js';
 

@@ -1,10 +1,10 @@
 import type { Cluster, Redis } from 'ioredis';
 import type { RedisLockModuleOptions } from 'nestjs-redis-locks';
-import { startRedisCluster } from '../../testbed/servers/redis-cluster.mjs';
-import { startRedisSentinels } from '../../testbed/servers/redis-sentinels.mjs';
-import type { RedisServer } from '../../testbed/servers/redis-server.mjs';
-import { eventually } from '../../testbed/wait/eventually.mjs';
-import type { RedissonServers } from '../../testbed/workers/redisson-process.mjs';
+import { startRedisCluster } from '../../lab/testbed/servers/redis-cluster.mjs';
+import { startRedisSentinels } from '../../lab/testbed/servers/redis-sentinels.mjs';
+import type { RedisServer } from '../../lab/testbed/servers/redis-server.mjs';
+import { eventually } from '../../lab/testbed/wait/eventually.mjs';
+import type { RedissonServers } from '../../lab/testbed/workers/redisson-process.mjs';
 
 /** A busy machine must not take a living master for dead. */
 const NODE_TIMEOUT = 2_000;

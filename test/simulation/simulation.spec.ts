@@ -2,13 +2,13 @@ import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from '@jest/globals';
-import { mutate } from '../../mutations/mutate.mjs';
-import { BREAKAGES, MUTATIONS } from '../../simulation/mutations.mjs';
+import { mutate } from '../../lab/mutations/mutate.mjs';
+import { BREAKAGES, MUTATIONS } from '../../lab/simulation/mutations.mjs';
 
 /** ms that a run is given; each takes a few seconds on a machine that has nothing else to do. */
 const TIME = 240_000;
 const ROOT = new URL('../../', import.meta.url);
-const program = fileURLToPath(new URL('simulation/run.mjs', ROOT));
+const program = fileURLToPath(new URL('lab/simulation/run.mjs', ROOT));
 
 /** `npm run simulation -- …`, and its output. Its counts do not count as tests of this run. */
 function simulation(...args: readonly string[]): Promise<{ readonly code: number | null; readonly said: string }> {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
-import { eventually } from '../../../testbed/wait/eventually.mjs';
-import { now } from '../../../testbed/history/history.js';
-import { AT_ONCE, between, LockBench, timed } from '../../../testbed/locks/locks.js';
+import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
+import { now } from '../../../lab/testbed/history/history.js';
+import { AT_ONCE, between, LockBench, timed } from '../../../lab/testbed/locks/locks.js';
 import { unawaited } from '../../integration/kinds/support.js';
 
 const bench = new LockBench();

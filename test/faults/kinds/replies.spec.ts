@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { eventually } from '../../../testbed/wait/eventually.mjs';
-import { LockBench, timed } from '../../../testbed/locks/locks.js';
+import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
+import { LockBench, timed } from '../../../lab/testbed/locks/locks.js';
 import { KINDS } from '../../integration/kinds/support.js';
 
 const bench = new LockBench();

@@ -1,11 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
 import { SCRIPTS } from '../../../lib/store/redis/scripts.generated.js';
 import type { LockHandle } from '../../../lib/service/handles/lock-handle.js';
-import { deferred } from '../../../testbed/wait/deferred.js';
-import { eventually } from '../../../testbed/wait/eventually.mjs';
-import { redisKey } from '../../../testbed/locks/fault-locks.js';
-import { LockBench, timed } from '../../../testbed/locks/locks.js';
-import type { ConnectionFilter, RespProxy } from '../../../testbed/proxies/resp-proxy.mjs';
+import { deferred } from '../../../lab/testbed/wait/deferred.js';
+import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
+import { redisKey } from '../../../lab/testbed/locks/fault-locks.js';
+import { LockBench, timed } from '../../../lab/testbed/locks/locks.js';
+import type { ConnectionFilter, RespProxy } from '../../../lab/testbed/proxies/resp-proxy.mjs';
 
 const bench = new LockBench();
 

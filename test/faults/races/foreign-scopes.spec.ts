@@ -2,9 +2,9 @@ import { beforeEach, describe, expect, it } from '@jest/globals';
 import type { LockEvent } from '../../../lib/engine/lock-event.js';
 import type { LockService } from '../../../lib/service/lock.service.js';
 import type { LockHandle } from '../../../lib/service/handles/lock-handle.js';
-import { deferred } from '../../../testbed/wait/deferred.js';
-import { blockEventLoop } from '../../../testbed/locks/fault-locks.js';
-import { aborted, LockBench } from '../../../testbed/locks/locks.js';
+import { deferred } from '../../../lab/testbed/wait/deferred.js';
+import { blockEventLoop } from '../../../lab/testbed/locks/fault-locks.js';
+import { aborted, LockBench } from '../../../lab/testbed/locks/locks.js';
 
 const bench = new LockBench();
 

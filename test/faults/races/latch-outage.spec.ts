@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { eventually, throughout } from '../../../testbed/wait/eventually.mjs';
-import { LockBench } from '../../../testbed/locks/locks.js';
+import { eventually, throughout } from '../../../lab/testbed/wait/eventually.mjs';
+import { LockBench } from '../../../lab/testbed/locks/locks.js';
 
 const bench = new LockBench();
 const commandTimeout = 400;

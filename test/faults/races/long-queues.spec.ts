@@ -1,8 +1,8 @@
 import { expect, it } from '@jest/globals';
 import { SCRIPTS } from '../../../lib/store/redis/scripts.generated.js';
 import type { LockService } from '../../../lib/service/lock.service.js';
-import { redisKey } from '../../../testbed/locks/fault-locks.js';
-import { AT_ONCE, LockBench, timed } from '../../../testbed/locks/locks.js';
+import { redisKey } from '../../../lab/testbed/locks/fault-locks.js';
+import { AT_ONCE, LockBench, timed } from '../../../lab/testbed/locks/locks.js';
 
 /** More than one script looks at, twice over. */
 const MANY = 250;

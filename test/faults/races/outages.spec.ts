@@ -1,10 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
-import { abortOf, FaultLocks, nothingLeftBehind, redisKey, timed } from '../../../testbed/locks/fault-locks.js';
-import { useRedisForEach } from '../../../testbed/locks/fault-setups.js';
-import { eventually } from '../../../testbed/wait/eventually.mjs';
-import { startWorker } from '../../../testbed/workers/processes.mjs';
-import type { RedisServer } from '../../../testbed/servers/redis-server.mjs';
-import { RespProxy } from '../../../testbed/proxies/resp-proxy.mjs';
+import { abortOf, FaultLocks, nothingLeftBehind, redisKey, timed } from '../../../lab/testbed/locks/fault-locks.js';
+import { useRedisForEach } from '../../../lab/testbed/locks/fault-setups.js';
+import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
+import { startWorker } from '../../../lab/testbed/workers/processes.mjs';
+import type { RedisServer } from '../../../lab/testbed/servers/redis-server.mjs';
+import { RespProxy } from '../../../lab/testbed/proxies/resp-proxy.mjs';
 
 /** Time enough for immediate effects, on a busy machine, and less than any timeout that would be in the way. */
 const AT_ONCE = 1_500;
@@ -105,9 +105,12 @@ describe('a process whose service has been closed exits at once by itself', () =
       },
     ],
   ])('%s, with holders and waiters', async (_, prepare) => {
-    await using worker = await startWorker(new URL('../../../testbed/workers/closing-worker.mjs', import.meta.url), {
-      args: [redis.url],
-    });
+    await using worker = await startWorker(
+      new URL('../../../lab/testbed/workers/closing-worker.mjs', import.meta.url),
+      {
+        args: [redis.url],
+      },
+    );
     await prepare(async () => {
       worker.send({ ask: 'connected' });
       return (await worker.next(({ event }) => event === 'connected'))['value'] as boolean;

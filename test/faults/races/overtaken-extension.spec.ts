@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
-import { eventually } from '../../../testbed/wait/eventually.mjs';
-import { LockBench } from '../../../testbed/locks/locks.js';
+import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
+import { LockBench } from '../../../lab/testbed/locks/locks.js';
 
 const bench = new LockBench();
 

@@ -1,10 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
 import { SCRIPTS } from '../../../lib/store/redis/scripts.generated.js';
 import { unawaited } from '../../integration/kinds/support.js';
-import { eventually } from '../../../testbed/wait/eventually.mjs';
-import { redisKey } from '../../../testbed/locks/fault-locks.js';
-import { now } from '../../../testbed/history/history.js';
-import { AT_ONCE, between, LockBench, type RemoteHandle } from '../../../testbed/locks/locks.js';
+import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
+import { redisKey } from '../../../lab/testbed/locks/fault-locks.js';
+import { now } from '../../../lab/testbed/history/history.js';
+import { AT_ONCE, between, LockBench, type RemoteHandle } from '../../../lab/testbed/locks/locks.js';
 
 const KEY = 'a';
 const FAIR = { fair: true } as const;

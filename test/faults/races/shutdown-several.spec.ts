@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
-import { LockBench } from '../../../testbed/locks/locks.js';
-import { RespProxy } from '../../../testbed/proxies/resp-proxy.mjs';
+import { LockBench } from '../../../lab/testbed/locks/locks.js';
+import { RespProxy } from '../../../lab/testbed/proxies/resp-proxy.mjs';
 
 const bench = new LockBench();
 

@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals';
-import { LockBench } from '../../../testbed/locks/locks.js';
-import { RespProxy } from '../../../testbed/proxies/resp-proxy.mjs';
-import { eventually } from '../../../testbed/wait/eventually.mjs';
+import { LockBench } from '../../../lab/testbed/locks/locks.js';
+import { RespProxy } from '../../../lab/testbed/proxies/resp-proxy.mjs';
+import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
 
 const bench = new LockBench();
 

@@ -1,10 +1,10 @@
 import { afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import type { LockState } from 'nestjs-redis-locks';
 import { cli, CliProcess } from './cli.js';
-import { ClusterBench } from '../../../testbed/locks/cluster-bench.js';
-import { eventually } from '../../../testbed/wait/eventually.mjs';
-import { COMMANDS, IN_CLUSTER } from '../../../testbed/servers/least-privilege.js';
-import { aborted } from '../../../testbed/locks/locks.js';
+import { ClusterBench } from '../../../lab/testbed/locks/cluster-bench.js';
+import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
+import { COMMANDS, IN_CLUSTER } from '../../../lab/testbed/servers/least-privilege.js';
+import { aborted } from '../../../lab/testbed/locks/locks.js';
 import { readReport } from './support.js';
 
 const bench = new ClusterBench();

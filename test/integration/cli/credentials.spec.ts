@@ -3,9 +3,9 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { cli, type CliResult } from './cli.js';
-import { overlapping } from '../../../testbed/wait/overlapping.js';
-import { startRedis, type RedisServer } from '../../../testbed/servers/redis-server.mjs';
-import { startRedisSentinels, type RedisSentinels } from '../../../testbed/servers/redis-sentinels.mjs';
+import { overlapping } from '../../../lab/testbed/wait/overlapping.js';
+import { startRedis, type RedisServer } from '../../../lab/testbed/servers/redis-server.mjs';
+import { startRedisSentinels, type RedisSentinels } from '../../../lab/testbed/servers/redis-sentinels.mjs';
 
 const PASSWORD = 'pass:word/with@all{that}';
 const ENCODED = encodeURIComponent(PASSWORD);

@@ -2,10 +2,10 @@ import { readFileSync } from 'node:fs';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { createLockClient } from 'nestjs-redis-locks/client';
 import { cli } from './cli.js';
-import { startRedis, type RedisServer } from '../../../testbed/servers/redis-server.mjs';
-import { SkewedMaster } from '../../../testbed/clocks/skewed-master.mjs';
-import { FaultLocks } from '../../../testbed/locks/fault-locks.js';
-import { eventually } from '../../../testbed/wait/eventually.mjs';
+import { startRedis, type RedisServer } from '../../../lab/testbed/servers/redis-server.mjs';
+import { SkewedMaster } from '../../../lab/testbed/clocks/skewed-master.mjs';
+import { FaultLocks } from '../../../lab/testbed/locks/fault-locks.js';
+import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
 import { readReport } from './support.js';
 
 let redis: RedisServer;

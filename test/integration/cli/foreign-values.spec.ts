@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { LockState } from 'nestjs-redis-locks';
 import { cli } from './cli.js';
-import { LockBench } from '../../../testbed/locks/locks.js';
+import { LockBench } from '../../../lab/testbed/locks/locks.js';
 
 const bench = new LockBench();
 const run = (...args: string[]) => cli(bench.redis.url, args);

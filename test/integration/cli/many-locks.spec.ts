@@ -5,8 +5,8 @@ import { ls } from '../../../lib/cli/commands/ls.js';
 import { WatchView } from '../../../lib/cli/commands/watch.js';
 import { styleFor } from '../../../lib/cli/output/style.js';
 import { connect } from '../../../lib/cli/session.js';
-import { FaultLocks } from '../../../testbed/locks/fault-locks.js';
-import { startRedis, type RedisServer } from '../../../testbed/servers/redis-server.mjs';
+import { FaultLocks } from '../../../lab/testbed/locks/fault-locks.js';
+import { startRedis, type RedisServer } from '../../../lab/testbed/servers/redis-server.mjs';
 
 const locks = new FaultLocks();
 const LONG = 'import:a-supplier-with-a-long-name:products-of-the-whole-year.csv';

@@ -1,9 +1,9 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import type { LockState } from 'nestjs-redis-locks';
 import { cli } from './cli.js';
-import { FaultLocks } from '../../../testbed/locks/fault-locks.js';
-import { useSentinels } from '../../../testbed/locks/fault-setups.js';
-import type { RedisSentinels } from '../../../testbed/servers/redis-sentinels.mjs';
+import { FaultLocks } from '../../../lab/testbed/locks/fault-locks.js';
+import { useSentinels } from '../../../lab/testbed/locks/fault-setups.js';
+import type { RedisSentinels } from '../../../lab/testbed/servers/redis-sentinels.mjs';
 import { readReport } from './support.js';
 
 let sentinels: RedisSentinels;

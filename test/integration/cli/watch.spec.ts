@@ -3,9 +3,9 @@ import { readCommandLine, type CommandLine } from '../../../lib/cli/arguments.js
 import { WatchView } from '../../../lib/cli/commands/watch.js';
 import { styleFor } from '../../../lib/cli/output/style.js';
 import { connect, type Session } from '../../../lib/cli/session.js';
-import { FaultLocks } from '../../../testbed/locks/fault-locks.js';
-import { startRedis, type RedisServer } from '../../../testbed/servers/redis-server.mjs';
-import { eventually } from '../../../testbed/wait/eventually.mjs';
+import { FaultLocks } from '../../../lab/testbed/locks/fault-locks.js';
+import { startRedis, type RedisServer } from '../../../lab/testbed/servers/redis-server.mjs';
+import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
 
 const locks = new FaultLocks();
 let redis: RedisServer;

@@ -3,9 +3,9 @@ import { NestFactory } from '@nestjs/core';
 import { isLockStoreError, LockError as RootLockError, LockService, RedisLockModule } from 'nestjs-redis-locks';
 import { createLockClient, LockError, type LockClientParts } from 'nestjs-redis-locks/client';
 import { createMemoryStore, type LockStore } from 'nestjs-redis-locks/store';
-import { findFreePort } from '../../../testbed/servers/ports.mjs';
-import { startRedis } from '../../../testbed/servers/redis-server.mjs';
-import { throughout } from '../../../testbed/wait/eventually.mjs';
+import { findFreePort } from '../../../lab/testbed/servers/ports.mjs';
+import { startRedis } from '../../../lab/testbed/servers/redis-server.mjs';
+import { throughout } from '../../../lab/testbed/wait/eventually.mjs';
 
 let redis: Awaited<ReturnType<typeof startRedis>>;
 beforeAll(async () => {

@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import type { Redis } from 'ioredis';
-import { LockBench } from '../../../testbed/locks/locks.js';
-import { ClusterBench } from '../../../testbed/locks/cluster-bench.js';
-import { redisKey } from '../../../testbed/locks/redis-key.mjs';
-import { eventually } from '../../../testbed/wait/eventually.mjs';
+import { LockBench } from '../../../lab/testbed/locks/locks.js';
+import { ClusterBench } from '../../../lab/testbed/locks/cluster-bench.js';
+import { redisKey } from '../../../lab/testbed/locks/redis-key.mjs';
+import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
 
 describe('a client that the application passes in', () => {
   const bench = new LockBench();

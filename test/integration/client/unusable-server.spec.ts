@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { createLockClient, type LockClient, type LockClientOptions } from 'nestjs-redis-locks/client';
-import { ClusterBench } from '../../../testbed/locks/cluster-bench.js';
-import { LockBench } from '../../../testbed/locks/locks.js';
-import { startRedisCluster } from '../../../testbed/servers/redis-cluster.mjs';
-import { eventually } from '../../../testbed/wait/eventually.mjs';
+import { ClusterBench } from '../../../lab/testbed/locks/cluster-bench.js';
+import { LockBench } from '../../../lab/testbed/locks/locks.js';
+import { startRedisCluster } from '../../../lab/testbed/servers/redis-cluster.mjs';
+import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
 
 const silent = { debug() {}, log() {}, warn() {}, error() {} };
 const clients: LockClient[] = [];

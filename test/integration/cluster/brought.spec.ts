@@ -3,8 +3,8 @@ import { Test } from '@nestjs/testing';
 import { describe, expect, it } from '@jest/globals';
 import { DistributedLock, LockService, RedisLockModule } from 'nestjs-redis-locks';
 import { Section } from '../nest/support.js';
-import { ClusterBench } from '../../../testbed/locks/cluster-bench.js';
-import { COMMANDS, IN_CLUSTER } from '../../../testbed/servers/least-privilege.js';
+import { ClusterBench } from '../../../lab/testbed/locks/cluster-bench.js';
+import { COMMANDS, IN_CLUSTER } from '../../../lab/testbed/servers/least-privilege.js';
 
 const bench = new ClusterBench();
 

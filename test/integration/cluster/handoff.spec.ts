@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
-import { ClusterBench } from '../../../testbed/locks/cluster-bench.js';
-import { eventually } from '../../../testbed/wait/eventually.mjs';
-import { assertNoOverlap, assertTokensGrow } from '../../../testbed/history/history.js';
-import { between } from '../../../testbed/locks/locks.js';
+import { ClusterBench } from '../../../lab/testbed/locks/cluster-bench.js';
+import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
+import { assertNoOverlap, assertTokensGrow } from '../../../lab/testbed/history/history.js';
+import { between } from '../../../lab/testbed/locks/locks.js';
 
 const bench = new ClusterBench();
 

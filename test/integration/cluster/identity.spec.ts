@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
-import { ClusterBench } from '../../../testbed/locks/cluster-bench.js';
-import { eventually } from '../../../testbed/wait/eventually.mjs';
+import { ClusterBench } from '../../../lab/testbed/locks/cluster-bench.js';
+import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
 
 const bench = new ClusterBench();
 

@@ -3,8 +3,8 @@ import { hashSlot } from '../../../lib/keys/index.js';
 import { latchKeys } from '../../../lib/keys/index.js';
 import type { AcquireRequest } from '../../../lib/store/lock-store.js';
 import { newClientId, RedisStore } from '../../../lib/store/redis/redis-store.js';
-import { ClusterBench } from '../../../testbed/locks/cluster-bench.js';
-import { eventually } from '../../../testbed/wait/eventually.mjs';
+import { ClusterBench } from '../../../lab/testbed/locks/cluster-bench.js';
+import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
 
 const bench = new ClusterBench();
 const quiet = { debug() {}, log() {}, warn() {}, error() {} };

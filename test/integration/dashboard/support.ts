@@ -6,7 +6,7 @@ import { FastifyAdapter } from '@nestjs/platform-fastify';
 import type { RedisLockRootOptions } from '../../../lib/module/redis-lock.options.js';
 import { RedisLockDashboardModule, type RedisLockDashboardOptions } from 'nestjs-redis-locks/dashboard';
 import type { DashboardState } from '../../../lib/dashboard/dashboard-state.js';
-import { eventually } from '../../../testbed/wait/eventually.mjs';
+import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
 import type { NestBench } from '../nest/support.js';
 
 export const ADAPTERS: Array<[string, () => HttpServer]> = [

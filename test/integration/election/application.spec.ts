@@ -1,8 +1,8 @@
 import { Injectable, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
 import { describe, expect, it } from '@jest/globals';
 import { LockService, type LeaderElection } from 'nestjs-redis-locks';
-import { deferred } from '../../../testbed/wait/deferred.js';
-import { eventually } from '../../../testbed/wait/eventually.mjs';
+import { deferred } from '../../../lab/testbed/wait/deferred.js';
+import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
 import { NestBench } from '../nest/support.js';
 
 const bench = new NestBench();

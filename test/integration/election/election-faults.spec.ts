@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { coordinationWorkers, type CoordinationWorker } from '../../../testbed/workers/coordination.js';
-import { assertNoOverlap, assertTokensGrow, now } from '../../../testbed/history/history.js';
-import { AT_ONCE, between, LockBench } from '../../../testbed/locks/locks.js';
-import { random } from '../../../testbed/workers/random-sections.mjs';
+import { coordinationWorkers, type CoordinationWorker } from '../../../lab/testbed/workers/coordination.js';
+import { assertNoOverlap, assertTokensGrow, now } from '../../../lab/testbed/history/history.js';
+import { AT_ONCE, between, LockBench } from '../../../lab/testbed/locks/locks.js';
+import { random } from '../../../lab/testbed/workers/random-sections.mjs';
 
 /** Short, so that a lease ends within a test. */
 const LEASE = 1_000;

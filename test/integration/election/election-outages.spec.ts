@@ -1,12 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { deferred } from '../../../testbed/wait/deferred.js';
-import { eventually, throughout } from '../../../testbed/wait/eventually.mjs';
-import { FaultLocks } from '../../../testbed/locks/fault-locks.js';
-import { useRedisForEach } from '../../../testbed/locks/fault-setups.js';
-import { AT_ONCE } from '../../../testbed/locks/locks.js';
-import type { RedisServer } from '../../../testbed/servers/redis-server.mjs';
-import { RespProxy } from '../../../testbed/proxies/resp-proxy.mjs';
+import { deferred } from '../../../lab/testbed/wait/deferred.js';
+import { eventually, throughout } from '../../../lab/testbed/wait/eventually.mjs';
+import { FaultLocks } from '../../../lab/testbed/locks/fault-locks.js';
+import { useRedisForEach } from '../../../lab/testbed/locks/fault-setups.js';
+import { AT_ONCE } from '../../../lab/testbed/locks/locks.js';
+import type { RedisServer } from '../../../lab/testbed/servers/redis-server.mjs';
+import { RespProxy } from '../../../lab/testbed/proxies/resp-proxy.mjs';
 
 /** Short, so that a lease ends within a test. */
 const LEASE = 1_000;

@@ -2,10 +2,10 @@ import { describe, expect, it } from '@jest/globals';
 import type { LockService } from '../../../lib/service/lock.service.js';
 import type { LeaderElection, LeaderElectionOptions } from '../../../lib/service/objects/leader-election.js';
 import type { LockHandle } from '../../../lib/service/handles/lock-handle.js';
-import { deferred } from '../../../testbed/wait/deferred.js';
-import { eventually, throughout } from '../../../testbed/wait/eventually.mjs';
-import { FaultLocks } from '../../../testbed/locks/fault-locks.js';
-import { aborted, AT_ONCE, inTurn, LockBench, timed } from '../../../testbed/locks/locks.js';
+import { deferred } from '../../../lab/testbed/wait/deferred.js';
+import { eventually, throughout } from '../../../lab/testbed/wait/eventually.mjs';
+import { FaultLocks } from '../../../lab/testbed/locks/fault-locks.js';
+import { aborted, AT_ONCE, inTurn, LockBench, timed } from '../../../lab/testbed/locks/locks.js';
 
 const bench = new LockBench();
 

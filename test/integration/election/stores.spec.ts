@@ -2,8 +2,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import type { LockService } from '../../../lib/service/lock.service.js';
 import { createLockService } from '../../../lib/module/redis-lock.composition.js';
 import { resolveModuleOptions, type RedisLockModuleOptions } from '../../../lib/module/redis-lock.options.js';
-import { eventually } from '../../../testbed/wait/eventually.mjs';
-import { startRedis, type RedisServer } from '../../../testbed/servers/redis-server.mjs';
+import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
+import { startRedis, type RedisServer } from '../../../lab/testbed/servers/redis-server.mjs';
 
 const masters: RedisServer[] = [];
 const services: LockService[] = [];

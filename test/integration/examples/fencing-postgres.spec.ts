@@ -10,7 +10,7 @@ import { StockRepository } from '../../../examples/fencing-postgres/src/stock.re
 import { StockTakingService } from '../../../examples/fencing-postgres/src/stock-taking.service.js';
 import { TransferService } from '../../../examples/fencing-postgres/src/transfer.service.js';
 import { Warehouse } from '../../../examples/fencing-postgres/src/warehouse.js';
-import { deferred, type Deferred } from '../../../testbed/wait/deferred.js';
+import { deferred, type Deferred } from '../../../lab/testbed/wait/deferred.js';
 import { NestBench, Work } from '../nest/support.js';
 
 const SCHEMA = readFileSync(new URL('../../../examples/fencing-postgres/schema.sql', import.meta.url), 'utf8');

@@ -8,7 +8,7 @@ import {
   type LockHealthCheckOptions,
   type LockHealthReport,
 } from '../../../lib/observation/health/index.js';
-import { eventually } from '../../../testbed/wait/eventually.mjs';
+import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
 import { NestBench } from '../nest/support.js';
 
 const bench = new NestBench();

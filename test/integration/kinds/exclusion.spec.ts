@@ -1,6 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
-import { assertAtMost, assertNoOverlap, assertTokensGrow, type ValidHold } from '../../../testbed/history/history.js';
-import { LockBench } from '../../../testbed/locks/locks.js';
+import {
+  assertAtMost,
+  assertNoOverlap,
+  assertTokensGrow,
+  type ValidHold,
+} from '../../../lab/testbed/history/history.js';
+import { LockBench } from '../../../lab/testbed/locks/locks.js';
 import { ALONE } from './support.js';
 
 const bench = new LockBench();

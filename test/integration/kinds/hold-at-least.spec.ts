@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { now } from '../../../testbed/history/history.js';
-import { AT_ONCE, between, LockBench } from '../../../testbed/locks/locks.js';
+import { now } from '../../../lab/testbed/history/history.js';
+import { AT_ONCE, between, LockBench } from '../../../lab/testbed/locks/locks.js';
 import { ALONE, KINDS } from './support.js';
 
 const bench = new LockBench();

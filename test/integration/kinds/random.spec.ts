@@ -3,9 +3,9 @@ import { describe, expect, it } from '@jest/globals';
 import type { LockService } from 'nestjs-redis-locks';
 import type { AcquireOptions } from '../../../lib/options/acquire-options.js';
 import type { LockHandle } from '../../../lib/service/handles/lock-handle.js';
-import { assertNoOverlap, assertTokensGrow, now, type ValidHold } from '../../../testbed/history/history.js';
-import { between, LockBench } from '../../../testbed/locks/locks.js';
-import { random } from '../../../testbed/workers/random-sections.mjs';
+import { assertNoOverlap, assertTokensGrow, now, type ValidHold } from '../../../lab/testbed/history/history.js';
+import { between, LockBench } from '../../../lab/testbed/locks/locks.js';
+import { random } from '../../../lab/testbed/workers/random-sections.mjs';
 
 const bench = new LockBench();
 const CLIENTS = 5;

@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import type { LockHandle } from '../../../lib/service/handles/lock-handle.js';
-import { eventually } from '../../../testbed/wait/eventually.mjs';
-import { now } from '../../../testbed/history/history.js';
-import { AT_ONCE, between, inTurn, LockBench, timed } from '../../../testbed/locks/locks.js';
-import { redisKey } from '../../../testbed/locks/redis-key.mjs';
+import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
+import { now } from '../../../lab/testbed/history/history.js';
+import { AT_ONCE, between, inTurn, LockBench, timed } from '../../../lab/testbed/locks/locks.js';
+import { redisKey } from '../../../lab/testbed/locks/redis-key.mjs';
 import { Arrivals } from './support.js';
 
 const bench = new LockBench();

@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import type { LockHandle } from '../../../lib/service/handles/lock-handle.js';
-import { eventually } from '../../../testbed/wait/eventually.mjs';
-import { now } from '../../../testbed/history/history.js';
-import { AT_ONCE, between, inTurn, LockBench, timed } from '../../../testbed/locks/locks.js';
+import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
+import { now } from '../../../lab/testbed/history/history.js';
+import { AT_ONCE, between, inTurn, LockBench, timed } from '../../../lab/testbed/locks/locks.js';
 import { unawaited } from './support.js';
 
 const bench = new LockBench();

@@ -1,10 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
 import type { LockHandle } from '../../../lib/service/handles/lock-handle.js';
-import { deferred } from '../../../testbed/wait/deferred.js';
-import { eventually } from '../../../testbed/wait/eventually.mjs';
-import { now } from '../../../testbed/history/history.js';
-import { RespProxy } from '../../../testbed/proxies/resp-proxy.mjs';
-import { AT_ONCE, between, LockBench, record, timed } from '../../../testbed/locks/locks.js';
+import { deferred } from '../../../lab/testbed/wait/deferred.js';
+import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
+import { now } from '../../../lab/testbed/history/history.js';
+import { RespProxy } from '../../../lab/testbed/proxies/resp-proxy.mjs';
+import { AT_ONCE, between, LockBench, record, timed } from '../../../lab/testbed/locks/locks.js';
 import { unawaited } from './support.js';
 
 const bench = new LockBench();

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
-import { eventually } from '../../../testbed/wait/eventually.mjs';
-import { LockBench } from '../../../testbed/locks/locks.js';
-import { redisKey } from '../../../testbed/locks/redis-key.mjs';
+import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
+import { LockBench } from '../../../lab/testbed/locks/locks.js';
+import { redisKey } from '../../../lab/testbed/locks/redis-key.mjs';
 import { observe, releaseAll } from './support.js';
 
 const bench = new LockBench();

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
 import type { LockService } from 'nestjs-redis-locks';
-import { assertNoOverlap, now, type ValidHold } from '../../../testbed/history/history.js';
-import { between, LockBench } from '../../../testbed/locks/locks.js';
-import { RunningTime } from '../../../testbed/wait/running-time.mjs';
+import { assertNoOverlap, now, type ValidHold } from '../../../lab/testbed/history/history.js';
+import { between, LockBench } from '../../../lab/testbed/locks/locks.js';
+import { RunningTime } from '../../../lab/testbed/wait/running-time.mjs';
 
 const bench = new LockBench();
 const KEY = 'stream';

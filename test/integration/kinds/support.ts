@@ -1,8 +1,8 @@
 import type { LockService } from 'nestjs-redis-locks';
 import type { AcquireOptions } from '../../../lib/options/acquire-options.js';
 import type { LockHandle } from '../../../lib/service/handles/lock-handle.js';
-import type { LockBench } from '../../../testbed/locks/locks.js';
-import { redisKey } from '../../../testbed/locks/redis-key.mjs';
+import type { LockBench } from '../../../lab/testbed/locks/locks.js';
+import { redisKey } from '../../../lab/testbed/locks/redis-key.mjs';
 
 /** The waiters of a key, and the order in which they are granted. */
 export class Arrivals {

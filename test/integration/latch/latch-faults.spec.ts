@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
-import { eventually } from '../../../testbed/wait/eventually.mjs';
-import { AT_ONCE, LockBench, timed } from '../../../testbed/locks/locks.js';
-import type { CommandSelector } from '../../../testbed/proxies/resp-proxy.mjs';
+import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
+import { AT_ONCE, LockBench, timed } from '../../../lab/testbed/locks/locks.js';
+import type { CommandSelector } from '../../../lab/testbed/proxies/resp-proxy.mjs';
 import { SCRIPTS, type ScriptName } from '../../../lib/store/redis/scripts.generated.js';
 
 const bench = new LockBench();

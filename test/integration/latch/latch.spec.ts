@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import type { LockService } from '../../../lib/service/lock.service.js';
-import { coordinationWorkers } from '../../../testbed/workers/coordination.js';
-import { eventually, eventuallyPasses, throughout } from '../../../testbed/wait/eventually.mjs';
-import { AT_ONCE, inTurn, LockBench, timed } from '../../../testbed/locks/locks.js';
+import { coordinationWorkers } from '../../../lab/testbed/workers/coordination.js';
+import { eventually, eventuallyPasses, throughout } from '../../../lab/testbed/wait/eventually.mjs';
+import { AT_ONCE, inTurn, LockBench, timed } from '../../../lab/testbed/locks/locks.js';
 
 const bench = new LockBench();
 const start = coordinationWorkers(bench);

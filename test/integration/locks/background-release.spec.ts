@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import type { LockHandle } from '../../../lib/service/handles/lock-handle.js';
-import { eventually, eventuallyPasses } from '../../../testbed/wait/eventually.mjs';
-import { AT_ONCE, between, inTurn, LockBench, record } from '../../../testbed/locks/locks.js';
-import { now } from '../../../testbed/history/history.js';
-import { redisKey } from '../../../testbed/locks/redis-key.mjs';
+import { eventually, eventuallyPasses } from '../../../lab/testbed/wait/eventually.mjs';
+import { AT_ONCE, between, inTurn, LockBench, record } from '../../../lab/testbed/locks/locks.js';
+import { now } from '../../../lab/testbed/history/history.js';
+import { redisKey } from '../../../lab/testbed/locks/redis-key.mjs';
 
 const bench = new LockBench();
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
-import { eventually } from '../../../testbed/wait/eventually.mjs';
-import { LockBench, type LockWorker, type RemoteHandle } from '../../../testbed/locks/locks.js';
+import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
+import { LockBench, type LockWorker, type RemoteHandle } from '../../../lab/testbed/locks/locks.js';
 
 const bench = new LockBench();
 

@@ -2,8 +2,8 @@ import { tracingChannel } from 'node:diagnostics_channel';
 import { describe, expect, it } from '@jest/globals';
 import type { LockEvent, LockService } from 'nestjs-redis-locks';
 import type { LockAcquisition, LockSkippedEvent } from 'nestjs-redis-locks/diagnostics';
-import { eventually } from '../../../testbed/wait/eventually.mjs';
-import { aborted, AT_ONCE, LockBench, record } from '../../../testbed/locks/locks.js';
+import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
+import { aborted, AT_ONCE, LockBench, record } from '../../../lab/testbed/locks/locks.js';
 import { LOCK_CHANNELS } from 'nestjs-redis-locks/diagnostics';
 
 const bench = new LockBench();

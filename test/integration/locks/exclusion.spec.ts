@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { LockService } from 'nestjs-redis-locks';
-import { assertNoOverlap, assertTokensGrow } from '../../../testbed/history/history.js';
-import { LockBench } from '../../../testbed/locks/locks.js';
+import { assertNoOverlap, assertTokensGrow } from '../../../lab/testbed/history/history.js';
+import { LockBench } from '../../../lab/testbed/locks/locks.js';
 
 const bench = new LockBench();
 

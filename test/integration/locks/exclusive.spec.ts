@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { isLockNotHeldError, isLockTimeoutError } from 'nestjs-redis-locks/client';
-import { aborted, AT_ONCE, LockBench, timed } from '../../../testbed/locks/locks.js';
+import { aborted, AT_ONCE, LockBench, timed } from '../../../lab/testbed/locks/locks.js';
 
 const bench = new LockBench();
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { assertNoOverlap, assertTokensGrow } from '../../../testbed/history/history.js';
-import { LockBench } from '../../../testbed/locks/locks.js';
+import { assertNoOverlap, assertTokensGrow } from '../../../lab/testbed/history/history.js';
+import { LockBench } from '../../../lab/testbed/locks/locks.js';
 
 const bench = new LockBench();
 /** The reply of `TIME`, in microseconds. */

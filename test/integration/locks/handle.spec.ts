@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { isLockLostError, type LockLostError, type LockHandle } from 'nestjs-redis-locks/client';
-import { eventually } from '../../../testbed/wait/eventually.mjs';
-import { aborted, AT_ONCE, LockBench, timed } from '../../../testbed/locks/locks.js';
+import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
+import { aborted, AT_ONCE, LockBench, timed } from '../../../lab/testbed/locks/locks.js';
 
 const bench = new LockBench();
 const LOST = expect.objectContaining({ code: 'LOCK_LOST', key: 'a' });

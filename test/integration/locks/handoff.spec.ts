@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { between, LockBench, AT_ONCE } from '../../../testbed/locks/locks.js';
-import { now } from '../../../testbed/history/history.js';
+import { between, LockBench, AT_ONCE } from '../../../lab/testbed/locks/locks.js';
+import { now } from '../../../lab/testbed/history/history.js';
 
 const bench = new LockBench();
 

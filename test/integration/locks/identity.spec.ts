@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { LockHolder, LockService, LockWaiter } from 'nestjs-redis-locks';
-import { eventually } from '../../../testbed/wait/eventually.mjs';
-import { LockBench, record } from '../../../testbed/locks/locks.js';
+import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
+import { LockBench, record } from '../../../lab/testbed/locks/locks.js';
 
 const bench = new LockBench();
 

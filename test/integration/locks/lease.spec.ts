@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
-import { eventually } from '../../../testbed/wait/eventually.mjs';
-import { aborted, between, LockBench, record, AT_ONCE } from '../../../testbed/locks/locks.js';
-import { now } from '../../../testbed/history/history.js';
-import { RunningTime } from '../../../testbed/wait/running-time.mjs';
+import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
+import { aborted, between, LockBench, record, AT_ONCE } from '../../../lab/testbed/locks/locks.js';
+import { now } from '../../../lab/testbed/history/history.js';
+import { RunningTime } from '../../../lab/testbed/wait/running-time.mjs';
 
 const bench = new LockBench();
 

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { LockService } from '../../../lib/service/lock.service.js';
-import { LockBench, record } from '../../../testbed/locks/locks.js';
-import { startRedisCluster, type RedisCluster } from '../../../testbed/servers/redis-cluster.mjs';
-import { startRedis, type RedisServer } from '../../../testbed/servers/redis-server.mjs';
+import { LockBench, record } from '../../../lab/testbed/locks/locks.js';
+import { startRedisCluster, type RedisCluster } from '../../../lab/testbed/servers/redis-cluster.mjs';
+import { startRedis, type RedisServer } from '../../../lab/testbed/servers/redis-server.mjs';
 
 /** All keys that a service lists, and in how many parts. */
 async function listAll(service: LockService, budget: number): Promise<{ keys: string[]; parts: number }> {

@@ -2,9 +2,9 @@ import { describe, expect, it } from '@jest/globals';
 import { inspect } from 'node:util';
 import { DefaultLock } from '../../../lib/service/objects/default-lock.js';
 import type { OwnHandle } from '../../../lib/service/handles/own-handle.js';
-import { deferred } from '../../../testbed/wait/deferred.js';
-import { eventually } from '../../../testbed/wait/eventually.mjs';
-import { aborted, LockBench, timed } from '../../../testbed/locks/locks.js';
+import { deferred } from '../../../lab/testbed/wait/deferred.js';
+import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
+import { aborted, LockBench, timed } from '../../../lab/testbed/locks/locks.js';
 
 const bench = new LockBench();
 

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
-import type { ProxiedCommand } from '../../../testbed/proxies/resp-proxy.mjs';
-import { countReachable } from '../../../testbed/history/reachable.js';
-import { eventually } from '../../../testbed/wait/eventually.mjs';
-import { AT_ONCE, inTurn, LockBench, record, timed } from '../../../testbed/locks/locks.js';
+import type { ProxiedCommand } from '../../../lab/testbed/proxies/resp-proxy.mjs';
+import { countReachable } from '../../../lab/testbed/history/reachable.js';
+import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
+import { AT_ONCE, inTurn, LockBench, record, timed } from '../../../lab/testbed/locks/locks.js';
 
 const bench = new LockBench();
 const isScript = ({ name }: ProxiedCommand): boolean => name === 'evalsha' || name === 'eval';

@@ -9,7 +9,7 @@ import {
 } from '../../../lib/observation/metrics/index.js';
 import { LockTesting, RedisLockTestingModule } from 'nestjs-redis-locks/testing';
 import { OPTIONS } from '../../../lib/options/option-table.js';
-import { LockBench } from '../../../testbed/locks/locks.js';
+import { LockBench } from '../../../lab/testbed/locks/locks.js';
 
 const bench = new LockBench();
 

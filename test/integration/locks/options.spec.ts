@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { AcquireOptions, LockService } from 'nestjs-redis-locks';
-import { eventually, eventuallyPasses } from '../../../testbed/wait/eventually.mjs';
-import { LockBench } from '../../../testbed/locks/locks.js';
+import { eventually, eventuallyPasses } from '../../../lab/testbed/wait/eventually.mjs';
+import { LockBench } from '../../../lab/testbed/locks/locks.js';
 
 const bench = new LockBench();
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { LockService } from 'nestjs-redis-locks';
-import { inTurn, LockBench } from '../../../testbed/locks/locks.js';
+import { inTurn, LockBench } from '../../../lab/testbed/locks/locks.js';
 
 const bench = new LockBench();
 /** How many of its own waiters a client may serve with one grant from Redis. */

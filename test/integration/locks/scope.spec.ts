@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { currentLock, findCurrentLock } from 'nestjs-redis-locks/client';
-import { deferred } from '../../../testbed/wait/deferred.js';
-import { LockBench } from '../../../testbed/locks/locks.js';
+import { deferred } from '../../../lab/testbed/wait/deferred.js';
+import { LockBench } from '../../../lab/testbed/locks/locks.js';
 
 const bench = new LockBench();
 

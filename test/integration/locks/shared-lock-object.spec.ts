@@ -2,9 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
 import type { LockObject, LockHandle, LockService } from 'nestjs-redis-locks';
 import { currentScope } from '../../../lib/service/lock-scope.js';
-import { deferred } from '../../../testbed/wait/deferred.js';
-import { eventually, eventuallyPasses } from '../../../testbed/wait/eventually.mjs';
-import { aborted, LockBench, timed } from '../../../testbed/locks/locks.js';
+import { deferred } from '../../../lab/testbed/wait/deferred.js';
+import { eventually, eventuallyPasses } from '../../../lab/testbed/wait/eventually.mjs';
+import { aborted, LockBench, timed } from '../../../lab/testbed/locks/locks.js';
 
 const bench = new LockBench();
 /** Renewals go on while the machine holds this process up for half a second. */

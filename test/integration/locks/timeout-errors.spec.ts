@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import type { LockTimeoutError } from 'nestjs-redis-locks';
-import { eventually } from '../../../testbed/wait/eventually.mjs';
-import { LockBench, timed } from '../../../testbed/locks/locks.js';
-import { redisKey } from '../../../testbed/locks/redis-key.mjs';
+import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
+import { LockBench, timed } from '../../../lab/testbed/locks/locks.js';
+import { redisKey } from '../../../lab/testbed/locks/redis-key.mjs';
 
 const bench = new LockBench();
 

@@ -2,9 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
 import { isLockTimeoutError } from 'nestjs-redis-locks/client';
 import type { LockService } from 'nestjs-redis-locks';
-import { eventually, throughout } from '../../../testbed/wait/eventually.mjs';
-import { AT_ONCE, between, LockBench, timed } from '../../../testbed/locks/locks.js';
-import { now } from '../../../testbed/history/history.js';
+import { eventually, throughout } from '../../../lab/testbed/wait/eventually.mjs';
+import { AT_ONCE, between, LockBench, timed } from '../../../lab/testbed/locks/locks.js';
+import { now } from '../../../lab/testbed/history/history.js';
 
 const bench = new LockBench();
 

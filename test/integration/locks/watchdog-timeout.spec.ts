@@ -1,10 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
 import { currentLock, DistributedLock, getLockServiceToken, UseLock, type LockHandle } from 'nestjs-redis-locks';
 import type { LockService } from '../../../lib/service/lock.service.js';
-import { deferred } from '../../../testbed/wait/deferred.js';
-import { eventually, eventuallyPasses } from '../../../testbed/wait/eventually.mjs';
-import { now } from '../../../testbed/history/history.js';
-import { between, LockBench, record, AT_ONCE } from '../../../testbed/locks/locks.js';
+import { deferred } from '../../../lab/testbed/wait/deferred.js';
+import { eventually, eventuallyPasses } from '../../../lab/testbed/wait/eventually.mjs';
+import { now } from '../../../lab/testbed/history/history.js';
+import { between, LockBench, record, AT_ONCE } from '../../../lab/testbed/locks/locks.js';
 
 const bench = new LockBench();
 /** Renewals go on while the machine holds this process up for half a second. */

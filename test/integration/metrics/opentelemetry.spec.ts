@@ -16,8 +16,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import type { LockTimeoutError } from 'nestjs-redis-locks';
 import { openTelemetryMetrics, openTelemetrySpans } from '../../../lib/observation/metrics/index.js';
 import { MEASURES } from '../../../lib/observation/metrics/measures.js';
-import { eventually } from '../../../testbed/wait/eventually.mjs';
-import { aborted, LockBench } from '../../../testbed/locks/locks.js';
+import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
+import { aborted, LockBench } from '../../../lab/testbed/locks/locks.js';
 
 const bench = new LockBench();
 const stops: Array<() => unknown> = [];

@@ -5,8 +5,8 @@ import { prometheusMetrics } from '../../../lib/observation/metrics/index.js';
 import { redisson } from '../../../lib/redisson/index.js';
 import { MEASURES } from '../../../lib/observation/metrics/measures.js';
 import { prometheusName } from '../../../lib/observation/metrics/prometheus-metrics.js';
-import { eventually } from '../../../testbed/wait/eventually.mjs';
-import { LockBench } from '../../../testbed/locks/locks.js';
+import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
+import { LockBench } from '../../../lab/testbed/locks/locks.js';
 
 const bench = new LockBench();
 let registry: client.Registry;

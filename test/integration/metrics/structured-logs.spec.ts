@@ -2,8 +2,8 @@ import { channel } from 'node:diagnostics_channel';
 import { Logger } from '@nestjs/common';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { structuredLogs, type StructuredLogOptions } from '../../../lib/observation/metrics/index.js';
-import { eventually } from '../../../testbed/wait/eventually.mjs';
-import { aborted, LockBench } from '../../../testbed/locks/locks.js';
+import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
+import { aborted, LockBench } from '../../../lab/testbed/locks/locks.js';
 
 const bench = new LockBench();
 const stops: Array<() => void> = [];

@@ -4,9 +4,9 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { DistributedLock, LockService, UseLock } from 'nestjs-redis-locks';
 import type { LockDefaults } from '../../../lib/module/redis-lock.options.js';
 import { lastValueFrom, of, tap, type Observable } from 'rxjs';
-import { eventuallyPasses } from '../../../testbed/wait/eventually.mjs';
-import { redisKey } from '../../../testbed/locks/redis-key.mjs';
-import { RespProxy } from '../../../testbed/proxies/resp-proxy.mjs';
+import { eventuallyPasses } from '../../../lab/testbed/wait/eventually.mjs';
+import { redisKey } from '../../../lab/testbed/locks/redis-key.mjs';
+import { RespProxy } from '../../../lab/testbed/proxies/resp-proxy.mjs';
 import { NestBench } from './support.js';
 
 const bench = new NestBench();

@@ -9,8 +9,8 @@ import {
   LockService,
   type LockTimeoutError,
 } from 'nestjs-redis-locks';
-import { startRedis } from '../../../testbed/servers/redis-server.mjs';
-import { eventually } from '../../../testbed/wait/eventually.mjs';
+import { startRedis } from '../../../lab/testbed/servers/redis-server.mjs';
+import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
 import { NestBench, Section, Work } from './support.js';
 
 const bench = new NestBench();

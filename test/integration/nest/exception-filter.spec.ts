@@ -13,7 +13,7 @@ import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { describe, expect, it } from '@jest/globals';
 import { DistributedLock, LockExceptionFilter, lockKey, LockService, UseLock } from 'nestjs-redis-locks';
 import type { RedisLockRootOptions } from '../../../lib/module/redis-lock.options.js';
-import { startRedis } from '../../../testbed/servers/redis-server.mjs';
+import { startRedis } from '../../../lab/testbed/servers/redis-server.mjs';
 import { NestBench } from './support.js';
 
 const bench = new NestBench();

@@ -23,7 +23,7 @@ import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { map, Subject, type Observable } from 'rxjs';
 import { findCurrentLock, DistributedLock, DistributedLockInterceptor, LockService, UseLock } from 'nestjs-redis-locks';
-import { eventually, throughout } from '../../../testbed/wait/eventually.mjs';
+import { eventually, throughout } from '../../../lab/testbed/wait/eventually.mjs';
 import { NestBench, Section, Work } from './support.js';
 
 const bench = new NestBench();

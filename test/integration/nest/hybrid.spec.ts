@@ -9,7 +9,7 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import { firstValueFrom } from 'rxjs';
 import { WebSocket } from 'ws';
 import { DistributedLock, LockExceptionFilter, UseLock } from 'nestjs-redis-locks';
-import { findFreePort } from '../../../testbed/servers/ports.mjs';
+import { findFreePort } from '../../../lab/testbed/servers/ports.mjs';
 import { NestBench } from './support.js';
 
 const bench = new NestBench();

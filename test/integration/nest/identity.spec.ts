@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { expect, it } from '@jest/globals';
 import { DistributedLock, LockService, type LockHolder } from 'nestjs-redis-locks';
-import { eventually } from '../../../testbed/wait/eventually.mjs';
+import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
 import { NestBench } from './support.js';
 
 const bench = new NestBench();

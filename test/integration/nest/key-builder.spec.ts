@@ -13,7 +13,7 @@ import {
   UseLock,
   type KeyBuilder,
 } from 'nestjs-redis-locks';
-import { eventually } from '../../../testbed/wait/eventually.mjs';
+import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
 import { NestBench, Work } from './support.js';
 
 const bench = new NestBench();

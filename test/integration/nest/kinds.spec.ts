@@ -2,8 +2,8 @@ import { Injectable } from '@nestjs/common';
 import { Cron, ScheduleModule, SchedulerRegistry } from '@nestjs/schedule';
 import { describe, expect, it } from '@jest/globals';
 import { currentLock, DistributedLock, LockService } from 'nestjs-redis-locks';
-import { deferred, type Deferred } from '../../../testbed/wait/deferred.js';
-import { eventually } from '../../../testbed/wait/eventually.mjs';
+import { deferred, type Deferred } from '../../../lab/testbed/wait/deferred.js';
+import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
 import { NestBench } from './support.js';
 
 const bench = new NestBench();

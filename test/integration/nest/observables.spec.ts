@@ -13,8 +13,8 @@ import {
   toArray,
 } from 'rxjs';
 import { findCurrentLock, DistributedLock, LockService } from 'nestjs-redis-locks';
-import { eventually } from '../../../testbed/wait/eventually.mjs';
-import { deferred } from '../../../testbed/wait/deferred.js';
+import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
+import { deferred } from '../../../lab/testbed/wait/deferred.js';
 import { NestBench } from './support.js';
 
 const bench = new NestBench();

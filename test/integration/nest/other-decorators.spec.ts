@@ -3,7 +3,7 @@ import { EventEmitter2, EventEmitterModule, OnEvent } from '@nestjs/event-emitte
 import { Cron, Interval, ScheduleModule, SchedulerRegistry } from '@nestjs/schedule';
 import { describe, expect, it } from '@jest/globals';
 import { findCurrentLock, DistributedLock } from 'nestjs-redis-locks';
-import { deferred } from '../../../testbed/wait/deferred.js';
+import { deferred } from '../../../lab/testbed/wait/deferred.js';
 import { NestBench } from './support.js';
 
 const bench = new NestBench();

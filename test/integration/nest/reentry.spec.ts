@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { describe, expect, it } from '@jest/globals';
 import { findCurrentLock, DistributedLock, isLockTimeoutError } from 'nestjs-redis-locks';
-import { deferred } from '../../../testbed/wait/deferred.js';
+import { deferred } from '../../../lab/testbed/wait/deferred.js';
 import { NestBench, Section } from './support.js';
 
 const bench = new NestBench();

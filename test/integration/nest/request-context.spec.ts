@@ -16,8 +16,8 @@ import { from, type Observable } from 'rxjs';
 import { LockService, type LockObject, type LockHandle } from 'nestjs-redis-locks';
 import { createLockService } from '../../../lib/module/redis-lock.composition.js';
 import { resolveModuleOptions } from '../../../lib/module/redis-lock.options.js';
-import { deferred, type Deferred } from '../../../testbed/wait/deferred.js';
-import { eventually } from '../../../testbed/wait/eventually.mjs';
+import { deferred, type Deferred } from '../../../lab/testbed/wait/deferred.js';
+import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
 import { NestBench, Section } from './support.js';
 
 const bench = new NestBench();

@@ -9,10 +9,10 @@ import {
   LockService,
   RedisLockModule,
 } from 'nestjs-redis-locks';
-import { eventually, throughout } from '../../../testbed/wait/eventually.mjs';
-import { startRedisCluster } from '../../../testbed/servers/redis-cluster.mjs';
-import { startRedis } from '../../../testbed/servers/redis-server.mjs';
-import { WorkerProcess } from '../../../testbed/workers/processes.mjs';
+import { eventually, throughout } from '../../../lab/testbed/wait/eventually.mjs';
+import { startRedisCluster } from '../../../lab/testbed/servers/redis-cluster.mjs';
+import { startRedis } from '../../../lab/testbed/servers/redis-server.mjs';
+import { WorkerProcess } from '../../../lab/testbed/workers/processes.mjs';
 import { NestBench, Work } from './support.js';
 
 const bench = new NestBench();
@@ -203,7 +203,7 @@ describe('shutdown', () => {
 });
 
 describe('an application that fails to start', () => {
-  const file = new URL('../../../testbed/workers/failing-start-worker.mjs', import.meta.url);
+  const file = new URL('../../../lab/testbed/workers/failing-start-worker.mjs', import.meta.url);
   const ends = async (connection: unknown, when: string): Promise<void> => {
     await using worker = new WorkerProcess(file, { args: [JSON.stringify(connection), when] });
     await worker.next(({ event }) => event === 'failed');

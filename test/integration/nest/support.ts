@@ -3,8 +3,8 @@ import { Test, type TestingModuleBuilder } from '@nestjs/testing';
 import { afterAll, afterEach, beforeAll } from '@jest/globals';
 import { LockService, RedisLockModule } from 'nestjs-redis-locks';
 import type { RedisLockRootOptions } from '../../../lib/module/redis-lock.options.js';
-import { deferred, type Deferred } from '../../../testbed/wait/deferred.js';
-import { startRedis, type RedisServer } from '../../../testbed/servers/redis-server.mjs';
+import { deferred, type Deferred } from '../../../lab/testbed/wait/deferred.js';
+import { startRedis, type RedisServer } from '../../../lab/testbed/servers/redis-server.mjs';
 
 /** A Redis for the tests of a file, and applications on it that are closed after each test. */
 export class NestBench {

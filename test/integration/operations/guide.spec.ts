@@ -4,9 +4,9 @@ import * as errors from '../../../lib/errors/index.js';
 import { storeFailure } from '../../../lib/store/redis/store-failure.js';
 import { LOCK_CHANNELS } from 'nestjs-redis-locks/diagnostics';
 import type { LockEvent } from 'nestjs-redis-locks';
-import { eventually } from '../../../testbed/wait/eventually.mjs';
-import { FaultLocks } from '../../../testbed/locks/fault-locks.js';
-import { startRedis, type RedisServer } from '../../../testbed/servers/redis-server.mjs';
+import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
+import { FaultLocks } from '../../../lab/testbed/locks/fault-locks.js';
+import { startRedis, type RedisServer } from '../../../lab/testbed/servers/redis-server.mjs';
 
 const read = (path: string): string => readFileSync(new URL(`../../../${path}`, import.meta.url), 'utf8');
 const ERRORS = read('docs/errors.md');

@@ -2,18 +2,18 @@ import { describe, expect, it } from '@jest/globals';
 import type { LockService } from 'nestjs-redis-locks';
 import { redisson } from 'nestjs-redis-locks/redisson';
 import type { ShardedSubscriptionMode } from '../../../lib/redisson/redisson-scripts.js';
-import { ClusterBench } from '../../../testbed/locks/cluster-bench.js';
-import { aborted } from '../../../testbed/locks/locks.js';
-import { eventually } from '../../../testbed/wait/eventually.mjs';
-import { timed } from '../../../testbed/wait/timed.mjs';
-import { startWorker } from '../../../testbed/workers/processes.mjs';
+import { ClusterBench } from '../../../lab/testbed/locks/cluster-bench.js';
+import { aborted } from '../../../lab/testbed/locks/locks.js';
+import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
+import { timed } from '../../../lab/testbed/wait/timed.mjs';
+import { startWorker } from '../../../lab/testbed/workers/processes.mjs';
 
 /** Without a message a waiter tries again after 3 s. */
 const SOON = 2_500;
 const CHANNEL = 'redisson_lock__channel:{orders}';
 
 const FAIR = { fair: true, waitTimeout: '1m' } as const;
-const WORKER = new URL('../../../testbed/workers/lock-worker.mjs', import.meta.url);
+const WORKER = new URL('../../../lab/testbed/workers/lock-worker.mjs', import.meta.url);
 
 const bench = new ClusterBench();
 const service = (shardedSubscriptionMode: ShardedSubscriptionMode = 'auto'): Promise<LockService> =>

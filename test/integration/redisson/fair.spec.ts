@@ -2,9 +2,9 @@ import { describe, expect, it } from '@jest/globals';
 import type { LockHandle, LockService } from 'nestjs-redis-locks';
 import { redisson } from 'nestjs-redis-locks/redisson';
 import { SCRIPTS } from '../../../lib/redisson/scripts.generated.js';
-import { LockBench } from '../../../testbed/locks/locks.js';
-import { eventually } from '../../../testbed/wait/eventually.mjs';
-import { timed } from '../../../testbed/wait/timed.mjs';
+import { LockBench } from '../../../lab/testbed/locks/locks.js';
+import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
+import { timed } from '../../../lab/testbed/wait/timed.mjs';
 
 const bench = new LockBench();
 const service = (options = {}): Promise<LockService> => bench.service({ protocol: redisson(), ...options });

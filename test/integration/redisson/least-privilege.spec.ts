@@ -4,9 +4,9 @@ import type { Redis } from 'ioredis';
 import type { LockService, RedisLockModuleOptions } from 'nestjs-redis-locks';
 import { createLockClient } from 'nestjs-redis-locks/client';
 import { redisson, type RedissonOptions } from 'nestjs-redis-locks/redisson';
-import { startRedisCluster, type RedisCluster } from '../../../testbed/servers/redis-cluster.mjs';
-import { startRedis, type RedisServer } from '../../../testbed/servers/redis-server.mjs';
-import { eventually } from '../../../testbed/wait/eventually.mjs';
+import { startRedisCluster, type RedisCluster } from '../../../lab/testbed/servers/redis-cluster.mjs';
+import { startRedis, type RedisServer } from '../../../lab/testbed/servers/redis-server.mjs';
+import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
 
 const text = readFileSync(new URL('../../../docs/redisson.md', import.meta.url), 'utf8');
 const RULES = /^ACL SETUSER locks ([^]*?)^```/m.exec(text)![1]!.trim().split(/\s+/);

@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { redisson } from 'nestjs-redis-locks/redisson';
 import { SCRIPTS } from '../../../lib/redisson/scripts.generated.js';
-import { aborted, AT_ONCE, LockBench, timed } from '../../../testbed/locks/locks.js';
-import { eventually } from '../../../testbed/wait/eventually.mjs';
+import { aborted, AT_ONCE, LockBench, timed } from '../../../lab/testbed/locks/locks.js';
+import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
 
 const bench = new LockBench();
 const service = (options = {}) => bench.service({ protocol: redisson(), ...options });

@@ -2,8 +2,8 @@ import { describe, expect, it } from '@jest/globals';
 import type { LockService } from 'nestjs-redis-locks';
 import { redisson } from 'nestjs-redis-locks/redisson';
 import { RedissonStore } from '../../../lib/redisson/redisson-store.js';
-import { aborted, AT_ONCE, LockBench, timed } from '../../../testbed/locks/locks.js';
-import { eventually } from '../../../testbed/wait/eventually.mjs';
+import { aborted, AT_ONCE, LockBench, timed } from '../../../lab/testbed/locks/locks.js';
+import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
 
 const bench = new LockBench();
 const service = (options = {}): Promise<LockService> => bench.service({ protocol: redisson(), ...options });

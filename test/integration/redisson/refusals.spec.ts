@@ -3,7 +3,7 @@ import { Redis } from 'ioredis';
 import type { LockService, RedisLockModuleOptions } from 'nestjs-redis-locks';
 import { redisson, type RedissonOptions } from 'nestjs-redis-locks/redisson';
 import { createLockClient } from 'nestjs-redis-locks/client';
-import { startRedis, type RedisServer } from '../../../testbed/servers/redis-server.mjs';
+import { startRedis, type RedisServer } from '../../../lab/testbed/servers/redis-server.mjs';
 
 let redis: RedisServer;
 let locks: LockService;

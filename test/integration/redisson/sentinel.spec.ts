@@ -2,9 +2,9 @@ import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import type { LockService } from 'nestjs-redis-locks';
 import { redisson } from 'nestjs-redis-locks/redisson';
 import { createLockClient } from 'nestjs-redis-locks/client';
-import { startRedisSentinels, type RedisSentinels } from '../../../testbed/servers/redis-sentinels.mjs';
-import { eventually } from '../../../testbed/wait/eventually.mjs';
-import { timed } from '../../../testbed/wait/timed.mjs';
+import { startRedisSentinels, type RedisSentinels } from '../../../lab/testbed/servers/redis-sentinels.mjs';
+import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
+import { timed } from '../../../lab/testbed/wait/timed.mjs';
 
 const CHANNEL = 'redisson_lock__channel:{orders}';
 /** Without a message a waiter tries again after 3 s. */

@@ -1,10 +1,10 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { RedissonStore } from '../../../lib/redisson/redisson-store.js';
 import type { AcquireRequest } from '../../../lib/store/lock-store.js';
-import type { ProxiedConnection } from '../../../testbed/proxies/proxied-connection.mjs';
-import { RespProxy } from '../../../testbed/proxies/resp-proxy.mjs';
-import { startRedis, type RedisServer } from '../../../testbed/servers/redis-server.mjs';
-import { eventually } from '../../../testbed/wait/eventually.mjs';
+import type { ProxiedConnection } from '../../../lab/testbed/proxies/proxied-connection.mjs';
+import { RespProxy } from '../../../lab/testbed/proxies/resp-proxy.mjs';
+import { startRedis, type RedisServer } from '../../../lab/testbed/servers/redis-server.mjs';
+import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
 
 const quiet = { debug() {}, log() {}, warn() {}, error() {} };
 const CHANNEL = 'redisson_lock__channel:{orders}';

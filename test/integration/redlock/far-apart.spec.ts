@@ -2,8 +2,8 @@ import { describe, expect, it } from '@jest/globals';
 import type { LockHandle } from '../../../lib/index.js';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { LockService } from '../../../lib/service/lock.service.js';
-import { RunningTime } from '../../../testbed/wait/running-time.mjs';
-import { RespProxy } from '../../../testbed/proxies/resp-proxy.mjs';
+import { RunningTime } from '../../../lab/testbed/wait/running-time.mjs';
+import { RespProxy } from '../../../lab/testbed/proxies/resp-proxy.mjs';
 import { RedlockBench } from './support.js';
 
 const MOST_CLIENTS = 5;

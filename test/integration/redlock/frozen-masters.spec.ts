@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { LockService } from '../../../lib/service/lock.service.js';
-import { timed } from '../../../testbed/locks/fault-locks.js';
+import { timed } from '../../../lab/testbed/locks/fault-locks.js';
 import { RedlockBench } from './support.js';
 
 /** By how many ms a call ends later than its `waitTimeout`, at most: as docs/options.md says. */

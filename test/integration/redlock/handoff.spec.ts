@@ -1,10 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
-import { redisKey } from '../../../testbed/locks/fault-locks.js';
-import { timed } from '../../../testbed/locks/locks.js';
-import { RespProxy } from '../../../testbed/proxies/resp-proxy.mjs';
-import type { RedisServer } from '../../../testbed/servers/redis-server.mjs';
-import { eventually } from '../../../testbed/wait/eventually.mjs';
-import { RunningTime } from '../../../testbed/wait/running-time.mjs';
+import { redisKey } from '../../../lab/testbed/locks/fault-locks.js';
+import { timed } from '../../../lab/testbed/locks/locks.js';
+import { RespProxy } from '../../../lab/testbed/proxies/resp-proxy.mjs';
+import type { RedisServer } from '../../../lab/testbed/servers/redis-server.mjs';
+import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
+import { RunningTime } from '../../../lab/testbed/wait/running-time.mjs';
 import { RedlockBench } from './support.js';
 
 const bench = new RedlockBench(3);

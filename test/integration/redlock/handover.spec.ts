@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { LockHandle } from 'nestjs-redis-locks';
-import { eventuallyPasses } from '../../../testbed/wait/eventually.mjs';
+import { eventuallyPasses } from '../../../lab/testbed/wait/eventually.mjs';
 import { RedlockBench } from './support.js';
 
 const bench = new RedlockBench(3);

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { RedisStore } from '../../../lib/store/redis/redis-store.js';
-import { useRedis } from '../../../testbed/locks/fault-setups.js';
-import type { RedisServer } from '../../../testbed/servers/redis-server.mjs';
+import { useRedis } from '../../../lab/testbed/locks/fault-setups.js';
+import type { RedisServer } from '../../../lab/testbed/servers/redis-server.mjs';
 
 const quiet = { debug() {}, log() {}, warn() {}, error() {} };
 

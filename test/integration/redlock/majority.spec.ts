@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { timed } from '../../../testbed/locks/locks.js';
-import { eventually, eventuallyPasses } from '../../../testbed/wait/eventually.mjs';
+import { timed } from '../../../lab/testbed/locks/locks.js';
+import { eventually, eventuallyPasses } from '../../../lab/testbed/wait/eventually.mjs';
 import { RedlockBench } from './support.js';
 
 const bench = new RedlockBench(5);

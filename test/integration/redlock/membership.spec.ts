@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { RedisLockModule } from '../../../lib/module/redis-lock.module.js';
-import { startRedis } from '../../../testbed/servers/redis-server.mjs';
+import { startRedis } from '../../../lab/testbed/servers/redis-server.mjs';
 import { RedlockBench } from './support.js';
 
 const bench = new RedlockBench(3);

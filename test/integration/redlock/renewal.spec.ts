@@ -1,10 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { RedisLockModuleOptions } from '../../../lib/module/redis-lock.options.js';
-import { eventually, throughout } from '../../../testbed/wait/eventually.mjs';
-import { redisKey } from '../../../testbed/locks/fault-locks.js';
-import { aborted, record, timed } from '../../../testbed/locks/locks.js';
-import { RespProxy } from '../../../testbed/proxies/resp-proxy.mjs';
+import { eventually, throughout } from '../../../lab/testbed/wait/eventually.mjs';
+import { redisKey } from '../../../lab/testbed/locks/fault-locks.js';
+import { aborted, record, timed } from '../../../lab/testbed/locks/locks.js';
+import { RespProxy } from '../../../lab/testbed/proxies/resp-proxy.mjs';
 import { RedlockBench } from './support.js';
 
 const bench = new RedlockBench(3);

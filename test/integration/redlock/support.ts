@@ -1,10 +1,10 @@
 import { afterAll, afterEach, beforeAll } from '@jest/globals';
 import type { LockService } from '../../../lib/service/lock.service.js';
 import type { RedisLockModuleOptions } from '../../../lib/module/redis-lock.options.js';
-import { eventuallyPasses, eventually } from '../../../testbed/wait/eventually.mjs';
-import { expectAllKeysHaveTtl, expectNothingLeft } from '../../../testbed/history/leaks.js';
-import { startRedis, type RedisServer } from '../../../testbed/servers/redis-server.mjs';
-import { LockServices, several } from '../../../testbed/locks/lock-services.js';
+import { eventuallyPasses, eventually } from '../../../lab/testbed/wait/eventually.mjs';
+import { expectAllKeysHaveTtl, expectNothingLeft } from '../../../lab/testbed/history/leaks.js';
+import { startRedis, type RedisServer } from '../../../lab/testbed/servers/redis-server.mjs';
+import { LockServices, several } from '../../../lab/testbed/locks/lock-services.js';
 
 /** Independent masters for the tests of a file; all run again after each test, and services on them end. */
 export class RedlockBench {

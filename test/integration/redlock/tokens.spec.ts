@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { redisKey } from '../../../testbed/locks/fault-locks.js';
-import { assertNoOverlap, assertTokensGrow, HoldHistory } from '../../../testbed/history/history.js';
+import { redisKey } from '../../../lab/testbed/locks/fault-locks.js';
+import { assertNoOverlap, assertTokensGrow, HoldHistory } from '../../../lab/testbed/history/history.js';
 import { RedlockBench } from './support.js';
 
 const bench = new RedlockBench(3);

@@ -8,16 +8,16 @@ import { LOCK_CHANNELS } from '../../../lib/observation/diagnostics/index.js';
 import { LockService } from '../../../lib/service/lock.service.js';
 import { RedisLockModule } from '../../../lib/module/redis-lock.module.js';
 import { INSTANCE_OPTIONS } from '../../../lib/module/redis-lock.tokens.js';
-import { eventually } from '../../../testbed/wait/eventually.mjs';
-import { FaultLocks, timed } from '../../../testbed/locks/fault-locks.js';
+import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
+import { FaultLocks, timed } from '../../../lab/testbed/locks/fault-locks.js';
 import { leaks } from './renderings.js';
-import { startRedis, type RedisServer } from '../../../testbed/servers/redis-server.mjs';
-import { startRedisCluster } from '../../../testbed/servers/redis-cluster.mjs';
-import { startRedisSentinels } from '../../../testbed/servers/redis-sentinels.mjs';
+import { startRedis, type RedisServer } from '../../../lab/testbed/servers/redis-server.mjs';
+import { startRedisCluster } from '../../../lab/testbed/servers/redis-cluster.mjs';
+import { startRedisSentinels } from '../../../lab/testbed/servers/redis-sentinels.mjs';
 
 const PASSWORD = 'pass:word/with@all{that}';
 const OTHER = 'another-Secret-77';
-const KEY = readFileSync(fileURLToPath(new URL('../../../testbed/servers/tls/key.pem', import.meta.url)), 'utf8');
+const KEY = readFileSync(fileURLToPath(new URL('../../../lab/testbed/servers/tls/key.pem', import.meta.url)), 'utf8');
 const SECRETS = [PASSWORD, OTHER, KEY.split('\n')[1]!];
 
 const locks = new FaultLocks();

@@ -1,10 +1,10 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import type { RedisLockModuleOptions } from '../../../lib/module/redis-lock.options.js';
 import { resolveModuleOptions } from '../../../lib/module/redis-lock.options.js';
-import { FaultLocks, keysWithTtl, nothingLeftBehind, redisKey, timed } from '../../../testbed/locks/fault-locks.js';
-import { useRedis } from '../../../testbed/locks/fault-setups.js';
-import { eventually } from '../../../testbed/wait/eventually.mjs';
-import type { RedisServer } from '../../../testbed/servers/redis-server.mjs';
+import { FaultLocks, keysWithTtl, nothingLeftBehind, redisKey, timed } from '../../../lab/testbed/locks/fault-locks.js';
+import { useRedis } from '../../../lab/testbed/locks/fault-setups.js';
+import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
+import type { RedisServer } from '../../../lab/testbed/servers/redis-server.mjs';
 
 const LONGEST = 2 ** 31 - 1;
 /** No length of time at all. */

@@ -6,8 +6,8 @@ import fc from 'fast-check';
 import { Redis } from 'ioredis';
 import { redisKeys } from '../../../lib/keys/index.js';
 import { assembleScript } from '../../../scripts/lib/lua-source.mjs';
-import { startRedis, type RedisServer } from '../../../testbed/servers/redis-server.mjs';
-import { eventually } from '../../../testbed/wait/eventually.mjs';
+import { startRedis, type RedisServer } from '../../../lab/testbed/servers/redis-server.mjs';
+import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
 
 /** From this number of holds on, the scripts of each side read an index. */
 const SIDES = { index: 2, list: 1_000_000_000 } as const;

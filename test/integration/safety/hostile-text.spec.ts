@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
-import { FaultLocks, keysWithTtl, nothingLeftBehind, redisKey, timed } from '../../../testbed/locks/fault-locks.js';
-import { useRedis } from '../../../testbed/locks/fault-setups.js';
-import { eventually } from '../../../testbed/wait/eventually.mjs';
-import type { RedisServer } from '../../../testbed/servers/redis-server.mjs';
+import { FaultLocks, keysWithTtl, nothingLeftBehind, redisKey, timed } from '../../../lab/testbed/locks/fault-locks.js';
+import { useRedis } from '../../../lab/testbed/locks/fault-setups.js';
+import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
+import type { RedisServer } from '../../../lab/testbed/servers/redis-server.mjs';
 
 const CONTROLS = ['\n', '\r', '\t', '\0', '\u001b[31m', '\u007f', '\u0085', '\u2028', '\u2029'];
 const HUGE = 'x'.repeat(100_000);

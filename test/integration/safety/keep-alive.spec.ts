@@ -3,9 +3,9 @@ import { Socket } from 'node:net';
 import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 import type { RedisOptions } from 'ioredis';
 import type { LockConnectionOption } from '../../../lib/module/redis-lock.connection.js';
-import { eventuallyPasses } from '../../../testbed/wait/eventually.mjs';
-import { FaultLocks } from '../../../testbed/locks/fault-locks.js';
-import { startRedis, type RedisServer } from '../../../testbed/servers/redis-server.mjs';
+import { eventuallyPasses } from '../../../lab/testbed/wait/eventually.mjs';
+import { FaultLocks } from '../../../lab/testbed/locks/fault-locks.js';
+import { startRedis, type RedisServer } from '../../../lab/testbed/servers/redis-server.mjs';
 
 let redis: RedisServer;
 const locks = new FaultLocks();

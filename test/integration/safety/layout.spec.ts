@@ -4,9 +4,9 @@ import type { AcquireRequest } from '../../../lib/store/lock-store.js';
 import { LAYOUT } from '../../../lib/store/protocol.generated.js';
 import { QuorumStore } from '../../../lib/store/quorum/quorum-store.js';
 import { newClientId, RedisStore } from '../../../lib/store/redis/redis-store.js';
-import { eventually } from '../../../testbed/wait/eventually.mjs';
-import { FaultLocks } from '../../../testbed/locks/fault-locks.js';
-import { startRedis, type RedisServer } from '../../../testbed/servers/redis-server.mjs';
+import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
+import { FaultLocks } from '../../../lab/testbed/locks/fault-locks.js';
+import { startRedis, type RedisServer } from '../../../lab/testbed/servers/redis-server.mjs';
 
 const quiet = { debug() {}, log() {}, warn() {}, error() {} };
 const OTHER = LAYOUT + 1;

@@ -5,13 +5,13 @@ import { createServer, type Server } from 'node:tls';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { LockService } from 'nestjs-redis-locks';
-import { HOST } from '../../../testbed/servers/ports.mjs';
-import { eventually } from '../../../testbed/wait/eventually.mjs';
-import { FaultLocks, nothingLeftBehind, timed } from '../../../testbed/locks/fault-locks.js';
-import { useRedisForEach } from '../../../testbed/locks/fault-setups.js';
-import { COMMANDS, IN_CLUSTER } from '../../../testbed/servers/least-privilege.js';
-import { leaveBeforeComing, playLockScenario } from '../../../testbed/locks/lock-scenario.js';
-import type { RedisServer } from '../../../testbed/servers/redis-server.mjs';
+import { HOST } from '../../../lab/testbed/servers/ports.mjs';
+import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
+import { FaultLocks, nothingLeftBehind, timed } from '../../../lab/testbed/locks/fault-locks.js';
+import { useRedisForEach } from '../../../lab/testbed/locks/fault-setups.js';
+import { COMMANDS, IN_CLUSTER } from '../../../lab/testbed/servers/least-privilege.js';
+import { leaveBeforeComing, playLockScenario } from '../../../lab/testbed/locks/lock-scenario.js';
+import type { RedisServer } from '../../../lab/testbed/servers/redis-server.mjs';
 
 const RULES = [
   'reset',
@@ -25,8 +25,8 @@ const RULES = [
 /** Everything that could end a host or a path in a URL is percent-encoded. */
 const LOGIN = `locks:${encodeURIComponent('pass:word/with@all{that}')}@`;
 
-const CERTIFICATE = fileURLToPath(new URL('../../../testbed/servers/tls/cert.pem', import.meta.url));
-const KEY = fileURLToPath(new URL('../../../testbed/servers/tls/key.pem', import.meta.url));
+const CERTIFICATE = fileURLToPath(new URL('../../../lab/testbed/servers/tls/cert.pem', import.meta.url));
+const KEY = fileURLToPath(new URL('../../../lab/testbed/servers/tls/key.pem', import.meta.url));
 
 const locks = new FaultLocks();
 let redis: RedisServer;

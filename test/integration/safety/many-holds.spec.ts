@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
 import { redisKeys } from '../../../lib/keys/index.js';
-import { eventually } from '../../../testbed/wait/eventually.mjs';
+import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
 import {
   acquire,
   ADDRESS,

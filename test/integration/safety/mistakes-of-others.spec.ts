@@ -1,10 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
-import { eventually } from '../../../testbed/wait/eventually.mjs';
-import { abortOf, FaultLocks, nothingLeftBehind, redisKey, timed } from '../../../testbed/locks/fault-locks.js';
-import { AT_ONCE } from '../../../testbed/locks/locks.js';
-import { useRedis } from '../../../testbed/locks/fault-setups.js';
-import type { RedisServer } from '../../../testbed/servers/redis-server.mjs';
-import { RespProxy } from '../../../testbed/proxies/resp-proxy.mjs';
+import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
+import { abortOf, FaultLocks, nothingLeftBehind, redisKey, timed } from '../../../lab/testbed/locks/fault-locks.js';
+import { AT_ONCE } from '../../../lab/testbed/locks/locks.js';
+import { useRedis } from '../../../lab/testbed/locks/fault-setups.js';
+import type { RedisServer } from '../../../lab/testbed/servers/redis-server.mjs';
+import { RespProxy } from '../../../lab/testbed/proxies/resp-proxy.mjs';
 import type { LockLostError } from 'nestjs-redis-locks';
 
 /** Renewals go on while the machine holds this process up for half a second. */

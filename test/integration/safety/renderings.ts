@@ -1,5 +1,5 @@
 import { format, inspect } from 'node:util';
-import { reachableFrom } from '../../../testbed/history/reachable.js';
+import { reachableFrom } from '../../../lab/testbed/history/reachable.js';
 
 /** Every text that a logger, a debugger or an error reporter makes of a value. */
 function renderings(value: unknown): string[] {

@@ -4,7 +4,7 @@ import type { ChainableCommander } from 'ioredis';
 import { redisKeys } from '../../../lib/keys/index.js';
 import { REPLY_CODES } from '../../../lib/store/protocol.generated.js';
 import { SCRIPTS } from '../../../lib/store/redis/scripts.generated.js';
-import { startRedis, type RedisServer } from '../../../testbed/servers/redis-server.mjs';
+import { startRedis, type RedisServer } from '../../../lab/testbed/servers/redis-server.mjs';
 
 /** `acquire` returns here before it looks at the rest of its text. */
 const SHORT_PATH = "if known == 0 or last then\nlocal time = redis.call('TIME')";

@@ -1,9 +1,9 @@
 import { expect, it } from '@jest/globals';
-import { FaultLocks, keysWithTtl, nothingLeftBehind, timed } from '../../../testbed/locks/fault-locks.js';
-import { useRedis } from '../../../testbed/locks/fault-setups.js';
-import { leaveBeforeComing } from '../../../testbed/locks/lock-scenario.js';
-import { startRandomSections } from '../../../testbed/workers/random-sections.mjs';
-import type { RedisServer } from '../../../testbed/servers/redis-server.mjs';
+import { FaultLocks, keysWithTtl, nothingLeftBehind, timed } from '../../../lab/testbed/locks/fault-locks.js';
+import { useRedis } from '../../../lab/testbed/locks/fault-setups.js';
+import { leaveBeforeComing } from '../../../lab/testbed/locks/lock-scenario.js';
+import { startRandomSections } from '../../../lab/testbed/workers/random-sections.mjs';
+import type { RedisServer } from '../../../lab/testbed/servers/redis-server.mjs';
 
 const SECONDS = 4;
 /** A workload worth looking at shows at least so many keys, however slow the machine is. */

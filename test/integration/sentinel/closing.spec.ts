@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from '@jest/globals';
-import { eventuallyPasses } from '../../../testbed/wait/eventually.mjs';
-import { FaultLocks, timed } from '../../../testbed/locks/fault-locks.js';
-import { useSentinels } from '../../../testbed/locks/fault-setups.js';
-import type { RedisSentinels } from '../../../testbed/servers/redis-sentinels.mjs';
+import { eventuallyPasses } from '../../../lab/testbed/wait/eventually.mjs';
+import { FaultLocks, timed } from '../../../lab/testbed/locks/fault-locks.js';
+import { useSentinels } from '../../../lab/testbed/locks/fault-setups.js';
+import type { RedisSentinels } from '../../../lab/testbed/servers/redis-sentinels.mjs';
 
 /** How often it is closed, after up to so many ms: each time in another moment, of which some are bad ones. */
 const CLOSINGS = 120;

@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
-import { eventually } from '../../../testbed/wait/eventually.mjs';
-import { FaultLocks, nothingLeftBehind, redisKey } from '../../../testbed/locks/fault-locks.js';
-import { startRedisSentinels, type RedisSentinels } from '../../../testbed/servers/redis-sentinels.mjs';
-import { RespProxy } from '../../../testbed/proxies/resp-proxy.mjs';
-import { expectHandoff } from '../../../testbed/locks/handoff.js';
+import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
+import { FaultLocks, nothingLeftBehind, redisKey } from '../../../lab/testbed/locks/fault-locks.js';
+import { startRedisSentinels, type RedisSentinels } from '../../../lab/testbed/servers/redis-sentinels.mjs';
+import { RespProxy } from '../../../lab/testbed/proxies/resp-proxy.mjs';
+import { expectHandoff } from '../../../lab/testbed/locks/handoff.js';
 
 /** With leases of 30 s waiters ask by themselves after 3 s at the earliest: anything sooner came by other means. */
 const SOON = 2_500;

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { eventually, eventuallyPasses } from '../../../testbed/wait/eventually.mjs';
-import { abortOf, FaultLocks, redisKey } from '../../../testbed/locks/fault-locks.js';
-import { startRedisSentinels, type RedisSentinels } from '../../../testbed/servers/redis-sentinels.mjs';
+import { eventually, eventuallyPasses } from '../../../lab/testbed/wait/eventually.mjs';
+import { abortOf, FaultLocks, redisKey } from '../../../lab/testbed/locks/fault-locks.js';
+import { startRedisSentinels, type RedisSentinels } from '../../../lab/testbed/servers/redis-sentinels.mjs';
 
 /** With leases of 30 s waiters ask by themselves after 3 s at the earliest: anything sooner came by other means. */
 const SOON = 2_500;

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, it } from '@jest/globals';
 import type { LockService } from '../../../lib/service/lock.service.js';
-import { RespProxy } from '../../../testbed/proxies/resp-proxy.mjs';
-import { eventually } from '../../../testbed/wait/eventually.mjs';
-import { FaultLocks, redisKey } from '../../../testbed/locks/fault-locks.js';
-import { startRedisSentinels, type RedisSentinels } from '../../../testbed/servers/redis-sentinels.mjs';
+import { RespProxy } from '../../../lab/testbed/proxies/resp-proxy.mjs';
+import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
+import { FaultLocks, redisKey } from '../../../lab/testbed/locks/fault-locks.js';
+import { startRedisSentinels, type RedisSentinels } from '../../../lab/testbed/servers/redis-sentinels.mjs';
 
 /** Until a Sentinel makes a replica of an old master it takes eight seconds and more: anything sooner was announced. */
 const TOLD = { within: 4_000 };

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { TimerQueue } from '../../../lib/common/timer-queue.js';
 import { systemClock } from '../../../lib/common/clock.js';
 import { clearReadingTimer, setReadingTimer } from '../../../lib/common/reading-timer.js';
-import { blockEventLoop } from '../../../testbed/locks/fault-locks.js';
+import { blockEventLoop } from '../../../lab/testbed/locks/fault-locks.js';
 
 const server = createServer();
 beforeAll(async () => {

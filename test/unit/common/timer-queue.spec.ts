@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { TimerQueue, type TimerEntry } from '../../../lib/common/timer-queue.js';
-import { FakeClock } from '../../../testbed/clocks/fake-clock.js';
+import { FakeClock } from '../../../lab/testbed/clocks/fake-clock.js';
 
 function setUp() {
   const clock = new FakeClock();

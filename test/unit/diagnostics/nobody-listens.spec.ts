@@ -6,7 +6,7 @@ import { EventChannels } from '../../../lib/observation/diagnostics/event-channe
 import { EventPublisher } from '../../../lib/engine/event-publisher.js';
 import { LockLostError } from '../../../lib/errors/index.js';
 import type { LockEvent } from '../../../lib/engine/lock-event.js';
-import { FakeClock } from '../../../testbed/clocks/fake-clock.js';
+import { FakeClock } from '../../../lab/testbed/clocks/fake-clock.js';
 import { holdOf, TERMS } from '../engine/support.js';
 
 const ABOUT: LockAcquisition = {

@@ -3,7 +3,7 @@ import { capacityFor, ClientGrant, type Capacity } from '../../../lib/engine/hol
 import type { Grant, HoldTerms } from '../../../lib/engine/hold.js';
 import { KeyQueue } from '../../../lib/engine/key-queue.js';
 import { TransientMap } from '../../../lib/common/transient.js';
-import { FakeClock } from '../../../testbed/clocks/fake-clock.js';
+import { FakeClock } from '../../../lab/testbed/clocks/fake-clock.js';
 import { contextOf, FakeStore, TERMS } from './support.js';
 
 const READ: HoldTerms = { ...TERMS, mode: { kind: 'read' } };

@@ -2,9 +2,9 @@ import { describe, expect, it } from '@jest/globals';
 import { ClientIdentity } from '../../../lib/engine/client-identity.js';
 import { readAcquisitionId } from '../../../lib/store/acquisition-id.js';
 import type { ClientRecord, ClientRecords } from '../../../lib/store/client-records.js';
-import { deferred, type Deferred } from '../../../testbed/wait/deferred.js';
+import { deferred, type Deferred } from '../../../lab/testbed/wait/deferred.js';
 import { TimerQueue } from '../../../lib/common/timer-queue.js';
-import { FakeClock } from '../../../testbed/clocks/fake-clock.js';
+import { FakeClock } from '../../../lab/testbed/clocks/fake-clock.js';
 import { FakeStore } from './support.js';
 
 interface Write {

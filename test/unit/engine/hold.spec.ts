@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { FakeClock, settled } from '../../../testbed/clocks/fake-clock.js';
+import { FakeClock, settled } from '../../../lab/testbed/clocks/fake-clock.js';
 import { holdOf, Observer } from './support.js';
 
 function setUp(options: Parameters<typeof holdOf>[1] = {}) {

@@ -3,8 +3,8 @@ import { Admission } from '../../../lib/engine/admission.js';
 import { Latches } from '../../../lib/engine/latches.js';
 import type { LockStoreError } from '../../../lib/errors/index.js';
 import type { CountDownReply, LatchCount, LatchStore } from '../../../lib/store/latch-store.js';
-import { deferred, type Deferred } from '../../../testbed/wait/deferred.js';
-import { FakeClock, settled } from '../../../testbed/clocks/fake-clock.js';
+import { deferred, type Deferred } from '../../../lab/testbed/wait/deferred.js';
+import { FakeClock, settled } from '../../../lab/testbed/clocks/fake-clock.js';
 import { contextOf, FakeStore, lasting, passing } from './support.js';
 
 class FakeLatches implements LatchStore {

@@ -2,8 +2,8 @@ import { describe, expect, it } from '@jest/globals';
 import type { Hold } from '../../../lib/engine/hold.js';
 import { LockEngine } from '../../../lib/engine/lock-engine.js';
 import type { HeldReply } from '../../../lib/store/lock-store.js';
-import { deferred } from '../../../testbed/wait/deferred.js';
-import { FakeClock, settled } from '../../../testbed/clocks/fake-clock.js';
+import { deferred } from '../../../lab/testbed/wait/deferred.js';
+import { FakeClock, settled } from '../../../lab/testbed/clocks/fake-clock.js';
 import { busy, contextOf, FakeStore, held, lasting, passing, queued, TERMS } from './support.js';
 
 function abortable() {

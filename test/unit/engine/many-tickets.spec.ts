@@ -2,8 +2,8 @@ import { describe, expect, it } from '@jest/globals';
 import { LockEngine } from '../../../lib/engine/lock-engine.js';
 import { FOLLOWER_PERIOD, type AcquireReply, type HoldMode } from '../../../lib/store/lock-store.js';
 import type { Hold } from '../../../lib/engine/hold.js';
-import { eventually } from '../../../testbed/wait/eventually.mjs';
-import { FakeClock, settled } from '../../../testbed/clocks/fake-clock.js';
+import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
+import { FakeClock, settled } from '../../../lab/testbed/clocks/fake-clock.js';
 import { contextOf, FakeStore, held, lasting, passing, queued, TERMS } from './support.js';
 
 /** With these limits a waiter asks again after 3 s. */

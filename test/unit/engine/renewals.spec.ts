@@ -4,8 +4,8 @@ import type { Hold } from '../../../lib/engine/hold.js';
 import { LockEngine } from '../../../lib/engine/lock-engine.js';
 import type { RenewReply, RenewRequest } from '../../../lib/store/lock-store.js';
 import type { LockStoreError } from '../../../lib/errors/index.js';
-import { FakeClock, settled } from '../../../testbed/clocks/fake-clock.js';
-import { deferred, type Deferred } from '../../../testbed/wait/deferred.js';
+import { FakeClock, settled } from '../../../lab/testbed/clocks/fake-clock.js';
+import { deferred, type Deferred } from '../../../lab/testbed/wait/deferred.js';
 import { contextOf, FakeStore, held, passing, TERMS } from './support.js';
 
 const LEASE = 9_000;

@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import type { Hold } from '../../../lib/engine/hold.js';
 import { LockEngine } from '../../../lib/engine/lock-engine.js';
-import { FakeClock, settled } from '../../../testbed/clocks/fake-clock.js';
+import { FakeClock, settled } from '../../../lab/testbed/clocks/fake-clock.js';
 import type { AcquireReply } from '../../../lib/store/lock-store.js';
-import { deferred, type Deferred } from '../../../testbed/wait/deferred.js';
+import { deferred, type Deferred } from '../../../lab/testbed/wait/deferred.js';
 import { contextOf, FakeStore, held, passing, queued, TERMS } from './support.js';
 
 function setUp() {

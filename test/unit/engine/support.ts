@@ -25,8 +25,8 @@ import type {
   StoredLock,
 } from '../../../lib/store/lock-store.js';
 import { LockStoreError } from '../../../lib/errors/index.js';
-import { deferred, type Deferred } from '../../../testbed/wait/deferred.js';
-import { type FakeClock } from '../../../testbed/clocks/fake-clock.js';
+import { deferred, type Deferred } from '../../../lab/testbed/wait/deferred.js';
+import { type FakeClock } from '../../../lab/testbed/clocks/fake-clock.js';
 
 /** Something that was asked of the store, and its answer in the hands of the test. */
 export interface Asked<Request, Reply> {

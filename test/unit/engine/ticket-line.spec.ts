@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import type { Hold } from '../../../lib/engine/hold.js';
 import { LockEngine } from '../../../lib/engine/lock-engine.js';
 import type { AcquireReply } from '../../../lib/store/lock-store.js';
-import { FakeClock, settled } from '../../../testbed/clocks/fake-clock.js';
+import { FakeClock, settled } from '../../../lab/testbed/clocks/fake-clock.js';
 import { contextOf, FakeStore, passing, queued, TERMS } from './support.js';
 
 const FRONT = 2;

@@ -3,7 +3,7 @@ import type { Grant } from '../../../lib/engine/hold.js';
 import { Tickets } from '../../../lib/engine/tickets.js';
 import { Ticket, type TicketListener, type TicketParts } from '../../../lib/engine/ticket.js';
 import type { PushedGrant } from '../../../lib/store/lock-store.js';
-import { FakeClock, settled } from '../../../testbed/clocks/fake-clock.js';
+import { FakeClock, settled } from '../../../lab/testbed/clocks/fake-clock.js';
 import { busy, contextOf, FakeStore, held, lasting, passing, queued } from './support.js';
 
 const ID = 'me:7';

@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
 import { Releases } from '../../../lib/engine/releases.js';
-import { FakeClock } from '../../../testbed/clocks/fake-clock.js';
+import { FakeClock } from '../../../lab/testbed/clocks/fake-clock.js';
 import { contextOf, FakeStore, passing } from './support.js';
 
 function setUp() {

@@ -4,7 +4,7 @@ import type { LockEvent } from '../../../lib/engine/lock-event.js';
 import { Releases } from '../../../lib/engine/releases.js';
 import { Watchdog } from '../../../lib/engine/watchdog.js';
 import type { RenewReply } from '../../../lib/store/lock-store.js';
-import { FakeClock, settled } from '../../../testbed/clocks/fake-clock.js';
+import { FakeClock, settled } from '../../../lab/testbed/clocks/fake-clock.js';
 import { contextOf, FakeStore, holdOf, Observer, passing } from './support.js';
 
 function setUp() {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { precedes } from '../../../lib/store/quorum/precedence.js';
-import { settled } from '../../../testbed/clocks/fake-clock.js';
+import { settled } from '../../../lab/testbed/clocks/fake-clock.js';
 import { lasting, passing } from '../engine/support.js';
 import { Quorum } from './support.js';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { settled } from '../../../testbed/clocks/fake-clock.js';
+import { settled } from '../../../lab/testbed/clocks/fake-clock.js';
 import { passing } from '../engine/support.js';
 import { given, Quorum, released, watch, type Watched } from './support.js';
 import type { ReleaseReply, RenewReply } from '../../../lib/store/lock-store.js';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { RenewReply } from '../../../lib/store/lock-store.js';
 import { passing } from '../engine/support.js';
-import { settled } from '../../../testbed/clocks/fake-clock.js';
+import { settled } from '../../../lab/testbed/clocks/fake-clock.js';
 import { given, Quorum, released } from './support.js';
 
 /** A hold that all masters have, and a renewal of it with these answers. */

@@ -15,7 +15,7 @@ import type {
   ReinstateRequest,
   ServerIdentity,
 } from '../../../lib/store/quorum-member.js';
-import { FakeClock, settled } from '../../../testbed/clocks/fake-clock.js';
+import { FakeClock, settled } from '../../../lab/testbed/clocks/fake-clock.js';
 import { FakeStore, held, queued, type Asked } from '../engine/support.js';
 
 /**

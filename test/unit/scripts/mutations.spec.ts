@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { expect, it } from '@jest/globals';
-import { moduleOf, mutate, mutatedModule } from '../../../mutations/mutate.mjs';
-import { SPEC_MUTATIONS } from '../../../mutations/specs.mjs';
+import { moduleOf, mutate, mutatedModule } from '../../../lab/mutations/mutate.mjs';
+import { SPEC_MUTATIONS } from '../../../lab/mutations/specs.mjs';
 
 const ROOT = new URL('../../../', import.meta.url);
 

@@ -23,7 +23,7 @@ function packagesBehind(file: string, seen = new Map<string, string[]>()): Map<s
 // They install the packages that they need: where they start there may be no package yet.
 it.each([
   ...['demo', 'test', 'test-browser', 'fixtures', 'docs', 'setup'].map((name) => `scripts/${name}.mjs`),
-  ...['chaos/run.mjs', 'simulation/run.mjs', 'bench/run.mjs', 'bench/package-size.mjs'],
+  ...['lab/chaos/run.mjs', 'lab/simulation/run.mjs', 'bench/run.mjs', 'bench/package-size.mjs'],
 ])('%s starts where no package is installed', (entry) => {
   expect(existsSync(resolve(ROOT, entry))).toBe(true);
   const loaded = packagesBehind(resolve(ROOT, entry));

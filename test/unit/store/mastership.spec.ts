@@ -1,6 +1,6 @@
 import { afterEach, expect, it, jest } from '@jest/globals';
 import { Mastership, UNDOUBTED } from '../../../lib/store/redis/mastership.js';
-import { deferred, type Deferred } from '../../../testbed/wait/deferred.js';
+import { deferred, type Deferred } from '../../../lab/testbed/wait/deferred.js';
 
 afterEach(() => {
   jest.restoreAllMocks();

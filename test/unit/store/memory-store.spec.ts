@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import type { AcquireRequest, HeldReply, LockStoreListener, PushedGrant } from '../../../lib/store/lock-store.js';
 import { MemoryBackend, sharedBackend } from '../../../lib/store/memory/memory-backend.js';
 import { MemoryStore } from '../../../lib/store/memory/memory-store.js';
-import { FakeClock, settled } from '../../../testbed/clocks/fake-clock.js';
+import { FakeClock, settled } from '../../../lab/testbed/clocks/fake-clock.js';
 
 class Client implements LockStoreListener {
   readonly store: MemoryStore;

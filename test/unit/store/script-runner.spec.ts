@@ -4,7 +4,7 @@ import type { Redis } from 'ioredis';
 import { namedKeys } from '../../../lib/store/redis/script-keys.js';
 import { UNDOUBTED } from '../../../lib/store/redis/mastership.js';
 import { ScriptRunner } from '../../../lib/store/redis/script-runner.js';
-import { deferred, type Deferred } from '../../../testbed/wait/deferred.js';
+import { deferred, type Deferred } from '../../../lab/testbed/wait/deferred.js';
 
 const LIMIT = 20;
 

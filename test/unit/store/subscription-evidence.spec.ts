@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals';
 import { SubscriptionEvidence, type Question } from '../../../lib/store/redis/subscription-evidence.js';
 import type { Subscription } from '../../../lib/store/redis/subscription.js';
-import { eventually } from '../../../testbed/wait/eventually.mjs';
+import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
 
 /** A question of one second ago, whose hold was granted half a second ago. */
 const LEASE = 3_000;

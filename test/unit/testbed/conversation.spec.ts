@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { Conversation, type RespCommand } from '../../../testbed/proxies/resp-conversation.mjs';
-import { RespReader } from '../../../testbed/proxies/resp-reader.mjs';
+import { Conversation, type RespCommand } from '../../../lab/testbed/proxies/resp-conversation.mjs';
+import { RespReader } from '../../../lab/testbed/proxies/resp-reader.mjs';
 
 describe('Conversation', () => {
   let conversation: Conversation<RespCommand>;

@@ -5,7 +5,7 @@ import {
   assertTokensGrow,
   HoldHistory,
   type ValidHold,
-} from '../../../testbed/history/history.js';
+} from '../../../lab/testbed/history/history.js';
 
 const hold = (who: string, from: number, to: number | undefined, more: Partial<ValidHold> = {}): ValidHold => ({
   key: 'k',

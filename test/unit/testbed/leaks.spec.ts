@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { expectAllKeysHaveTtl, expectNothingLeft } from '../../../testbed/history/leaks.js';
-import { startRedis, type RedisServer } from '../../../testbed/servers/redis-server.mjs';
+import { expectAllKeysHaveTtl, expectNothingLeft } from '../../../lab/testbed/history/leaks.js';
+import { startRedis, type RedisServer } from '../../../lab/testbed/servers/redis-server.mjs';
 
 describe('leaks', () => {
   let redis: RedisServer;

@@ -3,11 +3,11 @@ import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { eventually } from '../../../testbed/wait/eventually.mjs';
-import { now } from '../../../testbed/history/history.js';
-import { startWorker, type WorkerProcess } from '../../../testbed/workers/processes.mjs';
+import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
+import { now } from '../../../lab/testbed/history/history.js';
+import { startWorker, type WorkerProcess } from '../../../lab/testbed/workers/processes.mjs';
 
-const WORKER = new URL('../../../testbed/workers/lock-worker.mjs', import.meta.url);
+const WORKER = new URL('../../../lab/testbed/workers/lock-worker.mjs', import.meta.url);
 
 describe('WorkerProcess', () => {
   let worker: WorkerProcess;
@@ -53,7 +53,7 @@ describe('WorkerProcess', () => {
   });
 
   it('ends with the process that started it, even if it is stalled then', async () => {
-    const guard = new URL('../../../testbed/servers/guard.mjs', import.meta.url);
+    const guard = new URL('../../../lab/testbed/servers/guard.mjs', import.meta.url);
     const script = `
       import { fork } from 'node:child_process';
       import { once } from 'node:events';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { eventually } from '../../../testbed/wait/eventually.mjs';
-import { startRedis, type RedisServer } from '../../../testbed/servers/redis-server.mjs';
+import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
+import { startRedis, type RedisServer } from '../../../lab/testbed/servers/redis-server.mjs';
 
 describe('RedisServer', () => {
   let redis: RedisServer;

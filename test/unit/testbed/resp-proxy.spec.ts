@@ -2,9 +2,9 @@ import { connect } from 'node:net';
 import { once } from 'node:events';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { Redis, RedisOptions } from 'ioredis';
-import { eventually } from '../../../testbed/wait/eventually.mjs';
-import { startRedis, type RedisServer } from '../../../testbed/servers/redis-server.mjs';
-import { RespProxy } from '../../../testbed/proxies/resp-proxy.mjs';
+import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
+import { startRedis, type RedisServer } from '../../../lab/testbed/servers/redis-server.mjs';
+import { RespProxy } from '../../../lab/testbed/proxies/resp-proxy.mjs';
 
 describe.each([3, 2] as const)('RespProxy with RESP%i', (protocol) => {
   let redis: RedisServer;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { RespReader, type RespValue } from '../../../testbed/proxies/resp-reader.mjs';
+import { RespReader, type RespValue } from '../../../lab/testbed/proxies/resp-reader.mjs';
 
 const EXAMPLES: Array<[string, RespValue]> = [
   ['+OK\r\n', 'OK'],

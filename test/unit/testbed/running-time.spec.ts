@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
-import { blockEventLoop } from '../../../testbed/locks/fault-locks.js';
-import { RunningTime } from '../../../testbed/wait/running-time.mjs';
+import { blockEventLoop } from '../../../lab/testbed/locks/fault-locks.js';
+import { RunningTime } from '../../../lab/testbed/wait/running-time.mjs';
 
 /** As a process that waits for its turn: time goes by, and it computes nothing. */
 const stand = (ms: number): unknown => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);

@@ -14,7 +14,7 @@ import org.redisson.api.RedissonClient;
 import org.redisson.client.RedisException;
 
 /**
- * Critical sections of a chaos run and their history, as `chaos/clients/operations.mjs` has them for clients of this library.
+ * Critical sections of a chaos run and their history, as `lab/chaos/clients/operations.mjs` has them for clients of this library.
  *
  * <p>Redisson keeps no validity: a thread holds a lock until it asks Redis. So a holder asks for the TTL of its lease and then whether
  * it still holds the lock. If so, the lease was its own, and Redis keeps it that long even if the JVM does nothing more.

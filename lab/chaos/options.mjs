@@ -1,0 +1,65 @@
+import { parseArgs } from 'node:util';
+import { StepFailed } from '../../scripts/lib/run.mjs';
+import { HOLDER_NAMES } from './schedule/operations.mjs';
+import { TOPOLOGY_NAMES } from './topologies/index.mjs';
+
+export const USAGE = `npm run chaos -- [options]
+
+  --seed n            determines the faults and operations (default: random; the run prints it)
+  --minutes m         duration of the faults (default: 1)
+  --topology t        ${TOPOLOGY_NAMES.join(', ')} (default: single)
+  --kept              only faults that keep every assumption of the docs
+  --faults a,b        only these kinds of fault
+  --holders sort      only one kind of caller: ${HOLDER_NAMES.join(', ')} (default: all)
+  --default-timeouts  the default timeouts of the library, and leases of 3 s
+  --mutations [names]  the library with one line changed at a time, until there is a violation or --minutes are over
+                      (default: 10); then the unchanged library, for as long. Names of mutations.mjs, with commas
+  --check file        checks a history.jsonl that an earlier run wrote, without a run
+  --no-build          uses dist/ as it is
+  --help
+`;
+
+const flag = { type: 'boolean' };
+const text = { type: 'string' };
+const OPTIONS = {
+  seed: text,
+  minutes: text,
+  topology: text,
+  kept: flag,
+  check: text,
+  faults: text,
+  holders: text,
+  'default-timeouts': flag,
+  mutations: flag,
+  'no-build': flag,
+  help: flag,
+};
+
+/** @throws StepFailed for arguments that cannot be read */
+export function readOptions(args) {
+  const { mutations, ...values } = parse(args);
+  const seed = values.seed === undefined ? Math.floor(Math.random() * 1e6) : Number(values.seed);
+  if (!Number.isSafeInteger(seed) || seed < 0) throw new StepFailed('--seed takes a whole number from 0');
+  const minutes = Number(values.minutes ?? (mutations === undefined ? 1 : 10));
+  if (!(minutes > 0)) throw new StepFailed('--minutes takes a number above 0, such as 0.5');
+  if (values.holders !== undefined && !HOLDER_NAMES.includes(values.holders))
+    throw new StepFailed(`--holders takes ${HOLDER_NAMES.join(' or ')}`);
+  const topology = values.topology ?? 'single';
+  return {
+    ...{ seed, topology, length: minutes * 60_000, onlyKept: values.kept ?? false, mutations },
+    ...{ only: values.faults?.split(','), holders: values.holders },
+    defaultTimeouts: values['default-timeouts'] ?? false,
+    ...{ history: values.check, build: !values['no-build'], help: values.help ?? false },
+  };
+}
+
+function parse(args) {
+  try {
+    const { values, positionals } = parseArgs({ args, options: OPTIONS, allowPositionals: true });
+    const names = positionals.flatMap((text) => text.split(',')).filter((name) => name !== '');
+    if (names.length > 0 && !values.mutations) throw new Error(`Unexpected argument '${positionals[0]}'`);
+    return { ...values, mutations: values.mutations ? names : undefined };
+  } catch (error) {
+    throw new StepFailed(`${error.message}\n\n${USAGE}`);
+  }
+}

@@ -1,0 +1,51 @@
+import { parseArgs } from 'node:util';
+import { build } from '../../scripts/build.mjs';
+import { tell } from '../../scripts/lib/counts.mjs';
+import { runAsScript, StepFailed } from '../../scripts/lib/run.mjs';
+import { ensureRedis } from '../../scripts/setup.mjs';
+import { GUIDE, Guide } from './guide.mjs';
+import { play, SITUATIONS } from './play.mjs';
+
+const USAGE = `npm run drill -- [options]
+
+  --only a,b   these situations only: ${SITUATIONS.map(({ name }) => `\n               ${name}`).join('')}
+  --write      writes the outputs of this run into ${GUIDE}, of the situations that did not fail
+  --no-build   with dist/ as it is
+  --help
+`;
+
+/** Plays each situation with real processes, and compares what an operator sees with the guide. */
+async function main(args) {
+  const flag = { type: 'boolean' };
+  const options = { only: { type: 'string' }, write: flag, 'no-build': flag, help: flag };
+  const { values } = parseArgs({ args, options });
+  if (values.help) return void console.log(USAGE);
+  const names = values.only?.split(',') ?? SITUATIONS.map(({ name }) => name);
+  const chosen = SITUATIONS.filter(({ name }) => names.includes(name));
+  if (chosen.length < names.length) throw new StepFailed(USAGE);
+  await ensureRedis();
+  if (!values['no-build']) await build();
+
+  const guide = new Guide({ isWritten: values.write ?? false });
+  let failed = 0;
+  for (const situation of chosen) {
+    const since = performance.now();
+    try {
+      const lines = await play(situation, guide);
+      const took = ((performance.now() - since) / 1_000).toFixed(1);
+      console.log(`ok      ${situation.name} (${took} s): ${GUIDE}, lines ${lines.join(', ')}`);
+    } catch (error) {
+      failed++;
+      console.log(`failed  ${situation.name}: ${error.message}`);
+    }
+  }
+  if (values.only === undefined && guide.unplayed() > 0) {
+    failed++;
+    console.log(`failed  ${guide.unplayed()} blocks of ${GUIDE} are played by no situation`);
+  }
+  if (values.write) guide.write();
+  const total = chosen.length + (values.only === undefined ? 1 : 0);
+  return tell({ passed: total - failed, failed });
+}
+
+await runAsScript(() => main(process.argv.slice(2)));

@@ -1,0 +1,103 @@
+// Changes one place of the library at a time, and sees which laboratory finds it: npm run mutations -- --help
+import { parseArgs } from 'node:util';
+import { MUTATIONS as CHAOS } from '../chaos/mutations.mjs';
+import { tell } from '../../scripts/lib/counts.mjs';
+import { runAsScript, StepFailed } from '../../scripts/lib/run.mjs';
+import { checkNodeVersion, ensureNodeModules, ensureRedis } from '../../scripts/setup.mjs';
+import { MUTATIONS as SIMULATION } from '../simulation/mutations.mjs';
+import { SPEC_MUTATIONS as SPECS } from './specs.mjs';
+
+const USAGE = `npm run mutations -- [options] [names]
+
+  names               of mutations, separated by blanks or commas (all of them)
+  --laboratory a,b    simulation, specs, chaos (all of them, in this order)
+  --seeds n           how many schedules the simulation runs at most (80000)
+  --workers n         processes that run them (2)
+  --minutes m         how long a chaos run may last (10)
+  --seed n            the first seed of chaos (1)
+  --types             only checks with the compiler that the mutations can run
+  --help
+`;
+
+const text = { type: 'string' };
+const flag = { type: 'boolean' };
+const OPTIONS = {
+  ...{ laboratory: text, seeds: text, workers: text, minutes: text, seed: text },
+  ...{ types: flag, help: flag },
+};
+
+const LISTS = { simulation: SIMULATION, specs: SPECS, chaos: CHAOS };
+
+/**
+ * @typedef {object} Result
+ * @property {boolean} isFound
+ * @property {string} by what has found the mutation, or what has not
+ * @property {number} after seconds
+ */
+
+async function mutations() {
+  const { values, positionals } = read(process.argv.slice(2));
+  if (values.help) return console.log(USAGE);
+  const chosen = choose(values.laboratory, positionals);
+  checkNodeVersion();
+  await ensureNodeModules();
+  // They need the packages that are installed by now.
+  const { TypeCheck } = await import('./types.mjs');
+  const types = new TypeCheck();
+  const laboratories = values.types ? undefined : await open(values);
+  const sum = { passed: 0, failed: 0 };
+  console.log('| mutation | what is changed | laboratory | found by | after |\n|---|---|---|---|---|');
+  for (const { laboratory, mutation } of chosen) {
+    const errors = types.errorsOf(mutation);
+    const result = errors.length > 0 ? brokenBy(errors) : await laboratories?.[laboratory](mutation);
+    if (result === undefined || result.isFound) sum.passed += 1;
+    else sum.failed += 1;
+    console.log(rowOf(mutation, laboratory, result));
+  }
+  return tell(sum);
+}
+
+function read(args) {
+  try {
+    return parseArgs({ args, options: OPTIONS, allowPositionals: true });
+  } catch (error) {
+    throw new StepFailed(`${error.message}\n\n${USAGE}`);
+  }
+}
+
+function choose(laboratories = Object.keys(LISTS).join(), words) {
+  const unknown = laboratories.split(',').find((name) => !Object.hasOwn(LISTS, name));
+  if (unknown !== undefined) throw new StepFailed(`--laboratory: there is no ${unknown}\n\n${USAGE}`);
+  const all = laboratories
+    .split(',')
+    .flatMap((laboratory) => LISTS[laboratory].map((mutation) => ({ laboratory, mutation })));
+  const names = words.flatMap((word) => word.split(',')).filter((name) => name !== '');
+  const missing = names.find((name) => all.every(({ mutation }) => mutation.name !== name));
+  if (missing !== undefined) throw new StepFailed(`there is no mutation '${missing}' in ${laboratories}`);
+  return names.length === 0 ? all : all.filter(({ mutation }) => names.includes(mutation.name));
+}
+
+/** By laboratory: tries one mutation. */
+async function open({ seeds = '80000', workers = '2', minutes = '10', seed = '1' }) {
+  const { installation } = await ensureRedis();
+  const [{ trySimulation }, { trySpec }, { tryChaos }] = await Promise.all([
+    import('../simulation/try-mutations.mjs'),
+    import('./try-specs.mjs'),
+    import('../chaos/try-mutations.mjs'),
+  ]);
+  return {
+    simulation: (mutation) => trySimulation(mutation, { seeds: Number(seeds), workers: Number(workers) }),
+    specs: (mutation) => trySpec(mutation, { installation }),
+    chaos: (mutation) => tryChaos(mutation, { seed: Number(seed), length: minutes * 60_000, installation }),
+  };
+}
+
+const brokenBy = (errors) => ({ isFound: false, by: `it does not compile: ${errors.join('; ')}`, after: 0 });
+
+function rowOf({ name, what }, laboratory, result) {
+  const { isFound = true, by = '', after } = result ?? {};
+  const time = after === undefined ? '' : `${after.toFixed(0)} s`;
+  return `| \`${name}\` | ${what} | ${laboratory} | ${isFound ? '' : '**not found**: '}${by} | ${time} |`;
+}
+
+await runAsScript(mutations);

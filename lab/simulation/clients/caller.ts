@@ -1,0 +1,228 @@
+import type { Hold, HoldTerms, HoldMode } from '../../../lib/engine/hold.js';
+import {
+  isLockConfigError,
+  isLockLostError,
+  isLockStoreError,
+  isLockTimeoutError,
+  LockLostError,
+} from '../../../lib/errors/index.js';
+import { HeldLock } from '../../../lib/service/handles/held-lock.js';
+import type { ObservedHold } from '../checker/observed-hold.js';
+import type { Checker } from '../checker/checker.js';
+import { Violation } from '../checker/violation.js';
+import { slackOf } from '../checker/waiting.js';
+import { KEYS, PERMITS, TIMES, type Visit } from '../schedule/schedule.js';
+import type { Process } from '../world/process.js';
+import type { World } from '../world/world.js';
+import { act } from './acts.js';
+import { Candidate } from './candidate.js';
+import type { Gates } from './gates.js';
+import { adopt, type Letters } from './handovers.js';
+import type { Outcomes } from './outcomes.js';
+
+/** The parts of a run that its callers share. */
+export interface CallerSurroundings {
+  readonly world: World;
+  readonly checker: Checker;
+  readonly outcomes: Outcomes;
+  readonly trace: (text: () => string) => void;
+  readonly letters: Letters;
+  readonly gates: Gates;
+}
+
+/** The locks that a caller holds in its section. */
+export interface Held {
+  readonly handles: HeldLock[];
+  readonly observedHolds: ObservedHold[];
+}
+
+/** The reason with which a caller aborts its wait. */
+const ENOUGH = new Error('enough');
+/** ms; in a longer section much can happen. */
+const LONG = 8;
+
+/** One caller of one process, on its way through one section. */
+export class Caller {
+  private readonly signals = new Map<HeldLock, AbortSignal>();
+
+  constructor(
+    readonly process: Process,
+    readonly visit: Visit,
+    readonly surroundings: CallerSurroundings,
+  ) {}
+
+  /** Rejects with any error that must not happen. */
+  async go(): Promise<void> {
+    const { process, visit, surroundings } = this;
+    await process.sleep(visit.pause);
+    if (process.closing) return;
+    surroundings.outcomes.visits += 1;
+    const letter = surroundings.letters.take(process);
+    if (letter !== undefined) await adopt(this, letter);
+    if (process.closing) return;
+    if (visit.candidacy !== undefined) return new Candidate(this, visit.candidacy).go();
+    let held: Held;
+    try {
+      held = await this.take(this.keys, this.terms(), visit.waitTimeout);
+    } catch (error) {
+      return this.refused(error);
+    }
+    surroundings.outcomes.held += 1;
+    if (held.handles.length === 1 && isInTurn(held.observedHolds[0]!.hold)) surroundings.outcomes.inTurn += 1;
+    await process.sleep(visit.section / 2);
+    await act(this, held);
+    await process.sleep(visit.section / 2);
+    if (visit.act !== 'abandon') await this.releaseAll(held);
+  }
+
+  /** Acquires keys. The checker sees each result at once. */
+  async take(
+    keys: readonly string[],
+    terms: Omit<HoldTerms, 'key'>,
+    waitTimeout: number,
+    signal = this.signal(),
+  ): Promise<Held> {
+    const { process, visit } = this;
+    const { world, checker, trace } = this.surroundings;
+    const asked = world.now;
+    const floors = keys.map((key) => checker.tokens.floor(key, terms.mode.kind));
+    const slack =
+      waitTimeout === Infinity
+        ? 0
+        : slackOf(waitTimeout, keys.length, visit.replicas, process.store.answerTime) / process.machine.rate;
+    const waiting = { process, keys, until: asked + waitTimeout / process.machine.rate + slack, slack };
+    checker.waiting.begin(waiting);
+    const wait = { waitTimeout, signal };
+    trace(() => `${process.name} asks for ${keys.join(', ')}: ${terms.mode.kind}`);
+    try {
+      const holds =
+        keys.length === 1
+          ? [await process.engine.acquire({ ...terms, key: keys[0]! }, wait)]
+          : await process.engine.acquireAll(
+              keys.map((key) => ({ ...terms, key })),
+              wait,
+            );
+      const handles = holds.map((hold) => new HeldLock(hold, process.engine));
+      // A signal is expensive compared with the rest, so not every visit has one.
+      if (visit.act !== 'nothing' || visit.section > LONG) {
+        for (const handle of handles) this.signals.set(handle, handle.signal);
+      }
+      const observedHolds = holds.map((hold, i) => {
+        trace(() => `${process.name} has ${hold.key} with token ${hold.token} (${hold.id})`);
+        return checker.granted(hold, process, floors[i]!);
+      });
+      return { handles, observedHolds };
+    } catch (error) {
+      if (waitTimeout === 0 && keys.length === 1 && isLockTimeoutError(error)) checker.tries.refused(keys[0]!, asked);
+      throw error;
+    } finally {
+      checker.waiting.end(waiting);
+    }
+  }
+
+  /** Releases all locks. After a loss, no handle may report its lock as held. */
+  async releaseAll({ handles, observedHolds }: Held): Promise<void> {
+    await Promise.all(handles.map((handle, i) => this.releaseOne(handle, observedHolds[i]!)));
+  }
+
+  terms(): Omit<HoldTerms, 'key'> {
+    const { kind, units, owner, lease, holdAtLeast, replicas } = this.visit;
+    const mode: HoldMode =
+      kind === 'permits' ? { kind, units, limit: PERMITS } : kind === 'read' ? { kind: 'read' } : { kind: 'exclusive' };
+    return {
+      ...{
+        mode,
+        lease: lease === 'long' ? 2 * TIMES.lease : TIMES.lease,
+        renews: lease !== 'fixed',
+        maxRenewTimes: lease === 'counted' ? 1 : 0,
+      },
+      ...{ fair: kind === 'fair', owner: kind === 'permits' ? undefined : owner, holdAtLeast },
+      replicas: replicas ? { min: 1, timeout: 50 } : undefined,
+      pattern: undefined,
+    };
+  }
+
+  get keys(): readonly string[] {
+    return this.visit.keys.map((place) => KEYS[place]!);
+  }
+
+  private signal(): AbortSignal | undefined {
+    const { abortAfter } = this.visit;
+    if (abortAfter === undefined) return undefined;
+    const controller = new AbortController();
+    this.process.callersClock.setTimer(abortAfter, () => controller.abort(ENOUGH));
+    return controller.signal;
+  }
+
+  /** The errors that a caller may receive instead of a lock. */
+  refused(error: unknown): void {
+    const { outcomes, checker, trace } = this.surroundings;
+    const { process, visit } = this;
+    trace(() => `${process.name} receives: ${(error as Error).message}`);
+    if (isLockTimeoutError(error)) {
+      outcomes.timeouts += 1;
+      if (visit.waitTimeout === TIMES.longWait) throw new Violation('waiting', 'a caller has waited forever');
+    } else if (isLockStoreError(error)) {
+      outcomes.storeFailures += 1;
+      // Replicas may lag without a fault, and the last of several keys may be requested when almost no time is left.
+      const isOdd = visit.replicas || (visit.keys.length > 1 && visit.waitTimeout !== TIMES.longWait);
+      if (checker.isCalm && !isOdd) throw new Violation('unexpected', `although no fault happened: ${error.message}`);
+    } else if (error === ENOUGH) outcomes.aborted += 1;
+    else if (isLockConfigError(error) && visit.owner !== undefined) outcomes.upgrades += 1;
+    else if (isLockLostError(error)) outcomes.lost += 1;
+    else throw error;
+  }
+
+  /** Whether a lock is lost. If `isHeld` is `false`, the signal must have aborted, and there must be a reason. */
+  looksLost(handle: HeldLock): boolean {
+    if (handle.isHeld) return false;
+    // A signal that is requested now would report the loss in any case.
+    const signal = this.signals.get(handle) ?? handle.signal;
+    if (!signal.aborted || !(handle.loss instanceof LockLostError)) {
+      throw new Violation('signal', `'${handle.key}' is lost, but its signal has not aborted`);
+    }
+    this.surroundings.outcomes.lost += 1;
+    if (this.surroundings.checker.isCalm && this.visit.lease === 'renewed' && this.visit.act !== 'shrink') {
+      throw new Violation('unexpected', `lost although no fault happened: ${handle.loss.message}`);
+    }
+    return true;
+  }
+
+  private async releaseOne(handle: HeldLock, observed: ObservedHold): Promise<void> {
+    const { process } = this;
+    const { checker, world, trace } = this.surroundings;
+    const wasLost = this.looksLost(handle);
+    const { hold } = observed;
+    const { epoch } = process.store;
+    trace(() => `${process.name} releases ${hold.key} (${hold.id})`);
+    if (this.visit.act === 'release in background') handle.releaseInBackground();
+    const released = handle.release();
+    checker.ends(observed);
+    const at = world.now;
+    let answer: boolean;
+    try {
+      answer = await released;
+    } catch (error) {
+      if (isLockStoreError(error) && !checker.isCalm) return;
+      throw error;
+    }
+    if (wasLost && answer) throw new Violation('release', `'${hold.key}' was lost, but its release says it was held`);
+    const { holdAtLeast, mode, owner } = hold.terms;
+    // Readers share the lock with other readers, and callers that name an owner may share it with that owner.
+    if (
+      !answer ||
+      holdAtLeast === 0 ||
+      mode.kind !== 'exclusive' ||
+      owner !== undefined ||
+      epoch !== process.store.epoch ||
+      hold.grant.epoch !== epoch
+    )
+      return;
+    // Counted by two clocks, each with a drift of its own, and rounded.
+    const since = process.clock.worldTime(hold.acquiredAt);
+    checker.exclusion.keeps(hold.key, since, Math.max(at, since + holdAtLeast * 0.99 - 2));
+    checker.tries.had(hold.key, since + holdAtLeast * 1.01);
+  }
+}
+
+export const isInTurn = (hold: Hold): boolean => hold.token !== hold.grant.firstToken || hold.id !== hold.grant.id;

@@ -1,0 +1,91 @@
+import type { HoldMode } from '../../../lib/engine/hold.js';
+import { isLockNotHeldError, isLockStoreError } from '../../../lib/errors/index.js';
+import { HeldLock } from '../../../lib/service/handles/held-lock.js';
+import type { ObservedHold } from '../checker/observed-hold.js';
+import { TIMES } from '../schedule/schedule.js';
+import type { Process } from '../world/process.js';
+import type { Caller } from './caller.js';
+
+/** ms for which an offer stands, and after which a request that failed is repeated. */
+const WITHIN = TIMES.lease;
+const REPEATED_AFTER = 20;
+
+/** A lock that a caller has offered. */
+export interface Letter {
+  readonly from: Process;
+  readonly key: string;
+  readonly mode: HoldMode;
+  /** The id of the offer. */
+  readonly offer: string;
+}
+
+/** The locks that callers have offered. Two other callers get to know each of them, and one may adopt it. */
+export class Letters {
+  private readonly open: Letter[] = [];
+
+  post(letter: Letter): void {
+    this.open.push(letter, letter);
+  }
+
+  /** The next letter that another process has posted. */
+  take(process: Process): Letter | undefined {
+    const place = this.open.findIndex(({ from }) => from !== process);
+    return place < 0 ? undefined : this.open.splice(place, 1)[0];
+  }
+}
+
+/** Offers a lock to the other processes. From then on, the caller does not hold it any more. */
+export async function handOver({ process, visit, surroundings }: Caller, observed: ObservedHold): Promise<void> {
+  const { checker, letters, outcomes, trace, world } = surroundings;
+  const { hold } = observed;
+  const { key, terms } = hold;
+  // The text of a handover is random, and a run is not.
+  const offer = { hold, id: `handover:${hold.id}/${hold.token}`, lease: WITHIN };
+  const { handovers } = process.engine;
+  trace(() => `${process.name} offers ${key} (${hold.id})`);
+  const offered = handovers.start(offer);
+  checker.tries.had(key, world.now + 4 * WITHIN);
+  try {
+    await offered.catch(async (error: unknown) => {
+      if (!isLockStoreError(error)) throw error;
+      await process.sleep(REPEATED_AFTER);
+      return handovers.offer(offer);
+    });
+    outcomes.offered += 1;
+    letters.post({ from: process, key, mode: terms.mode, offer: offer.id });
+    // The checker would notice if the hold were still valid here.
+    await process.sleep(visit.section);
+  } finally {
+    checker.ends(observed);
+  }
+}
+
+/** Adopts a lock that another process has offered, unless a third one was faster, and holds it for a section. */
+export async function adopt(caller: Caller, { key, mode, offer }: Letter): Promise<void> {
+  const { process, visit, surroundings } = caller;
+  const { checker, outcomes, trace } = surroundings;
+  const floor = checker.tokens.floor(key, mode.kind);
+  const terms = {
+    ...{ key, mode, lease: TIMES.lease, renews: true, maxRenewTimes: 0, owner: undefined, fair: false },
+    ...{ holdAtLeast: 0, replicas: undefined, pattern: undefined },
+  };
+  const take = () => process.engine.handovers.adopt(terms, offer);
+  trace(() => `${process.name} adopts ${key} (${offer})`);
+  try {
+    const hold = await take().catch(async (error: unknown) => {
+      if (!isLockStoreError(error)) throw error;
+      await process.sleep(REPEATED_AFTER);
+      return take();
+    });
+    outcomes.adopted += 1;
+    trace(() => `${process.name} has adopted ${key} with token ${hold.token} (${hold.id})`);
+    const held = {
+      handles: [new HeldLock(hold, process.engine)],
+      observedHolds: [checker.granted(hold, process, floor)],
+    };
+    await process.sleep(visit.section);
+    await caller.releaseAll(held);
+  } catch (error) {
+    if (!isLockNotHeldError(error)) caller.refused(error);
+  }
+}

@@ -1,0 +1,291 @@
+import { clientChannel, redisKeys } from '../../../lib/keys/index.js';
+import type { StoredHold, StoredLock } from '../../../lib/store/lock-store.js';
+import { SCRIPTS, type ScriptName } from '../../../lib/store/redis/scripts.generated.js';
+import { Violation } from '../checker/violation.js';
+import { KeySpace } from '../redis/key-space.js';
+import { replyError } from '../redis/reply.js';
+import { textOf } from '../redis/scripts.js';
+import { LockReader, READ_ROLES, type LockImage } from '../redis/stored-lock.js';
+import { KEYS } from '../schedule/schedule.js';
+import { describeCall, hasMore, type Call } from './call.js';
+import { KEY_PREFIX } from './key-prefix.js';
+import { WALL, type Machine } from './machine.js';
+
+/** The scripts that may grant a lock, or change its queue. */
+const CHANGING: ReadonlySet<ScriptName> = new Set<ScriptName>([
+  ...(['acquire', 'acquireAll', 'release', 'extend', 'offer', 'adopt', 'setLimit', 'addLimit', 'keepUnits'] as const),
+  ...(['reinstate', 'forceRelease'] as const),
+]);
+
+/** A lock before and after a script. */
+export interface Change {
+  readonly key: string;
+  readonly before: LockImage;
+  readonly after: LockImage;
+}
+
+/** A command that a server has executed. */
+export interface ExecutedCall {
+  readonly call: Call;
+  /** The call in words. */
+  readonly text: string;
+  /** Another command of the client has to look at the rest of a long queue. */
+  readonly hasMore: boolean;
+  /** Of the locks whose queue or holds it may have changed. */
+  readonly changes: readonly Change[];
+  /** The messages that it published. */
+  readonly messages: readonly string[];
+}
+
+/** The state of a key that a server is about to lose. */
+export interface Loss {
+  readonly key: string;
+  readonly holds: readonly StoredHold[];
+  /** The last fencing token, if that is lost, too. */
+  readonly lastToken: number;
+  /** From which life of the server on its answers tell of that; `Infinity`: they never do. */
+  readonly life: number;
+  readonly byForce: boolean;
+}
+
+/** The data of a replica: the state of its server at some moment. */
+export interface Replica {
+  readonly keys: KeySpace;
+  /** Which life of the server it followed. */
+  readonly life: number;
+}
+
+/** A Redis server of a world, which can be stopped, restarted and emptied, and has replicas. */
+export class Server {
+  /** Grows with each command that is executed. */
+  version = 0;
+  /** Every client that has a connection is notified when it is lost. */
+  onRestart: Array<(downFor: number) => void> = [];
+  onScript: (executed: ExecutedCall) => void = () => undefined;
+  /** Called before the loss. */
+  onLoss: (loss: Loss) => void = () => undefined;
+  /** A hold has its vote here again. */
+  onReinstated: (key: string, id: string) => void = () => undefined;
+  /** It could not execute something, which is a fault of this simulation or of a script. */
+  onFailure: (error: Error) => void = () => undefined;
+  /** Grows with each restart: messages that were on their way to an earlier life never arrive. */
+  life = 0;
+  private keys: KeySpace;
+  /** The hashes of the scripts that it knows in this life. */
+  private readonly known = new Set<string>();
+  private readonly subscribers = new Map<string, (message: string) => void>();
+  private readonly readers = new Map<string, LockReader>();
+  private readonly looks = new Map<string, { version: number; at: number; lock: StoredLock }>();
+
+  constructor(
+    readonly name: string,
+    private readonly machine: Machine,
+    /** Whole ms by which its clock is ahead. */
+    private ahead: number,
+    /** Decides the order in which it reads hashes. */
+    private readonly noise: number,
+    /** Whether the limits of its scripts are small. */
+    private readonly hasSmallLimits: boolean,
+  ) {
+    this.keys = new KeySpace(noise);
+  }
+
+  /** The reading of its clock, in ms. */
+  get time(): number {
+    return WALL + this.ahead + this.machine.now;
+  }
+
+  /** Does something as soon as the server runs, unless it has restarted by then. */
+  do(work: () => void): void {
+    const { life } = this;
+    this.machine.do(() => {
+      if (life !== this.life) return;
+      try {
+        work();
+      } catch (error) {
+        this.onFailure(error as Error);
+      }
+    });
+  }
+
+  /** Executes a command as soon as it runs; its reply is given to `answer`, an error as a value. */
+  execute(call: Call, again: boolean, answer: (reply: unknown) => void): void {
+    this.do(() => {
+      const { reply, changes, messages } = this.reply(call);
+      if (!isUnknown(reply)) {
+        this.version += 1;
+        const text = `${describeCall(call)}${again ? ', again' : ''}`;
+        this.onScript({ call, text, hasMore: hasMore(call, reply), changes, messages });
+      }
+      answer(reply);
+    });
+  }
+
+  subscribe(client: string, hear: (message: string) => void): void {
+    const channel = clientChannel(KEY_PREFIX, client);
+    this.subscribers.set(channel, hear);
+    this.keys.subscribed(channel, 1);
+  }
+
+  unsubscribe(client: string): void {
+    const channel = clientChannel(KEY_PREFIX, client);
+    this.subscribers.delete(channel);
+    this.keys.subscribed(channel, 0);
+  }
+
+  freeze(ms: number): void {
+    this.machine.stall(ms);
+  }
+
+  /** Restarts after `ms`, with its data or without. */
+  restart(ms: number, keeps: boolean): void {
+    if (!keeps) this.loseAll();
+    this.comeBack(ms, keeps ? this.keys.copy() : new KeySpace(this.noise));
+  }
+
+  /** A replica that receives no writes from now on. */
+  replica(): Replica {
+    return { keys: this.keys.copy(), life: this.life };
+  }
+
+  /** The replica takes over within `ms`; its clock is `ahead` ms (whole ones) ahead of that of the server before it. */
+  failOver({ keys }: Replica, ms: number, ahead: number): void {
+    this.loseAll();
+    this.ahead += ahead;
+    this.comeBack(ms, keys);
+  }
+
+  /** A release that was meant for another server is about to end a hold. */
+  endUnasked({ locks: [key], args }: Call): void {
+    this.endSome(key!, false, ({ id }) => id === args[1]);
+  }
+
+  /** The state of a key; looked up once for each moment. */
+  inspect(key: string): StoredLock {
+    const { version, machine } = this;
+    let look = this.looks.get(key);
+    if (look?.version !== version || look.at !== machine.now) {
+      look = { version, at: machine.now, lock: this.reader(key).at(Math.floor(this.time)) };
+      this.looks.set(key, look);
+    }
+    return look.lock;
+  }
+
+  /** A lock with all that its scripts go by. */
+  image(key: string): LockImage {
+    return this.reader(key).imageAt(Math.floor(this.time));
+  }
+
+  /** Whether the client of an acquisition has subscribed. */
+  isPresent(id: string): boolean {
+    return this.subscribers.has(clientChannel(KEY_PREFIX, id.split(':')[0]!));
+  }
+
+  /** The names of all keys. */
+  get names(): readonly string[] {
+    return this.keys.names(this.micros);
+  }
+
+  /** The world's time when a lease ends that has this many ms left. */
+  endOf(ttl: number): number {
+    // Its time is in whole ms, as that of Redis.
+    return this.machine.worldTime(Math.floor(this.machine.now) + ttl);
+  }
+
+  /** The run is over. */
+  close(): void {
+    this.keys.drop();
+  }
+
+  private get micros(): number {
+    return Math.floor(this.time * 1_000);
+  }
+
+  private reply(call: Call): Pick<ExecutedCall, 'changes' | 'messages'> & { readonly reply: unknown } {
+    const [command, text] = call.words as [string, string];
+    const nothing = { changes: [], messages: [] };
+    if (command === 'INFO')
+      return {
+        ...nothing,
+        reply: `run_id:${this.name.replace(' ', '-')}-${this.life}\r\nserver_time_usec:${this.micros}\r\ncluster_enabled:0\r\n`,
+      };
+    if (call.script === undefined && command.startsWith('EVAL')) throw new Error(`unknown script: ${text}`);
+    if (call.script === undefined) return { ...nothing, reply: this.keys.command(this.micros, ...call.words).reply };
+    const script = SCRIPTS[call.script];
+    if (command === 'EVAL') this.known.add(script.sha1);
+    else if (!this.known.has(script.sha1))
+      return { ...nothing, reply: replyError('NOSCRIPT No matching script. Please use EVAL.') };
+    this.foresee(call);
+    const { script: name, locks, args } = call;
+    const hadIt = name === 'reinstate' && this.has(locks[0]!, args[0]!);
+    const images = CHANGING.has(name) ? locks.map((key) => this.image(key)) : [];
+    const { reply, messages, fault } = this.keys.run(
+      this.micros,
+      textOf(name, this.hasSmallLimits),
+      call.keys,
+      call.args,
+    );
+    if (fault !== undefined) throw new Violation('leftovers', `${script.name} ${fault} (${this.name})`);
+    if (reply instanceof Error)
+      throw new Violation('unexpected', `${script.name} fails: ${reply.message} (${this.name})`);
+    for (const key of locks) this.readers.delete(key);
+    this.looks.clear();
+    if (name === 'reinstate' && reply === 1 && !hadIt) this.onReinstated(locks[0]!, args[0]!);
+    for (const { channel, message } of messages) this.subscribers.get(channel)?.(message);
+    const changes = images.map((before, i) => ({ key: locks[i]!, before, after: this.image(locks[i]!) }));
+    return { reply, changes, messages: messages.map(({ message }) => message) };
+  }
+
+  private has(key: string, id: string): boolean {
+    return this.inspect(key).holds.some((hold) => hold.id === id);
+  }
+
+  /** Reports which holds a script is about to end by force. */
+  private foresee({ script, locks: [key], args }: Call): void {
+    if (script !== 'forceRelease') return;
+    const named = args.slice(2);
+    const isNamed = ({ id, since }: StoredHold): boolean => {
+      return named.some((name, i) => i % 2 === 0 && name === id && Number(named[i + 1]) === since);
+    };
+    this.endSome(key!, true, isNamed);
+  }
+
+  private reader(key: string): LockReader {
+    let reader = this.readers.get(key);
+    if (reader === undefined) {
+      const names = redisKeys(KEY_PREFIX, key);
+      reader = new LockReader(this.keys.look(this.micros, ...READ_ROLES.map((role) => names[role])));
+      this.readers.set(key, reader);
+    }
+    return reader;
+  }
+
+  private endSome(key: string, byForce: boolean, isOne: (hold: StoredHold) => boolean): void {
+    // A script executes at one moment.
+    const { holds } = this.inspect(key);
+    this.onLoss({ key, holds: holds.filter(isOne), lastToken: 0, life: Infinity, byForce });
+  }
+
+  /** Reports the loss of all keys: a replica or an empty server replaces this state. */
+  private loseAll(): void {
+    for (const key of KEYS) {
+      const { holds, lastToken } = this.inspect(key);
+      this.onLoss({ key, holds, lastToken, life: this.life + 1, byForce: false });
+    }
+  }
+
+  private comeBack(ms: number, keys: KeySpace): void {
+    this.life += 1;
+    this.version += 1;
+    this.freeze(ms);
+    this.keys.drop();
+    this.keys = keys;
+    this.known.clear();
+    this.readers.clear();
+    this.looks.clear();
+    for (const lose of this.onRestart) lose(ms);
+    this.subscribers.clear();
+  }
+}
+
+const isUnknown = (reply: unknown): boolean => reply instanceof Error && reply.message.startsWith('NOSCRIPT');

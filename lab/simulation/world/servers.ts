@@ -1,0 +1,68 @@
+import type { StoredHold } from '../../../lib/store/lock-store.js';
+import type { ServerTerms } from '../schedule/schedule.js';
+import { Machine } from './machine.js';
+import { Server } from './server.js';
+import type { World } from './world.js';
+
+/** The servers of a world: a single one, or the masters of a quorum. A hold that a majority of them has is held. */
+export class Servers {
+  readonly all: readonly Server[];
+  /** How many of them are a majority. */
+  readonly quorum: number;
+
+  constructor(terms: readonly ServerTerms[], world: World, noise: number, hasSmallLimits: boolean) {
+    this.all = terms.map(
+      ({ drift, ahead }, place) =>
+        new Server(
+          nameOf(place, terms),
+          new Machine(world, 1 + drift / 1_000, 0),
+          ahead,
+          noise + place,
+          hasSmallLimits,
+        ),
+    );
+    this.quorum = Math.floor(terms.length / 2) + 1;
+  }
+
+  get isQuorum(): boolean {
+    return this.all.length > 1;
+  }
+
+  /** Grows with each script that one of the servers has executed. */
+  get version(): number {
+    return this.all.reduce((sum, { version }) => sum + version, 0);
+  }
+
+  /** The holds of a key that a majority has. */
+  held(key: string): StoredHold[] {
+    const votes = new Map<string, StoredHold[]>();
+    for (const server of this.all) {
+      for (const hold of server.inspect(key).holds) votes.set(hold.id, [...(votes.get(hold.id) ?? []), hold]);
+    }
+    return [...votes.values()].filter((each) => each.length >= this.quorum).map(([hold]) => hold!);
+  }
+
+  /** For each server that has a vote of a hold, the world's time when that vote ends. */
+  votes(key: string, id: string): Map<Server, number> {
+    const votes = new Map<Server, number>();
+    for (const server of this.all) {
+      const hold = server.inspect(key).holds.find((each) => each.id === id);
+      if (hold !== undefined) votes.set(server, server.endOf(hold.ttl));
+    }
+    return votes;
+  }
+
+  /** How many ms their clocks are apart. */
+  get spread(): number {
+    const times = this.all.map(({ time }) => time);
+    return Math.max(...times) - Math.min(...times);
+  }
+
+  /** The run is over. */
+  close(): void {
+    for (const server of this.all) server.close();
+  }
+}
+
+const nameOf = (place: number, all: readonly unknown[]): string =>
+  all.length === 1 ? 'server' : `master ${place + 1}`;

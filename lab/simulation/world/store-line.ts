@@ -1,0 +1,416 @@
+import { LockStoreError } from '../../../lib/errors/index.js';
+import { clientChannel } from '../../../lib/keys/index.js';
+import type { Connection, ConnectionObserver, ReplicaConfirmation } from '../../../lib/store/redis/connection.js';
+import { namedKeys } from '../../../lib/store/redis/script-keys.js';
+import { flag } from '../../../lib/store/redis/reply-readers.js';
+import { ScriptRunner } from '../../../lib/store/redis/script-runner.js';
+import { Doubts, type Subscription } from '../../../lib/store/redis/subscription.js';
+import type { ReadingClock } from '../../../lib/common/reading-timer.js';
+import { replyError } from '../redis/reply.js';
+import type { Random } from '../schedule/noise.js';
+import type { Weather } from '../schedule/schedule.js';
+import { callOf, grantsOf, type Call } from './call.js';
+import { Link } from './link.js';
+import type { Machine } from './machine.js';
+import { KEY_PREFIX } from './key-prefix.js';
+import type { Server } from './server.js';
+
+/** Where a store is. */
+export interface Surroundings {
+  /** The server that its connections lead to, unless its address later leads elsewhere. */
+  readonly server: Server;
+  readonly machine: Machine;
+  readonly clock: ReadingClock;
+  readonly random: Random;
+  readonly weather: Weather;
+  /** ms */
+  readonly commandTimeout: number;
+  /** Receives the events of the network, if there is a listener. */
+  readonly trace: (text: () => string) => void;
+}
+
+/** A command on its way, until its reply arrives, even if no caller waits for it any more. */
+interface Question {
+  readonly send: (link: Link) => void;
+}
+
+const MESSAGE = /^(granted|retry|yield|revoked) (\S+)/;
+
+/** The commands of ioredis that the library's store sends on one server. */
+type Commands = Connection['commands'];
+
+/**
+ * One client's two connections to the server, for commands and for pushed messages, as ioredis has them: commands wait
+ * for a connection, and commands that were unanswered when it broke are sent again on the next one. Above it is the
+ * library's own store for Redis.
+ */
+export class StoreLine implements Connection {
+  readonly commands: Commands;
+  readonly scripts: ScriptRunner;
+  /** Now and then the replicas are behind. */
+  readonly replicas: ReplicaConfirmation = {
+    confirm: async (key, id, min, _timeout, script = 'confirm') => {
+      const behind = this.surroundings.random() < 0.3;
+      const isHeld = await this.scripts.run(script, namedKeys([key]), [id], flag);
+      return isHeld && !behind ? min : 0;
+    },
+  };
+  epoch = 0;
+  /** Called before the engine is notified. */
+  onYield: (id: string) => void = () => undefined;
+  /**
+   * Called before the engine is notified: a life of the server has answered a question about a grant, asked since the
+   * last reconnect.
+   */
+  onAnswer: (id: string, life: number) => void = () => undefined;
+  /** Called before the engine is notified: a hold was ended by force. */
+  onRevoked: (id: string) => void = () => undefined;
+  /** A hold is about to be given its vote again. */
+  onReinstate: (id: string) => void = () => undefined;
+  /** To which its connections lead from the next one on. */
+  server: Server;
+  /** The life of the server that its process knows of: it has noticed that the connection to any earlier one is lost. */
+  knownLife = 0;
+  private commandLink: Link | undefined;
+  private pushes: Link | undefined;
+  private confirmed: Subscription | undefined;
+  private readonly doubts: Doubts;
+  private downSince: number | undefined;
+  /** The epoch that began when the connection for commands broke last. */
+  private reconnectEpoch = 0;
+  private closed = false;
+  /** How many commands its client has sent. */
+  private sent = 0;
+  private readonly unanswered = new Set<Question>();
+  /** Ends the commands that wait for a reply, also for a lost one. */
+  private readonly waiting = new Set<(error: Error) => void>();
+  private readonly noted = new Set<Server>();
+  private started: ((error?: LockStoreError) => void) | undefined;
+
+  constructor(
+    readonly clientId: string,
+    private readonly surroundings: Surroundings,
+    private readonly observer: ConnectionObserver,
+  ) {
+    const { clock, commandTimeout, server } = surroundings;
+    this.server = server;
+    this.noteRestarts(server);
+    this.doubts = new Doubts(clock);
+    const ask = async (...words: ReadonlyArray<string | number>): Promise<unknown> => this.ask(words.map(String));
+    const commands = {
+      eval: (...words: ReadonlyArray<string | number>) => ask('EVAL', ...words),
+      evalsha: (...words: ReadonlyArray<string | number>) => ask('EVALSHA', ...words),
+      get: (key: string) => ask('GET', key),
+      set: (...words: ReadonlyArray<string | number>) => ask('SET', ...words),
+      info: () => ask('INFO'),
+    };
+    this.commands = commands as unknown as Commands;
+    this.scripts = new ScriptRunner(
+      this.commands,
+      commandTimeout,
+      () => undefined,
+      () => undefined,
+      undefined,
+      clock,
+    );
+  }
+
+  /** One server takes several slots in one command. */
+  separateSlots(): void {}
+
+  /** The way of the store to the server, as the library's `StoreLink` is one. */
+  get connection(): Connection {
+    return this;
+  }
+
+  get listening(): boolean {
+    return this.confirmed !== undefined;
+  }
+
+  get fullySubscribed(): boolean {
+    return this.listening && !this.doubts.isPending;
+  }
+
+  get commandError(): Error | undefined {
+    return undefined;
+  }
+
+  get subscriptionError(): Error | undefined {
+    return undefined;
+  }
+
+  get downFor(): number {
+    return this.downSince === undefined ? 0 : this.surroundings.clock.now() - this.downSince;
+  }
+
+  get unreachable(): LockStoreError | undefined {
+    return this.downFor < this.surroundings.commandTimeout ? undefined : failure('out of reach');
+  }
+
+  get outage(): LockStoreError | undefined {
+    return undefined;
+  }
+
+  start(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.started = (error) => (error === undefined ? resolve() : reject(error));
+      this.open();
+    });
+  }
+
+  open(): void {
+    this.commandLink = this.newLink();
+    this.subscribe();
+  }
+
+  subscribed(): void {
+    this.started?.();
+    this.started = undefined;
+  }
+
+  /** A command that waits for a reply then gets none, as with ioredis. */
+  close(): void {
+    this.disconnect(0);
+    this.started?.(failure('the store is closed'));
+    for (const fail of this.waiting) fail(new Error('Connection is closed.'));
+  }
+
+  doubt(): void {
+    // There are no Sentinels that could name another server.
+  }
+
+  channels(): string {
+    return clientChannel(KEY_PREFIX, '');
+  }
+
+  isSubscribed(): boolean {
+    return this.listening;
+  }
+
+  subscription(): Subscription | undefined {
+    return this.confirmed;
+  }
+
+  async subscribeTo(): Promise<boolean> {
+    return this.listening;
+  }
+
+  group<T>(items: readonly T[]): T[][] {
+    return [[...items]];
+  }
+
+  /** The process is gone, or has closed its connections; the server notices after `noticed` ms. */
+  disconnect(noticed: number): void {
+    this.closed = true;
+    this.unconfirm();
+    const { commandLink, pushes } = this;
+    if (commandLink !== undefined) commandLink.isBroken = true;
+    if (pushes !== undefined) pushes.isBroken = true;
+    this.commandLink = this.pushes = undefined;
+    this.leaveChannel(noticed);
+  }
+
+  /** Both connections break, and are made anew to another server, until that has lasted for so many ms. */
+  leadTo(server: Server, ms: number): void {
+    const { machine, server: home } = this.surroundings;
+    const { world } = machine;
+    const move = (to: Server): void => {
+      if (this.closed) return;
+      this.noteRestarts(to);
+      this.cutCommands(1);
+      this.cutPushes(1, 0);
+      this.server = to;
+      const { life } = to;
+      machine.do(() => (this.knownLife = life));
+    };
+    move(server);
+    world.at(world.now + ms, () => move(home));
+  }
+
+  /**
+   * The connection for commands breaks, and is made anew after `lasts` ms. The server gets what was on its way `lag` ms
+   * later, behind requests on the next connection.
+   */
+  cutCommands(lasts: number, lag = 0): void {
+    const { machine, clock } = this.surroundings;
+    if (this.closed) return;
+    const { life } = this.server;
+    machine.do(() => (this.knownLife = life));
+    if (this.commandLink === undefined) return;
+    this.commandLink.isBroken = true;
+    this.commandLink.lag = lag;
+    this.commandLink = undefined;
+    machine.do(() => {
+      this.downSince ??= clock.now();
+      this.epoch += 1;
+      this.reconnectEpoch = this.epoch;
+    });
+    this.later(lasts, () => {
+      if (this.commandLink !== undefined) return;
+      const link = (this.commandLink = this.newLink());
+      this.downSince = undefined;
+      for (const question of this.unanswered) question.send(link);
+      this.observer.reconnected();
+    });
+  }
+
+  /** The connection that listens breaks; the server still counts it as present for `noticed` ms. */
+  cutPushes(lasts: number, noticed: number): void {
+    if (this.closed || this.pushes === undefined) return;
+    this.pushes.isBroken = true;
+    this.pushes = undefined;
+    this.leaveChannel(noticed);
+    this.surroundings.machine.do(() => {
+      this.unconfirm();
+      this.epoch += 1;
+    });
+    this.later(lasts, () => this.subscribe());
+  }
+
+  /** Resolves to the reply, however late it comes; rejects with an error of the server, or if the line is closed. */
+  private ask(words: readonly string[]): Promise<unknown> {
+    const { clock, commandTimeout, machine, weather, random } = this.surroundings;
+    if (this.closed) return Promise.reject(new Error('Connection is closed.'));
+    const { epoch, server: asked } = this;
+    const call = callOf(words, (this.sent += 1));
+    const sent = clock.now();
+    if (call.script === 'reinstate' && Number(call.args[3]) > 0) this.onReinstate(call.args[0]!);
+    return new Promise((resolve, reject) => {
+      const end = (settle: () => void) => (): void => {
+        if (!this.unanswered.delete(question)) return;
+        this.waiting.delete(reject);
+        settle();
+      };
+      this.waiting.add(reject);
+      // A message that is lost on a link that delivers others is not sent again when that link breaks.
+      const onItsWay = (is: boolean): void => {
+        if (!is) this.unanswered.delete(question);
+      };
+      const question: Question = {
+        send: (link) => {
+          const { server } = this;
+          const { life: openIn } = server;
+          const isRefused = random() < weather.refusals;
+          const isThere = (): boolean => server.life === openIn;
+          const isSent = link.there((again) => {
+            if (isRefused) return void link.back(0, () => machine.do(end(() => reject(replyError('LOADING not now')))));
+            // Sent again where the address leads to another master of the quorum: it may end the vote there.
+            if (call.script === 'release' && server !== asked) server.endUnasked(call);
+            server.execute(call, again, (reply) => {
+              const { life } = server;
+              const answer = (): void => {
+                // A caller that has waited for longer may have an error already.
+                const isInTime = clock.now() - sent < commandTimeout && epoch >= this.reconnectEpoch;
+                if (isInTime && !(reply instanceof Error)) {
+                  for (const id of grantsOf(call)) this.onAnswer(id, life);
+                }
+                this.overhear(call, reply);
+                if (reply instanceof Error) reject(reply);
+                else resolve(reply);
+              };
+              onItsWay(link.back(weather.loss, () => machine.do(end(answer))));
+            });
+          }, isThere);
+          onItsWay(isSent);
+        },
+      };
+      this.unanswered.add(question);
+      if (this.commandLink !== undefined) question.send(this.commandLink);
+    });
+  }
+
+  private overhear({ script, args }: Call, reply: unknown): void {
+    if (script === 'reinstate' && reply === -1) this.onRevoked(args[0]!);
+  }
+
+  private subscribe(): void {
+    if (this.closed || this.pushes !== undefined) return;
+    const { machine } = this.surroundings;
+    const { server } = this;
+    const link = (this.pushes = this.newLink());
+    const subscribed = (): void => {
+      if (link !== this.pushes) return;
+      this.confirm();
+      this.observer.subscribed();
+    };
+    this.later(link.delay(), () => {
+      if (link.isBroken) return;
+      server.do(() => {
+        // Broken while the server stood still.
+        if (link.isBroken) return;
+        server.subscribe(this.clientId, (message) => this.hear(link, message));
+        link.back(0, () => machine.do(subscribed));
+      });
+    });
+  }
+
+  private confirm(): void {
+    const subscription: Subscription = {
+      since: this.surroundings.clock.now(),
+      doubt: (why) => {
+        if (this.confirmed !== subscription) return;
+        this.surroundings.trace(() => `${this.clientId} doubts its subscription: ${why}`);
+        this.doubts.raise(() => this.cutPushes(1, 0));
+      },
+    };
+    this.confirmed = subscription;
+  }
+
+  private unconfirm(): void {
+    this.confirmed = undefined;
+    this.doubts.drop();
+  }
+
+  private hear(link: Link, message: string): void {
+    const { weather, machine, trace } = this.surroundings;
+    link.back(weather.pushLoss, () =>
+      machine.do(() => {
+        if (this.closed) return;
+        trace(() => `${this.clientId} hears: ${message}`);
+        const [, word, id] = MESSAGE.exec(message) ?? [];
+        if (word === 'yield') this.onYield(id!);
+        if (word === 'revoked') this.onRevoked(id!);
+        this.observer.message(message);
+      }),
+    );
+  }
+
+  private leaveChannel(noticed: number): void {
+    const { machine } = this.surroundings;
+    const { server } = this;
+    const { world } = machine;
+    const was = this.pushes;
+    world.at(world.now + noticed, () => {
+      // It may have subscribed again meanwhile.
+      if (this.pushes === was || this.server !== server) server.unsubscribe(this.clientId);
+    });
+  }
+
+  /** The network is none of the process's doing, so this happens whether it runs or not. */
+  private later(ms: number, work: () => void): void {
+    const { machine } = this.surroundings;
+    machine.world.at(machine.world.now + ms, () =>
+      machine.do(() => {
+        if (!this.closed) work();
+      }),
+    );
+  }
+
+  private noteRestarts(server: Server): void {
+    if (this.noted.has(server)) return;
+    this.noted.add(server);
+    server.onRestart.push((downFor) => {
+      if (this.server !== server) return;
+      this.cutCommands(downFor);
+      this.cutPushes(downFor, 0);
+    });
+  }
+
+  private newLink(): Link {
+    const { machine, random, weather } = this.surroundings;
+    return new Link(machine.world, random, weather);
+  }
+}
+
+/** A failure that passes. */
+const failure = (message: string): LockStoreError => new LockStoreError(message, { transient: true });

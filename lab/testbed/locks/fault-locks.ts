@@ -1,0 +1,142 @@
+import { expect } from '@jest/globals';
+import type { LockEvent } from '../../../lib/engine/lock-event.js';
+import type { LockService } from '../../../lib/service/lock.service.js';
+import type { LockConnectionOption } from '../../../lib/module/redis-lock.connection.js';
+import type { RedisLockModuleOptions } from '../../../lib/module/redis-lock.options.js';
+import { eventually, eventuallyPasses } from '../wait/eventually.mjs';
+import { startWorker, type WorkerProcess } from '../workers/processes.mjs';
+import { timed } from '../wait/timed.mjs';
+import { LockServices, type LogLine } from './lock-services.js';
+import { redisKey } from './redis-key.mjs';
+import type { RedisServer } from '../servers/redis-server.mjs';
+import { started } from '../wait/started.mjs';
+
+export { redisKey, timed, type LogLine };
+
+type ServiceOptions = Omit<RedisLockModuleOptions, 'connection'>;
+
+/** The services of a test on any servers, their logs and their events. They end with `closeAll()`. */
+export class FaultLocks {
+  readonly events: LockEvent[] = [];
+  private readonly services = new LockServices();
+
+  get lines(): readonly LogLine[] {
+    return this.services.lines;
+  }
+
+  /** A service that has not been started. It does not wait for holders when it is closed, unless the test says so. */
+  make(connection: LockConnectionOption, options: ServiceOptions = {}): LockService {
+    const service = this.services.make({ ...options, connection });
+    service.events.subscribe((event) => this.events.push(event));
+    return service;
+  }
+
+  async start(connection: LockConnectionOption, options: ServiceOptions = {}): Promise<LockService> {
+    return started(this.make(connection, options));
+  }
+
+  /** Events of one type so far. */
+  told<T extends LockEvent['type']>(type: T): Array<Extract<LockEvent, { type: T }>> {
+    return this.events.filter((event): event is Extract<LockEvent, { type: T }> => event.type === type);
+  }
+
+  async closeAll(): Promise<void> {
+    await this.services.closeAll();
+    this.events.length = 0;
+  }
+}
+
+/** Resolves when `signal` aborts, to when that was. */
+export function abortOf(signal: AbortSignal): Promise<number> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve(performance.now());
+    else signal.addEventListener('abort', () => resolve(performance.now()), { once: true });
+  });
+}
+
+/** Every key in the server, with its TTL in ms. */
+export async function keysWithTtl(redis: RedisServer): Promise<Array<{ key: string; ttl: number }>> {
+  const names = new Set<string>();
+  let cursor = '0';
+  do {
+    const [next, found] = await redis.admin.scan(cursor, 'COUNT', 1000);
+    for (const key of found) names.add(key);
+    cursor = next;
+  } while (cursor !== '0');
+  if (names.size === 0) return [];
+  const pipeline = redis.admin.pipeline();
+  for (const key of names) pipeline.pttl(key);
+  const ttls = (await pipeline.exec()) ?? [];
+  // -2: it has ended between the two commands.
+  return [...names].map((key, i) => ({ key, ttl: Number(ttls[i]?.[1]) })).filter(({ ttl }) => ttl !== -2);
+}
+
+/**
+ * The longest time that the note of an acquisition that left is kept: twice the default `commandTimeout`, and a little.
+ */
+const LONGEST_NOTE = 10_100;
+
+/**
+ * Waits until nothing is left in the server except entries that expire by themselves: last fencing tokens, notes of
+ * acquisitions that left before their request arrived, and the records of clients.
+ */
+export function nothingLeftBehind(redis: RedisServer, within = 10_000): Promise<void> {
+  return eventuallyPasses(
+    async () => {
+      const left = await keysWithTtl(redis);
+      expect(left.filter(({ key }) => !/^[^{]*:(fence|tombstones|client):/.test(key))).toEqual([]);
+      expect(left.filter(({ ttl }) => ttl <= 0)).toEqual([]);
+      expect(left.filter(({ key, ttl }) => key.includes(':tombstones:') && ttl > LONGEST_NOTE)).toEqual([]);
+    },
+    { within, every: 20 },
+  );
+}
+
+/**
+ * The earliest moment, by `performance.now()`, at which the lease of a key may end if it is not renewed: the latest
+ * that several answers give, since each one is too early by the time that its question was on the way.
+ */
+export async function leaseEnd(redis: RedisServer, key: string): Promise<number> {
+  let end = -Infinity;
+  for (let looks = 0; looks < 10; looks++) {
+    const sent = performance.now();
+    end = Math.max(end, sent + (await redis.admin.pttl(redisKey('state', key))));
+  }
+  return end;
+}
+
+/** Keeps the event loop busy, as a computation would. */
+export function blockEventLoop(ms: number): void {
+  const until = performance.now() + ms;
+  while (performance.now() < until);
+}
+
+const WORKER = new URL('../workers/fault-worker.mjs', import.meta.url);
+
+/** The view that a holder in another process has of its lock, on one line. */
+export interface HolderView {
+  readonly isHeld: boolean;
+  /** The code of the error that `assertHeld` throws. */
+  readonly assertHeld: string | undefined;
+  readonly aborted: boolean;
+  readonly remaining: number;
+}
+
+/** The view of a holder that knows that it has lost its lock. */
+export const LOST: HolderView = { isHeld: false, assertHeld: 'LOCK_LOST', aborted: true, remaining: 0 };
+
+/** Resolves when no caller holds a key any more. */
+export const untilFree = (redis: RedisServer, key: string): Promise<unknown> =>
+  eventually(async () => (await redis.admin.exists(redisKey('state', key))) === 0, { within: 10_000 });
+
+/** Acquires a key, however long that takes during a fault, and releases it. */
+export async function useOf(service: LockService, key: string): Promise<void> {
+  await (await service.acquire(key, { waitTimeout: '60s' })).release();
+}
+
+/** A process of its own with a started service of the built library (`dist/esm`). */
+export async function startFaultWorker(options: RedisLockModuleOptions): Promise<WorkerProcess> {
+  const worker = await startWorker(WORKER);
+  await worker.call('start', { shutdownTimeout: 0, ...options });
+  return worker;
+}

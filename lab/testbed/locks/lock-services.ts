@@ -1,0 +1,44 @@
+import { createLockService } from '../../../lib/module/redis-lock.composition.js';
+import { resolveModuleOptions, type RedisLockModuleOptions } from '../../../lib/module/redis-lock.options.js';
+import type { LockService } from '../../../lib/service/lock.service.js';
+import { started } from '../wait/started.mjs';
+
+export interface LogLine {
+  readonly level: 'debug' | 'log' | 'warn' | 'error';
+  readonly text: string;
+}
+
+/** The lock services of a test, and their logs. They end with `closeAll()`. */
+export class LockServices {
+  readonly lines: LogLine[] = [];
+  private readonly services: LockService[] = [];
+
+  /** A service that has not been started. It does not wait for holders when it is closed, unless the test says so. */
+  make(options: RedisLockModuleOptions): LockService {
+    const say = (level: LogLine['level']) => (text: string) => void this.lines.push({ level, text });
+    const logger = { debug: say('debug'), log: say('log'), warn: say('warn'), error: say('error') };
+    const service = createLockService(resolveModuleOptions({ shutdownTimeout: 0, ...options }), logger);
+    this.services.push(service);
+    return service;
+  }
+
+  /** A started service. */
+  async start(options: RedisLockModuleOptions): Promise<LockService> {
+    return started(this.make(options));
+  }
+
+  /** Closes all services so far. */
+  async close(): Promise<void> {
+    await Promise.all(this.services.splice(0).map((service) => service.close()));
+  }
+
+  /** Closes all services so far, and drops their logs. */
+  async closeAll(): Promise<void> {
+    await this.close();
+    this.lines.length = 0;
+  }
+}
+
+/** As many as that, made at the same time. */
+export const several = <T>(count: number, make: () => Promise<T>): Promise<T[]> =>
+  Promise.all(Array.from({ length: count }, make));

@@ -1,0 +1,203 @@
+import type { LockEvent } from '../../../lib/engine/lock-event.js';
+import type { LockService } from '../../../lib/service/lock.service.js';
+import type { AcquireOptions } from '../../../lib/options/acquire-options.js';
+import type { RedisLockModuleOptions } from '../../../lib/module/redis-lock.options.js';
+import { afterAll, afterEach, beforeAll } from '@jest/globals';
+import { eventually, eventuallyPasses } from '../wait/eventually.mjs';
+import { now, type ValidHold } from '../history/history.js';
+import { expectAllKeysHaveTtl, expectNothingLeft } from '../history/leaks.js';
+import { startWorker, type WorkerProcess } from '../workers/processes.mjs';
+import { startRedis, type RedisServer } from '../servers/redis-server.mjs';
+import { RespProxy } from '../proxies/resp-proxy.mjs';
+import { timed } from '../wait/timed.mjs';
+import { redisKey } from './redis-key.mjs';
+import { LockServices, several } from './lock-services.js';
+
+export { timed };
+
+const WORKER = new URL('../workers/lock-worker.mjs', import.meta.url);
+
+/**
+ * How long something may take that happens at once, on a machine that is busy with other tests: less than the 3 s after
+ * which a waiter asks by itself, and less than a lease of 30 s.
+ */
+export const AT_ONCE = 1_500;
+
+/** A Redis for the tests of a file; services, proxies and processes on it end after each test. */
+export class LockBench {
+  redis!: RedisServer;
+  private readonly services = new LockServices();
+  private readonly disposables: AsyncDisposable[] = [];
+
+  constructor() {
+    beforeAll(async () => {
+      this.redis = await startRedis();
+    });
+    afterEach(async () => {
+      await this.services.closeAll();
+      await Promise.all(this.disposables.splice(0).map((disposable) => disposable[Symbol.asyncDispose]()));
+      await expectAllKeysHaveTtl(this.redis.admin);
+      await this.redis.admin.flushall();
+    });
+    afterAll(() => this.redis.stop());
+  }
+
+  /** The warnings of the services. */
+  get warnings(): string[] {
+    return this.services.lines.filter(({ level }) => level === 'warn').map(({ text }) => text);
+  }
+
+  /** A started service. At the end of the test it does not wait for holders. */
+  service(options: RedisLockModuleOptions = {}): Promise<LockService> {
+    return this.services.start({ connection: this.redis.url, ...options });
+  }
+
+  /** Closes all services so far. */
+  close(): Promise<void> {
+    return this.services.close();
+  }
+
+  serviceList(count: number, options?: RedisLockModuleOptions): Promise<LockService[]> {
+    return several(count, () => this.service(options));
+  }
+
+  /** A process of its own with so many started services of the built library. */
+  async worker(options: RedisLockModuleOptions = {}, services = 1): Promise<LockWorker> {
+    const worker = await startLockWorker({ connection: this.redis.url, ...options }, services);
+    this.endLater(worker.process);
+    return worker;
+  }
+
+  workers(count: number, options?: RedisLockModuleOptions): Promise<LockWorker[]> {
+    return several(count, () => this.worker(options));
+  }
+
+  /** A proxy before the server. */
+  async proxy(): Promise<RespProxy> {
+    return this.endLater(await RespProxy.start(this.redis));
+  }
+
+  /** The waiters of a key, as Redis sees them. */
+  async waiters(key: string): Promise<string[]> {
+    return this.redis.admin.zrange(redisKey('queue', key), 0, '-1');
+  }
+
+  /** Resolves when so many wait for a key in Redis. */
+  async untilWaiting(key: string, count: number): Promise<void> {
+    const what = `${count} waiters of '${key}'`;
+    await eventually(async () => (await this.waiters(key)).length === count, { what, within: 15_000 });
+  }
+
+  /** Resolves when no client holds or awaits a lock. */
+  untilNothingIsLeft(): Promise<void> {
+    return eventuallyPasses(() => expectNothingLeft(this.redis.admin), { within: 10_000 });
+  }
+
+  private endLater<T extends AsyncDisposable>(disposable: T): T {
+    this.disposables.push(disposable);
+    return disposable;
+  }
+}
+
+/** A lock that a process has acquired. */
+export interface RemoteHandle {
+  readonly number: number;
+  /** When it had it, by `now()`. */
+  readonly at: bigint;
+  readonly owner: string;
+  readonly token: number;
+}
+
+export interface Sections {
+  readonly key: string;
+  /** How many pass at the same time; default 1. */
+  readonly waiters?: number;
+  /** How often each of them passes. */
+  readonly times: number;
+  /** The name under which Redis keeps the unguarded counter. */
+  readonly counter?: string;
+  readonly options?: AcquireOptions;
+}
+
+/** The lock services of another process. */
+export class LockWorker {
+  constructor(readonly process: WorkerProcess) {}
+
+  acquire(key: string, options?: AcquireOptions): Promise<RemoteHandle> {
+    return this.process.call('acquire', key, options);
+  }
+
+  tryAcquire(key: string, options?: AcquireOptions): Promise<RemoteHandle | null> {
+    return this.process.call('tryAcquire', key, options);
+  }
+
+  /** Acquires a key and drops the handle; resolves when the process has noticed that no code can release it. */
+  async forget(key: string, options?: AcquireOptions): Promise<void> {
+    await this.process.call('forget', key, options);
+    const noticed = async (): Promise<boolean> => {
+      await this.process.call('collectGarbage');
+      return (await this.warnings()).some((text) => text.includes('dropped without release'));
+    };
+    await eventually(noticed, { what: 'a handle found dropped', every: 50 });
+  }
+
+  warnings(): Promise<string[]> {
+    return this.process.call('warnings');
+  }
+
+  release({ number }: RemoteHandle): Promise<boolean> {
+    return this.process.call('release', number);
+  }
+
+  look({ number }: RemoteHandle): Promise<{ isHeld: boolean; holdCount: number; aborted: boolean }> {
+    return this.process.call('look', number);
+  }
+
+  /** Resolves when the signal of something it holds has fired, to when that was. */
+  async lost({ number }: RemoteHandle): Promise<bigint> {
+    return (await this.process.next((message) => message.event === 'lost' && message['number'] === number))[
+      'at'
+    ] as bigint;
+  }
+
+  sections(sections: Sections): Promise<ValidHold[]> {
+    return this.process.call('sections', sections);
+  }
+}
+
+/** A process of its own with so many started services of the built library. */
+export async function startLockWorker(options: RedisLockModuleOptions, services = 1): Promise<LockWorker> {
+  const worker = new LockWorker(await startWorker(WORKER));
+  try {
+    await worker.process.call('start', options, services);
+  } catch (error) {
+    await worker.process.kill();
+    throw error;
+  }
+  return worker;
+}
+
+/** Milliseconds from one moment to another one, by `now()`. */
+export const between = (from: bigint, to: bigint = now()): number => Number(to - from) / 1e6;
+
+/** Resolves when a signal aborts, to its reason. */
+export function aborted(signal: AbortSignal): Promise<unknown> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve(signal.reason);
+    else signal.addEventListener('abort', () => resolve(signal.reason), { once: true });
+  });
+}
+
+/** Collects the events of a service. */
+export function record(service: LockService): LockEvent[] {
+  const events: LockEvent[] = [];
+  service.events.subscribe((event) => events.push(event));
+  return events;
+}
+
+/** `[x, 1]` … `[x, count]`, made one after the other. */
+export async function inTurn<T>(count: number, make: (i: number) => Promise<T> | T): Promise<T[]> {
+  const made: T[] = [];
+  for (let i = 0; i < count; i++) made.push(await make(i));
+  return made;
+}
