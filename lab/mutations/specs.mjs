@@ -650,7 +650,7 @@ export const SPEC_MUTATIONS = [
   {
     name: 'separate-owners',
     what: 'the keys of a set have an owner each',
-    ...{ file: 'lib/engine/set-terms.ts', spec: 'test/integration/kinds/several-keys.spec.ts' },
+    ...{ file: 'lib/engine/acquire-at-once.ts', spec: 'test/integration/kinds/several-keys.spec.ts' },
     test: 'owner',
     from: 'owner: terms.owner ?? owner,',
     to: "owner: terms.owner ?? (owner === '' ? owner : undefined),",
