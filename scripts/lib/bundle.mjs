@@ -164,8 +164,11 @@ async function squeezed() {
   const { squeeze, squeezeProgram } = await import('./squeeze.mjs');
   return {
     name: 'squeeze',
-    renderChunk: (code, { name }, { format }) => ({
-      code: name in PROGRAMS ? squeezeProgram(code) : squeeze(code, format === 'cjs' ? 'script' : 'module'),
+    renderChunk: (code, { name, moduleIds }, { format }) => ({
+      code:
+        name in PROGRAMS || moduleIds.every((path) => path.includes('/cli/'))
+          ? squeezeProgram(code)
+          : squeeze(code, format === 'cjs' ? 'script' : 'module'),
       map: null,
     }),
   };

@@ -72,6 +72,9 @@ function readImports(ts, file, ending) {
       add(node.moduleSpecifier.text, namesIn(ts, node.exportClause));
     } else if (ts.isImportTypeNode(node)) {
       add(node.argument.literal.text, node.qualifier ? [leftmost(node.qualifier).text] : undefined);
+    } else if (ts.isCallExpression(node) && node.expression.kind === ts.SyntaxKind.ImportKeyword) {
+      const [specifier] = node.arguments;
+      if (specifier.text?.startsWith('.')) add(specifier.text, []);
     }
     node.forEachChild(visit);
   };

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
 import type { LockState } from 'nestjs-redis-locks';
 import { cli, CliProcess, manifest } from './cli.js';
@@ -31,6 +32,12 @@ describe('the command line program', () => {
       stdout: expect.stringMatching(/^Example: .* ls [^]*Exit codes: 0 success/m),
     });
     expect(version.stdout).toBe(`${manifest.version}\n`);
+  });
+
+  it('loads nothing but itself for its help', () => {
+    const program = readFileSync(new URL('../../../dist/esm/cli/main.js', import.meta.url), 'utf8');
+    const imports = [...program.matchAll(/\bfrom ?['"]([^'"]+)['"]/g)].map(([, name]) => name);
+    expect(imports).toEqual(['node:fs']);
   });
 
   it('explains a wrong command line, and exits with 2', async () => {
