@@ -51,7 +51,10 @@ export function scriptParts(directory, file) {
     else parts.push({ name, lines: [text] });
   }
   const inline = (text) => text.replace(STRING_OR_CONSTANT, (found) => values.get(found) ?? found);
-  return parts.map((part) => ({ name: part.name, text: inline(part.lines.map((line) => line.trimStart()).join('\n')) }));
+  return parts.map((part) => ({
+    name: part.name,
+    text: inline(part.lines.map((line) => line.trimStart()).join('\n')),
+  }));
 }
 
 /** The files of a script, each after the files that it includes, without comments. */
@@ -147,7 +150,9 @@ function blockPaths(lines) {
     for (const word of words) {
       if (word === 'end' || word === 'else' || word === 'elseif' || word === 'until') path.pop();
       if (word === 'for' || word === 'while') kind = 'loop';
-      const opens = { then: 'branch', else: 'branch', repeat: 'loop', function: 'function', do: kind ?? 'branch' }[word];
+      const opens = { then: 'branch', else: 'branch', repeat: 'loop', function: 'function', do: kind ?? 'branch' }[
+        word
+      ];
       if (opens !== undefined) path.push({ kind: opens, indent: indentOf(lines[i + 1] ?? line) });
       if (word === 'do') kind = undefined;
     }
