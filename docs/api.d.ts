@@ -42,6 +42,12 @@ export interface RedisLockOptionsFactory {
 
 export type LockConnectionOption = RedisConnectionOption | RedisClusterOption | readonly RedisConnectionOption[];
 
+export interface LockCredentials {
+    readonly username?: string;
+    readonly password: string;
+    readonly expiresAt?: Date | number;
+}
+
 export type Duration = number | `${number}${'ms' | 's' | 'm' | 'h' | 'd'}`;
 
 export declare const parseDuration: (text: string) => number;

@@ -3,6 +3,7 @@ export { RedisLockModule } from './module/redis-lock.module.js';
 export type { RedisLockModuleOptions } from './module/redis-lock.options.js';
 export type { RedisLockModuleAsyncOptions, RedisLockOptionsFactory } from './module/redis-lock.async-options.js';
 export type { LockConnectionOption } from './module/redis-lock.connection.js';
+export type { LockCredentials } from './store/redis/lock-credentials.js';
 export type { Duration } from './common/duration.js';
 export { parseDuration } from './options/duration-text.js';
 

@@ -47,6 +47,7 @@ const CHAPTERS = {
   ],
   Guides: [
     ['Configuration', 'docs/configuration.md'],
+    ['Connections', 'docs/connections.md'],
     ['Cron jobs', 'docs/cron-jobs.md'],
     ['Requests and errors', 'docs/requests.md'],
     ['Transactions', 'docs/transactions.md'],

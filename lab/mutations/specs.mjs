@@ -22,7 +22,7 @@ const CLOCKS = 'test/faults/redlock-clocks.spec.ts';
 const REDISSON_FAIR = 'test/integration/redisson/fair.spec.ts';
 const FAIR_QUEUE = 'lua/redisson/shared/fair-queue.lua';
 const LATCHES = 'test/unit/engine/latches.spec.ts';
-const SHARD_SUBSCRIBER = 'test/unit/store/shard-subscriber.spec.ts';
+const LASTING_LINE = 'test/unit/store/lasting-line.spec.ts';
 const SCRIPT_RUNNER = 'test/unit/store/script-runner.spec.ts';
 
 /**
@@ -97,8 +97,8 @@ export const SPEC_MUTATIONS = [
     name: 'subscribed-to-replica',
     what: 'a client subscribes to a replica',
     ...{ file: `${REDIS}/redis-connection.ts`, spec: DEAF_SIGNS },
-    from: 'if (await isReplica(subscriber)) {',
-    to: "if ((await isReplica(subscriber)) && subscriber.status === 'wait') {",
+    from: 'if (await isReplica(line)) {\n        this.log',
+    to: "if ((await isReplica(line)) && line.state === 'ended') {\n        this.log",
   },
   {
     name: 'first-sentinel-only',
@@ -118,7 +118,7 @@ export const SPEC_MUTATIONS = [
     name: 'no-cluster-refresh',
     what: 'a command without an answer does not refresh the slots of a Cluster',
     ...{ file: `${REDIS}/cluster-connection.ts`, spec: 'test/faults/cluster-frozen.spec.ts' },
-    from: "if (!this.closed && this.commands.status !== 'wait') void this.nodes.examine();",
+    from: "if (!this.closed && this.router.status !== 'wait') void this.slotMap.examine();",
     to: '',
   },
   {
@@ -159,9 +159,9 @@ export const SPEC_MUTATIONS = [
   {
     name: 'moved-connection',
     what: 'if a slot of a Cluster moves, all channels at its old master are subscribed to again',
-    ...{ file: `${REDIS}/shard-subscriber.ts`, spec: 'test/faults/cluster-reshard.spec.ts' },
-    from: "'protocol' in this.client.options ? this.gather() : this.end()",
-    to: 'this.end()',
+    ...{ file: `${REDIS}/ioredis-lines.ts`, spec: 'test/faults/cluster-reshard.spec.ts' },
+    from: "'protocol' in client.options ? this.gather() : this.end(undefined)",
+    to: 'this.end(undefined)',
   },
   {
     name: 'forgotten-nodes',
@@ -658,7 +658,7 @@ export const SPEC_MUTATIONS = [
   {
     name: 'separate-owners',
     what: 'the keys of a set have an owner each',
-    ...{ file: 'lib/engine/set-terms.ts', spec: 'test/integration/kinds/several-keys.spec.ts' },
+    ...{ file: 'lib/engine/acquire-at-once.ts', spec: 'test/integration/kinds/several-keys.spec.ts' },
     test: 'owner',
     from: 'owner: terms.owner ?? owner,',
     to: "owner: terms.owner ?? (owner === '' ? owner : undefined),",
@@ -760,17 +760,24 @@ export const SPEC_MUTATIONS = [
     to: 'this.repeated.take() ?? this.fresh.take()',
   },
   {
-    name: 'unsettled-subscription',
-    what: 'a subscription that ioredis never settles outlives its connection',
-    ...{ file: `${REDIS}/shard-subscriber.ts`, spec: SHARD_SUBSCRIBER, test: 'MOVED' },
-    from: 'await this.unlessEnded(this.client.ssubscribe(channel))',
-    to: 'await this.client.ssubscribe(channel)',
+    name: 'resent-behind',
+    what: 'commands whose replies were lost are sent again behind the commands that came later',
+    ...{ file: `${REDIS}/lasting-line.ts`, spec: LASTING_LINE, test: 'order' },
+    from: 'this.waiting = [...lost, ...this.waiting];',
+    to: 'this.waiting = [...this.waiting, ...lost];',
+  },
+  {
+    name: 'silent-line',
+    what: 'a line on which the server sends no replies is not replaced',
+    ...{ file: `${REDIS}/lasting-line.ts`, spec: LASTING_LINE, test: 'silent' },
+    from: 'else this.leave(new Error(`the server has sent no reply',
+    to: 'else void (new Error(`the server has sent no reply',
   },
   {
     name: 'lost-node',
     what: 'the end of the connection to a master of a Cluster raises no question about its holds',
     ...{ file: `${REDIS}/cluster-connection.ts`, spec: 'test/faults/cluster-failover.spec.ts', test: 'sends nothing' },
-    from: 'this.observer.nodeLost?.((name) => this.nodes.isOwner(address, hashSlot(name)));',
+    from: 'this.observer.nodeLost?.((name) => this.slotMap.isOwner(address, hashSlot(name)));',
     to: '',
   },
   {

@@ -5,9 +5,7 @@ import type { AcquireParts } from './key-queue.js';
 import { acquireRequest } from './acquire-request.js';
 import type { Admission } from './admission.js';
 import type { Grant, Hold, HoldTerms } from './hold.js';
-import { ownedBy, tooLate, unanswered } from './set-terms.js';
-import { tooManyPermits } from './too-many-permits.js';
-import { upgradeRefused } from './upgrade.js';
+import { tooManyPermits, upgradeRefused } from './refusals.js';
 import { validUntil } from './validity.js';
 import { PendingCall } from './waiter.js';
 
@@ -124,6 +122,23 @@ export function acquireAtOnce(
   });
   return call.promise;
 }
+
+/** A caller that names no owner still holds all keys of a set under one owner: that of its first hold. */
+export const ownedBy = (owner: string | undefined, terms: HoldTerms): HoldTerms => ({
+  ...terms,
+  owner: terms.owner ?? owner,
+});
+
+/** The keys of a set, for messages. */
+export const named = (set: readonly HoldTerms[]): string => set.map(({ key }) => `'${key}'`).join(', ');
+
+/** The store has not answered in time for a set. */
+export const unanswered = (set: readonly HoldTerms[]): LockStoreError =>
+  new LockStoreError(`Redis has not answered yet whether ${named(set)} are free`, { transient: true });
+
+/** The store has answered for a set, but only after a lease. */
+export const tooLate = (set: readonly HoldTerms[]): LockStoreError =>
+  new LockStoreError(`Redis answered after the lease of ${named(set)} had ended`, { transient: true });
 
 /**
  * Asks for each key, and releases what was granted if not all are.

@@ -1,13 +1,12 @@
 import { settledBy } from '../common/settle.js';
 import { isLockStoreError, LockTimeoutError } from '../errors/index.js';
 import { notGranted, type AcquireParts, type KeyQueues } from './key-queue.js';
-import { acquireAtOnce, type Busy, type Refusal } from './acquire-at-once.js';
+import { acquireAtOnce, named, ownedBy, unanswered, type Busy, type Refusal } from './acquire-at-once.js';
 import type { Admission } from './admission.js';
 import type { Confirmations } from './confirmations.js';
 import type { Hold, HoldTerms } from './hold.js';
 import type { HoldReleases } from './hold-releases.js';
 import type { LeaseOperations } from './lease-operations.js';
-import { named, ownedBy, unanswered } from './set-terms.js';
 import { answerDue, nextAnswerDue, type WaitTerms } from './waiter.js';
 
 /** What several keys are acquired with. */

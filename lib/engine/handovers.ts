@@ -1,6 +1,6 @@
 import { LockConfigError, LockNotHeldError } from '../errors/index.js';
 import type { AcquireReply } from '../store/lock-store.js';
-import { answeredTooLate } from './answered-too-late.js';
+import { answeredTooLate } from './refusals.js';
 import { acquireRequest } from './acquire-request.js';
 import type { Admission } from './admission.js';
 import type { EngineContext } from './engine-context.js';

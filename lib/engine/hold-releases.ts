@@ -7,7 +7,7 @@ import type { ClientGrant, Idle } from './hold.js';
 import type { EngineContext } from './engine-context.js';
 import type { Grants } from './grants.js';
 import type { Hold, HoldTerms } from './hold.js';
-import { permitsFixed } from './permits-fixed.js';
+import { permitsFixed } from './refusals.js';
 import type { Releases } from './releases.js';
 
 /** The result of a release by handoff. Made outside of all scopes, so that it keeps no async context. */

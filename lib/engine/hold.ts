@@ -1,12 +1,13 @@
+import { callerContext } from '../common/caller-context.js';
+import { messageOf } from '../common/describe.js';
+import type { LockLogger } from '../common/logger.js';
 import { outside } from '../common/outside.js';
 import type { TimerEntry } from '../common/timer-queue.js';
 import { LockLostError, LOSS_REASONS, type LossReason } from '../errors/index.js';
 import type { AcquireReply, AcquireRequest, HoldMode, StoredHold } from '../store/lock-store.js';
 import type { EngineContext, EngineLimits } from './engine-context.js';
-import { HoldHandles } from './hold-handles.js';
 import { unitsOf, withUnits, type Grant, type HoldTerms, type LossListener, type ReplicaTerms } from './hold-terms.js';
 import { LeaseView, type Question, type Verdict } from './lease-view.js';
-import { callLossListener, LossSignal } from './loss-signal.js';
 import { validUntil } from './validity.js';
 
 export type { Grant, HoldMode, HoldTerms, LossListener, ReplicaTerms };
@@ -18,6 +19,71 @@ export type HoldState = 'held' | 'offered' | 'released' | 'lost';
 
 /** A part of the engine that acts on the loss of a hold, after the signal of the holder was aborted. */
 export type LossObserver = (hold: Hold, error: LockLostError) => void;
+
+/** Counts the handles that share a hold. The last release of a handle releases the hold. */
+class HoldHandles {
+  private open = 0;
+  private forgotten = 0;
+
+  /** How many handles are not released. */
+  get count(): number {
+    return this.open;
+  }
+
+  /** Whether exactly one handle is left that a caller may still release. */
+  get isLast(): boolean {
+    return this.open - this.forgotten === 1;
+  }
+
+  add(): void {
+    this.open += 1;
+  }
+
+  /** A handle was released. */
+  remove(): void {
+    this.open -= 1;
+  }
+
+  /** A handle will not be released; returns whether no handle is left that may be. */
+  forget(): boolean {
+    this.forgotten += 1;
+    return this.forgotten === this.open;
+  }
+
+  /** A forgotten handle is released after all. */
+  reclaim(): void {
+    this.forgotten -= 1;
+  }
+
+  /** A handle was garbage-collected; returns whether no handle is left that a caller may release. */
+  drop(): boolean {
+    this.open -= 1;
+    return this.open === this.forgotten;
+  }
+}
+
+/** The signal of a hold. Its listeners run in the async context of the code that has read it first. */
+class LossSignal {
+  private readonly controller = new AbortController();
+  private readonly run = callerContext();
+
+  get signal(): AbortSignal {
+    return this.controller.signal;
+  }
+
+  abort(loss: LockLostError): void {
+    this.run(() => this.controller.abort(loss));
+  }
+}
+
+/** Calls a listener of the user. It may throw or reject, which the log tells. */
+async function callLossListener(listener: LossListener, loss: LockLostError, logger: LockLogger): Promise<void> {
+  try {
+    await listener(loss);
+  } catch (failure) {
+    logger.error(`onLost of '${loss.key}' failed: ${messageOf(failure)}`);
+  }
+}
 
 /**
  * The hold of one caller under a grant, and until when it may rely on it: until its own promise or the grant ends. States:

@@ -7,7 +7,7 @@ import { LockStoreError, LockTimeoutError, type LockError } from '../errors/inde
 import { UNCONTENDED_BATCH_SIZE, type HoldMode } from '../store/lock-store.js';
 import type { TicketTerms } from './acquire-request.js';
 import type { Admission } from './admission.js';
-import { answeredTooLate } from './answered-too-late.js';
+import { answeredTooLate } from './refusals.js';
 import { capacityFor, mayShareGrant, wantsTheSame, type Capacity, type ClientGrant, type GrantUsers } from './hold.js';
 import type { Grants } from './grants.js';
 import type { Grant, Hold, HoldTerms } from './hold.js';
@@ -124,11 +124,11 @@ export class KeyQueue {
   /** How many callers wait. One try does not. */
   waiting = 0;
   /** Groups that no later caller joins. */
-  private readonly others = new Set<Group>();
+  private others: Set<Group> | undefined;
   /** The latest grant that readers may join. Earlier ones stop admitting callers before it does. */
   private latest: ClientGrant | undefined;
   /** Shared grants that may serve further callers. Some may be over. */
-  private readonly open = new Set<ClientGrant>();
+  private open: Set<ClientGrant> | undefined;
 
   constructor(
     readonly key: string,
@@ -158,7 +158,7 @@ export class KeyQueue {
     const group = new Group(this, terms, capacity, { isPlain, waits }, this.parts);
     if (isPlain) this.plain = group;
     else if (capacity !== 'one' && waits) this.sharing = group;
-    else this.others.add(group);
+    else (this.others ??= new Set()).add(group);
     return group;
   }
 
@@ -170,6 +170,7 @@ export class KeyQueue {
 
   /** The shared grants serve no further caller, except grants for requests such as `except`. */
   closeShared(except?: HoldMode): void {
+    if (this.open === undefined) return;
     for (const grant of this.open) {
       if (except === undefined || !wantsTheSame(grant.mode, except)) grant.close();
       // Requests must not get slower with the number of grants.
@@ -179,13 +180,13 @@ export class KeyQueue {
 
   /** A grant may serve later callers. */
   share(grant: ClientGrant): void {
-    this.open.add(grant);
+    (this.open ??= new Set()).add(grant);
     this.latest = grant;
   }
 
   /** A grant has no holder any more. */
   unshare(grant: ClientGrant): void {
-    this.open.delete(grant);
+    this.open?.delete(grant);
     if (this.latest === grant) this.latest = undefined;
     this.forgetIfUnused();
   }
@@ -194,12 +195,12 @@ export class KeyQueue {
   forget(group: Group): void {
     if (this.plain === group) this.plain = undefined;
     else if (this.sharing === group) this.sharing = undefined;
-    else this.others.delete(group);
+    else this.others?.delete(group);
     this.forgetIfUnused();
   }
 
   groups(): Group[] {
-    return [this.plain, this.sharing, ...this.others].filter((group) => group !== undefined);
+    return [this.plain, this.sharing, ...(this.others ?? [])].filter((group) => group !== undefined);
   }
 
   /**
@@ -213,12 +214,12 @@ export class KeyQueue {
     if (sharing === undefined) return;
     sharing.close();
     this.sharing = undefined;
-    this.others.add(sharing);
+    (this.others ??= new Set()).add(sharing);
   }
 
   private forgetIfUnused(): void {
     const { plain, sharing, latest, others, open } = this;
-    if ((plain ?? sharing ?? latest) !== undefined || others.size > 0 || open.size > 0) return;
+    if ((plain ?? sharing ?? latest) !== undefined || others?.size || open?.size) return;
     if (this.keys.get(this.key) === this) this.keys.delete(this.key);
   }
 }
@@ -376,7 +377,7 @@ export class Group implements TicketListener, GrantUsers {
     if (this.grant !== undefined || (this.ticket !== undefined && (this.capacity === 'one' || this.isContended))) {
       return this.reportContended(waiter);
     }
-    this.hopeful = [...this.hopeful, waiter];
+    this.hopeful = this.hopeful.length === 0 ? [waiter] : [...this.hopeful, waiter];
     if (this.ticket === undefined) this.openTicket()?.due();
   }
 
@@ -386,6 +387,7 @@ export class Group implements TicketListener, GrantUsers {
     const { capacity } = this;
     const grant = grants.add(capacity === 'one' ? terms : this.terms, granted, capacity, this);
     const { places } = grant;
+    if (capacity === 'one') this.hopeful = NONE;
     const served: Array<{ readonly waiter: Waiter; readonly hold: Hold }> = [];
     for (let { first } = this.waiters; first !== undefined && served.length < places; { first } = this.waiters) {
       this.remove(first);
@@ -452,17 +454,30 @@ export class Group implements TicketListener, GrantUsers {
     const { mode, owner, lease, fair, ahead } = terms;
     const { key, waits, capacity, waiters, parts } = this;
     const { limits, store } = parts.context;
-    const common = { key, mode, owner, lease, waits, fair, ahead, since, site: terms };
     const isBatch = capacity === 'permits' ? waits : this.how.isPlain && mayShareGrant(terms);
     const batchSize = isBatch ? limits.batch.size : 1;
     if (capacity === 'permits') {
       const uncontendedBatchSize = waiters.size > 1 ? Math.max(batchSize, UNCONTENDED_BATCH_SIZE) : batchSize;
       // Callers come and go while the ticket waits.
       const most = store.permits === undefined ? 1 : MOST_SLOTS;
-      return { ...common, batchSize, uncontendedBatchSize, slots: () => Math.min(Math.max(1, waiters.size), most) };
+      const slots = (): number => Math.min(Math.max(1, waiters.size), most);
+      return {
+        key,
+        mode,
+        owner,
+        lease,
+        waits,
+        batchSize,
+        uncontendedBatchSize,
+        fair,
+        ahead,
+        slots,
+        since,
+        site: terms,
+      };
     }
     const uncontendedBatchSize = batchSize > 1 && behind !== undefined ? UNCONTENDED_BATCH_SIZE : batchSize;
-    return { ...common, batchSize, uncontendedBatchSize };
+    return { key, mode, owner, lease, waits, batchSize, uncontendedBatchSize, fair, ahead, since, site: terms };
   }
 
   /** Another holder keeps a waiter from the key. */

@@ -13,14 +13,13 @@ import { HoldReleases } from './hold-releases.js';
 import { Latches } from './latches.js';
 import { LeaseOperations } from './lease-operations.js';
 import { Orphans } from './orphans.js';
-import { permitsFixed } from './permits-fixed.js';
+import { permitsFixed } from './refusals.js';
 import { KeyQueues, type AcquireParts } from './key-queue.js';
 import { Releases } from './releases.js';
 import { StoreMessages } from './store-messages.js';
 import { Tickets } from './tickets.js';
 import type { WaitTerms } from './waiter.js';
 import { Watchdog } from './watchdog.js';
-import { surveyOf } from './survey-of.js';
 
 export { NO_TOKEN } from '../store/lock-store.js';
 import type { HoldChoice } from '../store/hold-choice.js';
@@ -316,4 +315,17 @@ export class LockEngine {
   [Symbol.for('nodejs.util.inspect.custom')](): object {
     return this.toJSON();
   }
+}
+
+/** Finds the answers in all holds of a key. */
+function surveyOf({ holds, limit }: StoredLock, { kind, owner }: SurveyRequest): HoldSurvey {
+  let [ttl, units, isOwned, hasOthers] = [-2, 0, false, false];
+  for (const hold of holds) {
+    if (hold.mode.kind === 'permits') units += hold.mode.units;
+    if (hold.mode.kind === kind) {
+      ttl = Math.max(ttl, hold.ttl);
+      isOwned ||= owner !== undefined && hold.owner === owner && !hold.kept;
+    } else hasOthers = true;
+  }
+  return { ttl, units, isOwned, hasOthers, limit };
 }

@@ -8,8 +8,7 @@ import type { Releases } from './releases.js';
 import { StorePoll, type PolledQuestion } from './store-poll.js';
 import type { TicketInLine, TicketLine } from './ticket-line.js';
 import type { PacedTicket, TicketPace } from './ticket-pace.js';
-import { tooManyPermits } from './too-many-permits.js';
-import { upgradeRefused } from './upgrade.js';
+import { tooManyPermits, upgradeRefused } from './refusals.js';
 import { elapsedSince, validUntil } from './validity.js';
 
 /** What a ticket reports to the queue for which it stands in the store. */

@@ -3,10 +3,12 @@ import { isRedisUrl } from '../common/credentials.js';
 import { describe, oneLine, quote } from '../common/describe.js';
 import { refuseHiddenOptions, refuseHoles, refuseOtherKinds, refuseUnreadable } from '../options/plain-options.js';
 import { isLockConfigError, LockConfigError } from '../errors/index.js';
+import type { LineOptions } from '../store/redis/ioredis-lines.js';
+import { isNodeRedisClient, type NodeRedisClient } from '../store/redis/node-redis-lines.js';
 import { isClient, isClusterClient } from '../store/redis/passed-client.js';
 
-/** One Redis: a URL, ioredis options (also those for Sentinels), or a client. */
-export type RedisConnectionOption = string | RedisOptions | Redis;
+/** One Redis: a URL, ioredis options (also those for Sentinels), or a client of ioredis or node-redis. */
+export type RedisConnectionOption = string | LineOptions | Redis | NodeRedisClient;
 
 /** A Redis Cluster: some of its nodes and the ioredis options of a Cluster, or a client. */
 export type RedisClusterOption = { cluster: readonly ClusterNode[]; options?: ClusterOptions } | Cluster;
@@ -80,11 +82,21 @@ function readConnection(connection: unknown): RedisConnectionOption {
       "connection must be a URL such as 'redis://127.0.0.1:6379', ioredis options, or a client.",
     );
   }
-  if (isClient(connection)) return connection;
+  if (isClient(connection) || isNodeRedisClient(connection)) return connection;
   refuseOtherClients(connection);
   refuseHiddenWithin('connection', connection);
   refuseUnknown('connection', connection);
-  const { db } = connection as { db?: unknown };
+  const { db, credentials, username, password } = connection as Record<string, unknown>;
+  if (credentials !== undefined && typeof credentials !== 'function') {
+    throw new LockConfigError(
+      `connection.credentials is ${describe(credentials)}: write a function that returns { username, password, expiresAt }.`,
+    );
+  }
+  if (credentials !== undefined && (username !== undefined || password !== undefined)) {
+    throw new LockConfigError(
+      'connection has credentials beside username or password: leave these out, and return them from the function.',
+    );
+  }
   if (db !== undefined && db !== null) refuseNoDatabase('connection.db', db);
   return connection;
 }
@@ -107,7 +119,7 @@ const WRITE_INSTEAD: Readonly<Record<string, string>> = {
 
 /** The options of ioredis 5 and 6 for one server. */
 const OPTIONS_OF_IOREDIS: ReadonlySet<string> = new Set([
-  ...['host', 'port', 'path', 'family', 'tls', 'username', 'password', 'db', 'protocol', 'replyMapping'],
+  ...['host', 'port', 'path', 'family', 'tls', 'username', 'password', 'credentials', 'db', 'protocol', 'replyMapping'],
   ...['sentinels', 'name', 'role', 'sentinelUsername', 'sentinelPassword', 'sentinelTLS', 'sentinelCommandTimeout'],
   ...['sentinelRetryStrategy', 'sentinelReconnectStrategy', 'sentinelMaxConnections', 'updateSentinels'],
   ...['enableTLSForSentinelMode', 'failoverDetector', 'preferredSlaves', 'natMap'],
@@ -131,17 +143,43 @@ function refuseUnknown(label: string, written: object): void {
   throw new LockConfigError(`${label}.${oneLine(unknown)} is no option of ioredis: ${instead}.`);
 }
 
+/** What node-redis makes besides `createClient`: what it is, what to write instead, and the properties that tell it. */
+const OTHER_NODE_REDIS: ReadonlyArray<readonly [what: string, instead: string, marks: readonly string[]]> = [
+  [
+    'a pool of node-redis (createClientPool)',
+    'connection: createClient(options) with the options of the pool',
+    ['totalClients', 'execute'],
+  ],
+  [
+    'a Cluster client of node-redis (createCluster)',
+    'connection: { cluster: [{ host, port }, …], options: { redisOptions: { username, password } } }, ' +
+      'and the library connects with ioredis',
+    ['nodeClient', 'slots'],
+  ],
+  [
+    'a Sentinel client of node-redis (createSentinel)',
+    "connection: { sentinels: [{ host, port }, …], name: 'mymaster', username, password }, " +
+      'and the library connects with ioredis',
+    ['getSentinelNode'],
+  ],
+  [
+    'a client of the package redis (node-redis) before version 5',
+    "connection: 'redis://…' or { host, port }, or pass a client of node-redis 5 or 6",
+    ['isOpen', 'sendCommand'],
+  ],
+];
+
 /** Refuses clients of other packages, stubs, and services that wrap a client. */
 function refuseOtherClients(connection: object): void {
   const methods = ['duplicate', 'sendCommand', 'evalsha', 'eval', 'on', 'get'];
   if (!methods.some((name) => typeof (connection as Record<string, unknown>)[name] === 'function')) return;
-  const isNodeRedis = 'isOpen' in connection || 'createPool' in connection;
-  const what = isNodeRedis
-    ? 'a client of the package redis (node-redis)'
-    : `${describe(connection)} that is no client of ioredis: a wrapper, a stub, or a client of another package`;
+  const [what, instead] = OTHER_NODE_REDIS.find(([, , marks]) => marks.every((mark) => mark in connection)) ?? [
+    `${describe(connection)} that is no client of ioredis or node-redis: a wrapper, a stub, or a client of another package`,
+    "connection: 'redis://…' or { host, port }, or pass a client of ioredis or node-redis; in tests write store: 'memory'",
+  ];
   throw new LockConfigError(
-    `connection is ${what}. The library makes connections of its own, with the address and options of an ioredis client. ` +
-      "Write connection: 'redis://…' or { host, port }, or pass an ioredis client; in tests write store: 'memory'.",
+    `connection is ${what}. The library makes connections of its own, with the address and options of a client. ` +
+      `Write ${instead}.`,
   );
 }
 
@@ -164,7 +202,7 @@ export function refuseOtherPrefix(connection: LockConnectionOption, keyPrefix: s
   for (const prefix of prefixesIn(connection)) {
     if (keyPrefix.startsWith(prefix)) continue;
     throw new LockConfigError(
-      `connection has the ioredis option keyPrefix ${quote(prefix)}, and the keys of locks begin with the keyPrefix of the ` +
+      `connection has the client option keyPrefix ${quote(prefix)}, and the keys of locks begin with the keyPrefix of the ` +
         `module only: ${quote(keyPrefix)}. Write it there: keyPrefix: ${quote(prefix + keyPrefix)}.`,
     );
   }
@@ -175,7 +213,7 @@ export function prefixesIn(connection: LockConnectionOption): string[] {
   if (typeof connection === 'string') return [new URL(connection).searchParams.get('keyPrefix') ?? ''].filter(Boolean);
   if (Array.isArray(connection)) return (connection as readonly RedisConnectionOption[]).flatMap(prefixesIn);
   const { keyPrefix, redisOptions } = (
-    isClient(connection) || isClusterClient(connection) || isClusterAddress(connection)
+    isClient(connection) || isNodeRedisClient(connection) || isClusterClient(connection) || isClusterAddress(connection)
       ? connection.options
       : connection
   ) as ClusterOptions;

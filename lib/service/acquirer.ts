@@ -2,7 +2,7 @@ import { traceAcquisition } from '../observation/diagnostics/acquisition.js';
 import type { Hold } from '../engine/hold.js';
 import type { EngineContext } from '../engine/engine-context.js';
 import type { LockEngine } from '../engine/lock-engine.js';
-import { upgradeRefused } from '../engine/upgrade.js';
+import { upgradeRefused } from '../engine/refusals.js';
 import { LockKeyError } from '../errors/index.js';
 import { assertKey } from '../keys/index.js';
 import { holeIn } from '../options/plain-options.js';

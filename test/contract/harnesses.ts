@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { RedisLockModuleOptions } from 'nestjs-redis-locks';
 import { createLockClient } from 'nestjs-redis-locks/client';
 import { ManualClock, type LockStoreHarness, type StoreTruth } from 'nestjs-redis-locks/testing';
+import type { RedisConnectionOption } from '../../lib/module/redis-lock.connection.js';
 import { redisKeys } from '../../lib/keys/index.js';
 import { MemoryBackend } from '../../lib/store/memory/memory-backend.js';
 import { MemoryStore } from '../../lib/store/memory/memory-store.js';
@@ -11,6 +12,7 @@ import { RedissonStore } from '../../lib/redisson/redisson-store.js';
 import { newClientId, RedisStore } from '../../lib/store/redis/redis-store.js';
 import type { Cluster, Redis } from 'ioredis';
 import { findRedis } from '../../scripts/lib/redis-installation.mjs';
+import { withTestedClient } from '../../lab/testbed/locks/clients.js';
 import { startRedisCluster } from '../../lab/testbed/servers/redis-cluster.mjs';
 import { startRedis } from '../../lab/testbed/servers/redis-server.mjs';
 
@@ -71,7 +73,7 @@ export async function redissonHarness(): Promise<LockStoreHarness> {
 
 export async function redisHarness(): Promise<LockStoreHarness> {
   const redis = await startRedis();
-  const { url: connection } = redis;
+  const connection = withTestedClient(redis.url) as RedisConnectionOption;
   return {
     ...realTime,
     client: (options) => client({ connection }, options),

@@ -28,7 +28,10 @@ export async function load(url, context, next) {
     filename: fileURLToPath(url),
     swcrc: false,
     sourceMaps: 'inline',
-    jsc: { target: 'es2022', keepClassNames: true, parser: { syntax: 'typescript' } },
+    jsc: {
+      ...{ target: 'es2022', keepClassNames: true, parser: { syntax: 'typescript', decorators: true } },
+      transform: { legacyDecorator: true, decoratorMetadata: true },
+    },
     module: { type: 'es6' },
   });
   return { format: 'module', source: code, shortCircuit: true };

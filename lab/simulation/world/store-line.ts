@@ -1,6 +1,8 @@
 import { LockStoreError } from '../../../lib/errors/index.js';
 import { clientChannel } from '../../../lib/keys/index.js';
 import type { Connection, ConnectionObserver, ReplicaConfirmation } from '../../../lib/store/redis/connection.js';
+import type { Commands } from '../../../lib/store/redis/line.js';
+import { allArgs } from '../../../lib/store/redis/script-call.js';
 import { namedKeys } from '../../../lib/store/redis/script-keys.js';
 import { flag } from '../../../lib/store/redis/reply-readers.js';
 import { ScriptRunner } from '../../../lib/store/redis/script-runner.js';
@@ -35,9 +37,6 @@ interface Question {
 }
 
 const MESSAGE = /^(granted|retry|yield|revoked) (\S+)/;
-
-/** The commands of ioredis that the library's store sends on one server. */
-type Commands = Connection['commands'];
 
 /**
  * One client's two connections to the server, for commands and for pushed messages, as ioredis has them: commands wait
@@ -96,15 +95,10 @@ export class StoreLine implements Connection {
     this.server = server;
     this.noteRestarts(server);
     this.doubts = new Doubts(clock);
-    const ask = async (...words: ReadonlyArray<string | number>): Promise<unknown> => this.ask(words.map(String));
-    const commands = {
-      eval: (...words: ReadonlyArray<string | number>) => ask('EVAL', ...words),
-      evalsha: (...words: ReadonlyArray<string | number>) => ask('EVALSHA', ...words),
-      get: (key: string) => ask('GET', key),
-      set: (...words: ReadonlyArray<string | number>) => ask('SET', ...words),
-      info: () => ask('INFO'),
+    this.commands = {
+      run: (call) => this.ask([call.command.toUpperCase(), ...allArgs(call).map(String)]),
+      send: (...words) => this.ask(words.map(String)),
     };
-    this.commands = commands as unknown as Commands;
     this.scripts = new ScriptRunner(
       this.commands,
       commandTimeout,
@@ -113,6 +107,13 @@ export class StoreLine implements Connection {
       undefined,
       clock,
     );
+  }
+
+  /** The simulated server does not say. */
+  readonly address = undefined;
+
+  nodes(): ReturnType<Connection['nodes']> {
+    return [{ address: '', commands: this.commands }];
   }
 
   /** One server takes several slots in one command. */

@@ -1,6 +1,7 @@
 import { createLockService } from '../../../lib/module/redis-lock.composition.js';
 import { resolveModuleOptions, type RedisLockModuleOptions } from '../../../lib/module/redis-lock.options.js';
 import type { LockService } from '../../../lib/service/lock.service.js';
+import { withTestedClient } from './clients.js';
 import { started } from '../wait/started.mjs';
 
 export interface LogLine {
@@ -17,7 +18,9 @@ export class LockServices {
   make(options: RedisLockModuleOptions): LockService {
     const say = (level: LogLine['level']) => (text: string) => void this.lines.push({ level, text });
     const logger = { debug: say('debug'), log: say('log'), warn: say('warn'), error: say('error') };
-    const service = createLockService(resolveModuleOptions({ shutdownTimeout: 0, ...options }), logger);
+    const connection = withTestedClient(options.connection);
+    const given = { shutdownTimeout: 0, ...options, ...(connection !== undefined && { connection }) };
+    const service = createLockService(resolveModuleOptions(given), logger);
     this.services.push(service);
     return service;
   }

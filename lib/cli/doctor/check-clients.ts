@@ -36,7 +36,10 @@ export async function checkClients(
   const prefixes = otherPrefixes(channels, prefix);
   if (own.length > 0 || prefixes === undefined) {
     const [first] = [connection].flat() as Array<Redis | Cluster>;
-    const labels = await labelsOf(new RedisClientRecords(first!, prefix, ''), own.slice(0, MOST_LABELS + 1));
+    const labels = await labelsOf(
+      new RedisClientRecords({ send: (...words) => first!.call(...words) }, prefix, ''),
+      own.slice(0, MOST_LABELS + 1),
+    );
     const who = own.length === 0 ? '' : `: ${listed(labels, MOST_LABELS)}`;
     const rest = prefixes === undefined ? '' : `; other clients have the prefix ${prefixes}`;
     return ok('clients', `${own.length} connected with the prefix '${prefix}'${who}${rest}`);

@@ -10,6 +10,9 @@ import { letProcessEnd } from './let-process-end.js';
 import { ConnectionLog } from './connection-log.js';
 import type { Connection, ConnectionObserver, ConnectionOptions, Masters } from './connection.js';
 import { doubtUntilListening } from './doubt-until-listening.js';
+import type { ScannedNode } from './key-scan.js';
+import type { Commands } from './line.js';
+import { allArgs } from './script-call.js';
 import type { Subscription } from './subscription.js';
 
 /** Some of the nodes of a Redis Cluster, and the options that ioredis takes for it. */
@@ -31,12 +34,18 @@ const ALL = 'all';
  * and ASK. Shard subscribers receive the messages.
  */
 export class ClusterConnection implements Connection {
-  readonly commands: Cluster;
+  readonly commands: Commands = {
+    run: (call) => this.router[call.command](...allArgs(call)),
+    send: (command, ...args) => this.router.call(command, ...args),
+  };
+  /** There are several. */
+  readonly address = undefined;
   readonly replicas: ClusterReplicas;
   epoch = 0;
 
+  private readonly router: Cluster;
   private readonly log: ConnectionLog;
-  private readonly nodes: ClusterNodes;
+  private readonly slotMap: ClusterNodes;
   private readonly listener: ClusterListener;
   private readonly watched = new Map<Redis, () => void>();
   /** The nodes that could not be reached and still belong to the Cluster. */
@@ -59,14 +68,14 @@ export class ClusterConnection implements Connection {
     const { connection, keyPrefix, clientId, commandTimeout, label } = options;
     this.log = new ConnectionLog(logger);
     this.startup.push(...connection.cluster);
-    this.commands = connectCluster(this.startup, connection.options, commandTimeout, label);
-    this.nodes = new ClusterNodes(this.commands, (served, refreshed) => {
+    this.router = connectCluster(this.startup, connection.options, commandTimeout, label);
+    this.slotMap = new ClusterNodes(this.router, (served, refreshed) => {
       this.epoch += 1;
       void refreshed.then(() => observer.nodeLost?.((name) => served.has(hashSlot(name))));
     });
-    this.replicas = new ClusterReplicas(this.nodes, commandTimeout, () => this.doubt());
+    this.replicas = new ClusterReplicas(this.slotMap, commandTimeout, () => this.doubt());
     const bus = busChannel(keyPrefix, clientId);
-    this.listener = new ClusterListener(this.nodes, bus, options.isSharded, {
+    this.listener = new ClusterListener(this.slotMap, bus, options.isSharded, {
       message: (message, how, channel) => {
         if (options.keyChannel !== undefined && channel !== bus) observer.keyMessage?.(channel, message);
         else if (how === 'sharded') observer.message(message);
@@ -84,7 +93,7 @@ export class ClusterConnection implements Connection {
   }
 
   get masters(): Masters {
-    return this.nodes;
+    return this.slotMap;
   }
 
   get listening(): boolean {
@@ -96,7 +105,7 @@ export class ClusterConnection implements Connection {
   }
 
   get commandError(): Error | undefined {
-    return this.commands.status === 'ready' ? undefined : this.log.lastError;
+    return this.router.status === 'ready' ? undefined : this.log.lastError;
   }
 
   get subscriptionError(): Error | undefined {
@@ -108,9 +117,9 @@ export class ClusterConnection implements Connection {
   }
 
   open(): void {
-    if (this.commands.status === 'wait') this.commands.connect().catch(() => undefined);
+    if (this.router.status === 'wait') this.router.connect().catch(() => undefined);
     // The listener needs the list of nodes, which the client has to fetch first.
-    if (this.commands.status === 'ready') this.listener.open();
+    if (this.router.status === 'ready') this.listener.open();
     // The first node that is asked, or the node to subscribe to, may be frozen.
     doubtUntilListening(this, () => this.closed);
   }
@@ -122,12 +131,12 @@ export class ClusterConnection implements Connection {
     for (const stop of this.watched.values()) stop();
     this.listener.close();
     this.replicas.close();
-    this.commands.disconnect();
+    this.router.disconnect();
   }
 
   /** A node that is frozen or cut off cannot report that it has lost its slots. The other nodes can. */
   doubt(): void {
-    if (!this.closed && this.commands.status !== 'wait') void this.nodes.examine();
+    if (!this.closed && this.router.status !== 'wait') void this.slotMap.examine();
   }
 
   channels(key: string): string {
@@ -146,6 +155,13 @@ export class ClusterConnection implements Connection {
     return this.listener.subscribeTo(this.channelOf(key), patience, limit);
   }
 
+  nodes(): ScannedNode[] {
+    return this.router.nodes('master').map((node) => {
+      const send: Commands['send'] = (command, ...args) => node.call(command, ...args);
+      return { address: addressOf(node), commands: { ...this.commands, send } };
+    });
+  }
+
   /** They are separated from the start. */
   separateSlots(): void {}
 
@@ -159,27 +175,27 @@ export class ClusterConnection implements Connection {
   }
 
   private watchCommands(): void {
-    this.events.on(this.commands, 'close', () => {
+    this.events.on(this.router, 'close', () => {
       this.downSince ??= performance.now();
       this.interrupted();
     });
-    this.events.on(this.commands, 'ready', () => {
+    this.events.on(this.router, 'ready', () => {
       this.downSince = undefined;
       this.listener.open();
       this.resumed(ALL);
     });
-    this.events.on(this.commands, 'refresh', () => {
-      this.nodes.separateSlots();
+    this.events.on(this.router, 'refresh', () => {
+      this.slotMap.separateSlots();
       this.listener.follow();
       this.forgetGone();
       this.replicas.follow();
       this.rememberNodes();
     });
-    this.events.on(this.commands, '+node', (node: Redis) => this.watchNode(node));
-    this.events.on(this.commands, '-node', (node: Redis) => this.unwatchNode(node));
-    for (const node of this.commands.nodes()) this.watchNode(node);
-    this.events.on(this.commands, 'error', (error: Error) => this.failed(reasonOf(error), ALL));
-    this.events.on(this.commands, 'node error', (error: Error, address: string) => this.failed(error, address));
+    this.events.on(this.router, '+node', (node: Redis) => this.watchNode(node));
+    this.events.on(this.router, '-node', (node: Redis) => this.unwatchNode(node));
+    for (const node of this.router.nodes()) this.watchNode(node);
+    this.events.on(this.router, 'error', (error: Error) => this.failed(reasonOf(error), ALL));
+    this.events.on(this.router, 'node error', (error: Error, address: string) => this.failed(error, address));
   }
 
   /** A node may have executed a command before its connection broke. ioredis sends such commands again. */
@@ -191,7 +207,7 @@ export class ClusterConnection implements Connection {
     const interrupted = (): void => {
       this.interrupted();
       // ioredis connects to a node when a command needs it. Until then this client would not learn of another master.
-      this.observer.nodeLost?.((name) => this.nodes.isOwner(address, hashSlot(name)));
+      this.observer.nodeLost?.((name) => this.slotMap.isOwner(address, hashSlot(name)));
     };
     const resumed = (): void => this.resumed(address);
     node.on('close', interrupted);
@@ -214,7 +230,7 @@ export class ClusterConnection implements Connection {
 
   private resumed(address: string): void {
     this.recovered(address);
-    if (!this.lost || this.commands.status !== 'ready') return;
+    if (!this.lost || this.router.status !== 'ready') return;
     this.lost = false;
     this.observer.reconnected();
   }
@@ -227,12 +243,12 @@ export class ClusterConnection implements Connection {
   /** The outage is over when all nodes are connected again. */
   private recovered(address: string): void {
     this.failing.delete(address);
-    if (this.failing.size === 0 && this.commands.status === 'ready' && this.listening) this.log.recovered();
+    if (this.failing.size === 0 && this.router.status === 'ready' && this.listening) this.log.recovered();
   }
 
   /** A node that has left the Cluster need not recover. */
   private forgetGone(): void {
-    const nodes = new Set(this.commands.nodes().map(addressOf));
+    const nodes = new Set(this.router.nodes().map(addressOf));
     for (const address of this.failing) {
       if (address !== LINES && !nodes.has(address)) this.recovered(address);
     }
@@ -243,7 +259,7 @@ export class ClusterConnection implements Connection {
    * taken their places.
    */
   private rememberNodes(): void {
-    const known = this.commands.nodes().map(({ options: { host, port } }) => ({ host, port }));
+    const known = this.router.nodes().map(({ options: { host, port } }) => ({ host, port }));
     const listed = this.options.connection.cluster.length;
     if (known.length >= this.startup.length - listed) this.startup.splice(listed, Infinity, ...known);
   }

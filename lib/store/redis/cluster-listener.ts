@@ -3,6 +3,7 @@ import { newChannel, within, type Channel } from './cluster-channel.js';
 import { isMoved, ShardSubscriber, type ShardSubscriberObserver, type Listening } from './shard-subscriber.js';
 import type { ClusterNode, ClusterNodes } from './cluster-nodes.js';
 import { ClusterDoubts } from './cluster-doubts.js';
+import { IoredisLines } from './ioredis-lines.js';
 import type { Subscription } from './subscription.js';
 
 /** Delay in ms before the first retry of a subscription that failed, and the longest delay after several failures. */
@@ -201,7 +202,13 @@ export class ClusterListener implements ShardSubscriberObserver {
     if (node === undefined) return this.placeLater(channel);
     let line = this.lines.get(node.address);
     if (line === undefined) {
-      line = new ShardSubscriber(node.address, node.client, this, () => this.nodes.ping(node.address));
+      const lines = new IoredisLines(node.client.options, { commandTimeout: 0 });
+      line = new ShardSubscriber(
+        node.address,
+        (observer) => lines.open(observer),
+        this,
+        () => this.nodes.ping(node.address),
+      );
       this.lines.set(node.address, line);
     }
     channel.line = line;

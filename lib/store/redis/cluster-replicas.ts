@@ -1,9 +1,7 @@
-import type { Redis } from 'ioredis';
 import { hashSlot } from '../../keys/index.js';
 import type { ClusterNode, ClusterNodes } from './cluster-nodes.js';
-import { REPLICATION_OPTIONS } from './connection-options.js';
 import type { ConfirmingScript, ReplicaConfirmation } from './connection.js';
-import { duplicateOf } from './redis-client.js';
+import { IoredisLines } from './ioredis-lines.js';
 import { ReplicaAcknowledgement } from './replica-acknowledgement.js';
 import { retryConfirmation } from './retried-confirmation.js';
 import { storeFailure } from './store-failure.js';
@@ -55,8 +53,9 @@ export class ClusterReplicas implements ReplicaConfirmation {
   private of({ address, client }: ClusterNode): ReplicaAcknowledgement {
     let node = this.nodes.get(address);
     if (node === undefined) {
-      const connect = (): Redis => duplicateOf(client, REPLICATION_OPTIONS);
-      node = new ReplicaAcknowledgement(connect, this.commandTimeout, this.doubt);
+      const { commandTimeout } = this;
+      const lines = new IoredisLines(client.options, { commandTimeout });
+      node = new ReplicaAcknowledgement(() => lines.open({}), commandTimeout, this.doubt);
       this.nodes.set(address, node);
     }
     return node;

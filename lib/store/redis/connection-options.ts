@@ -28,7 +28,7 @@ export const silenceLimit = (commandTimeout: number): number => Math.min(3 * com
  */
 export const KEEP_ALIVE = 10_000;
 
-/** Options of connections to one server. The user's options override them. */
+/** Options of lines. The user's options override them. */
 export const OWN_OPTIONS: RedisOptions = {
   disconnectTimeout: LINGER,
   keepAlive: KEEP_ALIVE,
@@ -59,15 +59,15 @@ const EXACT_CONNECTIONS = {
   blockingTimeout: undefined,
 } as const;
 
-/** The same for a connection to one server. */
+/** The same for a line: it ends with its first failure. */
 export const EXACT_OPTIONS: RedisOptions = {
   ...EXACT_COMMANDS,
   ...EXACT_CONNECTIONS,
   readOnly: false,
-  retryStrategy: retryDelay,
-  // READONLY: the master has become a replica, and reconnecting leads to the new master. Redis 6.2 puts other text
-  // before the error of a script.
-  reconnectOnError: (error) => /\bREADONLY\b/.test(error.message),
+  autoResendUnfulfilledCommands: false,
+  autoResubscribe: false,
+  retryStrategy: null,
+  reconnectOnError: undefined,
 };
 
 /** The same for a Cluster. */
@@ -80,37 +80,4 @@ export const EXACT_NODE_OPTIONS: NonNullable<ClusterOptions['redisOptions']> = {
   ...EXACT_CONNECTIONS,
   keyPrefix: '',
   reconnectOnError: undefined,
-};
-
-/** After how many ms without an answer all Sentinels are asked again. */
-export const SENTINEL_PATIENCE = 2_000;
-
-/**
- * A Sentinel or an old master may be frozen or unreachable. Two seconds are enough to connect and to answer where the
- * master is. By default, ioredis waits for a Sentinel without a limit, and ten seconds for a connection.
- */
-export const SENTINEL_OPTIONS: RedisOptions = {
-  sentinelCommandTimeout: SENTINEL_PATIENCE,
-  connectTimeout: 2_000,
-  sentinelRetryStrategy: retryDelay,
-  sentinelReconnectStrategy: retryDelay,
-  failoverDetector: true,
-};
-
-/** The library subscribes by itself, to know when the server has confirmed it. */
-export const SUBSCRIBER_OPTIONS: RedisOptions = {
-  autoResubscribe: false,
-  autoResendUnfulfilledCommands: false,
-  // This connection follows the one for commands.
-  failoverDetector: false,
-  // Silence is normal here.
-  socketTimeout: undefined,
-};
-
-/** A WAIT that has timed out must not be sent again after the next one. */
-export const REPLICATION_OPTIONS: RedisOptions = {
-  autoResendUnfulfilledCommands: false,
-  maxRetriesPerRequest: 0,
-  failoverDetector: false,
-  socketTimeout: undefined,
 };

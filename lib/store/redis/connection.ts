@@ -1,5 +1,6 @@
-import type { Cluster, Redis } from 'ioredis';
 import type { LockConfigError } from '../../errors/index.js';
+import type { Commands } from './line.js';
+import type { ScannedNode } from './key-scan.js';
 import type { Subscription } from './subscription.js';
 
 /** How a client uses its connections. */
@@ -44,7 +45,9 @@ export interface ConnectionObserver {
 
 /** A client's connections to Redis: one server (with or without Sentinels), or a Cluster. */
 export interface Connection {
-  readonly commands: Redis | Cluster;
+  readonly commands: Commands;
+  /** The address of the server, if there is one and it is connected. */
+  readonly address: string | undefined;
   /** Whether the subscription to the client's own channel is confirmed and its connection has not been lost since. */
   readonly listening: boolean;
   /** Whether all subscriptions that are due stand, and none is in doubt. */
@@ -67,6 +70,9 @@ export interface Connection {
    */
   open(refused: (why: LockConfigError) => void): void;
   close(): void;
+
+  /** The server, or the known masters of a Cluster. */
+  nodes(): ScannedNode[];
 
   /** Called if the server does not answer or cannot serve: checks whether another server has taken its place. */
   doubt(): void;

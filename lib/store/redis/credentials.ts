@@ -12,7 +12,7 @@ const SECRET_FIELDS: ReadonlySet<string> = new Set([
 ]);
 /** The fields that contain further options. */
 const NESTED_FIELDS: ReadonlySet<string> = new Set([
-  ...['options', 'redisOptions', 'tls', 'sentinelTLS', 'cluster', 'startupNodes', 'nodeTLS'],
+  ...['options', 'socket', 'redisOptions', 'tls', 'sentinelTLS', 'cluster', 'startupNodes', 'nodeTLS'],
   ...SECRET_FIELDS,
 ]);
 

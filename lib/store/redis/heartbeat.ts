@@ -1,4 +1,3 @@
-import type { Redis } from 'ioredis';
 import { clearReadingTimer, setReadingTimer, type ReadingTimer } from '../../common/reading-timer.js';
 import { isAnswer } from './answers.js';
 
@@ -18,7 +17,7 @@ const RETRY = 1_000;
  * The argument of PING. If a slot has moved, ioredis 5 takes that message for the reply to its last command. It notices
  * the mix-up only if that command had an argument.
  */
-const WORD = 'heartbeat';
+export const HEARTBEAT = 'heartbeat';
 
 /**
  * Detects a subscriber connection that no longer receives messages although no end has closed it: for example, because
@@ -30,52 +29,42 @@ export class Heartbeat {
   /** The heartbeat that has not been answered yet. */
   private exchange: object | undefined;
   private timer: ReadingTimer | undefined;
-  private readonly events: ReadonlyArray<readonly [event: string, listener: () => void]>;
 
   constructor(
-    private readonly listener: Redis,
+    /** Sends a PING on the subscriber connection. */
+    private readonly ping: () => Promise<unknown>,
     /** Sends a command to Redis on the connection for commands. */
     private readonly tryCommands: () => Promise<unknown>,
     /** Called when the connection is dead and has to be closed. */
     private readonly silent: () => void,
-  ) {
-    this.events = [
-      // The server also has to answer the commands that ioredis sends when it connects.
-      ['connect', () => this.begin()],
-      ['ready', () => this.rest()],
-      ['close', () => this.end()],
-    ];
-    for (const [event, tell] of this.events) listener.on(event, tell);
-  }
-
-  stop(): void {
-    for (const [event, tell] of this.events) this.listener.off(event, tell);
-    this.end();
-  }
+  ) {}
 
   private beat(): void {
     const exchange = this.begin();
     const answered = (): void => {
       if (this.exchange === exchange) this.rest();
     };
-    this.listener.ping(WORD).then(answered, (error: unknown) => {
+    this.ping().then(answered, (error: unknown) => {
       // A refusal is an answer. Any other error comes with the end of the connection.
       if (isAnswer(error)) answered();
     });
   }
 
-  private begin(): object {
+  /** The connection is made. The server also has to answer the commands that a client sends then. */
+  begin(): object {
     const exchange = (this.exchange = {});
     this.wake(DEADLINE, () => void this.judge(exchange));
     return exchange;
   }
 
-  private rest(): void {
+  /** The server has answered. */
+  rest(): void {
     this.exchange = undefined;
     this.wake(PERIOD * (1 + JITTER * (2 * Math.random() - 1)), () => this.beat());
   }
 
-  private end(): void {
+  /** The connection has ended. */
+  end(): void {
     this.exchange = undefined;
     clearReadingTimer(this.timer);
   }

@@ -1,6 +1,6 @@
-import type { Redis } from 'ioredis';
 import { outside } from '../../common/outside.js';
 import type { ConnectionObserver } from './connection.js';
+import type { LastingLine } from './lasting-line.js';
 
 /** How often, in ms, unused channels are looked for. */
 const SWEEP = 1_000;
@@ -29,7 +29,7 @@ export class KeyChannels {
   private connection = 0;
 
   constructor(
-    private readonly subscriber: Redis,
+    private readonly subscriber: LastingLine,
     /** If left out, keys have no channels, and nothing needs to be subscribed to. */
     private readonly channelOf: ((key: string) => string) | undefined,
     private readonly observer: Pick<ConnectionObserver, 'keySubscribed'>,
@@ -123,7 +123,7 @@ export class KeyChannels {
     for (const channel of [...this.channels.values()]) {
       if (channel.until > now || channel.pending !== undefined) continue;
       this.channels.delete(channel.name);
-      if (channel.heard) this.subscriber.unsubscribe(channel.name).catch(() => undefined);
+      if (channel.heard) this.subscriber.line?.unsubscribe(channel.name, false);
     }
     if (this.channels.size > 0) return;
     clearInterval(this.sweeper);

@@ -1,7 +1,7 @@
-import { Redis, type Cluster } from 'ioredis';
 import { LockStoreError } from '../../errors/index.js';
 import { keyOfState, statePattern } from '../../keys/index.js';
 import type { ListReply, ListRequest } from '../key-list.js';
+import type { Commands } from './line.js';
 import { listOf, matching, natural, readReply, text, tuple } from './reply-readers.js';
 import { storeFailure } from './store-failure.js';
 
@@ -15,16 +15,17 @@ export interface KeyScanOptions {
 }
 
 /** A server, or a master of a Cluster. */
-interface Node {
+export interface ScannedNode {
   /** `''` if there is only one server. */
   readonly address: string;
-  readonly client: Redis;
+  readonly commands: Commands;
 }
 
 /** Finds the keys of locks among all keys of a Redis. In a Cluster it scans one master after the other. */
 export class KeyScan {
   constructor(
-    private readonly client: Redis | Cluster,
+    /** The server, or the masters that are known. */
+    private readonly known: () => ScannedNode[],
     private readonly options: KeyScanOptions,
   ) {}
 
@@ -38,7 +39,7 @@ export class KeyScan {
     if (node === undefined) return { keys: [], cursor: undefined, time: Date.now() };
     try {
       const from = node.address === address ? place : '0';
-      const asked = [this.limited(timeOf(node.client)), this.scan(node.client, from, budget)] as const;
+      const asked = [this.limited(timeOf(node.commands)), this.scan(node.commands, from, budget)] as const;
       const [time, { keys, end }] = await Promise.all(asked);
       const next = end === '0' ? nodes[at + 1]?.address : node.address;
       return { keys, cursor: next === undefined ? undefined : `${next} ${end}`, time };
@@ -47,13 +48,13 @@ export class KeyScan {
     }
   }
 
-  private async scan(client: Redis, from: string, budget: number): Promise<{ keys: string[]; end: string }> {
+  private async scan(commands: Commands, from: string, budget: number): Promise<{ keys: string[]; end: string }> {
     const { keyPrefix } = this.options;
     const pattern = statePattern(keyPrefix);
     const keys = new Set<string>();
     let cursor = from;
     for (let looked = 0; looked < budget; looked += AT_A_TIME) {
-      const reply = await this.limited(client.scan(cursor, 'MATCH', pattern, 'COUNT', AT_A_TIME));
+      const reply = await this.limited(commands.send('SCAN', cursor, 'MATCH', pattern, 'COUNT', AT_A_TIME));
       const [next, names] = readReply('SCAN', reply, (raw) => {
         const [place, found] = tuple(raw, 2);
         return [matching(/^\d+$/, place)[0], listOf(found, text)] as const;
@@ -68,14 +69,10 @@ export class KeyScan {
     return { keys: [...keys], end: cursor };
   }
 
-  private nodes(): Node[] {
-    const { client } = this;
-    if (client instanceof Redis) return [{ address: '', client }];
-    const masters = client.nodes('master');
-    if (masters.length === 0) throw new LockStoreError('no node of the Cluster is known yet', { transient: true });
-    return masters
-      .map((node) => ({ address: `${node.options.host}:${node.options.port}`, client: node }))
-      .sort((a, b) => (a.address < b.address ? -1 : 1));
+  private nodes(): ScannedNode[] {
+    const nodes = this.known();
+    if (nodes.length === 0) throw new LockStoreError('no node of the Cluster is known yet', { transient: true });
+    return nodes.sort((a, b) => (a.address < b.address ? -1 : 1));
   }
 
   private async limited<T>(answer: Promise<T>): Promise<T> {
@@ -93,8 +90,8 @@ export class KeyScan {
   }
 }
 
-async function timeOf(client: Redis): Promise<number> {
-  return readReply('TIME', await client.time(), (raw) => {
+async function timeOf(commands: Commands): Promise<number> {
+  return readReply('TIME', await commands.send('TIME'), (raw) => {
     const [seconds, microseconds] = tuple(raw, 2);
     return natural(seconds) * 1_000 + Math.floor(natural(microseconds) / 1_000);
   });

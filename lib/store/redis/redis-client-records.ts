@@ -1,7 +1,7 @@
-import type { Cluster, Redis } from 'ioredis';
 import { printable } from '../../common/describe.js';
 import { clientRecordKey } from '../../keys/index.js';
 import type { CallSite, ClientRecord, ClientRecords } from '../client-records.js';
+import type { Commands } from './line.js';
 
 /** How many characters are read of a label, a pattern and the name of a method. */
 const LONGEST_TEXT = 1_000;
@@ -15,14 +15,14 @@ interface StoredRecord {
 /** Keeps the records of clients on a Redis server or a Cluster. */
 export class RedisClientRecords implements ClientRecords {
   // Private, because it knows the password: printing a lock must not reveal it.
-  readonly #client: Redis | Cluster;
+  readonly #commands: Pick<Commands, 'send'>;
 
   constructor(
-    client: Redis | Cluster,
+    commands: Pick<Commands, 'send'>,
     private readonly keyPrefix: string,
     private readonly clientId: string,
   ) {
-    this.#client = client;
+    this.#commands = commands;
   }
 
   async write({ label, sites }: ClientRecord, lifetime: number): Promise<void> {
@@ -31,12 +31,12 @@ export class RedisClientRecords implements ClientRecords {
       sites: sites.map(({ pattern, method }) => [pattern ?? null, method ?? null]),
     };
     const key = clientRecordKey(this.keyPrefix, this.clientId);
-    await this.#client.set(key, JSON.stringify(stored), 'PX', Math.ceil(lifetime));
+    await this.#commands.send('SET', key, JSON.stringify(stored), 'PX', Math.ceil(lifetime));
   }
 
   async read(clientId: string): Promise<ClientRecord | undefined> {
-    const text = await this.#client.get(clientRecordKey(this.keyPrefix, clientId));
-    return text === null ? undefined : readRecord(text);
+    const text = await this.#commands.send('GET', clientRecordKey(this.keyPrefix, clientId));
+    return typeof text === 'string' ? readRecord(text) : undefined;
   }
 }
 

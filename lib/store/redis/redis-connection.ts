@@ -1,29 +1,20 @@
-import type { Redis, RedisOptions } from 'ioredis';
 import type { LockLogger } from '../../common/logger.js';
-import { LockConfigError } from '../../errors/index.js';
+import { isLockConfigError, LockConfigError } from '../../errors/index.js';
 import { clientChannel, groupBySlot } from '../../keys/index.js';
-import { ClientEvents } from './client-events.js';
 import { ConnectionLog } from './connection-log.js';
-import { REPLICATION_OPTIONS, retryDelay, SUBSCRIBER_OPTIONS } from './connection-options.js';
+import { retryDelay } from './connection-options.js';
 import type { Connection, ConnectionObserver, ConnectionOptions, Masters, ReplicaConfirmation } from './connection.js';
 import { doubtUntilListening } from './doubt-until-listening.js';
-import { Heartbeat } from './heartbeat.js';
+import { Heartbeat, HEARTBEAT } from './heartbeat.js';
 import { KeyChannels } from './key-channels.js';
+import type { ScannedNode } from './key-scan.js';
+import { LastingLine } from './lasting-line.js';
+import type { Line, Lines, ServerAddress } from './line.js';
 import { Mastership } from './mastership.js';
 import { ReplicaAcknowledgement } from './replica-acknowledgement.js';
 import { retryConfirmation } from './retried-confirmation.js';
-import {
-  createClient,
-  databaseRefusal,
-  duplicateOf,
-  peerOf,
-  reconnectAfterEnd,
-  sentinelsOf,
-  unansweredBy,
-} from './redis-client.js';
-import { leadsElsewhere } from './sentinel-connector.js';
 import { SentinelWatch } from './sentinel-watch.js';
-import { isSame, type Sentinels } from './sentinels.js';
+import { isSame, Sentinels, type SentinelOptions } from './sentinels.js';
 import { isOneOfSeveral, isReplica } from './server-role.js';
 import { Doubts, type Subscription } from './subscription.js';
 
@@ -33,7 +24,9 @@ const SUBSCRIBE_AGAIN = 1_000;
 const SENTINELS_AGAIN = 400;
 
 export interface RedisConnectionOptions extends ConnectionOptions {
-  readonly connection: string | RedisOptions;
+  readonly lines: Lines;
+  /** The Sentinels that name the master, if there are any. */
+  readonly sentinels?: SentinelOptions | undefined;
 }
 
 /**
@@ -41,12 +34,12 @@ export interface RedisConnectionOptions extends ConnectionOptions {
  * Sentinels, both connections ask them for the master each time they connect.
  */
 export class RedisConnection implements Connection {
-  readonly commands: Redis;
+  readonly commands: LastingLine;
+  readonly masters: Masters | undefined;
   readonly replicas: ReplicaConfirmation = {
     confirm: (key, id, min, timeout, script) =>
       retryConfirmation(timeout, (left) => this.acknowledgement.confirm(key, id, min, left, script)),
   };
-  readonly masters: Masters | undefined;
   epoch = 0;
 
   /** The confirmed subscription. Cleared when its connection ends. */
@@ -57,11 +50,14 @@ export class RedisConnection implements Connection {
   /** How many times in a row the server has refused the subscription. */
   private refusals = 0;
   private downSince: number | undefined;
+  /** Whether the connection for commands has been lost since the last `reconnected`. */
+  private lost = false;
   /** The subscriber was connected before the connection for commands was last lost. */
   private isSubscriberOlder = false;
-  private readonly subscriber: Redis;
+  private readonly subscriber: LastingLine;
   private readonly acknowledgement: ReplicaAcknowledgement;
-  /** The Sentinels that name the master, if there are any. */
+  /** The server whose replicas are asked. */
+  private acknowledgedAt: ServerAddress | undefined;
   private readonly sentinels: Sentinels | undefined;
   private readonly sentinelWatch: SentinelWatch | undefined;
   private doubted = -Infinity;
@@ -72,7 +68,6 @@ export class RedisConnection implements Connection {
   private refused: ((why: LockConfigError) => void) | undefined;
   /** Whether the server was found to serve all keys. */
   private servesAll = false;
-  private readonly events = new ClientEvents();
   /** The beginning of the channels of all clients. */
   private readonly channelStart: string;
 
@@ -81,33 +76,58 @@ export class RedisConnection implements Connection {
     private readonly logger: LockLogger,
     private readonly observer: ConnectionObserver,
   ) {
-    const { connection, commandTimeout } = options;
+    const { lines, commandTimeout, sentinels } = options;
     this.channelStart = clientChannel(options.keyPrefix, '');
     this.log = new ConnectionLog(logger);
-    this.sentinels = sentinelsOf(connection, () => this.leaveOldMaster());
-    if (this.sentinels?.options.failoverDetector) {
-      this.sentinelWatch = new SentinelWatch(this.sentinels);
+    if (sentinels !== undefined) this.sentinels = new Sentinels(sentinels, () => this.leaveOldMaster());
+    if (sentinels?.failoverDetector) {
+      this.sentinelWatch = new SentinelWatch(this.sentinels!);
       this.masters = new Mastership(() => this.isStillMaster());
     }
-    this.commands = createClient(connection, options, this.sentinels);
-    this.subscriber = duplicateOf(this.commands, SUBSCRIBER_OPTIONS);
+    const find = this.sentinels && (() => this.sentinels!.find());
+    this.commands = new LastingLine(
+      lines,
+      { ready: () => this.commandsReady(), ended: (error) => this.commandsEnded(error) },
+      { resends: true, find, admit: this.sentinels && refuseReplica },
+    );
+    this.subscriber = new LastingLine(
+      lines,
+      {
+        connected: () => {
+          this.isSubscriberOlder = false;
+          this.heartbeat.begin();
+        },
+        ready: (line) => {
+          this.heartbeat.rest();
+          void this.subscribe(line);
+        },
+        ended: (error) => this.subscriberEnded(error),
+        message: (channel, message) => this.received(channel, message),
+      },
+      { find, isQuiet: true },
+    );
     this.keyChannels = new KeyChannels(this.subscriber, options.keyChannel, observer, (error) =>
       this.log.failed(error),
     );
     this.heartbeat = new Heartbeat(
-      this.subscriber,
-      () => this.commands.ping(),
-      () => this.resubscribe(new Error('the subscriber connection has gone silent, while commands are answered')),
+      () => this.subscriber.send('PING', HEARTBEAT),
+      () => this.commands.send('PING'),
+      () => this.subscriber.leave(new Error('the subscriber connection has gone silent, while commands are answered')),
     );
     this.acknowledgement = new ReplicaAcknowledgement(
-      () => duplicateOf(this.commands, REPLICATION_OPTIONS),
+      () => {
+        // The replicas that count are those of the server that executes the commands.
+        if (!this.commands.isReady) throw new Error('Connection is closed.');
+        this.acknowledgedAt = this.commands.address;
+        return lines.open({}, this.acknowledgedAt);
+      },
       commandTimeout,
       () => this.doubt(),
     );
-    this.watchCommands();
-    this.watchSubscriber();
-    reconnectAfterEnd(this.commands, this.events);
-    reconnectAfterEnd(this.subscriber, this.events);
+  }
+
+  get address(): string | undefined {
+    return this.commands.isReady ? this.commands.line!.peer : undefined;
   }
 
   get listening(): boolean {
@@ -119,11 +139,11 @@ export class RedisConnection implements Connection {
   }
 
   get commandError(): Error | undefined {
-    return this.commands.status === 'ready' ? undefined : this.log.lastError;
+    return this.commands.isReady ? undefined : this.log.lastError;
   }
 
   get subscriptionError(): Error | undefined {
-    return this.listening ? undefined : (this.log.lastError ?? unansweredBy(this.subscriber));
+    return this.listening ? undefined : (this.log.lastError ?? this.subscriber.line?.unanswered);
   }
 
   get downFor(): number {
@@ -132,9 +152,8 @@ export class RedisConnection implements Connection {
 
   open(refused: (why: LockConfigError) => void): void {
     this.refused = refused;
-    for (const client of [this.commands, this.subscriber]) {
-      if (client.status === 'wait') client.connect().catch(() => undefined);
-    }
+    this.commands.open();
+    this.subscriber.open();
     this.sentinelWatch?.follow();
     // A frozen server accepts connections and does not answer. If its machine is gone, even connecting hangs.
     if (this.sentinels !== undefined) doubtUntilListening(this, () => this.closed);
@@ -144,14 +163,14 @@ export class RedisConnection implements Connection {
     if (this.closed) return;
     this.closed = true;
     this.unconfirm();
-    this.heartbeat.stop();
-    this.events.stop();
+    this.heartbeat.end();
     this.sentinelWatch?.close();
     this.sentinels?.close();
     this.keyChannels.close();
-    this.subscriber.disconnect();
+    this.subscriber.close();
     this.acknowledgement.close();
-    this.commands.disconnect();
+    this.commands.close();
+    this.downSince ??= performance.now();
   }
 
   /** Only Sentinels can name another server. */
@@ -185,6 +204,10 @@ export class RedisConnection implements Connection {
     return this.listening && this.keyChannels.subscribeTo(key, patience, limit);
   }
 
+  nodes(): ScannedNode[] {
+    return [{ address: '', commands: this.commands }];
+  }
+
   separateSlots(): void {
     if (this.hasSlots) return;
     this.hasSlots = true;
@@ -198,49 +221,40 @@ export class RedisConnection implements Connection {
     return this.hasSlots ? groupBySlot(items, nameOf) : [[...items]];
   }
 
-  private watchCommands(): void {
-    let lost = false;
-    this.events.on(this.commands, 'close', () => {
-      lost = true;
-      this.isSubscriberOlder = true;
-      this.downSince ??= performance.now();
-      this.epoch += 1;
-    });
-    this.events.on(this.commands, 'ready', () => {
-      this.downSince = undefined;
-      this.recovered();
-      this.sentinelWatch?.follow();
-      this.followMaster();
-      if (lost) this.observer.reconnected();
-      lost = false;
-    });
-    this.events.on(this.commands, 'end', () => (this.downSince ??= performance.now()));
-    this.events.on(this.commands, 'error', (error: Error) => {
-      const refusal = databaseRefusal(error);
-      if (refusal !== undefined) this.refused?.(refusal);
-      this.log.failed(error);
-    });
+  private commandsReady(): void {
+    this.downSince = undefined;
+    this.recovered();
+    this.sentinelWatch?.follow();
+    this.followMaster();
+    if (this.lost) this.observer.reconnected();
+    this.lost = false;
   }
 
-  private watchSubscriber(): void {
-    this.events.on(this.subscriber, 'connect', () => (this.isSubscriberOlder = false));
-    this.events.on(this.subscriber, 'ready', () => void this.subscribe());
-    this.events.on(this.subscriber, 'close', () => {
-      this.unconfirm();
-      this.epoch += 1;
-    });
-    this.events.on(this.subscriber, 'error', (error: Error) => this.log.failed(error));
-    this.events.on(this.subscriber, 'message', (channel: string, message: string) => {
-      const confirmed = this.masters?.confirm(channel);
-      if (confirmed === undefined) return this.received(channel, message);
-      void confirmed.then((isMaster) => {
-        // If the connection has ended meanwhile, the waiters ask when they are subscribed again.
-        if (isMaster && this.listening) this.received(channel, message);
-      });
-    });
+  private commandsEnded(error: Error | undefined): void {
+    this.lost = true;
+    this.isSubscriberOlder = true;
+    this.downSince ??= performance.now();
+    this.epoch += 1;
+    this.failed(error);
+  }
+
+  private subscriberEnded(error: Error | undefined): void {
+    this.heartbeat.end();
+    this.unconfirm();
+    this.epoch += 1;
+    this.failed(error);
   }
 
   private received(channel: string, message: string): void {
+    const confirmed = this.masters?.confirm(channel);
+    if (confirmed === undefined) return this.pass(channel, message);
+    void confirmed.then((isMaster) => {
+      // If the connection has ended meanwhile, the waiters ask when they are subscribed again.
+      if (isMaster && this.listening) this.pass(channel, message);
+    });
+  }
+
+  private pass(channel: string, message: string): void {
     if (this.keyChannels.has(channel)) this.observer.keyMessage?.(channel, message);
     else this.observer.message(message);
   }
@@ -251,7 +265,21 @@ export class RedisConnection implements Connection {
     const { master } = sentinels;
     await this.sentinelWatch!.catchUp();
     if (master !== undefined && !isSame(master, sentinels.master!)) return false;
-    return ![this.commands, this.subscriber].some(({ stream }) => leadsElsewhere(stream, sentinels));
+    return !this.linesElsewhere().length;
+  }
+
+  /** The connections that lead to another server than the master that the Sentinels name. */
+  private linesElsewhere(): LastingLine[] {
+    const master = this.sentinels?.master;
+    return [this.commands, this.subscriber].filter(
+      ({ address }) => master !== undefined && address !== undefined && !isSame(address, master),
+    );
+  }
+
+  private failed(error: Error | undefined): void {
+    if (error === undefined) return;
+    if (isLockConfigError(error)) this.refused?.(error);
+    this.log.failed(error);
   }
 
   /**
@@ -259,55 +287,47 @@ export class RedisConnection implements Connection {
    * a replica, frozen or cut off. Then it has not closed the subscriber connection, which stays silent.
    */
   private followMaster(): void {
-    const { sentinels } = this.commands.options;
-    const isElsewhere = (client: Redis): boolean => peerOf(client) !== peerOf(this.commands);
-    const { subscriber } = this;
-    if (subscriber.status === 'ready' && (sentinels ? isElsewhere(subscriber) : this.isSubscriberOlder)) {
-      subscriber.disconnect(true);
-    }
+    const { sentinels, subscriber } = this;
+    const isElsewhere = (address: ServerAddress | undefined): boolean =>
+      address !== undefined && !isSame(address, this.commands.address!);
+    if (subscriber.isReady && (sentinels ? isElsewhere(subscriber.address) : this.isSubscriberOlder))
+      subscriber.leave();
     // Without Sentinels, a connection that was made before may lead to another server behind the address.
-    this.acknowledgement.leave(sentinels ? isElsewhere : () => true);
+    if (!sentinels || isElsewhere(this.acknowledgedAt)) this.acknowledgement.close();
   }
 
   /** Reconnects all connections that lead to another server than the master, also connections that are being made. */
   private leaveOldMaster(): void {
-    const { sentinels } = this;
-    if (sentinels === undefined || this.closed) return;
-    for (const client of [this.commands, this.subscriber]) {
-      if (!leadsElsewhere(client.stream, sentinels)) continue;
-      if (client.status === 'connecting') client.stream.destroy();
-      else if (client.status === 'connect' || client.status === 'ready') client.disconnect(true);
-    }
-    this.acknowledgement.leave(({ stream }) => leadsElsewhere(stream, sentinels));
+    const master = this.sentinels?.master;
+    if (master === undefined || this.closed) return;
+    for (const line of this.linesElsewhere()) line.leave();
+    if (this.acknowledgedAt !== undefined && !isSame(this.acknowledgedAt, master)) this.acknowledgement.close();
   }
 
-  private async subscribe(): Promise<void> {
+  private async subscribe(line: Line): Promise<void> {
     const { subscriber } = this;
-    const { stream } = subscriber;
-    const isOver = (): boolean => this.closed || subscriber.stream !== stream || subscriber.status !== 'ready';
+    const isOver = (): boolean => this.closed || line.state !== 'ready';
     const later = (ms: number, action: () => unknown): void =>
       void setTimeout(() => {
         if (!isOver()) action();
       }, ms).unref();
     try {
-      if (await isReplica(subscriber)) {
-        this.log.failed(new Error(`the subscriber connection leads to a replica: ${peerOf(subscriber)}`));
+      if (await isReplica(line)) {
+        this.log.failed(new Error(`the subscriber connection leads to a replica: ${line.peer}`));
         // The address may lead to another server by then.
-        later(retryDelay(++this.refusals), () => subscriber.disconnect(true));
+        later(retryDelay(++this.refusals), () => subscriber.leave());
         return;
       }
-      if (!this.servesAll && (await isOneOfSeveral(subscriber, this.options.keyPrefix))) {
-        this.refused?.(oneOfSeveral(peerOf(subscriber)));
+      if (!this.servesAll && (await isOneOfSeveral(line, this.options.keyPrefix))) {
+        this.refused?.(oneOfSeveral(line.peer));
       }
       this.servesAll = true;
-      // Otherwise the SUBSCRIBE would go out on the next connection, which subscribes by itself.
-      if (isOver()) return;
-      await subscriber.subscribe(clientChannel(this.options.keyPrefix, this.options.clientId));
+      await line.subscribe(clientChannel(this.options.keyPrefix, this.options.clientId));
       if (!isOver()) await this.keyChannels.resume();
     } catch (error) {
       if (isOver()) return;
       this.log.failed(error as Error);
-      later(SUBSCRIBE_AGAIN, () => this.subscribe());
+      later(SUBSCRIBE_AGAIN, () => this.subscribe(line));
       return;
     }
     if (isOver()) return;
@@ -321,7 +341,7 @@ export class RedisConnection implements Connection {
     const subscription: Subscription = {
       since: performance.now(),
       doubt: (why) => {
-        if (this.confirmed === subscription) this.doubts.raise(() => this.resubscribe(new Error(why)));
+        if (this.confirmed === subscription) this.doubts.raise(() => this.subscriber.leave(new Error(why)));
       },
     };
     this.confirmed = subscription;
@@ -333,17 +353,13 @@ export class RedisConnection implements Connection {
     this.doubts.drop();
   }
 
-  /** Replaces a subscriber connection that receives no messages although no end has closed it. */
-  private resubscribe(why: Error): void {
-    this.unconfirm();
-    this.epoch += 1;
-    this.log.failed(why);
-    this.subscriber.disconnect(true);
-  }
-
   private recovered(): void {
-    if (this.commands.status === 'ready' && this.listening) this.log.recovered();
+    if (this.commands.isReady && this.listening) this.log.recovered();
   }
+}
+
+async function refuseReplica(line: Line): Promise<void> {
+  if (await isReplica(line)) throw new Error(`the connection leads to a replica: ${line.peer}`);
 }
 
 const oneOfSeveral = (address: string): LockConfigError =>

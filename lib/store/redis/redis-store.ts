@@ -101,7 +101,7 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
     this.#commands = new LockCommands(this.clientId, scripts, connection, this.keys, clock);
     this.permits = new RedisPermits(scripts, this.#commands, this.keys, commandTimeout);
     this.#renewals = new LeaseRenewals(scripts, connection, (key) => redisKeys(keyPrefix, key).state);
-    this.#names = new KeyScan(connection.commands, options);
+    this.#names = new KeyScan(() => connection.nodes(), options);
     this.clients = new RedisClientRecords(connection.commands, keyPrefix, this.clientId);
     const channels = (key: string): string => connection.channels(key);
     this.latches = new RedisLatches(scripts, connection.replicas, channels, this.clientId, {
@@ -228,7 +228,8 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
 
   /** @throws LockStoreError if the server does not answer within `commandTimeout` */
   identify(): Promise<ServerIdentity | undefined> {
-    return readServerIdentity(this.#link.connection.commands, this.commandTimeout, this.clock);
+    const { connection } = this.#link;
+    return readServerIdentity(connection.commands, this.commandTimeout, () => connection.address, this.clock);
   }
 
   inspect(key: string, maxWaiters = MAX_WAITERS, maxHolds = Infinity): Promise<StoredLock> {

@@ -1,7 +1,7 @@
-import type { Redis } from 'ioredis';
 import { LockStoreError } from '../../errors/index.js';
 import { DOUBT } from './connection-options.js';
 import type { ConfirmingScript, ReplicaConfirmation } from './connection.js';
+import type { Line } from './line.js';
 import { flag, natural, readReply } from './reply-readers.js';
 import { SCRIPTS } from './scripts.generated.js';
 import { storeFailure } from './store-failure.js';
@@ -13,8 +13,8 @@ interface Confirmation {
   readonly min: number;
   /** Until when to wait for the replicas, by `performance.now()`. */
   readonly until: number;
-  /** The epoch of the connection that wrote the entry again. */
-  writtenIn: number | undefined;
+  /** The line that wrote the entry again. A WAIT on another one does not cover it. */
+  writtenOn: Line | undefined;
   readonly resolve: (replicas: number) => void;
   readonly reject: (error: LockStoreError) => void;
 }
@@ -33,28 +33,19 @@ const LONGEST_WAIT = 250;
 export class ReplicaAcknowledgement implements ReplicaConfirmation {
   private readonly pending = new Set<Confirmation>();
   private working = false;
-  private client: Redis | undefined;
-  /** Grows when the connection is lost. A WAIT on the next connection does not cover earlier writes. */
-  private epoch = 0;
+  private line: Line | undefined;
 
   constructor(
-    /** Creates a connection that is used for nothing else. */
-    private readonly connect: () => Redis,
+    /** Opens a line that is used for nothing else. */
+    private readonly connect: () => Line,
     private readonly commandTimeout: number,
     /** Called if the server does not answer. */
     private readonly doubt: () => void,
   ) {}
 
+  /** Also called if the line leads to a server that is no longer the master: its replicas do not count. */
   close(): void {
-    this.client?.disconnect();
-  }
-
-  /** Closes the connection if it leads to a server that is no longer the master: its replicas do not count. */
-  leave(isElsewhere: (client: Redis) => boolean): void {
-    const { client } = this;
-    if (client?.status !== 'ready' || !isElsewhere(client)) return;
-    this.client = undefined;
-    client.disconnect();
+    this.line?.close();
   }
 
   confirm(
@@ -66,7 +57,7 @@ export class ReplicaAcknowledgement implements ReplicaConfirmation {
   ): Promise<number> {
     const until = performance.now() + timeout;
     return new Promise((resolve, reject) => {
-      this.pending.add({ script, key, id, min, until, writtenIn: undefined, resolve, reject });
+      this.pending.add({ script, key, id, min, until, writtenOn: undefined, resolve, reject });
       if (!this.working) void this.work();
     });
   }
@@ -101,30 +92,28 @@ export class ReplicaAcknowledgement implements ReplicaConfirmation {
   }
 
   private async ask(asked: readonly Confirmation[]): Promise<void> {
-    const pipeline = this.connected().pipeline();
-    const { epoch } = this;
-    const unwritten = asked.filter(({ writtenIn }) => writtenIn !== epoch);
-    for (const confirmation of unwritten) {
-      confirmation.writtenIn = epoch;
-      pipeline.eval(SCRIPTS[confirmation.script].source, 1, confirmation.key, confirmation.id);
-    }
+    const line = await this.connected();
+    const unwritten = asked.filter(({ writtenOn }) => writtenOn !== line);
+    const written = unwritten.map((confirmation) => {
+      confirmation.writtenOn = line;
+      return line.send('EVAL', SCRIPTS[confirmation.script].source, 1, confirmation.key, confirmation.id);
+    });
     const left = Math.min(...asked.map(({ until }) => until)) - performance.now();
     // Never 0, which means no limit.
     const wait = Math.min(LONGEST_WAIT, Math.max(1, Math.ceil(left)));
-    pipeline.wait(Math.min(...asked.map(({ min }) => min)), wait);
-    const replies = (await pipeline.exec()) ?? [];
-    const [waitError, waitReply] = replies.at(-1) ?? [new Error('the connection was closed')];
+    const waited = line.send('WAIT', Math.min(...asked.map(({ min }) => min)), wait);
+    const replies = await Promise.allSettled([waited, ...written]);
     unwritten.forEach((confirmation, i) => {
-      const [error, isHeld] = replies[i] ?? [waitError];
-      if (error) return this.fail(confirmation, error);
+      const reply = replies[i + 1]!;
+      if (reply.status === 'rejected') return this.fail(confirmation, reply.reason);
+      const script = `the script '${SCRIPTS[confirmation.script].name}'`;
       try {
-        if (!readReply(`the script '${SCRIPTS[confirmation.script].name}'`, isHeld, flag)) this.answer(confirmation, 0);
+        if (!readReply(script, reply.value, flag)) this.answer(confirmation, 0);
       } catch (wrongReply) {
         this.fail(confirmation, wrongReply);
       }
     });
-    if (waitError) throw waitError;
-    const replicas = readReply('WAIT', waitReply, natural);
+    const replicas = readReply('WAIT', await waited, natural);
     const now = performance.now();
     for (const confirmation of asked) {
       const { min, until } = confirmation;
@@ -133,14 +122,10 @@ export class ReplicaAcknowledgement implements ReplicaConfirmation {
   }
 
   /** Opens the connection at its first use, and again after it has ended for good. */
-  private connected(): Redis {
-    if (this.client === undefined || this.client.status === 'end') {
-      this.epoch += 1;
-      this.client = this.connect();
-      this.client.on('close', () => (this.epoch += 1));
-      this.client.on('error', () => undefined);
-    }
-    return this.client;
+  private async connected(): Promise<Line> {
+    if (this.line === undefined || this.line.state === 'ended') this.line = this.connect();
+    await this.line.opened;
+    return this.line;
   }
 
   private answer(confirmation: Confirmation, replicas: number): void {

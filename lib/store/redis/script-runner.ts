@@ -1,12 +1,10 @@
-import type { Socket } from 'node:net';
-import type { Cluster, Redis } from 'ioredis';
 import { readingClock } from '../../common/reading-timer.js';
 import { LockStoreError } from '../../errors/index.js';
 import { DOUBT, DOUBT_AGAIN } from './connection-options.js';
 import type { Masters } from './connection.js';
+import type { Commands } from './line.js';
 import { UNDOUBTED } from './mastership.js';
 import { readReply } from './reply-readers.js';
-import { allArgs, ScriptCommand, takesScriptCommands, type ScriptCall } from './script-command.js';
 import type { ScriptKeys } from './script-keys.js';
 import { SCRIPTS, type LuaScript, type ScriptName } from './scripts.generated.js';
 import { commandAt, storeFailure } from './store-failure.js';
@@ -19,24 +17,15 @@ import { TimeLimit, type Limited } from './time-limit.js';
  */
 const BY_TEXT: ReadonlySet<string> = new Set(['extend']);
 
-/**
- * Large enough to make a write cheap for each command. The first few go out sooner, so that Redis starts while the
- * others are encoded.
- */
-const COMMANDS_PER_WRITE = 16;
-const COMMANDS_AT_FIRST = 4;
-
 /** Runs scripts by their hash, sends their text if the server does not know them, and limits the time for a reply. */
 export class ScriptRunner {
   private readonly limit: TimeLimit;
   private isClosed = false;
-  private corked: Socket | undefined;
-  private toGather = 0;
   /** Checks for silence while a command is pending. */
   private watch: unknown;
 
   constructor(
-    private readonly client: Redis | Cluster,
+    private readonly commands: Commands,
     private readonly commandTimeout: number,
     /** The error of the connection while it is down. */
     private readonly trouble: () => Error | undefined,
@@ -60,7 +49,6 @@ export class ScriptRunner {
     read: (reply: unknown, sentTo?: string) => Reply | Promise<Reply>,
   ): Promise<Reply> {
     const { name, sha1, source } = typeof script === 'string' ? SCRIPTS[script] : script;
-    this.gather();
     return new Promise((resolve, reject) => {
       let isText = BY_TEXT.has(name);
       // The slot map may name another master by the time of the reply.
@@ -99,7 +87,7 @@ export class ScriptRunner {
         const [key] = keys.names;
         sentTo = key === undefined ? undefined : this.masters?.masterOf?.(key);
         const call = isText ? 'eval' : 'evalsha';
-        void this.send({ command: call, script: isText ? source : sha1, keys, args }).then(answered, failed);
+        void this.commands.run({ command: call, script: isText ? source : sha1, keys, args }).then(answered, failed);
       };
       // The rest of the work of this turn comes behind the write, while Redis executes the script.
       send();
@@ -112,32 +100,6 @@ export class ScriptRunner {
   private isDoubtful(limited: Limited): boolean {
     if (this.masters === undefined || this.limit.isOver(limited)) return false;
     return this.masters.isAsking || this.clock.now() - (limited.until - this.commandTimeout) > UNDOUBTED;
-  }
-
-  private send(call: ScriptCall): Promise<unknown> {
-    const { client } = this;
-    return takesScriptCommands(client)
-      ? (client.sendCommand(new ScriptCommand(call)) as Promise<unknown>)
-      : client[call.command](...allArgs(call));
-  }
-
-  /** Commands of one turn of the event loop go out in few writes. A single command goes out at once. */
-  private gather(): void {
-    const { stream } = this.client as { stream?: Socket };
-    if (stream === undefined || this.limit.isIdle) return;
-    if (this.corked === undefined) {
-      this.corked = stream;
-      this.toGather = COMMANDS_AT_FIRST;
-      stream.cork();
-      process.nextTick(() => {
-        this.corked = undefined;
-        stream.uncork();
-      });
-    } else if (this.corked === stream && --this.toGather === 0) {
-      this.toGather = COMMANDS_PER_WRITE;
-      stream.uncork();
-      stream.cork();
-    }
   }
 
   private watchForSilence(delay = DOUBT): unknown {

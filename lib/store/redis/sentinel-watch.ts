@@ -1,14 +1,12 @@
-import type { Redis, SentinelAddress } from 'ioredis';
 import { clearReadingTimer, setReadingTimer } from '../../common/reading-timer.js';
 import { isAnswer } from './answers.js';
-import { connectSentinel } from './sentinel-question.js';
+import { LastingLine } from './lasting-line.js';
+import type { ServerAddress } from './line.js';
 import type { Sentinels } from './sentinels.js';
 
 const SWITCHED = '+switch-master';
 /** How often, in ms, the connections are checked: one can be dead although no end has closed it. */
 const TRIAL = 10_000;
-/** The largest number of Sentinels to subscribe to, unless the user's options set another. */
-const MOST = 10;
 /** For how many ms Sentinels may delay a confirmation. */
 const ANSWER_WITHIN = 250;
 
@@ -18,7 +16,7 @@ const ANSWER_WITHIN = 250;
  * are missed while a connection is down, so its Sentinel is asked when the connection is back.
  */
 export class SentinelWatch {
-  private readonly lines = new Map<string, Redis>();
+  private readonly lines = new Map<string, LastingLine>();
   private trial: NodeJS.Timeout | undefined;
   /** Resolves when the master is known that the announcements so far have named. */
   private heard: Promise<unknown> = Promise.resolve();
@@ -28,12 +26,10 @@ export class SentinelWatch {
   /** Subscribes to all known Sentinels, and to no others. */
   follow(): void {
     const { known, options } = this.sentinels;
-    const wanted = new Map(
-      known.slice(0, options.sentinelMaxConnections ?? MOST).map((each) => [`${each.host}:${each.port}`, each]),
-    );
+    const wanted = new Map(known.slice(0, options.most).map((each) => [`${each.host}:${each.port}`, each]));
     for (const [name, line] of this.lines) {
       if (wanted.has(name)) continue;
-      line.disconnect();
+      line.close();
       this.lines.delete(name);
     }
     for (const [name, sentinel] of wanted) {
@@ -44,7 +40,7 @@ export class SentinelWatch {
 
   close(): void {
     clearInterval(this.trial);
-    for (const line of this.lines.values()) line.disconnect();
+    for (const line of this.lines.values()) line.close();
     this.lines.clear();
   }
 
@@ -61,9 +57,9 @@ export class SentinelWatch {
         answers += 1;
         if (2 * answers > lines.length) resolve(true);
       };
-      const asked = lines
-        .filter(({ status }) => status === 'ready')
-        .map((line) => line.ping().then(answered, (error: unknown) => isAnswer(error) && answered()));
+      const asked = lines.map((line) =>
+        line.send('PING').then(answered, (error: unknown) => isAnswer(error) && answered()),
+      );
       void Promise.all(asked).then(() => {
         clearReadingTimer(timer);
         resolve(false);
@@ -73,34 +69,25 @@ export class SentinelWatch {
     await this.heard;
   }
 
-  private open(sentinel: SentinelAddress): Redis {
-    const { options } = this.sentinels;
-    const line = connectSentinel(sentinel, options, {
-      retryStrategy: options.sentinelReconnectStrategy,
-      commandTimeout: options.sentinelCommandTimeout,
-      autoResubscribe: false,
-      autoResendUnfulfilledCommands: false,
-      maxRetriesPerRequest: 0,
-    });
+  private open(sentinel: ServerAddress): LastingLine {
+    const { name, lines } = this.sentinels.options;
     const hear = (): void => void (this.heard = Promise.all([this.heard, this.sentinels.hear(sentinel)]));
-    line.on('message', (_channel: string, text: string) => {
-      if (text.startsWith(`${options.name} `)) hear();
-    });
-    line.on('ready', () => {
-      line.subscribe(SWITCHED).then(hear, (error: Error) => replaceSilent(line, error));
-    });
-    line.connect().catch(() => undefined);
+    const line = new LastingLine(
+      lines,
+      {
+        ready: () => void line.subscribe(SWITCHED).then(hear, () => undefined),
+        message: (_channel, text) => {
+          if (text.startsWith(`${name} `)) hear();
+        },
+      },
+      { find: async () => sentinel },
+    );
+    line.open();
     return line;
   }
 
+  /** A line that does not answer is replaced. */
   private try(): void {
-    for (const line of this.lines.values()) {
-      if (line.status === 'ready') line.ping().catch((error: Error) => replaceSilent(line, error));
-    }
+    for (const line of this.lines.values()) line.send('PING').catch(() => undefined);
   }
-}
-
-/** Reconnects if the Sentinel was silent. A refusal is an answer, too. */
-function replaceSilent(line: Redis, error: Error): void {
-  if (/timed out/i.test(error.message) && line.status === 'ready') line.disconnect(true);
 }

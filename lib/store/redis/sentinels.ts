@@ -1,6 +1,4 @@
-import type { RedisOptions, SentinelAddress } from 'ioredis';
-import { SENTINEL_PATIENCE } from './connection-options.js';
-import { askSentinel, type SentinelAnswer } from './sentinel-question.js';
+import type { Lines, ServerAddress } from './line.js';
 
 /** When the first Sentinel has answered, the others get as much time again, and at least this many ms. */
 const LEAST_GRACE = 250;
@@ -10,15 +8,37 @@ const LEAST_GRACE = 250;
  */
 const LOYALTY = 10_000;
 
-/** The address of a server, as Sentinels name it. */
-export interface MasterAddress {
-  readonly host: string;
-  readonly port: number;
+/** How to find the Sentinels, and what they are asked. */
+export interface SentinelOptions {
+  /** The name of the master. */
+  readonly name: string;
+  readonly sentinels: readonly ServerAddress[];
+  /** Opens lines to Sentinels. */
+  readonly lines: Lines;
+  /** After how many ms without an answer all Sentinels are asked again. */
+  readonly patience: number;
+  /** Whether to subscribe to the Sentinels, to learn of a new master. */
+  readonly failoverDetector: boolean;
+  /** Whether to ask the Sentinels that others name. */
+  readonly updateSentinels: boolean;
+  /** The largest number of Sentinels to subscribe to. */
+  readonly most: number;
+  /** The address at which a server can be reached, given the address that a Sentinel has named. */
+  readonly resolveNat: (address: ServerAddress) => ServerAddress;
+}
+
+/** The answer of one Sentinel about the master. */
+interface SentinelAnswer {
+  readonly address: ServerAddress;
+  /** The configuration epoch; -1 if the Sentinel does not permit the question. */
+  readonly epoch: number;
+  /** The other Sentinels that it knows. */
+  readonly others: readonly ServerAddress[];
 }
 
 /** The last known master, and when it was confirmed. */
 interface Remembered {
-  readonly address: MasterAddress;
+  readonly address: ServerAddress;
   /** The configuration epoch, which grows with each failover; -1 if no Sentinel named it. */
   readonly epoch: number;
   confirmed: number;
@@ -30,35 +50,38 @@ interface Remembered {
  * with an old master keeps naming it.
  */
 export class Sentinels {
-  private discovered: readonly SentinelAddress[] = [];
+  private discovered: readonly ServerAddress[] = [];
   private remembered: Remembered | undefined;
-  private asking: Promise<MasterAddress> | undefined;
+  private asking: Promise<ServerAddress> | undefined;
   private readonly closing = new AbortController();
 
   constructor(
-    readonly options: RedisOptions,
+    readonly options: SentinelOptions,
     /** Called when the master has changed. */
     private readonly moved: () => void,
   ) {}
 
   /** All known Sentinels: the ones that the user named, and the ones that these name. */
-  get known(): readonly SentinelAddress[] {
-    const known = new Map<string, SentinelAddress>();
-    for (const sentinel of [...(this.options.sentinels ?? []), ...this.discovered]) {
-      const { host = '127.0.0.1', port = 26_379 } = sentinel;
-      known.set(`${host}:${port}`, { ...sentinel, host, port });
+  get known(): readonly ServerAddress[] {
+    const known = new Map<string, ServerAddress>();
+    for (const sentinel of [...this.options.sentinels, ...this.discovered]) {
+      known.set(`${sentinel.host}:${sentinel.port}`, sentinel);
     }
     return [...known.values()];
   }
 
   /** The master, if it is known. */
-  get master(): MasterAddress | undefined {
-    return this.remembered && this.resolveNat(this.remembered.address);
+  get master(): ServerAddress | undefined {
+    return this.remembered && this.options.resolveNat(this.remembered.address);
   }
 
   /** Asks all Sentinels. @throws Error if none of them answers */
-  find(): Promise<MasterAddress> {
-    this.asking ??= this.ask(this.known).finally(() => (this.asking = undefined));
+  find(): Promise<ServerAddress> {
+    this.asking ??= this.ask(this.known)
+      .catch((error: Error) => {
+        throw new Error(`All Sentinels are unreachable: ${error.message}`);
+      })
+      .finally(() => (this.asking = undefined));
     return this.asking;
   }
 
@@ -67,24 +90,24 @@ export class Sentinels {
   }
 
   /** Asks a Sentinel that has announced a change. Never rejects. */
-  async hear(sentinel: SentinelAddress): Promise<void> {
+  async hear(sentinel: ServerAddress): Promise<void> {
     await this.ask([sentinel], true).catch(() => undefined);
   }
 
-  private async ask(sentinels: readonly SentinelAddress[], isNews = false): Promise<MasterAddress> {
+  private async ask(sentinels: readonly ServerAddress[], isNews = false): Promise<ServerAddress> {
     const answers = await this.answersOf(sentinels);
-    if (!isNews && this.options.updateSentinels !== false) {
-      this.discovered = answers.flatMap(({ others }) => others).map((other) => this.resolveNat(other));
+    if (!isNews && this.options.updateSentinels) {
+      this.discovered = answers.flatMap(({ others }) => others).map((other) => this.options.resolveNat(other));
     }
     const before = this.remembered?.address;
     this.judge(answers, isNews);
     const { address } = this.remembered!;
     if (before !== undefined && !isSame(before, address)) this.moved();
-    return this.resolveNat(address);
+    return this.options.resolveNat(address);
   }
 
   /** The answers of a majority, or all that arrive in time. Rejects if there is none. */
-  private answersOf(sentinels: readonly SentinelAddress[]): Promise<SentinelAnswer[]> {
+  private answersOf(sentinels: readonly ServerAddress[]): Promise<SentinelAnswer[]> {
     return new Promise((resolve, reject) => {
       const answers: SentinelAnswer[] = [];
       const since = performance.now();
@@ -100,7 +123,7 @@ export class Sentinels {
       };
       // Replies that arrived while the event loop was blocked are read first.
       const settleIn = (ms: number): NodeJS.Timeout => setTimeout(() => setImmediate(settle), ms);
-      let timer = settleIn(this.options.sentinelCommandTimeout ?? SENTINEL_PATIENCE);
+      let timer = settleIn(this.options.patience);
       const answered = (answer: SentinelAnswer): void => {
         answers.push(answer);
         if (answers.length > sentinels.length / 2 || answers.length + failures === sentinels.length) return settle();
@@ -140,14 +163,50 @@ export class Sentinels {
     if (isNews && best.epoch === -1 && remembered.epoch === -1) return true;
     return votes > this.known.length / 2 && performance.now() - remembered.confirmed > LOYALTY;
   }
+}
 
-  private resolveNat<Address extends MasterAddress>(address: Address): Address {
-    const { natMap } = this.options;
-    const name = `${address.host}:${address.port}`;
-    const resolved = typeof natMap === 'function' ? natMap(name) : natMap?.[name];
-    return resolved ? { ...address, ...resolved } : address;
+export const isSame = (one: ServerAddress, other: ServerAddress): boolean =>
+  one.host === other.host && one.port === other.port;
+
+/**
+ * Asks one Sentinel for the address of the master, and for its configuration epoch.
+ * @throws Error if the Sentinel cannot be reached, or does not know the master
+ */
+async function askSentinel(
+  sentinel: ServerAddress,
+  { lines, name }: SentinelOptions,
+  giveUp: AbortSignal,
+): Promise<SentinelAnswer> {
+  const line = lines.open({}, sentinel);
+  const leave = (): void => line.close(true);
+  giveUp.addEventListener('abort', leave, { once: true });
+  try {
+    await line.opened;
+    // The order matters: the address must not be older than the epoch, which may belong to a configuration that has
+    // just been replaced.
+    const words = ['MASTER', 'GET-MASTER-ADDR-BY-NAME', 'SENTINELS'];
+    const replies = await Promise.allSettled(words.map((word) => line.send('SENTINEL', word, name)));
+    const [master, address, others] = replies.map((reply) => (reply.status === 'fulfilled' ? reply.value : undefined));
+    if (replies[1]?.status === 'rejected') throw replies[1].reason;
+    if (!Array.isArray(address)) throw new Error(`a Sentinel does not know the master '${name}'`);
+    return {
+      address: { host: String(address[0]), port: Number(address[1]) },
+      epoch: Number(read(master)['config-epoch'] ?? -1),
+      others: (Array.isArray(others) ? others : [])
+        .map(read)
+        .filter(({ flags = '', ip, port }) => !flags.includes('disconnected') && ip && port)
+        .map(({ ip, port }) => ({ host: String(ip), port: Number(port) })),
+    };
+  } finally {
+    giveUp.removeEventListener('abort', leave);
+    line.close();
   }
 }
 
-export const isSame = (one: MasterAddress, other: MasterAddress): boolean =>
-  one.host === other.host && one.port === other.port;
+/** Reads a flat list of names and values. */
+function read(reply: unknown): Record<string, string> {
+  const fields: Record<string, string> = {};
+  if (!Array.isArray(reply)) return fields;
+  for (let i = 0; i + 1 < reply.length; i += 2) fields[String(reply[i])] = String(reply[i + 1]);
+  return fields;
+}

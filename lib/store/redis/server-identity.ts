@@ -1,7 +1,7 @@
-import type { Cluster, Redis } from 'ioredis';
 import { readingClock } from '../../common/reading-timer.js';
 import { LockStoreError } from '../../errors/index.js';
 import type { ServerIdentity } from '../quorum-member.js';
+import type { Commands } from './line.js';
 import { matching, readReply } from './reply-readers.js';
 import { storeFailure } from './store-failure.js';
 
@@ -15,8 +15,9 @@ const REFUSED = /\bNOPERM\b|unknown command/i;
  * @throws LockStoreError if it does not answer within `timeout` ms
  */
 export async function readServerIdentity(
-  client: Redis | Cluster,
+  commands: Commands,
   timeout: number,
+  addressOf: () => string | undefined,
   clock = readingClock,
 ): Promise<ServerIdentity | undefined> {
   let timer: unknown;
@@ -25,12 +26,16 @@ export async function readServerIdentity(
     timer = clock.setTimer(timeout, () => reject(new LockStoreError(message, { transient: true })));
   });
   try {
-    const info = readReply('INFO', await Promise.race([client.info(), limit]), (raw) => matching(INFO, raw).input);
+    const info = readReply(
+      'INFO',
+      await Promise.race([commands.send('INFO'), limit]),
+      (raw) => matching(INFO, raw).input,
+    );
     const micros = /^server_time_usec:(\d+)/m.exec(info)?.[1];
     return {
       runId: /^run_id:(\S+)/m.exec(info)?.[1],
       time: micros === undefined ? undefined : Math.floor(Number(micros) / 1_000),
-      address: addressOf(client),
+      address: addressOf(),
       inCluster: /^cluster_enabled:1\b/m.test(info),
     };
   } catch (error) {
@@ -39,9 +44,4 @@ export async function readServerIdentity(
   } finally {
     clock.clearTimer(timer);
   }
-}
-
-function addressOf(client: Redis | Cluster): string | undefined {
-  const { remoteAddress, remotePort } = (client as Partial<Pick<Redis, 'stream'>>).stream ?? {};
-  return remoteAddress === undefined ? undefined : `${remoteAddress}:${remotePort}`;
 }

@@ -1,6 +1,6 @@
-import type { Redis } from 'ioredis';
 import { hashSlot, redisKeys } from '../../keys/index.js';
 import { isAnswer } from './answers.js';
+import type { Commands } from './line.js';
 
 /** The line of INFO that marks a replica. Dragonfly writes the second word. */
 const REPLICA = /^role:(slave|replica)\b/m;
@@ -10,9 +10,9 @@ const REPLICA = /^role:(slave|replica)\b/m;
  * subscriber and take it for absent. Ask this before subscribing: RESP2 refuses INFO afterwards. A server that does not
  * permit INFO counts as a master.
  */
-export async function isReplica(client: Redis): Promise<boolean> {
+export async function isReplica(line: Commands): Promise<boolean> {
   try {
-    return REPLICA.test(await client.info('replication'));
+    return REPLICA.test(String(await line.send('INFO', 'replication')));
   } catch (error) {
     if (isAnswer(error)) return false;
     throw error;
@@ -28,10 +28,10 @@ const MANY = 5_000;
  * Whether a connection leads to a node of a Cluster that serves only some of the slots. One node that serves all of them
  * answers, and so does a proxy in front of a Cluster, although it may report several masters.
  */
-export async function isOneOfSeveral(client: Redis, keyPrefix: string): Promise<boolean> {
+export async function isOneOfSeveral(line: Commands, keyPrefix: string): Promise<boolean> {
   try {
-    if (!/^cluster_enabled:1/m.test(await client.info('cluster'))) return false;
-    const ranges = (await client.cluster('SLOTS')) as unknown as SlotRange[];
+    if (!/^cluster_enabled:1/m.test(String(await line.send('INFO', 'cluster')))) return false;
+    const ranges = (await line.send('CLUSTER', 'SLOTS')) as SlotRange[];
     const samples = new Map<string, string>();
     for (let i = 0; i < MANY; i++) {
       const { state } = redisKeys(keyPrefix, String(i));
@@ -39,7 +39,7 @@ export async function isOneOfSeveral(client: Redis, keyPrefix: string): Promise<
       const master = ranges.find(([start, end]) => start <= slot && slot <= end)?.[2].join(':');
       if (master !== undefined && !samples.has(master)) samples.set(master, state);
     }
-    const asked = [...samples.values()].map((key) => client.eval('return 1', 1, key));
+    const asked = [...samples.values()].map((key) => line.send('EVAL', 'return 1', 1, key));
     const replies = await Promise.allSettled(asked);
     return replies.some((reply) => reply.status === 'rejected' && /^MOVED /.test((reply.reason as Error).message));
   } catch (error) {

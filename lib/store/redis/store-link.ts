@@ -1,7 +1,7 @@
 import type { LockLogger } from '../../common/logger.js';
 import { LockStoreError, type LockConfigError } from '../../errors/index.js';
 import { isAnswer } from './answers.js';
-import { connect, type ConnectOptions } from './connect.js';
+import { connect, isClusterTarget, type ConnectOptions } from './connect.js';
 import type { Connection, ConnectionObserver } from './connection.js';
 import { guardCredentials } from './credentials.js';
 import { namedKeys } from './script-keys.js';
@@ -13,12 +13,14 @@ export class StoreLink {
   readonly connection: Connection;
   readonly scripts: ScriptRunner;
   private readonly commandTimeout: number;
+  private readonly isCluster: boolean;
   /** Ends a pending start, with or without an error. */
   private started: ((error?: LockStoreError | LockConfigError) => void) | undefined;
 
   /** @param observer receives the messages, and calls `subscribed` of this link for each confirmed subscription */
   constructor(options: ConnectOptions, logger: LockLogger, observer: ConnectionObserver) {
     this.commandTimeout = options.commandTimeout;
+    this.isCluster = isClusterTarget(options.connection);
     guardCredentials(this, options.connection);
     this.connection = connect(options, logger, observer);
     this.scripts = new ScriptRunner(
@@ -49,7 +51,7 @@ export class StoreLink {
     if (this.connection.listening) return;
     await this.untilListening();
     // A script without keys might go to a node of a Cluster that is down, and delay the start.
-    if (this.connection.commands.isCluster) return;
+    if (this.isCluster) return;
     try {
       await this.scripts.run('start', namedKeys([]), [], () => undefined);
     } catch (error) {

@@ -11,6 +11,8 @@ it.each([
   const proxy = await bench.proxy();
   const service = await bench.service({ connection: proxy.url });
   const lock = await service.acquire('a', { expire: 5_000 });
+  // From now on the server knows the script.
+  await lock.verify();
   proxy.holdReplies();
   const both = [lock.extend(first), lock.extend(second)];
   await eventually(async () => (await bench.redis.admin.pttl('lock:state:{a}')) > 15_000);

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { Cluster, Redis } from 'ioredis';
+import { createClient, createClientPool, createCluster, createSentinel } from 'redis';
 import { readConnections, type LockConnectionOption } from '../../../lib/module/redis-lock.connection.js';
 import { resolveModuleOptions } from '../../../lib/module/redis-lock.options.js';
 
@@ -49,7 +50,7 @@ describe('connection', () => {
     ['a database in the query', 'redis://a?db=-1', 'the database of connection is "-1"'],
     ['a database in letters among options', { host: 'a', db: 'abc' }, 'connection.db is "abc"'],
     ['a database that is no number', { host: 'a', db: NaN }, 'connection.db is NaN'],
-    ['a stub', { evalsha: async () => 1, duplicate: () => ({}), options: {} }, 'no client of ioredis'],
+    ['a stub', { evalsha: async () => 1, duplicate: () => ({}), options: {} }, 'no client of ioredis or node-redis'],
     ['a stub of a Cluster', { isCluster: true, duplicate: () => ({}), options: {} }, 'no client of ioredis'],
     [
       'a wrapper',
@@ -59,9 +60,17 @@ describe('connection', () => {
       'an object (KeyvRedis) that is no client of ioredis',
     ],
     [
-      'a client of node-redis',
+      'a client of node-redis 4',
       { isOpen: false, options: {}, duplicate() {}, sendCommand() {}, on() {} },
-      'a client of the package redis (node-redis)',
+      'a client of the package redis (node-redis) before version 5',
+    ],
+    ['a pool', createClientPool(), 'connection is a pool of node-redis (createClientPool)'],
+    ['a pool of a client', createClient().createPool(), 'Write connection: createClient(options)'],
+    ['a Cluster of node-redis', createCluster({ rootNodes: [] }), 'connection: { cluster: [{ host, port }, …]'],
+    [
+      'Sentinels of node-redis',
+      createSentinel({ name: 'mymaster', sentinelRootNodes: [] }),
+      "connection: { sentinels: [{ host, port }, …], name: 'mymaster'",
     ],
     ['a URL behind a blank', ' redis://:secret@a', 'white space'],
     ['a URL in front of a line break', 'redis://:secret@a\n', 'white space'],
@@ -73,8 +82,14 @@ describe('connection', () => {
     expect(read).not.toThrow(/secret/);
   });
 
-  it('accepts clients of ioredis', () => {
-    for (const client of [new Redis({ lazyConnect: true }), new Cluster([node], { lazyConnect: true })]) {
+  it('accepts clients of ioredis and of node-redis', () => {
+    const legacy = createClient().withTypeMapping({});
+    for (const client of [
+      new Redis({ lazyConnect: true }),
+      new Cluster([node], { lazyConnect: true }),
+      createClient(),
+      legacy,
+    ]) {
       expect(readConnections(client)).toBe(client);
     }
   });
@@ -89,7 +104,7 @@ describe('connection', () => {
   ])('refuses a keyPrefix of ioredis in %s unless the keyPrefix of the module begins with it', (_what, connection) => {
     const resolve = (keyPrefix?: string): unknown =>
       resolveModuleOptions({ connection: connection(), ...(keyPrefix !== undefined && { keyPrefix }) });
-    const message = expect.stringMatching(/ioredis option keyPrefix "app:".*Write it there: keyPrefix: "app:lock"/);
+    const message = expect.stringMatching(/client option keyPrefix "app:".*Write it there: keyPrefix: "app:lock"/);
     expect(() => resolve()).toThrow(expect.objectContaining({ code: 'LOCK_CONFIG', message }));
     expect(() => resolve('other')).toThrow(/keyPrefix: "app:other"/);
     expect(resolve('app:lock')).toMatchObject({ keyPrefix: 'app:lock' });

@@ -1,13 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { Cluster, Command, Redis } from 'ioredis';
+import { Command } from 'ioredis';
 import { redisKeys } from '../../../lib/keys/index.js';
-import {
-  allArgs,
-  ScriptCommand,
-  takesScriptCommands,
-  type ScriptCall,
-} from '../../../lib/store/redis/script-command.js';
+import { ScriptCommand } from '../../../lib/store/redis/ioredis-lines.js';
+import { allArgs, type ScriptCall } from '../../../lib/store/redis/script-call.js';
 import { LockKeys, namedKeys } from '../../../lib/store/redis/script-keys.js';
 
 const text = fc.string({ unit: 'grapheme', maxLength: 20 });
@@ -42,11 +38,6 @@ describe('a script that encodes itself', () => {
         expect(command.getKeys()).toEqual(usual.getKeys());
       }),
     );
-  });
-
-  it('is used only with clients of one server', () => {
-    expect(takesScriptCommands(new Redis({ lazyConnect: true }))).toBe(true);
-    expect(takesScriptCommands(new Cluster([{ host: 'a' }], { lazyConnect: true }))).toBe(false);
   });
 
   it('names the keys of a lock consistently', () => {

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
-import type { Redis } from 'ioredis';
+import type { Commands } from '../../../lib/store/redis/line.js';
 import { namedKeys } from '../../../lib/store/redis/script-keys.js';
 import { UNDOUBTED } from '../../../lib/store/redis/mastership.js';
 import { ScriptRunner } from '../../../lib/store/redis/script-runner.js';
@@ -11,12 +11,14 @@ const LIMIT = 20;
 /** A client whose answers the test decides. */
 function setUp() {
   const sent: Array<{ readonly command: string; readonly answer: Deferred<unknown> }> = [];
-  const send = (command: string) => () => {
-    const answer = deferred<unknown>();
-    sent.push({ command, answer });
-    return answer;
+  const client: Commands = {
+    run: ({ command }) => {
+      const answer = deferred<unknown>();
+      sent.push({ command, answer });
+      return answer;
+    },
+    send: () => Promise.reject(new Error('no other command is sent')),
   };
-  const client = { evalsha: send('evalsha'), eval: send('eval') } as unknown as Redis;
   const runner = new ScriptRunner(
     client,
     LIMIT,
@@ -54,7 +56,7 @@ describe('a reply that took longer than a master may be silent', () => {
   async function late(isMaster: boolean): Promise<{ sent: string[]; asked: unknown[]; reply: Promise<unknown> }> {
     const sent: string[] = [];
     const answers: Array<Promise<unknown>> = [sleep(UNDOUBTED + 50, 'old'), Promise.resolve('new')];
-    const evalsha = (): Promise<unknown> => answers[sent.push('evalsha') - 1]!;
+    const run = (): Promise<unknown> => answers[sent.push('evalsha') - 1]!;
     const confirmations = [Promise.resolve(isMaster), undefined];
     const asked: unknown[] = [];
     const masters = {
@@ -67,7 +69,7 @@ describe('a reply that took longer than a master may be silent', () => {
       },
     };
     const nothing = (): undefined => undefined;
-    const runner = new ScriptRunner({ evalsha } as unknown as Redis, 60_000, nothing, nothing, masters);
+    const runner = new ScriptRunner({ run, send: run }, 60_000, nothing, nothing, masters);
     return { sent, asked, reply: runner.run('release', namedKeys(['a']), [], (raw) => raw) };
   }
 

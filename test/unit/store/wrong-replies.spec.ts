@@ -1,11 +1,11 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
-import { Redis } from 'ioredis';
 import type { AcquireRequest, HoldMode } from '../../../lib/store/lock-store.js';
 import { RedissonStore } from '../../../lib/redisson/redisson-store.js';
 import { ReplicaAcknowledgement } from '../../../lib/store/redis/replica-acknowledgement.js';
+import type { Line } from '../../../lib/store/redis/line.js';
 import { KeyScan } from '../../../lib/store/redis/key-scan.js';
 import { RedisStore } from '../../../lib/store/redis/redis-store.js';
-import { ScriptRunner } from '../../../lib/store/redis/script-runner.js';
+import { LastingLine } from '../../../lib/store/redis/lasting-line.js';
 import { readServerIdentity } from '../../../lib/store/redis/server-identity.js';
 
 const SILENT = { debug: () => undefined, log: () => undefined, warn: () => undefined, error: () => undefined };
@@ -137,9 +137,7 @@ const ofRedisson: readonly Case[] = [
 
 /** What a call makes of a reply to every script: `answered`, or the error. */
 async function outcomeOf({ call }: Case, reply: unknown): Promise<unknown> {
-  jest
-    .spyOn(ScriptRunner.prototype as unknown as { send: () => Promise<unknown> }, 'send')
-    .mockImplementation(() => Promise.resolve(reply));
+  jest.spyOn(LastingLine.prototype, 'run').mockImplementation(() => Promise.resolve(reply));
   return call().then(
     () => 'answered',
     (error: unknown) => error,
@@ -182,9 +180,7 @@ describe('a reply that the scripts of renewals cannot give', () => {
     const replies = [...WRONG, ...SMALL, [1, 'x'], [1, 1, 1]];
     for (const reply of replies.filter((each) => !possible.includes(JSON.stringify(each)))) {
       const renewed = renew.bind(_protocol === 'the own protocol' ? store : redisson);
-      jest
-        .spyOn(ScriptRunner.prototype as unknown as { send: () => Promise<unknown> }, 'send')
-        .mockImplementation(() => Promise.resolve(reply));
+      jest.spyOn(LastingLine.prototype, 'run').mockImplementation(() => Promise.resolve(reply));
       const renewals = await renewed(requests);
       expect([reply, renewals]).toEqual([reply, [refused("the script 'renew'"), refused("the script 'renew'")]]);
     }
@@ -193,7 +189,7 @@ describe('a reply that the scripts of renewals cannot give', () => {
   it('the error of one lease leaves the others renewed', async () => {
     const failure = Object.assign(new Error('WRONGTYPE no lock'), { name: 'ReplyError' });
     jest
-      .spyOn(ScriptRunner.prototype as unknown as { send: () => Promise<unknown> }, 'send')
+      .spyOn(LastingLine.prototype, 'run')
       .mockImplementationOnce(() => Promise.resolve([5, failure]))
       .mockImplementation(() => Promise.resolve([failure]));
     expect(await store.renew(requests)).toEqual([5, expect.objectContaining({ code: 'LOCK_STORE' })]);
@@ -228,18 +224,18 @@ describe('a reply that other commands cannot give', () => {
         ['1', '1'],
       ],
     ]) {
-      const client = Object.assign(Object.create(Redis.prototype) as object, {
-        scan: async () => scan,
-        time: async () => time,
-      }) as unknown as Redis;
-      const listed = new KeyScan(client, options).list({ cursor: '', budget: 500 });
+      const send = async (command: string): Promise<unknown> => (command === 'SCAN' ? scan : time);
+      const listed = new KeyScan(() => [{ address: '', commands: { send, run: send as never } }], options).list({
+        cursor: '',
+        budget: 500,
+      });
       await expect(listed).rejects.toMatchObject({ code: 'LOCK_STORE', message: expect.stringContaining('answered') });
     }
   });
 
   it.each([undefined, null, 'QUEUED', 'OK', '', 1, []])('is no identity of a server: %j', async (info) => {
-    const client = { info: async () => info } as unknown as Redis;
-    await expect(readServerIdentity(client, 1_000)).rejects.toEqual(refused('INFO'));
+    const send = async (): Promise<unknown> => info;
+    await expect(readServerIdentity({ send, run: send }, 1_000, () => undefined)).rejects.toEqual(refused('INFO'));
   });
 
   it.each<[string, unknown, unknown]>([
@@ -251,17 +247,10 @@ describe('a reply that other commands cannot give', () => {
     ['WAIT', 1, true],
     ['WAIT', 1, -1],
   ])('confirms no replica: %s answers %j, WAIT %j', async (command, written, replicas) => {
-    const pipeline = {
-      eval: () => pipeline,
-      wait: () => pipeline,
-      exec: async () => [
-        [null, written],
-        [null, replicas],
-      ],
-    };
-    const client = { status: 'ready', pipeline: () => pipeline, on: () => undefined } as unknown as Redis;
+    const send = async (word: string): Promise<unknown> => (word === 'WAIT' ? replicas : written);
+    const line = { state: 'ready', opened: Promise.resolve(), send } as unknown as Line;
     const confirmed = new ReplicaAcknowledgement(
-      () => client,
+      () => line,
       1_000,
       () => undefined,
     ).confirm('a', '1', 1, 500);

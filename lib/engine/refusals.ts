@@ -1,0 +1,34 @@
+import { LockConfigError, LockStoreError } from '../errors/index.js';
+import type { HoldMode, LockStore } from '../store/lock-store.js';
+
+/** A reader that asks for the write lock would wait for itself. */
+export const upgradeRefused = (key: string): LockConfigError =>
+  new LockConfigError(
+    `'${key}' is held for reading by the same owner, which would wait for itself: acquire the write lock from the start ` +
+      '(its owner may read, too), or release the read lock first.',
+    { key },
+  );
+
+/** The semaphore has fewer permits than the request, which would wait forever. */
+export const tooManyPermits = ({ key, mode }: { key: string; mode: HoldMode }, limit: number): LockConfigError => {
+  const asked = mode.kind === 'permits' ? mode.units : 1;
+  return new LockConfigError(
+    `${asked} permits of '${key}' can never be granted, because there are only ${limit}: request at most ${limit}, or raise ` +
+      'the number with setPermits.',
+    { key },
+  );
+};
+
+/** The store has no `permits`. */
+export const permitsFixed = (lacks: LockStore['lacks']): LockConfigError =>
+  new LockConfigError(
+    lacks?.permitChanges ??
+      'this store cannot change permits that are in use, or drain them: give it `permits`, or release and acquire all of them.',
+  );
+
+/** The error of a call whose grant arrived when its lease may have been over. */
+export const answeredTooLate = (key: string, lease: number, transient = false): LockStoreError =>
+  new LockStoreError(`Redis answered after the lease of '${key}' (${lease} ms) had ended`, {
+    key,
+    transient,
+  });

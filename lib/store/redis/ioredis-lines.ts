@@ -1,0 +1,319 @@
+import type { Socket } from 'node:net';
+import { Command, Redis, type RedisOptions } from 'ioredis';
+import { LONGEST_TIMER } from '../../common/clock.js';
+import { LockConfigError } from '../../errors/index.js';
+import { clearReadingTimer, setReadingTimer, type ReadingTimer } from '../../common/reading-timer.js';
+import { isAnswer } from './answers.js';
+import { EXACT_OPTIONS, OWN_OPTIONS, silenceLimit } from './connection-options.js';
+import { guardCredentials } from './credentials.js';
+import { callProvider, lifetimeOf, type LockCredentials, type LockCredentialsProvider } from './lock-credentials.js';
+import type { Line, LineObserver, Lines, ServerAddress } from './line.js';
+import { asciiBulk, bulk, encodeCommand } from './resp.js';
+import { allArgs, type ScriptCall } from './script-call.js';
+
+/** What the library adds to the options of a client. */
+export interface OwnClientOptions {
+  readonly commandTimeout: number;
+  /** Its name in `CLIENT LIST`. */
+  readonly label?: string | undefined;
+}
+
+/** The options of ioredis for one server, and the login for servers whose passwords expire. */
+export interface LineOptions extends RedisOptions {
+  readonly credentials?: LockCredentialsProvider;
+}
+
+/** Lines over ioredis, with the user's address and options, and the options that locks need. */
+export class IoredisLines implements Lines {
+  readonly silence: number;
+  /** Holds the options, as ioredis reads them. It is never connected. */
+  private readonly template: Redis;
+  private readonly credentials: LockCredentialsProvider | undefined;
+
+  constructor(connection: string | LineOptions, { commandTimeout, label }: OwnClientOptions) {
+    const options: RedisOptions = { ...OWN_OPTIONS, ...(label !== undefined && { connectionName: label }) };
+    this.template =
+      typeof connection === 'string'
+        ? new Redis(connection, { ...options, ...EXACT_OPTIONS })
+        : new Redis({ ...options, ...connection, ...EXACT_OPTIONS });
+    this.credentials = typeof connection === 'string' ? undefined : connection.credentials;
+    this.silence = this.template.options.socketTimeout ?? silenceLimit(commandTimeout);
+    // Otherwise ioredis 5 would send commands before the server has accepted the database.
+    if (this.template.options.db) this.template.options.enableReadyCheck = true;
+  }
+
+  open(observer: LineObserver, address?: ServerAddress): Line {
+    const { tls, enableTLSForSentinelMode } = this.template.options;
+    const found: RedisOptions | undefined = address && {
+      ...address,
+      ...{ sentinels: undefined, name: undefined, tls: enableTLSForSentinelMode ? tls : undefined },
+    };
+    return new IoredisLine(this.template.duplicate({ socketTimeout: undefined, ...found }), observer, this.credentials);
+  }
+}
+
+/**
+ * Large enough to make a write cheap for each command. The first few go out sooner, so that Redis starts while the
+ * others are encoded.
+ */
+const COMMANDS_PER_WRITE = 16;
+const COMMANDS_AT_FIRST = 4;
+
+/**
+ * The error of ioredis 5 if it takes the notice of a moved slot for a failure. It may have taken it for the reply to another
+ * command first: then the error is about the reply to the last command that was sent.
+ */
+const MISTAKEN = /^Command queue state error.*\b(sunsubscribe|ssubscribe|pong|MOVED)\b/s;
+
+/** For how many ms notices of moved slots are gathered. */
+const GATHER = 20;
+
+class IoredisLine implements Line {
+  readonly opened: Promise<void>;
+  private isOver = false;
+  /** The channels in slots whose subscription the server has confirmed. */
+  private readonly channels = new Set<string>();
+  private gathering: ReadingTimer | undefined;
+  /** Rejects the subscriptions that are under way. */
+  private readonly underWay = new Set<(error: Error) => void>();
+  private renewal: ReadingTimer | undefined;
+  /** The password in use, as long as it may appear in errors. */
+  private login: { readonly password: string } | undefined;
+  private corked: Socket | undefined;
+  private toGather = 0;
+
+  constructor(
+    private readonly client: Redis,
+    private readonly observer: LineObserver,
+    credentials: LockCredentialsProvider | undefined,
+  ) {
+    client.on('connect', () => {
+      // An application that fails to start closes nothing. Commands and waiters that are pending keep the process running.
+      client.stream.unref();
+      if (!this.isOver) observer.connected?.();
+    });
+    client.on(
+      'message',
+      (channel: string, message: string) => this.isOver || observer.message?.(channel, message, false),
+    );
+    client.on(
+      'smessage',
+      (channel: string, message: string) => this.isOver || observer.message?.(channel, message, true),
+    );
+    // A slot has moved, and some of the channels with it. ioredis 5 means that the server has refused a channel, and never
+    // settles the command.
+    client.on('moved', () => ('protocol' in client.options ? this.gather() : this.end(undefined)));
+    client.on('error', (error: Error) => (MISTAKEN.test(error.message) ? this.gather() : this.end(asRefusal(error))));
+    client.on('end', () => this.end(undefined));
+    this.opened = credentials === undefined ? client.connect() : this.logIn(credentials);
+    this.opened.catch((error: Error) => this.end(error));
+  }
+
+  get state(): Line['state'] {
+    const { status } = this.client;
+    if (this.isOver || status === 'close' || status === 'end') return 'ended';
+    return status === 'ready' ? 'ready' : 'opening';
+  }
+
+  get peer(): string {
+    const { stream, options } = this.client;
+    return `${stream?.remoteAddress ?? options.host}:${stream?.remotePort ?? options.port}`;
+  }
+
+  get unanswered(): Error | undefined {
+    const { status, stream, options } = this.client;
+    if (stream === undefined || stream.connecting || stream.remoteAddress === undefined) return undefined;
+    if (status === 'connecting' && options.tls) {
+      return new Error(
+        `${this.peer} accepts connections and does not answer with TLS: write redis:// for a server without TLS`,
+      );
+    }
+    return status === 'connect' ? new Error(`${this.peer} accepts connections and does not answer`) : undefined;
+  }
+
+  run(call: ScriptCall): Promise<unknown> {
+    this.cork();
+    return this.client.sendCommand(new ScriptCommand(call)) as Promise<unknown>;
+  }
+
+  send(command: string, ...args: ReadonlyArray<string | number>): Promise<unknown> {
+    return this.client.call(command, ...args);
+  }
+
+  async subscribe(channel: string): Promise<void> {
+    await this.unlessEnded(this.client.subscribe(channel));
+  }
+
+  async subscribeInSlot(channel: string): Promise<void> {
+    await this.unlessEnded(this.client.ssubscribe(channel));
+    this.channels.add(channel);
+  }
+
+  unsubscribe(channel: string, isInSlot: boolean): void {
+    this.channels.delete(channel);
+    const done = isInSlot ? this.client.sunsubscribe(channel) : this.client.unsubscribe(channel);
+    done.catch(() => undefined);
+  }
+
+  close(isBroken = false): void {
+    this.isOver = true;
+    clearReadingTimer(this.gathering);
+    clearReadingTimer(this.renewal);
+    for (const reject of [...this.underWay]) reject(new Error('Connection is closed.'));
+    const { stream } = this.client;
+    this.client.disconnect();
+    if (isBroken) stream?.destroy();
+  }
+
+  private end(error: Error | undefined): void {
+    if (this.isOver) return;
+    this.close(true);
+    this.observer.ended?.(error);
+  }
+
+  /** Passes a reply on, or rejects when the line ends: ioredis 5 never settles a command that was answered with MOVED. */
+  private unlessEnded(reply: Promise<unknown>): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      this.underWay.add(reject);
+      const settled = (settle: () => void): void => {
+        this.underWay.delete(reject);
+        settle();
+      };
+      reply.then(
+        (value) => settled(() => resolve(value)),
+        (error: Error) => settled(() => reject(error)),
+      );
+    });
+  }
+
+  private async logIn(provide: LockCredentialsProvider): Promise<void> {
+    const login = await this.take(provide);
+    if (this.isOver) throw new Error('Connection is closed.');
+    // ioredis reads them when it connects.
+    Object.assign(this.client.options, { username: login.username ?? 'default', password: login.password });
+    await this.client.connect();
+    this.renewLater(provide, login);
+  }
+
+  /** Calls the function of the application. No error shows a password of which the library knows. */
+  private async take(provide: LockCredentialsProvider): Promise<LockCredentials> {
+    const login = await callProvider(provide);
+    this.login = { password: login.password };
+    guardCredentials(this.login, this.login);
+    return login;
+  }
+
+  private renewLater(provide: LockCredentialsProvider, login: LockCredentials | undefined): void {
+    const lifetime = lifetimeOf(login);
+    if (lifetime === undefined || this.isOver) return;
+    const end = (error: Error): void => this.end(error);
+    this.renewal = setReadingTimer(Math.min(lifetime, LONGEST_TIMER), () => void this.renew(provide).catch(end));
+  }
+
+  /** In RESP2, a subscriber cannot log in again, so its line is replaced. Its waiters ask when the next one is subscribed. */
+  private async renew(provide: LockCredentialsProvider): Promise<void> {
+    const { condition } = this.client;
+    if (condition?.subscriber && condition.protocol !== 3) return this.end(undefined);
+    // If the function fails, the server still accepts the last password until it expires.
+    const login = await this.take(provide).catch(() => undefined);
+    if (this.isOver) return;
+    if (login !== undefined) await this.client.call('AUTH', login.username ?? 'default', login.password);
+    this.renewLater(provide, login);
+  }
+
+  private gather(): void {
+    this.gathering ??= setReadingTimer(GATHER, () => this.findDeparted());
+  }
+
+  /** ioredis does not report which channels have moved. It only removes them from its own list. */
+  private findDeparted(): void {
+    this.gathering = undefined;
+    const subscriber = this.client.condition?.subscriber;
+    const left = new Set(subscriber ? subscriber.channels('ssubscribe') : []);
+    const departed = [...this.channels].filter((channel) => !left.has(channel));
+    for (const channel of departed) this.channels.delete(channel);
+    if (departed.length > 0) this.observer.departed?.(departed);
+  }
+
+  /** Commands of one turn of the event loop go out in few writes. A single command goes out at once. */
+  private cork(): void {
+    const { stream, commandQueue } = this.client as unknown as { stream: Socket; commandQueue: { length: number } };
+    if (commandQueue.length === 0) return;
+    if (this.corked === undefined) {
+      this.corked = stream;
+      this.toGather = COMMANDS_AT_FIRST;
+      stream.cork();
+      process.nextTick(() => {
+        this.corked = undefined;
+        stream.uncork();
+      });
+    } else if (--this.toGather === 0) {
+      this.toGather = COMMANDS_PER_WRITE;
+      stream.uncork();
+      stream.cork();
+    }
+  }
+}
+
+/** An error that says what to do if the server refuses the database. Other errors are returned as they are. */
+function asRefusal(error: Error): Error {
+  const { name, args } = (error as { command?: { name?: string; args?: unknown[] } }).command ?? {};
+  return name === 'select' ? databaseRefusal(error, args?.[0]) : error;
+}
+
+/** The same for any client. `db`: the database that was refused. */
+export function databaseRefusal(error: Error, db: unknown): Error {
+  if (!isAnswer(error) || /^(NOAUTH|WRONGPASS|LOADING|MASTERDOWN)/.test(error.message)) return error;
+  return new LockConfigError(
+    `Redis refuses database ${String(db)} of connection: ${error.message}. ` +
+      'Write a database that it has, such as 0: redis://host:6379/0 or { db: 0 }.',
+    { cause: error },
+  );
+}
+
+/** Encodes what a command begins with. In one piece: pieces would be joined again for each command. */
+const startWith = (command: string, script: string, keyCount: number): string =>
+  [command, script, String(keyCount)].map(bulk).join('');
+
+/** The starts of calls by hash: by the hash, and the number of keys. */
+const starts = new Map<string, string[]>();
+
+function startOf(sha1: string, keyCount: number): string {
+  let ofScript = starts.get(sha1);
+  if (ofScript === undefined) starts.set(sha1, (ofScript = []));
+  return (ofScript[keyCount] ??= startWith('evalsha', sha1, keyCount));
+}
+
+const NO_ARGS: string[] = [];
+const REPLIES = { replyEncoding: 'utf8' } as const;
+
+/**
+ * A call of a script that encodes itself for the wire. ioredis would process each of some fifteen arguments three
+ * times, which takes twice as long.
+ */
+export class ScriptCommand extends Command {
+  private readonly call: ScriptCall | undefined;
+
+  static {
+    // ioredis reads `args` to show a command in errors and traces. Its constructor reads them, too.
+    Object.defineProperty(this.prototype, 'args', {
+      get(this: ScriptCommand) {
+        return this.call === undefined ? [] : allArgs(this.call).map(String);
+      },
+      set: () => undefined,
+    });
+  }
+
+  constructor(call: ScriptCall) {
+    super(call.command, NO_ARGS, REPLIES);
+    this.call = call;
+  }
+
+  override toWritable(): string {
+    const { command, script, keys, args } = this.call!;
+    let wire =
+      (command === 'evalsha' ? startOf(script, keys.count) : startWith(command, script, keys.count)) + keys.wire;
+    for (const arg of args) wire += typeof arg === 'number' ? asciiBulk(String(arg)) : bulk(arg);
+    return encodeCommand(args.length + keys.count + 3, wire);
+  }
+}

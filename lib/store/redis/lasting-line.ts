@@ -1,0 +1,202 @@
+import { outside } from '../../common/outside.js';
+import { clearReadingTimer, setReadingTimer, type ReadingTimer } from '../../common/reading-timer.js';
+import { retryDelay } from './connection-options.js';
+import type { Commands, Line, Lines, LineObserver, ServerAddress } from './line.js';
+import type { ScriptCall } from './script-call.js';
+
+/** A server that was a master refuses writes. Redis 6.2 puts other text before the error of a script. */
+const READONLY = /\bREADONLY\b/;
+
+/** Receives the events of the lines, one after the other. */
+export interface LastingLineObserver extends Pick<LineObserver, 'connected' | 'message'> {
+  ready?(line: Line): void;
+  /** A line that was ready has ended, or an attempt has failed. */
+  ended?(error: Error | undefined): void;
+}
+
+export interface LastingLineOptions {
+  /**
+   * Whether commands wait for a line and are sent again after a lost reply. A server that has become a replica is left
+   * then. Otherwise commands fail with their line.
+   */
+  readonly resends?: boolean;
+  /** Whether silence is normal, because a heartbeat finds a dead line. */
+  readonly isQuiet?: boolean;
+  /** Finds the server, each time. If left out, it is the one in the options of the client. */
+  readonly find?: () => Promise<ServerAddress>;
+  /** Checks a line before it is used. If it rejects, another one is opened. */
+  readonly admit?: (line: Line) => Promise<void>;
+}
+
+interface Command {
+  readonly send: (line: Line) => Promise<unknown>;
+  readonly resolve: (reply: unknown) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/** A connection to one server that is made again whenever it ends: one line after the other. */
+export class LastingLine implements Commands {
+  /** How many lines that were ready have ended. */
+  epoch = 0;
+  line: Line | undefined;
+  /** The server of the line, if it was looked for. */
+  address: ServerAddress | undefined;
+
+  private isClosed = false;
+  private isOpen = false;
+  private attempts = 0;
+  /** Commands are sent in the order in which they were given, also for the second time. */
+  private waiting: Command[] = [];
+  private readonly unanswered = new Set<Command>();
+  private silence: ReadingTimer | undefined;
+  /** Since when the server has owed an answer. */
+  private quietSince = 0;
+
+  constructor(
+    private readonly lines: Lines,
+    private readonly observer: LastingLineObserver,
+    private readonly options: LastingLineOptions = {},
+  ) {}
+
+  get isReady(): boolean {
+    return this.isOpen && this.line?.state === 'ready';
+  }
+
+  open(): void {
+    if (this.line === undefined && !this.isClosed) outside(() => void this.connect());
+  }
+
+  close(): void {
+    if (this.isClosed) return;
+    this.isClosed = true;
+    this.isOpen = false;
+    clearReadingTimer(this.silence);
+    this.line?.close();
+    for (const { reject } of [...this.unanswered, ...this.waiting.splice(0)])
+      reject(new Error('Connection is closed.'));
+    this.unanswered.clear();
+  }
+
+  /** Replaces the line. */
+  leave(error?: Error): void {
+    const { line } = this;
+    if (line === undefined || line.state === 'ended') return;
+    line.close(true);
+    this.over(line, error);
+  }
+
+  run(call: ScriptCall): Promise<unknown> {
+    return this.put((line) => line.run(call));
+  }
+
+  send(command: string, ...args: ReadonlyArray<string | number>): Promise<unknown> {
+    return this.put((line) => line.send(command, ...args));
+  }
+
+  subscribe(channel: string): Promise<unknown> {
+    return this.put((line) => line.subscribe(channel));
+  }
+
+  private put(send: (line: Line) => Promise<unknown>): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      const command: Command = { send, resolve, reject };
+      if (this.isReady) this.dispatch(command, this.line!);
+      else if (this.options.resends && !this.isClosed) this.waiting.push(command);
+      else reject(new Error('Connection is closed.'));
+    });
+  }
+
+  private dispatch(command: Command, line: Line): void {
+    if (this.unanswered.size === 0) this.quietSince = performance.now();
+    this.unanswered.add(command);
+    command.send(line).then(
+      (reply) => {
+        if (!this.isAnswered(command, line)) return;
+        command.resolve(reply);
+      },
+      (error: Error) => {
+        // Otherwise the line has ended, and the command is sent on the next one.
+        if (!this.isAnswered(command, line)) return;
+        command.reject(error);
+        if (this.options.resends && READONLY.test(error.message)) this.leave(error);
+      },
+    );
+    this.watchForSilence(this.lines.silence);
+  }
+
+  private isAnswered(command: Command, line: Line): boolean {
+    if (line !== this.line || line.state !== 'ready') return false;
+    this.quietSince = performance.now();
+    return this.unanswered.delete(command);
+  }
+
+  private async connect(): Promise<void> {
+    let address: ServerAddress | undefined;
+    try {
+      address = await this.options.find?.();
+    } catch (error) {
+      return this.failed(error as Error);
+    }
+    if (this.isClosed) return;
+    this.address = address;
+    const line: Line = this.lines.open(
+      {
+        connected: () => this.observer.connected?.(),
+        message: (channel, message, isSharded) => {
+          if (line === this.line) this.observer.message?.(channel, message, isSharded);
+        },
+        ended: (error) => this.over(line, error),
+      },
+      address,
+    );
+    this.line = line;
+    this.quietSince = performance.now();
+    this.watchForSilence(this.lines.silence);
+    try {
+      await line.opened;
+      await this.options.admit?.(line);
+    } catch (error) {
+      // The end of the line was reported already, if that is the reason.
+      if (line === this.line && line.state === 'ready') this.leave(error as Error);
+      return;
+    }
+    if (line !== this.line || line.state !== 'ready') return;
+    this.isOpen = true;
+    this.attempts = 0;
+    for (const command of this.waiting.splice(0)) this.dispatch(command, line);
+    this.observer.ready?.(line);
+  }
+
+  private over(line: Line, error: Error | undefined): void {
+    if (line !== this.line) return;
+    this.line = undefined;
+    if (this.isOpen) this.epoch += 1;
+    this.isOpen = false;
+    clearReadingTimer(this.silence);
+    this.silence = undefined;
+    const lost = [...this.unanswered];
+    this.unanswered.clear();
+    if (this.options.resends) this.waiting = [...lost, ...this.waiting];
+    else for (const { reject } of lost) reject(error ?? new Error('Connection is closed.'));
+    this.failed(error);
+  }
+
+  private failed(error: Error | undefined): void {
+    if (this.isClosed) return;
+    this.attempts += 1;
+    this.observer.ended?.(error);
+    outside(() => setTimeout(() => this.isClosed || void this.connect(), retryDelay(this.attempts)).unref());
+  }
+
+  /** A connection can be dead although no end has closed it. */
+  private watchForSilence(delay: number): void {
+    if (this.options.isQuiet) return;
+    this.silence ??= setReadingTimer(delay, () => {
+      this.silence = undefined;
+      if (this.isOpen && this.unanswered.size === 0) return;
+      const quiet = performance.now() - this.quietSince;
+      if (quiet < this.lines.silence) this.watchForSilence(this.lines.silence - quiet);
+      else this.leave(new Error(`the server has sent no reply for ${Math.round(quiet)} ms`));
+    });
+  }
+}

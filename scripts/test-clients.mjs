@@ -1,0 +1,21 @@
+import { build } from './build.mjs';
+import { tell } from './lib/counts.mjs';
+import { runJest } from './lib/jest.mjs';
+import { runAsScript } from './lib/run.mjs';
+import { ensureAll } from './setup.mjs';
+
+/** The specs whose connections are clients of node-redis here. Specs of Sentinels and Clusters use ioredis. */
+const SPECS = ['test/contract/redis.spec', 'test/integration/(locks|kinds|latch|election)/', 'test/faults/'];
+const OTHERS = ['cluster', 'sentinel', 'stale-replica', 'closed-twice', 'many-waiters', 'limited-servers'];
+
+/** Runs the contract, the integration tests and the fault tests with node-redis in the place of ioredis. */
+async function test(jestArguments) {
+  const { installation } = await ensureAll();
+  await build();
+  process.env.LOCKS_TEST_CLIENT = 'node-redis';
+  const chosen = jestArguments.length > 0 ? jestArguments : SPECS;
+  const { code, ...counts } = await runJest([...chosen, '--testPathIgnorePatterns', ...OTHERS], installation);
+  return tell(counts) || code;
+}
+
+await runAsScript(() => test(process.argv.slice(2)));

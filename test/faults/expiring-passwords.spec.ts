@@ -1,0 +1,153 @@
+import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, expect, it, jest } from '@jest/globals';
+import type { LockCredentials } from 'nestjs-redis-locks';
+import { FaultLocks, timed } from '../../lab/testbed/locks/fault-locks.js';
+import { startRedis, type RedisServer } from '../../lab/testbed/servers/redis-server.mjs';
+import { eventually } from '../../lab/testbed/wait/eventually.mjs';
+
+/** ms for which a login is valid. */
+const VALID = 3_000;
+
+/** Stands in for a managed Redis: cuts each connection `VALID` ms after its last AUTH or HELLO. */
+class ImpatientProxy {
+  /** How many connections it has cut. */
+  cuts = 0;
+  private readonly server: Server;
+  private readonly sockets = new Set<Socket>();
+
+  constructor(redis: RedisServer) {
+    this.server = createServer((client) => {
+      const upstream = connect(redis.port, redis.host);
+      const end = (): void => {
+        client.destroy();
+        upstream.destroy();
+      };
+      const cut = (): void => {
+        this.cuts += 1;
+        end();
+      };
+      let timer = setTimeout(cut, VALID).unref();
+      for (const socket of [client, upstream]) {
+        this.sockets.add(socket);
+        socket.on('error', end);
+        socket.on('close', () => {
+          clearTimeout(timer);
+          this.sockets.delete(socket);
+          end();
+        });
+      }
+      client.on('data', (chunk) => {
+        if (/\r\n(auth|hello)\r\n/i.test(chunk.toString('latin1'))) {
+          clearTimeout(timer);
+          timer = setTimeout(cut, VALID).unref();
+        }
+      });
+      client.pipe(upstream).pipe(client);
+    });
+  }
+
+  async start(): Promise<number> {
+    await new Promise<void>((resolve) => this.server.listen(0, '127.0.0.1', resolve));
+    return (this.server.address() as AddressInfo).port;
+  }
+
+  stop(): void {
+    for (const socket of this.sockets) socket.destroy();
+    this.server.close();
+  }
+}
+
+const locks = new FaultLocks();
+let redis: RedisServer;
+let proxy: ImpatientProxy;
+let port: number;
+
+beforeAll(async () => {
+  redis = await startRedis();
+  await redis.admin.acl('SETUSER', 'app', 'on', '>first', '+@all', '~*', '&*');
+});
+afterEach(async () => {
+  await locks.closeAll();
+  proxy.stop();
+});
+afterAll(() => redis.stop());
+
+it('no lock is lost and no waiter is delayed while passwords expire and change', async () => {
+  proxy = new ImpatientProxy(redis);
+  port = await proxy.start();
+  let password = 'first';
+  const credentials = jest.fn(async (): Promise<LockCredentials> => ({
+    username: 'app',
+    password,
+    expiresAt: Date.now() + VALID,
+  }));
+  const connection = { host: '127.0.0.1', port, credentials };
+  const terms = { renewedLease: '2s' } as const;
+  const [holder, waiter] = [await locks.start(connection, terms), await locks.start(connection, terms)];
+  const held = await holder.acquire('held');
+  const passed = await holder.acquire('passed');
+  const waiting = waiter.acquire('passed', { waitTimeout: Infinity });
+  for (const next of ['second', 'third']) {
+    await sleep(VALID);
+    await redis.admin.acl('SETUSER', 'app', 'resetpass', `>${next}`);
+    password = next;
+  }
+  await sleep(VALID);
+  expect(held.isHeld).toBe(true);
+  await held.verify();
+  const { value: granted, ran } = await timed(
+    (async () => {
+      await passed.release();
+      return waiting;
+    })(),
+  );
+  expect(granted!.isHeld).toBe(true);
+  // Less than the 3 s after which a waiter asks by itself.
+  expect(ran).toBeLessThan(2_500);
+  expect(locks.told('lost')).toEqual([]);
+  expect(proxy.cuts).toBe(0);
+  // Each of the four connections has logged in several times.
+  expect(credentials.mock.calls.length).toBeGreaterThan(12);
+  expect(locks.lines.filter(({ level }) => level === 'error')).toEqual([]);
+  expect(await held.release()).toBe(true);
+});
+
+it('a function that fails, and a refused password, end no lock, and no log shows the password', async () => {
+  proxy = new ImpatientProxy(redis);
+  port = await proxy.start();
+  await redis.admin.acl('SETUSER', 'app', 'resetpass', '>third');
+  const login = { username: 'app', password: 'third', expiresAt: () => Date.now() + VALID };
+  let fails = false;
+  const credentials = async (): Promise<LockCredentials> => {
+    if (fails) throw new Error('the token service is away');
+    return { ...login, expiresAt: login.expiresAt() };
+  };
+  const service = await locks.start({ host: '127.0.0.1', port, credentials });
+  const lock = await service.acquire('a');
+  fails = true;
+  await eventually(() => locks.lines.some(({ text }) => text.includes('the token service is away')), {
+    within: 20_000,
+  });
+  login.password = 'a wrong secret';
+  fails = false;
+  await sleep(500);
+  login.password = 'third';
+  await eventually(() => lock.verify().then(() => true), { within: 20_000 });
+  expect(lock.isHeld).toBe(true);
+  expect(await lock.release()).toBe(true);
+  expect(JSON.stringify(locks.lines)).not.toContain('a wrong secret');
+});
+
+it.each<[string, unknown, string]>([
+  ['no password', { username: 'app' }, 'password is undefined'],
+  ['a time that is none', { password: 'x', expiresAt: 'soon' }, 'expiresAt is'],
+])('the start says what a function has to return: %s', async (_what, login, message) => {
+  proxy = new ImpatientProxy(redis);
+  port = await proxy.start();
+  const credentials = async (): Promise<LockCredentials> => login as LockCredentials;
+  await expect(locks.start({ host: '127.0.0.1', port, credentials })).rejects.toMatchObject({
+    code: 'LOCK_CONFIG',
+    message: expect.stringContaining(message),
+  });
+});

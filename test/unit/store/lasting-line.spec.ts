@@ -1,0 +1,135 @@
+import { expect, it } from '@jest/globals';
+import { LastingLine, type LastingLineOptions } from '../../../lib/store/redis/lasting-line.js';
+import type { Line, LineObserver } from '../../../lib/store/redis/line.js';
+import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
+
+/** A line whose replies the test decides. */
+class TestedLine implements Line {
+  state: Line['state'] = 'opening';
+  readonly peer = '127.0.0.1:1';
+  readonly unanswered = undefined;
+  readonly sent: string[] = [];
+  private readonly replies: Array<{ resolve: (reply: unknown) => void; reject: (error: Error) => void }> = [];
+  private become!: () => void;
+  readonly opened = new Promise<void>((resolve) => (this.become = resolve));
+
+  constructor(private readonly observer: LineObserver) {}
+
+  run = (): never => {
+    throw new Error('not used');
+  };
+  send = (word: string): Promise<unknown> => {
+    this.sent.push(word);
+    return new Promise((resolve, reject) => this.replies.push({ resolve, reject }));
+  };
+  subscribe = async (): Promise<void> => undefined;
+  subscribeInSlot = this.subscribe;
+  unsubscribe = (): void => undefined;
+
+  accept(): void {
+    this.state = 'ready';
+    this.become();
+  }
+
+  answer(reply: unknown): void {
+    this.replies.shift()!.resolve(reply);
+  }
+
+  /** Ends the line, as clients do it: some reject the commands before they report the end, others after it. */
+  break(rejectsFirst: boolean): void {
+    this.state = 'ended';
+    const reject = (): void => this.replies.forEach((reply) => reply.reject(new Error('Socket closed')));
+    if (rejectsFirst) reject();
+    this.observer.ended?.(undefined);
+    if (!rejectsFirst) reject();
+  }
+
+  close = (): void => void (this.state = 'ended');
+}
+
+function setUp(options: LastingLineOptions = { resends: true }, silence = 60_000) {
+  const lines: TestedLine[] = [];
+  const open = (observer: LineObserver): Line => {
+    const line = new TestedLine(observer);
+    lines.push(line);
+    return line;
+  };
+  const lasting = new LastingLine({ silence, open }, {}, options);
+  lasting.open();
+  const ready = async (count: number): Promise<TestedLine> => {
+    await eventually(() => lines.length === count);
+    lines[count - 1]!.accept();
+    await eventually(() => lasting.isReady);
+    return lines[count - 1]!;
+  };
+  return { lasting, lines, ready };
+}
+
+it.each([true, false])(
+  'commands without a reply are sent again on the next line, in their order (rejects first: %j)',
+  async (rejectsFirst) => {
+    const { lasting, ready } = setUp();
+    const first = lasting.send('A');
+    const line = await ready(1);
+    const [second, third] = [lasting.send('B'), lasting.send('C')];
+    line.answer(1);
+    expect(await first).toBe(1);
+    line.break(rejectsFirst);
+    const fourth = lasting.send('D');
+    const next = await ready(2);
+    expect(next.sent).toEqual(['B', 'C', 'D']);
+    for (const reply of [2, 3, 4]) next.answer(reply);
+    expect(await Promise.all([second, third, fourth])).toEqual([2, 3, 4]);
+    expect(lasting.epoch).toBe(1);
+    lasting.close();
+  },
+);
+
+it('a refusal is passed on, and a command is sent once', async () => {
+  const { lasting, ready } = setUp();
+  const line = await ready(1);
+  const refused = lasting.send('A');
+  (line as unknown as { replies: Array<{ reject: (error: Error) => void }> }).replies[0]!.reject(new Error('ERR no'));
+  await expect(refused).rejects.toThrow('ERR no');
+  expect(line.sent).toEqual(['A']);
+  lasting.close();
+});
+
+it('commands fail with their line if they are not sent again, and when the connection is closed', async () => {
+  const { lasting, ready } = setUp({});
+  const line = await ready(1);
+  const lost = lasting.send('A');
+  line.break(false);
+  await expect(lost).rejects.toThrow('Connection is closed.');
+  await expect(lasting.send('B')).rejects.toThrow('Connection is closed.');
+  lasting.close();
+
+  const other = setUp();
+  const waiting = other.lasting.send('C');
+  other.lasting.close();
+  await expect(waiting).rejects.toThrow('Connection is closed.');
+});
+
+it('a silent line is replaced if a command waits for its reply, and an idle one is not', async () => {
+  const { lasting, lines, ready } = setUp({ resends: true }, 50);
+  await ready(1);
+  await new Promise((resolve) => setTimeout(resolve, 150));
+  expect(lines).toHaveLength(1);
+  const asked = lasting.send('A');
+  const next = await ready(2);
+  next.answer(1);
+  expect(await asked).toBe(1);
+  lasting.close();
+});
+
+it('a server that has become a replica is left', async () => {
+  const { lasting, ready } = setUp();
+  const line = await ready(1);
+  const refused = lasting.send('A');
+  (line as unknown as { replies: Array<{ reject: (error: Error) => void }> }).replies[0]!.reject(
+    new Error("READONLY You can't write against a read only replica."),
+  );
+  await expect(refused).rejects.toThrow('READONLY');
+  await ready(2);
+  lasting.close();
+});
