@@ -10,8 +10,9 @@
 -- The script reads everything before it writes anything. If one lock has foreign data, nothing is left in another.
 --- @include "shared/keys"
 --- @include "shared/token"
---- @include "shared/modes"
 --- @include "shared/holds"
+--- @include "shared/admission"
+--- @include "shared/grant"
 --- @include "shared/request"
 --- @include "shared/reply-codes"
 --- @include "shared/tombstones"
@@ -19,44 +20,36 @@
 -- What follows refers to the lock at this position among the KEYS.
 local all_keys = { unpack(KEYS) }
 
--- The names of shared/keys.lua stand for the first six keys.
+-- The names of shared/keys.lua stand for the first seven keys.
 local function use_lock(position)
-  for role = 1, 6 do KEYS[role] = all_keys[6 * (position - 1) + role] end
-end
-
-local function busy(position, holds)
-  local reply = { BUSY, position }
-  if holds.crowd then holds = holds.crowd.some(MAX_HOLDERS) end
-  for i = 1, math.min(#holds, MAX_HOLDERS) do
-    if not holds[i].kept then reply[#reply + 1] = holds[i].id end
-  end
-  return reply
+  for role = 1, 7 do KEYS[role] = all_keys[7 * (position - 1) + role] end
 end
 
 local locks = {}
-for position = 1, #all_keys / 6 do
+for position = 1, #all_keys / 7 do
   use_lock(position)
   local request = request_at((position - 1) * REQUEST_SIZE + 1)
-  local holds, ended = read_holds()
+  local holds = read_holds(request.id)
   local mine = find_hold(holds, request.id)
   last_token()
   if not mine then
     if has_tombstone(request.id) or upgrades(holds, request) or exceeds_limit(request) then return {} end
     if not reenters(holds, request) then
-      -- A request for this lock alone continues with the index.
-      if holds.crowd and holds.crowd.is_incomplete then return {} end
-      if not admits(holds, request) then return busy(position, holds) end
+      if not admits(holds, request) then
+        -- A request for this lock alone continues with the other holds.
+        if holds.has_more then return {} end
+        return { BUSY, position, unpack(some_holders(holds)) }
+      end
       -- The tickets may be stale, or their clients gone. A request for this lock alone finds out.
       if redis.call('ZCARD', QUEUE) > 0 then return {} end
     end
   end
-  locks[position] = { holds = holds, ended = ended, request = request, mine = mine }
+  locks[position] = { holds = holds, request = request, mine = mine }
 end
 
 local reply = {}
 for position, lock in ipairs(locks) do
   use_lock(position)
-  drop_ended(lock.ended)
   local hold = lock.mine or grant(lock.holds, lock.request, lock.request.lease, 1)
   local parts = held(hold)
   for i = 1, 6 do reply[#reply + 1] = parts[i] or 0 end

@@ -1,6 +1,6 @@
 -- Acquires a lock, or takes a place in its queue. A command that arrives twice or late has no further effect.
 --
--- KEYS    1 state, 2 queue, 3 waiters, 4 fence, 5 tombstones, 6 limit
+-- KEYS    1 state, 2 queue, 3 waiters, 4 fence, 5 tombstones, 6 limit, 7 ends
 -- ARGV    1 address (shared/messages.lua), 2-7 request (shared/request.lua)
 -- Output  the token, if the key was free: the hold has the lease and the uncontended batch size of the request, and began
 --           at the time in the token
@@ -11,9 +11,13 @@
 --         { TOO_MANY, now, number of permits }
 --- @include "shared/keys"
 --- @include "shared/fence-retention"
+--- @include "shared/holds"
+--- @include "shared/request"
+--- @include "shared/grant-at-once"
+--- @include "shared/try-acquire"
 
 -- The common case, before Redis runs the rest of the script: no hold, no waiter, and a last token behind the clock. The
--- lines repeat `grant`, `next_token` and `write_hold`, since calls would take a seventh longer. The reply is one number:
+-- lines repeat `grant`, `next_token` and `add_hold`, since calls would take a seventh longer. The reply is one number:
 -- a list would take a tenth longer here, and the client would need longer to read it. A test compares the replies and the
 -- states of both ways.
 local known = ARGV[3] == 'exclusive' and redis.call('EXISTS', STATE, QUEUE, TOMBSTONES, FENCE)
@@ -25,15 +29,15 @@ if known == 0 or last then
     local id, lease, text = ARGV[2], ARGV[5], string.format('%.0f', token)
     local owner, now = ARGV[4] == '' and id or ARGV[4], string.sub(text, 1, -4)
     redis.call('SET', FENCE, string.format('%.0f', token + math.max(1, ARGV[6]) - 1), 'PX', FENCE_RETENTION + lease)
-    redis.call('HSET', STATE, id, 'exclusive ' .. now + lease .. ' ' .. text .. ' ' .. now .. ' ' .. owner)
+    redis.call('HSET', STATE, id, 'exclusive held ' .. now + lease .. ' ' .. text .. ' ' .. now .. ' ' .. owner)
     redis.call('PEXPIRE', STATE, lease)
     return token
   end
 end
 
---- @include "shared/request"
---- @include "shared/try-acquire"
-
 local request = request_at(2)
 request.drains = request.units == 0 and not request.waits
-return try_acquire(request)
+local holds = read_holds(request.id)
+local reply = grant_at_once(holds, request)
+if reply then return reply end
+return try_acquire(holds, request)

@@ -1,6 +1,6 @@
 -- Adds to the number of permits of a semaphore, and grants to the waiters that fit now. The number never falls below 0.
 --
--- KEYS    1 state, 2 queue, 3 waiters, 4 fence, 5 tombstones, 6 limit
+-- KEYS    1 state, 2 queue, 3 waiters, 4 fence, 5 tombstones, 6 limit, 7 ends
 -- ARGV    1 address, 2 id of this call, 3 how many permits to add (less than 0: to remove), 4 number of permits if none was
 --         set at run time, 5 latest time of this server at which the call may take effect, in ms
 -- Output  { number of permits, or -1: too late, rank to go on from or -1 }
@@ -17,7 +17,7 @@
 --- @include "shared/tombstones"
 
 local record, change, stated, latest = 'added:' .. ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
-local holds, ended = read_holds()
+local holds = read_holds()
 local permits, version = limit_set()
 permits = permits or stated
 if not has_tombstone(record) then
@@ -26,6 +26,6 @@ if not has_tombstone(record) then
   write_tombstone(record, latest - now + 1)
   redis.call('SET', LIMIT, integer(permits) .. ' ' .. version, 'PX', LIMIT_RETENTION)
 end
-local more = grant_waiters(holds, ended, nil, 0) or -1
+local more = grant_waiters(holds, nil, 0) or -1
 end_batches_beyond(permits, holds)
 return { permits, more }

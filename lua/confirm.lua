@@ -3,7 +3,11 @@
 -- KEYS    1 state
 -- ARGV    1 hold id
 -- Output  1: held; 0: not held
-local text = redis.call('HGET', KEYS[1], ARGV[1])
-if not text then return 0 end
-redis.call('HSET', KEYS[1], ARGV[1], text)
-return 1
+for _, field in ipairs({ ARGV[1], '+' .. ARGV[1] }) do
+  local text = redis.call('HGET', KEYS[1], field)
+  if text then
+    redis.call('HSET', KEYS[1], field, text)
+    return 1
+  end
+end
+return 0

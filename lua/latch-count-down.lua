@@ -6,6 +6,7 @@
 -- Output  { count left, 1: this call has counted, or 0: there was no latch }
 --- @include "shared/clock"
 --- @include "shared/latch"
+--- @include "shared/messages-to-clients"
 
 local id, lifetime_of_record = ARGV[2], tonumber(ARGV[3])
 local left = count_left()
@@ -20,8 +21,6 @@ if left > 1 then
   redis.call('PEXPIRE', LATCH, lifetime)
   return { left - 1, 1 }
 end
-
---- @include "shared/messages-to-clients"
 
 local fields = redis.call('HGETALL', LATCH)
 local name = redis.call('HGET', LATCH, 'name')

@@ -1,6 +1,6 @@
 -- Sets the number of permits of a semaphore for all requests, and grants to the waiters that fit now.
 --
--- KEYS    1 state, 2 queue, 3 waiters, 4 fence, 5 tombstones, 6 limit
+-- KEYS    1 state, 2 queue, 3 waiters, 4 fence, 5 tombstones, 6 limit, 7 ends
 -- ARGV    1 address, 2 number of permits, 3 version that the caller has seen (limit.lua)
 -- Output  rank to go on from or -1
 --
@@ -16,12 +16,12 @@
 
 local permits, seen = ARGV[2], tonumber(ARGV[3])
 local limit, version = limit_set()
-local holds, ended = read_holds()
+local holds = read_holds()
 version = tonumber(version)
 if version <= seen then
   redis.call('SET', LIMIT, permits .. ' ' .. integer(math.max(version + 1, now_micros)), 'PX', LIMIT_RETENTION)
   limit = tonumber(permits)
 end
-local more = grant_waiters(holds, ended, nil, 0) or -1
+local more = grant_waiters(holds, nil, 0) or -1
 end_batches_beyond(limit, holds)
 return more

@@ -18,16 +18,18 @@ const MODULES = {
 
 /** The text of the module with the scripts in `directory`: each part once, and for each script the names of its parts. */
 export function generate(directory = LUA) {
-  const texts = new Map();
+  /** The name of each text: of its file, and a number if the file has several pieces. */
+  const namesOf = new Map();
+  const nameOf = ({ name, text }) => {
+    if (!namesOf.has(text)) {
+      const count = [...namesOf.values()].filter((other) => other.replace(/ \d+$/, '') === name).length;
+      namesOf.set(text, count === 0 ? name : `${name} ${count + 1}`);
+    }
+    return namesOf.get(text);
+  };
   const scripts = luaFiles(directory).map((file) => {
-    const parts = scriptParts(directory, file);
-    for (const { name, text } of parts) texts.set(name, text);
     const name = basename(file, '.lua');
-    return {
-      key: camelCase(name),
-      name,
-      parts: parts.map((part) => part.name),
-    };
+    return { key: camelCase(name), name, parts: scriptParts(directory, file).map(nameOf) };
   });
   const names = scripts.map(({ key }) => `'${key}'`).join(' | ') || 'never';
   return `${HEAD}
@@ -43,7 +45,7 @@ export interface LuaScript {
 export type ScriptName = ${names};
 
 const PARTS = {
-${[...texts].map(([name, text]) => `  '${name}': \`${escaped(text)}\`,\n`).join('')}};
+${[...namesOf].map(([text, name]) => `  '${name}': \`${escaped(text)}\`,\n`).join('')}};
 
 /** A script made of its parts, in their order. */
 const script = (name: string, parts: ReadonlyArray<keyof typeof PARTS>): LuaScript => {

@@ -7,12 +7,12 @@ import { register } from 'node:module';
 import { Socket } from 'node:net';
 import { NestFactory } from '@nestjs/core';
 import { Module } from '@nestjs/common';
-import { startRedis } from '../testbed/servers/redis-server.mjs';
+import { startRedis } from '../lab/testbed/servers/redis-server.mjs';
 
 const WARM = 200;
 const LIB = new URL('../lib/', import.meta.url).href;
 
-register('../simulation/typescript/hooks.mjs', import.meta.url, { data: {} });
+register('../lab/simulation/typescript/hooks.mjs', import.meta.url, { data: {} });
 const { DistributedLock, RedisLockModule } = await import('../lib/index.ts');
 
 class Stock {

@@ -6,7 +6,7 @@ import { Command } from 'ioredis';
 import { assembleScript } from '../../scripts/lib/lua-source.mjs';
 
 const LUA = fileURLToPath(new URL('../../lua', import.meta.url));
-const HEADS = ['state', 'queue', 'waiters', 'fence', 'tombstones', 'limit'].map((role) => `lock:${role}:`);
+const HEADS = ['state', 'queue', 'waiters', 'fence', 'tombstones', 'limit', 'ends'].map((role) => `lock:${role}:`);
 const CHANNEL = 'lock:client:';
 const LEASE = 30_000;
 const [QUEUED, HELD] = [0, 1];

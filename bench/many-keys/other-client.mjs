@@ -8,7 +8,7 @@ import { ROOT } from '../../scripts/lib/paths.mjs';
 const LEASE = 3_600_000;
 const AT_A_TIME = 500;
 const PAUSE = 20;
-const ROLES = ['state', 'queue', 'waiters', 'fence', 'tombstones', 'limit'];
+const ROLES = ['state', 'queue', 'waiters', 'fence', 'tombstones', 'limit', 'ends'];
 const ACQUIRE = ['h:1', 'exclusive', '', LEASE, 1, '0 0 3000 600000 3000 1'];
 const RELEASE = ['h:1', '0 0 0'];
 

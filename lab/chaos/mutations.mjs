@@ -76,8 +76,12 @@ export const MUTATIONS = [
     name: 'unnamed-force-release',
     what: 'a force release ends whatever is held when it arrives',
     ...{ file: 'lua/force-release.lua', topology: 'single', only: ['forced release sent again'] },
-    from: 'if granted_at[hold.id] == hold.since then',
-    to: 'if #ARGV > 1 then',
+    from: `for id, since in pairs(granted_at) do
+  local hold = find_hold(holds, id)
+  if hold and hold.since == since then`,
+    to: `for _, id in ipairs(some_holders(holds)) do
+  local hold = find_hold(holds, id)
+  if hold and #ARGV > 1 then`,
   },
   {
     name: 'unmarked-latch',

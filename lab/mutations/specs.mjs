@@ -5,7 +5,7 @@
 
 const REDIS = 'lib/store/redis';
 const CONTRACT = 'test/contract/redis.spec.ts';
-const LOST_INDEX = 'test/faults/lost-index.spec.ts';
+const LOST_ENDS = 'test/faults/lost-ends.spec.ts';
 const SHARED_LOCK = 'test/integration/locks/shared-lock-object.spec.ts';
 const OPERATOR = 'test/faults/operator-commands.spec.ts';
 const PASSED_OVER = 'test/faults/races/passed-over.spec.ts';
@@ -31,32 +31,32 @@ const SCRIPT_RUNNER = 'test/unit/store/script-runner.spec.ts';
  */
 export const SPEC_MUTATIONS = [
   {
-    name: 'index-fails-renewal',
-    what: 'a renewal fails if the index of many holds cannot be written',
+    name: 'renewal-of-two-keys',
+    what: 'a renewal of one of many holds writes a second key',
     ...{ file: 'lua/renew.lua', spec: 'test/faults/cluster-migration.spec.ts', test: 'has many' },
-    from: 'pcall(renew_in_crowd, state, id, renewed)',
-    to: 'renew_in_crowd(state, id, renewed)',
+    from: 'return renewed - now',
+    to: "redis.call('ZADD', (string.gsub(state, ':state:', ':ends:', 1)), 'XX', integer(renewed), id)\n  return renewed - now",
   },
   {
     name: 'expired-owners',
     what: 'owners of very many expired holds count as holders',
-    ...{ file: 'lua/shared/crowd.lua', spec: 'test/integration/kinds/read-write.spec.ts', test: 'very many' },
-    from: 'then return not crowd.has_more end',
-    to: 'then return true end',
+    ...{ file: 'lua/shared/holds.lua', spec: 'test/integration/kinds/read-write.spec.ts', test: 'very many' },
+    from: 'if holds.sums.named == 0 or holds.has_more then return false end',
+    to: 'if holds.sums.named == 0 then return false end',
   },
   {
-    name: 'grants-on-part',
-    what: 'an incomplete index of many holds counts as complete when permits are granted',
-    ...{ file: 'lua/shared/crowd.lua', spec: LOST_INDEX, test: 'clients make' },
-    from: 'return not crowd.is_incomplete and sums[kind] == sums.count',
-    to: 'return sums[kind] == sums.count',
+    name: 'sums-of-lost-ends',
+    what: 'after the ends got lost, the sums are those of the ends that are there',
+    ...{ file: 'lua/shared/restore-ends.lua', spec: LOST_ENDS, test: 'clients make' },
+    from: 'sums.marked = 0',
+    to: "sums.marked, sums.units = 0, redis.call('ZCARD', ENDS)",
   },
   {
-    name: 'index-of-two-servers',
-    what: 'an index that was made in pieces is complete although holds are missing',
-    ...{ file: 'lua/shared/build-crowd.lua', spec: LOST_INDEX, test: 'failover' },
-    from: "next_place ~= '0' or sums.count ~= size",
-    to: "next_place ~= '0'",
+    name: 'ends-of-two-servers',
+    what: 'ends that were made in pieces are complete although holds are missing',
+    ...{ file: 'lua/shared/restore-ends.lua', spec: LOST_ENDS, test: 'failover' },
+    from: "if redis.call('ZCARD', ENDS) >= sums.holds then return false end",
+    to: "if redis.call('ZCARD', ENDS) >= sums.holds or next_place == '0' then return false end",
   },
   {
     name: 'observers-first',
@@ -237,8 +237,12 @@ export const SPEC_MUTATIONS = [
     name: 'repeated-force-release',
     what: 'a forced release ends the holds that exist when it arrives',
     ...{ file: 'lua/force-release.lua', spec: OPERATOR },
-    from: 'if granted_at[hold.id] == hold.since then',
-    to: 'if #ARGV > 1 then',
+    from: `for id, since in pairs(granted_at) do
+  local hold = find_hold(holds, id)
+  if hold and hold.since == since then`,
+    to: `for _, id in ipairs(some_holders(holds)) do
+  local hold = find_hold(holds, id)
+  if hold and #ARGV > 1 then`,
   },
   {
     name: 'repeated-set-permits',
@@ -278,7 +282,7 @@ export const SPEC_MUTATIONS = [
   {
     name: 'limitless-slots',
     what: 'a request for several slots gets all of them, whatever is free',
-    ...{ file: 'lua/shared/granted-mode.lua', spec: CONTRACT, test: 'as many as fit' },
+    ...{ file: 'lua/shared/grant.lua', spec: CONTRACT, test: 'as many as fit' },
     from: 'math.max(1, math.min(request.slots, math.floor(request.free / request.units)))',
     to: 'request.slots',
   },
@@ -307,13 +311,13 @@ export const SPEC_MUTATIONS = [
     name: 'repeated-tokens',
     what: 'the repetition of a request for permits gets the tokens of later holds',
     ...{ file: 'lua/shared/complete.lua', spec: CONTRACT, test: 'a token for each slot' },
-    from: '#holds == 1 and hold.kind == EXCLUSIVE and',
-    to: '#holds == 1 and',
+    from: 'holds.only and hold.kind == EXCLUSIVE and',
+    to: 'holds.only and',
   },
   {
     name: 'unfair-slots',
     what: 'a request for several slots gets all of them while a fair request waits',
-    ...{ file: 'lua/shared/granted-mode.lua', spec: CONTRACT, test: 'while a fair request waits' },
+    ...{ file: 'lua/shared/grant.lua', spec: CONTRACT, test: 'while a fair request waits' },
     from: 'fair_waits() and 1 or ',
     to: '',
   },
@@ -321,20 +325,20 @@ export const SPEC_MUTATIONS = [
     name: 'batches-among-themselves',
     what: 'the next request of a client ends its own batch of permits',
     ...{ file: 'lua/shared/end-batches.lua', spec: CONTRACT, test: 'each uncontended batch' },
-    from: 'hold.alone and client_of(hold.id) ~= client',
-    to: 'hold.alone',
+    from: 'if client_of(id) == client then',
+    to: 'if false then',
   },
   {
     name: 'batches-beyond-the-limit',
     what: 'holders hand off permits locally although setPermits has left too few',
     ...{ file: 'lua/shared/end-batches.lua', spec: CONTRACT, test: 'more permits are in use' },
-    from: 'if used > limit then',
+    from: 'if holds.sums.units > limit then',
     to: 'if false then',
   },
   {
     name: 'refused-pause',
     what: 'a request is refused while `setPermits(0)` pauses the semaphore',
-    ...{ file: 'lua/shared/modes.lua', spec: 'test/integration/kinds/semaphore.spec.ts' },
+    ...{ file: 'lua/shared/admission.lua', spec: 'test/integration/kinds/semaphore.spec.ts' },
     from: 'return limit > 0 and request.units > limit',
     to: 'return request.units > limit',
   },
@@ -623,8 +627,12 @@ export const SPEC_MUTATIONS = [
     name: 'repeated-redlock-release',
     what: 'Redlock: a forced release ends the holds that exist when it arrives',
     ...{ file: 'lua/force-release.lua', spec: 'test/faults/redlock-operator.spec.ts' },
-    from: 'if granted_at[hold.id] == hold.since then',
-    to: 'if #ARGV > 1 then',
+    from: `for id, since in pairs(granted_at) do
+  local hold = find_hold(holds, id)
+  if hold and hold.since == since then`,
+    to: `for _, id in ipairs(some_holders(holds)) do
+  local hold = find_hold(holds, id)
+  if hold and #ARGV > 1 then`,
   },
   {
     name: 'thawed-master-trusted',

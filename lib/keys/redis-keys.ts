@@ -14,10 +14,10 @@ export type RedisKeys = Readonly<Record<(typeof LOCK_KEY_ROLES)[number], string>
 export type LatchKeys = Readonly<Record<(typeof LATCH_KEY_ROLES)[number], string>>;
 
 const PREFIX = /^[\w\-:.]{1,64}$/;
-/** Scripts name the index of many holds after the state, by its role (lua/shared/crowd-keys.lua). */
+/** Behind such a prefix, every key would look like the state of a lock of a shorter prefix. */
 const ROLE_OF_STATE = /:state(?::|$)/;
 
-/** Whether the names of the index of many holds would be wrong behind this prefix. */
+/** Whether a prefix contains the role of the state. */
 export const containsRoleOfState = (prefix: string): boolean => ROLE_OF_STATE.test(prefix);
 
 /**

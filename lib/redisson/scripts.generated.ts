@@ -12,100 +12,30 @@ export interface LuaScript {
 export type ScriptName = 'acquireFair' | 'acquirePermits' | 'acquireShared' | 'acquire' | 'extend' | 'forceRelease' | 'inspect' | 'isSharded' | 'latchCountDown' | 'latchCount' | 'latchSet' | 'release' | 'renew';
 
 const PARTS = {
-  'shared/clock': `local function clock()
-local time = redis.call('TIME')
-return time[1] * 1000 + math.floor(time[2] / 1000)
-end`,
+  'acquire-fair': `local LOCK, LATCH = KEYS[1], KEYS[2]
+local owner, lease, waits, has_waited = ARGV[1], tonumber(ARGV[2]), ARGV[3] == '1', ARGV[4] == '1'`,
   'shared/names': `local function tagged(lock)
 return string.find(lock, '{', 1, true) and lock or '{' .. lock .. '}'
-end
-local function suffixed(lock, suffix)
-return tagged(lock) .. ':' .. suffix
 end`,
-  'shared/publish': `local HOW = ARGV[#ARGV]
-local unheard = false
-local function listeners_of(channel, is_sharded)
-local reply = redis.pcall('PUBSUB', is_sharded and 'SHARDNUMSUB' or 'NUMSUB', channel)
-if not reply.err then return reply[2] end
-end
-local function is_deserted(channel)
-return HOW ~= 'plain' and listeners_of(channel, HOW == 'sharded') == 0
-end
-local function publish(channel, message)
-redis.call(HOW == 'sharded' and 'SPUBLISH' or 'PUBLISH', channel, message)
-if HOW == 'single' then return end
-if (listeners_of(channel, HOW ~= 'sharded') or 0) > 0 then unheard = channel end
-end`,
-  'shared/fair-queue': `local function queue_of(lock) return 'redisson_lock_queue:' .. tagged(lock) end
-local function times_of(lock) return 'redisson_lock_timeout:' .. tagged(lock) end
-local function asked_of(lock) return times_of(lock) .. ':asked' end
+  'shared/fair-queue': `local function times_of(lock) return 'redisson_lock_timeout:' .. tagged(lock) end
 local function numbers_of(lock) return times_of(lock) .. ':numbers' end
-local function channel_of(lock, owner) return 'redisson_lock__channel:' .. tagged(lock) .. ':' .. owner end
-local function same_client(owner, other)
-return other and string.match(owner, '^[^:]*') == string.match(other, '^[^:]*')
-end
-local function add_time(lock, owner, ms)
-redis.call('ZINCRBY', times_of(lock), string.format('%.0f', ms), owner)
-end
-local function remove_waiter(lock, owner)
-if redis.call('ZREM', times_of(lock), owner) == 0 then return end
-local queue = queue_of(lock)
-local at = redis.call('LPOS', queue, owner)
-if not at then return end
-local previous = at > 0 and redis.call('LINDEX', queue, at - 1)
-redis.call('LREM', queue, 0, owner)
-if same_client(owner, previous) or same_client(owner, redis.call('LINDEX', queue, at)) then return end
-for _, waiter in ipairs(redis.call('LRANGE', queue, at, -1)) do add_time(lock, waiter, -10000) end
-end
-local function leave_queue(lock, owner)
-local asked = asked_of(lock)
-redis.call('ZREM', asked, owner)
-if redis.call('ZCARD', asked) == 1 and redis.call('ZSCORE', asked, 'kept') then redis.call('DEL', asked) end
-redis.call('ZREM', numbers_of(lock), owner)
-remove_waiter(lock, owner)
-end
-local function dies_at(lock, owner)
-if not redis.call('ZSCORE', numbers_of(lock), owner) or not is_deserted(channel_of(lock, owner)) then return nil end
-return (tonumber(redis.call('ZSCORE', asked_of(lock), owner)) or 0) + 4500
-end
-local function head_of(lock)
-while true do
-local head = redis.call('LINDEX', queue_of(lock), 0)
-local due = head and redis.call('ZSCORE', times_of(lock), head)
-if not due then return head end
-local now, dies = clock(), dies_at(lock, head)
-if tonumber(due) <= now then
-redis.call('ZREM', times_of(lock), head)
-redis.call('LPOP', queue_of(lock))
-elseif dies and dies <= now then
-remove_waiter(lock, head)
-else
-return head, dies
-end
-end
-end
-local function wake(lock, owner)
-publish(channel_of(lock, owner), '0')
-end
-local function wake_head(lock)
-if redis.call('EXISTS', lock) == 1 then return end
-local head = head_of(lock)
-if head then wake(lock, head) end
-end`,
+local function asked_of(lock) return times_of(lock) .. ':asked' end
+local function queue_of(lock) return 'redisson_lock_queue:' .. tagged(lock) end`,
+  'acquire-fair 2': `local queue, times, asked, numbers = queue_of(LOCK), times_of(LOCK), asked_of(LOCK), numbers_of(LOCK)
+local function hold()
+redis.call('HSET', LOCK, owner, 1)`,
   'shared/lengthen': `local function lengthen(key, ms)
 ms = math.max(redis.call('PTTL', key), ms)
 redis.call('PEXPIRE', key, ms)
 return ms
 end`,
-  'acquire-fair': `local LOCK, LATCH = KEYS[1], KEYS[2]
-local owner, lease, waits, has_waited = ARGV[1], tonumber(ARGV[2]), ARGV[3] == '1', ARGV[4] == '1'
-local queue, times, asked, numbers = queue_of(LOCK), times_of(LOCK), asked_of(LOCK), numbers_of(LOCK)
-local function hold()
-redis.call('HSET', LOCK, owner, 1)
-lengthen(LOCK, lease)
+  'acquire-fair 3': `lengthen(LOCK, lease)
 return { 1, 0 }
-end
-local function keep_places(now)
+end`,
+  'shared/fair-queue 2': `local function add_time(lock, owner, ms)
+redis.call('ZINCRBY', times_of(lock), string.format('%.0f', ms), owner)
+end`,
+  'acquire-fair 4': `local function keep_places(now)
 local place, more = redis.call('ZSCORE', times, owner), 0
 local is_free = redis.call('EXISTS', LOCK) == 0
 if place and redis.call('LINDEX', queue, 0) == owner then
@@ -122,8 +52,11 @@ redis.call('ZADD', asked, (changes or is_free) and 'CH' or 'NX', time, 'kept')
 redis.call('ZADD', asked, time, owner)
 redis.call('PEXPIRE', asked, 10000)
 redis.call('PEXPIRE', numbers, 600000)
-end
-local function return_to_queue(now, number)
+end`,
+  'shared/fair-queue 3': `local function same_client(owner, other)
+return other and string.match(owner, '^[^:]*') == string.match(other, '^[^:]*')
+end`,
+  'acquire-fair 5': `local function return_to_queue(now, number)
 local at, previous, next = 0, nil, nil
 repeat
 at, previous, next = at + 1, next, redis.call('LINDEX', queue, at)
@@ -157,38 +90,96 @@ redis.call('ZADD', numbers, string.format('%.0f', math.max(now, latest + 1)), ow
 redis.call('PEXPIRE', numbers, 600000)
 end
 if redis.call('HEXISTS', LOCK, owner) == 1 then return hold() end
-if redis.call('EXISTS', LATCH) == 1 then return { 2 } end
-local now = clock()
+if redis.call('EXISTS', LATCH) == 1 then return { 2 } end`,
+  'shared/clock': `local function clock()
+local time = redis.call('TIME')
+return time[1] * 1000 + math.floor(time[2] / 1000)
+end`,
+  'acquire-fair 6': `local now = clock()
 if waits then keep_places(now) end
-local first = redis.call('LINDEX', queue, 0)
-local head, dies = head_of(LOCK)
+local first = redis.call('LINDEX', queue, 0)`,
+  'shared/fair-queue 4': `local function remove_waiter(lock, owner)
+if redis.call('ZREM', times_of(lock), owner) == 0 then return end
+local queue = queue_of(lock)
+local at = redis.call('LPOS', queue, owner)
+if not at then return end
+local previous = at > 0 and redis.call('LINDEX', queue, at - 1)
+redis.call('LREM', queue, 0, owner)
+if same_client(owner, previous) or same_client(owner, redis.call('LINDEX', queue, at)) then return end
+for _, waiter in ipairs(redis.call('LRANGE', queue, at, -1)) do add_time(lock, waiter, -10000) end
+end
+local function channel_of(lock, owner) return 'redisson_lock__channel:' .. tagged(lock) .. ':' .. owner end`,
+  'shared/publish': `local function listeners_of(channel, is_sharded)
+local reply = redis.pcall('PUBSUB', is_sharded and 'SHARDNUMSUB' or 'NUMSUB', channel)
+if not reply.err then return reply[2] end
+end
+local HOW = ARGV[#ARGV]
+local unheard = false`,
+  'shared/fair-queue 5': `local function head_of(lock)
+local function dies_at(lock, owner)`,
+  'shared/publish 2': `local function is_deserted(channel)
+return HOW ~= 'plain' and listeners_of(channel, HOW == 'sharded') == 0
+end`,
+  'shared/fair-queue 6': `if not redis.call('ZSCORE', numbers_of(lock), owner) or not is_deserted(channel_of(lock, owner)) then return nil end
+return (tonumber(redis.call('ZSCORE', asked_of(lock), owner)) or 0) + 4500
+end
+while true do
+local head = redis.call('LINDEX', queue_of(lock), 0)
+local due = head and redis.call('ZSCORE', times_of(lock), head)
+if not due then return head end
+local now, dies = clock(), dies_at(lock, head)
+if tonumber(due) <= now then
+redis.call('ZREM', times_of(lock), head)
+redis.call('LPOP', queue_of(lock))
+elseif dies and dies <= now then
+remove_waiter(lock, head)
+else
+return head, dies
+end
+end
+end`,
+  'acquire-fair 7': `local head, dies = head_of(LOCK)
 local left, holder = redis.call('PTTL', LOCK), redis.call('HKEYS', LOCK)[1]
 if not holder then
-if not head or head == owner then
-leave_queue(LOCK, owner)
+if not head or head == owner then`,
+  'shared/fair-queue 7': `local function leave_queue(lock, owner)
+local asked = asked_of(lock)
+redis.call('ZREM', asked, owner)
+if redis.call('ZCARD', asked) == 1 and redis.call('ZSCORE', asked, 'kept') then redis.call('DEL', asked) end
+redis.call('ZREM', numbers_of(lock), owner)
+remove_waiter(lock, owner)
+end`,
+  'acquire-fair 8': `leave_queue(LOCK, owner)
 return hold()
-end
-if head ~= first then wake(LOCK, head) end
+end`,
+  'shared/fair-queue 8': `local function wake(lock, owner)`,
+  'shared/publish 3': `local function publish(channel, message)
+redis.call(HOW == 'sharded' and 'SPUBLISH' or 'PUBLISH', channel, message)
+if HOW == 'single' then return end
+if (listeners_of(channel, HOW ~= 'sharded') or 0) > 0 then unheard = channel end
+end`,
+  'shared/fair-queue 9': `publish(channel_of(lock, owner), '0')
+end`,
+  'acquire-fair 9': `if head ~= first then wake(LOCK, head) end
 left = (redis.call('ZSCORE', times, head) or now + 4000) - now
 if dies then left = math.min(left, dies - now) end
 end
 if waits then join_queue(now) end
 return { 0, left < 0 and 4000 or math.min(left, 4000), holder }`,
-  'shared/permits': `local function is_semaphore(lock)
-return redis.call('TYPE', lock).ok == 'string'
+  'acquire-permits': `local SEMAPHORE, LATCH = KEYS[1], KEYS[2]
+local owner, lease, units, limit, channel = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5]`,
+  'shared/names 2': `local function suffixed(lock, suffix)
+local function tagged(lock)
+return string.find(lock, '{', 1, true) and lock or '{' .. lock .. '}'
 end
-local function permit_of(owner, i)
+return tagged(lock) .. ':' .. suffix
+end`,
+  'acquire-permits 2': `local timeouts = suffixed(SEMAPHORE, 'timeout')`,
+  'shared/permits': `local function permit_of(owner, i)
 if not string.find(owner, '^%x+$') then return owner .. ':' .. i end
 return (string.gsub(owner, '%x%x', function(byte) return string.char(tonumber(byte, 16)) end))
-end
-local function give_back(lock, channel, count)
-local free = redis.call('INCRBY', lock, count)
-if free > 0 then publish(channel, free) end
-end
-local function end_overdue(lock, channel)
-local ended = redis.call('ZREMRANGEBYSCORE', suffixed(lock, 'timeout'), 0, clock())
-if ended > 0 then give_back(lock, channel, ended) end
-end
+end`,
+  'shared/permits 2': `local function set_permit_lease(lock, owner, lease, shortens)
 local function permits_of(lock, owner)
 local permits, now = {}, clock()
 while true do
@@ -198,31 +189,39 @@ if not ends or tonumber(ends) <= now then return permits end
 permits[#permits + 1] = permit
 end
 end
-local function set_permit_lease(lock, owner, lease, shortens)
 local timeouts, permits = suffixed(lock, 'timeout'), permits_of(lock, owner)
 if #permits == 0 then return -1 end
 local now = clock()
 local left = shortens and lease or math.max(lease, redis.call('ZSCORE', timeouts, permits[1]) - now)
 for _, permit in ipairs(permits) do redis.call('ZADD', timeouts, string.format('%.0f', now + left), permit) end
 return left
-end
-local function end_permits(lock, owner, channel)
-local permits = permits_of(lock, owner)
-if #permits == 0 then return 0 end
-for _, permit in ipairs(permits) do redis.call('ZREM', suffixed(lock, 'timeout'), permit) end
-give_back(lock, channel, #permits)
-return 1
 end`,
-  'acquire-permits': `local SEMAPHORE, LATCH = KEYS[1], KEYS[2]
-local owner, lease, units, limit, channel = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5]
-local timeouts = suffixed(SEMAPHORE, 'timeout')
-if set_permit_lease(SEMAPHORE, owner, lease) > 0 then return { 1, 0 } end
-if redis.call('EXISTS', LATCH) == 1 then return { 2 } end
-if redis.call('SETNX', SEMAPHORE, limit) == 1 then
+  'acquire-permits 3': `if set_permit_lease(SEMAPHORE, owner, lease) > 0 then return { 1, 0 } end
+if redis.call('EXISTS', LATCH) == 1 then return { 2 } end`,
+  'shared/publish 4': `local HOW = ARGV[#ARGV]
+local unheard = false
+local function publish(channel, message)
+redis.call(HOW == 'sharded' and 'SPUBLISH' or 'PUBLISH', channel, message)
+if HOW == 'single' then return end
+local function listeners_of(channel, is_sharded)
+local reply = redis.pcall('PUBSUB', is_sharded and 'SHARDNUMSUB' or 'NUMSUB', channel)
+if not reply.err then return reply[2] end
+end
+if (listeners_of(channel, HOW ~= 'sharded') or 0) > 0 then unheard = channel end
+end`,
+  'acquire-permits 4': `if redis.call('SETNX', SEMAPHORE, limit) == 1 then
 redis.call('DEL', timeouts)
 publish(channel, limit)
+end`,
+  'shared/permits 3': `local function end_overdue(lock, channel)
+local ended = redis.call('ZREMRANGEBYSCORE', suffixed(lock, 'timeout'), 0, clock())
+local function give_back(lock, channel, count)
+local free = redis.call('INCRBY', lock, count)
+if free > 0 then publish(channel, free) end
 end
-end_overdue(SEMAPHORE, channel)
+if ended > 0 then give_back(lock, channel, ended) end
+end`,
+  'acquire-permits 5': `end_overdue(SEMAPHORE, channel)
 local free = tonumber(redis.call('GET', SEMAPHORE))
 if free < units then
 local all = math.max(limit, free + redis.call('ZCARD', timeouts))
@@ -236,32 +235,6 @@ for i = 1, units do redis.call('ZADD', timeouts, ends, permit_of(owner, i)) end
 local ttl = redis.call('PTTL', SEMAPHORE)
 if ttl > 0 then redis.call('PEXPIRE', timeouts, ttl) end
 return { 1, 0 }`,
-  'shared/read-write': `local function read_lease(lock, owner, i)
-return suffixed(lock, owner .. ':rwlock_timeout:' .. i)
-end
-local function read_leases(lock, owner)
-local keys = {}
-for i = 1, tonumber(redis.call('HGET', lock, owner)) or 0 do keys[i] = read_lease(lock, owner, i) end
-return keys
-end
-local function longest_read_lease(lock, owner)
-local longest = 0
-for _, key in ipairs(read_leases(lock, owner)) do longest = math.max(longest, redis.call('PTTL', key)) end
-return longest
-end
-local function longest_lease(lock)
-local longest = 0
-for _, field in ipairs(redis.call('HKEYS', lock)) do
-longest = math.max(longest, longest_read_lease(lock, field))
-end
-return longest
-end
-local function lease_key(lock, owner)
-if redis.call('HEXISTS', lock, owner) == 0 then
-return redis.call('HEXISTS', lock, owner .. ':write') == 1 and lock or nil
-end
-return redis.call('HEXISTS', lock, 'mode') == 1 and read_lease(lock, owner, 1) or lock
-end`,
   'acquire-shared': `local LOCK, LATCH = KEYS[1], KEYS[2]
 local owner, lease, wanted, writer = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4]
 local field = wanted == 'write' and owner .. ':write' or owner
@@ -277,11 +250,14 @@ end
 if free then redis.call('HSET', LOCK, 'mode', wanted) end
 end
 redis.call('HSET', LOCK, field, 1)
-if wanted == 'read' then
-local own = read_lease(LOCK, owner, 1)
+if wanted == 'read' then`,
+  'shared/read-write': `local function read_lease(lock, owner, i)`,
+  'shared/read-write 2': `return suffixed(lock, owner .. ':rwlock_timeout:' .. i)
+end`,
+  'acquire-shared 2': `local own = read_lease(LOCK, owner, 1)
 redis.call('SET', own, 1, 'PX', math.max(redis.call('PTTL', own), lease))
-end
-lengthen(LOCK, lease)
+end`,
+  'acquire-shared 3': `lengthen(LOCK, lease)
 return { 1, 0 }`,
   'acquire': `local LOCK, LATCH, TOKEN = KEYS[1], KEYS[2], KEYS[3]
 local owner, lease = ARGV[1], tonumber(ARGV[2])
@@ -294,21 +270,71 @@ if TOKEN then token = redis.call('GET', TOKEN) end
 elseif redis.call('EXISTS', LATCH) == 1 then
 return { 2 }
 elseif TOKEN then
-token = redis.call('INCR', TOKEN)
-local micros = clock() * 1000
+token = redis.call('INCR', TOKEN)`,
+  'acquire 2': `local micros = clock() * 1000
 if token < micros then
 token = micros
 redis.call('SET', TOKEN, string.format('%.0f', token))
 end
 end
-redis.call('HSET', LOCK, owner, 1)
-lengthen(LOCK, lease)
+redis.call('HSET', LOCK, owner, 1)`,
+  'acquire 3': `lengthen(LOCK, lease)
 return { 1, token }`,
-  'extend': `local owner, lease, longest = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
-if is_semaphore(KEYS[1]) then return set_permit_lease(KEYS[1], owner, lease, true) end
-local key = lease_key(KEYS[1], owner)
-if not key then return -1 end
-if key == KEYS[1] then
+  'extend': `local owner, lease, longest = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])`,
+  'shared/permits 4': `local function set_permit_lease(lock, owner, lease, shortens)`,
+  'shared/permits 5': `local function permits_of(lock, owner)
+local permits, now = {}, clock()
+local function permit_of(owner, i)
+if not string.find(owner, '^%x+$') then return owner .. ':' .. i end
+return (string.gsub(owner, '%x%x', function(byte) return string.char(tonumber(byte, 16)) end))
+end
+while true do
+local permit = permit_of(owner, #permits + 1)
+local ends = permit ~= permits[#permits] and redis.call('ZSCORE', suffixed(lock, 'timeout'), permit)
+if not ends or tonumber(ends) <= now then return permits end
+permits[#permits + 1] = permit
+end
+end
+local timeouts, permits = suffixed(lock, 'timeout'), permits_of(lock, owner)
+if #permits == 0 then return -1 end
+local now = clock()
+local left = shortens and lease or math.max(lease, redis.call('ZSCORE', timeouts, permits[1]) - now)
+for _, permit in ipairs(permits) do redis.call('ZADD', timeouts, string.format('%.0f', now + left), permit) end
+return left
+end
+local function is_semaphore(lock)
+return redis.call('TYPE', lock).ok == 'string'
+end`,
+  'extend 2': `if is_semaphore(KEYS[1]) then return set_permit_lease(KEYS[1], owner, lease, true) end`,
+  'shared/read-write 3': `local function read_lease(lock, owner, i)
+return suffixed(lock, owner .. ':rwlock_timeout:' .. i)
+end
+local function lease_key(lock, owner)
+if redis.call('HEXISTS', lock, owner) == 0 then
+return redis.call('HEXISTS', lock, owner .. ':write') == 1 and lock or nil
+end
+return redis.call('HEXISTS', lock, 'mode') == 1 and read_lease(lock, owner, 1) or lock
+end`,
+  'extend 3': `local key = lease_key(KEYS[1], owner)
+if not key then return -1 end`,
+  'shared/read-write 4': `local function longest_lease(lock)
+local longest = 0
+local function longest_read_lease(lock, owner)
+local longest = 0
+local function read_leases(lock, owner)
+local keys = {}
+for i = 1, tonumber(redis.call('HGET', lock, owner)) or 0 do keys[i] = read_lease(lock, owner, i) end
+return keys
+end
+for _, key in ipairs(read_leases(lock, owner)) do longest = math.max(longest, redis.call('PTTL', key)) end
+return longest
+end
+for _, field in ipairs(redis.call('HKEYS', lock)) do
+longest = math.max(longest, longest_read_lease(lock, field))
+end
+return longest
+end`,
+  'extend 4': `if key == KEYS[1] then
 redis.call('PEXPIRE', KEYS[1], math.max(lease, longest_lease(KEYS[1])))
 return lease
 end
@@ -316,13 +342,63 @@ if lease > longest then return -2 end
 if redis.call('PEXPIRE', key, lease) == 0 then return -1 end
 if redis.call('HGET', KEYS[1], 'mode') == 'read' then
 redis.call('PEXPIRE', KEYS[1], longest_lease(KEYS[1]))
-else
-lengthen(KEYS[1], lease)
+else`,
+  'extend 5': `lengthen(KEYS[1], lease)
 end
 return lease`,
-  'shared/end-hold': `local function end_hold(lock, owner, channel, shared, permits)
-if is_semaphore(lock) then return end_permits(lock, owner, permits) end
-local leases = read_leases(lock, owner)
+  'force-release': `local ended, told = 0, 0`,
+  'shared/publish 5': `local function listeners_of(channel, is_sharded)
+local reply = redis.pcall('PUBSUB', is_sharded and 'SHARDNUMSUB' or 'NUMSUB', channel)
+if not reply.err then return reply[2] end
+end
+local HOW = ARGV[#ARGV]
+local unheard = false
+local function publish(channel, message)
+redis.call(HOW == 'sharded' and 'SPUBLISH' or 'PUBLISH', channel, message)
+if HOW == 'single' then return end
+if (listeners_of(channel, HOW ~= 'sharded') or 0) > 0 then unheard = channel end
+end`,
+  'shared/end-hold': `local function end_hold(lock, owner, channel, shared, permits)`,
+  'shared/names 3': `local function suffixed(lock, suffix)
+return tagged(lock) .. ':' .. suffix
+end`,
+  'shared/permits 6': `local function end_permits(lock, owner, channel)
+local function permits_of(lock, owner)
+local permits, now = {}, clock()
+local function permit_of(owner, i)
+if not string.find(owner, '^%x+$') then return owner .. ':' .. i end
+return (string.gsub(owner, '%x%x', function(byte) return string.char(tonumber(byte, 16)) end))
+end
+while true do
+local permit = permit_of(owner, #permits + 1)
+local ends = permit ~= permits[#permits] and redis.call('ZSCORE', suffixed(lock, 'timeout'), permit)
+if not ends or tonumber(ends) <= now then return permits end
+permits[#permits + 1] = permit
+end
+end
+local permits = permits_of(lock, owner)
+if #permits == 0 then return 0 end
+for _, permit in ipairs(permits) do redis.call('ZREM', suffixed(lock, 'timeout'), permit) end
+local function give_back(lock, channel, count)
+local free = redis.call('INCRBY', lock, count)
+if free > 0 then publish(channel, free) end
+end
+give_back(lock, channel, #permits)
+return 1
+end
+local function is_semaphore(lock)
+return redis.call('TYPE', lock).ok == 'string'
+end`,
+  'shared/end-hold 2': `if is_semaphore(lock) then return end_permits(lock, owner, permits) end`,
+  'shared/read-write 5': `local function read_leases(lock, owner)
+local keys = {}
+local function read_lease(lock, owner, i)
+return suffixed(lock, owner .. ':rwlock_timeout:' .. i)
+end
+for i = 1, tonumber(redis.call('HGET', lock, owner)) or 0 do keys[i] = read_lease(lock, owner, i) end
+return keys
+end`,
+  'shared/end-hold 3': `local leases = read_leases(lock, owner)
 local reads = redis.call('HDEL', lock, owner)
 local mode = redis.call('HGET', lock, 'mode')
 if not mode then
@@ -332,8 +408,20 @@ end
 for _, key in ipairs(leases) do redis.call('DEL', key) end
 local writes = redis.call('HDEL', lock, owner .. ':write')
 if reads + writes == 0 then return 0 end
-if mode == 'write' and writes == 0 then return 1 end
-local longest = longest_lease(lock)
+if mode == 'write' and writes == 0 then return 1 end`,
+  'shared/read-write 6': `local function longest_lease(lock)
+local longest = 0
+local function longest_read_lease(lock, owner)
+local longest = 0
+for _, key in ipairs(read_leases(lock, owner)) do longest = math.max(longest, redis.call('PTTL', key)) end
+return longest
+end
+for _, field in ipairs(redis.call('HKEYS', lock)) do
+longest = math.max(longest, longest_read_lease(lock, field))
+end
+return longest
+end`,
+  'shared/end-hold 4': `local longest = longest_lease(lock)
 if longest > 0 then
 redis.call('HSET', lock, 'mode', 'read')
 redis.call('PEXPIRE', lock, longest)
@@ -347,18 +435,69 @@ publish(shared, '0')
 end
 return 1
 end`,
-  'force-release': `local ended, told = 0, 0
-for i = 4, #ARGV - 1, 2 do
+  'force-release 2': `for i = 4, #ARGV - 1, 2 do
 if end_hold(KEYS[1], ARGV[i], ARGV[1], ARGV[2], ARGV[3]) == 1 then
 ended = ended + 1
 if redis.call('PUBLISH', ARGV[i + 1], 'revoked ' .. ARGV[i]) > 0 then told = told + 1 end
 end
+end`,
+  'shared/fair-queue 10': `local function wake_head(lock)
+if redis.call('EXISTS', lock) == 1 then return end
+local function channel_of(lock, owner) return 'redisson_lock__channel:' .. tagged(lock) .. ':' .. owner end
+local function head_of(lock)
+local function times_of(lock) return 'redisson_lock_timeout:' .. tagged(lock) end
+local function dies_at(lock, owner)
+local function numbers_of(lock) return times_of(lock) .. ':numbers' end`,
+  'shared/fair-queue 11': `if not redis.call('ZSCORE', numbers_of(lock), owner) or not is_deserted(channel_of(lock, owner)) then return nil end
+local function asked_of(lock) return times_of(lock) .. ':asked' end
+return (tonumber(redis.call('ZSCORE', asked_of(lock), owner)) or 0) + 4500
 end
-wake_head(KEYS[1])
+local function queue_of(lock) return 'redisson_lock_queue:' .. tagged(lock) end
+local function remove_waiter(lock, owner)
+if redis.call('ZREM', times_of(lock), owner) == 0 then return end
+local queue = queue_of(lock)
+local at = redis.call('LPOS', queue, owner)
+if not at then return end
+local previous = at > 0 and redis.call('LINDEX', queue, at - 1)
+redis.call('LREM', queue, 0, owner)
+local function same_client(owner, other)
+return other and string.match(owner, '^[^:]*') == string.match(other, '^[^:]*')
+end
+if same_client(owner, previous) or same_client(owner, redis.call('LINDEX', queue, at)) then return end
+local function add_time(lock, owner, ms)
+redis.call('ZINCRBY', times_of(lock), string.format('%.0f', ms), owner)
+end
+for _, waiter in ipairs(redis.call('LRANGE', queue, at, -1)) do add_time(lock, waiter, -10000) end
+end
+while true do
+local head = redis.call('LINDEX', queue_of(lock), 0)
+local due = head and redis.call('ZSCORE', times_of(lock), head)
+if not due then return head end
+local now, dies = clock(), dies_at(lock, head)
+if tonumber(due) <= now then
+redis.call('ZREM', times_of(lock), head)
+redis.call('LPOP', queue_of(lock))
+elseif dies and dies <= now then
+remove_waiter(lock, head)
+else
+return head, dies
+end
+end
+end
+local head = head_of(lock)
+local function wake(lock, owner)
+publish(channel_of(lock, owner), '0')
+end
+if head then wake(lock, head) end
+end`,
+  'force-release 3': `wake_head(KEYS[1])
 return { ended, told }`,
-  'inspect': `local LOCK, TOKEN = KEYS[1], KEYS[2]
-if is_semaphore(LOCK) then
-local permits, now = redis.call('ZRANGE', suffixed(LOCK, 'timeout'), 0, -1, 'WITHSCORES'), clock()
+  'inspect': `local LOCK, TOKEN = KEYS[1], KEYS[2]`,
+  'shared/permits 7': `local function is_semaphore(lock)
+return redis.call('TYPE', lock).ok == 'string'
+end`,
+  'inspect 2': `if is_semaphore(LOCK) then`,
+  'inspect 3': `local permits, now = redis.call('ZRANGE', suffixed(LOCK, 'timeout'), 0, -1, 'WITHSCORES'), clock()
 for i = 1, #permits, 2 do
 if #permits[i] == 16 then
 permits[i] = string.gsub(permits[i], '.', function(byte) return string.format('%02x', string.byte(byte)) end)
@@ -368,8 +507,21 @@ end
 return { redis.call('GET', LOCK), 'permits', permits }
 end
 local mode = redis.call('HGET', LOCK, 'mode')
-local owners = {}
-for _, field in ipairs(redis.call('HKEYS', LOCK)) do
+local owners = {}`,
+  'shared/read-write 7': `local function longest_read_lease(lock, owner)
+local longest = 0
+local function read_leases(lock, owner)
+local keys = {}
+local function read_lease(lock, owner, i)
+return suffixed(lock, owner .. ':rwlock_timeout:' .. i)
+end
+for i = 1, tonumber(redis.call('HGET', lock, owner)) or 0 do keys[i] = read_lease(lock, owner, i) end
+return keys
+end
+for _, key in ipairs(read_leases(lock, owner)) do longest = math.max(longest, redis.call('PTTL', key)) end
+return longest
+end`,
+  'inspect 4': `for _, field in ipairs(redis.call('HKEYS', LOCK)) do
 if field ~= 'mode' then
 local reads = mode and string.sub(field, -6) ~= ':write'
 owners[#owners + 1] = field
@@ -385,32 +537,97 @@ if redis.call('EXISTS', LATCH) == 0 then return { 0, 0 } end
 local left = math.max(0, redis.call('DECR', LATCH))
 redis.call('SET', RECORD, left, 'PX', ARGV[2])
 if left == 0 then
-redis.call('DEL', LATCH)
-publish(ARGV[1], '0')
+redis.call('DEL', LATCH)`,
+  'latch-count-down 2': `publish(ARGV[1], '0')
 end
 return { left, 1 }`,
   'latch-count': `return math.max(0, tonumber(redis.call('GET', KEYS[1]) or 0))`,
   'latch-set': `local LATCH, RECORD = KEYS[1], KEYS[2]
 if redis.call('EXISTS', RECORD) == 1 then return 1 end
 if redis.call('SETNX', LATCH, ARGV[1]) == 0 then return 0 end
-redis.call('SET', RECORD, 1, 'PX', ARGV[3])
-publish(ARGV[2], '1')
+redis.call('SET', RECORD, 1, 'PX', ARGV[3])`,
+  'latch-set 2': `publish(ARGV[2], '1')
 return 1`,
   'release': `local LOCK, LATCH = KEYS[1], KEYS[2]
-local owner, keep = ARGV[1], tonumber(ARGV[5])
-local released = end_hold(LOCK, owner, ARGV[2], ARGV[3], ARGV[4])
-if released == 0 then leave_queue(LOCK, owner) end
-wake_head(LOCK)
+local owner, keep = ARGV[1], tonumber(ARGV[5])`,
+  'release 2': `local released = end_hold(LOCK, owner, ARGV[2], ARGV[3], ARGV[4])`,
+  'shared/fair-queue 12': `local function times_of(lock) return 'redisson_lock_timeout:' .. tagged(lock) end
+local function queue_of(lock) return 'redisson_lock_queue:' .. tagged(lock) end
+local function remove_waiter(lock, owner)
+if redis.call('ZREM', times_of(lock), owner) == 0 then return end
+local queue = queue_of(lock)
+local at = redis.call('LPOS', queue, owner)
+if not at then return end
+local previous = at > 0 and redis.call('LINDEX', queue, at - 1)
+redis.call('LREM', queue, 0, owner)
+local function same_client(owner, other)
+return other and string.match(owner, '^[^:]*') == string.match(other, '^[^:]*')
+end
+if same_client(owner, previous) or same_client(owner, redis.call('LINDEX', queue, at)) then return end
+local function add_time(lock, owner, ms)
+redis.call('ZINCRBY', times_of(lock), string.format('%.0f', ms), owner)
+end
+for _, waiter in ipairs(redis.call('LRANGE', queue, at, -1)) do add_time(lock, waiter, -10000) end
+end
+local function numbers_of(lock) return times_of(lock) .. ':numbers' end
+local function asked_of(lock) return times_of(lock) .. ':asked' end
+local function leave_queue(lock, owner)
+local asked = asked_of(lock)
+redis.call('ZREM', asked, owner)
+if redis.call('ZCARD', asked) == 1 and redis.call('ZSCORE', asked, 'kept') then redis.call('DEL', asked) end
+redis.call('ZREM', numbers_of(lock), owner)
+remove_waiter(lock, owner)
+end`,
+  'release 3': `if released == 0 then leave_queue(LOCK, owner) end`,
+  'shared/fair-queue 13': `local function wake_head(lock)
+if redis.call('EXISTS', lock) == 1 then return end
+local function channel_of(lock, owner) return 'redisson_lock__channel:' .. tagged(lock) .. ':' .. owner end
+local function head_of(lock)
+local function dies_at(lock, owner)`,
+  'shared/fair-queue 14': `if not redis.call('ZSCORE', numbers_of(lock), owner) or not is_deserted(channel_of(lock, owner)) then return nil end
+return (tonumber(redis.call('ZSCORE', asked_of(lock), owner)) or 0) + 4500
+end
+while true do
+local head = redis.call('LINDEX', queue_of(lock), 0)
+local due = head and redis.call('ZSCORE', times_of(lock), head)
+if not due then return head end
+local now, dies = clock(), dies_at(lock, head)
+if tonumber(due) <= now then
+redis.call('ZREM', times_of(lock), head)
+redis.call('LPOP', queue_of(lock))
+elseif dies and dies <= now then
+remove_waiter(lock, head)
+else
+return head, dies
+end
+end
+end
+local head = head_of(lock)
+local function wake(lock, owner)
+publish(channel_of(lock, owner), '0')
+end
+if head then wake(lock, head) end
+end`,
+  'release 4': `wake_head(LOCK)
 if keep > 0 then redis.call('SET', LATCH, released, 'PX', keep) end
 return { released, unheard }`,
   'renew': `local longest = tonumber(ARGV[#ARGV])
-local function renew(lock, owner, lease)
-if is_semaphore(lock) then return set_permit_lease(lock, owner, lease) end
-local key = lease_key(lock, owner)
+local function renew(lock, owner, lease)`,
+  'renew 2': `if is_semaphore(lock) then return set_permit_lease(lock, owner, lease) end`,
+  'shared/read-write 8': `local function lease_key(lock, owner)
+if redis.call('HEXISTS', lock, owner) == 0 then
+return redis.call('HEXISTS', lock, owner .. ':write') == 1 and lock or nil
+end
+local function read_lease(lock, owner, i)
+return suffixed(lock, owner .. ':rwlock_timeout:' .. i)
+end
+return redis.call('HEXISTS', lock, 'mode') == 1 and read_lease(lock, owner, 1) or lock
+end`,
+  'renew 3': `local key = lease_key(lock, owner)
 local left = key and redis.call('PTTL', key) or -2
 if left == -2 then return -1 end
-if left < 0 and lease == 0 then return 2147483647 end
-left = lengthen(key, key == lock and lease or math.min(lease, longest))
+if left < 0 and lease == 0 then return 2147483647 end`,
+  'renew 4': `left = lengthen(key, key == lock and lease or math.min(lease, longest))
 if key ~= lock then lengthen(lock, left) end
 return left
 end
@@ -432,89 +649,150 @@ const script = (name: string, parts: ReadonlyArray<keyof typeof PARTS>): LuaScri
 
 export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
   acquireFair: script('acquire-fair', [
-    'shared/clock',
-    'shared/names',
-    'shared/publish',
-    'shared/fair-queue',
-    'shared/lengthen',
     'acquire-fair',
+    'shared/names',
+    'shared/fair-queue',
+    'acquire-fair 2',
+    'shared/lengthen',
+    'acquire-fair 3',
+    'shared/fair-queue 2',
+    'acquire-fair 4',
+    'shared/fair-queue 3',
+    'acquire-fair 5',
+    'shared/clock',
+    'acquire-fair 6',
+    'shared/fair-queue 4',
+    'shared/publish',
+    'shared/fair-queue 5',
+    'shared/publish 2',
+    'shared/fair-queue 6',
+    'acquire-fair 7',
+    'shared/fair-queue 7',
+    'acquire-fair 8',
+    'shared/fair-queue 8',
+    'shared/publish 3',
+    'shared/fair-queue 9',
+    'acquire-fair 9',
   ]),
   acquirePermits: script('acquire-permits', [
-    'shared/names',
-    'shared/clock',
-    'shared/publish',
-    'shared/permits',
     'acquire-permits',
+    'shared/names 2',
+    'acquire-permits 2',
+    'shared/permits',
+    'shared/clock',
+    'shared/permits 2',
+    'acquire-permits 3',
+    'shared/publish 4',
+    'acquire-permits 4',
+    'shared/permits 3',
+    'acquire-permits 5',
   ]),
   acquireShared: script('acquire-shared', [
-    'shared/names',
-    'shared/read-write',
-    'shared/lengthen',
     'acquire-shared',
+    'shared/read-write',
+    'shared/names 2',
+    'shared/read-write 2',
+    'acquire-shared 2',
+    'shared/lengthen',
+    'acquire-shared 3',
   ]),
   acquire: script('acquire', [
-    'shared/clock',
-    'shared/lengthen',
     'acquire',
+    'shared/clock',
+    'acquire 2',
+    'shared/lengthen',
+    'acquire 3',
   ]),
   extend: script('extend', [
-    'shared/names',
-    'shared/read-write',
-    'shared/clock',
-    'shared/publish',
-    'shared/permits',
-    'shared/lengthen',
     'extend',
+    'shared/names 2',
+    'shared/permits 4',
+    'shared/clock',
+    'shared/permits 5',
+    'extend 2',
+    'shared/read-write 3',
+    'extend 3',
+    'shared/read-write 4',
+    'extend 4',
+    'shared/lengthen',
+    'extend 5',
   ]),
   forceRelease: script('force-release', [
-    'shared/names',
-    'shared/read-write',
-    'shared/clock',
-    'shared/publish',
-    'shared/permits',
-    'shared/end-hold',
-    'shared/fair-queue',
     'force-release',
+    'shared/publish 5',
+    'shared/clock',
+    'shared/names',
+    'shared/end-hold',
+    'shared/names 3',
+    'shared/permits 6',
+    'shared/end-hold 2',
+    'shared/read-write 5',
+    'shared/end-hold 3',
+    'shared/read-write 6',
+    'shared/end-hold 4',
+    'force-release 2',
+    'shared/fair-queue 10',
+    'shared/publish 2',
+    'shared/fair-queue 11',
+    'force-release 3',
   ]),
   inspect: script('inspect', [
-    'shared/names',
-    'shared/read-write',
-    'shared/clock',
-    'shared/publish',
-    'shared/permits',
     'inspect',
+    'shared/permits 7',
+    'shared/names 2',
+    'inspect 2',
+    'shared/clock',
+    'inspect 3',
+    'shared/read-write 7',
+    'inspect 4',
   ]),
   isSharded: script('is-sharded', [
     'is-sharded',
   ]),
   latchCountDown: script('latch-count-down', [
-    'shared/publish',
     'latch-count-down',
+    'shared/publish 4',
+    'latch-count-down 2',
   ]),
   latchCount: script('latch-count', [
     'latch-count',
   ]),
   latchSet: script('latch-set', [
-    'shared/publish',
     'latch-set',
+    'shared/publish 4',
+    'latch-set 2',
   ]),
   release: script('release', [
-    'shared/names',
-    'shared/read-write',
-    'shared/clock',
-    'shared/publish',
-    'shared/permits',
-    'shared/end-hold',
-    'shared/fair-queue',
     'release',
+    'shared/publish 5',
+    'shared/clock',
+    'shared/names',
+    'shared/end-hold',
+    'shared/names 3',
+    'shared/permits 6',
+    'shared/end-hold 2',
+    'shared/read-write 5',
+    'shared/end-hold 3',
+    'shared/read-write 6',
+    'shared/end-hold 4',
+    'release 2',
+    'shared/fair-queue 12',
+    'release 3',
+    'shared/fair-queue 13',
+    'shared/publish 2',
+    'shared/fair-queue 14',
+    'release 4',
   ]),
   renew: script('renew', [
-    'shared/names',
-    'shared/read-write',
-    'shared/clock',
-    'shared/publish',
-    'shared/permits',
-    'shared/lengthen',
     'renew',
+    'shared/names 2',
+    'shared/permits 4',
+    'shared/clock',
+    'shared/permits 5',
+    'renew 2',
+    'shared/read-write 8',
+    'renew 3',
+    'shared/lengthen',
+    'renew 4',
   ]),
 };

@@ -9,11 +9,11 @@ export const PARKED_READ = 3;
 /** A head that retries within this many ms after the end of the lease that blocks it needs no message. */
 export const HEAD_RETRY_SLACK = 1_000;
 
-/** A reply names at most this many holds, and a script has at most this many holders end their batches. */
-export const MAX_HOLDERS = 4;
-
 /** One grant serves this many waiters of a client while no other client waits: enough for all of localHandoffTime. */
 export const UNCONTENDED_BATCH_SIZE = 1_000;
+
+/** A reply names at most this many holds, and a script has at most this many unmarked holders end their batches. */
+export const MAX_HOLDERS = 4;
 
 /** A retry may arrive this many ms late, and still notices a pushed grant that was not taken. */
 export const PUSHED_GRACE = 500;
@@ -22,16 +22,16 @@ export const PUSHED_GRACE = 500;
 export const OPENED_RETENTION = 600_000;
 
 /** The version of the layout in Redis that this package reads and writes. */
-export const LAYOUT = 1;
+export const LAYOUT = 2;
 
 /** A number of permits that was set at run time expires this many ms (one week) after the last grant of a permit. */
 export const LIMIT_RETENTION = 604_800_000;
 
-/** A client that retries finds its other tickets among this many parked ones. */
-export const PARKED_SEARCHED = 300;
-
 /** A request for a place looks at this many parked tickets, and drops the stale ones. */
 export const PARKED_SWEPT = 10;
+
+/** A client that retries finds its other tickets among this many parked ones. */
+export const PARKED_SEARCHED = 300;
 
 /** A script looks at this many tickets. */
 export const TICKETS_AHEAD = 64;

@@ -1,36 +1,49 @@
 -- Has holders end their batches: another client waits, or more permits are in use than exist.
+--- @include "shared/keys"
 --- @include "shared/client"
---- @include "shared/modes"
+--- @include "shared/hold"
 --- @include "shared/holds"
+--- @include "shared/ends"
 --- @include "shared/messages-to-clients"
 
--- Of many holds, a script looks at this many of the latest: a batch ends soon after its grant.
-local HOLDS_READ = 32
-
--- `is_meant`: whether the message is for a hold.
-local function end_batches(holds, is_meant)
-  local named = {}
-  for _, hold in ipairs(holds.crowd and holds.crowd.latest(HOLDS_READ) or holds) do
-    if #named < MAX_HOLDERS and not hold.kept and is_meant(hold) then named[#named + 1] = hold end
+-- Sends the message to the latest holders: a batch ends soon after its grant.
+local function end_batches(holds)
+  for _, hold in ipairs(holds.only and { holds.only } or holds.is_many and read_latest(MAX_HOLDERS) or {}) do
+    if hold.status ~= STATUS_KEPT then publish_yield(hold.id) end
   end
-  for _, hold in ipairs(named) do
-    if hold.alone then
-      hold.alone = nil
-      write_hold(hold)
-    end
-  end
-  for _, hold in ipairs(named) do publish_yield(hold) end
 end
 
--- The uncontended batches of other clients than that of a request. Each of them gets one message.
+-- Sends the message to each holder of another client than that of a request that has an uncontended batch, and removes its
+-- mark, so that it gets one message. Returns whether there may be more of them.
 local function end_uncontended_batches(holds, request)
-  local client = client_of(request.id)
-  end_batches(holds, function(hold) return hold.alone and client_of(hold.id) ~= client end)
+  local client, place, ended = client_of(request.id), 0, 0
+  local only = holds.only
+  if only and only.status == STATUS_ALONE and client_of(only.id) ~= client then
+    only.status = STATUS_HELD
+    write_hold(holds, only)
+    publish_yield(only.id)
+  end
+  while holds.sums.marked > ended and ended < ENDS_PER_READ do
+    local marks = redis.call('ZRANGE', ENDS, '-inf', '(0', 'BYSCORE', 'LIMIT', place, ENDS_PER_READ)
+    for _, mark in ipairs(marks) do
+      local id = string.sub(mark, 2)
+      if client_of(id) == client then
+        place = place + 1
+      else
+        redis.call('ZREM', ENDS, mark)
+        publish_yield(id)
+        ended = ended + 1
+      end
+    end
+    if #marks < ENDS_PER_READ then break end
+  end
+  if ended == 0 then return false end
+  holds.sums.marked = holds.sums.marked - ended
+  write_sums(holds.sums)
+  return ended >= ENDS_PER_READ
 end
 
 -- Without a message, the holders would hand their permits to their next local waiters although there are too many holders.
 local function end_batches_beyond(limit, holds)
-  local used = holds.crowd and holds.crowd.units() or 0
-  for _, hold in ipairs(holds) do used = used + (hold.units or 0) end
-  if used > limit then end_batches(holds, function(hold) return hold.kind == PERMITS end) end
+  if holds.sums.units > limit then end_batches(holds) end
 end

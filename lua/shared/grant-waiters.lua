@@ -5,9 +5,16 @@
 --- @include "shared/clock"
 --- @include "shared/modes"
 --- @include "shared/holds"
+--- @include "shared/admission"
+--- @include "shared/grant"
 --- @include "shared/queue"
+--- @include "shared/read-tickets"
+--- @include "shared/parked"
 --- @include "shared/retry-places"
+--- @include "shared/retry-time"
 --- @include "shared/messages"
+--- @include "shared/messages-to-waiters"
+--- @include "shared/messages-to-clients"
 
 -- A script looks at this many tickets at most, and grants to this many, so that it blocks Redis for a millisecond at most.
 -- Its reply says where to go on.
@@ -25,12 +32,10 @@ local HEAD_RETRY_SLACK = 1000
 -- (nil: the script has looked at all tickets), and the first ticket that only the holds keep from a grant.
 --
 -- A ticket that asks for more permits than exist is dropped: it could never be granted, and would block the queue.
-local function grant_waiters(holds, ended, asker, from)
-  -- Includes in a block cost nothing until the script gets there: Redis makes all functions anew with each call.
-  --- @include "shared/read-tickets"
-  --- @include "shared/retry-time"
-  --- @include "shared/messages-to-waiters"
-  local passed = drop_ended(ended, asker) -- clients that are passed over
+local function grant_waiters(holds, asker, from)
+  drop_expired(holds)
+  local passed = holds.not_taken -- clients that are passed over
+  if asker then passed = string.gsub(passed, client_of(asker) .. ' ', '') end
 
   local present = {}
   local function can_take_grant(id)
@@ -58,10 +63,7 @@ local function grant_waiters(holds, ended, asker, from)
       tickets, noted, fair = read_tickets(rank, TICKETS_PER_READ)
       if looked == 0 and #tickets > 0 then
         some_fair = fair
-        if passed ~= '' then
-          --- @include "shared/passed-over"
-          pass_over(passed)
-        end
+        if passed ~= '' then pass_over(passed) end
         passed = noted .. passed
       end
     end
@@ -88,7 +90,6 @@ local function grant_waiters(holds, ended, asker, from)
       if not owners_may_follow then break end
       rank = rank + 1
     elseif not can_take_grant(id) then
-      --- @include "shared/park"
       park(id) -- the ticket keeps its place until it is stale: after a failover every client is absent for a moment
     else
       grant_to(ticket)
@@ -96,10 +97,9 @@ local function grant_waiters(holds, ended, asker, from)
     end
   end
   -- A client is passed over in favour of other clients only. A lock that no other client wants is granted to it.
-  if #holds == 0 and not holds.crowd and not head and not more then
-    --- @include "shared/parked"
+  if holds.sums.holds == 0 and not head and not more then
     for _, ticket in ipairs(read_parked(PARKED_READ)) do
-      if #holds == 0 and ticket.stale_at > now and is_present(ticket.id) and admits(holds, ticket) then grant_to(ticket) end
+      if holds.sums.holds == 0 and ticket.stale_at > now and is_present(ticket.id) and admits(holds, ticket) then grant_to(ticket) end
     end
   end
   if passed ~= '' then forget_passed() end
@@ -108,10 +108,8 @@ local function grant_waiters(holds, ended, asker, from)
   for _, hold in ipairs(granted) do
     if single_grants then
       hold.batch_size = 1
-      if hold.kind == READ then
-        --- @include "shared/messages-to-clients"
-        publish_yield(hold) -- other readers of the client would join, and overtake the fair request
-      end
+      -- Other readers of the client would join, and overtake the fair request.
+      if hold.kind == READ then publish_yield(hold.id) end
     end
     if hold.id ~= asker then publish_granted(hold) end
   end
@@ -123,6 +121,6 @@ local function grant_waiters(holds, ended, asker, from)
     write_ticket(head)
     publish_retry(head.id, head.retry_at - now)
   end
-  if holds.crowd and holds.crowd.has_more and not more then more = from end
+  if holds.has_more and not more then more = from end
   return more, head
 end

@@ -17,8 +17,8 @@ local function publish_revoked(hold)
 end
 
 -- Has a holder end its batch: another client waits that must not wait for the whole batch.
-local function publish_yield(hold)
-  publish_to_client(hold.id, 'yield', hold.id, KEY)
+local function publish_yield(id)
+  publish_to_client(id, 'yield', id, KEY)
 end
 
 local function publish_opened(client, latch)

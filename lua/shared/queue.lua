@@ -4,13 +4,12 @@
 --- @include "shared/layout"
 --- @include "shared/modes"
 
--- A ticket whose client could not take a grant is parked: its place grows by this number, behind all other tickets. No
--- grant looks at parked tickets, so a dead client costs nothing after the first look. A client gets its old place back when
--- it retries. Places are at most microseconds since 1970, so the sums stay below 2^53.
+-- The place of a parked ticket (shared/parked.lua) is this number farther back, behind all other tickets. Places are at most
+-- microseconds since 1970, so the sums stay below 2^53.
 local PARKED = 4503599627370496 -- 2^52
 
 local function write_ticket(ticket)
-  redis.call('HSET', WAITERS, ticket.id, string.format('%s %.0f %.0f %.0f %.0f %.0f %.0f %s', ticket.mode, ticket.since,
+  redis.call('HSET', WAITERS, ticket.id, string.format('%.0f %s %.0f %.0f %.0f %.0f %.0f %s', ticket.since, ticket.mode,
     ticket.retry_at, ticket.stale_at, ticket.lease, ticket.grant_timeout, ticket.batch_size, ticket.owner))
 end
 
@@ -22,8 +21,9 @@ end
 -- A place without a ticket is stale.
 local function read_ticket(id, text)
   if not text then return { id = id, stale_at = 0 } end
-  local mode, since, retry_at, stale_at, lease, grant_timeout, batch_size, owner =
-    string.match(text, '^(%S+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (.+)$')
+  local since, mode, retry_at, stale_at, lease, grant_timeout, batch_size, owner =
+    string.match(text, '^(%d+) (%S+) (%d+) (%d+) (%d+) (%d+) (%d+) (.+)$')
+  assert_layout(not since and 1)
   return with_mode({ id = id, since = tonumber(since), retry_at = tonumber(retry_at), stale_at = tonumber(stale_at),
     lease = tonumber(lease), grant_timeout = tonumber(grant_timeout), batch_size = tonumber(batch_size), owner = owner }, mode)
 end

@@ -1,16 +1,17 @@
 -- When a waiter retries.
 --- @include "shared/clock"
 --- @include "shared/modes"
+--- @include "shared/ends"
 --- @include "shared/retry-places"
 
--- The latest time at which a request becomes grantable (nil: there are no holds). An exclusive request needs the end of
--- all leases, other requests need the end of the first one.
+-- When a request becomes grantable, if no holder releases or renews earlier; nil: not known, or there are no holds. An
+-- exclusive request needs the end of all leases, other requests need the end of the first one.
 local function free_at(holds, request)
-  if holds.crowd then return holds.crowd.end_of_lease(request.kind == EXCLUSIVE) end
-  local pick = request.kind == EXCLUSIVE and math.max or math.min
-  local ends
-  for _, hold in ipairs(holds) do ends = pick(ends or hold.ends, hold.ends) end
-  return ends
+  if holds.only then return holds.only.ends end
+  if not holds.is_many then return end
+  if request.kind ~= EXCLUSIVE then return first_end() end
+  local last = read_latest(1)[1]
+  return last and last.ends
 end
 
 -- When a waiter retries: after its period, or when the leases that block it have ended. A request that follows others retries

@@ -4,6 +4,8 @@
 --- @include "shared/clock"
 --- @include "shared/client"
 --- @include "shared/queue"
+--- @include "shared/parked"
+--- @include "shared/place-ahead"
 
 -- Returns the last place that was given (nil: the queue is empty), and whether a ticket is parked.
 local function last_place()
@@ -25,18 +27,10 @@ local function take_place(request)
   local last, some_parked = last_place()
   local had_ticket, passed, layout = unpack(redis.call('HMGET', WAITERS, id, 'passed', 'layout'))
   assert_layout(layout)
+  local since = had_ticket and read_ticket(id, had_ticket).since or math.floor(now - (age or 0))
   if had_ticket then redis.call('HDEL', WAITERS, id) end
-  if passed and string.find(passed, client_of(id), 1, true) then
-    --- @include "shared/passed-over"
-    no_longer_passed_over(passed, client_of(id))
-  end
-  if some_parked then
-    local place = tonumber(redis.call('ZSCORE', QUEUE, id) or -1)
-    if place >= PARKED then
-      --- @include "shared/park"
-      unpark(id, place)
-    end
-  end
+  if passed and string.find(passed, client_of(id), 1, true) then no_longer_passed_over(passed, client_of(id)) end
+  if some_parked and tonumber(redis.call('ZSCORE', QUEUE, id) or -1) >= PARKED then unpark(id) end
   if is_fair(request.batch_size) and not had_ticket then count_fair(1) end
   local added
   if age then
@@ -44,20 +38,13 @@ local function take_place(request)
     added = request.backed_off and redis.call('ZADD', QUEUE, place, id) or redis.call('ZADD', QUEUE, 'LT', place, id)
   else
     local place
-    if request.ahead and not had_ticket and last then
-      --- @include "shared/place-ahead"
-      place = place_ahead()
-    end
+    if request.ahead and not had_ticket and last then place = place_ahead() end
     added = redis.call('ZADD', QUEUE, 'NX', integer(place or (last or 0) + 2 - (last or 0) % 2), id)
   end
   -- After the ticket is in its place: if the queue were empty for a moment, Redis would delete the key, and the ticket would
   -- have no TTL.
-  if some_parked then
-    --- @include "shared/parked"
-    sweep_parked()
-  end
-  local since = had_ticket and tonumber((string.match(had_ticket, '^%S+ (%d+)')))
-  return added == 1, not last, since or math.floor(now - (age or 0))
+  if some_parked then sweep_parked() end
+  return added == 1, not last, since
 end
 
 -- Sets the TTL of both keys of the queue, a quarter longer than needed: on a hot key few requests have to set it again.

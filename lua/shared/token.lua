@@ -11,19 +11,19 @@
 local MAX_RETENTION_AHEAD = 86400000
 
 -- The last token of the lock in use, once it was read.
-local known, known_of
+local cached, cached_of
 
 local function last_token()
-  if known_of == FENCE then return known end
+  if cached_of == FENCE then return cached end
   local last = redis.call('GET', FENCE)
-  known = last and (tonumber(last) or error('WRONGTYPE the fence key holds something that is no fencing token')) or 0
-  known_of = FENCE
-  return known
+  cached = last and (tonumber(last) or error('WRONGTYPE the fence key holds something that is no fencing token')) or 0
+  cached_of = FENCE
+  return cached
 end
 
 local function remember_token(token, lease)
   local ahead = math.min(math.max(0, (token - now_micros) / 1000), MAX_RETENTION_AHEAD)
-  known, known_of = token, FENCE
+  cached, cached_of = token, FENCE
   redis.call('SET', FENCE, integer(token), 'PX', integer(FENCE_RETENTION + lease + ahead))
 end
 

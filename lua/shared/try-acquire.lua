@@ -1,11 +1,15 @@
--- Grants a request, or gives it a place in the queue. Clients send a request the first time, with each retry, and for the
--- next local waiter in the script that releases.
+-- Grants a request that `grant_at_once` has not answered, or gives it a place in the queue. Clients send a request the first
+-- time, with each retry, and for the next local waiter in the script that releases.
 --- @include "shared/keys"
 --- @include "shared/reply-codes"
 --- @include "shared/clock"
 --- @include "shared/token"
 --- @include "shared/modes"
 --- @include "shared/holds"
+--- @include "shared/admission"
+--- @include "shared/grant"
+--- @include "shared/limit"
+--- @include "shared/end-batches"
 --- @include "shared/request"
 --- @include "shared/messages"
 --- @include "shared/queue"
@@ -16,41 +20,24 @@
 
 -- { QUEUED, QUEUED_UNSUBSCRIBED or BUSY, now, ms until the retry, last token, rank to go on from or -1, ids of holds ... }
 local function not_held(code, holds, delay, more)
-  local reply = { code, now, delay, last_token(), more or -1 }
-  if holds.crowd then holds = holds.crowd.some(MAX_HOLDERS) end
-  for i = 1, math.min(#holds, MAX_HOLDERS) do
-    if not holds[i].kept then reply[#reply + 1] = holds[i].id end
-  end
-  return reply
+  return { code, now, delay, last_token(), more or -1, unpack(some_holders(holds)) }
 end
 
 -- `after_release`: the same script has just released a hold, so waiters may be granted, or earlier than they expect.
--- `gone`: see read_holds.
-local function try_acquire(request, after_release, gone)
+local function try_acquire(holds, request, after_release)
   local from = request.from
-  local holds, ended = read_holds(gone)
-  local mine = find_hold(holds, request.id)
-  if mine then
-    --- @include "shared/complete"
-    return complete(holds, mine, request)
-  end
-  if admits(holds, request) and redis.call('EXISTS', QUEUE, TOMBSTONES) == 0 then
-    drop_ended(ended)
-    return held(grant(holds, request, request.lease, request.uncontended_batch_size))
-  end
   if has_tombstone(request.id) then
-    grant_waiters(holds, ended, nil, from)
+    grant_waiters(holds, nil, from)
     return { LEFT, now }
   end
   if exceeds_limit(request) then
     -- The request may have a ticket from before the number of permits was lowered.
-    if drop_ticket(request.id) == 1 then grant_waiters(holds, ended, nil, from) end
-    --- @include "shared/limit"
+    if drop_ticket(request.id) == 1 then grant_waiters(holds, nil, from) end
     return { TOO_MANY, now, limit_for(request) }
   end
   if upgrades(holds, request) then
     -- The request may have a ticket from before the read lock was granted to its owner.
-    if drop_ticket(request.id) == 1 then grant_waiters(holds, ended, nil, from) end
+    if drop_ticket(request.id) == 1 then grant_waiters(holds, nil, from) end
     return { UPGRADE, now }
   end
   if reenters(holds, request) then
@@ -59,7 +46,7 @@ local function try_acquire(request, after_release, gone)
   end
 
   if not request.waits then
-    local more, head = grant_waiters(holds, ended, nil, from)
+    local more, head = grant_waiters(holds, nil, from)
     if not more and not head and admits(holds, request) then
       drop_ticket(request.id) -- from when its client was subscribed: the ticket of a hold would be granted again
       return held(grant(holds, request, request.lease, request.batch_size))
@@ -77,23 +64,20 @@ local function try_acquire(request, after_release, gone)
   local more
   -- Nothing can be granted if the lock is held exclusively and the request is not at the head of the queue. The exceptions
   -- are a lock that this script has released, and a place that an age has changed.
-  local changed = after_release or request.age or #ended > 0 or holds.crowd and holds.crowd.has_more
-  if changed or rank == 0 or not is_closed(holds) then more = grant_waiters(holds, ended, request.id, from) end
-  mine = find_hold(holds, request.id)
+  local changed = after_release or request.age or #holds.expired > 0 or holds.has_more
+  if changed or rank == 0 or not is_closed(holds) then more = grant_waiters(holds, request.id, from) end
+  local mine = find_hold(holds, request.id)
   if mine then return held(mine) end
-  local of_permits = #holds > 0 and holds[1].kind == PERMITS or holds.crowd and holds.crowd.has(PERMITS)
-  -- The holder has an uncontended batch, since no other client waited. Several holders of permits may have one each.
-  -- Readers of these clients may join the holds that their clients have.
-  local of_readers = request.kind ~= READ and (#holds > 0 and holds[1].kind == READ or holds.crowd and holds.crowd.has(READ))
-  local has_uncontended_batch = #holds == 1 and last_token() - holds[1].token >= UNCONTENDED_BATCH_SIZE - 1
-  local ends_batch = of_permits or is_new and (of_readers or rank == 0 and has_uncontended_batch)
-  if is_fair(request.batch_size) or ends_batch then
-    --- @include "shared/end-batches"
-    if is_fair(request.batch_size) or not of_permits then
-      end_batches(holds, function() return true end)
-    else
-      end_uncontended_batches(holds, request)
-    end
+  if is_fair(request.batch_size) then
+    end_batches(holds)
+  elseif holds.sums.permits > 0 then
+    if end_uncontended_batches(holds, request) then more = more or from end
+  elseif is_new then
+    -- Readers may join the holds that their clients have. An exclusive holder has an uncontended batch if no other client
+    -- waited. The request of another kind ends both.
+    local joins = request.kind ~= READ and holds.sums.read > 0
+    local has_batch = holds.only and is_closed(holds) and last_token() - holds.only.token >= UNCONTENDED_BATCH_SIZE - 1
+    if joins or rank == 0 and has_batch then end_batches(holds) end
   end
   return not_held((request.just_heard or is_present(request.id)) and QUEUED or QUEUED_UNSUBSCRIBED, holds, ticket.retry_at - now, more)
 end

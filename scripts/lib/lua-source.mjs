@@ -26,73 +26,138 @@ export function assembleScript(directory, file) {
 }
 
 /**
- * The pieces of a script in their order, each with a name that stands for its text in every script. A file that is included
- * appears where the script first needs it. A file with includes in its middle has several pieces. What an indented line
- * includes is known down to the end of its block only: Redis makes all functions of a script anew with each call, and those
- * of a block only if the script gets there.
+ * The pieces of a script in their order, each with the name of the file that it comes from. The files include each other at
+ * their heads. Here each function goes to the place where the script first needs it: into the innermost block around all
+ * lines that use it. Redis makes all functions of a script anew with each call, and those of a block only if the script gets
+ * there.
  * @param {string} directory
  * @param {string} file
  * @returns {Array<{ readonly name: string, readonly text: string }>}
  */
 export function scriptParts(directory, file) {
-  return inlineConstants(resolveIncludes(directory, file, { done: new Set(), chain: [] }));
+  const files = filesOf(directory, file);
+  const values = constantsOf(files);
+  let lines = [];
+  for (const { name, source } of files.reverse()) {
+    const own = source
+      .split('\n')
+      .filter((line) => line !== '' && !LITERALS.test(line))
+      .map((text) => ({ file: name, text }));
+    lines = lines.length === 0 ? own : unitsOf(own).reduceRight((around, unit) => placed(unit, around), lines);
+  }
+  const parts = [];
+  for (const { file: name, text } of lines) {
+    if (parts.at(-1)?.name === name) parts.at(-1).lines.push(text);
+    else parts.push({ name, lines: [text] });
+  }
+  const inline = (text) => text.replace(STRING_OR_CONSTANT, (found) => values.get(found) ?? found);
+  return parts.map((part) => ({
+    name: part.name,
+    text: inline(part.lines.map((line) => line.trimStart()).join('\n')),
+  }));
+}
+
+/** The files of a script, each after the files that it includes, without comments. */
+function filesOf(directory, file, chain = [], found = new Map()) {
+  if (chain.includes(file)) throw new StepFailed(`lua: ${[...chain, file].join(' includes ')}: a circle`);
+  if (found.has(file)) return [...found.values()];
+  const lines = readLua(directory, file, chain.at(-1));
+  let hasCode = false;
+  lines.forEach((line, index) => {
+    if (!INCLUDE_LINE.test(line)) {
+      hasCode ||= !/^\s*(--.*)?$/.test(line);
+      return;
+    }
+    const [, name] = INCLUDE.exec(line) ?? [];
+    if (name === undefined || hasCode) {
+      throw new StepFailed(
+        `lua/${file}:${index + 1}: write --- @include "shared/name" on a line of its own, at the head of the file`,
+      );
+    }
+    filesOf(directory, name.endsWith('.lua') ? name : `${name}.lua`, [...chain, file], found);
+  });
+  found.set(file, { name: file.replace(/\.lua$/, ''), source: stripComments(lines.join('\n')) });
+  return [...found.values()];
 }
 
 /**
- * Removes indentation, and writes the values of constants in place of their names. Redis makes all functions of a script
- * anew with each call, and Lua searches a list for each outer variable that a function uses: the names cost a quarter of a
- * script's time.
- * @param {Array<{ readonly name: string, readonly text: string }>} parts
+ * The values that stand in the text in place of the names of constants. Lua searches a list for each outer variable that a
+ * function uses: the names cost a quarter of a script's time.
  */
-function inlineConstants(parts) {
+function constantsOf(files) {
   /** @type {Map<string, string>} */
   const values = new Map();
-  for (const { text } of parts) {
-    for (const line of text.split('\n')) {
+  for (const { source } of files) {
+    for (const line of source.split('\n')) {
       const [, names, literals] = LITERALS.exec(line) ?? [];
       names?.split(', ').forEach((name, i) => values.set(name, literals.split(', ')[i]));
     }
   }
-  const inline = (text) => text.replace(STRING_OR_CONSTANT, (found) => values.get(found) ?? found);
-  return parts.flatMap(({ name, text }) => {
-    const lines = text.split('\n').filter((line) => !LITERALS.test(line));
-    return lines.length === 0 ? [] : [{ name, text: inline(lines.map((line) => line.trimStart()).join('\n')) }];
-  });
+  return values;
 }
 
-function resolveIncludes(directory, file, { done, chain }) {
-  if (chain.includes(file)) {
-    throw new StepFailed(`lua: ${[...chain, file].join(' includes ')}: a circle`);
+/** A line that continues or ends a statement with blocks. */
+const LATER_PART = /^\s*(end|else|elseif|until)\b/;
+const STRING = /"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'/g;
+const wordsOf = (text) => text.replace(STRING, "''").match(/(?<![.\w])[A-Za-z_]\w*/g) ?? [];
+
+/** The functions of a file, and the statements between them. */
+function unitsOf(lines) {
+  const units = [];
+  let isFunction = true;
+  for (const line of lines) {
+    const begins = /^local function /.test(line.text);
+    const continues = isFunction && /^(\s|end)/.test(line.text);
+    if (begins || (isFunction && !continues)) units.push([]);
+    if (begins || !continues) isFunction = begins;
+    units.at(-1).push(line);
   }
-  if (done.has(file)) return [];
-  done.add(file);
-  const blocks = [{ indent: 0, done }];
-  const parts = [];
-  let lines = [];
-  let pieces = 0;
-  const endPiece = () => {
-    const text = stripComments(lines.join('\n'));
-    lines = [];
-    if (text === '') return;
-    pieces += 1;
-    const name = file.replace(/\.lua$/, '');
-    parts.push({ name: pieces === 1 ? name : `${name} ${pieces}`, text });
-  };
-  readLua(directory, file, chain.at(-1)).forEach((line, index) => {
-    const indent = line.search(/\S/);
-    while (indent >= 0 && indent < blocks.at(-1).indent) blocks.pop();
-    if (!INCLUDE_LINE.test(line)) return lines.push(line);
-    const [, name] = INCLUDE.exec(line) ?? [];
-    if (name === undefined) {
-      throw new StepFailed(`lua/${file}:${index + 1}: write --- @include "shared/name" on a line of its own`);
+  return units;
+}
+
+/** `lines`, with a part of a file in front of the first statement that needs it. */
+function placed(own, lines) {
+  const names = new Set(own.flatMap(({ text }) => namesAtTop(text)));
+  const paths = blockPaths(lines);
+  const uses = lines.flatMap(({ text }, i) => (wordsOf(text).some((word) => names.has(word)) ? [i] : []));
+  if (uses.length === 0) return lines;
+  let block = uses.map((i) => paths[i]).reduce((a, b) => a.slice(0, a.filter((each, i) => each === b[i]).length));
+  // A loop would make its functions anew each time; a function, too, would set its variables anew with each call.
+  const isState = own.some(({ text }) => /^\S/.test(text) && !/^(local function|end$)/.test(text));
+  const limit = block.findIndex(({ kind }) => kind === 'loop' || (isState && kind === 'function'));
+  if (limit >= 0) block = block.slice(0, limit);
+  const indent = block.at(-1)?.indent ?? 0;
+  let at = uses[0];
+  while (paths[at].length > block.length || indentOf(lines[at]) > indent || LATER_PART.test(lines[at].text)) at -= 1;
+  const moved = own.map(({ file, text }) => ({ file, text: ' '.repeat(indent) + text }));
+  return [...lines.slice(0, at), ...moved, ...lines.slice(at)];
+}
+
+const indentOf = ({ text }) => text.search(/\S/);
+
+function namesAtTop(line) {
+  const [, name, list] = /^local (?:function (\w+)|([\w, ]+?)(?: =|$))/.exec(line) ?? [];
+  return name !== undefined ? [name] : (list?.split(', ') ?? []);
+}
+
+/** For each line the blocks around it, from the outermost on. A line that begins or ends a block is not in it. */
+function blockPaths(lines) {
+  const path = [];
+  let kind;
+  return lines.map((line, i) => {
+    const words = wordsOf(line.text);
+    const around = LATER_PART.test(line.text) ? path.slice(0, -1) : [...path];
+    for (const word of words) {
+      if (word === 'end' || word === 'else' || word === 'elseif' || word === 'until') path.pop();
+      if (word === 'for' || word === 'while') kind = 'loop';
+      const opens = { then: 'branch', else: 'branch', repeat: 'loop', function: 'function', do: kind ?? 'branch' }[
+        word
+      ];
+      if (opens !== undefined) path.push({ kind: opens, indent: indentOf(lines[i + 1] ?? line) });
+      if (word === 'do') kind = undefined;
     }
-    endPiece();
-    const included = name.endsWith('.lua') ? name : `${name}.lua`;
-    if (indent > blocks.at(-1).indent) blocks.push({ indent, done: new Set(blocks.at(-1).done) });
-    parts.push(...resolveIncludes(directory, included, { done: blocks.at(-1).done, chain: [...chain, file] }));
+    return around;
   });
-  endPiece();
-  return parts;
 }
 
 /**

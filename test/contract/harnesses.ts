@@ -141,11 +141,12 @@ async function redisTruth(admin: Redis | Cluster, key: string): Promise<StoreTru
     admin.time(),
   ]);
   const now = Number(seconds) * 1_000 + Number(micros) / 1_000;
-  const ends = (text: string): number => Number(text.split(' ')[1]);
+  const ends = (text: string): number => Number(text.split(' ')[2]);
   const staleAt = (text: string): number => Number(text.split(' ')[3]);
   return {
     holds: Object.entries(holds)
-      .map(([id, text]) => ({ id, left: ends(text) - now }))
+      .filter(([field]) => !field.startsWith('#'))
+      .map(([field, text]) => ({ id: field.replace(/^\+/, ''), left: ends(text) - now }))
       .filter(({ left }) => left > 0),
     waiting: places.filter((id) => tickets[id] !== undefined && staleAt(tickets[id]) > now),
   };

@@ -285,7 +285,7 @@ describe('random commands', () => {
   });
 });
 
-const lockKeys = (name: string): string[] => Object.values(redisKeys('lock', name)).slice(0, 6);
+const lockKeys = (name: string): string[] => Object.values(redisKeys('lock', name));
 const CLIENTS = 3;
 const SHORT = 5_000;
 const LONG = 100_000;
@@ -383,7 +383,13 @@ const forceReleaseArgs = (): Args => {
   const [state] = simulated.look(micros(), lockKeys('a')[0]!);
   if (state?.type !== 'hash') return [to, 0];
   const list = state.value as readonly string[];
-  return [to, LONG, ...list.flatMap((text, i) => (i % 2 === 0 ? [text, list[i + 1]!.split(' ')[3]!] : []))];
+  return [
+    to,
+    LONG,
+    ...list.flatMap((field, i) =>
+      i % 2 === 0 && !field.startsWith('#') ? [field.replace(/^\+/, ''), list[i + 1]!.split(' ')[4]!] : [],
+    ),
+  ];
 };
 
 describe('random calls of the scripts', () => {

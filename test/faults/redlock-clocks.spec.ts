@@ -98,7 +98,7 @@ describe('masters whose clocks differ', () => {
     await eventually(async () => {
       await lock.verify();
       const [vote] = await away.admin.hvals(redisKey('state', 'a'));
-      if (vote?.split(' ')[2] === String(lock.fencingToken)) return true;
+      if (vote?.split(' ')[3] === String(lock.fencingToken)) return true;
       return (await away.admin.flushall()) !== 'OK';
     });
     await lock.release();
@@ -115,7 +115,7 @@ describe('masters whose clocks differ', () => {
     const service = await skewedBy(HOUR, 0, 0);
     const [ahead, right, busy] = bench.masters as [RedisServer, RedisServer, RedisServer];
     const until = Date.now() + MINUTE;
-    await busy.admin.hset(redisKey('state', 'a'), 'f00:1', `exclusive ${until} 1 ${Date.now()} f00:1`);
+    await busy.admin.hset(redisKey('state', 'a'), 'f00:1', `exclusive held ${until} 1 ${Date.now()} f00:1`);
     await busy.admin.pexpire(redisKey('state', 'a'), MINUTE);
     const lock = await service.acquire('a');
     await eventually(() => busy.admin.exists(fence));

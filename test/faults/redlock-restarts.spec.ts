@@ -7,6 +7,7 @@ import { eventually } from '../../lab/testbed/wait/eventually.mjs';
 import { redisKey } from '../../lab/testbed/locks/fault-locks.js';
 import { record } from '../../lab/testbed/locks/locks.js';
 import { RespProxy } from '../../lab/testbed/proxies/resp-proxy.mjs';
+import { holdIds } from '../../lab/testbed/locks/redis-key.mjs';
 
 const bench = new RedlockBench(3);
 const LEASE = 1_500;
@@ -68,7 +69,7 @@ describe('a hold whose masters restart empty, one after the other', () => {
     const readers = await Promise.all(services.map((service) => service.acquire('a', { kind: 'read' })));
     for (const master of bench.masters) {
       await master.restart({ empty: true });
-      await eventually(async () => (await master.admin.hlen(stateOf('a'))) === 2, { within: 10_000 });
+      await eventually(async () => (await holdIds(master.admin, stateOf('a'))).length === 2, { within: 10_000 });
     }
     expect(readers.map(({ isHeld }) => isHeld)).toEqual([true, true]);
     for (const reader of readers) expect(await reader.release()).toBe(true);
@@ -88,7 +89,7 @@ describe('a reinstated vote', () => {
     await bench.masters[2]!.admin.flushall();
     await eventually(async () => (await bench.holding('a')).every(Boolean));
     const info = await bench.masters[2]!.admin.hvals(stateOf('a'));
-    expect(Number(info[0]!.split(' ')[2])).toBe(lock.fencingToken);
+    expect(Number(info[0]!.split(' ')[3])).toBe(lock.fencingToken);
     expect(Number(await bench.masters[2]!.admin.get(redisKey('fence', 'a')))).toBeGreaterThanOrEqual(lock.fencingToken);
     await lock.release();
   });
@@ -114,7 +115,7 @@ describe('a reinstated vote', () => {
     await eventually(async () => (await bench.holding('a')).every(Boolean));
     const { admin } = bench.masters[1]!;
     const until = Date.now() + 60_000;
-    const stranger = `exclusive ${until} ${(Date.now() + 1_000) * 1_000} ${Date.now()} stranger`;
+    const stranger = `exclusive held ${until} ${(Date.now() + 1_000) * 1_000} ${Date.now()} stranger`;
     await admin.multi().del(stateOf('a')).hset(stateOf('a'), 'f00:1', stranger).pexpireat(stateOf('a'), until).exec();
     await renewedAgain(events, 2);
     expect(await admin.hkeys(stateOf('a'))).toEqual(['f00:1']);
@@ -174,14 +175,14 @@ async function hasVoteAgain({ admin }: (typeof bench.masters)[number], lock: Loc
 }
 
 async function holderOf(key: string): Promise<string> {
-  const ids = await Promise.all(bench.masters.map(({ admin }) => admin.hkeys(stateOf(key))));
+  const ids = await Promise.all(bench.masters.map(({ admin }) => holdIds(admin, stateOf(key))));
   const votes = ids.flat();
   return votes.find((id) => votes.filter((other) => other === id).length >= 2) ?? 'nobody';
 }
 
 async function endOf(admin: (typeof bench.masters)[number]['admin']): Promise<number> {
   const [text] = await admin.hvals(stateOf('a'));
-  return Number(text!.split(' ')[1]);
+  return Number(text!.split(' ')[2]);
 }
 
 /** As an operator does whose other masters are out of reach. */

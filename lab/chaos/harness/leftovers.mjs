@@ -9,7 +9,7 @@ const PATIENT_COMMANDS = 3;
  * Records of clients, last fencing tokens, notes of acquisitions that left before their request arrived, and of latches that have been
  * counted down: they stay for a limited time, and expire by themselves.
  */
-const MAY_STAY = /^[^{]*:(fence|tombstones|counted|client):/;
+const MAY_STAY = /^[^{]*:(fence|ends|tombstones|counted|client):/;
 
 /** Nothing, where a server is away for long. */
 const inTime = (work) => Promise.race([work, sleep(EVERY * 5, undefined, { ref: false })]).catch(() => undefined);

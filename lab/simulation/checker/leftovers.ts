@@ -13,8 +13,11 @@ export function nothingIsStored({ all }: Servers): void {
   }
 }
 
-/** Tokens, the number of permits, the names of clients, and which latches have opened. */
-const REMEMBERED = /^\w+:(fence|limit|client|counted):/;
+/**
+ * Tokens, the number of permits, the names of clients, which latches have opened, and the ends of leases of a state that has
+ * expired.
+ */
+const REMEMBERED = /^\w+:(fence|limit|client|counted|ends):/;
 
 function nothingIsStoredOf(server: Server, key: string): void {
   const { holds, waiters } = server.inspect(key);

@@ -11,8 +11,8 @@ local servers = {} -- by their numbers
 local chunks = {} -- compiled scripts, by their hashes
 
 -- While a command or a script runs: its server, the server's clock in ms and µs, the keys that it may use (nil: all), the
--- first key that it used without a declaration, the keys of indexes that it used, and the messages that it has published.
-local server, now, micros, declared, undeclared, index_keys, published
+-- first key that it used without a declaration, and the messages that it has published.
+local server, now, micros, declared, undeclared, published
 
 local function fail(message)
   error({ err = message }, 0)
@@ -390,13 +390,6 @@ local commands = {
   end },
 }
 
--- The index of many holds belongs to the key of the state (lua/shared/crowd-keys.lua).
-local function is_index_of(key)
-  local state, count = string.gsub(key, ':ends:', ':state:', 1)
-  if count == 0 then state = string.gsub(key, ':crowd:', ':state:', 1) end
-  return declared[state]
-end
-
 local function execute(name, ...)
   local command = commands[name] or commands[string.upper(tostring(name))] or fail('ERR Unknown Redis command called from script')
   local count = select('#', ...)
@@ -409,9 +402,7 @@ local function execute(name, ...)
     elseif kind ~= 'string' then
       fail('ERR Lua redis lib command arguments must be strings or integers')
     end
-    if declared and i <= command[3] and not declared[args[i]] then
-      if is_index_of(args[i]) then index_keys[#index_keys + 1] = args[i] else undeclared = args[i] end
-    end
+    if declared and i <= command[3] and not declared[args[i]] then undeclared = args[i] end
   end
   return command[4](unpack(args, 1, count))
 end
@@ -481,7 +472,7 @@ local function written(value)
 end
 
 local function begin(number, time)
-  server, micros, now, undeclared, index_keys, published = servers[number], time, floor(time / 1000), nil, {}, {}
+  server, micros, now, undeclared, published = servers[number], time, floor(time / 1000), nil, {}
 end
 
 -- A key that a command has left without an end: it would stay forever.
@@ -495,7 +486,7 @@ end
 -- Returns the reply, the published messages, and what is wrong with the keys.
 local function finish(worked, reply, keys)
   if not worked and type(reply) ~= 'table' then reply = { err = 'ERR ' .. tostring(reply) } end
-  local endless_key = endless(keys) or endless(index_keys)
+  local endless_key = endless(keys)
   local fault = undeclared and "uses '" .. undeclared .. "', which is not among its keys"
     or endless_key and "leaves '" .. endless_key .. "' without a TTL" or nil
   return written(reply), #published > 0 and written(published) or nil, fault

@@ -6,9 +6,9 @@ export const READ_ROLES = ['state', 'queue', 'waiters', 'fence', 'limit'] as con
 
 /** From this score on, a place in the queue is that of a parked ticket (lua/shared/queue.lua). */
 const PARKED = 2 ** 52;
-const HOLD = /^(pushed:|alone:)?(\S+) (\d+) (\d+) (\d+) (.+)$/s;
-const TICKET = /^(\S+) (\d+) \d+ (\d+) \d+ \d+ (\d+) (.+)$/s;
-const MODE = /^(kept:)?(exclusive|read|permits)(?::(\d+)\/(\d+)(?:\*\d+)?)?$/;
+const HOLD = /^(\S+) (pushed|held|alone|kept) (\d+) (\d+) (\d+) (.+)$/s;
+const TICKET = /^(\d+) (\S+) \d+ (\d+) \d+ \d+ (\d+) (.+)$/s;
+const MODE = /^(exclusive|read|permits)(?::(\d+)\/(\d+)(?:\*\d+)?)?$/;
 
 export interface Hold extends Omit<StoredHold, 'ttl'> {
   readonly ends: number;
@@ -53,7 +53,9 @@ export class LockReader {
   /** `keys`: those of `READ_ROLES`. */
   constructor([state, queue, waiters, fence, limit]: readonly StoredKey[]) {
     this.ends = [state, queue, waiters, fence, limit].map((key) => key!.ends);
-    this.holds = pairsOf(state!).map(([id, text]) => readHold(id, text));
+    this.holds = pairsOf(state!)
+      .filter(([field]) => !field.startsWith('#'))
+      .map(([field, text]) => readHold(field.replace(/^\+/, ''), text));
     const texts = new Map(pairsOf(waiters!));
     this.passed = texts.get('passed') ?? '';
     this.tickets = pairsOf(queue!).map(([id, place]) => readTicket(id, Number(place), texts.get(id)));
@@ -98,28 +100,28 @@ function pairsOf({ value }: StoredKey): Array<[string, string]> {
 const textOf = ({ value }: StoredKey): string | undefined => (typeof value === 'string' ? value : undefined);
 
 function readHold(id: string, text: string): Hold {
-  const [, mark, mode, ends, token, since, owner] = found(HOLD, text);
+  const [, mode, status, ends, token, since, owner] = found(HOLD, text);
   return {
-    ...{ id, owner: owner!, pushed: mark === 'pushed:', ...readMode(mode!) },
+    ...{ id, owner: owner!, pushed: status === 'pushed', mode: readMode(mode!), kept: status === 'kept' },
     ...{ ends: Number(ends), token: Number(token), since: Number(since) },
   };
 }
 
 function readTicket(id: string, score: number, text: string | undefined): WrittenTicket {
   if (text === undefined) throw new Error(`the ticket ${id} has a place and no text`);
-  const [, mode, since, staleAt, batchSize, owner] = found(TICKET, text);
+  const [, since, mode, staleAt, batchSize, owner] = found(TICKET, text);
   const isParked = score >= PARKED;
   return {
-    ...{ id, owner: owner!, mode: readMode(mode!).mode, since: Number(since), staleAt: Number(staleAt) },
+    ...{ id, owner: owner!, mode: readMode(mode!), since: Number(since), staleAt: Number(staleAt) },
     ...{ place: isParked ? score - PARKED : score, isParked, isFair: batchSize === '0' },
   };
 }
 
-function readMode(text: string): { readonly mode: HoldMode; readonly kept: boolean } {
-  const [, kept, kind, units, limit] = found(MODE, text);
-  const mode: HoldMode =
-    kind === 'permits' ? { kind, units: Number(units), limit: Number(limit) } : { kind: kind as 'exclusive' | 'read' };
-  return { mode, kept: kept !== undefined };
+function readMode(text: string): HoldMode {
+  const [, kind, units, limit] = found(MODE, text);
+  return kind === 'permits'
+    ? { kind, units: Number(units), limit: Number(limit) }
+    : { kind: kind as 'exclusive' | 'read' };
 }
 
 function found(pattern: RegExp, text: string): RegExpExecArray {

@@ -84,7 +84,7 @@ export function nothingLeftBehind(redis: RedisServer, within = 10_000): Promise<
   return eventuallyPasses(
     async () => {
       const left = await keysWithTtl(redis);
-      expect(left.filter(({ key }) => !/^[^{]*:(fence|tombstones|client):/.test(key))).toEqual([]);
+      expect(left.filter(({ key }) => !/^[^{]*:(fence|ends|tombstones|client):/.test(key))).toEqual([]);
       expect(left.filter(({ ttl }) => ttl <= 0)).toEqual([]);
       expect(left.filter(({ key, ttl }) => key.includes(':tombstones:') && ttl > LONGEST_NOTE)).toEqual([]);
     },

@@ -13,7 +13,7 @@ const NAMES = [
   ...['acquire', 'acquire-all', 'add-limit', 'adopt', 'confirm', 'extend', 'fence', 'force-release', 'inspect'],
   ...['keep-units', 'limit', 'offer', 'reinstate', 'release', 'renew', 'set-limit'],
 ];
-const ROLES = ['state', 'queue', 'waiters', 'fence', 'tombstones', 'limit'];
+const ROLES = ['state', 'queue', 'waiters', 'fence', 'tombstones', 'limit', 'ends'];
 /** The end of a request: it waits (1), or it does not (0). Retries are far away. */
 const REST = { waits: '0 1 3000 3000000 3000 1', 'does not wait': '0 0 3000 3000000 3000 1' };
 const [QUEUED, BUSY, QUEUED_UNSUBSCRIBED] = [0, 2, 5];
@@ -46,7 +46,7 @@ export class ScriptWalk {
       this.#hashes.set(name, String(await this.#redis.script('LOAD', source)));
     }
     for (const kind of /** @type {const} */ (['exclusive', 'read', 'permits'])) await this.#walk(kind);
-    await this.#loseIndex();
+    await this.#loseEnds();
     await this.#expire();
   }
 
@@ -118,8 +118,8 @@ export class ScriptWalk {
   /** @param {Kind} kind */
   async #forceRelease(kind) {
     const ids = Array.from({ length: 10 }, (_, i) => `h${30 + i}:1`);
-    const texts = await this.#redis.hmget(`lock:state:{${kind}}`, ...ids);
-    const named = ids.flatMap((id, i) => (texts[i] ? [id, String(texts[i]).split(' ')[3] ?? ''] : []));
+    const texts = await this.#redis.hmget(`lock:state:{${kind}}`, ...ids.map((id) => `+${id}`));
+    const named = ids.flatMap((id, i) => (texts[i] ? [id, String(texts[i]).split(' ')[4] ?? ''] : []));
     await this.#script(kind, 'force-release, 10 holds', 'force-release', [this.#address(kind), 10_000, ...named]);
   }
 
@@ -132,12 +132,12 @@ export class ScriptWalk {
     }
   }
 
-  /** The index of the readers has got lost. */
-  async #loseIndex() {
-    await this.#redis.del('lock:ends:{read}');
-    await this.#release('read', 'release, index lost', 'nobody:1');
-    await this.#redis.del('lock:crowd:{permits}');
-    await this.#release('permits', 'release, index lost', 'nobody:1');
+  /** The ends of the leases have got lost. */
+  async #loseEnds() {
+    for (const kind of /** @type {const} */ (['read', 'permits'])) {
+      await this.#redis.del(`lock:ends:{${kind}}`);
+      await this.#release(kind, 'release, ends lost', 'nobody:1');
+    }
   }
 
   /** All leases but one are over at once. */

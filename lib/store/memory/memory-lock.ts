@@ -144,7 +144,7 @@ export class MemoryLock {
     if (offered !== undefined) return offered.ends - now;
     const hold = this.find(id);
     if (hold === undefined || hold.kept) return 'not-held';
-    if (this.current().some((other) => other !== hold && other.owner === hold.owner)) return 'shared';
+    if (this.current().some((other) => other !== hold && !other.kept && other.owner === hold.owner)) return 'shared';
     this.holds.delete(id);
     this.holds.set(offer, { ...hold, id: offer, owner: offer, ends: now + lease });
     this.serve();
@@ -248,10 +248,11 @@ export class MemoryLock {
 
     // Readers of their clients might join the holds, and overtake this request.
     const stopsReaders = known === undefined && mode.kind !== 'read' && this.current().some(isRead);
-    this.endBatches((hold) => {
-      if (fair || stopsReaders) return true;
-      return hold.isAlone && (hold.mode.kind !== 'permits' || clientOf(hold.id) !== clientOf(id));
-    });
+    if (fair || stopsReaders) this.endBatches(() => true);
+    else {
+      const isOther = (hold: Hold): boolean => hold.mode.kind !== 'permits' || clientOf(hold.id) !== clientOf(id);
+      this.endBatches((hold) => hold.isAlone && isOther(hold), Infinity);
+    }
     const [head] = this.queue.keys();
     if (head === id) ticket.retryAt = this.retryTime(request);
     return this.contended('queued', ticket.retryAt);
@@ -303,9 +304,9 @@ export class MemoryLock {
   }
 
   /** Has some holders end their batches. */
-  private endBatches(isMeant: (hold: Hold) => boolean): void {
+  private endBatches(isMeant: (hold: Hold) => boolean, most = MAX_HOLDERS): void {
     const meant = this.current().filter((hold) => !hold.kept && isMeant(hold));
-    for (const hold of meant.slice(0, MAX_HOLDERS)) {
+    for (const hold of meant.slice(0, most)) {
       hold.isAlone = false;
       this.tell(hold.id, (client) => client.yield(hold.id));
     }

@@ -131,21 +131,14 @@ export const address = (channels: string, key: string): string => `${channels}\n
 export const writeMode = (mode: HoldMode, slots = 1): string =>
   mode.kind === 'permits' ? `permits:${mode.units}/${mode.limit}${slots > 1 ? `*${slots}` : ''}` : mode.kind;
 
-/** Reads a mode, and whether the hold is released already and its key kept (`holdAtLeast`). */
-export function readMode(raw: unknown): { readonly mode: HoldMode; readonly kept: boolean } {
-  const [, kept, kind, units, limit] = matching(MODE, raw) as unknown as [
-    string,
-    string | undefined,
-    HoldMode['kind'],
-    string,
-    string,
-  ];
-  const mode = kind === 'permits' ? { kind, units: Number(units), limit: Number(limit) } : { kind };
-  return { mode, kept: kept !== undefined };
+/** Reads a mode. */
+export function readMode(raw: unknown): HoldMode {
+  const [, kind, units, limit] = matching(MODE, raw) as unknown as [string, HoldMode['kind'], string, string];
+  return kind === 'permits' ? { kind, units: Number(units), limit: Number(limit) } : { kind };
 }
 
 /** The number of slots in the mode of a ticket is left out. */
-const MODE = /^(kept:)?(exclusive|read|permits)(?::(\d+)\/(\d+)(?:\*\d+)?)?$/;
+const MODE = /^(exclusive|read|permits)(?::(\d+)\/(\d+)(?:\*\d+)?)?$/;
 
 const RELEASED = { reply: { released: true, next: undefined }, more: undefined, asked: undefined };
 
@@ -240,13 +233,20 @@ export function readInspectReply(raw: unknown): StoredLock & { readonly nextPage
     lastToken: natural(lastToken),
     limit: limitOf(limit),
     holds: listOf(holds, (hold) => {
-      const [id, owner, mode, token, ttl, since] = tuple(hold, 6);
+      const [id, owner, mode, token, ttl, since, kept] = tuple(hold, 7);
       const times = { ttl: natural(ttl), since: natural(since) };
-      return { id: text(id), owner: text(owner), ...readMode(mode), token: natural(token), ...times };
+      return {
+        id: text(id),
+        owner: text(owner),
+        mode: readMode(mode),
+        kept: flag(kept),
+        token: natural(token),
+        ...times,
+      };
     }),
     waiters: listOf(waiters, (waiter) => {
       const [id, owner, mode, since] = tuple(waiter, 4);
-      return { id: text(id), owner: text(owner), mode: readMode(mode).mode, since: natural(since) };
+      return { id: text(id), owner: text(owner), mode: readMode(mode), since: natural(since) };
     }),
   };
 }

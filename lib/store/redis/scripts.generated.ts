@@ -12,431 +12,682 @@ export interface LuaScript {
 export type ScriptName = 'acquireAll' | 'acquire' | 'addLimit' | 'adopt' | 'confirm' | 'extend' | 'fence' | 'forceRelease' | 'inspect' | 'keepUnits' | 'latchConfirm' | 'latchCountDown' | 'latchCount' | 'latchDelete' | 'latchSet' | 'limit' | 'offer' | 'reinstate' | 'release' | 'renew' | 'setLimit' | 'start' | 'survey';
 
 const PARTS = {
+  'acquire-all': `local all_keys = { unpack(KEYS) }
+local function use_lock(position)
+for role = 1, 7 do KEYS[role] = all_keys[7 * (position - 1) + role] end
+end
+local locks = {}`,
   'shared/clock': `local now, now_micros
 do
 local time = redis.call('TIME')
 now_micros = time[1] * 1000000 + time[2]
 now = math.floor(now_micros / 1000)
-end
-local function integer(number)
-return string.format('%.0f', number)
 end`,
-  'shared/token': `local known, known_of
-local function last_token()
-if known_of == KEYS[4] then return known end
-local last = redis.call('GET', KEYS[4])
-known = last and (tonumber(last) or error('WRONGTYPE the fence key holds something that is no fencing token')) or 0
-known_of = KEYS[4]
-return known
-end
-local function remember_token(token, lease)
-local ahead = math.min(math.max(0, (token - now_micros) / 1000), 86400000)
-known, known_of = token, KEYS[4]
-redis.call('SET', KEYS[4], integer(token), 'PX', integer(600000 + lease + ahead))
-end
-local function next_token(lease, count, least)
-local token = math.max(last_token() + 1, now_micros)
-if token > now_micros then count = math.min(count, 50) end
-count = math.max(count, least)
-remember_token(token + count - 1, lease)
-return token, count
+  'shared/tombstones': `local function has_tombstone(id)
+local ends = redis.call('ZSCORE', KEYS[5], id)
+return ends and tonumber(ends) > now
 end`,
   'shared/modes': `local function with_mode(record, mode)
-if mode ~= 'exclusive' and string.sub(mode, 1, #'pushed:') == 'pushed:' then
-record.pushed, mode = true, string.sub(mode, #'pushed:' + 1)
-end
-if mode == 'exclusive' then
-record.mode, record.kind, record.kept = mode, mode, false
+record.mode, record.kind = mode, mode
+if mode == 'exclusive' or mode == 'read' then return record end
+local units, limit, slots = string.match(mode, '^permits:(%d+)/(%d+)%*?(%d*)$')
+record.kind, record.units, record.limit, record.slots = 'permits', tonumber(units), tonumber(limit), tonumber(slots)
 return record
+end`,
+  'shared/request': `local function request_at(at)
+local id, owner = ARGV[at], ARGV[at + 2]
+local from, waits, period, patience, grant_timeout, batch_size, age, backed_off =
+string.match(ARGV[at + 5], '^(%d+) ([012]) (%d+) (%d+) (%d+) (%d+) ?(%S*) ?(.*)$')
+return with_mode({ id = id, owner = owner == '' and id or owner, lease = tonumber(ARGV[at + 3]),
+uncontended_batch_size = tonumber(ARGV[at + 4]), from = tonumber(from), waits = waits ~= '0', just_heard = waits == '2',
+period = tonumber(period), patience = tonumber(patience), grant_timeout = tonumber(grant_timeout),
+batch_size = tonumber(batch_size), age = tonumber(age), ahead = age == 'ahead', backed_off = backed_off ~= '' }, ARGV[at + 1])
+end`,
+  'shared/holds': `local function counts_for_owner(hold)
+return hold.owner ~= hold.id and hold.status ~= 'kept'
 end
-if string.sub(mode, 1, #'alone:') == 'alone:' then record.alone, mode = true, string.sub(mode, #'alone:' + 1) end
-record.mode, record.kept = mode, string.sub(mode, 1, #'kept:') == 'kept:'
-local kind, units, limit, slots = string.match(mode, '^(%a+):?(%d*)/?(%d*)%*?(%d*)$', record.kept and #'kept:' + 1 or 1)
-record.kind, record.units, record.limit, record.slots = kind, tonumber(units), tonumber(limit), tonumber(slots)
-return record
+local function count_hold(sums, hold, change)
+sums.holds = sums.holds + change
+sums.units = sums.units + change * (hold.units or 0)
+sums[hold.kind] = sums[hold.kind] + change
+if counts_for_owner(hold) then sums.named = sums.named + change end
 end
-local function owns(holds, request, kind)
-if holds.crowd then return holds.crowd.owns(request.owner, kind) end
-for _, hold in ipairs(holds) do
-if hold.owner == request.owner and hold.kind == kind and not hold.kept then return true end
+local function leave_out(holds, hold)
+holds.expired[#holds.expired + 1] = hold
+holds.only, holds.known[hold.id] = nil, false
+count_hold(holds.sums, hold, -1)
+end`,
+  'shared/layout': `local function assert_layout(found)
+if found then error('LOCKLAYOUT found ' .. found .. ', expected ' .. 2) end
+end`,
+  'shared/hold': `local function read_hold(id, text)
+local mode, status, ends, token, since, owner = string.match(text, '^(%S+) (%a+) (%d+) (%d+) (%d+) (.+)$')
+if not mode then
+assert_layout(redis.call('HGET', KEYS[1], 'layout') or string.find(text, '^%S+ %d+ %d+ %d+ ') and 1)
+error('WRONGTYPE the state key holds something that is no lock')
 end
-return false
+return with_mode({ id = id, status = status, ends = tonumber(ends), token = tonumber(token), since = tonumber(since),
+owner = owner }, mode)
+end`,
+  'shared/holds 2': `local function find_hold(holds, id)
+if holds.only then return holds.only.id == id and holds.only or nil end
+if not holds.is_many then return end
+if holds.known[id] == nil then
+local text = redis.call('HGET', KEYS[1], '+' .. id)
+local hold = text and read_hold(id, text)
+holds.known[id] = hold
+if hold and hold.ends <= now then leave_out(holds, hold) end
 end
-local function reenters(holds, request)
+if holds.known[id] then return holds.known[id] end
+for _, hold in ipairs(holds.expired) do
+if hold.id == id then return nil, hold end
+end
+end
+local function owner_field(kind, owner)
+return '#owner:' .. kind .. ':' .. owner
+end
+local function owns(holds, owner, kind)
+if holds.sums[kind] == 0 then return false end
+if holds.only then return holds.only.owner == owner and holds.only.status ~= 'kept' end
+local own = find_hold(holds, owner)
+if own and own.owner == owner and own.kind == kind and own.status ~= 'kept' then return true end
+if holds.sums.named == 0 or holds.has_more then return false end
+local number = tonumber(redis.call('HGET', KEYS[1], owner_field(kind, owner))) or 0
+for _, hold in ipairs(holds.expired) do
+if hold.kind == kind and hold.owner == owner and counts_for_owner(hold) then number = number - 1 end
+end
+return number > 0
+end`,
+  'shared/admission': `local function reenters(holds, request)
 if request.kind == 'permits' then return false end
-return owns(holds, request, 'exclusive') or request.kind == 'read' and owns(holds, request, 'read')
-end
-local function upgrades(holds, request)
-return request.kind == 'exclusive' and owns(holds, request, 'read') and not owns(holds, request, 'exclusive')
-end
-local function exceeds_limit(request)
-if request.kind ~= 'permits' then return false end`,
-  'shared/limit': `local function limit_set()
+return owns(holds, request.owner, 'exclusive') or request.kind == 'read' and owns(holds, request.owner, 'read')
+end`,
+  'shared/limit': `local function limit_for(request)
+local function limit_set()
 local permits, version = string.match(redis.call('GET', KEYS[6]) or '', '^(%d+) ?(%d*)$')
 return tonumber(permits), version and version ~= '' and version or '0'
 end
-local function limit_for(request)
 return limit_set() or request.limit
 end`,
-  'shared/modes 2': `local limit = limit_for(request)
-return limit > 0 and request.units > limit
-end
-local function admits(holds, request)
-if request.kind ~= 'permits' and (#holds == 0 and not holds.crowd or reenters(holds, request)) then return true end
-if request.kind == 'exclusive' then return false end
-local used = 0
-if holds.crowd then
-if not holds.crowd.has_only(request.kind) then return false end
-used = holds.crowd.units()
-end
-for _, hold in ipairs(holds) do
-if hold.kind ~= request.kind then return false end
-used = used + (hold.units or 0)
-end
-if request.kind == 'read' then return true end`,
-  'shared/modes 3': `request.free = limit_for(request) - used
+  'shared/admission 2': `local function admits(holds, request)
+local sums = holds.sums
+if request.kind ~= 'permits' and (sums.holds == 0 or reenters(holds, request)) then return true end
+if request.kind == 'exclusive' or sums[request.kind] ~= sums.holds then return false end
+if request.kind == 'read' then return true end
+request.free = limit_for(request) - sums.units
 return (request.units > 0 or request.drains) and request.free >= math.max(1, request.units)
 end
-local function is_closed(holds)
-if holds.crowd then return holds.crowd.has('exclusive') end
-for _, hold in ipairs(holds) do
-if hold.kind == 'exclusive' then return true end
+local function exceeds_limit(request)
+if request.kind ~= 'permits' then return false end
+local limit = limit_for(request)
+return limit > 0 and request.units > limit
 end
-return false
+local function upgrades(holds, request)
+return request.kind == 'exclusive' and owns(holds, request.owner, 'read') and not owns(holds, request.owner, 'exclusive')
 end`,
-  'shared/layout': `local function assert_layout(found)
-if found then error('LOCKLAYOUT found ' .. found .. ', expected ' .. 1) end
+  'shared/ends': `local function read_ends(ids)
+local fields, holds = {}, {}
+for i = 1, #ids do fields[i] = '+' .. ids[i] end
+local texts = #ids > 0 and redis.call('HMGET', KEYS[1], unpack(fields)) or {}
+for i, id in ipairs(ids) do
+if texts[i] then holds[#holds + 1] = read_hold(id, texts[i]) else redis.call('ZREM', KEYS[7], id) end
+end
+return holds
 end`,
-  'shared/hold': `local function read_hold(id, text)
-local mode, ends, token, since, owner = string.match(text, '^(%S+) (%d+) (%d+) (%d+) (.+)$')
-if not mode then
-assert_layout(redis.call('HGET', KEYS[1], 'layout'))
+  'shared/clock 2': `local function integer(number)
+return string.format('%.0f', number)
+end`,
+  'shared/holds 3': `local function some_holders(holds)
+local ids = {}`,
+  'shared/ends 2': `local function read_first(number)
+return read_ends(redis.call('ZRANGE', KEYS[7], '(' .. integer(now), '+inf', 'BYSCORE', 'LIMIT', 0, number))
+end`,
+  'shared/holds 4': `for _, hold in ipairs(holds.only and { holds.only } or holds.is_many and read_first(4) or {}) do
+if hold.status ~= 'kept' then ids[#ids + 1] = hold.id end
+end
+return ids
+end
+local function write_sums(sums, ...)
+redis.call('HSET', KEYS[1], '#sums', string.format('%d %d %d %d %d %d', sums.holds, sums.units, sums.exclusive, sums.read,
+sums.named, sums.marked), ...)
+end
+local function read_holds(id)
+local function read_sums(id)
+local sums = { holds = 0, units = 0, exclusive = 0, read = 0, permits = 0, named = 0, marked = 0 }
+local holds = { sums = sums, expired = {}, not_taken = '', known = {} }
+local size = redis.call('HLEN', KEYS[1])
+if size == 1 then
+local hold = read_hold(unpack(redis.call('HGETALL', KEYS[1])))
+count_hold(sums, hold, 1)
+if hold.ends > now then holds.only = hold else leave_out(holds, hold) end
+elseif size > 1 then
+local text, layout, own = unpack(redis.call('HMGET', KEYS[1], '#sums', 'layout', '+' .. id))
+assert_layout(layout)
+local function refuse()
+local _, fields = unpack(redis.call('HSCAN', KEYS[1], '0', 'COUNT', 1))
+read_hold(fields[1], fields[2])
 error('WRONGTYPE the state key holds something that is no lock')
 end
-return with_mode({ id = id, ends = tonumber(ends), token = tonumber(token), since = tonumber(since), owner = owner }, mode)
+if not text then refuse() end
+local number, units, exclusive, read, named, marked = string.match(text, '^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+)$')
+sums.holds, sums.units, sums.exclusive, sums.read = tonumber(number), tonumber(units), tonumber(exclusive), tonumber(read)
+sums.named, sums.marked, sums.permits = tonumber(named), tonumber(marked), number - exclusive - read
+holds.is_many, holds.known[id] = true, own and read_hold(id, own)
+if own and holds.known[id].ends <= now then leave_out(holds, holds.known[id]) end
+end
+return holds
+end
+local holds = read_sums(id or '')
+local function find_expired(holds)
+if not holds.is_many then return end
+local sums = holds.sums
+if redis.call('ZCARD', KEYS[7]) < sums.holds + sums.marked then`,
+  'shared/restore-ends': `local function restore_ends(sums)
+local place, added = string.match(redis.call('HGET', KEYS[1], '#next') or '0 0', '^(%d+) (%d+)$')
+redis.call('HDEL', KEYS[1], '#next')
+redis.call('ZREMRANGEBYSCORE', KEYS[7], '-inf', '(0')
+sums.marked = 0
+local next_place, fields = unpack(redis.call('HSCAN', KEYS[1], place, 'COUNT', 32))
+for i = 1, #fields, 2 do
+local id = string.match(fields[i], '^%+(.+)$')
+if id then added = added + redis.call('ZADD', KEYS[7], 'NX', integer(read_hold(id, fields[i + 1]).ends), id) end
+end
+redis.call('PEXPIREAT', KEYS[7], integer(now + redis.call('PTTL', KEYS[1]) + 600000))
+if redis.call('ZCARD', KEYS[7]) >= sums.holds then return false end
+if next_place == '0' and tonumber(added) == 0 then return false end
+redis.call('HSET', KEYS[1], '#next', next_place == '0' and '0 0' or next_place .. ' ' .. added)
+return true
 end`,
+  'shared/holds 5': `holds.has_more = restore_ends(sums)
+write_sums(sums)
+end`,
+  'shared/ends 3': `local function read_over()
+local ids = redis.call('ZRANGE', KEYS[7], 0, integer(now), 'BYSCORE', 'LIMIT', 0, 32)
+local expired = {}
+for _, hold in ipairs(read_ends(ids)) do
+if hold.ends <= now then
+expired[#expired + 1] = hold
+else
+redis.pcall('ZADD', KEYS[7], 'XX', integer(hold.ends), hold.id)
+end
+end
+return expired, #ids
+end`,
+  'shared/holds 6': `local over, looked = read_over()
+for _, hold in ipairs(over) do
+if holds.known[hold.id] ~= false then leave_out(holds, hold) end
+end
+holds.has_more = holds.has_more or looked == 32
+end
+find_expired(holds)
+return holds
+end`,
+  'shared/token': `local cached, cached_of
+local function last_token()
+if cached_of == KEYS[4] then return cached end
+local last = redis.call('GET', KEYS[4])
+cached = last and (tonumber(last) or error('WRONGTYPE the fence key holds something that is no fencing token')) or 0
+cached_of = KEYS[4]
+return cached
+end`,
+  'acquire-all 2': `for position = 1, #all_keys / 7 do
+use_lock(position)
+local request = request_at((position - 1) * 6 + 1)
+local holds = read_holds(request.id)
+local mine = find_hold(holds, request.id)
+last_token()
+if not mine then
+if has_tombstone(request.id) or upgrades(holds, request) or exceeds_limit(request) then return {} end
+if not reenters(holds, request) then
+if not admits(holds, request) then
+if holds.has_more then return {} end
+return { 2, position, unpack(some_holders(holds)) }
+end
+if redis.call('ZCARD', KEYS[2]) > 0 then return {} end
+end
+end
+locks[position] = { holds = holds, request = request, mine = mine }
+end
+local reply = {}`,
+  'shared/request 2': `local function held(hold, code)
+return { code or 1, now, hold.token, hold.ends - now, hold.batch_size or 1, hold.units }
+end`,
+  'shared/grant': `local function grant(holds, request, lease, batch_size, pushed)
+local mode, slots = request.mode, 1
+local function granted_mode(request)
+local units, slots = request.free, 1
+if not request.drains then`,
+  'shared/queue': `local function fair_waits()
+return redis.call('HGET', KEYS[3], 'fair') ~= false
+end`,
+  'shared/grant 2': `slots = fair_waits() and 1 or math.max(1, math.min(request.slots, math.floor(request.free / request.units)))
+units = slots * request.units
+end
+return 'permits' .. ':' .. integer(units) .. '/' .. integer(request.limit), slots
+end
+if request.slots or request.drains then mode, slots = granted_mode(request) end`,
+  'shared/token 2': `local function next_token(lease, count, least)
+local token = math.max(last_token() + 1, now_micros)
+if token > now_micros then count = math.min(count, 50) end
+count = math.max(count, least)
+local function remember_token(token, lease)
+local ahead = math.min(math.max(0, (token - now_micros) / 1000), 86400000)
+cached, cached_of = token, KEYS[4]
+redis.call('SET', KEYS[4], integer(token), 'PX', integer(600000 + lease + ahead))
+end
+remember_token(token + count - 1, lease)
+return token, count
+end`,
+  'shared/grant 3': `local token, reserved = next_token(lease, batch_size, slots)
+local alone = request.kind == 'permits' and batch_size >= 1000
+local hold = with_mode({ id = request.id, status = pushed and 'pushed' or alone and 'alone' or 'held',
+ends = now + lease, token = token, since = now, owner = request.owner, batch_size = reserved }, mode)`,
+  'shared/holds 7': `local function add_hold(holds, hold)
+local old = find_hold(holds, hold.id)
+local function keep_state_for(holds, hold)
+local ends = hold.ends
+if hold.status == 'pushed' then
+ends = ends + math.max(ends - hold.since, 2 + 100 * 10) + 500
+end
+if holds.sums.holds > 1 then ends = math.max(ends, now + redis.call('PTTL', KEYS[1])) end
+redis.call('PEXPIREAT', KEYS[1], integer(ends))
+if holds.is_many then redis.call('PEXPIREAT', KEYS[7], integer(ends + 600000)) end
+end
+local function save_sums(holds, ...)
+if not holds.is_many then return end
+if holds.sums.holds > 0 then return write_sums(holds.sums, ...) end
+redis.call('UNLINK', KEYS[1], KEYS[7])
+holds.is_many = false
+end
+local function count_owner(hold, change)
+if not counts_for_owner(hold) then return end
+local field = owner_field(hold.kind, hold.owner)
+local number = (tonumber(redis.call('HGET', KEYS[1], field)) or 0) + change
+if number > 0 then return field, number end
+redis.call('HDEL', KEYS[1], field)
+end
+local function take_out(holds, hold)
+holds.known[hold.id] = false
+if not holds.is_many then
+holds.only = nil
+redis.call('HDEL', KEYS[1], hold.id)
+return
+end
+redis.call('HDEL', KEYS[1], '+' .. hold.id)
+if redis.call('ZREM', KEYS[7], hold.id, '!' .. hold.id) == 2 then holds.sums.marked = holds.sums.marked - 1 end
+return count_owner(hold, -1)
+end
+local function drop_expired(holds)
+if #holds.expired == 0 then return end`,
   'shared/client': `local function client_of(id)
 return string.match(id, '^[^:]+')
 end`,
-  'shared/holds': `local function write_hold(hold, holds)
-redis.call('HSET', KEYS[1], hold.id, string.format('%s%s %.0f %.0f %.0f %s',
-hold.pushed and 'pushed:' or hold.alone and 'alone:' or '', hold.mode, hold.ends, hold.token, hold.since, hold.owner))
-if holds and holds.crowd then holds.crowd.write(hold) end
+  'shared/holds 8': `for _, hold in ipairs(holds.expired) do
+local field, number = take_out(holds, hold)
+if field then redis.call('HSET', KEYS[1], field, number) end
+if hold.status == 'pushed' then holds.not_taken = holds.not_taken .. client_of(hold.id) .. ' ' end
 end
-local function read_holds(gone)
-local holds, ended = {}, {}
+holds.expired = {}
+save_sums(holds)
+end
+local function remove_hold(holds, hold)
+drop_expired(holds)
+count_hold(holds.sums, hold, -1)
+save_sums(holds, take_out(holds, hold))
+if holds.sums.holds == 1 and holds.is_many then`,
+  'shared/ends 4': `local function read_latest(number)
+return read_ends(redis.call('ZRANGE', KEYS[7], '+inf', '(' .. integer(now), 'BYSCORE', 'REV', 'LIMIT', 0, number))
+end`,
+  'shared/holds 9': `local last = read_latest(1)[1]
+if last then keep_state_for(holds, last) end
+end
+end
+if old then remove_hold(holds, old) else drop_expired(holds) end`,
+  'shared/hold 2': `local function text_of(hold)
+return string.format('%s %s %.0f %.0f %.0f %s', hold.mode, hold.status, hold.ends, hold.token, hold.since, hold.owner)
+end`,
+  'shared/holds 10': `if holds.sums.holds == 0 then
+holds.only = hold
+count_hold(holds.sums, hold, 1)
+redis.call('HSET', KEYS[1], hold.id, text_of(hold))
+else
+local function note_end(holds, hold)
+holds.known[hold.id] = hold
+redis.call('ZADD', KEYS[7], integer(hold.ends), hold.id)
+if hold.status == 'alone' then
+redis.call('ZADD', KEYS[7], -1, '!' .. hold.id)
+holds.sums.marked = holds.sums.marked + 1
+end
+end
+local function become_many(holds)
+redis.call('UNLINK', KEYS[7])
+holds.is_many = true
+local first = holds.only
+if not first then return end
+holds.only = nil
+redis.call('HSET', KEYS[1], '+' .. first.id, text_of(first), count_owner(first, 1))
+redis.call('HDEL', KEYS[1], first.id)
+note_end(holds, first)
+end
+if not holds.is_many then become_many(holds) end
+count_hold(holds.sums, hold, 1)
+note_end(holds, hold)
+write_sums(holds.sums, '+' .. hold.id, text_of(hold), count_owner(hold, 1))
+end
+keep_state_for(holds, hold)
+end`,
+  'shared/grant 4': `add_hold(holds, hold)
+if request.kind == 'permits' then redis.call('PEXPIRE', KEYS[6], 604800000) end
+return hold
+end`,
+  'acquire-all 3': `for position, lock in ipairs(locks) do
+use_lock(position)
+local hold = lock.mine or grant(lock.holds, lock.request, lock.request.lease, 1)
+local parts = held(hold)
+for i = 1, 6 do reply[#reply + 1] = parts[i] or 0 end
+end
+return reply`,
+  'acquire': `local known = ARGV[3] == 'exclusive' and redis.call('EXISTS', KEYS[1], KEYS[2], KEYS[5], KEYS[4])
+local last = known == 1 and redis.call('GET', KEYS[4])`,
+  'acquire 2': `if known == 0 or last then
+local time = redis.call('TIME')
+local token = time[1] * 1000000 + time[2]
+if not last or (tonumber(last) or math.huge) < token then
+local id, lease, text = ARGV[2], ARGV[5], string.format('%.0f', token)
+local owner, now = ARGV[4] == '' and id or ARGV[4], string.sub(text, 1, -4)
+redis.call('SET', KEYS[4], string.format('%.0f', token + math.max(1, ARGV[6]) - 1), 'PX', 600000 + lease)
+redis.call('HSET', KEYS[1], id, 'exclusive held ' .. now + lease .. ' ' .. text .. ' ' .. now .. ' ' .. owner)
+redis.call('PEXPIRE', KEYS[1], lease)
+return token
+end
+end`,
+  'acquire 3': `local request = request_at(2)
+request.drains = request.units == 0 and not request.waits`,
+  'shared/holds 11': `local function counts_for_owner(hold)
+return hold.owner ~= hold.id and hold.status ~= 'kept'
+end
+local function count_hold(sums, hold, change)
+sums.holds = sums.holds + change
+sums.units = sums.units + change * (hold.units or 0)
+sums[hold.kind] = sums[hold.kind] + change
+if counts_for_owner(hold) then sums.named = sums.named + change end
+end
+local function leave_out(holds, hold)
+holds.expired[#holds.expired + 1] = hold
+holds.only, holds.known[hold.id] = nil, false
+count_hold(holds.sums, hold, -1)
+end
+local function write_sums(sums, ...)
+redis.call('HSET', KEYS[1], '#sums', string.format('%d %d %d %d %d %d', sums.holds, sums.units, sums.exclusive, sums.read,
+sums.named, sums.marked), ...)
+end`,
+  'shared/holds 12': `local function read_holds(id)
+local function read_sums(id)
+local sums = { holds = 0, units = 0, exclusive = 0, read = 0, permits = 0, named = 0, marked = 0 }
+local holds = { sums = sums, expired = {}, not_taken = '', known = {} }
 local size = redis.call('HLEN', KEYS[1])
-if size == 0 then return holds, ended end
-if size > 8 then`,
-  'shared/crowd-keys': `local function crowd_keys(state)
-return (string.gsub(state, ':state:', ':ends:', 1)), (string.gsub(state, ':state:', ':crowd:', 1))
-end`,
-  'shared/crowd': `local function open_crowd(size, gone)
-local ENDS, AGGREGATES = crowd_keys(KEYS[1])
-local stored = redis.pcall('HMGET', AGGREGATES, 'sums', 'next')
-if stored.err then return end
-local crowd, ended, seen = {}, {}, {}
-local expired = { count = 0, units = 0, special = 0, read = 0, permits = 0, exclusive = 0 }
-local expired_of = {}
-local sums
-local function save()
-local function sum(name) return sums[name] + expired[name] end
-redis.call('HSET', AGGREGATES, 'sums', string.format('%.0f %.0f %.0f %.0f %.0f %.0f %.0f %.0f', last_token(),
-sum('count'), sum('units'), sum('special'), sum('read'), sum('permits'), sum('exclusive'), sums.kept_until))
+if size == 1 then
+local hold = read_hold(unpack(redis.call('HGETALL', KEYS[1])))
+count_hold(sums, hold, 1)
+if hold.ends > now then holds.only = hold else leave_out(holds, hold) end
+elseif size > 1 then
+local text, layout, own = unpack(redis.call('HMGET', KEYS[1], '#sums', 'layout', '+' .. id))
+assert_layout(layout)
+local function refuse()
+local _, fields = unpack(redis.call('HSCAN', KEYS[1], '0', 'COUNT', 1))
+read_hold(fields[1], fields[2])
+error('WRONGTYPE the state key holds something that is no lock')
 end
-local function is_plain(hold)
-return hold.owner == hold.id and not hold.kept and (hold.kind == 'read' or hold.kind == 'permits' and hold.units == 1)
+if not text then refuse() end
+local number, units, exclusive, read, named, marked = string.match(text, '^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+)$')
+sums.holds, sums.units, sums.exclusive, sums.read = tonumber(number), tonumber(units), tonumber(exclusive), tonumber(read)
+sums.named, sums.marked, sums.permits = tonumber(named), tonumber(marked), number - exclusive - read
+holds.is_many, holds.known[id] = true, own and read_hold(id, own)
+if own and holds.known[id].ends <= now then leave_out(holds, holds.known[id]) end
 end
-local function count(of, hold, change)
-of.count, of.units, of[hold.kind] = of.count + change, of.units + change * (hold.units or 0), of[hold.kind] + change
-if not is_plain(hold) then of.special = of.special + change end
-end
-local function count_owner(hold, change, change_count)
-if hold.owner == hold.id then return end
-change_count('all:' .. hold.owner, change)
-if not hold.kept then change_count(hold.kind .. ':' .. hold.owner, change) end
-end
-local function change_stored(field, change)
-local number = (tonumber(redis.call('HGET', AGGREGATES, field)) or 0) + change
-if number > 0 then redis.call('HSET', AGGREGATES, field, number) else redis.call('HDEL', AGGREGATES, field) end
-end
-local function keep_index_until(ends)
-if ends <= sums.kept_until then return end
-sums.kept_until = math.ceil(ends + (ends - now) / 4)
-save()
-redis.call('PEXPIREAT', ENDS, integer(sums.kept_until))
-redis.call('PEXPIREAT', AGGREGATES, integer(sums.kept_until))
-end
-local function state_ends()
-return now + math.max(0, redis.call('PTTL', KEYS[1]))
-end`,
-  'shared/build-crowd': `local function build(place)
-local next_place, fields, holds = '0', nil, {}
-if size <= 32 then
-fields, place = redis.call('HGETALL', KEYS[1]), nil
-else
-if not place then assert_layout(redis.call('HGET', KEYS[1], 'layout')) end
-next_place, fields = unpack(redis.call('HSCAN', KEYS[1], place or '0', 'COUNT', 32))
-end
-for i = 1, #fields, 2 do holds[#holds + 1] = read_hold(fields[i], fields[i + 1]) end
-if place then
-redis.call('HDEL', AGGREGATES, 'next')
-else
-redis.call('UNLINK', ENDS, AGGREGATES)
-sums = { count = 0, units = 0, special = 0, read = 0, permits = 0, exclusive = 0, kept_until = 0 }
-end
-local numbers = {}
-local function note(field, change) numbers[field] = (numbers[field] or 0) + change end
-for _, hold in ipairs(holds) do
-if redis.call('ZADD', ENDS, 'NX', integer(hold.ends), hold.id) == 1 then
-count(sums, hold, 1)
-count_owner(hold, 1, note)
-if not is_plain(hold) then redis.call('HSET', AGGREGATES, 'hold:' .. hold.id, hold.mode .. ' ' .. hold.owner) end
-end
-end
-for field, number in pairs(numbers) do change_stored(field, number) end
-crowd.is_incomplete = next_place ~= '0' or sums.count ~= size
-if crowd.is_incomplete then redis.call('HSET', AGGREGATES, 'next', next_place) end
-sums.kept_until = 0
-keep_index_until(state_ends())
-end`,
-  'shared/crowd 2': `local function leave_out(hold, from)
-count(from, hold, -1)
-seen[hold.id] = false
-redis.call('ZREM', ENDS, hold.id)
-if not is_plain(hold) then redis.call('HDEL', AGGREGATES, 'hold:' .. hold.id) end
-count_owner(hold, -1, change_stored)
-end
-local function static_of(id)
-local text = sums.special > 0 and redis.call('HGET', AGGREGATES, 'hold:' .. id)
-if not text then
-return { id = id, owner = id, kept = false, kind = sums.permits > 0 and 'permits' or 'read', units = sums.permits > 0 and 1 or nil }
-end
-local mode, owner = string.match(text, '^(%S+) (.+)$')
-return with_mode({ id = id, owner = owner }, mode)
-end
-local function is_indexed(id, place)
-return not place or redis.call('ZSCORE', ENDS, id) ~= false
-end
-local function load()
-local text, place = unpack(stored)
-local found = text and { string.match(text, '^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+)$') } or {}
-for i = 1, #found do found[i] = tonumber(found[i]) end
-local token, number, indexed = last_token(), size + (gone and 1 or 0), redis.call('ZCARD', ENDS)
-if token ~= 0 and token ~= found[1] or found[2] ~= indexed or indexed > number or not place and indexed < number then
-return build()
-end
-sums = { count = found[2], units = found[3], special = found[4], read = found[5], permits = found[6],
-exclusive = found[7], kept_until = found[8] }
-if gone and is_indexed(gone, place) then
-leave_out(static_of(gone), sums)
-save()
-end
-if place then build(place) end
-end
-local function find_stored(id)
-local text = redis.call('HGET', KEYS[1], id)
-return text and read_hold(id, text)
-end
-function crowd.find(id)
-if seen[id] == nil then
-local hold = find_stored(id)
-seen[id] = hold and hold.ends > now and hold or false
-end
-return seen[id] or nil
-end
-local function number_of(kind, owner)
-if sums.special == 0 then return 0 end
-local field = kind .. ':' .. owner
-return (tonumber(redis.call('HGET', AGGREGATES, field)) or 0) - (expired_of[field] or 0)
-end
-local function self_owned(owner)
-local hold = crowd.find(owner)
-return hold and hold.owner == owner and hold
-end
-function crowd.owns(owner, kind)
-if crowd.is_incomplete or sums[kind] == 0 then return false end
-if number_of(kind, owner) > 0 then return not crowd.has_more end
-local hold = self_owned(owner)
-return hold and hold.kind == kind and not hold.kept
-end
-function crowd.shares_owner(hold)
-if hold.owner == hold.id then return number_of('all', hold.owner) > 0 end
-return number_of('all', hold.owner) > 1 or self_owned(hold.owner) and true or false
-end
-function crowd.has_only(kind)
-return not crowd.is_incomplete and sums[kind] == sums.count
-end
-function crowd.has(kind)
-return crowd.is_incomplete or sums[kind] > 0
-end
-function crowd.units()
-return sums.units
-end
-function crowd.end_of_lease(last)
-if crowd.is_incomplete then return end
-local found = last and redis.call('ZREVRANGE', ENDS, 0, 0, 'WITHSCORES')
-or redis.call('ZRANGE', ENDS, '(' .. integer(now), '+inf', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')
-return math.max(now, tonumber(found[2] or now))
-end
-local function found(ids)
-local holds = {}
-for _, id in ipairs(ids) do holds[#holds + 1] = crowd.find(id) end
 return holds
 end
-function crowd.some(number)
-return found(redis.call('ZRANGE', ENDS, '(' .. integer(now), '+inf', 'BYSCORE', 'LIMIT', 0, number))
+local holds = read_sums(id or '')
+local function find_expired(holds)
+if not holds.is_many then return end
+local sums = holds.sums
+if redis.call('ZCARD', KEYS[7]) < sums.holds + sums.marked then`,
+  'acquire 4': `local holds = read_holds(request.id)`,
+  'shared/holds 13': `local function keep_state_for(holds, hold)
+local ends = hold.ends
+if hold.status == 'pushed' then
+ends = ends + math.max(ends - hold.since, 2 + 100 * 10) + 500
 end
-function crowd.latest(number)
-return found(redis.call('ZREVRANGE', ENDS, 0, number - 1))
-end
-function crowd.keep_until(ends)
-ends = math.max(ends, state_ends())
+if holds.sums.holds > 1 then ends = math.max(ends, now + redis.call('PTTL', KEYS[1])) end
 redis.call('PEXPIREAT', KEYS[1], integer(ends))
-keep_index_until(ends)
+if holds.is_many then redis.call('PEXPIREAT', KEYS[7], integer(ends + 600000)) end
 end
-function crowd.write(hold)
-redis.call('ZADD', ENDS, 'XX', integer(hold.ends), hold.id)
+local function save_sums(holds, ...)
+if not holds.is_many then return end
+if holds.sums.holds > 0 then return write_sums(holds.sums, ...) end
+redis.call('UNLINK', KEYS[1], KEYS[7])
+holds.is_many = false
 end
-function crowd.add(hold)
-if crowd.is_incomplete and is_indexed(hold.id, true) then leave_out(static_of(hold.id), sums) end
-for i, over in ipairs(ended) do
-if over.id == hold.id and not over.is_dropped then
-leave_out(table.remove(ended, i), expired)
-break
+local function owner_field(kind, owner)
+return '#owner:' .. kind .. ':' .. owner
 end
+local function count_owner(hold, change)
+if not counts_for_owner(hold) then return end
+local field = owner_field(hold.kind, hold.owner)
+local number = (tonumber(redis.call('HGET', KEYS[1], field)) or 0) + change
+if number > 0 then return field, number end
+redis.call('HDEL', KEYS[1], field)
 end
-seen[hold.id] = hold
-count(sums, hold, 1)
-redis.call('ZADD', ENDS, integer(hold.ends), hold.id)
-if crowd.is_incomplete then redis.call('PEXPIREAT', ENDS, integer(sums.kept_until)) end
-if not is_plain(hold) then redis.call('HSET', AGGREGATES, 'hold:' .. hold.id, hold.mode .. ' ' .. hold.owner) end
-count_owner(hold, 1, change_stored)
-save()
-end
-function crowd.remove(hold)
-if is_indexed(hold.id, crowd.is_incomplete) then leave_out(hold, sums) end
-save()
-end
-function crowd.close_if_few()
-if redis.call('HLEN', KEYS[1]) <= 8 then redis.call('UNLINK', ENDS, AGGREGATES) end
-end
-function crowd.drop_ended()
-if #ended == 0 then return end
-for _, hold in ipairs(ended) do
-leave_out(hold, expired)
-hold.is_dropped = true
-end
-expired_of = {}
-save()
-end
-crowd.save = save
-local function read_over()
-local over = {}
-for _, id in ipairs(redis.call('ZRANGE', ENDS, '-inf', integer(now), 'BYSCORE', 'LIMIT', 0, 32)) do
-local hold = find_stored(id)
-if not hold then return end
-over[#over + 1] = hold
-end
-return over
-end
-load()
-local over = not crowd.is_incomplete and read_over()
-if over == nil then
-build()
-over = not crowd.is_incomplete and read_over()
-end
-if not over then
-crowd.has_more = true
-return { crowd = crowd }, ended
-end
-crowd.has_more = #over == 32
-for _, hold in ipairs(over) do
-if hold.ends > now then
-redis.pcall('ZADD', ENDS, integer(hold.ends), hold.id)
-else
-ended[#ended + 1] = hold
-count(sums, hold, -1)
-count(expired, hold, 1)
-count_owner(hold, 1, function(field) expired_of[field] = (expired_of[field] or 0) + 1 end)
-end
-end
-if sums.count <= 8 then
-redis.call('UNLINK', ENDS, AGGREGATES)
+local function take_out(holds, hold)
+holds.known[hold.id] = false
+if not holds.is_many then
+holds.only = nil
+redis.call('HDEL', KEYS[1], hold.id)
 return
 end
-ended.crowd = crowd
-return { crowd = crowd }, ended
+redis.call('HDEL', KEYS[1], '+' .. hold.id)
+if redis.call('ZREM', KEYS[7], hold.id, '!' .. hold.id) == 2 then holds.sums.marked = holds.sums.marked - 1 end
+return count_owner(hold, -1)
 end`,
-  'shared/holds 2': `local many, ended_of_many = open_crowd(size, gone)
-if many then return many, ended_of_many end
-elseif size == 8 and gone then`,
-  'shared/holds 3': `redis.pcall('UNLINK', crowd_keys(KEYS[1]))
+  'shared/holds 14': `local function drop_expired(holds)
+if #holds.expired == 0 then return end
+for _, hold in ipairs(holds.expired) do
+local field, number = take_out(holds, hold)
+if field then redis.call('HSET', KEYS[1], field, number) end
+if hold.status == 'pushed' then holds.not_taken = holds.not_taken .. client_of(hold.id) .. ' ' end
 end
-local fields = redis.call('HGETALL', KEYS[1])
-for i = 1, #fields, 2 do
-local hold = read_hold(fields[i], fields[i + 1])
-if hold.ends > now then holds[#holds + 1] = hold else ended[#ended + 1] = hold end
-end
-return holds, ended
-end
-local function drop_ended(ended, asker)
-local not_taken = ''
-if ended.crowd then ended.crowd.drop_ended() end
-for _, hold in ipairs(ended) do
-redis.call('HDEL', KEYS[1], hold.id)
-local client = hold.pushed and client_of(hold.id)
-if client and not (asker and string.find(asker, client, 1, true)) then not_taken = not_taken .. client .. ' ' end
-end
-return not_taken
+holds.expired = {}
+save_sums(holds)
 end
 local function find_hold(holds, id)
-if holds.crowd then return holds.crowd.find(id) end
-for _, hold in ipairs(holds) do
-if hold.id == id then return hold end
+if holds.only then return holds.only.id == id and holds.only or nil end
+if not holds.is_many then return end
+if holds.known[id] == nil then
+local text = redis.call('HGET', KEYS[1], '+' .. id)
+local hold = text and read_hold(id, text)
+holds.known[id] = hold
+if hold and hold.ends <= now then leave_out(holds, hold) end
 end
+if holds.known[id] then return holds.known[id] end
+for _, hold in ipairs(holds.expired) do
+if hold.id == id then return nil, hold end
 end
-local function set_state_ttl(holds, changed)
-local ends = 0
-for _, hold in ipairs(holds.crowd and { changed } or holds) do
-local unnoticed = hold.pushed
-and math.max(hold.ends - hold.since, 2 + 100 * 10) + 500 or 0
-ends = math.max(ends, hold.ends + unnoticed)
-end
-if holds.crowd then
-if changed then holds.crowd.keep_until(ends) end
-elseif ends > 0 then redis.call('PEXPIREAT', KEYS[1], integer(ends)) end
-end
-local function add_hold(holds, hold)
-if holds.crowd then holds.crowd.add(hold) else holds[#holds + 1] = hold end
-write_hold(hold)
-end
-local function grant(holds, request, lease, batch_size, pushed)
+end`,
+  'shared/grant 5': `local function grant(holds, request, lease, batch_size, pushed)
 local mode, slots = request.mode, 1
-if request.slots or request.drains then`,
-  'shared/queue': `local function write_ticket(ticket)
-redis.call('HSET', KEYS[3], ticket.id, string.format('%s %.0f %.0f %.0f %.0f %.0f %.0f %s', ticket.mode, ticket.since,
-ticket.retry_at, ticket.stale_at, ticket.lease, ticket.grant_timeout, ticket.batch_size, ticket.owner))
+local function granted_mode(request)
+local units, slots = request.free, 1
+if not request.drains then
+slots = fair_waits() and 1 or math.max(1, math.min(request.slots, math.floor(request.free / request.units)))
+units = slots * request.units
 end
-local function forget_passed()
-if redis.call('EXISTS', KEYS[2]) == 0 then redis.call('HDEL', KEYS[3], 'passed') end
+return 'permits' .. ':' .. integer(units) .. '/' .. integer(request.limit), slots
 end
-local function read_ticket(id, text)
+if request.slots or request.drains then mode, slots = granted_mode(request) end`,
+  'shared/holds 15': `local function add_hold(holds, hold)
+local old = find_hold(holds, hold.id)
+local function remove_hold(holds, hold)
+drop_expired(holds)
+count_hold(holds.sums, hold, -1)
+save_sums(holds, take_out(holds, hold))
+if holds.sums.holds == 1 and holds.is_many then
+local last = read_latest(1)[1]
+if last then keep_state_for(holds, last) end
+end
+end
+if old then remove_hold(holds, old) else drop_expired(holds) end
+if holds.sums.holds == 0 then
+holds.only = hold
+count_hold(holds.sums, hold, 1)
+redis.call('HSET', KEYS[1], hold.id, text_of(hold))
+else
+local function note_end(holds, hold)
+holds.known[hold.id] = hold
+redis.call('ZADD', KEYS[7], integer(hold.ends), hold.id)
+if hold.status == 'alone' then
+redis.call('ZADD', KEYS[7], -1, '!' .. hold.id)
+holds.sums.marked = holds.sums.marked + 1
+end
+end
+local function become_many(holds)
+redis.call('UNLINK', KEYS[7])
+holds.is_many = true
+local first = holds.only
+if not first then return end
+holds.only = nil
+redis.call('HSET', KEYS[1], '+' .. first.id, text_of(first), count_owner(first, 1))
+redis.call('HDEL', KEYS[1], first.id)
+note_end(holds, first)
+end
+if not holds.is_many then become_many(holds) end
+count_hold(holds.sums, hold, 1)
+note_end(holds, hold)
+write_sums(holds.sums, '+' .. hold.id, text_of(hold), count_owner(hold, 1))
+end
+keep_state_for(holds, hold)
+end`,
+  'shared/holds 16': `local function owns(holds, owner, kind)
+if holds.sums[kind] == 0 then return false end
+if holds.only then return holds.only.owner == owner and holds.only.status ~= 'kept' end
+local own = find_hold(holds, owner)
+if own and own.owner == owner and own.kind == kind and own.status ~= 'kept' then return true end
+if holds.sums.named == 0 or holds.has_more then return false end
+local number = tonumber(redis.call('HGET', KEYS[1], owner_field(kind, owner))) or 0
+for _, hold in ipairs(holds.expired) do
+if hold.kind == kind and hold.owner == owner and counts_for_owner(hold) then number = number - 1 end
+end
+return number > 0
+end`,
+  'shared/admission 3': `local function admits(holds, request)
+local sums = holds.sums
+if request.kind ~= 'permits' and (sums.holds == 0 or reenters(holds, request)) then return true end
+if request.kind == 'exclusive' or sums[request.kind] ~= sums.holds then return false end
+if request.kind == 'read' then return true end
+request.free = limit_for(request) - sums.units
+return (request.units > 0 or request.drains) and request.free >= math.max(1, request.units)
+end`,
+  'shared/holds 17': `local function write_hold(holds, hold)
+redis.call('HSET', KEYS[1], holds.is_many and '+' .. hold.id or hold.id, text_of(hold))
+end`,
+  'shared/grant-at-once': `local function grant_at_once(holds, request)
+local mine = find_hold(holds, request.id)`,
+  'shared/complete': `local function complete(holds, hold, request)
+local has_last = holds.only and hold.kind == 'exclusive' and request.batch_size > 1 and not fair_waits()
+local slots = math.max(1, math.floor((hold.units or 1) / math.max(1, request.units or 1)))
+hold.batch_size = has_last and last_token() - hold.token + 1 or slots
+local ends, was_pushed = math.max(hold.ends, hold.since + request.lease), hold.status == 'pushed'
+if ends > hold.ends or was_pushed then
+hold.ends, hold.status = ends, was_pushed and 'held' or hold.status
+keep_state_for(holds, hold)
+write_hold(holds, hold)
+end
+return held(hold, was_pushed and 6)
+end`,
+  'shared/grant-at-once 2': `if mine then return complete(holds, mine, request) end
+if admits(holds, request) and redis.call('EXISTS', KEYS[2], KEYS[5]) == 0 then
+return held(grant(holds, request, request.lease, request.uncontended_batch_size))
+end
+end`,
+  'acquire 5': `local reply = grant_at_once(holds, request)
+if reply then return reply end`,
+  'shared/messages': `local CHANNELS, KEY = string.match(ARGV[1], '^([^\\n]+)\\n(.+)$')
+local TAG = string.find(CHANNELS, '{', 1, true)
+local BUS = TAG and string.sub(CHANNELS, 1, TAG - 1) .. 'bus:' or CHANNELS
+local SHARDED = TAG and redis.REDIS_VERSION_NUM ~= nil`,
+  'shared/try-acquire': `local function try_acquire(holds, request, after_release)
+local from = request.from`,
+  'shared/retry-time': `local function free_at(holds, request)
+if holds.only then return holds.only.ends end
+if not holds.is_many then return end`,
+  'shared/ends 5': `local function first_end()
+local found = redis.call('ZRANGE', KEYS[7], '(' .. integer(now), '+inf', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')
+local hold = read_ends({ found[1] })[1]
+if not hold or hold.ends == tonumber(found[2]) then return hold and hold.ends end
+local first, holds = hold.ends, read_first(32)
+local last = #holds == 32 and tonumber(redis.call('ZSCORE', KEYS[7], holds[#holds].id)) or math.huge
+for _, each in ipairs(holds) do
+first = math.min(first, each.ends)
+redis.pcall('ZADD', KEYS[7], 'XX', integer(each.ends), each.id)
+end
+return first <= last and first or nil
+end`,
+  'shared/retry-time 2': `if request.kind ~= 'exclusive' then return first_end() end
+local last = read_latest(1)[1]
+return last and last.ends
+end`,
+  'shared/queue 2': `local function read_ticket(id, text)
 if not text then return { id = id, stale_at = 0 } end
-local mode, since, retry_at, stale_at, lease, grant_timeout, batch_size, owner =
-string.match(text, '^(%S+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (.+)$')
+local since, mode, retry_at, stale_at, lease, grant_timeout, batch_size, owner =
+string.match(text, '^(%d+) (%S+) (%d+) (%d+) (%d+) (%d+) (%d+) (.+)$')
+assert_layout(not since and 1)
 return with_mode({ id = id, since = tonumber(since), retry_at = tonumber(retry_at), stale_at = tonumber(stale_at),
 lease = tonumber(lease), grant_timeout = tonumber(grant_timeout), batch_size = tonumber(batch_size), owner = owner }, mode)
+end`,
+  'shared/read-tickets': `local function tickets_of(ids)
+if #ids == 0 then return ids, '' end
+local fields = { unpack(ids) }
+fields[#fields + 1] = 'fair'
+fields[#fields + 1] = 'passed'
+fields[#fields + 1] = 'layout'
+local texts = redis.call('HMGET', KEYS[3], unpack(fields))
+assert_layout(texts[#fields])
+local tickets = {}
+for i, id in ipairs(ids) do tickets[i] = read_ticket(id, texts[i]) end
+return tickets, texts[#fields - 1] or '', texts[#fields - 2] ~= false
+end`,
+  'shared/parked': `local function read_parked(count)
+return (tickets_of(redis.call('ZRANGE', KEYS[2], integer(4503599627370496), '+inf', 'BYSCORE', 'LIMIT', 0, count)))
+end`,
+  'shared/messages 2': `local function call_if_known(...)
+local reply = redis.pcall(...)
+local failure = type(reply) == 'table' and reply.err
+if failure and (string.find(failure, 'NOPERM', 1, true) or string.find(failure, 'ACL', 1, true)
+or string.find(failure, 'user executing', 1, true)) then error(failure, 0) end
+return not failure and reply
+end`,
+  'shared/messages-to-clients': `local function publish_yield(id)
+local function publish_to_client(id, ...)
+call_if_known('PUBLISH', BUS .. client_of(id), table.concat({ ... }, ' '))
 end
-local function fair_waits()
-return redis.call('HGET', KEYS[3], 'fair') ~= false
+publish_to_client(id, 'yield', id, KEY)
+end`,
+  'shared/messages 3': `local function channel_of(id)
+return (SHARDED and CHANNELS or BUS) .. client_of(id)
+end
+local function is_present(id)
+if TAG and not SHARDED then return true end
+local reply = call_if_known('PUBSUB', SHARDED and 'SHARDNUMSUB' or 'NUMSUB', channel_of(id))
+return not reply or reply[2] > 0
+end`,
+  'shared/queue 3': `local function count_fair(change)
+local count = (tonumber(redis.call('HGET', KEYS[3], 'fair')) or 0) + change
+if count > 0 then redis.call('HSET', KEYS[3], 'fair', count) else redis.call('HDEL', KEYS[3], 'fair') end
 end
 local function is_fair(batch_size)
 return batch_size == 0
 end
-local function count_fair(change)
-local count = (tonumber(redis.call('HGET', KEYS[3], 'fair')) or 0) + change
-if count > 0 then redis.call('HSET', KEYS[3], 'fair', count) else redis.call('HDEL', KEYS[3], 'fair') end
+local function forget_passed()
+if redis.call('EXISTS', KEYS[2]) == 0 then redis.call('HDEL', KEYS[3], 'passed') end
 end
 local function drop_ticket(id, batch_size)
 local passed
@@ -450,262 +701,23 @@ if redis.call('HDEL', KEYS[3], id) == 1 and is_fair(batch_size) then count_fair(
 local had_place = redis.call('ZREM', KEYS[2], id)
 if passed then forget_passed() end
 return had_place
+end
+local function write_ticket(ticket)
+redis.call('HSET', KEYS[3], ticket.id, string.format('%.0f %s %.0f %.0f %.0f %.0f %.0f %s', ticket.since, ticket.mode,
+ticket.retry_at, ticket.stale_at, ticket.lease, ticket.grant_timeout, ticket.batch_size, ticket.owner))
 end`,
-  'shared/granted-mode': `local function granted_mode(request)
-local units, slots = request.free, 1
-if not request.drains then
-slots = fair_waits() and 1 or math.max(1, math.min(request.slots, math.floor(request.free / request.units)))
-units = slots * request.units
+  'shared/admission 4': `local function is_closed(holds)
+return holds.sums.exclusive > 0
 end
-return 'permits' .. ':' .. integer(units) .. '/' .. integer(request.limit), slots
+local function exceeds_limit(request)
+if request.kind ~= 'permits' then return false end
+local limit = limit_for(request)
+return limit > 0 and request.units > limit
 end`,
-  'shared/holds 4': `mode, slots = granted_mode(request)
-end
-local token, reserved = next_token(lease, batch_size, slots)
-local hold = with_mode({ id = request.id, ends = now + lease, token = token, since = now, owner = request.owner,
-batch_size = reserved }, mode)
-hold.pushed, hold.alone = pushed, not pushed and hold.kind == 'permits' and batch_size >= 1000
-add_hold(holds, hold)
-set_state_ttl(holds, hold)
-if request.kind == 'permits' then redis.call('PEXPIRE', KEYS[6], 604800000) end
-return hold
-end`,
-  'shared/request': `local function request_at(at)
-local id, owner = ARGV[at], ARGV[at + 2]
-local from, waits, period, patience, grant_timeout, batch_size, age, backed_off =
-string.match(ARGV[at + 5], '^(%d+) ([012]) (%d+) (%d+) (%d+) (%d+) ?(%S*) ?(.*)$')
-return with_mode({ id = id, owner = owner == '' and id or owner, lease = tonumber(ARGV[at + 3]),
-uncontended_batch_size = tonumber(ARGV[at + 4]), from = tonumber(from), waits = waits ~= '0', just_heard = waits == '2',
-period = tonumber(period), patience = tonumber(patience), grant_timeout = tonumber(grant_timeout),
-batch_size = tonumber(batch_size), age = tonumber(age), ahead = age == 'ahead', backed_off = backed_off ~= '' }, ARGV[at + 1])
-end
-local function held(hold, code)
-return { code or 1, now, hold.token, hold.ends - now, hold.batch_size or 1, hold.units }
-end`,
-  'shared/tombstones': `local function has_tombstone(id)
-local ends = redis.call('ZSCORE', KEYS[5], id)
-return ends and tonumber(ends) > now
-end
-local function revocation(id)
-return 'revoked:' .. id
-end
-local function write_tombstone(id, lifetime)
-redis.call('ZREMRANGEBYSCORE', KEYS[5], '-inf', integer(now))
-redis.call('ZADD', KEYS[5], integer(now + lifetime), id)
-redis.call('PEXPIRE', KEYS[5], integer(math.max(redis.call('PTTL', KEYS[5]), lifetime)))
-end`,
-  'acquire-all': `local all_keys = { unpack(KEYS) }
-local function use_lock(position)
-for role = 1, 6 do KEYS[role] = all_keys[6 * (position - 1) + role] end
-end
-local function busy(position, holds)
-local reply = { 2, position }
-if holds.crowd then holds = holds.crowd.some(4) end
-for i = 1, math.min(#holds, 4) do
-if not holds[i].kept then reply[#reply + 1] = holds[i].id end
-end
-return reply
-end
-local locks = {}
-for position = 1, #all_keys / 6 do
-use_lock(position)
-local request = request_at((position - 1) * 6 + 1)
-local holds, ended = read_holds()
-local mine = find_hold(holds, request.id)
-last_token()
-if not mine then
-if has_tombstone(request.id) or upgrades(holds, request) or exceeds_limit(request) then return {} end
-if not reenters(holds, request) then
-if holds.crowd and holds.crowd.is_incomplete then return {} end
-if not admits(holds, request) then return busy(position, holds) end
-if redis.call('ZCARD', KEYS[2]) > 0 then return {} end
-end
-end
-locks[position] = { holds = holds, ended = ended, request = request, mine = mine }
-end
-local reply = {}
-for position, lock in ipairs(locks) do
-use_lock(position)
-drop_ended(lock.ended)
-local hold = lock.mine or grant(lock.holds, lock.request, lock.request.lease, 1)
-local parts = held(hold)
-for i = 1, 6 do reply[#reply + 1] = parts[i] or 0 end
-end
-return reply`,
-  'acquire': `local known = ARGV[3] == 'exclusive' and redis.call('EXISTS', KEYS[1], KEYS[2], KEYS[5], KEYS[4])
-local last = known == 1 and redis.call('GET', KEYS[4])
-if known == 0 or last then
-local time = redis.call('TIME')
-local token = time[1] * 1000000 + time[2]
-if not last or (tonumber(last) or math.huge) < token then
-local id, lease, text = ARGV[2], ARGV[5], string.format('%.0f', token)
-local owner, now = ARGV[4] == '' and id or ARGV[4], string.sub(text, 1, -4)
-redis.call('SET', KEYS[4], string.format('%.0f', token + math.max(1, ARGV[6]) - 1), 'PX', 600000 + lease)
-redis.call('HSET', KEYS[1], id, 'exclusive ' .. now + lease .. ' ' .. text .. ' ' .. now .. ' ' .. owner)
-redis.call('PEXPIRE', KEYS[1], lease)
-return token
-end
-end`,
-  'shared/messages': `local CHANNELS, KEY = string.match(ARGV[1], '^([^\\n]+)\\n(.+)$')
-local TAG = string.find(CHANNELS, '{', 1, true)
-local BUS = TAG and string.sub(CHANNELS, 1, TAG - 1) .. 'bus:' or CHANNELS
-local SHARDED = TAG and redis.REDIS_VERSION_NUM ~= nil
-local function channel_of(id)
-return (SHARDED and CHANNELS or BUS) .. client_of(id)
-end
-local function call_if_known(...)
-local reply = redis.pcall(...)
-local failure = type(reply) == 'table' and reply.err
-if failure and (string.find(failure, 'NOPERM', 1, true) or string.find(failure, 'ACL', 1, true)
-or string.find(failure, 'user executing', 1, true)) then error(failure, 0) end
-return not failure and reply
-end
-local function is_present(id)
-if TAG and not SHARDED then return true end
-local reply = call_if_known('PUBSUB', SHARDED and 'SHARDNUMSUB' or 'NUMSUB', channel_of(id))
-return not reply or reply[2] > 0
-end`,
-  'shared/take-place': `local function last_place()
-local last = tonumber(redis.call('ZREVRANGE', KEYS[2], 0, 0, 'WITHSCORES')[2])
-if not last or last < 4503599627370496 then return last, false end
-local unparked = redis.call('ZRANGE', KEYS[2], '(' .. integer(4503599627370496), '-inf', 'BYSCORE', 'REV', 'LIMIT', 0, 1, 'WITHSCORES')[2]
-return math.max(last - 4503599627370496, tonumber(unparked) or 0), true
-end
-local function take_place(request)
-local id, age = request.id, request.age
-local last, some_parked = last_place()
-local had_ticket, passed, layout = unpack(redis.call('HMGET', KEYS[3], id, 'passed', 'layout'))
-assert_layout(layout)
-if had_ticket then redis.call('HDEL', KEYS[3], id) end
-if passed and string.find(passed, client_of(id), 1, true) then`,
-  'shared/passed-over': `local function pass_over(clients)
-local passed = (redis.call('HGET', KEYS[3], 'passed') or '') .. clients
-redis.call('HSET', KEYS[3], 'passed', string.sub(passed, -4000))
-end
-local function no_longer_passed_over(passed, client)
-passed = string.gsub(passed, client .. ' ', '')
-if passed == '' then redis.call('HDEL', KEYS[3], 'passed') else redis.call('HSET', KEYS[3], 'passed', passed) end
-end`,
-  'shared/take-place 2': `no_longer_passed_over(passed, client_of(id))
-end
-if some_parked then
-local place = tonumber(redis.call('ZSCORE', KEYS[2], id) or -1)
-if place >= 4503599627370496 then`,
-  'shared/park': `local function park(id)
-local place = tonumber(redis.call('ZSCORE', KEYS[2], id))
-redis.call('ZADD', KEYS[2], integer(place + 4503599627370496), id)
-end
-local function unpark(id, place)
-local client = client_of(id)
-redis.call('ZADD', KEYS[2], integer(place - 4503599627370496), id)
-local parked = redis.call('ZRANGE', KEYS[2], integer(4503599627370496), '+inf', 'BYSCORE', 'LIMIT', 0, 300, 'WITHSCORES')
-for i = 1, #parked, 2 do
-if client_of(parked[i]) == client then
-redis.call('ZADD', KEYS[2], integer(tonumber(parked[i + 1]) - 4503599627370496), parked[i])
-end
-end
-end`,
-  'shared/take-place 3': `unpark(id, place)
-end
-end
-if is_fair(request.batch_size) and not had_ticket then count_fair(1) end
-local added
-if age then
-local place = integer(now_micros - age * 1000)
-added = request.backed_off and redis.call('ZADD', KEYS[2], place, id) or redis.call('ZADD', KEYS[2], 'LT', place, id)
-else
-local place
-if request.ahead and not had_ticket and last then`,
-  'shared/place-ahead': `local function place_ahead()
-if fair_waits() then return end
-local behind
-local tickets = redis.call('ZRANGE', KEYS[2], 0, 64 - 1, 'WITHSCORES')
-for i = 2, #tickets, 2 do
-local place = tonumber(tickets[i])
-if place >= 4503599627370496 then break end
-if place % 2 == 1 then behind = nil else behind = behind or place end
-end
-return behind and behind + 1
-end`,
-  'shared/take-place 4': `place = place_ahead()
-end
-added = redis.call('ZADD', KEYS[2], 'NX', integer(place or (last or 0) + 2 - (last or 0) % 2), id)
-end
-if some_parked then`,
-  'shared/read-tickets': `local function tickets_of(ids)
-if #ids == 0 then return ids, '' end
-local fields = { unpack(ids) }
-fields[#fields + 1] = 'fair'
-fields[#fields + 1] = 'passed'
-fields[#fields + 1] = 'layout'
-local texts = redis.call('HMGET', KEYS[3], unpack(fields))
-assert_layout(texts[#fields])
-local tickets = {}
-for i, id in ipairs(ids) do tickets[i] = read_ticket(id, texts[i]) end
-return tickets, texts[#fields - 1] or '', texts[#fields - 2] ~= false
-end
-local function read_tickets(rank, count)
-local places = redis.call('ZRANGE', KEYS[2], rank, rank + count - 1, 'WITHSCORES')
-local ids = {}
-for i = 1, #places, 2 do
-if tonumber(places[i + 1]) < 4503599627370496 then ids[#ids + 1] = places[i] end
-end
-return tickets_of(ids)
-end
-local function read_places(from, count)
-local places = redis.call('ZRANGE', KEYS[2], from, '+inf', 'BYSCORE', 'LIMIT', 0, count, 'WITHSCORES')
-local ids = {}
-for i = 1, #places, 2 do ids[#ids + 1] = places[i] end
-local last = places[#places]
-local next_place = #ids < count and '' or integer(tonumber(last))
-if next_place == from then next_place = '(' .. next_place end
-return tickets_of(ids), next_place
-end`,
-  'shared/parked': `local function read_parked(count)
-return (tickets_of(redis.call('ZRANGE', KEYS[2], integer(4503599627370496), '+inf', 'BYSCORE', 'LIMIT', 0, count)))
-end
-local function sweep_parked()
-for _, ticket in ipairs(read_parked(10)) do
-if ticket.stale_at <= now then drop_ticket(ticket.id, ticket.batch_size) end
-end
-end`,
-  'shared/take-place 5': `sweep_parked()
-end
-local since = had_ticket and tonumber((string.match(had_ticket, '^%S+ (%d+)')))
-return added == 1, not last, since or math.floor(now - (age or 0))
-end
-local function keep_queue_for(patience, was_empty)
-local left = redis.call('PTTL', KEYS[3])
-if left >= patience and not was_empty then return end
-left = integer(math.max(left, redis.call('PTTL', KEYS[2]), patience * 5 / 4))
-redis.call('PEXPIRE', KEYS[2], left)
-redis.call('PEXPIRE', KEYS[3], left)
-end`,
-  'shared/retry-time': `local function free_at(holds, request)
-if holds.crowd then return holds.crowd.end_of_lease(request.kind == 'exclusive') end
-local pick = request.kind == 'exclusive' and math.max or math.min
-local ends
-for _, hold in ipairs(holds) do ends = pick(ends or hold.ends, hold.ends) end
-return ends
-end
-local function retry_time(holds, rank, request)
-local follows = request.period >= request.grant_timeout * 10
-local free = not follows and free_at(holds, request)
-if not free then return now + request.period end
-return math.min(now + request.period, free + 2 + math.min(rank, 100) * 10)
-end`,
-  'shared/grant-waiters': `local function grant_waiters(holds, ended, asker, from)`,
-  'shared/messages-to-waiters': `local function publish_to_waiter(id, ...)
-call_if_known(SHARDED and 'SPUBLISH' or 'PUBLISH', channel_of(id), table.concat({ ... }, ' '))
-end
-local function publish_granted(hold)
-publish_to_waiter(hold.id, 'granted', hold.id, integer(hold.token), integer(hold.ends - now), integer(now),
-hold.batch_size, hold.units or 0, KEY)
-end
-local function publish_retry(id, delay)
-publish_to_waiter(id, 'retry', id, integer(delay), KEY)
-end`,
-  'shared/grant-waiters 2': `local passed = drop_ended(ended, asker)
+  'shared/grant-waiters': `local function grant_waiters(holds, asker, from)
+drop_expired(holds)
+local passed = holds.not_taken
+if asker then passed = string.gsub(passed, client_of(asker) .. ' ', '') end
 local present = {}
 local function can_take_grant(id)
 local channel = channel_of(id)
@@ -723,16 +735,29 @@ granted[#granted + 1] = grant(holds, ticket, lease, ticket.batch_size, pushed)
 end
 local owners_may_follow = false
 local rank, looked, more = from, 0, nil
-local tickets, some_fair = {}, nil
-while true do
+local tickets, some_fair = {}, nil`,
+  'shared/parked 2': `local function pass_over(clients)
+local passed = (redis.call('HGET', KEYS[3], 'passed') or '') .. clients
+redis.call('HSET', KEYS[3], 'passed', string.sub(passed, -4000))
+end
+local function park(id)
+redis.call('ZADD', KEYS[2], integer(redis.call('ZSCORE', KEYS[2], id) + 4503599627370496), id)
+end`,
+  'shared/read-tickets 2': `local function read_tickets(rank, count)
+local places = redis.call('ZRANGE', KEYS[2], rank, rank + count - 1, 'WITHSCORES')
+local ids = {}
+for i = 1, #places, 2 do
+if tonumber(places[i + 1]) < 4503599627370496 then ids[#ids + 1] = places[i] end
+end
+return tickets_of(ids)
+end`,
+  'shared/grant-waiters 2': `while true do
 if #tickets == 0 then
 local noted, fair
 tickets, noted, fair = read_tickets(rank, 2)
 if looked == 0 and #tickets > 0 then
 some_fair = fair
-if passed ~= '' then`,
-  'shared/grant-waiters 3': `pass_over(passed)
-end
+if passed ~= '' then pass_over(passed) end
 passed = noted .. passed
 end
 end
@@ -755,439 +780,1402 @@ elseif not admits(holds, ticket) and (is_closed(holds) or can_take_grant(id)) th
 head = ticket
 if not owners_may_follow then break end
 rank = rank + 1
-elseif not can_take_grant(id) then`,
-  'shared/grant-waiters 4': `park(id)
+elseif not can_take_grant(id) then
+park(id)
 else
 grant_to(ticket)
 owners_may_follow = owners_may_follow or ticket.owner ~= id
 end
 end
-if #holds == 0 and not holds.crowd and not head and not more then`,
-  'shared/grant-waiters 5': `for _, ticket in ipairs(read_parked(3)) do
-if #holds == 0 and ticket.stale_at > now and is_present(ticket.id) and admits(holds, ticket) then grant_to(ticket) end
+if holds.sums.holds == 0 and not head and not more then
+for _, ticket in ipairs(read_parked(3)) do
+if holds.sums.holds == 0 and ticket.stale_at > now and is_present(ticket.id) and admits(holds, ticket) then grant_to(ticket) end
 end
 end
 if passed ~= '' then forget_passed() end
-local single_grants = #granted > 0 and some_fair ~= false and fair_waits()
-for _, hold in ipairs(granted) do
+local single_grants = #granted > 0 and some_fair ~= false and fair_waits()`,
+  'shared/messages-to-waiters': `local function publish_to_waiter(id, ...)
+call_if_known(SHARDED and 'SPUBLISH' or 'PUBLISH', channel_of(id), table.concat({ ... }, ' '))
+end
+local function publish_granted(hold)
+publish_to_waiter(hold.id, 'granted', hold.id, integer(hold.token), integer(hold.ends - now), integer(now),
+hold.batch_size, hold.units or 0, KEY)
+end`,
+  'shared/grant-waiters 3': `for _, hold in ipairs(granted) do
 if single_grants then
 hold.batch_size = 1
-if hold.kind == 'read' then`,
-  'shared/messages-to-clients': `local function receives_revocation(id)
-return TAG ~= nil or is_present(id)
-end
-local function publish_to_client(id, ...)
-call_if_known('PUBLISH', BUS .. client_of(id), table.concat({ ... }, ' '))
-end
-local function publish_revoked(hold)
-publish_to_client(hold.id, 'revoked', hold.id, integer(hold.token), KEY)
-end
-local function publish_yield(hold)
-publish_to_client(hold.id, 'yield', hold.id, KEY)
-end
-local function publish_opened(client, latch)
-publish_to_client(client, 'opened', latch, KEY)
-end`,
-  'shared/grant-waiters 6': `publish_yield(hold)
-end
+if hold.kind == 'read' then publish_yield(hold.id) end
 end
 if hold.id ~= asker then publish_granted(hold) end
-end
-for _, id in ipairs(refused) do publish_retry(id, 0) end
+end`,
+  'shared/messages-to-waiters 2': `local function publish_retry(id, delay)
+publish_to_waiter(id, 'retry', id, integer(delay), KEY)
+end`,
+  'shared/grant-waiters 4': `for _, id in ipairs(refused) do publish_retry(id, 0) end
 local free = head and free_at(holds, head)
 if free and head.id ~= asker and head.retry_at > free + 1000 then
 head.retry_at = free + 2
 write_ticket(head)
 publish_retry(head.id, head.retry_at - now)
 end
-if holds.crowd and holds.crowd.has_more and not more then more = from end
+if holds.has_more and not more then more = from end
 return more, head
 end`,
-  'shared/try-acquire': `local function not_held(code, holds, delay, more)
-local reply = { code, now, delay, last_token(), more or -1 }
-if holds.crowd then holds = holds.crowd.some(4) end
-for i = 1, math.min(#holds, 4) do
-if not holds[i].kept then reply[#reply + 1] = holds[i].id end
-end
-return reply
-end
-local function try_acquire(request, after_release, gone)
-local from = request.from
-local holds, ended = read_holds(gone)
-local mine = find_hold(holds, request.id)
-if mine then`,
-  'shared/complete': `local function complete(holds, hold, request)
-local has_last = #holds == 1 and hold.kind == 'exclusive' and request.batch_size > 1 and not fair_waits()
-local slots = math.max(1, math.floor((hold.units or 1) / math.max(1, request.units or 1)))
-hold.batch_size = has_last and last_token() - hold.token + 1 or slots
-local ends, was_pushed = math.max(hold.ends, hold.since + request.lease), hold.pushed
-if ends > hold.ends or was_pushed then
-hold.ends, hold.pushed = ends, nil
-set_state_ttl(holds, hold)
-write_hold(hold, holds)
-end
-return held(hold, was_pushed and 6)
-end`,
-  'shared/try-acquire 2': `return complete(holds, mine, request)
-end
-if admits(holds, request) and redis.call('EXISTS', KEYS[2], KEYS[5]) == 0 then
-drop_ended(ended)
-return held(grant(holds, request, request.lease, request.uncontended_batch_size))
-end
-if has_tombstone(request.id) then
-grant_waiters(holds, ended, nil, from)
+  'shared/try-acquire 2': `if has_tombstone(request.id) then
+grant_waiters(holds, nil, from)
 return { 3, now }
 end
 if exceeds_limit(request) then
-if drop_ticket(request.id) == 1 then grant_waiters(holds, ended, nil, from) end`,
-  'shared/try-acquire 3': `return { 7, now, limit_for(request) }
-end
-if upgrades(holds, request) then
-if drop_ticket(request.id) == 1 then grant_waiters(holds, ended, nil, from) end
+if drop_ticket(request.id) == 1 then grant_waiters(holds, nil, from) end
+return { 7, now, limit_for(request) }
+end`,
+  'shared/admission 5': `local function upgrades(holds, request)
+return request.kind == 'exclusive' and owns(holds, request.owner, 'read') and not owns(holds, request.owner, 'exclusive')
+end`,
+  'shared/try-acquire 3': `if upgrades(holds, request) then
+if drop_ticket(request.id) == 1 then grant_waiters(holds, nil, from) end
 return { 4, now }
 end
 if reenters(holds, request) then
 drop_ticket(request.id)
 return held(grant(holds, request, request.lease, request.batch_size))
 end
-if not request.waits then
-local more, head = grant_waiters(holds, ended, nil, from)
+local function not_held(code, holds, delay, more)`,
+  'shared/holds 18': `local function some_holders(holds)
+local ids = {}
+for _, hold in ipairs(holds.only and { holds.only } or holds.is_many and read_first(4) or {}) do
+if hold.status ~= 'kept' then ids[#ids + 1] = hold.id end
+end
+return ids
+end`,
+  'shared/try-acquire 4': `return { code, now, delay, last_token(), more or -1, unpack(some_holders(holds)) }
+end`,
+  'shared/retry-time 3': `local function retry_time(holds, rank, request)
+local follows = request.period >= request.grant_timeout * 10
+local free = not follows and free_at(holds, request)
+if not free then return now + request.period end
+return math.min(now + request.period, free + 2 + math.min(rank, 100) * 10)
+end`,
+  'shared/try-acquire 5': `if not request.waits then
+local more, head = grant_waiters(holds, nil, from)
 if not more and not head and admits(holds, request) then
 drop_ticket(request.id)
 return held(grant(holds, request, request.lease, request.batch_size))
 end
 return not_held(2, holds, retry_time(holds, 0, request) - now, more)
+end`,
+  'shared/take-place': `local function take_place(request)
+local id, age = request.id, request.age
+local function last_place()
+local last = tonumber(redis.call('ZREVRANGE', KEYS[2], 0, 0, 'WITHSCORES')[2])
+if not last or last < 4503599627370496 then return last, false end
+local unparked = redis.call('ZRANGE', KEYS[2], '(' .. integer(4503599627370496), '-inf', 'BYSCORE', 'REV', 'LIMIT', 0, 1, 'WITHSCORES')[2]
+return math.max(last - 4503599627370496, tonumber(unparked) or 0), true
 end
-local is_new, was_empty, since = take_place(request)
+local last, some_parked = last_place()
+local had_ticket, passed, layout = unpack(redis.call('HMGET', KEYS[3], id, 'passed', 'layout'))
+assert_layout(layout)
+local since = had_ticket and read_ticket(id, had_ticket).since or math.floor(now - (age or 0))
+if had_ticket then redis.call('HDEL', KEYS[3], id) end`,
+  'shared/parked 3': `local function no_longer_passed_over(passed, client)
+passed = string.gsub(passed, client .. ' ', '')
+if passed == '' then redis.call('HDEL', KEYS[3], 'passed') else redis.call('HSET', KEYS[3], 'passed', passed) end
+end`,
+  'shared/take-place 2': `if passed and string.find(passed, client_of(id), 1, true) then no_longer_passed_over(passed, client_of(id)) end`,
+  'shared/parked 4': `local function unpark(id)
+local client = client_of(id)
+local parked = redis.call('ZRANGE', KEYS[2], integer(4503599627370496), '+inf', 'BYSCORE', 'LIMIT', 0, 300, 'WITHSCORES')
+local own = tonumber(redis.call('ZSCORE', KEYS[2], id))
+redis.call('ZADD', KEYS[2], integer(own - 4503599627370496), id)
+for i = 1, #parked, 2 do
+if parked[i] ~= id and client_of(parked[i]) == client then
+redis.call('ZADD', KEYS[2], integer(parked[i + 1] - 4503599627370496), parked[i])
+end
+end
+end`,
+  'shared/take-place 3': `if some_parked and tonumber(redis.call('ZSCORE', KEYS[2], id) or -1) >= 4503599627370496 then unpark(id) end
+if is_fair(request.batch_size) and not had_ticket then count_fair(1) end
+local added
+if age then
+local place = integer(now_micros - age * 1000)
+added = request.backed_off and redis.call('ZADD', KEYS[2], place, id) or redis.call('ZADD', KEYS[2], 'LT', place, id)
+else
+local place`,
+  'shared/place-ahead': `local function place_ahead()
+if fair_waits() then return end
+local behind
+local tickets = redis.call('ZRANGE', KEYS[2], 0, 64 - 1, 'WITHSCORES')
+for i = 2, #tickets, 2 do
+local place = tonumber(tickets[i])
+if place >= 4503599627370496 then break end
+if place % 2 == 1 then behind = nil else behind = behind or place end
+end
+return behind and behind + 1
+end`,
+  'shared/take-place 4': `if request.ahead and not had_ticket and last then place = place_ahead() end
+added = redis.call('ZADD', KEYS[2], 'NX', integer(place or (last or 0) + 2 - (last or 0) % 2), id)
+end`,
+  'shared/parked 5': `local function sweep_parked()
+for _, ticket in ipairs(read_parked(10)) do
+if ticket.stale_at <= now then drop_ticket(ticket.id, ticket.batch_size) end
+end
+end`,
+  'shared/take-place 5': `if some_parked then sweep_parked() end
+return added == 1, not last, since
+end`,
+  'shared/try-acquire 6': `local is_new, was_empty, since = take_place(request)
 local rank = redis.call('ZRANK', KEYS[2], request.id)
 local ticket = { id = request.id, mode = request.mode, since = since, retry_at = retry_time(holds, rank, request),
 stale_at = now + request.patience, lease = request.lease, grant_timeout = request.grant_timeout,
 batch_size = request.batch_size, owner = request.owner }
-write_ticket(ticket)
-keep_queue_for(request.patience, was_empty)
-local more
-local changed = after_release or request.age or #ended > 0 or holds.crowd and holds.crowd.has_more
-if changed or rank == 0 or not is_closed(holds) then more = grant_waiters(holds, ended, request.id, from) end
-mine = find_hold(holds, request.id)
-if mine then return held(mine) end
-local of_permits = #holds > 0 and holds[1].kind == 'permits' or holds.crowd and holds.crowd.has('permits')
-local of_readers = request.kind ~= 'read' and (#holds > 0 and holds[1].kind == 'read' or holds.crowd and holds.crowd.has('read'))
-local has_uncontended_batch = #holds == 1 and last_token() - holds[1].token >= 1000 - 1
-local ends_batch = of_permits or is_new and (of_readers or rank == 0 and has_uncontended_batch)
-if is_fair(request.batch_size) or ends_batch then`,
-  'shared/end-batches': `local function end_batches(holds, is_meant)
-local named = {}
-for _, hold in ipairs(holds.crowd and holds.crowd.latest(32) or holds) do
-if #named < 4 and not hold.kept and is_meant(hold) then named[#named + 1] = hold end
-end
-for _, hold in ipairs(named) do
-if hold.alone then
-hold.alone = nil
-write_hold(hold)
-end
-end
-for _, hold in ipairs(named) do publish_yield(hold) end
-end
-local function end_uncontended_batches(holds, request)
-local client = client_of(request.id)
-end_batches(holds, function(hold) return hold.alone and client_of(hold.id) ~= client end)
-end
-local function end_batches_beyond(limit, holds)
-local used = holds.crowd and holds.crowd.units() or 0
-for _, hold in ipairs(holds) do used = used + (hold.units or 0) end
-if used > limit then end_batches(holds, function(hold) return hold.kind == 'permits' end) end
+write_ticket(ticket)`,
+  'shared/take-place 6': `local function keep_queue_for(patience, was_empty)
+local left = redis.call('PTTL', KEYS[3])
+if left >= patience and not was_empty then return end
+left = integer(math.max(left, redis.call('PTTL', KEYS[2]), patience * 5 / 4))
+redis.call('PEXPIRE', KEYS[2], left)
+redis.call('PEXPIRE', KEYS[3], left)
 end`,
-  'shared/try-acquire 4': `if is_fair(request.batch_size) or not of_permits then
-end_batches(holds, function() return true end)
-else
-end_uncontended_batches(holds, request)
+  'shared/try-acquire 7': `keep_queue_for(request.patience, was_empty)
+local more
+local changed = after_release or request.age or #holds.expired > 0 or holds.has_more
+if changed or rank == 0 or not is_closed(holds) then more = grant_waiters(holds, request.id, from) end
+local mine = find_hold(holds, request.id)
+if mine then return held(mine) end`,
+  'shared/end-batches': `local function end_batches(holds)
+for _, hold in ipairs(holds.only and { holds.only } or holds.is_many and read_latest(4) or {}) do
+if hold.status ~= 'kept' then publish_yield(hold.id) end
 end
+end`,
+  'shared/try-acquire 8': `if is_fair(request.batch_size) then
+end_batches(holds)
+elseif holds.sums.permits > 0 then`,
+  'shared/end-batches 2': `local function end_uncontended_batches(holds, request)
+local client, place, ended = client_of(request.id), 0, 0
+local only = holds.only
+if only and only.status == 'alone' and client_of(only.id) ~= client then
+only.status = 'held'
+write_hold(holds, only)
+publish_yield(only.id)
+end
+while holds.sums.marked > ended and ended < 32 do
+local marks = redis.call('ZRANGE', KEYS[7], '-inf', '(0', 'BYSCORE', 'LIMIT', place, 32)
+for _, mark in ipairs(marks) do
+local id = string.sub(mark, 2)
+if client_of(id) == client then
+place = place + 1
+else
+redis.call('ZREM', KEYS[7], mark)
+publish_yield(id)
+ended = ended + 1
+end
+end
+if #marks < 32 then break end
+end
+if ended == 0 then return false end
+holds.sums.marked = holds.sums.marked - ended
+write_sums(holds.sums)
+return ended >= 32
+end`,
+  'shared/try-acquire 9': `if end_uncontended_batches(holds, request) then more = more or from end
+elseif is_new then
+local joins = request.kind ~= 'read' and holds.sums.read > 0
+local has_batch = holds.only and is_closed(holds) and last_token() - holds.only.token >= 1000 - 1
+if joins or rank == 0 and has_batch then end_batches(holds) end
 end
 return not_held((request.just_heard or is_present(request.id)) and 0 or 5, holds, ticket.retry_at - now, more)
 end`,
-  'acquire 2': `local request = request_at(2)
-request.drains = request.units == 0 and not request.waits
-return try_acquire(request)`,
-  'add-limit': `local record, change, stated, latest = 'added:' .. ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
-local holds, ended = read_holds()
-local permits, version = limit_set()
-permits = permits or stated
-if not has_tombstone(record) then
-if now > latest then return { -1, -1 } end
-permits = math.max(0, permits + change)
-write_tombstone(record, latest - now + 1)
-redis.call('SET', KEYS[6], integer(permits) .. ' ' .. version, 'PX', 604800000)
+  'acquire 6': `return try_acquire(holds, request)`,
+  'add-limit': `local record, change, stated, latest = 'added:' .. ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])`,
+  'shared/clock 3': `local function integer(number)
+return string.format('%.0f', number)
 end
-local more = grant_waiters(holds, ended, nil, 0) or -1
-end_batches_beyond(permits, holds)
+local now, now_micros
+do
+local time = redis.call('TIME')
+now_micros = time[1] * 1000000 + time[2]
+now = math.floor(now_micros / 1000)
+end`,
+  'add-limit 2': `local holds = read_holds()`,
+  'shared/limit 2': `local function limit_set()
+local permits, version = string.match(redis.call('GET', KEYS[6]) or '', '^(%d+) ?(%d*)$')
+return tonumber(permits), version and version ~= '' and version or '0'
+end`,
+  'add-limit 3': `local permits, version = limit_set()
+permits = permits or stated`,
+  'add-limit 4': `if not has_tombstone(record) then
+if now > latest then return { -1, -1 } end
+permits = math.max(0, permits + change)`,
+  'shared/tombstones 2': `local function write_tombstone(id, lifetime)
+redis.call('ZREMRANGEBYSCORE', KEYS[5], '-inf', integer(now))
+redis.call('ZADD', KEYS[5], integer(now + lifetime), id)
+redis.call('PEXPIRE', KEYS[5], integer(math.max(redis.call('PTTL', KEYS[5]), lifetime)))
+end`,
+  'add-limit 5': `write_tombstone(record, latest - now + 1)
+redis.call('SET', KEYS[6], integer(permits) .. ' ' .. version, 'PX', 604800000)
+end`,
+  'shared/messages 4': `local function call_if_known(...)
+local reply = redis.pcall(...)
+local failure = type(reply) == 'table' and reply.err
+if failure and (string.find(failure, 'NOPERM', 1, true) or string.find(failure, 'ACL', 1, true)
+or string.find(failure, 'user executing', 1, true)) then error(failure, 0) end
+return not failure and reply
+end
+local CHANNELS, KEY = string.match(ARGV[1], '^([^\\n]+)\\n(.+)$')
+local TAG = string.find(CHANNELS, '{', 1, true)
+local BUS = TAG and string.sub(CHANNELS, 1, TAG - 1) .. 'bus:' or CHANNELS
+local SHARDED = TAG and redis.REDIS_VERSION_NUM ~= nil`,
+  'shared/token 3': `local cached, cached_of`,
+  'shared/grant-waiters 5': `local function grant_waiters(holds, asker, from)`,
+  'shared/holds 19': `local function save_sums(holds, ...)
+if not holds.is_many then return end
+if holds.sums.holds > 0 then return write_sums(holds.sums, ...) end
+redis.call('UNLINK', KEYS[1], KEYS[7])
+holds.is_many = false
+end
+local function owner_field(kind, owner)
+return '#owner:' .. kind .. ':' .. owner
+end
+local function count_owner(hold, change)
+if not counts_for_owner(hold) then return end
+local field = owner_field(hold.kind, hold.owner)
+local number = (tonumber(redis.call('HGET', KEYS[1], field)) or 0) + change
+if number > 0 then return field, number end
+redis.call('HDEL', KEYS[1], field)
+end
+local function take_out(holds, hold)
+holds.known[hold.id] = false
+if not holds.is_many then
+holds.only = nil
+redis.call('HDEL', KEYS[1], hold.id)
+return
+end
+redis.call('HDEL', KEYS[1], '+' .. hold.id)
+if redis.call('ZREM', KEYS[7], hold.id, '!' .. hold.id) == 2 then holds.sums.marked = holds.sums.marked - 1 end
+return count_owner(hold, -1)
+end
+local function drop_expired(holds)
+if #holds.expired == 0 then return end
+for _, hold in ipairs(holds.expired) do
+local field, number = take_out(holds, hold)
+if field then redis.call('HSET', KEYS[1], field, number) end
+if hold.status == 'pushed' then holds.not_taken = holds.not_taken .. client_of(hold.id) .. ' ' end
+end
+holds.expired = {}
+save_sums(holds)
+end`,
+  'shared/grant-waiters 6': `drop_expired(holds)
+local passed = holds.not_taken
+if asker then passed = string.gsub(passed, client_of(asker) .. ' ', '') end
+local present = {}`,
+  'shared/grant-waiters 7': `local function can_take_grant(id)
+local channel = channel_of(id)
+if present[channel] == nil then
+present[channel] = id == asker or not string.find(passed, client_of(id), 1, true) and is_present(id)
+end
+return present[channel]
+end
+local granted, refused, head = {}, {}, nil`,
+  'shared/queue 4': `local function read_ticket(id, text)
+if not text then return { id = id, stale_at = 0 } end
+local since, mode, retry_at, stale_at, lease, grant_timeout, batch_size, owner =
+string.match(text, '^(%d+) (%S+) (%d+) (%d+) (%d+) (%d+) (%d+) (.+)$')
+assert_layout(not since and 1)
+return with_mode({ id = id, since = tonumber(since), retry_at = tonumber(retry_at), stale_at = tonumber(stale_at),
+lease = tonumber(lease), grant_timeout = tonumber(grant_timeout), batch_size = tonumber(batch_size), owner = owner }, mode)
+end
+local function forget_passed()
+if redis.call('EXISTS', KEYS[2]) == 0 then redis.call('HDEL', KEYS[3], 'passed') end
+end
+local function drop_ticket(id, batch_size)
+local passed
+if not batch_size then
+local text, layout
+text, passed, layout = unpack(redis.call('HMGET', KEYS[3], id, 'passed', 'layout'))
+assert_layout(layout)
+batch_size = text and read_ticket(id, text).batch_size
+end
+local function count_fair(change)
+local count = (tonumber(redis.call('HGET', KEYS[3], 'fair')) or 0) + change
+if count > 0 then redis.call('HSET', KEYS[3], 'fair', count) else redis.call('HDEL', KEYS[3], 'fair') end
+end
+local function is_fair(batch_size)
+return batch_size == 0
+end
+if redis.call('HDEL', KEYS[3], id) == 1 and is_fair(batch_size) then count_fair(-1) end
+local had_place = redis.call('ZREM', KEYS[2], id)
+if passed then forget_passed() end
+return had_place
+end
+local function fair_waits()
+return redis.call('HGET', KEYS[3], 'fair') ~= false
+end`,
+  'shared/holds 20': `local function find_hold(holds, id)
+if holds.only then return holds.only.id == id and holds.only or nil end
+if not holds.is_many then return end
+if holds.known[id] == nil then
+local text = redis.call('HGET', KEYS[1], '+' .. id)
+local hold = text and read_hold(id, text)
+holds.known[id] = hold
+if hold and hold.ends <= now then leave_out(holds, hold) end
+end
+if holds.known[id] then return holds.known[id] end
+for _, hold in ipairs(holds.expired) do
+if hold.id == id then return nil, hold end
+end
+end`,
+  'shared/grant-waiters 8': `local function grant_to(ticket)
+drop_ticket(ticket.id, ticket.batch_size)
+local pushed = ticket.id ~= asker
+local lease = pushed and math.min(ticket.lease, ticket.grant_timeout) or ticket.lease`,
+  'shared/token 4': `local function next_token(lease, count, least)
+local function last_token()
+if cached_of == KEYS[4] then return cached end
+local last = redis.call('GET', KEYS[4])
+cached = last and (tonumber(last) or error('WRONGTYPE the fence key holds something that is no fencing token')) or 0
+cached_of = KEYS[4]
+return cached
+end
+local token = math.max(last_token() + 1, now_micros)
+if token > now_micros then count = math.min(count, 50) end
+count = math.max(count, least)
+local function remember_token(token, lease)
+local ahead = math.min(math.max(0, (token - now_micros) / 1000), 86400000)
+cached, cached_of = token, KEYS[4]
+redis.call('SET', KEYS[4], integer(token), 'PX', integer(600000 + lease + ahead))
+end
+remember_token(token + count - 1, lease)
+return token, count
+end`,
+  'shared/holds 21': `local function add_hold(holds, hold)
+local old = find_hold(holds, hold.id)
+local function keep_state_for(holds, hold)
+local ends = hold.ends
+if hold.status == 'pushed' then
+ends = ends + math.max(ends - hold.since, 2 + 100 * 10) + 500
+end
+if holds.sums.holds > 1 then ends = math.max(ends, now + redis.call('PTTL', KEYS[1])) end
+redis.call('PEXPIREAT', KEYS[1], integer(ends))
+if holds.is_many then redis.call('PEXPIREAT', KEYS[7], integer(ends + 600000)) end
+end
+local function remove_hold(holds, hold)
+drop_expired(holds)
+count_hold(holds.sums, hold, -1)
+save_sums(holds, take_out(holds, hold))
+if holds.sums.holds == 1 and holds.is_many then
+local last = read_latest(1)[1]
+if last then keep_state_for(holds, last) end
+end
+end
+if old then remove_hold(holds, old) else drop_expired(holds) end`,
+  'shared/grant-waiters 9': `granted[#granted + 1] = grant(holds, ticket, lease, ticket.batch_size, pushed)
+end
+local owners_may_follow = false
+local rank, looked, more = from, 0, nil
+local tickets, some_fair = {}, nil`,
+  'shared/read-tickets 3': `local function tickets_of(ids)
+if #ids == 0 then return ids, '' end
+local fields = { unpack(ids) }
+fields[#fields + 1] = 'fair'
+fields[#fields + 1] = 'passed'
+fields[#fields + 1] = 'layout'
+local texts = redis.call('HMGET', KEYS[3], unpack(fields))
+assert_layout(texts[#fields])
+local tickets = {}
+for i, id in ipairs(ids) do tickets[i] = read_ticket(id, texts[i]) end
+return tickets, texts[#fields - 1] or '', texts[#fields - 2] ~= false
+end
+local function read_tickets(rank, count)
+local places = redis.call('ZRANGE', KEYS[2], rank, rank + count - 1, 'WITHSCORES')
+local ids = {}
+for i = 1, #places, 2 do
+if tonumber(places[i + 1]) < 4503599627370496 then ids[#ids + 1] = places[i] end
+end
+return tickets_of(ids)
+end`,
+  'shared/admission 6': `local function is_closed(holds)
+return holds.sums.exclusive > 0
+end
+local function reenters(holds, request)
+if request.kind == 'permits' then return false end`,
+  'shared/admission 7': `return owns(holds, request.owner, 'exclusive') or request.kind == 'read' and owns(holds, request.owner, 'read')
+end`,
+  'shared/limit 3': `local function limit_for(request)
+return limit_set() or request.limit
+end`,
+  'shared/admission 8': `local function admits(holds, request)
+local sums = holds.sums
+if request.kind ~= 'permits' and (sums.holds == 0 or reenters(holds, request)) then return true end
+if request.kind == 'exclusive' or sums[request.kind] ~= sums.holds then return false end
+if request.kind == 'read' then return true end
+request.free = limit_for(request) - sums.units
+return (request.units > 0 or request.drains) and request.free >= math.max(1, request.units)
+end
+local function exceeds_limit(request)
+if request.kind ~= 'permits' then return false end
+local limit = limit_for(request)
+return limit > 0 and request.units > limit
+end`,
+  'shared/grant-waiters 10': `while true do
+if #tickets == 0 then
+local noted, fair
+tickets, noted, fair = read_tickets(rank, 2)
+if looked == 0 and #tickets > 0 then
+some_fair = fair
+if passed ~= '' then pass_over(passed) end
+passed = noted .. passed
+end
+end
+local ticket = table.remove(tickets, 1)
+if not ticket then break end
+if looked == 32 or not head and #granted == 15 then
+if not head then more = rank end
+break
+end
+looked = looked + 1
+local id = ticket.id
+if ticket.stale_at <= now or find_hold(holds, id) then
+drop_ticket(id, ticket.batch_size)
+elseif exceeds_limit(ticket) then
+drop_ticket(id, ticket.batch_size)
+refused[#refused + 1] = id
+elseif head and not reenters(holds, ticket) then
+rank = rank + 1
+elseif not admits(holds, ticket) and (is_closed(holds) or can_take_grant(id)) then
+head = ticket
+if not owners_may_follow then break end
+rank = rank + 1
+elseif not can_take_grant(id) then
+park(id)
+else
+grant_to(ticket)
+owners_may_follow = owners_may_follow or ticket.owner ~= id
+end
+end
+if holds.sums.holds == 0 and not head and not more then`,
+  'shared/grant-waiters 11': `for _, ticket in ipairs(read_parked(3)) do
+if holds.sums.holds == 0 and ticket.stale_at > now and is_present(ticket.id) and admits(holds, ticket) then grant_to(ticket) end
+end
+end
+if passed ~= '' then forget_passed() end
+local single_grants = #granted > 0 and some_fair ~= false and fair_waits()`,
+  'shared/grant-waiters 12': `for _, id in ipairs(refused) do publish_retry(id, 0) end`,
+  'shared/ends 6': `local function first_end()
+local found = redis.call('ZRANGE', KEYS[7], '(' .. integer(now), '+inf', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')
+local hold = read_ends({ found[1] })[1]
+if not hold or hold.ends == tonumber(found[2]) then return hold and hold.ends end
+local function read_first(number)
+return read_ends(redis.call('ZRANGE', KEYS[7], '(' .. integer(now), '+inf', 'BYSCORE', 'LIMIT', 0, number))
+end
+local first, holds = hold.ends, read_first(32)
+local last = #holds == 32 and tonumber(redis.call('ZSCORE', KEYS[7], holds[#holds].id)) or math.huge
+for _, each in ipairs(holds) do
+first = math.min(first, each.ends)
+redis.pcall('ZADD', KEYS[7], 'XX', integer(each.ends), each.id)
+end
+return first <= last and first or nil
+end`,
+  'shared/grant-waiters 13': `local free = head and free_at(holds, head)
+if free and head.id ~= asker and head.retry_at > free + 1000 then
+head.retry_at = free + 2`,
+  'shared/queue 5': `local function write_ticket(ticket)
+redis.call('HSET', KEYS[3], ticket.id, string.format('%.0f %s %.0f %.0f %.0f %.0f %.0f %s', ticket.since, ticket.mode,
+ticket.retry_at, ticket.stale_at, ticket.lease, ticket.grant_timeout, ticket.batch_size, ticket.owner))
+end`,
+  'shared/grant-waiters 14': `write_ticket(head)
+publish_retry(head.id, head.retry_at - now)
+end
+if holds.has_more and not more then more = from end
+return more, head
+end`,
+  'add-limit 6': `local more = grant_waiters(holds, nil, 0) or -1`,
+  'shared/end-batches 3': `local function end_batches_beyond(limit, holds)
+local function end_batches(holds)
+for _, hold in ipairs(holds.only and { holds.only } or holds.is_many and read_latest(4) or {}) do
+if hold.status ~= 'kept' then publish_yield(hold.id) end
+end
+end
+if holds.sums.units > limit then end_batches(holds) end
+end`,
+  'add-limit 7': `end_batches_beyond(permits, holds)
 return { permits, more }`,
-  'adopt': `local offer, id, lease = ARGV[2], ARGV[3], tonumber(ARGV[4])
-local holds, ended = read_holds()
-local mine = find_hold(holds, id)
-if mine then return held(mine) end
+  'adopt': `local offer, id, lease = ARGV[2], ARGV[3], tonumber(ARGV[4])`,
+  'adopt 2': `local holds = read_holds(offer)`,
+  'adopt 3': `local mine = find_hold(holds, id)`,
+  'adopt 4': `if mine then return held(mine) end
 local hold = find_hold(holds, offer)
-if not hold then return { 3, now } end
-if holds.crowd then holds.crowd.remove(hold) end
-redis.call('HDEL', KEYS[1], offer)
-hold.token = next_token(lease, 1, 1)
-hold.id, hold.owner, hold.since, hold.ends = id, id, now, now + lease
-if holds.crowd then holds.crowd.add(hold) end
-write_hold(hold)
-set_state_ttl(holds, hold)
-if hold.kind == 'permits' then redis.call('PEXPIRE', KEYS[6], 604800000) end
-grant_waiters(holds, ended, nil, 0)
+if not hold then return { 3, now } end`,
+  'shared/holds 22': `local function drop_expired(holds)
+if #holds.expired == 0 then return end
+for _, hold in ipairs(holds.expired) do
+local field, number = take_out(holds, hold)
+if field then redis.call('HSET', KEYS[1], field, number) end
+if hold.status == 'pushed' then holds.not_taken = holds.not_taken .. client_of(hold.id) .. ' ' end
+end
+holds.expired = {}
+save_sums(holds)
+end`,
+  'shared/holds 23': `local function remove_hold(holds, hold)
+drop_expired(holds)
+count_hold(holds.sums, hold, -1)
+save_sums(holds, take_out(holds, hold))
+if holds.sums.holds == 1 and holds.is_many then
+local last = read_latest(1)[1]
+if last then keep_state_for(holds, last) end
+end
+end`,
+  'adopt 5': `remove_hold(holds, hold)`,
+  'shared/token 5': `local cached, cached_of
+local function next_token(lease, count, least)
+local function last_token()
+if cached_of == KEYS[4] then return cached end
+local last = redis.call('GET', KEYS[4])
+cached = last and (tonumber(last) or error('WRONGTYPE the fence key holds something that is no fencing token')) or 0
+cached_of = KEYS[4]
+return cached
+end
+local token = math.max(last_token() + 1, now_micros)
+if token > now_micros then count = math.min(count, 50) end
+count = math.max(count, least)
+local function remember_token(token, lease)
+local ahead = math.min(math.max(0, (token - now_micros) / 1000), 86400000)
+cached, cached_of = token, KEYS[4]
+redis.call('SET', KEYS[4], integer(token), 'PX', integer(600000 + lease + ahead))
+end
+remember_token(token + count - 1, lease)
+return token, count
+end`,
+  'adopt 6': `hold.token = next_token(lease, 1, 1)
+hold.id, hold.owner, hold.since, hold.ends, hold.status = id, id, now, now + lease, 'held'`,
+  'shared/holds 24': `local function add_hold(holds, hold)
+local old = find_hold(holds, hold.id)
+if old then remove_hold(holds, old) else drop_expired(holds) end`,
+  'adopt 7': `add_hold(holds, hold)
+if hold.kind == 'permits' then redis.call('PEXPIRE', KEYS[6], 604800000) end`,
+  'shared/grant-waiters 15': `local function grant_waiters(holds, asker, from)
+drop_expired(holds)
+local passed = holds.not_taken
+if asker then passed = string.gsub(passed, client_of(asker) .. ' ', '') end
+local present = {}`,
+  'shared/messages 5': `local function call_if_known(...)
+local reply = redis.pcall(...)
+local failure = type(reply) == 'table' and reply.err
+if failure and (string.find(failure, 'NOPERM', 1, true) or string.find(failure, 'ACL', 1, true)
+or string.find(failure, 'user executing', 1, true)) then error(failure, 0) end
+return not failure and reply
+end
+local function channel_of(id)
+return (SHARDED and CHANNELS or BUS) .. client_of(id)
+end
+local function is_present(id)
+if TAG and not SHARDED then return true end
+local reply = call_if_known('PUBSUB', SHARDED and 'SHARDNUMSUB' or 'NUMSUB', channel_of(id))
+return not reply or reply[2] > 0
+end`,
+  'shared/grant 6': `local function grant(holds, request, lease, batch_size, pushed)
+local mode, slots = request.mode, 1
+local function granted_mode(request)
+local units, slots = request.free, 1
+if not request.drains then
+slots = fair_waits() and 1 or math.max(1, math.min(request.slots, math.floor(request.free / request.units)))
+units = slots * request.units
+end
+return 'permits' .. ':' .. integer(units) .. '/' .. integer(request.limit), slots
+end
+if request.slots or request.drains then mode, slots = granted_mode(request) end
+local token, reserved = next_token(lease, batch_size, slots)
+local alone = request.kind == 'permits' and batch_size >= 1000
+local hold = with_mode({ id = request.id, status = pushed and 'pushed' or alone and 'alone' or 'held',
+ends = now + lease, token = token, since = now, owner = request.owner, batch_size = reserved }, mode)
+add_hold(holds, hold)
+if request.kind == 'permits' then redis.call('PEXPIRE', KEYS[6], 604800000) end
+return hold
+end`,
+  'adopt 8': `grant_waiters(holds, nil, 0)
 return held(hold)`,
-  'confirm': `local text = redis.call('HGET', KEYS[1], ARGV[1])
-if not text then return 0 end
-redis.call('HSET', KEYS[1], ARGV[1], text)
-return 1`,
-  'extend': `local holds, ended = read_holds()
-local hold = find_hold(holds, ARGV[2])
-if not hold or hold.kept then return -1 end
-hold.ends, hold.pushed = now + tonumber(ARGV[3]), nil
-set_state_ttl(holds, hold)
-write_hold(hold, holds)
-grant_waiters(holds, ended, nil, 0)
+  'confirm': `for _, field in ipairs({ ARGV[1], '+' .. ARGV[1] }) do
+local text = redis.call('HGET', KEYS[1], field)
+if text then
+redis.call('HSET', KEYS[1], field, text)
+return 1
+end
+end
+return 0`,
+  'extend': `local holds = read_holds(ARGV[2])`,
+  'extend 2': `local hold = find_hold(holds, ARGV[2])
+if not hold or hold.status == 'kept' then return -1 end
+hold.ends = now + tonumber(ARGV[3])
+if hold.status == 'pushed' then hold.status = 'held' end`,
+  'shared/holds 25': `local function keep_state_for(holds, hold)
+local ends = hold.ends
+if hold.status == 'pushed' then
+ends = ends + math.max(ends - hold.since, 2 + 100 * 10) + 500
+end
+if holds.sums.holds > 1 then ends = math.max(ends, now + redis.call('PTTL', KEYS[1])) end
+redis.call('PEXPIREAT', KEYS[1], integer(ends))
+if holds.is_many then redis.call('PEXPIREAT', KEYS[7], integer(ends + 600000)) end
+end`,
+  'extend 3': `keep_state_for(holds, hold)`,
+  'extend 4': `write_hold(holds, hold)
+if holds.is_many then redis.call('ZADD', KEYS[7], 'XX', 'LT', integer(hold.ends), hold.id) end`,
+  'shared/holds 26': `local function save_sums(holds, ...)
+if not holds.is_many then return end
+if holds.sums.holds > 0 then return write_sums(holds.sums, ...) end
+redis.call('UNLINK', KEYS[1], KEYS[7])
+holds.is_many = false
+end
+local function owner_field(kind, owner)
+return '#owner:' .. kind .. ':' .. owner
+end
+local function count_owner(hold, change)
+if not counts_for_owner(hold) then return end
+local field = owner_field(hold.kind, hold.owner)
+local number = (tonumber(redis.call('HGET', KEYS[1], field)) or 0) + change
+if number > 0 then return field, number end
+redis.call('HDEL', KEYS[1], field)
+end
+local function take_out(holds, hold)
+holds.known[hold.id] = false
+if not holds.is_many then
+holds.only = nil
+redis.call('HDEL', KEYS[1], hold.id)
+return
+end
+redis.call('HDEL', KEYS[1], '+' .. hold.id)
+if redis.call('ZREM', KEYS[7], hold.id, '!' .. hold.id) == 2 then holds.sums.marked = holds.sums.marked - 1 end
+return count_owner(hold, -1)
+end`,
+  'extend 5': `grant_waiters(holds, nil, 0)
 return hold.ends - now`,
   'fence': `local token = tonumber(ARGV[2])
-local last_of_all = token + ARGV[3] - 1
-local holds = read_holds()
-local hold = find_hold(holds, ARGV[1])
-local last = last_token()
-if not hold or hold.kept then
+local last_of_all = token + ARGV[3] - 1`,
+  'shared/holds 27': `local function count_hold(sums, hold, change)
+sums.holds = sums.holds + change
+sums.units = sums.units + change * (hold.units or 0)
+sums[hold.kind] = sums[hold.kind] + change
+local function counts_for_owner(hold)
+return hold.owner ~= hold.id and hold.status ~= 'kept'
+end
+if counts_for_owner(hold) then sums.named = sums.named + change end
+end
+local function leave_out(holds, hold)
+holds.expired[#holds.expired + 1] = hold
+holds.only, holds.known[hold.id] = nil, false
+count_hold(holds.sums, hold, -1)
+end`,
+  'shared/hold 3': `local function read_hold(id, text)
+local mode, status, ends, token, since, owner = string.match(text, '^(%S+) (%a+) (%d+) (%d+) (%d+) (.+)$')
+if not mode then
+assert_layout(redis.call('HGET', KEYS[1], 'layout') or string.find(text, '^%S+ %d+ %d+ %d+ ') and 1)
+error('WRONGTYPE the state key holds something that is no lock')
+end`,
+  'shared/hold 4': `return with_mode({ id = id, status = status, ends = tonumber(ends), token = tonumber(token), since = tonumber(since),
+owner = owner }, mode)
+end`,
+  'shared/holds 28': `holds.has_more = restore_ends(sums)
+local function write_sums(sums, ...)
+redis.call('HSET', KEYS[1], '#sums', string.format('%d %d %d %d %d %d', sums.holds, sums.units, sums.exclusive, sums.read,
+sums.named, sums.marked), ...)
+end
+write_sums(sums)
+end`,
+  'shared/ends 7': `local function read_over()
+local ids = redis.call('ZRANGE', KEYS[7], 0, integer(now), 'BYSCORE', 'LIMIT', 0, 32)
+local expired = {}
+local function read_ends(ids)
+local fields, holds = {}, {}
+for i = 1, #ids do fields[i] = '+' .. ids[i] end
+local texts = #ids > 0 and redis.call('HMGET', KEYS[1], unpack(fields)) or {}
+for i, id in ipairs(ids) do
+if texts[i] then holds[#holds + 1] = read_hold(id, texts[i]) else redis.call('ZREM', KEYS[7], id) end
+end
+return holds
+end
+for _, hold in ipairs(read_ends(ids)) do
+if hold.ends <= now then
+expired[#expired + 1] = hold
+else
+redis.pcall('ZADD', KEYS[7], 'XX', integer(hold.ends), hold.id)
+end
+end
+return expired, #ids
+end`,
+  'fence 2': `local holds = read_holds(ARGV[1])`,
+  'fence 3': `local hold = find_hold(holds, ARGV[1])`,
+  'fence 4': `local last = last_token()`,
+  'shared/token 6': `local function remember_token(token, lease)
+local ahead = math.min(math.max(0, (token - now_micros) / 1000), 86400000)
+cached, cached_of = token, KEYS[4]
+redis.call('SET', KEYS[4], integer(token), 'PX', integer(600000 + lease + ahead))
+end`,
+  'fence 5': `if not hold or hold.status == 'kept' then
 if last < last_of_all then remember_token(last_of_all, 0) end
-if holds.crowd then holds.crowd.save() end
 return { -1 }
 end
 local left = hold.ends - now
 if last >= token and not (hold.token == token and last <= last_of_all) then return { 0, left, last } end
 remember_token(last_of_all, left)
-if holds.crowd then holds.crowd.save() end
 if hold.token ~= token then
-hold.token = token
-write_hold(hold)
+hold.token = token`,
+  'shared/holds 29': `local function write_hold(holds, hold)`,
+  'shared/holds 30': `redis.call('HSET', KEYS[1], holds.is_many and '+' .. hold.id or hold.id, text_of(hold))
+end`,
+  'fence 6': `write_hold(holds, hold)
 end
 return { 1, left }`,
   'force-release': `local lifetime, granted_at = tonumber(ARGV[2]), {}
-for i = 3, #ARGV, 2 do granted_at[ARGV[i]] = tonumber(ARGV[i + 1]) end
-local holds, ended = read_holds()
-local kept, count, told = { crowd = holds.crowd }, 0, 0
-local candidates = holds
-if holds.crowd then
-candidates = {}
-for id in pairs(granted_at) do candidates[#candidates + 1] = find_hold(holds, id) end
+for i = 3, #ARGV, 2 do granted_at[ARGV[i]] = tonumber(ARGV[i + 1]) end`,
+  'force-release 2': `local holds, count, told = read_holds(), 0, 0`,
+  'shared/tombstones 3': `local function write_tombstone(id, lifetime)
+redis.call('ZREMRANGEBYSCORE', KEYS[5], '-inf', integer(now))
+redis.call('ZADD', KEYS[5], integer(now + lifetime), id)
+redis.call('PEXPIRE', KEYS[5], integer(math.max(redis.call('PTTL', KEYS[5]), lifetime)))
 end
-for _, hold in ipairs(candidates) do
-if granted_at[hold.id] == hold.since then
-if holds.crowd then holds.crowd.remove(hold) end
+local function revocation(id)
+return 'revoked:' .. id
+end`,
+  'shared/messages-to-clients 2': `local function publish_to_client(id, ...)
+call_if_known('PUBLISH', BUS .. client_of(id), table.concat({ ... }, ' '))
+end
+local function publish_revoked(hold)
+publish_to_client(hold.id, 'revoked', hold.id, integer(hold.token), KEY)
+end`,
+  'shared/messages-to-clients 3': `local function receives_revocation(id)
+return TAG ~= nil or is_present(id)
+end`,
+  'shared/holds 31': `local function keep_state_for(holds, hold)
+local ends = hold.ends
+if hold.status == 'pushed' then
+ends = ends + math.max(ends - hold.since, 2 + 100 * 10) + 500
+end
+if holds.sums.holds > 1 then ends = math.max(ends, now + redis.call('PTTL', KEYS[1])) end
+redis.call('PEXPIREAT', KEYS[1], integer(ends))
+if holds.is_many then redis.call('PEXPIREAT', KEYS[7], integer(ends + 600000)) end
+end
+local function save_sums(holds, ...)
+if not holds.is_many then return end
+if holds.sums.holds > 0 then return write_sums(holds.sums, ...) end
+redis.call('UNLINK', KEYS[1], KEYS[7])
+holds.is_many = false
+end
+local function owner_field(kind, owner)
+return '#owner:' .. kind .. ':' .. owner
+end
+local function count_owner(hold, change)
+if not counts_for_owner(hold) then return end
+local field = owner_field(hold.kind, hold.owner)
+local number = (tonumber(redis.call('HGET', KEYS[1], field)) or 0) + change
+if number > 0 then return field, number end
+redis.call('HDEL', KEYS[1], field)
+end
+local function take_out(holds, hold)
+holds.known[hold.id] = false
+if not holds.is_many then
+holds.only = nil
 redis.call('HDEL', KEYS[1], hold.id)
+return
+end
+redis.call('HDEL', KEYS[1], '+' .. hold.id)
+if redis.call('ZREM', KEYS[7], hold.id, '!' .. hold.id) == 2 then holds.sums.marked = holds.sums.marked - 1 end
+return count_owner(hold, -1)
+end
+local function drop_expired(holds)
+if #holds.expired == 0 then return end
+for _, hold in ipairs(holds.expired) do
+local field, number = take_out(holds, hold)
+if field then redis.call('HSET', KEYS[1], field, number) end
+if hold.status == 'pushed' then holds.not_taken = holds.not_taken .. client_of(hold.id) .. ' ' end
+end
+holds.expired = {}
+save_sums(holds)
+end`,
+  'shared/holds 32': `local function remove_hold(holds, hold)
+drop_expired(holds)
+count_hold(holds.sums, hold, -1)
+save_sums(holds, take_out(holds, hold))
+if holds.sums.holds == 1 and holds.is_many then
+local last = read_latest(1)[1]
+if last then keep_state_for(holds, last) end
+end
+end
+local function find_hold(holds, id)
+if holds.only then return holds.only.id == id and holds.only or nil end
+if not holds.is_many then return end
+if holds.known[id] == nil then
+local text = redis.call('HGET', KEYS[1], '+' .. id)
+local hold = text and read_hold(id, text)
+holds.known[id] = hold
+if hold and hold.ends <= now then leave_out(holds, hold) end
+end
+if holds.known[id] then return holds.known[id] end
+for _, hold in ipairs(holds.expired) do
+if hold.id == id then return nil, hold end
+end
+end`,
+  'force-release 3': `for id, since in pairs(granted_at) do
+local hold = find_hold(holds, id)
+if hold and hold.since == since then
+remove_hold(holds, hold)
 count = count + 1
-if receives_revocation(hold.id) then told = told + 1 end
-if lifetime > 0 then write_tombstone(revocation(hold.id), math.max(hold.ends - now, lifetime)) end
+if receives_revocation(id) then told = told + 1 end
+if lifetime > 0 then write_tombstone(revocation(id), math.max(hold.ends - now, lifetime)) end
 publish_revoked(hold)
-else
-kept[#kept + 1] = hold
 end
+end`,
+  'shared/grant-waiters 16': `local function grant_waiters(holds, asker, from)
+drop_expired(holds)
+local passed = holds.not_taken
+if asker then passed = string.gsub(passed, client_of(asker) .. ' ', '') end
+local present = {}
+local function can_take_grant(id)
+local channel = channel_of(id)
+if present[channel] == nil then
+present[channel] = id == asker or not string.find(passed, client_of(id), 1, true) and is_present(id)
 end
-if holds.crowd then
-holds.crowd.close_if_few()
-kept, ended = read_holds()
+return present[channel]
 end
-if count > 0 then set_state_ttl(kept) end
-return { count, told, grant_waiters(kept, ended, nil, 0) or -1 }`,
+local granted, refused, head = {}, {}, nil`,
+  'shared/messages-to-clients 4': `local function publish_yield(id)
+publish_to_client(id, 'yield', id, KEY)
+end`,
+  'force-release 4': `return { count, told, grant_waiters(holds, nil, 0) or -1 }`,
   'inspect': `local page, next_page, fields = ARGV[1], '0', {}
 if page == '0' and redis.call('HLEN', KEYS[1]) <= 48 then
 fields = redis.call('HGETALL', KEYS[1])
 elseif page ~= '' then
 next_page, fields = unpack(redis.call('HSCAN', KEYS[1], page, 'COUNT', 48))
 end
-local holders = {}
-for i = 1, #fields, 2 do
-local hold = read_hold(fields[i], fields[i + 1])
+local holders = {}`,
+  'inspect 2': `for i = 1, #fields, 2 do
+if string.sub(fields[i], 1, 1) ~= '#' then
+local hold = read_hold(string.match(fields[i], '^%+?(.+)$'), fields[i + 1])
 if hold.ends > now then
-holders[#holders + 1] = { hold.id, hold.owner, hold.mode, hold.token, hold.ends - now, hold.since }
+holders[#holders + 1] = { hold.id, hold.owner, hold.mode, hold.token, hold.ends - now, hold.since,
+hold.status == 'kept' and 1 or 0 }
 end
 end
-local waiters, tickets, next_place = {}, {}, ''
-if ARGV[2] ~= '' then tickets, next_place = read_places(ARGV[2], tonumber(ARGV[3])) end
+end
+local waiters, tickets, next_place = {}, {}, ''`,
+  'shared/read-tickets 4': `local function read_places(from, count)
+local places = redis.call('ZRANGE', KEYS[2], from, '+inf', 'BYSCORE', 'LIMIT', 0, count, 'WITHSCORES')
+local ids = {}
+for i = 1, #places, 2 do ids[#ids + 1] = places[i] end
+local last = places[#places]`,
+  'shared/read-tickets 5': `local next_place = #ids < count and '' or integer(tonumber(last))
+if next_place == from then next_place = '(' .. next_place end
+local function tickets_of(ids)
+if #ids == 0 then return ids, '' end
+local fields = { unpack(ids) }
+fields[#fields + 1] = 'fair'
+fields[#fields + 1] = 'passed'
+fields[#fields + 1] = 'layout'
+local texts = redis.call('HMGET', KEYS[3], unpack(fields))
+assert_layout(texts[#fields])
+local tickets = {}`,
+  'shared/read-tickets 6': `for i, id in ipairs(ids) do tickets[i] = read_ticket(id, texts[i]) end
+return tickets, texts[#fields - 1] or '', texts[#fields - 2] ~= false
+end
+return tickets_of(ids), next_place
+end`,
+  'inspect 3': `if ARGV[2] ~= '' then tickets, next_place = read_places(ARGV[2], tonumber(ARGV[3])) end
 for _, ticket in ipairs(tickets) do
 if ticket.stale_at > now then waiters[#waiters + 1] = { ticket.id, ticket.owner, ticket.mode, ticket.since } end
-end
-return { last_token(), holders, waiters, limit_set() or -1, next_page == '0' and '' or next_page, next_place }`,
-  'keep-units': `local id, units, keep = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
-local holds, ended = read_holds()
-local hold = find_hold(holds, id)
-if not hold or hold.kept or hold.kind ~= 'permits' then return { -1, -1 } end
-local released = hold.units - units
-if released > 0 then
+end`,
+  'inspect 4': `return { last_token(), holders, waiters, limit_set() or -1, next_page == '0' and '' or next_page, next_place }`,
+  'keep-units': `local id, units, keep = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])`,
+  'keep-units 2': `local holds = read_holds(id)`,
+  'keep-units 3': `local hold = find_hold(holds, id)
+if not hold or hold.status == 'kept' or hold.kind ~= 'permits' then return { -1, -1 } end
+local released = hold.units - units`,
+  'keep-units 4': `if released > 0 then
 local function mode_of(count) return 'permits' .. ':' .. integer(count) .. '/' .. integer(hold.limit) end
-local crowd = holds.crowd
-if crowd then crowd.remove(hold) end
-hold.units, hold.mode, hold.pushed = units, mode_of(units), nil
-if crowd then crowd.add(hold) end
-set_state_ttl(holds, hold)
-write_hold(hold)
+drop_expired(holds)
+keep_state_for(holds, hold)
+hold.units, hold.mode = units, mode_of(units)
+if hold.status == 'pushed' then hold.status = 'held' end
+holds.sums.units = holds.sums.units - released`,
+  'keep-units 5': `if holds.is_many then write_sums(holds.sums, '+' .. id, text_of(hold)) else write_hold(holds, hold) end
 if keep > 0 then
-local kept = with_mode({ id = id .. '/kept' .. integer(units), owner = hold.owner, token = hold.token,
-since = hold.since, ends = now + keep }, 'kept:' .. mode_of(released))
-add_hold(holds, kept)
-set_state_ttl(holds, kept)
+add_hold(holds, with_mode({ id = id .. '/kept' .. integer(units), status = 'kept', owner = hold.owner,
+token = hold.token, since = hold.since, ends = now + keep }, mode_of(released)))
 end
-end
-return { hold.units, grant_waiters(holds, ended, nil, 0) or -1 }`,
+end`,
+  'shared/grant 7': `local token, reserved = next_token(lease, batch_size, slots)
+local alone = request.kind == 'permits' and batch_size >= 1000
+local hold = with_mode({ id = request.id, status = pushed and 'pushed' or alone and 'alone' or 'held',
+ends = now + lease, token = token, since = now, owner = request.owner, batch_size = reserved }, mode)
+add_hold(holds, hold)
+if request.kind == 'permits' then redis.call('PEXPIRE', KEYS[6], 604800000) end
+return hold
+end`,
+  'keep-units 6': `return { hold.units, grant_waiters(holds, nil, 0) or -1 }`,
   'latch-confirm': `if not redis.call('ZSCORE', KEYS[1], ARGV[1]) then return 0 end
 redis.call('PEXPIRE', KEYS[1], math.max(1, redis.call('PTTL', KEYS[1])))
 return 1`,
+  'latch-count-down': `local id, lifetime_of_record = ARGV[2], tonumber(ARGV[3])`,
   'shared/latch': `local function count_left()
-local count, layout = unpack(redis.call('HMGET', KEYS[1], 'count', 'layout'))
-assert_layout(layout)
+local count, layout = unpack(redis.call('HMGET', KEYS[1], 'count', 'layout'))`,
+  'shared/latch 2': `assert_layout(layout)
 if count then return tonumber(count) end
 if redis.call('EXISTS', KEYS[1]) == 1 then error('WRONGTYPE the latch key holds something that is no latch') end
 return 0
-end
-local function has_counted(id)
+end`,
+  'latch-count-down 2': `local left = count_left()`,
+  'shared/latch 3': `local function has_counted(id)
 local ends = redis.call('ZSCORE', KEYS[2], id)
 return ends and tonumber(ends) > now
-end
-local function has_opened(name)
-return has_counted('opened:' .. name)
-end
-local function record_call(id, lifetime)
+end`,
+  'latch-count-down 3': `if has_counted(id) then return { left, 1 } end
+if left == 0 then return { 0, 0 } end
+local lifetime = redis.call('HGET', KEYS[1], 'lifetime')
+lifetime_of_record = math.max(lifetime_of_record, tonumber(lifetime))`,
+  'shared/latch 4': `local function record_call(id, lifetime)
 redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', integer(now))
 redis.call('ZADD', KEYS[2], integer(now + lifetime), id)
 redis.call('PEXPIRE', KEYS[2], integer(math.max(redis.call('PTTL', KEYS[2]), lifetime)))
 end`,
-  'latch-count-down': `local id, lifetime_of_record = ARGV[2], tonumber(ARGV[3])
-local left = count_left()
-if has_counted(id) then return { left, 1 } end
-if left == 0 then return { 0, 0 } end
-local lifetime = redis.call('HGET', KEYS[1], 'lifetime')
-lifetime_of_record = math.max(lifetime_of_record, tonumber(lifetime))
-record_call(id, lifetime_of_record)
+  'latch-count-down 4': `record_call(id, lifetime_of_record)
 if left > 1 then
 redis.call('HSET', KEYS[1], 'count', integer(left - 1))
 redis.call('PEXPIRE', KEYS[1], lifetime)
 return { left - 1, 1 }
-end`,
-  'latch-count-down 2': `local fields = redis.call('HGETALL', KEYS[1])
+end
+local fields = redis.call('HGETALL', KEYS[1])
 local name = redis.call('HGET', KEYS[1], 'name')
 redis.call('DEL', KEYS[1])
-record_call('opened:' .. name, math.max(lifetime_of_record, 600000))
-for i = 1, #fields, 2 do
+record_call('opened:' .. name, math.max(lifetime_of_record, 600000))`,
+  'shared/messages-to-clients 5': `local function publish_opened(client, latch)
+local function publish_to_client(id, ...)`,
+  'shared/messages-to-clients 6': `call_if_known('PUBLISH', BUS .. client_of(id), table.concat({ ... }, ' '))
+end
+publish_to_client(client, 'opened', latch, KEY)
+end`,
+  'latch-count-down 5': `for i = 1, #fields, 2 do
 local client, waits_until = string.match(fields[i], '^client:(.+)$'), tonumber(fields[i + 1])
 if client and waits_until > now then publish_opened(client, name) end
 end
 return { 0, 1 }`,
   'latch-count': `local left = count_left()
-local reply = { left, left > 0 and redis.call('HGET', KEYS[1], 'name') or '' }
-for i = 3, #ARGV do
+local reply = { left, left > 0 and redis.call('HGET', KEYS[1], 'name') or '' }`,
+  'shared/latch 5': `local function has_opened(name)
+local function has_counted(id)
+local ends = redis.call('ZSCORE', KEYS[2], id)
+return ends and tonumber(ends) > now
+end
+return has_counted('opened:' .. name)
+end`,
+  'latch-count 2': `for i = 3, #ARGV do
 if has_opened(ARGV[i]) then reply[#reply + 1] = ARGV[i] end
 end
 local patience = tonumber(ARGV[2])
 if left > 0 and patience > 0 then
 local field = 'client:' .. ARGV[1]
-redis.call('HDEL', KEYS[1], field)
-redis.call('HSET', KEYS[1], field, integer(now + patience))
+redis.call('HDEL', KEYS[1], field)`,
+  'latch-count 3': `redis.call('HSET', KEYS[1], field, integer(now + patience))
 end
 return reply`,
-  'latch-delete': `local id, name, lifetime_of_record = ARGV[1], ARGV[2], tonumber(ARGV[3])
-count_left()
-if has_counted(id) then return 1 end
+  'latch-delete': `local id, name, lifetime_of_record = ARGV[1], ARGV[2], tonumber(ARGV[3])`,
+  'latch-delete 2': `count_left()`,
+  'latch-delete 3': `if has_counted(id) then return 1 end
 if redis.call('HGET', KEYS[1], 'name') ~= name then return 0 end
-redis.call('DEL', KEYS[1])
-record_call(id, lifetime_of_record)
+redis.call('DEL', KEYS[1])`,
+  'shared/latch 6': `local function record_call(id, lifetime)`,
+  'shared/latch 7': `redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', integer(now))
+redis.call('ZADD', KEYS[2], integer(now + lifetime), id)
+redis.call('PEXPIRE', KEYS[2], integer(math.max(redis.call('PTTL', KEYS[2]), lifetime)))
+end`,
+  'latch-delete 4': `record_call(id, lifetime_of_record)
 return 1`,
-  'latch-set': `local id, count, lifetime, lifetime_of_record = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
-local left = count_left()
-if has_counted(id) then return 1 end
+  'latch-set': `local id, count, lifetime, lifetime_of_record = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])`,
+  'latch-set 2': `if has_counted(id) then return 1 end
 if left > 0 then return 0 end
 redis.call('HSET', KEYS[1], 'count', count, 'name', id, 'lifetime', lifetime)
-redis.call('PEXPIRE', KEYS[1], lifetime)
-record_call(id, math.max(lifetime_of_record, tonumber(lifetime)))
+redis.call('PEXPIRE', KEYS[1], lifetime)`,
+  'latch-set 3': `record_call(id, math.max(lifetime_of_record, tonumber(lifetime)))
 return 1`,
-  'limit': `local _, version = limit_set()
-return { version, now }`,
-  'offer': `local id, offer, lease = ARGV[2], ARGV[3], tonumber(ARGV[4])
-local holds, ended = read_holds()
-local offered = find_hold(holds, offer)
+  'limit': `local _, version = limit_set()`,
+  'limit 2': `return { version, now }`,
+  'offer': `local id, offer, lease = ARGV[2], ARGV[3], tonumber(ARGV[4])`,
+  'offer 2': `local offered = find_hold(holds, offer)
 if offered then return offered.ends - now end
 local hold = find_hold(holds, id)
-if not hold or hold.kept then return -1 end
-if holds.crowd and holds.crowd.is_incomplete then return -3 end
-if holds.crowd and holds.crowd.shares_owner(hold) then return -2 end
-for _, other in ipairs(holds) do
-if other.id ~= id and other.owner == hold.owner then return -2 end
+if not hold or hold.status == 'kept' then return -1 end
+if holds.has_more then return -3 end
+hold.status = 'held'
+leave_out(holds, hold)`,
+  'shared/holds 33': `local function owner_field(kind, owner)
+return '#owner:' .. kind .. ':' .. owner
 end
-if holds.crowd then holds.crowd.remove(hold) end
-redis.call('HDEL', KEYS[1], id)
-hold.id, hold.owner, hold.ends, hold.pushed = offer, offer, now + lease, nil
-if holds.crowd then holds.crowd.add(hold) end
-write_hold(hold)
-set_state_ttl(holds, hold)
-grant_waiters(holds, ended, nil, 0)
-return hold.ends - now`,
+local function owns(holds, owner, kind)
+if holds.sums[kind] == 0 then return false end
+if holds.only then return holds.only.owner == owner and holds.only.status ~= 'kept' end
+local own = find_hold(holds, owner)
+if own and own.owner == owner and own.kind == kind and own.status ~= 'kept' then return true end
+if holds.sums.named == 0 or holds.has_more then return false end
+local number = tonumber(redis.call('HGET', KEYS[1], owner_field(kind, owner))) or 0
+for _, hold in ipairs(holds.expired) do
+if hold.kind == kind and hold.owner == owner and counts_for_owner(hold) then number = number - 1 end
+end
+return number > 0
+end`,
+  'offer 3': `for _, kind in ipairs({ 'exclusive', 'read', 'permits' }) do
+if owns(holds, hold.owner, kind) then return -2 end
+end`,
+  'shared/holds 34': `local function save_sums(holds, ...)
+if not holds.is_many then return end
+if holds.sums.holds > 0 then return write_sums(holds.sums, ...) end
+redis.call('UNLINK', KEYS[1], KEYS[7])
+holds.is_many = false
+end
+local function count_owner(hold, change)
+if not counts_for_owner(hold) then return end
+local field = owner_field(hold.kind, hold.owner)
+local number = (tonumber(redis.call('HGET', KEYS[1], field)) or 0) + change
+if number > 0 then return field, number end
+redis.call('HDEL', KEYS[1], field)
+end
+local function take_out(holds, hold)
+holds.known[hold.id] = false
+if not holds.is_many then
+holds.only = nil
+redis.call('HDEL', KEYS[1], hold.id)
+return
+end
+redis.call('HDEL', KEYS[1], '+' .. hold.id)
+if redis.call('ZREM', KEYS[7], hold.id, '!' .. hold.id) == 2 then holds.sums.marked = holds.sums.marked - 1 end
+return count_owner(hold, -1)
+end`,
+  'offer 4': `drop_expired(holds)
+hold.id, hold.owner, hold.ends, hold.status = offer, offer, now + lease, 'held'`,
+  'offer 5': `add_hold(holds, hold)`,
+  'shared/admission 9': `local function is_closed(holds)
+return holds.sums.exclusive > 0
+end
+local function reenters(holds, request)
+if request.kind == 'permits' then return false end
+return owns(holds, request.owner, 'exclusive') or request.kind == 'read' and owns(holds, request.owner, 'read')
+end`,
   'reinstate': `local id, mode, owner = ARGV[1], ARGV[2], ARGV[3] == '' and ARGV[1] or ARGV[3]
-local left, latest, token, last_of_all = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6]), ARGV[6] + ARGV[7] - 1
-if has_tombstone(id) or has_tombstone(revocation(id)) then return -1 end
-local holds, ended = read_holds()
-if find_hold(holds, id) then return 1 end
-local hold = with_mode({ id = id, owner = owner, ends = now + left, token = token, since = now }, mode)
-if latest > 0 then hold.ends = math.min(hold.ends, latest) end
-if hold.ends <= now or not admits(holds, hold) then return 0 end
-drop_ended(ended)
-drop_ticket(id)
-remember_token(math.max(last_token(), last_of_all), left)
-add_hold(holds, hold)
-set_state_ttl(holds, hold)
+local left, latest, token, last_of_all = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6]), ARGV[6] + ARGV[7] - 1`,
+  'shared/tombstones 4': `local function revocation(id)
+return 'revoked:' .. id
+end`,
+  'reinstate 2': `if has_tombstone(id) or has_tombstone(revocation(id)) then return -1 end`,
+  'reinstate 3': `if find_hold(holds, id) then return 1 end
+local hold = with_mode({ id = id, status = 'held', owner = owner, ends = now + left, token = token, since = now }, mode)
+if latest > 0 then hold.ends = math.min(hold.ends, latest) end`,
+  'shared/holds 35': `local function owner_field(kind, owner)
+return '#owner:' .. kind .. ':' .. owner
+end`,
+  'shared/admission 10': `local function admits(holds, request)
+local sums = holds.sums
+local function reenters(holds, request)
+if request.kind == 'permits' then return false end`,
+  'shared/admission 11': `return owns(holds, request.owner, 'exclusive') or request.kind == 'read' and owns(holds, request.owner, 'read')
+end
+if request.kind ~= 'permits' and (sums.holds == 0 or reenters(holds, request)) then return true end
+if request.kind == 'exclusive' or sums[request.kind] ~= sums.holds then return false end
+if request.kind == 'read' then return true end`,
+  'shared/admission 12': `request.free = limit_for(request) - sums.units
+return (request.units > 0 or request.drains) and request.free >= math.max(1, request.units)
+end`,
+  'reinstate 4': `if hold.ends <= now or not admits(holds, hold) then return 0 end`,
+  'shared/holds 36': `local function save_sums(holds, ...)
+if not holds.is_many then return end
+if holds.sums.holds > 0 then return write_sums(holds.sums, ...) end
+redis.call('UNLINK', KEYS[1], KEYS[7])
+holds.is_many = false
+end
+local function count_owner(hold, change)
+if not counts_for_owner(hold) then return end
+local field = owner_field(hold.kind, hold.owner)
+local number = (tonumber(redis.call('HGET', KEYS[1], field)) or 0) + change
+if number > 0 then return field, number end
+redis.call('HDEL', KEYS[1], field)
+end
+local function take_out(holds, hold)
+holds.known[hold.id] = false
+if not holds.is_many then
+holds.only = nil
+redis.call('HDEL', KEYS[1], hold.id)
+return
+end
+redis.call('HDEL', KEYS[1], '+' .. hold.id)
+if redis.call('ZREM', KEYS[7], hold.id, '!' .. hold.id) == 2 then holds.sums.marked = holds.sums.marked - 1 end
+return count_owner(hold, -1)
+end
+local function drop_expired(holds)
+if #holds.expired == 0 then return end`,
+  'shared/holds 37': `for _, hold in ipairs(holds.expired) do
+local field, number = take_out(holds, hold)
+if field then redis.call('HSET', KEYS[1], field, number) end
+if hold.status == 'pushed' then holds.not_taken = holds.not_taken .. client_of(hold.id) .. ' ' end
+end
+holds.expired = {}
+save_sums(holds)
+end`,
+  'reinstate 5': `drop_expired(holds)`,
+  'shared/queue 6': `local function drop_ticket(id, batch_size)
+local passed
+if not batch_size then
+local text, layout
+text, passed, layout = unpack(redis.call('HMGET', KEYS[3], id, 'passed', 'layout'))
+assert_layout(layout)
+local function read_ticket(id, text)
+if not text then return { id = id, stale_at = 0 } end
+local since, mode, retry_at, stale_at, lease, grant_timeout, batch_size, owner =
+string.match(text, '^(%d+) (%S+) (%d+) (%d+) (%d+) (%d+) (%d+) (.+)$')
+assert_layout(not since and 1)
+return with_mode({ id = id, since = tonumber(since), retry_at = tonumber(retry_at), stale_at = tonumber(stale_at),
+lease = tonumber(lease), grant_timeout = tonumber(grant_timeout), batch_size = tonumber(batch_size), owner = owner }, mode)
+end
+batch_size = text and read_ticket(id, text).batch_size
+end
+local function count_fair(change)
+local count = (tonumber(redis.call('HGET', KEYS[3], 'fair')) or 0) + change
+if count > 0 then redis.call('HSET', KEYS[3], 'fair', count) else redis.call('HDEL', KEYS[3], 'fair') end
+end
+local function is_fair(batch_size)
+return batch_size == 0
+end
+if redis.call('HDEL', KEYS[3], id) == 1 and is_fair(batch_size) then count_fair(-1) end
+local had_place = redis.call('ZREM', KEYS[2], id)
+local function forget_passed()
+if redis.call('EXISTS', KEYS[2]) == 0 then redis.call('HDEL', KEYS[3], 'passed') end
+end
+if passed then forget_passed() end
+return had_place
+end`,
+  'reinstate 6': `drop_ticket(id)`,
+  'shared/token 7': `local cached, cached_of
+local function remember_token(token, lease)
+local ahead = math.min(math.max(0, (token - now_micros) / 1000), 86400000)
+cached, cached_of = token, KEYS[4]
+redis.call('SET', KEYS[4], integer(token), 'PX', integer(600000 + lease + ahead))
+end
+local function last_token()
+if cached_of == KEYS[4] then return cached end
+local last = redis.call('GET', KEYS[4])
+cached = last and (tonumber(last) or error('WRONGTYPE the fence key holds something that is no fencing token')) or 0
+cached_of = KEYS[4]
+return cached
+end`,
+  'reinstate 7': `remember_token(math.max(last_token(), last_of_all), left)`,
+  'shared/holds 38': `local function add_hold(holds, hold)
+local old = find_hold(holds, hold.id)
+local function keep_state_for(holds, hold)
+local ends = hold.ends
+if hold.status == 'pushed' then
+ends = ends + math.max(ends - hold.since, 2 + 100 * 10) + 500
+end
+if holds.sums.holds > 1 then ends = math.max(ends, now + redis.call('PTTL', KEYS[1])) end
+redis.call('PEXPIREAT', KEYS[1], integer(ends))
+if holds.is_many then redis.call('PEXPIREAT', KEYS[7], integer(ends + 600000)) end
+end
+local function remove_hold(holds, hold)
+drop_expired(holds)
+count_hold(holds.sums, hold, -1)
+save_sums(holds, take_out(holds, hold))
+if holds.sums.holds == 1 and holds.is_many then`,
+  'reinstate 8': `add_hold(holds, hold)
 return 1`,
-  'release': `local id, plainly = ARGV[2], ARGV[3] == '0 0 0'
-local kept = not plainly and redis.call('HGET', KEYS[1], id)
+  'release': `local id, plainly, sends_next = ARGV[2], ARGV[3] == '0 0 0', ARGV[4] ~= nil
+local text = not plainly and redis.call('HGET', KEYS[1], id)
 local released = redis.call('HDEL', KEYS[1], id)
-if released == 1 and plainly and not ARGV[4] and redis.call('EXISTS', KEYS[1], KEYS[2]) == 0 then return 1 end
+if released == 1 and plainly and not sends_next and redis.call('EXISTS', KEYS[1], KEYS[2]) == 0 then return 1 end
 local tombstone_for, keep, from = string.match(ARGV[3], '^(%d+) (%d+) (%d+)$')
 tombstone_for, keep, from = tonumber(tombstone_for), tonumber(keep), tonumber(from)`,
-  'release 2': `local gone = released == 1 and id or nil
-if kept and keep > 0 then
-local hold = read_hold(id .. '/kept', kept)
-hold.mode, hold.kept, hold.ends, hold.pushed, hold.alone = 'kept:' .. hold.mode, true, now + keep, nil, nil
-local holds = read_holds(gone)
-add_hold(holds, hold)
-set_state_ttl(holds, hold)
-gone = nil
+  'shared/holds 39': `local function read_sums(id)
+local sums = { holds = 0, units = 0, exclusive = 0, read = 0, permits = 0, named = 0, marked = 0 }
+local holds = { sums = sums, expired = {}, not_taken = '', known = {} }
+local size = redis.call('HLEN', KEYS[1])
+if size == 1 then
+local hold = read_hold(unpack(redis.call('HGETALL', KEYS[1])))
+count_hold(sums, hold, 1)
+if hold.ends > now then holds.only = hold else leave_out(holds, hold) end
+elseif size > 1 then
+local text, layout, own = unpack(redis.call('HMGET', KEYS[1], '#sums', 'layout', '+' .. id))
+assert_layout(layout)
+local function refuse()
+local _, fields = unpack(redis.call('HSCAN', KEYS[1], '0', 'COUNT', 1))
+read_hold(fields[1], fields[2])
+error('WRONGTYPE the state key holds something that is no lock')
 end
-if released == 0 or tombstone_for > 0 then
-drop_ticket(id)
+if not text then refuse() end
+local number, units, exclusive, read, named, marked = string.match(text, '^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+)$')
+sums.holds, sums.units, sums.exclusive, sums.read = tonumber(number), tonumber(units), tonumber(exclusive), tonumber(read)
+sums.named, sums.marked, sums.permits = tonumber(named), tonumber(marked), number - exclusive - read
+holds.is_many, holds.known[id] = true, own and read_hold(id, own)
+if own and holds.known[id].ends <= now then leave_out(holds, holds.known[id]) end
 end
-if tombstone_for > 0 then`,
-  'release 3': `write_tombstone(id, tombstone_for)
-end
-if ARGV[4] then`,
-  'release 4': `return { released, -1, unpack(try_acquire(request_at(4), true, gone)) }
-end
-local holds, ended = read_holds(gone)
-set_state_ttl(holds)
-return { released, grant_waiters(holds, ended, nil, from) or -1 }`,
-  'renew': `local function renew(state, id, lease)
-local text = redis.call('HGET', state, id)
-if not text then return -1 end
-local written, ends, rest = string.match(text, '^(%S+) (%d+) (.+)$')
-ends = tonumber(ends)
-if not ends or ends <= now then return -1 end
-local shared = written ~= 'exclusive'
-if shared and string.find(written, '^kept:') then return -1 end
-local mode = shared and string.gsub(written, '^pushed:', '') or written
-local renewed = math.max(ends, now + lease)
-redis.call('PEXPIREAT', state, integer(math.max(renewed, now + redis.call('PTTL', state))))
-if renewed > ends or mode ~= written then redis.call('HSET', state, id, mode .. ' ' .. integer(renewed) .. ' ' .. rest) end
-if shared and redis.call('HLEN', state) > 8 then`,
-  'shared/renew-in-crowd': `local function renew_in_crowd(state, id, ends)
-local ends_key, aggregates = crowd_keys(state)
-redis.call('ZADD', ends_key, 'XX', integer(ends), id)
-local until_at_least = integer(math.max(ends, now + redis.call('PTTL', ends_key)))
-redis.call('PEXPIREAT', ends_key, until_at_least)
-redis.call('PEXPIREAT', aggregates, until_at_least)
+return holds
 end`,
-  'renew 2': `pcall(renew_in_crowd, state, id, renewed)
+  'release 2': `local holds = read_sums(id)
+local hold = text and read_hold(id, text)`,
+  'shared/holds 40': `local function keep_state_for(holds, hold)
+local ends = hold.ends
+if hold.status == 'pushed' then
+ends = ends + math.max(ends - hold.since, 2 + 100 * 10) + 500
+end
+if holds.sums.holds > 1 then ends = math.max(ends, now + redis.call('PTTL', KEYS[1])) end
+redis.call('PEXPIREAT', KEYS[1], integer(ends))
+if holds.is_many then redis.call('PEXPIREAT', KEYS[7], integer(ends + 600000)) end
+end
+local function write_sums(sums, ...)
+redis.call('HSET', KEYS[1], '#sums', string.format('%d %d %d %d %d %d', sums.holds, sums.units, sums.exclusive, sums.read,
+sums.named, sums.marked), ...)
+end
+local function save_sums(holds, ...)
+if not holds.is_many then return end
+if holds.sums.holds > 0 then return write_sums(holds.sums, ...) end
+redis.call('UNLINK', KEYS[1], KEYS[7])
+holds.is_many = false
+end
+local function owner_field(kind, owner)
+return '#owner:' .. kind .. ':' .. owner
+end
+local function count_owner(hold, change)
+if not counts_for_owner(hold) then return end
+local field = owner_field(hold.kind, hold.owner)
+local number = (tonumber(redis.call('HGET', KEYS[1], field)) or 0) + change
+if number > 0 then return field, number end
+redis.call('HDEL', KEYS[1], field)
+end
+local function take_out(holds, hold)
+holds.known[hold.id] = false
+if not holds.is_many then
+holds.only = nil
+redis.call('HDEL', KEYS[1], hold.id)
+return
+end
+redis.call('HDEL', KEYS[1], '+' .. hold.id)
+if redis.call('ZREM', KEYS[7], hold.id, '!' .. hold.id) == 2 then holds.sums.marked = holds.sums.marked - 1 end
+return count_owner(hold, -1)
+end`,
+  'shared/ends 8': `local function read_ends(ids)
+local fields, holds = {}, {}
+for i = 1, #ids do fields[i] = '+' .. ids[i] end
+local texts = #ids > 0 and redis.call('HMGET', KEYS[1], unpack(fields)) or {}
+for i, id in ipairs(ids) do
+if texts[i] then holds[#holds + 1] = read_hold(id, texts[i]) else redis.call('ZREM', KEYS[7], id) end
+end
+return holds
+end
+local function read_latest(number)
+return read_ends(redis.call('ZRANGE', KEYS[7], '+inf', '(' .. integer(now), 'BYSCORE', 'REV', 'LIMIT', 0, number))
+end`,
+  'release 3': `if released == 0 then
+local live, expired = find_hold(holds, id)
+hold = live or expired
+if expired then expired.status = 'held' end
+if live then remove_hold(holds, live) else drop_expired(holds) end
+if hold then released = 1 end
+end
+if plainly and not sends_next and released == 1 and redis.call('EXISTS', KEYS[2]) == 0 then return 1 end`,
+  'shared/holds 41': `local function find_expired(holds)
+if not holds.is_many then return end
+local sums = holds.sums
+if redis.call('ZCARD', KEYS[7]) < sums.holds + sums.marked then`,
+  'shared/holds 42': `local over, looked = read_over()
+for _, hold in ipairs(over) do
+if holds.known[hold.id] ~= false then leave_out(holds, hold) end
+end
+holds.has_more = holds.has_more or looked == 32
+end`,
+  'release 4': `find_expired(holds)`,
+  'shared/holds 43': `local function add_hold(holds, hold)
+local old = find_hold(holds, hold.id)
+if old then remove_hold(holds, old) else drop_expired(holds) end
+if holds.sums.holds == 0 then
+holds.only = hold
+count_hold(holds.sums, hold, 1)
+redis.call('HSET', KEYS[1], hold.id, text_of(hold))
+else
+local function note_end(holds, hold)
+holds.known[hold.id] = hold
+redis.call('ZADD', KEYS[7], integer(hold.ends), hold.id)
+if hold.status == 'alone' then
+redis.call('ZADD', KEYS[7], -1, '!' .. hold.id)
+holds.sums.marked = holds.sums.marked + 1
+end
+end
+local function become_many(holds)
+redis.call('UNLINK', KEYS[7])
+holds.is_many = true
+local first = holds.only
+if not first then return end
+holds.only = nil
+redis.call('HSET', KEYS[1], '+' .. first.id, text_of(first), count_owner(first, 1))
+redis.call('HDEL', KEYS[1], first.id)
+note_end(holds, first)
+end
+if not holds.is_many then become_many(holds) end
+count_hold(holds.sums, hold, 1)
+note_end(holds, hold)
+write_sums(holds.sums, '+' .. hold.id, text_of(hold), count_owner(hold, 1))
+end
+keep_state_for(holds, hold)
+end`,
+  'release 5': `if hold and keep > 0 then
+hold.id, hold.status, hold.ends = id .. '/kept', 'kept', now + keep
+add_hold(holds, hold)
+end`,
+  'shared/queue 7': `local function count_fair(change)
+local count = (tonumber(redis.call('HGET', KEYS[3], 'fair')) or 0) + change
+if count > 0 then redis.call('HSET', KEYS[3], 'fair', count) else redis.call('HDEL', KEYS[3], 'fair') end
+end
+local function is_fair(batch_size)
+return batch_size == 0
+end
+local function read_ticket(id, text)
+if not text then return { id = id, stale_at = 0 } end
+local since, mode, retry_at, stale_at, lease, grant_timeout, batch_size, owner =
+string.match(text, '^(%d+) (%S+) (%d+) (%d+) (%d+) (%d+) (%d+) (.+)$')
+assert_layout(not since and 1)
+return with_mode({ id = id, since = tonumber(since), retry_at = tonumber(retry_at), stale_at = tonumber(stale_at),
+lease = tonumber(lease), grant_timeout = tonumber(grant_timeout), batch_size = tonumber(batch_size), owner = owner }, mode)
+end
+local function forget_passed()
+if redis.call('EXISTS', KEYS[2]) == 0 then redis.call('HDEL', KEYS[3], 'passed') end
+end
+local function drop_ticket(id, batch_size)
+local passed
+if not batch_size then
+local text, layout
+text, passed, layout = unpack(redis.call('HMGET', KEYS[3], id, 'passed', 'layout'))
+assert_layout(layout)
+batch_size = text and read_ticket(id, text).batch_size
+end
+if redis.call('HDEL', KEYS[3], id) == 1 and is_fair(batch_size) then count_fair(-1) end
+local had_place = redis.call('ZREM', KEYS[2], id)
+if passed then forget_passed() end
+return had_place
+end`,
+  'release 6': `if released == 0 or tombstone_for > 0 then drop_ticket(id) end`,
+  'release 7': `if tombstone_for > 0 then write_tombstone(id, tombstone_for) end`,
+  'shared/admission 13': `local function is_closed(holds)
+return holds.sums.exclusive > 0
+end`,
+  'release 8': `if sends_next then`,
+  'release 9': `local request = request_at(4)`,
+  'release 10': `local reply = grant_at_once(holds, request)`,
+  'release 11': `if not reply then reply = try_acquire(holds, request, true) end
+return { released, -1, unpack(reply) }
+end
+return { released, grant_waiters(holds, nil, from) or -1 }`,
+  'renew': `local function renew(state, id, lease)
+local field, text = id, redis.call('HGET', state, id)
+if not text then
+field = '+' .. id
+text = redis.call('HGET', state, field)
+end
+local mode, status, ends, rest = string.match(text or '', '^(%S+) (%a+) (%d+) (.+)$')
+ends = tonumber(ends)
+if not ends or ends <= now or status == 'kept' then return -1 end
+local renewed = math.max(ends, now + lease)`,
+  'renew 2': `redis.call('PEXPIREAT', state, integer(math.max(renewed, now + redis.call('PTTL', state))))
+if renewed > ends or status == 'pushed' then
+redis.call('HSET', state, field, mode .. ' ' .. 'held' .. ' ' .. integer(renewed) .. ' ' .. rest)
 end
 return renewed - now
 end
@@ -1199,40 +2187,62 @@ if not worked and string.find(reply.err, 'READONLY', 1, true) then return reply 
 replies[i] = reply
 end
 return replies`,
-  'set-limit': `local permits, seen = ARGV[2], tonumber(ARGV[3])
-local limit, version = limit_set()
-local holds, ended = read_holds()
+  'set-limit': `local permits, seen = ARGV[2], tonumber(ARGV[3])`,
+  'set-limit 2': `local limit, version = limit_set()`,
+  'set-limit 3': `local holds = read_holds()
 version = tonumber(version)
 if version <= seen then
 redis.call('SET', KEYS[6], permits .. ' ' .. integer(math.max(version + 1, now_micros)), 'PX', 604800000)
 limit = tonumber(permits)
-end
-local more = grant_waiters(holds, ended, nil, 0) or -1
-end_batches_beyond(limit, holds)
+end`,
+  'set-limit 4': `end_batches_beyond(limit, holds)
 return more`,
   'start': `return redis.call('TIME')`,
-  'survey': `local kind, owner = ARGV[1], ARGV[2]
-local holds = read_holds()
-local ends, owned, units, others
-if holds.crowd then
-local crowd = holds.crowd
-others = not crowd.has_only(kind)
-if crowd.has_more or others and crowd.has(kind) then return {} end
-ends, units = not others and crowd.end_of_lease(true), crowd.units()
-owned = owner ~= '' and crowd.owns(owner, kind)
-else
-units = 0
-for _, hold in ipairs(holds) do
-units = units + (hold.units or 0)
-if hold.kind == kind then
-ends = math.max(ends or 0, hold.ends)
-owned = owned or hold.owner == owner and not hold.kept
-else
-others = true
+  'survey': `local kind, owner = ARGV[1], ARGV[2]`,
+  'survey 2': `local holds = read_holds()
+local sums = holds.sums
+if holds.has_more then return {} end
+local others = sums[kind] ~= sums.holds
+local ends = sums[kind] > 0 and holds.only and holds.only.ends
+if holds.is_many and sums[kind] > 0 then
+ends = 0`,
+  'survey 3': `local latest = read_latest(32)
+for _, hold in ipairs(latest) do
+if hold.kind == kind then ends = math.max(ends, hold.ends) end
+end
+if #latest == 32 and (others or now + redis.call('PTTL', KEYS[1]) > ends + 1) then return {} end
+end`,
+  'shared/holds 44': `local function owns(holds, owner, kind)
+if holds.sums[kind] == 0 then return false end
+if holds.only then return holds.only.owner == owner and holds.only.status ~= 'kept' end
+local function find_hold(holds, id)
+if holds.only then return holds.only.id == id and holds.only or nil end
+if not holds.is_many then return end
+if holds.known[id] == nil then
+local text = redis.call('HGET', KEYS[1], '+' .. id)
+local hold = text and read_hold(id, text)
+holds.known[id] = hold
+if hold and hold.ends <= now then leave_out(holds, hold) end
+end
+if holds.known[id] then return holds.known[id] end
+for _, hold in ipairs(holds.expired) do
+if hold.id == id then return nil, hold end
 end
 end
+local own = find_hold(holds, owner)
+if own and own.owner == owner and own.kind == kind and own.status ~= 'kept' then return true end
+if holds.sums.named == 0 or holds.has_more then return false end
+local function owner_field(kind, owner)
+return '#owner:' .. kind .. ':' .. owner
 end
-return { ends and ends - now or -2, owned and 1 or 0, units, others and 1 or 0, limit_set() or -1 }`,
+local number = tonumber(redis.call('HGET', KEYS[1], owner_field(kind, owner))) or 0
+for _, hold in ipairs(holds.expired) do
+if hold.kind == kind and hold.owner == owner and counts_for_owner(hold) then number = number - 1 end
+end
+return number > 0
+end`,
+  'survey 4': `return { ends and ends - now or -2, owner ~= '' and owns(holds, owner, kind) and 1 or 0, sums.units, others and 1 or 0,
+limit_set() or -1 }`,
 };
 
 /** A script made of its parts, in their order. */
@@ -1243,570 +2253,833 @@ const script = (name: string, parts: ReadonlyArray<keyof typeof PARTS>): LuaScri
 
 export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
   acquireAll: script('acquire-all', [
+    'acquire-all',
     'shared/clock',
-    'shared/token',
+    'shared/tombstones',
     'shared/modes',
-    'shared/limit',
-    'shared/modes 2',
-    'shared/limit',
-    'shared/modes 3',
+    'shared/request',
+    'shared/holds',
     'shared/layout',
     'shared/hold',
-    'shared/client',
-    'shared/holds',
-    'shared/crowd-keys',
-    'shared/crowd',
-    'shared/build-crowd',
-    'shared/crowd 2',
     'shared/holds 2',
-    'shared/crowd-keys',
+    'shared/admission',
+    'shared/limit',
+    'shared/admission 2',
+    'shared/ends',
+    'shared/clock 2',
     'shared/holds 3',
-    'shared/queue',
-    'shared/granted-mode',
+    'shared/ends 2',
     'shared/holds 4',
-    'shared/request',
-    'shared/tombstones',
-    'acquire-all',
+    'shared/restore-ends',
+    'shared/holds 5',
+    'shared/ends 3',
+    'shared/holds 6',
+    'shared/token',
+    'acquire-all 2',
+    'shared/request 2',
+    'shared/grant',
+    'shared/queue',
+    'shared/grant 2',
+    'shared/token 2',
+    'shared/grant 3',
+    'shared/holds 7',
+    'shared/client',
+    'shared/holds 8',
+    'shared/ends 4',
+    'shared/holds 9',
+    'shared/hold 2',
+    'shared/holds 10',
+    'shared/grant 4',
+    'acquire-all 3',
   ]),
   acquire: script('acquire', [
     'acquire',
     'shared/clock',
+    'acquire 2',
     'shared/modes',
-    'shared/limit',
-    'shared/modes 2',
-    'shared/limit',
-    'shared/modes 3',
     'shared/request',
-    'shared/token',
+    'acquire 3',
+    'shared/holds 11',
     'shared/layout',
     'shared/hold',
+    'shared/ends',
+    'shared/clock 2',
+    'shared/holds 12',
+    'shared/restore-ends',
+    'shared/holds 5',
+    'shared/ends 3',
+    'shared/holds 6',
+    'acquire 4',
+    'shared/queue',
+    'shared/token',
+    'shared/holds 13',
     'shared/client',
-    'shared/holds',
-    'shared/crowd-keys',
-    'shared/crowd',
-    'shared/build-crowd',
-    'shared/crowd 2',
-    'shared/holds 2',
-    'shared/crowd-keys',
-    'shared/holds 3',
-    'shared/queue',
-    'shared/granted-mode',
-    'shared/holds 4',
+    'shared/holds 14',
+    'shared/ends 4',
+    'shared/hold 2',
+    'shared/grant 5',
+    'shared/token 2',
+    'shared/grant 3',
+    'shared/holds 15',
+    'shared/grant 4',
+    'shared/holds 16',
+    'shared/admission',
+    'shared/limit',
+    'shared/admission 3',
+    'shared/request 2',
+    'shared/holds 17',
+    'shared/grant-at-once',
+    'shared/complete',
+    'shared/grant-at-once 2',
+    'acquire 5',
     'shared/messages',
-    'shared/queue',
+    'shared/try-acquire',
+    'shared/tombstones',
+    'shared/ends 2',
+    'shared/retry-time',
+    'shared/ends 5',
+    'shared/retry-time 2',
+    'shared/queue 2',
+    'shared/read-tickets',
+    'shared/parked',
+    'shared/messages 2',
+    'shared/messages-to-clients',
+    'shared/messages 3',
+    'shared/queue 3',
+    'shared/admission 4',
+    'shared/grant-waiters',
+    'shared/parked 2',
+    'shared/read-tickets 2',
+    'shared/grant-waiters 2',
+    'shared/messages-to-waiters',
+    'shared/grant-waiters 3',
+    'shared/messages-to-waiters 2',
+    'shared/grant-waiters 4',
+    'shared/try-acquire 2',
+    'shared/admission 5',
+    'shared/try-acquire 3',
+    'shared/holds 18',
+    'shared/try-acquire 4',
+    'shared/retry-time 3',
+    'shared/try-acquire 5',
     'shared/take-place',
-    'shared/passed-over',
+    'shared/parked 3',
     'shared/take-place 2',
-    'shared/park',
+    'shared/parked 4',
     'shared/take-place 3',
     'shared/place-ahead',
     'shared/take-place 4',
-    'shared/read-tickets',
-    'shared/parked',
+    'shared/parked 5',
     'shared/take-place 5',
-    'shared/retry-time',
-    'shared/grant-waiters',
-    'shared/read-tickets',
-    'shared/messages-to-waiters',
-    'shared/grant-waiters 2',
-    'shared/passed-over',
-    'shared/grant-waiters 3',
-    'shared/park',
-    'shared/grant-waiters 4',
-    'shared/parked',
-    'shared/grant-waiters 5',
-    'shared/messages-to-clients',
-    'shared/grant-waiters 6',
-    'shared/tombstones',
-    'shared/try-acquire',
-    'shared/complete',
-    'shared/try-acquire 2',
-    'shared/limit',
-    'shared/try-acquire 3',
-    'shared/messages-to-clients',
+    'shared/try-acquire 6',
+    'shared/take-place 6',
+    'shared/try-acquire 7',
     'shared/end-batches',
-    'shared/try-acquire 4',
-    'acquire 2',
+    'shared/try-acquire 8',
+    'shared/end-batches 2',
+    'shared/try-acquire 9',
+    'acquire 6',
   ]),
   addLimit: script('add-limit', [
-    'shared/clock',
-    'shared/modes',
-    'shared/limit',
-    'shared/modes 2',
-    'shared/limit',
-    'shared/modes 3',
-    'shared/limit',
-    'shared/layout',
-    'shared/hold',
-    'shared/client',
-    'shared/token',
-    'shared/holds',
-    'shared/crowd-keys',
-    'shared/crowd',
-    'shared/build-crowd',
-    'shared/crowd 2',
-    'shared/holds 2',
-    'shared/crowd-keys',
-    'shared/holds 3',
-    'shared/queue',
-    'shared/granted-mode',
-    'shared/holds 4',
-    'shared/queue',
-    'shared/messages',
-    'shared/grant-waiters',
-    'shared/read-tickets',
-    'shared/retry-time',
-    'shared/messages-to-waiters',
-    'shared/grant-waiters 2',
-    'shared/passed-over',
-    'shared/grant-waiters 3',
-    'shared/park',
-    'shared/grant-waiters 4',
-    'shared/parked',
-    'shared/grant-waiters 5',
-    'shared/messages-to-clients',
-    'shared/grant-waiters 6',
-    'shared/messages-to-clients',
-    'shared/end-batches',
-    'shared/tombstones',
     'add-limit',
+    'shared/holds 11',
+    'shared/layout',
+    'shared/modes',
+    'shared/hold',
+    'shared/ends',
+    'shared/clock 3',
+    'shared/holds 12',
+    'shared/restore-ends',
+    'shared/holds 5',
+    'shared/ends 3',
+    'shared/holds 6',
+    'add-limit 2',
+    'shared/limit 2',
+    'add-limit 3',
+    'shared/tombstones',
+    'add-limit 4',
+    'shared/tombstones 2',
+    'add-limit 5',
+    'shared/messages 4',
+    'shared/client',
+    'shared/messages-to-clients',
+    'shared/token 3',
+    'shared/ends 4',
+    'shared/grant-waiters 5',
+    'shared/holds 19',
+    'shared/grant-waiters 6',
+    'shared/messages 3',
+    'shared/grant-waiters 7',
+    'shared/queue 4',
+    'shared/holds 20',
+    'shared/grant-waiters 8',
+    'shared/grant 5',
+    'shared/token 4',
+    'shared/grant 3',
+    'shared/holds 21',
+    'shared/hold 2',
+    'shared/holds 10',
+    'shared/grant 4',
+    'shared/grant-waiters 9',
+    'shared/parked 2',
+    'shared/read-tickets 3',
+    'shared/admission 6',
+    'shared/holds 16',
+    'shared/admission 7',
+    'shared/limit 3',
+    'shared/admission 8',
+    'shared/grant-waiters 10',
+    'shared/parked',
+    'shared/grant-waiters 11',
+    'shared/messages-to-waiters',
+    'shared/grant-waiters 3',
+    'shared/messages-to-waiters 2',
+    'shared/grant-waiters 12',
+    'shared/retry-time',
+    'shared/ends 6',
+    'shared/retry-time 2',
+    'shared/grant-waiters 13',
+    'shared/queue 5',
+    'shared/grant-waiters 14',
+    'add-limit 6',
+    'shared/end-batches 3',
+    'add-limit 7',
   ]),
   adopt: script('adopt', [
-    'shared/clock',
-    'shared/token',
-    'shared/modes',
-    'shared/limit',
-    'shared/modes 2',
-    'shared/limit',
-    'shared/modes 3',
-    'shared/layout',
-    'shared/hold',
-    'shared/client',
-    'shared/holds',
-    'shared/crowd-keys',
-    'shared/crowd',
-    'shared/build-crowd',
-    'shared/crowd 2',
-    'shared/holds 2',
-    'shared/crowd-keys',
-    'shared/holds 3',
-    'shared/queue',
-    'shared/granted-mode',
-    'shared/holds 4',
-    'shared/request',
-    'shared/queue',
-    'shared/messages',
-    'shared/grant-waiters',
-    'shared/read-tickets',
-    'shared/retry-time',
-    'shared/messages-to-waiters',
-    'shared/grant-waiters 2',
-    'shared/passed-over',
-    'shared/grant-waiters 3',
-    'shared/park',
-    'shared/grant-waiters 4',
-    'shared/parked',
-    'shared/grant-waiters 5',
-    'shared/messages-to-clients',
-    'shared/grant-waiters 6',
     'adopt',
+    'shared/holds 11',
+    'shared/layout',
+    'shared/modes',
+    'shared/hold',
+    'shared/ends',
+    'shared/clock 3',
+    'shared/holds 12',
+    'shared/restore-ends',
+    'shared/holds 5',
+    'shared/ends 3',
+    'shared/holds 6',
+    'adopt 2',
+    'shared/holds 20',
+    'adopt 3',
+    'shared/request 2',
+    'adopt 4',
+    'shared/holds 13',
+    'shared/client',
+    'shared/holds 22',
+    'shared/ends 4',
+    'shared/holds 23',
+    'adopt 5',
+    'shared/token 5',
+    'adopt 6',
+    'shared/holds 24',
+    'shared/hold 2',
+    'shared/holds 10',
+    'adopt 7',
+    'shared/messages',
+    'shared/grant-waiters 15',
+    'shared/messages 5',
+    'shared/grant-waiters 7',
+    'shared/queue 4',
+    'shared/grant-waiters 8',
+    'shared/grant 6',
+    'shared/grant-waiters 9',
+    'shared/parked 2',
+    'shared/read-tickets 3',
+    'shared/admission 6',
+    'shared/holds 16',
+    'shared/admission 7',
+    'shared/limit',
+    'shared/admission 8',
+    'shared/grant-waiters 10',
+    'shared/parked',
+    'shared/grant-waiters 11',
+    'shared/messages-to-clients',
+    'shared/messages-to-waiters',
+    'shared/grant-waiters 3',
+    'shared/messages-to-waiters 2',
+    'shared/grant-waiters 12',
+    'shared/retry-time',
+    'shared/ends 6',
+    'shared/retry-time 2',
+    'shared/grant-waiters 13',
+    'shared/queue 5',
+    'shared/grant-waiters 14',
+    'adopt 8',
   ]),
   confirm: script('confirm', [
     'confirm',
   ]),
   extend: script('extend', [
-    'shared/clock',
-    'shared/layout',
+    'shared/holds 11',
     'shared/modes',
-    'shared/limit',
-    'shared/modes 2',
-    'shared/limit',
-    'shared/modes 3',
+    'shared/layout',
     'shared/hold',
-    'shared/client',
-    'shared/token',
-    'shared/holds',
-    'shared/crowd-keys',
-    'shared/crowd',
-    'shared/build-crowd',
-    'shared/crowd 2',
-    'shared/holds 2',
-    'shared/crowd-keys',
-    'shared/holds 3',
-    'shared/queue',
-    'shared/granted-mode',
-    'shared/holds 4',
-    'shared/queue',
-    'shared/messages',
-    'shared/grant-waiters',
-    'shared/read-tickets',
-    'shared/retry-time',
-    'shared/messages-to-waiters',
-    'shared/grant-waiters 2',
-    'shared/passed-over',
-    'shared/grant-waiters 3',
-    'shared/park',
-    'shared/grant-waiters 4',
-    'shared/parked',
-    'shared/grant-waiters 5',
-    'shared/messages-to-clients',
-    'shared/grant-waiters 6',
+    'shared/ends',
+    'shared/clock 3',
+    'shared/holds 12',
+    'shared/restore-ends',
+    'shared/holds 5',
+    'shared/ends 3',
+    'shared/holds 6',
     'extend',
+    'shared/holds 20',
+    'extend 2',
+    'shared/holds 25',
+    'extend 3',
+    'shared/hold 2',
+    'shared/holds 17',
+    'extend 4',
+    'shared/messages',
+    'shared/token 3',
+    'shared/grant-waiters 5',
+    'shared/holds 26',
+    'shared/client',
+    'shared/holds 22',
+    'shared/grant-waiters 6',
+    'shared/messages 5',
+    'shared/grant-waiters 7',
+    'shared/queue 4',
+    'shared/ends 4',
+    'shared/grant-waiters 8',
+    'shared/grant 5',
+    'shared/token 4',
+    'shared/grant 3',
+    'shared/holds 15',
+    'shared/grant 4',
+    'shared/grant-waiters 9',
+    'shared/parked 2',
+    'shared/read-tickets 3',
+    'shared/admission 6',
+    'shared/holds 16',
+    'shared/admission 7',
+    'shared/limit',
+    'shared/admission 8',
+    'shared/grant-waiters 10',
+    'shared/parked',
+    'shared/grant-waiters 11',
+    'shared/messages-to-clients',
+    'shared/messages-to-waiters',
+    'shared/grant-waiters 3',
+    'shared/messages-to-waiters 2',
+    'shared/grant-waiters 12',
+    'shared/retry-time',
+    'shared/ends 6',
+    'shared/retry-time 2',
+    'shared/grant-waiters 13',
+    'shared/queue 5',
+    'shared/grant-waiters 14',
+    'extend 5',
   ]),
   fence: script('fence', [
-    'shared/clock',
-    'shared/token',
-    'shared/layout',
-    'shared/modes',
-    'shared/limit',
-    'shared/modes 2',
-    'shared/limit',
-    'shared/modes 3',
-    'shared/hold',
-    'shared/client',
-    'shared/holds',
-    'shared/crowd-keys',
-    'shared/crowd',
-    'shared/build-crowd',
-    'shared/crowd 2',
-    'shared/holds 2',
-    'shared/crowd-keys',
-    'shared/holds 3',
-    'shared/queue',
-    'shared/granted-mode',
-    'shared/holds 4',
     'fence',
+    'shared/holds 27',
+    'shared/layout',
+    'shared/hold 3',
+    'shared/modes',
+    'shared/hold 4',
+    'shared/clock 3',
+    'shared/holds 12',
+    'shared/restore-ends',
+    'shared/holds 28',
+    'shared/ends 7',
+    'shared/holds 6',
+    'fence 2',
+    'shared/holds 20',
+    'fence 3',
+    'shared/token',
+    'fence 4',
+    'shared/token 6',
+    'fence 5',
+    'shared/holds 29',
+    'shared/hold 2',
+    'shared/holds 30',
+    'fence 6',
   ]),
   forceRelease: script('force-release', [
-    'shared/clock',
-    'shared/layout',
-    'shared/modes',
-    'shared/limit',
-    'shared/modes 2',
-    'shared/limit',
-    'shared/modes 3',
-    'shared/hold',
-    'shared/client',
-    'shared/token',
-    'shared/holds',
-    'shared/crowd-keys',
-    'shared/crowd',
-    'shared/build-crowd',
-    'shared/crowd 2',
-    'shared/holds 2',
-    'shared/crowd-keys',
-    'shared/holds 3',
-    'shared/queue',
-    'shared/granted-mode',
-    'shared/holds 4',
-    'shared/messages',
-    'shared/messages-to-clients',
-    'shared/queue',
-    'shared/grant-waiters',
-    'shared/read-tickets',
-    'shared/retry-time',
-    'shared/messages-to-waiters',
-    'shared/grant-waiters 2',
-    'shared/passed-over',
-    'shared/grant-waiters 3',
-    'shared/park',
-    'shared/grant-waiters 4',
-    'shared/parked',
-    'shared/grant-waiters 5',
-    'shared/grant-waiters 6',
-    'shared/tombstones',
     'force-release',
+    'shared/holds 11',
+    'shared/modes',
+    'shared/layout',
+    'shared/hold',
+    'shared/ends',
+    'shared/clock 3',
+    'shared/holds 12',
+    'shared/restore-ends',
+    'shared/holds 5',
+    'shared/ends 3',
+    'shared/holds 6',
+    'force-release 2',
+    'shared/tombstones 3',
+    'shared/messages 4',
+    'shared/client',
+    'shared/messages-to-clients 2',
+    'shared/messages 3',
+    'shared/messages-to-clients 3',
+    'shared/holds 31',
+    'shared/ends 4',
+    'shared/holds 32',
+    'force-release 3',
+    'shared/token 3',
+    'shared/grant-waiters 16',
+    'shared/queue 4',
+    'shared/grant-waiters 8',
+    'shared/grant 5',
+    'shared/token 4',
+    'shared/grant 3',
+    'shared/holds 24',
+    'shared/hold 2',
+    'shared/holds 10',
+    'shared/grant 4',
+    'shared/grant-waiters 9',
+    'shared/parked 2',
+    'shared/read-tickets 3',
+    'shared/admission 6',
+    'shared/holds 16',
+    'shared/admission 7',
+    'shared/limit',
+    'shared/admission 8',
+    'shared/grant-waiters 10',
+    'shared/parked',
+    'shared/grant-waiters 11',
+    'shared/messages-to-waiters',
+    'shared/messages-to-clients 4',
+    'shared/grant-waiters 3',
+    'shared/messages-to-waiters 2',
+    'shared/grant-waiters 12',
+    'shared/retry-time',
+    'shared/ends 6',
+    'shared/retry-time 2',
+    'shared/grant-waiters 13',
+    'shared/queue 5',
+    'shared/grant-waiters 14',
+    'force-release 4',
   ]),
   inspect: script('inspect', [
-    'shared/clock',
-    'shared/token',
-    'shared/limit',
-    'shared/layout',
-    'shared/modes',
-    'shared/modes 2',
-    'shared/modes 3',
-    'shared/hold',
-    'shared/queue',
-    'shared/read-tickets',
     'inspect',
+    'shared/modes',
+    'shared/layout',
+    'shared/hold',
+    'shared/clock',
+    'inspect 2',
+    'shared/read-tickets 4',
+    'shared/clock 2',
+    'shared/read-tickets 5',
+    'shared/queue 2',
+    'shared/read-tickets 6',
+    'inspect 3',
+    'shared/limit 2',
+    'shared/token',
+    'inspect 4',
   ]),
   keepUnits: script('keep-units', [
-    'shared/clock',
-    'shared/modes',
-    'shared/limit',
-    'shared/modes 2',
-    'shared/limit',
-    'shared/modes 3',
-    'shared/layout',
-    'shared/hold',
-    'shared/client',
-    'shared/token',
-    'shared/holds',
-    'shared/crowd-keys',
-    'shared/crowd',
-    'shared/build-crowd',
-    'shared/crowd 2',
-    'shared/holds 2',
-    'shared/crowd-keys',
-    'shared/holds 3',
-    'shared/queue',
-    'shared/granted-mode',
-    'shared/holds 4',
-    'shared/queue',
-    'shared/messages',
-    'shared/grant-waiters',
-    'shared/read-tickets',
-    'shared/retry-time',
-    'shared/messages-to-waiters',
-    'shared/grant-waiters 2',
-    'shared/passed-over',
-    'shared/grant-waiters 3',
-    'shared/park',
-    'shared/grant-waiters 4',
-    'shared/parked',
-    'shared/grant-waiters 5',
-    'shared/messages-to-clients',
-    'shared/grant-waiters 6',
     'keep-units',
+    'shared/holds 11',
+    'shared/layout',
+    'shared/modes',
+    'shared/hold',
+    'shared/ends',
+    'shared/clock 3',
+    'shared/holds 12',
+    'shared/restore-ends',
+    'shared/holds 5',
+    'shared/ends 3',
+    'shared/holds 6',
+    'keep-units 2',
+    'shared/holds 20',
+    'keep-units 3',
+    'shared/holds 13',
+    'shared/client',
+    'shared/holds 22',
+    'shared/ends 4',
+    'shared/hold 2',
+    'shared/holds 15',
+    'keep-units 4',
+    'shared/holds 17',
+    'keep-units 5',
+    'shared/messages',
+    'shared/token 3',
+    'shared/grant-waiters 15',
+    'shared/messages 5',
+    'shared/grant-waiters 7',
+    'shared/queue 4',
+    'shared/grant-waiters 8',
+    'shared/grant 5',
+    'shared/token 4',
+    'shared/grant 7',
+    'shared/grant-waiters 9',
+    'shared/parked 2',
+    'shared/read-tickets 3',
+    'shared/admission 6',
+    'shared/holds 16',
+    'shared/admission 7',
+    'shared/limit',
+    'shared/admission 8',
+    'shared/grant-waiters 10',
+    'shared/parked',
+    'shared/grant-waiters 11',
+    'shared/messages-to-clients',
+    'shared/messages-to-waiters',
+    'shared/grant-waiters 3',
+    'shared/messages-to-waiters 2',
+    'shared/grant-waiters 12',
+    'shared/retry-time',
+    'shared/ends 6',
+    'shared/retry-time 2',
+    'shared/grant-waiters 13',
+    'shared/queue 5',
+    'shared/grant-waiters 14',
+    'keep-units 6',
   ]),
   latchConfirm: script('latch-confirm', [
     'latch-confirm',
   ]),
   latchCountDown: script('latch-count-down', [
-    'shared/clock',
-    'shared/layout',
-    'shared/latch',
     'latch-count-down',
-    'shared/client',
-    'shared/messages',
-    'shared/messages-to-clients',
+    'shared/latch',
+    'shared/layout',
+    'shared/latch 2',
     'latch-count-down 2',
+    'shared/clock',
+    'shared/latch 3',
+    'latch-count-down 3',
+    'shared/clock 2',
+    'shared/latch 4',
+    'latch-count-down 4',
+    'shared/messages',
+    'shared/messages-to-clients 5',
+    'shared/messages 2',
+    'shared/client',
+    'shared/messages-to-clients 6',
+    'latch-count-down 5',
   ]),
   latchCount: script('latch-count', [
-    'shared/clock',
-    'shared/layout',
     'shared/latch',
+    'shared/layout',
+    'shared/latch 2',
     'latch-count',
+    'shared/clock',
+    'shared/latch 5',
+    'latch-count 2',
+    'shared/clock 2',
+    'latch-count 3',
   ]),
   latchDelete: script('latch-delete', [
-    'shared/layout',
-    'shared/clock',
-    'shared/latch',
     'latch-delete',
+    'shared/latch',
+    'shared/layout',
+    'shared/latch 2',
+    'latch-delete 2',
+    'shared/clock',
+    'shared/latch 3',
+    'latch-delete 3',
+    'shared/latch 6',
+    'shared/clock 2',
+    'shared/latch 7',
+    'latch-delete 4',
   ]),
   latchSet: script('latch-set', [
-    'shared/layout',
-    'shared/clock',
-    'shared/latch',
     'latch-set',
+    'shared/latch',
+    'shared/layout',
+    'shared/latch 2',
+    'latch-count-down 2',
+    'shared/clock',
+    'shared/latch 3',
+    'latch-set 2',
+    'shared/latch 6',
+    'shared/clock 2',
+    'shared/latch 7',
+    'latch-set 3',
   ]),
   limit: script('limit', [
-    'shared/clock',
-    'shared/limit',
+    'shared/limit 2',
     'limit',
+    'shared/clock',
+    'limit 2',
   ]),
   offer: script('offer', [
-    'shared/clock',
+    'offer',
+    'shared/holds 11',
     'shared/layout',
     'shared/modes',
-    'shared/limit',
-    'shared/modes 2',
-    'shared/limit',
-    'shared/modes 3',
     'shared/hold',
+    'shared/ends',
+    'shared/clock 3',
+    'shared/holds 12',
+    'shared/restore-ends',
+    'shared/holds 5',
+    'shared/ends 3',
+    'shared/holds 6',
+    'keep-units 2',
+    'shared/holds 20',
+    'offer 2',
+    'shared/holds 33',
+    'offer 3',
+    'shared/holds 34',
     'shared/client',
-    'shared/token',
-    'shared/holds',
-    'shared/crowd-keys',
-    'shared/crowd',
-    'shared/build-crowd',
-    'shared/crowd 2',
-    'shared/holds 2',
-    'shared/crowd-keys',
-    'shared/holds 3',
-    'shared/queue',
-    'shared/granted-mode',
-    'shared/holds 4',
-    'shared/queue',
+    'shared/holds 22',
+    'offer 4',
+    'shared/ends 4',
+    'shared/holds 21',
+    'shared/hold 2',
+    'shared/holds 10',
+    'offer 5',
     'shared/messages',
-    'shared/grant-waiters',
-    'shared/read-tickets',
-    'shared/retry-time',
-    'shared/messages-to-waiters',
-    'shared/grant-waiters 2',
-    'shared/passed-over',
-    'shared/grant-waiters 3',
-    'shared/park',
-    'shared/grant-waiters 4',
+    'shared/token 3',
+    'shared/grant-waiters 15',
+    'shared/messages 5',
+    'shared/grant-waiters 7',
+    'shared/queue 4',
+    'shared/grant-waiters 8',
+    'shared/grant 5',
+    'shared/token 4',
+    'shared/grant 7',
+    'shared/grant-waiters 9',
+    'shared/parked 2',
+    'shared/read-tickets 3',
+    'shared/admission 9',
+    'shared/limit',
+    'shared/admission 8',
+    'shared/grant-waiters 10',
     'shared/parked',
-    'shared/grant-waiters 5',
+    'shared/grant-waiters 11',
     'shared/messages-to-clients',
-    'shared/grant-waiters 6',
-    'offer',
+    'shared/messages-to-waiters',
+    'shared/grant-waiters 3',
+    'shared/messages-to-waiters 2',
+    'shared/grant-waiters 12',
+    'shared/retry-time',
+    'shared/ends 6',
+    'shared/retry-time 2',
+    'shared/grant-waiters 13',
+    'shared/queue 5',
+    'shared/grant-waiters 14',
+    'extend 5',
   ]),
   reinstate: script('reinstate', [
-    'shared/clock',
-    'shared/token',
-    'shared/modes',
-    'shared/limit',
-    'shared/modes 2',
-    'shared/limit',
-    'shared/modes 3',
-    'shared/layout',
-    'shared/hold',
-    'shared/client',
-    'shared/holds',
-    'shared/crowd-keys',
-    'shared/crowd',
-    'shared/build-crowd',
-    'shared/crowd 2',
-    'shared/holds 2',
-    'shared/crowd-keys',
-    'shared/holds 3',
-    'shared/queue',
-    'shared/granted-mode',
-    'shared/holds 4',
-    'shared/queue',
-    'shared/tombstones',
     'reinstate',
+    'shared/tombstones 4',
+    'shared/clock',
+    'shared/tombstones',
+    'reinstate 2',
+    'shared/holds 11',
+    'shared/layout',
+    'shared/modes',
+    'shared/hold',
+    'shared/ends',
+    'shared/clock 2',
+    'shared/holds 12',
+    'shared/restore-ends',
+    'shared/holds 5',
+    'shared/ends 3',
+    'shared/holds 6',
+    'keep-units 2',
+    'shared/holds 20',
+    'reinstate 3',
+    'shared/holds 35',
+    'shared/admission 10',
+    'shared/holds 16',
+    'shared/admission 11',
+    'shared/limit',
+    'shared/admission 12',
+    'reinstate 4',
+    'shared/holds 36',
+    'shared/client',
+    'shared/holds 37',
+    'reinstate 5',
+    'shared/queue 6',
+    'reinstate 6',
+    'shared/token 7',
+    'reinstate 7',
+    'shared/holds 38',
+    'shared/ends 4',
+    'shared/holds 9',
+    'shared/hold 2',
+    'shared/holds 10',
+    'reinstate 8',
   ]),
   release: script('release', [
     'release',
-    'shared/clock',
+    'shared/holds',
     'shared/modes',
-    'shared/limit',
-    'shared/modes 2',
-    'shared/limit',
-    'shared/modes 3',
     'shared/layout',
     'shared/hold',
-    'shared/client',
-    'shared/token',
-    'shared/holds',
-    'shared/crowd-keys',
-    'shared/crowd',
-    'shared/build-crowd',
-    'shared/crowd 2',
-    'shared/holds 2',
-    'shared/crowd-keys',
-    'shared/holds 3',
-    'shared/queue',
-    'shared/granted-mode',
-    'shared/holds 4',
-    'shared/queue',
-    'shared/messages',
-    'shared/grant-waiters',
-    'shared/read-tickets',
-    'shared/retry-time',
-    'shared/messages-to-waiters',
-    'shared/grant-waiters 2',
-    'shared/passed-over',
-    'shared/grant-waiters 3',
-    'shared/park',
-    'shared/grant-waiters 4',
-    'shared/parked',
-    'shared/grant-waiters 5',
-    'shared/messages-to-clients',
-    'shared/grant-waiters 6',
+    'shared/clock',
+    'shared/holds 39',
     'release 2',
-    'shared/tombstones',
+    'shared/clock 2',
+    'shared/holds 40',
+    'shared/client',
+    'shared/holds 22',
+    'shared/ends 8',
+    'shared/holds 32',
     'release 3',
+    'shared/holds 41',
+    'shared/restore-ends',
+    'shared/holds 5',
+    'shared/ends 3',
+    'shared/holds 42',
+    'release 4',
+    'shared/hold 2',
+    'shared/holds 43',
+    'release 5',
+    'shared/queue 7',
+    'release 6',
+    'shared/tombstones 2',
+    'release 7',
+    'shared/ends 2',
+    'shared/retry-time',
+    'shared/ends 5',
+    'shared/retry-time 2',
+    'shared/read-tickets',
+    'shared/parked',
+    'shared/messages 4',
+    'shared/messages-to-clients',
+    'shared/messages 3',
+    'shared/token',
+    'shared/queue',
+    'shared/grant 5',
+    'shared/token 2',
+    'shared/grant 7',
+    'shared/admission 13',
+    'shared/holds 16',
+    'shared/admission',
+    'shared/limit',
+    'shared/admission 8',
+    'shared/queue 5',
+    'shared/grant-waiters',
+    'shared/parked 2',
+    'shared/read-tickets 2',
+    'shared/grant-waiters 2',
+    'shared/messages-to-waiters',
+    'shared/grant-waiters 3',
+    'shared/messages-to-waiters 2',
+    'shared/grant-waiters 4',
+    'release 8',
     'shared/request',
+    'release 9',
+    'shared/request 2',
+    'shared/holds 17',
+    'shared/grant-at-once',
+    'shared/complete',
+    'shared/grant-at-once 2',
+    'release 10',
+    'shared/try-acquire',
+    'shared/tombstones',
+    'shared/try-acquire 2',
+    'shared/admission 5',
+    'shared/try-acquire 3',
+    'shared/holds 18',
+    'shared/try-acquire 4',
+    'shared/retry-time 3',
+    'shared/try-acquire 5',
     'shared/take-place',
-    'shared/passed-over',
+    'shared/parked 3',
     'shared/take-place 2',
-    'shared/park',
+    'shared/parked 4',
     'shared/take-place 3',
     'shared/place-ahead',
     'shared/take-place 4',
-    'shared/read-tickets',
-    'shared/parked',
+    'shared/parked 5',
     'shared/take-place 5',
-    'shared/retry-time',
-    'shared/tombstones',
-    'shared/try-acquire',
-    'shared/complete',
-    'shared/try-acquire 2',
-    'shared/limit',
-    'shared/try-acquire 3',
-    'shared/messages-to-clients',
+    'shared/try-acquire 6',
+    'shared/take-place 6',
+    'shared/try-acquire 7',
     'shared/end-batches',
-    'shared/try-acquire 4',
-    'release 4',
+    'shared/try-acquire 8',
+    'shared/end-batches 2',
+    'shared/try-acquire 9',
+    'release 11',
   ]),
   renew: script('renew', [
     'shared/clock',
     'renew',
-    'shared/crowd-keys',
-    'shared/renew-in-crowd',
+    'shared/clock 2',
     'renew 2',
   ]),
   setLimit: script('set-limit', [
-    'shared/clock',
-    'shared/modes',
-    'shared/limit',
-    'shared/modes 2',
-    'shared/limit',
-    'shared/modes 3',
-    'shared/limit',
-    'shared/layout',
-    'shared/hold',
-    'shared/client',
-    'shared/token',
-    'shared/holds',
-    'shared/crowd-keys',
-    'shared/crowd',
-    'shared/build-crowd',
-    'shared/crowd 2',
-    'shared/holds 2',
-    'shared/crowd-keys',
-    'shared/holds 3',
-    'shared/queue',
-    'shared/granted-mode',
-    'shared/holds 4',
-    'shared/queue',
-    'shared/messages',
-    'shared/grant-waiters',
-    'shared/read-tickets',
-    'shared/retry-time',
-    'shared/messages-to-waiters',
-    'shared/grant-waiters 2',
-    'shared/passed-over',
-    'shared/grant-waiters 3',
-    'shared/park',
-    'shared/grant-waiters 4',
-    'shared/parked',
-    'shared/grant-waiters 5',
-    'shared/messages-to-clients',
-    'shared/grant-waiters 6',
-    'shared/messages-to-clients',
-    'shared/end-batches',
     'set-limit',
+    'shared/limit 2',
+    'set-limit 2',
+    'shared/holds 11',
+    'shared/layout',
+    'shared/modes',
+    'shared/hold',
+    'shared/ends',
+    'shared/clock 3',
+    'shared/holds 12',
+    'shared/restore-ends',
+    'shared/holds 5',
+    'shared/ends 3',
+    'shared/holds 6',
+    'set-limit 3',
+    'shared/messages 4',
+    'shared/client',
+    'shared/messages-to-clients',
+    'shared/token 3',
+    'shared/ends 4',
+    'shared/grant-waiters 5',
+    'shared/holds 19',
+    'shared/grant-waiters 6',
+    'shared/messages 3',
+    'shared/grant-waiters 7',
+    'shared/queue 4',
+    'shared/holds 20',
+    'shared/grant-waiters 8',
+    'shared/grant 5',
+    'shared/token 4',
+    'shared/grant 3',
+    'shared/holds 21',
+    'shared/hold 2',
+    'shared/holds 10',
+    'shared/grant 4',
+    'shared/grant-waiters 9',
+    'shared/parked 2',
+    'shared/read-tickets 3',
+    'shared/admission 6',
+    'shared/holds 16',
+    'shared/admission 7',
+    'shared/limit 3',
+    'shared/admission 8',
+    'shared/grant-waiters 10',
+    'shared/parked',
+    'shared/grant-waiters 11',
+    'shared/messages-to-waiters',
+    'shared/grant-waiters 3',
+    'shared/messages-to-waiters 2',
+    'shared/grant-waiters 12',
+    'shared/retry-time',
+    'shared/ends 6',
+    'shared/retry-time 2',
+    'shared/grant-waiters 13',
+    'shared/queue 5',
+    'shared/grant-waiters 14',
+    'add-limit 6',
+    'shared/end-batches 3',
+    'set-limit 4',
   ]),
   start: script('start', [
     'start',
   ]),
   survey: script('survey', [
-    'shared/clock',
-    'shared/limit',
-    'shared/layout',
-    'shared/modes',
-    'shared/modes 2',
-    'shared/modes 3',
-    'shared/hold',
-    'shared/client',
-    'shared/token',
-    'shared/holds',
-    'shared/crowd-keys',
-    'shared/crowd',
-    'shared/build-crowd',
-    'shared/crowd 2',
-    'shared/holds 2',
-    'shared/crowd-keys',
-    'shared/holds 3',
-    'shared/queue',
-    'shared/granted-mode',
-    'shared/holds 4',
     'survey',
+    'shared/holds',
+    'shared/layout',
+    'shared/hold 3',
+    'shared/modes',
+    'shared/hold 4',
+    'shared/ends',
+    'shared/clock 3',
+    'shared/holds 12',
+    'shared/restore-ends',
+    'shared/holds 28',
+    'shared/ends 3',
+    'shared/holds 6',
+    'survey 2',
+    'shared/ends 4',
+    'survey 3',
+    'shared/holds 44',
+    'shared/limit 2',
+    'survey 4',
   ]),
 };

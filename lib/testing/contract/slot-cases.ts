@@ -260,7 +260,7 @@ export const SLOT_CASES: CaseList = {
     await table.release(other, waiter);
   }),
 
-  'slots are counted among many holders, and some of them end their batches': withPermits(async (table) => {
+  'slots are counted among many holders, and each of them ends its uncontended batch': withPermits(async (table) => {
     const { key, stage } = table;
     const [store, other] = [await table.client(), await table.client()];
     const single = Array.from({ length: 12 }, () => store.request(key, permits(1, 30)));
@@ -274,7 +274,7 @@ export const SLOT_CASES: CaseList = {
     assert.equal((await table.held(store, large)).units, 15);
     assert.equal((await table.held(other, next)).units, 2);
     await table.queued(other, waiter);
-    await stage.until('the messages to four holders', () => new Set(store.yields).size === 4);
+    await stage.until('the message to each holder', () => new Set(store.yields).size === single.length);
     assert.ok(store.yields.every((id) => single.some((request) => request.id === id)));
     await table.release(store, large);
     assert.equal(await table.pushed(other, waiter), 6);

@@ -4,6 +4,7 @@ import { now } from '../../../lab/testbed/history/history.js';
 import { AT_ONCE, between, LockBench, timed } from '../../../lab/testbed/locks/locks.js';
 import { startRedis, type RedisServer } from '../../../lab/testbed/servers/redis-server.mjs';
 import { KINDS } from '../../integration/kinds/support.js';
+import { holdIds } from '../../../lab/testbed/locks/redis-key.mjs';
 
 const bench = new LockBench();
 let replica: RedisServer;
@@ -40,7 +41,7 @@ async function withoutReplica<T>(work: () => Promise<T>): Promise<T> {
 }
 
 const held = (key: string): Promise<number> => bench.redis.admin.exists(`lock:state:{${key}}`);
-const onReplica = (key: string): Promise<number> => replica.admin.hlen(`lock:state:{${key}}`);
+const onReplica = async (key: string): Promise<number> => (await holdIds(replica.admin, `lock:state:{${key}}`)).length;
 
 /** WAITs so far, and confirmations. */
 async function waits(): Promise<number> {

@@ -2,12 +2,13 @@ import { describe, expect, it } from '@jest/globals';
 import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
 import { LockBench, timed } from '../../../lab/testbed/locks/locks.js';
 import { KINDS } from '../../integration/kinds/support.js';
+import { holdIds } from '../../../lab/testbed/locks/redis-key.mjs';
 
 const bench = new LockBench();
 const SCRIPT = { names: ['evalsha', 'eval'], nth: 1 };
 const SETS = KINDS.map(({ kind, options }) => ({ kind, options }));
 
-const holds = async (key: string): Promise<number> => bench.redis.admin.hlen(`lock:state:{${key}}`);
+const holds = async (key: string): Promise<number> => (await holdIds(bench.redis.admin, `lock:state:{${key}}`)).length;
 
 describe('a lost reply', () => {
   it.each(SETS)('to an acquire of one key: it is held once, and free afterwards: $kind', async ({ options }) => {

@@ -109,7 +109,7 @@ describe('a client that does not take its grant', () => {
 describe('absent waiters with places that are not stale', () => {
   /** Clients that took a place each and are gone. */
   async function joinAndVanish(count: number, mode = 'exclusive'): Promise<void> {
-    const roles = ['state', 'queue', 'waiters', 'fence', 'tombstones', 'limit'] as const;
+    const roles = ['state', 'queue', 'waiters', 'fence', 'tombstones', 'limit', 'ends'] as const;
     const keys = roles.map((role) => redisKey(role, KEY));
     const pipeline = bench.redis.admin.pipeline();
     for (let i = 0; i < count; i++) {

@@ -11,8 +11,8 @@ async function writeForeign(): Promise<string[]> {
   const { admin } = bench.redis;
   await admin.set('lock:state:{text}', 'of another program', 'EX', 60);
   await admin.hset('lock:state:{hash}', 'of', 'another program');
-  await admin.hset('lock:state:{mode}', 'x:1', `sideways ${Date.now() + 60_000} 1 1 owner`);
-  await admin.hset('lock:state:{numbers}', 'x:1', `exclusive soon many never owner`);
+  await admin.hset('lock:state:{mode}', 'x:1', `sideways held ${Date.now() + 60_000} 1 1 owner`);
+  await admin.hset('lock:state:{numbers}', 'x:1', `exclusive held soon many never owner`);
   for (const key of ['hash', 'mode', 'numbers']) await admin.pexpire(`lock:state:{${key}}`, 60_000);
   return ['text', 'hash', 'mode', 'numbers'];
 }
@@ -40,7 +40,7 @@ describe('foreign values under the prefix', () => {
     const evil = '\u001b]0;x\u0007\u009b31m\u007f\u202e\u2066\u200b';
     const { admin } = bench.redis;
     const field = `${evil}:1`;
-    const hold = `exclusive ${Date.now() + 60_000} 1 ${Date.now()} ${evil.replace(/\s/g, '')}`;
+    const hold = `exclusive held ${Date.now() + 60_000} 1 ${Date.now()} ${evil.replace(/\s/g, '')}`;
     await admin.hset(`lock:state:{${evil}}`, field, hold);
     await admin.pexpire(`lock:state:{${evil}}`, 60_000);
     await admin.hset('lock:state:{plain}', field, hold);
@@ -77,7 +77,7 @@ describe('foreign values under the prefix', () => {
     };
     for (const [client, record] of Object.entries(records)) {
       await admin.set(`lock:client:${client}`, JSON.stringify(record), 'PX', 60_000);
-      const hold = `exclusive ${Date.now() + 60_000} 1 ${Date.now()} ${client}:1:0`;
+      const hold = `exclusive held ${Date.now() + 60_000} 1 ${Date.now()} ${client}:1:0`;
       await admin.hset(`lock:state:{${client}}`, `${client}:1:0`, hold);
       await admin.pexpire(`lock:state:{${client}}`, 60_000);
     }

@@ -2,7 +2,7 @@ import type { LockService } from 'nestjs-redis-locks';
 import type { AcquireOptions } from '../../../lib/options/acquire-options.js';
 import type { LockHandle } from '../../../lib/service/handles/lock-handle.js';
 import type { LockBench } from '../../../lab/testbed/locks/locks.js';
-import { redisKey } from '../../../lab/testbed/locks/redis-key.mjs';
+import { holdIds, redisKey } from '../../../lab/testbed/locks/redis-key.mjs';
 
 /** The waiters of a key, and the order in which they are granted. */
 export class Arrivals {
@@ -67,7 +67,7 @@ export const observe = (bench: LockBench) => ({
     return evalsha + text;
   },
   /** How many holds of a key it knows. */
-  stored: (key: string): Promise<number> => bench.redis.admin.hlen(redisKey('state', key)),
+  stored: async (key: string): Promise<number> => (await holdIds(bench.redis.admin, redisKey('state', key))).length,
 });
 
 export const releaseAll = (handles: readonly LockHandle[]): Promise<boolean[]> =>

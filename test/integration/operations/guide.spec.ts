@@ -88,8 +88,14 @@ describe('a lock in redis-cli', () => {
     const { waiters } = (await one.inspect('stock:42'))!;
     const [state, ttl, queue, known, fence, clients] = await Promise.all(commands.slice(0, 6).map(call));
     const [id, hold] = state as [string, string];
-    const [mode, ends, token, begun, owner] = hold.split(' ');
-    expect([id, mode, token, owner]).toEqual([held.owner, 'exclusive', String(held.fencingToken), held.owner]);
+    const [mode, status, ends, token, begun, owner] = hold.split(' ');
+    expect([id, mode, status, token, owner]).toEqual([
+      held.owner,
+      'exclusive',
+      'held',
+      String(held.fencingToken),
+      held.owner,
+    ]);
     expect(Math.abs(Number(begun) - since)).toBeLessThan(2_000);
     expect(Number(ends) - Number(begun)).toBe(30_000);
     expect(ttl).toBeGreaterThan(25_000);

@@ -33,11 +33,12 @@ const situations = fc.record({
   holds: oftenEmpty(
     fc.array(
       fc.record({
-        mode: fc.constantFrom('exclusive', 'read', 'pushed:exclusive', 'kept:exclusive', 'permits:1/2'),
+        mode: fc.constantFrom('exclusive', 'read', 'permits:1/2'),
+        status: fc.constantFrom('held', 'held', 'pushed', 'kept', 'alone'),
         ends: fc.constantFrom(-200, 400_000),
         owner: fc.constantFrom('owner', 'other'),
       }),
-      { maxLength: 2 },
+      { maxLength: 1 },
     ),
   ),
   tickets: oftenEmpty(fc.array(fc.constantFrom(-100, 60_000), { maxLength: 2 })),
@@ -60,13 +61,21 @@ function prepare(batch: ChainableCommander, key: string, situation: Situation, m
   const now = Math.floor(micros / 1_000);
   const keys = redisKeys('lock', key);
   if (fence !== undefined) batch.set(keys.fence, fence === 'text' ? 'foreign' : micros + fence, 'PX', 700_000);
-  holds.forEach(({ mode, ends, owner }, i) => {
-    batch.hset(keys.state, `holder${i}:1`, `${mode} ${now + ends} ${micros - 90_000_000 + i} ${now - 500} ${owner}`);
+  holds.forEach(({ mode, status, ends, owner }, i) => {
+    batch.hset(
+      keys.state,
+      `holder${i}:1`,
+      `${mode} ${status} ${now + ends} ${micros - 90_000_000 + i} ${now - 500} ${owner}`,
+    );
   });
   if (holds.length > 0) batch.pexpire(keys.state, 500_000);
   tickets.forEach((stale, i) => {
     batch.zadd(keys.queue, String(i + 1), `waiter${i}:1`);
-    batch.hset(keys.waiters, `waiter${i}:1`, `exclusive ${now + 900} ${now + stale} 30000 3000 1 waiter${i}:1`);
+    batch.hset(
+      keys.waiters,
+      `waiter${i}:1`,
+      `${now - 100} exclusive ${now + 900} ${now + stale} 30000 3000 1 waiter${i}:1`,
+    );
   });
   if (tickets.length > 0) batch.pexpire(keys.queue, 500_000).pexpire(keys.waiters, 500_000);
   for (const id of tombstones) batch.zadd(keys.tombstones, String(now + 5_000), id);
@@ -99,8 +108,8 @@ async function outcomesOf(sources: readonly string[], situation: Situation, name
   const prepared = batch.length - 1; // without MULTI
   for (const [i, source] of sources.entries()) {
     const key = `${name}${i}`;
-    const { state, queue, waiters, fence, tombstones, limit } = redisKeys('lock', key);
-    const names = [state, queue, waiters, fence, tombstones, limit];
+    const { state, queue, waiters, fence, tombstones, limit, ends } = redisKeys('lock', key);
+    const names = [state, queue, waiters, fence, tombstones, limit, ends];
     const { mode, owner, lease, uncontendedBatchSize, waits } = situation.request;
     const request = ['me:1', mode, owner, lease, uncontendedBatchSize, `0 ${waits} 3000 60000 3000 1 `];
     batch.eval(atTime(source, micros), names.length, ...names, `lock:client:\n${key}`, ...request);
@@ -118,8 +127,8 @@ async function outcomesOf(sources: readonly string[], situation: Situation, name
     return {
       isShort: typeof reply === 'number',
       reply: Array.isArray(told) ? told.map(String) : told,
-      stored: rest.slice(0, 12),
-      ttls: rest.slice(12).map(Number),
+      stored: rest.slice(0, 13),
+      ttls: rest.slice(13).map(Number),
     };
   });
   return { outcomes, elapsed: (microsOf(answers.at(-1) as unknown[]) - micros) / 1_000 };

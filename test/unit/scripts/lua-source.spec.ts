@@ -21,38 +21,55 @@ describe('assembleScript', () => {
     return assembleScript(directory, 'main.lua');
   };
 
-  it('puts shared parts where they are first included, once', () => {
+  it('puts each part once in front of the first statement that needs it', () => {
     const script = assemble({
-      'main.lua': '-- what it does\n--- @include "shared/a"\nlocal m = 1\n--- @include "shared/b"\nreturn m\n',
-      'shared/a.lua': '--- @include "shared/b"\nlocal a = 1\n',
-      'shared/b.lua': 'local b = 1\n',
-    });
-    expect(script).toBe('local b = 1\nlocal a = 1\nlocal m = 1\nreturn m');
-  });
-
-  it('forgets at the end of a block what was included in it', () => {
-    const script = assemble({
-      'main.lua': [
-        'if one then',
-        '  --- @include "shared/a"',
-        '  --- @include "shared/b"',
-        '  return a',
-        'end',
-        '--- @include "shared/b"',
-        'return b',
-      ].join('\n'),
+      'main.lua': '-- what it does\n--- @include "shared/a"\n--- @include "shared/b"\nlocal m = 1\nreturn a + b + m\n',
       'shared/a.lua': '--- @include "shared/b"\nlocal a = b\n',
       'shared/b.lua': 'local b = 1\n',
     });
-    expect(script).toBe('if one then\nlocal b = 1\nlocal a = b\nreturn a\nend\nlocal b = 1\nreturn b');
+    expect(script).toBe('local m = 1\nlocal b = 1\nlocal a = b\nreturn a + b + m');
   });
 
-  it('includes nothing in a block that is known around it', () => {
+  it('puts a function into the innermost block around all lines that use it, and apart from others of its file', () => {
     const script = assemble({
-      'main.lua': '--- @include "shared/b"\nlocal function f()\n  --- @include "shared/b"\n  return b\nend\nreturn f()',
-      'shared/b.lua': 'local b = 1\n',
+      'main.lua': [
+        '--- @include "shared/a"',
+        'if one then',
+        '  two()',
+        'elseif a() then',
+        '  if three then',
+        '    return b() +',
+        '      b()',
+        '  end',
+        'end',
+      ].join('\n'),
+      'shared/a.lua': 'local function a()\n  return 1\nend\nlocal function b()\n  return 2\nend\n',
     });
-    expect(script).toBe('local b = 1\nlocal function f()\nreturn b\nend\nreturn f()');
+    expect(script.split('\n').map((line) => line.trim())).toEqual([
+      ...['local function a()', 'return 1', 'end', 'if one then', 'two()', 'elseif a() then', 'if three then'],
+      ...['local function b()', 'return 2', 'end', 'return b() +', 'b()', 'end', 'end'],
+    ]);
+  });
+
+  it('puts nothing into a loop, and no variable into a function', () => {
+    const script = assemble({
+      'main.lua': [
+        '--- @include "shared/a"',
+        'local function f()',
+        '  for i = 1, 2 do',
+        '    one(g(), now)',
+        '  end',
+        'end',
+        'return f()',
+      ].join('\n'),
+      'shared/a.lua': "local now = redis.call('TIME')\nlocal function g()\n  return 1\nend\n",
+    });
+    expect(script).toBe(
+      [
+        ...["local now = redis.call('TIME')", 'local function f()', 'local function g()', 'return 1', 'end'],
+        ...['for i = 1, 2 do', 'one(g(), now)', 'end', 'end', 'return f()'],
+      ].join('\n'),
+    );
   });
 
   it('writes constants and keys in place of their names', () => {
@@ -77,9 +94,16 @@ describe('assembleScript', () => {
   it.each(['-- @include "shared/a"', '--- @include shared/a', '--- @include "shared/a" -- why'])(
     'refuses %s',
     (line) => {
-      expect(() => assemble({ 'main.lua': `local a\n${line}` })).toThrow('lua/main.lua:2: write --- @include');
+      expect(() => assemble({ 'main.lua': `-- what it does\n${line}` })).toThrow('lua/main.lua:2: write --- @include');
     },
   );
+
+  it('refuses an include behind code', () => {
+    const files = { 'main.lua': 'local a\n--- @include "shared/a"', 'shared/a.lua': 'local b = 1' };
+    expect(() => assemble(files)).toThrow(
+      'lua/main.lua:2: write --- @include "shared/name" on a line of its own, at the head',
+    );
+  });
 });
 
 describe('stripComments', () => {

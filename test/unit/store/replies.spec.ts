@@ -23,7 +23,7 @@ describe('the mode of a request', () => {
     [permits, 3, 'permits:2/9*3'],
   ])('%j with %p slots is %s', (mode, slots, text) => {
     expect(writeMode(mode, slots)).toBe(text);
-    expect(readMode(text)).toEqual({ mode, kept: false });
+    expect(readMode(text)).toEqual(mode);
   });
 
   it('has one slot if the request is fair', () => {
@@ -33,10 +33,6 @@ describe('the mode of a request', () => {
     };
     expect(requestArgs(request)[1]).toBe('permits:2/9*3');
     expect(requestArgs({ ...request, fair: true })[1]).toBe('permits:2/9');
-  });
-
-  it('of a hold that is kept has no slots', () => {
-    expect(readMode('kept:permits:6/9')).toEqual({ mode: { ...permits, units: 6 }, kept: true });
   });
 });
 
@@ -60,6 +56,12 @@ describe('the reply to a request', () => {
   it('for several keys names a key that is not free, and its holders', () => {
     const requests = [{ key: 'a' }, { key: 'b' }] as AcquireRequest[];
     expect(readAcquireAllReply([BUSY, 2, 'me:1'], requests)).toEqual({ outcome: 'busy', key: 'b', holders: ['me:1'] });
+  });
+
+  it('to inspect says which holds are only kept', () => {
+    const hold = (kept: number): unknown[] => ['me:1', 'me', 'permits:6/9', 7, 30_000, 5, kept];
+    const { holds } = readInspectReply([0, [hold(0), hold(1)], [], -1, '', '']);
+    expect(holds).toMatchObject([0, 1].map((kept) => ({ mode: { ...permits, units: 6 }, kept: kept === 1 })));
   });
 
   it('to inspect has the permits that one slot of a waiter needs', () => {

@@ -41,7 +41,7 @@ describe('a script that encodes itself', () => {
   });
 
   it('names the keys of a lock consistently', () => {
-    const { state, queue, waiters, fence, tombstones: gone, limit } = redisKeys('lock', 'stock:42');
-    expect(new LockKeys('lock').of('stock:42').names).toEqual([state, queue, waiters, fence, gone, limit]);
+    const { state, queue, waiters, fence, tombstones: gone, limit, ends } = redisKeys('lock', 'stock:42');
+    expect(new LockKeys('lock').of('stock:42').names).toEqual([state, queue, waiters, fence, gone, limit, ends]);
   });
 });
