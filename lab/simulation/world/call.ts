@@ -63,8 +63,12 @@ export function renamedTo({ script, args }: Call): string | undefined {
   return script === 'adopt' || script === 'offer' ? args[2] : script === 'reinstate' ? args[0] : undefined;
 }
 
-/** The acquisition that a call ends: nothing that was sent before has an effect for it any more. */
-export const endedBy = ({ script, args }: Call): string | undefined => (script === 'release' ? args[1] : undefined);
+/**
+ * The acquisition that a call ends: nothing that was sent before has an effect for it any more. A member of a quorum may give
+ * up a grant and ask again under the same id in one step.
+ */
+export const endedBy = ({ script, args }: Call): string | undefined =>
+  script === 'release' && args[3] !== args[1] ? args[1] : undefined;
 
 /** Whether the caller has other keys already, so that its request passes waiters. */
 export const goesAhead = ({ args }: Call): boolean => args.some((arg) => / ahead( |$)/.test(arg));

@@ -42,6 +42,7 @@ export class LastingLine implements Commands {
   /** The server of the line, if it was looked for. */
   address: ServerAddress | undefined;
 
+  private isBegun = false;
   private isClosed = false;
   private isOpen = false;
   private attempts = 0;
@@ -62,8 +63,11 @@ export class LastingLine implements Commands {
     return this.isOpen && this.line?.state === 'ready';
   }
 
+  /** Connects. The first command does so, too: a service can be used before it is started. */
   open(): void {
-    if (this.line === undefined && !this.isClosed) outside(() => void this.connect());
+    if (this.isBegun || this.isClosed) return;
+    this.isBegun = true;
+    outside(() => void this.connect());
   }
 
   close(): void {
@@ -101,8 +105,10 @@ export class LastingLine implements Commands {
     return new Promise((resolve, reject) => {
       const command: Command = { send, resolve, reject };
       if (this.isReady) this.dispatch(command, this.line!);
-      else if (this.options.resends && !this.isClosed) this.waiting.push(command);
-      else reject(new Error('Connection is closed.'));
+      else if (this.options.resends && !this.isClosed) {
+        this.waiting.push(command);
+        this.open();
+      } else reject(new Error('Connection is closed.'));
     });
   }
 
