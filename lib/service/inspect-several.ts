@@ -9,7 +9,8 @@ export interface ForeignKey {
 }
 
 /** The errors of scripts for a value of another type or content, as opposed to failures of a server. */
-const NOT_OURS = /\bWRONGTYPE\b|attempt to |bad argument|Lua redis lib command arguments|was answered with/;
+const NOT_OURS =
+  /\bWRONGTYPE\b|data of layout|attempt to |bad argument|Lua redis lib command arguments|was answered with/;
 
 /**
  * Inspects several keys. A key with a foreign value is reported as such, and does not hide the rest.

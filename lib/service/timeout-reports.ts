@@ -56,7 +56,8 @@ export class TimeoutReports {
   ): void {
     const what = `'${first?.key}'${others.length === 0 ? '' : ` and ${others.length} more`}`;
     const where = site === undefined ? '' : ` for ${site}`;
-    this.warnings.warn(`${site} ${message}`, `could not acquire ${what}${where}: ${message}`);
+    // Numbers such as the duration of an outage differ in each message.
+    this.warnings.warn(`${site} ${message.replaceAll(/\d+/g, '#')}`, `could not acquire ${what}${where}: ${message}`);
   }
 
   private async withHolder(

@@ -18,7 +18,8 @@ function lead(link: RespProxy, place: number): void {
   link.cutAll();
 }
 
-const warnings = (): string[] => bench.lines.filter((line) => line.startsWith('warn') && line.includes('same server'));
+const warnings = (): string[] =>
+  bench.lines.filter((line) => line.startsWith('warn: masters') && line.includes('same server'));
 
 describe('an address of a master that changes to another master', () => {
   it('does not count, and counts again when it leads to a separate server', async () => {

@@ -124,6 +124,7 @@ describe('the sources of the library', () => {
       'store/quorum/quorum-store.ts', // pauses after split votes, distance of tokens
       'store/redis/cluster-nodes.ts', // a master to ask
       'store/redis/heartbeat.ts', // jitter
+      'store/redis/lock-credentials.ts', // when a login is renewed
     ]);
   });
 });

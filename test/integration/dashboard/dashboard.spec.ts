@@ -279,7 +279,7 @@ describe.each(ADAPTERS)('the dashboard on %s', (_name, adapter) => {
   it('shows the locks beside foreign data, and names the skipped key', async () => {
     const server = await serve(bench, {}, { adapter });
     await bench.redis.admin.set('lock:state:{foreign}', 'text', 'EX', 60);
-    await bench.redis.admin.hset('lock:state:{mode}', 'x:1', `sideways ${Date.now() + 60_000} 1 1 owner`);
+    await bench.redis.admin.hset('lock:state:{mode}', 'x:1', `sideways held ${Date.now() + 60_000} 1 1 owner`);
     await bench.redis.admin.pexpire('lock:state:{mode}', 60_000);
     const held = await server.app.get(LockService).acquire('held');
     const { locks } = await server.state();

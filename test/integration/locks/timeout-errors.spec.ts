@@ -147,8 +147,8 @@ describe('the question for the holder', () => {
     await holder.acquire('a');
     const gone = new AbortController();
     proxied.onCommand(({ name, args }) => {
-      // The question has three arguments after its six keys: the pages of holds and waiters, and how many waiters to name.
-      if (name !== 'evalsha' || args.length !== 2 + 6 + 3) return;
+      // The question has three arguments after its seven keys: the pages of holds and waiters, and how many waiters to name.
+      if (name !== 'evalsha' || args.length !== 2 + 7 + 3) return;
       proxied.dropReplies();
       gone.abort();
     });
