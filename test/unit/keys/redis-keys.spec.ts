@@ -60,6 +60,7 @@ describe('names in Redis', () => {
   it('the roles, and the channel of a client', () => {
     expect({ ...redisKeys('shop:lock', 'a'), ...latchKeys('shop:lock', 'a') }).toEqual({
       state: 'shop:lock:state:{a}',
+      ends: 'shop:lock:ends:{a}',
       queue: 'shop:lock:queue:{a}',
       waiters: 'shop:lock:waiters:{a}',
       fence: 'shop:lock:fence:{a}',
