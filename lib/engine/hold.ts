@@ -152,8 +152,10 @@ export class Hold {
    * tells how much is left does not move the renewal.
    */
   get renewalDue(): number {
-    const set = this.lacksLease ? this.grant.lease.length : this.promised;
-    return this.validUntil - Math.min(this.currentTerms.lease, set) * RENEW_AT;
+    const { lease } = this.currentTerms;
+    // A shorter `extend` promises less than a renewal, and moves none.
+    const set = this.lacksLease ? Math.min(lease, this.grant.lease.length) : lease;
+    return this.validUntil - set * RENEW_AT;
   }
 
   /** Ends the hold if its lease is over: right on the first line after a stall or a suspension, before any timer runs. */

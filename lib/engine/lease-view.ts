@@ -107,7 +107,8 @@ export class LeaseView {
     const isContradicted = sent + left < this.end;
     // Another server has its own clock, so nothing stands that was allowed for an earlier one.
     this.end = isContradicted || isAnotherServer ? certain : Math.max(this.end, certain);
-    if (lease > 0 && this.end === certain) this.full = left;
+    // A question for less than is left has set nothing.
+    if (lease > 0 && left <= lease && this.end === certain) this.full = left;
     // An answer that is still under way to an earlier question may come from a server that is gone.
     if (isContradicted || isAnotherServer) this.countsFrom = number;
     return isContradicted ? 'lowered' : 'confirmed';
