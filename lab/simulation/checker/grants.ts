@@ -251,11 +251,15 @@ class Script {
   }
 
   private mayBeGranted({ id, isParked, isStale }: Ticket): boolean {
-    const { before, after } = this;
+    const { before, after, call } = this;
     if (isStale || has(after.holds, id)) return false;
     const client = clientOf(id);
     if (isParked || !this.server.isPresent(id)) return false;
-    const isPassedOver = before.expired.some((hold) => hold.pushed && clientOf(hold.id) === client);
+    // A client that releases a grant has not let it expire.
+    const released = call.script === 'release' ? call.args[1] : undefined;
+    const isPassedOver = before.expired.some(
+      (hold) => hold.pushed && hold.id !== released && clientOf(hold.id) === client,
+    );
     return !isPassedOver && !before.passed.includes(client) && !after.passed.includes(client);
   }
 
