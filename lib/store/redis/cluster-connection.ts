@@ -69,10 +69,14 @@ export class ClusterConnection implements Connection {
     this.log = new ConnectionLog(logger);
     this.startup.push(...connection.cluster);
     this.router = connectCluster(this.startup, connection.options, commandTimeout, label);
-    this.slotMap = new ClusterNodes(this.router, (served, refreshed) => {
-      this.epoch += 1;
-      void refreshed.then(() => observer.nodeLost?.((name) => served.has(hashSlot(name))));
-    });
+    this.slotMap = new ClusterNodes(
+      this.router,
+      (served, refreshed) => {
+        this.epoch += 1;
+        void refreshed.then(() => observer.nodeLost?.((name) => served.has(hashSlot(name))));
+      },
+      () => (this.epoch += 1),
+    );
     this.replicas = new ClusterReplicas(this.slotMap, commandTimeout, () => this.doubt());
     const bus = busChannel(keyPrefix, clientId);
     this.listener = new ClusterListener(this.slotMap, bus, options.isSharded, {

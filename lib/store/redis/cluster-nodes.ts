@@ -24,6 +24,8 @@ export class ClusterNodes {
     private readonly cluster: Cluster,
     /** Called when a master turns out to be replaced: the slots that it served, and when the new ones are known. */
     private readonly replaced: (served: ReadonlySet<number>, refreshed: Promise<void>) => void,
+    /** Called when a reply does not count, so the command is sent again. It may have been executed. */
+    private readonly unconfirmed: () => void,
   ) {}
 
   /** The node that serves a slot; `undefined` if that is not known at the moment. */
@@ -53,7 +55,11 @@ export class ClusterNodes {
   }
 
   confirm(name: string, address = this.masterOf(name)): Promise<boolean> | undefined {
-    return address === undefined ? undefined : this.confirmAt(address, name);
+    const confirmed = address === undefined ? undefined : this.confirmAt(address, name);
+    return confirmed?.then((isMaster) => {
+      if (!isMaster) this.unconfirmed();
+      return isMaster;
+    });
   }
 
   /** The same for a message of a certain node on a channel. */
