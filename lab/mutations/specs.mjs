@@ -444,7 +444,7 @@ export const SPEC_MUTATIONS = [
     name: 'starved-watchdog',
     what: 'an answer that only tells what is left of a lease delays the next renewal',
     ...{ file: 'lib/engine/lease-view.ts', spec: 'test/unit/engine/renewals.spec.ts' },
-    from: 'if (lease > 0 && this.end === certain) this.full = left;',
+    from: 'if (lease > 0 && left <= lease && this.end === certain) this.full = left;',
     to: 'this.full = left;',
   },
   {

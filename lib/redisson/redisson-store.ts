@@ -179,8 +179,17 @@ export class RedissonStore implements LockStore, ConnectionObserver {
     return { released, next: this.atOnceIfWoken(next.id, contended('queued', next)) };
   }
 
-  renew(requests: readonly RenewRequest[]): Promise<RenewReply[]> {
-    return this.#renewals.renew(requests);
+  /** Leases that are longer than a read lock may have are set one by one, since the type of the lock decides. */
+  async renew(requests: readonly RenewRequest[]): Promise<RenewReply[]> {
+    const long = requests.filter(({ lease }) => lease > this.longestRead);
+    if (long.length === 0) return this.#renewals.renew(requests);
+    const usual = requests.filter((request) => !long.includes(request));
+    const [replies, longReplies] = await Promise.all([
+      this.#renewals.renew(usual),
+      Promise.all(long.map((request) => this.extend(request).catch((error: Error) => error))),
+    ]);
+    const [next, nextLong] = [replies.values(), longReplies.values()];
+    return requests.map((request) => (long.includes(request) ? nextLong : next).next().value!);
   }
 
   async extend({ key, id, lease }: RenewRequest): Promise<RenewReply> {

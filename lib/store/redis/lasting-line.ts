@@ -5,7 +5,7 @@ import type { Commands, Line, Lines, LineObserver, ServerAddress } from './line.
 import type { ScriptCall } from './script-call.js';
 
 /** A server that was a master refuses writes. Redis 6.2 puts other text before the error of a script. */
-const READONLY = /\bREADONLY\b/;
+export const READONLY = /\bREADONLY\b/;
 
 /** Receives the events of the lines, one after the other. */
 export interface LastingLineObserver extends Pick<LineObserver, 'connected' | 'message'> {

@@ -1,6 +1,8 @@
+import { messageOf } from '../../common/describe.js';
 import { LockStoreError } from '../../errors/index.js';
 import { DOUBT } from './connection-options.js';
 import type { ConfirmingScript, ReplicaConfirmation } from './connection.js';
+import { READONLY } from './lasting-line.js';
 import type { Line } from './line.js';
 import { flag, natural, readReply } from './reply-readers.js';
 import { SCRIPTS } from './scripts.generated.js';
@@ -105,7 +107,11 @@ export class ReplicaAcknowledgement implements ReplicaConfirmation {
     const replies = await Promise.allSettled([waited, ...written]);
     unwritten.forEach((confirmation, i) => {
       const reply = replies[i + 1]!;
-      if (reply.status === 'rejected') return this.fail(confirmation, reply.reason);
+      if (reply.status === 'rejected') {
+        // The next question goes to the server that has the lock by then.
+        if (READONLY.test(messageOf(reply.reason))) line.close(true);
+        return this.fail(confirmation, reply.reason);
+      }
       const script = `the script '${SCRIPTS[confirmation.script].name}'`;
       try {
         if (!readReply(script, reply.value, flag)) this.answer(confirmation, 0);

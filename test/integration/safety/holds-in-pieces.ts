@@ -61,7 +61,7 @@ let subscriber: Redis;
 const heard: string[] = [];
 
 /** Starts a Redis for the tests of a file. `pieces`: how many holds a script looks at, or adds to lost ends. */
-export function useHoldsInPieces({ holds = SIDES.pieces, piece = 4 } = {}): void {
+export function useHoldsInPieces({ holds = SIDES.pieces, piece = 4 }: { holds?: number; piece?: number } = {}): void {
   beforeAll(async () => {
     scripts.pieces = scriptsOf(holds, piece);
     scripts.whole = scriptsOf(SIDES.whole, SIDES.whole);
