@@ -63,7 +63,7 @@ export interface RedisLockModuleOptions {
    * @defaultValue 30 s
    */
   renewedLease?: Duration;
-  /** Options for all calls and decorated methods that do not set them: {@link LockDefaults}. */
+  /** Options for all calls and decorated methods that do not set them. */
   defaults?: LockDefaults;
   /**
    * How long one round trip to Redis may take before it counts as failed. In a Cluster, make it longer than a failover takes.

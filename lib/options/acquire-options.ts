@@ -109,7 +109,7 @@ export interface AcquireOptions {
    */
   fair?: boolean;
   /**
-   * How many replicas must have the lock before the call returns it: {@link ReplicaOptions}. Not available on Redlock.
+   * How many replicas must have the lock before the call returns it: `{ min, timeout }`. Not available on Redlock.
    */
   replicas?: ReplicaOptions;
   /**

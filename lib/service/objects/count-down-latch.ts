@@ -62,7 +62,7 @@ export interface CountDownLatch {
 /** Options of `countDown`. */
 export interface LatchCountOptions {
   /**
-   * How many replicas must have the change before the call succeeds: {@link ReplicaOptions}. If too few have it in time, the
+   * How many replicas must have the change before the call succeeds: `{ min, timeout }`. If too few have it in time, the
    * call fails with `LockStoreError`; the master keeps the change.
    * @defaultValue the module's `defaults`
    */

@@ -8,7 +8,7 @@ import { doubtUntilListening } from './doubt-until-listening.js';
 import { Heartbeat, HEARTBEAT } from './heartbeat.js';
 import { KeyChannels } from './key-channels.js';
 import type { ScannedNode } from './key-scan.js';
-import { LastingLine } from './lasting-line.js';
+import { LastingLine, READONLY } from './lasting-line.js';
 import type { Line, Lines, ServerAddress } from './line.js';
 import { Mastership } from './mastership.js';
 import { ReplicaAcknowledgement } from './replica-acknowledgement.js';
@@ -235,7 +235,8 @@ export class RedisConnection implements Connection {
     this.isSubscriberOlder = true;
     this.downSince ??= performance.now();
     this.epoch += 1;
-    this.failed(error);
+    // The calls that a replica refuses say so.
+    if (error === undefined || !READONLY.test(error.message)) this.failed(error);
   }
 
   private subscriberEnded(error: Error | undefined): void {
