@@ -32,12 +32,12 @@ local function try_acquire(holds, request, after_release)
   end
   if exceeds_limit(request) then
     -- The request may have a ticket from before the number of permits was lowered.
-    if drop_ticket(request.id) == 1 then grant_waiters(holds, nil, from) end
+    if drop_ticket(request.id) == 1 or after_release then grant_waiters(holds, nil, from) end
     return { TOO_MANY, now, limit_for(request) }
   end
   if upgrades(holds, request) then
     -- The request may have a ticket from before the read lock was granted to its owner.
-    if drop_ticket(request.id) == 1 then grant_waiters(holds, nil, from) end
+    if drop_ticket(request.id) == 1 or after_release then grant_waiters(holds, nil, from) end
     return { UPGRADE, now }
   end
   if reenters(holds, request) then

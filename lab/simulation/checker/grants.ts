@@ -260,6 +260,8 @@ class Script {
     const isPassedOver = before.expired.some(
       (hold) => hold.pushed && hold.id !== released && clientOf(hold.id) === client,
     );
+    // A client that asks is not passed over.
+    if (this.askers.some((asker) => clientOf(asker) === client)) return true;
     return !isPassedOver && !before.passed.includes(client) && !after.passed.includes(client);
   }
 

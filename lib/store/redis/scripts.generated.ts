@@ -826,14 +826,14 @@ grant_waiters(holds, nil, from)
 return { 3, now }
 end
 if exceeds_limit(request) then
-if drop_ticket(request.id) == 1 then grant_waiters(holds, nil, from) end
+if drop_ticket(request.id) == 1 or after_release then grant_waiters(holds, nil, from) end
 return { 7, now, limit_for(request) }
 end`,
   'shared/admission 5': `local function upgrades(holds, request)
 return request.kind == 'exclusive' and owns(holds, request.owner, 'read') and not owns(holds, request.owner, 'exclusive')
 end`,
   'shared/try-acquire 3': `if upgrades(holds, request) then
-if drop_ticket(request.id) == 1 then grant_waiters(holds, nil, from) end
+if drop_ticket(request.id) == 1 or after_release then grant_waiters(holds, nil, from) end
 return { 4, now }
 end
 if reenters(holds, request) then
