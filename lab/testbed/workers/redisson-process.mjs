@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { Guard } from '../servers/guard.mjs';
 
-const TARGET = fileURLToPath(new URL('../../test/redisson/java/target', import.meta.url));
+const TARGET = fileURLToPath(new URL('../../../test/redisson/java/target', import.meta.url));
 /** A JVM that starts soon and stays small: it is one of several on a busy machine. */
 const JVM = ['-Xmx192m', '-XX:+UseSerialGC', '-XX:TieredStopAtLevel=1'];
 
