@@ -111,7 +111,6 @@ export interface LockStore {
     release(request: ReleaseRequest): Promise<ReleaseReply>;
     renew(requests: readonly RenewRequest[]): Promise<RenewReply[]>;
     offer(request: OfferRequest): Promise<OfferReply>;
-    extend(request: RenewRequest): Promise<RenewReply>;
     acquireAll(requests: readonly AcquireRequest[]): Promise<AcquireAllReply | undefined>;
     replicate(request: ReplicateRequest): Promise<number>;
     setLimit(key: string, permits: number): Promise<void>;

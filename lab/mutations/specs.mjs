@@ -588,13 +588,6 @@ export const SPEC_MUTATIONS = [
     to: '',
   },
   {
-    name: 'reinstatement-in-extension',
-    what: 'Redlock: votes are taken again while `extend` sets a shorter lease',
-    ...{ file: 'lib/store/quorum/reinstatement.ts', spec: REINSTATEMENT },
-    from: 'if (standing === undefined || this.isRevoked || this.pauses > 0) return 0;',
-    to: 'if (standing === undefined || this.isRevoked) return 0;',
-  },
-  {
     name: 'lost-latch-opens',
     what: 'a waiter that stays mistakes a lost latch for an open one',
     ...{ file: 'lib/engine/latch-watch.ts', spec: LATCHES },

@@ -204,7 +204,7 @@ export class KeyQueue {
   }
 
   /**
-   * A caller comes that does not join the latest callers that share grants. They are served before it: later callers share
+   * A new caller does not join the latest callers that share grants. They are served before it: later callers share
    * neither their ticket nor their grants, so that none of them passes this one.
    */
   private endSharing(except: HoldMode | undefined, mode: HoldMode): void {
@@ -241,7 +241,7 @@ export class Group implements TicketListener, GrantUsers {
   private hopeful: readonly Waiter[] = NONE;
   /** Whether the store has answered that the key is not free. */
   private isContended = false;
-  /** Callers that come later stand in another group, behind a caller of another kind. They do not share its grants. */
+  /** Later callers stand in another group, behind a caller of another kind. They do not share the grants of this one. */
   private isClosed = false;
   /** Ids of the last holders that are known. For observers. */
   private lastHolders: readonly string[] | undefined;
@@ -458,7 +458,7 @@ export class Group implements TicketListener, GrantUsers {
     const batchSize = isBatch ? limits.batch.size : 1;
     if (capacity === 'permits') {
       const uncontendedBatchSize = waiters.size > 1 ? Math.max(batchSize, UNCONTENDED_BATCH_SIZE) : batchSize;
-      // Callers come and go while the ticket waits.
+      // The number of callers changes while the ticket waits.
       const most = store.permits === undefined ? 1 : MOST_SLOTS;
       const slots = (): number => Math.min(Math.max(1, waiters.size), most);
       return {

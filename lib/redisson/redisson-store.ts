@@ -192,7 +192,7 @@ export class RedissonStore implements LockStore, ConnectionObserver {
     return requests.map((request) => (long.includes(request) ? nextLong : next).next().value!);
   }
 
-  async extend({ key, id, lease }: RenewRequest): Promise<RenewReply> {
+  private async extend({ key, id, lease }: RenewRequest): Promise<RenewReply> {
     const args = [id, lease, this.longestRead];
     const left = await this.scripts.run('extend', [this.names.lock(key).lock], args, readExtendReply);
     if (left === 'too long') throw new LockConfigError(readLeaseTooLong(lease, this.longestRead), { key });

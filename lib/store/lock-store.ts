@@ -70,8 +70,6 @@ export interface LockStore {
    * call counts once; a repetition does not make the offer longer.
    */
   offer(request: OfferRequest): Promise<OfferReply>;
-  /** Sets a new lease, longer or shorter. */
-  extend(request: RenewRequest): Promise<RenewReply>;
   /**
    * Acquires several locks in one step, or none: only if all are free and have no waiters. `undefined`: a request for each
    * lock has to find out whether they are free.

@@ -42,7 +42,7 @@ type Op =
   | { op: 'acquire'; ask: Ask }
   | { op: 'acquireAll'; client: number; asks: [Ask, Ask] }
   | { op: 'release'; client: number; key: string; number: number; keep: number; next?: Ask }
-  | { op: 'renew' | 'extend'; client: number; key: string; number: number; lease: number }
+  | { op: 'renew'; client: number; key: string; number: number; lease: number }
   | { op: 'offer'; client: number; key: string; number: number; offer: string; lease: number }
   | { op: 'adopt'; ask: Ask; offer: string }
   | { op: 'setLimit'; client: number; key: string; permits: number }
@@ -114,7 +114,7 @@ const op: fc.Arbitrary<Op> = fc.oneof(
   {
     weight: 3,
     arbitrary: fc.record({
-      op: fc.constantFrom('renew' as const, 'extend' as const),
+      op: fc.constant('renew' as const),
       client,
       key,
       number,
@@ -212,11 +212,9 @@ class Side {
         });
         return { released: reply.released, next: reply.next && this.answer(op.key, reply.next) };
       }
-      case 'renew':
-      case 'extend': {
+      case 'renew': {
         const request = { key: this.key(op.key), id: this.idOf(op.client, op.key, op.number), lease: op.lease };
-        const store = this.clients[op.client]!;
-        const left = op.op === 'renew' ? (await store.renew([request]))[0] : await store.extend(request);
+        const [left] = await this.clients[op.client]!.renew([request]);
         return typeof left === 'number' ? this.time(left) : left;
       }
       case 'offer': {

@@ -21,7 +21,7 @@ const CASES: readonly string[] = [
   'requests for the same keys in opposite order never deadlock',
   'a duplicate acquire adds no second hold',
   'an acquire that arrives after its acquisition was abandoned holds nothing',
-  'a hold that has ended is neither renewed nor extended',
+  'a hold that has ended is not renewed, and a renewal never shortens a lease',
   'a forced release notifies the holder and ends its hold',
 ];
 

@@ -331,7 +331,6 @@ const call = fc.oneof(
     arbitrary: calls('release', to, holdId, fc.constantFrom('0 0 0', '0 0 0', `${LONG} 0 0`, `0 ${LONG} 0`, '0 0 1')),
   },
   { weight: 3, arbitrary: calls('release', to, holdId, '0 0 0', request) },
-  { weight: 2, arbitrary: calls('extend', to, holdId, lease) },
   { weight: 2, arbitrary: calls('offer', to, holdId, offered, lease) },
   { weight: 2, arbitrary: calls('adopt', to, offered, holdId, lease) },
   { weight: 1, arbitrary: calls('setLimit', to, fc.integer({ min: 0, max: 14 }), 1e16) },

@@ -33,7 +33,6 @@ export function callOf(words: readonly string[], number: number): Call {
 export function grantsOf({ script, args }: Call): readonly string[] {
   switch (script) {
     case 'acquire':
-    case 'extend':
       return [args[1]!];
     case 'adopt':
       return [args[2]!];

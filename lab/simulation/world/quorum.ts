@@ -49,11 +49,4 @@ export class SimulatedQuorum extends QuorumStore {
     });
     return replies;
   }
-
-  override async extend(request: RenewRequest): Promise<RenewReply> {
-    const { known } = this;
-    const reply = await super.extend(request);
-    if (typeof reply === 'number') this.onAnswer(request.id, known);
-    return reply;
-  }
 }

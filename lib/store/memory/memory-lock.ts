@@ -118,14 +118,6 @@ export class MemoryLock {
     return hold.ends - this.server.now;
   }
 
-  extend(id: string, lease: number): RenewReply {
-    const hold = this.find(id);
-    if (hold === undefined || hold.kept) return 'not-held';
-    hold.ends = this.server.now + lease;
-    this.serve();
-    return lease;
-  }
-
   /**
    * What keeps a request from an immediate grant: the ids of some holders, or `'unknown'` if only `acquire` can tell.
    * `undefined`: `acquire` would grant it.

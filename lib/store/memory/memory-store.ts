@@ -98,10 +98,6 @@ export class MemoryStore implements LockStore {
     return this.withLock(request.key, (lock) => lock.offer(request));
   }
 
-  extend({ key, id, lease }: RenewRequest): Promise<RenewReply> {
-    return this.withLock(key, (lock) => lock.extend(id, lease));
-  }
-
   acquireAll(requests: readonly AcquireRequest[]): Promise<AcquireAllReply | undefined> {
     return this.execute(() => this.backend.acquireAll(requests));
   }

@@ -6,7 +6,7 @@ import { Round } from './round.js';
 import { tallyRenewal } from './tally.js';
 
 /**
- * Offers a hold on all masters. Waits for a slow one as `extend` does. A master on which the old id has a place in
+ * Offers a hold on all masters. Waits for a slow one as a renewal does. A master on which the old id has a place in
  * the queue, or may still get a vote, gets a tombstone behind the offer.
  * @throws LockStoreError if so many masters fail that the rest is no majority
  */

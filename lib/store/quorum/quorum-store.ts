@@ -30,7 +30,7 @@ import { mergeInspections } from './merge-inspections.js';
 import { Membership, type Member } from './member.js';
 import { QuorumClientRecords } from './quorum-client-records.js';
 import type { QuorumContext } from './quorum-context.js';
-import { askRenewals, extendByMajority, renewByMajority } from './renewal.js';
+import { askRenewals, renewByMajority } from './renewal.js';
 import { reinstateMissing } from './reinstate-missing.js';
 import { askEach, Round } from './round.js';
 import { startMasters } from './start-masters.js';
@@ -179,16 +179,6 @@ export class QuorumStore implements LockStore {
     given?.release();
     this.acquisitions.delete(request.id);
     return offerByMajority(this.context, request, given?.states);
-  }
-
-  async extend(request: RenewRequest): Promise<RenewReply> {
-    const sent = this.context.clock.now();
-    const acquisition = this.acquisitions.get(request.id);
-    const reply = await (acquisition?.reinstatement.pausedFor(() => extendByMajority(this.context, request)) ??
-      extendByMajority(this.context, request));
-    const majority = this.acquisitions.get(request.id)?.majority;
-    if (majority !== undefined && typeof reply === 'number') majority.until = sent + reply;
-    return reply;
   }
 
   /** Several keys over several masters cannot be taken in one step. The engine takes them one by one. */

@@ -17,7 +17,6 @@ interface Standing {
  */
 export class Reinstatement {
   private isRevoked = false;
-  private pauses = 0;
   private isUnderWay = false;
 
   constructor(
@@ -29,16 +28,6 @@ export class Reinstatement {
   /** A master has reported that the hold was ended by force. */
   revoked(): void {
     this.isRevoked = true;
-  }
-
-  /** Takes no votes while `work` sets a new lease, which may be shorter. */
-  async pausedFor<T>(work: () => Promise<T>): Promise<T> {
-    this.pauses += 1;
-    try {
-      return await work();
-    } finally {
-      this.pauses -= 1;
-    }
   }
 
   /** Called when a majority has just confirmed the hold, for the masters that do not know it. Never rejects. */
@@ -83,7 +72,7 @@ export class Reinstatement {
   /** For how many ms a vote may be taken again; 0: not at all. */
   private get leaseLeft(): number {
     const standing = this.standing();
-    if (standing === undefined || this.isRevoked || this.pauses > 0) return 0;
+    if (standing === undefined || this.isRevoked) return 0;
     return Math.max(0, Math.floor(standing.majority.until - this.clock.now()));
   }
 }

@@ -29,13 +29,3 @@ export function renewByMajority(
     return tallies.includes(undefined) ? undefined : (tallies as RenewReply[]);
   });
 }
-
-/** Sets a new lease on all masters. Waits for a slow one as a renewal does. */
-export function extendByMajority(
-  { members, quorum, clock }: QuorumContext,
-  request: RenewRequest,
-): Promise<RenewReply> {
-  const asks = askEach(members, async (store) => [await store.extend(request)]);
-  const terms = { quorum, clock, graceAfter: () => undefined };
-  return gather(asks, terms, (answers, last) => tallyRenewal(answers, 0, quorum, last));
-}

@@ -3,9 +3,7 @@ import { clearReadingTimer, setReadingTimer, type ReadingTimer } from '../../com
 import { retryDelay } from './connection-options.js';
 import type { Commands, Line, Lines, LineObserver, ServerAddress } from './line.js';
 import type { ScriptCall } from './script-call.js';
-
-/** A server that was a master refuses writes. Redis 6.2 puts other text before the error of a script. */
-export const READONLY = /\bREADONLY\b/;
+import { refusesWrites } from './store-failure.js';
 
 /** Receives the events of the lines, one after the other. */
 export interface LastingLineObserver extends Pick<LineObserver, 'connected' | 'message'> {
@@ -124,7 +122,7 @@ export class LastingLine implements Commands {
         // Otherwise the line has ended, and the command is sent on the next one.
         if (!this.isAnswered(command, line)) return;
         command.reject(error);
-        if (this.options.resends && READONLY.test(error.message)) this.leave(error);
+        if (this.options.resends && refusesWrites(error)) this.leave(error);
       },
     );
     this.watchForSilence(this.lines.silence);

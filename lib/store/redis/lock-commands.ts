@@ -29,7 +29,7 @@ const WAITERS_PER_COMMAND = 48;
 
 /** The scripts that publish messages and therefore take an address. */
 type ScriptWithAddress =
-  'acquire' | 'adopt' | 'release' | 'offer' | 'extend' | 'forceRelease' | 'setLimit' | 'addLimit' | 'keepUnits';
+  'acquire' | 'adopt' | 'release' | 'offer' | 'forceRelease' | 'setLimit' | 'addLimit' | 'keepUnits';
 
 /**
  * Sends the scripts that grant locks. A script looks at a part of a long queue only, so further commands may have to

@@ -8,7 +8,7 @@ import { doubtUntilListening } from './doubt-until-listening.js';
 import { Heartbeat, HEARTBEAT } from './heartbeat.js';
 import { KeyChannels } from './key-channels.js';
 import type { ScannedNode } from './key-scan.js';
-import { LastingLine, READONLY } from './lasting-line.js';
+import { LastingLine } from './lasting-line.js';
 import type { Line, Lines, ServerAddress } from './line.js';
 import { Mastership } from './mastership.js';
 import { ReplicaAcknowledgement } from './replica-acknowledgement.js';
@@ -16,6 +16,7 @@ import { retryConfirmation } from './retried-confirmation.js';
 import { SentinelWatch } from './sentinel-watch.js';
 import { isSame, Sentinels, type SentinelOptions } from './sentinels.js';
 import { isOneOfSeveral, isReplica } from './server-role.js';
+import { refusesWrites } from './store-failure.js';
 import { Doubts, type Subscription } from './subscription.js';
 
 /** How many ms after a refused subscription the client tries again. */
@@ -236,7 +237,7 @@ export class RedisConnection implements Connection {
     this.downSince ??= performance.now();
     this.epoch += 1;
     // The calls that a replica refuses say so.
-    if (error === undefined || !READONLY.test(error.message)) this.failed(error);
+    if (!refusesWrites(error)) this.failed(error);
   }
 
   private subscriberEnded(error: Error | undefined): void {

@@ -37,7 +37,7 @@ import { LockCommands, requestArgs } from './lock-commands.js';
 import { RedisClientRecords } from './redis-client-records.js';
 import { RedisLatches } from './redis-latches.js';
 import { RedisPermits } from './redis-permits.js';
-import { leaseLeft, readAcquireAllReply, readFenceReply, readMessage, readSurveyReply, writeMode } from './replies.js';
+import { readAcquireAllReply, readFenceReply, readMessage, readSurveyReply, writeMode } from './replies.js';
 import { integer, oneOf } from './reply-readers.js';
 import { LockKeys, namedKeys } from './script-keys.js';
 import { readServerIdentity } from './server-identity.js';
@@ -197,10 +197,6 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
     const left = await this.#commands.run('offer', key, [id, offer, lease], (raw) => integer(raw, NOT_KNOWN_YET));
     if (left === NOT_KNOWN_YET) return this.offer(request);
     return left >= 0 ? left : left === -1 ? 'not-held' : 'shared';
-  }
-
-  extend({ key, id, lease }: RenewRequest): Promise<RenewReply> {
-    return this.#commands.run('extend', key, [id, lease], leaseLeft);
   }
 
   async forceRelease(key: string, hold?: HoldChoice): Promise<ForceReleaseReply> {

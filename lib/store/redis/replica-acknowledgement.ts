@@ -1,12 +1,10 @@
-import { messageOf } from '../../common/describe.js';
 import { LockStoreError } from '../../errors/index.js';
 import { DOUBT } from './connection-options.js';
 import type { ConfirmingScript, ReplicaConfirmation } from './connection.js';
-import { READONLY } from './lasting-line.js';
 import type { Line } from './line.js';
 import { flag, natural, readReply } from './reply-readers.js';
 import { SCRIPTS } from './scripts.generated.js';
-import { storeFailure } from './store-failure.js';
+import { refusesWrites, storeFailure } from './store-failure.js';
 
 interface Confirmation {
   readonly script: ConfirmingScript;
@@ -109,7 +107,7 @@ export class ReplicaAcknowledgement implements ReplicaConfirmation {
       const reply = replies[i + 1]!;
       if (reply.status === 'rejected') {
         // The next question goes to the server that has the lock by then.
-        if (READONLY.test(messageOf(reply.reason))) line.close(true);
+        if (refusesWrites(reply.reason)) line.close(true);
         return this.fail(confirmation, reply.reason);
       }
       const script = `the script '${SCRIPTS[confirmation.script].name}'`;

@@ -10,13 +10,6 @@ import { SCRIPTS, type LuaScript, type ScriptName } from './scripts.generated.js
 import { commandAt, storeFailure } from './store-failure.js';
 import { TimeLimit, type Limited } from './time-limit.js';
 
-/**
- * Scripts that are always sent as text. A script that is sent by its hash and, after NOSCRIPT, again as text would run
- * after commands that were sent later. For `extend` this matters: a shorter lease that is set after a longer one would
- * end while the holder relies on it.
- */
-const BY_TEXT: ReadonlySet<string> = new Set(['extend']);
-
 /** Runs scripts by their hash, sends their text if the server does not know them, and limits the time for a reply. */
 export class ScriptRunner {
   private readonly limit: TimeLimit;
@@ -50,7 +43,7 @@ export class ScriptRunner {
   ): Promise<Reply> {
     const { name, sha1, source } = typeof script === 'string' ? SCRIPTS[script] : script;
     return new Promise((resolve, reject) => {
-      let isText = BY_TEXT.has(name);
+      let isText = false;
       // The slot map may name another master by the time of the reply.
       let sentTo: string | undefined;
       const answered = (reply: unknown): void => {

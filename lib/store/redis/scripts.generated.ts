@@ -9,7 +9,7 @@ export interface LuaScript {
   readonly source: string;
 }
 
-export type ScriptName = 'acquireAll' | 'acquire' | 'addLimit' | 'adopt' | 'confirm' | 'extend' | 'fence' | 'forceRelease' | 'inspect' | 'keepUnits' | 'latchConfirm' | 'latchCountDown' | 'latchCount' | 'latchDelete' | 'latchSet' | 'limit' | 'offer' | 'reinstate' | 'release' | 'renew' | 'setLimit' | 'start' | 'survey';
+export type ScriptName = 'acquireAll' | 'acquire' | 'addLimit' | 'adopt' | 'confirm' | 'fence' | 'forceRelease' | 'inspect' | 'keepUnits' | 'latchConfirm' | 'latchCountDown' | 'latchCount' | 'latchDelete' | 'latchSet' | 'limit' | 'offer' | 'reinstate' | 'release' | 'renew' | 'setLimit' | 'start' | 'survey';
 
 const PARTS = {
   'acquire-all': `local all_keys = { unpack(KEYS) }
@@ -1401,55 +1401,9 @@ return 1
 end
 end
 return 0`,
-  'extend': `local holds = read_holds(ARGV[2])`,
-  'extend 2': `local hold = find_hold(holds, ARGV[2])
-if not hold or hold.status == 'kept' then return -1 end
-hold.ends = now + tonumber(ARGV[3])
-if hold.status == 'pushed' then hold.status = 'held' end`,
-  'shared/holds 25': `local function keep_state_for(holds, hold)
-local ends = hold.ends
-if hold.status == 'pushed' then
-ends = ends + math.max(ends - hold.since, 2 + 100 * 10) + 500
-end
-if holds.sums.holds > 1 then ends = math.max(ends, now + redis.call('PTTL', KEYS[1])) end
-redis.call('PEXPIREAT', KEYS[1], integer(ends))
-if holds.is_many then redis.call('PEXPIREAT', KEYS[7], integer(ends + 600000)) end
-end`,
-  'extend 3': `keep_state_for(holds, hold)`,
-  'extend 4': `write_hold(holds, hold)
-if holds.is_many then redis.call('ZADD', KEYS[7], 'XX', 'LT', integer(hold.ends), hold.id) end`,
-  'shared/holds 26': `local function save_sums(holds, ...)
-if not holds.is_many then return end
-if holds.sums.holds > 0 then return write_sums(holds.sums, ...) end
-redis.call('UNLINK', KEYS[1], KEYS[7])
-holds.is_many = false
-end
-local function owner_field(kind, owner)
-return '#owner:' .. kind .. ':' .. owner
-end
-local function count_owner(hold, change)
-if not counts_for_owner(hold) then return end
-local field = owner_field(hold.kind, hold.owner)
-local number = (tonumber(redis.call('HGET', KEYS[1], field)) or 0) + change
-if number > 0 then return field, number end
-redis.call('HDEL', KEYS[1], field)
-end
-local function take_out(holds, hold)
-holds.known[hold.id] = false
-if not holds.is_many then
-holds.only = nil
-redis.call('HDEL', KEYS[1], hold.id)
-return
-end
-redis.call('HDEL', KEYS[1], '+' .. hold.id)
-if redis.call('ZREM', KEYS[7], hold.id, '!' .. hold.id) == 2 then holds.sums.marked = holds.sums.marked - 1 end
-return count_owner(hold, -1)
-end`,
-  'extend 5': `grant_waiters(holds, nil, 0)
-return hold.ends - now`,
   'fence': `local token = tonumber(ARGV[2])
 local last_of_all = token + ARGV[3] - 1`,
-  'shared/holds 27': `local function count_hold(sums, hold, change)
+  'shared/holds 25': `local function count_hold(sums, hold, change)
 sums.holds = sums.holds + change
 sums.units = sums.units + change * (hold.units or 0)
 sums[hold.kind] = sums[hold.kind] + change
@@ -1472,7 +1426,7 @@ end`,
   'shared/hold 4': `return with_mode({ id = id, status = status, ends = tonumber(ends), token = tonumber(token), since = tonumber(since),
 owner = owner }, mode)
 end`,
-  'shared/holds 28': `holds.has_more = restore_ends(sums)
+  'shared/holds 26': `holds.has_more = restore_ends(sums)
 local function write_sums(sums, ...)
 redis.call('HSET', KEYS[1], '#sums', string.format('%d %d %d %d %d %d', sums.holds, sums.units, sums.exclusive, sums.read,
 sums.named, sums.marked), ...)
@@ -1517,8 +1471,8 @@ if last >= token and not (hold.token == token and last <= last_of_all) then retu
 remember_token(last_of_all, left)
 if hold.token ~= token then
 hold.token = token`,
-  'shared/holds 29': `local function write_hold(holds, hold)`,
-  'shared/holds 30': `redis.call('HSET', KEYS[1], holds.is_many and '+' .. hold.id or hold.id, text_of(hold))
+  'shared/holds 27': `local function write_hold(holds, hold)`,
+  'shared/holds 28': `redis.call('HSET', KEYS[1], holds.is_many and '+' .. hold.id or hold.id, text_of(hold))
 end`,
   'fence 6': `write_hold(holds, hold)
 end
@@ -1543,7 +1497,7 @@ end`,
   'shared/messages-to-clients 3': `local function receives_revocation(id)
 return TAG ~= nil or is_present(id)
 end`,
-  'shared/holds 31': `local function keep_state_for(holds, hold)
+  'shared/holds 29': `local function keep_state_for(holds, hold)
 local ends = hold.ends
 if hold.status == 'pushed' then
 ends = ends + math.max(ends - hold.since, 2 + 100 * 10) + 500
@@ -1589,7 +1543,7 @@ end
 holds.expired = {}
 save_sums(holds)
 end`,
-  'shared/holds 32': `local function remove_hold(holds, hold)
+  'shared/holds 30': `local function remove_hold(holds, hold)
 drop_expired(holds)
 count_hold(holds.sums, hold, -1)
 save_sums(holds, take_out(holds, hold))
@@ -1803,7 +1757,7 @@ if not hold or hold.status == 'kept' then return -1 end
 if holds.has_more then return -3 end
 hold.status = 'held'
 leave_out(holds, hold)`,
-  'shared/holds 33': `local function owner_field(kind, owner)
+  'shared/holds 31': `local function owner_field(kind, owner)
 return '#owner:' .. kind .. ':' .. owner
 end
 local function owns(holds, owner, kind)
@@ -1821,7 +1775,7 @@ end`,
   'offer 3': `for _, kind in ipairs({ 'exclusive', 'read', 'permits' }) do
 if owns(holds, hold.owner, kind) then return -2 end
 end`,
-  'shared/holds 34': `local function save_sums(holds, ...)
+  'shared/holds 32': `local function save_sums(holds, ...)
 if not holds.is_many then return end
 if holds.sums.holds > 0 then return write_sums(holds.sums, ...) end
 redis.call('UNLINK', KEYS[1], KEYS[7])
@@ -1855,6 +1809,8 @@ local function reenters(holds, request)
 if request.kind == 'permits' then return false end
 return owns(holds, request.owner, 'exclusive') or request.kind == 'read' and owns(holds, request.owner, 'read')
 end`,
+  'offer 6': `grant_waiters(holds, nil, 0)
+return hold.ends - now`,
   'reinstate': `local id, mode, owner = ARGV[1], ARGV[2], ARGV[3] == '' and ARGV[1] or ARGV[3]
 local left, latest, token, last_of_all = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6]), ARGV[6] + ARGV[7] - 1`,
   'shared/tombstones 4': `local function revocation(id)
@@ -1864,7 +1820,7 @@ end`,
   'reinstate 3': `if find_hold(holds, id) then return 1 end
 local hold = with_mode({ id = id, status = 'held', owner = owner, ends = now + left, token = token, since = now }, mode)
 if latest > 0 then hold.ends = math.min(hold.ends, latest) end`,
-  'shared/holds 35': `local function owner_field(kind, owner)
+  'shared/holds 33': `local function owner_field(kind, owner)
 return '#owner:' .. kind .. ':' .. owner
 end`,
   'shared/admission 10': `local function admits(holds, request)
@@ -1880,7 +1836,7 @@ if request.kind == 'read' then return true end`,
 return (request.units > 0 or request.drains) and request.free >= math.max(1, request.units)
 end`,
   'reinstate 4': `if hold.ends <= now or not admits(holds, hold) then return 0 end`,
-  'shared/holds 36': `local function save_sums(holds, ...)
+  'shared/holds 34': `local function save_sums(holds, ...)
 if not holds.is_many then return end
 if holds.sums.holds > 0 then return write_sums(holds.sums, ...) end
 redis.call('UNLINK', KEYS[1], KEYS[7])
@@ -1906,7 +1862,7 @@ return count_owner(hold, -1)
 end
 local function drop_expired(holds)
 if #holds.expired == 0 then return end`,
-  'shared/holds 37': `for _, hold in ipairs(holds.expired) do
+  'shared/holds 35': `for _, hold in ipairs(holds.expired) do
 local field, number = take_out(holds, hold)
 if field then redis.call('HSET', KEYS[1], field, number) end
 if hold.status == 'pushed' then holds.not_taken = holds.not_taken .. client_of(hold.id) .. ' ' end
@@ -1961,7 +1917,7 @@ cached_of = KEYS[4]
 return cached
 end`,
   'reinstate 7': `remember_token(math.max(last_token(), last_of_all), left)`,
-  'shared/holds 38': `local function add_hold(holds, hold)
+  'shared/holds 36': `local function add_hold(holds, hold)
 local old = find_hold(holds, hold.id)
 local function keep_state_for(holds, hold)
 local ends = hold.ends
@@ -1985,7 +1941,7 @@ local released = redis.call('HDEL', KEYS[1], id)
 if released == 1 and plainly and not sends_next and redis.call('EXISTS', KEYS[1], KEYS[2]) == 0 then return 1 end
 local tombstone_for, keep, from = string.match(ARGV[3], '^(%d+) (%d+) (%d+)$')
 tombstone_for, keep, from = tonumber(tombstone_for), tonumber(keep), tonumber(from)`,
-  'shared/holds 39': `local function read_sums(id)
+  'shared/holds 37': `local function read_sums(id)
 local sums = { holds = 0, units = 0, exclusive = 0, read = 0, permits = 0, named = 0, marked = 0 }
 local holds = { sums = sums, expired = {}, not_taken = '', known = {} }
 local size = redis.call('HLEN', KEYS[1])
@@ -2012,7 +1968,7 @@ return holds
 end`,
   'release 2': `local holds = read_sums(id)
 local hold = text and read_hold(id, text)`,
-  'shared/holds 40': `local function keep_state_for(holds, hold)
+  'shared/holds 38': `local function keep_state_for(holds, hold)
 local ends = hold.ends
 if hold.status == 'pushed' then
 ends = ends + math.max(ends - hold.since, 2 + 100 * 10) + 500
@@ -2072,18 +2028,18 @@ if live then remove_hold(holds, live) else drop_expired(holds) end
 if hold then released = 1 end
 end
 if plainly and not sends_next and released == 1 and redis.call('EXISTS', KEYS[2]) == 0 then return 1 end`,
-  'shared/holds 41': `local function find_expired(holds)
+  'shared/holds 39': `local function find_expired(holds)
 if not holds.is_many then return end
 local sums = holds.sums
 if redis.call('ZCARD', KEYS[7]) < sums.holds + sums.marked then`,
-  'shared/holds 42': `local over, looked = read_over()
+  'shared/holds 40': `local over, looked = read_over()
 for _, hold in ipairs(over) do
 if holds.known[hold.id] ~= false then leave_out(holds, hold) end
 end
 holds.has_more = holds.has_more or looked == 32
 end`,
   'release 4': `find_expired(holds)`,
-  'shared/holds 43': `local function add_hold(holds, hold)
+  'shared/holds 41': `local function add_hold(holds, hold)
 local old = find_hold(holds, hold.id)
 if old then remove_hold(holds, old) else drop_expired(holds) end
 if holds.sums.holds == 0 then
@@ -2212,7 +2168,7 @@ if hold.kind == kind then ends = math.max(ends, hold.ends) end
 end
 if #latest == 32 and (others or now + redis.call('PTTL', KEYS[1]) > ends + 1) then return {} end
 end`,
-  'shared/holds 44': `local function owns(holds, owner, kind)
+  'shared/holds 42': `local function owns(holds, owner, kind)
 if holds.sums[kind] == 0 then return false end
 if holds.only then return holds.only.owner == owner and holds.only.status ~= 'kept' end
 local function find_hold(holds, id)
@@ -2509,70 +2465,9 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
   confirm: script('confirm', [
     'confirm',
   ]),
-  extend: script('extend', [
-    'shared/holds 11',
-    'shared/modes',
-    'shared/layout',
-    'shared/hold',
-    'shared/ends',
-    'shared/clock 3',
-    'shared/holds 12',
-    'shared/restore-ends',
-    'shared/holds 5',
-    'shared/ends 3',
-    'shared/holds 6',
-    'extend',
-    'shared/holds 20',
-    'extend 2',
-    'shared/holds 25',
-    'extend 3',
-    'shared/hold 2',
-    'shared/holds 17',
-    'extend 4',
-    'shared/messages',
-    'shared/token 3',
-    'shared/grant-waiters 5',
-    'shared/holds 26',
-    'shared/client',
-    'shared/holds 22',
-    'shared/grant-waiters 6',
-    'shared/messages 5',
-    'shared/grant-waiters 7',
-    'shared/queue 4',
-    'shared/ends 4',
-    'shared/grant-waiters 8',
-    'shared/grant 5',
-    'shared/token 4',
-    'shared/grant 3',
-    'shared/holds 15',
-    'shared/grant 4',
-    'shared/grant-waiters 9',
-    'shared/parked 2',
-    'shared/read-tickets 3',
-    'shared/admission 6',
-    'shared/holds 16',
-    'shared/admission 7',
-    'shared/limit',
-    'shared/admission 8',
-    'shared/grant-waiters 10',
-    'shared/parked',
-    'shared/grant-waiters 11',
-    'shared/messages-to-clients',
-    'shared/messages-to-waiters',
-    'shared/grant-waiters 3',
-    'shared/messages-to-waiters 2',
-    'shared/grant-waiters 12',
-    'shared/retry-time',
-    'shared/ends 6',
-    'shared/retry-time 2',
-    'shared/grant-waiters 13',
-    'shared/queue 5',
-    'shared/grant-waiters 14',
-    'extend 5',
-  ]),
   fence: script('fence', [
     'fence',
-    'shared/holds 27',
+    'shared/holds 25',
     'shared/layout',
     'shared/hold 3',
     'shared/modes',
@@ -2580,7 +2475,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/clock 3',
     'shared/holds 12',
     'shared/restore-ends',
-    'shared/holds 28',
+    'shared/holds 26',
     'shared/ends 7',
     'shared/holds 6',
     'fence 2',
@@ -2590,9 +2485,9 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'fence 4',
     'shared/token 6',
     'fence 5',
-    'shared/holds 29',
+    'shared/holds 27',
     'shared/hold 2',
-    'shared/holds 30',
+    'shared/holds 28',
     'fence 6',
   ]),
   forceRelease: script('force-release', [
@@ -2615,9 +2510,9 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/messages-to-clients 2',
     'shared/messages 3',
     'shared/messages-to-clients 3',
-    'shared/holds 31',
+    'shared/holds 29',
     'shared/ends 4',
-    'shared/holds 32',
+    'shared/holds 30',
     'force-release 3',
     'shared/token 3',
     'shared/grant-waiters 16',
@@ -2813,9 +2708,9 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'keep-units 2',
     'shared/holds 20',
     'offer 2',
-    'shared/holds 33',
+    'shared/holds 31',
     'offer 3',
-    'shared/holds 34',
+    'shared/holds 32',
     'shared/client',
     'shared/holds 22',
     'offer 4',
@@ -2854,7 +2749,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/grant-waiters 13',
     'shared/queue 5',
     'shared/grant-waiters 14',
-    'extend 5',
+    'offer 6',
   ]),
   reinstate: script('reinstate', [
     'reinstate',
@@ -2876,22 +2771,22 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'keep-units 2',
     'shared/holds 20',
     'reinstate 3',
-    'shared/holds 35',
+    'shared/holds 33',
     'shared/admission 10',
     'shared/holds 16',
     'shared/admission 11',
     'shared/limit',
     'shared/admission 12',
     'reinstate 4',
-    'shared/holds 36',
+    'shared/holds 34',
     'shared/client',
-    'shared/holds 37',
+    'shared/holds 35',
     'reinstate 5',
     'shared/queue 6',
     'reinstate 6',
     'shared/token 7',
     'reinstate 7',
-    'shared/holds 38',
+    'shared/holds 36',
     'shared/ends 4',
     'shared/holds 9',
     'shared/hold 2',
@@ -2905,23 +2800,23 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/layout',
     'shared/hold',
     'shared/clock',
-    'shared/holds 39',
+    'shared/holds 37',
     'release 2',
     'shared/clock 2',
-    'shared/holds 40',
+    'shared/holds 38',
     'shared/client',
     'shared/holds 22',
     'shared/ends 8',
-    'shared/holds 32',
+    'shared/holds 30',
     'release 3',
-    'shared/holds 41',
+    'shared/holds 39',
     'shared/restore-ends',
     'shared/holds 5',
     'shared/ends 3',
-    'shared/holds 42',
+    'shared/holds 40',
     'release 4',
     'shared/hold 2',
-    'shared/holds 43',
+    'shared/holds 41',
     'release 5',
     'shared/queue 7',
     'release 6',
@@ -3072,13 +2967,13 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/clock 3',
     'shared/holds 12',
     'shared/restore-ends',
-    'shared/holds 28',
+    'shared/holds 26',
     'shared/ends 3',
     'shared/holds 6',
     'survey 2',
     'shared/ends 4',
     'survey 3',
-    'shared/holds 44',
+    'shared/holds 42',
     'shared/limit 2',
     'survey 4',
   ]),

@@ -11,6 +11,11 @@ const UNKNOWN_COMMAND = /unknown (redis )?command|unknown subcommand|not allowed
 /** Whether a server lacks a command: not only its user the permission. */
 export const lacksCommand = (error: unknown): boolean => UNKNOWN_COMMAND.test(messageOf(error));
 
+const READONLY = /\bREADONLY\b/;
+
+/** Whether a server has refused a write because it is a replica, perhaps since a failover. */
+export const refusesWrites = (error: unknown): boolean => READONLY.test(messageOf(error));
+
 const SEVERAL_SLOTS = /\bCROSSSLOT\b/;
 
 /** What to do about errors that an operator has to fix. */
@@ -25,7 +30,7 @@ const ADVICE: ReadonlyArray<readonly [RegExp, string]> = [
   [/\bWRONGTYPE\b/, 'the key belongs to another application: choose another keyPrefix'],
   [/\bMISCONF\b/, 'Redis refuses writes because it cannot save to disk'],
   [/\bNOREPLICAS\b/, 'Redis has fewer replicas than its min-replicas-to-write demands'],
-  [/\bREADONLY\b/, 'this server is a replica'],
+  [READONLY, 'this server is a replica'],
   [UNKNOWN_COMMAND, 'this server lacks a command that locks need: npx nestjs-redis-locks doctor names it'],
   [SEVERAL_SLOTS, 'this is one endpoint of a Cluster, and one command has used keys of several slots'],
   [/\bMOVED\b/, 'the server is one node of a Cluster: write connection: { cluster: [{ host, port }] }'],

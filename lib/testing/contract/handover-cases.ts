@@ -166,7 +166,6 @@ export const HANDOVER_CASES: CaseList = {
     assert.deepEqual(await stage.holders(key), ['handover:1']);
     const [left] = await stage.outcome(store.port.renew([{ key, id, lease: 60_000 }]));
     assert.equal(left, 'not-held');
-    assert.equal(await stage.outcome(store.port.extend({ key, id, lease: 60_000 })), 'not-held');
     assert.equal(await stage.outcome(store.release(key, id)), false);
     assert.equal(await stage.outcome(store.port.offer({ ...offer, offer: 'handover:2' })), 'not-held');
     assert.ok((await stage.truth(key)).holds[0]!.left <= 1_900);

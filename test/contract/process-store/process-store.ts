@@ -87,7 +87,6 @@ export class ProcessStore implements LockStore {
   acquire: LockStore['acquire'] = (request) => this.ask('acquire', request);
   release: LockStore['release'] = (request) => this.ask('release', request);
   offer: LockStore['offer'] = (request) => this.ask('offer', request);
-  extend: LockStore['extend'] = (request) => this.ask('extend', request);
   acquireAll: LockStore['acquireAll'] = (requests) => this.ask('acquireAll', requests);
   replicate: LockStore['replicate'] = (request) => this.ask('replicate', request);
   setLimit: LockStore['setLimit'] = (key, permits) => this.ask('setLimit', key, permits);

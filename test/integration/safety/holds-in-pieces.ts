@@ -24,7 +24,6 @@ const NAMES = [
   'acquire',
   'acquire-all',
   'adopt',
-  'extend',
   'fence',
   'force-release',
   'keep-units',
@@ -130,13 +129,6 @@ const opsOf = (mode: fc.Arbitrary<string>): fc.Arbitrary<Op> =>
       ),
     },
     { weight: 4, arbitrary: call('renew', fc.tuple(id, lease)) },
-    {
-      weight: 3,
-      arbitrary: call(
-        'extend',
-        fc.tuple(id, lease).map((rest) => [ADDRESS, ...rest]),
-      ),
-    },
     {
       weight: 2,
       arbitrary: call(

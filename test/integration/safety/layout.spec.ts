@@ -93,7 +93,6 @@ const OF_BOTH: Array<[string, () => Promise<unknown>]> = [
 ];
 const OF_HOLDS: typeof OF_BOTH = [
   ['acquire-all', () => store.acquireAll([request(false)])],
-  ['extend', () => store.extend(hold)],
   ['fence', () => store.fence(hold)],
   ['set-limit', () => store.setLimit(KEY, 3)],
   ['add-limit', () => store.permits.add({ key: KEY, id: 'me:0', change: 1, permits: 1 })],

@@ -52,15 +52,6 @@ class LeasingStore extends FakeStore {
     return this.command(execute, isFull).catch((error: LockStoreError) => requests.map(() => error));
   }
 
-  override extend({ lease }: RenewRequest): Promise<RenewReply> {
-    return this.command(() => {
-      if (this.left <= 0) return 'not-held';
-      this.ends = this.clock.now() + lease;
-      this.full = Math.min(lease, LEASE);
-      return this.left;
-    }, false);
-  }
-
   get left(): number {
     return Math.floor(this.ends - this.clock.now());
   }

@@ -50,7 +50,6 @@ export class FakeStore implements LockStore {
   readonly releases: Array<Asked<ReleaseRequest, ReleaseReply>> = [];
   readonly renewals: Array<Asked<readonly RenewRequest[], RenewReply[]>> = [];
   readonly offers: Array<Asked<OfferRequest, OfferReply>> = [];
-  readonly extensions: Array<Asked<RenewRequest, RenewReply>> = [];
 
   async start(): Promise<void> {}
 
@@ -74,10 +73,6 @@ export class FakeStore implements LockStore {
   renew(requests: readonly RenewRequest[]): Promise<RenewReply[]> {
     this.order.push('renew');
     return note(this.renewals, requests);
-  }
-
-  extend(request: RenewRequest): Promise<RenewReply> {
-    return note(this.extensions, request);
   }
 
   offer(request: OfferRequest): Promise<OfferReply> {

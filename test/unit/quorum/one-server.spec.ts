@@ -30,18 +30,6 @@ async function redirect([a, b]: readonly FakeMember[]): Promise<void> {
 }
 
 describe('a server that replies by two addresses in one round', () => {
-  it('counts once in an extension', async () => {
-    const { quorum, members } = await separate();
-    const answer = watch(quorum.store.extend({ key: 'a', id: 'me:1', lease: 1_000 }));
-    members[0].extensions[0]!.answer.resolve(1_000);
-    await redirect(members);
-    members[1].extensions[0]!.answer.resolve(1_000);
-    members[2].extensions[0]!.answer.reject(passing());
-    await settled();
-    expect(answer.value).toMatchObject({ code: 'LOCK_STORE', transient: true });
-    expect(answer.value).toMatchObject({ message: expect.stringContaining('same server') });
-  });
-
   it('counts once in a renewal', async () => {
     const { quorum, members } = await separate();
     const answer = watch(quorum.store.renew([{ key: 'a', id: 'me:1', lease: 1_000 }]));
@@ -83,22 +71,22 @@ describe('a server that replies by two addresses in one round', () => {
 
   it('does not count if its connection was lost again before it was checked', async () => {
     const { quorum, members } = await separate();
-    const answer = watch(quorum.store.extend({ key: 'a', id: 'me:1', lease: 1_000 }));
-    members[0].extensions[0]!.answer.resolve(1_000);
+    const answer = watch(quorum.store.renew([{ key: 'a', id: 'me:1', lease: 1_000 }]));
+    members[0].renewals[0]!.answer.resolve([1_000]);
     await settled();
     members[0].epoch += 1;
     members[1].epoch += 1;
     let identify = (_runId: string): void => undefined;
     members[1].identity = () => new Promise((resolve) => (identify = (runId) => resolve({ runId, inCluster: false })));
-    members[1].extensions[0]!.answer.resolve(1_000);
+    members[1].renewals[0]!.answer.resolve([1_000]);
     await settled();
     // The reply came on the connection before this one.
     members[1].epoch += 1;
     identify('one');
     await settled();
     identify('two');
-    members[2].extensions[0]!.answer.reject(passing());
+    members[2].renewals[0]!.answer.reject(passing());
     await settled();
-    expect(answer.value).toMatchObject({ code: 'LOCK_STORE', transient: true });
+    expect(answer.value).toMatchObject([{ code: 'LOCK_STORE', transient: true }]);
   });
 });
