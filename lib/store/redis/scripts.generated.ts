@@ -720,10 +720,9 @@ local passed = holds.not_taken
 if asker then passed = string.gsub(passed, client_of(asker) .. ' ', '') end
 local present = {}
 local function can_take_grant(id)
+if id == asker then return true end
 local channel = channel_of(id)
-if present[channel] == nil then
-present[channel] = id == asker or not string.find(passed, client_of(id), 1, true) and is_present(id)
-end
+if present[channel] == nil then present[channel] = not string.find(passed, client_of(id), 1, true) and is_present(id) end
 return present[channel]
 end
 local granted, refused, head = {}, {}, nil
@@ -1069,10 +1068,9 @@ local passed = holds.not_taken
 if asker then passed = string.gsub(passed, client_of(asker) .. ' ', '') end
 local present = {}`,
   'shared/grant-waiters 7': `local function can_take_grant(id)
+if id == asker then return true end
 local channel = channel_of(id)
-if present[channel] == nil then
-present[channel] = id == asker or not string.find(passed, client_of(id), 1, true) and is_present(id)
-end
+if present[channel] == nil then present[channel] = not string.find(passed, client_of(id), 1, true) and is_present(id) end
 return present[channel]
 end
 local granted, refused, head = {}, {}, nil`,
@@ -1582,10 +1580,9 @@ local passed = holds.not_taken
 if asker then passed = string.gsub(passed, client_of(asker) .. ' ', '') end
 local present = {}
 local function can_take_grant(id)
+if id == asker then return true end
 local channel = channel_of(id)
-if present[channel] == nil then
-present[channel] = id == asker or not string.find(passed, client_of(id), 1, true) and is_present(id)
-end
+if present[channel] == nil then present[channel] = not string.find(passed, client_of(id), 1, true) and is_present(id) end
 return present[channel]
 end
 local granted, refused, head = {}, {}, nil`,
