@@ -565,14 +565,14 @@ add_hold(holds, with_mode({ id = id, status = STATUS_HELD, ends = hold.ends, tok
   {
     name: 'batch-of-all',
     what: 'the reply to a duplicate grants a whole batch anew',
-    file: 'lua/shared/complete.lua',
+    file: 'lua/shared/grant.lua',
     from: 'hold.batch_size = has_last and last_token() - hold.token + 1 or slots',
     to: 'hold.batch_size = request.batch_size',
   },
   {
     name: 'no-end-of-batches',
     what: 'no holder hears that another client waits',
-    file: 'lua/shared/messages-to-clients.lua',
+    file: 'lua/shared/messages.lua',
     from: "publish_to_client(id, 'yield', id, KEY)",
     to: '',
   },

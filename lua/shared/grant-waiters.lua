@@ -1,20 +1,15 @@
 -- Grants the lock to the head of the queue, and to every further waiter that the holds admit. Every script that may free
 -- the lock ends here, so a lock is never free while a client waits. The script writes all grants to the state before it
 -- publishes the first message.
---- @include "shared/client"
+--- @include "shared/messages"
 --- @include "shared/clock"
 --- @include "shared/modes"
 --- @include "shared/holds"
 --- @include "shared/admission"
 --- @include "shared/grant"
 --- @include "shared/queue"
---- @include "shared/read-tickets"
 --- @include "shared/parked"
---- @include "shared/retry-places"
 --- @include "shared/retry-time"
---- @include "shared/messages"
---- @include "shared/messages-to-waiters"
---- @include "shared/messages-to-clients"
 
 -- A script looks at this many tickets at most, and grants to this many, so that it blocks Redis for a millisecond at most.
 -- Its reply says where to go on.

@@ -48,7 +48,7 @@ function scriptsOf(holds: number, piece: number): Record<Name, string> {
     writeFileSync(file, text.replace(line, `local ${constant} = ${value}`));
   };
   set('ends.lua', 'ENDS_PER_READ', holds);
-  set('restore-ends.lua', 'HOLDS_PER_PIECE', piece);
+  set('ends.lua', 'HOLDS_PER_PIECE', piece);
   const scripts = Object.fromEntries(NAMES.map((name) => [name, assembleScript(directory, `${name}.lua`)]));
   rmSync(directory, { recursive: true });
   return scripts as Record<Name, string>;
