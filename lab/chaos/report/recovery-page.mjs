@@ -6,7 +6,7 @@ const HEAD = `# Recovery
 
 How long callers are affected by faults that happen alone: from the beginning of a fault until each client has acquired and
 released a lock of its own again, and, after a client was stopped or killed, until each of its keys was acquired again. Kept and
-lost are the locks that other clients held when the fault began. \`npm run chaos -- --default-timeouts --minutes 10 --recovery\`
+lost are the locks that other clients held when the fault began, with a lease that is renewed. \`npm run chaos -- --default-timeouts --minutes 10 --recovery\`
 writes the section of its topology. Leases are 3 s, a tenth of the default; all else is as by default.
 
 `;

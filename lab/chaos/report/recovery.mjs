@@ -28,9 +28,10 @@ function recoveryFrom(fault, model) {
   };
 }
 
-/** How many locks were held when the fault began, and how many of them their holders have lost. */
-function outcomeOfHolds({ client, begin }, { holds }) {
-  const held = holds.filter(({ from, to, lane }) => from <= begin && to >= begin && lane !== client);
+/** How many locks were held and renewed when the fault began, and how many of them their holders have lost. */
+function outcomeOfHolds({ client, begin }, { holds, operation }) {
+  const isLasting = ({ op, marks }) => operation(op).renews && marks.every(({ type }) => type !== 'extend');
+  const held = holds.filter((hold) => hold.from <= begin && hold.to >= begin && hold.lane !== client && isLasting(hold));
   const lost = held.filter(({ marks }) => marks.some(({ type, at }) => type === 'lost' && at >= begin)).length;
   return { kept: held.length - lost, lost };
 }
