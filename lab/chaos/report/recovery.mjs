@@ -31,7 +31,9 @@ function recoveryFrom(fault, model) {
 /** How many locks were held and renewed when the fault began, and how many of them their holders have lost. */
 function outcomeOfHolds({ client, begin }, { holds, operation }) {
   const isLasting = ({ op, marks }) => operation(op).renews && marks.every(({ type }) => type !== 'extend');
-  const held = holds.filter((hold) => hold.from <= begin && hold.to >= begin && hold.lane !== client && isLasting(hold));
+  const held = holds.filter(
+    (hold) => hold.from <= begin && hold.to >= begin && hold.lane !== client && isLasting(hold),
+  );
   const lost = held.filter(({ marks }) => marks.some(({ type, at }) => type === 'lost' && at >= begin)).length;
   return { kept: held.length - lost, lost };
 }
