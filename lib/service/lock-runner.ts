@@ -2,6 +2,7 @@ import { describe } from '../common/describe.js';
 import { isThenable } from '../common/thenable.js';
 import { LockConfigError, LockLostError } from '../errors/index.js';
 import type { OnLost, ReleaseMode, RunOptions } from '../options/acquire-options.js';
+import type { CallContext } from '../options/resolve-acquire-options.js';
 import type { Acquirer } from './acquirer.js';
 import type { LockHandle } from './handles/lock-handle.js';
 import { LockScope } from './lock-scope.js';
@@ -21,11 +22,12 @@ export class LockRunner {
     key: string | readonly string[],
     task: (lock: LockHandle) => T | Promise<T>,
     options: RunOptions,
+    context?: CallContext,
   ): Promise<T> {
     refuseAllButTasks(task, options);
-    const call = this.acquirer.readRun(options);
+    const call = this.acquirer.runCalls.read(options, context);
     const { onLost = this.defaults.onLost, release = this.defaults.release } = call;
-    const lock = this.acquirer.reenter(key, call) ?? (await this.acquirer.acquireForRun(key, call));
+    const lock = this.acquirer.reenter(key, call) ?? (await this.acquirer.take(key, call));
     if (typeof onLost === 'function') lock.onLost(onLost);
     const scope = LockScope.ofLock(lock);
     let result: T;

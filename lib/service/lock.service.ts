@@ -19,7 +19,6 @@ import type { ForceReleaseOptions } from './force-release.options.js';
 import { heldLocks, type LockListOptions } from './list-locks.js';
 import type { LockHealth, LockHealthOptions } from './lock-health.js';
 import type { LockState } from './lock-state.js';
-import { nullOnTimeout } from './null-on-timeout.js';
 import { readInstance, readLockHealth } from './read-lock-health.js';
 import { inspectKey } from './read-lock-state.js';
 import { DefaultLock, type LockObjectService, type LockObjectTerms } from './objects/default-lock.js';
@@ -29,6 +28,7 @@ import { LockScope } from './lock-scope.js';
 import { Acquirer, NO_OPTIONS, readKeys } from './acquirer.js';
 import { refuseFeature, refuseWithoutPermits } from './refused-features.js';
 import type { LockObject, LockObjectOptions, ReadWriteLock } from './objects/lock.js';
+import type { CallContext } from '../options/resolve-acquire-options.js';
 import { optionNames, readOptions } from '../options/option-table.js';
 import { DefaultSemaphore, type SemaphoreService } from './objects/default-semaphore.js';
 import type { Semaphore, SemaphoreOptions } from './objects/semaphore.js';
@@ -96,7 +96,7 @@ export class LockService {
    * @throws as `acquire` does, except LockTimeoutError
    */
   tryAcquire(key: string | readonly string[], options: AcquireOptions = NO_OPTIONS): Promise<LockHandle | null> {
-    return nullOnTimeout(this.acquirer.tryAcquire(key, options));
+    return this.acquirer.tryAcquire(key, options);
   }
 
   /**
@@ -104,12 +104,22 @@ export class LockService {
    * @throws as `acquire` does; LockLostError, with the value of the task as `result`, if the task succeeded but its lock was
    * lost meanwhile (see `onLost`)
    */
+  run<T>(key: string | readonly string[], task: (lock: LockHandle) => T | Promise<T>, options?: RunOptions): Promise<T>;
+  /** @internal `context`: what a decorator knows of the call. */
+  run<T>(
+    key: string | readonly string[],
+    task: (lock: LockHandle) => T | Promise<T>,
+    options: RunOptions,
+    // eslint-disable-next-line @typescript-eslint/unified-signatures -- the published types have only the first one
+    context: CallContext,
+  ): Promise<T>;
   run<T>(
     key: string | readonly string[],
     task: (lock: LockHandle) => T | Promise<T>,
     options: RunOptions = NO_OPTIONS,
+    context?: CallContext,
   ): Promise<T> {
-    return this.runner.run(key, task, options);
+    return this.runner.run(key, task, options, context);
   }
 
   /**
@@ -167,9 +177,9 @@ export class LockService {
     refuseUnknownOptions('getSemaphore', options, optionNames('getSemaphore'));
     refuseWithoutPermits(this.engine);
     const service: SemaphoreService = {
-      acquire: (name, terms) => this.acquirer.acquire(name, terms),
-      tryAcquire: (name, terms) => nullOnTimeout(this.acquirer.tryAcquire(name, terms)),
-      run: (name, task, terms) => this.runner.run(name, task, terms),
+      acquire: (name, terms, call) => this.acquirer.acquire(name, terms, call),
+      tryAcquire: (name, terms, call) => this.acquirer.tryAcquire(name, terms, call),
+      run: (name, task, terms, call) => this.runner.run(name, task, terms, call),
       survey: (request) => this.engine.survey(request),
       setPermits: (name, permits) => this.engine.setLimit(name, permits),
       assertDrains: () => this.engine.assertDrains(),
@@ -313,7 +323,7 @@ export class LockService {
     refuseUnknownOptions(label, options, optionNames('getLock'));
     const service: LockObjectService = {
       acquire: (names, terms) => this.acquirer.acquire(names, terms),
-      tryAcquire: (names, terms) => nullOnTimeout(this.acquirer.tryAcquire(names, terms)),
+      tryAcquire: (names, terms) => this.acquirer.tryAcquire(names, terms),
       forceRelease: (key) => this.forceRelease(key),
       survey: (request) => this.engine.survey(request),
       inScope: (names, held) => this.acquirer.inScope(names, held),
