@@ -7,7 +7,7 @@ import { readKeys } from '../service/acquirer.js';
 import { refuseUnknownOptions } from '../options/option-readers.js';
 import { optionNames, readOptions } from '../options/option-table.js';
 import { NO_CONTEXT, refuseContradictions, type CallContext } from '../options/resolve-acquire-options.js';
-import { DEFAULT_INSTANCE } from '../module/redis-lock.tokens.js';
+import { DEFAULT_INSTANCE, getLockServiceToken } from '../module/redis-lock.tokens.js';
 import type { KeyBuilder } from '../options/key-builder.js';
 import { isMethodKey, keyOfMethod } from './method-key.js';
 import type { LockMethodOptions } from './lock-method.options.js';
@@ -37,6 +37,8 @@ export interface LockDeclaration {
   /** For errors: `StockService.reserve`. */
   readonly method: string;
   readonly instance: string;
+  /** The token of the service of that instance. */
+  readonly token: symbol;
   readonly onContended: OnContended | undefined;
   readonly onUnavailable: OnUnavailable | undefined;
   readonly options: RunOptions;
@@ -73,6 +75,7 @@ export function declareLock(
     site: label,
     method,
     instance,
+    token: getLockServiceToken(instance),
     onContended,
     onUnavailable,
     options: Object.freeze({

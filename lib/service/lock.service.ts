@@ -3,7 +3,9 @@ import type { Observable } from 'rxjs';
 import type { EngineContext } from '../engine/engine-context.js';
 import type { ListReply, ListRequest, LockEngine } from '../engine/lock-engine.js';
 import type { LockEvent } from '../engine/lock-event.js';
-import { LockConfigError } from '../errors/index.js';
+import { describe } from '../common/describe.js';
+import { isThenable } from '../common/thenable.js';
+import { LockConfigError, LockLostError } from '../errors/index.js';
 import { assertKey } from '../keys/index.js';
 import { answerReadings } from '../observation/diagnostics/readings.js';
 import type { AcquireOptions, AdoptOptions, RunOptions } from '../options/acquire-options.js';
@@ -22,7 +24,6 @@ import type { LockState } from './lock-state.js';
 import { readInstance, readLockHealth } from './read-lock-health.js';
 import { inspectKey } from './read-lock-state.js';
 import { DefaultLock, type LockObjectService, type LockObjectTerms } from './objects/default-lock.js';
-import { LockRunner } from './lock-runner.js';
 import type { LockServiceDefaults, LockServiceOptions } from './lock-service.options.js';
 import { LockScope } from './lock-scope.js';
 import { Acquirer, NO_OPTIONS, readKeys } from './acquirer.js';
@@ -57,7 +58,6 @@ export class LockService {
   /** The `label` of this client, which `inspect` shows beside its id. */
   readonly label: string;
   private readonly acquirer: Acquirer;
-  private readonly runner: LockRunner;
   private readonly elections = new Elections();
   private stopReadings: (() => void) | undefined;
   private keeper: NodeJS.Timeout | undefined;
@@ -75,7 +75,6 @@ export class LockService {
     this.defaults = options.defaults;
     [this.clientId, this.label] = [engine.clientId, context.identity.label];
     this.acquirer = new Acquirer(engine, context, options.defaults, options.instance);
-    this.runner = new LockRunner(this.acquirer, options.defaults);
   }
 
   /**
@@ -113,13 +112,29 @@ export class LockService {
     // eslint-disable-next-line @typescript-eslint/unified-signatures -- the published types have only the first one
     context: CallContext,
   ): Promise<T>;
-  run<T>(
+  async run<T>(
     key: string | readonly string[],
     task: (lock: LockHandle) => T | Promise<T>,
     options: RunOptions = NO_OPTIONS,
     context?: CallContext,
   ): Promise<T> {
-    return this.runner.run(key, task, options, context);
+    const { acquirer, defaults } = this;
+    refuseAllButTasks(task, options);
+    const call = acquirer.runCalls.read(options, context);
+    const { onLost = defaults.onLost, release = defaults.release } = call;
+    const lock = acquirer.reenter(key, call) ?? (await acquirer.take(key, call));
+    if (typeof onLost === 'function') lock.onLost(onLost);
+    const scope = LockScope.ofLock(lock);
+    let result: T;
+    try {
+      result = await scope.run(() => begun(task(lock)));
+    } finally {
+      scope.end();
+      if (release === 'background') lock.releaseInBackground();
+      else if (!lock.releaseAtOnce()) await lock[Symbol.asyncDispose]();
+    }
+    if (onLost !== 'ignore' && lock.loss !== undefined) throw lostDuringTask(lock.loss, result);
+    return result;
   }
 
   /**
@@ -179,7 +194,7 @@ export class LockService {
     const service: SemaphoreService = {
       acquire: (name, terms, call) => this.acquirer.acquire(name, terms, call),
       tryAcquire: (name, terms, call) => this.acquirer.tryAcquire(name, terms, call),
-      run: (name, task, terms, call) => this.runner.run(name, task, terms, call),
+      run: (name, task, terms, call) => this.run(name, task, terms, call),
       survey: (request) => this.engine.survey(request),
       setPermits: (name, permits) => this.engine.setLimit(name, permits),
       assertDrains: () => this.engine.assertDrains(),
@@ -339,3 +354,28 @@ type LockObjectKind = Pick<LockObjectTerms, 'kind' | 'fair' | 'isWrite'>;
 
 /** Names every field: a missing one would be looked up in `Object.prototype`. */
 const EXCLUSIVE: LockObjectKind = Object.freeze({ kind: 'exclusive', fair: false, isWrite: false });
+
+/**
+ * A query of an ORM starts when its `then` is called. This calls it in the scope of the lock, where nested calls re-enter;
+ * `await` would call it outside.
+ */
+function begun<T>(result: T | Promise<T>): T | Promise<T> {
+  if (result instanceof Promise || !isThenable(result)) return result;
+  return Promise.resolve(result as PromiseLike<T>);
+}
+
+function refuseAllButTasks(task: unknown, options: unknown): void {
+  if (typeof task === 'function') return;
+  throw new LockConfigError(
+    typeof options === 'function'
+      ? 'run takes the task before the options: write run(key, task, options).'
+      : `run takes a function to run while the lock is held; this is ${describe(task)}: write run(key, async (lock) => { … }).`,
+  );
+}
+
+function lostDuringTask(loss: LockLostError, result: unknown): LockLostError {
+  const { message, key, method, lossReason } = loss;
+  const error = new LockLostError(message, { key, method, cause: loss, lossReason });
+  error.result = result;
+  return error;
+}
