@@ -374,8 +374,8 @@ export const SPEC_MUTATIONS = [
     name: 'unheard-tokens',
     what: 'Redlock: the last tokens of masters that did not grant the lock do not count',
     ...{ file: 'lib/store/quorum/write-token.ts', spec: ACQUISITION },
-    from: '...states.map(({ lastToken }) => lastToken + 1),',
-    to: '0 * states.length,',
+    from: '...states.map(({ lastToken }) => lastToken + 1)',
+    to: '0 * states.length',
   },
   {
     name: 'no-reinstatement',
@@ -653,8 +653,8 @@ export const SPEC_MUTATIONS = [
     what: 'the keys of a set have an owner each',
     ...{ file: 'lib/engine/acquire-at-once.ts', spec: 'test/integration/kinds/several-keys.spec.ts' },
     test: 'owner',
-    from: 'owner: terms.owner ?? owner,',
-    to: "owner: terms.owner ?? (owner === '' ? owner : undefined),",
+    from: 'owner: terms.owner ?? owner',
+    to: "owner: terms.owner ?? (owner === '' ? owner : undefined)",
   },
   {
     name: 'unsuspicious-waits',

@@ -524,8 +524,8 @@ add_hold(holds, with_mode({ id = id, status = STATUS_HELD, ends = hold.ends, tok
     name: 'grant-to-absent',
     what: 'a waiter is granted the lock although its client is absent',
     file: 'lua/shared/grant-waiters.lua',
-    from: 'or not string.find(passed, client_of(id), 1, true) and is_present(id)',
-    to: 'or true',
+    from: '= not string.find(passed, client_of(id), 1, true) and is_present(id)',
+    to: '= true',
   },
   {
     name: 'parked-forever',

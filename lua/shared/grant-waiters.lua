@@ -23,7 +23,7 @@ local PARKED_READ = 3
 --- @export
 local HEAD_RETRY_SLACK = 1000
 
--- `asker` is known to be present, and gets its grant as the reply instead of a message. Returns the rank to go on from
+-- `asker` gets its grant as the reply instead of a message, so it need not be subscribed. Returns the rank to go on from
 -- (nil: the script has looked at all tickets), and the first ticket that only the holds keep from a grant.
 --
 -- A ticket that asks for more permits than exist is dropped: it could never be granted, and would block the queue.
@@ -34,10 +34,9 @@ local function grant_waiters(holds, asker, from)
 
   local present = {}
   local function can_take_grant(id)
+    if id == asker then return true end
     local channel = channel_of(id)
-    if present[channel] == nil then
-      present[channel] = id == asker or not string.find(passed, client_of(id), 1, true) and is_present(id)
-    end
+    if present[channel] == nil then present[channel] = not string.find(passed, client_of(id), 1, true) and is_present(id) end
     return present[channel]
   end
 

@@ -720,10 +720,9 @@ local passed = holds.not_taken
 if asker then passed = string.gsub(passed, client_of(asker) .. ' ', '') end
 local present = {}
 local function can_take_grant(id)
+if id == asker then return true end
 local channel = channel_of(id)
-if present[channel] == nil then
-present[channel] = id == asker or not string.find(passed, client_of(id), 1, true) and is_present(id)
-end
+if present[channel] == nil then present[channel] = not string.find(passed, client_of(id), 1, true) and is_present(id) end
 return present[channel]
 end
 local granted, refused, head = {}, {}, nil
@@ -1086,10 +1085,9 @@ local reply = call_if_known('PUBSUB', SHARDED and 'SHARDNUMSUB' or 'NUMSUB', cha
 return not reply or reply[2] > 0
 end`,
   'shared/grant-waiters 7': `local function can_take_grant(id)
+if id == asker then return true end
 local channel = channel_of(id)
-if present[channel] == nil then
-present[channel] = id == asker or not string.find(passed, client_of(id), 1, true) and is_present(id)
-end
+if present[channel] == nil then present[channel] = not string.find(passed, client_of(id), 1, true) and is_present(id) end
 return present[channel]
 end
 local granted, refused, head = {}, {}, nil`,
@@ -1585,10 +1583,9 @@ local passed = holds.not_taken
 if asker then passed = string.gsub(passed, client_of(asker) .. ' ', '') end
 local present = {}
 local function can_take_grant(id)
+if id == asker then return true end
 local channel = channel_of(id)
-if present[channel] == nil then
-present[channel] = id == asker or not string.find(passed, client_of(id), 1, true) and is_present(id)
-end
+if present[channel] == nil then present[channel] = not string.find(passed, client_of(id), 1, true) and is_present(id) end
 return present[channel]
 end
 local granted, refused, head = {}, {}, nil`,
