@@ -142,15 +142,15 @@ export const MUTATIONS = [
   {
     name: 'adoption-keeps-token',
     what: 'a lock is adopted with the token that it had',
-    file: 'lua/adopt.lua',
+    file: 'lua/hand-over.lua',
     from: 'hold.token = next_token(lease, 1, 1)',
     to: '',
   },
   {
     name: 'adoption-leaves-offer',
     what: 'an offer still stands after it was adopted',
-    file: 'lua/adopt.lua',
-    from: 'remove_hold(holds, hold)',
+    file: 'lua/hand-over.lua',
+    from: 'drop_expired(holds)',
     to: '',
   },
   {
@@ -493,10 +493,10 @@ export const MUTATIONS = [
   {
     name: 'offer-keeps-hold',
     what: 'an offered hold stays that of its holder, too',
-    file: 'lua/offer.lua',
+    file: 'lua/hand-over.lua',
     from: 'add_hold(holds, hold)',
     to: `add_hold(holds, hold)
-add_hold(holds, with_mode({ id = id, status = STATUS_HELD, ends = hold.ends, token = hold.token, since = now, owner = id },
+add_hold(holds, with_mode({ id = from, status = STATUS_HELD, ends = hold.ends, token = hold.token, since = now, owner = from },
   hold.mode))`,
   },
   {

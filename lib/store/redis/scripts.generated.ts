@@ -9,7 +9,7 @@ export interface LuaScript {
   readonly source: string;
 }
 
-export type ScriptName = 'acquireAll' | 'acquire' | 'addLimit' | 'adopt' | 'confirm' | 'fence' | 'forceRelease' | 'inspect' | 'keepUnits' | 'latchConfirm' | 'latchCountDown' | 'latchCount' | 'latchDelete' | 'latchSet' | 'limit' | 'offer' | 'reinstate' | 'release' | 'renew' | 'setLimit' | 'start' | 'survey';
+export type ScriptName = 'acquireAll' | 'acquire' | 'addLimit' | 'confirm' | 'fence' | 'forceRelease' | 'handOver' | 'inspect' | 'keepUnits' | 'latchConfirm' | 'latchCountDown' | 'latchCount' | 'latchDelete' | 'latchSet' | 'limit' | 'reinstate' | 'release' | 'renew' | 'setLimit' | 'start' | 'survey';
 
 const PARTS = {
   'acquire-all': `local all_keys = { unpack(KEYS) }
@@ -1314,113 +1314,6 @@ if holds.sums.units > limit then end_batches(holds) end
 end`,
   'add-limit 7': `end_batches_beyond(permits, holds)
 return { permits, more }`,
-  'adopt': `local offer, id, lease = ARGV[2], ARGV[3], tonumber(ARGV[4])`,
-  'adopt 2': `local holds = read_holds(offer)`,
-  'adopt 3': `local mine = find_hold(holds, id)`,
-  'adopt 4': `if mine then return held(mine) end
-local hold = find_hold(holds, offer)
-if not hold then return { 3, now } end`,
-  'shared/holds 22': `local function drop_expired(holds)
-if #holds.expired == 0 then return end
-for _, hold in ipairs(holds.expired) do
-local field, number = take_out(holds, hold)
-if field then redis.call('HSET', KEYS[1], field, number) end
-if hold.status == 'pushed' then holds.not_taken = holds.not_taken .. client_of(hold.id) .. ' ' end
-end
-holds.expired = {}
-save_sums(holds)
-end`,
-  'shared/holds 23': `local function remove_hold(holds, hold)
-drop_expired(holds)
-count_hold(holds.sums, hold, -1)
-save_sums(holds, take_out(holds, hold))
-if holds.sums.holds == 1 and holds.is_many then
-local last = read_latest(1)[1]
-if last then keep_state_for(holds, last) end
-end
-end`,
-  'adopt 5': `remove_hold(holds, hold)`,
-  'shared/token 5': `local cached, cached_of
-local function next_token(lease, count, least)
-local function last_token()
-if cached_of == KEYS[4] then return cached end
-local last = redis.call('GET', KEYS[4])
-cached = last and (tonumber(last) or error('WRONGTYPE the fence key holds something that is no fencing token')) or 0
-cached_of = KEYS[4]
-return cached
-end
-local token = math.max(last_token() + 1, now_micros)
-if token > now_micros then count = math.min(count, 50) end
-count = math.max(count, least)
-local function remember_token(token, lease)
-local ahead = math.min(math.max(0, (token - now_micros) / 1000), 86400000)
-cached, cached_of = token, KEYS[4]
-redis.call('SET', KEYS[4], integer(token), 'PX', integer(600000 + lease + ahead))
-end
-remember_token(token + count - 1, lease)
-return token, count
-end`,
-  'adopt 6': `hold.token = next_token(lease, 1, 1)
-hold.id, hold.owner, hold.since, hold.ends, hold.status = id, id, now, now + lease, 'held'`,
-  'shared/holds 24': `local function add_hold(holds, hold)
-local old = find_hold(holds, hold.id)
-if old then remove_hold(holds, old) else drop_expired(holds) end`,
-  'adopt 7': `add_hold(holds, hold)
-if hold.kind == 'permits' then redis.call('PEXPIRE', KEYS[6], 604800000) end`,
-  'shared/grant-waiters 15': `local function grant_waiters(holds, asker, from)
-drop_expired(holds)
-local passed = holds.not_taken
-if asker then passed = string.gsub(passed, client_of(asker) .. ' ', '') end
-local present = {}`,
-  'shared/messages 8': `local function call_if_known(...)
-local reply = redis.pcall(...)
-local failure = type(reply) == 'table' and reply.err
-if failure and (string.find(failure, 'NOPERM', 1, true) or string.find(failure, 'ACL', 1, true)
-or string.find(failure, 'user executing', 1, true)) then error(failure, 0) end
-return not failure and reply
-end
-local function channel_of(id)
-return (SHARDED and CHANNELS or BUS) .. client_of(id)
-end
-local function is_present(id)
-if TAG and not SHARDED then return true end
-local reply = call_if_known('PUBSUB', SHARDED and 'SHARDNUMSUB' or 'NUMSUB', channel_of(id))
-return not reply or reply[2] > 0
-end`,
-  'shared/grant 7': `local function grant(holds, request, lease, batch_size, pushed)
-local mode, slots = request.mode, 1
-local function granted_mode(request)
-local units, slots = request.free, 1
-if not request.drains then
-slots = fair_waits() and 1 or math.max(1, math.min(request.slots, math.floor(request.free / request.units)))
-units = slots * request.units
-end
-return 'permits' .. ':' .. integer(units) .. '/' .. integer(request.limit), slots
-end
-if request.slots or request.drains then mode, slots = granted_mode(request) end
-local token, reserved = next_token(lease, batch_size, slots)
-local alone = request.kind == 'permits' and batch_size >= 1000
-local hold = with_mode({ id = request.id, status = pushed and 'pushed' or alone and 'alone' or 'held',
-ends = now + lease, token = token, since = now, owner = request.owner, batch_size = reserved }, mode)
-add_hold(holds, hold)
-if request.kind == 'permits' then redis.call('PEXPIRE', KEYS[6], 604800000) end
-return hold
-end`,
-  'shared/messages 9': `local function publish_yield(id)
-local function publish_to_client(id, ...)
-call_if_known('PUBLISH', BUS .. client_of(id), table.concat({ ... }, ' '))
-end
-publish_to_client(id, 'yield', id, KEY)
-end
-local function publish_to_waiter(id, ...)
-call_if_known(SHARDED and 'SPUBLISH' or 'PUBLISH', channel_of(id), table.concat({ ... }, ' '))
-end
-local function publish_granted(hold)
-publish_to_waiter(hold.id, 'granted', hold.id, integer(hold.token), integer(hold.ends - now), integer(now),
-hold.batch_size, hold.units or 0, KEY)
-end`,
-  'adopt 8': `grant_waiters(holds, nil, 0)
-return held(hold)`,
   'confirm': `for _, field in ipairs({ ARGV[1], '+' .. ARGV[1] }) do
 local text = redis.call('HGET', KEYS[1], field)
 if text then
@@ -1431,7 +1324,7 @@ end
 return 0`,
   'fence': `local token = tonumber(ARGV[2])
 local last_of_all = token + ARGV[3] - 1`,
-  'shared/holds 25': `local function count_hold(sums, hold, change)
+  'shared/holds 22': `local function count_hold(sums, hold, change)
 sums.holds = sums.holds + change
 sums.units = sums.units + change * (hold.units or 0)
 sums[hold.kind] = sums[hold.kind] + change
@@ -1454,7 +1347,7 @@ end`,
   'shared/hold 4': `return with_mode({ id = id, status = status, ends = tonumber(ends), token = tonumber(token), since = tonumber(since),
 owner = owner }, mode)
 end`,
-  'shared/holds 26': `holds.has_more = restore_ends(sums)
+  'shared/holds 23': `holds.has_more = restore_ends(sums)
 local function write_sums(sums, ...)
 redis.call('HSET', KEYS[1], '#sums', string.format('%d %d %d %d %d %d', sums.holds, sums.units, sums.exclusive, sums.read,
 sums.named, sums.marked), ...)
@@ -1485,7 +1378,7 @@ end`,
   'fence 2': `local holds = read_holds(ARGV[1])`,
   'fence 3': `local hold = find_hold(holds, ARGV[1])`,
   'fence 4': `local last = last_token()`,
-  'shared/token 6': `local function remember_token(token, lease)
+  'shared/token 5': `local function remember_token(token, lease)
 local ahead = math.min(math.max(0, (token - now_micros) / 1000), 86400000)
 cached, cached_of = token, KEYS[4]
 redis.call('SET', KEYS[4], integer(token), 'PX', integer(600000 + lease + ahead))
@@ -1499,8 +1392,8 @@ if last >= token and not (hold.token == token and last <= last_of_all) then retu
 remember_token(last_of_all, left)
 if hold.token ~= token then
 hold.token = token`,
-  'shared/holds 27': `local function write_hold(holds, hold)`,
-  'shared/holds 28': `redis.call('HSET', KEYS[1], holds.is_many and '+' .. hold.id or hold.id, text_of(hold))
+  'shared/holds 24': `local function write_hold(holds, hold)`,
+  'shared/holds 25': `redis.call('HSET', KEYS[1], holds.is_many and '+' .. hold.id or hold.id, text_of(hold))
 end`,
   'fence 6': `write_hold(holds, hold)
 end
@@ -1516,7 +1409,17 @@ end
 local function revocation(id)
 return 'revoked:' .. id
 end`,
-  'shared/holds 29': `local function remove_hold(holds, hold)
+  'shared/holds 26': `local function drop_expired(holds)
+if #holds.expired == 0 then return end
+for _, hold in ipairs(holds.expired) do
+local field, number = take_out(holds, hold)
+if field then redis.call('HSET', KEYS[1], field, number) end
+if hold.status == 'pushed' then holds.not_taken = holds.not_taken .. client_of(hold.id) .. ' ' end
+end
+holds.expired = {}
+save_sums(holds)
+end`,
+  'shared/holds 27': `local function remove_hold(holds, hold)
 drop_expired(holds)
 count_hold(holds.sums, hold, -1)
 save_sums(holds, take_out(holds, hold))
@@ -1539,7 +1442,7 @@ for _, hold in ipairs(holds.expired) do
 if hold.id == id then return nil, hold end
 end
 end`,
-  'shared/messages 10': `local function call_if_known(...)
+  'shared/messages 8': `local function call_if_known(...)
 local reply = redis.pcall(...)
 local failure = type(reply) == 'table' and reply.err
 if failure and (string.find(failure, 'NOPERM', 1, true) or string.find(failure, 'ACL', 1, true)
@@ -1577,7 +1480,7 @@ if lifetime > 0 then write_tombstone(revocation(id), math.max(hold.ends - now, l
 publish_revoked(hold)
 end
 end`,
-  'shared/grant-waiters 16': `local function grant_waiters(holds, asker, from)
+  'shared/grant-waiters 15': `local function grant_waiters(holds, asker, from)
 drop_expired(holds)
 local passed = holds.not_taken
 if asker then passed = string.gsub(passed, client_of(asker) .. ' ', '') end
@@ -1589,7 +1492,10 @@ if present[channel] == nil then present[channel] = not string.find(passed, clien
 return present[channel]
 end
 local granted, refused, head = {}, {}, nil`,
-  'shared/messages 11': `local function publish_yield(id)
+  'shared/holds 28': `local function add_hold(holds, hold)
+local old = find_hold(holds, hold.id)
+if old then remove_hold(holds, old) else drop_expired(holds) end`,
+  'shared/messages 9': `local function publish_yield(id)
 publish_to_client(id, 'yield', id, KEY)
 end
 local function publish_to_waiter(id, ...)
@@ -1600,6 +1506,143 @@ publish_to_waiter(hold.id, 'granted', hold.id, integer(hold.token), integer(hold
 hold.batch_size, hold.units or 0, KEY)
 end`,
   'force-release 4': `return { count, told, grant_waiters(holds, nil, 0) or -1 }`,
+  'hand-over': `local from, to, lease = ARGV[2], ARGV[3], tonumber(ARGV[4])`,
+  'hand-over 2': `local holds = read_holds(from)`,
+  'hand-over 3': `local moved = find_hold(holds, to)`,
+  'hand-over 4': `if moved then return held(moved) end
+local hold = find_hold(holds, from)
+if not hold or hold.status == 'kept' then return { 3, now } end
+if holds.has_more then return {} end
+hold.status = 'held'
+leave_out(holds, hold)`,
+  'shared/holds 29': `local function owner_field(kind, owner)
+return '#owner:' .. kind .. ':' .. owner
+end
+local function owns(holds, owner, kind)
+if holds.sums[kind] == 0 then return false end
+if holds.only then return holds.only.owner == owner and holds.only.status ~= 'kept' end
+local own = find_hold(holds, owner)
+if own and own.owner == owner and own.kind == kind and own.status ~= 'kept' then return true end
+if holds.sums.named == 0 or holds.has_more then return false end
+local number = tonumber(redis.call('HGET', KEYS[1], owner_field(kind, owner))) or 0
+for _, hold in ipairs(holds.expired) do
+if hold.kind == kind and hold.owner == owner and counts_for_owner(hold) then number = number - 1 end
+end
+return number > 0
+end`,
+  'hand-over 5': `for _, kind in ipairs({ 'exclusive', 'read', 'permits' }) do
+if owns(holds, hold.owner, kind) then return { 4, now } end
+end`,
+  'shared/holds 30': `local function save_sums(holds, ...)
+if not holds.is_many then return end
+if holds.sums.holds > 0 then return write_sums(holds.sums, ...) end
+redis.call('UNLINK', KEYS[1], KEYS[7])
+holds.is_many = false
+end
+local function count_owner(hold, change)
+if not counts_for_owner(hold) then return end
+local field = owner_field(hold.kind, hold.owner)
+local number = (tonumber(redis.call('HGET', KEYS[1], field)) or 0) + change
+if number > 0 then return field, number end
+redis.call('HDEL', KEYS[1], field)
+end
+local function take_out(holds, hold)
+holds.known[hold.id] = false
+if not holds.is_many then
+holds.only = nil
+redis.call('HDEL', KEYS[1], hold.id)
+return
+end
+redis.call('HDEL', KEYS[1], '+' .. hold.id)
+if redis.call('ZREM', KEYS[7], hold.id, '!' .. hold.id) == 2 then holds.sums.marked = holds.sums.marked - 1 end
+return count_owner(hold, -1)
+end`,
+  'hand-over 6': `drop_expired(holds)`,
+  'shared/token 6': `local cached, cached_of
+local function next_token(lease, count, least)
+local function last_token()
+if cached_of == KEYS[4] then return cached end
+local last = redis.call('GET', KEYS[4])
+cached = last and (tonumber(last) or error('WRONGTYPE the fence key holds something that is no fencing token')) or 0
+cached_of = KEYS[4]
+return cached
+end
+local token = math.max(last_token() + 1, now_micros)
+if token > now_micros then count = math.min(count, 50) end
+count = math.max(count, least)
+local function remember_token(token, lease)
+local ahead = math.min(math.max(0, (token - now_micros) / 1000), 86400000)
+cached, cached_of = token, KEYS[4]
+redis.call('SET', KEYS[4], integer(token), 'PX', integer(600000 + lease + ahead))
+end
+remember_token(token + count - 1, lease)
+return token, count
+end`,
+  'hand-over 7': `hold.token = next_token(lease, 1, 1)
+hold.id, hold.owner, hold.since, hold.ends = to, to, now, now + lease`,
+  'hand-over 8': `add_hold(holds, hold)
+if hold.kind == 'permits' then redis.call('PEXPIRE', KEYS[6], 604800000) end`,
+  'shared/grant-waiters 16': `local function grant_waiters(holds, asker, from)
+drop_expired(holds)
+local passed = holds.not_taken
+if asker then passed = string.gsub(passed, client_of(asker) .. ' ', '') end
+local present = {}`,
+  'shared/messages 10': `local function call_if_known(...)
+local reply = redis.pcall(...)
+local failure = type(reply) == 'table' and reply.err
+if failure and (string.find(failure, 'NOPERM', 1, true) or string.find(failure, 'ACL', 1, true)
+or string.find(failure, 'user executing', 1, true)) then error(failure, 0) end
+return not failure and reply
+end
+local function channel_of(id)
+return (SHARDED and CHANNELS or BUS) .. client_of(id)
+end
+local function is_present(id)
+if TAG and not SHARDED then return true end
+local reply = call_if_known('PUBSUB', SHARDED and 'SHARDNUMSUB' or 'NUMSUB', channel_of(id))
+return not reply or reply[2] > 0
+end`,
+  'shared/grant 7': `local function grant(holds, request, lease, batch_size, pushed)
+local mode, slots = request.mode, 1
+local function granted_mode(request)
+local units, slots = request.free, 1
+if not request.drains then
+slots = fair_waits() and 1 or math.max(1, math.min(request.slots, math.floor(request.free / request.units)))
+units = slots * request.units
+end
+return 'permits' .. ':' .. integer(units) .. '/' .. integer(request.limit), slots
+end
+if request.slots or request.drains then mode, slots = granted_mode(request) end
+local token, reserved = next_token(lease, batch_size, slots)
+local alone = request.kind == 'permits' and batch_size >= 1000
+local hold = with_mode({ id = request.id, status = pushed and 'pushed' or alone and 'alone' or 'held',
+ends = now + lease, token = token, since = now, owner = request.owner, batch_size = reserved }, mode)
+add_hold(holds, hold)
+if request.kind == 'permits' then redis.call('PEXPIRE', KEYS[6], 604800000) end
+return hold
+end`,
+  'shared/admission 9': `local function is_closed(holds)
+return holds.sums.exclusive > 0
+end
+local function reenters(holds, request)
+if request.kind == 'permits' then return false end
+return owns(holds, request.owner, 'exclusive') or request.kind == 'read' and owns(holds, request.owner, 'read')
+end`,
+  'shared/messages 11': `local function publish_yield(id)
+local function publish_to_client(id, ...)
+call_if_known('PUBLISH', BUS .. client_of(id), table.concat({ ... }, ' '))
+end
+publish_to_client(id, 'yield', id, KEY)
+end
+local function publish_to_waiter(id, ...)
+call_if_known(SHARDED and 'SPUBLISH' or 'PUBLISH', channel_of(id), table.concat({ ... }, ' '))
+end
+local function publish_granted(hold)
+publish_to_waiter(hold.id, 'granted', hold.id, integer(hold.token), integer(hold.ends - now), integer(now),
+hold.batch_size, hold.units or 0, KEY)
+end`,
+  'hand-over 9': `grant_waiters(holds, nil, 0)
+return held(hold)`,
   'inspect': `local page, next_page, fields = ARGV[1], '0', {}
 if page == '0' and redis.call('HLEN', KEYS[1]) <= 48 then
 fields = redis.call('HGETALL', KEYS[1])
@@ -1778,68 +1821,6 @@ redis.call('PEXPIRE', KEYS[1], lifetime)`,
 return 1`,
   'limit': `local _, version = limit_set()`,
   'limit 2': `return { version, now }`,
-  'offer': `local id, offer, lease = ARGV[2], ARGV[3], tonumber(ARGV[4])`,
-  'offer 2': `local offered = find_hold(holds, offer)
-if offered then return offered.ends - now end
-local hold = find_hold(holds, id)
-if not hold or hold.status == 'kept' then return -1 end
-if holds.has_more then return -3 end
-hold.status = 'held'
-leave_out(holds, hold)`,
-  'shared/holds 30': `local function owner_field(kind, owner)
-return '#owner:' .. kind .. ':' .. owner
-end
-local function owns(holds, owner, kind)
-if holds.sums[kind] == 0 then return false end
-if holds.only then return holds.only.owner == owner and holds.only.status ~= 'kept' end
-local own = find_hold(holds, owner)
-if own and own.owner == owner and own.kind == kind and own.status ~= 'kept' then return true end
-if holds.sums.named == 0 or holds.has_more then return false end
-local number = tonumber(redis.call('HGET', KEYS[1], owner_field(kind, owner))) or 0
-for _, hold in ipairs(holds.expired) do
-if hold.kind == kind and hold.owner == owner and counts_for_owner(hold) then number = number - 1 end
-end
-return number > 0
-end`,
-  'offer 3': `for _, kind in ipairs({ 'exclusive', 'read', 'permits' }) do
-if owns(holds, hold.owner, kind) then return -2 end
-end`,
-  'shared/holds 31': `local function save_sums(holds, ...)
-if not holds.is_many then return end
-if holds.sums.holds > 0 then return write_sums(holds.sums, ...) end
-redis.call('UNLINK', KEYS[1], KEYS[7])
-holds.is_many = false
-end
-local function count_owner(hold, change)
-if not counts_for_owner(hold) then return end
-local field = owner_field(hold.kind, hold.owner)
-local number = (tonumber(redis.call('HGET', KEYS[1], field)) or 0) + change
-if number > 0 then return field, number end
-redis.call('HDEL', KEYS[1], field)
-end
-local function take_out(holds, hold)
-holds.known[hold.id] = false
-if not holds.is_many then
-holds.only = nil
-redis.call('HDEL', KEYS[1], hold.id)
-return
-end
-redis.call('HDEL', KEYS[1], '+' .. hold.id)
-if redis.call('ZREM', KEYS[7], hold.id, '!' .. hold.id) == 2 then holds.sums.marked = holds.sums.marked - 1 end
-return count_owner(hold, -1)
-end`,
-  'offer 4': `drop_expired(holds)
-hold.id, hold.owner, hold.ends, hold.status = offer, offer, now + lease, 'held'`,
-  'offer 5': `add_hold(holds, hold)`,
-  'shared/admission 9': `local function is_closed(holds)
-return holds.sums.exclusive > 0
-end
-local function reenters(holds, request)
-if request.kind == 'permits' then return false end
-return owns(holds, request.owner, 'exclusive') or request.kind == 'read' and owns(holds, request.owner, 'read')
-end`,
-  'offer 6': `grant_waiters(holds, nil, 0)
-return hold.ends - now`,
   'reinstate': `local id, mode, owner = ARGV[1], ARGV[2], ARGV[3] == '' and ARGV[1] or ARGV[3]
 local left, latest, token, last_of_all = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6]), ARGV[6] + ARGV[7] - 1`,
   'shared/tombstones 4': `local function revocation(id)
@@ -1849,7 +1830,7 @@ end`,
   'reinstate 3': `if find_hold(holds, id) then return 1 end
 local hold = with_mode({ id = id, status = 'held', owner = owner, ends = now + left, token = token, since = now }, mode)
 if latest > 0 then hold.ends = math.min(hold.ends, latest) end`,
-  'shared/holds 32': `local function owner_field(kind, owner)
+  'shared/holds 31': `local function owner_field(kind, owner)
 return '#owner:' .. kind .. ':' .. owner
 end`,
   'shared/admission 10': `local function admits(holds, request)
@@ -1865,7 +1846,7 @@ if request.kind == 'read' then return true end`,
 return (request.units > 0 or request.drains) and request.free >= math.max(1, request.units)
 end`,
   'reinstate 4': `if hold.ends <= now or not admits(holds, hold) then return 0 end`,
-  'shared/holds 33': `local function save_sums(holds, ...)
+  'shared/holds 32': `local function save_sums(holds, ...)
 if not holds.is_many then return end
 if holds.sums.holds > 0 then return write_sums(holds.sums, ...) end
 redis.call('UNLINK', KEYS[1], KEYS[7])
@@ -1891,7 +1872,7 @@ return count_owner(hold, -1)
 end
 local function drop_expired(holds)
 if #holds.expired == 0 then return end`,
-  'shared/holds 34': `for _, hold in ipairs(holds.expired) do
+  'shared/holds 33': `for _, hold in ipairs(holds.expired) do
 local field, number = take_out(holds, hold)
 if field then redis.call('HSET', KEYS[1], field, number) end
 if hold.status == 'pushed' then holds.not_taken = holds.not_taken .. client_of(hold.id) .. ' ' end
@@ -1899,7 +1880,6 @@ end
 holds.expired = {}
 save_sums(holds)
 end`,
-  'reinstate 5': `drop_expired(holds)`,
   'shared/queue 10': `local function drop_ticket(id, batch_size)
 local passed
 if not batch_size then
@@ -1931,7 +1911,7 @@ end
 if passed then forget_passed() end
 return had_place
 end`,
-  'reinstate 6': `drop_ticket(id)`,
+  'reinstate 5': `drop_ticket(id)`,
   'shared/token 7': `local cached, cached_of
 local function remember_token(token, lease)
 local ahead = math.min(math.max(0, (token - now_micros) / 1000), 86400000)
@@ -1945,8 +1925,8 @@ cached = last and (tonumber(last) or error('WRONGTYPE the fence key holds someth
 cached_of = KEYS[4]
 return cached
 end`,
-  'reinstate 7': `remember_token(math.max(last_token(), last_of_all), left)`,
-  'shared/holds 35': `local function add_hold(holds, hold)
+  'reinstate 6': `remember_token(math.max(last_token(), last_of_all), left)`,
+  'shared/holds 34': `local function add_hold(holds, hold)
 local old = find_hold(holds, hold.id)
 local function keep_state_for(holds, hold)
 local ends = hold.ends
@@ -1962,7 +1942,7 @@ drop_expired(holds)
 count_hold(holds.sums, hold, -1)
 save_sums(holds, take_out(holds, hold))
 if holds.sums.holds == 1 and holds.is_many then`,
-  'reinstate 8': `add_hold(holds, hold)
+  'reinstate 7': `add_hold(holds, hold)
 return 1`,
   'release': `local id, plainly, sends_next = ARGV[2], ARGV[3] == '0 0 0', ARGV[4] ~= nil
 local text = not plainly and redis.call('HGET', KEYS[1], id)
@@ -1970,7 +1950,7 @@ local released = redis.call('HDEL', KEYS[1], id)
 if released == 1 and plainly and not sends_next and redis.call('EXISTS', KEYS[1], KEYS[2]) == 0 then return 1 end
 local tombstone_for, keep, from = string.match(ARGV[3], '^(%d+) (%d+) (%d+)$')
 tombstone_for, keep, from = tonumber(tombstone_for), tonumber(keep), tonumber(from)`,
-  'shared/holds 36': `local function read_sums(id)
+  'shared/holds 35': `local function read_sums(id)
 local sums = { holds = 0, units = 0, exclusive = 0, read = 0, permits = 0, named = 0, marked = 0 }
 local holds = { sums = sums, expired = {}, not_taken = '', known = {} }
 local size = redis.call('HLEN', KEYS[1])
@@ -1997,7 +1977,7 @@ return holds
 end`,
   'release 2': `local holds = read_sums(id)
 local hold = text and read_hold(id, text)`,
-  'shared/holds 37': `local function keep_state_for(holds, hold)
+  'shared/holds 36': `local function keep_state_for(holds, hold)
 local ends = hold.ends
 if hold.status == 'pushed' then
 ends = ends + math.max(ends - hold.since, 2 + 100 * 10) + 500
@@ -2057,18 +2037,18 @@ if live then remove_hold(holds, live) else drop_expired(holds) end
 if hold then released = 1 end
 end
 if plainly and not sends_next and released == 1 and redis.call('EXISTS', KEYS[2]) == 0 then return 1 end`,
-  'shared/holds 38': `local function find_expired(holds)
+  'shared/holds 37': `local function find_expired(holds)
 if not holds.is_many then return end
 local sums = holds.sums
 if redis.call('ZCARD', KEYS[7]) < sums.holds + sums.marked then`,
-  'shared/holds 39': `local over, looked = read_over()
+  'shared/holds 38': `local over, looked = read_over()
 for _, hold in ipairs(over) do
 if holds.known[hold.id] ~= false then leave_out(holds, hold) end
 end
 holds.has_more = holds.has_more or looked == 32
 end`,
   'release 4': `find_expired(holds)`,
-  'shared/holds 40': `local function add_hold(holds, hold)
+  'shared/holds 39': `local function add_hold(holds, hold)
 local old = find_hold(holds, hold.id)
 if old then remove_hold(holds, old) else drop_expired(holds) end
 if holds.sums.holds == 0 then
@@ -2234,7 +2214,7 @@ if hold.kind == kind then ends = math.max(ends, hold.ends) end
 end
 if #latest == 32 and (others or now + redis.call('PTTL', KEYS[1]) > ends + 1) then return {} end
 end`,
-  'shared/holds 41': `local function owns(holds, owner, kind)
+  'shared/holds 40': `local function owns(holds, owner, kind)
 if holds.sums[kind] == 0 then return false end
 if holds.only then return holds.only.owner == owner and holds.only.status ~= 'kept' end
 local function find_hold(holds, id)
@@ -2458,8 +2438,36 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/end-batches 3',
     'add-limit 7',
   ]),
-  adopt: script('adopt', [
-    'adopt',
+  confirm: script('confirm', [
+    'confirm',
+  ]),
+  fence: script('fence', [
+    'fence',
+    'shared/holds 22',
+    'shared/keys',
+    'shared/hold 3',
+    'shared/modes',
+    'shared/hold 4',
+    'shared/clock 3',
+    'shared/holds 12',
+    'shared/ends 3',
+    'shared/holds 23',
+    'shared/ends 8',
+    'shared/holds 6',
+    'fence 2',
+    'shared/holds 20',
+    'fence 3',
+    'shared/token',
+    'fence 4',
+    'shared/token 5',
+    'fence 5',
+    'shared/holds 24',
+    'shared/hold 2',
+    'shared/holds 25',
+    'fence 6',
+  ]),
+  forceRelease: script('force-release', [
+    'force-release',
     'shared/holds 11',
     'shared/modes',
     'shared/keys',
@@ -2471,30 +2479,26 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/holds 5',
     'shared/ends 4',
     'shared/holds 6',
-    'adopt 2',
-    'shared/holds 20',
-    'adopt 3',
-    'shared/request 2',
-    'adopt 4',
+    'force-release 2',
+    'shared/tombstones 3',
     'shared/holds 13',
     'shared/messages',
-    'shared/holds 22',
+    'shared/holds 26',
     'shared/ends 5',
-    'shared/holds 23',
-    'adopt 5',
-    'shared/token 5',
-    'adopt 6',
-    'shared/holds 24',
-    'shared/hold 2',
-    'shared/holds 10',
-    'adopt 7',
-    'shared/messages 2',
-    'shared/grant-waiters 15',
+    'shared/holds 27',
     'shared/messages 8',
-    'shared/grant-waiters 7',
+    'force-release 3',
+    'shared/token 3',
+    'shared/grant-waiters 15',
     'shared/queue 5',
     'shared/grant-waiters 8',
-    'shared/grant 7',
+    'shared/grant 5',
+    'shared/token 4',
+    'shared/grant 3',
+    'shared/holds 28',
+    'shared/hold 2',
+    'shared/holds 10',
+    'shared/grant 4',
     'shared/grant-waiters 9',
     'shared/parked 2',
     'shared/queue 6',
@@ -2516,38 +2520,10 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/grant-waiters 13',
     'shared/queue 7',
     'shared/grant-waiters 14',
-    'adopt 8',
+    'force-release 4',
   ]),
-  confirm: script('confirm', [
-    'confirm',
-  ]),
-  fence: script('fence', [
-    'fence',
-    'shared/holds 25',
-    'shared/keys',
-    'shared/hold 3',
-    'shared/modes',
-    'shared/hold 4',
-    'shared/clock 3',
-    'shared/holds 12',
-    'shared/ends 3',
-    'shared/holds 26',
-    'shared/ends 8',
-    'shared/holds 6',
-    'fence 2',
-    'shared/holds 20',
-    'fence 3',
-    'shared/token',
-    'fence 4',
-    'shared/token 6',
-    'fence 5',
-    'shared/holds 27',
-    'shared/hold 2',
-    'shared/holds 28',
-    'fence 6',
-  ]),
-  forceRelease: script('force-release', [
-    'force-release',
+  handOver: script('hand-over', [
+    'hand-over',
     'shared/holds 11',
     'shared/modes',
     'shared/keys',
@@ -2559,32 +2535,35 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/holds 5',
     'shared/ends 4',
     'shared/holds 6',
-    'force-release 2',
-    'shared/tombstones 3',
-    'shared/holds 13',
-    'shared/messages',
-    'shared/holds 22',
-    'shared/ends 5',
+    'hand-over 2',
+    'shared/holds 20',
+    'hand-over 3',
+    'shared/request 2',
+    'hand-over 4',
     'shared/holds 29',
-    'shared/messages 10',
-    'force-release 3',
-    'shared/token 3',
-    'shared/grant-waiters 16',
-    'shared/queue 5',
-    'shared/grant-waiters 8',
-    'shared/grant 5',
-    'shared/token 4',
-    'shared/grant 3',
-    'shared/holds 24',
+    'hand-over 5',
+    'shared/holds 30',
+    'shared/messages',
+    'shared/holds 26',
+    'hand-over 6',
+    'shared/token 6',
+    'hand-over 7',
+    'shared/ends 5',
+    'shared/holds 21',
     'shared/hold 2',
     'shared/holds 10',
-    'shared/grant 4',
+    'hand-over 8',
+    'shared/messages 2',
+    'shared/grant-waiters 16',
+    'shared/messages 10',
+    'shared/grant-waiters 7',
+    'shared/queue 5',
+    'shared/grant-waiters 8',
+    'shared/grant 7',
     'shared/grant-waiters 9',
     'shared/parked 2',
     'shared/queue 6',
-    'shared/admission 6',
-    'shared/holds 16',
-    'shared/admission 7',
+    'shared/admission 9',
     'shared/modes 2',
     'shared/admission 8',
     'shared/grant-waiters 10',
@@ -2600,7 +2579,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/grant-waiters 13',
     'shared/queue 7',
     'shared/grant-waiters 14',
-    'force-release 4',
+    'hand-over 9',
   ]),
   inspect: script('inspect', [
     'inspect',
@@ -2635,7 +2614,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'keep-units 3',
     'shared/holds 13',
     'shared/messages',
-    'shared/holds 22',
+    'shared/holds 26',
     'shared/ends 5',
     'shared/hold 2',
     'shared/holds 15',
@@ -2644,8 +2623,8 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'keep-units 5',
     'shared/token 3',
     'shared/messages 2',
-    'shared/grant-waiters 15',
-    'shared/messages 8',
+    'shared/grant-waiters 16',
+    'shared/messages 10',
     'shared/grant-waiters 7',
     'shared/queue 5',
     'shared/grant-waiters 8',
@@ -2663,7 +2642,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/grant-waiters 10',
     'shared/parked',
     'shared/grant-waiters 11',
-    'shared/messages 9',
+    'shared/messages 11',
     'shared/grant-waiters 3',
     'shared/messages 5',
     'shared/grant-waiters 12',
@@ -2738,64 +2717,6 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/clock',
     'limit 2',
   ]),
-  offer: script('offer', [
-    'offer',
-    'shared/holds 11',
-    'shared/modes',
-    'shared/keys',
-    'shared/hold',
-    'shared/ends',
-    'shared/clock 3',
-    'shared/holds 12',
-    'shared/ends 3',
-    'shared/holds 5',
-    'shared/ends 4',
-    'shared/holds 6',
-    'keep-units 2',
-    'shared/holds 20',
-    'offer 2',
-    'shared/holds 30',
-    'offer 3',
-    'shared/holds 31',
-    'shared/messages',
-    'shared/holds 22',
-    'offer 4',
-    'shared/ends 5',
-    'shared/holds 21',
-    'shared/hold 2',
-    'shared/holds 10',
-    'offer 5',
-    'shared/token 3',
-    'shared/messages 2',
-    'shared/grant-waiters 15',
-    'shared/messages 8',
-    'shared/grant-waiters 7',
-    'shared/queue 5',
-    'shared/grant-waiters 8',
-    'shared/grant 5',
-    'shared/token 4',
-    'shared/grant 8',
-    'shared/grant-waiters 9',
-    'shared/parked 2',
-    'shared/queue 6',
-    'shared/admission 9',
-    'shared/modes 2',
-    'shared/admission 8',
-    'shared/grant-waiters 10',
-    'shared/parked',
-    'shared/grant-waiters 11',
-    'shared/messages 9',
-    'shared/grant-waiters 3',
-    'shared/messages 5',
-    'shared/grant-waiters 12',
-    'shared/retry-time',
-    'shared/ends 7',
-    'shared/retry-time 2',
-    'shared/grant-waiters 13',
-    'shared/queue 7',
-    'shared/grant-waiters 14',
-    'offer 6',
-  ]),
   reinstate: script('reinstate', [
     'reinstate',
     'shared/tombstones 4',
@@ -2816,27 +2737,27 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'keep-units 2',
     'shared/holds 20',
     'reinstate 3',
-    'shared/holds 32',
+    'shared/holds 31',
     'shared/admission 10',
     'shared/holds 16',
     'shared/admission 11',
     'shared/modes 2',
     'shared/admission 12',
     'reinstate 4',
-    'shared/holds 33',
+    'shared/holds 32',
     'shared/messages',
-    'shared/holds 34',
-    'reinstate 5',
+    'shared/holds 33',
+    'hand-over 6',
     'shared/queue 10',
-    'reinstate 6',
+    'reinstate 5',
     'shared/token 7',
-    'reinstate 7',
-    'shared/holds 35',
+    'reinstate 6',
+    'shared/holds 34',
     'shared/ends 5',
     'shared/holds 9',
     'shared/hold 2',
     'shared/holds 10',
-    'reinstate 8',
+    'reinstate 7',
   ]),
   release: script('release', [
     'release',
@@ -2845,23 +2766,23 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/keys',
     'shared/hold',
     'shared/clock',
-    'shared/holds 36',
+    'shared/holds 35',
     'release 2',
     'shared/clock 2',
-    'shared/holds 37',
+    'shared/holds 36',
     'shared/messages',
-    'shared/holds 22',
+    'shared/holds 26',
     'shared/ends 9',
-    'shared/holds 29',
+    'shared/holds 27',
     'release 3',
-    'shared/holds 38',
+    'shared/holds 37',
     'shared/ends 3',
     'shared/holds 5',
     'shared/ends 4',
-    'shared/holds 39',
+    'shared/holds 38',
     'release 4',
     'shared/hold 2',
-    'shared/holds 40',
+    'shared/holds 39',
     'release 5',
     'shared/queue 11',
     'release 6',
@@ -3004,13 +2925,13 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/clock 3',
     'shared/holds 12',
     'shared/ends 3',
-    'shared/holds 26',
+    'shared/holds 23',
     'shared/ends 4',
     'shared/holds 6',
     'survey 2',
     'shared/ends 5',
     'survey 3',
-    'shared/holds 41',
+    'shared/holds 40',
     'shared/modes 3',
     'survey 4',
   ]),
