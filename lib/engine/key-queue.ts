@@ -250,7 +250,6 @@ export class Group implements TicketListener, GrantUsers {
   /** The latest reply says that no client holds the key: requests of the same moment have split the masters. */
   private isSplit = false;
   private overdue: readonly Waiter[] = NONE;
-  private readonly lost = (hold: Hold): void => this.ended(hold)?.tryAcquireOrEnqueue();
 
   constructor(
     private readonly queue: KeyQueue,
@@ -428,7 +427,6 @@ export class Group implements TicketListener, GrantUsers {
 
   /** A caller of this group has a hold. */
   private watch(hold: Hold): Hold {
-    hold.observeLoss(this.lost);
     if (this.capacity === 'one') {
       this.grant = hold.grant;
       this.seenHeld(hold.acquiredAt);
