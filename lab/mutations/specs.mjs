@@ -131,21 +131,21 @@ export const SPEC_MUTATIONS = [
   {
     name: 'frozen-master-holds-back',
     what: 'in a Cluster, requests to a frozen master hold back those to the others',
-    ...{ file: 'lib/engine/ticket-pace.ts', spec: 'test/faults/cluster-frozen.spec.ts', test: 'delays no calls' },
+    ...{ file: 'lib/engine/tickets.ts', spec: 'test/faults/cluster-frozen.spec.ts', test: 'delays no calls' },
     from: 'return !this.store.isPartitioned && this.unanswered >= MOST_UNANSWERED;',
     to: 'return this.unanswered >= MOST_UNANSWERED;',
   },
   {
     name: 'unlimited-questions',
     what: 'a client with very many tickets asks for all of them at once',
-    ...{ file: 'lib/engine/ticket-pace.ts', spec: 'test/unit/engine/many-tickets.spec.ts' },
+    ...{ file: 'lib/engine/tickets.ts', spec: 'test/unit/engine/many-tickets.spec.ts' },
     from: 'return !this.store.isPartitioned && this.unanswered >= MOST_UNANSWERED;',
     to: 'return false;',
   },
   {
     name: 'no-step-forward',
     what: 'a waiter that comes to the front of its line does not retry soon',
-    ...{ file: 'lib/engine/ticket-line.ts', spec: 'test/unit/engine/ticket-line.spec.ts' },
+    ...{ file: 'lib/engine/tickets.ts', spec: 'test/unit/engine/ticket-line.spec.ts' },
     from: 'next.askSoon();',
     to: '',
   },
@@ -748,7 +748,7 @@ export const SPEC_MUTATIONS = [
   {
     name: 'retries-first',
     what: 'new tickets wait behind retries',
-    ...{ file: 'lib/engine/ticket-pace.ts', spec: 'test/unit/engine/many-tickets.spec.ts' },
+    ...{ file: 'lib/engine/tickets.ts', spec: 'test/unit/engine/many-tickets.spec.ts' },
     from: 'this.fresh.take() ?? this.repeated.take()',
     to: 'this.repeated.take() ?? this.fresh.take()',
   },
