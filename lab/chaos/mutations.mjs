@@ -3,8 +3,8 @@
 const LEASE = 'lib/engine/lease-view.ts';
 const CLOCK = 'lib/common/suspension-detector.ts';
 const LATCH_WATCH = 'lib/engine/latch-watch.ts';
-const MEMBER_STATE = 'lib/store/quorum/member-state.ts';
-const TALLY = 'lib/store/quorum/tally.ts';
+const MEMBER_STATE = 'lib/store/quorum/votes.ts';
+const TALLY = 'lib/store/quorum/round.ts';
 const TOKEN = 'lib/store/quorum/write-token.ts';
 /** Faults that explain nothing, where the mutation needs none. */
 const QUIET = ['client killed', 'client stopped', 'network cut'];

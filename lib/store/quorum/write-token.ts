@@ -1,10 +1,10 @@
 import { LockStoreError } from '../../errors/index.js';
 import type { AcquireRequest } from '../lock-store.js';
 import type { FenceReply, FenceRequest } from '../quorum-member.js';
-import { heldAt } from './quorum-decision.js';
-import { gather, graceAfter, nthLargest, type Answers } from './gather.js';
-import type { MemberState } from './member-state.js';
-import type { QuorumContext } from './quorum-context.js';
+import { heldAt } from './decision.js';
+import { gather, graceAfter, nthLargest, type Answers } from './round.js';
+import type { MemberState } from './votes.js';
+import type { QuorumContext } from './round.js';
 import { Round } from './round.js';
 
 /**
