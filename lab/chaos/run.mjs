@@ -2,7 +2,7 @@
 import { runAsScript } from '../../scripts/lib/run.mjs';
 import { build } from '../../scripts/build.mjs';
 import { ensureAll } from '../../scripts/setup.mjs';
-import { check } from './checker/check.mjs';
+import { check } from '../checker/check.mjs';
 import { readHistory } from './history/merge.mjs';
 import { readOptions, USAGE } from './options.mjs';
 import { print, summarise } from './report/summary.mjs';

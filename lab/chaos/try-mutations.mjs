@@ -1,4 +1,4 @@
-import { check } from './checker/check.mjs';
+import { check } from '../checker/check.mjs';
 import { LIBRARY_VARIABLE } from './clients/mutation.mjs';
 import { runChaos } from './harness/run.mjs';
 import { buildMutant } from './mutant.mjs';

@@ -128,9 +128,9 @@ export const MUTATIONS = [
   {
     name: 'no-request-after-loss',
     what: 'no request is sent for the next local waiter after a loss',
-    file: QUEUE,
-    from: 'void => this.ended(hold)?.tryAcquireOrEnqueue();',
-    to: 'void => void this.ended(hold);',
+    file: 'lib/engine/grants.ts',
+    from: 'hold.grant.users?.ended(hold)?.tryAcquireOrEnqueue();',
+    to: 'hold.grant.users?.ended(hold);',
   },
   {
     name: 'handover-keeps-hold',

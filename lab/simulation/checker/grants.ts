@@ -2,7 +2,7 @@ import type { Hold as ClientHold } from '../../../lib/engine/hold.js';
 import { MAX_HOLDERS, PARKED_READ } from '../../../lib/store/protocol.generated.js';
 import { TIMES } from '../schedule/schedule.js';
 import type { Hold, LockImage, Ticket } from '../redis/stored-lock.js';
-import { askersOf, endedBy, goesAhead, renamedTo, type Call } from '../world/call.js';
+import { askersOf, asksForPlace, endedBy, goesAhead, renamedTo, type Call } from '../world/call.js';
 import type { Change, ExecutedCall, Server } from '../world/server.js';
 import type { Servers } from '../world/servers.js';
 import { Violation } from './violation.js';
@@ -255,8 +255,8 @@ class Script {
     const isPassedOver = before.expired.some(
       (hold) => hold.pushed && hold.id !== released && clientOf(hold.id) === client,
     );
-    // A client that asks is not passed over.
-    if (this.askers.some((asker) => clientOf(asker) === client)) return true;
+    // A client that asks for a place is not passed over.
+    if (asksForPlace(this.call) && this.askers.some((asker) => clientOf(asker) === client)) return true;
     return !isPassedOver && !before.passed.includes(client) && !after.passed.includes(client);
   }
 

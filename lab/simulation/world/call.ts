@@ -72,6 +72,9 @@ export const endedBy = ({ script, args }: Call): string | undefined =>
 /** Whether the caller has other keys already, so that its request passes waiters. */
 export const goesAhead = ({ args }: Call): boolean => args.some((arg) => / ahead( |$)/.test(arg));
 
+/** Whether the request takes a place in the queue if it is not granted. */
+export const asksForPlace = ({ args }: Call): boolean => args.some((arg) => /^\d+ [12] \d+ \d+ /.test(arg));
+
 /** The call in words, for a trace. */
 export function describeCall({ words, script, args }: Call): string {
   if (script === undefined) return words.slice(0, 2).join(' ');
