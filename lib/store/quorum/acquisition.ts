@@ -6,8 +6,8 @@ import type { Member } from './membership.js';
 import { Reinstatement } from './reinstatement.js';
 import type { QuorumContext } from './round.js';
 import { SplitVotes, TieBreak, type TieBreakStep } from './split-votes.js';
-import { MemberState, Votes } from './votes.js';
-import { writeToken, type Majority } from './write-token.js';
+import { MemberState, Votes, type Majority } from './votes.js';
+import { writeToken } from './write-token.js';
 
 /**
  * The request for one master. Its age gives it the same place in every queue, whatever the clocks show. `ageBackoff`:

@@ -21,9 +21,9 @@ import type {
 } from '../lock-store.js';
 import type { QuorumMember } from '../quorum-member.js';
 import { Acquisition, type Outcome } from './acquisition.js';
-import { Membership, startMasters, type Member } from './membership.js';
+import { Membership, type Member } from './membership.js';
 import { mergeInspections } from './merge-inspections.js';
-import { forceReleaseEverywhere, listKeys, offerByMajority, renewByMajority } from './operations.js';
+import { forceReleaseEverywhere, listKeys, offerByMajority, renewByMajority, startMasters } from './operations.js';
 import {
   askEach,
   gather,

@@ -4,7 +4,6 @@ import type { AcquireReply } from '../lock-store.js';
 import type { FenceReply } from '../quorum-member.js';
 import type { Member } from './membership.js';
 import { repliedBefore } from './round.js';
-import type { Majority } from './write-token.js';
 
 /** The state of an acquisition on one master; `none`: it has neither a hold nor a ticket there, or this is unknown. */
 type Standing = 'none' | 'failed' | AcquireReply['outcome'];
@@ -159,6 +158,17 @@ export class MemberState {
     this.holders = [];
     this.retryAt = Infinity;
   }
+}
+
+/** A majority that holds the lock and has accepted its token. */
+export interface Majority {
+  readonly token: number;
+  /** How many tokens are reserved for the batch. */
+  readonly batchSize: number;
+  /** Until when the majority holds it, by the client's clock. */
+  until: number;
+  /** The earliest moment from which one of its leases counts. */
+  readonly from: number;
 }
 
 /** Changes the votes of one acquisition on single masters. A failure needs no report: the vote ends with its lease. */
