@@ -255,8 +255,8 @@ export const SPEC_MUTATIONS = [
     name: 'late-clients-keep-their-turn',
     what: 'a client that let a grant expire keeps its turn',
     ...{ file: 'lua/shared/grant-waiters.lua', spec: PASSED_OVER },
-    from: 'id == asker or not string.find(passed, client_of(id), 1, true) and is_present(id)',
-    to: 'id == asker or is_present(id)',
+    from: 'not string.find(passed, client_of(id), 1, true) and is_present(id)',
+    to: 'is_present(id)',
   },
   {
     name: 'no-parking',
