@@ -422,7 +422,7 @@ export const SPEC_MUTATIONS = [
   {
     name: 'fixed-pauses',
     what: 'Redlock: the time of a try does not follow the round trips',
-    ...{ file: 'lib/store/quorum/tie-break.ts', spec: 'test/integration/redlock/far-apart.spec.ts' },
+    ...{ file: 'lib/store/quorum/split-votes.ts', spec: 'test/integration/redlock/far-apart.spec.ts' },
     from: 'return now + pause < this.since + TRIPS * trip + LEAST ?',
     to: 'return now + pause < this.since + LEAST ?',
   },
@@ -562,7 +562,7 @@ export const SPEC_MUTATIONS = [
   {
     name: 'spoiled-vote',
     what: 'Redlock: a grant counts although a release of the same vote may still be executed',
-    ...{ file: 'lib/store/quorum/member-state.ts', spec: ACQUISITION },
+    ...{ file: 'lib/store/quorum/votes.ts', spec: ACQUISITION },
     from: 'this.isSpoiled = true;',
     to: '',
   },
