@@ -16,11 +16,11 @@ const ELSEWHERE = {
   'bench/README.md': 'bench/index.md',
   'bench/results/results.md': 'bench/results.md',
   'lab/chaos/README.md': 'chaos.md',
-  'lab/reliability/README.md': 'reliability-suite.md',
-  'lab/reliability/results/results.md': 'reliability-results.md',
+  'lab/chaos/recovery.md': 'recovery.md',
   'lab/simulation/README.md': 'simulation.md',
   'lab/model/README.md': 'model.md',
   'lab/mutations/README.md': 'mutations.md',
+  'lab/mutations/results.md': 'mutation-results.md',
   'bench/details.md': 'bench/details.md',
   'lab/drill/transcript.md': 'transcript.md',
 };
