@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { isLockTimeoutError } from 'nestjs-redis-locks/client';
 import { aborted, LockBench, timed } from '../../../lab/testbed/locks/locks.js';
 
 const bench = new LockBench();
