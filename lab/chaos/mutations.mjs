@@ -1,7 +1,7 @@
 /** @typedef {import('../mutations/mutate.mjs').Mutation & { readonly topology: string }} ChaosMutation */
 
 const LATCH_WATCH = 'lib/engine/latch-watch.ts';
-const TALLY = 'lib/store/quorum/tally.ts';
+const TALLY = 'lib/store/quorum/round.ts';
 const TOKEN = 'lib/store/quorum/write-token.ts';
 /** Faults that explain nothing, where the mutation needs none. */
 const QUIET = ['client killed', 'client stopped', 'network cut'];
