@@ -756,8 +756,8 @@ export const SPEC_MUTATIONS = [
     name: 'resent-behind',
     what: 'commands whose replies were lost are sent again behind the commands that came later',
     ...{ file: `${REDIS}/lasting-line.ts`, spec: LASTING_LINE, test: 'order' },
-    from: 'this.waiting = [...lost, ...this.waiting];',
-    to: 'this.waiting = [...this.waiting, ...lost];',
+    from: 'this.waiting = [...this.unanswered, ...this.waiting];',
+    to: 'this.waiting = [...this.waiting, ...this.unanswered];',
   },
   {
     name: 'silent-line',
