@@ -18,9 +18,22 @@ export class QuorumClientRecords implements ClientRecords {
     return answer.catch(() => undefined);
   }
 
+  /** A client that no answering master knows receives at most the messages of masters that are away. */
+  async connected(clientIds: readonly string[]): Promise<ReadonlyMap<string, boolean>> {
+    const asked = this.reachable().map(async ({ store }) => store.clients?.connected?.(clientIds) ?? new Map());
+    const answers = (await Promise.allSettled(asked)).flatMap((each) =>
+      each.status === 'fulfilled' ? [each.value] : [],
+    );
+    const known = clientIds.filter((id) => answers.some((answer) => answer.has(id)));
+    return new Map(known.map((id) => [id, answers.some((answer) => answer.get(id) === true)]));
+  }
+
   /** Asks the masters that can be reached. The others would execute it later. */
   private first<T>(ask: (store: QuorumMember) => Promise<T>): Promise<T> {
-    const reachable = this.masters().filter(({ store }) => store.unreachable === undefined);
-    return Promise.any(reachable.map(({ store }) => ask(store)));
+    return Promise.any(this.reachable().map(({ store }) => ask(store)));
+  }
+
+  private reachable(): readonly Member[] {
+    return this.masters().filter(({ store }) => store.unreachable === undefined);
   }
 }

@@ -195,8 +195,8 @@ export class QuorumStore implements LockStore {
     await this.askMajority((store) => store.setLimit(key, permits).then(() => true));
   }
 
-  readonly forceRelease = (key: string, hold?: HoldChoice): Promise<ForceReleaseReply> =>
-    forceReleaseEverywhere(this.context, key, hold);
+  readonly forceRelease = (key: string, hold?: HoldChoice, by?: string): Promise<ForceReleaseReply> =>
+    forceReleaseEverywhere(this.context, key, hold, by);
 
   async inspect(key: string, maxWaiters?: number): Promise<StoredLock> {
     const replies = await this.askMajority((store) => store.inspect(key, maxWaiters));
@@ -265,7 +265,7 @@ export class QuorumStore implements LockStore {
       granted: (grant) => this.granted(member, grant),
       retryAfter: (id, delay) => this.listener?.retryAfter(id, delay),
       yield: (id) => this.listener?.yield(id),
-      revoked: (id) => this.revoked(member, id),
+      revoked: (id, _token, by) => this.revoked(member, id, by),
       opened: () => undefined,
       restored: () => {
         this.membership.recheck();
@@ -281,10 +281,10 @@ export class QuorumStore implements LockStore {
     member.ask((store) => store.release({ key, id, tombstoneFor: 0, keep: 0, next: undefined })).catch(() => undefined);
   }
 
-  private revoked(member: Member, id: string): void {
+  private revoked(member: Member, id: string, by: string | undefined): void {
     const acquisition = this.acquisitions.get(id);
     if (acquisition?.revoked(member) !== true) return;
     this.acquisitions.delete(id);
-    this.listener?.revoked(id);
+    this.listener?.revoked(id, undefined, by);
   }
 }

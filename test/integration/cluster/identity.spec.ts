@@ -15,8 +15,10 @@ it('clients of a Cluster name each other, whatever the slots of their records', 
     await bench.untilWaiting(key, 1);
     await eventually(async () => {
       const info = (await observer.inspect(key))!;
-      expect(info.holders).toMatchObject([{ label, pattern: 'order:{id}', client: holder.clientId }]);
-      expect(info.waiters).toMatchObject([{ label: `${label}:waits`, pattern: 'import', since: expect.any(Date) }]);
+      expect(info.holders).toMatchObject([{ label, pattern: 'order:{id}', client: holder.clientId, connected: true }]);
+      expect(info.waiters).toMatchObject([
+        { label: `${label}:waits`, pattern: 'import', since: expect.any(Date), connected: true },
+      ]);
       return true;
     });
     await lock.release();
@@ -24,4 +26,15 @@ it('clients of a Cluster name each other, whatever the slots of their records', 
   }
   const lists = await Promise.all(bench.cluster.nodes.map(({ admin }) => admin.client('LIST')));
   expect(lists.join('\n')).toMatch(/ name=orders:1 /);
+});
+
+it('tells that a holder which has ended is not connected, whatever node has its subscription', async () => {
+  const [observer, other] = [await bench.service(), await bench.service()];
+  const [worker] = await bench.workerList(1);
+  await worker!.acquire('a', { expire: '1m' });
+  const connected = async () => (await observer.inspect('a'))!.holders.map((each) => each.connected);
+  expect(await connected()).toEqual([true]);
+  await worker!.process.kill();
+  await eventually(async () => (await connected())[0] === false);
+  await other.forceRelease('a');
 });
