@@ -10,10 +10,10 @@
 --         { LEFT or UPGRADE, now }
 --         { TOO_MANY, now, number of permits }
 --- @include "shared/keys"
---- @include "shared/fence-retention"
+--- @include "shared/token"
 --- @include "shared/holds"
 --- @include "shared/request"
---- @include "shared/grant-at-once"
+--- @include "shared/grant"
 --- @include "shared/try-acquire"
 
 -- The common case, before Redis runs the rest of the script: no hold, no waiter, and a last token behind the clock. The

@@ -9,7 +9,7 @@
 -- includes the time of its grant, because an acquisition that was ended by force may be granted again under its id.
 --- @include "shared/clock"
 --- @include "shared/holds"
---- @include "shared/messages-to-clients"
+--- @include "shared/messages"
 --- @include "shared/grant-waiters"
 --- @include "shared/tombstones"
 

@@ -10,9 +10,9 @@
 --- @include "shared/keys"
 --- @include "shared/clock"
 --- @include "shared/token"
---- @include "shared/limit"
+--- @include "shared/modes"
 --- @include "shared/hold"
---- @include "shared/read-tickets"
+--- @include "shared/queue"
 
 -- A page has about this many holds. If there are not more, it has all.
 local HOLDS_PER_PAGE = 48

@@ -6,7 +6,7 @@
 -- Output  { count left, 1: this call has counted, or 0: there was no latch }
 --- @include "shared/clock"
 --- @include "shared/latch"
---- @include "shared/messages-to-clients"
+--- @include "shared/messages"
 
 local id, lifetime_of_record = ARGV[2], tonumber(ARGV[3])
 local left = count_left()

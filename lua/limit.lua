@@ -3,7 +3,7 @@
 -- KEYS    1 state, 2 queue, 3 waiters, 4 fence, 5 tombstones, 6 limit, 7 ends
 -- Output  { version, as a text ('0': the number is not set), now }
 --- @include "shared/clock"
---- @include "shared/limit"
+--- @include "shared/modes"
 
 local _, version = limit_set()
 return { version, now }

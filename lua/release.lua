@@ -17,7 +17,7 @@
 --- @include "shared/queue"
 --- @include "shared/tombstones"
 --- @include "shared/request"
---- @include "shared/grant-at-once"
+--- @include "shared/grant"
 --- @include "shared/try-acquire"
 --- @include "shared/grant-waiters"
 

@@ -9,7 +9,6 @@
 --- @include "shared/keys"
 --- @include "shared/clock"
 --- @include "shared/modes"
---- @include "shared/limit"
 --- @include "shared/holds"
 --- @include "shared/grant-waiters"
 --- @include "shared/end-batches"

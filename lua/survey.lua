@@ -7,7 +7,7 @@
 --         an empty list: only the holds themselves tell (inspect.lua)
 --- @include "shared/keys"
 --- @include "shared/clock"
---- @include "shared/limit"
+--- @include "shared/modes"
 --- @include "shared/holds"
 --- @include "shared/ends"
 

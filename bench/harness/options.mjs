@@ -18,6 +18,7 @@ export const USAGE = `npm run bench -- [options]
   --holders           more and more readers and permits of one key; nothing else
   --neighbour         an unrelated key beside one key with 1 000 readers, or permits, a second; nothing else
   --mixed             processes of this library, with redisson(), and of Redisson on one key; nothing else
+  --pairs             two keys for each call, out of few keys; nothing else
   --rounds n          how often each is measured (${ROUNDS}); a complete run has 3 or more
   --no-build          with dist/ as it is
   --help
@@ -65,6 +66,7 @@ function parse(args) {
       holders: flag,
       neighbour: flag,
       mixed: flag,
+      pairs: flag,
       build: flag,
       help: flag,
     },

@@ -1,6 +1,6 @@
 import { curves } from './curves.mjs';
 import { circle, line, rect, svg, text } from './svg.mjs';
-import { format } from './table.mjs';
+import { format } from './format.mjs';
 
 const WIDTH = 900;
 const LABELS = 250;

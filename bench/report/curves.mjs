@@ -1,5 +1,5 @@
 import { circle, line, polyline, svg, text } from './svg.mjs';
-import { format } from './table.mjs';
+import { format } from './format.mjs';
 
 const WIDTH = 900;
 const HEAD = 60;

@@ -1,4 +1,4 @@
-import { format } from './table.mjs';
+import { format } from './format.mjs';
 
 /** The rows of the table in docs/performance.md. A `variant` is one of this library; the others stand in the row before. */
 const ROWS = [

@@ -1,4 +1,4 @@
-import { format } from './table.mjs';
+import { format } from './format.mjs';
 
 const KILO = 1000;
 

@@ -1,3 +1,4 @@
+import { format } from './format.mjs';
 import { ratios } from './ratios.mjs';
 import { worldsTable } from './worlds.mjs';
 
@@ -77,11 +78,4 @@ function cell({ medians, errors = [], rounds = [] }, { key, digits }) {
   if (rounds.length === 0 && errors.length > 0) return 'failed';
   const value = medians[key];
   return Number.isFinite(value) ? format(value, digits) : '';
-}
-
-/** `12 345.6`, with thin spaces between thousands. */
-export function format(value, digits) {
-  const [whole, fraction] = value.toFixed(digits).split('.');
-  const grouped = whole.replace(/\B(?=(\d{3})+(?!\d))/g, '\u202f');
-  return fraction === undefined ? grouped : `${grouped}.${fraction}`;
 }

@@ -1,4 +1,4 @@
-import { format } from './table.mjs';
+import { format } from './format.mjs';
 
 const WORLDS = { 'best Node peer': undefined, 'best of the JVM': 'JVM', 'best of Go': 'Go' };
 const OWN = ['ours', 'raw', 'scripts'];

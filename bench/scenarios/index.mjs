@@ -24,6 +24,7 @@ export const EXTRAS = {
   holders: 'holders',
   neighbour: 'neighbour',
   mixed: 'mixed',
+  pairs: 'pairs',
 };
 
 /** The extras that a run with `--all` contains, too: they measure this library only. */

@@ -21,6 +21,7 @@ const ELSEWHERE = {
   'lab/simulation/README.md': 'simulation.md',
   'lab/model/README.md': 'model.md',
   'lab/mutations/README.md': 'mutations.md',
+  'lab/mutations/results.md': 'mutation-results.md',
   'bench/details.md': 'bench/details.md',
   'lab/drill/transcript.md': 'transcript.md',
 };

@@ -12,8 +12,6 @@ export const USAGE = `npm run chaos -- [options]
   --faults a,b        only these kinds of fault
   --holders sort      only one kind of caller: ${HOLDER_NAMES.join(', ')} (default: all)
   --default-timeouts  the default timeouts of the library, and leases of 3 s
-  --mutations [names]  the library with one line changed at a time, until there is a violation or --minutes are over
-                      (default: 10); then the unchanged library, for as long. Names of mutations.mjs, with commas
   --check file        checks a history.jsonl that an earlier run wrote, without a run
   --no-build          uses dist/ as it is
   --help
@@ -30,23 +28,22 @@ const OPTIONS = {
   faults: text,
   holders: text,
   'default-timeouts': flag,
-  mutations: flag,
   'no-build': flag,
   help: flag,
 };
 
 /** @throws StepFailed for arguments that cannot be read */
 export function readOptions(args) {
-  const { mutations, ...values } = parse(args);
+  const values = parse(args);
   const seed = values.seed === undefined ? Math.floor(Math.random() * 1e6) : Number(values.seed);
   if (!Number.isSafeInteger(seed) || seed < 0) throw new StepFailed('--seed takes a whole number from 0');
-  const minutes = Number(values.minutes ?? (mutations === undefined ? 1 : 10));
+  const minutes = Number(values.minutes ?? 1);
   if (!(minutes > 0)) throw new StepFailed('--minutes takes a number above 0, such as 0.5');
   if (values.holders !== undefined && !HOLDER_NAMES.includes(values.holders))
     throw new StepFailed(`--holders takes ${HOLDER_NAMES.join(' or ')}`);
   const topology = values.topology ?? 'single';
   return {
-    ...{ seed, topology, length: minutes * 60_000, onlyKept: values.kept ?? false, mutations },
+    ...{ seed, topology, length: minutes * 60_000, onlyKept: values.kept ?? false },
     ...{ only: values.faults?.split(','), holders: values.holders },
     defaultTimeouts: values['default-timeouts'] ?? false,
     ...{ history: values.check, build: !values['no-build'], help: values.help ?? false },
@@ -55,10 +52,7 @@ export function readOptions(args) {
 
 function parse(args) {
   try {
-    const { values, positionals } = parseArgs({ args, options: OPTIONS, allowPositionals: true });
-    const names = positionals.flatMap((text) => text.split(',')).filter((name) => name !== '');
-    if (names.length > 0 && !values.mutations) throw new Error(`Unexpected argument '${positionals[0]}'`);
-    return { ...values, mutations: values.mutations ? names : undefined };
+    return parseArgs({ args, options: OPTIONS }).values;
   } catch (error) {
     throw new StepFailed(`${error.message}\n\n${USAGE}`);
   }

@@ -2,16 +2,15 @@
 import { runAsScript } from '../../scripts/lib/run.mjs';
 import { build } from '../../scripts/build.mjs';
 import { ensureAll } from '../../scripts/setup.mjs';
-import { check } from './checker/check.mjs';
+import { check } from '../checker/check.mjs';
 import { readHistory } from './history/merge.mjs';
 import { readOptions, USAGE } from './options.mjs';
 import { print, summarise } from './report/summary.mjs';
 import { writeRun } from './report/write.mjs';
 
 async function chaos() {
-  const { help, history, mutations, build: builds, ...options } = readOptions(process.argv.slice(2));
+  const { help, history, build: builds, ...options } = readOptions(process.argv.slice(2));
   if (help) return console.log(USAGE);
-  if (mutations !== undefined) return mutated(mutations, options);
   const events = history === undefined ? await run(options, builds) : readHistory(history);
   const verdict = check(events);
   const summary = summarise(verdict);
@@ -20,19 +19,8 @@ async function chaos() {
   return verdict.violations.length > 0 ? 1 : 0;
 }
 
-async function mutated(names, options) {
-  const installation = await prepare();
-  const { tryMutations } = await import('./try-mutations.mjs');
-  const survivors = await tryMutations(names, { ...options, installation, say: (text) => console.log(text) });
-  return survivors > 0 ? 1 : 0;
-}
-
-async function prepare() {
-  return (await ensureAll()).installation;
-}
-
 async function run(options, builds) {
-  const installation = await prepare();
+  const { installation } = await ensureAll();
   // They need the packages that are installed by now.
   const { loadTopology } = await import('./topologies/index.mjs');
   const { prepare: prepareTopology } = await loadTopology(options.topology);

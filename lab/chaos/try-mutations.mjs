@@ -1,42 +1,15 @@
-import { StepFailed } from '../../scripts/lib/run.mjs';
-import { check } from './checker/check.mjs';
+import { check } from '../checker/check.mjs';
 import { LIBRARY_VARIABLE } from './clients/mutation.mjs';
 import { runChaos } from './harness/run.mjs';
 import { buildMutant } from './mutant.mjs';
-import { MUTATIONS } from './mutations.mjs';
 import { loadTopology } from './topologies/index.mjs';
 
 /** A run is checked when it is over, so the time is spent in runs of so many ms, each with the next seed. */
 const ROUND = 20_000;
 
 /**
- * Runs chaos on the library with one line changed at a time, until there is a violation or `length` ms of faults are
- * over; then the same run on the library as it is, which must have no violation. Returns the number of mutations for
- * which one of the two failed.
- */
-export async function tryMutations(names, { seed, length, installation, say }) {
-  const unknown = names.find((name) => MUTATIONS.every((mutation) => mutation.name !== name));
-  if (unknown !== undefined) throw new StepFailed(`--mutations: there is no ${unknown}; ${known()}`);
-  const chosen = names.length === 0 ? MUTATIONS : MUTATIONS.filter(({ name }) => names.includes(name));
-  const rows = [];
-  let failures = 0;
-  for (const mutation of chosen) {
-    const terms = { seed, length, installation };
-    const result = await tryOne(mutation, terms);
-    const unchanged = result.isFound ? await violationsUnchanged(mutation, result.seed, terms) : undefined;
-    const found = result.isFound ? `${Math.round(result.after)} s: ${result.text}` : result.text;
-    rows.push(`| ${mutation.name} | ${mutation.topology} | ${result.seed} | ${found} | ${unchanged ?? ''} |`);
-    say(rows.at(-1));
-    failures += unchanged === 0 ? 0 : 1;
-  }
-  say(['', '| mutation | topology | seed | found after | unchanged |', '|---|---|---|---|---|', ...rows].join('\n'));
-  return failures;
-}
-
-const known = () => `there are ${MUTATIONS.map(({ name }) => name).join(', ')}`;
-
-/**
- * Tries one mutation as `tryMutations` does.
+ * Runs chaos on the library with a mutation in it, until there is a violation or `length` ms of faults are over; then
+ * the same run on the library as it is, which must have no violation.
  * @param {import('./mutations.mjs').ChaosMutation} mutation
  * @returns {Promise<import('../mutations/run.mjs').Result>}
  */

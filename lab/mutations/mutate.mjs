@@ -10,7 +10,7 @@ import { ROOT } from '../../scripts/lib/paths.mjs';
  * @property {string} name
  * @property {string} what for people: how the library then behaves
  * @property {string} file from the project's root
- * @property {string} from text that occurs there once
+ * @property {string} from code that occurs there once, in any format
  * @property {string} to
  */
 
@@ -19,17 +19,43 @@ const SCRIPTS = { 'lua/redisson': 'lib/redisson/scripts.generated.ts', lua: 'lib
 
 const folderOf = (file) => Object.keys(SCRIPTS).find((folder) => file.startsWith(`${folder}/`));
 
+/** Comments and white space of a language; then a word, or one character of anything else. */
+const TOKENS = {
+  lua: /(?:--\[\[[^]*?\]\]|--[^\n]*|\s)+|([\w$]+|[^])/g,
+  ts: /(?:\/\*[^]*?\*\/|\/\/[^\n]*|\s)+|([\w$]+|[^])/g,
+};
+
 /**
- * The text of a file with one mutation applied.
+ * The tokens of a text and their places, without what a formatter adds: comments, white space, the kind of quotes and
+ * commas before a closing bracket.
+ */
+function tokensOf(text, language) {
+  const tokens = [];
+  for (const { 1: token, index } of text.matchAll(TOKENS[language])) {
+    if (token === undefined) continue;
+    if (tokens.at(-1)?.token === ',' && ')]}'.includes(token)) tokens.pop();
+    tokens.push({ token: token === '"' ? "'" : token, start: index, end: index + token.length });
+  }
+  return tokens;
+}
+
+/**
+ * The text of a file with one mutation applied. `from` is compared token by token, so another format of the file is no
+ * other text.
  * @param {string} text
- * @param {Pick<Mutation, 'name' | 'from' | 'to'>} mutation
+ * @param {Pick<Mutation, 'name' | 'file' | 'from' | 'to'>} mutation
  * @returns {string}
  * @throws Error if the text to replace does not occur exactly once
  */
-export function mutate(text, { name, from, to }) {
-  const parts = text.split(from);
-  if (parts.length !== 2) throw new Error(`mutation '${name}': the text to replace occurs ${parts.length - 1} times`);
-  return parts.join(to);
+export function mutate(text, { name, file, from, to }) {
+  const language = file.endsWith('.lua') ? 'lua' : 'ts';
+  const tokens = tokensOf(text, language);
+  const wanted = tokensOf(from, language);
+  const isAt = (place) => wanted.every(({ token }, i) => tokens[place + i]?.token === token);
+  const places = wanted.length === 0 ? [] : [...tokens.keys()].filter(isAt);
+  if (places.length !== 1) throw new Error(`mutation '${name}': the text to replace occurs ${places.length} times`);
+  const [place] = places;
+  return text.slice(0, tokens[place].start) + to + text.slice(tokens[place + wanted.length - 1].end);
 }
 
 /**

@@ -5,12 +5,13 @@ import { tell } from '../../scripts/lib/counts.mjs';
 import { runAsScript, StepFailed } from '../../scripts/lib/run.mjs';
 import { checkNodeVersion, ensureNodeModules, ensureRedis } from '../../scripts/setup.mjs';
 import { MUTATIONS as SIMULATION } from '../simulation/mutations.mjs';
+import { ResultsPage } from './results-page.mjs';
 import { SPEC_MUTATIONS as SPECS } from './specs.mjs';
 
 const USAGE = `npm run mutations -- [options] [names]
 
   names               of mutations, separated by blanks or commas (all of them)
-  --laboratory a,b    simulation, specs, chaos (all of them, in this order)
+  --laboratory a,b    simulation, specs, chaos (simulation,specs; with names, all of them)
   --seeds n           how many schedules the simulation runs at most (80000)
   --workers n         processes that run them (2)
   --minutes m         how long a chaos run may last (10)
@@ -45,14 +46,15 @@ async function mutations() {
   const { TypeCheck } = await import('./types.mjs');
   const types = new TypeCheck();
   const laboratories = values.types ? undefined : await open(values);
+  const page = new ResultsPage(LISTS);
   const sum = { passed: 0, failed: 0 };
-  console.log('| mutation | what is changed | laboratory | found by | after |\n|---|---|---|---|---|');
   for (const { laboratory, mutation } of chosen) {
     const errors = types.errorsOf(mutation);
     const result = errors.length > 0 ? brokenBy(errors) : await laboratories?.[laboratory](mutation);
     if (result === undefined || result.isFound) sum.passed += 1;
     else sum.failed += 1;
-    console.log(rowOf(mutation, laboratory, result));
+    // A long run that is stopped keeps the rows that it has.
+    if (result !== undefined) console.log(page.write(laboratory, mutation, result));
   }
   return tell(sum);
 }
@@ -65,13 +67,14 @@ function read(args) {
   }
 }
 
-function choose(laboratories = Object.keys(LISTS).join(), words) {
+function choose(laboratory, words) {
+  const names = words.flatMap((word) => word.split(',')).filter((name) => name !== '');
+  const laboratories = laboratory ?? (names.length === 0 ? 'simulation,specs' : Object.keys(LISTS).join());
   const unknown = laboratories.split(',').find((name) => !Object.hasOwn(LISTS, name));
   if (unknown !== undefined) throw new StepFailed(`--laboratory: there is no ${unknown}\n\n${USAGE}`);
   const all = laboratories
     .split(',')
     .flatMap((laboratory) => LISTS[laboratory].map((mutation) => ({ laboratory, mutation })));
-  const names = words.flatMap((word) => word.split(',')).filter((name) => name !== '');
   const missing = names.find((name) => all.every(({ mutation }) => mutation.name !== name));
   if (missing !== undefined) throw new StepFailed(`there is no mutation '${missing}' in ${laboratories}`);
   return names.length === 0 ? all : all.filter(({ mutation }) => names.includes(mutation.name));
@@ -93,11 +96,5 @@ async function open({ seeds = '80000', workers = '2', minutes = '10', seed = '1'
 }
 
 const brokenBy = (errors) => ({ isFound: false, by: `it does not compile: ${errors.join('; ')}`, after: 0 });
-
-function rowOf({ name, what }, laboratory, result) {
-  const { isFound = true, by = '', after } = result ?? {};
-  const time = after === undefined ? '' : `${after.toFixed(0)} s`;
-  return `| \`${name}\` | ${what} | ${laboratory} | ${isFound ? '' : '**not found**: '}${by} | ${time} |`;
-}
 
 await runAsScript(mutations);

@@ -47,14 +47,14 @@ export const SPEC_MUTATIONS = [
   {
     name: 'sums-of-lost-ends',
     what: 'after the ends got lost, the sums are those of the ends that are there',
-    ...{ file: 'lua/shared/restore-ends.lua', spec: LOST_ENDS, test: 'clients make' },
+    ...{ file: 'lua/shared/ends.lua', spec: LOST_ENDS, test: 'clients make' },
     from: 'sums.marked = 0',
     to: "sums.marked, sums.units = 0, redis.call('ZCARD', ENDS)",
   },
   {
     name: 'ends-of-two-servers',
     what: 'ends that were made in pieces are complete although holds are missing',
-    ...{ file: 'lua/shared/restore-ends.lua', spec: LOST_ENDS, test: 'failover' },
+    ...{ file: 'lua/shared/ends.lua', spec: LOST_ENDS, test: 'failover' },
     from: "if redis.call('ZCARD', ENDS) >= sums.holds then return false end",
     to: "if redis.call('ZCARD', ENDS) >= sums.holds or next_place == '0' then return false end",
   },
@@ -296,7 +296,7 @@ export const SPEC_MUTATIONS = [
   {
     name: 'unstated-slots',
     what: 'the message about a grant does not say how many permits the hold has',
-    ...{ file: 'lua/shared/messages-to-waiters.lua', spec: CONTRACT, test: 'at its turn' },
+    ...{ file: 'lua/shared/messages.lua', spec: CONTRACT, test: 'at its turn' },
     from: 'hold.units or 0',
     to: '0',
   },
@@ -310,7 +310,7 @@ export const SPEC_MUTATIONS = [
   {
     name: 'repeated-tokens',
     what: 'the repetition of a request for permits gets the tokens of later holds',
-    ...{ file: 'lua/shared/complete.lua', spec: CONTRACT, test: 'a token for each slot' },
+    ...{ file: 'lua/shared/grant.lua', spec: CONTRACT, test: 'a token for each slot' },
     from: 'holds.only and hold.kind == EXCLUSIVE and',
     to: 'holds.only and',
   },
@@ -374,8 +374,8 @@ export const SPEC_MUTATIONS = [
     name: 'unheard-tokens',
     what: 'Redlock: the last tokens of masters that did not grant the lock do not count',
     ...{ file: 'lib/store/quorum/write-token.ts', spec: ACQUISITION },
-    from: '...states.map(({ lastToken }) => lastToken + 1),',
-    to: '0 * states.length,',
+    from: '...states.map(({ lastToken }) => lastToken + 1)',
+    to: '0 * states.length',
   },
   {
     name: 'no-reinstatement',
@@ -653,8 +653,8 @@ export const SPEC_MUTATIONS = [
     what: 'the keys of a set have an owner each',
     ...{ file: 'lib/engine/acquire-at-once.ts', spec: 'test/integration/kinds/several-keys.spec.ts' },
     test: 'owner',
-    from: 'owner: terms.owner ?? owner,',
-    to: "owner: terms.owner ?? (owner === '' ? owner : undefined),",
+    from: 'owner: terms.owner ?? owner',
+    to: "owner: terms.owner ?? (owner === '' ? owner : undefined)",
   },
   {
     name: 'unsuspicious-waits',

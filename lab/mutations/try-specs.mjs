@@ -65,5 +65,5 @@ function configFor(mutation, directory) {
   writeFileSync(mutated, mutatedModule(mutation));
   const [[pattern, [, options]]] = Object.entries(jestConfig.transform);
   const terms = { ...options, file: join(ROOT, moduleOf(mutation)), mutated };
-  return { ...config, transform: { [pattern]: ['<rootDir>/mutations/transform.mjs', terms] } };
+  return { ...config, transform: { [pattern]: ['<rootDir>/lab/mutations/transform.mjs', terms] } };
 }

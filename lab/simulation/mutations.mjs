@@ -128,9 +128,9 @@ export const MUTATIONS = [
   {
     name: 'no-request-after-loss',
     what: 'no request is sent for the next local waiter after a loss',
-    file: QUEUE,
-    from: 'void => this.ended(hold)?.tryAcquireOrEnqueue();',
-    to: 'void => void this.ended(hold);',
+    file: 'lib/engine/grants.ts',
+    from: 'hold.grant.users?.ended(hold)?.tryAcquireOrEnqueue();',
+    to: 'hold.grant.users?.ended(hold);',
   },
   {
     name: 'handover-keeps-hold',
@@ -142,15 +142,15 @@ export const MUTATIONS = [
   {
     name: 'adoption-keeps-token',
     what: 'a lock is adopted with the token that it had',
-    file: 'lua/adopt.lua',
+    file: 'lua/hand-over.lua',
     from: 'hold.token = next_token(lease, 1, 1)',
     to: '',
   },
   {
     name: 'adoption-leaves-offer',
     what: 'an offer still stands after it was adopted',
-    file: 'lua/adopt.lua',
-    from: 'remove_hold(holds, hold)',
+    file: 'lua/hand-over.lua',
+    from: 'drop_expired(holds)',
     to: '',
   },
   {
@@ -493,10 +493,10 @@ export const MUTATIONS = [
   {
     name: 'offer-keeps-hold',
     what: 'an offered hold stays that of its holder, too',
-    file: 'lua/offer.lua',
+    file: 'lua/hand-over.lua',
     from: 'add_hold(holds, hold)',
     to: `add_hold(holds, hold)
-add_hold(holds, with_mode({ id = id, status = STATUS_HELD, ends = hold.ends, token = hold.token, since = now, owner = id },
+add_hold(holds, with_mode({ id = from, status = STATUS_HELD, ends = hold.ends, token = hold.token, since = now, owner = from },
   hold.mode))`,
   },
   {
@@ -524,8 +524,8 @@ add_hold(holds, with_mode({ id = id, status = STATUS_HELD, ends = hold.ends, tok
     name: 'grant-to-absent',
     what: 'a waiter is granted the lock although its client is absent',
     file: 'lua/shared/grant-waiters.lua',
-    from: 'or not string.find(passed, client_of(id), 1, true) and is_present(id)',
-    to: 'or true',
+    from: '= not string.find(passed, client_of(id), 1, true) and is_present(id)',
+    to: '= true',
   },
   {
     name: 'parked-forever',
@@ -565,14 +565,14 @@ add_hold(holds, with_mode({ id = id, status = STATUS_HELD, ends = hold.ends, tok
   {
     name: 'batch-of-all',
     what: 'the reply to a duplicate grants a whole batch anew',
-    file: 'lua/shared/complete.lua',
+    file: 'lua/shared/grant.lua',
     from: 'hold.batch_size = has_last and last_token() - hold.token + 1 or slots',
     to: 'hold.batch_size = request.batch_size',
   },
   {
     name: 'no-end-of-batches',
     what: 'no holder hears that another client waits',
-    file: 'lua/shared/messages-to-clients.lua',
+    file: 'lua/shared/messages.lua',
     from: "publish_to_client(id, 'yield', id, KEY)",
     to: '',
   },

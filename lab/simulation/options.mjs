@@ -9,7 +9,6 @@ export const USAGE = `npm run simulation -- [options]
   --workers n         processes that run them (as many as there are processors, 4 at most)
   --seed n            runs the schedule of one seed, and tells every step
   --path p            with --seed: the smaller schedule that was found to fail, as it was printed
-  --mutations         runs each mutation of lab/simulation/mutations.mjs until it is found out, for --seeds at most
   --mutation name     runs the seeds with one mutation
   --help
 `;
@@ -18,7 +17,7 @@ const flag = { type: 'boolean' };
 const text = { type: 'string' };
 const OPTIONS = {
   ...{ seeds: text, from: text, workers: text, seed: text, path: text },
-  ...{ mutations: flag, mutation: text, help: flag },
+  ...{ mutation: text, help: flag },
 };
 
 /** @throws StepFailed for arguments that cannot be read */
@@ -30,7 +29,6 @@ export function readOptions(args) {
     workers: readCount('workers', values.workers ?? String(Math.min(4, availableParallelism()))),
     seed: values.seed === undefined ? undefined : readCount('seed', values.seed),
     path: values.path,
-    mutations: values.mutations ?? false,
     mutation: values.mutation,
     help: values.help ?? false,
   };

@@ -3,14 +3,13 @@ import { fileURLToPath } from 'node:url';
 import { tell } from '../../scripts/lib/counts.mjs';
 import { run, runAsScript, StepFailed } from '../../scripts/lib/run.mjs';
 import { checkNodeVersion, ensureNodeModules } from '../../scripts/setup.mjs';
-import { findMutation, MUTATION_VARIABLE, MUTATIONS } from './mutations.mjs';
+import { findMutation, MUTATION_VARIABLE } from './mutations.mjs';
 import { readOptions, USAGE } from './options.mjs';
 import { runSeeds } from './pool.mjs';
 import { describeFinding, summaryOf } from './report.mjs';
-import { trySimulation } from './try-mutations.mjs';
 
 async function simulation() {
-  const { help, seed, path, mutations, ...options } = readOptions(process.argv.slice(2));
+  const { help, seed, path, ...options } = readOptions(process.argv.slice(2));
   if (help) return console.log(USAGE);
   checkNodeVersion();
   await ensureNodeModules();
@@ -18,7 +17,7 @@ async function simulation() {
     throw new StepFailed(`there is no mutation '${options.mutation}'`);
   }
   if (seed !== undefined) return replay(seed, path, options.mutation);
-  return mutations ? tryMutations(options) : tryAll(options);
+  return tryAll(options);
 }
 
 async function tryAll(options) {
@@ -28,19 +27,6 @@ async function tryAll(options) {
   console.log(summaryOf(result, (performance.now() - start) / 1_000).join('\n'));
   // However many schedules it runs, it is one test.
   return tell({ passed: result.findings.length === 0 ? 1 : 0, failed: result.findings.length });
-}
-
-/** Whether the simulation would find anything: the library with one line changed at a time. */
-async function tryMutations({ seeds, workers }) {
-  console.log('| mutation | what was changed | seeds | rule |\n|---|---|---|---|');
-  let failed = 0;
-  for (const mutation of MUTATIONS) {
-    const { isFound, seed, rule } = await trySimulation(mutation, { seeds, workers });
-    if (!isFound) failed += 1;
-    const found = isFound ? `${seed} | \`${rule}\`` : `not in ${seeds} | `;
-    console.log(`| ${mutation.name} | ${mutation.what} | ${found} |`);
-  }
-  return tell({ passed: MUTATIONS.length - failed, failed });
 }
 
 function replay(seed, path, mutation = '') {

@@ -1,9 +1,9 @@
 import { Workload } from './clients/workload.js';
-import { Gates } from './clients/gates.js';
-import { Letters } from './clients/handovers.js';
+import { Letters } from './clients/letters.js';
 import { noOutcomes, type Outcomes } from './clients/outcomes.js';
 import { drive } from './drive.js';
 import { Checker } from './checker/checker.js';
+import { Gates } from './checker/gates.js';
 import { nothingIsRemembered, nothingIsStored } from './checker/leftovers.js';
 import { Violation } from './checker/violation.js';
 import { PROCESSES, TIMES, type Schedule } from './schedule/schedule.js';

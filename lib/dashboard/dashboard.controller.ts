@@ -141,7 +141,7 @@ function readOrder(body: unknown): ReleaseOrder | undefined {
 const NAMES_OF_USERS = ['username', 'email', 'name', 'sub', 'id'];
 const LONGEST_NAME = 100;
 
-/** The user whom a guard has let in: of `request.user`, or the name (never the password) of basic authentication. */
+/** The user that a guard has accepted: of `request.user`, or the name (never the password) of basic authentication. */
 function userOf({ user, headers }: DashboardRequest): string | undefined {
   const fields = typeof user === 'object' && user !== null ? (user as Record<string, unknown>) : {};
   const [, encoded] = /^Basic (\S+)$/i.exec(headers.authorization ?? '') ?? [];

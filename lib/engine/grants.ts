@@ -23,6 +23,7 @@ export class Grants implements IdTable {
     if (hold.grant.capacity !== 'one') this.giveBackLater(hold);
     this.context.logger.warn(error.message);
     this.context.events.lost(hold, error);
+    hold.grant.users?.ended(hold)?.tryAcquireOrEnqueue();
   };
 
   constructor(

@@ -5,7 +5,7 @@ import { READING_TIME } from '../common/timer-queue.js';
 import { TransientMap } from '../common/transient.js';
 import { LockStoreError, LockTimeoutError, type LockError } from '../errors/index.js';
 import { UNCONTENDED_BATCH_SIZE, type HoldMode } from '../store/lock-store.js';
-import type { TicketTerms } from './acquire-request.js';
+import type { Places } from './acquire-request.js';
 import type { Admission } from './admission.js';
 import { answeredTooLate } from './refusals.js';
 import { capacityFor, mayShareGrant, wantsTheSame, type Capacity, type ClientGrant, type GrantUsers } from './hold.js';
@@ -250,7 +250,6 @@ export class Group implements TicketListener, GrantUsers {
   /** The latest reply says that no client holds the key: requests of the same moment have split the masters. */
   private isSplit = false;
   private overdue: readonly Waiter[] = NONE;
-  private readonly lost = (hold: Hold): void => this.ended(hold)?.tryAcquireOrEnqueue();
 
   constructor(
     private readonly queue: KeyQueue,
@@ -419,7 +418,7 @@ export class Group implements TicketListener, GrantUsers {
     const next = this.watch(this.parts.grants.pass(hold, first.terms));
     if (this.capacity !== 'one') {
       if (this.waiters.first === undefined) this.closeTicket();
-      else this.ticket?.inherit(this.termsOf(this.waiters.first));
+      else this.ticket?.inherit(this.waiters.first.terms, this.placesFor(this.waiters.first));
     }
     first.served(next);
     this.publishHandoff(hold, next, first.since, first.isContended);
@@ -428,7 +427,6 @@ export class Group implements TicketListener, GrantUsers {
 
   /** A caller of this group has a hold. */
   private watch(hold: Hold): Hold {
-    hold.observeLoss(this.lost);
     if (this.capacity === 'one') {
       this.grant = hold.grant;
       this.seenHeld(hold.acquiredAt);
@@ -449,35 +447,21 @@ export class Group implements TicketListener, GrantUsers {
     return removed;
   }
 
-  /** What the ticket asks for if this waiter is the first. */
-  private termsOf({ terms, since, behind }: Waiter): TicketTerms {
-    const { mode, owner, lease, fair, ahead } = terms;
-    const { key, waits, capacity, waiters, parts } = this;
-    const { limits, store } = parts.context;
-    const isBatch = capacity === 'permits' ? waits : this.how.isPlain && mayShareGrant(terms);
-    const batchSize = isBatch ? limits.batch.size : 1;
+  /** For which waiters the ticket asks if this one is the first. */
+  private placesFor({ terms, since, behind }: Waiter): Places {
+    const { waits, capacity, waiters } = this;
+    const { limits, store } = this.parts.context;
     if (capacity === 'permits') {
+      const batchSize = waits ? limits.batch.size : 1;
       const uncontendedBatchSize = waiters.size > 1 ? Math.max(batchSize, UNCONTENDED_BATCH_SIZE) : batchSize;
       // The number of callers changes while the ticket waits.
       const most = store.permits === undefined ? 1 : MOST_SLOTS;
       const slots = (): number => Math.min(Math.max(1, waiters.size), most);
-      return {
-        key,
-        mode,
-        owner,
-        lease,
-        waits,
-        batchSize,
-        uncontendedBatchSize,
-        fair,
-        ahead,
-        slots,
-        since,
-        site: terms,
-      };
+      return { waits, batchSize, uncontendedBatchSize, slots, since };
     }
+    const batchSize = this.how.isPlain && mayShareGrant(terms) ? limits.batch.size : 1;
     const uncontendedBatchSize = batchSize > 1 && behind !== undefined ? UNCONTENDED_BATCH_SIZE : batchSize;
-    return { key, mode, owner, lease, waits, batchSize, uncontendedBatchSize, fair, ahead, since, site: terms };
+    return { waits, batchSize, uncontendedBatchSize, since };
   }
 
   /** Another holder keeps a waiter from the key. */
@@ -507,7 +491,7 @@ export class Group implements TicketListener, GrantUsers {
       this.closeTicket();
       return undefined;
     }
-    this.ticket = new Ticket(this.parts, this.termsOf(first), this);
+    this.ticket = new Ticket(this.parts, first.terms, this.placesFor(first), this);
     const isOneOfMany = this.waits && !this.how.isPlain && this.capacity === 'one';
     this.parts.tickets.add(this.ticket, isOneOfMany ? this.key : undefined);
     return this.ticket;
@@ -554,7 +538,7 @@ export class Group implements TicketListener, GrantUsers {
     if (this.remove(waiter)) {
       const { first } = this.waiters;
       if (first === undefined) this.closeTicket();
-      else if (wasFirst) this.ticket?.inherit(this.termsOf(first));
+      else if (wasFirst) this.ticket?.inherit(first.terms, this.placesFor(first));
     }
     waiter.refused(reason);
   }

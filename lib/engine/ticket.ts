@@ -1,8 +1,8 @@
 import { LockStoreError, type LockError } from '../errors/index.js';
 import type { AcquireReply, AcquireRequest, ContendedReply, HeldReply, PushedGrant } from '../store/lock-store.js';
-import { acquireRequest, retryPeriod, type TicketTerms } from './acquire-request.js';
+import { acquireRequest, retryPeriod, type Places } from './acquire-request.js';
 import type { EngineContext } from './engine-context.js';
-import type { Grant } from './hold.js';
+import type { Grant, HoldTerms } from './hold.js';
 import type { Orphans } from './orphans.js';
 import type { Releases } from './releases.js';
 import { StorePoll, type PolledQuestion } from './store-poll.js';
@@ -67,13 +67,15 @@ export class Ticket implements PolledQuestion<AcquireReply>, TicketInLine, Paced
 
   constructor(
     private readonly parts: TicketParts,
-    public terms: TicketTerms,
+    /** What its first waiter asks for. */
+    public terms: HoldTerms,
+    private places: Places,
     private readonly listener: TicketListener,
   ) {
     const { context } = parts;
     this.context = context;
-    this.id = context.nextId(terms.site);
-    this.poll = new StorePoll(context, this, terms.waits ? context.limits.commandTimeout : 0);
+    this.id = context.nextId(terms);
+    this.poll = new StorePoll(context, this, places.waits ? context.limits.commandTimeout : 0);
   }
 
   /** Whether the store has not answered at all. The ticket may not even have been sent. */
@@ -91,12 +93,12 @@ export class Ticket implements PolledQuestion<AcquireReply>, TicketInLine, Paced
   request(): AcquireRequest {
     this.askedAsFollower = this.follows;
     const { slowness } = this.parts.tickets.pace;
-    return acquireRequest(this.context, this.id, this.terms, { follows: this.follows, slowness });
+    return acquireRequest(this.context, this.id, this.terms, this.places, { follows: this.follows, slowness });
   }
 
   /** Whether it may stand in a line. A named owner that holds the key passes the queue, so its grants follow no order. */
   get keepsOrder(): boolean {
-    return this.terms.owner === undefined && this.terms.waits;
+    return this.terms.owner === undefined && this.places.waits;
   }
 
   askSoon(): void {
@@ -110,7 +112,7 @@ export class Ticket implements PolledQuestion<AcquireReply>, TicketInLine, Paced
 
   /** Asks the store behind the tickets that came before it. One try goes out now. */
   due(): void {
-    if (this.terms.waits) this.parts.tickets.pace.ask(this);
+    if (this.places.waits) this.parts.tickets.pace.ask(this);
     else this.tryAcquireOrEnqueue();
   }
 
@@ -125,9 +127,10 @@ export class Ticket implements PolledQuestion<AcquireReply>, TicketInLine, Paced
   }
 
   /** Hands the place to the next waiter, with its own lease. */
-  inherit(terms: TicketTerms): void {
+  inherit(terms: HoldTerms, places: Places): void {
     const changed = terms.lease !== this.terms.lease;
     this.terms = terms;
+    this.places = places;
     if (changed) this.poll.ask();
   }
 
@@ -238,7 +241,7 @@ export class Ticket implements PolledQuestion<AcquireReply>, TicketInLine, Paced
   private contended(reply: ContendedReply, sent: number, epoch: number): void {
     this.holders = reply.holders;
     const released = this.parts.orphans.releaseHolders(this.terms.key, reply.holders);
-    if (!this.terms.waits && released !== undefined) {
+    if (!this.places.waits && released !== undefined) {
       // What keeps this one try from the key is a release of this client that the store had not executed yet.
       const answer = released.then(() => (this.over ? reply : this.send()));
       this.poll.await(answer, this.context.clock.now(), this.context.store.epoch);
@@ -247,7 +250,7 @@ export class Ticket implements PolledQuestion<AcquireReply>, TicketInLine, Paced
     const wasContended = this.isContended;
     this.isContended ||= reply.isSplit !== true;
     if (!wasContended) {
-      if (!this.terms.waits) this.finish();
+      if (!this.places.waits) this.finish();
       this.listener.contended(reply.isSplit === true);
       if (this.over) return;
     }

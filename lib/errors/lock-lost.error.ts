@@ -10,7 +10,7 @@ export class LockLostError extends LockError {
   readonly code = 'LOCK_LOST';
   /** Why the lock was lost, as a stable word; `undefined`: its holder had released it. */
   readonly lossReason: LossReason | undefined;
-  /** Who released the lock by force, if its holder was told so: the `by` of `forceRelease`. */
+  /** Who released the lock by force: the `by` of `forceRelease`. `undefined`: it is not known. */
   readonly forcedBy: string | undefined;
   /** What the method returned, if it succeeded although its lock was lost meanwhile. */
   result?: unknown;

@@ -1,7 +1,6 @@
 -- Decides which requests the present holds admit.
 --- @include "shared/modes"
 --- @include "shared/holds"
---- @include "shared/limit"
 
 -- Whether the owner may re-enter: an exclusive owner may also read.
 local function reenters(holds, request)

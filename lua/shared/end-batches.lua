@@ -1,10 +1,9 @@
 -- Has holders end their batches: another client waits, or more permits are in use than exist.
 --- @include "shared/keys"
---- @include "shared/client"
+--- @include "shared/messages"
 --- @include "shared/hold"
 --- @include "shared/holds"
 --- @include "shared/ends"
---- @include "shared/messages-to-clients"
 
 -- Sends the message to the latest holders: a batch ends soon after its grant.
 local function end_batches(holds)

@@ -11,7 +11,7 @@
 
 local ENDS_PER_READ = 32
 -- ENDS lives this many ms longer than the state needs at the time, since renewals do not prolong it. If it has expired or got
--- lost, scripts make it again (shared/restore-ends.lua).
+-- lost, scripts make it again (shared/ends.lua).
 local ENDS_RETENTION = 600000
 
 -- Reads holds by their ids, and writes the end that each of them has in ENDS.
@@ -62,4 +62,34 @@ local function first_end()
     redis.pcall('ZADD', ENDS, 'XX', integer(each.ends), each.id)
   end
   return first <= last and first or nil
+end
+
+-- A piece has about this many holds.
+local HOLDS_PER_PIECE = 32
+
+-- Makes ENDS again in pieces, after it has expired or got lost. The sums of the state do not depend on it, so meanwhile no
+-- request is granted twice. The field '#next' of the state says where the next script continues, and how many holds the
+-- scripts have added since the first piece.
+--
+-- HSCAN returns each hold that exists from the first piece to the last one, unless the pieces come from two servers
+-- (failover). So ENDS is complete only if it has as many holds as the sums say. Otherwise the next scripts look at all holds
+-- again, unless they have found that none is missing: then the sums are wrong, and the state has to expire.
+--
+-- Returns whether ENDS still lacks holds.
+local function restore_ends(sums)
+  local place, added = string.match(redis.call('HGET', STATE, '#next') or '0 0', '^(%d+) (%d+)$')
+  -- Redis accepts the first write even if its memory is full, and then also the others.
+  redis.call('HDEL', STATE, '#next')
+  redis.call('ZREMRANGEBYSCORE', ENDS, '-inf', '(0')
+  sums.marked = 0
+  local next_place, fields = unpack(redis.call('HSCAN', STATE, place, 'COUNT', HOLDS_PER_PIECE))
+  for i = 1, #fields, 2 do
+    local id = string.match(fields[i], '^%+(.+)$')
+    if id then added = added + redis.call('ZADD', ENDS, 'NX', integer(read_hold(id, fields[i + 1]).ends), id) end
+  end
+  redis.call('PEXPIREAT', ENDS, integer(now + redis.call('PTTL', STATE) + ENDS_RETENTION))
+  if redis.call('ZCARD', ENDS) >= sums.holds then return false end
+  if next_place == '0' and tonumber(added) == 0 then return false end
+  redis.call('HSET', STATE, '#next', next_place == '0' and '0 0' or next_place .. ' ' .. added)
+  return true
 end

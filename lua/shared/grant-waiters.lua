@@ -1,20 +1,15 @@
 -- Grants the lock to the head of the queue, and to every further waiter that the holds admit. Every script that may free
 -- the lock ends here, so a lock is never free while a client waits. The script writes all grants to the state before it
 -- publishes the first message.
---- @include "shared/client"
+--- @include "shared/messages"
 --- @include "shared/clock"
 --- @include "shared/modes"
 --- @include "shared/holds"
 --- @include "shared/admission"
 --- @include "shared/grant"
 --- @include "shared/queue"
---- @include "shared/read-tickets"
 --- @include "shared/parked"
---- @include "shared/retry-places"
 --- @include "shared/retry-time"
---- @include "shared/messages"
---- @include "shared/messages-to-waiters"
---- @include "shared/messages-to-clients"
 
 -- A script looks at this many tickets at most, and grants to this many, so that it blocks Redis for a millisecond at most.
 -- Its reply says where to go on.
@@ -28,7 +23,7 @@ local PARKED_READ = 3
 --- @export
 local HEAD_RETRY_SLACK = 1000
 
--- `asker` is known to be present, and gets its grant as the reply instead of a message. Returns the rank to go on from
+-- `asker` gets its grant as the reply instead of a message, so it need not be subscribed. Returns the rank to go on from
 -- (nil: the script has looked at all tickets), and the first ticket that only the holds keep from a grant.
 --
 -- A ticket that asks for more permits than exist is dropped: it could never be granted, and would block the queue.
@@ -39,10 +34,9 @@ local function grant_waiters(holds, asker, from)
 
   local present = {}
   local function can_take_grant(id)
+    if id == asker then return true end
     local channel = channel_of(id)
-    if present[channel] == nil then
-      present[channel] = id == asker or not string.find(passed, client_of(id), 1, true) and is_present(id)
-    end
+    if present[channel] == nil then present[channel] = not string.find(passed, client_of(id), 1, true) and is_present(id) end
     return present[channel]
   end
 

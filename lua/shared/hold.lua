@@ -6,7 +6,6 @@
 --   'alone'   the same, of permits with an uncontended batch (shared/end-batches.lua);
 --   'kept'    released, and kept for the rest of its holdAtLeast. It counts as before, but has no owner any more.
 --- @include "shared/keys"
---- @include "shared/layout"
 --- @include "shared/modes"
 
 local STATUS_PUSHED, STATUS_HELD, STATUS_ALONE, STATUS_KEPT = 'pushed', 'held', 'alone', 'kept'

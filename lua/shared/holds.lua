@@ -12,12 +12,10 @@
 -- to the holds that may have expired. So the time of a script does not grow with the number of holds.
 --- @include "shared/keys"
 --- @include "shared/clock"
---- @include "shared/client"
---- @include "shared/layout"
+--- @include "shared/messages"
 --- @include "shared/hold"
---- @include "shared/retry-places"
+--- @include "shared/retry-time"
 --- @include "shared/ends"
---- @include "shared/restore-ends"
 
 -- A reply names at most this many holds, and a script has at most this many unmarked holders end their batches.
 --- @export

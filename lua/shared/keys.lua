@@ -9,3 +9,16 @@ local FENCE = KEYS[4]      -- string: the last fencing token
 local TOMBSTONES = KEYS[5] -- sorted set: id of an acquisition that was abandoned or revoked -> end of the tombstone
 local LIMIT = KEYS[6]      -- string: 'permits version', if the number of permits was set at run time
 local ENDS = KEYS[7]       -- sorted set: hold id -> a time before which its lease does not end (shared/ends.lua)
+
+-- The version of the layout in Redis that this package reads and writes.
+--- @export
+local LAYOUT = 2
+
+-- Layouts 1 and 2 write no mark: the values of each have a form that the other one refuses. Every later layout writes its
+-- number into the field 'layout' of each hash (state, waiters, latch). A script that finds another layout refuses to go on,
+-- before it has written anything that other clients could see.
+--
+-- Raises an error if a hash belongs to another layout. `found`: the layout that it names or has, or false.
+local function assert_layout(found)
+  if found then error('LOCKLAYOUT found ' .. found .. ', expected ' .. LAYOUT) end
+end

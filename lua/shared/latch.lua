@@ -2,7 +2,7 @@
 -- not exist is open.
 --
 -- The generator reads the roles and their order from this file: `LATCH_KEY_ROLES` in TypeScript.
---- @include "shared/layout"
+--- @include "shared/keys"
 --- @include "shared/clock"
 
 local LATCH = KEYS[1]   -- hash: 'count', 'name', 'lifetime'; 'client:' .. client id -> end of that client's wait

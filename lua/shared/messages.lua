@@ -5,7 +5,12 @@
 -- channel that each client subscribes to at some node. Before Redis 7 all messages go over the bus.
 --
 -- An address in ARGV: CHANNELS (what precedes a client id in the name of a channel), a line break, and the key.
---- @include "shared/client"
+--- @include "shared/clock"
+
+-- The client of an acquisition: its id begins with the id of the client, and a colon.
+local function client_of(id)
+  return string.match(id, '^[^:]+')
+end
 
 local CHANNELS, KEY = string.match(ARGV[1], '^([^\n]+)\n(.+)$')
 local TAG = string.find(CHANNELS, '{', 1, true)
@@ -33,4 +38,41 @@ local function is_present(id)
   if TAG and not SHARDED then return true end
   local reply = call_if_known('PUBSUB', SHARDED and 'SHARDNUMSUB' or 'NUMSUB', channel_of(id))
   return not reply or reply[2] > 0
+end
+
+-- To a waiter: its grant, or a request to retry.
+local function publish_to_waiter(id, ...)
+  call_if_known(SHARDED and 'SPUBLISH' or 'PUBLISH', channel_of(id), table.concat({ ... }, ' '))
+end
+
+local function publish_granted(hold)
+  publish_to_waiter(hold.id, 'granted', hold.id, integer(hold.token), integer(hold.ends - now), integer(now),
+    hold.batch_size, hold.units or 0, KEY)
+end
+
+-- Has a waiter retry after `delay` ms.
+local function publish_retry(id, delay)
+  publish_to_waiter(id, 'retry', id, integer(delay), KEY)
+end
+
+-- Whether the client of a hold receives the message that the hold was revoked. In a Cluster it goes over the bus.
+local function receives_revocation(id)
+  return TAG ~= nil or is_present(id)
+end
+
+local function publish_to_client(id, ...)
+  call_if_known('PUBLISH', BUS .. client_of(id), table.concat({ ... }, ' '))
+end
+
+local function publish_revoked(hold, by)
+  publish_to_client(hold.id, 'revoked', hold.id, integer(hold.token), by, KEY)
+end
+
+-- Has a holder end its batch: another client waits that must not wait for the whole batch.
+local function publish_yield(id)
+  publish_to_client(id, 'yield', id, KEY)
+end
+
+local function publish_opened(client, latch)
+  publish_to_client(client, 'opened', latch, KEY)
 end

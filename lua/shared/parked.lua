@@ -3,9 +3,8 @@
 -- So a dead client costs nothing after the first look. When the client retries, it gets its places back.
 --- @include "shared/keys"
 --- @include "shared/clock"
---- @include "shared/client"
+--- @include "shared/messages"
 --- @include "shared/queue"
---- @include "shared/read-tickets"
 
 -- A request for a place looks at this many parked tickets, and drops the stale ones.
 --- @export

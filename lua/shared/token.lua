@@ -2,7 +2,10 @@
 -- key has expired or Redis has lost its data, and the key may expire.
 --- @include "shared/keys"
 --- @include "shared/clock"
---- @include "shared/fence-retention"
+
+-- The last fencing token of a key stays in Redis for this many ms after the lease.
+--- @export
+local FENCE_RETENTION = 600000
 
 -- If a token is ahead of this server's clock, the fence key lives until the clock has passed the token, and
 -- FENCE_RETENTION longer: the clock of another master may have made the token. The limit is one day in ms. Without it, a

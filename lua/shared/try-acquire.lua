@@ -8,7 +8,6 @@
 --- @include "shared/holds"
 --- @include "shared/admission"
 --- @include "shared/grant"
---- @include "shared/limit"
 --- @include "shared/end-batches"
 --- @include "shared/request"
 --- @include "shared/messages"

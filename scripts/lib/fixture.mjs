@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { cpSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { npm } from './npm.mjs';
@@ -33,6 +33,8 @@ export class Fixture {
     const { tarball, nodes, redis } = this.#context;
     cpSync(join(DIRECTORY, this.#name), this.#directory, { recursive: true });
     cpSync(join(DIRECTORY, APP), join(this.#directory, 'src'), { recursive: true });
+    const { page } = JSON.parse(readFileSync(join(this.#directory, 'package.json'), 'utf8'));
+    if (page !== undefined) writeFilesOf(page, join(this.#directory, 'src'));
     const preparation = [
       ['ci', ...QUIETLY],
       ['install', '--no-save', ...QUIETLY, tarball],
@@ -101,6 +103,14 @@ export class Fixture {
       child.once('error', reject);
       child.once('close', (code) => resolve({ code: code ?? 1, output }));
     });
+  }
+}
+
+/** Writes the files that a page of the documentation shows: each begins with its name. */
+function writeFilesOf(page, directory) {
+  const text = readFileSync(join(ROOT, page), 'utf8');
+  for (const [, code, name] of text.matchAll(/^```ts\n(\/\/ ([\w.-]+\.ts)\n.*?)^```$/gms)) {
+    writeFileSync(join(directory, name), code);
   }
 }
 

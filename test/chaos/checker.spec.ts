@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { check, type ChaosEvent } from '../../lab/chaos/checker/check.mjs';
+import { check, type ChaosEvent } from '../../lab/checker/check.mjs';
 import { excerpt } from '../../lab/chaos/report/excerpt.mjs';
 import { picture } from '../../lab/chaos/report/picture.mjs';
 import { print, summarise } from '../../lab/chaos/report/summary.mjs';

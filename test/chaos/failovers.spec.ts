@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { check } from '../../lab/chaos/checker/check.mjs';
+import { check } from '../../lab/checker/check.mjs';
 import { ChaosStory, type StoryHold } from './story.js';
 
 const LOST = 'master lost before replicating';

@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { check } from '../../lab/chaos/checker/check.mjs';
+import { check } from '../../lab/checker/check.mjs';
 import { runChaos, type ChaosOptions } from '../../lab/chaos/harness/run.mjs';
 import { excerpt } from '../../lab/chaos/report/excerpt.mjs';
 import { print, summarise, type Summary } from '../../lab/chaos/report/summary.mjs';

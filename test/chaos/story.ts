@@ -1,4 +1,4 @@
-import type { ChaosEvent } from '../../lab/chaos/checker/check.mjs';
+import type { ChaosEvent } from '../../lab/checker/check.mjs';
 
 /** The fields of a hold in a made-up history; times are ms. */
 export interface StoryHold {

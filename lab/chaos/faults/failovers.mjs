@@ -1,4 +1,4 @@
-import { LOST } from '../checker/assumptions.mjs';
+import { LOST } from '../../checker/assumptions.mjs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { eventually } from '../../testbed/wait/eventually.mjs';
 

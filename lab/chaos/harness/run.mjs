@@ -55,7 +55,7 @@ const GIVEN_UP = 2 * NORMAL_AGAIN;
 /**
  * One run: starts servers and clients, makes faults, ends all, and answers the history. `length` is in ms.
  * @param {ChaosOptions} options
- * @returns {Promise<import('../checker/check.mjs').ChaosEvent[]>}
+ * @returns {Promise<import('../../checker/check.mjs').ChaosEvent[]>}
  */
 export async function runChaos({ topology: name, installation, ...options }) {
   const { start, CLIENTS: names = CLIENTS } = await loadTopology(name);

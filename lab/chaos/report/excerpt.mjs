@@ -9,8 +9,8 @@ const ALWAYS = ['begin', 'fault', 'failover', 'stall', 'up', 'down', 'surprise',
 
 /**
  * The lines of a history that a finding is about: its operations, the other grants of the key, faults and stalls.
- * @param {readonly import('../checker/check.mjs').ChaosEvent[]} events
- * @param {import('../checker/check.mjs').Finding} finding
+ * @param {readonly import('../../checker/check.mjs').ChaosEvent[]} events
+ * @param {import('../../checker/check.mjs').Finding} finding
  * @returns {string[]}
  */
 export function excerpt(events, { at, since = at, key, operations }) {

@@ -1,5 +1,5 @@
 import { line, rect, svg, text } from '../../../bench/report/svg.mjs';
-import { laneOf } from '../checker/model.mjs';
+import { laneOf } from '../../checker/terms.mjs';
 
 const WIDTH = 1_200;
 const LEFT = 90;
@@ -20,7 +20,7 @@ const SMALL = { 'font-size': 9 };
  * The history around a finding: a band for each client with its holds, and one for the faults. The operations concerned
  * have a black frame; waiting is a thin line.
  * @param {object} model
- * @param {import('../checker/check.mjs').Finding} finding
+ * @param {import('../../checker/check.mjs').Finding} finding
  * @returns {string}
  */
 export function picture(model, finding) {

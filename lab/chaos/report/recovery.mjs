@@ -1,4 +1,4 @@
-import { laneOf } from '../checker/model.mjs';
+import { laneOf } from '../../checker/terms.mjs';
 
 /**
  * How long it took from each isolated fault until service was normal again: each client that was struck acquired and

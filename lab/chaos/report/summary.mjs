@@ -1,4 +1,4 @@
-import { causeOf } from '../checker/assumptions.mjs';
+import { causeOf } from '../../checker/assumptions.mjs';
 import { calmPulse, recoveries, summariseRecoveries } from './recovery.mjs';
 
 /**
@@ -17,8 +17,8 @@ import { calmPulse, recoveries, summariseRecoveries } from './recovery.mjs';
  * @property {number} seed
  * @property {string} topology
  * @property {number} seconds
- * @property {readonly import('../checker/check.mjs').Finding[]} violations
- * @property {readonly import('../checker/check.mjs').ExplainedFinding[]} explained
+ * @property {readonly import('../../checker/check.mjs').Finding[]} violations
+ * @property {readonly import('../../checker/check.mjs').ExplainedFinding[]} explained
  * @property {Counts} acquisitions how acquisitions ended
  * @property {Counts} kinds kinds of locks that were granted
  * @property {number} holds
@@ -35,7 +35,7 @@ const SHOWN = 8;
 
 /**
  * The results of a run, as data: the figures of the summary that is printed, and of `summary.json`.
- * @param {import('../checker/check.mjs').Verdict} verdict
+ * @param {import('../../checker/check.mjs').Verdict} verdict
  * @returns {Summary}
  */
 export function summarise({ model, violations, explained }) {

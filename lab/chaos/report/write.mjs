@@ -7,8 +7,8 @@ import { picture } from './picture.mjs';
 
 /**
  * @typedef {object} WrittenRun
- * @property {readonly import('../checker/check.mjs').ChaosEvent[]} events
- * @property {import('../checker/check.mjs').Verdict} verdict
+ * @property {readonly import('../../checker/check.mjs').ChaosEvent[]} events
+ * @property {import('../../checker/check.mjs').Verdict} verdict
  * @property {import('./summary.mjs').Summary} summary
  */
 

@@ -9,15 +9,13 @@ import {
 import { HeldLock } from '../../../lib/service/handles/held-lock.js';
 import type { ObservedHold } from '../checker/observed-hold.js';
 import type { Checker } from '../checker/checker.js';
+import type { Gates } from '../checker/gates.js';
 import { Violation } from '../checker/violation.js';
 import { slackOf } from '../checker/waiting.js';
 import { KEYS, PERMITS, TIMES, type Visit } from '../schedule/schedule.js';
 import type { Process } from '../world/process.js';
 import type { World } from '../world/world.js';
-import { act } from './acts.js';
-import { Candidate } from './candidate.js';
-import type { Gates } from './gates.js';
-import { adopt, type Letters } from './handovers.js';
+import type { Letters } from './letters.js';
 import type { Outcomes } from './outcomes.js';
 
 /** The parts of a run that its callers share. */
@@ -41,7 +39,7 @@ const ENOUGH = new Error('enough');
 /** ms; in a longer section much can happen. */
 const LONG = 8;
 
-/** One caller of one process, on its way through one section. */
+/** One caller of one process, for one section. */
 export class Caller {
   private readonly signals = new Map<HeldLock, AbortSignal>();
 
@@ -50,30 +48,6 @@ export class Caller {
     readonly visit: Visit,
     readonly surroundings: CallerSurroundings,
   ) {}
-
-  /** Rejects with any error that must not happen. */
-  async go(): Promise<void> {
-    const { process, visit, surroundings } = this;
-    await process.sleep(visit.pause);
-    if (process.closing) return;
-    surroundings.outcomes.visits += 1;
-    const letter = surroundings.letters.take(process);
-    if (letter !== undefined) await adopt(this, letter);
-    if (process.closing) return;
-    if (visit.candidacy !== undefined) return new Candidate(this, visit.candidacy).go();
-    let held: Held;
-    try {
-      held = await this.take(this.keys, this.terms(), visit.waitTimeout);
-    } catch (error) {
-      return this.refused(error);
-    }
-    surroundings.outcomes.held += 1;
-    if (held.handles.length === 1 && isInTurn(held.observedHolds[0]!.hold)) surroundings.outcomes.inTurn += 1;
-    await process.sleep(visit.section / 2);
-    await act(this, held);
-    await process.sleep(visit.section / 2);
-    if (visit.act !== 'abandon') await this.releaseAll(held);
-  }
 
   /** Acquires keys. The checker sees each result at once. */
   async take(

@@ -1,6 +1,7 @@
 import { CALLERS, type Visit } from '../schedule/schedule.js';
 import type { Process } from '../world/process.js';
 import { Caller, type CallerSurroundings } from './caller.js';
+import { makeVisit } from './visit.js';
 
 /**
  * The callers of one process: each makes its visits one after the other, in the life of the process that it has
@@ -49,7 +50,7 @@ export class Workload {
 
   private async work(lane: Visit[], process: Process): Promise<void> {
     for (let visit = lane.shift(); visit !== undefined; visit = lane.shift()) {
-      await new Caller(process, visit, this.surroundings).go();
+      await makeVisit(new Caller(process, visit, this.surroundings));
       if (process.closing) return;
     }
   }

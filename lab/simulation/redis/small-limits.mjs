@@ -7,7 +7,7 @@ import { findMutation, MUTATION_VARIABLE } from '../mutations.mjs';
 /** The limits of the scripts, and small ones in their place: few callers then reach each of them. */
 export const SMALL_LIMITS = [
   ['lua/shared/grant-waiters.lua', 'MAX_TICKETS, MAX_GRANTS = 32, 15', 'MAX_TICKETS, MAX_GRANTS = 3, 2'],
-  ['lua/shared/restore-ends.lua', 'HOLDS_PER_PIECE = 32', 'HOLDS_PER_PIECE = 2'],
+  ['lua/shared/ends.lua', 'HOLDS_PER_PIECE = 32', 'HOLDS_PER_PIECE = 2'],
   ['lua/shared/ends.lua', 'ENDS_PER_READ = 32', 'ENDS_PER_READ = 2'],
   ['lua/inspect.lua', 'HOLDS_PER_PAGE = 48', 'HOLDS_PER_PAGE = 2'],
 ].map(([file, from, to]) => ({ name: 'small limits', file, from, to }));

@@ -34,7 +34,7 @@ export function grantsOf({ script, args }: Call): readonly string[] {
   switch (script) {
     case 'acquire':
       return [args[1]!];
-    case 'adopt':
+    case 'handOver':
       return [args[2]!];
     case 'renew':
       return args.filter((_, i) => i % 2 === 0);
@@ -59,7 +59,7 @@ export function askersOf({ script, args }: Call): readonly string[] {
 
 /** The id under which a call puts a hold in the place of another one, or of its own on another master. */
 export function renamedTo({ script, args }: Call): string | undefined {
-  return script === 'adopt' || script === 'offer' ? args[2] : script === 'reinstate' ? args[0] : undefined;
+  return script === 'handOver' ? args[2] : script === 'reinstate' ? args[0] : undefined;
 }
 
 /**
@@ -71,6 +71,9 @@ export const endedBy = ({ script, args }: Call): string | undefined =>
 
 /** Whether the caller has other keys already, so that its request passes waiters. */
 export const goesAhead = ({ args }: Call): boolean => args.some((arg) => / ahead( |$)/.test(arg));
+
+/** Whether the request takes a place in the queue if it is not granted. */
+export const asksForPlace = ({ args }: Call): boolean => args.some((arg) => /^\d+ [12] \d+ \d+ /.test(arg));
 
 /** The call in words, for a trace. */
 export function describeCall({ words, script, args }: Call): string {

@@ -13,7 +13,7 @@ import { WALL, type Machine } from './machine.js';
 
 /** The scripts that may grant a lock, or change its queue. */
 const CHANGING: ReadonlySet<ScriptName> = new Set<ScriptName>([
-  ...(['acquire', 'acquireAll', 'release', 'offer', 'adopt', 'setLimit', 'addLimit', 'keepUnits'] as const),
+  ...(['acquire', 'acquireAll', 'release', 'handOver', 'setLimit', 'addLimit', 'keepUnits'] as const),
   ...(['reinstate', 'forceRelease'] as const),
 ]);
 

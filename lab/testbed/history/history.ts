@@ -1,3 +1,5 @@
+import { checkHolds } from '../../checker/check.mjs';
+
 /** A period in which a hold of a key was valid for its caller. */
 export interface ValidHold {
   readonly key: string;
@@ -38,76 +40,19 @@ export class HoldHistory {
   }
 }
 
-/** Fails if two callers held a key at the same time, unless both shared it. */
-export function assertNoOverlap(holds: readonly ValidHold[]): void {
-  for (const ofKey of byKey(holds).values()) {
-    // A new hold is compared with the earlier hold that ends last.
-    let exclusive: ValidHold | undefined;
-    let shared: ValidHold | undefined;
-    for (const hold of ofKey) {
-      const other = overlap(exclusive, hold) ?? (hold.isShared ? undefined : overlap(shared, hold));
-      if (other) throw new Error(`two callers held "${hold.key}" at the same time:\n${report([other, hold])}`);
-      if (hold.isShared) shared = later(shared, hold);
-      else exclusive = later(exclusive, hold);
-    }
-  }
-}
-
-/** Fails if more than `permits` callers held a key at the same time. */
-export function assertAtMost(permits: number, holds: readonly ValidHold[]): void {
-  for (const ofKey of byKey(holds).values()) {
-    let active: ValidHold[] = [];
-    for (const hold of ofKey) {
-      active = active.filter(({ to }) => to === undefined || to > hold.from);
-      active.push(hold);
-      if (active.length > permits) {
-        throw new Error(`${active.length} callers held "${hold.key}", at most ${permits} may:\n${report(active)}`);
-      }
-    }
-  }
-}
-
-/** Fails if a later hold of a key has no larger token than an earlier one. */
-export function assertTokensGrow(holds: readonly ValidHold[]): void {
-  for (const ofKey of byKey(holds).values()) {
-    let last: ValidHold | undefined;
-    for (const hold of ofKey) {
-      if (hold.token === undefined) throw new Error(`a hold without a token:\n${report([hold])}`);
-      if (last?.token !== undefined && hold.token <= last.token) {
-        throw new Error(`the tokens of "${hold.key}" do not grow:\n${report([last, hold])}`);
-      }
-      last = hold;
-    }
-  }
-}
-
-/** Per key, in the order of their beginnings. */
-function byKey(holds: readonly ValidHold[]): Map<string, ValidHold[]> {
-  const groups = new Map<string, ValidHold[]>();
-  for (const hold of [...holds].sort((a, b) => (a.from < b.from ? -1 : a.from > b.from ? 1 : 0))) {
-    const group = groups.get(hold.key);
-    if (group) group.push(hold);
-    else groups.set(hold.key, [hold]);
-  }
-  return groups;
-}
-
-function overlap(earlier: ValidHold | undefined, hold: ValidHold): ValidHold | undefined {
-  return earlier && (earlier.to === undefined || earlier.to > hold.from) ? earlier : undefined;
-}
-
-function later(one: ValidHold | undefined, other: ValidHold): ValidHold {
-  if (one === undefined || other.to === undefined) return other;
-  return one.to === undefined || one.to > other.to ? one : other;
-}
-
-function report(holds: readonly ValidHold[]): string {
-  const start = holds[0]?.from ?? 0n;
-  const ms = (time: bigint): string => (Number(time - start) / 1e6).toFixed(3);
-  return holds
-    .map(({ who, from, to, token }) => {
-      const end = to === undefined ? 'still' : `${ms(to)} ms`;
-      return `  ${who}: ${ms(from)} ms to ${end}${token === undefined ? '' : `, token ${token}`}`;
-    })
-    .join('\n');
+/**
+ * Fails if holds break a rule of the checker: two callers held a key at the same time and did not both share it, or more
+ * than `permits`; or the tokens of exclusive holders do not follow the order of their holds.
+ */
+export function assertNoViolation(holds: readonly ValidHold[], { permits }: { readonly permits?: number } = {}): void {
+  const start = holds.reduce((first, { from }) => (from < first ? from : first), holds[0]?.from ?? 0n);
+  const ms = (time: bigint): number => Number(time - start) / 1e6;
+  const violations = checkHolds(
+    holds.map(({ key, who, from, to, token, isShared }, i) => ({
+      ...{ op: `${who} (${i + 1})`, key, token, from: ms(from), to: to === undefined ? Infinity : ms(to) },
+      mode: permits !== undefined ? 'permits' : isShared ? 'read' : 'exclusive',
+    })),
+    { permits },
+  );
+  if (violations.length > 0) throw new Error(violations.map(({ rule, message }) => `${rule}: ${message}`).join('\n'));
 }

@@ -10,8 +10,8 @@ import { ROOT } from '../../../scripts/lib/paths.mjs';
 const LEASE = 3_600_000;
 const AT_A_TIME = 1_000;
 const NAMES = [
-  ...['acquire', 'acquire-all', 'add-limit', 'adopt', 'confirm', 'fence', 'force-release', 'inspect'],
-  ...['keep-units', 'limit', 'offer', 'reinstate', 'release', 'renew', 'set-limit'],
+  ...['acquire', 'acquire-all', 'add-limit', 'confirm', 'fence', 'force-release', 'hand-over', 'inspect'],
+  ...['keep-units', 'limit', 'reinstate', 'release', 'renew', 'set-limit'],
 ];
 const ROLES = ['state', 'queue', 'waiters', 'fence', 'tombstones', 'limit', 'ends'];
 /** The end of a request: it waits (1), or it does not (0). Retries are far away. */
@@ -92,8 +92,8 @@ export class ScriptWalk {
     const leases = keys.flatMap((_, i) => [`h${10 + i}:1`, LEASE]);
     await this.#observe(`${kind}: renew, 48 holds`, () => this.#evaluate('renew', keys, leases));
     await this.#observe(`${kind}: confirm`, () => this.#evaluate('confirm', [state], ['h10:1']));
-    await this.#script(kind, 'offer', 'offer', [this.#address(kind), 'h12:1', 'offer:1', 5_000]);
-    await this.#script(kind, 'adopt', 'adopt', [this.#address(kind), 'offer:1', 'a0:1', LEASE]);
+    await this.#script(kind, 'hand-over, offer', 'hand-over', [this.#address(kind), 'h12:1', 'offer:1', 5_000]);
+    await this.#script(kind, 'hand-over, adoption', 'hand-over', [this.#address(kind), 'offer:1', 'a0:1', LEASE]);
     await this.#script(kind, 'fence', 'fence', ['h13:1', 1_000, 4]);
     await this.#script(kind, 'reinstate', 'reinstate', ['r0:1', mode, '', 60_000, 0, 1_000, 4]);
     await this.#script(kind, 'acquire-all', 'acquire-all', this.#request('n2:1', mode, 'does not wait'));

@@ -1,8 +1,7 @@
 /*
- * All rights that a Redis user of this library needs, besides the keys and channels of its prefix. docs/design.md and
- * docs/deploy.md say the same, and tests run with just this. ioredis sends HELLO and AUTH, which every user may,
- * and CLIENT SETINFO, whose refusal it ignores; INFO may be refused, too, but then it prints a warning for each
- * connection.
+ * All rights that a Redis user of this library needs, besides the keys and channels of its prefix. docs/deploy.md says the
+ * same, and tests run with just this. ioredis sends HELLO and AUTH, which every user may, and CLIENT SETINFO, whose refusal
+ * it ignores; INFO may be refused, too, but then it prints a warning for each connection.
  */
 
 /** Said by the clients themselves. */

@@ -46,7 +46,7 @@ export async function checkClients(
     return warning(
       'clients',
       `${found}; other clients have the prefix ${prefixes}`,
-      'clients with different prefixes do not exclude each other: if they belong to one application, give all the same keyPrefix',
+      'clients with different prefixes do not exclude each other: if they belong to one application, give them one keyPrefix',
     );
   }
   return warning(

@@ -34,6 +34,9 @@ export interface MemoryServer {
 /** A request with its owner: its own id, unless it names another one. */
 type Request = AcquireRequest & { readonly owner: string };
 
+/** What a grant needs to know of its request. */
+type Terms = Pick<Request, 'id' | 'owner' | 'mode' | 'lease' | 'slots' | 'fair'>;
+
 /** A place in the queue. Its client keeps it until it is granted or released. */
 interface Ticket extends Request {
   readonly since: number;
@@ -82,7 +85,7 @@ export class MemoryLock {
     const request = withOwner(asked);
     const { id, mode, batchSize } = request;
     const { now } = this.server;
-    if (request.adopts !== undefined) return this.adopt(request, request.adopts);
+    if (request.adopts !== undefined) return this.handOver(request.adopts, id, request.lease);
     const held = this.find(id);
     if (held !== undefined) return this.repeat(held, request);
     if (this.isTooLarge(mode) || this.upgrades(request)) {
@@ -131,16 +134,8 @@ export class MemoryLock {
   }
 
   offer({ id, offer, lease }: OfferRequest): OfferReply {
-    const { now } = this.server;
-    const offered = this.find(offer);
-    if (offered !== undefined) return offered.ends - now;
-    const hold = this.find(id);
-    if (hold === undefined || hold.kept) return 'not-held';
-    if (this.current().some((other) => other !== hold && !other.kept && other.owner === hold.owner)) return 'shared';
-    this.holds.delete(id);
-    this.holds.set(offer, { ...hold, id: offer, owner: offer, ends: now + lease });
-    this.serve();
-    return lease;
+    const reply = this.handOver(id, offer, lease);
+    return reply.outcome === 'held' ? reply.lease : reply.outcome === 'upgrade' ? 'shared' : 'not-held';
   }
 
   has(id: string): boolean {
@@ -206,16 +201,19 @@ export class MemoryLock {
     return this.held(hold, servesBatch ? hold.batchSize : slots);
   }
 
-  /** Takes over a hold that another client has offered. */
-  private adopt(request: Request, offer: string): AcquireReply {
-    const mine = this.find(request.id);
-    if (mine !== undefined) return this.held(mine, 1);
-    const offered = this.find(offer);
-    if (offered === undefined) return { outcome: 'left', time: this.server.now };
-    this.holds.delete(offer);
-    const hold = this.grant({ ...request, owner: request.id, mode: offered.mode, slots: 1 }, 1);
+  /** Gives a hold another id, the next token and a new lease. */
+  private handOver(from: string, to: string, lease: number): AcquireReply {
+    const { now } = this.server;
+    const moved = this.find(to);
+    if (moved !== undefined) return this.held(moved, 1);
+    const hold = this.find(from);
+    if (hold === undefined || hold.kept) return { outcome: 'left', time: now };
+    const isOther = (other: Hold): boolean => other !== hold && !other.kept && other.owner === hold.owner;
+    if (this.current().some(isOther)) return { outcome: 'upgrade', time: now };
+    this.holds.delete(from);
+    const granted = this.grant({ id: to, owner: to, mode: hold.mode, lease, fair: false }, 1);
     this.serve();
-    return this.held(hold);
+    return this.held(granted);
   }
 
   private tryOnce(request: Request, tokens: number): AcquireReply {
@@ -305,7 +303,7 @@ export class MemoryLock {
   }
 
   /** Adds a hold with as many tokens as its batch has waiters, and at least one for each slot. */
-  private grant(request: Request, batchSize: number): Hold {
+  private grant(request: Terms, batchSize: number): Hold {
     const { id, owner, lease } = request;
     const { now, micros } = this.server;
     this.queue.delete(id);
@@ -324,7 +322,7 @@ export class MemoryLock {
   }
 
   /** How many waiters of its client a grant serves at the same time. */
-  private slotsFor({ mode, slots = 1, fair }: Request): number {
+  private slotsFor({ mode, slots = 1, fair }: Terms): number {
     if (mode.kind !== 'permits' || slots === 1 || fair || this.hasFair()) return 1;
     return Math.max(1, Math.min(slots, Math.floor(this.freePermits(mode) / mode.units)));
   }

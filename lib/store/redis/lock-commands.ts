@@ -11,7 +11,7 @@ import type { Connection } from './connection.js';
 import {
   address,
   readAcquireReply,
-  readAdoptReply,
+  readHandOverReply,
   readInspectReply,
   readReleaseReply,
   writeMode,
@@ -28,8 +28,7 @@ const HOLDS_PER_COMMAND = 10;
 const WAITERS_PER_COMMAND = 48;
 
 /** The scripts that publish messages and therefore take an address. */
-type ScriptWithAddress =
-  'acquire' | 'adopt' | 'release' | 'offer' | 'forceRelease' | 'setLimit' | 'addLimit' | 'keepUnits';
+type ScriptWithAddress = 'acquire' | 'handOver' | 'release' | 'forceRelease' | 'setLimit' | 'addLimit' | 'keepUnits';
 
 /**
  * Sends the scripts that grant locks. A script looks at a part of a long queue only, so further commands may have to
@@ -68,9 +67,11 @@ export class LockCommands {
     });
   }
 
-  /** Takes over the hold that was offered under the id `offer`. */
-  adopt({ key, id, lease }: AcquireRequest, offer: string): Promise<AcquireReply> {
-    return this.run('adopt', key, [offer, id, lease], readAdoptReply);
+  /** Gives a hold another id and a new lease: that of an offer, or of the client that takes it over. */
+  async handOver(key: string, from: string, to: string, lease: number): Promise<AcquireReply> {
+    const reply = await this.run('handOver', key, [from, to, lease], readHandOverReply);
+    // Each further command looks at more of many holds.
+    return reply ?? this.handOver(key, from, to, lease);
   }
 
   /** Releases a hold or gives up a place, and sends the next request in the same step. */

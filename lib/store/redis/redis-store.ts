@@ -38,7 +38,7 @@ import { RedisClientRecords } from './redis-client-records.js';
 import { RedisLatches } from './redis-latches.js';
 import { RedisPermits } from './redis-permits.js';
 import { readAcquireAllReply, readFenceReply, readMessage, readSurveyReply, writeBy, writeMode } from './replies.js';
-import { integer, oneOf } from './reply-readers.js';
+import { oneOf } from './reply-readers.js';
 import { LockKeys, namedKeys } from './script-keys.js';
 import { readServerIdentity } from './server-identity.js';
 import { refusesSeveralSlots } from './store-failure.js';
@@ -47,8 +47,6 @@ import { chooser, type HoldChoice } from '../hold-choice.js';
 
 /** The reply to a waiter may be delayed by this many ms, until the client can receive its grant. */
 const LONGEST_HEARING = 250;
-/** The reply to an offer while the script does not know all holds. Each further command looks at more of them. */
-const NOT_KNOWN_YET = -3;
 /** `inspect` returns at most this many waiters. */
 const MAX_WAITERS = 1_000;
 
@@ -150,7 +148,8 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
   }
 
   acquire(request: AcquireRequest): Promise<AcquireReply> {
-    if (request.adopts !== undefined) return this.#commands.adopt(request, request.adopts);
+    const { key, id, lease, adopts } = request;
+    if (adopts !== undefined) return this.#commands.handOver(key, adopts, id, lease);
     const question = this.waitingIfSubscribed(request);
     const asked = this.#commands.acquire(question);
     if (question === request) return asked;
@@ -198,11 +197,9 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
     return this.#renewals.renew(requests);
   }
 
-  async offer(request: OfferRequest): Promise<OfferReply> {
-    const { key, id, offer, lease } = request;
-    const left = await this.#commands.run('offer', key, [id, offer, lease], (raw) => integer(raw, NOT_KNOWN_YET));
-    if (left === NOT_KNOWN_YET) return this.offer(request);
-    return left >= 0 ? left : left === -1 ? 'not-held' : 'shared';
+  async offer({ key, id, offer, lease }: OfferRequest): Promise<OfferReply> {
+    const reply = await this.#commands.handOver(key, id, offer, lease);
+    return reply.outcome === 'held' ? reply.lease : reply.outcome === 'upgrade' ? 'shared' : 'not-held';
   }
 
   async forceRelease(key: string, hold?: HoldChoice, by?: string): Promise<ForceReleaseReply> {

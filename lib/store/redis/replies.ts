@@ -78,9 +78,11 @@ export function readAnswer(raw: unknown): AcquireAnswer {
   return { reply: { outcome, time: natural(time) }, more: undefined };
 }
 
-/** Reads the reply of `lua/adopt.lua`. */
-export function readAdoptReply(raw: unknown): AcquireReply {
-  oneOf(list(raw, 1)[0], HELD, LEFT);
+/** Reads the reply of `lua/hand-over.lua`. `undefined`: send it again. */
+export function readHandOverReply(raw: unknown): AcquireReply | undefined {
+  const parts = list(raw);
+  if (parts.length === 0) return undefined;
+  oneOf(parts[0], HELD, LEFT, UPGRADE);
   return readAnswer(raw).reply;
 }
 

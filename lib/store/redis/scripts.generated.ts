@@ -9,7 +9,7 @@ export interface LuaScript {
   readonly source: string;
 }
 
-export type ScriptName = 'acquireAll' | 'acquire' | 'addLimit' | 'adopt' | 'confirm' | 'fence' | 'forceRelease' | 'inspect' | 'keepUnits' | 'latchConfirm' | 'latchCountDown' | 'latchCount' | 'latchDelete' | 'latchSet' | 'limit' | 'offer' | 'reinstate' | 'release' | 'renew' | 'setLimit' | 'start' | 'survey';
+export type ScriptName = 'acquireAll' | 'acquire' | 'addLimit' | 'confirm' | 'fence' | 'forceRelease' | 'handOver' | 'inspect' | 'keepUnits' | 'latchConfirm' | 'latchCountDown' | 'latchCount' | 'latchDelete' | 'latchSet' | 'limit' | 'reinstate' | 'release' | 'renew' | 'setLimit' | 'start' | 'survey';
 
 const PARTS = {
   'acquire-all': `local all_keys = { unpack(KEYS) }
@@ -57,7 +57,7 @@ holds.expired[#holds.expired + 1] = hold
 holds.only, holds.known[hold.id] = nil, false
 count_hold(holds.sums, hold, -1)
 end`,
-  'shared/layout': `local function assert_layout(found)
+  'shared/keys': `local function assert_layout(found)
 if found then error('LOCKLAYOUT found ' .. found .. ', expected ' .. 2) end
 end`,
   'shared/hold': `local function read_hold(id, text)
@@ -102,7 +102,7 @@ end`,
 if request.kind == 'permits' then return false end
 return owns(holds, request.owner, 'exclusive') or request.kind == 'read' and owns(holds, request.owner, 'read')
 end`,
-  'shared/limit': `local function limit_for(request)
+  'shared/modes 2': `local function limit_for(request)
 local function limit_set()
 local permits, version = string.match(redis.call('GET', KEYS[6]) or '', '^(%d+) ?(%d*)$')
 return tonumber(permits), version and version ~= '' and version or '0'
@@ -182,7 +182,7 @@ local function find_expired(holds)
 if not holds.is_many then return end
 local sums = holds.sums
 if redis.call('ZCARD', KEYS[7]) < sums.holds + sums.marked then`,
-  'shared/restore-ends': `local function restore_ends(sums)
+  'shared/ends 3': `local function restore_ends(sums)
 local place, added = string.match(redis.call('HGET', KEYS[1], '#next') or '0 0', '^(%d+) (%d+)$')
 redis.call('HDEL', KEYS[1], '#next')
 redis.call('ZREMRANGEBYSCORE', KEYS[7], '-inf', '(0')
@@ -201,7 +201,7 @@ end`,
   'shared/holds 5': `holds.has_more = restore_ends(sums)
 write_sums(sums)
 end`,
-  'shared/ends 3': `local function read_over()
+  'shared/ends 4': `local function read_over()
 local ids = redis.call('ZRANGE', KEYS[7], 0, integer(now), 'BYSCORE', 'LIMIT', 0, 32)
 local expired = {}
 for _, hold in ipairs(read_ends(ids)) do
@@ -249,9 +249,6 @@ end
 locks[position] = { holds = holds, request = request, mine = mine }
 end
 local reply = {}`,
-  'shared/request 2': `local function held(hold, code)
-return { code or 1, now, hold.token, hold.ends - now, hold.batch_size or 1, hold.units }
-end`,
   'shared/grant': `local function grant(holds, request, lease, batch_size, pushed)
 local mode, slots = request.mode, 1
 local function granted_mode(request)
@@ -319,7 +316,7 @@ return count_owner(hold, -1)
 end
 local function drop_expired(holds)
 if #holds.expired == 0 then return end`,
-  'shared/client': `local function client_of(id)
+  'shared/messages': `local function client_of(id)
 return string.match(id, '^[^:]+')
 end`,
   'shared/holds 8': `for _, hold in ipairs(holds.expired) do
@@ -335,7 +332,7 @@ drop_expired(holds)
 count_hold(holds.sums, hold, -1)
 save_sums(holds, take_out(holds, hold))
 if holds.sums.holds == 1 and holds.is_many then`,
-  'shared/ends 4': `local function read_latest(number)
+  'shared/ends 5': `local function read_latest(number)
 return read_ends(redis.call('ZRANGE', KEYS[7], '+inf', '(' .. integer(now), 'BYSCORE', 'REV', 'LIMIT', 0, number))
 end`,
   'shared/holds 9': `local last = read_latest(1)[1]
@@ -379,6 +376,9 @@ end`,
   'shared/grant 4': `add_hold(holds, hold)
 if request.kind == 'permits' then redis.call('PEXPIRE', KEYS[6], 604800000) end
 return hold
+end`,
+  'shared/request 2': `local function held(hold, code)
+return { code or 1, now, hold.token, hold.ends - now, hold.batch_size or 1, hold.units }
 end`,
   'acquire-all 3': `for position, lock in ipairs(locks) do
 use_lock(position)
@@ -589,9 +589,9 @@ end`,
   'shared/holds 17': `local function write_hold(holds, hold)
 redis.call('HSET', KEYS[1], holds.is_many and '+' .. hold.id or hold.id, text_of(hold))
 end`,
-  'shared/grant-at-once': `local function grant_at_once(holds, request)
-local mine = find_hold(holds, request.id)`,
-  'shared/complete': `local function complete(holds, hold, request)
+  'shared/grant 6': `local function grant_at_once(holds, request)
+local mine = find_hold(holds, request.id)
+local function complete(holds, hold, request)
 local has_last = holds.only and hold.kind == 'exclusive' and request.batch_size > 1 and not fair_waits()
 local slots = math.max(1, math.floor((hold.units or 1) / math.max(1, request.units or 1)))
 hold.batch_size = has_last and last_token() - hold.token + 1 or slots
@@ -602,39 +602,20 @@ keep_state_for(holds, hold)
 write_hold(holds, hold)
 end
 return held(hold, was_pushed and 6)
-end`,
-  'shared/grant-at-once 2': `if mine then return complete(holds, mine, request) end
+end
+if mine then return complete(holds, mine, request) end
 if admits(holds, request) and redis.call('EXISTS', KEYS[2], KEYS[5]) == 0 then
 return held(grant(holds, request, request.lease, request.uncontended_batch_size))
 end
 end`,
   'acquire 5': `local reply = grant_at_once(holds, request)
 if reply then return reply end`,
-  'shared/messages': `local CHANNELS, KEY = string.match(ARGV[1], '^([^\\n]+)\\n(.+)$')
+  'shared/messages 2': `local CHANNELS, KEY = string.match(ARGV[1], '^([^\\n]+)\\n(.+)$')
 local TAG = string.find(CHANNELS, '{', 1, true)
 local BUS = TAG and string.sub(CHANNELS, 1, TAG - 1) .. 'bus:' or CHANNELS
 local SHARDED = TAG and redis.REDIS_VERSION_NUM ~= nil`,
   'shared/try-acquire': `local function try_acquire(holds, request, after_release)
 local from = request.from`,
-  'shared/retry-time': `local function free_at(holds, request)
-if holds.only then return holds.only.ends end
-if not holds.is_many then return end`,
-  'shared/ends 5': `local function first_end()
-local found = redis.call('ZRANGE', KEYS[7], '(' .. integer(now), '+inf', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')
-local hold = read_ends({ found[1] })[1]
-if not hold or hold.ends == tonumber(found[2]) then return hold and hold.ends end
-local first, holds = hold.ends, read_first(32)
-local last = #holds == 32 and tonumber(redis.call('ZSCORE', KEYS[7], holds[#holds].id)) or math.huge
-for _, each in ipairs(holds) do
-first = math.min(first, each.ends)
-redis.pcall('ZADD', KEYS[7], 'XX', integer(each.ends), each.id)
-end
-return first <= last and first or nil
-end`,
-  'shared/retry-time 2': `if request.kind ~= 'exclusive' then return first_end() end
-local last = read_latest(1)[1]
-return last and last.ends
-end`,
   'shared/queue 2': `local function read_ticket(id, text)
 if not text then return { id = id, stale_at = 0 } end
 local since, mode, retry_at, stale_at, lease, grant_timeout, batch_size, owner =
@@ -642,8 +623,8 @@ string.match(text, '^(%d+) (%S+) (%d+) (%d+) (%d+) (%d+) (%d+) (.+)$')
 assert_layout(not since and 1)
 return with_mode({ id = id, since = tonumber(since), retry_at = tonumber(retry_at), stale_at = tonumber(stale_at),
 lease = tonumber(lease), grant_timeout = tonumber(grant_timeout), batch_size = tonumber(batch_size), owner = owner }, mode)
-end`,
-  'shared/read-tickets': `local function tickets_of(ids)
+end
+local function tickets_of(ids)
 if #ids == 0 then return ids, '' end
 local fields = { unpack(ids) }
 fields[#fields + 1] = 'fair'
@@ -658,26 +639,13 @@ end`,
   'shared/parked': `local function read_parked(count)
 return (tickets_of(redis.call('ZRANGE', KEYS[2], integer(4503599627370496), '+inf', 'BYSCORE', 'LIMIT', 0, count)))
 end`,
-  'shared/messages 2': `local function call_if_known(...)
-local reply = redis.pcall(...)
-local failure = type(reply) == 'table' and reply.err
-if failure and (string.find(failure, 'NOPERM', 1, true) or string.find(failure, 'ACL', 1, true)
-or string.find(failure, 'user executing', 1, true)) then error(failure, 0) end
-return not failure and reply
-end`,
-  'shared/messages-to-clients': `local function publish_yield(id)
-local function publish_to_client(id, ...)
-call_if_known('PUBLISH', BUS .. client_of(id), table.concat({ ... }, ' '))
+  'shared/admission 4': `local function is_closed(holds)
+return holds.sums.exclusive > 0
 end
-publish_to_client(id, 'yield', id, KEY)
-end`,
-  'shared/messages 3': `local function channel_of(id)
-return (SHARDED and CHANNELS or BUS) .. client_of(id)
-end
-local function is_present(id)
-if TAG and not SHARDED then return true end
-local reply = call_if_known('PUBSUB', SHARDED and 'SHARDNUMSUB' or 'NUMSUB', channel_of(id))
-return not reply or reply[2] > 0
+local function exceeds_limit(request)
+if request.kind ~= 'permits' then return false end
+local limit = limit_for(request)
+return limit > 0 and request.units > limit
 end`,
   'shared/queue 3': `local function count_fair(change)
 local count = (tonumber(redis.call('HGET', KEYS[3], 'fair')) or 0) + change
@@ -706,13 +674,45 @@ local function write_ticket(ticket)
 redis.call('HSET', KEYS[3], ticket.id, string.format('%.0f %s %.0f %.0f %.0f %.0f %.0f %s', ticket.since, ticket.mode,
 ticket.retry_at, ticket.stale_at, ticket.lease, ticket.grant_timeout, ticket.batch_size, ticket.owner))
 end`,
-  'shared/admission 4': `local function is_closed(holds)
-return holds.sums.exclusive > 0
+  'shared/retry-time': `local function free_at(holds, request)
+if holds.only then return holds.only.ends end
+if not holds.is_many then return end`,
+  'shared/ends 6': `local function first_end()
+local found = redis.call('ZRANGE', KEYS[7], '(' .. integer(now), '+inf', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')
+local hold = read_ends({ found[1] })[1]
+if not hold or hold.ends == tonumber(found[2]) then return hold and hold.ends end
+local first, holds = hold.ends, read_first(32)
+local last = #holds == 32 and tonumber(redis.call('ZSCORE', KEYS[7], holds[#holds].id)) or math.huge
+for _, each in ipairs(holds) do
+first = math.min(first, each.ends)
+redis.pcall('ZADD', KEYS[7], 'XX', integer(each.ends), each.id)
 end
-local function exceeds_limit(request)
-if request.kind ~= 'permits' then return false end
-local limit = limit_for(request)
-return limit > 0 and request.units > limit
+return first <= last and first or nil
+end`,
+  'shared/retry-time 2': `if request.kind ~= 'exclusive' then return first_end() end
+local last = read_latest(1)[1]
+return last and last.ends
+end`,
+  'shared/messages 3': `local function call_if_known(...)
+local reply = redis.pcall(...)
+local failure = type(reply) == 'table' and reply.err
+if failure and (string.find(failure, 'NOPERM', 1, true) or string.find(failure, 'ACL', 1, true)
+or string.find(failure, 'user executing', 1, true)) then error(failure, 0) end
+return not failure and reply
+end
+local function publish_yield(id)
+local function publish_to_client(id, ...)
+call_if_known('PUBLISH', BUS .. client_of(id), table.concat({ ... }, ' '))
+end
+publish_to_client(id, 'yield', id, KEY)
+end
+local function channel_of(id)
+return (SHARDED and CHANNELS or BUS) .. client_of(id)
+end
+local function is_present(id)
+if TAG and not SHARDED then return true end
+local reply = call_if_known('PUBSUB', SHARDED and 'SHARDNUMSUB' or 'NUMSUB', channel_of(id))
+return not reply or reply[2] > 0
 end`,
   'shared/grant-waiters': `local function grant_waiters(holds, asker, from)
 drop_expired(holds)
@@ -720,10 +720,9 @@ local passed = holds.not_taken
 if asker then passed = string.gsub(passed, client_of(asker) .. ' ', '') end
 local present = {}
 local function can_take_grant(id)
+if id == asker then return true end
 local channel = channel_of(id)
-if present[channel] == nil then
-present[channel] = id == asker or not string.find(passed, client_of(id), 1, true) and is_present(id)
-end
+if present[channel] == nil then present[channel] = not string.find(passed, client_of(id), 1, true) and is_present(id) end
 return present[channel]
 end
 local granted, refused, head = {}, {}, nil
@@ -743,7 +742,7 @@ end
 local function park(id)
 redis.call('ZADD', KEYS[2], integer(redis.call('ZSCORE', KEYS[2], id) + 4503599627370496), id)
 end`,
-  'shared/read-tickets 2': `local function read_tickets(rank, count)
+  'shared/queue 4': `local function read_tickets(rank, count)
 local places = redis.call('ZRANGE', KEYS[2], rank, rank + count - 1, 'WITHSCORES')
 local ids = {}
 for i = 1, #places, 2 do
@@ -794,7 +793,7 @@ end
 end
 if passed ~= '' then forget_passed() end
 local single_grants = #granted > 0 and some_fair ~= false and fair_waits()`,
-  'shared/messages-to-waiters': `local function publish_to_waiter(id, ...)
+  'shared/messages 4': `local function publish_to_waiter(id, ...)
 call_if_known(SHARDED and 'SPUBLISH' or 'PUBLISH', channel_of(id), table.concat({ ... }, ' '))
 end
 local function publish_granted(hold)
@@ -808,7 +807,7 @@ if hold.kind == 'read' then publish_yield(hold.id) end
 end
 if hold.id ~= asker then publish_granted(hold) end
 end`,
-  'shared/messages-to-waiters 2': `local function publish_retry(id, delay)
+  'shared/messages 5': `local function publish_retry(id, delay)
 publish_to_waiter(id, 'retry', id, integer(delay), KEY)
 end`,
   'shared/grant-waiters 4': `for _, id in ipairs(refused) do publish_retry(id, 0) end
@@ -900,8 +899,8 @@ if age then
 local place = integer(now_micros - age * 1000)
 added = request.backed_off and redis.call('ZADD', KEYS[2], place, id) or redis.call('ZADD', KEYS[2], 'LT', place, id)
 else
-local place`,
-  'shared/place-ahead': `local function place_ahead()
+local place
+local function place_ahead()
 if fair_waits() then return end
 local behind
 local tickets = redis.call('ZRANGE', KEYS[2], 0, 64 - 1, 'WITHSCORES')
@@ -911,8 +910,8 @@ if place >= 4503599627370496 then break end
 if place % 2 == 1 then behind = nil else behind = behind or place end
 end
 return behind and behind + 1
-end`,
-  'shared/take-place 4': `if request.ahead and not had_ticket and last then place = place_ahead() end
+end
+if request.ahead and not had_ticket and last then place = place_ahead() end
 added = redis.call('ZADD', KEYS[2], 'NX', integer(place or (last or 0) + 2 - (last or 0) % 2), id)
 end`,
   'shared/parked 5': `local function sweep_parked()
@@ -920,7 +919,7 @@ for _, ticket in ipairs(read_parked(10)) do
 if ticket.stale_at <= now then drop_ticket(ticket.id, ticket.batch_size) end
 end
 end`,
-  'shared/take-place 5': `if some_parked then sweep_parked() end
+  'shared/take-place 4': `if some_parked then sweep_parked() end
 return added == 1, not last, since
 end`,
   'shared/try-acquire 6': `local is_new, was_empty, since = take_place(request)
@@ -929,7 +928,7 @@ local ticket = { id = request.id, mode = request.mode, since = since, retry_at =
 stale_at = now + request.patience, lease = request.lease, grant_timeout = request.grant_timeout,
 batch_size = request.batch_size, owner = request.owner }
 write_ticket(ticket)`,
-  'shared/take-place 6': `local function keep_queue_for(patience, was_empty)
+  'shared/take-place 5': `local function keep_queue_for(patience, was_empty)
 local left = redis.call('PTTL', KEYS[3])
 if left >= patience and not was_empty then return end
 left = integer(math.max(left, redis.call('PTTL', KEYS[2]), patience * 5 / 4))
@@ -997,7 +996,7 @@ now_micros = time[1] * 1000000 + time[2]
 now = math.floor(now_micros / 1000)
 end`,
   'add-limit 2': `local holds = read_holds()`,
-  'shared/limit 2': `local function limit_set()
+  'shared/modes 3': `local function limit_set()
 local permits, version = string.match(redis.call('GET', KEYS[6]) or '', '^(%d+) ?(%d*)$')
 return tonumber(permits), version and version ~= '' and version or '0'
 end`,
@@ -1014,7 +1013,8 @@ end`,
   'add-limit 5': `write_tombstone(record, latest - now + 1)
 redis.call('SET', KEYS[6], integer(permits) .. ' ' .. version, 'PX', 604800000)
 end`,
-  'shared/messages 4': `local function call_if_known(...)
+  'shared/token 3': `local cached, cached_of`,
+  'shared/messages 6': `local function call_if_known(...)
 local reply = redis.pcall(...)
 local failure = type(reply) == 'table' and reply.err
 if failure and (string.find(failure, 'NOPERM', 1, true) or string.find(failure, 'ACL', 1, true)
@@ -1024,8 +1024,16 @@ end
 local CHANNELS, KEY = string.match(ARGV[1], '^([^\\n]+)\\n(.+)$')
 local TAG = string.find(CHANNELS, '{', 1, true)
 local BUS = TAG and string.sub(CHANNELS, 1, TAG - 1) .. 'bus:' or CHANNELS
-local SHARDED = TAG and redis.REDIS_VERSION_NUM ~= nil`,
-  'shared/token 3': `local cached, cached_of`,
+local SHARDED = TAG and redis.REDIS_VERSION_NUM ~= nil
+local function client_of(id)
+return string.match(id, '^[^:]+')
+end
+local function publish_yield(id)
+local function publish_to_client(id, ...)
+call_if_known('PUBLISH', BUS .. client_of(id), table.concat({ ... }, ' '))
+end
+publish_to_client(id, 'yield', id, KEY)
+end`,
   'shared/grant-waiters 5': `local function grant_waiters(holds, asker, from)`,
   'shared/holds 19': `local function save_sums(holds, ...)
 if not holds.is_many then return end
@@ -1068,15 +1076,22 @@ end`,
 local passed = holds.not_taken
 if asker then passed = string.gsub(passed, client_of(asker) .. ' ', '') end
 local present = {}`,
-  'shared/grant-waiters 7': `local function can_take_grant(id)
-local channel = channel_of(id)
-if present[channel] == nil then
-present[channel] = id == asker or not string.find(passed, client_of(id), 1, true) and is_present(id)
+  'shared/messages 7': `local function channel_of(id)
+return (SHARDED and CHANNELS or BUS) .. client_of(id)
 end
+local function is_present(id)
+if TAG and not SHARDED then return true end
+local reply = call_if_known('PUBSUB', SHARDED and 'SHARDNUMSUB' or 'NUMSUB', channel_of(id))
+return not reply or reply[2] > 0
+end`,
+  'shared/grant-waiters 7': `local function can_take_grant(id)
+if id == asker then return true end
+local channel = channel_of(id)
+if present[channel] == nil then present[channel] = not string.find(passed, client_of(id), 1, true) and is_present(id) end
 return present[channel]
 end
 local granted, refused, head = {}, {}, nil`,
-  'shared/queue 4': `local function read_ticket(id, text)
+  'shared/queue 5': `local function read_ticket(id, text)
 if not text then return { id = id, stale_at = 0 } end
 local since, mode, retry_at, stale_at, lease, grant_timeout, batch_size, owner =
 string.match(text, '^(%d+) (%S+) (%d+) (%d+) (%d+) (%d+) (%d+) (.+)$')
@@ -1173,7 +1188,7 @@ end
 local owners_may_follow = false
 local rank, looked, more = from, 0, nil
 local tickets, some_fair = {}, nil`,
-  'shared/read-tickets 3': `local function tickets_of(ids)
+  'shared/queue 6': `local function tickets_of(ids)
 if #ids == 0 then return ids, '' end
 local fields = { unpack(ids) }
 fields[#fields + 1] = 'fair'
@@ -1200,7 +1215,7 @@ local function reenters(holds, request)
 if request.kind == 'permits' then return false end`,
   'shared/admission 7': `return owns(holds, request.owner, 'exclusive') or request.kind == 'read' and owns(holds, request.owner, 'read')
 end`,
-  'shared/limit 3': `local function limit_for(request)
+  'shared/modes 4': `local function limit_for(request)
 return limit_set() or request.limit
 end`,
   'shared/admission 8': `local function admits(holds, request)
@@ -1260,7 +1275,7 @@ end
 if passed ~= '' then forget_passed() end
 local single_grants = #granted > 0 and some_fair ~= false and fair_waits()`,
   'shared/grant-waiters 12': `for _, id in ipairs(refused) do publish_retry(id, 0) end`,
-  'shared/ends 6': `local function first_end()
+  'shared/ends 7': `local function first_end()
 local found = redis.call('ZRANGE', KEYS[7], '(' .. integer(now), '+inf', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')
 local hold = read_ends({ found[1] })[1]
 if not hold or hold.ends == tonumber(found[2]) then return hold and hold.ends end
@@ -1278,7 +1293,7 @@ end`,
   'shared/grant-waiters 13': `local free = head and free_at(holds, head)
 if free and head.id ~= asker and head.retry_at > free + 1000 then
 head.retry_at = free + 2`,
-  'shared/queue 5': `local function write_ticket(ticket)
+  'shared/queue 7': `local function write_ticket(ticket)
 redis.call('HSET', KEYS[3], ticket.id, string.format('%.0f %s %.0f %.0f %.0f %.0f %.0f %s', ticket.since, ticket.mode,
 ticket.retry_at, ticket.stale_at, ticket.lease, ticket.grant_timeout, ticket.batch_size, ticket.owner))
 end`,
@@ -1299,100 +1314,6 @@ if holds.sums.units > limit then end_batches(holds) end
 end`,
   'add-limit 7': `end_batches_beyond(permits, holds)
 return { permits, more }`,
-  'adopt': `local offer, id, lease = ARGV[2], ARGV[3], tonumber(ARGV[4])`,
-  'adopt 2': `local holds = read_holds(offer)`,
-  'adopt 3': `local mine = find_hold(holds, id)`,
-  'adopt 4': `if mine then return held(mine) end
-local hold = find_hold(holds, offer)
-if not hold then return { 3, now } end`,
-  'shared/holds 22': `local function drop_expired(holds)
-if #holds.expired == 0 then return end
-for _, hold in ipairs(holds.expired) do
-local field, number = take_out(holds, hold)
-if field then redis.call('HSET', KEYS[1], field, number) end
-if hold.status == 'pushed' then holds.not_taken = holds.not_taken .. client_of(hold.id) .. ' ' end
-end
-holds.expired = {}
-save_sums(holds)
-end`,
-  'shared/holds 23': `local function remove_hold(holds, hold)
-drop_expired(holds)
-count_hold(holds.sums, hold, -1)
-save_sums(holds, take_out(holds, hold))
-if holds.sums.holds == 1 and holds.is_many then
-local last = read_latest(1)[1]
-if last then keep_state_for(holds, last) end
-end
-end`,
-  'adopt 5': `remove_hold(holds, hold)`,
-  'shared/token 5': `local cached, cached_of
-local function next_token(lease, count, least)
-local function last_token()
-if cached_of == KEYS[4] then return cached end
-local last = redis.call('GET', KEYS[4])
-cached = last and (tonumber(last) or error('WRONGTYPE the fence key holds something that is no fencing token')) or 0
-cached_of = KEYS[4]
-return cached
-end
-local token = math.max(last_token() + 1, now_micros)
-if token > now_micros then count = math.min(count, 50) end
-count = math.max(count, least)
-local function remember_token(token, lease)
-local ahead = math.min(math.max(0, (token - now_micros) / 1000), 86400000)
-cached, cached_of = token, KEYS[4]
-redis.call('SET', KEYS[4], integer(token), 'PX', integer(600000 + lease + ahead))
-end
-remember_token(token + count - 1, lease)
-return token, count
-end`,
-  'adopt 6': `hold.token = next_token(lease, 1, 1)
-hold.id, hold.owner, hold.since, hold.ends, hold.status = id, id, now, now + lease, 'held'`,
-  'shared/holds 24': `local function add_hold(holds, hold)
-local old = find_hold(holds, hold.id)
-if old then remove_hold(holds, old) else drop_expired(holds) end`,
-  'adopt 7': `add_hold(holds, hold)
-if hold.kind == 'permits' then redis.call('PEXPIRE', KEYS[6], 604800000) end`,
-  'shared/grant-waiters 15': `local function grant_waiters(holds, asker, from)
-drop_expired(holds)
-local passed = holds.not_taken
-if asker then passed = string.gsub(passed, client_of(asker) .. ' ', '') end
-local present = {}`,
-  'shared/messages 5': `local function call_if_known(...)
-local reply = redis.pcall(...)
-local failure = type(reply) == 'table' and reply.err
-if failure and (string.find(failure, 'NOPERM', 1, true) or string.find(failure, 'ACL', 1, true)
-or string.find(failure, 'user executing', 1, true)) then error(failure, 0) end
-return not failure and reply
-end
-local function channel_of(id)
-return (SHARDED and CHANNELS or BUS) .. client_of(id)
-end
-local function is_present(id)
-if TAG and not SHARDED then return true end
-local reply = call_if_known('PUBSUB', SHARDED and 'SHARDNUMSUB' or 'NUMSUB', channel_of(id))
-return not reply or reply[2] > 0
-end`,
-  'shared/grant 6': `local function grant(holds, request, lease, batch_size, pushed)
-local mode, slots = request.mode, 1
-local function granted_mode(request)
-local units, slots = request.free, 1
-if not request.drains then
-slots = fair_waits() and 1 or math.max(1, math.min(request.slots, math.floor(request.free / request.units)))
-units = slots * request.units
-end
-return 'permits' .. ':' .. integer(units) .. '/' .. integer(request.limit), slots
-end
-if request.slots or request.drains then mode, slots = granted_mode(request) end
-local token, reserved = next_token(lease, batch_size, slots)
-local alone = request.kind == 'permits' and batch_size >= 1000
-local hold = with_mode({ id = request.id, status = pushed and 'pushed' or alone and 'alone' or 'held',
-ends = now + lease, token = token, since = now, owner = request.owner, batch_size = reserved }, mode)
-add_hold(holds, hold)
-if request.kind == 'permits' then redis.call('PEXPIRE', KEYS[6], 604800000) end
-return hold
-end`,
-  'adopt 8': `grant_waiters(holds, nil, 0)
-return held(hold)`,
   'confirm': `for _, field in ipairs({ ARGV[1], '+' .. ARGV[1] }) do
 local text = redis.call('HGET', KEYS[1], field)
 if text then
@@ -1403,7 +1324,7 @@ end
 return 0`,
   'fence': `local token = tonumber(ARGV[2])
 local last_of_all = token + ARGV[3] - 1`,
-  'shared/holds 25': `local function count_hold(sums, hold, change)
+  'shared/holds 22': `local function count_hold(sums, hold, change)
 sums.holds = sums.holds + change
 sums.units = sums.units + change * (hold.units or 0)
 sums[hold.kind] = sums[hold.kind] + change
@@ -1426,14 +1347,14 @@ end`,
   'shared/hold 4': `return with_mode({ id = id, status = status, ends = tonumber(ends), token = tonumber(token), since = tonumber(since),
 owner = owner }, mode)
 end`,
-  'shared/holds 26': `holds.has_more = restore_ends(sums)
+  'shared/holds 23': `holds.has_more = restore_ends(sums)
 local function write_sums(sums, ...)
 redis.call('HSET', KEYS[1], '#sums', string.format('%d %d %d %d %d %d', sums.holds, sums.units, sums.exclusive, sums.read,
 sums.named, sums.marked), ...)
 end
 write_sums(sums)
 end`,
-  'shared/ends 7': `local function read_over()
+  'shared/ends 8': `local function read_over()
 local ids = redis.call('ZRANGE', KEYS[7], 0, integer(now), 'BYSCORE', 'LIMIT', 0, 32)
 local expired = {}
 local function read_ends(ids)
@@ -1457,7 +1378,7 @@ end`,
   'fence 2': `local holds = read_holds(ARGV[1])`,
   'fence 3': `local hold = find_hold(holds, ARGV[1])`,
   'fence 4': `local last = last_token()`,
-  'shared/token 6': `local function remember_token(token, lease)
+  'shared/token 5': `local function remember_token(token, lease)
 local ahead = math.min(math.max(0, (token - now_micros) / 1000), 86400000)
 cached, cached_of = token, KEYS[4]
 redis.call('SET', KEYS[4], integer(token), 'PX', integer(600000 + lease + ahead))
@@ -1471,8 +1392,8 @@ if last >= token and not (hold.token == token and last <= last_of_all) then retu
 remember_token(last_of_all, left)
 if hold.token ~= token then
 hold.token = token`,
-  'shared/holds 27': `local function write_hold(holds, hold)`,
-  'shared/holds 28': `redis.call('HSET', KEYS[1], holds.is_many and '+' .. hold.id or hold.id, text_of(hold))
+  'shared/holds 24': `local function write_hold(holds, hold)`,
+  'shared/holds 25': `redis.call('HSET', KEYS[1], holds.is_many and '+' .. hold.id or hold.id, text_of(hold))
 end`,
   'fence 6': `write_hold(holds, hold)
 end
@@ -1488,52 +1409,7 @@ end
 local function revocation(id)
 return 'revoked:' .. id
 end`,
-  'shared/messages-to-clients 2': `local function publish_to_client(id, ...)
-call_if_known('PUBLISH', BUS .. client_of(id), table.concat({ ... }, ' '))
-end
-local function publish_revoked(hold, by)
-publish_to_client(hold.id, 'revoked', hold.id, integer(hold.token), by, KEY)
-end`,
-  'shared/messages-to-clients 3': `local function receives_revocation(id)
-return TAG ~= nil or is_present(id)
-end`,
-  'shared/holds 29': `local function keep_state_for(holds, hold)
-local ends = hold.ends
-if hold.status == 'pushed' then
-ends = ends + math.max(ends - hold.since, 2 + 100 * 10) + 500
-end
-if holds.sums.holds > 1 then ends = math.max(ends, now + redis.call('PTTL', KEYS[1])) end
-redis.call('PEXPIREAT', KEYS[1], integer(ends))
-if holds.is_many then redis.call('PEXPIREAT', KEYS[7], integer(ends + 600000)) end
-end
-local function save_sums(holds, ...)
-if not holds.is_many then return end
-if holds.sums.holds > 0 then return write_sums(holds.sums, ...) end
-redis.call('UNLINK', KEYS[1], KEYS[7])
-holds.is_many = false
-end
-local function owner_field(kind, owner)
-return '#owner:' .. kind .. ':' .. owner
-end
-local function count_owner(hold, change)
-if not counts_for_owner(hold) then return end
-local field = owner_field(hold.kind, hold.owner)
-local number = (tonumber(redis.call('HGET', KEYS[1], field)) or 0) + change
-if number > 0 then return field, number end
-redis.call('HDEL', KEYS[1], field)
-end
-local function take_out(holds, hold)
-holds.known[hold.id] = false
-if not holds.is_many then
-holds.only = nil
-redis.call('HDEL', KEYS[1], hold.id)
-return
-end
-redis.call('HDEL', KEYS[1], '+' .. hold.id)
-if redis.call('ZREM', KEYS[7], hold.id, '!' .. hold.id) == 2 then holds.sums.marked = holds.sums.marked - 1 end
-return count_owner(hold, -1)
-end
-local function drop_expired(holds)
+  'shared/holds 26': `local function drop_expired(holds)
 if #holds.expired == 0 then return end
 for _, hold in ipairs(holds.expired) do
 local field, number = take_out(holds, hold)
@@ -1543,7 +1419,7 @@ end
 holds.expired = {}
 save_sums(holds)
 end`,
-  'shared/holds 30': `local function remove_hold(holds, hold)
+  'shared/holds 27': `local function remove_hold(holds, hold)
 drop_expired(holds)
 count_hold(holds.sums, hold, -1)
 save_sums(holds, take_out(holds, hold))
@@ -1566,6 +1442,34 @@ for _, hold in ipairs(holds.expired) do
 if hold.id == id then return nil, hold end
 end
 end`,
+  'shared/messages 8': `local function call_if_known(...)
+local reply = redis.pcall(...)
+local failure = type(reply) == 'table' and reply.err
+if failure and (string.find(failure, 'NOPERM', 1, true) or string.find(failure, 'ACL', 1, true)
+or string.find(failure, 'user executing', 1, true)) then error(failure, 0) end
+return not failure and reply
+end
+local CHANNELS, KEY = string.match(ARGV[1], '^([^\\n]+)\\n(.+)$')
+local TAG = string.find(CHANNELS, '{', 1, true)
+local BUS = TAG and string.sub(CHANNELS, 1, TAG - 1) .. 'bus:' or CHANNELS
+local SHARDED = TAG and redis.REDIS_VERSION_NUM ~= nil
+local function publish_to_client(id, ...)
+call_if_known('PUBLISH', BUS .. client_of(id), table.concat({ ... }, ' '))
+end
+local function publish_revoked(hold, by)
+publish_to_client(hold.id, 'revoked', hold.id, integer(hold.token), by, KEY)
+end
+local function channel_of(id)
+return (SHARDED and CHANNELS or BUS) .. client_of(id)
+end
+local function is_present(id)
+if TAG and not SHARDED then return true end
+local reply = call_if_known('PUBSUB', SHARDED and 'SHARDNUMSUB' or 'NUMSUB', channel_of(id))
+return not reply or reply[2] > 0
+end
+local function receives_revocation(id)
+return TAG ~= nil or is_present(id)
+end`,
   'force-release 3': `for id, since in pairs(granted_at) do
 local hold = find_hold(holds, id)
 if hold and hold.since == since then
@@ -1576,23 +1480,169 @@ if lifetime > 0 then write_tombstone(revocation(id), math.max(hold.ends - now, l
 publish_revoked(hold, ARGV[3])
 end
 end`,
-  'shared/grant-waiters 16': `local function grant_waiters(holds, asker, from)
+  'shared/grant-waiters 15': `local function grant_waiters(holds, asker, from)
 drop_expired(holds)
 local passed = holds.not_taken
 if asker then passed = string.gsub(passed, client_of(asker) .. ' ', '') end
 local present = {}
 local function can_take_grant(id)
+if id == asker then return true end
 local channel = channel_of(id)
-if present[channel] == nil then
-present[channel] = id == asker or not string.find(passed, client_of(id), 1, true) and is_present(id)
-end
+if present[channel] == nil then present[channel] = not string.find(passed, client_of(id), 1, true) and is_present(id) end
 return present[channel]
 end
 local granted, refused, head = {}, {}, nil`,
-  'shared/messages-to-clients 4': `local function publish_yield(id)
+  'shared/holds 28': `local function add_hold(holds, hold)
+local old = find_hold(holds, hold.id)
+if old then remove_hold(holds, old) else drop_expired(holds) end`,
+  'shared/messages 9': `local function publish_yield(id)
 publish_to_client(id, 'yield', id, KEY)
+end
+local function publish_to_waiter(id, ...)
+call_if_known(SHARDED and 'SPUBLISH' or 'PUBLISH', channel_of(id), table.concat({ ... }, ' '))
+end
+local function publish_granted(hold)
+publish_to_waiter(hold.id, 'granted', hold.id, integer(hold.token), integer(hold.ends - now), integer(now),
+hold.batch_size, hold.units or 0, KEY)
 end`,
   'force-release 4': `return { count, told, grant_waiters(holds, nil, 0) or -1 }`,
+  'hand-over': `local from, to, lease = ARGV[2], ARGV[3], tonumber(ARGV[4])`,
+  'hand-over 2': `local holds = read_holds(from)`,
+  'hand-over 3': `local moved = find_hold(holds, to)`,
+  'hand-over 4': `if moved then return held(moved) end
+local hold = find_hold(holds, from)
+if not hold or hold.status == 'kept' then return { 3, now } end
+if holds.has_more then return {} end
+hold.status = 'held'
+leave_out(holds, hold)`,
+  'shared/holds 29': `local function owner_field(kind, owner)
+return '#owner:' .. kind .. ':' .. owner
+end
+local function owns(holds, owner, kind)
+if holds.sums[kind] == 0 then return false end
+if holds.only then return holds.only.owner == owner and holds.only.status ~= 'kept' end
+local own = find_hold(holds, owner)
+if own and own.owner == owner and own.kind == kind and own.status ~= 'kept' then return true end
+if holds.sums.named == 0 or holds.has_more then return false end
+local number = tonumber(redis.call('HGET', KEYS[1], owner_field(kind, owner))) or 0
+for _, hold in ipairs(holds.expired) do
+if hold.kind == kind and hold.owner == owner and counts_for_owner(hold) then number = number - 1 end
+end
+return number > 0
+end`,
+  'hand-over 5': `for _, kind in ipairs({ 'exclusive', 'read', 'permits' }) do
+if owns(holds, hold.owner, kind) then return { 4, now } end
+end`,
+  'shared/holds 30': `local function save_sums(holds, ...)
+if not holds.is_many then return end
+if holds.sums.holds > 0 then return write_sums(holds.sums, ...) end
+redis.call('UNLINK', KEYS[1], KEYS[7])
+holds.is_many = false
+end
+local function count_owner(hold, change)
+if not counts_for_owner(hold) then return end
+local field = owner_field(hold.kind, hold.owner)
+local number = (tonumber(redis.call('HGET', KEYS[1], field)) or 0) + change
+if number > 0 then return field, number end
+redis.call('HDEL', KEYS[1], field)
+end
+local function take_out(holds, hold)
+holds.known[hold.id] = false
+if not holds.is_many then
+holds.only = nil
+redis.call('HDEL', KEYS[1], hold.id)
+return
+end
+redis.call('HDEL', KEYS[1], '+' .. hold.id)
+if redis.call('ZREM', KEYS[7], hold.id, '!' .. hold.id) == 2 then holds.sums.marked = holds.sums.marked - 1 end
+return count_owner(hold, -1)
+end`,
+  'hand-over 6': `drop_expired(holds)`,
+  'shared/token 6': `local cached, cached_of
+local function next_token(lease, count, least)
+local function last_token()
+if cached_of == KEYS[4] then return cached end
+local last = redis.call('GET', KEYS[4])
+cached = last and (tonumber(last) or error('WRONGTYPE the fence key holds something that is no fencing token')) or 0
+cached_of = KEYS[4]
+return cached
+end
+local token = math.max(last_token() + 1, now_micros)
+if token > now_micros then count = math.min(count, 50) end
+count = math.max(count, least)
+local function remember_token(token, lease)
+local ahead = math.min(math.max(0, (token - now_micros) / 1000), 86400000)
+cached, cached_of = token, KEYS[4]
+redis.call('SET', KEYS[4], integer(token), 'PX', integer(600000 + lease + ahead))
+end
+remember_token(token + count - 1, lease)
+return token, count
+end`,
+  'hand-over 7': `hold.token = next_token(lease, 1, 1)
+hold.id, hold.owner, hold.since, hold.ends = to, to, now, now + lease`,
+  'hand-over 8': `add_hold(holds, hold)
+if hold.kind == 'permits' then redis.call('PEXPIRE', KEYS[6], 604800000) end`,
+  'shared/grant-waiters 16': `local function grant_waiters(holds, asker, from)
+drop_expired(holds)
+local passed = holds.not_taken
+if asker then passed = string.gsub(passed, client_of(asker) .. ' ', '') end
+local present = {}`,
+  'shared/messages 10': `local function call_if_known(...)
+local reply = redis.pcall(...)
+local failure = type(reply) == 'table' and reply.err
+if failure and (string.find(failure, 'NOPERM', 1, true) or string.find(failure, 'ACL', 1, true)
+or string.find(failure, 'user executing', 1, true)) then error(failure, 0) end
+return not failure and reply
+end
+local function channel_of(id)
+return (SHARDED and CHANNELS or BUS) .. client_of(id)
+end
+local function is_present(id)
+if TAG and not SHARDED then return true end
+local reply = call_if_known('PUBSUB', SHARDED and 'SHARDNUMSUB' or 'NUMSUB', channel_of(id))
+return not reply or reply[2] > 0
+end`,
+  'shared/grant 7': `local function grant(holds, request, lease, batch_size, pushed)
+local mode, slots = request.mode, 1
+local function granted_mode(request)
+local units, slots = request.free, 1
+if not request.drains then
+slots = fair_waits() and 1 or math.max(1, math.min(request.slots, math.floor(request.free / request.units)))
+units = slots * request.units
+end
+return 'permits' .. ':' .. integer(units) .. '/' .. integer(request.limit), slots
+end
+if request.slots or request.drains then mode, slots = granted_mode(request) end
+local token, reserved = next_token(lease, batch_size, slots)
+local alone = request.kind == 'permits' and batch_size >= 1000
+local hold = with_mode({ id = request.id, status = pushed and 'pushed' or alone and 'alone' or 'held',
+ends = now + lease, token = token, since = now, owner = request.owner, batch_size = reserved }, mode)
+add_hold(holds, hold)
+if request.kind == 'permits' then redis.call('PEXPIRE', KEYS[6], 604800000) end
+return hold
+end`,
+  'shared/admission 9': `local function is_closed(holds)
+return holds.sums.exclusive > 0
+end
+local function reenters(holds, request)
+if request.kind == 'permits' then return false end
+return owns(holds, request.owner, 'exclusive') or request.kind == 'read' and owns(holds, request.owner, 'read')
+end`,
+  'shared/messages 11': `local function publish_yield(id)
+local function publish_to_client(id, ...)
+call_if_known('PUBLISH', BUS .. client_of(id), table.concat({ ... }, ' '))
+end
+publish_to_client(id, 'yield', id, KEY)
+end
+local function publish_to_waiter(id, ...)
+call_if_known(SHARDED and 'SPUBLISH' or 'PUBLISH', channel_of(id), table.concat({ ... }, ' '))
+end
+local function publish_granted(hold)
+publish_to_waiter(hold.id, 'granted', hold.id, integer(hold.token), integer(hold.ends - now), integer(now),
+hold.batch_size, hold.units or 0, KEY)
+end`,
+  'hand-over 9': `grant_waiters(holds, nil, 0)
+return held(hold)`,
   'inspect': `local page, next_page, fields = ARGV[1], '0', {}
 if page == '0' and redis.call('HLEN', KEYS[1]) <= 48 then
 fields = redis.call('HGETALL', KEYS[1])
@@ -1610,12 +1660,12 @@ end
 end
 end
 local waiters, tickets, next_place = {}, {}, ''`,
-  'shared/read-tickets 4': `local function read_places(from, count)
+  'shared/queue 8': `local function read_places(from, count)
 local places = redis.call('ZRANGE', KEYS[2], from, '+inf', 'BYSCORE', 'LIMIT', 0, count, 'WITHSCORES')
 local ids = {}
 for i = 1, #places, 2 do ids[#ids + 1] = places[i] end
 local last = places[#places]`,
-  'shared/read-tickets 5': `local next_place = #ids < count and '' or integer(tonumber(last))
+  'shared/queue 9': `local next_place = #ids < count and '' or integer(tonumber(last))
 if next_place == from then next_place = '(' .. next_place end
 local function tickets_of(ids)
 if #ids == 0 then return ids, '' end
@@ -1625,8 +1675,16 @@ fields[#fields + 1] = 'passed'
 fields[#fields + 1] = 'layout'
 local texts = redis.call('HMGET', KEYS[3], unpack(fields))
 assert_layout(texts[#fields])
-local tickets = {}`,
-  'shared/read-tickets 6': `for i, id in ipairs(ids) do tickets[i] = read_ticket(id, texts[i]) end
+local tickets = {}
+local function read_ticket(id, text)
+if not text then return { id = id, stale_at = 0 } end
+local since, mode, retry_at, stale_at, lease, grant_timeout, batch_size, owner =
+string.match(text, '^(%d+) (%S+) (%d+) (%d+) (%d+) (%d+) (%d+) (.+)$')
+assert_layout(not since and 1)
+return with_mode({ id = id, since = tonumber(since), retry_at = tonumber(retry_at), stale_at = tonumber(stale_at),
+lease = tonumber(lease), grant_timeout = tonumber(grant_timeout), batch_size = tonumber(batch_size), owner = owner }, mode)
+end
+for i, id in ipairs(ids) do tickets[i] = read_ticket(id, texts[i]) end
 return tickets, texts[#fields - 1] or '', texts[#fields - 2] ~= false
 end
 return tickets_of(ids), next_place
@@ -1654,7 +1712,7 @@ add_hold(holds, with_mode({ id = id .. '/kept' .. integer(units), status = 'kept
 token = hold.token, since = hold.since, ends = now + keep }, mode_of(released)))
 end
 end`,
-  'shared/grant 7': `local token, reserved = next_token(lease, batch_size, slots)
+  'shared/grant 8': `local token, reserved = next_token(lease, batch_size, slots)
 local alone = request.kind == 'permits' and batch_size >= 1000
 local hold = with_mode({ id = request.id, status = pushed and 'pushed' or alone and 'alone' or 'held',
 ends = now + lease, token = token, since = now, owner = request.owner, batch_size = reserved }, mode)
@@ -1698,9 +1756,23 @@ local fields = redis.call('HGETALL', KEYS[1])
 local name = redis.call('HGET', KEYS[1], 'name')
 redis.call('DEL', KEYS[1])
 record_call('opened:' .. name, math.max(lifetime_of_record, 600000))`,
-  'shared/messages-to-clients 5': `local function publish_opened(client, latch)
-local function publish_to_client(id, ...)`,
-  'shared/messages-to-clients 6': `call_if_known('PUBLISH', BUS .. client_of(id), table.concat({ ... }, ' '))
+  'shared/messages 12': `local CHANNELS, KEY = string.match(ARGV[1], '^([^\\n]+)\\n(.+)$')
+local TAG = string.find(CHANNELS, '{', 1, true)
+local BUS = TAG and string.sub(CHANNELS, 1, TAG - 1) .. 'bus:' or CHANNELS
+local SHARDED = TAG and redis.REDIS_VERSION_NUM ~= nil
+local function publish_opened(client, latch)
+local function publish_to_client(id, ...)
+local function call_if_known(...)
+local reply = redis.pcall(...)
+local failure = type(reply) == 'table' and reply.err
+if failure and (string.find(failure, 'NOPERM', 1, true) or string.find(failure, 'ACL', 1, true)
+or string.find(failure, 'user executing', 1, true)) then error(failure, 0) end
+return not failure and reply
+end
+local function client_of(id)
+return string.match(id, '^[^:]+')
+end
+call_if_known('PUBLISH', BUS .. client_of(id), table.concat({ ... }, ' '))
 end
 publish_to_client(client, 'opened', latch, KEY)
 end`,
@@ -1749,68 +1821,6 @@ redis.call('PEXPIRE', KEYS[1], lifetime)`,
 return 1`,
   'limit': `local _, version = limit_set()`,
   'limit 2': `return { version, now }`,
-  'offer': `local id, offer, lease = ARGV[2], ARGV[3], tonumber(ARGV[4])`,
-  'offer 2': `local offered = find_hold(holds, offer)
-if offered then return offered.ends - now end
-local hold = find_hold(holds, id)
-if not hold or hold.status == 'kept' then return -1 end
-if holds.has_more then return -3 end
-hold.status = 'held'
-leave_out(holds, hold)`,
-  'shared/holds 31': `local function owner_field(kind, owner)
-return '#owner:' .. kind .. ':' .. owner
-end
-local function owns(holds, owner, kind)
-if holds.sums[kind] == 0 then return false end
-if holds.only then return holds.only.owner == owner and holds.only.status ~= 'kept' end
-local own = find_hold(holds, owner)
-if own and own.owner == owner and own.kind == kind and own.status ~= 'kept' then return true end
-if holds.sums.named == 0 or holds.has_more then return false end
-local number = tonumber(redis.call('HGET', KEYS[1], owner_field(kind, owner))) or 0
-for _, hold in ipairs(holds.expired) do
-if hold.kind == kind and hold.owner == owner and counts_for_owner(hold) then number = number - 1 end
-end
-return number > 0
-end`,
-  'offer 3': `for _, kind in ipairs({ 'exclusive', 'read', 'permits' }) do
-if owns(holds, hold.owner, kind) then return -2 end
-end`,
-  'shared/holds 32': `local function save_sums(holds, ...)
-if not holds.is_many then return end
-if holds.sums.holds > 0 then return write_sums(holds.sums, ...) end
-redis.call('UNLINK', KEYS[1], KEYS[7])
-holds.is_many = false
-end
-local function count_owner(hold, change)
-if not counts_for_owner(hold) then return end
-local field = owner_field(hold.kind, hold.owner)
-local number = (tonumber(redis.call('HGET', KEYS[1], field)) or 0) + change
-if number > 0 then return field, number end
-redis.call('HDEL', KEYS[1], field)
-end
-local function take_out(holds, hold)
-holds.known[hold.id] = false
-if not holds.is_many then
-holds.only = nil
-redis.call('HDEL', KEYS[1], hold.id)
-return
-end
-redis.call('HDEL', KEYS[1], '+' .. hold.id)
-if redis.call('ZREM', KEYS[7], hold.id, '!' .. hold.id) == 2 then holds.sums.marked = holds.sums.marked - 1 end
-return count_owner(hold, -1)
-end`,
-  'offer 4': `drop_expired(holds)
-hold.id, hold.owner, hold.ends, hold.status = offer, offer, now + lease, 'held'`,
-  'offer 5': `add_hold(holds, hold)`,
-  'shared/admission 9': `local function is_closed(holds)
-return holds.sums.exclusive > 0
-end
-local function reenters(holds, request)
-if request.kind == 'permits' then return false end
-return owns(holds, request.owner, 'exclusive') or request.kind == 'read' and owns(holds, request.owner, 'read')
-end`,
-  'offer 6': `grant_waiters(holds, nil, 0)
-return hold.ends - now`,
   'reinstate': `local id, mode, owner = ARGV[1], ARGV[2], ARGV[3] == '' and ARGV[1] or ARGV[3]
 local left, latest, token, last_of_all = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6]), ARGV[6] + ARGV[7] - 1`,
   'shared/tombstones 4': `local function revocation(id)
@@ -1820,7 +1830,7 @@ end`,
   'reinstate 3': `if find_hold(holds, id) then return 1 end
 local hold = with_mode({ id = id, status = 'held', owner = owner, ends = now + left, token = token, since = now }, mode)
 if latest > 0 then hold.ends = math.min(hold.ends, latest) end`,
-  'shared/holds 33': `local function owner_field(kind, owner)
+  'shared/holds 31': `local function owner_field(kind, owner)
 return '#owner:' .. kind .. ':' .. owner
 end`,
   'shared/admission 10': `local function admits(holds, request)
@@ -1836,7 +1846,7 @@ if request.kind == 'read' then return true end`,
 return (request.units > 0 or request.drains) and request.free >= math.max(1, request.units)
 end`,
   'reinstate 4': `if hold.ends <= now or not admits(holds, hold) then return 0 end`,
-  'shared/holds 34': `local function save_sums(holds, ...)
+  'shared/holds 32': `local function save_sums(holds, ...)
 if not holds.is_many then return end
 if holds.sums.holds > 0 then return write_sums(holds.sums, ...) end
 redis.call('UNLINK', KEYS[1], KEYS[7])
@@ -1862,7 +1872,7 @@ return count_owner(hold, -1)
 end
 local function drop_expired(holds)
 if #holds.expired == 0 then return end`,
-  'shared/holds 35': `for _, hold in ipairs(holds.expired) do
+  'shared/holds 33': `for _, hold in ipairs(holds.expired) do
 local field, number = take_out(holds, hold)
 if field then redis.call('HSET', KEYS[1], field, number) end
 if hold.status == 'pushed' then holds.not_taken = holds.not_taken .. client_of(hold.id) .. ' ' end
@@ -1870,8 +1880,7 @@ end
 holds.expired = {}
 save_sums(holds)
 end`,
-  'reinstate 5': `drop_expired(holds)`,
-  'shared/queue 6': `local function drop_ticket(id, batch_size)
+  'shared/queue 10': `local function drop_ticket(id, batch_size)
 local passed
 if not batch_size then
 local text, layout
@@ -1902,7 +1911,7 @@ end
 if passed then forget_passed() end
 return had_place
 end`,
-  'reinstate 6': `drop_ticket(id)`,
+  'reinstate 5': `drop_ticket(id)`,
   'shared/token 7': `local cached, cached_of
 local function remember_token(token, lease)
 local ahead = math.min(math.max(0, (token - now_micros) / 1000), 86400000)
@@ -1916,8 +1925,8 @@ cached = last and (tonumber(last) or error('WRONGTYPE the fence key holds someth
 cached_of = KEYS[4]
 return cached
 end`,
-  'reinstate 7': `remember_token(math.max(last_token(), last_of_all), left)`,
-  'shared/holds 36': `local function add_hold(holds, hold)
+  'reinstate 6': `remember_token(math.max(last_token(), last_of_all), left)`,
+  'shared/holds 34': `local function add_hold(holds, hold)
 local old = find_hold(holds, hold.id)
 local function keep_state_for(holds, hold)
 local ends = hold.ends
@@ -1933,7 +1942,7 @@ drop_expired(holds)
 count_hold(holds.sums, hold, -1)
 save_sums(holds, take_out(holds, hold))
 if holds.sums.holds == 1 and holds.is_many then`,
-  'reinstate 8': `add_hold(holds, hold)
+  'reinstate 7': `add_hold(holds, hold)
 return 1`,
   'release': `local id, plainly, sends_next = ARGV[2], ARGV[3] == '0 0 0', ARGV[4] ~= nil
 local text = not plainly and redis.call('HGET', KEYS[1], id)
@@ -1941,7 +1950,7 @@ local released = redis.call('HDEL', KEYS[1], id)
 if released == 1 and plainly and not sends_next and redis.call('EXISTS', KEYS[1], KEYS[2]) == 0 then return 1 end
 local tombstone_for, keep, from = string.match(ARGV[3], '^(%d+) (%d+) (%d+)$')
 tombstone_for, keep, from = tonumber(tombstone_for), tonumber(keep), tonumber(from)`,
-  'shared/holds 37': `local function read_sums(id)
+  'shared/holds 35': `local function read_sums(id)
 local sums = { holds = 0, units = 0, exclusive = 0, read = 0, permits = 0, named = 0, marked = 0 }
 local holds = { sums = sums, expired = {}, not_taken = '', known = {} }
 local size = redis.call('HLEN', KEYS[1])
@@ -1968,7 +1977,7 @@ return holds
 end`,
   'release 2': `local holds = read_sums(id)
 local hold = text and read_hold(id, text)`,
-  'shared/holds 38': `local function keep_state_for(holds, hold)
+  'shared/holds 36': `local function keep_state_for(holds, hold)
 local ends = hold.ends
 if hold.status == 'pushed' then
 ends = ends + math.max(ends - hold.since, 2 + 100 * 10) + 500
@@ -2008,7 +2017,7 @@ redis.call('HDEL', KEYS[1], '+' .. hold.id)
 if redis.call('ZREM', KEYS[7], hold.id, '!' .. hold.id) == 2 then holds.sums.marked = holds.sums.marked - 1 end
 return count_owner(hold, -1)
 end`,
-  'shared/ends 8': `local function read_ends(ids)
+  'shared/ends 9': `local function read_ends(ids)
 local fields, holds = {}, {}
 for i = 1, #ids do fields[i] = '+' .. ids[i] end
 local texts = #ids > 0 and redis.call('HMGET', KEYS[1], unpack(fields)) or {}
@@ -2028,18 +2037,18 @@ if live then remove_hold(holds, live) else drop_expired(holds) end
 if hold then released = 1 end
 end
 if plainly and not sends_next and released == 1 and redis.call('EXISTS', KEYS[2]) == 0 then return 1 end`,
-  'shared/holds 39': `local function find_expired(holds)
+  'shared/holds 37': `local function find_expired(holds)
 if not holds.is_many then return end
 local sums = holds.sums
 if redis.call('ZCARD', KEYS[7]) < sums.holds + sums.marked then`,
-  'shared/holds 40': `local over, looked = read_over()
+  'shared/holds 38': `local over, looked = read_over()
 for _, hold in ipairs(over) do
 if holds.known[hold.id] ~= false then leave_out(holds, hold) end
 end
 holds.has_more = holds.has_more or looked == 32
 end`,
   'release 4': `find_expired(holds)`,
-  'shared/holds 41': `local function add_hold(holds, hold)
+  'shared/holds 39': `local function add_hold(holds, hold)
 local old = find_hold(holds, hold.id)
 if old then remove_hold(holds, old) else drop_expired(holds) end
 if holds.sums.holds == 0 then
@@ -2076,7 +2085,7 @@ end`,
 hold.id, hold.status, hold.ends = id .. '/kept', 'kept', now + keep
 add_hold(holds, hold)
 end`,
-  'shared/queue 7': `local function count_fair(change)
+  'shared/queue 11': `local function count_fair(change)
 local count = (tonumber(redis.call('HGET', KEYS[3], 'fair')) or 0) + change
 if count > 0 then redis.call('HSET', KEYS[3], 'fair', count) else redis.call('HDEL', KEYS[3], 'fair') end
 end
@@ -2109,8 +2118,45 @@ return had_place
 end`,
   'release 6': `if released == 0 or tombstone_for > 0 then drop_ticket(id) end`,
   'release 7': `if tombstone_for > 0 then write_tombstone(id, tombstone_for) end`,
+  'shared/queue 12': `local function tickets_of(ids)
+if #ids == 0 then return ids, '' end
+local fields = { unpack(ids) }
+fields[#fields + 1] = 'fair'
+fields[#fields + 1] = 'passed'
+fields[#fields + 1] = 'layout'
+local texts = redis.call('HMGET', KEYS[3], unpack(fields))
+assert_layout(texts[#fields])
+local tickets = {}
+for i, id in ipairs(ids) do tickets[i] = read_ticket(id, texts[i]) end
+return tickets, texts[#fields - 1] or '', texts[#fields - 2] ~= false
+end`,
   'shared/admission 13': `local function is_closed(holds)
 return holds.sums.exclusive > 0
+end`,
+  'shared/messages 13': `local function call_if_known(...)
+local reply = redis.pcall(...)
+local failure = type(reply) == 'table' and reply.err
+if failure and (string.find(failure, 'NOPERM', 1, true) or string.find(failure, 'ACL', 1, true)
+or string.find(failure, 'user executing', 1, true)) then error(failure, 0) end
+return not failure and reply
+end
+local CHANNELS, KEY = string.match(ARGV[1], '^([^\\n]+)\\n(.+)$')
+local TAG = string.find(CHANNELS, '{', 1, true)
+local BUS = TAG and string.sub(CHANNELS, 1, TAG - 1) .. 'bus:' or CHANNELS
+local SHARDED = TAG and redis.REDIS_VERSION_NUM ~= nil
+local function publish_yield(id)
+local function publish_to_client(id, ...)
+call_if_known('PUBLISH', BUS .. client_of(id), table.concat({ ... }, ' '))
+end
+publish_to_client(id, 'yield', id, KEY)
+end
+local function channel_of(id)
+return (SHARDED and CHANNELS or BUS) .. client_of(id)
+end
+local function is_present(id)
+if TAG and not SHARDED then return true end
+local reply = call_if_known('PUBSUB', SHARDED and 'SHARDNUMSUB' or 'NUMSUB', channel_of(id))
+return not reply or reply[2] > 0
 end`,
   'release 8': `if sends_next then`,
   'release 9': `local request = request_at(4)`,
@@ -2168,7 +2214,7 @@ if hold.kind == kind then ends = math.max(ends, hold.ends) end
 end
 if #latest == 32 and (others or now + redis.call('PTTL', KEYS[1]) > ends + 1) then return {} end
 end`,
-  'shared/holds 42': `local function owns(holds, owner, kind)
+  'shared/holds 40': `local function owns(holds, owner, kind)
 if holds.sums[kind] == 0 then return false end
 if holds.only then return holds.only.owner == owner and holds.only.status ~= 'kept' end
 local function find_hold(holds, id)
@@ -2215,37 +2261,37 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/modes',
     'shared/request',
     'shared/holds',
-    'shared/layout',
+    'shared/keys',
     'shared/hold',
     'shared/holds 2',
     'shared/admission',
-    'shared/limit',
+    'shared/modes 2',
     'shared/admission 2',
     'shared/ends',
     'shared/clock 2',
     'shared/holds 3',
     'shared/ends 2',
     'shared/holds 4',
-    'shared/restore-ends',
-    'shared/holds 5',
     'shared/ends 3',
+    'shared/holds 5',
+    'shared/ends 4',
     'shared/holds 6',
     'shared/token',
     'acquire-all 2',
-    'shared/request 2',
     'shared/grant',
     'shared/queue',
     'shared/grant 2',
     'shared/token 2',
     'shared/grant 3',
     'shared/holds 7',
-    'shared/client',
+    'shared/messages',
     'shared/holds 8',
-    'shared/ends 4',
+    'shared/ends 5',
     'shared/holds 9',
     'shared/hold 2',
     'shared/holds 10',
     'shared/grant 4',
+    'shared/request 2',
     'acquire-all 3',
   ]),
   acquire: script('acquire', [
@@ -2256,23 +2302,23 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/request',
     'acquire 3',
     'shared/holds 11',
-    'shared/layout',
+    'shared/keys',
     'shared/hold',
     'shared/ends',
     'shared/clock 2',
     'shared/holds 12',
-    'shared/restore-ends',
-    'shared/holds 5',
     'shared/ends 3',
+    'shared/holds 5',
+    'shared/ends 4',
     'shared/holds 6',
     'acquire 4',
     'shared/queue',
-    'shared/token',
     'shared/holds 13',
-    'shared/client',
+    'shared/messages',
     'shared/holds 14',
-    'shared/ends 4',
+    'shared/ends 5',
     'shared/hold 2',
+    'shared/token',
     'shared/grant 5',
     'shared/token 2',
     'shared/grant 3',
@@ -2280,36 +2326,31 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/grant 4',
     'shared/holds 16',
     'shared/admission',
-    'shared/limit',
+    'shared/modes 2',
     'shared/admission 3',
     'shared/request 2',
     'shared/holds 17',
-    'shared/grant-at-once',
-    'shared/complete',
-    'shared/grant-at-once 2',
+    'shared/grant 6',
     'acquire 5',
-    'shared/messages',
+    'shared/messages 2',
     'shared/try-acquire',
     'shared/tombstones',
+    'shared/queue 2',
+    'shared/parked',
+    'shared/admission 4',
+    'shared/queue 3',
     'shared/ends 2',
     'shared/retry-time',
-    'shared/ends 5',
+    'shared/ends 6',
     'shared/retry-time 2',
-    'shared/queue 2',
-    'shared/read-tickets',
-    'shared/parked',
-    'shared/messages 2',
-    'shared/messages-to-clients',
     'shared/messages 3',
-    'shared/queue 3',
-    'shared/admission 4',
     'shared/grant-waiters',
     'shared/parked 2',
-    'shared/read-tickets 2',
+    'shared/queue 4',
     'shared/grant-waiters 2',
-    'shared/messages-to-waiters',
+    'shared/messages 4',
     'shared/grant-waiters 3',
-    'shared/messages-to-waiters 2',
+    'shared/messages 5',
     'shared/grant-waiters 4',
     'shared/try-acquire 2',
     'shared/admission 5',
@@ -2323,12 +2364,10 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/take-place 2',
     'shared/parked 4',
     'shared/take-place 3',
-    'shared/place-ahead',
-    'shared/take-place 4',
     'shared/parked 5',
-    'shared/take-place 5',
+    'shared/take-place 4',
     'shared/try-acquire 6',
-    'shared/take-place 6',
+    'shared/take-place 5',
     'shared/try-acquire 7',
     'shared/end-batches',
     'shared/try-acquire 8',
@@ -2339,34 +2378,32 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
   addLimit: script('add-limit', [
     'add-limit',
     'shared/holds 11',
-    'shared/layout',
     'shared/modes',
+    'shared/keys',
     'shared/hold',
     'shared/ends',
     'shared/clock 3',
     'shared/holds 12',
-    'shared/restore-ends',
-    'shared/holds 5',
     'shared/ends 3',
+    'shared/holds 5',
+    'shared/ends 4',
     'shared/holds 6',
     'add-limit 2',
-    'shared/limit 2',
+    'shared/modes 3',
     'add-limit 3',
     'shared/tombstones',
     'add-limit 4',
     'shared/tombstones 2',
     'add-limit 5',
-    'shared/messages 4',
-    'shared/client',
-    'shared/messages-to-clients',
     'shared/token 3',
-    'shared/ends 4',
+    'shared/ends 5',
+    'shared/messages 6',
     'shared/grant-waiters 5',
     'shared/holds 19',
     'shared/grant-waiters 6',
-    'shared/messages 3',
+    'shared/messages 7',
     'shared/grant-waiters 7',
-    'shared/queue 4',
+    'shared/queue 5',
     'shared/holds 20',
     'shared/grant-waiters 8',
     'shared/grant 5',
@@ -2378,250 +2415,242 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/grant 4',
     'shared/grant-waiters 9',
     'shared/parked 2',
-    'shared/read-tickets 3',
+    'shared/queue 6',
     'shared/admission 6',
     'shared/holds 16',
     'shared/admission 7',
-    'shared/limit 3',
+    'shared/modes 4',
     'shared/admission 8',
     'shared/grant-waiters 10',
     'shared/parked',
     'shared/grant-waiters 11',
-    'shared/messages-to-waiters',
+    'shared/messages 4',
     'shared/grant-waiters 3',
-    'shared/messages-to-waiters 2',
+    'shared/messages 5',
     'shared/grant-waiters 12',
     'shared/retry-time',
-    'shared/ends 6',
+    'shared/ends 7',
     'shared/retry-time 2',
     'shared/grant-waiters 13',
-    'shared/queue 5',
+    'shared/queue 7',
     'shared/grant-waiters 14',
     'add-limit 6',
     'shared/end-batches 3',
     'add-limit 7',
-  ]),
-  adopt: script('adopt', [
-    'adopt',
-    'shared/holds 11',
-    'shared/layout',
-    'shared/modes',
-    'shared/hold',
-    'shared/ends',
-    'shared/clock 3',
-    'shared/holds 12',
-    'shared/restore-ends',
-    'shared/holds 5',
-    'shared/ends 3',
-    'shared/holds 6',
-    'adopt 2',
-    'shared/holds 20',
-    'adopt 3',
-    'shared/request 2',
-    'adopt 4',
-    'shared/holds 13',
-    'shared/client',
-    'shared/holds 22',
-    'shared/ends 4',
-    'shared/holds 23',
-    'adopt 5',
-    'shared/token 5',
-    'adopt 6',
-    'shared/holds 24',
-    'shared/hold 2',
-    'shared/holds 10',
-    'adopt 7',
-    'shared/messages',
-    'shared/grant-waiters 15',
-    'shared/messages 5',
-    'shared/grant-waiters 7',
-    'shared/queue 4',
-    'shared/grant-waiters 8',
-    'shared/grant 6',
-    'shared/grant-waiters 9',
-    'shared/parked 2',
-    'shared/read-tickets 3',
-    'shared/admission 6',
-    'shared/holds 16',
-    'shared/admission 7',
-    'shared/limit',
-    'shared/admission 8',
-    'shared/grant-waiters 10',
-    'shared/parked',
-    'shared/grant-waiters 11',
-    'shared/messages-to-clients',
-    'shared/messages-to-waiters',
-    'shared/grant-waiters 3',
-    'shared/messages-to-waiters 2',
-    'shared/grant-waiters 12',
-    'shared/retry-time',
-    'shared/ends 6',
-    'shared/retry-time 2',
-    'shared/grant-waiters 13',
-    'shared/queue 5',
-    'shared/grant-waiters 14',
-    'adopt 8',
   ]),
   confirm: script('confirm', [
     'confirm',
   ]),
   fence: script('fence', [
     'fence',
-    'shared/holds 25',
-    'shared/layout',
+    'shared/holds 22',
+    'shared/keys',
     'shared/hold 3',
     'shared/modes',
     'shared/hold 4',
     'shared/clock 3',
     'shared/holds 12',
-    'shared/restore-ends',
-    'shared/holds 26',
-    'shared/ends 7',
+    'shared/ends 3',
+    'shared/holds 23',
+    'shared/ends 8',
     'shared/holds 6',
     'fence 2',
     'shared/holds 20',
     'fence 3',
     'shared/token',
     'fence 4',
-    'shared/token 6',
+    'shared/token 5',
     'fence 5',
-    'shared/holds 27',
+    'shared/holds 24',
     'shared/hold 2',
-    'shared/holds 28',
+    'shared/holds 25',
     'fence 6',
   ]),
   forceRelease: script('force-release', [
     'force-release',
     'shared/holds 11',
     'shared/modes',
-    'shared/layout',
+    'shared/keys',
     'shared/hold',
     'shared/ends',
     'shared/clock 3',
     'shared/holds 12',
-    'shared/restore-ends',
-    'shared/holds 5',
     'shared/ends 3',
+    'shared/holds 5',
+    'shared/ends 4',
     'shared/holds 6',
     'force-release 2',
     'shared/tombstones 3',
-    'shared/messages 4',
-    'shared/client',
-    'shared/messages-to-clients 2',
-    'shared/messages 3',
-    'shared/messages-to-clients 3',
-    'shared/holds 29',
-    'shared/ends 4',
-    'shared/holds 30',
+    'shared/holds 13',
+    'shared/messages',
+    'shared/holds 26',
+    'shared/ends 5',
+    'shared/holds 27',
+    'shared/messages 8',
     'force-release 3',
     'shared/token 3',
-    'shared/grant-waiters 16',
-    'shared/queue 4',
+    'shared/grant-waiters 15',
+    'shared/queue 5',
     'shared/grant-waiters 8',
     'shared/grant 5',
     'shared/token 4',
     'shared/grant 3',
-    'shared/holds 24',
+    'shared/holds 28',
     'shared/hold 2',
     'shared/holds 10',
     'shared/grant 4',
     'shared/grant-waiters 9',
     'shared/parked 2',
-    'shared/read-tickets 3',
+    'shared/queue 6',
     'shared/admission 6',
     'shared/holds 16',
     'shared/admission 7',
-    'shared/limit',
+    'shared/modes 2',
     'shared/admission 8',
     'shared/grant-waiters 10',
     'shared/parked',
     'shared/grant-waiters 11',
-    'shared/messages-to-waiters',
-    'shared/messages-to-clients 4',
+    'shared/messages 9',
     'shared/grant-waiters 3',
-    'shared/messages-to-waiters 2',
+    'shared/messages 5',
     'shared/grant-waiters 12',
     'shared/retry-time',
-    'shared/ends 6',
+    'shared/ends 7',
     'shared/retry-time 2',
     'shared/grant-waiters 13',
-    'shared/queue 5',
+    'shared/queue 7',
     'shared/grant-waiters 14',
     'force-release 4',
+  ]),
+  handOver: script('hand-over', [
+    'hand-over',
+    'shared/holds 11',
+    'shared/modes',
+    'shared/keys',
+    'shared/hold',
+    'shared/ends',
+    'shared/clock 3',
+    'shared/holds 12',
+    'shared/ends 3',
+    'shared/holds 5',
+    'shared/ends 4',
+    'shared/holds 6',
+    'hand-over 2',
+    'shared/holds 20',
+    'hand-over 3',
+    'shared/request 2',
+    'hand-over 4',
+    'shared/holds 29',
+    'hand-over 5',
+    'shared/holds 30',
+    'shared/messages',
+    'shared/holds 26',
+    'hand-over 6',
+    'shared/token 6',
+    'hand-over 7',
+    'shared/ends 5',
+    'shared/holds 21',
+    'shared/hold 2',
+    'shared/holds 10',
+    'hand-over 8',
+    'shared/messages 2',
+    'shared/grant-waiters 16',
+    'shared/messages 10',
+    'shared/grant-waiters 7',
+    'shared/queue 5',
+    'shared/grant-waiters 8',
+    'shared/grant 7',
+    'shared/grant-waiters 9',
+    'shared/parked 2',
+    'shared/queue 6',
+    'shared/admission 9',
+    'shared/modes 2',
+    'shared/admission 8',
+    'shared/grant-waiters 10',
+    'shared/parked',
+    'shared/grant-waiters 11',
+    'shared/messages 11',
+    'shared/grant-waiters 3',
+    'shared/messages 5',
+    'shared/grant-waiters 12',
+    'shared/retry-time',
+    'shared/ends 7',
+    'shared/retry-time 2',
+    'shared/grant-waiters 13',
+    'shared/queue 7',
+    'shared/grant-waiters 14',
+    'hand-over 9',
   ]),
   inspect: script('inspect', [
     'inspect',
     'shared/modes',
-    'shared/layout',
+    'shared/keys',
     'shared/hold',
     'shared/clock',
     'inspect 2',
-    'shared/read-tickets 4',
+    'shared/queue 8',
     'shared/clock 2',
-    'shared/read-tickets 5',
-    'shared/queue 2',
-    'shared/read-tickets 6',
+    'shared/queue 9',
     'inspect 3',
-    'shared/limit 2',
+    'shared/modes 3',
     'shared/token',
     'inspect 4',
   ]),
   keepUnits: script('keep-units', [
     'keep-units',
     'shared/holds 11',
-    'shared/layout',
     'shared/modes',
+    'shared/keys',
     'shared/hold',
     'shared/ends',
     'shared/clock 3',
     'shared/holds 12',
-    'shared/restore-ends',
-    'shared/holds 5',
     'shared/ends 3',
+    'shared/holds 5',
+    'shared/ends 4',
     'shared/holds 6',
     'keep-units 2',
     'shared/holds 20',
     'keep-units 3',
     'shared/holds 13',
-    'shared/client',
-    'shared/holds 22',
-    'shared/ends 4',
+    'shared/messages',
+    'shared/holds 26',
+    'shared/ends 5',
     'shared/hold 2',
     'shared/holds 15',
     'keep-units 4',
     'shared/holds 17',
     'keep-units 5',
-    'shared/messages',
     'shared/token 3',
-    'shared/grant-waiters 15',
-    'shared/messages 5',
+    'shared/messages 2',
+    'shared/grant-waiters 16',
+    'shared/messages 10',
     'shared/grant-waiters 7',
-    'shared/queue 4',
+    'shared/queue 5',
     'shared/grant-waiters 8',
     'shared/grant 5',
     'shared/token 4',
-    'shared/grant 7',
+    'shared/grant 8',
     'shared/grant-waiters 9',
     'shared/parked 2',
-    'shared/read-tickets 3',
+    'shared/queue 6',
     'shared/admission 6',
     'shared/holds 16',
     'shared/admission 7',
-    'shared/limit',
+    'shared/modes 2',
     'shared/admission 8',
     'shared/grant-waiters 10',
     'shared/parked',
     'shared/grant-waiters 11',
-    'shared/messages-to-clients',
-    'shared/messages-to-waiters',
+    'shared/messages 11',
     'shared/grant-waiters 3',
-    'shared/messages-to-waiters 2',
+    'shared/messages 5',
     'shared/grant-waiters 12',
     'shared/retry-time',
-    'shared/ends 6',
+    'shared/ends 7',
     'shared/retry-time 2',
     'shared/grant-waiters 13',
-    'shared/queue 5',
+    'shared/queue 7',
     'shared/grant-waiters 14',
     'keep-units 6',
   ]),
@@ -2631,7 +2660,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
   latchCountDown: script('latch-count-down', [
     'latch-count-down',
     'shared/latch',
-    'shared/layout',
+    'shared/keys',
     'shared/latch 2',
     'latch-count-down 2',
     'shared/clock',
@@ -2640,16 +2669,12 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/clock 2',
     'shared/latch 4',
     'latch-count-down 4',
-    'shared/messages',
-    'shared/messages-to-clients 5',
-    'shared/messages 2',
-    'shared/client',
-    'shared/messages-to-clients 6',
+    'shared/messages 12',
     'latch-count-down 5',
   ]),
   latchCount: script('latch-count', [
     'shared/latch',
-    'shared/layout',
+    'shared/keys',
     'shared/latch 2',
     'latch-count',
     'shared/clock',
@@ -2661,7 +2686,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
   latchDelete: script('latch-delete', [
     'latch-delete',
     'shared/latch',
-    'shared/layout',
+    'shared/keys',
     'shared/latch 2',
     'latch-delete 2',
     'shared/clock',
@@ -2675,7 +2700,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
   latchSet: script('latch-set', [
     'latch-set',
     'shared/latch',
-    'shared/layout',
+    'shared/keys',
     'shared/latch 2',
     'latch-count-down 2',
     'shared/clock',
@@ -2687,69 +2712,10 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'latch-set 3',
   ]),
   limit: script('limit', [
-    'shared/limit 2',
+    'shared/modes 3',
     'limit',
     'shared/clock',
     'limit 2',
-  ]),
-  offer: script('offer', [
-    'offer',
-    'shared/holds 11',
-    'shared/layout',
-    'shared/modes',
-    'shared/hold',
-    'shared/ends',
-    'shared/clock 3',
-    'shared/holds 12',
-    'shared/restore-ends',
-    'shared/holds 5',
-    'shared/ends 3',
-    'shared/holds 6',
-    'keep-units 2',
-    'shared/holds 20',
-    'offer 2',
-    'shared/holds 31',
-    'offer 3',
-    'shared/holds 32',
-    'shared/client',
-    'shared/holds 22',
-    'offer 4',
-    'shared/ends 4',
-    'shared/holds 21',
-    'shared/hold 2',
-    'shared/holds 10',
-    'offer 5',
-    'shared/messages',
-    'shared/token 3',
-    'shared/grant-waiters 15',
-    'shared/messages 5',
-    'shared/grant-waiters 7',
-    'shared/queue 4',
-    'shared/grant-waiters 8',
-    'shared/grant 5',
-    'shared/token 4',
-    'shared/grant 7',
-    'shared/grant-waiters 9',
-    'shared/parked 2',
-    'shared/read-tickets 3',
-    'shared/admission 9',
-    'shared/limit',
-    'shared/admission 8',
-    'shared/grant-waiters 10',
-    'shared/parked',
-    'shared/grant-waiters 11',
-    'shared/messages-to-clients',
-    'shared/messages-to-waiters',
-    'shared/grant-waiters 3',
-    'shared/messages-to-waiters 2',
-    'shared/grant-waiters 12',
-    'shared/retry-time',
-    'shared/ends 6',
-    'shared/retry-time 2',
-    'shared/grant-waiters 13',
-    'shared/queue 5',
-    'shared/grant-waiters 14',
-    'offer 6',
   ]),
   reinstate: script('reinstate', [
     'reinstate',
@@ -2758,106 +2724,102 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/tombstones',
     'reinstate 2',
     'shared/holds 11',
-    'shared/layout',
     'shared/modes',
+    'shared/keys',
     'shared/hold',
     'shared/ends',
     'shared/clock 2',
     'shared/holds 12',
-    'shared/restore-ends',
-    'shared/holds 5',
     'shared/ends 3',
+    'shared/holds 5',
+    'shared/ends 4',
     'shared/holds 6',
     'keep-units 2',
     'shared/holds 20',
     'reinstate 3',
-    'shared/holds 33',
+    'shared/holds 31',
     'shared/admission 10',
     'shared/holds 16',
     'shared/admission 11',
-    'shared/limit',
+    'shared/modes 2',
     'shared/admission 12',
     'reinstate 4',
-    'shared/holds 34',
-    'shared/client',
-    'shared/holds 35',
+    'shared/holds 32',
+    'shared/messages',
+    'shared/holds 33',
+    'hand-over 6',
+    'shared/queue 10',
     'reinstate 5',
-    'shared/queue 6',
-    'reinstate 6',
     'shared/token 7',
-    'reinstate 7',
-    'shared/holds 36',
-    'shared/ends 4',
+    'reinstate 6',
+    'shared/holds 34',
+    'shared/ends 5',
     'shared/holds 9',
     'shared/hold 2',
     'shared/holds 10',
-    'reinstate 8',
+    'reinstate 7',
   ]),
   release: script('release', [
     'release',
     'shared/holds',
     'shared/modes',
-    'shared/layout',
+    'shared/keys',
     'shared/hold',
     'shared/clock',
-    'shared/holds 37',
+    'shared/holds 35',
     'release 2',
     'shared/clock 2',
-    'shared/holds 38',
-    'shared/client',
-    'shared/holds 22',
-    'shared/ends 8',
-    'shared/holds 30',
+    'shared/holds 36',
+    'shared/messages',
+    'shared/holds 26',
+    'shared/ends 9',
+    'shared/holds 27',
     'release 3',
-    'shared/holds 39',
-    'shared/restore-ends',
-    'shared/holds 5',
+    'shared/holds 37',
     'shared/ends 3',
-    'shared/holds 40',
+    'shared/holds 5',
+    'shared/ends 4',
+    'shared/holds 38',
     'release 4',
     'shared/hold 2',
-    'shared/holds 41',
+    'shared/holds 39',
     'release 5',
-    'shared/queue 7',
+    'shared/queue 11',
     'release 6',
     'shared/tombstones 2',
     'release 7',
-    'shared/ends 2',
-    'shared/retry-time',
-    'shared/ends 5',
-    'shared/retry-time 2',
-    'shared/read-tickets',
+    'shared/queue 12',
     'shared/parked',
-    'shared/messages 4',
-    'shared/messages-to-clients',
-    'shared/messages 3',
     'shared/token',
     'shared/queue',
     'shared/grant 5',
     'shared/token 2',
-    'shared/grant 7',
+    'shared/grant 8',
     'shared/admission 13',
     'shared/holds 16',
     'shared/admission',
-    'shared/limit',
+    'shared/modes 2',
     'shared/admission 8',
-    'shared/queue 5',
+    'shared/queue 7',
+    'shared/ends 2',
+    'shared/retry-time',
+    'shared/ends 6',
+    'shared/retry-time 2',
+    'shared/messages 13',
     'shared/grant-waiters',
     'shared/parked 2',
-    'shared/read-tickets 2',
+    'shared/queue 4',
     'shared/grant-waiters 2',
-    'shared/messages-to-waiters',
+    'shared/messages 4',
     'shared/grant-waiters 3',
-    'shared/messages-to-waiters 2',
+    'shared/messages 5',
     'shared/grant-waiters 4',
     'release 8',
     'shared/request',
     'release 9',
     'shared/request 2',
     'shared/holds 17',
-    'shared/grant-at-once',
-    'shared/complete',
-    'shared/grant-at-once 2',
+    'shared/grant 6',
     'release 10',
     'shared/try-acquire',
     'shared/tombstones',
@@ -2873,12 +2835,10 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/take-place 2',
     'shared/parked 4',
     'shared/take-place 3',
-    'shared/place-ahead',
-    'shared/take-place 4',
     'shared/parked 5',
-    'shared/take-place 5',
+    'shared/take-place 4',
     'shared/try-acquire 6',
-    'shared/take-place 6',
+    'shared/take-place 5',
     'shared/try-acquire 7',
     'shared/end-batches',
     'shared/try-acquire 8',
@@ -2894,31 +2854,29 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
   ]),
   setLimit: script('set-limit', [
     'set-limit',
-    'shared/limit 2',
+    'shared/modes 3',
     'set-limit 2',
     'shared/holds 11',
-    'shared/layout',
     'shared/modes',
+    'shared/keys',
     'shared/hold',
     'shared/ends',
     'shared/clock 3',
     'shared/holds 12',
-    'shared/restore-ends',
-    'shared/holds 5',
     'shared/ends 3',
+    'shared/holds 5',
+    'shared/ends 4',
     'shared/holds 6',
     'set-limit 3',
-    'shared/messages 4',
-    'shared/client',
-    'shared/messages-to-clients',
     'shared/token 3',
-    'shared/ends 4',
+    'shared/ends 5',
+    'shared/messages 6',
     'shared/grant-waiters 5',
     'shared/holds 19',
     'shared/grant-waiters 6',
-    'shared/messages 3',
+    'shared/messages 7',
     'shared/grant-waiters 7',
-    'shared/queue 4',
+    'shared/queue 5',
     'shared/holds 20',
     'shared/grant-waiters 8',
     'shared/grant 5',
@@ -2930,24 +2888,24 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/grant 4',
     'shared/grant-waiters 9',
     'shared/parked 2',
-    'shared/read-tickets 3',
+    'shared/queue 6',
     'shared/admission 6',
     'shared/holds 16',
     'shared/admission 7',
-    'shared/limit 3',
+    'shared/modes 4',
     'shared/admission 8',
     'shared/grant-waiters 10',
     'shared/parked',
     'shared/grant-waiters 11',
-    'shared/messages-to-waiters',
+    'shared/messages 4',
     'shared/grant-waiters 3',
-    'shared/messages-to-waiters 2',
+    'shared/messages 5',
     'shared/grant-waiters 12',
     'shared/retry-time',
-    'shared/ends 6',
+    'shared/ends 7',
     'shared/retry-time 2',
     'shared/grant-waiters 13',
-    'shared/queue 5',
+    'shared/queue 7',
     'shared/grant-waiters 14',
     'add-limit 6',
     'shared/end-batches 3',
@@ -2959,22 +2917,22 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
   survey: script('survey', [
     'survey',
     'shared/holds',
-    'shared/layout',
+    'shared/keys',
     'shared/hold 3',
     'shared/modes',
     'shared/hold 4',
     'shared/ends',
     'shared/clock 3',
     'shared/holds 12',
-    'shared/restore-ends',
-    'shared/holds 26',
     'shared/ends 3',
+    'shared/holds 23',
+    'shared/ends 4',
     'shared/holds 6',
     'survey 2',
-    'shared/ends 4',
+    'shared/ends 5',
     'survey 3',
-    'shared/holds 42',
-    'shared/limit 2',
+    'shared/holds 40',
+    'shared/modes 3',
     'survey 4',
   ]),
 };

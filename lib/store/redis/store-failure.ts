@@ -39,7 +39,7 @@ const ADVICE: ReadonlyArray<readonly [RegExp, string]> = [
 /** Whether a server has refused a command because its keys are in several slots of a Cluster. */
 export const refusesSeveralSlots = (error: unknown): boolean => SEVERAL_SLOTS.test(messageOf(error));
 
-/** What a script raises when it meets data of another layout (lua/shared/layout.lua). */
+/** What a script raises when it meets data of another layout (lua/shared/keys.lua). */
 const OTHER_LAYOUT = /\bLOCKLAYOUT found (\S+), expected (\d+)/;
 
 /** Names the command of a script that failed, if Redis says in which line. */

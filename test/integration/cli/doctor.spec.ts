@@ -22,9 +22,9 @@ afterAll(() => redis.stop());
 const examined = async (url = redis.url, ...args: string[]) =>
   readReport(await cli(url, ['doctor', '--json', ...args]));
 
-/** The rules that docs/design.md gives a user of its own, one by one. */
+/** The rules that docs/deploy.md gives a user of its own, one by one. */
 const RULES = /^ACL SETUSER locks ([^]*?)^```/m
-  .exec(readFileSync(new URL('../../../docs/design.md', import.meta.url), 'utf8'))![1]!
+  .exec(readFileSync(new URL('../../../docs/deploy.md', import.meta.url), 'utf8'))![1]!
   .trim()
   .split(/\s+/);
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
 import type { LockService } from 'nestjs-redis-locks';
-import { assertNoOverlap, now, type ValidHold } from '../../../lab/testbed/history/history.js';
+import { assertNoViolation, now, type ValidHold } from '../../../lab/testbed/history/history.js';
 import { between, LockBench } from '../../../lab/testbed/locks/locks.js';
 import { RunningTime } from '../../../lab/testbed/wait/running-time.mjs';
 
@@ -63,7 +63,7 @@ describe('100 readers and 5 writers on one key for 5 s', () => {
     await Promise.all(loops);
     const { took, ran } = time.stop();
 
-    assertNoOverlap(visits);
+    assertNoViolation(visits);
     const reads = visits.filter(({ isShared }) => isShared);
     const writes = visits.filter(({ isShared }) => !isShared);
     let [overtaken, worst] = [0, 0];

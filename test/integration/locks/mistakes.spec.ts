@@ -8,7 +8,7 @@ import { AT_ONCE, inTurn, LockBench, record, timed } from '../../../lab/testbed/
 const bench = new LockBench();
 const isScript = ({ name }: ProxiedCommand): boolean => name === 'evalsha' || name === 'eval';
 
-// Each stands for something that went wrong elsewhere: see docs/design.md.
+// Each stands for something that went wrong elsewhere: see the rules in docs/design.md.
 
 describe('a duplicate command', () => {
   it('of acquire adds no second hold, and one release frees the key', async () => {

@@ -116,10 +116,10 @@ it('a writer that asks for several keys, and an offer, wait for the ends', async
     return (await redis.admin.eval(scripts.pieces['acquire-all'], keys.length, ...keys, ...request)) as unknown[];
   };
   expect(await all()).toEqual([]);
-  expect(await run('a', 'offer', 'c0:1', 'offer:1', 5_000)).toBe(-3);
+  expect(await run('a', 'hand-over', 'c0:1', 'offer:1', 5_000)).toEqual([]);
   await complete();
   expect((await all())[0]).toBe(BUSY);
-  expect(await run('a', 'offer', 'c0:1', 'offer:1', 5_000)).toBe(5_000);
+  expect((await run('a', 'hand-over', 'c0:1', 'offer:1', 5_000))[0]).toBe(HELD);
 });
 
 it('pieces from two servers do not count as complete while holds are missing', async () => {

@@ -23,11 +23,10 @@ const LUA = join(process.cwd(), 'lua');
 const NAMES = [
   'acquire',
   'acquire-all',
-  'adopt',
   'fence',
   'force-release',
+  'hand-over',
   'keep-units',
-  'offer',
   'reinstate',
   'release',
   'renew',
@@ -48,7 +47,7 @@ function scriptsOf(holds: number, piece: number): Record<Name, string> {
     writeFileSync(file, text.replace(line, `local ${constant} = ${value}`));
   };
   set('ends.lua', 'ENDS_PER_READ', holds);
-  set('restore-ends.lua', 'HOLDS_PER_PIECE', piece);
+  set('ends.lua', 'HOLDS_PER_PIECE', piece);
   const scripts = Object.fromEntries(NAMES.map((name) => [name, assembleScript(directory, `${name}.lua`)]));
   rmSync(directory, { recursive: true });
   return scripts as Record<Name, string>;
@@ -132,14 +131,14 @@ const opsOf = (mode: fc.Arbitrary<string>): fc.Arbitrary<Op> =>
     {
       weight: 2,
       arbitrary: call(
-        'offer',
+        'hand-over',
         fc.tuple(id, lease).map(([id, lease]) => [ADDRESS, id, 'offer:1', lease]),
       ),
     },
     {
       weight: 2,
       arbitrary: call(
-        'adopt',
+        'hand-over',
         fc.tuple(id, lease).map(([id, lease]) => [ADDRESS, 'offer:1', id, lease]),
       ),
     },
@@ -351,7 +350,7 @@ function countsOf(named: readonly Hold[]): Record<string, string> {
 
 /** Whether a handover would use the id of a hold that has expired. An id is used once. */
 async function namesExpired({ names }: Lock, op: Op, micros: number): Promise<boolean> {
-  if (!('script' in op) || (op.script !== 'offer' && op.script !== 'adopt')) return false;
+  if (!('script' in op) || op.script !== 'hand-over') return false;
   const hold = (await readHolds(names.state)).find(({ id }) => id === String(op.args[2]));
   return hold !== undefined && hold.ends <= micros / 1_000;
 }

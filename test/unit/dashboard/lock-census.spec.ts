@@ -125,7 +125,7 @@ describe('LockCensus', () => {
     expect(await look(counting, locks)).toMatchObject({ age: 0, trouble: undefined, list: [{ ago: 0 }] });
   });
 
-  it('counts no time in which nobody looked as time without an answer', async () => {
+  it('counts no time without a viewer as time without an answer', async () => {
     const locks = new FakeLocks();
     locks.hold('a');
     const counting = census(locks);

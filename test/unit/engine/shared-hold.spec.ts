@@ -46,6 +46,15 @@ describe('a hold that callers have shared', () => {
       await clock.pass(251);
     }
   });
+
+  it.each(['released', 'lost'])('leaves no queue behind, if the last of them is %s', async (how) => {
+    const { clock, engine, short } = await shared();
+    const { size: before } = Reflect.get(Reflect.get(engine, 'queues') as object, 'keys') as { size: number };
+    if (how === 'released') engine.release(short).catch(() => undefined);
+    else await clock.pass(1_000);
+    const { size: after } = Reflect.get(Reflect.get(engine, 'queues') as object, 'keys') as { size: number };
+    expect([before, after]).toEqual([1, 0]);
+  });
 });
 
 describe('a reader whose lease was too short when it was lost', () => {

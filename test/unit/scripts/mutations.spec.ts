@@ -13,9 +13,25 @@ it.each(SPEC_MUTATIONS.map((mutation) => [mutation.name, mutation] as const))(
   },
 );
 
+const mutateText = (text: string, from: string, file = 'a.ts'): string =>
+  mutate(text, { name: 'wrong', file, from, to: 'b' });
+
 it('a mutation is refused if the text to replace occurs twice, or not at all', () => {
-  const mutation = { name: 'wrong', from: 'a', to: 'b' };
-  expect(mutate('a c', mutation)).toBe('b c');
-  expect(() => mutate('a a', mutation)).toThrow("mutation 'wrong': the text to replace occurs 2 times");
-  expect(() => mutate('c', mutation)).toThrow("mutation 'wrong': the text to replace occurs 0 times");
+  expect(mutateText('a c', 'a')).toBe('b c');
+  expect(() => mutateText('a a', 'a')).toThrow("mutation 'wrong': the text to replace occurs 2 times");
+  expect(() => mutateText('c ab', 'a')).toThrow("mutation 'wrong': the text to replace occurs 0 times");
+  expect(() => mutateText('c', '')).toThrow("mutation 'wrong': the text to replace occurs 0 times");
+});
+
+it.each([
+  ['line breaks and trailing commas', 'x;\nf(\n  one,\n  "two",\n);\ny;', "f(one, 'two');", 'a.ts', 'x;\nb\ny;'],
+  ['comments', 'f(one, // why\n  /* and\n  how */ two); y', 'f(one, two);', 'a.ts', 'b y'],
+  ['comments of Lua', 'if a -- why\n  and --[[ how ]] c then return end', 'if a and c then', 'a.lua', 'b return end'],
+])('a mutation is found whatever the format: %s', (_, text, from, file, expected) => {
+  expect(mutateText(text, from, file)).toBe(expected);
+});
+
+it('words are compared as a whole', () => {
+  expect(() => mutateText('returned x', 'return')).toThrow('occurs 0 times');
+  expect(() => mutateText('return x', 'returnx')).toThrow('occurs 0 times');
 });

@@ -57,7 +57,7 @@ const INTEGERS = [-1, 0, 1, 2, '1'];
 const own: readonly Case[] = [
   { script: 'acquire', call: () => store.acquire(REQUEST) },
   { script: 'acquire', call: () => store.acquire(PERMITS) },
-  { script: 'adopt', call: () => store.acquire({ ...REQUEST, adopts: 'offer' }) },
+  { script: 'hand-over', call: () => store.acquire({ ...REQUEST, adopts: 'offer' }), goesOn: [[]] },
   { script: 'acquire-all', call: () => store.acquireAll([REQUEST, PERMITS]), may: [[]] },
   {
     script: 'release',
@@ -69,7 +69,7 @@ const own: readonly Case[] = [
     ],
   },
   { script: 'release', call: () => store.release({ ...RELEASE, next: REQUEST }) },
-  { script: 'offer', call: () => store.offer({ ...REQUEST, offer: 'o' }), may: [-2, ...INTEGERS], goesOn: [-3] },
+  { script: 'hand-over', call: () => store.offer({ ...REQUEST, offer: 'o' }), goesOn: [[]] },
   {
     script: 'force-release',
     call: () => store.endHolds('a', []),

@@ -1,4 +1,4 @@
-import { commandTimeoutOf } from '../model.mjs';
+import { commandTimeoutOf } from '../terms.mjs';
 
 /**
  * ms without a lock of its own after which a client is not served: longer than a failover takes that has to be repeated.

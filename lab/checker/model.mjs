@@ -1,4 +1,5 @@
 import { readBreaks } from './assumptions.mjs';
+import { laneOf } from './terms.mjs';
 import { validityOf } from './validity.mjs';
 
 /** Event types that belong to an operation, beside its beginning. */
@@ -79,12 +80,6 @@ export function readModel(events) {
     ...rest,
   };
 }
-
-/** ms; a history of an older run does not say it. */
-export const commandTimeoutOf = ({ commandTimeout = 700 }) => commandTimeout;
-
-/** The same for all lives of a client: `c1.2` is the second life of `c1`. */
-export const laneOf = ({ client = '' }) => client.split('.')[0];
 
 /** One for each key of an operation whose holds were valid at some time. */
 function holdsOf({

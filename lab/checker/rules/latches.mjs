@@ -1,5 +1,5 @@
 import { lossBetween } from '../assumptions.mjs';
-import { commandTimeoutOf, laneOf } from '../model.mjs';
+import { commandTimeoutOf, laneOf } from '../terms.mjs';
 
 /**
  * ms after which a waiter has seen the latch, or has learned that Redis does not answer: some commands that time out.

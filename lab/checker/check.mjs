@@ -33,6 +33,21 @@ import { waiting } from './rules/waiting.mjs';
 const RULES = [exclusion, tokens, fencing, updates, waiting, service, validity, latches, remains];
 
 /**
+ * Judges holds that a test has recorded without operations and faults: which of them overlap, and their tokens.
+ * @param {ReadonlyArray<{ op: string, key: string, mode: string, from: number, to: number, token?: number }>} holds times in ms
+ * @param {{ permits?: number }} [run]
+ * @returns {readonly Finding[]}
+ */
+export function checkHolds(holds, run = {}) {
+  const complete = holds.map((hold) => ({
+    ...{ units: 1, owner: hold.op, isNamed: false, client: hold.op, lane: hold.op },
+    ...{ invokedAt: hold.from, okAt: hold.from, askedAt: hold.from, toldAt: hold.from, ...hold },
+  }));
+  const model = { ...readModel([]), run, holds: complete };
+  return [...exclusion(model), ...tokens(model)];
+}
+
+/**
  * Judges a history: forbidden events that happened (`violations`), and forbidden events that happened because an
  * assumption had been broken on purpose (`explained`, each with the `assumption` and the number of the `fault`). A pure
  * function.

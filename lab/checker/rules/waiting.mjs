@@ -1,4 +1,4 @@
-import { commandTimeoutOf, laneOf } from '../model.mjs';
+import { commandTimeoutOf, laneOf } from '../terms.mjs';
 
 /** ms beyond the wait: a lock that is released again, a busy machine, and commands that are not answered. */
 const SLACK = 2_600;

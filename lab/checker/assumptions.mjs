@@ -1,4 +1,4 @@
-import { laneOf } from './model.mjs';
+import { laneOf } from './terms.mjs';
 
 /** The assumption about a master: a replica that takes over has every write that the master acknowledged. */
 export const LOST = 'master lost before replicating';
