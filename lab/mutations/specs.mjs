@@ -131,21 +131,21 @@ export const SPEC_MUTATIONS = [
   {
     name: 'frozen-master-holds-back',
     what: 'in a Cluster, requests to a frozen master hold back those to the others',
-    ...{ file: 'lib/engine/ticket-pace.ts', spec: 'test/faults/cluster-frozen.spec.ts', test: 'delays no calls' },
+    ...{ file: 'lib/engine/tickets.ts', spec: 'test/faults/cluster-frozen.spec.ts', test: 'delays no calls' },
     from: 'return !this.store.isPartitioned && this.unanswered >= MOST_UNANSWERED;',
     to: 'return this.unanswered >= MOST_UNANSWERED;',
   },
   {
     name: 'unlimited-questions',
     what: 'a client with very many tickets asks for all of them at once',
-    ...{ file: 'lib/engine/ticket-pace.ts', spec: 'test/unit/engine/many-tickets.spec.ts' },
+    ...{ file: 'lib/engine/tickets.ts', spec: 'test/unit/engine/many-tickets.spec.ts' },
     from: 'return !this.store.isPartitioned && this.unanswered >= MOST_UNANSWERED;',
     to: 'return false;',
   },
   {
     name: 'no-step-forward',
     what: 'a waiter that comes to the front of its line does not retry soon',
-    ...{ file: 'lib/engine/ticket-line.ts', spec: 'test/unit/engine/ticket-line.spec.ts' },
+    ...{ file: 'lib/engine/tickets.ts', spec: 'test/unit/engine/ticket-line.spec.ts' },
     from: 'next.askSoon();',
     to: '',
   },
@@ -255,8 +255,8 @@ export const SPEC_MUTATIONS = [
     name: 'late-clients-keep-their-turn',
     what: 'a client that let a grant expire keeps its turn',
     ...{ file: 'lua/shared/grant-waiters.lua', spec: PASSED_OVER },
-    from: 'id == asker or not string.find(passed, client_of(id), 1, true) and is_present(id)',
-    to: 'id == asker or is_present(id)',
+    from: 'not string.find(passed, client_of(id), 1, true) and is_present(id)',
+    to: 'is_present(id)',
   },
   {
     name: 'no-parking',
@@ -422,7 +422,7 @@ export const SPEC_MUTATIONS = [
   {
     name: 'fixed-pauses',
     what: 'Redlock: the time of a try does not follow the round trips',
-    ...{ file: 'lib/store/quorum/tie-break.ts', spec: 'test/integration/redlock/far-apart.spec.ts' },
+    ...{ file: 'lib/store/quorum/split-votes.ts', spec: 'test/integration/redlock/far-apart.spec.ts' },
     from: 'return now + pause < this.since + TRIPS * trip + LEAST ?',
     to: 'return now + pause < this.since + LEAST ?',
   },
@@ -562,7 +562,7 @@ export const SPEC_MUTATIONS = [
   {
     name: 'spoiled-vote',
     what: 'Redlock: a grant counts although a release of the same vote may still be executed',
-    ...{ file: 'lib/store/quorum/member-state.ts', spec: ACQUISITION },
+    ...{ file: 'lib/store/quorum/votes.ts', spec: ACQUISITION },
     from: 'this.isSpoiled = true;',
     to: '',
   },
@@ -748,7 +748,7 @@ export const SPEC_MUTATIONS = [
   {
     name: 'retries-first',
     what: 'new tickets wait behind retries',
-    ...{ file: 'lib/engine/ticket-pace.ts', spec: 'test/unit/engine/many-tickets.spec.ts' },
+    ...{ file: 'lib/engine/tickets.ts', spec: 'test/unit/engine/many-tickets.spec.ts' },
     from: 'this.fresh.take() ?? this.repeated.take()',
     to: 'this.repeated.take() ?? this.fresh.take()',
   },

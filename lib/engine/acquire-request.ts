@@ -21,7 +21,7 @@ const ONE_TRY: Places = { waits: false, batchSize: 1, uncontendedBatchSize: 1 };
 export interface Asking {
   /** See `TicketLine`. */
   readonly follows: boolean;
-  /** See `TicketPace`. */
+  /** See `Tickets`. */
   readonly slowness: number;
 }
 

@@ -13,7 +13,6 @@ import type { Grants } from './grants.js';
 import type { Grant, Hold, HoldTerms } from './hold.js';
 import type { HoldReleases } from './hold-releases.js';
 import { Ticket, type TicketListener, type TicketParts } from './ticket.js';
-import type { Tickets } from './tickets.js';
 import type { Releases } from './releases.js';
 import { validUntil } from './validity.js';
 import { answerDue, Waiter, type WaitTerms } from './waiter.js';
@@ -30,7 +29,6 @@ const NONE: readonly never[] = Object.freeze([]);
 export interface AcquireParts extends TicketParts {
   readonly releases: Releases;
   readonly grants: Grants;
-  readonly tickets: Tickets;
 }
 
 /** The queues of all keys for which callers of this client wait, or hold a grant that others may use. */

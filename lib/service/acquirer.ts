@@ -245,7 +245,7 @@ export class Acquirer {
     for (const hold of holds) hold.keepFor(0);
     await Promise.all(
       holds.map((hold) =>
-        this.engine.release(hold).catch((error: unknown) => this.engine.reportFailedRelease(hold, error)),
+        this.engine.releases.release(hold).catch((error: unknown) => this.engine.releases.reportFailure(hold, error)),
       ),
     );
     lost.assertHeld();
