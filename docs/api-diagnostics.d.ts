@@ -36,6 +36,7 @@ export interface LockLostEvent extends EventOfKey {
     readonly held: number;
     readonly reason: string;
     readonly lossReason: LossReason;
+    readonly forcedBy: string | undefined;
 }
 
 export interface LockReleasedEvent extends EventOfKey {

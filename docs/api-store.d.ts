@@ -114,7 +114,7 @@ export interface LockStore {
     acquireAll(requests: readonly AcquireRequest[]): Promise<AcquireAllReply | undefined>;
     replicate(request: ReplicateRequest): Promise<number>;
     setLimit(key: string, permits: number): Promise<void>;
-    forceRelease(key: string, hold?: HoldChoice): Promise<ForceReleaseReply>;
+    forceRelease(key: string, hold?: HoldChoice, by?: string): Promise<ForceReleaseReply>;
     inspect(key: string, maxWaiters?: number, maxHolds?: number): Promise<StoredLock>;
     survey?(request: SurveyRequest): Promise<HoldSurvey | undefined>;
     list?(request: ListRequest): Promise<ListReply>;
@@ -124,7 +124,7 @@ export interface LockStoreListener {
     granted(grant: PushedGrant): void;
     retryAfter(id: string, delay: number): void;
     yield(id: string): void;
-    revoked(id: string, token?: number): void;
+    revoked(id: string, token?: number, by?: string): void;
     opened(key: string, latch: string): void;
     restored(concerns?: (key: string) => boolean): void;
     doubted?(concerns: (key: string) => boolean): void;
@@ -264,6 +264,7 @@ export interface ClientRecord {
 export interface ClientRecords {
     write(record: ClientRecord, lifetime: number): Promise<void>;
     read(clientId: string): Promise<ClientRecord | undefined>;
+    connected?(clientIds: readonly string[]): Promise<ReadonlyMap<string, boolean>>;
 }
 
 export interface CountDownReply {

@@ -269,6 +269,7 @@ export interface LockHolder {
     readonly label: string | undefined;
     readonly pattern: string | undefined;
     readonly method: string | undefined;
+    readonly connected: boolean | undefined;
     readonly fencingToken: number;
     readonly ttl: number;
     readonly kept: boolean;
@@ -296,6 +297,7 @@ export interface LockWaiter {
     readonly label: string | undefined;
     readonly pattern: string | undefined;
     readonly method: string | undefined;
+    readonly connected: boolean | undefined;
     readonly since: Date;
 }
 
@@ -343,10 +345,9 @@ export declare class LockKeyError extends LockError {
 export declare class LockLostError extends LockError {
     readonly code = "LOCK_LOST";
     readonly lossReason: LossReason | undefined;
+    readonly forcedBy: string | undefined;
     result?: unknown;
-    constructor(message: string, details?: LockErrorDetails & {
-        lossReason?: LockLostError['lossReason'];
-    });
+    constructor(message: string, details?: LockErrorDetails & Partial<Pick<LockLostError, 'lossReason' | 'forcedBy'>>);
 }
 
 export declare class LockNotHeldError extends LockError {

@@ -2,7 +2,7 @@
 --
 -- KEYS    1 state, 2 queue, 3 waiters, 4 fence, 5 tombstones, 6 limit, 7 ends
 -- ARGV    1 address, 2 least lifetime in ms of a tombstone that stops `reinstate` (0: no tombstone),
---         then for each hold: id, time of its grant
+--         3 who releases (written by `writeBy` in lib/store/redis/replies.ts), then for each hold: id, time of its grant
 -- Output  { number of holds ended, number of their clients that were subscribed, rank to go on from or -1 }
 --
 -- May arrive twice or late: a hold that was granted after the caller looked is not named, so it stays. The name of a hold
@@ -14,7 +14,7 @@
 --- @include "shared/tombstones"
 
 local lifetime, granted_at = tonumber(ARGV[2]), {}
-for i = 3, #ARGV, 2 do granted_at[ARGV[i]] = tonumber(ARGV[i + 1]) end
+for i = 4, #ARGV, 2 do granted_at[ARGV[i]] = tonumber(ARGV[i + 1]) end
 
 local holds, count, told = read_holds(), 0, 0
 for id, since in pairs(granted_at) do
@@ -24,7 +24,7 @@ for id, since in pairs(granted_at) do
     count = count + 1
     if receives_revocation(id) then told = told + 1 end
     if lifetime > 0 then write_tombstone(revocation(id), math.max(hold.ends - now, lifetime)) end
-    publish_revoked(hold)
+    publish_revoked(hold, ARGV[3])
   end
 end
 return { count, told, grant_waiters(holds, nil, 0) or -1 }

@@ -105,9 +105,11 @@ const placeOf = (waiter, i, key) => `${i + 1}. ${kindName(waiter)} ${nameOf(wait
 
 /** The owner that the caller named, the label of its process, and the call. */
 function nameOf(party, key) {
-  const { label } = party;
+  const { label, connected } = party;
   const name = partyName(party);
-  return [name, label === undefined || name === label ? '' : label, callName(party, key)].filter(Boolean).join(' · ');
+  const connection = connected === false ? 'not connected' : '';
+  const parts = [name, label === undefined || name === label ? '' : label, callName(party, key), connection];
+  return parts.filter(Boolean).join(' · ');
 }
 
 const line = (call, kind, story) => `${moment(call.at)}  ${kind}  ${visible(call.key)}  ${story}`;

@@ -28,6 +28,9 @@ const VOLATILE = [
   [/\b\d{13,20}\b/g, '<number>'],
   [/\b[0-9a-f]{8}\b/g, '<client>'],
   [/\d+\.\d MiB/g, '<size>'],
+  // The user of the program, and its host.
+  [/\bby [\w.-]+@[\w.-]+/g, 'by <user>'],
+  [/"forcedBy":"[^"]+"/g, '"forcedBy":"<user>"'],
   // The columns are as wide as their widest text.
   [/ {2,}/g, '  '],
 ];

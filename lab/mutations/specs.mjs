@@ -613,8 +613,8 @@ export const SPEC_MUTATIONS = [
     what: 'a release from the dashboard ends the holds that exist when it arrives, not the holds that the viewer saw',
     ...{ file: 'lib/dashboard/lock-dashboard.ts', spec: 'test/integration/dashboard/dashboard.spec.ts' },
     test: 'changes hands',
-    from: 'service.forceRelease(key, { hold: holders.map(({ id }) => id) })',
-    to: 'service.forceRelease(key)',
+    from: 'service.forceRelease(key, { hold: ids, by })',
+    to: 'service.forceRelease(key, { by })',
   },
   {
     name: 'repeated-redlock-release',

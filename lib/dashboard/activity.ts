@@ -75,11 +75,13 @@ export class Activity {
         this.history.ended(event, Date.now());
         this.holds.add(RELEASED, event.held, now);
         return this.remember(event, { took: event.held, reason: event.reason });
-      case 'lost':
+      case 'lost': {
+        const { held, reason, lossReason } = event;
         this.history.ended(event, Date.now());
         this.rates.add(LOST, now);
-        this.holds.add(LOST_HOLD, event.held, now);
-        return this.remember(event, { took: event.held, reason: event.reason });
+        this.holds.add(LOST_HOLD, held, now);
+        return this.remember(event, { took: held, reason, lossReason });
+      }
       case 'timeout':
         this.rates.add(TIMEOUTS, now);
         return this.remember(event, { took: event.waited, holder: event.holder });
@@ -91,13 +93,14 @@ export class Activity {
 
   private remember(
     { type, key, owner, kind, pattern, method, label }: Incident,
-    { took, reason, holder }: { took: number; reason?: string; holder?: string | undefined },
+    { took, ...facts }: Pick<DashboardIncident, 'took'> & Partial<DashboardIncident>,
   ): void {
     const id = `${type} ${key}`;
     const times = (this.incidents.get(id)?.times ?? 0) + 1;
     this.incidents.delete(id);
     const call = { key, owner, kind, pattern, method, label };
-    this.incidents.set(id, { type, at: Date.now(), ...call, took, reason, holder, times });
+    const none = { reason: undefined, lossReason: undefined, holder: undefined };
+    this.incidents.set(id, { type, at: Date.now(), ...call, took, ...none, ...facts, times });
     if (this.incidents.size > INCIDENTS) this.incidents.delete(this.incidents.keys().next().value!);
   }
 }

@@ -70,7 +70,7 @@ export interface DashboardLock {
   readonly holders: readonly DashboardHolder[];
   /** The first places in the queue. The callers of one process share a place, and have none while it holds the lock. */
   readonly waiters: readonly DashboardWaiter[];
-  /** The number of permits of a semaphore, if it was set at run time. */
+  /** The number of permits of a semaphore. */
   readonly permits: number | undefined;
   /** The fencing token by which a release names the hold. */
   readonly fencingToken: number;
@@ -83,6 +83,8 @@ export interface DashboardWaiter {
   readonly label: string | undefined;
   readonly pattern: string | undefined;
   readonly method: string | undefined;
+  /** Whether its client is connected to Redis. */
+  readonly connected: boolean | undefined;
   readonly kind: 'exclusive' | 'read' | 'permits';
   readonly units: number;
   /** For how long it has been waiting, or has held the lock, by the clock of the store; `undefined`: not known. */
@@ -160,6 +162,8 @@ export interface DashboardIncident extends DashboardCall {
   readonly type: 'lost' | 'timeout' | 'unreleased';
   /** How long the lock was held, or waited for. */
   readonly took: number;
+  /** Why the lock was lost, as a stable word. */
+  readonly lossReason: string | undefined;
   /** After a timeout: the label of the holder, or the id of its client. */
   readonly holder: string | undefined;
 }

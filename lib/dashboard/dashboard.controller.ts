@@ -15,6 +15,8 @@ interface DashboardRequest {
   readonly headers: IncomingHttpHeaders;
   readonly query: unknown;
   readonly body: unknown;
+  /** What a guard has found out about the user: the convention of Passport and its like. */
+  readonly user?: unknown;
 }
 type DashboardResponse = ServerResponse | { readonly raw: ServerResponse; hijack(): void };
 
@@ -84,7 +86,7 @@ class DashboardController {
     const order = readOrder(request.body);
     if (order === undefined) return this.refuse(response, 400, 'the body must contain key and fencingToken');
     try {
-      const outcome = await this.dashboard.release(observatory, order);
+      const outcome = await this.dashboard.release(observatory, { ...order, user: userOf(request) });
       this.json(response, STATUS[outcome.outcome], JSON.stringify(outcome));
     } catch (error) {
       this.refuse(response, isLockKeyError(error) ? 400 : 503, error instanceof Error ? error.message : String(error));
@@ -133,6 +135,23 @@ function readOrder(body: unknown): ReleaseOrder | undefined {
   const { key, fencingToken, hold } = (body ?? {}) as Partial<Record<keyof ReleaseOrder, unknown>>;
   if (typeof key !== 'string' || typeof fencingToken !== 'number') return undefined;
   return hold === undefined || typeof hold === 'string' ? { key, fencingToken, hold } : undefined;
+}
+
+/** Where guards put the name of a user, in this order. */
+const NAMES_OF_USERS = ['username', 'email', 'name', 'sub', 'id'];
+const LONGEST_NAME = 100;
+
+/** The user that a guard has accepted: of `request.user`, or the name (never the password) of basic authentication. */
+function userOf({ user, headers }: DashboardRequest): string | undefined {
+  const fields = typeof user === 'object' && user !== null ? (user as Record<string, unknown>) : {};
+  const [, encoded] = /^Basic (\S+)$/i.exec(headers.authorization ?? '') ?? [];
+  const [basic] = encoded === undefined ? [] : Buffer.from(encoded, 'base64').toString().split(':');
+  const names = [user, ...NAMES_OF_USERS.map((field) => fields[field]), basic];
+  for (const name of names) {
+    if (typeof name === 'number') return String(name);
+    if (typeof name === 'string' && name.trim() !== '') return name.slice(0, LONGEST_NAME);
+  }
+  return undefined;
 }
 
 /** Makes a controller for each path, because path and guards are metadata of the class. */

@@ -179,6 +179,8 @@ export class LockCensus {
   }
 
   private forget(): void {
+    // Without a viewer, Redis was not asked: it may have answered all the time.
+    this.answered = this.failing = undefined;
     this.entries.clear();
     this.found.clear();
     this.pass = undefined;

@@ -1,5 +1,6 @@
 import { Logger, type BeforeApplicationShutdown, type OnModuleInit } from '@nestjs/common';
 import { quote } from '../common/describe.js';
+import type { LockHolder } from '../errors/index.js';
 import type { LockServices } from '../decorators/injected-service.js';
 import type { ResolvedDashboardSettings } from './dashboard.options.js';
 import { lockOf, type ReadLock } from './lock-view.js';
@@ -18,6 +19,8 @@ export interface ReleaseOrder {
   readonly fencingToken: number;
   /** The id of the hold, if only one of several is to be released. */
   readonly hold?: string | undefined;
+  /** The user of the page, if the request names one. */
+  readonly user?: string | undefined;
 }
 
 /** The services of the page's controller: the instances, and forced releases. */
@@ -68,7 +71,10 @@ export class LockDashboard implements OnModuleInit, BeforeApplicationShutdown {
    * Releases a key if it still has the holder that the viewer saw.
    * @throws LockStoreError, LockKeyError
    */
-  async release(observatory: Observatory, { key, fencingToken, hold }: ReleaseOrder): Promise<ReleaseOutcome> {
+  async release(
+    observatory: Observatory,
+    { key, fencingToken, hold, user = 'a user' }: ReleaseOrder,
+  ): Promise<ReleaseOutcome> {
     if (this.settings.readOnly) return { outcome: 'read-only' };
     const { service } = observatory;
     const info = await service.inspect(key);
@@ -78,10 +84,23 @@ export class LockDashboard implements OnModuleInit, BeforeApplicationShutdown {
     const token = hold === undefined ? info.fencingToken : holders[0]?.fencingToken;
     if (token !== fencingToken) return { outcome: 'changed', lock: lockOf(info, observatory.storeTime) };
     // By their ids: a caller that holds the key by now keeps it.
-    const released = holders.length > 0 && (await service.forceRelease(key, { hold: holders.map(({ id }) => id) }));
-    const owners = holders.map(({ owner }) => quote(owner)).join(', ');
-    if (released) logger.warn(`${quote(key)} was released by force from the dashboard; it was held by ${owners}`);
+    const by = `${user} of the dashboard of ${service.label}`;
+    const ids = holders.map(({ id }) => id);
+    const released = holders.length > 0 && (await service.forceRelease(key, { hold: ids, by }));
+    if (released) {
+      const next = (await service.inspect(key))?.holders.filter(({ id }) => !ids.includes(id)) ?? [];
+      const then = next.length === 0 ? 'no waiter has got it yet' : `the next holder is ${namesOf(next)}`;
+      logger.warn(`${quote(key)} was released by force by ${by}; it was held by ${namesOf(holders)}; ${then}`);
+    }
     await observatory.changed();
     return { outcome: released ? 'released' : 'free' };
   }
 }
+
+/** The clients of holds, and the owners that their callers named. */
+const namesOf = (holders: readonly LockHolder[]): string =>
+  holders
+    .map(
+      ({ label, client, owner }) => `${label ?? client}${owner.startsWith(client) ? '' : ` (owner ${quote(owner)})`}`,
+    )
+    .join(', ');

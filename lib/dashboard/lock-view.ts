@@ -16,6 +16,7 @@ interface Party {
   readonly label?: string | undefined;
   readonly pattern?: string | undefined;
   readonly method?: string | undefined;
+  readonly connected?: boolean | undefined;
   readonly since?: Date | undefined;
 }
 
@@ -47,10 +48,10 @@ export function lockOf(
 }
 
 const partyOf = (
-  { owner, client, kind, units, label, pattern, method, since }: Party,
+  { owner, client, kind, units, label, pattern, method, connected, since }: Party,
   time: number,
 ): DashboardWaiter => ({
-  ...{ owner, client, kind, units, label, pattern, method },
+  ...{ owner, client, kind, units, label, pattern, method, connected },
   // A hold that is newer than `time` has just begun.
   age: since && Math.max(0, time - since.getTime()),
 });

@@ -14,6 +14,8 @@ const LONGEST_TEXT = 200;
 const SPARE = 300_000;
 /** A record is written anew so many ms before it would be too short: servers' clocks run at other speeds. */
 const MARGIN = 60_000;
+/** A record that holds need is written anew after so many ms: Redis may have evicted it, or an operator deleted it. */
+const REFRESH = 60_000;
 /** A record that could not be written is written again after so many ms. */
 const RETRY = 5_000;
 
@@ -30,6 +32,8 @@ export class ClientIdentity {
   private last: CallSite & { readonly suffix: string } = { pattern: undefined, method: undefined, suffix: '' };
   /** Until when the store keeps the record that it has. */
   private keptUntil = -Infinity;
+  /** From then on, the next hold or renewal writes it anew. */
+  private freshUntil = Infinity;
   /** Until when the last hold of this client may exist. */
   private neededUntil = -Infinity;
   private isWriting = false;
@@ -66,7 +70,7 @@ export class ClientIdentity {
 
   /** Makes sure that the record exists for `lease` ms from `now` on. Cheap, since every hold calls it. */
   cover(now: number, lease: number): void {
-    if (now + lease > this.keptUntil) this.keep(now, now + lease);
+    if (now + lease > this.keptUntil || now > this.freshUntil) this.keep(now, now + lease);
   }
 
   /** The store may have lost the record. */
@@ -115,6 +119,7 @@ export class ClientIdentity {
     try {
       await clients.write(record, lifetime);
       if (record.sites.length === this.sites.length) this.keptUntil = sent + lifetime * 0.99 - MARGIN;
+      this.freshUntil = sent + REFRESH;
       this.retryAt = -Infinity;
     } catch (error) {
       this.retryAt = this.clock.now() + RETRY;

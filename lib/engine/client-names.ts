@@ -66,6 +66,21 @@ export class ClientNames {
     await settledBy(timers, { at: now + limit, isAnswer: true }, answers);
   }
 
+  /** Asks which of the clients of some acquisitions are connected now, for at most `limit` ms. Never rejects. */
+  async connected(ids: readonly string[], limit = LONGEST_WAIT): Promise<ReadonlyMap<string, boolean>> {
+    const { records, timers, clock } = this.sources;
+    const clients = [...new Set(ids.map((id) => readAcquisitionId(id).client))].filter((client) => client !== '');
+    let known: ReadonlyMap<string, boolean> = new Map();
+    if (clients.length === 0 || records?.connected === undefined) return known;
+    // Clients of other programs, a missing right, or a server without the command: the answer is that it is not known.
+    const answer = records.connected(clients).then(
+      (told) => void (known = told),
+      () => undefined,
+    );
+    await settledBy(timers, { at: clock.now() + limit, isAnswer: true }, answer);
+    return known;
+  }
+
   private isUnknown(id: string, now: number): boolean {
     const { client, site } = readAcquisitionId(id);
     if (client === this.sources.identity.id || client === '') return false;

@@ -83,13 +83,14 @@ export class EventPublisher {
     }));
   }
 
-  lost(hold: PublishedHold, { message: reason, lossReason }: LockLostError): void {
+  lost(hold: PublishedHold, { message: reason, lossReason, forcedBy }: LockLostError): void {
     this.publish(() => ({
       type: 'lost',
       ...this.holdFields(hold),
       held: this.clock.now() - hold.acquiredAt,
       reason,
       lossReason: lossReason!,
+      forcedBy,
     }));
   }
 

@@ -126,6 +126,7 @@ export class Grants implements IdTable {
   endSome(
     key: string,
     choice: HoldChoice,
+    by: string,
   ): { readonly ended: number; readonly inStore: readonly string[] | undefined } {
     if (choice === undefined) return { ended: 0, inStore: undefined };
     const left = new Set(typeof choice === 'string' ? [choice] : choice);
@@ -139,7 +140,7 @@ export class Grants implements IdTable {
       left.delete(grant.id);
       const isAll = chosen.length === holds.length;
       if (isAll) inStore.push(grant.id);
-      else for (const hold of chosen) hold.lose('forced');
+      else for (const hold of chosen) hold.lose('forced', undefined, by);
       // The store counts the grant as one.
       ended += isAll ? chosen.length - 1 : chosen.length;
     }

@@ -272,13 +272,13 @@ export class Hold {
   }
 
   /**
-   * Ends the hold under its holder: first the state, then the signal, then the listeners of the holder. The parts of the
+   * Ends the hold under its holder (`by`: who has released it by force): first the state, then the signal, then the listeners of the holder. The parts of the
    * engine follow in a microtask, since a property such as `isHeld` must not send commands.
    */
-  lose(reason: LossReason, cause?: Error): void {
+  lose(reason: LossReason, cause?: Error, by?: string): void {
     if (this.currentState === 'lost') return;
     this.currentState = 'lost';
-    const loss = (this.lossError = this.lostError(reason, cause));
+    const loss = (this.lossError = this.lostError(reason, cause, by));
     outside(() => {
       this.lossSignal?.abort(loss);
       for (const listener of this.listeners ?? []) void callLossListener(listener, loss, this.context.logger);
@@ -322,10 +322,11 @@ export class Hold {
     return true;
   }
 
-  private lostError(lossReason: LossReason, cause?: Error): LockLostError {
+  private lostError(lossReason: LossReason, cause?: Error, by?: string): LockLostError {
     const failure = cause === undefined ? '' : `; the last renewal failed: ${cause.message}`;
-    const message = `the lock '${this.key}' is not held any more: ${LOSS_REASONS[lossReason]}${failure}`;
-    return new LockLostError(message, { key: this.key, method: this.terms.method, cause, lossReason });
+    const who = by === undefined ? '' : ` by ${by}`;
+    const message = `the lock '${this.key}' is not held any more: ${LOSS_REASONS[lossReason]}${who}${failure}`;
+    return new LockLostError(message, { key: this.key, method: this.terms.method, cause, lossReason, forcedBy: by });
   }
 }
 
@@ -568,11 +569,11 @@ export class ClientGrant {
   }
 
   /** Ends the holds of all that use it. */
-  lose(reason: LossReason): void {
+  lose(reason: LossReason, by?: string): void {
     // Before the listeners of the callers: they may ask for the key again.
     this.close();
     this.state = 'lost';
-    for (const hold of this.holds) hold.lose(reason);
+    for (const hold of this.holds) hold.lose(reason, undefined, by);
   }
 
   /** Whether it may serve a caller that comes now, without a command. */

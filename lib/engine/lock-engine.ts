@@ -115,12 +115,12 @@ export class LockEngine {
    * Ends all holds of a key, or only the one with the id `hold`. Of holds that share one in the store, only this client knows
    * the ids that `inspect` shows here.
    */
-  async forceRelease(key: string, hold?: HoldChoice): Promise<ForceReleaseReply> {
+  async forceRelease(key: string, hold?: HoldChoice, by = this.context.identity.label): Promise<ForceReleaseReply> {
     this.queues.closeGrants(key);
     this.releases.send(key);
-    const { ended, inStore } = this.grants.endSome(key, hold);
+    const { ended, inStore } = this.grants.endSome(key, hold, by);
     if (inStore?.length === 0) return { holds: ended, told: ended };
-    const reply = await this.admission.explained(this.context.store.forceRelease(key, inStore));
+    const reply = await this.admission.explained(this.context.store.forceRelease(key, inStore, by));
     return { holds: reply.holds + ended, told: reply.told + ended };
   }
 

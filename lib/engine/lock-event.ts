@@ -104,4 +104,6 @@ export interface LockLostEvent extends EventOfKey {
   readonly reason: string;
   /** Why it was lost, as a stable word. */
   readonly lossReason: LossReason;
+  /** Who released it by force: the `by` of `forceRelease`. */
+  readonly forcedBy: string | undefined;
 }

@@ -205,20 +205,24 @@ export class Watchdog {
       }
       if (again) this.enqueue(grant);
     } else if (isLatest) {
+      const isKnown = withoutNumbers(grant.renewalError?.message) === withoutNumbers(reply.message);
       grant.renewalError = reply;
       for (const hold of grant.holds) this.retry(hold);
       const [hold] = grant.holds;
-      if (hold !== undefined) this.reportFailure(hold, reply);
+      if (hold !== undefined) this.reportFailure(hold, reply, isKnown);
     }
   }
 
-  /** An error that lasts is a warning, since the lock will be lost; once in a while, as it may concern many holds. */
-  private reportFailure({ key, remaining }: Hold, error: Error): void {
+  /**
+   * An error that lasts is a warning, since the lock will be lost; once in a while, as it may concern many holds. `isKnown`: the
+   * try before has failed for the same reason.
+   */
+  private reportFailure({ key, remaining }: Hold, error: Error, isKnown: boolean): void {
     const isLasting = isLockStoreError(error) && !error.transient;
     const lost = `lost in ${Math.round(remaining)} ms unless a further try succeeds`;
     if (isLasting && this.warnings.warn(error.message, `could not renew '${key}', which is ${lost}: ${error.message}`))
       return;
-    this.context.logger.debug(`could not renew '${key}', will try again: ${error.message}`);
+    if (!isKnown) this.context.logger.debug(`could not renew '${key}', will try again: ${error.message}`);
   }
 
   /** No question about a grant is sent any more. */
@@ -287,3 +291,6 @@ export class Watchdog {
     return Math.min(Math.max(Math.floor(renewalDue / grid) * grid, now), validUntil);
   }
 }
+
+/** Numbers such as the rest of a lease differ in each message of one failure. */
+const withoutNumbers = (text: string | undefined): string | undefined => text?.replaceAll(/\d+/g, '#');

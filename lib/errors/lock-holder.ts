@@ -15,6 +15,11 @@ export interface LockHolder {
   readonly pattern: string | undefined;
   /** The decorated method, `Class.method`; `undefined`: the call was made in code. */
   readonly method: string | undefined;
+  /**
+   * Whether its client is connected to Redis. The client of a process that has ended is not; a frozen process may be.
+   * `undefined`: it is not known.
+   */
+  readonly connected: boolean | undefined;
   readonly fencingToken: number;
   /** ms until its lease ends. */
   readonly ttl: number;

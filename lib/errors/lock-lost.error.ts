@@ -10,12 +10,18 @@ export class LockLostError extends LockError {
   readonly code = 'LOCK_LOST';
   /** Why the lock was lost, as a stable word; `undefined`: its holder had released it. */
   readonly lossReason: LossReason | undefined;
+  /** Who released the lock by force: the `by` of `forceRelease`. `undefined`: it is not known. */
+  readonly forcedBy: string | undefined;
   /** What the method returned, if it succeeded although its lock was lost meanwhile. */
   result?: unknown;
 
-  constructor(message: string, details: LockErrorDetails & { lossReason?: LockLostError['lossReason'] } = {}) {
+  constructor(
+    message: string,
+    details: LockErrorDetails & Partial<Pick<LockLostError, 'lossReason' | 'forcedBy'>> = {},
+  ) {
     super(message, details);
     this.name = 'LockLostError';
     this.lossReason = details.lossReason;
+    this.forcedBy = details.forcedBy;
   }
 }

@@ -1,5 +1,6 @@
 import type { ReplicaTerms } from '../engine/hold.js';
 import { describe, quote } from '../common/describe.js';
+import { withoutSecret } from '../common/credentials.js';
 import { refuseUrls } from '../common/refuse-urls.js';
 import { LockConfigError } from '../errors/index.js';
 import type {
@@ -56,6 +57,11 @@ export function readHoldIds(label: string, written: unknown): string | readonly 
   throw new LockConfigError(
     `${label} must be the id of a hold: write hold: holder.id, with a holder of inspect(key) or list().`,
   );
+}
+
+export function readBy(label: string, written: unknown): string {
+  if (typeof written === 'string' && written.trim() !== '') return withoutSecret(written);
+  throw new LockConfigError(`${label} must say who releases the lock: write by: 'ann@bastion'.`);
 }
 
 /** A written value; of an object or a function only what it is, because its `toString` may throw. */

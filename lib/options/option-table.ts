@@ -1,5 +1,6 @@
 import {
   asWritten,
+  readBy,
   readCondition,
   readHoldIds,
   readInstanceName,
@@ -75,6 +76,7 @@ export const OPTIONS = {
   instance: { decorator: readInstanceName },
   match: { list: readMatch },
   hold: { forceRelease: readHoldIds },
+  by: { forceRelease: readBy },
   onElected: { election: readListener },
   onDeposed: { election: readListener },
   finishTimeout: { election: readWaitTimeout },

@@ -18,6 +18,7 @@ import {
 import { isClusterTarget, type ConnectionTarget } from '../store/redis/connect.js';
 import type { ConnectionObserver } from '../store/redis/connection.js';
 import { LeaseRenewals } from '../store/redis/lease-renewals.js';
+import { readBy, writeBy } from '../store/redis/replies.js';
 import { StoreLink } from '../store/redis/store-link.js';
 import { commandOf } from './acquire-command.js';
 import { FAIR_IS_PLAIN, LACKING_FEATURES, readLeaseTooLong } from './lacking-features.js';
@@ -49,7 +50,7 @@ import { chooser, type HoldChoice } from '../store/hold-choice.js';
 
 /** The reply to a waiter may be delayed by this many ms, until the client can receive its message. */
 const LONGEST_HEARING = 250;
-const REVOKED = /^revoked (\S+)$/;
+const REVOKED = /^revoked (\S+) (\S+)$/;
 
 export interface RedissonStoreOptions {
   readonly connection: ConnectionTarget;
@@ -216,11 +217,11 @@ export class RedissonStore implements LockStore, ConnectionObserver {
     return Promise.reject(new LockConfigError(LACKING_FEATURES.permitChanges!));
   }
 
-  async forceRelease(key: string, hold?: HoldChoice): Promise<ForceReleaseReply> {
+  async forceRelease(key: string, hold?: HoldChoice, by?: string): Promise<ForceReleaseReply> {
     const names = this.names.lock(key);
     const { holds } = await this.inspect(key);
     const named = holds.filter(chooser(hold));
-    const args = [...channelsOf(names), ...named.flatMap(({ id }) => [id, this.names.clientOf(id)])];
+    const args = [...channelsOf(names), writeBy(by), ...named.flatMap(({ id }) => [id, this.names.clientOf(id)])];
     return this.scripts.run('forceRelease', [names.lock], args, readForceReleaseReply);
   }
 
@@ -247,8 +248,8 @@ export class RedissonStore implements LockStore, ConnectionObserver {
   }
 
   message(text: string): void {
-    const id = REVOKED.exec(text)?.[1];
-    if (id !== undefined) this.listener?.revoked(id);
+    const [, id, by] = REVOKED.exec(text) ?? [];
+    if (id !== undefined) this.listener?.revoked(id, undefined, readBy(by!));
   }
 
   unorderedMessage(text: string): void {

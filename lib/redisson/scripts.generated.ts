@@ -435,10 +435,10 @@ publish(shared, '0')
 end
 return 1
 end`,
-  'force-release 2': `for i = 4, #ARGV - 1, 2 do
+  'force-release 2': `for i = 5, #ARGV - 1, 2 do
 if end_hold(KEYS[1], ARGV[i], ARGV[1], ARGV[2], ARGV[3]) == 1 then
 ended = ended + 1
-if redis.call('PUBLISH', ARGV[i + 1], 'revoked ' .. ARGV[i]) > 0 then told = told + 1 end
+if redis.call('PUBLISH', ARGV[i + 1], 'revoked ' .. ARGV[i] .. ' ' .. ARGV[4]) > 0 then told = told + 1 end
 end
 end`,
   'shared/fair-queue 10': `local function wake_head(lock)

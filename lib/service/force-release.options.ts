@@ -6,4 +6,10 @@ export interface ForceReleaseOptions {
    * @defaultValue all holds of the key
    */
   hold?: string | readonly string[];
+  /**
+   * Who releases the lock, such as `'ann@bastion'`. Its holders find it in their log, in the event `lost` and in
+   * `LockLostError.forcedBy`.
+   * @defaultValue the `label` of this client
+   */
+  by?: string;
 }

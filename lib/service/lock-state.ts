@@ -28,7 +28,7 @@ export interface LockState {
   readonly waiters: readonly LockWaiter[];
   /** How many callers of this process wait for the key. The tickets of this process stand for some of them. */
   readonly waitingHere: number;
-  /** How many permits a semaphore has, if `setPermits` has set their number. */
+  /** How many permits a semaphore has: the number that `setPermits` has set, or else the largest that a caller names. */
   readonly permits: number | undefined;
 }
 
@@ -44,6 +44,7 @@ export interface LockWaiter {
   readonly label: string | undefined;
   readonly pattern: string | undefined;
   readonly method: string | undefined;
+  readonly connected: boolean | undefined;
   /** When the ticket joined the queue, by the clock of the server. */
   readonly since: Date;
 }

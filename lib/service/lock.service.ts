@@ -256,8 +256,8 @@ export class LockService {
    */
   async forceRelease(key: string, options: ForceReleaseOptions = {}): Promise<boolean> {
     refuseUnknownOptions('forceRelease', options, optionNames('forceRelease'));
-    const { hold } = readOptions('forceRelease', options);
-    return (await this.engine.forceRelease(assertKey(key), hold)).holds > 0;
+    const { hold, by } = readOptions('forceRelease', options);
+    return (await this.engine.forceRelease(assertKey(key), hold, by)).holds > 0;
   }
 
   /**

@@ -50,7 +50,8 @@ export async function readInstance(
     ...{ pattern: terms.pattern, kind: terms.mode.kind, age: now - acquiredAt },
   }));
   const lag = Math.max(watchdogLag, engine.worstLag);
-  return { instance, reachable, subscribed, roundTrip, watchdogLag: lag, candidates, holds };
+  const { epoch: disconnects } = context.store;
+  return { instance, reachable, subscribed, roundTrip, disconnects, watchdogLag: lag, candidates, holds };
 }
 
 async function probe(

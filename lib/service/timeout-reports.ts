@@ -11,11 +11,12 @@ import {
   type LockStoreError,
 } from '../errors/index.js';
 import type { AcquireTerms } from '../options/resolve-acquire-options.js';
+import { findInScope } from './lock-scope.js';
 import { readHolder } from './read-lock-state.js';
 
 /** For so many ms after its wait, a call waits for the name of the holder. It has to end within 300 ms after its wait. */
 const ANSWER_TIME = 250;
-/** For so many ms of it, a call waits for the label of the holder. Without it the error names the client by its id. */
+/** For so many ms of it, a call waits for the label and the connection of the holder. Without a label, its id has to do. */
 const LABEL_TIME = 80;
 
 /** Some holders of a key, and whether there may be others; `undefined` if the store has failed. */
@@ -39,13 +40,17 @@ export class TimeoutReports {
   /** Returns what a call that begins now does with its error: rejects with it, and names the holder if it is a timeout. */
   begin(
     steps: ReadonlyArray<{ readonly key: string }>,
-    { optional, waitTimeout, signal, method, pattern }: AcquireTerms,
+    { optional, waitTimeout, signal, method, pattern, mode }: AcquireTerms,
   ): (error: unknown) => Promise<never> {
     const by = this.context.clock.now() + waitTimeout + ANSWER_TIME;
     return async (error) => {
       if (isLockStoreError(error) && !this.engine.isClosing) this.reportFailure(steps, error, method ?? pattern);
       if (optional === true || !isLockTimeoutError(error) || error.key === undefined) throw error;
-      throw await this.withHolder(error, error.key, by, signal);
+      const { key } = error;
+      const own = findInScope((lock) => lock.part(key));
+      const isOwn =
+        own?.engine === this.engine && own.isHeld && (own.kind === 'exclusive' || mode.kind === 'exclusive');
+      throw await this.withHolder(isOwn ? waitsForItself(key) : error, key, by, signal);
     };
   }
 
@@ -89,21 +94,30 @@ export class TimeoutReports {
       const { names } = this.context;
       const { holds, hasMore = false } = await this.engine.inspect(key, 1, 1);
       const [first] = holds;
-      if (first !== undefined) await names.learn([first.id], LABEL_TIME);
-      return { holders: holds.map((hold) => readHolder(hold, names)), hasMore };
+      const ids = first === undefined ? [] : [first.id];
+      const [connections] = await Promise.all([names.connected(ids, LABEL_TIME), names.learn(ids, LABEL_TIME)]);
+      return { holders: holds.map((hold) => readHolder(hold, names, connections)), hasMore };
     } catch {
       return undefined;
     }
   }
 }
 
+/** The error of a call whose own scope holds the key: the lock is released behind the call, which waits for it. */
+const waitsForItself = (key: string): LockTimeoutError =>
+  new LockTimeoutError(
+    `'${key}' is held by this call's own scope, so it can never be granted to this call: use the lock of the scope ` +
+      '(currentLock()), or leave out `reentrant: false`, `owner` and another kind',
+    { key },
+  );
+
 /** The last sentence of the message. A holder without a named owner is its own owner. Other programs may write it. */
 function named(holder: LockHolder, others: number, hasMore: boolean): string {
-  const { id, owner, client, label, method, pattern, ttl, kept, since } = holder;
+  const { id, owner, client, label, method, pattern, connected, ttl, kept, since } = holder;
   const who = owner === id ? '' : `owner '${owner}', `;
   const rest = kept ? `released, but kept by holdAtLeast for ${ttl} ms` : `its lease ends in ${ttl} ms unless renewed`;
   const more = others === 0 ? '' : `, and ${hasMore ? 'over ' : ''}${others} more`;
-  const where = `client ${label === undefined ? client : `${label} (${client})`}`;
+  const where = `client ${label === undefined ? client : `${label} (${client})`}${connected === false ? ', not connected' : ''}`;
   const site = method ?? pattern;
   const what = site === undefined ? '' : ` in ${site}`;
   // A store of Redisson's locks does not know since when.

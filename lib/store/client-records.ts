@@ -17,4 +17,9 @@ export interface ClientRecords {
   write(record: ClientRecord, lifetime: number): Promise<void>;
   /** The record of any client; `undefined`: it has none. */
   read(clientId: string): Promise<ClientRecord | undefined>;
+  /**
+   * Tells of clients whether they receive messages now. A client that is missing in the answer may or may not. If left out,
+   * this store cannot tell.
+   */
+  connected?(clientIds: readonly string[]): Promise<ReadonlyMap<string, boolean>>;
 }

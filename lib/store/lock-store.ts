@@ -87,9 +87,9 @@ export interface LockStore {
   setLimit(key: string, permits: number): Promise<void>;
   /**
    * Ends the holds that a key has now, or only those with the ids in `hold`. The command names them, so a duplicate or late
-   * copy ends no newer hold.
+   * copy ends no newer hold. `by`: who releases, which the message to the holders carries.
    */
-  forceRelease(key: string, hold?: HoldChoice): Promise<ForceReleaseReply>;
+  forceRelease(key: string, hold?: HoldChoice, by?: string): Promise<ForceReleaseReply>;
   /** Returns the state of a key, with at least `maxWaiters` of its waiters. May stop once it has `maxHolds` of its holds. */
   inspect(key: string, maxWaiters?: number, maxHolds?: number): Promise<StoredLock>;
   /** Answers questions about the holds of a key without reading all of them. If left out or `undefined`: use `inspect`. */
@@ -106,8 +106,8 @@ export interface LockStoreListener {
   retryAfter(id: string, delay: number): void;
   /** A waiter comes before the rest of this hold's batch: release the lock instead of serving the batch. */
   yield(id: string): void;
-  /** A hold was ended by force. `token`: that of the ended hold, not of a later hold of the same acquisition. */
-  revoked(id: string, token?: number): void;
+  /** A hold was ended by force. `token`: that of the ended hold, not of a later hold of the same acquisition. `by`: who did it. */
+  revoked(id: string, token?: number, by?: string): void;
   /** The latch of that name (see `LatchCount`) has reached 0. */
   opened(key: string, latch: string): void;
   /** The client receives messages again after an interruption: about all keys, or the keys that `concerns` accepts. */

@@ -9,10 +9,10 @@ export interface QuorumMember extends LockStore {
   /** Gives a hold that other masters have its vote again on this one, which has lost it. */
   reinstate(request: ReinstateRequest): Promise<ReinstateReply>;
   /**
-   * Ends the named holds of a key. All other holds stay, even if the command arrives twice or late. `memory`: for how
-   * many ms `reinstate` refuses them, at least; only Redlock passes it.
+   * Ends the named holds of a key. All other holds stay, even if the command arrives twice or late. `by`: who releases them by
+   * force, for their holders. `memory`: for how many ms `reinstate` refuses them, at least; only Redlock passes it.
    */
-  endHolds(key: string, holds: readonly HoldName[], memory?: number): Promise<ForceReleaseReply>;
+  endHolds(key: string, holds: readonly HoldName[], by?: string, memory?: number): Promise<ForceReleaseReply>;
   /** Returns the identity of the server; `undefined`: the server does not permit the question. */
   identify(): Promise<ServerIdentity | undefined>;
 }

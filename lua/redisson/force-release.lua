@@ -1,7 +1,7 @@
 -- Ends the named holds of a lock, of any client, and wakes the waiters of all clients.
 --
 -- KEYS    1 lock
--- ARGV    1-3 channels of an RLock, an RReadWriteLock and a semaphore, then for each hold: owner, channel of its client; then how to publish
+-- ARGV    1-3 channels of an RLock, an RReadWriteLock and a semaphore, 4 who releases, then for each hold: owner, channel of its client; then how to publish
 -- Output  { number of holds ended, number of their clients that received the message }; in a Cluster, a client may be subscribed
 --         at another node, which the script does not see
 --
@@ -12,10 +12,10 @@
 local LOCK = KEYS[1]
 
 local ended, told = 0, 0
-for i = 4, #ARGV - 1, 2 do
+for i = 5, #ARGV - 1, 2 do
   if end_hold(LOCK, ARGV[i], ARGV[1], ARGV[2], ARGV[3]) == 1 then
     ended = ended + 1
-    if redis.call('PUBLISH', ARGV[i + 1], 'revoked ' .. ARGV[i]) > 0 then told = told + 1 end
+    if redis.call('PUBLISH', ARGV[i + 1], 'revoked ' .. ARGV[i] .. ' ' .. ARGV[4]) > 0 then told = told + 1 end
   end
 end
 wake_head(LOCK)

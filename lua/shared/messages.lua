@@ -64,8 +64,8 @@ local function publish_to_client(id, ...)
   call_if_known('PUBLISH', BUS .. client_of(id), table.concat({ ... }, ' '))
 end
 
-local function publish_revoked(hold)
-  publish_to_client(hold.id, 'revoked', hold.id, integer(hold.token), KEY)
+local function publish_revoked(hold, by)
+  publish_to_client(hold.id, 'revoked', hold.id, integer(hold.token), by, KEY)
 end
 
 -- Has a holder end its batch: another client waits that must not wait for the whole batch.

@@ -120,7 +120,8 @@ describe('the alert rules, on recorded metrics', () => {
     }
     const late = recording.scrapes.length - 1;
     await service.forceRelease('a');
-    const lost = 'redis_lock_lost_total{lock_instance="default",lock_pattern="first",lock_kind="exclusive"}';
+    const lost =
+      'redis_lock_lost_total{lock_instance="default",lock_pattern="first",lock_kind="exclusive",lock_loss_reason="forced"}';
     await eventually(async () => (await recording.scrape()).get(lost) === '1');
     const end = recording.scrapes.length - 1;
     stop();
@@ -134,7 +135,10 @@ describe('the alert rules, on recorded metrics', () => {
     // The first loss of this pattern: the counter was 0 before.
     await check(series, `${end}m`, [
       { alert: 'LockWatchdogLate', labels: instance },
-      { alert: 'LockLost', labels: { ...instance, lock_pattern: 'first', severity: 'critical' } },
+      {
+        alert: 'LockLost',
+        labels: { ...instance, lock_pattern: 'first', lock_loss_reason: 'forced', severity: 'critical' },
+      },
     ]);
   });
 

@@ -191,7 +191,7 @@ async function forceReleaseAt(connection: string, key: string): Promise<void> {
   const store = new RedisStore({ connection, keyPrefix: 'lock', commandTimeout: options.commandTimeout }, quiet);
   await store.start();
   const { holds } = await store.inspect(key);
-  expect((await store.endHolds(key, holds, 60_000)).holds).toBe(1);
+  expect((await store.endHolds(key, holds, undefined, 60_000)).holds).toBe(1);
   await store.close();
 }
 

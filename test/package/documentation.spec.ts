@@ -6,6 +6,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jes
 import { register } from 'prom-client';
 import type { LockService } from 'nestjs-redis-locks';
 import { createLockClient } from 'nestjs-redis-locks/client';
+import { LOSS_REASONS } from '../../lib/errors/index.js';
 import { stable } from '../../lab/drill/guide.mjs';
 import { startRedis, type RedisServer } from '../../lab/testbed/servers/redis-server.mjs';
 import { callable, complaintsAbout, filesOf, PAGES, QUOTED, read, ROOT, runPage, testPage } from './documentation.js';
@@ -52,6 +53,11 @@ describe('the documentation', () => {
     const quotations = PAGES.flatMap((page) => [...read(page).matchAll(QUOTED)]);
     expect(quotations.length).toBeGreaterThanOrEqual(3);
     for (const [, file, text] of quotations) expect(words(read(file!))).toContain(words(text!));
+  });
+
+  it('explains each reason of a loss', () => {
+    const rows = [...read('docs/errors.md').matchAll(/^\| `([a-z-]+)` \| ([^|]+) \|/gm)];
+    expect(Object.fromEntries(rows.map(([, word, text]) => [word, text]))).toMatchObject(LOSS_REASONS);
   });
 
   it('quotes outputs as the drill has seen them', () => {

@@ -18,7 +18,7 @@ export const QUEUES = [
       await other.call('wait', 'prices', { kind: 'read' });
       await stage.shows(
         'npx nestjs-redis-locks inspect prices',
-        '1 holding, 2 in the queue',
+        '1 holding, 2 processes in the queue',
         /^1 +exclusive/m,
         /^2 +read/m,
       );
@@ -51,7 +51,7 @@ export const QUEUES = [
       await stage.shows('curl -s http://shop-2/metrics | grep redis_lock_subscribed', /\} 0/);
       await stage.shows('npx nestjs-redis-locks doctor -t 2s | grep -A1 pub/sub', 'problem');
       await shop.call('release', 'stock:42');
-      await stage.shows('npx nestjs-redis-locks inspect stock:42', '1 holding, 0 in the queue');
+      await stage.shows('npx nestjs-redis-locks inspect stock:42', '1 holding, 0 processes in the queue');
       await stage.shows('Dashboard of shop-2, last holders', 'for shop-1');
     },
   },

@@ -151,7 +151,7 @@ function endVoteBy(
 
 async function endVote(store: RedisStore, key: string): Promise<void> {
   const { holds } = await store.inspect(key);
-  await store.endHolds(key, holds, REVOKED_MEMORY);
+  await store.endHolds(key, holds, undefined, REVOKED_MEMORY);
 }
 
 /** An operator's request to a process; it may fail. */

@@ -119,7 +119,7 @@ export class ScriptWalk {
     const ids = Array.from({ length: 10 }, (_, i) => `h${30 + i}:1`);
     const texts = await this.#redis.hmget(`lock:state:{${kind}}`, ...ids.map((id) => `+${id}`));
     const named = ids.flatMap((id, i) => (texts[i] ? [id, String(texts[i]).split(' ')[4] ?? ''] : []));
-    await this.#script(kind, 'force-release, 10 holds', 'force-release', [this.#address(kind), 10_000, ...named]);
+    await this.#script(kind, 'force-release, 10 holds', 'force-release', [this.#address(kind), 10_000, '-', ...named]);
   }
 
   /** @param {Kind} kind */

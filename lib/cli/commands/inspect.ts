@@ -3,7 +3,7 @@ import { inspectSeveral, isForeign } from '../../service/inspect-several.js';
 import type { LockHolder, LockState, LockWaiter } from '../../service/lock-state.js';
 import type { CommandLine } from '../arguments.js';
 import { EXIT, type ExitCode } from '../exit-codes.js';
-import { clientColumns, holdColumns, idColumns } from '../output/locks-table.js';
+import { clientColumns, connectionColumns, holdColumns, idColumns } from '../output/locks-table.js';
 import { table, type Column } from '../output/table.js';
 import { without, type Terminal } from '../output/terminal.js';
 import { kindName, safe, safeJson, time, type ClientFacts } from '../output/texts.js';
@@ -30,9 +30,11 @@ export async function inspect(session: Session, { subject, json }: CommandLine, 
 }
 
 function describeLock({ style, space }: Terminal, { key, holders, waiters, permits }: LockState, now: number): string {
-  const limit = permits === undefined ? '' : `, of ${permits} permits (set at run time)`;
-  const counts = `${grouped(holders.length)} holding, ${grouped(waiters.length)} in the queue`;
-  const parts = [`${style.strong(safe(key))}  ${counts}${limit}\n`];
+  const units = holders.reduce((sum, holder) => sum + holder.units, 0);
+  const ofPermits = permits === undefined ? '' : `, ${grouped(units)} of ${grouped(permits)} permits`;
+  const counts = `${grouped(holders.length)} holding${ofPermits}, ${processesIn(waiters)} in the queue`;
+  const note = style.dim('(calls inside a process: redis_lock_waiting)');
+  const parts = [`${style.strong(safe(key))}  ${counts} ${note}\n`];
   // Either table gets half of a terminal that is too small for both.
   const half = waiters.length > 0 ? Math.floor(space.rows / 2) : space.rows;
   const room = without({ ...space, rows: half }, OTHER_LINES);
@@ -49,6 +51,12 @@ function describeLock({ style, space }: Terminal, { key, holders, waiters, permi
   return parts.join('\n');
 }
 
+/** The calls of a process share a place in the queue, and have none while their process holds the lock. */
+function processesIn(waiters: readonly Waiter[]): string {
+  const count = new Set(waiters.map(({ client }) => client)).size;
+  return `${grouped(count)} process${count === 1 ? '' : 'es'}`;
+}
+
 /** The waiting calls of a client share one ticket. */
 function waiterColumns(waiters: readonly Waiter[], now: number): Array<Column<Waiter>> {
   const places = new Map(waiters.map((waiter, i) => [waiter, i + 1]));
@@ -56,6 +64,7 @@ function waiterColumns(waiters: readonly Waiter[], now: number): Array<Column<Wa
     { heading: 'NEXT', cell: (waiter) => String(places.get(waiter)) },
     { heading: 'WANTED', cell: kindName },
     ...clientColumns('WAITER', waiters),
+    ...connectionColumns(waiters),
   ];
   if (waiters.some(({ since }) => since))
     columns.push({ heading: 'FOR', cell: ({ since }) => (since ? time(now - since.getTime()) : '-') });

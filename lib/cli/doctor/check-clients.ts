@@ -34,15 +34,20 @@ export async function checkClients(
 ): Promise<Finding> {
   const own = [...(clientsByPrefix(channels).get(prefix) ?? [])];
   const prefixes = otherPrefixes(channels, prefix);
-  if (own.length > 0 || prefixes === undefined) {
+  if (own.length === 0 && prefixes === undefined) return ok('clients', 'none is connected now, with any prefix');
+  if (own.length > 0) {
     const [first] = [connection].flat() as Array<Redis | Cluster>;
     const labels = await labelsOf(
       new RedisClientRecords({ send: (...words) => first!.call(...words) }, prefix, ''),
       own.slice(0, MOST_LABELS + 1),
     );
-    const who = own.length === 0 ? '' : `: ${listed(labels, MOST_LABELS)}`;
-    const rest = prefixes === undefined ? '' : `; other clients have the prefix ${prefixes}`;
-    return ok('clients', `${own.length} connected with the prefix '${prefix}'${who}${rest}`);
+    const found = `${own.length} connected with the prefix '${prefix}': ${listed(labels, MOST_LABELS)}`;
+    if (prefixes === undefined) return ok('clients', found);
+    return warning(
+      'clients',
+      `${found}; other clients have the prefix ${prefixes}`,
+      'clients with different prefixes do not exclude each other: if they belong to one application, give them one keyPrefix',
+    );
   }
   return warning(
     'clients',

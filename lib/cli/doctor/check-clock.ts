@@ -44,12 +44,13 @@ export function checkLatency({ took }: ClockReading): Finding {
 /** Leases use monotonic clocks. Only fencing tokens and displayed times depend on the wall clock. */
 export function checkClock({ ahead, took }: ClockReading): Finding {
   const skew = Math.max(0, Math.abs(ahead) - took / 2);
-  const found = `the server is ${Math.abs(ahead).toFixed(0)} ms ${ahead < 0 ? 'behind' : 'ahead'}`;
+  const [fast, slow] = ahead < 0 ? ['this machine', 'the server'] : ['the server', 'this machine'];
+  const found = `the clock of ${fast} is ${Math.abs(ahead).toFixed(0)} ms ahead of that of ${slow}`;
   if (skew < APART) return ok('clock', found);
   return warning(
     'clock',
     `${found} (± ${(took / 2).toFixed(0)} ms)`,
-    'synchronize both clocks (NTP): leases do not depend on them, but after a failover fencing tokens grow only if the servers agree',
+    'synchronize both clocks (NTP), and compare with a third machine, as either may be wrong: leases do not depend on them, but after a failover fencing tokens grow only if the servers agree',
   );
 }
 

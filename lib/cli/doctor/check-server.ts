@@ -1,3 +1,4 @@
+import { time } from '../output/texts.js';
 import { ok, problem, warning, type Finding } from './finding.js';
 import type { ServerInfo } from './server-info.js';
 
@@ -34,6 +35,25 @@ export function checkEviction(info: ServerInfo): Finding {
     );
   }
   return problem(check, `${policy}: when its memory is full, Redis may evict locks that are held`, advice);
+}
+
+/** A lock that was evicted is lost, and so may any other have been. */
+export function checkEvicted(info: ServerInfo): Finding {
+  const check = 'evicted keys';
+  const evicted = Number(info.get('evicted_keys') ?? 0);
+  if (evicted === 0) return ok(check, 'none since Redis has started');
+  return warning(
+    check,
+    `${evicted} since Redis has started; locks that were held may be among them`,
+    'look for redis_lock_lost_total with the reason unknown; CONFIG SET maxmemory-policy noeviction',
+  );
+}
+
+/** A restart explains locks that were lost at that time. */
+export function checkUptime(info: ServerInfo): Finding {
+  const seconds = Number(info.get('uptime_in_seconds') ?? 0);
+  const since = new Date(Date.now() - seconds * 1_000).toISOString();
+  return ok('uptime', `Redis has run for ${time(seconds * 1_000)}, since ${since}`);
 }
 
 /** Memory counts as nearly full from this share of maxmemory on. */

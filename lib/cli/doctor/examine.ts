@@ -8,16 +8,19 @@ import { checkClients, clientChannels } from './check-clients.js';
 import { checkClock, checkClocks, checkLatency, readClock, type ClockReading } from './check-clock.js';
 import { checkIsNoNode, checkSlots, readClusterInfo } from './check-cluster.js';
 import { checkConnections } from './check-config.js';
+import { checkDeadlocks } from './check-deadlocks.js';
 import { checkLayout } from './check-layout.js';
 import { checkLocking } from './check-locking.js';
 import { checkPermissions } from './check-permissions.js';
 import { checkPubSub, checkShardedPubSub } from './check-pubsub.js';
 import {
+  checkEvicted,
   checkEviction,
   checkMemory,
   checkPersistence,
   checkRole,
   checkSaving,
+  checkUptime,
   checkVersion,
   checkVoteIsKept,
 } from './check-server.js';
@@ -54,7 +57,7 @@ export async function examine(session: Session, key: string | undefined): Promis
   findings.push(await checkClients(session, channels));
   if (clocks.size > 1) findings.push(checkClocks(clocks, deployment.kind === 'redlock'));
   if (key !== undefined) findings.push(await checkLayout(session, key));
-  return [...findings, await checkLocking(session, id)];
+  return [...findings, ...(await checkDeadlocks(session)), await checkLocking(session, id)];
 }
 
 async function examineServer(trial: Trial, kind: Deployment['kind'], learned: Learned): Promise<Finding[]> {
@@ -82,7 +85,7 @@ async function examineServer(trial: Trial, kind: Deployment['kind'], learned: Le
 }
 
 function infoFindings(info: ServerInfo, kind: Deployment['kind']): Finding[] {
-  const checks = [checkVersion, checkRole, checkEviction, checkMemory, checkSaving];
+  const checks = [checkVersion, checkUptime, checkRole, checkEviction, checkEvicted, checkMemory, checkSaving];
   checks.push(kind === 'redlock' ? checkVoteIsKept : checkPersistence);
   return [...(kind === 'cluster' ? [] : checkIsNoNode(info)), ...checks.map((check) => check(info))];
 }

@@ -33,7 +33,7 @@ export function locksTable(style: Style, locks: readonly LockState[], now: numbe
         holder ? column.cell(holder) : i === 0 ? ({ text: 'not held', style: 'dim' } as const) : '-',
     })),
     {
-      heading: 'WAITING',
+      heading: 'QUEUE',
       cell: ({ lock }) =>
         lock === undefined || lock.waiters.length === 0
           ? lock === undefined
@@ -56,6 +56,7 @@ export function holdColumns(
       cell: (holder) => (holder.kept ? { text: `${kindName(holder)} (kept)`, style: 'dim' } : kindName(holder)),
     },
     ...clientColumns('HOLDER', holders),
+    ...connectionColumns(holders),
     { heading: 'FOR', cell: ({ since }) => time(now - since.getTime()) },
     {
       heading: 'LEASE LEFT',
@@ -78,6 +79,18 @@ export function clientColumns<Each extends (LockHolder | LockWaiter) & ClientFac
     columns.push({ heading: 'PATTERN', cell: ({ pattern }) => pattern || '-', ...optional });
   return columns;
 }
+
+/** Whether clients are connected, unless that is not known of any. */
+export const connectionColumns = <Each extends LockHolder | LockWaiter>(all: readonly Each[]): Array<Column<Each>> =>
+  all.some(({ connected }) => connected !== undefined)
+    ? [
+        {
+          heading: 'CONNECTION',
+          cell: ({ connected }) =>
+            connected === false ? { text: 'not connected', style: 'bad' } : connected ? 'connected' : 'unknown',
+        },
+      ]
+    : [];
 
 /** The column of client ids, if labels hide them. */
 export const idColumns = <Each extends ClientFacts & { readonly client: string }>(

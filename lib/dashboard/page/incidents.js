@@ -36,12 +36,13 @@ function itemOf(call, kind, story) {
 }
 
 export function storyOf(incident) {
-  const { type, took, reason, kind, holder, times } = incident;
+  const { type, took, reason, lossReason, kind, holder, times } = incident;
   const by = partyName(incident);
   const last = times > 1 ? 'Last: ' : '';
   if (type === 'timeout') return `${last}${by} timed out after ${time(took)}${holderOf(', held by', holder)}`;
   const held = `${last}held by ${by} (${kind}) for ${time(took)}`;
-  return reason === undefined ? held : `${held}: ${why(reason)}`;
+  const word = lossReason === undefined ? '' : ` (${lossReason})`;
+  return reason === undefined ? held : `${held}: ${why(reason)}${word}`;
 }
 
 const timesOf = ({ times }) => (times > 1 ? ` × ${count(times)}` : '');

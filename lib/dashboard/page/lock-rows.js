@@ -34,7 +34,9 @@ export class LockRows {
     this.#told = performance.now();
     const shown = lock.holders.slice(0, place.isDetailed ? Infinity : FEW_HOLDS);
     const shape = JSON.stringify([
-      shown.map(({ id, units, kept, label, method }) => [id, units, kept, label, method, place.ambiguous.has(label)]),
+      shown.map(({ id, units, kept, label, method, connected }) => [
+        ...[id, units, kept, label, method, connected, place.ambiguous.has(label)],
+      ]),
       lock.holding,
       lock.permits,
       lock.waiting > 0,
@@ -195,7 +197,14 @@ function detailsOf(party, { process, ambiguous, key }) {
   return [
     ...(call === '' ? [] : [element('span', { class: 'client' }, call)]),
     element('span', { class: 'client' }, isNamed ? visible(where) : '', id),
+    ...connectionOf(party),
   ];
+}
+
+/** A client that is not connected stands out. */
+function connectionOf({ connected }) {
+  if (connected === undefined) return [];
+  return [element('span', { class: connected ? 'client detail' : 'late' }, connected ? 'connected' : 'not connected')];
 }
 
 export const waitOf = ({ age }) => (age === undefined ? '' : `waiting for ${time(age)}`);

@@ -9,6 +9,8 @@ export interface InstanceReading {
   readonly subscribed: boolean;
   /** ms; `undefined`: Redis did not answer. */
   readonly roundTrip: number | undefined;
+  /** How often a connection to Redis was lost. */
+  readonly disconnects: number;
   /** ms by which the most overdue renewal of the last two minutes was late. */
   readonly watchdogLag: number;
   /** The patterns of the elections in which this process stands, once for each candidate. */

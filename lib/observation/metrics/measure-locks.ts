@@ -7,9 +7,12 @@ import type {
   LockTimeoutEvent,
   LockUnreleasedEvent,
 } from '../../engine/lock-event.js';
-import { isLockError, isLockStoreError, isLockTimeoutError } from '../../errors/index.js';
+import { isLockError, isLockStoreError, isLockTimeoutError, LOSS_REASONS } from '../../errors/index.js';
+import { quote } from '../../common/describe.js';
 import { listenToAcquisitions, listenToEvents } from './listen.js';
 import { COUNTS, MANUAL, MOST_PATTERNS, OTHER, type EventName, type Labels, type ReadingName } from './measures.js';
+
+const REASONS = Object.keys(LOSS_REASONS);
 
 /** Records a value: the seconds of a duration, or the increment of a count or a level. */
 export type Recorder = (measure: EventName, value: number, labels: Labels) => void;
@@ -61,24 +64,27 @@ export function measureLocks(record: Recorder, start?: (labels: Labels) => void)
 
 async function readInstances(labelsOf: Labeller): Promise<Reading[]> {
   const instances = await collectReadings();
-  return instances.flatMap(({ instance, reachable, subscribed, roundTrip, watchdogLag, candidates, holds }) => {
-    const labels: Labels = { 'lock.instance': instance };
-    const oldest = new Map<string, Reading>();
-    for (const { age, ...hold } of holds) {
-      const own = labelsOf({ instance, ...hold });
-      const id = idOf(own);
-      const value = Math.max(inSeconds(age), oldest.get(id)?.value ?? 0);
-      oldest.set(id, { measure: 'oldestHold', value, labels: own });
-    }
-    return [
-      { measure: 'reachable', value: Number(reachable), labels },
-      { measure: 'subscribed', value: Number(subscribed), labels },
-      { measure: 'watchdogLag', value: inSeconds(watchdogLag), labels },
-      ...(roundTrip === undefined ? [] : [{ measure: 'roundTrip', value: inSeconds(roundTrip), labels } as const]),
-      ...candidatesOf(candidates, labelsOf, instance),
-      ...oldest.values(),
-    ] satisfies Reading[];
-  });
+  return instances.flatMap(
+    ({ instance, reachable, subscribed, roundTrip, disconnects, watchdogLag, candidates, holds }) => {
+      const labels: Labels = { 'lock.instance': instance };
+      const oldest = new Map<string, Reading>();
+      for (const { age, ...hold } of holds) {
+        const own = labelsOf({ instance, ...hold });
+        const id = idOf(own);
+        const value = Math.max(inSeconds(age), oldest.get(id)?.value ?? 0);
+        oldest.set(id, { measure: 'oldestHold', value, labels: own });
+      }
+      return [
+        { measure: 'reachable', value: Number(reachable), labels },
+        { measure: 'subscribed', value: Number(subscribed), labels },
+        { measure: 'disconnects', value: disconnects, labels },
+        { measure: 'watchdogLag', value: inSeconds(watchdogLag), labels },
+        ...(roundTrip === undefined ? [] : [{ measure: 'roundTrip', value: inSeconds(roundTrip), labels } as const]),
+        ...candidatesOf(candidates, labelsOf, instance),
+        ...oldest.values(),
+      ] satisfies Reading[];
+    },
+  );
 }
 
 /** How many candidates stand for the elections of each pattern. */
@@ -96,11 +102,21 @@ function candidatesOf(patterns: readonly string[], labelsOf: Labeller, instance:
 /** Labels with a bounded number of patterns: the label of every later pattern is `(other)`. */
 function boundedLabels(): Labeller {
   const patterns = new Set<string>();
+  let isWarned = false;
   return (lock) => {
     const labels = labelsOf(lock);
     const pattern = labels['lock.pattern']!;
     if (patterns.size < MOST_PATTERNS) patterns.add(pattern);
-    return patterns.has(pattern) ? labels : { ...labels, 'lock.pattern': OTHER };
+    if (patterns.has(pattern)) return labels;
+    if (!isWarned) {
+      process.emitWarning(
+        `locks have more than ${MOST_PATTERNS} patterns; metrics count ${quote(pattern)} and all later ones as ${OTHER}. ` +
+          "A pattern must not contain an id: write pattern: 'order:{id}' in the call that names the key",
+        { type: 'LockMetricsWarning' },
+      );
+    }
+    isWarned = true;
+    return { ...labels, 'lock.pattern': OTHER };
   };
 }
 
@@ -120,7 +136,8 @@ function measureAcquisitions(
       // begins with 1 it returns 0.
       if (!known.has(idOf(labels))) {
         known.add(idOf(labels));
-        for (const count of COUNTS) record(count, 0, labels);
+        for (const count of COUNTS) if (count !== 'lost') record(count, 0, labels);
+        for (const reason of REASONS) record('lost', 0, { ...labels, 'lock.loss_reason': reason });
         start?.(labels);
       }
       record('waiting', 1, labels);
@@ -176,7 +193,7 @@ function countEvents(record: Recorder, labelsOf: Labeller): () => void {
     timeout: gaveUp,
     skipped: gaveUp,
     renewed: (event) => record('renewals', 1, labelsOf(event)),
-    lost: (event) => record('lost', 1, labelsOf(event)),
+    lost: (event) => record('lost', 1, { ...labelsOf(event), 'lock.loss_reason': event.lossReason }),
   });
 }
 

@@ -11,7 +11,7 @@ export interface Measure {
   readonly labels: readonly Label[];
 }
 
-export type Label = 'lock.instance' | 'lock.pattern' | 'lock.kind' | 'lock.outcome';
+export type Label = 'lock.instance' | 'lock.pattern' | 'lock.kind' | 'lock.outcome' | 'lock.loss_reason';
 
 /** The values of labels. The key is not among them, so that a label has only as many values as the code has locks. */
 export type Labels = Partial<Record<Label, string>>;
@@ -43,7 +43,10 @@ export const MEASURES = Object.freeze({
   failed: count('failed', 'How often a call got a LockStoreError because Redis failed or did not answer'),
   skipped: count('skipped', 'How often a call continued without the lock because others held it'),
   renewals: count('renewals', 'How often a lease was renewed'),
-  lost: count('lost', 'How often a lock was lost before its holder released it'),
+  lost: measure('count', [...OF_LOCK, 'lock.loss_reason'])(
+    'lost',
+    'How often a lock was lost before its holder released it',
+  ),
   waiting: level('waiting', 'How many calls have requested a lock and have no result yet'),
   held: level('held', 'How many locks are held'),
   reachable: reading('reachable', 'Whether Redis answers (1) or not (0)'),
@@ -52,6 +55,7 @@ export const MEASURES = Object.freeze({
     'round_trip',
     'How long Redis took to answer this reading',
   ),
+  disconnects: reading('disconnects', 'How often a connection to Redis was lost since the process has started'),
   watchdogLag: measure('reading in seconds', ['lock.instance'])(
     'watchdog.lag',
     'How late the most overdue renewal of the last two minutes was',
@@ -66,7 +70,16 @@ export const MEASURES = Object.freeze({
 
 /** The measurements that are read when the metrics are collected. All others are recorded with events. */
 export const READINGS = Object.freeze([
-  ...(['reachable', 'subscribed', 'roundTrip', 'watchdogLag', 'candidates', 'lastAcquired', 'oldestHold'] as const),
+  ...([
+    'reachable',
+    'subscribed',
+    'roundTrip',
+    'disconnects',
+    'watchdogLag',
+    'candidates',
+    'lastAcquired',
+    'oldestHold',
+  ] as const),
 ]);
 export type ReadingName = (typeof READINGS)[number];
 export type EventName = Exclude<keyof typeof MEASURES, ReadingName>;

@@ -166,12 +166,12 @@ export class MemoryLock {
     return left;
   }
 
-  forceRelease(choice: HoldChoice): ForceReleaseReply {
+  forceRelease(choice: HoldChoice, by: string | undefined): ForceReleaseReply {
     const ended = this.current().filter(chooser(choice));
     const told = ended.filter(({ id }) => this.server.isPresent(clientOf(id))).length;
     for (const { id, token } of ended) {
       this.holds.delete(id);
-      this.tell(id, (client) => client.revoked(id, token));
+      this.tell(id, (client) => client.revoked(id, token, by));
     }
     this.serve();
     return { holds: ended.length, told };

@@ -49,6 +49,7 @@ export class MemoryStore implements LockStore {
   readonly clients: ClientRecords = {
     write: (record) => this.execute(() => void this.backend.records.set(this.clientId, record)),
     read: (clientId) => this.execute(() => this.backend.records.get(clientId)),
+    connected: (ids) => this.execute(() => new Map(ids.map((id) => [id, this.backend.isPresent(id)]))),
   };
   listening = false;
   private closed = false;
@@ -111,8 +112,8 @@ export class MemoryStore implements LockStore {
     return this.withLock(key, (lock) => lock.setLimit(permits));
   }
 
-  forceRelease(key: string, hold?: HoldChoice): Promise<ForceReleaseReply> {
-    return this.withLock(key, (lock) => lock.forceRelease(hold));
+  forceRelease(key: string, hold?: HoldChoice, by?: string): Promise<ForceReleaseReply> {
+    return this.withLock(key, (lock) => lock.forceRelease(hold, by));
   }
 
   inspect(key: string): Promise<StoredLock> {

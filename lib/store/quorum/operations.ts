@@ -85,6 +85,7 @@ export async function forceReleaseEverywhere(
   { members, quorum, clock }: QuorumContext,
   key: string,
   hold?: HoldChoice,
+  by?: string,
 ): Promise<ForceReleaseReply> {
   const looks = askEach(members, async (store) => (await store.inspect(key)).holds);
   const inTime = await gather(looks, { quorum, clock }, all(quorum));
@@ -93,7 +94,7 @@ export async function forceReleaseEverywhere(
   const ending = new Round();
   const endings = members.map(async (member, i) => {
     const holds = (await looks[i]!).filter(({ id }) => named.has(id));
-    return ending.ask(member, (store) => store.endHolds(key, holds, REVOKED_MEMORY));
+    return ending.ask(member, (store) => store.endHolds(key, holds, by, REVOKED_MEMORY));
   });
   const replies = valuesOf(await gather(endings, { quorum, clock }, all(quorum)));
   return {

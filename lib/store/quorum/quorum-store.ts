@@ -55,10 +55,23 @@ export class QuorumClientRecords implements ClientRecords {
     return answer.catch(() => undefined);
   }
 
+  /** A client that no answering master knows receives at most the messages of masters that are away. */
+  async connected(clientIds: readonly string[]): Promise<ReadonlyMap<string, boolean>> {
+    const asked = this.reachable().map(async ({ store }) => store.clients?.connected?.(clientIds));
+    const answers = (await Promise.allSettled(asked)).flatMap((each) =>
+      each.status === 'fulfilled' ? (each.value ?? []) : [],
+    );
+    const known = clientIds.filter((id) => answers.some((answer) => answer.has(id)));
+    return new Map(known.map((id) => [id, answers.some((answer) => answer.get(id) === true)]));
+  }
+
   /** Asks the masters that can be reached. The others would execute it later. */
   private first<T>(ask: (store: QuorumMember) => Promise<T>): Promise<T> {
-    const reachable = this.masters().filter(({ store }) => store.unreachable === undefined);
-    return Promise.any(reachable.map(({ store }) => ask(store)));
+    return Promise.any(this.reachable().map(({ store }) => ask(store)));
+  }
+
+  private reachable(): readonly Member[] {
+    return this.masters().filter(({ store }) => store.unreachable === undefined);
   }
 }
 
@@ -241,8 +254,8 @@ export class QuorumStore implements LockStore {
     await this.askMajority((store) => store.setLimit(key, permits).then(() => true));
   }
 
-  readonly forceRelease = (key: string, hold?: HoldChoice): Promise<ForceReleaseReply> =>
-    forceReleaseEverywhere(this.context, key, hold);
+  readonly forceRelease = (key: string, hold?: HoldChoice, by?: string): Promise<ForceReleaseReply> =>
+    forceReleaseEverywhere(this.context, key, hold, by);
 
   async inspect(key: string, maxWaiters?: number): Promise<StoredLock> {
     const replies = await this.askMajority((store) => store.inspect(key, maxWaiters));
@@ -321,7 +334,7 @@ export class QuorumStore implements LockStore {
       granted: (grant) => this.granted(member, grant),
       retryAfter: (id, delay) => this.listener?.retryAfter(id, delay),
       yield: (id) => this.listener?.yield(id),
-      revoked: (id) => this.revoked(member, id),
+      revoked: (id, _token, by) => this.revoked(member, id, by),
       opened: () => undefined,
       restored: () => {
         this.membership.recheck();
@@ -337,10 +350,10 @@ export class QuorumStore implements LockStore {
     member.ask((store) => store.release({ key, id, tombstoneFor: 0, keep: 0, next: undefined })).catch(() => undefined);
   }
 
-  private revoked(member: Member, id: string): void {
+  private revoked(member: Member, id: string, by: string | undefined): void {
     const acquisition = this.acquisitions.get(id);
     if (acquisition?.revoked(member) !== true) return;
     this.acquisitions.delete(id);
-    this.listener?.revoked(id);
+    this.listener?.revoked(id, undefined, by);
   }
 }

@@ -108,14 +108,19 @@ export class LockCommands {
   }
 
   /** Ends the named holds; `told`: how many of their clients received the message. */
-  async endHolds(key: string, holds: readonly HoldName[], memory: number): Promise<{ ended: number; told: number }> {
+  async endHolds(
+    key: string,
+    holds: readonly HoldName[],
+    by: string,
+    memory: number,
+  ): Promise<{ ended: number; told: number }> {
     let ended = 0;
     let told = 0;
     let place = 0;
     // At least once: if the key has no holds, there may still be waiters.
     do {
       const named = holds.slice(place, (place += HOLDS_PER_COMMAND));
-      const args = [memory, ...named.flatMap(({ id, since }) => [id, since])];
+      const args = [memory, by, ...named.flatMap(({ id, since }) => [id, since])];
       const [count, heard, more] = await this.run('forceRelease', key, args, (raw) => {
         const parts = tuple(raw, 3);
         return [natural(parts[0]), natural(parts[1]), integer(parts[2], -1)] as const;

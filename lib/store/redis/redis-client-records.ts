@@ -1,7 +1,9 @@
 import { printable } from '../../common/describe.js';
-import { clientRecordKey } from '../../keys/index.js';
+import { busChannel, clientChannel, clientRecordKey } from '../../keys/index.js';
 import type { CallSite, ClientRecord, ClientRecords } from '../client-records.js';
+import type { ScannedNode } from './key-scan.js';
 import type { Commands } from './line.js';
+import { list, natural, readReply } from './reply-readers.js';
 
 /** How many characters are read of a label, a pattern and the name of a method. */
 const LONGEST_TEXT = 1_000;
@@ -21,6 +23,9 @@ export class RedisClientRecords implements ClientRecords {
     commands: Pick<Commands, 'send'>,
     private readonly keyPrefix: string,
     private readonly clientId: string,
+    /** The servers that may have the subscription of a client. In a Cluster it is at any master. */
+    private readonly nodes: () => readonly ScannedNode[] = () => [],
+    private readonly isCluster = false,
   ) {
     this.#commands = commands;
   }
@@ -38,6 +43,24 @@ export class RedisClientRecords implements ClientRecords {
     const text = await this.#commands.send('GET', clientRecordKey(this.keyPrefix, clientId));
     return typeof text === 'string' ? readRecord(text) : undefined;
   }
+
+  /** A client counts as connected while its subscription stands: Redis ends it as soon as the process has ended. */
+  async connected(clientIds: readonly string[]): Promise<ReadonlyMap<string, boolean>> {
+    const channelOf = this.isCluster ? busChannel : clientChannel;
+    const channels = clientIds.map((id) => channelOf(this.keyPrefix, id));
+    const counts = await Promise.all(this.nodes().map(({ commands }) => subscribersOf(commands, channels)));
+    const sums = clientIds.map((id, i) => [id, counts.reduce((sum, each) => sum + each[i]!, 0)] as const);
+    return new Map(counts.length === 0 ? [] : sums.map(([id, sum]) => [id, sum > 0]));
+  }
+}
+
+/** How many connections to a server are subscribed to each channel. */
+async function subscribersOf(commands: Pick<Commands, 'send'>, channels: readonly string[]): Promise<number[]> {
+  const reply = await commands.send('PUBSUB', 'NUMSUB', ...channels);
+  return readReply('PUBSUB NUMSUB', reply, (raw) => {
+    const parts = list(raw, 2 * channels.length);
+    return channels.map((_, i) => natural(parts[2 * i + 1]));
+  });
 }
 
 /** Another program may have written the key, so every part is checked. */

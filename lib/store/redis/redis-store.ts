@@ -37,7 +37,7 @@ import { LeaseRenewals } from './lease-renewals.js';
 import { LockCommands, requestArgs } from './lock-commands.js';
 import { RedisClientRecords } from './redis-client-records.js';
 import { RedisLatches } from './redis-latches.js';
-import { readAcquireAllReply, readFenceReply, readMessage, readSurveyReply, writeMode } from './replies.js';
+import { readAcquireAllReply, readFenceReply, readMessage, readSurveyReply, writeBy, writeMode } from './replies.js';
 import { oneOf } from './reply-readers.js';
 import { LockKeys, namedKeys } from './script-keys.js';
 import { readServerIdentity } from './server-identity.js';
@@ -102,7 +102,13 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
     this.#commands = new LockCommands(this.clientId, scripts, connection, this.keys, commandTimeout, clock);
     this.#renewals = new LeaseRenewals(scripts, connection, (key) => redisKeys(keyPrefix, key).state);
     this.#names = new KeyScan(() => connection.nodes(), options);
-    this.clients = new RedisClientRecords(connection.commands, keyPrefix, this.clientId);
+    this.clients = new RedisClientRecords(
+      connection.commands,
+      keyPrefix,
+      this.clientId,
+      () => connection.nodes(),
+      this.isPartitioned,
+    );
     const channels = (key: string): string => connection.channels(key);
     this.latches = new RedisLatches(scripts, connection.replicas, channels, this.clientId, {
       keyPrefix,
@@ -198,14 +204,14 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
     return reply.outcome === 'held' ? reply.lease : reply.outcome === 'upgrade' ? 'shared' : 'not-held';
   }
 
-  async forceRelease(key: string, hold?: HoldChoice): Promise<ForceReleaseReply> {
+  async forceRelease(key: string, hold?: HoldChoice, by?: string): Promise<ForceReleaseReply> {
     const { holds } = await this.inspect(key, 1);
-    return this.endHolds(key, holds.filter(chooser(hold)));
+    return this.endHolds(key, holds.filter(chooser(hold)), by);
   }
 
-  async endHolds(key: string, holds: readonly HoldName[], memory = 0): Promise<ForceReleaseReply> {
+  async endHolds(key: string, holds: readonly HoldName[], by?: string, memory = 0): Promise<ForceReleaseReply> {
     const { epoch } = this;
-    const { ended, told } = await this.#commands.endHolds(key, holds, memory);
+    const { ended, told } = await this.#commands.endHolds(key, holds, writeBy(by), memory);
     // ioredis sends a command again if its reply was lost. The second execution finds no holds.
     return { holds: this.epoch === epoch ? ended : holds.length, told };
   }
@@ -264,7 +270,7 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
       this.listener?.granted({ ...message.grant, token: token ?? message.grant.token });
     } else if (message?.word === 'retry') this.listener?.retryAfter(message.id, message.delay);
     else if (message?.word === 'yield') this.listener?.yield(message.id);
-    else if (message?.word === 'revoked') this.listener?.revoked(message.id, message.token);
+    else if (message?.word === 'revoked') this.listener?.revoked(message.id, message.token, message.by);
     else if (message?.word === 'opened') this.listener?.opened(message.key, message.latch);
   }
 

@@ -1,3 +1,4 @@
+import { printable } from '../../common/describe.js';
 import type {
   AcquireAllReply,
   AcquireReply,
@@ -194,18 +195,28 @@ export function leaseLeft(raw: unknown): number | 'not-held' {
   return left < 0 ? 'not-held' : left;
 }
 
+/** How many characters are read of the text that says who has released a lock by force. */
+const LONGEST_BY = 200;
+
+/** Writes who releases a lock by force as one word of a message. */
+export const writeBy = (by = ''): string => Buffer.from(by).toString('base64url') || '-';
+
+/** Any program may publish a message: the text goes into errors and logs, so it is cut, and control characters are escaped. */
+export const readBy = (word: string): string | undefined =>
+  printable(Buffer.from(word, 'base64url').toString().slice(0, LONGEST_BY)) || undefined;
+
 /** A message on a client's channel. `undefined`: this version does not know the message. */
 export type ClientMessage =
   | { readonly word: 'granted'; readonly grant: PushedGrant }
   | { readonly word: 'retry'; readonly id: string; readonly delay: number }
   | { readonly word: 'yield'; readonly id: string }
-  | { readonly word: 'revoked'; readonly id: string; readonly token: number }
+  | { readonly word: 'revoked'; readonly id: string; readonly token: number; readonly by: string | undefined }
   | { readonly word: 'opened'; readonly latch: string; readonly key: string };
 
 const GRANTED = /^granted (\S+) (\d+) (\d+) (\d+) (\d+) (\d+) (.+)$/s;
 const RETRY = /^retry (\S+) (\d+) /;
 const YIELD = /^yield (\S+) /;
-const REVOKED = /^revoked (\S+) (\d+) /;
+const REVOKED = /^revoked (\S+) (\d+) (\S+) /;
 const OPENED = /^opened (\S+) (.+)$/s;
 
 /** Reads what `lua/shared/messages.lua` writes. */
@@ -218,8 +229,10 @@ export function readMessage(message: string): ClientMessage | undefined {
   }
   if ((found = RETRY.exec(message)) !== null) return { word: 'retry', id: found[1] as string, delay: Number(found[2]) };
   if ((found = YIELD.exec(message)) !== null) return { word: 'yield', id: found[1] as string };
-  if ((found = REVOKED.exec(message)) !== null)
-    return { word: 'revoked', id: found[1] as string, token: Number(found[2]) };
+  if ((found = REVOKED.exec(message)) !== null) {
+    const [, id, token, by] = found as unknown as [string, string, string, string];
+    return { word: 'revoked', id, token: Number(token), by: readBy(by) };
+  }
   if ((found = OPENED.exec(message)) !== null) {
     return { word: 'opened', latch: found[1] as string, key: found[2] as string };
   }

@@ -1399,7 +1399,7 @@ end`,
 end
 return { 1, left }`,
   'force-release': `local lifetime, granted_at = tonumber(ARGV[2]), {}
-for i = 3, #ARGV, 2 do granted_at[ARGV[i]] = tonumber(ARGV[i + 1]) end`,
+for i = 4, #ARGV, 2 do granted_at[ARGV[i]] = tonumber(ARGV[i + 1]) end`,
   'force-release 2': `local holds, count, told = read_holds(), 0, 0`,
   'shared/tombstones 3': `local function write_tombstone(id, lifetime)
 redis.call('ZREMRANGEBYSCORE', KEYS[5], '-inf', integer(now))
@@ -1456,8 +1456,8 @@ local SHARDED = TAG and redis.REDIS_VERSION_NUM ~= nil
 local function publish_to_client(id, ...)
 call_if_known('PUBLISH', BUS .. client_of(id), table.concat({ ... }, ' '))
 end
-local function publish_revoked(hold)
-publish_to_client(hold.id, 'revoked', hold.id, integer(hold.token), KEY)
+local function publish_revoked(hold, by)
+publish_to_client(hold.id, 'revoked', hold.id, integer(hold.token), by, KEY)
 end
 local function channel_of(id)
 return (SHARDED and CHANNELS or BUS) .. client_of(id)
@@ -1477,7 +1477,7 @@ remove_hold(holds, hold)
 count = count + 1
 if receives_revocation(id) then told = told + 1 end
 if lifetime > 0 then write_tombstone(revocation(id), math.max(hold.ends - now, lifetime)) end
-publish_revoked(hold)
+publish_revoked(hold, ARGV[3])
 end
 end`,
   'shared/grant-waiters 15': `local function grant_waiters(holds, asker, from)

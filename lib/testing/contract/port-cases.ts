@@ -136,10 +136,12 @@ export const PORT_CASES: CaseList = {
     const key = stage.key();
     const request = store.request(key);
     await stage.outcome(store.port.acquire(request));
-    const { holds } = await stage.outcome(other.port.forceRelease(key));
+    const by = 'Ann Łąck <ann@bastion>';
+    const { holds } = await stage.outcome(other.port.forceRelease(key, undefined, by));
     assert.equal(holds, 1);
     await stage.until('the message about the revocation', () => store.revoked.length > 0);
     assert.ok(store.revoked.every((id) => id === request.id));
+    assert.ok(store.revokers.every((each) => each === by));
     assert.deepEqual(await stage.outcome(store.port.renew([{ key, id: request.id, lease: 1_000 }])), ['not-held']);
     assert.equal(await stage.outcome(store.release(key, request.id)), false);
   },

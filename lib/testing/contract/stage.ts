@@ -142,6 +142,8 @@ export class Stage {
 /** A store that a case calls directly. */
 export class StagedStore {
   readonly revoked: string[] = [];
+  /** Who has released by force, in the order of the messages. */
+  readonly revokers: Array<string | undefined> = [];
   readonly yields: string[] = [];
   private readonly grants: PushedGrant[] = [];
   private readonly toAsk = new Set<string>();
@@ -152,7 +154,10 @@ export class StagedStore {
       granted: (grant) => this.grants.push(grant),
       retryAfter: (id) => this.toAsk.add(id),
       yield: (id) => this.yields.push(id),
-      revoked: (id) => this.revoked.push(id),
+      revoked: (id, _token, by) => {
+        this.revoked.push(id);
+        this.revokers.push(by);
+      },
       opened: () => undefined,
       restored: () => undefined,
     });

@@ -90,7 +90,7 @@ export class ProcessStore implements LockStore {
   acquireAll: LockStore['acquireAll'] = (requests) => this.ask('acquireAll', requests);
   replicate: LockStore['replicate'] = (request) => this.ask('replicate', request);
   setLimit: LockStore['setLimit'] = (key, permits) => this.ask('setLimit', key, permits);
-  forceRelease: LockStore['forceRelease'] = (key, hold) => this.ask('forceRelease', key, ...(hold ? [hold] : []));
+  forceRelease: LockStore['forceRelease'] = (key, hold, by) => this.ask('forceRelease', key, hold, by);
   inspect: LockStore['inspect'] = (key, maxWaiters) => this.ask('inspect', key, ...(maxWaiters ? [maxWaiters] : []));
   list: NonNullable<LockStore['list']> = (request) => this.ask('list', request);
 
@@ -115,7 +115,10 @@ export class ProcessStore implements LockStore {
 
   private received({ event, args = [], number, value, error }: Line): void {
     if (event !== undefined && event !== 'hello') {
-      (this.listener?.[event] as ((...of: readonly unknown[]) => void) | undefined)?.(...args);
+      (this.listener?.[event] as ((...of: readonly unknown[]) => void) | undefined)?.(
+        // JSON has no `undefined`.
+        ...args.map((each) => each ?? undefined),
+      );
       return;
     }
     const question = this.questions.get(number!);

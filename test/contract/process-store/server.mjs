@@ -49,7 +49,8 @@ const server = createServer((socket) => {
     const names = method.split('.');
     const name = names.pop();
     const target = names.reduce((/** @type {any} */ part, /** @type {string} */ each) => part[each], store);
-    target[name](...args).then(
+    // JSON has no `undefined`.
+    target[name](...args.map((/** @type {unknown} */ each) => each ?? undefined)).then(
       (/** @type {unknown} */ value) => send({ number, value: asData(value) }),
       (/** @type {unknown} */ error) => send({ number, error: written(error) }),
     );

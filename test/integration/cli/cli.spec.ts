@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
+import { hostname, userInfo } from 'node:os';
 import { describe, expect, it } from '@jest/globals';
-import type { LockState } from 'nestjs-redis-locks';
+import type { LockLostError, LockState } from 'nestjs-redis-locks';
 import { cli, CliProcess, manifest } from './cli.js';
 import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
 import { aborted, LockBench } from '../../../lab/testbed/locks/locks.js';
@@ -67,12 +68,13 @@ describe('ls', () => {
       .trimEnd()
       .split('\n')
       .map((line) => line.split(/ {2,}/));
-    expect(headings).toEqual(['KEY', 'HELD', 'HOLDER', 'OWNER', 'FOR', 'LEASE LEFT', 'WAITING']);
+    expect(headings).toEqual(['KEY', 'HELD', 'HOLDER', 'OWNER', 'CONNECTION', 'FOR', 'LEASE LEFT', 'QUEUE']);
     expect(rows[0]).toEqual([
       'a',
       'exclusive',
       expect.stringMatching(new RegExp(`:${process.pid}$`)),
       '-',
+      'connected',
       expect.stringMatching(/ m?s$/),
       expect.stringMatching(/ s$/),
       '1',
@@ -169,7 +171,7 @@ describe('inspect', () => {
     const { lock } = await setUp();
     const { code, stdout } = await run('inspect', 'a');
     expect(code).toBe(0);
-    expect(stdout).toContain('a  1 holding, 1 in the queue\n');
+    expect(stdout).toContain('a  1 holding, 1 process in the queue ');
     expect(stdout).toMatch(new RegExp(`${lock.fencingToken} +${lock.owner.slice(0, 8)} +20\\d\\d-`));
     expect(stdout).toMatch(/^1 +exclusive /m);
   });
@@ -190,10 +192,37 @@ describe('release', () => {
     expect(lock.isHeld).toBe(true);
   });
 
+  it('says of a crashed holder that it is not connected, when the lock ends, and what to do', async () => {
+    const worker = await bench.worker({ label: 'crashed:1' });
+    const observer = await bench.service();
+    await worker.acquire('a', { expire: '1h' });
+    expect((await run('release', 'a')).stderr).toMatch(
+      / \(connected\), for [^]*A connected holder has not crashed: restart its process/,
+    );
+    await worker.process.kill();
+    await eventually(async () => (await observer.inspect('a'))!.holders[0]!.connected === false);
+    const [refused, seen, list] = await Promise.all([run('release', 'a'), run('inspect', 'a'), run('ls')]);
+    expect(refused.stderr).toMatch(/ \(not connected\), for [^]*No holder is connected, so nothing renews the lock/);
+    expect(refused.stderr).toMatch(/It ends at 20\d\d-\S+Z, in 59m \d+s\. If that is too\nlong, make sure/);
+    expect(seen.stdout).toMatch(/exclusive .* not connected /);
+    expect(list.stdout).toMatch(/exclusive .* not connected /);
+    await observer.forceRelease('a');
+  });
+
   it('with --force hands the lock to the next waiter, and notifies its holder', async () => {
     const { lock, waiting } = await setUp();
-    expect(await run('release', 'a', '--force')).toEqual({ code: 0, stdout: 'a was released.\n', stderr: '' });
-    await aborted(lock.signal);
+    const me = `${userInfo().username}@${hostname()}`;
+    const label = `${hostname()}:${process.pid}`;
+    expect(await run('release', 'a', '--force')).toEqual({
+      ...{ code: 0, stderr: '' },
+      stdout: `a was released by ${me}, from ${label}.\nThe next holder is ${label}.\n`,
+    });
+    const loss = (await aborted(lock.signal)) as LockLostError;
+    expect(loss).toMatchObject({
+      lossReason: 'forced',
+      forcedBy: me,
+      message: expect.stringContaining(`force by ${me}`),
+    });
     await (await waiting).release();
     expect(await run('release', 'a')).toEqual({
       code: 0,
@@ -217,7 +246,7 @@ describe('release --hold', () => {
     ]);
     expect(await run('release', 'b', '--force', '--hold', bob!)).toEqual({
       code: 0,
-      stdout: `Hold ${bob} of b was released.\n`,
+      stdout: expect.stringContaining(`Hold ${bob} of b was released by `),
       stderr: '',
     });
     expect((await service!.inspect('b'))!.holders.map(({ id }) => id)).toEqual([ann]);
@@ -240,7 +269,7 @@ describe('release --holder', () => {
     });
     expect((await service!.inspect('b'))!.holders.map(({ id }) => id)).toEqual([ann, bob]);
     expect(await run('release', 'b', '--force', '--holder', 'bob')).toEqual({
-      ...{ code: 0, stdout: "b (1 hold of 'bob') was released.\n", stderr: '' },
+      ...{ code: 0, stdout: expect.stringMatching(/^b \(1 hold of 'bob'\) was released by /), stderr: '' },
     });
     expect((await service!.inspect('b'))!.holders.map(({ id }) => id)).toEqual([ann]);
   });

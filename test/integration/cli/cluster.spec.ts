@@ -39,7 +39,7 @@ describe('the command line program in a Cluster', () => {
     const [inspect, table] = await Promise.all([run('inspect', keys[0]!), run('ls')]);
     expect(inspect).toMatchObject({
       code: 0,
-      stdout: expect.stringContaining(`${keys[0]}  1 holding, 1 in the queue`),
+      stdout: expect.stringContaining(`${keys[0]}  1 holding, 1 process in the queue`),
     });
     for (const key of keys) expect(table.stdout).toMatch(new RegExp(`^${key} +exclusive `, 'm'));
 
@@ -88,11 +88,22 @@ describe('doctor in a Cluster', () => {
     const { code, amiss, findings } = await examined();
     expect([code, amiss]).toEqual([0, []]);
     const checks = [
-      ...['server version', 'role', 'eviction policy', 'memory', 'saving', 'persistence', 'permissions', 'pub/sub'],
+      ...[
+        'server version',
+        'uptime',
+        'role',
+        'eviction policy',
+        'evicted keys',
+        'memory',
+        'saving',
+        'persistence',
+        'permissions',
+        'pub/sub',
+      ],
       ...['sharded pub/sub', 'slots', 'idle timeout', 'output buffers', 'round trip', 'clock'],
     ];
     const onEach = mastersInOrder().flatMap((address) => checks.map((check) => `${address} ${check}`));
-    expect(findings.map(({ check }) => check)).toEqual([...onEach, 'clients', 'clocks', 'a lock']);
+    expect(findings.map(({ check }) => check)).toEqual([...onEach, 'clients', 'clocks', 'deadlocks', 'a lock']);
     const left = await Promise.all(bench.cluster.nodes.map(({ admin }) => admin.keys('*')));
     const keys = left.flat().filter((key) => !key.startsWith('lock:client:'));
     expect(keys).toEqual([expect.stringMatching(/^lock:fence:/)]);

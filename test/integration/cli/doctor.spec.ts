@@ -139,8 +139,10 @@ describe('doctor', () => {
     expect(findings.map(({ check }) => check)).toEqual([
       ...[
         'server version',
+        'uptime',
         'role',
         'eviction policy',
+        'evicted keys',
         'memory',
         'saving',
         'persistence',
@@ -151,7 +153,7 @@ describe('doctor', () => {
         'round trip',
         'clock',
       ],
-      ...['clients', 'a lock'],
+      ...['clients', 'deadlocks', 'a lock'],
     ]);
     const left = (await redis.admin.keys('*')).sort();
     const names = [expect.stringMatching(/^lock:client:/), expect.stringMatching(/^lock:fence:/)];
@@ -187,6 +189,25 @@ describe('doctor', () => {
     ]);
   });
 
+  it('names two processes that wait for each other', async () => {
+    const locks = new FaultLocks();
+    const [one, other] = [
+      await locks.start(redis.url, { label: 'one:1' }),
+      await locks.start(redis.url, { label: 'other:1' }),
+    ];
+    const [a, b] = [await one.acquire('a'), await other.acquire('b')];
+    const waits = [one.acquire('b', { waitTimeout: '1h' }), other.acquire('a', { waitTimeout: '1h' })];
+    const found = await eventually(async () => {
+      const [deadlock] = (await examined()).about('deadlocks');
+      return deadlock!.status === 'warning' ? deadlock!.found : undefined;
+    });
+    expect(found).toMatch(/one:1 has waited for 'b' for .*, which other:1 holds/);
+    expect(found).toMatch(/other:1 has waited for 'a' for .*, which one:1 holds/);
+    await Promise.all([a.release(), b.release()]);
+    await Promise.all(waits.map(async (wait) => (await wait).release()));
+    await locks.closeAll();
+  });
+
   it('names the clients of the prefix, and the prefixes of others', async () => {
     const locks = new FaultLocks();
     const service = await locks.start(redis.url, { keyPrefix: 'shop:lock', label: 'shop:1' });
@@ -205,7 +226,7 @@ describe('doctor', () => {
     await eventually(async () => (await redis.admin.pubsub('CHANNELS', `lock:client:${idle.clientId}`)).length === 1);
     expect((await examined()).about('clients')).toMatchObject([
       {
-        status: 'ok',
+        status: 'warning',
         found: `1 connected with the prefix 'lock': ${idle.clientId.slice(0, 8)}; other clients have the prefix 'shop:lock'`,
       },
     ]);

@@ -124,3 +124,14 @@ describe('locks in several slots', () => {
     }
   });
 });
+
+it('tells that a holder which has ended is not connected, whatever node has its subscription', async () => {
+  const [observer, other] = [await bench.service(), await bench.service()];
+  const [worker] = await bench.workerList(1);
+  await worker!.acquire('a', { expire: '1m' });
+  const connected = async () => (await observer.inspect('a'))!.holders.map((each) => each.connected);
+  expect(await connected()).toEqual([true]);
+  await worker!.process.kill();
+  await eventually(async () => (await connected())[0] === false);
+  await other.forceRelease('a');
+});

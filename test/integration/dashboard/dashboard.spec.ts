@@ -133,8 +133,12 @@ describe.each(ADAPTERS)('the dashboard on %s', (_name, adapter) => {
     const waiting = other.acquire('a');
     await eventually(async () => (await locks.inspect('a'))?.waiters.length === 1);
     const order = { key: 'a', fencingToken: (await server.state()).locks.list[0]!.fencingToken };
-    expect(await server.release(order)).toEqual({ status: 200, body: { outcome: 'released' } });
-    await aborted(lock.signal);
+    const basic = `Basic ${Buffer.from('ann:secret').toString('base64')}`;
+    expect(await server.release(order, { ...OWN, authorization: basic })).toEqual({
+      ...{ status: 200, body: { outcome: 'released' } },
+    });
+    const by = `ann of the dashboard of ${locks.label}`;
+    expect(await aborted(lock.signal)).toMatchObject({ lossReason: 'forced', forcedBy: by });
     const next = await waiting;
     // The release was not meant for the current holder.
     const { status, body } = await server.release(order);

@@ -161,6 +161,7 @@ describe('events', () => {
       held: expect.any(Number),
       reason: expect.stringContaining('by force'),
       lossReason: 'forced',
+      forcedBy: expect.any(String),
     });
   });
 

@@ -52,6 +52,28 @@ describe('inspect', () => {
     expect(ttl).toBeGreaterThan(info.ttl);
   });
 
+  it('tells which holders and waiters are connected, right after one was killed', async () => {
+    const [observer, holder] = await bench.serviceList(2);
+    const worker = await bench.worker();
+    const lock = await holder!.acquire('a', { kind: 'read' });
+    await worker.acquire('a', { kind: 'read', expire: '1m' });
+    const waiting = holder!.acquire('a', { owner: 'me' });
+    await bench.untilWaiting('a', 1);
+    const connected = async () => {
+      const { holders, waiters } = (await observer!.inspect('a'))!;
+      const about = [...holders, ...waiters].map(
+        ({ client, connected }) => `${client === holder!.clientId} ${connected}`,
+      );
+      return about.sort();
+    };
+    expect(await connected()).toEqual(['false true', 'true true', 'true true']);
+    await worker.process.kill();
+    await eventually(async () => (await connected())[0] === 'false false');
+    expect(await connected()).toEqual(['false false', 'true true', 'true true']);
+    await Promise.all([lock.release(), observer!.forceRelease('a')]);
+    await (await waiting).release();
+  });
+
   it('names it again after Redis has lost everything and the holder has reconnected', async () => {
     const [observer, holder] = await bench.serviceList(2, { renewedLease: '10s' });
     const lock = await holder!.acquire('a');

@@ -125,6 +125,9 @@ describe('the scope of a lock', () => {
       expect(await service.tryAcquire('a', { reentrant: false })).toBeNull();
       await expect(service.acquire('a', { reentrant: false, waitTimeout: 100 })).rejects.toMatchObject({
         code: 'LOCK_TIMEOUT',
+        message: expect.stringMatching(
+          /^'a' is held by this call's own scope, so it can never be granted.*Holder: client /,
+        ),
       });
       expect(await service.tryAcquire('a', { reentrant: true })).not.toBeNull();
     });

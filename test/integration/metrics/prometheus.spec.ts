@@ -1,6 +1,7 @@
 import * as client from 'prom-client';
 import { readFileSync } from 'node:fs';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { LOSS_REASONS } from '../../../lib/errors/index.js';
 import { prometheusMetrics } from '../../../lib/observation/metrics/index.js';
 import { redisson } from '../../../lib/redisson/index.js';
 import { MEASURES } from '../../../lib/observation/metrics/measures.js';
@@ -76,10 +77,24 @@ describe('prometheusMetrics', () => {
     const service = await bench.service();
     await service.run('a', () => undefined, { pattern: 'first' });
     const text = await registry.metrics();
-    for (const count of ['contended', 'handoffs', 'timeouts', 'failed', 'skipped', 'renewals', 'lost']) {
+    for (const count of ['contended', 'handoffs', 'timeouts', 'failed', 'skipped', 'renewals']) {
       const labels = 'lock_instance="default",lock_pattern="first",lock_kind="exclusive"';
       expect(text).toContain(`\nredis_lock_${count}_total{${labels}} 0\n`);
     }
+    const reasons = [...text.matchAll(/^redis_lock_lost_total\{.*"first".*lock_loss_reason="(.*)"\} 0$/gm)];
+    expect(reasons.map(([, reason]) => reason)).toEqual(Object.keys(LOSS_REASONS));
+  });
+
+  it('warns once of patterns that it counts together, since a pattern seems to contain an id', async () => {
+    const service = await bench.service();
+    const warnings: string[] = [];
+    const warn = jest.spyOn(process, 'emitWarning').mockImplementation((text) => void warnings.push(String(text)));
+    for (let i = 0; i < 203; i++) await service.run('a', () => undefined, { pattern: `order:${i}` });
+    warn.mockRestore();
+    expect(warnings).toEqual([
+      expect.stringMatching(/more than 200 patterns; metrics count "order:\d+" and all later/),
+    ]);
+    expect(await registry.metrics()).toContain('lock_pattern="(other)"');
   });
 
   it('measures timeouts, failures, aborts, renewals and losses', async () => {
@@ -90,7 +105,8 @@ describe('prometheusMetrics', () => {
     await service.acquire('a', { signal: AbortSignal.timeout(10) }).catch(() => undefined);
     await eventually(async () => (await valueOf('redis_lock_renewals_total')) >= 2);
     await service.forceRelease('a');
-    await eventually(async () => (await valueOf('redis_lock_lost_total')) === 1);
+    const forced = /^redis_lock_lost_total\{.*lock_loss_reason="forced"\} 1$/m;
+    await eventually(async () => forced.test(await registry.metrics()));
     expect(lock.isHeld).toBe(false);
     service.stopWaiting();
     await service.acquire('a').catch(() => undefined);
@@ -165,10 +181,10 @@ describe('prometheusMetrics', () => {
     expect(patterns.size).toBe(201);
     expect(text).toContain('lock_pattern="(other)"');
     expect(await valueOf('redis_lock_hold_duration_seconds_count', 'released', '(other)')).toBe(5);
-    // 17 bounds, +Inf, sum and count for each outcome: 5 + 3 + 3. Then 6 counters and 3 gauges.
-    const bound = (5 + 3 + 3) * (17 + 3) + 6 + 3;
+    // 17 bounds, +Inf, sum and count for each outcome: 5 + 3 + 3. Then 6 counters, 7 reasons of a loss and 3 gauges.
+    const bound = (5 + 3 + 3) * (17 + 3) + 6 + 7 + 3;
     const lines = text.split('\n').filter((line) => line.includes('lock_pattern="user:7"'));
-    expect(bound).toBe(229);
+    expect(bound).toBe(236);
     expect(lines.length).toBeLessThanOrEqual(bound);
   });
 

@@ -37,7 +37,7 @@ describe('structuredLogs', () => {
         'warn',
         {
           ...{ event: 'lock.lost', ...common, fencingToken, held: expect.any(Number) },
-          ...{ reason: expect.any(String), lossReason: 'forced' },
+          ...{ reason: expect.any(String), lossReason: 'forced', forcedBy: expect.any(String) },
         },
       ],
     ]);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { checkClock, checkLatency } from '../../../lib/cli/doctor/check-clock.js';
-import { checkMemory, checkSaving, checkVersion } from '../../../lib/cli/doctor/check-server.js';
+import { checkEvicted, checkMemory, checkSaving, checkVersion } from '../../../lib/cli/doctor/check-server.js';
 import { styleFor } from '../../../lib/cli/output/style.js';
 import { time } from '../../../lib/cli/output/texts.js';
 
@@ -30,6 +30,16 @@ describe('findings', () => {
     [1_100, 400, 'ok'],
   ])('of a clock that is %d ms ahead, after a round trip of %d ms: %s', (ahead, took, status) => {
     expect(checkClock({ ahead, took }).status).toBe(status);
+  });
+
+  it('of a clock says which one is ahead, and of evicted keys how many', () => {
+    expect(checkClock({ ahead: -299_999, took: 1 }).found).toContain(
+      'this machine is 299999 ms ahead of that of the server',
+    );
+    expect(checkEvicted(info({ evicted_keys: '7' }))).toMatchObject({
+      status: 'warning',
+      found: expect.stringContaining('7 '),
+    });
   });
 
   it('of servers that are far away, nearly full, or cannot save', () => {

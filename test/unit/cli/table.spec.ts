@@ -30,7 +30,7 @@ describe('a table of locks', () => {
   it('names the holder by the label and the pattern, or else by the id of the client', () => {
     const named = lockOf('a', { label: 'shop-7:31', pattern: 'stock:*', method: 'StockService.reserve' });
     expect(rowsOf([named, lockOf('b')])).toEqual([
-      ['KEY', 'HELD', 'HOLDER', 'METHOD', 'PATTERN', 'FOR', 'LEASE LEFT', 'WAITING'],
+      ['KEY', 'HELD', 'HOLDER', 'METHOD', 'PATTERN', 'FOR', 'LEASE LEFT', 'QUEUE'],
       ['a', 'exclusive', 'shop-7:31', 'StockService.reserve', 'stock:*', '12.3 s', '20.0 s', '0'],
       ['b', 'exclusive', '01234567', '-', '-', '12.3 s', '20.0 s', '0'],
     ]);
@@ -47,7 +47,7 @@ describe('a table of locks', () => {
     });
     expect(rowsOf([lock], { columns: 110, rows: 24 })[0]).toContain('PATTERN');
     expect(rowsOf([lock], { columns: 80, rows: 24 })).toEqual([
-      ['KEY', 'HELD', 'HOLDER', 'OWNER', 'FOR', 'LEASE LEFT', 'WAITING'],
+      ['KEY', 'HELD', 'HOLDER', 'OWNER', 'FOR', 'LEASE LEFT', 'QUEUE'],
       ['stock:42', 'exclusive', 'shop-7d9f8b6c5-x2x4z:31', 'ann', '12.3 s', '20.0 s', '0'],
     ]);
   });

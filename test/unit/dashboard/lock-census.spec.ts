@@ -17,7 +17,7 @@ class FakeLocks {
     const client = 'c'.repeat(32);
     const caller = {
       ...{ id: `${client}:${key}`, owner: 'ann', kind: 'exclusive' as const, units: 0, client },
-      ...{ label: undefined, pattern: undefined, method: undefined },
+      ...{ label: undefined, connected: undefined, pattern: undefined, method: undefined },
     };
     const since = new Date(1_000_000 + this.now - age);
     this.locks.set(key, {
@@ -123,6 +123,16 @@ describe('LockCensus', () => {
     locks.isAway = false;
     locks.now = 22_000;
     expect(await look(counting, locks)).toMatchObject({ age: 0, trouble: undefined, list: [{ ago: 0 }] });
+  });
+
+  it('counts no time without a viewer as time without an answer', async () => {
+    const locks = new FakeLocks();
+    locks.hold('a');
+    const counting = census(locks);
+    await look(counting, locks);
+    locks.isAway = true;
+    locks.now = 3_600_000;
+    expect(await look(counting, locks)).toMatchObject({ age: undefined, trouble: { for: 0 } });
   });
 
   it('has no age before the first answer', async () => {

@@ -108,6 +108,20 @@ describe('the record of a client', () => {
     expect(store.writes).toHaveLength(2);
   });
 
+  it('is written again by a client that still holds locks, in case Redis has evicted it', async () => {
+    const { store, clock, identity, answerAll } = setUp();
+    identity.cover(clock.now(), 10_000);
+    await turn();
+    await answerAll();
+    // Renewals, for which the record would be long enough.
+    for (let passed = 0; passed < 70_000; passed += 5_000) {
+      clock.advance(5_000);
+      identity.cover(clock.now(), 10_000);
+      await turn();
+    }
+    expect(store.writes).toHaveLength(2);
+  });
+
   it('is written again at once for a longer lease and for another call site, also during a write', async () => {
     const { store, clock, identity, answerAll } = setUp();
     identity.cover(clock.now(), 30_000);
