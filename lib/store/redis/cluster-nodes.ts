@@ -142,22 +142,34 @@ export class ClusterNodes {
   }
 
   /**
-   * Asks other masters for a key: they redirect to the master of its slot. Half of them are enough, because any takeover
-   * had the votes of more than half. If none of them answers in time, the node counts as master.
+   * Asks the replicas of a master who has a slot: only one of them can have taken over, and it knows at once. Other masters
+   * learn that later. They are asked for a key, and redirect to the master of its slot. Half of them are enough if the
+   * replicas do not answer. If no node answers in time, the node counts as master.
    */
   private async isStillMaster(address: string, name: string): Promise<boolean> {
+    const slot = hashSlot(name);
     const others = this.masters().filter((node) => node.address !== address);
     const isReady = ({ client }: ClusterNode): number => Number(client.status === 'ready');
     const witnesses = others.sort((one, other) => isReady(other) - isReady(one)).slice(0, WITNESSES);
+    const replicas = this.replicasOf(slot);
     const owner = await new Promise<string | undefined>((resolve) => {
       const timer = setReadingTimer(ANSWER_WITHIN, () => resolve(undefined));
-      let agree = 0;
-      const asked = witnesses.map(async (node) => {
-        const named = await this.redirection(node, name);
-        if (named === address) agree += 1;
-        if (2 * agree >= witnesses.length || (named !== undefined && named !== address)) resolve(named);
+      const agrees = async (answer: Promise<string | undefined>): Promise<boolean> => {
+        const named = await answer;
+        if (named !== undefined && named !== address) resolve(named);
+        return named === address;
+      };
+      const byReplicas = Promise.all(replicas.map((client) => agrees(this.namedBy(client, slot)))).then((agree) => {
+        if (agree.length > 0 && agree.every(Boolean)) resolve(address);
       });
-      void Promise.all(asked).then(() => {
+      let agree = 0;
+      const byMasters = witnesses.map(async (node) => {
+        if (await agrees(this.redirection(node, name))) agree += 1;
+        if (2 * agree < witnesses.length) return;
+        await byReplicas;
+        resolve(address);
+      });
+      void Promise.all([byReplicas, ...byMasters]).then(() => {
         clearReadingTimer(timer);
         resolve(undefined);
       });
@@ -165,7 +177,7 @@ export class ClusterNodes {
     if (owner === undefined || owner === address) return true;
     const { slots } = this.cluster;
     const served = new Set([...slots.keys()].filter((slot) => this.isOwner(address, slot)));
-    slots[hashSlot(name)] = [owner];
+    slots[slot] = [owner];
     this.replaced(served, this.refresh());
     return false;
   }
@@ -181,6 +193,20 @@ export class ClusterNodes {
     }
   }
 
+  /** The master of a slot, as a replica reports it; `undefined` if it does not. */
+  private async namedBy(replica: Redis, slot: number): Promise<string | undefined> {
+    const ranges = await this.slotsOf(replica);
+    return ranges?.find(({ start, end }) => start <= slot && slot <= end)?.address;
+  }
+
+  /** The replicas of the master of a slot, without those that have not answered an earlier question yet. */
+  private replicasOf(slot: number): Redis[] {
+    const addresses = this.cluster.slots[slot]?.slice(1) ?? [];
+    return this.cluster
+      .nodes('slave')
+      .filter((client) => addresses.includes(addressOf(client)) && !this.asked.has(client));
+  }
+
   /** The masters of the slots, as a node reports them; `undefined` if it does not. */
   private async slotsOf(client: Redis): Promise<SlotOwner[] | undefined> {
     this.asked.set(client, performance.now());
@@ -188,7 +214,7 @@ export class ClusterNodes {
       const ranges: SlotRange[] = await client.cluster('SLOTS');
       // A node that does not know its own address reports none.
       if (!ranges.every(([, , master]) => master?.[0])) return undefined;
-      return ranges.map(([start, , master]) => ({ start, address: this.addressOf(master) }));
+      return ranges.map(([start, end, master]) => ({ start, end, address: this.addressOf(master) }));
     } catch {
       return undefined;
     } finally {
@@ -209,18 +235,19 @@ export class ClusterNodes {
   }
 
   private masters(): ClusterNode[] {
-    return this.cluster.nodes('master').map((client) => ({
-      address: `${client.options.host}:${client.options.port}`,
-      client,
-    }));
+    return this.cluster.nodes('master').map((client) => ({ address: addressOf(client), client }));
   }
 }
 
+/** `host:port`, as ioredis names a node. */
+const addressOf = ({ options: { host, port } }: Redis): string => `${host}:${port}`;
+
 /** An entry of the reply to CLUSTER SLOTS: the master comes first. */
 type SlotRange = readonly [start: number, end: number, ...nodes: ReportedNode[]];
-/** The first slot of a range, and the master that serves the range. */
+/** The first and the last slot of a range, and the master that serves the range. */
 interface SlotOwner {
   readonly start: number;
+  readonly end: number;
   readonly address: string;
 }
 type ReportedNode = readonly [host: string, port: number, ...more: unknown[]];
