@@ -199,7 +199,7 @@ export class ClusterNodes {
     return ranges?.find(({ start, end }) => start <= slot && slot <= end)?.address;
   }
 
-  /** The replicas of the master of a slot, without those that have not answered an earlier question yet. */
+  /** The replicas of the master of a slot, without a replica that has not answered an earlier question yet. */
   private replicasOf(slot: number): Redis[] {
     const addresses = this.cluster.slots[slot]?.slice(1) ?? [];
     return this.cluster

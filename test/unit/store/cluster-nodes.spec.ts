@@ -46,7 +46,7 @@ describe('the confirmation that a silent node is still the master', () => {
   it.each<[isMaster: boolean, how: string, answers: Answers, failing: readonly string[]]>([
     [
       false,
-      'if its replica has taken over, and the other masters have not heard of it',
+      'if its replica has taken over, and the other masters do not know it yet',
       { [REPLICA]: REPLICA, [OTHER]: MASTER, [ANOTHER]: MASTER },
       [],
     ],
