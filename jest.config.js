@@ -46,6 +46,8 @@ export default {
   maxWorkers: 7,
   // What ECMAScript modules leave behind adds up to gigabytes, and a collection to seconds.
   workerIdleMemoryLimit: '500MB',
+  // ms. Seven workers that free some hundred MB each on two cores need more than the 500 ms after which Jest complains.
+  workerGracefulExitTimeout: 30_000,
   // What takes long is an `eventually` that says what it waited for, not this: a busy machine may need minutes.
   testTimeout: 300_000,
 };

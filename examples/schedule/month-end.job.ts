@@ -13,11 +13,11 @@ export class MonthEndJob {
 
   /**
    * The second replica does nothing. The job is very short, and clocks differ, so the key stays locked a little longer:
-   * otherwise a late replica would find it free. Choose more than the clocks differ, and less than the schedule's
-   * period.
+   * otherwise a late replica would find it free. Choose more than `waitTimeout` and the difference between the clocks, and
+   * less than the schedule's period. With `waitTimeout`, the job survives a short outage of Redis.
    */
   @Cron('0 0 1 * *', { name: 'interest' })
-  @DistributedLock({ key: 'job:interest:#{#this.account}', onContended: 'skip', holdAtLeast: '10s' })
+  @DistributedLock({ key: 'job:interest:#{#this.account}', onContended: 'skip', waitTimeout: '1s', holdAtLeast: '10s' })
   async payInterest(): Promise<number | undefined> {
     return this.accounts.deposit(this.account, 5);
   }

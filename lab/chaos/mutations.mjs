@@ -1,10 +1,7 @@
 /** @typedef {import('../mutations/mutate.mjs').Mutation & { readonly topology: string }} ChaosMutation */
 
-const LEASE = 'lib/engine/lease-view.ts';
-const CLOCK = 'lib/common/suspension-detector.ts';
 const LATCH_WATCH = 'lib/engine/latch-watch.ts';
-const MEMBER_STATE = 'lib/store/quorum/member-state.ts';
-const TALLY = 'lib/store/quorum/tally.ts';
+const TALLY = 'lib/store/quorum/round.ts';
 const TOKEN = 'lib/store/quorum/write-token.ts';
 /** Faults that explain nothing, where the mutation needs none. */
 const QUIET = ['client killed', 'client stopped', 'network cut'];
@@ -22,13 +19,6 @@ export const MUTATIONS = [
     ...{ file: TOKEN, topology: 'redlock', kept: true },
     from: 'const decided = await write(context, { key, id, token, batchSize: reserved }, held, states);',
     to: `for (const state of held) state.token = token;\n    const decided = 'written';`,
-  },
-  {
-    name: 'ignored-epoch',
-    what: 'Redlock: a vote counts though the connection was lost since, and the master may have forgotten it',
-    ...{ file: MEMBER_STATE, topology: 'redlock', only: ['vote forgotten'], holders: 'steady', defaultTimeouts: true },
-    from: 'return counts && this.until > now && this.epoch === this.member.store.epoch;',
-    to: 'return counts && this.until > now;',
   },
   {
     name: 'minority-renewal',
@@ -56,20 +46,6 @@ export const MUTATIONS = [
     what: 'Redlock: a vote is taken again where the hold was ended by force',
     ...{ file: 'lua/reinstate.lua', topology: 'redlock', only: ['forced release on one master'], holders: 'patient' },
     from: ' or has_tombstone(revocation(id))',
-    to: '',
-  },
-  {
-    name: 'lasting-validity',
-    what: 'the validity never shrinks',
-    ...{ file: LEASE, topology: 'sentinel', only: ['replication cut before a failover'], holders: 'prolonging' },
-    from: 'this.end = isContradicted || isAnotherServer ? certain : Math.max(this.end, certain);',
-    to: 'this.end = Math.max(this.end, certain);',
-  },
-  {
-    name: 'uncounted-suspension',
-    what: 'the time for which a machine was suspended is not counted',
-    ...{ file: CLOCK, topology: 'single', only: ['client suspended'] },
-    from: 'if (isSuspension) this.suspended += found.most - known.least;',
     to: '',
   },
   {

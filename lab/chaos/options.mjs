@@ -12,6 +12,7 @@ export const USAGE = `npm run chaos -- [options]
   --faults a,b        only these kinds of fault
   --holders sort      only one kind of caller: ${HOLDER_NAMES.join(', ')} (default: all)
   --default-timeouts  the default timeouts of the library, and leases of 3 s
+  --recovery          writes the recovery times of the run into recovery.md
   --check file        checks a history.jsonl that an earlier run wrote, without a run
   --no-build          uses dist/ as it is
   --help
@@ -28,6 +29,7 @@ const OPTIONS = {
   faults: text,
   holders: text,
   'default-timeouts': flag,
+  recovery: flag,
   'no-build': flag,
   help: flag,
 };
@@ -46,6 +48,7 @@ export function readOptions(args) {
     ...{ seed, topology, length: minutes * 60_000, onlyKept: values.kept ?? false },
     ...{ only: values.faults?.split(','), holders: values.holders },
     defaultTimeouts: values['default-timeouts'] ?? false,
+    recovery: values.recovery ?? false,
     ...{ history: values.check, build: !values['no-build'], help: values.help ?? false },
   };
 }

@@ -5,16 +5,18 @@ import { ensureAll } from '../../scripts/setup.mjs';
 import { check } from '../checker/check.mjs';
 import { readHistory } from './history/merge.mjs';
 import { readOptions, USAGE } from './options.mjs';
+import { writeRecovery } from './report/recovery-page.mjs';
 import { print, summarise } from './report/summary.mjs';
 import { writeRun } from './report/write.mjs';
 
 async function chaos() {
-  const { help, history, build: builds, ...options } = readOptions(process.argv.slice(2));
+  const { help, history, build: builds, recovery, ...options } = readOptions(process.argv.slice(2));
   if (help) return console.log(USAGE);
   const events = history === undefined ? await run(options, builds) : readHistory(history);
   const verdict = check(events);
   const summary = summarise(verdict);
   console.log(print(summary));
+  if (recovery) writeRecovery(summary);
   if (history === undefined) console.log(`Everything is in ${writeRun({ events, verdict, summary })}`);
   return verdict.violations.length > 0 ? 1 : 0;
 }

@@ -352,7 +352,7 @@ export const MUTATIONS = [
   {
     name: 'minority-renewal',
     what: 'Redlock: a renewal counts if one master has confirmed it',
-    file: `${QUORUM}/tally.ts`,
+    file: `${QUORUM}/round.ts`,
     from: 'if (left.length >= quorum) return [...left].sort((a, b) => b - a)[quorum - 1];',
     to: 'if (left.length >= 1) return Math.max(...left);',
   },
@@ -373,7 +373,7 @@ export const MUTATIONS = [
   {
     name: 'no-precedence',
     what: 'Redlock: no caller gives way if several try a free key at the same time',
-    file: `${QUORUM}/tie-break.ts`,
+    file: `${QUORUM}/split-votes.ts`,
     from: 'const first = this.firstAmong(states, now);',
     to: 'const first = states.length === 0 ? this.firstAmong(states, now) : undefined;',
   },

@@ -49,7 +49,7 @@ export const COMMANDS: Readonly<Record<Topic, CommandFacts>> = {
   release: {
     ...{ subject: 'key', options: ['force', 'hold', 'holder'], arguments: 'KEY [--force]' },
     about: 'release a lock by force; without --force, only show its holders and the ids of their holds',
-    example: 'release stock:42 --force',
+    example: 'release stock:42 --force --hold ID',
   },
   doctor: {
     ...{ subject: 'optional key', options: [], arguments: '[KEY]' },

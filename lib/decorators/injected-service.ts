@@ -1,7 +1,7 @@
 import { Inject, Optional } from '@nestjs/common';
 import { LockConfigError } from '../errors/index.js';
 import type { LockService } from '../service/lock.service.js';
-import { DEFAULT_INSTANCE, getLockServiceToken, LOCK_REGISTRY } from '../module/redis-lock.tokens.js';
+import { DEFAULT_INSTANCE, LOCK_REGISTRY } from '../module/redis-lock.tokens.js';
 import type { LockDeclaration } from './lock-declaration.js';
 import { declareInstance, declaredInstances, type DeclaredInstance } from './method-lock-metadata.js';
 
@@ -22,13 +22,12 @@ export interface LockServices {
  */
 export function injectService(
   lock: Omit<DeclaredInstance, 'instance' | 'site'>,
-  { instance, site }: LockDeclaration,
+  { instance, site, token }: LockDeclaration,
 ): void {
   const { target } = lock;
   const known = declaredInstances(target.constructor).some((declared) => declared.instance === instance);
   declareInstance(target.constructor, { ...lock, instance, site });
   if (known) return;
-  const token = getLockServiceToken(instance);
   Inject(token)(target, token);
   if (instance === DEFAULT_INSTANCE) return;
   Optional()(target, token);
@@ -41,11 +40,11 @@ type Injected = { [LOCK_REGISTRY]?: LockServices } & Record<symbol, LockService 
  * The service that was injected into the instance of a call.
  * @throws LockConfigError if there is none: the method never runs unlocked instead
  */
-export function serviceOf(self: unknown, { instance, site }: LockDeclaration): LockService {
+export function serviceOf(self: unknown, { instance, site, token }: LockDeclaration): LockService {
   if (typeof self !== 'object' || self === null) {
     throw new LockConfigError(`${site} was called without its instance: bind the method, or call it on the instance.`);
   }
-  const { [getLockServiceToken(instance)]: service, [LOCK_REGISTRY]: services } = self as Injected;
+  const { [token]: service, [LOCK_REGISTRY]: services } = self as Injected;
   if (service !== undefined) return service;
   if (services !== undefined) throw new LockConfigError(`${site}: ${services.unknownName(instance)}`);
   throw new LockConfigError(

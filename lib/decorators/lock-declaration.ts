@@ -1,5 +1,4 @@
 import { isThenable } from '../common/thenable.js';
-import { nameMethod } from '../options/calling-method.js';
 import { refuseHoles } from '../options/plain-options.js';
 import type { OnContended, OnUnavailable, RunOptions } from '../options/acquire-options.js';
 import { isLockKeyError, LockConfigError, LockKeyError } from '../errors/index.js';
@@ -7,8 +6,8 @@ import { compileKeyTemplate, type RequestScope, type TemplateSite } from '../key
 import { readKeys } from '../service/acquirer.js';
 import { refuseUnknownOptions } from '../options/option-readers.js';
 import { optionNames, readOptions } from '../options/option-table.js';
-import { refuseContradictions } from '../options/resolve-acquire-options.js';
-import { DEFAULT_INSTANCE } from '../module/redis-lock.tokens.js';
+import { NO_CONTEXT, refuseContradictions, type CallContext } from '../options/resolve-acquire-options.js';
+import { DEFAULT_INSTANCE, getLockServiceToken } from '../module/redis-lock.tokens.js';
 import type { KeyBuilder } from '../options/key-builder.js';
 import { isMethodKey, keyOfMethod } from './method-key.js';
 import type { LockMethodOptions } from './lock-method.options.js';
@@ -38,9 +37,12 @@ export interface LockDeclaration {
   /** For errors: `StockService.reserve`. */
   readonly method: string;
   readonly instance: string;
+  /** The token of the service of that instance. */
+  readonly token: symbol;
   readonly onContended: OnContended | undefined;
   readonly onUnavailable: OnUnavailable | undefined;
   readonly options: RunOptions;
+  readonly context: CallContext;
   /**
    * The key or keys of a call, as `build` of the module makes them.
    * @throws LockKeyError if no key can be made from the arguments; an error that a key function throws on purpose
@@ -73,18 +75,17 @@ export function declareLock(
     site: label,
     method,
     instance,
+    token: getLockServiceToken(instance),
     onContended,
     onUnavailable,
-    options: nameMethod(
-      Object.freeze({
-        __proto__: null,
-        ...options,
-        // As it was written, because the warning about a number that may mean seconds needs to tell it from a text.
-        ...(waitTimeout === undefined ? {} : { waitTimeout }),
-        ...(pattern === undefined ? {} : { pattern }),
-      }),
-      method,
-    ),
+    options: Object.freeze({
+      __proto__: null,
+      ...options,
+      // As it was written, because the warning about a number that may mean seconds needs to tell it from a text.
+      ...(waitTimeout === undefined ? {} : { waitTimeout }),
+      ...(pattern === undefined ? {} : { pattern }),
+    }),
+    context: Object.freeze({ ...NO_CONTEXT, method }),
     keyOf: (call, build) => {
       const keys = keyOfCall(call);
       return build === undefined ? keys : builtKeys(label, site, call, keys, build);

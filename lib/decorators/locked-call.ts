@@ -8,9 +8,8 @@ import {
 } from '../errors/index.js';
 import type { LockServiceDefaults } from '../service/lock-service.options.js';
 import type { LockService } from '../service/lock.service.js';
-import type { OnContended, RunOptions } from '../options/acquire-options.js';
-import { callingMethod, nameMethod } from '../options/calling-method.js';
-import { isOptional, markOptional } from '../options/optional-calls.js';
+import type { OnContended } from '../options/acquire-options.js';
+import type { CallContext } from '../options/resolve-acquire-options.js';
 import type { LockDeclaration, LockedCall } from './lock-declaration.js';
 import { isThenable } from '../common/thenable.js';
 
@@ -35,7 +34,7 @@ export async function lockPromise(
     return body();
   };
   try {
-    return await service.run(key, enter, runOptions(declaration, service));
+    return await service.run(key, enter, declaration.options, contextOf(declaration, service));
   } catch (thrown) {
     // An error from within the method belongs to another lock, and is an error of the method like any other.
     if (entered) throw thrown;
@@ -84,7 +83,7 @@ export function lockObservable(
         return drain(source, subscriber, stop);
       };
       const ended = signal === undefined ? gone.signal : AbortSignal.any([gone.signal, signal]);
-      const options = withSignal(runOptions(declaration, service), ended);
+      const context = { ...contextOf(declaration, service), signal: ended };
       const failed = (thrown: unknown): void => {
         if (entered) return subscriber.error(thrown);
         const reaction = reactionTo(thrown, declaration, service);
@@ -94,7 +93,7 @@ export function lockObservable(
           reaction === 'skip' ? skipped : defer(() => emitted(reaction.call(call.self, error, ...call.args)));
         instead.subscribe(subscriber);
       };
-      service.run(key, enter, options).then(() => subscriber.complete(), failed);
+      service.run(key, enter, declaration.options, context).then(() => subscriber.complete(), failed);
     });
   });
 }
@@ -145,29 +144,12 @@ const onContendedOf = (declaration: LockDeclaration, service: LockService): OnCo
 /** The module's defaults for methods; a stand-in in a test may have none. */
 const defaultsOf = (service: LockService): Partial<LockServiceDefaults> => service.defaults ?? {};
 
-/** The options of the calls of a declaration that do without the lock, by service. Frozen, so that they are read once. */
-const OPTIONAL_CALLS = new WeakMap<LockDeclaration, WeakMap<LockService, RunOptions>>();
-
-function runOptions(declaration: LockDeclaration, service: LockService): RunOptions {
-  if (onContendedOf(declaration, service) === 'throw') return declaration.options;
-  const ofDeclaration = OPTIONAL_CALLS.get(declaration) ?? new WeakMap<LockService, RunOptions>();
-  OPTIONAL_CALLS.set(declaration, ofDeclaration);
-  const known = ofDeclaration.get(service);
-  if (known !== undefined) return known;
-  const options = markOptional(Object.freeze(optionalOptions(declaration, service)));
-  ofDeclaration.set(service, options);
-  return options;
-}
-
-function withSignal(written: RunOptions, signal: AbortSignal): RunOptions {
-  const options = nameMethod({ ...written, signal }, callingMethod(written));
-  return isOptional(written) ? markOptional(options) : options;
-}
-
 /** A method that does not throw on contention does not wait either, unless `waitTimeout` is written beside `onContended`. */
-function optionalOptions({ options, method, onContended }: LockDeclaration, service: LockService): RunOptions {
+function contextOf(declaration: LockDeclaration, service: LockService): CallContext {
+  const { context, onContended } = declaration;
+  if (onContendedOf(declaration, service) === 'throw') return context;
   const waitTimeout = onContended === undefined ? defaultsOf(service).methodWaitTimeout : 0;
-  return nameMethod({ ...options, waitTimeout: options.waitTimeout ?? waitTimeout }, method);
+  return { ...context, optional: true, waitTimeout };
 }
 
 function promised({ site }: LockDeclaration, result: unknown): PromiseLike<unknown> {

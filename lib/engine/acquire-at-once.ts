@@ -108,9 +108,7 @@ export function acquireAtOnce(
     if (known === undefined) call.refused(unanswered(set));
     else call.served(known);
   });
-  const requests = owned.map((terms, i) =>
-    acquireRequest(context, ids[i]!, { ...terms, waits: false, batchSize: 1, uncontendedBatchSize: 1 }),
-  );
+  const requests = owned.map((terms, i) => acquireRequest(context, ids[i]!, terms));
   const asked =
     how === 'together'
       ? store.acquireAll(requests)

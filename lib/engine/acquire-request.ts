@@ -1,33 +1,27 @@
-import type { CallSite } from '../store/client-records.js';
-import { FOLLOWER_PERIOD, type AcquireRequest, type HoldMode } from '../store/lock-store.js';
+import { FOLLOWER_PERIOD, type AcquireRequest } from '../store/lock-store.js';
 import type { EngineContext } from './engine-context.js';
+import type { HoldTerms } from './hold-terms.js';
 
-/** What one acquisition asks for. */
-export interface TicketTerms {
-  readonly key: string;
-  readonly mode: HoldMode;
-  readonly owner: string | undefined;
-  readonly lease: number;
+/** For which waiters of this client a request asks. */
+export interface Places {
   readonly waits: boolean;
   /** How many waiters of this client may get the lock under one grant, and how many while no other client waits. */
   readonly batchSize: number;
   readonly uncontendedBatchSize: number;
-  readonly fair: boolean;
-  /** See `AcquireRequest.ahead`. */
-  readonly ahead?: boolean | undefined;
   /** How many waiters of this client may have permits under one grant at the same time, when the request is sent. */
-  readonly slots?: () => number;
+  readonly slots?: (() => number) | undefined;
   /** When the first waiter called. */
   readonly since?: number;
-  /** Where in the code the first waiter called. */
-  readonly site?: CallSite | undefined;
 }
+
+/** One try of one caller. */
+const ONE_TRY: Places = { waits: false, batchSize: 1, uncontendedBatchSize: 1 };
 
 /** How often a ticket asks. */
 export interface Asking {
   /** See `TicketLine`. */
   readonly follows: boolean;
-  /** See `TicketPace`. */
+  /** See `Tickets`. */
   readonly slowness: number;
 }
 
@@ -40,10 +34,10 @@ export function retryPeriod({ random, limits: { grantTimeout } }: EngineContext,
 export function acquireRequest(
   context: EngineContext,
   id: string,
-  terms: Omit<TicketTerms, 'site'>,
+  { key, mode, owner, lease, fair, ahead }: HoldTerms,
+  { waits, batchSize, uncontendedBatchSize, slots, since }: Places = ONE_TRY,
   { follows, slowness }: Asking = { follows: false, slowness: 1 },
 ): AcquireRequest {
-  const { key, mode, owner, lease, waits, batchSize, uncontendedBatchSize, fair, ahead, slots, since } = terms;
   const { commandTimeout, grantTimeout } = context.limits;
   const shortest = retryPeriod(context, lease);
   const period = follows

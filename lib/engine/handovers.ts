@@ -125,10 +125,7 @@ export class Handovers implements IdTable {
     const { id } = adoption;
     const sent = clock.now();
     const { epoch } = store;
-    const request = {
-      ...acquireRequest(context, id, { ...terms, waits: false, batchSize: 1, uncontendedBatchSize: 1 }),
-      adopts: offer,
-    };
+    const request = { ...acquireRequest(context, id, terms), adopts: offer };
     let reply: AcquireReply;
     try {
       reply = await store.acquire(request);

@@ -5,7 +5,7 @@ import { READING_TIME } from '../common/timer-queue.js';
 import { TransientMap } from '../common/transient.js';
 import { LockStoreError, LockTimeoutError, type LockError } from '../errors/index.js';
 import { UNCONTENDED_BATCH_SIZE, type HoldMode } from '../store/lock-store.js';
-import type { TicketTerms } from './acquire-request.js';
+import type { Places } from './acquire-request.js';
 import type { Admission } from './admission.js';
 import { answeredTooLate } from './refusals.js';
 import { capacityFor, mayShareGrant, wantsTheSame, type Capacity, type ClientGrant, type GrantUsers } from './hold.js';
@@ -13,7 +13,6 @@ import type { Grants } from './grants.js';
 import type { Grant, Hold, HoldTerms } from './hold.js';
 import type { HoldReleases } from './hold-releases.js';
 import { Ticket, type TicketListener, type TicketParts } from './ticket.js';
-import type { Tickets } from './tickets.js';
 import type { Releases } from './releases.js';
 import { validUntil } from './validity.js';
 import { answerDue, Waiter, type WaitTerms } from './waiter.js';
@@ -30,7 +29,6 @@ const NONE: readonly never[] = Object.freeze([]);
 export interface AcquireParts extends TicketParts {
   readonly releases: Releases;
   readonly grants: Grants;
-  readonly tickets: Tickets;
 }
 
 /** The queues of all keys for which callers of this client wait, or hold a grant that others may use. */
@@ -418,7 +416,7 @@ export class Group implements TicketListener, GrantUsers {
     const next = this.watch(this.parts.grants.pass(hold, first.terms));
     if (this.capacity !== 'one') {
       if (this.waiters.first === undefined) this.closeTicket();
-      else this.ticket?.inherit(this.termsOf(this.waiters.first));
+      else this.ticket?.inherit(this.waiters.first.terms, this.placesFor(this.waiters.first));
     }
     first.served(next);
     this.publishHandoff(hold, next, first.since, first.isContended);
@@ -447,35 +445,21 @@ export class Group implements TicketListener, GrantUsers {
     return removed;
   }
 
-  /** What the ticket asks for if this waiter is the first. */
-  private termsOf({ terms, since, behind }: Waiter): TicketTerms {
-    const { mode, owner, lease, fair, ahead } = terms;
-    const { key, waits, capacity, waiters, parts } = this;
-    const { limits, store } = parts.context;
-    const isBatch = capacity === 'permits' ? waits : this.how.isPlain && mayShareGrant(terms);
-    const batchSize = isBatch ? limits.batch.size : 1;
+  /** For which waiters the ticket asks if this one is the first. */
+  private placesFor({ terms, since, behind }: Waiter): Places {
+    const { waits, capacity, waiters } = this;
+    const { limits, store } = this.parts.context;
     if (capacity === 'permits') {
+      const batchSize = waits ? limits.batch.size : 1;
       const uncontendedBatchSize = waiters.size > 1 ? Math.max(batchSize, UNCONTENDED_BATCH_SIZE) : batchSize;
       // The number of callers changes while the ticket waits.
       const most = store.permits === undefined ? 1 : MOST_SLOTS;
       const slots = (): number => Math.min(Math.max(1, waiters.size), most);
-      return {
-        key,
-        mode,
-        owner,
-        lease,
-        waits,
-        batchSize,
-        uncontendedBatchSize,
-        fair,
-        ahead,
-        slots,
-        since,
-        site: terms,
-      };
+      return { waits, batchSize, uncontendedBatchSize, slots, since };
     }
+    const batchSize = this.how.isPlain && mayShareGrant(terms) ? limits.batch.size : 1;
     const uncontendedBatchSize = batchSize > 1 && behind !== undefined ? UNCONTENDED_BATCH_SIZE : batchSize;
-    return { key, mode, owner, lease, waits, batchSize, uncontendedBatchSize, fair, ahead, since, site: terms };
+    return { waits, batchSize, uncontendedBatchSize, since };
   }
 
   /** Another holder keeps a waiter from the key. */
@@ -505,7 +489,7 @@ export class Group implements TicketListener, GrantUsers {
       this.closeTicket();
       return undefined;
     }
-    this.ticket = new Ticket(this.parts, this.termsOf(first), this);
+    this.ticket = new Ticket(this.parts, first.terms, this.placesFor(first), this);
     const isOneOfMany = this.waits && !this.how.isPlain && this.capacity === 'one';
     this.parts.tickets.add(this.ticket, isOneOfMany ? this.key : undefined);
     return this.ticket;
@@ -552,7 +536,7 @@ export class Group implements TicketListener, GrantUsers {
     if (this.remove(waiter)) {
       const { first } = this.waiters;
       if (first === undefined) this.closeTicket();
-      else if (wasFirst) this.ticket?.inherit(this.termsOf(first));
+      else if (wasFirst) this.ticket?.inherit(first.terms, this.placesFor(first));
     }
     waiter.refused(reason);
   }

@@ -31,7 +31,7 @@ const LAST_RELEASES = 1_000;
 /** The shutdown names at most so many holds that it waits for. */
 const MOST_REPORTED = 20;
 
-/** The facade of the engine: makes its parts, and passes each call to the part that does the work. */
+/** The engine: makes its parts, acquires, and closes. What concerns a hold is asked of the part that does it. */
 export class LockEngine {
   readonly clientId: string;
   /** Whether the store can count permits. */
@@ -42,13 +42,16 @@ export class LockEngine {
   readonly latches: Latches | undefined;
 
   private readonly admission: Admission;
-  private readonly releases: Releases;
-  private readonly watchdog: Watchdog;
+  /** Renews holds; stops renewing a hold that no handle will release. */
+  readonly watchdog: Watchdog;
   private readonly grants: Grants;
   private readonly tickets: Tickets;
   private readonly queues: KeyQueues;
-  private readonly leases: LeaseOperations;
-  private readonly holdReleases: HoldReleases;
+  /** Asks the store about a hold: `verify`, `extend`. */
+  readonly leases: LeaseOperations;
+  /** Releases holds. */
+  readonly releases: HoldReleases;
+  private readonly storeReleases: Releases;
   /** Holds that pass from one client to another. */
   readonly handovers: Handovers;
   private readonly confirmations: Confirmations;
@@ -62,19 +65,19 @@ export class LockEngine {
     this.keepsPermits = store.keepsPermits;
     this.lacks = store.lacks;
     this.admission = new Admission(context);
-    this.releases = new Releases(context);
-    this.watchdog = new Watchdog(context, this.releases);
-    this.grants = new Grants(context, this.watchdog, this.releases);
+    this.storeReleases = new Releases(context);
+    this.watchdog = new Watchdog(context, this.storeReleases);
+    this.grants = new Grants(context, this.watchdog, this.storeReleases);
     this.tickets = new Tickets(store, store.mayKeepPlaces ? Infinity : context.limits.front);
-    const { releases, grants, tickets, admission } = this;
+    const { storeReleases: releases, grants, tickets, admission } = this;
     this.handovers = new Handovers(context, admission, grants, releases);
     const heldElsewhere = (key: string): void => this.queues.heldElsewhere(key);
     const orphans = new Orphans(context, releases, heldElsewhere, [grants, tickets, this.handovers]);
     const parts: AcquireParts = { context, releases, orphans, grants, tickets };
-    this.holdReleases = new HoldReleases(context, grants, releases);
-    this.queues = new KeyQueues(parts, admission, this.holdReleases);
+    this.releases = new HoldReleases(context, grants, releases);
+    this.queues = new KeyQueues(parts, admission, this.releases);
     this.leases = new LeaseOperations(context, this.watchdog);
-    const { leases, queues, holdReleases } = this;
+    const { leases, queues, releases: holdReleases } = this;
     const confirmations = new Confirmations(context, leases, holdReleases);
     this.confirmations = confirmations;
     this.set = new AcquireSet({ parts, admission, queues, confirmations, leases, releases: holdReleases });
@@ -103,56 +106,9 @@ export class LockEngine {
     return this.set.acquire(set, wait);
   }
 
-  /**
-   * Releases a hold; resolves to whether it was held until now.
-   * @throws LockStoreError if the store does not answer
-   */
-  release(hold: Hold): Promise<boolean> {
-    return this.holdReleases.release(hold);
-  }
-
-  /** Like `release`, for a caller that does not wait for the result. The promise never rejects unhandled. */
-  releaseInBackground(hold: Hold): Promise<boolean> {
-    return this.holdReleases.releaseInBackground(hold);
-  }
-
-  /** Hands a hold to the next local waiter without a command; `false`: it is still held. */
-  handOff(hold: Hold): boolean {
-    return this.holdReleases.handOff(hold);
-  }
-
-  /**
-   * Asks the store whether a hold still stands.
-   * @throws LockLostError, LockStoreError
-   */
-  verify(hold: Hold): Promise<void> {
-    return this.leases.verify(hold);
-  }
-
-  /**
-   * Has a hold last for at least `lease` ms from now on.
-   * @throws LockLostError, LockStoreError
-   */
-  extend(hold: Hold, lease: number): Promise<void> {
-    return this.leases.extend(hold, lease);
-  }
-
-  /**
-   * Stops renewing a hold that no handle will release: it ends with its lease. `why` is for the log, and begins with the
-   * key.
-   */
-  abandon(hold: Hold, why?: string): void {
-    this.watchdog.abandon(hold, why);
-  }
-
   /** How often the owner of a hold has its key in this client. */
   holdCount(hold: Hold): number {
     return this.grants.countOf(hold);
-  }
-
-  /** Logs a release that failed where no caller gets the error. */
-  reportFailedRelease(hold: Hold, error: unknown): void {
-    this.holdReleases.reportFailure(hold, error);
   }
 
   /**
@@ -161,19 +117,11 @@ export class LockEngine {
    */
   async forceRelease(key: string, hold?: HoldChoice): Promise<ForceReleaseReply> {
     this.queues.closeGrants(key);
-    this.holdReleases.send(key);
+    this.releases.send(key);
     const { ended, inStore } = this.grants.endSome(key, hold);
     if (inStore?.length === 0) return { holds: ended, told: ended };
     const reply = await this.admission.explained(this.context.store.forceRelease(key, inStore));
     return { holds: reply.holds + ended, told: reply.told + ended };
-  }
-
-  /**
-   * Releases some of the permits of a hold.
-   * @throws LockLostError, LockStoreError
-   */
-  releaseUnits(hold: Hold, count: number): Promise<void> {
-    return this.holdReleases.releaseUnits(hold, count);
   }
 
   /** Adds to the number of permits; resolves to how many there are now. `permits`: how many if none was set at run time. */
@@ -205,7 +153,7 @@ export class LockEngine {
    * holds that share one, it knows that one, and this client each of them.
    */
   async inspect(key: string, maxWaiters?: number, maxHolds?: number): Promise<StoredLock> {
-    this.holdReleases.send(key);
+    this.releases.send(key);
     const stored = await this.admission.explained(this.context.store.inspect(key, maxWaiters, maxHolds));
     return { ...stored, holds: stored.holds.flatMap((hold) => this.holdsOf(hold)) };
   }
@@ -213,7 +161,7 @@ export class LockEngine {
   /** Answers questions about the holds of a key, if possible without reading all of them. */
   survey(request: SurveyRequest): Promise<HoldSurvey> {
     const { store } = this.context;
-    this.holdReleases.send(request.key);
+    this.releases.send(request.key);
     const answers = async (): Promise<HoldSurvey> =>
       (await store.survey?.(request)) ?? surveyOf(await store.inspect(request.key, 1), request);
     return this.admission.explained(answers());
@@ -227,7 +175,7 @@ export class LockEngine {
         store.lacks?.list ?? 'this store cannot list its locks: give it a method `list`, which returns the keys.',
       );
     }
-    this.holdReleases.sendAll();
+    this.releases.sendAll();
     return this.admission.explained(store.list(request));
   }
 
@@ -271,9 +219,9 @@ export class LockEngine {
     if (timeout > 0) this.reportHolds(timeout);
     await this.dismissed;
     await this.grants.empty(timeout);
-    await this.holdReleases.settled(deadline);
-    await this.holdReleases.endAll();
-    await this.releases.settled(Math.min(limits.commandTimeout, LAST_RELEASES));
+    await this.releases.settled(deadline);
+    await this.releases.endAll();
+    await this.storeReleases.settled(Math.min(limits.commandTimeout, LAST_RELEASES));
     timers.close();
     this.admission.disconnected = true;
     await store.close();

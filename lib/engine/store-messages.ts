@@ -54,7 +54,7 @@ export class StoreMessages implements LockStoreListener {
     }
     // Behind the renewals, which are sent together in a microtask: a hold that is not renewed may end, a place does not.
     queueMicrotask(() => {
-      tickets.pace.askForAll(concerns);
+      tickets.askForAll(concerns);
       if (concerns === undefined) this.latches?.askNow();
     });
   }

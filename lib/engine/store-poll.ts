@@ -8,22 +8,26 @@ const RETRY = 50;
 
 /** A question that is asked again and again. */
 export interface PolledQuestion<Reply> {
-  /** By how many times later it is asked again after a failure; 1 if left out. */
-  readonly patience?: number;
   /** It is time to ask. If left out, the question is asked at once. */
   due?(): void;
   /** Sends the question to the store. */
   send(): Promise<Reply>;
-  /** A question is under way. */
-  asked?(): void;
-  /** A question was answered or has failed, also behind `stop`. */
-  settled?(isAnswered: boolean): void;
   /** The store has answered the question of `sent`, in `epoch`; also behind `stop`. */
   answered(reply: Reply, sent: number, epoch: number): void;
   /** The store has not answered the question of `sent`. It may be sent again. */
   faltered?(error: LockStoreError, sent: number): void;
   /** The store has failed for as long as failures are retried, or in a way that does not pass. The poll has ended. */
   failed(error: LockStoreError): void;
+}
+
+/** What limits the questions of very many polls together, see `Tickets`. */
+export interface QuestionBudget {
+  /** By how many times later a question is asked again after a failure. */
+  readonly patience: number;
+  /** A question is under way. */
+  sent(): void;
+  /** A question was answered at `now`, or has failed (`undefined`), also behind `stop`. */
+  settled(now: number | undefined): void;
 }
 
 /** Asks the store one question again and again: when it is due, and after a failure, for a limited time. */
@@ -41,6 +45,7 @@ export class StorePoll<Reply> {
     private readonly question: PolledQuestion<Reply>,
     /** For how many ms failures are retried; 0: not at all. */
     private readonly retriesFor: number,
+    private readonly budget?: QuestionBudget,
   ) {}
 
   /** Whether an answer is under way. */
@@ -108,11 +113,11 @@ export class StorePoll<Reply> {
 
   private expect(answer: Promise<Reply>, sent: number, epoch: number): void {
     this.underWay += 1;
-    this.question.asked?.();
+    this.budget?.sent();
     answer.then(
       (reply) => {
         this.underWay -= 1;
-        this.question.settled?.(true);
+        this.budget?.settled(this.context.clock.now());
         if (!this.stopped) {
           if (sent < this.countsFrom) return;
           this.failingSince = undefined;
@@ -122,7 +127,7 @@ export class StorePoll<Reply> {
       },
       (error: LockStoreError) => {
         this.underWay -= 1;
-        this.question.settled?.(false);
+        this.budget?.settled(undefined);
         if (!this.stopped) this.failed(error, sent);
       },
     );
@@ -137,7 +142,7 @@ export class StorePoll<Reply> {
     const last = this.failingSince + this.retriesFor - RETRY;
     if (error.transient && now < last) {
       const soonest = RETRY * (1 + this.context.random());
-      this.askAt(now + Math.max(soonest, Math.min(soonest * (this.question.patience ?? 1), last - now)));
+      this.askAt(now + Math.max(soonest, Math.min(soonest * (this.budget?.patience ?? 1), last - now)));
       return;
     }
     this.question.failed(error);

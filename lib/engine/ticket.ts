@@ -1,13 +1,12 @@
 import { LockStoreError, type LockError } from '../errors/index.js';
 import type { AcquireReply, AcquireRequest, ContendedReply, HeldReply, PushedGrant } from '../store/lock-store.js';
-import { acquireRequest, retryPeriod, type TicketTerms } from './acquire-request.js';
+import { acquireRequest, retryPeriod, type Places } from './acquire-request.js';
 import type { EngineContext } from './engine-context.js';
-import type { Grant } from './hold.js';
+import type { Grant, HoldTerms } from './hold.js';
 import type { Orphans } from './orphans.js';
 import type { Releases } from './releases.js';
 import { StorePoll, type PolledQuestion } from './store-poll.js';
-import type { TicketInLine, TicketLine } from './ticket-line.js';
-import type { PacedTicket, TicketPace } from './ticket-pace.js';
+import type { TicketInTable, TicketLine, Tickets } from './tickets.js';
 import { tooManyPermits, upgradeRefused } from './refusals.js';
 import { elapsedSince, validUntil } from './validity.js';
 
@@ -29,7 +28,7 @@ export interface TicketParts {
   readonly context: EngineContext;
   readonly releases: Pick<Releases, 'leave'>;
   readonly orphans: Pick<Orphans, 'release' | 'releaseHolders'>;
-  readonly tickets: { readonly pace: TicketPace };
+  readonly tickets: Tickets;
 }
 
 /** The clocks at an answer of 'queued'. A pushed grant is measured by them. */
@@ -45,13 +44,13 @@ interface Reference {
  * One acquisition on its way: tries to acquire the lock or a place in the store's queue, keeps the place by asking again,
  * and decides whether a pushed grant is certain. Reports every result to its listener, never within a call of the listener.
  */
-export class Ticket implements PolledQuestion<AcquireReply>, TicketInLine, PacedTicket {
+export class Ticket implements PolledQuestion<AcquireReply>, TicketInTable {
   readonly id: string;
   /** The line of the tickets for its key, and the neighbours in it. */
   line: TicketLine | undefined;
   list: object | undefined;
-  before: TicketInLine | undefined;
-  behind: TicketInLine | undefined;
+  before: TicketInTable | undefined;
+  behind: TicketInTable | undefined;
   follows = false;
   private askedAsFollower = false;
   private readonly context: EngineContext;
@@ -67,13 +66,15 @@ export class Ticket implements PolledQuestion<AcquireReply>, TicketInLine, Paced
 
   constructor(
     private readonly parts: TicketParts,
-    public terms: TicketTerms,
+    /** What its first waiter asks for. */
+    public terms: HoldTerms,
+    private places: Places,
     private readonly listener: TicketListener,
   ) {
     const { context } = parts;
     this.context = context;
-    this.id = context.nextId(terms.site);
-    this.poll = new StorePoll(context, this, terms.waits ? context.limits.commandTimeout : 0);
+    this.id = context.nextId(terms);
+    this.poll = new StorePoll(context, this, places.waits ? context.limits.commandTimeout : 0, parts.tickets);
   }
 
   /** Whether the store has not answered at all. The ticket may not even have been sent. */
@@ -90,13 +91,13 @@ export class Ticket implements PolledQuestion<AcquireReply>, TicketInLine, Paced
   /** The request that asks the store for the lock. */
   request(): AcquireRequest {
     this.askedAsFollower = this.follows;
-    const { slowness } = this.parts.tickets.pace;
-    return acquireRequest(this.context, this.id, this.terms, { follows: this.follows, slowness });
+    const { slowness } = this.parts.tickets;
+    return acquireRequest(this.context, this.id, this.terms, this.places, { follows: this.follows, slowness });
   }
 
   /** Whether it may stand in a line. A named owner that holds the key passes the queue, so its grants follow no order. */
   get keepsOrder(): boolean {
-    return this.terms.owner === undefined && this.terms.waits;
+    return this.terms.owner === undefined && this.places.waits;
   }
 
   askSoon(): void {
@@ -110,7 +111,7 @@ export class Ticket implements PolledQuestion<AcquireReply>, TicketInLine, Paced
 
   /** Asks the store behind the tickets that came before it. One try goes out now. */
   due(): void {
-    if (this.terms.waits) this.parts.tickets.pace.ask(this);
+    if (this.places.waits) this.parts.tickets.ask(this);
     else this.tryAcquireOrEnqueue();
   }
 
@@ -125,9 +126,10 @@ export class Ticket implements PolledQuestion<AcquireReply>, TicketInLine, Paced
   }
 
   /** Hands the place to the next waiter, with its own lease. */
-  inherit(terms: TicketTerms): void {
+  inherit(terms: HoldTerms, places: Places): void {
     const changed = terms.lease !== this.terms.lease;
     this.terms = terms;
+    this.places = places;
     if (changed) this.poll.ask();
   }
 
@@ -183,7 +185,7 @@ export class Ticket implements PolledQuestion<AcquireReply>, TicketInLine, Paced
   }
 
   send(): Promise<AcquireReply> {
-    const { trouble } = this.parts.tickets.pace;
+    const { trouble } = this.parts.tickets;
     return trouble === undefined ? this.context.store.acquire(this.request()) : Promise.reject(trouble);
   }
 
@@ -212,22 +214,10 @@ export class Ticket implements PolledQuestion<AcquireReply>, TicketInLine, Paced
     }
   }
 
-  get patience(): number {
-    return this.parts.tickets.pace.patience;
-  }
-
-  asked(): void {
-    this.parts.tickets.pace.sent();
-  }
-
-  settled(isAnswered: boolean): void {
-    this.parts.tickets.pace.settled(isAnswered ? this.context.clock.now() : undefined);
-  }
-
   faltered(error: LockStoreError, sent: number): void {
     const now = this.context.clock.now();
     this.line?.doubt(now, this.period);
-    this.parts.tickets.pace.doubt(error, now, sent, this.period);
+    this.parts.tickets.doubt(error, now, sent, this.period);
   }
 
   failed(error: LockStoreError): void {
@@ -238,7 +228,7 @@ export class Ticket implements PolledQuestion<AcquireReply>, TicketInLine, Paced
   private contended(reply: ContendedReply, sent: number, epoch: number): void {
     this.holders = reply.holders;
     const released = this.parts.orphans.releaseHolders(this.terms.key, reply.holders);
-    if (!this.terms.waits && released !== undefined) {
+    if (!this.places.waits && released !== undefined) {
       // What keeps this one try from the key is a release of this client that the store had not executed yet.
       const answer = released.then(() => (this.over ? reply : this.send()));
       this.poll.await(answer, this.context.clock.now(), this.context.store.epoch);
@@ -247,7 +237,7 @@ export class Ticket implements PolledQuestion<AcquireReply>, TicketInLine, Paced
     const wasContended = this.isContended;
     this.isContended ||= reply.isSplit !== true;
     if (!wasContended) {
-      if (!this.terms.waits) this.finish();
+      if (!this.places.waits) this.finish();
       this.listener.contended(reply.isSplit === true);
       if (this.over) return;
     }

@@ -8,18 +8,11 @@ import type {
   LockKind,
   OnLost,
   ReleaseMode,
-  RunOptions,
 } from './acquire-options.js';
-import { isCountedByStore, isDraining } from './counted-by-store.js';
 import { isPlainly } from './plain-options.js';
-import { refuseUnknownOptions } from './option-readers.js';
-import { callingMethod } from './calling-method.js';
-import { isOptional } from './optional-calls.js';
+import { LONGEST_SUSPICIOUS_WAIT, refuseUnknownOptions } from './option-readers.js';
 import { optionNames, readOptions, type ReadOptions } from './option-table.js';
-
-const ACQUIRE = optionNames('acquire');
-const RUN = optionNames('run');
-const ADOPT = optionNames('adopt');
+import type { OptionWarnings } from './option-warnings.js';
 
 /** What applies if a call does not say otherwise, in ms. */
 export interface AcquireDefaults {
@@ -31,83 +24,126 @@ export interface AcquireDefaults {
   /** The lease of a lock that is renewed. */
   readonly renewedLease: number;
   readonly replicas?: ReplicaTerms | undefined;
-  /** Whether the caller continues without the lock if other callers hold it. */
-  readonly optional?: boolean;
 }
+
+/** What the library knows of a call besides its options. Made by spreading `NO_CONTEXT`, so that it inherits no field. */
+export interface CallContext {
+  /** The decorated method that makes the call, `Class.method`. */
+  readonly method: string | undefined;
+  /** Whether the caller continues without the lock if other callers hold it. */
+  readonly optional: boolean;
+  /** ms; applies if the options do not say otherwise. */
+  readonly waitTimeout: number | undefined;
+  /** Ends the wait: the subscriber of the call is gone. */
+  readonly signal: AbortSignal | undefined;
+  /**
+   * The call of a semaphore object: `setPermits` may have changed the number of permits, so the store decides whether they
+   * suffice. `all`: the call asks for all permits that are free.
+   */
+  readonly permits: 'counted by store' | 'all' | undefined;
+}
+
+export const NO_CONTEXT: CallContext = Object.freeze({
+  ...{ method: undefined, optional: false, waitTimeout: undefined, signal: undefined, permits: undefined },
+});
+/** One try, whose caller continues without the lock if other callers hold it. */
+export const ONE_TRY: CallContext = Object.freeze({ ...NO_CONTEXT, optional: true, waitTimeout: 0 });
 
 /** What an acquisition asks for, without its key. */
 export type AcquireTerms = Omit<HoldTerms, 'key'> & WaitTerms;
 
-/** The options of a call that acquires a lock, completed with the defaults. */
-export interface AcquireCall {
+/** The options of a call, completed with the defaults. */
+export interface ReadCall<Place extends 'acquire' | 'run'> {
   readonly terms: AcquireTerms;
   readonly reentrant: boolean;
-  readonly onLost: LockLostListener | undefined;
-}
-
-/** The options of a call of `run`. */
-export interface RunCall extends Omit<AcquireCall, 'onLost'> {
-  readonly onLost: OnLost | undefined;
+  readonly onLost: (Place extends 'run' ? OnLost : LockLostListener) | undefined;
   readonly release: ReleaseMode | undefined;
 }
 
 /**
- * Checks the options of `acquire` or `tryAcquire` and completes them with the defaults. The caller uses only the result:
- * what was written may change meanwhile.
+ * Reads the options of one kind of call: checked, completed with the defaults, and warned about. The caller uses only the
+ * result: what was written may change meanwhile. Options that cannot change, such as those of decorated methods and of calls
+ * without options, are read once.
+ */
+export class CallReader<Place extends 'acquire' | 'run'> {
+  private readonly known = new WeakMap<object, ReadCall<Place>>();
+
+  /** @param label the name of the method, for messages */
+  constructor(
+    private readonly place: Place,
+    private readonly label: string,
+    private readonly defaults: AcquireDefaults,
+    private readonly warnings: OptionWarnings,
+  ) {}
+
+  /** @throws LockConfigError for the first option that cannot be used */
+  read(written: AcquireOptions | object, context = NO_CONTEXT): ReadCall<Place> {
+    let call = this.known.get(written);
+    if (call === undefined) {
+      call = this.resolve(written, context);
+      this.warn(call, written);
+      if (Object.isFrozen(written)) this.known.set(written, call);
+    }
+    const { signal } = context;
+    return signal === undefined ? call : { ...call, terms: { ...call.terms, signal } };
+  }
+
+  private resolve(written: object, context: CallContext): ReadCall<Place> {
+    const names = optionNames(this.place);
+    if (!isPlainly(written, names)) refuseUnknownOptions(this.label, written, names);
+    const options = readOptions<'acquire' | 'run'>(this.place, written);
+    return {
+      terms: termsOf(options, this.defaults, context),
+      reentrant: options.reentrant ?? true,
+      onLost: options.onLost as ReadCall<Place>['onLost'],
+      release: (options as Partial<ReadOptions<'run'>>).release,
+    };
+  }
+
+  private warn({ terms }: ReadCall<Place>, { expire, maxRenewTimes, waitTimeout }: AcquireOptions): void {
+    if (maxRenewTimes === undefined && terms.waitTimeout > LONGEST_SUSPICIOUS_WAIT) return;
+    const options = { expire: expire ?? this.defaults.expire, maxRenewTimes, waitTimeout };
+    this.warnings.about(terms.pattern ?? terms.method ?? 'options of a lock', options);
+  }
+}
+
+/**
+ * Reads the options of `adopt` of a lock that is held as `mode`.
  * @throws LockConfigError for the first option that cannot be used
  */
-export function readAcquireCall(label: string, written: AcquireOptions, defaults: AcquireDefaults): AcquireCall {
-  if (!isPlainly(written, ACQUIRE)) refuseUnknownOptions(label, written, ACQUIRE);
-  const options = readOptions('acquire', written);
-  return { terms: termsOf(options, written, defaults), reentrant: options.reentrant ?? true, onLost: options.onLost };
-}
-
-/** Like `readAcquireCall`, for `run`. */
-export function readRunCall(written: RunOptions, defaults: AcquireDefaults): RunCall {
-  if (!isPlainly(written, RUN)) refuseUnknownOptions('run', written, RUN);
-  const options = readOptions('run', written);
-  const optional = isOptional(written);
-  return {
-    terms: termsOf(options, written, optional ? { ...defaults, optional } : defaults),
-    reentrant: options.reentrant ?? true,
-    onLost: options.onLost,
-    release: options.release,
-  };
-}
-
-/** Like `readAcquireCall`, for `adopt` of a lock that is held as `mode`. */
 export function readAdoptCall(
   written: AdoptOptions,
   defaults: AcquireDefaults,
   mode: HoldMode,
-): Pick<AcquireCall, 'terms' | 'onLost'> {
-  if (!isPlainly(written, ADOPT)) refuseUnknownOptions('adopt', written, ADOPT);
+): { readonly terms: AcquireTerms; readonly onLost: LockLostListener | undefined } {
+  const names = optionNames('adopt');
+  if (!isPlainly(written, names)) refuseUnknownOptions('adopt', written, names);
   const { onLost, ...options } = readOptions('adopt', written);
-  const terms = termsOf({ ...readOptions('acquire', {}), ...options }, written, defaults);
+  const terms = termsOf({ ...readOptions('acquire', {}), ...options }, defaults, NO_CONTEXT);
   return { terms: { ...terms, mode }, onLost };
 }
 
 function termsOf(
-  options: Omit<ReadOptions<'run'>, 'onLost' | 'release'>,
-  written: object,
+  options: Omit<ReadOptions<'acquire'>, 'onLost' | 'reentrant'>,
   defaults: AcquireDefaults,
+  { method, optional, waitTimeout = defaults.waitTimeout, permits }: CallContext,
 ): AcquireTerms {
   const expire = options.expire ?? (options.renewedLease === undefined ? defaults.expire : 0);
-  refuseContradictions(isCountedByStore(written) ? { ...options, units: undefined } : options, expire);
+  refuseContradictions(permits === undefined ? options : { ...options, units: undefined }, expire);
   return {
     owner: options.owner,
     pattern: options.pattern,
-    method: callingMethod(written),
-    mode: modeOf(isDraining(written) ? { ...options, units: 0 } : options),
+    method,
+    mode: modeOf(permits === 'all' ? { ...options, units: 0 } : options),
     fair: options.fair ?? false,
     replicas: options.replicas ?? defaults.replicas,
     lease: expire > 0 ? expire : (options.renewedLease ?? defaults.renewedLease),
     renews: expire === 0,
     maxRenewTimes: options.maxRenewTimes ?? defaults.maxRenewTimes,
     holdAtLeast: options.holdAtLeast ?? Math.min(defaults.holdAtLeast ?? 0, expire > 0 ? expire : Infinity),
-    waitTimeout: options.waitTimeout ?? defaults.waitTimeout,
+    waitTimeout: options.waitTimeout ?? waitTimeout,
     signal: options.signal,
-    optional: defaults.optional ?? false,
+    optional,
   };
 }
 

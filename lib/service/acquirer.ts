@@ -3,11 +3,10 @@ import type { Hold } from '../engine/hold.js';
 import type { EngineContext } from '../engine/engine-context.js';
 import type { LockEngine } from '../engine/lock-engine.js';
 import { upgradeRefused } from '../engine/refusals.js';
-import { LockKeyError } from '../errors/index.js';
+import { isLockTimeoutError, LockKeyError } from '../errors/index.js';
 import { assertKey } from '../keys/index.js';
 import { holeIn } from '../options/plain-options.js';
-import type { AcquireOptions, AdoptOptions, RunOptions } from '../options/acquire-options.js';
-import { CallReader } from '../options/call-reader.js';
+import type { AcquireOptions, AdoptOptions } from '../options/acquire-options.js';
 import { offerId, readHandover } from './handles/handover-text.js';
 import { HeldLock } from './handles/held-lock.js';
 import { HeldLocks } from './handles/held-locks.js';
@@ -18,14 +17,14 @@ import { refuseLacking, refuseWithoutPermits } from './refused-features.js';
 import { TimeoutReports } from './timeout-reports.js';
 import { OwnerHandles } from './handles/owner-handles.js';
 import {
+  CallReader,
   holdTerms,
-  readAcquireCall,
+  ONE_TRY,
   readAdoptCall,
-  readRunCall,
-  type AcquireCall,
   type AcquireDefaults,
   type AcquireTerms,
-  type RunCall,
+  type CallContext,
+  type ReadCall,
 } from '../options/resolve-acquire-options.js';
 
 /** The options of a call that gives none. */
@@ -45,9 +44,10 @@ export class Acquirer {
   readonly owners = new OwnerHandles();
   /** Warnings about options that are allowed and probably a mistake, logged once. */
   readonly warnings: OptionWarnings;
-  private readonly acquireCalls: CallReader<AcquireOptions, AcquireCall>;
-  private readonly tryCalls: CallReader<AcquireOptions, AcquireCall>;
-  private readonly runCalls: CallReader<RunOptions, RunCall>;
+  /** The options of `run`. */
+  readonly runCalls: CallReader<'run'>;
+  private readonly acquireCalls: CallReader<'acquire'>;
+  private readonly tryCalls: CallReader<'acquire'>;
   private readonly timeouts: TimeoutReports;
 
   constructor(
@@ -59,24 +59,31 @@ export class Acquirer {
   ) {
     this.timeouts = new TimeoutReports(engine, context);
     this.warnings = new OptionWarnings((warning) => context.logger.warn(warning));
-    const reader = (label: string, itsDefaults: AcquireDefaults) =>
-      new CallReader(readAcquireCall.bind(undefined, label), itsDefaults, this.warnings);
-    this.acquireCalls = reader('acquire', defaults);
-    this.tryCalls = reader('tryAcquire', { ...defaults, waitTimeout: 0, optional: true });
-    this.runCalls = new CallReader(readRunCall, defaults, this.warnings);
+    this.acquireCalls = new CallReader('acquire', 'acquire', defaults, this.warnings);
+    this.tryCalls = new CallReader('acquire', 'tryAcquire', defaults, this.warnings);
+    this.runCalls = new CallReader('run', 'run', defaults, this.warnings);
   }
 
   /**
    * Acquires one key or several.
    * @throws LockKeyError, LockConfigError, and what `LockEngine.acquire` throws
    */
-  acquire(keys: string | readonly string[], options: AcquireOptions): Promise<OwnHandle> {
-    return this.acquireGuarded(keys, this.acquireCalls, options);
+  acquire(keys: string | readonly string[], options: AcquireOptions, context?: CallContext): Promise<OwnHandle> {
+    return this.acquireGuarded(keys, () => this.acquireCalls.read(options, context));
   }
 
-  /** Like `acquire`, with one try unless the options give a `waitTimeout`. */
-  tryAcquire(keys: string | readonly string[], options: AcquireOptions): Promise<OwnHandle> {
-    return this.acquireGuarded(keys, this.tryCalls, options);
+  /**
+   * Like `acquire`, with one try unless the options give a `waitTimeout`. Resolves to `null` if other callers hold the lock.
+   */
+  tryAcquire(
+    keys: string | readonly string[],
+    options: AcquireOptions,
+    context: CallContext = ONE_TRY,
+  ): Promise<OwnHandle | null> {
+    return this.acquireGuarded(keys, () => this.tryCalls.read(options, context)).catch((error: unknown) => {
+      if (isLockTimeoutError(error)) return null;
+      throw error;
+    });
   }
 
   /**
@@ -95,26 +102,10 @@ export class Acquirer {
   }
 
   /**
-   * Reads the options of `run`.
-   * @throws LockConfigError
-   */
-  readRun(options: RunOptions): RunCall {
-    return this.runCalls.read(options);
-  }
-
-  /**
-   * Acquires what `run` asks for, which releases the handle in any case.
-   * @throws as `acquire`, and LockKeyError at once
-   */
-  acquireForRun(keys: string | readonly string[], call: RunCall): Promise<OwnHandle> {
-    return this.acquireWith(keys, call, undefined);
-  }
-
-  /**
    * Re-enters one key that the scopes around the caller hold exclusively, without a promise. `undefined`: the call needs
-   * `acquireForRun`.
+   * `take`.
    */
-  reenter(keys: string | readonly string[], { terms, reentrant }: RunCall): OwnHandle | undefined {
+  reenter(keys: string | readonly string[], { terms, reentrant }: ReadCall<'run'>): OwnHandle | undefined {
     const isPlain =
       reentrant && terms.mode.kind === 'exclusive' && terms.owner === undefined && terms.signal === undefined;
     if (!isPlain || typeof keys !== 'string') return undefined;
@@ -134,15 +125,11 @@ export class Acquirer {
   }
 
   /** For callers that release the handle themselves: a handle that is dropped without it is detected. */
-  private acquireGuarded(
-    keys: string | readonly string[],
-    reader: CallReader<AcquireOptions, AcquireCall>,
-    options: AcquireOptions,
-  ): Promise<OwnHandle> {
+  private acquireGuarded(keys: string | readonly string[], read: () => ReadCall<'acquire'>): Promise<OwnHandle> {
     try {
-      const call = reader.read(options);
+      const call = read();
       const { onLost } = call;
-      return this.acquireWith(keys, call, (lock) => {
+      return this.take(keys, call, (lock) => {
         if (onLost !== undefined) lock.onLost(onLost);
         lock.guardAgainstDropping();
       });
@@ -152,13 +139,15 @@ export class Acquirer {
   }
 
   /**
-   * Not an `async` function: its frame would be a quarter of the memory of a waiter.
+   * Acquires one key or several, for a caller that releases the handle in any case. Not an `async` function: its frame would be
+   * a quarter of the memory of a waiter.
    * @param finish is called with the handle before the caller gets it
+   * @throws as `acquire`, and LockKeyError at once
    */
-  private acquireWith(
+  take(
     keys: string | readonly string[],
-    { terms, reentrant }: Pick<RunCall, 'terms' | 'reentrant'>,
-    finish: ((lock: OwnHandle) => void) | undefined,
+    { terms, reentrant }: Pick<ReadCall<'run'>, 'terms' | 'reentrant'>,
+    finish?: (lock: OwnHandle) => void,
   ): Promise<OwnHandle> {
     const names = typeof keys === 'string' ? assertKey(keys) : readKeys(keys);
     if (this.engine.lacks !== undefined) refuseLacking(this.engine, terms);
@@ -256,7 +245,7 @@ export class Acquirer {
     for (const hold of holds) hold.keepFor(0);
     await Promise.all(
       holds.map((hold) =>
-        this.engine.release(hold).catch((error: unknown) => this.engine.reportFailedRelease(hold, error)),
+        this.engine.releases.release(hold).catch((error: unknown) => this.engine.releases.reportFailure(hold, error)),
       ),
     );
     lost.assertHeld();

@@ -3,7 +3,9 @@ import type { Observable } from 'rxjs';
 import type { EngineContext } from '../engine/engine-context.js';
 import type { ListReply, ListRequest, LockEngine } from '../engine/lock-engine.js';
 import type { LockEvent } from '../engine/lock-event.js';
-import { LockConfigError } from '../errors/index.js';
+import { describe } from '../common/describe.js';
+import { isThenable } from '../common/thenable.js';
+import { LockConfigError, LockLostError } from '../errors/index.js';
 import { assertKey } from '../keys/index.js';
 import { answerReadings } from '../observation/diagnostics/readings.js';
 import type { AcquireOptions, AdoptOptions, RunOptions } from '../options/acquire-options.js';
@@ -19,16 +21,15 @@ import type { ForceReleaseOptions } from './force-release.options.js';
 import { heldLocks, type LockListOptions } from './list-locks.js';
 import type { LockHealth, LockHealthOptions } from './lock-health.js';
 import type { LockState } from './lock-state.js';
-import { nullOnTimeout } from './null-on-timeout.js';
 import { readInstance, readLockHealth } from './read-lock-health.js';
 import { inspectKey } from './read-lock-state.js';
 import { DefaultLock, type LockObjectService, type LockObjectTerms } from './objects/default-lock.js';
-import { LockRunner } from './lock-runner.js';
 import type { LockServiceDefaults, LockServiceOptions } from './lock-service.options.js';
 import { LockScope } from './lock-scope.js';
 import { Acquirer, NO_OPTIONS, readKeys } from './acquirer.js';
 import { refuseFeature, refuseWithoutPermits } from './refused-features.js';
 import type { LockObject, LockObjectOptions, ReadWriteLock } from './objects/lock.js';
+import type { CallContext } from '../options/resolve-acquire-options.js';
 import { optionNames, readOptions } from '../options/option-table.js';
 import { DefaultSemaphore, type SemaphoreService } from './objects/default-semaphore.js';
 import type { Semaphore, SemaphoreOptions } from './objects/semaphore.js';
@@ -57,7 +58,6 @@ export class LockService {
   /** The `label` of this client, which `inspect` shows beside its id. */
   readonly label: string;
   private readonly acquirer: Acquirer;
-  private readonly runner: LockRunner;
   private readonly elections = new Elections();
   private stopReadings: (() => void) | undefined;
   private keeper: NodeJS.Timeout | undefined;
@@ -75,7 +75,6 @@ export class LockService {
     this.defaults = options.defaults;
     [this.clientId, this.label] = [engine.clientId, context.identity.label];
     this.acquirer = new Acquirer(engine, context, options.defaults, options.instance);
-    this.runner = new LockRunner(this.acquirer, options.defaults);
   }
 
   /**
@@ -96,7 +95,7 @@ export class LockService {
    * @throws as `acquire` does, except LockTimeoutError
    */
   tryAcquire(key: string | readonly string[], options: AcquireOptions = NO_OPTIONS): Promise<LockHandle | null> {
-    return nullOnTimeout(this.acquirer.tryAcquire(key, options));
+    return this.acquirer.tryAcquire(key, options);
   }
 
   /**
@@ -104,12 +103,38 @@ export class LockService {
    * @throws as `acquire` does; LockLostError, with the value of the task as `result`, if the task succeeded but its lock was
    * lost meanwhile (see `onLost`)
    */
+  run<T>(key: string | readonly string[], task: (lock: LockHandle) => T | Promise<T>, options?: RunOptions): Promise<T>;
+  /** @internal `context`: what a decorator knows of the call. */
   run<T>(
     key: string | readonly string[],
     task: (lock: LockHandle) => T | Promise<T>,
+    options: RunOptions,
+    // eslint-disable-next-line @typescript-eslint/unified-signatures -- the published types have only the first one
+    context: CallContext,
+  ): Promise<T>;
+  async run<T>(
+    key: string | readonly string[],
+    task: (lock: LockHandle) => T | Promise<T>,
     options: RunOptions = NO_OPTIONS,
+    context?: CallContext,
   ): Promise<T> {
-    return this.runner.run(key, task, options);
+    const { acquirer, defaults } = this;
+    refuseAllButTasks(task, options);
+    const call = acquirer.runCalls.read(options, context);
+    const { onLost = defaults.onLost, release = defaults.release } = call;
+    const lock = acquirer.reenter(key, call) ?? (await acquirer.take(key, call));
+    if (typeof onLost === 'function') lock.onLost(onLost);
+    const scope = LockScope.ofLock(lock);
+    let result: T;
+    try {
+      result = await scope.run(() => begun(task(lock)));
+    } finally {
+      scope.end();
+      if (release === 'background') lock.releaseInBackground();
+      else if (!lock.releaseAtOnce()) await lock[Symbol.asyncDispose]();
+    }
+    if (onLost !== 'ignore' && lock.loss !== undefined) throw lostDuringTask(lock.loss, result);
+    return result;
   }
 
   /**
@@ -167,9 +192,9 @@ export class LockService {
     refuseUnknownOptions('getSemaphore', options, optionNames('getSemaphore'));
     refuseWithoutPermits(this.engine);
     const service: SemaphoreService = {
-      acquire: (name, terms) => this.acquirer.acquire(name, terms),
-      tryAcquire: (name, terms) => nullOnTimeout(this.acquirer.tryAcquire(name, terms)),
-      run: (name, task, terms) => this.runner.run(name, task, terms),
+      acquire: (name, terms, call) => this.acquirer.acquire(name, terms, call),
+      tryAcquire: (name, terms, call) => this.acquirer.tryAcquire(name, terms, call),
+      run: (name, task, terms, call) => this.run(name, task, terms, call),
       survey: (request) => this.engine.survey(request),
       setPermits: (name, permits) => this.engine.setLimit(name, permits),
       assertDrains: () => this.engine.assertDrains(),
@@ -313,7 +338,7 @@ export class LockService {
     refuseUnknownOptions(label, options, optionNames('getLock'));
     const service: LockObjectService = {
       acquire: (names, terms) => this.acquirer.acquire(names, terms),
-      tryAcquire: (names, terms) => nullOnTimeout(this.acquirer.tryAcquire(names, terms)),
+      tryAcquire: (names, terms) => this.acquirer.tryAcquire(names, terms),
       forceRelease: (key) => this.forceRelease(key),
       survey: (request) => this.engine.survey(request),
       inScope: (names, held) => this.acquirer.inScope(names, held),
@@ -329,3 +354,28 @@ type LockObjectKind = Pick<LockObjectTerms, 'kind' | 'fair' | 'isWrite'>;
 
 /** Names every field: a missing one would be looked up in `Object.prototype`. */
 const EXCLUSIVE: LockObjectKind = Object.freeze({ kind: 'exclusive', fair: false, isWrite: false });
+
+/**
+ * A query of an ORM starts when its `then` is called. This calls it in the scope of the lock, where nested calls re-enter;
+ * `await` would call it outside.
+ */
+function begun<T>(result: T | Promise<T>): T | Promise<T> {
+  if (result instanceof Promise || !isThenable(result)) return result;
+  return Promise.resolve(result as PromiseLike<T>);
+}
+
+function refuseAllButTasks(task: unknown, options: unknown): void {
+  if (typeof task === 'function') return;
+  throw new LockConfigError(
+    typeof options === 'function'
+      ? 'run takes the task before the options: write run(key, task, options).'
+      : `run takes a function to run while the lock is held; this is ${describe(task)}: write run(key, async (lock) => { … }).`,
+  );
+}
+
+function lostDuringTask(loss: LockLostError, result: unknown): LockLostError {
+  const { message, key, method, lossReason } = loss;
+  const error = new LockLostError(message, { key, method, cause: loss, lossReason });
+  error.result = result;
+  return error;
+}

@@ -97,17 +97,6 @@ describe('a batch of waiters in one process', () => {
     expect(commands / 640).toBeLessThan(0.25);
   });
 
-  it('loses no update, and its tokens grow across all processes', async () => {
-    const workers = await bench.workers(3);
-    const sections = { key: 'a', waiters: 8, times: 12, counter: 'counter' };
-    const holds = (await Promise.all(workers.map((worker) => worker.sections(sections)))).flat();
-    expect(await bench.redis.admin.get('counter')).toBe(String(3 * 8 * 12));
-    holds.sort((a, b) => (a.from < b.from ? -1 : 1));
-    const tokens = holds.map(({ token }) => token!);
-    expect(tokens).toEqual([...tokens].sort((a, b) => a - b));
-    expect(new Set(tokens).size).toBe(tokens.length);
-  });
-
   it('ends after localHandoffTime', async () => {
     const [one, other] = [
       await bench.service({ localHandoffs: 50, localHandoffTime: 60 }),

@@ -17,6 +17,9 @@ interface Exporter {
 interface Report {
   run(): Promise<string>;
 }
+interface Billing {
+  bill(): Promise<boolean | undefined>;
+}
 
 type ClassOf<T> = new (...args: unknown[]) => T;
 
@@ -78,4 +81,16 @@ describe('docs/recipes.md', () => {
     expect(await report.run()).toBe('done');
     expect(testing.acquisitions.count('jobs:NightlyReport.run')).toBe(1);
   });
+});
+
+it('docs/cron-jobs.md bills a month once', async () => {
+  await using testing = new LockTesting();
+  const exports = await runPage(filesOf('docs/cron-jobs.md'), 'redis://127.0.0.1:6379');
+  const Service = exports.get('billing.service.ts')!['BillingService'] as ClassOf<Billing>;
+  const months = new Set<string>();
+  const invoices = { write: async (month: string) => months.size < months.add(month).size };
+  const replicas = [1, 2].map(() => testing.withLocks(new Service(invoices)));
+  const billed = await Promise.all(replicas.map((replica) => replica.bill()));
+  expect(billed).toEqual([true, false]);
+  expect(months.size).toBe(1);
 });

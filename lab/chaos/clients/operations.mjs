@@ -92,7 +92,8 @@ export class Operations {
   #invoke(plan, within) {
     const op = `${this.#client}.${++this.#count}`;
     const { kind, keys, mode, units, owner, wait, abortAfter, through, final, replicas } = plan;
-    const terms = { mode, units, owner, replicas, wait, abortAfter };
+    const renews = !(plan.expire > 0) && !(plan.maxRenewTimes > 0);
+    const terms = { mode, units, owner, replicas, wait, abortAfter, renews };
     this.#history.note('invoke', { op, kind, keys, ...terms, through, final, within });
     const operation = { op, plan, isOpen: true };
     operation.fail = (code) => {

@@ -24,7 +24,18 @@ function recoveryFrom(fault, model) {
     ...{ fault: fault.id, kind: fault.kind, begin: fault.begin, lasted: fault.end - fault.begin },
     /** ms from the beginning of the fault; for lasting faults, ms from their end, too. `undefined`: never. */
     ...{ took: isOver ? at - fault.begin : undefined, tookAfterEnd: isOver ? Math.max(0, at - fault.end) : undefined },
+    ...outcomeOfHolds(fault, model),
   };
+}
+
+/** How many locks were held and renewed when the fault began, and how many of them their holders have lost. */
+function outcomeOfHolds({ client, begin }, { holds, operation }) {
+  const isLasting = ({ op, marks }) => operation(op).renews && marks.every(({ type }) => type !== 'extend');
+  const held = holds.filter(
+    (hold) => hold.from <= begin && hold.to >= begin && hold.lane !== client && isLasting(hold),
+  );
+  const lost = held.filter(({ marks }) => marks.some(({ type, at }) => type === 'lost' && at >= begin)).length;
+  return { kept: held.length - lost, lost };
 }
 
 /** The clients that are struck: if a client was killed, the survivors. */
@@ -54,8 +65,10 @@ export function summariseRecoveries(each) {
   return kinds.map((kind) => {
     const ofKind = each.filter((recovery) => recovery.kind === kind);
     const over = ofKind.filter(({ took }) => took !== undefined);
+    const sum = (of) => ofKind.reduce((all, recovery) => all + of(recovery), 0);
     return {
       ...{ kind, count: ofKind.length, never: ofKind.length - over.length },
+      ...{ kept: sum(({ kept }) => kept), lost: sum(({ lost }) => lost) },
       fromBegin: spread(over.map(({ took }) => took)),
       fromEnd: spread(over.map(({ tookAfterEnd }) => tookAfterEnd)),
     };

@@ -10,6 +10,8 @@ import { calmPulse, recoveries, summariseRecoveries } from './recovery.mjs';
  * @property {string} kind
  * @property {number} count
  * @property {number} never
+ * @property {number} kept locks of other clients that were held when such a fault began, and were not lost
+ * @property {number} lost
  * @property {Spread} fromBegin
  * @property {Spread} fromEnd
  *

@@ -67,7 +67,7 @@ async function perform(caller: Caller, { handles, observedHolds }: Held): Promis
     }
     case 'abandon':
       for (const { hold } of observedHolds) {
-        process.engine.abandon(hold);
+        process.engine.watchdog.abandon(hold);
         surroundings.trace(() => `${process.name} forgets that it has ${hold.key} (${hold.id})`);
       }
   }

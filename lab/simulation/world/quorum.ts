@@ -1,7 +1,6 @@
 import type { RenewReply, RenewRequest } from '../../../lib/store/lock-store.js';
-import type { AcquisitionRegistry } from '../../../lib/store/quorum/acquisition-registry.js';
 import type { Acquisition } from '../../../lib/store/quorum/acquisition.js';
-import type { Member } from '../../../lib/store/quorum/member.js';
+import type { Member } from '../../../lib/store/quorum/membership.js';
 import { QuorumStore, type QuorumStoreOptions } from '../../../lib/store/quorum/quorum-store.js';
 import type { Server } from './server.js';
 import type { StoreLine } from './store-line.js';
@@ -34,7 +33,7 @@ export class SimulatedQuorum extends QuorumStore {
 
   /** How many acquisitions it remembers; if some are never released, without the acquisitions whose leases are over. */
   remembered(someForget: boolean): number {
-    const acquisitions = Reflect.get(this, 'acquisitions') as AcquisitionRegistry;
+    const acquisitions = Reflect.get(this, 'acquisitions') as ReadonlyMap<string, Acquisition>;
     const now = this.context.clock.now();
     const isKept = ({ majority }: Acquisition): boolean =>
       !someForget || majority === undefined || majority.until > now;

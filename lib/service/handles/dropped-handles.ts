@@ -21,7 +21,7 @@ export class Guard implements Linked<Guard> {
 
 /** Ends the renewal of locks whose handles were garbage-collected. */
 const registry = new FinalizationRegistry<Guard>(({ hold, engine }) => {
-  if (hold.handles.drop()) engine.abandon(hold);
+  if (hold.handles.drop()) engine.watchdog.abandon(hold);
 });
 
 /**

@@ -114,13 +114,13 @@ export class HeldLock implements KeyHandle {
 
   async verify(): Promise<void> {
     this.refuseReleased();
-    await this.engine.verify(this.hold);
+    await this.engine.leases.verify(this.hold);
   }
 
   async extend(lease: Duration): Promise<void> {
     const ms = readLease('lease', lease);
     this.refuseReleased();
-    await this.engine.extend(this.hold, ms);
+    await this.engine.leases.extend(this.hold, ms);
   }
 
   async handOver(within?: Duration): Promise<string> {
@@ -154,7 +154,7 @@ export class HeldLock implements KeyHandle {
     const count = readCount('units', units, 1);
     this.refuseReleased();
     if (count > this.units) throw tooManyUnits(this.key, count, this.units);
-    if (count < this.units) return this.engine.releaseUnits(this.hold, count);
+    if (count < this.units) return this.engine.releases.releaseUnits(this.hold, count);
     if (!(await this.release())) this.hold.assertHeld();
   }
 
@@ -169,7 +169,7 @@ export class HeldLock implements KeyHandle {
   releaseAtOnce(): boolean {
     if (this.released !== undefined || this.abandoned) return false;
     if (this.hold.handles.isLast) {
-      if (!outside(() => this.engine.handOff(this.hold))) return false;
+      if (!outside(() => this.engine.releases.handOff(this.hold))) return false;
       this.end();
       this.released = HELD;
       return true;
@@ -187,7 +187,7 @@ export class HeldLock implements KeyHandle {
     outside(() => {
       if (this.released === undefined) {
         this.end();
-        this.released = this.engine.releaseInBackground(this.hold);
+        this.released = this.engine.releases.releaseInBackground(this.hold);
       } else this.released.catch(() => undefined);
     });
   }
@@ -197,7 +197,7 @@ export class HeldLock implements KeyHandle {
       await this.release();
     } catch (error) {
       // An error from here would hide the error of the block. The lease ends by itself.
-      this.engine.reportFailedRelease(this.hold, error);
+      this.engine.releases.reportFailure(this.hold, error);
     }
   }
 
@@ -220,7 +220,7 @@ export class HeldLock implements KeyHandle {
     if (this.abandoned || !this.isHeld) return;
     this.abandoned = true;
     if (this.guard !== undefined) unguard(this.guard);
-    if (this.hold.handles.forget()) this.engine.abandon(this.hold, `'${this.key}' ${why}`);
+    if (this.hold.handles.forget()) this.engine.watchdog.abandon(this.hold, `'${this.key}' ${why}`);
   }
 
   /** Calls `listener` when the lock is lost. */
@@ -257,7 +257,7 @@ export class HeldLock implements KeyHandle {
   }
 
   private releaseLast(): void {
-    if (this.engine.handOff(this.hold)) {
+    if (this.engine.releases.handOff(this.hold)) {
       this.end();
       this.released = HELD;
     } else this.released = this.releaseHold();
@@ -265,7 +265,7 @@ export class HeldLock implements KeyHandle {
 
   private releaseHold(): Promise<boolean> {
     this.end();
-    return this.engine.release(this.hold);
+    return this.engine.releases.release(this.hold);
   }
 
   /** Counts the share of this handle again, so that the release below counts. */

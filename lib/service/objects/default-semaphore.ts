@@ -4,7 +4,7 @@ import type { HoldSurvey, SurveyRequest } from '../../engine/lock-engine.js';
 import { LockConfigError, LockNotHeldError } from '../../errors/index.js';
 import type { AcquireOptions, RunOptions } from '../../options/acquire-options.js';
 import type { LockHandle } from '../handles/lock-handle.js';
-import { countedByStore, draining } from '../../options/counted-by-store.js';
+import { NO_CONTEXT, ONE_TRY, type CallContext } from '../../options/resolve-acquire-options.js';
 import { readCount, refuseUnknownOptions } from '../../options/option-readers.js';
 import { optionNames } from '../../options/option-table.js';
 import { tryOptions } from '../../options/try-options.js';
@@ -12,9 +12,9 @@ import type { Semaphore, SemaphoreCallOptions, SemaphoreDrainOptions, SemaphoreR
 
 /** What a `Semaphore` object needs of the service. */
 export interface SemaphoreService {
-  acquire(key: string, options: AcquireOptions): Promise<LockHandle>;
-  tryAcquire(key: string, options: AcquireOptions): Promise<LockHandle | null>;
-  run<T>(key: string, task: (lock: LockHandle) => T | Promise<T>, options: RunOptions): Promise<T>;
+  acquire(key: string, options: AcquireOptions, call: CallContext): Promise<LockHandle>;
+  tryAcquire(key: string, options: AcquireOptions, call: CallContext): Promise<LockHandle | null>;
+  run<T>(key: string, task: (lock: LockHandle) => T | Promise<T>, options: RunOptions, call: CallContext): Promise<T>;
   survey(request: SurveyRequest): Promise<HoldSurvey>;
   setPermits(key: string, permits: number): Promise<void>;
   addPermits(key: string, change: number, permits: number): Promise<number>;
@@ -23,6 +23,9 @@ export interface SemaphoreService {
 
 /** The number of permits, and the name in metrics. */
 export type SemaphoreTerms = Pick<AcquireOptions, 'pattern'> & { readonly permits: number };
+
+/** `setPermits` may have changed the number of permits, so the store decides whether they suffice. */
+const COUNTED: CallContext = Object.freeze({ ...NO_CONTEXT, permits: 'counted by store' });
 
 /** It does not wait, so it takes no option of a wait. */
 const DRAIN_OPTIONS = optionNames('semaphore').filter((name) => name !== 'waitTimeout' && name !== 'signal');
@@ -37,7 +40,7 @@ export class DefaultSemaphore implements Semaphore {
 
   async acquire(units = 1, options: SemaphoreCallOptions = {}): Promise<LockHandle> {
     refuseUnknownOptions('semaphore.acquire', options, optionNames('semaphore'));
-    return this.service.acquire(this.key, this.asking(units, options));
+    return this.service.acquire(this.key, { ...options, ...this.terms, units }, COUNTED);
   }
 
   async tryAcquire(
@@ -46,7 +49,11 @@ export class DefaultSemaphore implements Semaphore {
     expire?: Duration,
   ): Promise<LockHandle | null> {
     const options = tryOptions('semaphore.tryAcquire', 'semaphore', wait, expire);
-    return this.service.tryAcquire(this.key, this.asking(units, options));
+    return this.service.tryAcquire(
+      this.key,
+      { ...options, ...this.terms, units },
+      { ...ONE_TRY, permits: 'counted by store' },
+    );
   }
 
   async run<T>(task: (handle: LockHandle) => T | Promise<T>, options: SemaphoreRunOptions = {}): Promise<T> {
@@ -56,8 +63,7 @@ export class DefaultSemaphore implements Semaphore {
       );
     }
     refuseUnknownOptions('semaphore.run', options, [...optionNames('semaphore'), 'units']);
-    const { units = 1, ...rest } = options;
-    return this.service.run(this.key, task, this.asking(units, rest));
+    return this.service.run(this.key, task, { units: 1, ...options, ...this.terms }, COUNTED);
   }
 
   async release(handle: LockHandle, units?: number): Promise<void> {
@@ -96,16 +102,11 @@ export class DefaultSemaphore implements Semaphore {
   async drainPermits(options: SemaphoreDrainOptions = {}): Promise<LockHandle | null> {
     refuseUnknownOptions('drainPermits', options, DRAIN_OPTIONS);
     this.service.assertDrains();
-    return this.service.tryAcquire(this.key, draining({ ...options, ...this.terms }));
+    return this.service.tryAcquire(this.key, { ...options, ...this.terms }, { ...ONE_TRY, permits: 'all' });
   }
 
   private survey(): Promise<HoldSurvey> {
     return this.service.survey({ key: this.key, kind: 'permits' });
-  }
-
-  /** The options of a call. `setPermits` may have changed the number of permits, so the store decides whether they suffice. */
-  private asking<Options extends AcquireOptions | RunOptions>(units: number, options: Options): Options {
-    return countedByStore({ ...options, ...this.terms, units });
   }
 
   private notHeld(why: string): LockNotHeldError {

@@ -1,17 +1,36 @@
 import { LockStoreError } from '../../errors/index.js';
 import type { AcquireReply, AcquireRequest } from '../lock-store.js';
-import { contendedReply } from './contended-reply.js';
-import { hasRival, heldAt, minorityOf, refusalOf } from './quorum-decision.js';
-import { TieBreak, type TieBreakStep } from './tie-break.js';
-import { memberRequest } from './member-request.js';
-import type { Member } from './member.js';
-import type { QuorumContext } from './quorum-context.js';
+import type { QuorumMember } from '../quorum-member.js';
+import { contendedReply, hasRival, heldAt, minorityOf, refusalOf, VoteWaiting } from './decision.js';
+import type { Member } from './membership.js';
 import { Reinstatement } from './reinstatement.js';
-import { MemberState } from './member-state.js';
-import { SplitVotes } from './split-votes.js';
-import { VoteWaiting } from './vote-waiting.js';
-import { Votes } from './votes.js';
-import { writeToken, type Majority } from './write-token.js';
+import type { QuorumContext } from './round.js';
+import { SplitVotes, TieBreak, type TieBreakStep } from './split-votes.js';
+import { MemberState, Votes, type Majority } from './votes.js';
+import { writeToken } from './write-token.js';
+
+/**
+ * The request for one master. Its age gives it the same place in every queue, whatever the clocks show. `ageBackoff`:
+ * by how many ms the age is reduced.
+ */
+export function memberRequest(
+  request: AcquireRequest,
+  { listening }: QuorumMember,
+  age: number,
+  ageBackoff: number,
+): AcquireRequest {
+  // The masters decide whether a batch is possible. A majority reserves the tokens after it has accepted the first of
+  // them.
+  const batchSize = Math.min(request.batchSize, 2);
+  return {
+    ...request,
+    waits: request.waits && listening,
+    batchSize,
+    uncontendedBatchSize: batchSize,
+    age: Math.max(0, age - ageBackoff),
+    backedOff: ageBackoff > 0,
+  };
+}
 
 /** How many rounds one attempt may take, and how many times a majority may fail to accept its token. */
 const MOST_ROUNDS = 50;
@@ -265,15 +284,21 @@ export class Acquisition {
     else this.retry?.();
   }
 
-  /** So many masters fail or refuse that there can be no majority. */
+  /** So many masters fail or refuse that there can be no majority. After a refusal, no request asks again. */
   private refuse(): Outcome {
     const { quorum, clock } = this.context;
     const { key, waits } = this.request;
+    const now = clock.now();
     const refusal = refusalOf(this.states, quorum);
-    const failure = minorityOf(this.states, clock.now(), quorum, key);
-    for (const state of this.held) this.votes.release(state);
-    if (refusal !== undefined || !waits) this.drop();
-    if (refusal !== undefined) return { reply: { outcome: refusal, time: clock.now() } };
+    const failure = minorityOf(this.states, now, quorum, key);
+    for (const state of this.states) {
+      if (state.holdsAt(now) || (refusal !== undefined && state.standing === 'queued')) this.votes.release(state);
+    }
+    if (refusal !== undefined) {
+      this.ended ??= 'dropped';
+      return { reply: { outcome: refusal, time: now } };
+    }
+    if (!waits) this.drop();
     throw failure;
   }
 

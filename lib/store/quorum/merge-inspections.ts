@@ -1,5 +1,5 @@
 import type { StoredHold, StoredLock, StoredWaiter } from '../lock-store.js';
-import { nthLargest } from './gather.js';
+import { nthLargest } from './round.js';
 
 /**
  * Merges what the masters know of a key into what a majority knows. An entry is left out if the masters that have it

@@ -1,6 +1,7 @@
 import { systemClock, type Clock } from '../../common/clock.js';
 import type { LockLogger } from '../../common/logger.js';
 import { LockConfigError, type LockStoreError } from '../../errors/index.js';
+import type { ClientRecord, ClientRecords } from '../client-records.js';
 import type { ListReply, ListRequest } from '../key-list.js';
 import type {
   AcquireReply,
@@ -19,22 +20,47 @@ import type {
   StoredLock,
 } from '../lock-store.js';
 import type { QuorumMember } from '../quorum-member.js';
-import { AcquisitionRegistry } from './acquisition-registry.js';
 import { Acquisition, type Outcome } from './acquisition.js';
-import { longestTry } from './tie-break.js';
-import { forceReleaseEverywhere } from './force-release.js';
-import { gather, minorityError, refuseMinority, valuesOf } from './gather.js';
-import { listKeys } from './list-keys.js';
-import { offerByMajority } from './offer.js';
+import { Membership, type Member } from './membership.js';
 import { mergeInspections } from './merge-inspections.js';
-import { Membership, type Member } from './member.js';
-import { QuorumClientRecords } from './quorum-client-records.js';
-import type { QuorumContext } from './quorum-context.js';
-import { askRenewals, renewByMajority } from './renewal.js';
-import { reinstateMissing } from './reinstate-missing.js';
-import { askEach, Round } from './round.js';
-import { startMasters } from './start-masters.js';
-import { tallyRelease } from './tally.js';
+import { forceReleaseEverywhere, listKeys, offerByMajority, renewByMajority, startMasters } from './operations.js';
+import {
+  askEach,
+  gather,
+  minorityError,
+  refuseMinority,
+  Round,
+  tallyRelease,
+  valuesOf,
+  type QuorumContext,
+} from './round.js';
+import { longestTry } from './split-votes.js';
+
+/** Acquisitions are swept for the first time if there are this many. */
+const SWEEP_AT = 1_000;
+
+/** Keeps the record of a client on each master. One master that has it is enough: it only serves people. */
+export class QuorumClientRecords implements ClientRecords {
+  constructor(private readonly masters: () => readonly Member[]) {}
+
+  /** @throws AggregateError if no master takes it */
+  async write(record: ClientRecord, lifetime: number): Promise<void> {
+    await this.first(async ({ clients }) => clients?.write(record, lifetime));
+  }
+
+  async read(clientId: string): Promise<ClientRecord | undefined> {
+    const answer = this.first(
+      async ({ clients }) => (await clients?.read(clientId)) ?? Promise.reject(new Error('none')),
+    );
+    return answer.catch(() => undefined);
+  }
+
+  /** Asks the masters that can be reached. The others would execute it later. */
+  private first<T>(ask: (store: QuorumMember) => Promise<T>): Promise<T> {
+    const reachable = this.masters().filter(({ store }) => store.unreachable === undefined);
+    return Promise.any(reachable.map(({ store }) => ask(store)));
+  }
+}
 
 /** For how many ms a finished release waits for the reply to the next request, which saves a separate request. */
 const NEXT_GRACE = 10;
@@ -59,7 +85,9 @@ export class QuorumStore implements LockStore {
   readonly clients = new QuorumClientRecords(() => this.context.members);
   protected readonly context: QuorumContext;
   private readonly membership: Membership;
-  private readonly acquisitions = new AcquisitionRegistry();
+  /** By their ids, until they are released. */
+  private readonly acquisitions = new Map<string, Acquisition>();
+  private sweepAt = SWEEP_AT;
   private listener: LockStoreListener | undefined;
 
   constructor({ members, commandTimeout, logger, clock = systemClock, random = Math.random }: QuorumStoreOptions) {
@@ -113,7 +141,8 @@ export class QuorumStore implements LockStore {
   }
 
   async close(): Promise<void> {
-    this.acquisitions.releaseAll();
+    for (const acquisition of this.acquisitions.values()) acquisition.release();
+    this.acquisitions.clear();
     await Promise.all(this.context.members.map(({ store }) => store.close()));
   }
 
@@ -162,15 +191,32 @@ export class QuorumStore implements LockStore {
   async renew(requests: readonly RenewRequest[]): Promise<RenewReply[]> {
     if (requests.length === 0) return [];
     const sent = this.context.clock.now();
-    const round = askRenewals(this.context, requests);
-    const replies = await renewByMajority(this.context, requests, round);
+    const asks = askEach(this.context.members, (store) => store.renew(requests));
+    const replies = await renewByMajority(this.context, requests, asks);
     requests.forEach(({ id }, i) => {
       const reply = replies[i];
       const majority = this.acquisitions.get(id)?.majority;
       if (majority !== undefined && typeof reply === 'number') majority.until = Math.max(majority.until, sent + reply);
     });
-    void reinstateMissing(this.acquisitions, requests, replies, round);
+    void this.reinstateMissing(requests, replies, asks);
     return replies;
+  }
+
+  /** Reinstates the votes of holds that have a majority, on masters that do not know them. Never rejects. */
+  private async reinstateMissing(
+    requests: readonly RenewRequest[],
+    decided: readonly RenewReply[],
+    asks: ReadonlyArray<Promise<readonly RenewReply[]>>,
+  ): Promise<void> {
+    const answers = await Promise.allSettled(asks);
+    requests.forEach(({ id }, i) => {
+      const isMissing = (_: unknown, place: number): boolean => {
+        const answer = answers[place]!;
+        return answer.status === 'fulfilled' && answer.value[i] === 'not-held';
+      };
+      const acquisition = typeof decided[i] === 'number' ? this.acquisitions.get(id) : undefined;
+      void acquisition?.reinstatement.reinstate(acquisition.states.filter(isMissing));
+    });
   }
 
   async offer(request: OfferRequest): Promise<OfferReply> {
@@ -225,8 +271,18 @@ export class QuorumStore implements LockStore {
     const { id, waits } = wanted;
     const retry = waits ? (): void => this.listener?.retryAfter(id, 0) : undefined;
     const acquisition = new Acquisition(this.context, this.waitingIfListening(wanted), retry);
-    this.acquisitions.set(id, acquisition, this.context.clock.now());
+    if (this.acquisitions.size >= this.sweepAt) this.sweep();
+    this.acquisitions.set(id, acquisition);
     return acquisition;
+  }
+
+  /** Removes holds that have expired: no caller releases them. */
+  private sweep(): void {
+    const now = this.context.clock.now();
+    for (const [id, { majority }] of this.acquisitions) {
+      if (majority !== undefined && majority.until < now) this.acquisitions.delete(id);
+    }
+    this.sweepAt = Math.max(SWEEP_AT, 2 * this.acquisitions.size);
   }
 
   /** The engine counts a lease from its own call, and the masters from when they were asked. */

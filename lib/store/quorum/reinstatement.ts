@@ -1,8 +1,7 @@
 import type { Clock } from '../../common/clock.js';
 import type { AcquireRequest } from '../lock-store.js';
 import type { ReinstateReply } from '../quorum-member.js';
-import type { MemberState } from './member-state.js';
-import type { Majority } from './write-token.js';
+import type { Majority, MemberState } from './votes.js';
 
 /** A hold that has a majority. */
 interface Standing {

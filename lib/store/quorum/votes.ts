@@ -1,6 +1,175 @@
 import type { Clock } from '../../common/clock.js';
-import type { MemberState } from './member-state.js';
-import type { Majority } from './write-token.js';
+import { LockStoreError } from '../../errors/index.js';
+import type { AcquireReply } from '../lock-store.js';
+import type { FenceReply } from '../quorum-member.js';
+import type { Member } from './membership.js';
+import { repliedBefore } from './round.js';
+
+/** The state of an acquisition on one master; `none`: it has neither a hold nor a ticket there, or this is unknown. */
+type Standing = 'none' | 'failed' | AcquireReply['outcome'];
+
+const EXCLUDING: readonly Standing[] = ['failed', 'left', 'upgrade'];
+
+const LATE = 'the connection was lost during the release of a vote, which may still be executed at any time';
+
+/** The replies of one master to one acquisition. */
+export class MemberState {
+  standing: Standing = 'none';
+  /** The number of pending requests. */
+  asking = 0;
+  /** Whether a request was ever sent to the master while it was reachable. It may still be executed. */
+  wasSent = false;
+  /** A message has announced a grant that no reply has confirmed yet. */
+  pushed = false;
+  /** How many ms the last reply took. */
+  roundTrip = 0;
+  /** Until when the client may rely on this vote, counted from when the request was sent. */
+  until = 0;
+  /** When that request was sent. */
+  from = 0;
+  token = 0;
+  /** Whether this master permits a batch. */
+  takesTurns = false;
+  /** Other holders on this master. */
+  holders: readonly string[] = [];
+  /** When to retry. */
+  retryAt = Infinity;
+  lastToken = 0;
+  error: Error | undefined;
+  /**
+   * It is unknown whether a vote has been released. The release may be executed later, and would then end the next
+   * grant of the same acquisition. So no grant of this master counts any more.
+   */
+  isSpoiled = false;
+  /** A vote that was to be reinstated may exist, or may be taken later. */
+  isUnsettled = false;
+  /** Replies to requests that were sent before this moment do not count. */
+  countsFrom = -Infinity;
+  private epoch = 0;
+  /** The server that gave the last reply, if it is known. */
+  private server: string | undefined;
+
+  constructor(readonly member: Member) {}
+
+  /** Whether the vote counts now. After a lost connection, the master has to be asked again. */
+  holdsAt(now: number): boolean {
+    const counts = this.standing === 'held' && !this.isSpoiled;
+    return counts && this.until > now && this.epoch === this.member.store.epoch;
+  }
+
+  /** Whether the master may still execute a request for this hold. */
+  get mayAnswer(): boolean {
+    return this.isOpen || this.isUnsettled;
+  }
+
+  /** Whether the master's next reply is still open. */
+  get isOpen(): boolean {
+    return this.asking > 0;
+  }
+
+  /** Whether the master has replied and no request is pending. */
+  get isAnswered(): boolean {
+    return this.asking === 0 && this.standing !== 'none' && this.standing !== 'failed';
+  }
+
+  /** Whether the master will not grant this request. */
+  get isExcluded(): boolean {
+    return this.asking === 0 && EXCLUDING.includes(this.standing);
+  }
+
+  /** Tracks a command that releases a vote. If its connection is lost, the vote is spoiled. */
+  async givesBack<T>(command: Promise<T>): Promise<T> {
+    const { epoch } = this.member.store;
+    try {
+      const reply = await command;
+      if (epoch !== this.member.store.epoch) this.spoil();
+      return reply;
+    } catch (error) {
+      this.spoil();
+      throw error;
+    }
+  }
+
+  private spoil(): void {
+    this.isSpoiled = true;
+    this.fail(new LockStoreError(LATE, { transient: true }));
+  }
+
+  take(reply: AcquireReply, sent: number, epoch: number, now: number): void {
+    this.standing = reply.outcome;
+    this.epoch = epoch;
+    this.server = this.member.server;
+    this.error = undefined;
+    this.holders = [];
+    this.retryAt = Infinity;
+    if (reply.outcome === 'held') {
+      this.until = sent + reply.lease;
+      this.from = sent;
+      this.token = reply.token;
+      this.takesTurns = reply.batchSize > 1;
+      this.pushed = false;
+    } else if (reply.outcome === 'queued' || reply.outcome === 'busy') {
+      this.holders = reply.holders;
+      this.retryAt = now + reply.retryAfter;
+      this.lastToken = Math.max(this.lastToken, reply.lastToken);
+    }
+  }
+
+  /** Drops the replies of other masters that came from the same server: the addresses have changed since. */
+  countServerOnce(states: readonly MemberState[]): void {
+    if (this.server === undefined) return;
+    for (const other of states) {
+      if (other === this || !other.isAnswered || other.server !== this.server) continue;
+      other.fail(repliedBefore(this.member));
+      other.holders = [];
+    }
+  }
+
+  /** Whether the hold on this master has this token. */
+  hasToken(token: number): boolean {
+    return this.standing === 'held' && this.token === token;
+  }
+
+  /**
+   * Takes the reply to a request that raised the token of the hold. It may contradict an earlier reply: a late command may
+   * have released the hold in the meantime, and the queue may have granted a shorter one.
+   */
+  fenced(reply: FenceReply, token: number, sent: number, now: number): void {
+    if (sent < this.countsFrom || this.standing !== 'held') return;
+    if (reply.outcome === 'not-held') {
+      if (!this.isOpen) this.clear();
+      return;
+    }
+    const certain = sent + reply.lease;
+    this.until = this.until > now + reply.lease ? certain : Math.max(this.until, certain);
+    if (reply.outcome === 'written') this.token = token;
+  }
+
+  fail(error: Error): void {
+    this.standing = 'failed';
+    this.error = error;
+    this.retryAt = Infinity;
+  }
+
+  /** Forgets the hold and the ticket on this master. */
+  clear(): void {
+    this.standing = this.isSpoiled ? 'failed' : 'none';
+    this.pushed = false;
+    this.holders = [];
+    this.retryAt = Infinity;
+  }
+}
+
+/** A majority that holds the lock and has accepted its token. */
+export interface Majority {
+  readonly token: number;
+  /** How many tokens are reserved for the batch. */
+  readonly batchSize: number;
+  /** Until when the majority holds it, by the client's clock. */
+  until: number;
+  /** The earliest moment from which one of its leases counts. */
+  readonly from: number;
+}
 
 /** Changes the votes of one acquisition on single masters. A failure needs no report: the vote ends with its lease. */
 export class Votes {

@@ -1,10 +1,10 @@
 import { LockStoreError } from '../../errors/index.js';
 import type { AcquireRequest } from '../lock-store.js';
 import type { FenceReply, FenceRequest } from '../quorum-member.js';
-import { heldAt } from './quorum-decision.js';
-import { gather, graceAfter, nthLargest, type Answers } from './gather.js';
-import type { MemberState } from './member-state.js';
-import type { QuorumContext } from './quorum-context.js';
+import { heldAt } from './decision.js';
+import { gather, graceAfter, nthLargest, type Answers } from './round.js';
+import type { Majority, MemberState } from './votes.js';
+import type { QuorumContext } from './round.js';
 import { Round } from './round.js';
 
 /**
@@ -12,17 +12,6 @@ import { Round } from './round.js';
  */
 const MOST_RAISES = 6;
 const RAISE = 8;
-
-/** A majority that holds the lock and has accepted its token. */
-export interface Majority {
-  readonly token: number;
-  /** How many tokens are reserved for the batch. */
-  readonly batchSize: number;
-  /** Until when the majority holds it, by the client's clock. */
-  until: number;
-  /** The earliest moment from which one of its leases counts. */
-  readonly from: number;
-}
 
 /**
  * Writes the largest token that any master has named to a majority. Any two majorities share a master. So a later

@@ -112,23 +112,4 @@ describe('a handoff in a Cluster', () => {
     await Promise.all(next.map((lock) => lock.release()));
     await bench.untilNothingIsLeft();
   });
-
-  it('skips a crashed client at once', async () => {
-    const [[holder, last], [doomed]] = [await bench.serviceList(2), await bench.workerList(1)];
-    const lock = await holder!.acquire('g');
-    void doomed!.acquire('g').catch(() => undefined);
-    await bench.untilWaiting('g', 1);
-    const waiting = last!.acquire('g');
-    await bench.untilWaiting('g', 2);
-    await doomed!.process.kill();
-    const master = await bench.cluster.masterOf('g');
-    const channel = '*{g}*';
-    await eventually(
-      async () => ((await master.admin.call('PUBSUB', 'SHARDCHANNELS', channel)) as string[]).length === 1,
-    );
-    const since = performance.now();
-    await lock.release();
-    await (await waiting).release();
-    expect(performance.now() - since).toBeLessThan(2_500);
-  });
 });

@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { Random } from '../../../lab/chaos/schedule/random.mjs';
 import { coordinationWorkers, type CoordinationWorker } from '../../../lab/testbed/workers/coordination.js';
 import { assertNoViolation, now } from '../../../lab/testbed/history/history.js';
 import { AT_ONCE, between, LockBench } from '../../../lab/testbed/locks/locks.js';
-import { random } from '../../../lab/testbed/workers/random-sections.mjs';
 
 /** Short, so that a lease ends within a test. */
 const LEASE = 1_000;
@@ -64,28 +64,27 @@ describe('candidates in several processes', () => {
     const lease = 500;
     const workers = await start(4, { ...OPTIONS, renewedLease: lease });
     await Promise.all(workers.map((worker) => worker.stand('a')));
-    const next = random(42);
-    const pick = <T>(list: readonly T[]): T => list[Math.floor(next() * list.length)] as T;
+    const random = new Random(42);
     const until = performance.now() + 9_000;
     while (performance.now() < until) {
-      const worker = pick(workers);
-      const what = next();
+      const worker = random.among(workers);
+      const what = random.next();
       if (what < 0.4) {
         // Resigns the current leader; the call does not wait for a stalled process.
         for (const { process } of workers) process.send({ method: 'resign' });
       } else if (what < 0.6) {
         worker.process.pause();
-        await sleep(next() * 2 * lease);
+        await sleep(random.next() * 2 * lease);
         worker.process.resume();
       } else if (what < 0.75) {
-        worker.process.send({ method: 'stall', args: [Math.round(next() * 2 * lease)] });
+        worker.process.send({ method: 'stall', args: [Math.round(random.next() * 2 * lease)] });
       } else if (what < 0.85) {
-        await bench.redis.admin.call('CLIENT', 'KILL', 'TYPE', pick(['normal', 'pubsub']), 'SKIPME', 'yes');
+        await bench.redis.admin.call('CLIENT', 'KILL', 'TYPE', random.among(['normal', 'pubsub']), 'SKIPME', 'yes');
       } else {
         await worker.stop();
         await worker.stand('a');
       }
-      await sleep(next() * 150);
+      await sleep(random.next() * 150);
     }
     const terms = (await Promise.all(workers.map((worker) => worker.terms()))).flat();
     // It was a run worth looking at.

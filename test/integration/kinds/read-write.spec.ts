@@ -29,38 +29,6 @@ describe('a read-write lock', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it('admits a writer alone: no reader and no other writer', async () => {
-    const [one, other] = await bench.serviceList(2);
-    for (const type of ['write', 'exclusive'] as const) {
-      const writer = await one!.acquire('a', { kind: type });
-      expect(await other!.tryAcquire('a', READ)).toBeNull();
-      expect(await one!.tryAcquire('a', READ)).toBeNull();
-      expect(await other!.tryAcquire('a', WRITE)).toBeNull();
-      expect(await other!.tryAcquire('a')).toBeNull();
-      await writer.release();
-    }
-  });
-
-  it('makes a writer wait for the last of several readers', async () => {
-    const [one, other] = await bench.serviceList(2);
-    const readers = await Promise.all([one!.acquire('a', READ), other!.acquire('a', READ), one!.acquire('a', READ)]);
-    let isIn = false;
-    const writing = other!.acquire('a', WRITE).then((handle) => {
-      isIn = true;
-      return handle;
-    });
-    await bench.untilWaiting('a', 1);
-    await readers[0].release();
-    await readers[1].release();
-    await one!.inspect('a');
-    expect(isIn).toBe(false);
-    const released = now();
-    await readers[2].release();
-    const writer = await writing;
-    expect(between(released)).toBeLessThan(AT_ONCE);
-    expect(writer.fencingToken).toBeGreaterThan(Math.max(...readers.map(({ fencingToken }) => fencingToken)));
-  });
-
   it('returns null from tryLock of a reader while a writer waits, also with other readers', async () => {
     const [one, other] = await bench.serviceList(2);
     const reader = await one!.acquire('a', READ);
@@ -395,18 +363,6 @@ describe('leases of readers', () => {
     await renewed.verify();
   });
 
-  it('admit the writer when the last of them ends, and not before', async () => {
-    const [one, other, writer] = await bench.serviceList(3);
-    const since = now();
-    await one!.acquire('a', { ...READ, expire: 400 });
-    const last = await other!.acquire('a', { ...READ, expire: 1_000 });
-    const { value } = await timed(() => writer!.acquire('a', WRITE));
-    expect(between(since)).toBeGreaterThan(995);
-    expect(between(since)).toBeLessThan(1_000 + AT_ONCE);
-    expect(last.isHeld).toBe(false);
-    expect(value!.isHeld).toBe(true);
-  });
-
   it('do not delay readers behind a writer that gives up', async () => {
     const [one, other, writer] = await bench.serviceList(3);
     await one!.acquire('a', READ);
@@ -420,15 +376,6 @@ describe('leases of readers', () => {
     expect((await writing).error).toMatchObject({ message: 'enough' });
     expect((await reading).value!.isHeld).toBe(true);
     expect(between(at)).toBeLessThan(AT_ONCE);
-
-    const timing = timed(() => writer!.acquire('a', { ...WRITE, waitTimeout: 1_000 }));
-    await bench.untilWaiting('a', 1);
-    const next = timed(() => other!.acquire('a', READ));
-    await bench.untilWaiting('a', 2);
-    expect((await timing).error).toMatchObject({ code: 'LOCK_TIMEOUT' });
-    const timedOut = now();
-    expect((await next).value!.isHeld).toBe(true);
-    expect(between(timedOut)).toBeLessThan(AT_ONCE);
   });
 
   it('all end by forceUnlock, which notifies each reader and admits the writer', async () => {

@@ -8,21 +8,6 @@ import { unawaited } from './support.js';
 const bench = new LockBench();
 
 describe('a semaphore', () => {
-  it('grants as many permits as exist, and the next request waits for one of them', async () => {
-    const [one, other] = await bench.serviceList(2);
-    const [here, there] = [one!.getSemaphore('s', { permits: 3 }), other!.getSemaphore('s', { permits: 3 })];
-    const held = [await here.acquire(), await there.acquire(), await here.acquire()];
-    expect(await there.tryAcquire()).toBeNull();
-    expect(await here.tryAcquire(1, 100)).toBeNull();
-    const next = there.acquire();
-    await bench.untilWaiting('s', 1);
-    const released = now();
-    await here.release(held[2]!);
-    expect((await next).isHeld).toBe(true);
-    expect(between(released)).toBeLessThan(AT_ONCE);
-    expect(new Set(held.map(({ fencingToken }) => fencingToken)).size).toBe(3);
-  });
-
   it('counts free permits', async () => {
     const service = await bench.service();
     const semaphore = service.getSemaphore('s', { permits: 5 });
@@ -177,23 +162,6 @@ describe('a semaphore', () => {
     expect(value).toBe('inner, 0 free');
     await expect(semaphore.run(() => Promise.reject(new Error('task')))).rejects.toThrow('task');
     expect(await semaphore.availablePermits()).toBe(3);
-  });
-
-  it('grants to waiters of all clients at once when setPermits raises the number', async () => {
-    const [one, other] = await bench.serviceList(2);
-    const semaphore = one!.getSemaphore('s', { permits: 1 });
-    await semaphore.acquire();
-    const waiting = [1, 2, 3].map(() => unawaited(other!.getSemaphore('s', { permits: 1 }).acquire()));
-    // All callers of a client that want equally many share a ticket.
-    await bench.untilWaiting('s', 1);
-    const raised = now();
-    await semaphore.setPermits(3);
-    await Promise.all(waiting.slice(0, 2));
-    expect(between(raised)).toBeLessThan(AT_ONCE);
-    expect(await bench.waiters('s')).toHaveLength(1);
-    // The number that was set applies to new callers, too, no matter which number they name.
-    expect(await other!.getSemaphore('s', { permits: 100 }).tryAcquire()).toBeNull();
-    expect(await other!.getSemaphore('s', { permits: 100 }).getPermits()).toBe(3);
   });
 
   it('takes no permits from holders when setPermits lowers the number, and grants none until they fit', async () => {

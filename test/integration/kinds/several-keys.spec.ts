@@ -45,21 +45,6 @@ describe('several keys', () => {
     expect((await bench.redis.commandStats())['evalsha']).toBeLessThanOrEqual(20);
   });
 
-  it('all or none: a key that is held leaves the others free', async () => {
-    const [one, other] = await bench.serviceList(2);
-    const b = await other!.acquire('b');
-    expect(await one!.tryAcquire(['a', 'b', 'c'])).toBeNull();
-    expect(await held('a', 'b', 'c')).toEqual(['b']);
-    await expect(one!.acquire(['c', 'b', 'a'], { waitTimeout: 100 })).rejects.toMatchObject({ code: 'LOCK_TIMEOUT' });
-    expect(await held('a', 'b', 'c')).toEqual(['b']);
-    expect(await bench.waiters('b')).toEqual([]);
-    const waiting = one!.acquire(['c', 'b', 'a']);
-    await bench.untilWaiting('b', 1);
-    await b.release();
-    expect((await waiting).isHeld).toBe(true);
-    expect(await held('a', 'b', 'c')).toEqual(['a', 'b', 'c']);
-  });
-
   it.each([
     ['two keys, 100 ms away', ['a', 'b'], 100],
     ['12 keys, 20 ms away', Array.from({ length: 11 }, (_, i) => `a:${i}`).concat('b'), 20],
@@ -145,26 +130,6 @@ describe('several keys', () => {
     await reading.release();
     await (await writing).release();
     expect(await one!.tryAcquire(['a', 'b'], { kind: 'read' })).not.toBeNull();
-  });
-
-  it('two sets in opposite order never deadlock: many rounds from several processes', async () => {
-    const workers = await bench.workers(4);
-    const orders = [
-      ['a', 'b', 'c'],
-      ['c', 'b', 'a'],
-      ['b', 'c'],
-      ['c', 'a'],
-    ];
-    const since = now();
-    const sections = workers.map((worker, i) =>
-      worker.sections({ key: orders[i] as never, waiters: 4, times: 15, counter: 'counter' }),
-    );
-    const history = (await Promise.all(sections)).flat();
-    expect(history).toHaveLength(4 * 4 * 15);
-    // Any two of these sets share a key: none ran beside another, or an update was lost.
-    expect(await bench.redis.admin.get('counter')).toBe(String(4 * 4 * 15));
-    expect(between(since)).toBeLessThan(15_000);
-    await bench.untilNothingIsLeft();
   });
 
   it('leave nothing behind after an abort halfway, and delay no other client', async () => {

@@ -19,26 +19,6 @@ async function increment(service: LockService, key: string, counter: string): Pr
 }
 
 describe('many waiters for one key', () => {
-  it('lose no update with 50 waiters in one process', async () => {
-    const service = await bench.service();
-    await Promise.all(Array.from({ length: 50 }, () => increment(service, 'a', 'counter')));
-    expect(await bench.redis.admin.get('counter')).toBe('50');
-  });
-
-  it('lose no update with 8 processes × 8 waiters and 50 local ones, and all are served', async () => {
-    const [service, workers] = [await bench.service(), await bench.workers(8)];
-    const sections = { key: 'a', waiters: 8, times: 5, counter: 'counter' };
-    const [histories] = await Promise.all([
-      Promise.all(workers.map((worker) => worker.sections(sections))),
-      Promise.all(Array.from({ length: 50 }, () => increment(service, 'a', 'counter'))),
-    ]);
-    expect(await bench.redis.admin.get('counter')).toBe(String(8 * 8 * 5 + 50));
-    const history = histories.flat();
-    expect(history).toHaveLength(8 * 8 * 5);
-    assertNoViolation(history);
-    await bench.untilNothingIsLeft();
-  });
-
   it('lose updates without a lock, so the counter proves exclusion', async () => {
     const workers = await bench.workers(2);
     // Each process locks a key of its own.

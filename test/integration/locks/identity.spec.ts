@@ -40,22 +40,6 @@ describe('inspect', () => {
     await (await waiting).release();
   });
 
-  it('tells since when a waiter waits, and a retry does not change it', async () => {
-    const [holder, waiter] = await bench.serviceList(2, { renewedLease: 1_000 });
-    const lock = await holder!.acquire('a');
-    const waiting = waiter!.acquire('a');
-    await bench.untilWaiting('a', 1);
-    const since = async (): Promise<number> => (await holder!.inspect('a'))!.waiters[0]!.since.getTime();
-    const first = await since();
-    await bench.redis.resetCommandStats();
-    // Renewals and retries, each of which is a script.
-    await eventually(async () => ((await bench.redis.commandStats())['evalsha'] ?? 0) >= 6);
-    expect(await since()).toBe(first);
-    expect(Math.abs(first - Date.now())).toBeLessThan(60_000);
-    await lock.release();
-    await (await waiting).release();
-  });
-
   it('still names a holder whose process was killed', async () => {
     const observer = await bench.service();
     const worker = await bench.worker({ label: 'crashed:1' });

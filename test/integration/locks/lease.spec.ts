@@ -3,42 +3,10 @@ import { describe, expect, it } from '@jest/globals';
 import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
 import { aborted, between, LockBench, record, AT_ONCE } from '../../../lab/testbed/locks/locks.js';
 import { now } from '../../../lab/testbed/history/history.js';
-import { RunningTime } from '../../../lab/testbed/wait/running-time.mjs';
 
 const bench = new LockBench();
 
-describe('a fixed lease', () => {
-  it('of 2 s admits a waiter after about 2 s, and is not renewed', async () => {
-    const [holder, waiter] = [await bench.service({ renewedLease: 300 }), await bench.service()];
-    const events = record(holder);
-    const time = new RunningTime();
-    const lock = await holder.acquire('a', { expire: '2s', maxRenewTimes: 10 });
-    await waiter.acquire('a');
-    const { took, ran } = time.stop();
-    expect(lock.isHeld).toBe(false);
-    expect(took).toBeGreaterThanOrEqual(2_000);
-    expect(ran).toBeLessThan(2_000 + AT_ONCE);
-    expect(events.map(({ type }) => type)).toEqual(['acquired', 'lost']);
-  });
-});
-
 describe('the watchdog', () => {
-  it('keeps a lease of 900 ms for a method of 3 s; killed, its lock is free within 900 ms and a little', async () => {
-    const [process, here] = [await bench.worker({ renewedLease: 900 }), await bench.service()];
-    const [lock, since] = [await process.acquire('a'), now()];
-    const next = here.acquire('a');
-    while (between(since) < 3_000) {
-      expect(await here.tryAcquire('a')).toBeNull();
-      expect(await bench.redis.admin.pttl('lock:state:{a}')).toBeGreaterThan(0);
-      await sleep(20);
-    }
-    expect(await process.look(lock)).toEqual({ isHeld: true, holdCount: 1, aborted: false });
-    await process.process.kill();
-    const killed = now();
-    await next;
-    expect(between(killed)).toBeLessThan(900 + AT_ONCE);
-  });
-
   it('renews many locks at once, with few commands', async () => {
     const service = await bench.service({ renewedLease: 1_500 });
     const locks = await Promise.all(Array.from({ length: 300 }, (_, i) => service.acquire(`many:${i}`)));
@@ -96,30 +64,6 @@ describe('the watchdog', () => {
 });
 
 describe('holdAtLeast', () => {
-  it('has a job of 5 ms run once on three replicas within two seconds', async () => {
-    const replicas = await bench.serviceList(3);
-    const [began, ran] = [now(), [] as number[]];
-    const time = new RunningTime();
-    const job = (replica: number) => async () => {
-      ran.push(replica);
-      await sleep(5);
-    };
-    for (const [i, replica] of replicas.entries()) {
-      const skipped = await replica
-        .run('nightly', job(i), { holdAtLeast: '2s', waitTimeout: 0 })
-        .catch((error) => error.code);
-      expect(skipped).toBe(i === 0 ? undefined : 'LOCK_TIMEOUT');
-      await sleep(100);
-    }
-    expect(ran).toEqual([0]);
-    expect(between(began)).toBeLessThan(2_000);
-
-    await replicas[2]!.run('nightly', job(2), { waitTimeout: '10s' });
-    expect(between(began)).toBeGreaterThanOrEqual(2_000);
-    expect(time.stop().ran).toBeLessThan(2_000 + AT_ONCE);
-    expect(ran).toEqual([0, 2]);
-  });
-
   it('ends for the holder with its release, and shows as kept', async () => {
     const service = await bench.service();
     const lock = await service.acquire('a', { holdAtLeast: '5s' });

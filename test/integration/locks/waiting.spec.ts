@@ -81,14 +81,6 @@ describe('a wait with a limit', () => {
     expect(ran).toBeLessThan(1_500 + AT_ONCE);
   });
 
-  it('gets the lock of a holder whose lease ends during the wait', async () => {
-    const [holder, waiter] = await bench.serviceList(2);
-    await holder!.acquire('a', { expire: 500 });
-    const { value, ran } = await timed(() => waiter!.getLock('a').tryLock('10s'));
-    expect(value?.isHeld).toBe(true);
-    expect(ran).toBeLessThan(500 + AT_ONCE);
-  });
-
   it('ends without taking the lock from a holder in the same service', async () => {
     const [service, other] = await bench.serviceList(2);
     const lock = await service!.acquire('a');
@@ -116,30 +108,6 @@ describe('a wait without a limit', () => {
 
 describe('an aborted wait', () => {
   const reason = new Error('the client has gone');
-
-  it('leaves no trace in Redis and does not delay later waiters', async () => {
-    const [holder, second, third, last] = await bench.serviceList(4);
-    const lock = await holder!.acquire('a');
-    const controller = new AbortController();
-    const abandoned = await queueUp(second!, 'a', { signal: controller.signal });
-    const timesOut = await queueUp(third!, 'a', { waitTimeout: 1_000 });
-    const { acquisition } = await queueUp(last!, 'a');
-
-    controller.abort(reason);
-    await expect(abandoned.acquisition).rejects.toBe(reason);
-    await expect(timesOut.acquisition).rejects.toMatchObject({ code: 'LOCK_TIMEOUT' });
-    await bench.untilWaiting('a', 1);
-    expect(await bench.redis.admin.hlen('lock:waiters:{a}')).toBe(1);
-
-    const released = now();
-    await lock.release();
-    const next = await acquisition;
-    expect(between(released)).toBeLessThan(AT_ONCE);
-    await next.release();
-    const left = await bench.redis.admin.keys('*');
-    // The records of clients expire, too.
-    expect(left.filter((key) => !key.startsWith('lock:client:'))).toEqual(['lock:fence:{a}']);
-  });
 
   it('does not begin if its signal has aborted already', async () => {
     const service = await bench.service();
@@ -198,27 +166,6 @@ describe('an aborted wait', () => {
     await (await acquisition).verify();
   });
 
-  it('never loses the lock around the moment of the grant, many times over', async () => {
-    const [holder, middle, last] = await bench.serviceList(3);
-    for (let round = 0; round < 60; round++) {
-      const lock = await holder!.acquire('a');
-      const controller = new AbortController();
-      const abandoned = await queueUp(middle!, 'a', { signal: controller.signal });
-      const behind = await queueUp(last!, 'a');
-      const released = lock.release();
-      const abort = () => controller.abort(reason);
-      if (round % 3 === 0) abort();
-      else if (round % 3 === 1) setImmediate(abort);
-      else setTimeout(abort, Math.random() * 2);
-      const outcome = await abandoned.acquisition.catch((error) => error);
-      if (outcome !== reason) await outcome.release();
-      const { value, ran } = await timed(() => behind.acquisition);
-      expect(ran).toBeLessThan(AT_ONCE);
-      await Promise.all([released, value!.release()]);
-    }
-    await bench.untilNothingIsLeft();
-  });
-
   it('leaves its place to the next waiter in the same process', async () => {
     const [holder, crowd, other] = await bench.serviceList(3);
     const lock = await holder!.acquire('a');
@@ -239,22 +186,6 @@ describe('an aborted wait', () => {
 });
 
 describe('a waiter that crashes', () => {
-  it('is skipped at once at the next release', async () => {
-    const [holder, last] = await bench.serviceList(2);
-    const doomed = await bench.worker();
-    const lock = await holder!.acquire('a');
-    void doomed.acquire('a').catch(() => undefined);
-    await bench.untilWaiting('a', 1);
-    const { acquisition } = await queueUp(last!, 'a');
-    await doomed.process.kill();
-    await eventually(async () => (await bench.redis.admin.pubsub('CHANNELS', 'lock:*')).length === 2);
-
-    const released = now();
-    await lock.release();
-    expect((await acquisition).isHeld).toBe(true);
-    expect(between(released)).toBeLessThan(AT_ONCE);
-  });
-
   it.each([
     ['alone', 0],
     ['with another of the same client behind it', 1],

@@ -120,91 +120,12 @@ describe('several masters', () => {
     await eventually(async () => (await other!.inspect('a')) === null);
   });
 
-  it('let readers share, and a writer wait for all of them', async () => {
-    const services = await bench.serviceList(3);
-    const readers = await Promise.all(services.slice(0, 2).map((service) => service.acquire('a', { kind: 'read' })));
-    const writing = services[2]!.acquire('a');
-    await bench.untilWaiting('a', 1);
-    const late = services[0]!.acquire('a', { kind: 'read' });
-    await bench.untilWaiting('a', 2);
-    await readers[0]!.release();
-    await readers[1]!.release();
-    const writer = await writing;
-    expect(await services[1]!.tryAcquire('a', { kind: 'read' })).toBeNull();
-    await writer.release();
-    const reader = await late;
-    expect(reader.fencingToken).toBeGreaterThan(writer.fencingToken);
-    await reader.release();
-    await bench.untilNothingIsLeft();
-  });
-
-  it('grant to 20 simultaneous readers together, each with its own token', async () => {
-    const services = await bench.serviceList(4);
-    const readers = await Promise.all(
-      Array.from({ length: 20 }, (_, i) => services[i % 4]!.acquire('a', { kind: 'read', fair: true })),
-    );
-    expect(new Set(readers.map(({ fencingToken }) => fencingToken)).size).toBe(20);
-    const writing = services[0]!.acquire('a');
-    for (const reader of readers) expect(await reader.release()).toBe(true);
-    const writer = await writing;
-    expect(writer.fencingToken).toBeGreaterThan(Math.max(...readers.map(({ fencingToken }) => fencingToken)));
-    await writer.release();
-    await bench.untilNothingIsLeft();
-  });
-
   it('permits are refused: a majority of servers for each hold says nothing of how many holds there are', async () => {
     const service = await bench.service();
     const refused = { code: 'LOCK_CONFIG', message: expect.stringMatching(/^Permits need one Redis that counts/) };
     expect(() => service.getSemaphore('a', { permits: 3 })).toThrow(expect.objectContaining(refused));
     await expect(service.acquire('a', { permits: 3 })).rejects.toMatchObject(refused);
     await expect(service.tryAcquire(['a', 'b'], { permits: 3 })).rejects.toMatchObject(refused);
-    await bench.untilNothingIsLeft();
-  });
-
-  it('keep a key locked for holdAtLeast on all of them', async () => {
-    const [one, other] = await bench.serviceList(2);
-    const since = performance.now();
-    const lock = await one!.acquire('a', { holdAtLeast: 1_000 });
-    expect(await lock.release()).toBe(true);
-    expect(await other!.tryAcquire('a')).toBeNull();
-    const next = await other!.acquire('a');
-    expect(performance.now() - since).toBeGreaterThanOrEqual(999);
-    expect(performance.now() - since).toBeLessThan(3_000);
-    await next.release();
-    await bench.untilNothingIsLeft();
-  });
-
-  it('several keys are taken all or none', async () => {
-    const [one, other] = await bench.serviceList(2);
-    const lock = await one!.acquire(['a', 'b']);
-    expect(await other!.tryAcquire(['b', 'c'])).toBeNull();
-    await lock.release();
-    const both = await Promise.all([
-      one!.acquire(['a', 'b']).then((l) => l.release()),
-      other!.acquire(['b', 'a']).then((l) => l.release()),
-    ]);
-    expect(both).toEqual([true, true]);
-    await bench.untilNothingIsLeft();
-  });
-
-  it('keep nothing of waits that are aborted or time out', async () => {
-    const [one, other] = await bench.serviceList(2);
-    const lock = await one!.acquire('a');
-    const abort = new AbortController();
-    const aborted = other!.acquire('a', { signal: abort.signal });
-    await bench.untilWaiting('a', 1);
-    abort.abort(new Error('enough'));
-    await expect(aborted).rejects.toThrow('enough');
-    await expect(other!.acquire('a', { waitTimeout: 100 })).rejects.toMatchObject({ code: 'LOCK_TIMEOUT' });
-    await bench.untilWaiting('a', 0);
-
-    const inTheMoment = new AbortController();
-    const waiting = other!.acquire('a', { signal: inTheMoment.signal });
-    await bench.untilWaiting('a', 1);
-    const released = lock.release();
-    inTheMoment.abort(new Error('too late'));
-    await expect(waiting).rejects.toThrow('too late');
-    await released;
     await bench.untilNothingIsLeft();
   });
 

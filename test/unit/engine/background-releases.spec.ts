@@ -43,7 +43,7 @@ it('a call that a listener aborts as it finds an idle hold lost does not wait', 
   const hold = await take();
   const controller = new AbortController();
   hold.onLost(() => controller.abort());
-  void engine.releaseInBackground(hold);
+  void engine.releases.releaseInBackground(hold);
   clock.stall(40_000);
   const call = engine.acquire(TERMS, { waitTimeout: Infinity, signal: controller.signal });
   await expect(call).rejects.toBe(controller.signal.reason);
@@ -53,7 +53,7 @@ describe('a release in the background', () => {
   it('is sent in the same turn of the event loop, behind the code that awaits the call', async () => {
     const { store, engine, take } = setUp();
     const hold = await take();
-    void engine.releaseInBackground(hold);
+    void engine.releases.releaseInBackground(hold);
     for (let microtask = 0; microtask < 100; microtask++) await Promise.resolve();
     expect(store.releases).toHaveLength(0);
     let turns = 0;
@@ -66,9 +66,9 @@ describe('a release in the background', () => {
   it('resolves to whether the hold was held, and a second release sends nothing', async () => {
     const { store, engine, take } = setUp();
     const hold = await take();
-    const released = engine.releaseInBackground(hold);
+    const released = engine.releases.releaseInBackground(hold);
     await settled();
-    expect(engine.release(hold)).toBe(released);
+    expect(engine.releases.release(hold)).toBe(released);
     store.releases[0]!.answer.resolve(ANSWER);
     expect(await released).toBe(true);
     expect(store.releases).toHaveLength(1);
@@ -78,7 +78,7 @@ describe('a release in the background', () => {
     const { clock, store, engine, take } = setUp();
     const hold = await take();
     const before = clock.keepers;
-    void engine.releaseInBackground(hold);
+    void engine.releases.releaseInBackground(hold);
     await settled();
     expect(clock.keepers).toBe(before + 1);
     store.releases[0]!.answer.resolve(ANSWER);
@@ -92,10 +92,10 @@ describe('a release in the background', () => {
     const note = (reason: unknown): void => void unhandled.push(reason);
     process.on('unhandledRejection', note);
     const idle = await take();
-    void engine.releaseInBackground(idle);
+    void engine.releases.releaseInBackground(idle);
     await settled();
     const alone = await take(1, { key: 'b' });
-    void engine.releaseInBackground(alone);
+    void engine.releases.releaseInBackground(alone);
     for (const { answer } of store.releases) answer.reject(passing());
     await settled();
     await settled();
@@ -111,7 +111,7 @@ describe('a release in the background', () => {
   it('that finds that the lock was lost publishes the event, and resolves to false', async () => {
     const { store, engine, take, events } = setUp();
     const hold = await take();
-    const released = engine.releaseInBackground(hold);
+    const released = engine.releases.releaseInBackground(hold);
     await settled();
     store.releases[0]!.answer.resolve({ released: false, next: undefined });
     expect(await released).toBe(false);
@@ -123,7 +123,7 @@ describe('a release in the background', () => {
     const { clock, engine, take } = setUp();
     const hold = await take(16, { lease: 1_000, renews: false });
     clock.stall(30_000);
-    const released = engine.releaseInBackground(hold);
+    const released = engine.releases.releaseInBackground(hold);
     expect(hold.loss).toMatchObject({ code: 'LOCK_LOST' });
     expect(await released).toBe(false);
   });
@@ -131,7 +131,7 @@ describe('a release in the background', () => {
   it('is waited for at shutdown', async () => {
     const { clock, store, engine, take } = setUp();
     const hold = await take();
-    void engine.releaseInBackground(hold);
+    void engine.releases.releaseInBackground(hold);
     const closed = engine.close(8_000);
     await settled();
     expect(store.releases).toHaveLength(1);
@@ -145,7 +145,7 @@ describe('a release in the background', () => {
 
   it('is waited for at shutdown until shutdownTimeout', async () => {
     const { clock, store, engine, take } = setUp();
-    void engine.releaseInBackground(await take());
+    void engine.releases.releaseInBackground(await take());
     const closed = engine.close(2_000);
     await clock.pass(4_000);
     await closed;
@@ -157,7 +157,7 @@ describe('a caller that asks for the key in the same turn', () => {
   it('takes the lock over without a command, with the next token', async () => {
     const { store, engine, acquire, take, events } = setUp();
     const hold = await take();
-    const released = engine.releaseInBackground(hold);
+    const released = engine.releases.releaseInBackground(hold);
     const next = await acquire();
     expect(next.token).toBe(6);
     expect(next.id).toBe(hold.id);
@@ -170,7 +170,7 @@ describe('a caller that asks for the key in the same turn', () => {
 
   it('takes it over without waiting, too', async () => {
     const { store, engine, acquire, take } = setUp();
-    void engine.releaseInBackground(await take());
+    void engine.releases.releaseInBackground(await take());
     const next = await acquire({}, 0);
     expect([next.token, store.acquires.length]).toEqual([6, 1]);
   });
@@ -178,9 +178,9 @@ describe('a caller that asks for the key in the same turn', () => {
   it('a release of the hold that it took over has no effect on it', async () => {
     const { store, engine, acquire, take } = setUp();
     const hold = await take();
-    void engine.releaseInBackground(hold);
+    void engine.releases.releaseInBackground(hold);
     const next = await acquire();
-    expect(await engine.release(hold)).toBe(true);
+    expect(await engine.releases.release(hold)).toBe(true);
     await settled();
     expect(next.isHeld).toBe(true);
     expect(store.releases).toHaveLength(0);
@@ -188,7 +188,7 @@ describe('a caller that asks for the key in the same turn', () => {
 
   it('does not take over a hold whose release was awaited', async () => {
     const { store, engine, acquire, take } = setUp();
-    void engine.release(await take());
+    void engine.releases.release(await take());
     void acquire();
     expect([store.releases.length, store.acquires.length]).toEqual([1, 2]);
   });
@@ -212,7 +212,7 @@ describe('a caller that asks for the key in the same turn', () => {
     const set = setUp();
     const { store, engine, acquire, take } = set;
     const hold = await take();
-    void engine.releaseInBackground(hold);
+    void engine.releases.releaseInBackground(hold);
     const terms = change(set, hold) ?? {};
     void acquire(terms);
     expect(store.releases.map(({ request }) => request.id)).toEqual([hold.id]);
@@ -230,7 +230,7 @@ describe('a caller that asks for the key in the same turn', () => {
       () => engine.forceRelease('a'),
     ];
     for (const [i, call] of calls.entries()) {
-      void engine.releaseInBackground(await take());
+      void engine.releases.releaseInBackground(await take());
       call().catch(() => undefined);
       expect(store.releases).toHaveLength(i + 1);
       store.releases[i]!.answer.resolve(ANSWER);
@@ -243,7 +243,7 @@ describe('one try of the client itself', () => {
   it('asks again behind its own release that the store had not executed yet', async () => {
     const { store, engine, acquire, take } = setUp();
     const hold = await take();
-    void engine.releaseInBackground(hold);
+    void engine.releases.releaseInBackground(hold);
     await settled();
     const trying = acquire({}, 0);
     store.acquires[1]!.answer.resolve(queued({ outcome: 'busy', holders: [hold.id] }));
@@ -258,7 +258,7 @@ describe('one try of the client itself', () => {
 
   it('is refused if another client is the holder', async () => {
     const { store, engine, acquire, take } = setUp();
-    void engine.releaseInBackground(await take());
+    void engine.releases.releaseInBackground(await take());
     await settled();
     const trying = acquire({}, 0);
     store.acquires[1]!.answer.resolve(queued({ outcome: 'busy', holders: ['you:4'] }));
@@ -268,7 +268,7 @@ describe('one try of the client itself', () => {
   it('fails as one without an answer if its own release gets none', async () => {
     const { clock, store, engine, acquire, take } = setUp();
     const hold = await take();
-    void engine.releaseInBackground(hold);
+    void engine.releases.releaseInBackground(hold);
     await settled();
     const trying = acquire({}, 0);
     store.acquires[1]!.answer.resolve(queued({ outcome: 'busy', holders: [hold.id] }));
@@ -286,14 +286,14 @@ describe('a second release after a local handoff without a promise', () => {
     const { store, engine, acquire, take } = setUp();
     const hold = await take();
     const waiting = acquire();
-    expect(engine.handOff(hold)).toBe(true);
+    expect(engine.releases.handOff(hold)).toBe(true);
     const next = await waiting;
-    expect(await engine.release(hold)).toBe(true);
-    expect(await engine.releaseInBackground(hold)).toBe(true);
+    expect(await engine.releases.release(hold)).toBe(true);
+    expect(await engine.releases.releaseInBackground(hold)).toBe(true);
     await settled();
     expect(next.isHeld).toBe(true);
     expect(store.releases).toHaveLength(0);
-    expect(await Promise.race([engine.release(next), settled().then(() => 'sent')])).toBe('sent');
+    expect(await Promise.race([engine.releases.release(next), settled().then(() => 'sent')])).toBe('sent');
     expect(store.releases).toHaveLength(1);
   });
 });

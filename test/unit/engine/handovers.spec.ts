@@ -59,7 +59,7 @@ describe('a hold that is handed over', () => {
     expect(atOffer).toEqual(['offered', false, [], { key: 'a', id: hold.id, offer: OFFER, lease: 60_000 }]);
     await clock.pass(31_000);
     expect([store.renewals.length, store.releases.length]).toEqual([0, 0]);
-    expect(await engine.release(hold)).toBe(false);
+    expect(await engine.releases.release(hold)).toBe(false);
     expect(store.releases).toHaveLength(0);
   });
 

@@ -73,7 +73,7 @@ describe('grants without a waiter', () => {
     const [first, second] = store.acquires;
     first!.answer.resolve(held(5, 30_000));
     const hold = await acquisition;
-    const released = engine.release(hold);
+    const released = engine.releases.release(hold);
     second!.answer.resolve(held(5, 30_000));
     await settled();
     expect(left()).toEqual([hold.id]);
@@ -114,7 +114,7 @@ describe('grants without a waiter', () => {
   it('are not released again while their release is under way', async () => {
     const { store, engine, acquire, take, left } = setUp();
     const hold = await take();
-    const released = engine.release(hold);
+    const released = engine.releases.release(hold);
     void acquire();
     store.acquires.at(-1)!.answer.resolve(queued({ holders: [hold.id] }));
     await settled();
@@ -140,7 +140,7 @@ describe('waiters of one client for one key', () => {
     const first = await waits[0]!;
     expect(store.acquires).toHaveLength(1); // no caller asks while one of them has it
 
-    void engine.release(first);
+    void engine.releases.release(first);
     expect(store.releases[0]!.request).toMatchObject({ id: 'me:1', next: { id: 'me:2', waits: true } });
     clock.advance(5);
     store.releases[0]!.answer.resolve({ released: true, next: held(6, 30_000) });
@@ -166,7 +166,7 @@ describe('waiters of one client for one key', () => {
     const first = await take();
     const second = acquire({}, { waitTimeout: 100 });
     await clock.pass(50);
-    void engine.release(first);
+    void engine.releases.release(first);
     const third = acquire({}, { waitTimeout: 50 }); // it is unknown whether the key has been free since it came
     await clock.pass(50);
     await expect(second).rejects.toMatchObject({ code: 'LOCK_TIMEOUT' });
@@ -180,7 +180,7 @@ describe('waiters of one client for one key', () => {
     const { clock, store, engine, acquire, take } = setUp();
     const first = await take();
     const second = acquire({}, { waitTimeout: 100 });
-    engine.release(first).catch(() => undefined);
+    engine.releases.release(first).catch(() => undefined);
     store.releases[0]!.answer.reject(passing());
     await clock.pass(100);
     await expect(second).rejects.toMatchObject({ code: 'LOCK_STORE' });
@@ -228,7 +228,7 @@ describe('a release', () => {
   it('whose reply was lost with the connection counts as one', async () => {
     const { store, engine, take } = setUp();
     const hold = await take();
-    const released = engine.release(hold);
+    const released = engine.releases.release(hold);
     store.epoch += 1;
     store.releases[0]!.answer.resolve({ released: false, next: undefined });
     expect(await released).toBe(true);
@@ -238,7 +238,7 @@ describe('a release', () => {
   it('that Redis does not know, on the same connection, was a loss', async () => {
     const { store, engine, take } = setUp();
     const hold = await take();
-    const released = engine.release(hold);
+    const released = engine.releases.release(hold);
     store.releases[0]!.answer.resolve({ released: false, next: undefined });
     expect(await released).toBe(false);
     expect(hold.loss).toMatchObject({ code: 'LOCK_LOST' });
@@ -247,13 +247,13 @@ describe('a release', () => {
   it('happens once', async () => {
     const { store, engine, take } = setUp();
     const hold = await take();
-    expect(engine.release(hold)).toBe(engine.release(hold));
+    expect(engine.releases.release(hold)).toBe(engine.releases.release(hold));
     expect(store.releases).toHaveLength(1);
   });
 
   it('that fails is reported, and the lock is no longer renewed', async () => {
     const { clock, store, engine, take } = setUp();
-    const released = engine.release(await take());
+    const released = engine.releases.release(await take());
     store.releases[0]!.answer.reject(lasting());
     await expect(released).rejects.toMatchObject({ code: 'LOCK_STORE' });
     await clock.pass(20_000);
@@ -263,7 +263,7 @@ describe('a release', () => {
   it('that fails with a transient error is retried', async () => {
     const { clock, store, engine, take, left } = setUp();
     const hold = await take();
-    const released = engine.release(hold);
+    const released = engine.releases.release(hold);
     store.releases[0]!.answer.reject(passing());
     await expect(released).rejects.toMatchObject({ code: 'LOCK_STORE' });
     await clock.pass(1_000);
@@ -274,7 +274,7 @@ describe('a release', () => {
     const { clock, store, engine, take } = setUp();
     const hold = await take({ holdAtLeast: 1_000 });
     clock.advance(400);
-    void engine.release(hold);
+    void engine.releases.release(hold);
     expect(store.releases[0]!.request.keep).toBe(600);
   });
 
@@ -283,7 +283,7 @@ describe('a release', () => {
     const hold = await take();
     await clock.pass(10_000);
     expect(store.renewals).toHaveLength(1);
-    const released = engine.release(hold);
+    const released = engine.releases.release(hold);
     store.releases[0]!.answer.resolve({ released: true, next: undefined });
     expect(await released).toBe(true);
     store.renewals[0]!.answer.resolve(['not-held']); // executed after the release
@@ -397,7 +397,7 @@ it('hands a lock to no local waiter once a reply names a holder in another clien
   void acquire({ owner: 'one' }, { waitTimeout: 0 }).catch(() => undefined);
   store.acquires[1]!.answer.resolve({ ...busy(), holders: ['other:1'] });
   await settled();
-  expect(engine.handOff(hold)).toBe(false);
+  expect(engine.releases.handOff(hold)).toBe(false);
 });
 
 describe('an unreachable store', () => {
@@ -473,7 +473,7 @@ describe('closing the engine', () => {
     const { store, engine, take } = setUp();
     const hold = await take();
     const closed = engine.close(60_000);
-    void engine.release(hold);
+    void engine.releases.release(hold);
     store.releases[0]!.answer.resolve({ released: true, next: undefined });
     await closed;
     expect(store.closed).toBe(true);
@@ -542,7 +542,7 @@ describe('a yield message for a fair request', () => {
     let isServed = false;
     void second.then(() => (isServed = true));
     await grants(store, clock);
-    void engine.release(await first);
+    void engine.releases.release(await first);
     await settled();
     expect(left()).toEqual(isServed ? [] : [ID]);
     return isServed ? 'the next of this process' : 'whom the store says';

@@ -127,11 +127,11 @@ it('two thirds of the lease, less one round trip, are left whatever the holder a
         }
       };
       const does = {
-        verify: () => void engine.verify(hold).catch(() => undefined),
+        verify: () => void engine.leases.verify(hold).catch(() => undefined),
         extend: async (lease: number) => {
           let isOver = false;
           const ended = (): void => void (isOver = true);
-          engine.extend(hold, lease).then(ended, ended);
+          engine.leases.extend(hold, lease).then(ended, ended);
           while (!isOver && hold.isHeld) await pass(FARTHEST);
         },
         reconnect: () => {
@@ -141,7 +141,7 @@ it('two thirds of the lease, less one round trip, are left whatever the holder a
         'hand off': async () => {
           waiting.push(acquire());
           await settled();
-          if (engine.handOff(hold)) hold = await waiting.shift()!;
+          if (engine.releases.handOff(hold)) hold = await waiting.shift()!;
         },
       };
       for (const { call, way, wait, again } of steps) {

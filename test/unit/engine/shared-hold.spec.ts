@@ -31,14 +31,14 @@ describe('a hold that callers have shared', () => {
     store.acquires[0]!.answer.resolve(held(5, HOUR));
     const long = await acquisition;
     const short = await acquire({ ...READ, lease: 1_000 });
-    expect(await engine.release(long)).toBe(true);
+    expect(await engine.releases.release(long)).toBe(true);
     expect(store.releases).toEqual([]);
     return { ...parts, short };
   };
 
   it.each(['released', 'lost'])('is released until that has succeeded, if the last of them is %s', async (how) => {
     const { clock, store, engine, short } = await shared();
-    if (how === 'released') engine.release(short).catch(() => undefined);
+    if (how === 'released') engine.releases.release(short).catch(() => undefined);
     else await clock.pass(1_000);
     for (let i = 0; i < 60; i++) {
       expect(store.releases).toHaveLength(i + 1);
@@ -50,7 +50,7 @@ describe('a hold that callers have shared', () => {
   it.each(['released', 'lost'])('leaves no queue behind, if the last of them is %s', async (how) => {
     const { clock, engine, short } = await shared();
     const { size: before } = Reflect.get(Reflect.get(engine, 'queues') as object, 'keys') as { size: number };
-    if (how === 'released') engine.release(short).catch(() => undefined);
+    if (how === 'released') engine.releases.release(short).catch(() => undefined);
     else await clock.pass(1_000);
     const { size: after } = Reflect.get(Reflect.get(engine, 'queues') as object, 'keys') as { size: number };
     expect([before, after]).toEqual([1, 0]);
@@ -77,7 +77,7 @@ describe('a reader whose lease was too short when it was lost', () => {
 
   it('leaves the store when it is released', async () => {
     const { clock, store, engine, hold } = await lost();
-    expect(await engine.release(hold)).toBe(false);
+    expect(await engine.releases.release(hold)).toBe(false);
     expect(store.releases.map(({ request }) => request.id)).toEqual([hold.id]);
     clock.advance(40_000);
     await settled();
@@ -119,7 +119,7 @@ describe('callers that share permits which the store does not know any more', ()
     store.acquires[0]!.answer.resolve({ ...held(5, 30_000, 50_000, count), units: count } as AcquireReply);
     const holds = await Promise.all(calls);
     expect(store.acquires).toHaveLength(1);
-    return { store, kept, holds, release: (hold: Hold) => engine.release(hold) };
+    return { store, kept, holds, release: (hold: Hold) => engine.releases.release(hold) };
   };
 
   it('all learn so if one of them keeps its permit', async () => {

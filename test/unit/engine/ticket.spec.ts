@@ -1,12 +1,14 @@
 import { describe, expect, it } from '@jest/globals';
+import type { Places } from '../../../lib/engine/acquire-request.js';
 import type { Grant } from '../../../lib/engine/hold.js';
 import { Tickets } from '../../../lib/engine/tickets.js';
 import { Ticket, type TicketListener, type TicketParts } from '../../../lib/engine/ticket.js';
 import type { PushedGrant } from '../../../lib/store/lock-store.js';
 import { FakeClock, settled } from '../../../lab/testbed/clocks/fake-clock.js';
-import { busy, contextOf, FakeStore, held, lasting, passing, queued } from './support.js';
+import { busy, contextOf, FakeStore, held, lasting, passing, queued, TERMS } from './support.js';
 
 const ID = 'me:7';
+const PLACES: Places = { waits: true, batchSize: 1, uncontendedBatchSize: 1 };
 /** The store's report of a grant at its own time of 51 s. */
 const push = (details: Partial<PushedGrant> = {}): PushedGrant => ({
   key: 'a',
@@ -40,11 +42,7 @@ function setUp({ waits = true, owner = undefined as string | undefined, lease = 
     contended: () => void told.push('contended'),
     failed: (error) => void told.push(`failed: ${error.message}`),
   };
-  const ticket = new Ticket(
-    parts,
-    { key: 'a', mode: { kind: 'exclusive' }, owner, lease, waits, batchSize: 1, uncontendedBatchSize: 1, fair: false },
-    listener,
-  );
+  const ticket = new Ticket(parts, { ...TERMS, owner, lease }, { ...PLACES, waits }, listener);
   const answer = async (
     reply: Parameters<(typeof store.acquires)[0]['answer']['resolve']>[0],
     i = store.acquires.length - 1,
@@ -379,27 +377,9 @@ describe('a ticket with a failing store', () => {
 describe('an inherited ticket', () => {
   it('requests another lease at once, in its old place', async () => {
     const { ticket, store, told } = await waiting();
-    ticket.inherit({
-      key: 'a',
-      mode: { kind: 'exclusive' },
-      owner: undefined,
-      lease: 30_000,
-      waits: true,
-      batchSize: 1,
-      uncontendedBatchSize: 1,
-      fair: false,
-    });
+    ticket.inherit(TERMS, PLACES);
     expect(store.acquires).toHaveLength(1);
-    ticket.inherit({
-      key: 'a',
-      mode: { kind: 'exclusive' },
-      owner: undefined,
-      lease: 2_000,
-      waits: true,
-      batchSize: 1,
-      uncontendedBatchSize: 1,
-      fair: false,
-    });
+    ticket.inherit({ ...TERMS, lease: 2_000 }, PLACES);
     expect(store.acquires[1]!.request).toMatchObject({ id: ID, lease: 2_000 });
     expect(told).toEqual(['contended']);
   });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { precedes } from '../../../lib/store/quorum/precedence.js';
+import { precedes } from '../../../lib/store/quorum/split-votes.js';
 import { settled } from '../../../lab/testbed/clocks/fake-clock.js';
 import type { FenceReply } from '../../../lib/store/quorum-member.js';
 import { deferred } from '../../../lab/testbed/wait/deferred.js';
@@ -133,6 +133,25 @@ describe('an acquisition over several masters', () => {
     e!.holds();
     await settled();
     expect(e!.releases).toHaveLength(1);
+  });
+
+  it.each(['before', 'after'])('leaves no ticket if a majority refuses it %s the other reply', async (order) => {
+    const quorum = await quorumOf(3);
+    const answer = await quorum.ask({ owner: 'me' });
+    const [a, b, queueing] = quorum.members;
+    const refuse = (): void => {
+      for (const member of [a!, b!]) member.acquired.answer.resolve({ outcome: 'upgrade', time: 0 });
+    };
+    if (order === 'before') {
+      refuse();
+      await quorum.clock.pass(200);
+    }
+    queueing!.contends({ holders: ['other:1'] });
+    await settled();
+    if (order === 'after') refuse();
+    await expect(answer.promise).resolves.toMatchObject({ outcome: 'upgrade' });
+    await settled();
+    expect(queueing!.releases.map(({ request }) => request.id)).toEqual(['me:1']);
   });
 
   it('does not retry permanent failures', async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { precedes } from '../../../lib/store/quorum/precedence.js';
+import { precedes } from '../../../lib/store/quorum/split-votes.js';
 import { settled } from '../../../lab/testbed/clocks/fake-clock.js';
 import { queued, passing } from '../engine/support.js';
 import { given, Quorum, released, watch, type FakeMember } from './support.js';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { precedes } from '../../../lib/store/quorum/precedence.js';
+import { precedes } from '../../../lib/store/quorum/split-votes.js';
 
 const CLIENTS = ['4f1c', '9ab0', 'd377'];
 

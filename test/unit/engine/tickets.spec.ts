@@ -1,48 +1,36 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { expect, it } from '@jest/globals';
-import { TicketPace, type PacedTicket } from '../../../lib/engine/ticket-pace.js';
+import { Tickets, type TicketInTable } from '../../../lib/engine/tickets.js';
 
 setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;
 
 it('keeps no ticket that has asked, although there are always others that have to', async () => {
-  const tickets = new Map<string, PacedTicket>();
-  const store = { mayKeepPlaces: false, isPartitioned: false };
-  const pace = new TicketPace(
-    {
-      get size() {
-        return tickets.size;
-      },
-      get: (id) => tickets.get(id),
-      values: () => [...tickets.values()],
-    },
-    store,
-  );
+  const tickets = new Tickets({ mayKeepPlaces: false, isPartitioned: false });
   const asked: string[] = [];
-  const early: Array<WeakRef<PacedTicket>> = [];
+  const early: Array<WeakRef<TicketInTable>> = [];
   let count = 0;
   const begin = (): void => {
     const id = `${count++}`;
-    const ticket: PacedTicket = {
-      id,
-      isNew: true,
-      terms: { key: id },
-      askSoon: () => undefined,
+    const ticket: TicketInTable = {
+      ...{ id, isNew: true, terms: { key: id }, keepsOrder: true, follows: false },
+      ...{ line: undefined, list: undefined, before: undefined, behind: undefined },
+      ...{ askSoon() {}, pushed() {}, retryAfter() {}, revoked() {}, yield() {} },
       tryAcquireOrEnqueue() {
         asked.push(id);
-        pace.sent();
+        tickets.sent();
       },
     };
-    tickets.set(id, ticket);
+    tickets.add(ticket, undefined);
     if (early.length < 1_000) early.push(new WeakRef(ticket));
-    pace.ask(ticket);
+    tickets.ask(ticket);
   };
   for (let i = 0; i < 1_000; i++) begin();
   expect(asked).toHaveLength(500);
   for (let i = 0; i < 10_000; i++) {
-    tickets.delete(asked[i]!);
-    pace.settled(i);
+    tickets.remove(tickets.get(asked[i]!)!, asked[i]!);
+    tickets.settled(i);
     begin();
   }
   expect(asked.slice(0, 10_000)).toEqual(Array.from({ length: 10_000 }, (_, i) => `${i}`));

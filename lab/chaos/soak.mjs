@@ -1,10 +1,11 @@
 // `npm run soak`: acquires and releases a million locks in one process, and checks for growth. `--cycles n` for fewer.
 import { parseArgs } from 'node:util';
+import { createLockService } from '../../dist/esm/module/redis-lock.composition.js';
+import { resolveModuleOptions } from '../../dist/esm/module/redis-lock.options.js';
 import { tell } from '../../scripts/lib/counts.mjs';
 import { findRedis } from '../../scripts/lib/redis-installation.mjs';
 import { runAsScript } from '../../scripts/lib/run.mjs';
-import { startService } from './roles/services.mjs';
-import { startServer } from './topologies/server.mjs';
+import { startRedis } from '../testbed/servers/redis-server.mjs';
 
 const AT_A_TIME = 64;
 const SAMPLES = 11;
@@ -13,13 +14,16 @@ const COMPARED = 3;
 /** By how many bytes the heap may differ, whatever the number of cycles in between. */
 const NOISE = 1_000_000;
 
+const SILENT = { debug() {}, log() {}, warn() {}, error() {} };
+
 async function main() {
   const { values } = parseArgs({ options: { cycles: { type: 'string', default: '1000000' } } });
-  const server = await startServer(await findRedis());
+  const server = await startRedis({ installation: await findRedis() });
   const warnings = [];
   process.on('warning', (warning) => warnings.push(warning.message));
   try {
-    const service = await startService(server.url);
+    const service = createLockService(resolveModuleOptions({ connection: server.url }), SILENT);
+    await service.start();
     const samples = [];
     for (let i = 0; i < SAMPLES; i++) {
       await cycle(service, Math.ceil(Number(values.cycles) / SAMPLES));

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect, it } from '@jest/globals';
 
-const SOAK = fileURLToPath(new URL('../../lab/reliability/soak.mjs', import.meta.url));
+const SOAK = fileURLToPath(new URL('../../lab/chaos/soak.mjs', import.meta.url));
 const CYCLES = 22_000;
 
 it(`${CYCLES} acquisitions and releases leave heap, timers, listeners, connections and keys as they were (a million: npm run soak)`, async () => {
