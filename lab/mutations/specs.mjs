@@ -119,15 +119,15 @@ export const SPEC_MUTATIONS = [
     name: 'no-cluster-refresh',
     what: 'a command without an answer does not refresh the slots of a Cluster',
     ...{ file: `${REDIS}/cluster-connection.ts`, spec: 'test/faults/cluster-frozen.spec.ts' },
-    from: "if (!this.closed && this.router.status !== 'wait') void this.slotMap.examine();",
+    from: 'if (!this.closed) void this.slotMap.examine();',
     to: '',
   },
   {
     name: 'frozen-master-asked',
     what: 'a client in a Cluster may wait for a frozen master when it asks for the slots',
     ...{ file: `${REDIS}/cluster-nodes.ts`, spec: 'test/faults/cluster-frozen.spec.ts' },
-    from: 'if (replaced.length === 0 && !replies.some((reply) => reply.every(isKnown))) void this.refresh();',
-    to: 'void this.refresh();',
+    from: 'await Promise.race([answered, completed, pause(STAGGER)]);',
+    to: 'await answered;',
   },
   {
     name: 'frozen-master-holds-back',
@@ -167,9 +167,9 @@ export const SPEC_MUTATIONS = [
   {
     name: 'forgotten-nodes',
     what: 'a client returns to the listed nodes of a Cluster only',
-    ...{ file: `${REDIS}/cluster-connection.ts`, spec: 'test/faults/cluster-listed-nodes.spec.ts' },
-    from: 'this.startup.splice(listed, Infinity, ...known);',
-    to: 'this.startup.splice(listed, Infinity);',
+    ...{ file: `${REDIS}/cluster-nodes.ts`, spec: 'test/faults/cluster-listed-nodes.spec.ts' },
+    from: 'if (known.size >= this.remembered.length) this.remembered = [...known.values()];',
+    to: '',
   },
   {
     name: 'unconfirmed-verify',

@@ -3,7 +3,7 @@ import { createLockService } from '../module/redis-lock.composition.js';
 import { readConnections, refuseOtherPrefix } from '../module/redis-lock.connection.js';
 import { MODULE_OPTIONS } from '../module/redis-lock.option-table.js';
 import { resolveModuleOptions } from '../module/redis-lock.options.js';
-import type { ClusterAddress } from '../store/redis/cluster-connection.js';
+import type { ClusterAddress } from '../store/redis/passed-client.js';
 import { refusing, type CommandLine } from './arguments.js';
 import { ClusterServers } from './deployment/cluster-servers.js';
 import type { Deployment, WrittenConnection } from './deployment/deployment.js';

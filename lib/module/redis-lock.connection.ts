@@ -4,14 +4,20 @@ import { describe, oneLine, quote } from '../common/describe.js';
 import { refuseHiddenOptions, refuseHoles, refuseOtherKinds, refuseUnreadable } from '../options/plain-options.js';
 import { isLockConfigError, LockConfigError } from '../errors/index.js';
 import type { LineOptions } from '../store/redis/ioredis-lines.js';
-import { isNodeRedisClient, type NodeRedisClient } from '../store/redis/node-redis-lines.js';
+import {
+  isNodeRedisClient,
+  isNodeRedisCluster,
+  type NodeRedisClient,
+  type NodeRedisCluster,
+} from '../store/redis/node-redis-lines.js';
 import { isClient, isClusterClient } from '../store/redis/passed-client.js';
 
 /** One Redis: a URL, ioredis options (also those for Sentinels), or a client of ioredis or node-redis. */
 export type RedisConnectionOption = string | LineOptions | Redis | NodeRedisClient;
 
-/** A Redis Cluster: some of its nodes and the ioredis options of a Cluster, or a client. */
-export type RedisClusterOption = { cluster: readonly ClusterNode[]; options?: ClusterOptions } | Cluster;
+/** A Redis Cluster: some of its nodes and the ioredis options of a Cluster, or a client of ioredis or node-redis. */
+export type RedisClusterOption =
+  { cluster: readonly ClusterNode[]; options?: ClusterOptions } | Cluster | NodeRedisCluster;
 
 /** Where the locks are: one Redis, a Cluster, or several independent masters. */
 export type LockConnectionOption = RedisConnectionOption | RedisClusterOption | readonly RedisConnectionOption[];
@@ -30,7 +36,7 @@ export function readConnections(connection: unknown): LockConnectionOption {
 }
 
 function readAll(connection: unknown): LockConnectionOption {
-  if (isClusterClient(connection)) return connection;
+  if (isClusterClient(connection) || isNodeRedisCluster(connection)) return connection;
   if (isClusterAddress(connection)) return readClusterAddress(connection);
   if (!Array.isArray(connection)) return readConnection(connection);
   refuseHoles('connection', connection);
@@ -53,7 +59,7 @@ function readAll(connection: unknown): LockConnectionOption {
 
 /** Reads one master of several; its errors name the position. */
 function readMaster(connection: unknown, place: number): RedisConnectionOption {
-  if (isClusterClient(connection) || isClusterAddress(connection)) {
+  if (isClusterClient(connection) || isNodeRedisCluster(connection) || isClusterAddress(connection)) {
     throw new LockConfigError(
       `connection[${place}] is a Cluster: Redlock takes independent masters; for a Cluster write it without the array.`,
     );
@@ -151,12 +157,6 @@ const OTHER_NODE_REDIS: ReadonlyArray<readonly [what: string, instead: string, m
     ['totalClients', 'execute'],
   ],
   [
-    'a Cluster client of node-redis (createCluster)',
-    'connection: { cluster: [{ host, port }, …], options: { redisOptions: { username, password } } }, ' +
-      'and the library connects with ioredis',
-    ['nodeClient', 'slots'],
-  ],
-  [
     'a Sentinel client of node-redis (createSentinel)',
     "connection: { sentinels: [{ host, port }, …], name: 'mymaster', username, password }, " +
       'and the library connects with ioredis',
@@ -212,12 +212,17 @@ export function refuseOtherPrefix(connection: LockConnectionOption, keyPrefix: s
 export function prefixesIn(connection: LockConnectionOption): string[] {
   if (typeof connection === 'string') return [new URL(connection).searchParams.get('keyPrefix') ?? ''].filter(Boolean);
   if (Array.isArray(connection)) return (connection as readonly RedisConnectionOption[]).flatMap(prefixesIn);
-  const { keyPrefix, redisOptions } = (
-    isClient(connection) || isNodeRedisClient(connection) || isClusterClient(connection) || isClusterAddress(connection)
-      ? connection.options
-      : connection
-  ) as ClusterOptions;
-  return [keyPrefix, redisOptions?.keyPrefix].filter(
+  const { keyPrefix, redisOptions, defaults } = (
+    isNodeRedisCluster(connection)
+      ? connection._options
+      : isClient(connection) ||
+          isNodeRedisClient(connection) ||
+          isClusterClient(connection) ||
+          isClusterAddress(connection)
+        ? connection.options
+        : connection
+  ) as ClusterOptions & { readonly defaults?: ClusterOptions };
+  return [keyPrefix, redisOptions?.keyPrefix, defaults?.keyPrefix].filter(
     (prefix) => typeof prefix === 'string' && prefix !== '',
   ) as string[];
 }

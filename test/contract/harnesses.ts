@@ -86,7 +86,7 @@ export async function redisHarness(): Promise<LockStoreHarness> {
 /** A Cluster of three masters. */
 export async function clusterHarness(): Promise<LockStoreHarness> {
   const redis = await startRedisCluster();
-  const connection = { cluster: redis.addresses };
+  const connection = withTestedClient({ cluster: redis.addresses }) as RedisConnectionOption;
   return {
     ...realTime,
     client: (options) => client({ connection }, options),

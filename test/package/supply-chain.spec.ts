@@ -80,7 +80,7 @@ describe('the sources of the library', () => {
 
   it('start no process, and connect only to Redis, Sentinels and Cluster nodes', () => {
     // The addresses of the nodes of a Cluster, and the look-up that a client of the application may have replaced.
-    const connecting = ['cluster-client', 'passed-client'].map((name) => `store/redis/${name}.ts`);
+    const connecting = ['connect', 'passed-client'].map((name) => `store/redis/${name}.ts`);
     const connections = ['node:net', 'node:tls', 'node:dns'];
     const imported = sources.flatMap((source) =>
       source.statements.flatMap((statement) =>

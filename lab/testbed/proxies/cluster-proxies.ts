@@ -1,4 +1,4 @@
-import type { ClusterAddress } from '../../../lib/store/redis/cluster-connection.js';
+import type { ClusterAddress } from '../../../lib/store/redis/passed-client.js';
 import type { RedisCluster } from '../servers/redis-cluster.mjs';
 import type { RedisServer } from '../servers/redis-server.mjs';
 import { detours } from './detours.mjs';

@@ -1,7 +1,6 @@
 import { Cluster, type Redis } from 'ioredis';
 import { hashSlot } from '../../keys/index.js';
-import { reasonOf } from '../../store/redis/cluster-client.js';
-import type { ClusterAddress } from '../../store/redis/cluster-connection.js';
+import type { ClusterAddress } from '../../store/redis/passed-client.js';
 import { guardCredentials } from '../../store/redis/credentials.js';
 import { storeFailure } from '../../store/redis/store-failure.js';
 import { after } from './answers.js';
@@ -65,3 +64,6 @@ export class ClusterServers implements Deployment {
 }
 
 const addressOf = ({ options }: Redis): string => `${options.host}:${options.port}`;
+
+/** The reason why no node could be asked. ioredis hides it in the error. */
+const reasonOf = (error: Error & { lastNodeError?: Error }): Error => error.lastNodeError ?? error;

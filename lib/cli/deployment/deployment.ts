@@ -1,6 +1,6 @@
 import type { Redis, RedisOptions } from 'ioredis';
 import type { LockConnectionOption } from '../../module/redis-lock.connection.js';
-import type { ClusterAddress } from '../../store/redis/cluster-connection.js';
+import type { ClusterAddress } from '../../store/redis/passed-client.js';
 
 /** The address of Redis as written on a command line: a URL, or the module's connection as JSON. */
 export type WrittenConnection = string | RedisOptions | ClusterAddress;

@@ -1,28 +1,17 @@
-import type { Cluster, ClusterNode, ClusterOptions, Redis } from 'ioredis';
 import type { LockLogger } from '../../common/logger.js';
 import { busChannel, groupBySlot, hashSlot, shardChannel } from '../../keys/index.js';
-import { ClientEvents } from './client-events.js';
-import { connectCluster, handleAsking, reasonOf } from './cluster-client.js';
 import { ClusterListener } from './cluster-listener.js';
-import { ClusterNodes } from './cluster-nodes.js';
+import { ClusterNodes, type ClusterTarget } from './cluster-nodes.js';
 import { ClusterReplicas } from './cluster-replicas.js';
-import { letProcessEnd } from './let-process-end.js';
+import { ClusterRouter } from './cluster-router.js';
 import { ConnectionLog } from './connection-log.js';
 import type { Connection, ConnectionObserver, ConnectionOptions, Masters } from './connection.js';
 import { doubtUntilListening } from './doubt-until-listening.js';
 import type { ScannedNode } from './key-scan.js';
-import type { Commands } from './line.js';
-import { allArgs } from './script-call.js';
 import type { Subscription } from './subscription.js';
 
-/** Some of the nodes of a Redis Cluster, and the options that ioredis takes for it. */
-export interface ClusterAddress {
-  readonly cluster: readonly ClusterNode[];
-  readonly options?: ClusterOptions;
-}
-
 export interface ClusterConnectionOptions extends ConnectionOptions {
-  readonly connection: ClusterAddress;
+  readonly target: ClusterTarget;
 }
 
 /** What can fail besides a single node: the subscriptions, or all nodes together. */
@@ -30,53 +19,53 @@ const LINES = 'lines';
 const ALL = 'all';
 
 /**
- * The connections of one client to a Redis Cluster. For commands it uses ioredis' own connections, which follow MOVED
- * and ASK. Shard subscribers receive the messages.
+ * The connections of one client to a Redis Cluster: one to each master for commands, which are sent to the master of their
+ * slot, and shard subscribers, which receive the messages.
  */
 export class ClusterConnection implements Connection {
-  readonly commands: Commands = {
-    run: (call) => this.router[call.command](...allArgs(call)),
-    send: (command, ...args) => this.router.call(command, ...args),
-  };
+  readonly commands: ClusterRouter;
   /** There are several. */
   readonly address = undefined;
   readonly replicas: ClusterReplicas;
   epoch = 0;
 
-  private readonly router: Cluster;
   private readonly log: ConnectionLog;
   private readonly slotMap: ClusterNodes;
   private readonly listener: ClusterListener;
-  private readonly watched = new Map<Redis, () => void>();
   /** The nodes that could not be reached and still belong to the Cluster. */
   private readonly failing = new Set<string>();
-  /**
-   * The nodes that the user named, then the nodes that were known last: after an outage, all the named ones may be
-   * gone.
-   */
-  private readonly startup: ClusterNode[] = [];
   private downSince: number | undefined;
   private lost = false;
   private closed = false;
-  private readonly events = new ClientEvents();
 
   constructor(
     private readonly options: ClusterConnectionOptions,
     logger: LockLogger,
     private readonly observer: ConnectionObserver,
   ) {
-    const { connection, keyPrefix, clientId, commandTimeout, label } = options;
+    const { target, keyPrefix, clientId, commandTimeout } = options;
     this.log = new ConnectionLog(logger);
-    this.startup.push(...connection.cluster);
-    this.router = connectCluster(this.startup, connection.options, commandTimeout, label);
-    this.slotMap = new ClusterNodes(
-      this.router,
-      (served, refreshed) => {
+    this.slotMap = new ClusterNodes(target, {
+      refreshed: () => this.refreshed(),
+      unreachable: (error) => {
+        this.downSince ??= performance.now();
+        this.interrupted();
+        this.failed(error, ALL);
+      },
+      ready: (address) => this.resumed(address),
+      ended: (address, error) => {
+        // A node may have executed a command before its connection broke. The command is sent again.
+        this.interrupted();
+        if (error !== undefined) this.failed(error, address);
+        this.observer.nodeLost?.((name) => this.slotMap.isOwner(address, hashSlot(name)));
+      },
+      replaced: (served, refreshed) => {
         this.epoch += 1;
         void refreshed.then(() => observer.nodeLost?.((name) => served.has(hashSlot(name))));
       },
-      () => (this.epoch += 1),
-    );
+      unconfirmed: () => (this.epoch += 1),
+    });
+    this.commands = new ClusterRouter(this.slotMap, commandTimeout);
     this.replicas = new ClusterReplicas(this.slotMap, commandTimeout, () => this.doubt());
     const bus = busChannel(keyPrefix, clientId);
     this.listener = new ClusterListener(this.slotMap, bus, options.isSharded, {
@@ -93,7 +82,6 @@ export class ClusterConnection implements Connection {
       },
       failed: (error) => this.failed(error, LINES),
     });
-    this.watchCommands();
   }
 
   get masters(): Masters {
@@ -109,7 +97,7 @@ export class ClusterConnection implements Connection {
   }
 
   get commandError(): Error | undefined {
-    return this.router.status === 'ready' ? undefined : this.log.lastError;
+    return this.slotMap.isKnown ? undefined : this.log.lastError;
   }
 
   get subscriptionError(): Error | undefined {
@@ -121,9 +109,7 @@ export class ClusterConnection implements Connection {
   }
 
   open(): void {
-    if (this.router.status === 'wait') this.router.connect().catch(() => undefined);
-    // The listener needs the list of nodes, which the client has to fetch first.
-    if (this.router.status === 'ready') this.listener.open();
+    this.slotMap.open();
     // The first node that is asked, or the node to subscribe to, may be frozen.
     doubtUntilListening(this, () => this.closed);
   }
@@ -131,16 +117,14 @@ export class ClusterConnection implements Connection {
   close(): void {
     if (this.closed) return;
     this.closed = true;
-    this.events.stop();
-    for (const stop of this.watched.values()) stop();
     this.listener.close();
     this.replicas.close();
-    this.router.disconnect();
+    this.slotMap.close();
   }
 
   /** A node that is frozen or cut off cannot report that it has lost its slots. The other nodes can. */
   doubt(): void {
-    if (!this.closed && this.router.status !== 'wait') void this.slotMap.examine();
+    if (!this.closed) void this.slotMap.examine();
   }
 
   channels(key: string): string {
@@ -160,10 +144,7 @@ export class ClusterConnection implements Connection {
   }
 
   nodes(): ScannedNode[] {
-    return this.router.nodes('master').map((node) => {
-      const send: Commands['send'] = (command, ...args) => node.call(command, ...args);
-      return { address: addressOf(node), commands: { ...this.commands, send } };
-    });
+    return this.slotMap.masters;
   }
 
   /** They are separated from the start. */
@@ -178,53 +159,16 @@ export class ClusterConnection implements Connection {
     return keyChannel?.(key) ?? shardChannel(keyPrefix, key, clientId);
   }
 
-  private watchCommands(): void {
-    this.events.on(this.router, 'close', () => {
-      this.downSince ??= performance.now();
-      this.interrupted();
-    });
-    this.events.on(this.router, 'ready', () => {
-      this.downSince = undefined;
-      this.listener.open();
-      this.resumed(ALL);
-    });
-    this.events.on(this.router, 'refresh', () => {
-      this.slotMap.separateSlots();
-      this.listener.follow();
-      this.forgetGone();
-      this.replicas.follow();
-      this.rememberNodes();
-    });
-    this.events.on(this.router, '+node', (node: Redis) => this.watchNode(node));
-    this.events.on(this.router, '-node', (node: Redis) => this.unwatchNode(node));
-    for (const node of this.router.nodes()) this.watchNode(node);
-    this.events.on(this.router, 'error', (error: Error) => this.failed(reasonOf(error), ALL));
-    this.events.on(this.router, 'node error', (error: Error, address: string) => this.failed(error, address));
-  }
-
-  /** A node may have executed a command before its connection broke. ioredis sends such commands again. */
-  private watchNode(node: Redis): void {
-    if (this.watched.has(node)) return;
-    handleAsking(node);
-    letProcessEnd(node);
-    const address = addressOf(node);
-    const interrupted = (): void => {
-      this.interrupted();
-      // ioredis connects to a node when a command needs it. Until then this client would not learn of another master.
-      this.observer.nodeLost?.((name) => this.slotMap.isOwner(address, hashSlot(name)));
-    };
-    const resumed = (): void => this.resumed(address);
-    node.on('close', interrupted);
-    node.on('ready', resumed);
-    this.watched.set(node, () => {
-      node.off('close', interrupted);
-      node.off('ready', resumed);
-    });
-  }
-
-  private unwatchNode(node: Redis): void {
-    this.watched.get(node)?.();
-    this.watched.delete(node);
+  private refreshed(): void {
+    this.downSince = undefined;
+    this.listener.open();
+    this.listener.follow();
+    this.replicas.follow();
+    // A node that has left the Cluster need not recover.
+    for (const address of this.failing) {
+      if (address !== LINES && address !== ALL && !this.slotMap.has(address)) this.recovered(address);
+    }
+    this.resumed(ALL);
   }
 
   private interrupted(): void {
@@ -234,7 +178,7 @@ export class ClusterConnection implements Connection {
 
   private resumed(address: string): void {
     this.recovered(address);
-    if (!this.lost || this.router.status !== 'ready') return;
+    if (!this.lost || !this.slotMap.isKnown) return;
     this.lost = false;
     this.observer.reconnected();
   }
@@ -247,26 +191,6 @@ export class ClusterConnection implements Connection {
   /** The outage is over when all nodes are connected again. */
   private recovered(address: string): void {
     this.failing.delete(address);
-    if (this.failing.size === 0 && this.router.status === 'ready' && this.listening) this.log.recovered();
-  }
-
-  /** A node that has left the Cluster need not recover. */
-  private forgetGone(): void {
-    const nodes = new Set(this.router.nodes().map(addressOf));
-    for (const address of this.failing) {
-      if (address !== LINES && !nodes.has(address)) this.recovered(address);
-    }
-  }
-
-  /**
-   * The list that the Cluster reports may lack nodes that are down. They are dropped only when as many other nodes have
-   * taken their places.
-   */
-  private rememberNodes(): void {
-    const known = this.router.nodes().map(({ options: { host, port } }) => ({ host, port }));
-    const listed = this.options.connection.cluster.length;
-    if (known.length >= this.startup.length - listed) this.startup.splice(listed, Infinity, ...known);
+    if (this.failing.size === 0 && this.slotMap.isKnown && this.listening) this.log.recovered();
   }
 }
-
-const addressOf = ({ options }: Redis): string => `${options.host}:${options.port}`;

@@ -3,7 +3,6 @@ import { newChannel, within, type Channel } from './cluster-channel.js';
 import { isMoved, ShardSubscriber, type ShardSubscriberObserver, type Listening } from './shard-subscriber.js';
 import type { ClusterNode, ClusterNodes } from './cluster-nodes.js';
 import { ClusterDoubts } from './cluster-doubts.js';
-import { IoredisLines } from './ioredis-lines.js';
 import type { Subscription } from './subscription.js';
 
 /** Delay in ms before the first retry of a subscription that failed, and the longest delay after several failures. */
@@ -202,10 +201,9 @@ export class ClusterListener implements ShardSubscriberObserver {
     if (node === undefined) return this.placeLater(channel);
     let line = this.lines.get(node.address);
     if (line === undefined) {
-      const lines = new IoredisLines(node.client.options, { commandTimeout: 0 });
       line = new ShardSubscriber(
         node.address,
-        (observer) => lines.open(observer),
+        (observer) => this.nodes.target.lines.open(observer, node.at),
         this,
         () => this.nodes.ping(node.address),
       );

@@ -1,7 +1,6 @@
 import { hashSlot } from '../../keys/index.js';
 import type { ClusterNode, ClusterNodes } from './cluster-nodes.js';
 import type { ConfirmingScript, ReplicaConfirmation } from './connection.js';
-import { IoredisLines } from './ioredis-lines.js';
 import { ReplicaAcknowledgement } from './replica-acknowledgement.js';
 import { retryConfirmation } from './retried-confirmation.js';
 import { storeFailure } from './store-failure.js';
@@ -50,12 +49,11 @@ export class ClusterReplicas implements ReplicaConfirmation {
     this.nodes.clear();
   }
 
-  private of({ address, client }: ClusterNode): ReplicaAcknowledgement {
+  private of({ address, at }: ClusterNode): ReplicaAcknowledgement {
     let node = this.nodes.get(address);
     if (node === undefined) {
-      const { commandTimeout } = this;
-      const lines = new IoredisLines(client.options, { commandTimeout });
-      node = new ReplicaAcknowledgement(() => lines.open({}), commandTimeout, this.doubt);
+      const { lines } = this.cluster.target;
+      node = new ReplicaAcknowledgement(() => lines.open({}, at), this.commandTimeout, this.doubt);
       this.nodes.set(address, node);
     }
     return node;

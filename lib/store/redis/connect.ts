@@ -1,16 +1,35 @@
-import type { Cluster, Redis, RedisOptions, SentinelAddress } from 'ioredis';
+import { lookup, resolveSrv } from 'node:dns';
+import { promisify } from 'node:util';
+import {
+  Redis,
+  type Cluster,
+  type ClusterNode,
+  type ClusterOptions,
+  type RedisOptions,
+  type SentinelAddress,
+} from 'ioredis';
 import type { LockLogger } from '../../common/logger.js';
-import { ClusterConnection, type ClusterAddress } from './cluster-connection.js';
+import { ClusterConnection } from './cluster-connection.js';
+import type { ClusterTarget } from './cluster-nodes.js';
 import type { Connection, ConnectionObserver, ConnectionOptions } from './connection.js';
-import { IoredisLines, type LineOptions } from './ioredis-lines.js';
+import { IoredisLines, type LineOptions, type OwnClientOptions } from './ioredis-lines.js';
 import type { ServerAddress } from './line.js';
-import { isNodeRedisClient, NodeRedisLines, type NodeRedisClient } from './node-redis-lines.js';
-import { clusterAddressOf, isClient, isClusterClient, optionsOf } from './passed-client.js';
+import { mappedBy } from './connection-options.js';
+import {
+  isNodeRedisClient,
+  isNodeRedisCluster,
+  nodeRedisCluster,
+  NodeRedisLines,
+  type NodeRedisClient,
+  type NodeRedisCluster,
+} from './node-redis-lines.js';
+import { clusterAddressOf, isClient, isClusterClient, optionsOf, type ClusterAddress } from './passed-client.js';
 import { RedisConnection } from './redis-connection.js';
 import type { SentinelOptions } from './sentinels.js';
 
 /** Where Redis is: one server (with or without Sentinels), or a Cluster. */
-export type ConnectionTarget = string | LineOptions | Redis | NodeRedisClient | Cluster | ClusterAddress;
+export type ConnectionTarget =
+  string | LineOptions | Redis | NodeRedisClient | Cluster | ClusterAddress | NodeRedisCluster;
 
 export interface ConnectOptions extends ConnectionOptions {
   readonly connection: ConnectionTarget;
@@ -23,8 +42,10 @@ export function connect(
   observer: ConnectionObserver,
 ): Connection {
   if (isClusterTarget(connection)) {
-    const address = isClusterClient(connection) ? clusterAddressOf(connection) : connection;
-    return new ClusterConnection({ ...options, connection: address }, logger, observer);
+    const target = isNodeRedisCluster(connection)
+      ? nodeRedisCluster(connection, options)
+      : clusterOf(isClusterClient(connection) ? clusterAddressOf(connection) : connection, options);
+    return new ClusterConnection({ ...options, target }, logger, observer);
   }
   if (isNodeRedisClient(connection)) {
     return new RedisConnection({ ...options, lines: new NodeRedisLines(connection, options) }, logger, observer);
@@ -35,9 +56,13 @@ export function connect(
 }
 
 /** A client of one server also has a `cluster` property: the command. */
-export const isClusterTarget = (connection: ConnectionTarget): connection is Cluster | ClusterAddress =>
+export const isClusterTarget = (
+  connection: ConnectionTarget,
+): connection is Cluster | ClusterAddress | NodeRedisCluster =>
   typeof connection === 'object' &&
-  (isClusterClient(connection) || ('cluster' in connection && !isClient(connection) && !isNodeRedisClient(connection)));
+  (isClusterClient(connection) ||
+    isNodeRedisCluster(connection) ||
+    ('cluster' in connection && !isClient(connection) && !isNodeRedisClient(connection)));
 
 /**
  * A Sentinel or an old master may be frozen or unreachable. Two seconds are enough to connect and to answer where the
@@ -56,7 +81,7 @@ function sentinelsOf(connection: string | RedisOptions, commandTimeout: number):
   const options: RedisOptions = {
     ...(sentinelUsername && { username: sentinelUsername }),
     ...(sentinelPassword && { password: sentinelPassword }),
-    ...(sentinelTLS && { tls: sentinelTLS, enableTLSForSentinelMode: true }),
+    ...(sentinelTLS && { tls: sentinelTLS }),
     connectTimeout,
     socketTimeout: patience,
     enableReadyCheck: false,
@@ -73,10 +98,36 @@ function sentinelsOf(connection: string | RedisOptions, commandTimeout: number):
     failoverDetector: connection.failoverDetector ?? true,
     updateSentinels: connection.updateSentinels !== false,
     most: connection.sentinelMaxConnections ?? MOST_SENTINELS,
-    resolveNat: (address) => {
-      const reported = `${address.host}:${address.port}`;
-      const mapped = typeof natMap === 'function' ? natMap(reported) : natMap?.[reported];
-      return mapped ? { ...address, ...mapped } : address;
-    },
+    resolveNat: mappedBy(natMap),
   };
+}
+
+/** The Cluster that options of ioredis describe. */
+function clusterOf({ cluster, options = {} }: ClusterAddress, own: OwnClientOptions): ClusterTarget {
+  return {
+    // A Cluster has database 0 only.
+    lines: new IoredisLines({ ...options.redisOptions, db: 0 }, own),
+    named: async () => (await Promise.all(cluster.map((node) => located(node, options)))).flat(),
+    resolveNat: mappedBy(options.natMap),
+  };
+}
+
+/** Where a node is that the user named. Options that it has of its own are for this node only. */
+async function located(node: ClusterNode, options: ClusterOptions): Promise<ServerAddress[]> {
+  const { host = '127.0.0.1', port = 6_379, ...rest } = typeof node === 'object' ? node : parsed(node);
+  if (options.useSRVRecords) {
+    const records = await promisify(options.resolveSrv ?? resolveSrv)(host);
+    return (records ?? []).map(({ name, port }) => ({ ...rest, host: name, port }));
+  }
+  // Node itself looks names up, unless the user does.
+  const found = options.dnsLookup && options.dnsLookup !== lookup ? await promisify(options.dnsLookup)(host) : host;
+  return [{ ...rest, host: found ?? host, port: Number(port) }];
+}
+
+/** The parts of a URL, as ioredis reads them. */
+function parsed(node: string | number): RedisOptions {
+  const { options } = new Redis(String(node), { lazyConnect: true });
+  const { host, port, username, password, tls } = options;
+  const written = Object.entries({ host, port, username, password, tls });
+  return Object.fromEntries(written.filter(([, value]) => value !== undefined && value !== null));
 }

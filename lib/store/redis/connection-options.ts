@@ -1,5 +1,6 @@
-import type { ClusterOptions, RedisOptions } from 'ioredis';
+import type { NatMap, RedisOptions } from 'ioredis';
 import { LONGEST_TIMER } from '../../common/clock.js';
+import type { ServerAddress } from './line.js';
 
 /** How many ms ioredis waits for a connection to close. It waits so long even if the connection is closed already. */
 export const LINGER = 100;
@@ -36,8 +37,8 @@ export const OWN_OPTIONS: RedisOptions = {
   maxLoadingRetryTime: 100,
 };
 
-/** What commands and replies need, whatever the user's options say. */
-const EXACT_COMMANDS = {
+/** What commands and replies need, whatever the user's options say. A line ends with its first failure. */
+export const EXACT_OPTIONS: RedisOptions = {
   // The module has its own prefix.
   keyPrefix: '',
   enableAutoPipelining: false,
@@ -45,24 +46,13 @@ const EXACT_COMMANDS = {
   lazyConnect: true,
   scripts: undefined,
   himportFieldsets: undefined,
-};
-
-/** The same for the connections to the nodes of a Cluster. */
-const EXACT_CONNECTIONS = {
   monitor: false,
   stringNumbers: false,
   replyMapping: 'legacy',
-  autoResendUnfulfilledCommands: true,
-  // A command waits for the connection. The module's commandTimeout limits that time.
+  // The module's commandTimeout limits the time.
   maxRetriesPerRequest: null,
   commandTimeout: undefined,
   blockingTimeout: undefined,
-} as const;
-
-/** The same for a line: it ends with its first failure. */
-export const EXACT_OPTIONS: RedisOptions = {
-  ...EXACT_COMMANDS,
-  ...EXACT_CONNECTIONS,
   readOnly: false,
   autoResendUnfulfilledCommands: false,
   autoResubscribe: false,
@@ -70,14 +60,11 @@ export const EXACT_OPTIONS: RedisOptions = {
   reconnectOnError: undefined,
 };
 
-/** The same for a Cluster. */
-export const EXACT_CLUSTER_OPTIONS: ClusterOptions = {
-  ...EXACT_COMMANDS,
-  scaleReads: 'master',
-  shardedSubscribers: false,
-};
-export const EXACT_NODE_OPTIONS: NonNullable<ClusterOptions['redisOptions']> = {
-  ...EXACT_CONNECTIONS,
-  keyPrefix: '',
-  reconnectOnError: undefined,
-};
+/** Maps the addresses that servers name to the ones at which they can be reached. */
+export const mappedBy =
+  (natMap: NatMap | undefined) =>
+  (address: ServerAddress): ServerAddress => {
+    const reported = `${address.host}:${address.port}`;
+    const mapped = typeof natMap === 'function' ? natMap(reported) : natMap?.[reported];
+    return mapped ? { ...address, ...mapped } : address;
+  };

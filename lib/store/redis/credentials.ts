@@ -13,6 +13,7 @@ const SECRET_FIELDS: ReadonlySet<string> = new Set([
 /** The fields that contain further options. */
 const NESTED_FIELDS: ReadonlySet<string> = new Set([
   ...['options', 'socket', 'redisOptions', 'tls', 'sentinelTLS', 'cluster', 'startupNodes', 'nodeTLS'],
+  ...['_options', 'defaults', 'rootNodes'],
   ...SECRET_FIELDS,
 ]);
 

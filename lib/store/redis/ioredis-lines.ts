@@ -43,10 +43,11 @@ export class IoredisLines implements Lines {
   }
 
   open(observer: LineObserver, address?: ServerAddress): Line {
-    const { tls, enableTLSForSentinelMode } = this.template.options;
+    const { sentinels, enableTLSForSentinelMode } = this.template.options;
     const found: RedisOptions | undefined = address && {
+      ...(sentinels && !enableTLSForSentinelMode && { tls: undefined }),
+      ...{ sentinels: undefined, name: undefined },
       ...address,
-      ...{ sentinels: undefined, name: undefined, tls: enableTLSForSentinelMode ? tls : undefined },
     };
     return new IoredisLine(this.template.duplicate({ socketTimeout: undefined, ...found }), observer, this.credentials);
   }

@@ -18,6 +18,8 @@ export interface LastingLineOptions {
    * then. Otherwise commands fail with their line.
    */
   readonly resends?: boolean;
+  /** Whether commands wait for a line that is being opened, and fail with it. */
+  readonly waits?: boolean;
   /** Whether silence is normal, because a heartbeat finds a dead line. */
   readonly isQuiet?: boolean;
   /** Finds the server, each time. If left out, it is the one in the options of the client. */
@@ -103,7 +105,7 @@ export class LastingLine implements Commands {
     return new Promise((resolve, reject) => {
       const command: Command = { send, resolve, reject };
       if (this.isReady) this.dispatch(command, this.line!);
-      else if (this.options.resends && !this.isClosed) {
+      else if ((this.options.resends || this.options.waits) && !this.isClosed) {
         this.waiting.push(command);
         this.open();
       } else reject(new Error('Connection is closed.'));
@@ -178,16 +180,16 @@ export class LastingLine implements Commands {
     this.isOpen = false;
     clearReadingTimer(this.silence);
     this.silence = undefined;
-    const lost = [...this.unanswered];
+    this.waiting = [...this.unanswered, ...this.waiting];
     this.unanswered.clear();
-    if (this.options.resends) this.waiting = [...lost, ...this.waiting];
-    else for (const { reject } of lost) reject(error ?? new Error('Connection is closed.'));
     this.failed(error);
   }
 
   private failed(error: Error | undefined): void {
     if (this.isClosed) return;
     this.attempts += 1;
+    if (!this.options.resends)
+      for (const { reject } of this.waiting.splice(0)) reject(error ?? new Error('Connection is closed.'));
     this.observer.ended?.(error);
     outside(() => setTimeout(() => this.isClosed || void this.connect(), retryDelay(this.attempts)).unref());
   }

@@ -1,5 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { LINGER, silenceLimit } from './connection-options.js';
+import type { NatMap } from 'ioredis';
+import { LockConfigError } from '../../errors/index.js';
+import type { ClusterTarget } from './cluster-nodes.js';
+import { LINGER, mappedBy, silenceLimit } from './connection-options.js';
 import { databaseRefusal, type OwnClientOptions } from './ioredis-lines.js';
 import type { Line, LineObserver, Lines, ServerAddress } from './line.js';
 import { allArgs, type ScriptCall } from './script-call.js';
@@ -15,11 +18,29 @@ export interface NodeRedisClient {
   destroy(): void;
 }
 
+/** A client of a Cluster, made by `createCluster` of node-redis. */
+export interface NodeRedisCluster {
+  readonly isOpen: boolean;
+  readonly _options: object;
+  duplicate(...overrides: any[]): unknown;
+  nodeClient(node: any): Promise<unknown>;
+  sendCommand(...args: any[]): Promise<unknown>;
+  destroy(): void;
+}
+
 /** The options that are read. */
 interface NodeRedisOptions {
+  readonly url?: string;
   readonly socket?: { readonly host?: string; readonly port?: number; readonly path?: string };
   readonly database?: number;
   readonly name?: string;
+}
+
+/** The options of a Cluster that are read. */
+interface NodeRedisClusterOptions {
+  readonly rootNodes: readonly NodeRedisOptions[];
+  readonly defaults?: NodeRedisOptions;
+  readonly nodeAddressMap?: NatMap;
 }
 
 /** What a line uses of its own client. */
@@ -28,6 +49,10 @@ interface OwnClient extends NodeRedisClient {
   sendCommand(words: readonly string[]): Promise<unknown>;
   subscribe(channel: string, listener: (message: string, channel: string) => void): Promise<void>;
   unsubscribe(channel: string): Promise<void>;
+  sSubscribe(channel: string, listener: () => void): Promise<void>;
+  sUnsubscribe(channel: string): Promise<void>;
+  getPubSubListeners(type: 'SHARDED'): Map<string, unknown>;
+  _getQueue?(): { readonly decoder: { onPush: (push: readonly unknown[]) => unknown } };
   on(event: string, listener: (...args: any[]) => void): void;
   unref(): void;
   close(): Promise<void>;
@@ -43,6 +68,18 @@ export const isNodeRedisClient = (connection: unknown): connection is NodeRedisC
     typeof isReady === 'boolean' &&
     (options === undefined || typeof options === 'object') &&
     connector === undefined &&
+    methods.every((name) => typeof (connection as Record<string, unknown>)[name] === 'function')
+  );
+};
+
+/** Whether this is a client of a Cluster, made by any copy of node-redis 5 or 6. */
+export const isNodeRedisCluster = (connection: unknown): connection is NodeRedisCluster => {
+  if (typeof connection !== 'object' || connection === null) return false;
+  const { isOpen, _options } = connection as Record<string, unknown>;
+  const methods = ['duplicate', 'nodeClient', 'sendCommand', 'destroy'];
+  return (
+    typeof isOpen === 'boolean' &&
+    typeof _options === 'object' &&
     methods.every((name) => typeof (connection as Record<string, unknown>)[name] === 'function')
   );
 };
@@ -77,16 +114,56 @@ export class NodeRedisLines implements Lines {
   constructor(
     private readonly template: NodeRedisClient,
     private readonly own: OwnClientOptions,
+    /** What is different for the nodes of a Cluster. */
+    private readonly overrides: object = {},
   ) {
     this.silence = silenceLimit(own.commandTimeout);
   }
 
   open(observer: LineObserver, address?: ServerAddress): Line {
-    const options: NodeRedisOptions = this.template.options ?? {};
+    const options: NodeRedisOptions = { ...this.template.options, ...this.overrides };
     const socket = { ...options.socket, ...address, reconnectStrategy: false, socketTimeout: undefined };
-    const client = this.template.duplicate({ ...EXACT, socket }) as OwnClient;
-    return new NodeRedisLine(client, observer, options, options.name ?? this.own.label);
+    const client = this.template.duplicate({ ...EXACT, ...this.overrides, socket }) as OwnClient;
+    return new NodeRedisLine(client, observer, { ...options, socket }, options.name ?? this.own.label);
   }
+}
+
+/** The Cluster to which a client of node-redis leads. */
+export function nodeRedisCluster(cluster: NodeRedisCluster, own: OwnClientOptions): ClusterTarget {
+  const { rootNodes, defaults, nodeAddressMap } = cluster._options as NodeRedisClusterOptions;
+  return {
+    // In RESP2, a notice that a slot has moved looks like a reply.
+    lines: new NodeRedisLines(nodeTemplate(cluster), own, { RESP: 3, database: undefined }),
+    named: async () =>
+      rootNodes.map(({ url, socket }) => {
+        const { hostname, port } = url === undefined ? {} : new URL(url);
+        const { host = hostname || 'localhost', port: at = port || 6_379 } = { ...defaults?.socket, ...socket };
+        return { host, port: Number(at) };
+      }),
+    resolveNat: mappedBy(nodeAddressMap),
+  };
+}
+
+/**
+ * A client for one server with the options that a Cluster has for its nodes. node-redis makes one only while it connects, so
+ * this one does, to a port that no server can have.
+ */
+function nodeTemplate(cluster: NodeRedisCluster): NodeRedisClient {
+  const { defaults } = cluster._options as NodeRedisClusterOptions;
+  const node: { client?: OwnClient } & ServerAddress = { host: '127.0.0.1', port: 0 };
+  const own = cluster.duplicate({
+    ...{ rootNodes: [], nodeAddressMap: undefined, keyPrefix: undefined, clientSideCache: undefined },
+    defaults: { ...defaults, ...EXACT, socket: { ...defaults?.socket, reconnectStrategy: false } },
+    RESP: 3,
+  }) as NodeRedisCluster;
+  own.nodeClient(node).catch(() => undefined);
+  if (node.client?._getQueue === undefined) {
+    throw new LockConfigError(
+      'connection is a Cluster client of node-redis (createCluster) before version 5.12, with which messages to waiters are ' +
+        'lost when slots move: update the package redis.',
+    );
+  }
+  return node.client;
 }
 
 /** After how many ms a server that loads its data is asked again. */
@@ -98,6 +175,12 @@ class NodeRedisLine implements Line {
   private isOver = false;
   private isConnected = false;
   private isGreeted = false;
+  /** How many subscriptions in slots are under way. */
+  private subscribing = 0;
+  /** The channels in slots that no caller needs, and the ones that the line is leaving. */
+  private readonly unused = new Set<string>();
+  private readonly leaving = new Set<string>();
+  private left: Promise<unknown> = Promise.resolve();
 
   constructor(
     private readonly client: OwnClient,
@@ -107,6 +190,7 @@ class NodeRedisLine implements Line {
   ) {
     const { host = 'localhost', port = 6379, path } = options.socket ?? {};
     this.peer = path ?? `${host}:${port}`;
+    this.readPushes();
     // An application that fails to start closes nothing. Commands and waiters that are pending keep the process running.
     client.unref();
     client.on('connect', () => {
@@ -146,12 +230,26 @@ class NodeRedisLine implements Line {
       .catch(this.refuse);
   }
 
-  subscribeInSlot(): Promise<void> {
-    return Promise.reject(new Error('this line leads to no Cluster'));
+  async subscribeInSlot(channel: string): Promise<void> {
+    this.unused.delete(channel);
+    while (this.leaving.size > 0) await this.left;
+    this.subscribing += 1;
+    try {
+      // node-redis sends nothing for a channel to which it has subscribed before.
+      this.client.getPubSubListeners('SHARDED').delete(channel);
+      await this.client.sSubscribe(channel, () => undefined);
+    } catch (error) {
+      this.refuse(error as Error);
+    } finally {
+      this.subscribing -= 1;
+      this.leaveUnused();
+    }
   }
 
-  unsubscribe(channel: string): void {
-    this.client.unsubscribe(channel).catch(() => undefined);
+  unsubscribe(channel: string, isInSlot: boolean): void {
+    if (!isInSlot) return void this.client.unsubscribe(channel).catch(() => undefined);
+    this.unused.add(channel);
+    this.leaveUnused();
   }
 
   close(isBroken = false): void {
@@ -173,14 +271,46 @@ class NodeRedisLine implements Line {
     );
   }
 
+  /**
+   * Leaves channels in slots while no subscription is under way. node-redis takes each `sunsubscribe` for the reply to its
+   * oldest command, whichever that is.
+   */
+  private leaveUnused(): void {
+    if (this.unused.size === 0 || this.subscribing > 0 || this.leaving.size > 0 || this.isOver) return;
+    for (const channel of this.unused) this.leaving.add(channel);
+    this.unused.clear();
+    const left = [...this.leaving].map((channel) => this.client.sUnsubscribe(channel));
+    this.left = Promise.allSettled(left).then(() => {
+      this.leaving.clear();
+      this.leaveUnused();
+    });
+  }
+
+  /**
+   * Reads what the server sends unasked about channels in slots (RESP3), before node-redis does: if a slot moves while a
+   * command is under way, node-redis 5 and 6 lose count of the replies, and throw where no one can catch it.
+   */
+  private readPushes(): void {
+    const decoder = this.client._getQueue?.().decoder;
+    if (decoder === undefined) return;
+    const { onPush } = decoder;
+    decoder.onPush = (push) => {
+      const [kind, channel, message] = push.slice(0, 3).map(String) as [string, string, string];
+      if (kind === 'smessage') return this.isOver || this.observer.message?.(channel, message, true);
+      if (kind !== 'sunsubscribe' || this.leaving.has(channel)) return onPush(push);
+      if (!this.isOver) this.observer.departed?.([channel]);
+    };
+  }
+
   private end(error: Error | undefined): void {
     if (this.isOver) return;
     this.close(true);
     this.observer.ended?.(error);
   }
 
+  /** A command that was not refused was lost with its connection. */
   private readonly refuse = (error: Error): never => {
-    throw this.readError(error);
+    throw REPLY.test(error.message) ? this.readError(error) : new Error('Connection is closed.', { cause: error });
   };
 
   /** node-redis gives the errors of servers no name of their own. */

@@ -1,6 +1,11 @@
 import { lookup } from 'node:dns';
 import type { Cluster, ClusterNode, ClusterOptions, Redis, RedisOptions } from 'ioredis';
-import type { ClusterAddress } from './cluster-connection.js';
+
+/** Some of the nodes of a Redis Cluster, and the options that ioredis takes for it. */
+export interface ClusterAddress {
+  readonly cluster: readonly ClusterNode[];
+  readonly options?: ClusterOptions;
+}
 
 /** Whether this is a client of one server, made by any copy of ioredis. A stub has no connector. */
 export const isClient = (connection: unknown): connection is Redis =>

@@ -66,7 +66,6 @@ describe('connection', () => {
     ],
     ['a pool', createClientPool(), 'connection is a pool of node-redis (createClientPool)'],
     ['a pool of a client', createClient().createPool(), 'Write connection: createClient(options)'],
-    ['a Cluster of node-redis', createCluster({ rootNodes: [] }), 'connection: { cluster: [{ host, port }, …]'],
     [
       'Sentinels of node-redis',
       createSentinel({ name: 'mymaster', sentinelRootNodes: [] }),
@@ -88,6 +87,7 @@ describe('connection', () => {
       new Redis({ lazyConnect: true }),
       new Cluster([node], { lazyConnect: true }),
       createClient(),
+      createCluster({ rootNodes: [] }),
       legacy,
     ]) {
       expect(readConnections(client)).toBe(client);
@@ -99,6 +99,7 @@ describe('connection', () => {
     ['a URL', () => 'redis://a?keyPrefix=app:'],
     ['a client', () => new Redis({ keyPrefix: 'app:', lazyConnect: true })],
     ['a Cluster', () => new Cluster([node], { keyPrefix: 'app:', lazyConnect: true })],
+    ['a Cluster of node-redis', () => createCluster({ rootNodes: [], defaults: { keyPrefix: 'app:' } as object })],
     ['the nodes of a Cluster', () => ({ cluster: [node], options: { redisOptions: { keyPrefix: 'app:' } } })],
     ['a master', () => ['redis://a', 'redis://b', { host: 'c', keyPrefix: 'app:' }]],
   ])('refuses a keyPrefix of ioredis in %s unless the keyPrefix of the module begins with it', (_what, connection) => {

@@ -1,0 +1,60 @@
+import { setReadingTimer } from '../../common/reading-timer.js';
+import { hashSlot } from '../../keys/index.js';
+import { isAnswer } from './answers.js';
+import { redirectionIn, type ClusterNode, type ClusterNodes } from './cluster-nodes.js';
+import type { Commands } from './line.js';
+
+/** After how many ms a command is sent again that a node cannot execute yet, or whose connection has ended. */
+const AGAIN = 100;
+/** How many redirections are followed at once. Nodes may disagree, so later redirections are that far apart. */
+const AT_ONCE = 3;
+/** What a node says that cannot execute a command yet: its slot moves, or has no master. */
+const NOT_YET = /^(TRYAGAIN|CLUSTERDOWN|LOADING|MASTERDOWN)\b/;
+
+/**
+ * Sends each command to the master of its slot, and follows redirections. A command is sent again if its reply was lost, or
+ * if the Cluster cannot serve the slot, for at most `commandTimeout`.
+ */
+export class ClusterRouter implements Commands {
+  constructor(
+    private readonly nodes: ClusterNodes,
+    private readonly commandTimeout: number,
+  ) {}
+
+  readonly run: Commands['run'] = (call) => this.route(call.keys.names[0], (node) => node.run(call));
+
+  /** The key is the first argument. */
+  readonly send: Commands['send'] = (command, ...args) =>
+    this.route(args[0] === undefined ? undefined : String(args[0]), (node) => node.send(command, ...args));
+
+  private async route(key: string | undefined, send: (node: Commands) => Promise<unknown>): Promise<unknown> {
+    const { nodes } = this;
+    const slot = key === undefined ? undefined : hashSlot(key);
+    const until = performance.now() + this.commandTimeout;
+    let redirected: { readonly node: ClusterNode; readonly isAsk: boolean } | undefined;
+    for (let redirections = 0; ;) {
+      const { node = slot === undefined ? nodes.any() : nodes.ownerOf(slot), isAsk = false } = redirected ?? {};
+      redirected = undefined;
+      try {
+        if (node === undefined) throw new Error('CLUSTERDOWN no node is known to serve the slot');
+        // If the connection breaks, this reply is lost together with the next one.
+        if (isAsk) node.commands.send('ASKING').catch(() => undefined);
+        return await send(node.commands);
+      } catch (error) {
+        const why = error as Error;
+        const redirection = isAnswer(why) ? redirectionIn(why) : undefined;
+        const isOver = nodes.isOver || performance.now() >= until;
+        if (isOver || (isAnswer(why) && redirection === undefined && !NOT_YET.test(why.message))) throw why;
+        if (redirection !== undefined) {
+          redirected = { node: nodes.redirectedTo(redirection.to, node!), isAsk: redirection.isAsk };
+          if (!redirection.isAsk) nodes.moved(redirection.slot, redirected.node);
+          if (++redirections <= AT_ONCE) continue;
+        } else if (node === undefined) {
+          await nodes.refresh();
+          if (slot === undefined || nodes.ownerOf(slot) !== undefined) continue;
+        }
+        await new Promise<void>((resolve) => setReadingTimer(AGAIN, resolve));
+      }
+    }
+  }
+}
