@@ -491,13 +491,32 @@ describe('the report', () => {
     const summary = summarise(check(story.events));
     expect(summary.recovery).toEqual([
       {
-        ...{ kind: 'network cut', count: 1, never: 0 },
+        ...{ kind: 'network cut', count: 1, never: 0, kept: 0, lost: 0 },
         fromBegin: { median: 300, worst: 300 },
         fromEnd: { median: 200, worst: 200 },
       },
     ]);
     expect(print(summary)).toContain("VIOLATION of exclusion at 1.200 s: two incompatible holders held 'stock'");
     expect(print(summary)).toMatch(/network cut\s+1\s+300\s+300\s+200\s+200/);
+  });
+
+  it('the summary counts which locks were kept and lost: of other clients, with a lease that is renewed', () => {
+    const told = storyOf();
+    const locks = [
+      ['a.1', 'release', true],
+      ['b.1', 'lost', true],
+      ['c.1', 'lost', false],
+      ['d.1', 'lost', true],
+    ] as const;
+    for (const [client, end, renews] of locks) {
+      const op = `${client}.9`;
+      told.event(1_000, 'invoke', { client, op, kind: 'exclusive', keys: [op], mode: 'exclusive', wait: 100, renews });
+      told.granted(op, { at: 1_001, client, owner: op, tokens: { [op]: 1 } });
+      for (const at of [1_002, 2_050]) told.event(at, 'look', { client, op, held: true, until: 3_000 });
+      told.event(2_051, end, { client, op });
+    }
+    told.fault('network cut', { begin: 2_000, end: 2_100, alone: true, client: 'd' });
+    expect(summarise(check(told.events)).recovery).toMatchObject([{ kept: 1, lost: 1 }]);
   });
 
   it('the excerpt has only the operations of a finding, the faults and other grants of the key', () => {

@@ -1,4 +1,5 @@
 import { readingClock } from '../../common/reading-timer.js';
+import { LockStoreError } from '../../errors/index.js';
 import type {
   AcquireReply,
   AcquireRequest,
@@ -7,6 +8,7 @@ import type {
   ReleaseRequest,
   StoredLock,
 } from '../lock-store.js';
+import type { AddPermitsRequest, KeepUnitsRequest } from '../permit-store.js';
 import type { Connection } from './connection.js';
 import {
   address,
@@ -17,7 +19,7 @@ import {
   writeMode,
   type AcquireAnswer,
 } from './replies.js';
-import { integer, natural, tuple } from './reply-readers.js';
+import { integer, matching, natural, tuple } from './reply-readers.js';
 import type { LockKeys } from './script-keys.js';
 import type { ScriptRunner } from './script-runner.js';
 import { SubscriptionEvidence } from './subscription-evidence.js';
@@ -26,6 +28,11 @@ import { SubscriptionEvidence } from './subscription-evidence.js';
 const HOLDS_PER_COMMAND = 10;
 /** How many waiters one command reads at most. */
 const WAITERS_PER_COMMAND = 48;
+/**
+ * Redis executes an `addLimit` for at most this many `commandTimeout`s, and remembers it as long. A dead connection is
+ * detected after three. Then ioredis sends again every command that got no reply.
+ */
+const MEMORY = 5;
 
 /** The scripts that publish messages and therefore take an address. */
 type ScriptWithAddress = 'acquire' | 'handOver' | 'release' | 'forceRelease' | 'setLimit' | 'addLimit' | 'keepUnits';
@@ -42,6 +49,8 @@ export class LockCommands {
     private readonly scripts: ScriptRunner,
     private readonly connection: Connection,
     private readonly keys: LockKeys,
+    /** ms */
+    private readonly commandTimeout: number,
     private readonly clock = readingClock,
   ) {
     this.evidence = new SubscriptionEvidence(clock);
@@ -92,7 +101,7 @@ export class LockCommands {
    * Grants to the waiters that a script did not reach, by a release that has nothing to release. `place`: where to
    * continue; negative if the script has looked at all tickets.
    */
-  async grantRemaining(key: string, place: number, id = `${this.clientId}:0`): Promise<void> {
+  private async grantRemaining(key: string, place: number, id = `${this.clientId}:0`): Promise<void> {
     for (let from: number | undefined = place; from !== undefined && from >= 0;) {
       from = await this.run('release', key, [id, `0 0 ${from}`], (raw) => readReleaseReply(raw, false).more);
     }
@@ -147,7 +156,40 @@ export class LockCommands {
     };
   }
 
-  run<Reply>(
+  /** As `LockStore.setLimit`. */
+  async setLimit(key: string, permits: number): Promise<void> {
+    const { version } = await this.readLimit(key);
+    const more = await this.run('setLimit', key, [permits, version], (raw) => integer(raw, -1));
+    await this.grantRemaining(key, more);
+  }
+
+  async addPermits({ key, id, change, permits }: AddPermitsRequest): Promise<number> {
+    const { time } = await this.readLimit(key);
+    const args = [id, change, permits, time + MEMORY * this.commandTimeout];
+    const [now, more] = await this.run('addLimit', key, args, readCountAndPlace);
+    if (now < 0) {
+      const message = `the change of the permits of '${key}' reached Redis too late; it may have been made before`;
+      throw new LockStoreError(message, { key, transient: true });
+    }
+    await this.grantRemaining(key, more);
+    return now;
+  }
+
+  async keepUnits({ key, id, units, keep }: KeepUnitsRequest): Promise<number | 'not-held'> {
+    const [left, more] = await this.run('keepUnits', key, [id, units, keep], readCountAndPlace);
+    await this.grantRemaining(key, more);
+    return left < 0 ? 'not-held' : left;
+  }
+
+  /** Which call has set the number of permits, and the server's clock. */
+  private readLimit(key: string): Promise<{ readonly version: string; readonly time: number }> {
+    return this.scripts.run('limit', this.keys.of(key), [], (raw) => {
+      const [version, time] = tuple(raw, 2);
+      return { version: matching(/^\d+$/, version)[0], time: natural(time) };
+    });
+  }
+
+  private run<Reply>(
     script: ScriptWithAddress,
     key: string,
     args: ReadonlyArray<string | number>,
@@ -180,6 +222,12 @@ export class LockCommands {
       this.evidence.weigh(sign, { id, lease, sent, subscription }, leaseLeft);
     };
   }
+}
+
+/** Reads a number of permits, or -1, and the place from which to go on with the waiters. */
+function readCountAndPlace(raw: unknown): readonly [count: number, more: number] {
+  const [count, more] = tuple(raw, 2);
+  return [integer(count, -1), integer(more, -1)];
 }
 
 /** The arguments of a request, in the order of lua/shared/request.lua. */

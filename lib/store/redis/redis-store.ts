@@ -21,6 +21,7 @@ import type {
   ReplicateRequest,
   StoredLock,
 } from '../lock-store.js';
+import type { PermitStore } from '../permit-store.js';
 import type {
   FenceReply,
   FenceRequest,
@@ -36,7 +37,6 @@ import { LeaseRenewals } from './lease-renewals.js';
 import { LockCommands, requestArgs } from './lock-commands.js';
 import { RedisClientRecords } from './redis-client-records.js';
 import { RedisLatches } from './redis-latches.js';
-import { RedisPermits } from './redis-permits.js';
 import { readAcquireAllReply, readFenceReply, readMessage, readSurveyReply, writeMode } from './replies.js';
 import { oneOf } from './reply-readers.js';
 import { LockKeys, namedKeys } from './script-keys.js';
@@ -73,7 +73,10 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
   readonly keepsPermits = true;
   readonly isPartitioned: boolean;
   readonly latches: RedisLatches;
-  readonly permits: RedisPermits;
+  readonly permits: PermitStore = {
+    add: (request) => this.#commands.addPermits(request),
+    keepUnits: (request) => this.#commands.keepUnits(request),
+  };
   readonly clients: RedisClientRecords;
   // Private, also towards the engine, because it knows the password: printing a lock must not reveal it.
   readonly #link: Pick<StoreLink, keyof StoreLink>;
@@ -96,8 +99,7 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
     this.#link = link?.(this) ?? new StoreLink({ ...options, clientId: this.clientId }, logger, this);
     const { connection, scripts } = this.#link;
     this.keys = new LockKeys(keyPrefix);
-    this.#commands = new LockCommands(this.clientId, scripts, connection, this.keys, clock);
-    this.permits = new RedisPermits(scripts, this.#commands, this.keys, commandTimeout);
+    this.#commands = new LockCommands(this.clientId, scripts, connection, this.keys, commandTimeout, clock);
     this.#renewals = new LeaseRenewals(scripts, connection, (key) => redisKeys(keyPrefix, key).state);
     this.#names = new KeyScan(() => connection.nodes(), options);
     this.clients = new RedisClientRecords(connection.commands, keyPrefix, this.clientId);
@@ -180,7 +182,7 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
   }
 
   setLimit(key: string, permits: number): Promise<void> {
-    return this.permits.set(key, permits);
+    return this.#commands.setLimit(key, permits);
   }
 
   replicate({ key, id, min, timeout }: ReplicateRequest): Promise<number> {
