@@ -17,6 +17,7 @@ const SHARED_READERS = 'test/integration/kinds/shared-readers.spec.ts';
 const TICKET = 'test/unit/engine/ticket.spec.ts';
 const STALE_REPLICA = 'test/faults/stale-replica.spec.ts';
 const ACQUISITION = 'test/unit/quorum/acquisition.spec.ts';
+const QUORUM_STORE = 'test/unit/quorum/quorum-store.spec.ts';
 const REINSTATEMENT = 'test/unit/quorum/reinstatement.spec.ts';
 const CLOCKS = 'test/faults/redlock-clocks.spec.ts';
 const REDISSON_FAIR = 'test/integration/redisson/fair.spec.ts';
@@ -558,6 +559,34 @@ export const SPEC_MUTATIONS = [
     ...{ file: 'lib/engine/store-messages.ts', spec: 'test/faults/races/stale-revocation.spec.ts' },
     from: 'if (grant !== undefined && token >= grant.firstToken) grant',
     to: 'if (grant !== undefined && token >= 0) grant',
+  },
+  {
+    name: 'vote-from-arrival',
+    what: 'Redlock: the lease of a vote counts from the reply, not from the request',
+    ...{ file: 'lib/store/quorum/votes.ts', spec: ACQUISITION },
+    from: 'this.until = sent + reply.lease;',
+    to: 'this.until = now + reply.lease;',
+  },
+  {
+    name: 'longest-renewal',
+    what: 'Redlock: the longest of the remaining leases counts',
+    ...{ file: 'lib/store/quorum/round.ts', spec: QUORUM_STORE },
+    from: 'return [...left].sort((a, b) => b - a)[quorum - 1];',
+    to: 'return Math.max(...left);',
+  },
+  {
+    name: 'vote-of-another-epoch',
+    what: 'Redlock: a vote counts although the connection was lost since, and the master may have lost it',
+    ...{ file: 'lib/store/quorum/votes.ts', spec: ACQUISITION },
+    from: 'return counts && this.until > now && this.epoch === this.member.store.epoch;',
+    to: 'return counts && this.until > now;',
+  },
+  {
+    name: 'same-server-twice',
+    what: 'Redlock: a server counts twice if the addresses of two masters lead to it',
+    ...{ file: 'lib/store/quorum/membership.ts', spec: QUORUM_STORE },
+    from: 'if (same !== undefined && same !== member && same.isExamined) {',
+    to: 'if (same !== undefined && this.members.length === 0) {',
   },
   {
     name: 'spoiled-vote',

@@ -350,32 +350,11 @@ export const MUTATIONS = [
     to: "for (const state of held) state.token = token;\n    const decided = 'written';",
   },
   {
-    name: 'vote-from-arrival',
-    what: 'Redlock: the lease of a vote counts from the reply, not from the request',
-    file: `${QUORUM}/votes.ts`,
-    from: 'this.until = sent + reply.lease;',
-    to: 'this.until = now + reply.lease;',
-  },
-  {
-    name: 'vote-of-another-epoch',
-    what: 'Redlock: a vote counts although the connection was lost since, and the master may have lost it',
-    file: `${QUORUM}/votes.ts`,
-    from: 'return counts && this.until > now && this.epoch === this.member.store.epoch;',
-    to: 'return counts && this.until > now;',
-  },
-  {
     name: 'minority-renewal',
     what: 'Redlock: a renewal counts if one master has confirmed it',
     file: `${QUORUM}/round.ts`,
     from: 'if (left.length >= quorum) return [...left].sort((a, b) => b - a)[quorum - 1];',
     to: 'if (left.length >= 1) return Math.max(...left);',
-  },
-  {
-    name: 'longest-renewal',
-    what: 'Redlock: the longest of the remaining leases counts',
-    file: `${QUORUM}/round.ts`,
-    from: 'return [...left].sort((a, b) => b - a)[quorum - 1];',
-    to: 'return Math.max(...left);',
   },
   {
     name: 'vote-after-revoke',
@@ -390,13 +369,6 @@ export const MUTATIONS = [
     file: 'lua/reinstate.lua',
     from: 'if has_tombstone(id) or has_tombstone(revocation(id)) then return -1 end',
     to: '',
-  },
-  {
-    name: 'same-server-twice',
-    what: 'Redlock: a server counts twice if the addresses of two masters lead to it',
-    file: `${QUORUM}/membership.ts`,
-    from: 'if (same !== undefined && same !== member && same.isExamined) {',
-    to: 'if (same !== undefined && this.members.length === 0) {',
   },
   {
     name: 'no-precedence',

@@ -1,6 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { precedes } from '../../../lib/store/quorum/split-votes.js';
 import { settled } from '../../../lab/testbed/clocks/fake-clock.js';
+import type { FenceReply } from '../../../lib/store/quorum-member.js';
+import { deferred } from '../../../lab/testbed/wait/deferred.js';
 import { lasting, passing } from '../engine/support.js';
 import { Quorum } from './support.js';
 
@@ -72,6 +74,21 @@ describe('an acquisition over several masters', () => {
     quorum.members[0]!.holds(1, 10_000);
     quorum.members[1]!.holds(1, 9_000);
     expect(await answer.promise).toMatchObject({ lease: 9_000 });
+  });
+
+  it('has no longer lease if the token takes longer to write than the grant took', async () => {
+    const quorum = await quorumOf(3);
+    const [first, second] = quorum.members;
+    const written = deferred<FenceReply>();
+    for (const member of [first!, second!]) member.fenceReply = () => written;
+    const answer = await quorum.ask();
+    await quorum.clock.pass(100);
+    first!.holds(1, 10_000);
+    second!.holds(1, 10_000);
+    await quorum.clock.pass(200);
+    // From when the masters executed it.
+    written.resolve({ outcome: 'written', lease: 9_900 });
+    expect(await answer.promise).toMatchObject({ outcome: 'held', lease: 10_000 });
   });
 
   it('counts a later request from when it was sent', async () => {
