@@ -62,6 +62,9 @@ export class ClusterNodes {
   /** The number of the latest `examine`, and of the latest one whose masters have all answered. */
   private round = 0;
   private finished = 0;
+  /** The replicas of each master, by its address; and the connections to those that were asked, by theirs. */
+  private replicas: ReadonlyMap<string, readonly ServerAddress[]> = new Map();
+  private readonly followers = new Map<string, Replica>();
   /** By address. */
   private readonly masterships = new Map<string, Mastership>();
 
@@ -92,7 +95,7 @@ export class ClusterNodes {
   close(): void {
     this.isClosed = true;
     clearInterval(this.timer);
-    for (const { commands } of this.nodes.values()) commands.close();
+    for (const { commands } of [...this.nodes.values(), ...this.followers.values()]) commands.close();
   }
 
   /** The node that serves a slot; `undefined` if that is not known at the moment. */
@@ -282,6 +285,7 @@ export class ClusterNodes {
     const ranges = (await node.send('CLUSTER', 'SLOTS')) as SlotRange[];
     if (!Array.isArray(ranges) || ranges.length === 0) throw new Error(`the node at ${host} knows of no slots`);
     const known = new Map<string, ServerAddress>();
+    const replicas = new Map<string, ServerAddress[]>();
     const slots: string[] = [];
     let size = 0;
     for (const [start, end, ...nodes] of ranges) {
@@ -290,19 +294,29 @@ export class ClusterNodes {
         known.set(`${at.host}:${at.port}`, at);
         return `${at.host}:${at.port}`;
       });
+      replicas.set(
+        addresses[0]!,
+        addresses.slice(1).map((address) => known.get(address)!),
+      );
       size += end - start + 1;
       for (let slot = start; slot <= end; slot++) slots[slot] = addresses[0]!;
     }
     const text = ranges.map(([start, end, [named, port]]) => `${start}-${end} ${named}:${port}`).sort();
-    return { slots, size, known, text: text.join() };
+    return { slots, size, known, replicas, text: text.join() };
   }
 
   /** Uses the masters that a node has named, and leaves the others. */
-  private adopt({ slots, known }: SlotMap): void {
+  private adopt({ slots, known, replicas }: SlotMap): void {
     this.attempts = 0;
     this.isUnreachable = false;
     this.slots = slots;
+    this.replicas = replicas;
     const masters = new Set(slots);
+    for (const [address, { commands }] of this.followers) {
+      if (known.has(address) && !masters.has(address)) continue;
+      this.followers.delete(address);
+      commands.close();
+    }
     for (const [address, node] of this.nodes) {
       if (masters.has(address)) continue;
       this.nodes.delete(address);
@@ -315,21 +329,33 @@ export class ClusterNodes {
   }
 
   /**
-   * Asks other masters for a key: they redirect to the master of its slot. Half of them are enough, because any takeover
-   * had the votes of more than half. If none of them answers in time, the node counts as master.
+   * Asks the replicas of the master: only one of them can have taken over, and it knows at once. Other masters learn that
+   * later. They are asked for a key, and redirect to the master of its slot. Half of them are enough if the replicas do not
+   * answer. If no node answers in time, the node counts as master.
    */
   private async isStillMaster(address: string, name: string): Promise<boolean> {
     const others = this.masters.filter((node) => node.address !== address);
     const witnesses = others.sort((one, other) => isReady(other) - isReady(one)).slice(0, WITNESSES);
+    const replicas = (this.replicas.get(address) ?? []).map((at) => this.replica(at)).filter(({ asked }) => !asked);
     const owner = await new Promise<string | undefined>((resolve) => {
       const timer = setReadingTimer(ANSWER_WITHIN, () => resolve(undefined));
-      let agree = 0;
-      const asked = witnesses.map(async (node) => {
-        const named = await this.redirection(node, name);
-        if (named === address) agree += 1;
-        if (2 * agree >= witnesses.length || (named !== undefined && named !== address)) resolve(named);
+      const agrees = async (answer: Promise<string | undefined>): Promise<boolean> => {
+        const named = await answer;
+        if (named !== undefined && named !== address) resolve(named);
+        return named === address;
+      };
+      const slot = hashSlot(name);
+      const byReplicas = Promise.all(replicas.map((each) => agrees(this.namedBy(each, slot)))).then((agree) => {
+        if (agree.length > 0 && agree.every(Boolean)) resolve(address);
       });
-      void Promise.all(asked).then(() => {
+      let agree = 0;
+      const byMasters = witnesses.map(async (node) => {
+        if (await agrees(this.redirection(node, name))) agree += 1;
+        if (2 * agree < witnesses.length) return;
+        await byReplicas;
+        resolve(address);
+      });
+      void Promise.all([byReplicas, ...byMasters]).then(() => {
         clearReadingTimer(timer);
         resolve(undefined);
       });
@@ -352,6 +378,30 @@ export class ClusterNodes {
       const { to } = redirectionIn(error as Error) ?? {};
       return to === undefined ? undefined : this.redirectedTo(to, node).address;
     }
+  }
+
+  /** The master of a slot, as a replica says; `undefined` if it does not answer. */
+  private async namedBy(replica: Replica, slot: number): Promise<string | undefined> {
+    replica.asked = true;
+    try {
+      return (await this.slotsOf(replica.commands, replica.at.host)).slots[slot];
+    } catch {
+      return undefined;
+    } finally {
+      replica.asked = false;
+    }
+  }
+
+  /** The connection to a replica, which begins with the first question. */
+  private replica(at: ServerAddress): Replica {
+    const address = `${at.host}:${at.port}`;
+    let replica = this.followers.get(address);
+    if (replica === undefined) {
+      const commands = new LastingLine(this.target.lines, {}, { waits: true, find: async () => at });
+      this.followers.set(address, (replica = { at, commands, asked: false }));
+      commands.open();
+    }
+    return replica;
   }
 
   /** A node that does not know its own address is where it was asked. */
@@ -382,6 +432,13 @@ export class ClusterNodes {
   }
 }
 
+/** A replica that says whether it has taken over. `asked`: it has not answered yet. */
+interface Replica {
+  readonly at: ServerAddress;
+  readonly commands: LastingLine;
+  asked: boolean;
+}
+
 /** What one node has reported. */
 interface SlotMap {
   /** The address of the master of each slot. */
@@ -390,6 +447,8 @@ interface SlotMap {
   readonly size: number;
   /** All nodes, by address. */
   readonly known: ReadonlyMap<string, ServerAddress>;
+  /** The replicas of each master, by its address. */
+  readonly replicas: ReadonlyMap<string, readonly ServerAddress[]>;
   /** The same for two nodes that report the same masters. */
   readonly text: string;
 }
