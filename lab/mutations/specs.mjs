@@ -515,8 +515,8 @@ export const SPEC_MUTATIONS = [
     name: 'lost-alone',
     what: 'of several readers that share a hold, one learns of a forced release',
     ...{ file: 'lib/engine/hold.ts', spec: SHARED_READERS },
-    from: 'for (const hold of this.holds) hold.lose(reason);',
-    to: 'this.holds[0]?.lose(reason);',
+    from: 'for (const hold of this.holds) hold.lose(reason, undefined, by);',
+    to: 'this.holds[0]?.lose(reason, undefined, by);',
   },
   {
     name: 'handoff-in-doubt',

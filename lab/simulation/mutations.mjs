@@ -115,7 +115,7 @@ export const MUTATIONS = [
     name: 'no-retry',
     what: 'a waiter does not retry after a failed request',
     file: POLL,
-    from: 'this.askAt(now + Math.max(soonest, Math.min(soonest * (this.question.patience ?? 1), last - now)));',
+    from: 'this.askAt(now + Math.max(soonest, Math.min(soonest * (this.budget?.patience ?? 1), last - now)));',
     to: '',
   },
   {

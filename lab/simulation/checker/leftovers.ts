@@ -39,7 +39,7 @@ export function nothingIsRemembered(process: Process, someForget: boolean): void
     queues: sizeOf(queues!, 'keys'),
     timers: (Reflect.get(context.timers, 'heap') as unknown[]).length,
     watches: engine.latches === undefined ? 0 : sizeOf(engine.latches, 'watches'),
-    releases: sizeOf(Reflect.get(engine, 'releases') as object, 'pending'),
+    releases: sizeOf(Reflect.get(engine, 'storeReleases') as object, 'pending'),
   };
   if (Object.values(sizes).every((size) => size === 0)) return;
   throw new Violation('leftovers', `the engine of ${name} remembers ${JSON.stringify(sizes)}`);

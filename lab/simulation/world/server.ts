@@ -243,7 +243,7 @@ export class Server {
   /** Reports which holds a script is about to end by force. */
   private foresee({ script, locks: [key], args }: Call): void {
     if (script !== 'forceRelease') return;
-    const named = args.slice(2);
+    const named = args.slice(3);
     const isNamed = ({ id, since }: StoredHold): boolean => {
       return named.some((name, i) => i % 2 === 0 && name === id && Number(named[i + 1]) === since);
     };

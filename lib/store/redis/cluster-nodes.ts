@@ -62,8 +62,9 @@ export class ClusterNodes {
   /** The number of the latest `examine`, and of the latest one whose masters have all answered. */
   private round = 0;
   private finished = 0;
-  /** The replicas of each master, by its address; and the connections to those that were asked, by theirs. */
+  /** The replicas of each master, by its address. */
   private replicas: ReadonlyMap<string, readonly ServerAddress[]> = new Map();
+  /** The connections to the replicas that were asked, by address. */
   private readonly followers = new Map<string, Replica>();
   /** By address. */
   private readonly masterships = new Map<string, Mastership>();
