@@ -26,6 +26,8 @@ export interface Session extends AsyncDisposable {
  */
 export async function connect({ connections, prefix, timeout }: CommandLine): Promise<Session> {
   const deployment = deploymentOf(connections, prefix, timeout);
+  // Connections do not keep the process running: an answer may be all that the command waits for.
+  const running = setInterval(() => undefined, 2 ** 30);
   try {
     const options = refusing(() =>
       resolveModuleOptions({
@@ -45,9 +47,11 @@ export async function connect({ connections, prefix, timeout }: CommandLine): Pr
       async [Symbol.asyncDispose]() {
         await locks.close();
         deployment.close();
+        clearInterval(running);
       },
     };
   } catch (error) {
+    clearInterval(running);
     deployment.close();
     throw error;
   }

@@ -75,12 +75,13 @@ export class KeyScan {
     return nodes.sort((a, b) => (a.address < b.address ? -1 : 1));
   }
 
+  /** The timer keeps the process running: the connections do not. */
   private async limited<T>(answer: Promise<T>): Promise<T> {
     const { commandTimeout } = this.options;
     let timer: NodeJS.Timeout | undefined;
     const limit = new Promise<never>((_resolve, reject) => {
       const message = `Redis did not list its keys within ${commandTimeout} ms (commandTimeout)`;
-      timer = setTimeout(() => reject(new LockStoreError(message, { transient: true })), commandTimeout).unref();
+      timer = setTimeout(() => reject(new LockStoreError(message, { transient: true })), commandTimeout);
     });
     try {
       return await Promise.race([answer, limit]);

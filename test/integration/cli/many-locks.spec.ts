@@ -55,7 +55,7 @@ describe('5 000 locks on a terminal of 80 columns', () => {
     const lines = await onTerminal('ls');
     expect(lines.length).toBeLessThan(24);
     expect(lines.filter((text) => width(text) > 80)).toEqual([]);
-    expect(lines[0]).toMatch(/^KEY +HELD +HOLDER +FOR +LEASE LEFT +QUEUE$/);
+    expect(lines[0]).toMatch(/^KEY +HELD +HOLDER +CONNECTION +FOR +LEASE LEFT +QUEUE$/);
     expect(lines[1]).toMatch(/^import:a-supplier.*… +exclusive +\S+ /);
     expect(lines.at(-2)).toBe('4 980 more');
     // Columns begin below their headings.
@@ -78,6 +78,6 @@ describe('5 000 locks on a terminal of 80 columns', () => {
     const lines = await onTerminal('inspect', LONG);
     expect(lines[0]).toBe(`${LONG}  1 holding, 0 processes in the queue (calls inside a process: redis_lock_waiting)`);
     expect(lines.slice(1).filter((text) => width(text) > 80)).toEqual([]);
-    expect(lines[2]).toMatch(/^HELD +HOLDER +OWNER +FOR +LEASE LEFT +TOKEN$/);
+    expect(lines[2]).toMatch(/^HELD +HOLDER +CONNECTION +FOR +LEASE LEFT +TOKEN$/);
   });
 });
