@@ -5,5 +5,5 @@ export default {
   ...config,
   testMatch: ['<rootDir>/test/redisson/**/*.spec.ts'],
   testPathIgnorePatterns: ['/node_modules/'],
-  maxWorkers: 1,
+  maxWorkers: 2,
 };
