@@ -39,6 +39,8 @@ export class StorePoll<Reply> {
   private lastError: LockStoreError | undefined;
   private epochAtFirst: number | undefined;
   private countsFrom = 0;
+  /** While a question is to be asked again, the process keeps running: without a connection nothing else may keep it. */
+  private letProcessExit: (() => void) | undefined;
 
   constructor(
     private readonly context: EngineContext,
@@ -98,6 +100,7 @@ export class StorePoll<Reply> {
   /** Cancels the next question. */
   pause(): void {
     this.context.timers.cancel(this.next);
+    this.retriesNoMore();
   }
 
   /** Asks nothing any more. Answers that are under way are still passed on, failures are not. */
@@ -122,6 +125,7 @@ export class StorePoll<Reply> {
           if (sent < this.countsFrom) return;
           this.failingSince = undefined;
           this.lastError = undefined;
+          this.retriesNoMore();
         }
         this.question.answered(reply, sent, epoch);
       },
@@ -142,9 +146,16 @@ export class StorePoll<Reply> {
     const last = this.failingSince + this.retriesFor - RETRY;
     if (error.transient && now < last) {
       const soonest = RETRY * (1 + this.context.random());
+      this.letProcessExit ??= this.context.clock.keepAlive();
       this.askAt(now + Math.max(soonest, Math.min(soonest * (this.budget?.patience ?? 1), last - now)));
       return;
     }
+    this.retriesNoMore();
     this.question.failed(error);
+  }
+
+  private retriesNoMore(): void {
+    this.letProcessExit?.();
+    this.letProcessExit = undefined;
   }
 }

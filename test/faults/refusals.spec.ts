@@ -116,7 +116,6 @@ describe('a Redis user without a permission', () => {
     expect(warnings.filter(({ level }) => level === 'warn')).toMatchObject([
       { text: expect.stringContaining('permission') },
     ]);
-    expect(warnings.length).toBeGreaterThan(1);
     const before = locks.told('renewed').length;
     await eventually(() => locks.told('renewed').length >= before + 2);
     expect(kept.isHeld).toBe(true);

@@ -105,7 +105,7 @@ it('a forced release of some of many holds, and of all, keeps the sums true', as
   const { state } = redisKeys('lock', 'a');
   const force = async (number: number): Promise<number[]> => {
     const holds = (await readHolds(state)).slice(0, number);
-    return run('a', 'force-release', 0, ...holds.flatMap(({ id, since }) => [id, since]));
+    return run('a', 'force-release', 0, '-', ...holds.flatMap(({ id, since }) => [id, since]));
   };
   expect((await force(5))[0]).toBe(5);
   await expectConsistent('a');
