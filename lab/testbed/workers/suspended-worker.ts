@@ -3,7 +3,7 @@ import type { RedisLockModuleOptions } from '../../../lib/module/redis-lock.opti
 import type { HolderView } from '../locks/fault-locks.js';
 import { startWorker, type WorkerProcess } from './processes.mjs';
 
-const WORKER = new URL('suspended-process.mjs', import.meta.url);
+const WORKER = new URL('suspended-process-worker.mjs', import.meta.url);
 
 /** A process with a lock service on a machine of its own, which a test suspends and resumes. */
 export class SuspendedWorker implements AsyncDisposable {

@@ -1,4 +1,3 @@
-// @ts-check
 // A process with one lock service of the built library, on a machine that a test suspends (`suspended-machine.mjs`).
 import { createLockService } from '../../../dist/esm/module/redis-lock.composition.js';
 import { resolveModuleOptions } from '../../../dist/esm/module/redis-lock.options.js';
