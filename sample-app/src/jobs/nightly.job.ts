@@ -11,11 +11,11 @@ export class NightlyJob {
 
   /**
    * If another replica holds the lock, the call is skipped and returns `undefined`. The job takes a few milliseconds, so
-   * `holdAtLeast` keeps the lock for 2 s: a replica whose clock is late must not run the job again. With `waitTimeout`, the job
+   * `holdAtLeast` keeps the lock for 4 s: a replica whose clock is late must not run the job again. With `waitTimeout`, the job
    * survives an outage of Redis of about a second.
    */
   @Cron(CronExpression.EVERY_DAY_AT_3AM)
-  @DistributedLock({ key: 'job:nightly', onContended: 'skip', waitTimeout: '1s', holdAtLeast: '2s' })
+  @DistributedLock({ key: 'job:nightly', onContended: 'skip', waitTimeout: '1s', holdAtLeast: '4s' })
   async closeTheDay(): Promise<number | undefined> {
     await sleep(20);
     return this.redis.incr('days-closed');
