@@ -337,7 +337,7 @@ export class ClusterNodes {
   private async isStillMaster(address: string, name: string): Promise<boolean> {
     const others = this.masters.filter((node) => node.address !== address);
     const witnesses = others.sort((one, other) => isReady(other) - isReady(one)).slice(0, WITNESSES);
-    const replicas = (this.replicas.get(address) ?? []).map((at) => this.replica(at)).filter(({ asked }) => !asked);
+    const replicas = (this.replicas.get(address) ?? []).map((at) => this.replica(at));
     const owner = await new Promise<string | undefined>((resolve) => {
       const timer = setReadingTimer(ANSWER_WITHIN, () => resolve(undefined));
       const agrees = async (answer: Promise<string | undefined>): Promise<boolean> => {
@@ -383,13 +383,10 @@ export class ClusterNodes {
 
   /** The master of a slot, as a replica says; `undefined` if it does not answer. */
   private async namedBy(replica: Replica, slot: number): Promise<string | undefined> {
-    replica.asked = true;
     try {
       return (await this.slotsOf(replica.commands, replica.at.host)).slots[slot];
     } catch {
       return undefined;
-    } finally {
-      replica.asked = false;
     }
   }
 
@@ -399,7 +396,7 @@ export class ClusterNodes {
     let replica = this.followers.get(address);
     if (replica === undefined) {
       const commands = new LastingLine(this.target.lines, {}, { waits: true, find: async () => at });
-      this.followers.set(address, (replica = { at, commands, asked: false }));
+      this.followers.set(address, (replica = { at, commands }));
       commands.open();
     }
     return replica;
@@ -433,11 +430,10 @@ export class ClusterNodes {
   }
 }
 
-/** A replica that says whether it has taken over. `asked`: it has not answered yet. */
+/** A replica that says whether it has taken over. */
 interface Replica {
   readonly at: ServerAddress;
   readonly commands: LastingLine;
-  asked: boolean;
 }
 
 /** What one node has reported. */
