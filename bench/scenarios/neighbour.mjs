@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { client } from '../harness/own-client.mjs';
 import { Histogram, median } from '../harness/statistics.mjs';
 
 /** Clients whose holders come and go; another client acquires and releases the unrelated key. */
@@ -121,18 +122,9 @@ const metrics = ({ one, separate }) => ({
   ...{ came: one.came, held: one.held, oneCore: one.core, separateCore: separate.core },
 });
 
-// In a thread, which keeps its client from `open` until `close`.
+// In a thread.
 
-let client;
-
-export async function open({ target, connectionTo, loadLibrary }) {
-  client = await (await loadLibrary('ours')).open({ connection: connectionTo(target) });
-}
-
-export async function close() {
-  await client?.close();
-  client = undefined;
-}
+export { close, open } from '../harness/own-client.mjs';
 
 /** Starts holders at a steady rate, whether or not the earlier ones have got their hold. */
 export async function comeAndGo({ kind, load, client: id, sectionMs, windowMs }) {

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { client } from '../harness/own-client.mjs';
 import { Histogram } from '../harness/statistics.mjs';
 import { now } from '../harness/shared-state.mjs';
 
@@ -116,18 +117,9 @@ class State {
   }
 }
 
-// In a thread, which keeps its client from `open` until `close`.
+// In a thread.
 
-let client;
-
-export async function open({ target, connectionTo, loadLibrary }) {
-  client = await (await loadLibrary('ours')).open({ connection: connectionTo(target) });
-}
-
-export async function close() {
-  await client?.close();
-  client = undefined;
-}
+export { close, open } from '../harness/own-client.mjs';
 
 /** Callers that want two keys at a time, until `end`. What begins between `from` and `end` counts. */
 export async function contend({ keys, buffer, from, end }) {

@@ -1,28 +1,13 @@
 // Holders of one key come and go at a rate, while another client measures its own key.
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
-import { ensureRedis } from '../../scripts/setup.mjs';
-import { ServerView } from '../harness/server.mjs';
-import { Threads } from '../harness/threads.mjs';
+import { test } from 'node:test';
 import { loadVariants } from '../libraries/index.mjs';
 import scenario from '../scenarios/neighbour.mjs';
+import { benchContext } from './bench-context.mjs';
 
 const TIMING = { isQuick: true };
 
-let server;
-let context;
-
-before(async () => {
-  server = await (await ensureRedis()).start();
-  const target = { host: server.host, port: server.port };
-  context = { threads: new Threads(), server: new ServerView(target), target };
-});
-
-after(async () => {
-  await context.threads.end();
-  context.server.close();
-  await server.stop();
-});
+const context = benchContext();
 
 test('only this library is measured, with readers and with permits', async () => {
   const chosen = (await loadVariants()).filter(scenario.includes);
