@@ -64,7 +64,9 @@ export class ClusterNodes {
   private finished = 0;
   /** The replicas of each master, by its address. */
   private replicas: ReadonlyMap<string, readonly ServerAddress[]> = new Map();
-  /** The connections to the replicas that were asked, by address. */
+  /** Nodes that were known and are not named now: masters that were replaced, until they are replicas. */
+  private absent: readonly ServerAddress[] = [];
+  /** The connections to absent nodes, and to the replicas that were asked, by address. */
   private readonly followers = new Map<string, Replica>();
   /** By address. */
   private readonly masterships = new Map<string, Mastership>();
@@ -120,11 +122,7 @@ export class ClusterNodes {
     return [...this.masterships.values()].some(({ isAsking }) => isAsking);
   }
 
-  masterOf(name: string): string | undefined {
-    return this.slots[hashSlot(name)];
-  }
-
-  confirm(name: string, address = this.masterOf(name)): Promise<boolean> | undefined {
+  confirm(name: string, address = this.slots[hashSlot(name)]): Promise<boolean> | undefined {
     const confirmed = address === undefined ? undefined : this.confirmAt(address, name);
     return confirmed?.then((isMaster) => {
       if (!isMaster) this.observer.unconfirmed();
@@ -259,7 +257,7 @@ export class ClusterNodes {
     const others = [shuffled(this.remembered), this.target.named().then(shuffled, () => [])];
     for (const list of others) {
       for (const at of await list) {
-        const address = `${at.host}:${at.port}`;
+        const address = addressOf(at);
         if (seen.has(address)) continue;
         seen.add(address);
         yield () => this.askOnce(at, signal);
@@ -292,8 +290,8 @@ export class ClusterNodes {
     for (const [start, end, ...nodes] of ranges) {
       const addresses = nodes.map(([named, port]) => {
         const at = this.locate(named, port, host);
-        known.set(`${at.host}:${at.port}`, at);
-        return `${at.host}:${at.port}`;
+        known.set(addressOf(at), at);
+        return addressOf(at);
       });
       replicas.set(
         addresses[0]!,
@@ -313,8 +311,15 @@ export class ClusterNodes {
     this.slots = slots;
     this.replicas = replicas;
     const masters = new Set(slots);
+    // The list may lack nodes that are down. They are dropped only when as many others have taken their places.
+    if (known.size >= this.remembered.length) this.remembered = [...known.values()];
+    this.absent = this.remembered.filter((at) => !known.has(addressOf(at)));
+    for (const at of this.absent) this.replica(at);
+    const others = new Set(
+      [...known.values(), ...this.absent].map(addressOf).filter((address) => !masters.has(address)),
+    );
     for (const [address, { commands }] of this.followers) {
-      if (known.has(address) && !masters.has(address)) continue;
+      if (others.has(address)) continue;
       this.followers.delete(address);
       commands.close();
     }
@@ -324,8 +329,6 @@ export class ClusterNodes {
       node.commands.close();
     }
     for (const address of masters) if (address !== undefined) this.reach(known.get(address)!);
-    // The list may lack nodes that are down. They are dropped only when as many others have taken their places.
-    if (known.size >= this.remembered.length) this.remembered = [...known.values()];
     this.observer.refreshed();
   }
 
@@ -337,7 +340,8 @@ export class ClusterNodes {
   private async isStillMaster(address: string, name: string): Promise<boolean> {
     const others = this.masters.filter((node) => node.address !== address);
     const witnesses = others.sort((one, other) => isReady(other) - isReady(one)).slice(0, WITNESSES);
-    const replicas = (this.replicas.get(address) ?? []).map((at) => this.replica(at));
+    const absent = this.absent.map((at) => this.replica(at)).filter(({ commands }) => commands.isReady);
+    const replicas = [...(this.replicas.get(address) ?? []).map((at) => this.replica(at)), ...absent];
     const owner = await new Promise<string | undefined>((resolve) => {
       const timer = setReadingTimer(ANSWER_WITHIN, () => resolve(undefined));
       const agrees = async (answer: Promise<string | undefined>): Promise<boolean> => {
@@ -392,7 +396,7 @@ export class ClusterNodes {
 
   /** The connection to a replica, which begins with the first question. */
   private replica(at: ServerAddress): Replica {
-    const address = `${at.host}:${at.port}`;
+    const address = addressOf(at);
     let replica = this.followers.get(address);
     if (replica === undefined) {
       const commands = new LastingLine(this.target.lines, {}, { waits: true, find: async () => at });
@@ -408,7 +412,7 @@ export class ClusterNodes {
   }
 
   private reach(at: ServerAddress): ClusterNode {
-    const address = `${at.host}:${at.port}`;
+    const address = addressOf(at);
     let node = this.nodes.get(address);
     if (node === undefined) {
       const commands = new LastingLine(
@@ -459,6 +463,8 @@ export function redirectionIn({ message }: Error): { isAsk: boolean; slot: numbe
   const [, word, slot, to] = /^(MOVED|ASK) (\d+) (.*:\d+)$/.exec(message) ?? [];
   return to === undefined ? undefined : { isAsk: word === 'ASK', slot: Number(slot), to };
 }
+
+const addressOf = ({ host, port }: ServerAddress): string => `${host}:${port}`;
 
 const isReady = ({ commands }: ClusterNode): number => Number(commands.isReady);
 

@@ -21,13 +21,17 @@ export class ClusterRouter implements Commands {
     private readonly commandTimeout: number,
   ) {}
 
-  readonly run: Commands['run'] = (call) => this.route(call.keys.names[0], (node) => node.run(call));
+  readonly run: Commands['run'] = (call, sentTo) =>
+    this.route(call.keys.names[0], ({ address, commands }) => {
+      sentTo?.(address);
+      return commands.run(call);
+    });
 
   /** The key is the first argument. */
   readonly send: Commands['send'] = (command, ...args) =>
-    this.route(args[0] === undefined ? undefined : String(args[0]), (node) => node.send(command, ...args));
+    this.route(args[0] === undefined ? undefined : String(args[0]), ({ commands }) => commands.send(command, ...args));
 
-  private async route(key: string | undefined, send: (node: Commands) => Promise<unknown>): Promise<unknown> {
+  private async route(key: string | undefined, send: (node: ClusterNode) => Promise<unknown>): Promise<unknown> {
     const { nodes } = this;
     const slot = key === undefined ? undefined : hashSlot(key);
     const until = performance.now() + this.commandTimeout;
@@ -39,7 +43,7 @@ export class ClusterRouter implements Commands {
         if (node === undefined) throw new Error('CLUSTERDOWN no node is known to serve the slot');
         // If the connection breaks, this reply is lost together with the next one.
         if (isAsk) node.commands.send('ASKING').catch(() => undefined);
-        return await send(node.commands);
+        return await send(node);
       } catch (error) {
         const why = error as Error;
         const redirection = isAnswer(why) ? redirectionIn(why) : undefined;

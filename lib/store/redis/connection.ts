@@ -103,8 +103,6 @@ export interface Connection {
 export interface Masters {
   /** Whether others are asked about a master now. */
   readonly isAsking: boolean;
-  /** The address of the master to which a command for a key goes now. Left out if there is one master at a time. */
-  masterOf?(name: string): string | undefined;
   /**
    * A master has replied to a command for a key: the one at `address`, or the master that is known now. Resolves to whether
    * that counts; `undefined`: it does.

@@ -2,7 +2,8 @@ import type { ScriptCall } from './script-call.js';
 
 /** Sends commands to the server of a key. */
 export interface Commands {
-  run(call: ScriptCall): Promise<unknown>;
+  /** `sentTo`: called with the address of each server to which the call is sent, if there are several. */
+  run(call: ScriptCall, sentTo?: (address: string) => void): Promise<unknown>;
   send(command: string, ...args: ReadonlyArray<string | number>): Promise<unknown>;
 }
 

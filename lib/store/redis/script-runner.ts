@@ -5,6 +5,7 @@ import type { Masters } from './connection.js';
 import type { Commands } from './line.js';
 import { UNDOUBTED } from './mastership.js';
 import { readReply } from './reply-readers.js';
+import type { ScriptCall } from './script-call.js';
 import type { ScriptKeys } from './script-keys.js';
 import { SCRIPTS, type LuaScript, type ScriptName } from './scripts.generated.js';
 import { commandAt, storeFailure } from './store-failure.js';
@@ -44,7 +45,7 @@ export class ScriptRunner {
     const { name, sha1, source } = typeof script === 'string' ? SCRIPTS[script] : script;
     return new Promise((resolve, reject) => {
       let isText = false;
-      // The slot map may name another master by the time of the reply.
+      // In a Cluster, another master may serve the slot by the time of the reply.
       let sentTo: string | undefined;
       const answered = (reply: unknown): void => {
         const confirmed = this.isDoubtful(limited) ? this.masters!.confirm(keys.names[0]!, sentTo) : undefined;
@@ -77,10 +78,10 @@ export class ScriptRunner {
         reject(storeFailure(error, undefined, commandAt(source, error)));
       };
       const send = (): void => {
-        const [key] = keys.names;
-        sentTo = key === undefined ? undefined : this.masters?.masterOf?.(key);
-        const call = isText ? 'eval' : 'evalsha';
-        void this.commands.run({ command: call, script: isText ? source : sha1, keys, args }).then(answered, failed);
+        const call: ScriptCall = isText
+          ? { command: 'eval', script: source, keys, args }
+          : { command: 'evalsha', script: sha1, keys, args };
+        void this.commands.run(call, (address) => (sentTo = address)).then(answered, failed);
       };
       // The rest of the work of this turn comes behind the write, while Redis executes the script.
       send();

@@ -1,0 +1,120 @@
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
+import { hashSlot } from '../../../lib/keys/index.js';
+import { ClusterNodes } from '../../../lib/store/redis/cluster-nodes.js';
+import type { Line, ServerAddress } from '../../../lib/store/redis/line.js';
+
+const KEY = 'lock:state:{a}';
+const [MASTER, REPLICA, OTHER, ANOTHER] = ['10.0.0.1:6379', '10.0.0.2:6379', '10.0.0.3:6379', '10.0.0.4:6379'] as const;
+const LAST_SLOTS = [16_382, 16_383] as const;
+
+/** How a node sees the Cluster: the master of the key, and whether its replica is up. */
+interface View {
+  readonly named: string;
+  readonly hasReplica: boolean;
+}
+
+/** A Cluster of three masters, of which the first has a replica. Nodes without a view do not answer. */
+class FakeCluster {
+  readonly views = new Map<string, View>();
+  readonly opened: string[] = [];
+
+  everyNode(view: View): void {
+    for (const address of [MASTER, REPLICA, OTHER, ANOTHER]) this.views.set(address, view);
+  }
+
+  open(at: ServerAddress): Line {
+    const address = `${at.host}:${at.port}`;
+    this.opened.push(address);
+    const send = async (command: string): Promise<unknown> => {
+      const view = this.views.get(address);
+      if (view === undefined) return new Promise<never>(() => undefined);
+      if (command === 'CLUSTER') return this.slots(view);
+      if (view.named !== address) throw new Error(`MOVED ${hashSlot(KEY)} ${view.named}`);
+      return 0;
+    };
+    const nothing = (): never => {
+      throw new Error('not used');
+    };
+    return {
+      ...{ state: 'ready', opened: Promise.resolve(), peer: address, unanswered: undefined },
+      ...{ send, close: () => undefined },
+      ...{ run: nothing, subscribe: nothing, subscribeInSlot: nothing, unsubscribe: nothing },
+    };
+  }
+
+  private slots({ named, hasReplica }: View): unknown {
+    const node = (address: string): [string, number] => [address.split(':')[0]!, 6379];
+    const follower = named === MASTER ? REPLICA : MASTER;
+    return [
+      [0, LAST_SLOTS[0] - 1, node(named), ...(hasReplica ? [node(follower)] : [])],
+      [LAST_SLOTS[0], LAST_SLOTS[0], node(OTHER)],
+      [LAST_SLOTS[1], LAST_SLOTS[1], node(ANOTHER)],
+    ];
+  }
+}
+
+const begun: ClusterNodes[] = [];
+afterEach(() => begun.splice(0).forEach((nodes) => nodes.close()));
+
+async function start(cluster: FakeCluster): Promise<ClusterNodes> {
+  const ignore = (): void => undefined;
+  const nodes = new ClusterNodes(
+    {
+      lines: { silence: 60_000, open: (_observer, at) => cluster.open(at!) },
+      named: async () => [{ host: '10.0.0.1', port: 6379 }],
+      resolveNat: (at) => at,
+    },
+    { refreshed: ignore, unreachable: ignore, ready: ignore, ended: ignore, replaced: ignore, unconfirmed: ignore },
+  );
+  begun.push(nodes);
+  nodes.open();
+  await eventually(() => nodes.masters.length === 3 && nodes.masters.every(({ commands }) => commands.isReady));
+  return nodes;
+}
+
+const OLD: View = { named: MASTER, hasReplica: true };
+const NEW: View = { named: REPLICA, hasReplica: false };
+
+describe('the confirmation that a silent node is still the master', () => {
+  it.each<[isMaster: boolean, how: string, views: ReadonlyArray<[string, View]>]>([
+    [
+      false,
+      'if its replica has taken over, and the other masters do not know it yet',
+      [
+        [REPLICA, NEW],
+        [OTHER, OLD],
+        [ANOTHER, OLD],
+      ],
+    ],
+    [false, 'if another master knows of the takeover', [[OTHER, NEW]]],
+    [true, 'if its replica follows it', [[REPLICA, OLD]]],
+    [true, 'if no node answers in time', []],
+  ])('is %s %s', async (isMaster, _how, views) => {
+    const cluster = new FakeCluster();
+    cluster.everyNode(OLD);
+    const nodes = await start(cluster);
+    cluster.views.clear();
+    for (const [address, view] of views) cluster.views.set(address, view);
+    expect(await nodes.confirm(KEY, MASTER)).toBe(isMaster);
+  });
+
+  it('is false if a node has taken over that was down when the slots were read', async () => {
+    const cluster = new FakeCluster();
+    cluster.everyNode(OLD);
+    const nodes = await start(cluster);
+    cluster.everyNode({ named: MASTER, hasReplica: false });
+    await nodes.refresh();
+    await eventually(() => cluster.opened.includes(REPLICA));
+    cluster.views.delete(MASTER);
+    cluster.views.set(REPLICA, NEW);
+    expect(await nodes.confirm(KEY, MASTER)).toBe(false);
+  });
+
+  it('is false for a node that is known not to serve the slot any more', async () => {
+    const cluster = new FakeCluster();
+    cluster.everyNode(NEW);
+    const nodes = await start(cluster);
+    expect(await nodes.confirm(KEY, MASTER)).toBe(false);
+  });
+});
