@@ -7,8 +7,8 @@ import type { Hold } from './hold.js';
 import type { Question } from './lease-view.js';
 import type { Releases } from './releases.js';
 
-/** Renewals are due on a grid of this part of their lease, so that they are sent together. */
-const GRID = 1 / 30;
+/** Renewals are due on a grid of about this part of the time that they have, so that they are sent together. */
+const GRID = 1 / 16;
 /** A renewal is late if it is confirmed after this part of the lease, counted from when it was due. */
 const TOLERATED = 1 / 10;
 /** How many renewals are sent before the event loop continues: two commands of a `RedisStore`. */
@@ -287,7 +287,8 @@ export class Watchdog {
   private nextLook(hold: Hold, now = this.context.clock.now()): number {
     const { validUntil, renewalDue, terms } = hold;
     if (!this.mayRenew(hold) && !hold.grant.lease.isUnclear) return validUntil;
-    const grid = Math.max(1, Math.min(terms.lease, validUntil - renewalDue) * GRID);
+    // A power of two, so that the grids of different times fall together.
+    const grid = 2 ** Math.max(0, Math.floor(Math.log2(Math.min(terms.lease, validUntil - renewalDue) * GRID)));
     return Math.min(Math.max(Math.floor(renewalDue / grid) * grid, now), validUntil);
   }
 }
