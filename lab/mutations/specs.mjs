@@ -130,6 +130,13 @@ export const SPEC_MUTATIONS = [
     to: 'await answered;',
   },
   {
+    name: 'grant-of-any-node',
+    what: 'a message of any node of a Cluster grants a lock',
+    ...{ file: `${REDIS}/redis-store.ts`, spec: 'test/faults/cluster-frozen.spec.ts', test: 'of another node' },
+    from: 'message.node === from ? message.grant : { ...message.grant, token: 0 }',
+    to: 'message.grant',
+  },
+  {
     name: 'frozen-master-holds-back',
     what: 'in a Cluster, requests to a frozen master hold back those to the others',
     ...{ file: 'lib/engine/tickets.ts', spec: 'test/faults/cluster-frozen.spec.ts', test: 'delays no calls' },

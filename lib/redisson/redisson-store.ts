@@ -252,10 +252,6 @@ export class RedissonStore implements LockStore, ConnectionObserver {
     if (id !== undefined) this.listener?.revoked(id, undefined, readBy(by!));
   }
 
-  unorderedMessage(text: string): void {
-    this.message(text);
-  }
-
   keyMessage(channel: string, message: string): void {
     if (isLatchChannel(channel)) return this.latches.heard(channel, message);
     if (isPermitsChannel(channel)) this.waiters.wakeSome(channel, Number(message));

@@ -45,9 +45,13 @@ local function publish_to_waiter(id, ...)
   call_if_known(SHARDED and 'SPUBLISH' or 'PUBLISH', channel_of(id), table.concat({ ... }, ' '))
 end
 
+-- In a Cluster a grant names its node. The nodes of a shard forward sharded messages to each other, so a master that was
+-- replaced while it was frozen also reaches the subscribers of the new one.
 local function publish_granted(hold)
+  local node = SHARDED and redis.pcall('CLUSTER', 'MYID')
+  if type(node) ~= 'string' then node = '-' end
   publish_to_waiter(hold.id, 'granted', hold.id, integer(hold.token), integer(hold.ends - now), integer(now),
-    hold.batch_size, hold.units or 0, KEY)
+    hold.batch_size, hold.units or 0, node, KEY)
 end
 
 -- Has a waiter retry after `delay` ms.

@@ -13,7 +13,7 @@ afterEach(() => redis.stop());
 
 function connectionTo(connection: string): RedisConnection {
   const logger = { debug() {}, log() {}, warn() {}, error() {} };
-  const observer = { subscribed() {}, reconnected() {}, message() {}, unorderedMessage() {} };
+  const observer = { subscribed() {}, reconnected() {}, message() {} };
   const lines = new IoredisLines(connection, { commandTimeout: 1_000 });
   const options = { lines, keyPrefix: 'lock', clientId: 'me', commandTimeout: 1_000 };
   return new RedisConnection(options, logger, observer);

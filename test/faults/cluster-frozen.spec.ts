@@ -2,8 +2,10 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import { ClusterBench } from '../../lab/testbed/locks/cluster-bench.js';
 import type { LockHandle } from '../../lib/service/handles/lock-handle.js';
 import type { LockService } from '../../lib/service/lock.service.js';
+import { shardChannel } from '../../lib/keys/redis-keys.js';
 import { eventually, throughout } from '../../lab/testbed/wait/eventually.mjs';
 import { FaultLocks, useOf, redisKey, timed } from '../../lab/testbed/locks/fault-locks.js';
+import { idOf } from '../../lab/testbed/servers/cluster-nodes.mjs';
 import type { RedisServer } from '../../lab/testbed/servers/redis-server.mjs';
 import { RunningTime } from '../../lab/testbed/wait/running-time.mjs';
 
@@ -154,6 +156,29 @@ describe('a master of a Cluster that is frozen, replaced and thawed', () => {
     await throughout(SHORT, () => lock.isHeld);
     await old.resume();
     await expectExcluded(lock, waiting);
+  });
+
+  it('grants nothing with a message that reaches a subscriber of another node', async () => {
+    const [holder, other] = [await service(), await service({ grantTimeout: 10_000 })];
+    const held = await holder.acquire('a');
+    let isGranted = false;
+    const waiting = other.acquire('a', { waitTimeout: '60s' });
+    void waiting.then(() => (isGranted = true));
+    await bench.untilWaiting('a', 1);
+    const { id, client } = (await holder.inspect('a'))!.waiters[0]!;
+    const { admin } = await bench.cluster.masterOf('a');
+    const channel = shardChannel('lock', 'a', client);
+    const granted = async (node: string): Promise<unknown> => {
+      const message = ['granted', id, held.fencingToken + 1_000_000, 30_000, Date.now(), 1, 0, node, 'a'].join(' ');
+      expect(await admin.call('SPUBLISH', channel, message)).toBe(1);
+      return throughout(500, () => !isGranted, { what: 'a waiter without the lock' });
+    };
+    await granted('f'.repeat(40));
+    await granted('-');
+    // The message would count.
+    await expect(granted(await idOf(await bench.cluster.masterOf('a')))).rejects.toThrow('a waiter without the lock');
+    await (await waiting).release();
+    expect(await held.release()).toBe(true);
   });
 
   it('extends no lease: the new master does', async () => {

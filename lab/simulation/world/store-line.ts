@@ -1,6 +1,11 @@
 import { LockStoreError } from '../../../lib/errors/index.js';
 import { clientChannel } from '../../../lib/keys/index.js';
-import type { Connection, ConnectionObserver, ReplicaConfirmation } from '../../../lib/store/redis/connection.js';
+import {
+  ONE_SERVER,
+  type Connection,
+  type ConnectionObserver,
+  type ReplicaConfirmation,
+} from '../../../lib/store/redis/connection.js';
 import type { Commands } from '../../../lib/store/redis/line.js';
 import { allArgs } from '../../../lib/store/redis/script-call.js';
 import { namedKeys } from '../../../lib/store/redis/script-keys.js';
@@ -371,7 +376,7 @@ export class StoreLine implements Connection {
         const [, word, id] = MESSAGE.exec(message) ?? [];
         if (word === 'yield') this.onYield(id!);
         if (word === 'revoked') this.onRevoked(id!);
-        this.observer.message(message);
+        this.observer.message(message, ONE_SERVER);
       }),
     );
   }

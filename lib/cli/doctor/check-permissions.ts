@@ -52,7 +52,7 @@ const shardedMessages = (channel: string): Attempt[] => [
 ];
 
 /** The further commands that clients send in a Cluster. */
-const CLUSTER_CALLS: readonly Attempt[] = [['CLUSTER', 'SLOTS'], ['CLUSTER', 'INFO'], ['ASKING']];
+const CLUSTER_CALLS: readonly Attempt[] = [['CLUSTER', 'SLOTS'], ['CLUSTER', 'INFO'], ['CLUSTER', 'MYID'], ['ASKING']];
 
 /** Commands that an ACL allows by subcommand: `+pubsub|numsub`. */
 const WITH_SUBCOMMANDS: readonly string[] = ['PUBSUB', 'CLUSTER', 'CONFIG'];

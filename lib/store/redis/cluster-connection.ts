@@ -69,10 +69,9 @@ export class ClusterConnection implements Connection {
     this.replicas = new ClusterReplicas(this.slotMap, commandTimeout, () => this.doubt());
     const bus = busChannel(keyPrefix, clientId);
     this.listener = new ClusterListener(this.slotMap, bus, options.isSharded, {
-      message: (message, how, channel) => {
+      message: (message, from, channel) => {
         if (options.keyChannel !== undefined && channel !== bus) observer.keyMessage?.(channel, message);
-        else if (how === 'sharded') observer.message(message);
-        else observer.unorderedMessage(message);
+        else observer.message(message, from);
       },
       placedLate: (channel) => observer.keySubscribed?.(channel),
       lost: () => (this.epoch += 1),

@@ -13,7 +13,8 @@ const SWEEP = 1_000;
 
 /** Receives the messages, and changes of the subscriptions. */
 export interface ListenerObserver {
-  message(message: string, how: Listening, channel: string): void;
+  /** `from`: as for `ConnectionObserver`. */
+  message(message: string, from: string | undefined, channel: string): void;
   /** A channel in a slot is subscribed to, later than `subscribeTo` allowed. */
   placedLate(channel: string): void;
   /** Messages may be missed from now on. */
@@ -136,11 +137,13 @@ export class ClusterListener implements ShardSubscriberObserver {
   // Callbacks of the shard subscribers.
 
   message(line: ShardSubscriber, message: string, how: Listening, channel: string): void {
-    const confirmed = how === 'sharded' ? this.nodes.confirmAt(line.node, channel) : undefined;
-    if (confirmed === undefined) return this.observer.message(message, how, channel);
+    const isSharded = how === 'sharded';
+    const pass = (): void => this.observer.message(message, isSharded ? line.id : undefined, channel);
+    const confirmed = isSharded ? this.nodes.confirmAt(line.node, channel) : undefined;
+    if (confirmed === undefined) return pass();
     void confirmed.then((isMaster) => {
       if (line.isOver) return;
-      if (isMaster) this.observer.message(message, how, channel);
+      if (isMaster) pass();
       // The waiters of the channel ask the new master.
       else this.departed(line, [channel]);
     });

@@ -20,6 +20,9 @@ export interface ConnectionOptions {
   readonly isSharded?: (() => boolean) | undefined;
 }
 
+/** What a grant names as its node outside a Cluster. */
+export const ONE_SERVER = '-';
+
 /** Receives events of the connections. */
 export interface ConnectionObserver {
   /**
@@ -34,9 +37,11 @@ export interface ConnectionObserver {
    * follow. `served`: whether the node served the key of Redis with this name, or hash tag.
    */
   nodeLost?(served: (name: string) => boolean): void;
-  message(message: string): void;
-  /** A message that may be older than the last reply of the server. The receiver must check it and not rely on it. */
-  unorderedMessage(message: string): void;
+  /**
+   * A message on the channel of the client. `from`: the node whose grants count. `undefined`: none, since the message may be
+   * older than the last reply of the server.
+   */
+  message(message: string, from: string | undefined): void;
   /** A message on the channel of a key. */
   keyMessage?(channel: string, message: string): void;
   /** The server has confirmed the channel of a key later than `subscribeTo` allowed. */

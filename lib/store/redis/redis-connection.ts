@@ -3,7 +3,14 @@ import { isLockConfigError, LockConfigError } from '../../errors/index.js';
 import { clientChannel, groupBySlot } from '../../keys/index.js';
 import { ConnectionLog } from './connection-log.js';
 import { retryDelay } from './connection-options.js';
-import type { Connection, ConnectionObserver, ConnectionOptions, Masters, ReplicaConfirmation } from './connection.js';
+import {
+  ONE_SERVER,
+  type Connection,
+  type ConnectionObserver,
+  type ConnectionOptions,
+  type Masters,
+  type ReplicaConfirmation,
+} from './connection.js';
 import { doubtUntilListening } from './doubt-until-listening.js';
 import { Heartbeat, HEARTBEAT } from './heartbeat.js';
 import { KeyChannels } from './key-channels.js';
@@ -258,7 +265,7 @@ export class RedisConnection implements Connection {
 
   private pass(channel: string, message: string): void {
     if (this.keyChannels.has(channel)) this.observer.keyMessage?.(channel, message);
-    else this.observer.message(message);
+    else this.observer.message(message, ONE_SERVER);
   }
 
   /** Whether the Sentinels have announced no other master by now. */

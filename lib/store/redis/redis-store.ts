@@ -258,16 +258,12 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
     this.listener?.doubted?.((key) => served(tagged(key)));
   }
 
-  /** Token 0 makes the ticket ask the store, instead of relying on the message. */
-  unorderedMessage(text: string): void {
-    this.message(text, 0);
-  }
-
-  message(text: string, token?: number): void {
+  message(text: string, from: string | undefined): void {
     const message = readMessage(text);
     if (message?.word === 'granted') {
       this.#commands.evidence.heard(message.grant.id, message.grant.key);
-      this.listener?.granted({ ...message.grant, token: token ?? message.grant.token });
+      // Token 0 makes the ticket ask the store, instead of relying on the message.
+      this.listener?.granted(message.node === from ? message.grant : { ...message.grant, token: 0 });
     } else if (message?.word === 'retry') this.listener?.retryAfter(message.id, message.delay);
     else if (message?.word === 'yield') this.listener?.yield(message.id);
     else if (message?.word === 'revoked') this.listener?.revoked(message.id, message.token, message.by);

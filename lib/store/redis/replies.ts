@@ -207,13 +207,13 @@ export const readBy = (word: string): string | undefined =>
 
 /** A message on a client's channel. `undefined`: this version does not know the message. */
 export type ClientMessage =
-  | { readonly word: 'granted'; readonly grant: PushedGrant }
+  | { readonly word: 'granted'; readonly grant: PushedGrant; readonly node: string }
   | { readonly word: 'retry'; readonly id: string; readonly delay: number }
   | { readonly word: 'yield'; readonly id: string }
   | { readonly word: 'revoked'; readonly id: string; readonly token: number; readonly by: string | undefined }
   | { readonly word: 'opened'; readonly latch: string; readonly key: string };
 
-const GRANTED = /^granted (\S+) (\d+) (\d+) (\d+) (\d+) (\d+) (.+)$/s;
+const GRANTED = /^granted (\S+) (\d+) (\d+) (\d+) (\d+) (\d+) (\S+) (.+)$/s;
 const RETRY = /^retry (\S+) (\d+) /;
 const YIELD = /^yield (\S+) /;
 const REVOKED = /^revoked (\S+) (\d+) (\S+) /;
@@ -225,7 +225,8 @@ export function readMessage(message: string): ClientMessage | undefined {
   if ((found = GRANTED.exec(message)) !== null) {
     const [, id, ...rest] = found as unknown as [string, string, ...string[]];
     const [token, lease, time, batchSize, units] = rest.map(Number) as [number, number, number, number, number];
-    return { word: 'granted', grant: { key: rest[5]!, id, token, lease, time, batchSize, ...permitsOf(units) } };
+    const [node, key] = rest.slice(5) as [string, string];
+    return { word: 'granted', node, grant: { key, id, token, lease, time, batchSize, ...permitsOf(units) } };
   }
   if ((found = RETRY.exec(message)) !== null) return { word: 'retry', id: found[1] as string, delay: Number(found[2]) };
   if ((found = YIELD.exec(message)) !== null) return { word: 'yield', id: found[1] as string };

@@ -797,8 +797,10 @@ local single_grants = #granted > 0 and some_fair ~= false and fair_waits()`,
 call_if_known(SHARDED and 'SPUBLISH' or 'PUBLISH', channel_of(id), table.concat({ ... }, ' '))
 end
 local function publish_granted(hold)
+local node = SHARDED and redis.pcall('CLUSTER', 'MYID')
+if type(node) ~= 'string' then node = '-' end
 publish_to_waiter(hold.id, 'granted', hold.id, integer(hold.token), integer(hold.ends - now), integer(now),
-hold.batch_size, hold.units or 0, KEY)
+hold.batch_size, hold.units or 0, node, KEY)
 end`,
   'shared/grant-waiters 3': `for _, hold in ipairs(granted) do
 if single_grants then
@@ -1502,8 +1504,10 @@ local function publish_to_waiter(id, ...)
 call_if_known(SHARDED and 'SPUBLISH' or 'PUBLISH', channel_of(id), table.concat({ ... }, ' '))
 end
 local function publish_granted(hold)
+local node = SHARDED and redis.pcall('CLUSTER', 'MYID')
+if type(node) ~= 'string' then node = '-' end
 publish_to_waiter(hold.id, 'granted', hold.id, integer(hold.token), integer(hold.ends - now), integer(now),
-hold.batch_size, hold.units or 0, KEY)
+hold.batch_size, hold.units or 0, node, KEY)
 end`,
   'force-release 4': `return { count, told, grant_waiters(holds, nil, 0) or -1 }`,
   'hand-over': `local from, to, lease = ARGV[2], ARGV[3], tonumber(ARGV[4])`,
@@ -1638,8 +1642,10 @@ local function publish_to_waiter(id, ...)
 call_if_known(SHARDED and 'SPUBLISH' or 'PUBLISH', channel_of(id), table.concat({ ... }, ' '))
 end
 local function publish_granted(hold)
+local node = SHARDED and redis.pcall('CLUSTER', 'MYID')
+if type(node) ~= 'string' then node = '-' end
 publish_to_waiter(hold.id, 'granted', hold.id, integer(hold.token), integer(hold.ends - now), integer(now),
-hold.batch_size, hold.units or 0, KEY)
+hold.batch_size, hold.units or 0, node, KEY)
 end`,
   'hand-over 9': `grant_waiters(holds, nil, 0)
 return held(hold)`,

@@ -19,6 +19,16 @@ export async function isReplica(line: Commands): Promise<boolean> {
   }
 }
 
+/** The id of a node of a Cluster; `undefined` if the server does not permit or know the question. */
+export async function nodeId(line: Commands): Promise<string | undefined> {
+  try {
+    return String(await line.send('CLUSTER', 'MYID'));
+  } catch (error) {
+    if (isAnswer(error)) return undefined;
+    throw error;
+  }
+}
+
 /** The beginning of an entry of the reply to CLUSTER SLOTS. */
 type SlotRange = readonly [start: number, end: number, master: readonly [host: string, port: number]];
 /** Among so many keys, each master serves some. */

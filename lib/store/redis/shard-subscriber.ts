@@ -1,6 +1,6 @@
 import { Heartbeat, HEARTBEAT } from './heartbeat.js';
 import type { Line, LineObserver } from './line.js';
-import { isReplica } from './server-role.js';
+import { isReplica, nodeId } from './server-role.js';
 
 /** The error of a server without sharded pub/sub: Redis before 7. */
 const UNKNOWN = /unknown command/i;
@@ -28,6 +28,8 @@ export interface ShardSubscriberObserver {
  * slot. It ends with the first failure, because the channels may have to go elsewhere.
  */
 export class ShardSubscriber {
+  /** The id of the node in the Cluster; `undefined` if it does not tell. */
+  id: string | undefined;
   private readonly line: Line;
   private readonly opened: Promise<void>;
   private readonly heartbeat: Heartbeat;
@@ -113,5 +115,6 @@ export class ShardSubscriber {
     await this.line.opened;
     this.heartbeat.rest();
     if (await isReplica(this.line)) throw new Error(`${this.node} is a replica`);
+    this.id = await nodeId(this.line);
   }
 }

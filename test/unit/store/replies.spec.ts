@@ -73,13 +73,17 @@ describe('the reply to a request', () => {
 describe('the message about a grant', () => {
   const grant = { id: 'me:1', token: 7, lease: 3_000, time: 5, batchSize: 4 };
 
-  it.each(['a', 'a b', '1 2 3 k', '6', 'granted me:1 7 3000 5 4 6 k', 'a\nb'])('names the key %j', (key) => {
-    const message = (units: number): string => `granted me:1 7 3000 5 4 ${units} ${key}`;
-    expect(readMessage(message(6))).toStrictEqual({ word: 'granted', grant: { ...grant, key, units: 6 } });
-    expect(readMessage(message(0))).toStrictEqual({ word: 'granted', grant: { ...grant, key } });
+  it.each(['a', 'a b', '1 2 3 k', '6', 'granted me:1 7 3000 5 4 6 - k', 'a\nb'])('names the key %j', (key) => {
+    const message = (units: number): string => `granted me:1 7 3000 5 4 ${units} node ${key}`;
+    expect(readMessage(message(6))).toStrictEqual({
+      word: 'granted',
+      node: 'node',
+      grant: { ...grant, key, units: 6 },
+    });
+    expect(readMessage(message(0))).toStrictEqual({ word: 'granted', node: 'node', grant: { ...grant, key } });
   });
 
   it('is ignored if it is not complete', () => {
-    expect(readMessage('granted me:1 7 3000 5 4 a')).toBeUndefined();
+    expect(readMessage('granted me:1 7 3000 5 4 6 a')).toBeUndefined();
   });
 });
