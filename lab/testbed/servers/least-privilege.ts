@@ -33,5 +33,5 @@ export const COMMANDS: readonly string[] = [...BY_CLIENTS, ...BY_SCRIPTS];
 /** In a Cluster also these; the last three are ioredis'. */
 export const IN_CLUSTER: readonly string[] = [
   ...['ssubscribe', 'sunsubscribe', 'spublish', 'pubsub|shardnumsub'],
-  ...['cluster|slots', 'cluster|info', 'asking'],
+  ...['cluster|slots', 'cluster|info', 'cluster|myid', 'asking'],
 ];
