@@ -20,4 +20,6 @@ export interface LockServiceOptions {
   readonly defaults: LockServiceDefaults;
   /** ms */
   readonly shutdownTimeout: number;
+  /** ms; Infinity: without limit. */
+  readonly drainTimeout: number;
 }

@@ -47,7 +47,7 @@ class Recording {
 
 const alerts = [
   ...['LockLost', 'LockCallsFailed', 'LockTimeouts', 'LockWatchdogLate', 'LockWaitSlow', 'LockRedisUnreachable'],
-  'LockHeldTooLong',
+  ...['LockHeldTooLong', 'LockJobDidNotRun'],
 ];
 
 /** Lets promtool apply the rules to series with a value each minute. `expected`: all alerts that fire at `at`. */
@@ -218,6 +218,70 @@ describe('the alert rules, on recorded metrics', () => {
       values: name.includes('oldest') ? '0+60x90' : '1x90',
     }));
     await check(hours, '80m', []);
+  });
+
+  it('are quiet during a rolling deploy with a cron job, an election, a holder and a waiter', async () => {
+    const series: Array<{ series: string; values: string }> = [];
+    /** Scrapes the pods of one version. `before`: the number of earlier scrapes. */
+    const scraped = async (pod: string, before: number, life: (scrape: () => Promise<unknown>) => Promise<void>) => {
+      const registry = new client.Registry();
+      const stop = prometheusMetrics(client, { registry });
+      const recording = new Recording(registry);
+      await life(() => recording.scrape());
+      stop();
+      for (const { series: name, values } of recording.series()) {
+        series.push({ series: name.replace('{', `{pod="${pod}",`), values: '_ '.repeat(before) + values });
+      }
+      return before + recording.scrapes.length;
+    };
+    const job = { pattern: 'nightly-report', waitTimeout: 10, holdAtLeast: '1m' } as const;
+    const [one, other, three, four] = await bench.serviceList(4);
+    const deployed = await scraped('old', 0, async (scrape) => {
+      await one!.start();
+      const leader = one!.getLeaderElection('leader');
+      leader.start();
+      await eventually(() => leader.isLeader);
+      other!.getLeaderElection('leader').start();
+      await (await one!.tryAcquire('nightly-report', job))!.release();
+      expect(await other!.tryAcquire('nightly-report', job)).toBeNull();
+      const order = await one!.acquire('order', { pattern: 'orders' });
+      const waiting = other!
+        .acquire('order', { pattern: 'orders', waitTimeout: '1m' })
+        .catch((error: unknown) => error);
+      await bench.untilWaiting('order', 1);
+      for (let i = 0; i < 3; i++) await scrape();
+      await other!.close();
+      expect(await waiting).toMatchObject({ code: 'LOCK_STORE' });
+      await scrape();
+      const closing = one!.close();
+      await scrape();
+      await order.release();
+      await closing;
+      for (let i = 0; i < 3; i++) await scrape();
+    });
+    const end = await scraped('new', deployed, async (scrape) => {
+      await three!.start();
+      const leader = three!.getLeaderElection('leader');
+      leader.start();
+      await eventually(() => leader.isLeader);
+      await three!.run('order', () => undefined, { pattern: 'orders' });
+      expect(await four!.tryAcquire('nightly-report', job)).toBeNull();
+      for (let i = 0; i < 5; i++) await scrape();
+    });
+    for (let at = 1; at < end; at++) await check(series, `${at}m`, []);
+  });
+
+  it('fire for a job that no replica has run, and not for replicas that were late', async () => {
+    const ran = (pod: string, values: string) => ({
+      series: `redis_lock_last_acquired_timestamp_seconds{pod="${pod}",lock_instance="default",lock_pattern="nightly-report",lock_kind="exclusive"}`,
+      values,
+    });
+    await check([ran('one', '0x1600')], '1500m', []);
+    await check([ran('one', '0x1600')], '1502m', [
+      { alert: 'LockJobDidNotRun', labels: { lock_pattern: 'nightly-report', severity: 'warning' } },
+    ]);
+    // The second night, another replica ran it; the first one is gone.
+    await check([ran('one', '0x1441'), ran('two', `${'_ '.repeat(1_440)}86400x160`)], '1600m', []);
   });
 
   it('fire for long waits and for a lock that is held too long', async () => {
