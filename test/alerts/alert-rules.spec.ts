@@ -50,16 +50,21 @@ const alerts = [
   ...['LockHeldTooLong', 'LockJobDidNotRun'],
 ];
 
-/** Lets promtool apply the rules to series with a value each minute. `expected`: all alerts that fire at `at`. */
-async function check(series: Array<{ series: string; values: string }>, at: string, expected: readonly Firing[]) {
+/** Lets promtool apply the rules to series with a value in each interval. `expected`: all alerts that fire at `at`. */
+async function check(
+  series: Array<{ series: string; values: string }>,
+  at: string,
+  expected: readonly Firing[],
+  interval = '1m',
+) {
   const file = join(directory, 'test.yml');
   copyFileSync(RULES, join(directory, 'alert-rules.yml'));
   const test = {
     rule_files: ['alert-rules.yml'],
-    evaluation_interval: '1m',
+    evaluation_interval: interval,
     tests: [
       {
-        interval: '1m',
+        interval,
         input_series: series,
         promql_expr_test: [],
         alert_rule_test: alerts.map((alertname) => ({ eval_time: at, alertname, exp_alerts: [] as object[] })),
@@ -104,8 +109,8 @@ describe('the alert rules, on recorded metrics', () => {
     const registry = new client.Registry();
     const stop = prometheusMetrics(client, { registry });
     const recording = new Recording(registry);
-    // A third of this lease is below the limit of the rule, and two thirds are above.
-    const service = await bench.service({ renewedLease: '14s', commandTimeout: '20s' });
+    // When a renewal of this lease reaches the limit of the rule, half of the lease is left.
+    const service = await bench.service({ renewedLease: '30s', commandTimeout: '60s' });
     await service.start();
     await recording.scrape();
     await service.acquire('a', { pattern: 'first' });
@@ -114,7 +119,7 @@ describe('the alert rules, on recorded metrics', () => {
     await bench.redis.pause();
     try {
       const lag = 'redis_lock_watchdog_lag_seconds{lock_instance="default"}';
-      await eventually(async () => Number((await recording.scrape()).get(lag)) > 5);
+      await eventually(async () => Number((await recording.scrape()).get(lag)) > 5, { within: 60_000 });
     } finally {
       await bench.redis.resume();
     }
@@ -276,12 +281,11 @@ describe('the alert rules, on recorded metrics', () => {
       series: `redis_lock_last_acquired_timestamp_seconds{pod="${pod}",lock_instance="default",lock_pattern="nightly-report",lock_kind="exclusive"}`,
       values,
     });
-    await check([ran('one', '0x1600')], '1500m', []);
-    await check([ran('one', '0x1600')], '1502m', [
-      { alert: 'LockJobDidNotRun', labels: { lock_pattern: 'nightly-report', severity: 'warning' } },
-    ]);
+    await check([ran('one', '0x160')], '1500m', [], '10m');
+    const late = { alert: 'LockJobDidNotRun', labels: { lock_pattern: 'nightly-report', severity: 'warning' } };
+    await check([ran('one', '0x160')], '1510m', [late], '10m');
     // The second night, another replica ran it; the first one is gone.
-    await check([ran('one', '0x1441'), ran('two', `${'_ '.repeat(1_440)}86400x160`)], '1600m', []);
+    await check([ran('one', '0x144'), ran('two', `${'_ '.repeat(144)}86400x16`)], '1600m', [], '10m');
   });
 
   it('fire for long waits and for a lock that is held too long', async () => {
