@@ -20,7 +20,7 @@ const LOST = 'grep lock.lost shop-1.log';
 const LOG = 'grep stock:42 shop-1.log';
 
 /**
- * What somebody on call reads and runs in each section of the transcript, until it is clear what is wrong, who it is, and
+ * What a person on call reads and runs in each section of the transcript, until it is clear what is wrong, who it is, and
  * what is safe to do. An answer that an earlier output has given already takes no time.
  * @type {Readonly<Record<string, readonly [what: readonly string[], who: readonly string[], safe: readonly string[]]>>}
  */

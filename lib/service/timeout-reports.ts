@@ -19,7 +19,7 @@ import { readHolder } from './read-lock-state.js';
 const ANSWER_TIME = 250;
 /** For so many ms of it, a call waits for the label and the connection of the holder. Without a label, its id has to do. */
 const LABEL_TIME = 80;
-/** For so many keys of its scope, a call asks who waits for them, and so many waiters of each are looked at. */
+/** For so many keys of its scope, a call asks for the waiters, and looks at so many of each. */
 const MOST_HELD = 4;
 const MOST_WAITERS = 50;
 
