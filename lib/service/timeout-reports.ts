@@ -11,7 +11,6 @@ import {
   type LockStoreError,
 } from '../errors/index.js';
 import type { AcquireTerms } from '../options/resolve-acquire-options.js';
-import { readAcquisitionId } from '../store/acquisition-id.js';
 import { findInScope } from './lock-scope.js';
 import { readHolder } from './read-lock-state.js';
 
@@ -100,7 +99,7 @@ export class TimeoutReports {
     const keys = [...held].slice(0, MOST_HELD);
     const found = keys.map(async (key) => {
       const { waiters } = await this.engine.inspect(key, MOST_WAITERS, 1);
-      return waiters.map(({ id, since }) => ({ key, client: readAcquisitionId(id).client, since }));
+      return waiters.map(({ id, since }) => ({ key, client: this.context.names.nameOf(id).client, since }));
     });
     return Promise.all(found).then(
       (lists) => lists.flat(),

@@ -2,7 +2,6 @@
 export const HOLDERS = [
   {
     name: 'a killed holder',
-    isSlow: true,
     section: 'The holder has crashed',
     async script(stage) {
       await stage.server();
@@ -22,7 +21,6 @@ export const HOLDERS = [
   },
   {
     name: 'a frozen holder',
-    isSlow: true,
     section: 'The holder is frozen',
     async script(stage) {
       await stage.server();
@@ -43,7 +41,6 @@ export const HOLDERS = [
   },
   {
     name: 'a forgotten release',
-    isSlow: true,
     section: 'The holder lives and does not release',
     async script(stage) {
       await stage.server();

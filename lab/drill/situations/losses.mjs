@@ -50,7 +50,6 @@ export const LOSSES = [
   },
   {
     name: 'a stalled holder',
-    isSlow: true,
     section: 'The lease ended while the process was stalled',
     async script(stage) {
       await stage.server();

@@ -33,7 +33,6 @@ export const QUEUES = [
   },
   {
     name: 'a deaf subscriber',
-    isSlow: true,
     section: 'A waiter does not hear that it was granted the lock',
     async script(stage) {
       const redis = await stage.server();

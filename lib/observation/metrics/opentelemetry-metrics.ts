@@ -53,7 +53,7 @@ const METHODS = [
  * Measures all locks of this process with OpenTelemetry, until the returned function is called.
  *
  * ```ts
- * const stop = openTelemetryMetrics(metrics.getMeter('nestjs-redis-locks')); // metrics of @opentelemetry/api
+ * const stop = openTelemetryMetrics(metrics.getMeter('nestjs-redis-locks')); // metrics: from OpenTelemetry's API
  * ```
  * @throws LockConfigError for a value that is not a meter, or an option that cannot be used
  */

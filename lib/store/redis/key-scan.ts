@@ -1,6 +1,6 @@
 import { LockStoreError } from '../../errors/index.js';
 import { keyOfState, statePattern } from '../../keys/index.js';
-import type { ListReply, ListRequest } from '../key-list.js';
+import type { ListReply, ListRequest } from '../lock-store.js';
 import type { Commands } from './line.js';
 import { listOf, matching, natural, readReply, text, tuple } from './reply-readers.js';
 import { storeFailure } from './store-failure.js';
