@@ -1,4 +1,5 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import { Guide } from './guide.mjs';
 
 /** How fast a person reads, in words a minute, and how many seconds it takes to type a command and to get its output. */
@@ -115,12 +116,21 @@ export function minutes() {
   }));
 }
 
-/** The minutes as a table for the README. */
-export const minutesTable = () =>
-  [
-    '| situation | what is wrong | who it is | what is safe |',
-    '|---|---|---|---|',
-    ...minutes().map(
-      ({ section, minutes: each }) => `| ${section} | ${each.map((time) => time.toFixed(1)).join(' | ')} |`,
-    ),
-  ].join('\n');
+const FILE = fileURLToPath(new URL('minutes.md', import.meta.url));
+const HEAD = `# Minutes
+
+How long a person on call takes in each situation of the [transcript](transcript.md), with the guide and the commands alone: ${WORDS_A_MINUTE} words
+a minute, and ${SECONDS_A_COMMAND} s for each command. \`npm run drill -- --write\` writes this page, and \`npm run drill\` fails if an answer takes
+more than ${GOAL} minutes. A time of 0.0: an earlier output says it already.
+
+| situation | what is wrong | who it is | what is safe |
+|---|---|---|---|
+`;
+
+/** Writes the minutes of all situations as a page. */
+export function writeMinutes() {
+  const rows = minutes().map(
+    ({ section, minutes: each }) => `| ${section} | ${each.map((time) => time.toFixed(1)).join(' | ')} |\n`,
+  );
+  writeFileSync(FILE, HEAD + rows.join(''));
+}

@@ -17,7 +17,6 @@ export const LOSSES = [
   },
   {
     name: 'a hung request at SIGTERM',
-    isSlow: true,
     section: 'The old pod does not end',
     async script(stage) {
       await stage.server();
