@@ -12,7 +12,6 @@ const KEY = 'stuck-key';
 const SYMPTOMS = 'stuck-key#other-symptoms';
 const SAFE = 'stuck-key#free-the-key';
 const ALIVE = 'stuck-key#the-holder-is-alive';
-const GONE = 'stuck-key#the-holder-has-crashed-or-is-frozen';
 const FAILURES = 'errors#failures-of-redis';
 const REASONS = 'errors#reasons-of-a-loss';
 const LS = 'npx nestjs-redis-locks ls stock:42';
@@ -26,8 +25,8 @@ const LOG = 'grep stock:42 shop-1.log';
  * @type {Readonly<Record<string, readonly [what: readonly string[], who: readonly string[], safe: readonly string[]]>>}
  */
 const PATHS = {
-  'The holder has crashed': [[KEY, LS], [], [GONE]],
-  'The holder is frozen': [[KEY, INSPECT], [], [GONE]],
+  'The holder has crashed': [[KEY, LS], [], []],
+  'The holder is frozen': [[KEY, INSPECT], [], []],
   'The holder lives and does not release': [[KEY, INSPECT, INSPECT], [], [ALIVE]],
   'Free the key': [[KEY], ['npx nestjs-redis-locks release stock:42'], [SAFE]],
   'The key is busy': [
