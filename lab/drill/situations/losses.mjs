@@ -20,7 +20,7 @@ export const LOSSES = [
     section: 'The old pod does not end',
     async script(stage) {
       await stage.server();
-      const options = { forceCloseConnections: false, drainTimeout: '7s', shutdownTimeout: '100ms' };
+      const options = { forceCloseConnections: false, drainTimeout: '30s', shutdownTimeout: '100ms' };
       const shop = await stage.application('shop-1', options);
       stage.hangs('shop-1');
       await stage.named('shop-1');
