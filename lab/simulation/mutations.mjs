@@ -9,7 +9,7 @@ const WAITER = 'lib/engine/waiter.ts';
 const SET = 'lib/engine/acquire-set.ts';
 const TICKET = 'lib/engine/ticket.ts';
 const QUORUM = 'lib/store/quorum';
-const VALIDITY = 'lib/engine/validity.ts';
+const VALIDITY = 'lib/engine/lease-view.ts';
 const WATCHDOG = 'lib/engine/watchdog.ts';
 
 /**

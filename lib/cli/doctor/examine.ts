@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Redis } from 'ioredis';
 import { foreignError } from '../../store/redis/foreign-error.js';
-import { isRefusal } from '../deployment/answers.js';
-import type { Deployment } from '../deployment/deployment.js';
+import { isRefusal, type Deployment } from '../deployment/deployment.js';
 import type { Session } from '../session.js';
 import { checkClients, clientChannels } from './check-clients.js';
 import { checkClock, checkClocks, checkLatency, readClock, type ClockReading } from './check-clock.js';

@@ -1,13 +1,12 @@
 import type { LockLogger } from '../../common/logger.js';
 import { LockStoreError, type LockConfigError } from '../../errors/index.js';
-import { isAnswer } from './answers.js';
+import { isAnswer, lacksCommand, storeFailure } from './store-failure.js';
 import { connect, isClusterTarget, type ConnectOptions } from './connect.js';
 import type { Connection, ConnectionObserver } from './connection.js';
 import { guardCredentials } from './credentials.js';
 import { listOf, text } from './reply-readers.js';
 import { namedKeys } from './script-keys.js';
 import { ScriptRunner } from './script-runner.js';
-import { lacksCommand, storeFailure } from './store-failure.js';
 
 /** A store's way to Redis: its connections, and the scripts that it runs there. Nothing is sent before `start()`. */
 export class StoreLink {
