@@ -258,8 +258,8 @@ export class LockEngine {
     const more = keys.length > MOST_REPORTED ? ` and ${keys.length - MOST_REPORTED} more` : '';
     this.context.logger.warn(
       `the application has waited for its open requests for ${Math.round(since / 1_000)} s, and renews the locks that it ` +
-        `holds: ${keys.slice(0, MOST_REPORTED).join(', ')}${more}. Nest waits for requests without limit: end them, or ` +
-        'stop the process, and the locks end with their leases',
+        `holds: ${keys.slice(0, MOST_REPORTED).join(', ')}${more}. Nest waits for requests without limit: end them, set ` +
+        'drainTimeout, or stop the process, and the locks end with their leases',
     );
   }
 

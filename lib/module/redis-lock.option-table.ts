@@ -4,7 +4,7 @@ import { LockConfigError } from '../errors/index.js';
 import { assertKeyPrefix } from '../keys/index.js';
 import { asWritten } from '../options/lock-option-readers.js';
 import { readKeyBuilder } from '../options/key-builder.js';
-import { readCount, readDuration, readLease } from '../options/option-readers.js';
+import { readCount, readDuration, readLease, readWaitTimeout } from '../options/option-readers.js';
 import { readConnections } from './redis-lock.connection.js';
 import { readLabel } from './redis-lock.label.js';
 import { readProtocol } from './redis-lock.protocol.js';
@@ -34,6 +34,7 @@ export const MODULE_OPTIONS = {
   defaults: { default: Object.freeze({}), read: asWritten },
   commandTimeout: { default: 5_000, read: readCommandTimeout },
   shutdownTimeout: { default: 10_000, read: readDuration },
+  drainTimeout: { default: Infinity, read: readWaitTimeout },
   grantTimeout: { default: 3_000, read: readLease },
   localHandoffs: { default: 200, read: readLocalHandoffs },
   localHandoffTime: { default: 10, read: readDuration },

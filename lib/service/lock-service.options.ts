@@ -20,6 +20,8 @@ export interface LockServiceOptions {
   readonly defaults: LockServiceDefaults;
   /** ms */
   readonly shutdownTimeout: number;
+  /** ms; Infinity: without limit. */
+  readonly drainTimeout: number;
 }
 
 /** Options of `LockService.forceRelease`. */

@@ -61,6 +61,8 @@ export class LockService {
   private stopReadings: (() => void) | undefined;
   private keeper: NodeJS.Timeout | undefined;
   private draining: NodeJS.Timeout | undefined;
+  private drained: NodeJS.Timeout | undefined;
+  private closed: Promise<void> | undefined;
 
   /** @hidden `RedisLockModule` and `createLockClient` call it. */
   constructor(
@@ -294,20 +296,24 @@ export class LockService {
 
   /**
    * @internal Refuses new acquisitions, and logs which locks are held while the application waits for its open requests,
-   * which Nest does without limit.
+   * which Nest does without limit. After `drainTimeout`, it closes.
    */
   drain(): void {
     this.stopWaiting();
+    if (this.draining !== undefined) return;
     const since = performance.now();
-    this.draining ??= setInterval(() => this.engine.reportDrain(performance.now() - since), DRAIN_REPORTS).unref();
+    this.draining = setInterval(() => this.engine.reportDrain(performance.now() - since), DRAIN_REPORTS).unref();
+    const { drainTimeout } = this.options;
+    if (drainTimeout < LONGEST_INTERVAL) this.drained = setTimeout(() => void this.close(), drainTimeout);
   }
 
   /** @internal Gives holders `shutdownTimeout` to finish, releases the remaining locks and disconnects. */
   close(): Promise<void> {
     this.stopReadings?.();
     clearInterval(this.draining);
+    clearTimeout(this.drained);
     this.stopWaiting();
-    return this.engine.close(this.options.shutdownTimeout).finally(() => clearInterval(this.keeper));
+    return (this.closed ??= this.engine.close(this.options.shutdownTimeout).finally(() => clearInterval(this.keeper)));
   }
 
   /**

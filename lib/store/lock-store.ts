@@ -90,6 +90,8 @@ export interface LockStore {
   survey?(request: SurveyRequest): Promise<HoldSurvey | undefined>;
   /** Lists the keys that are held, in parts. If left out, this store cannot list its locks. */
   list?(request: ListRequest): Promise<ListReply>;
+  /** The wall clock of the store, in ms since 1970. If left out, metrics do not show it. */
+  time?(): Promise<number>;
 }
 
 /** Receives the messages of a store. */

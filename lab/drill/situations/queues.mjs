@@ -55,6 +55,23 @@ export const QUEUES = [
     },
   },
   {
+    name: 'a deadlock',
+    section: 'Two processes wait for each other',
+    async script(stage) {
+      await stage.server();
+      const [shop, other] = [await stage.application('shop-1'), await stage.application('shop-2')];
+      await shop.call('nest', 'order:7', 'stock:42');
+      await other.call('nest', 'stock:42', 'order:7', { waitTimeout: '20s' });
+      await shop.call('proceed');
+      await stage.until('a waiter', async () => (await stage.redis.admin.zcard('lock:queue:{stock:42}')) === 1);
+      await shop.call('look', 'order:7');
+      await other.call('look', 'order:7');
+      await other.call('proceed');
+      await stage.shows('npx nestjs-redis-locks doctor | grep -A1 deadlocks', 'has waited for', 'shop-2', 'shop-1');
+      await stage.shows('grep ERROR shop-2.log', 'A deadlock: the client of the holder waits');
+    },
+  },
+  {
     name: 'a wrong ACL',
     section: 'Redis refuses the commands',
     async script(stage) {

@@ -91,7 +91,8 @@ export class KeyScan {
   }
 }
 
-async function timeOf(commands: Commands): Promise<number> {
+/** The wall clock of a server, in ms since 1970. */
+export async function timeOf(commands: Commands): Promise<number> {
   return readReply('TIME', await commands.send('TIME'), (raw) => {
     const [seconds, microseconds] = tuple(raw, 2);
     return natural(seconds) * 1_000 + Math.floor(natural(microseconds) / 1_000);

@@ -36,7 +36,7 @@ import type {
 } from '../quorum-member.js';
 import { isClusterTarget, type ConnectionTarget } from './connect.js';
 import type { ConnectionObserver } from './connection.js';
-import { KeyScan } from './key-scan.js';
+import { KeyScan, timeOf } from './key-scan.js';
 import { LeaseRenewals } from './lease-renewals.js';
 import { LockCommands, requestArgs } from './lock-commands.js';
 import { RedisClientRecords } from './redis-client-records.js';
@@ -246,6 +246,10 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
 
   list(request: ListRequest): Promise<ListReply> {
     return this.#names.list(request);
+  }
+
+  time(): Promise<number> {
+    return timeOf(this.#link.connection.commands);
   }
 
   subscribed(concerns?: (key: string) => boolean): void {
