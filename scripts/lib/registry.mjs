@@ -9,7 +9,7 @@ import { readManifest } from './repository.mjs';
 import { capture, runQuietly, StepFailed } from './run.mjs';
 
 /** Verdaccio asks for a tag of node-fetch that mirrors of the registry do not have. */
-const PACKAGES = { dependencies: { verdaccio: '6.10.4' }, overrides: { 'node-fetch': '2.7.0' } };
+const PACKAGES = { dependencies: { verdaccio: '6.4.0' }, overrides: { 'node-fetch': '2.7.0' } };
 const START_TIMEOUT = 60_000;
 
 /** A registry on this machine, which has our package itself and gets all others from the registry of npm. */
