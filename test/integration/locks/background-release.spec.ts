@@ -240,7 +240,7 @@ it('a second release after a local handoff does not end the hold of the successo
 
 it.each([
   ['a word that it is not', 'later', 'release is "later"; write \'awaited\''],
-  ['a boolean', false, 'release is "false"; write \'awaited\''],
+  ['a boolean', false, 'release is false; write \'awaited\''],
 ])('%s is refused', async (_what, release, message) => {
   const service = await bench.service({ store: 'memory' });
   await expect(service.run('a', () => undefined, { release } as never)).rejects.toMatchObject({
