@@ -56,6 +56,7 @@ export default tseslint.config(
       'lib/**/*.generated.ts',
       'docs/api*.d.ts',
       'docs/.vitepress/cache/',
+      'examples/prisma/generated/',
       // Each is a project of its own, and finds its packages where it is installed.
       'test/package/fixtures/nest-*/',
     ],

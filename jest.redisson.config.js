@@ -5,5 +5,6 @@ export default {
   ...config,
   testMatch: ['<rootDir>/test/redisson/**/*.spec.ts'],
   testPathIgnorePatterns: ['/node_modules/'],
-  maxWorkers: 2,
+  // They wait for leases and failovers most of the time.
+  maxWorkers: 4,
 };

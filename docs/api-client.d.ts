@@ -7,7 +7,7 @@ export declare class LockClient extends LockService implements AsyncDisposable {
     [Symbol.asyncDispose](): Promise<void>;
 }
 
-export interface LockClientOptions extends Omit<RedisLockModuleOptions, 'keyBuilder' | 'defaults'> {
+export interface LockClientOptions extends Omit<RedisLockModuleOptions, 'keyBuilder' | 'defaults' | 'drainTimeout'> {
     defaults?: Omit<LockDefaults, 'onContended' | 'onUnavailable'>;
 }
 

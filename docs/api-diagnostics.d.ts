@@ -88,6 +88,7 @@ export interface LockAcquisition {
     readonly owner: string | undefined;
     readonly waitTimeout: number;
     readonly optional: boolean;
+    readonly isClosing: boolean;
     result?: AcquiredLock;
     error?: unknown;
 }

@@ -10,12 +10,8 @@ export interface PrometheusClient {
         observe(labels: PrometheusLabels, value: number): void;
         zero(labels: PrometheusLabels): void;
     };
-    readonly Counter: new (options: PrometheusMetricOptions) => {
-        inc(labels: PrometheusLabels, value?: number): void;
-    };
-    readonly Gauge: new (options: PrometheusMetricOptions & {
-        collect?: () => Promise<void>;
-    }) => PrometheusGauge;
+    readonly Counter: PrometheusValueClass;
+    readonly Gauge: PrometheusValueClass;
 }
 
 export interface PrometheusOptions {
@@ -36,6 +32,7 @@ export interface LockMeter {
         add(value: number, attributes?: Labels): void;
     };
     createObservableGauge(name: string, options?: LockMetricOptions): LockGauge;
+    createObservableCounter(name: string, options?: LockMetricOptions): LockGauge;
 }
 
 export interface LockMeterOptions {

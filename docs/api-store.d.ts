@@ -118,6 +118,7 @@ export interface LockStore {
     inspect(key: string, maxWaiters?: number, maxHolds?: number): Promise<StoredLock>;
     survey?(request: SurveyRequest): Promise<HoldSurvey | undefined>;
     list?(request: ListRequest): Promise<ListReply>;
+    time?(): Promise<number>;
 }
 
 export interface LockStoreListener {
@@ -254,6 +255,7 @@ export declare const UNCONTENDED_BATCH_SIZE = 1000;
 export interface CallSite {
     readonly pattern: string | undefined;
     readonly method?: string | undefined;
+    readonly renewedLease?: number | undefined;
 }
 
 export interface ClientRecord {

@@ -17,6 +17,7 @@ export interface RedisLockModuleOptions {
     defaults?: LockDefaults;
     commandTimeout?: Duration;
     shutdownTimeout?: Duration;
+    drainTimeout?: Duration;
     grantTimeout?: Duration;
     localHandoffs?: number;
     localHandoffTime?: Duration;
@@ -272,6 +273,7 @@ export interface LockHolder {
     readonly connected: boolean | undefined;
     readonly fencingToken: number;
     readonly ttl: number;
+    readonly renewedLease: number | undefined;
     readonly kept: boolean;
     readonly since: Date;
 }

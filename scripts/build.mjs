@@ -8,8 +8,12 @@ import { runAsScript, runOrFail } from './lib/run.mjs';
 const DIST = join(ROOT, 'dist');
 const FORMATS = ['esm', 'cjs'];
 
+/** Set to 1, it says that dist/ is built from these sources: `.ci/run` builds once for all of its steps. */
+const BUILT_VARIABLE = 'LOCKS_BUILT';
+
 /** Compiles the library to dist/esm and dist/cjs. The old files stay until the new ones are complete. */
 export async function build() {
+  if (process.env[BUILT_VARIABLE] === '1') return;
   const fresh = join(DIST, `.fresh-${process.pid}`);
   const modules = join(fresh, 'modules');
   mkdirSync(fresh, { recursive: true });

@@ -7,8 +7,11 @@ import { Histogram } from './statistics.mjs';
  */
 const TURNS = 5;
 
-/** A scenario in which one process acquires and releases uncontended keys, `callers` at a time. */
-export function freshKeys({ name, title, callers, ...rest }) {
+/**
+ * A scenario in which one process acquires and releases uncontended keys, `callers` at a time: each lock by itself, or `held`
+ * of them before all are released.
+ */
+export function freshKeys({ name, title, callers, held, ...rest }) {
   return {
     name,
     title,
@@ -30,7 +33,7 @@ export function freshKeys({ name, title, callers, ...rest }) {
       // A new client would be slow for a time: compilers have to begin anew for some functions.
       const measured = await measure(context, {
         ...{ library, variant, keepsClient: true },
-        ...{ loop: 'cycle', terms: { callers }, timing },
+        ...{ loop: held === undefined ? 'cycle' : 'fill', terms: { callers, held }, timing },
       });
       const cycles = Histogram.merged(measured.parts.map((part) => part.cycles));
       return {

@@ -25,7 +25,7 @@ function requestOf(i, { mode, permits }) {
 }
 
 /** The work of a thread until the measurement ends. Every recorded section ended between the start and the stop. */
-export const LOOPS = { contend, cycle };
+export const LOOPS = { contend, cycle, fill };
 
 /** Acquires and releases keys of its own for `ms`, one after the other. */
 export async function warm({ client, slot, ms, ...terms }) {
@@ -100,19 +100,51 @@ async function contend({ client, state, key, keys, waiters, sectionMs = 0, pause
   return { sections, waits, gaps, gaveUp, unserved };
 }
 
+/** How many keys this thread has used. Each is used once, also in the next measurement. */
+let used = 0;
+
+async function acquireFresh(client, slot) {
+  const handle = await client.acquire(`fresh:${slot}:${++used}`);
+  if (handle === undefined) throw new Error('a fresh key was held');
+  return handle;
+}
+
 /** `callers` at a time acquire and release uncontended keys. */
 async function cycle({ client, state, slot, callers }) {
   const cycles = new Histogram();
-  let count = 0;
   const caller = async () => {
     while (!state.isOver) {
       const began = now();
-      const handle = await client.acquire(`fresh:${slot}:${++count}`);
-      if (handle === undefined) throw new Error('a fresh key was held');
+      const handle = await acquireFresh(client, slot);
       await client.release(handle);
       if (state.isMeasuring) cycles.add(now() - began);
     }
   };
   await Promise.all(Array.from({ length: callers }, caller));
+  return { cycles };
+}
+
+/** `callers` at a time acquire `held` uncontended keys, and then release all of them. */
+async function fill({ client, state, slot, callers, held }) {
+  const cycles = new Histogram();
+  const together = (caller) => Promise.all(Array.from({ length: callers }, caller));
+  while (!state.isOver) {
+    const locks = [];
+    let left = held;
+    await together(async () => {
+      while (left-- > 0 && !state.isOver) {
+        const began = now();
+        const handle = await acquireFresh(client, slot);
+        locks.push({ handle, took: now() - began });
+      }
+    });
+    await together(async () => {
+      for (let lock = locks.pop(); lock !== undefined; lock = locks.pop()) {
+        const began = now();
+        await client.release(lock.handle);
+        if (state.isMeasuring) cycles.add(lock.took + now() - began);
+      }
+    });
+  }
   return { cycles };
 }

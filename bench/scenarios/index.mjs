@@ -2,6 +2,7 @@
 export const SCENARIOS = [
   'sequential',
   'concurrent',
+  'fill',
   'hot-1x64',
   'hot-4x16',
   'hot-16x1',

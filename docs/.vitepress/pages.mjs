@@ -47,7 +47,6 @@ const CHAPTERS = {
   ],
   Guides: [
     ['Configuration', 'docs/configuration.md'],
-    ['Connections', 'docs/connections.md'],
     ['Cron jobs', 'docs/cron-jobs.md'],
     ['Requests and errors', 'docs/requests.md'],
     ['Transactions', 'docs/transactions.md'],
@@ -69,7 +68,6 @@ const CHAPTERS = {
     ['Options', 'docs/options.md'],
     ['Exports', 'docs/api.md'],
     ['Key templates', 'docs/templates.md'],
-    ['API', '/api/'], // TypeDoc makes it
   ],
   Switching: [
     ['Comparison', 'docs/comparison.md'],
@@ -81,11 +79,11 @@ const CHAPTERS = {
 /** The pages of the sidebar, by chapter: their titles and their files. */
 export const sources = Object.entries(CHAPTERS).map(([chapter, pages]) => ({
   chapter,
-  pages: pages.filter(([, file]) => !file.startsWith('/')).map(([title, file]) => ({ title, file })),
+  pages: pages.map(([title, file]) => ({ title, file })),
 }));
 
-/** The sidebar of everything but the API reference. */
-export const chapters = Object.entries(CHAPTERS).map(([text, pages]) => ({
-  text,
-  items: pages.map(([title, file]) => ({ text: title, link: file.startsWith('/') ? file : addressOf(file) })),
+/** The sidebar of everything but the API reference, which the navigation leads to. */
+export const chapters = sources.map(({ chapter, pages }) => ({
+  text: chapter,
+  items: pages.map(({ title, file }) => ({ text: title, link: addressOf(file) })),
 }));

@@ -16,7 +16,7 @@ export class StockService {
     if (quantity === 0) throw new Error(`${sku} is sold out`);
     await check();
     await this.transactions.tx.update(Stock, { sku }, { quantity: quantity - 1 });
-    await currentLock()?.verify(); // the last line before the commit: a lost lock throws, and all is rolled back
+    await currentLock().verify(); // the last line before the commit: a lost lock throws, and all is rolled back
     return quantity - 1;
   }
 }

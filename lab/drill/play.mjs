@@ -5,14 +5,8 @@ import { MISTAKES } from './situations/mistakes.mjs';
 import { QUEUES } from './situations/queues.mjs';
 import { Stage } from './stage.mjs';
 
-/**
- * All situations: what has happened, the section of the guide that leads to the cause, and how it is played. A slow one
- * waits for a lease or a health check.
- */
+/** All situations: what has happened, the section of the guide that leads to the cause, and how it is played. */
 export const SITUATIONS = [...HOLDERS, ...QUEUES, ...LOSSES, ...MISTAKES];
-
-/** The situations that do not take long. */
-export const QUICK = SITUATIONS.filter((situation) => !('isSlow' in situation));
 
 /** Plays a situation, and resolves to the lines of the guide whose commands and outputs it has seen. */
 export async function play({ section, script }, guide = new Guide()) {

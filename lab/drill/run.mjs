@@ -4,6 +4,7 @@ import { tell } from '../../scripts/lib/counts.mjs';
 import { runAsScript, StepFailed } from '../../scripts/lib/run.mjs';
 import { ensureRedis } from '../../scripts/setup.mjs';
 import { GUIDE, Guide } from './guide.mjs';
+import { GOAL, minutes, writeMinutes } from './minutes.mjs';
 import { play, SITUATIONS } from './play.mjs';
 
 const USAGE = `npm run drill -- [options]
@@ -43,8 +44,15 @@ async function main(args) {
     failed++;
     console.log(`failed  ${guide.unplayed()} blocks of ${GUIDE} are played by no situation`);
   }
-  if (values.write) guide.write();
-  const total = chosen.length + (values.only === undefined ? 1 : 0);
+  if (values.write) {
+    guide.write();
+    writeMinutes();
+  }
+  const slow = minutes().filter((each) => Math.max(...each.minutes) > GOAL);
+  for (const { section } of slow)
+    console.log(`failed  "${section}": an answer takes more than ${GOAL} minutes, with the guide alone`);
+  failed += slow.length;
+  const total = chosen.length + slow.length + (values.only === undefined ? 1 : 0);
   return tell({ passed: total - failed, failed });
 }
 

@@ -15,6 +15,7 @@ const logger = { debug: logAs('DEBUG'), log: logAs('LOG'), warn: logAs('WARN'), 
 
 let app;
 let locks;
+let proceed;
 const handles = new Map();
 
 /** Logs the error that a caller gets, as an application does. */
@@ -28,9 +29,9 @@ async function acquire(key, options) {
 
 serve({
   /** Returns the address. */
-  async start(options) {
+  async start({ forceCloseConnections = true, ...options }) {
     prometheusMetrics(prometheus);
-    structuredLogs(logger, { types: ['timeout', 'skipped', 'unreleased', 'lost'] });
+    structuredLogs(logger, { types: ['timeout', 'skipped', 'failed', 'unreleased', 'lost'] });
     const root = {
       module: class Shop {},
       imports: [
@@ -38,8 +39,13 @@ serve({
         RedisLockDashboardModule.forRoot({ guards: 'none', refresh: 250 }),
       ],
     };
-    app = await NestFactory.create(root, { logger, abortOnError: false, forceCloseConnections: true });
+    app = await NestFactory.create(root, { logger, abortOnError: false, forceCloseConnections });
     locks = app.get(LockService);
+    const http = app.getHttpAdapter();
+    http.get('/metrics', async (_request, response) => response.end(await prometheus.register.metrics()));
+    http.get('/health', async (_request, response) => response.end(JSON.stringify(await locks.health(), null, 2)));
+    // A request that never ends.
+    http.get('/hang', () => void locks.run('stock:42', () => new Promise(() => undefined), { pattern: 'stock:*' }));
     await app.listen(0, '127.0.0.1');
     return app.getUrl();
   },
@@ -57,9 +63,21 @@ serve({
     acquire(key, { waitTimeout: '1h', ...options }).catch(logged);
   },
 
+  /** Holds a key, and waits for another one once `proceed` is called. */
+  nest(outer, inner, options) {
+    const task = () =>
+      new Promise((resolve) => (proceed = resolve)).then(() =>
+        locks.run(inner, () => undefined, { waitTimeout: '1h', ...options }),
+      );
+    return new Promise((resolve) => {
+      locks.run(outer, () => (resolve(), task()), { waitTimeout: '1h' }).catch(logged);
+    });
+  },
+  proceed: () => proceed(),
+
   /** Asks for a key as a job does that runs on one replica at a time. */
-  async tick(key) {
-    const handle = await locks.tryAcquire(key, { pattern: key });
+  async tick(key, options) {
+    const handle = await locks.tryAcquire(key, { pattern: key, ...options });
     await handle?.release();
     return handle !== null;
   },
@@ -89,11 +107,10 @@ serve({
   stopTurns: () => handles.set('turns', false) && undefined,
 
   log: () => lines,
-  metrics: () => prometheus.register.metrics(),
-  health: () => locks.health(),
-
   /** As Nest does on SIGTERM. */
   async shutDown() {
     await app.close();
   },
+  /** The same, with a request that does not end. */
+  beginToShutDown: () => void app.close(),
 });

@@ -1,17 +1,15 @@
 /** This variable tells a process which mutation of the library to load. */
 export const MUTATION_VARIABLE = 'SIMULATION_MUTATION';
 
-const LEASE = 'lib/engine/lease-view.ts';
 const MESSAGES = 'lib/engine/store-messages.ts';
 const HOLD = 'lib/engine/hold.ts';
-const QUEUE = 'lib/engine/key-queue.ts';
 const GRANT = 'lib/engine/hold.ts';
 const POLL = 'lib/engine/store-poll.ts';
 const WAITER = 'lib/engine/waiter.ts';
 const SET = 'lib/engine/acquire-set.ts';
 const TICKET = 'lib/engine/ticket.ts';
 const QUORUM = 'lib/store/quorum';
-const VALIDITY = 'lib/engine/validity.ts';
+const VALIDITY = 'lib/engine/lease-view.ts';
 const WATCHDOG = 'lib/engine/watchdog.ts';
 
 /**
@@ -33,13 +31,6 @@ export const MUTATIONS = [
     file: VALIDITY,
     from: 'return from + lease * (1 - DRIFT) - ROUNDING;',
     to: 'return from + lease - ROUNDING;',
-  },
-  {
-    name: 'no-drift-of-pushes',
-    what: 'the same, only between a reply and the pushed grant that is measured by it',
-    file: VALIDITY,
-    from: 'return sent + elapsed * (1 - DRIFT);',
-    to: 'return sent + elapsed;',
   },
   {
     name: 'uncounted-suspension',
@@ -154,32 +145,11 @@ export const MUTATIONS = [
     to: '',
   },
   {
-    name: 'takeover-after-batch',
-    what: 'a call takes over the hold of a release in the background, whatever its batch allows',
-    file: QUEUE,
-    from: 'if (!hold.grant.mayPass(hold, terms) || !hold.end()) return undefined;',
-    to: 'if (!hold.end()) return undefined;',
-  },
-  {
     name: 'extend-before-answer',
     what: 'the validity grows when a longer lease is requested, before the reply',
     file: 'lib/engine/lease-operations.ts',
     from: "const [left] = await store.renew([{ key, id: grant.id, lease }]);\n    if (left instanceof Error) throw left;\n    if (left === 'not-held') this.watchdog.notHeld(grant);\n    else if",
     to: "hold.extended(question);\n    this.watchdog.answered(grant, question, lease);\n    const [left] = await store.renew([{ key, id: grant.id, lease }]);\n    if (left instanceof Error) throw left;\n    if (left === 'not-held') this.watchdog.notHeld(grant);\n    else if",
-  },
-  {
-    name: 'old-answers',
-    what: 'replies to requests from before a contradicting reply count',
-    file: LEASE,
-    from: "if (number < this.countsFrom) return 'ignored';",
-    to: '',
-  },
-  {
-    name: 'validity-never-shrinks',
-    what: 'the reply of a server that took over may only raise the validity',
-    file: LEASE,
-    from: 'this.end = isContradicted || isAnotherServer ? certain : Math.max(this.end, certain);',
-    to: 'this.end = Math.max(this.end, certain);',
   },
   {
     name: 'no-renewal',
@@ -294,18 +264,11 @@ export const MUTATIONS = [
     to: 'this.watchdog.answered(grant, { ...question, sent: clock.now() }, left!);',
   },
   {
-    name: 'verify-from-arrival',
-    what: 'the validity after `verify` counts from the arrival of the reply',
-    file: 'lib/engine/lease-operations.ts',
-    from: 'else return !this.watchdog.answered(grant, question, left ?? 0);',
-    to: 'else return !this.watchdog.answered(grant, { ...question, sent: clock.now() }, left ?? 0);',
-  },
-  {
     name: 'renewal-from-arrival',
     what: 'the validity after a renewal counts from the arrival of the reply',
     file: WATCHDOG,
     from: 'const again = this.answered(grant, question, reply);',
-    to: 'const again = this.answered(grant, { ...question, sent: this.context.clock.now() }, reply);',
+    to: 'Object.assign(question, { sent: this.context.clock.now() });\n      const again = this.answered(grant, question, reply);',
   },
   {
     name: 'ignored-loss',
@@ -369,13 +332,6 @@ export const MUTATIONS = [
     file: 'lua/reinstate.lua',
     from: 'if has_tombstone(id) or has_tombstone(revocation(id)) then return -1 end',
     to: '',
-  },
-  {
-    name: 'no-precedence',
-    what: 'Redlock: no caller gives way if several try a free key at the same time',
-    file: `${QUORUM}/split-votes.ts`,
-    from: 'const first = this.firstAmong(states, now);',
-    to: 'const first = states.length === 0 ? this.firstAmong(states, now) : undefined;',
   },
   {
     name: 'sharing-after-yield',

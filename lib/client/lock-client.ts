@@ -39,7 +39,7 @@ export class LockClient extends LockService implements AsyncDisposable {
 }
 
 /** The options of a client: those of `RedisLockModule.forRoot`, without the ones for decorated methods and handlers. */
-export interface LockClientOptions extends Omit<RedisLockModuleOptions, 'keyBuilder' | 'defaults'> {
+export interface LockClientOptions extends Omit<RedisLockModuleOptions, 'keyBuilder' | 'defaults' | 'drainTimeout'> {
   /** The options of calls that do not set them. */
   defaults?: Omit<LockDefaults, 'onContended' | 'onUnavailable'>;
 }
@@ -77,15 +77,17 @@ export async function createLockClient(
 /** What to write in place of an option that only decorated methods and handlers read. */
 const OF_METHODS: Readonly<Record<string, string>> = {
   keyBuilder: 'build the key where you name it: locks.run(myKey(id), task)',
+  drainTimeout: 'call close(), which gives holders shutdownTimeout',
   'defaults.onContended': 'use tryAcquire, which resolves to null, or catch the LockTimeoutError',
   'defaults.onUnavailable': 'catch the LockStoreError',
 };
 
 /** @throws LockConfigError for an option that would have no effect */
 function refuseOptionsOfMethods(options: unknown): void {
-  const { keyBuilder, defaults } = (options ?? {}) as RedisLockModuleOptions;
+  const { keyBuilder, drainTimeout, defaults } = (options ?? {}) as RedisLockModuleOptions;
   const given = {
     keyBuilder,
+    drainTimeout,
     'defaults.onContended': defaults?.onContended,
     'defaults.onUnavailable': defaults?.onUnavailable,
   };

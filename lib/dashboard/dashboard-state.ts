@@ -94,10 +94,8 @@ export interface DashboardWaiter {
 export interface DashboardHolder extends DashboardWaiter {
   /** The id by which a release names the hold. */
   readonly id: string;
-  /** The longest lease that was seen. */
+  /** The lease that its client renews, or else the longest that was seen. */
   readonly longest: number;
-  /** Whether the lease is renewed: it was seen to grow, or it is as long as the leases of this module. */
-  readonly renews: boolean;
   /** Whether the renewal is late by a third of the lease or more. */
   readonly overdue: boolean;
   readonly fencingToken: number;

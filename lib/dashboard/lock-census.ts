@@ -56,8 +56,6 @@ export class LockCensus {
     /** The largest number of locks in a view. */
     private readonly limit: number,
     private readonly now: () => number = () => performance.now(),
-    /** The lease that the watchdogs of this module renew, in ms. */
-    private readonly lease?: number,
   ) {}
 
   /** The time of the store. */
@@ -139,13 +137,7 @@ export class LockCensus {
       if (found === null) continue;
       const at = this.now();
       const foreign = isForeign(found) ? describeForeign(found) : undefined;
-      const lock = isForeign(found)
-        ? undefined
-        : lockOf(found, this.storeTime, {
-            known,
-            client: this.locks.clientId,
-            ...(this.lease && { lease: this.lease }),
-          });
+      const lock = isForeign(found) ? undefined : lockOf(found, this.storeTime, { known, client: this.locks.clientId });
       this.entries.set(key, { at, lock, foreign, text: undefined });
     }
   }

@@ -1,4 +1,4 @@
-import type { LockState } from '../service/lock-state.js';
+import { isOverdue, type LockState } from '../service/lock-state.js';
 import type { DashboardHolder, DashboardLock, DashboardWaiter } from './dashboard-state.js';
 
 /** How many holders and waiters of one key are shown. */
@@ -20,15 +20,11 @@ interface Party {
   readonly since?: Date | undefined;
 }
 
-/** What was known of a lock before, the lease that the watchdogs of this module renew, and the id of its client. */
+/** What was known of a lock before, and the id of the client of this module. */
 export interface LockMemory {
   readonly known?: ReadLock | undefined;
-  readonly lease?: number;
   readonly client?: string | undefined;
 }
-
-/** The error of the times of a lease, in ms. */
-const TOLERANCE = 100;
 
 /** `time`: the time of the store. */
 export function lockOf(
@@ -56,15 +52,11 @@ const partyOf = (
   age: since && Math.max(0, time - since.getTime()),
 });
 
-function holderOf(holder: LockState['holders'][number], time: number, { known, lease }: LockMemory): DashboardHolder {
-  const { id, ttl, kept, fencingToken } = holder;
+function holderOf(holder: LockState['holders'][number], time: number, { known }: LockMemory): DashboardHolder {
+  const { id, ttl, renewedLease, kept, fencingToken } = holder;
   const before = known?.holders.find((each) => each.id === id && each.fencingToken === fencingToken);
   const age = Math.max(0, time - holder.since.getTime());
-  const isOfModule = Math.abs(age + ttl - (lease ?? -Infinity)) < TOLERANCE;
-  const longest = Math.max(ttl, before?.longest ?? 0, isOfModule ? lease! : 0);
-  const grew = before !== undefined && time + ttl > known!.at + before.lease + TOLERANCE;
-  const renews = !kept && (grew || before?.renews === true || isOfModule);
-  // A renewal is due when two thirds of the lease are left.
-  const overdue = renews && ttl < longest / 3;
-  return { ...partyOf(holder, time), id, age, fencingToken, lease: ttl, kept, longest, renews, overdue };
+  const longest = Math.max(ttl, before?.longest ?? 0, renewedLease ?? 0);
+  const overdue = isOverdue(holder, age);
+  return { ...partyOf(holder, time), id, age, fencingToken, lease: ttl, kept, longest, overdue };
 }

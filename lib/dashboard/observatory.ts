@@ -40,7 +40,7 @@ export class Observatory {
     readonly service: LockService,
     private readonly options: ObservatoryOptions,
   ) {
-    this.census = new LockCensus(service, options.limit, undefined, service.defaults.renewedLease);
+    this.census = new LockCensus(service, options.limit);
     this.activity = new Activity(service.events);
   }
 

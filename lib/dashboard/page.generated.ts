@@ -2,7 +2,7 @@
 
 /** The dashboard: one document, and the Content-Security-Policy that allows its own script and style and nothing else. */
 export const PAGE: Readonly<{ policy: string; html: string }> = {
-  policy: "default-src 'none'; script-src 'sha256-J+je5ww93ZqtzY46nmorEU0ALWA3QX8G6RnZZb82gkA='; style-src 'sha256-AI1LEtem76f//HjF3/lAsQ+ys7176jEh446+weC1q4c='; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  policy: "default-src 'none'; script-src 'sha256-+2m/0GuLTDxH0UUo9VNhMy1AqeKbxLEqjg1zN3pzRng='; style-src 'sha256-AI1LEtem76f//HjF3/lAsQ+ys7176jEh446+weC1q4c='; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
   html: `<!doctype html>
 <html lang="en">
 <head>
@@ -140,13 +140,13 @@ L(p,b,R)
 for(let c=0;c<l;c+=r){const l=M+(c+1)*a,r=o*10**(c/i)
 e.append(t("line",{class:"grid",x1:l,x2:l,y1:s,y2:s+4}))
 const d=l+26>n?"end":"middle"
-e.append(t("text",{x:Math.min(l,n),y:s+16,"text-anchor":d},O(r)))}}(p,o,v,k)
+e.append(t("text",{x:Math.min(l,n),y:s+16,"text-anchor":d},N(r)))}}(p,o,v,k)
 for(let e=0;e<k;e++){let s=w
 for(const{counts:n,look:a,name:l}of i){if(!n[e])continue;const i=Math.max(1.5,n[e]/b*(w-8)),r={class:a,x:M+e*v+.5,y:s-i,width:Math.max(1,v-1.5),height:i,rx:1}
 y.append(t("rect",r,t("title",{},\`\${u(n[e])} \${l}, \${C(o,e)}\`)))
-s-=i}}q(e,s,h,y,i.map(({look:e,name:t,counts:s})=>[e,\`\${t} \${u(m(s))}\`]))}const C=(e,t)=>t===e.count-1?\`longer than \${l(g(e,t-1))}\`:\`up to \${l(g(e,t))}\`,O=e=>e<1e3?+e.toPrecision(1)+" ms":\`\${u(Math.round(e/1e3))} s\`
-function N({svg:e,bottom:s},n,o,i,a){o.forEach((l,r)=>{if(0===l)return;const c=n(Math.min(r,o.length-2)),d={class:i,cx:c,cy:s-5,r:4}
-e.append(t("circle",d,t("title",{},\`\${u(l)} \${a}\`)))})}const D=location.pathname.replace(/(?<!\\/)\\/+$/,""),A=(e,t)=>\`\${D}/\${e}?\${new URLSearchParams(Object.entries(t).filter(([,e])=>void 0!==e))}\`,j={lost:"lost",timeout:"timeout",unreleased:"not released",released:"released"},B=new Map
+s-=i}}q(e,s,h,y,i.map(({look:e,name:t,counts:s})=>[e,\`\${t} \${u(m(s))}\`]))}const C=(e,t)=>t===e.count-1?\`longer than \${l(g(e,t-1))}\`:\`up to \${l(g(e,t))}\`,N=e=>e<1e3?+e.toPrecision(1)+" ms":\`\${u(Math.round(e/1e3))} s\`
+function O({svg:e,bottom:s},n,o,i,a){o.forEach((l,r)=>{if(0===l)return;const c=n(Math.min(r,o.length-2)),d={class:i,cx:c,cy:s-5,r:4}
+e.append(t("circle",d,t("title",{},\`\${u(l)} \${a}\`)))})}const A=location.pathname.replace(/(?<!\\/)\\/+$/,""),D=(e,t)=>\`\${A}/\${e}?\${new URLSearchParams(Object.entries(t).filter(([,e])=>void 0!==e))}\`,j={lost:"lost",timeout:"timeout",unreleased:"not released",released:"released"},B=new Map
 function F(t,s,o){const i=JSON.stringify(s)
 if(i!==B.get(t)){B.set(t,i)
 n(t).replaceChildren(...s.map(t=>function(t,s,n){const{at:o,key:i}=t,a=e("span",{class:"key"},c(i)),l=x(t,i)
@@ -237,8 +237,8 @@ this.#y.hidden=!1
 n("dialog-confirmation").hidden=!1
 o(n("dialog-cancel"),"Cancel")
 o(n("dialog-key"),c(t.key))
-o(n("dialog-text"),function({holding:e,waiting:t,ago:s},n){const o=Math.max(1e3,...n.map(({lease:e})=>e-s)),i=o<6e4?\`\${Math.floor(o/1e3)} s\`:l(o),[a,r,c]=1===n.length?["The holder","two callers","it has crashed"]:["The holders","several callers","they have crashed"]
-return\`\${a} may keep working for a moment, so \${r} can overlap. If \${c}, do nothing: the lock expires by itself in \${i}.\`+(e>n.length?\` Only this one of \${u(e)} holds ends.\`:"")+(t>0?" The lock then goes to the next waiter.":"")}(t,i))
+o(n("dialog-text"),function({holding:e,waiting:t,ago:s},n){const o=Math.max(1e3,...n.map(({lease:e})=>e-s)),i=o<6e4?\`\${Math.floor(o/1e3)} s\`:l(o),[a,r]=1===n.length?["The holder","two callers"]:["The holders","several callers"]
+return(n.every(({connected:e,kept:t})=>!1===e&&!t)?\`No holder is connected, so the lock expires by itself in \${i}. Release it only if that is too long, and its process has ended.\`:\`\${a} may keep working for a moment, so \${r} can overlap. A connected holder has not crashed: restart its process instead.\`)+(e>n.length?\` Only this one of \${u(e)} holds ends.\`:"")+(t>0?" The lock then goes to the next waiter.":"")}(t,i))
 n("dialog-holders").replaceChildren(...i.map(s=>e("li",{},function(e,t){const s=x(e,t),n=[h(e),...""===s?[]:[s],\`client \${d(e.client)}\`].join(", ")
 return\`\${v(e)} (\${n}), for \${l(e.age)}\`}(s,t.key))))
 this.#x("","")
@@ -246,7 +246,7 @@ this.#g.showModal()
 this.#f.focus()}#v(){const{value:e}=this.#f
 return e===this.#$.key||e===c(this.#$.key)}async#b(){if(!this.#v()||this.#y.disabled)return;this.#y.disabled=!0
 this.#x("","Releasing …")
-const{key:e}=this.#$,{fencingToken:t}=this.#k??this.#$,{outcome:s,error:i}=await async function(e,t){try{const s=await fetch(A("release",{instance:e}),{method:"POST",headers:{"content-type":"application/json","x-lock-dashboard":"1"},body:JSON.stringify(t)}),n=await s.json().catch(()=>({}))
+const{key:e}=this.#$,{fencingToken:t}=this.#k??this.#$,{outcome:s,error:i}=await async function(e,t){try{const s=await fetch(D("release",{instance:e}),{method:"POST",headers:{"content-type":"application/json","x-lock-dashboard":"1"},body:JSON.stringify(t)}),n=await s.json().catch(()=>({}))
 return void 0===n.outcome?{error:n.error??n.message??\`HTTP \${s.status}\`}:n}catch{return{error:"the server could not be reached"}}}(this.#w(),{key:e,fencingToken:t,hold:this.#k?.id})
 this.#x(...se[s]??["bad",\`Not released: \${c(i)}\`])
 if(void 0!==s){this.#y.hidden=!0
@@ -254,15 +254,15 @@ n("dialog-confirmation").hidden=!0
 o(n("dialog-cancel"),"Close")
 n("dialog-cancel").focus()}else this.#y.disabled=!1}#x(e,t){const s=n("dialog-result")
 s.dataset.tone=e
-o(s,t)}}(()=>ce),ge=new class{#M=new Map;#S=!1;#R;#T;#L=!1;#q;#E;#C;#O=!1;#N;constructor({onRelease:e,onQuery:t}){this.#q=e
+o(s,t)}}(()=>ce),ge=new class{#M=new Map;#S=!1;#R;#T;#L=!1;#q;#E;#C;#N=!1;#O;constructor({onRelease:e,onQuery:t}){this.#q=e
 this.#E=t
-this.#D()
-n("all").addEventListener("click",()=>{this.#S=!this.#S
 this.#A()
+n("all").addEventListener("click",()=>{this.#S=!this.#S
+this.#D()
 this.#S||n("locks").scrollIntoView()})
 const s=n("filter")
-s.addEventListener("input",()=>{clearTimeout(this.#N)
-this.#N=setTimeout(t,200)})
+s.addEventListener("input",()=>{clearTimeout(this.#O)
+this.#O=setTimeout(t,200)})
 document.addEventListener("keydown",e=>{if("/"===e.key&&!e.target.matches("input, select, textarea")&&!n("dialog").open){e.preventDefault()
 s.focus()}})}get query(){return{filter:n("filter").value.trim()||void 0,sort:this.#T?.sort,descending:this.#L?"1":void 0}}update(e){e.readOnly!==this.#C&&this.clear()
 this.#C=e.readOnly
@@ -271,8 +271,8 @@ i(n("hint"),function({list:e,matching:t,limit:s,totals:n}){const o=[]
 t>e.length&&o.push(\`The first \${u(e.length)} of \${u(t)} locks. Filter and order apply to all of them; the option limit (\${u(s)}) sets how many are shown.\`)
 n.capped?o.push(\`There are more locks: only \${u(n.locks)} are counted.\`):n.complete||o.push("Redis has many keys, and the scan is not complete yet: there may be more locks.")
 return o.length>0?o.join(" "):void 0}(e.locks))
-this.#A()}setStale(e){if(e!==this.#O){this.#O=e
-this.tick()}}tick(){for(const e of this.#M.values())e.tick(this.#O)}clear(){for(const{body:e}of this.#M.values())e.remove();this.#M.clear()}#A(){const{locks:e,process:t}=this.#R,{list:s}=e,a=this.#S?s:s.slice(0,25),l=void 0!==this.query.filter&&s.length<=3
+this.#D()}setStale(e){if(e!==this.#N){this.#N=e
+this.tick()}}tick(){for(const e of this.#M.values())e.tick(this.#N)}clear(){for(const{body:e}of this.#M.values())e.remove();this.#M.clear()}#D(){const{locks:e,process:t}=this.#R,{list:s}=e,a=this.#S?s:s.slice(0,25),l=void 0!==this.query.filter&&s.length<=3
 n("table").toggleAttribute("data-detailed",l)
 const r={process:t,isDetailed:l,ambiguous:_(s)},c=new Set(a.map(({key:e})=>e))
 for(const[e,{body:t}]of this.#M)if(!c.has(e)){t.remove()
@@ -286,10 +286,10 @@ i(n("empty"),h?function({age:e,totals:t}){return void 0===e?"Redis has not answe
 n("table").hidden=h}#j(e,t){let s=this.#M.get(e.key)
 if(void 0===s){const t=this.#C?void 0:this.#q
 s=new K(e.key,{columns:Z.length+1,onRelease:t,onKey:e=>this.#B(e)})
-this.#M.set(e.key,s)}s.update(e,t,this.#O)
+this.#M.set(e.key,s)}s.update(e,t,this.#N)
 return s}#B(e){const t=n("filter"),s=e.replace(/\\s+/g," ").trim()
 t.value=t.value===s?"":s
-this.#E()}#D(){const t=e("tr",{role:"row"})
+this.#E()}#A(){const t=e("tr",{role:"row"})
 for(const s of Z){const n=e("button",{type:"button"},s.name),o=e("th",{role:"columnheader",scope:"col"},n)
 n.addEventListener("click",()=>this.#F(s))
 s.cell=o
@@ -301,7 +301,7 @@ this.#H()
 this.#E()}#H(){for(const e of Z)e===this.#T?e.cell.setAttribute("aria-sort",this.#L?"descending":"ascending"):e.cell.removeAttribute("aria-sort")}}({onRelease:(e,t)=>me.open(e,t),onQuery:ye}),fe=new class{#I;#Q;#W={};#P;constructor(e){this.#P=e
 document.addEventListener("visibilitychange",()=>document.hidden?this.#K():this.#J())}follow(e){this.#W=e
 document.hidden||this.#J()}#J(){this.#K()
-const e=new EventSource(A("events",this.#W))
+const e=new EventSource(D("events",this.#W))
 this.#I=e
 this.#G()
 e.addEventListener("state",({data:t})=>{if(e===this.#I){this.#G()
@@ -312,7 +312,7 @@ this.#Q=setTimeout(()=>this.#z(5),15e3)}async#z(e){this.#K()
 const t=Symbol("turn")
 this.#I=t
 const s=await async function(e){try{const t=await fetch(e)
-return t.ok?{state:await t.json()}:{error:401===t.status||403===t.status?"Not permitted":\`HTTP \${t.status}\`}}catch{return{error:"Offline"}}}(A("state",this.#W))
+return t.ok?{state:await t.json()}:{error:401===t.status||403===t.status?"Not permitted":\`HTTP \${t.status}\`}}catch{return{error:"Offline"}}}(D("state",this.#W))
 if(this.#I===t){void 0!==s.state&&this.#P.told(s.state)
 this.#P.status(void 0===s.state?"offline":"polling",s.error)
 this.#Q=setTimeout(()=>e>1?this.#z(e-1):this.#J(),2e3)}}#K(){clearTimeout(this.#Q)
@@ -351,8 +351,8 @@ L(g,$,e=>e>=1e3?R(e):p(e))
 const k=e=>M+e/(r.length-1)*w,v=r.map((e,t)=>\`\${k(t).toFixed(1)},\${(y-e/$*(y-8)).toFixed(1)}\`)
 f.append(t("polygon",{class:"area",points:\`\${k(0)},\${y} \${v.join(" ")} \${k(r.length-1)},\${y}\`}))
 f.append(t("polyline",{class:"curve",points:v.join(" ")}))
-N(g,k,o,"series-warning","timed out")
-N(g,k,i,"series-bad","lost")
+O(g,k,o,"series-warning","timed out")
+O(g,k,i,"series-bad","lost")
 const b=l/6e4
 for(let e=0;e<=b;e++){const s=e===b?"now":\`−\${b-e}\${0===e?"m":""}\`,n=0===e?"start":e===b?"end":"middle"
 f.append(t("text",{x:M+e/b*w,y:y+16,"text-anchor":n},s))}q(e,"Acquired per second",h,f,[["series-1",\`acquired \${u(m(s))}\`],["series-warning",\`timeouts \${u(m(o))}\`],["series-bad",\`lost \${u(m(i))}\`]])}("rate",e)

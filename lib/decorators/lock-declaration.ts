@@ -1,4 +1,4 @@
-import { isThenable } from '../common/thenable.js';
+import { isThenable } from '../common/settle.js';
 import { refuseHoles } from '../options/plain-options.js';
 import type { OnContended, OnUnavailable, RunOptions } from '../options/acquire-options.js';
 import { isLockKeyError, LockConfigError, LockKeyError } from '../errors/index.js';

@@ -11,7 +11,7 @@ import type { LockService } from '../service/lock.service.js';
 import type { OnContended } from '../options/acquire-options.js';
 import type { CallContext } from '../options/resolve-acquire-options.js';
 import type { LockDeclaration, LockedCall } from './lock-declaration.js';
-import { isThenable } from '../common/thenable.js';
+import { isThenable } from '../common/settle.js';
 
 /** Finds the service of a call. Throws if there is none: the method never runs unlocked instead. */
 export type ServiceOf = () => LockService;

@@ -6,7 +6,7 @@ import { acquireRequest } from './acquire-request.js';
 import type { Admission } from './admission.js';
 import type { Grant, Hold, HoldTerms } from './hold.js';
 import { tooManyPermits, upgradeRefused } from './refusals.js';
-import { validUntil } from './validity.js';
+import { validUntil } from './lease-view.js';
 import { PendingCall } from './waiter.js';
 
 /** When the caller of a set stops waiting for the answer. */

@@ -5,6 +5,7 @@ import type { TimerQueue } from '../common/timer-queue.js';
 import { sharerId, siteSuffix } from '../store/acquisition-id.js';
 import type { CallSite, ClientRecord } from '../store/client-records.js';
 import type { LockStore } from '../store/lock-store.js';
+import type { HoldTerms } from './hold-terms.js';
 
 /** At most so many call sites get a number. Patterns that a caller makes anew for each call would fill the memory. */
 const MAX_SITES = 500;
@@ -19,6 +20,9 @@ const REFRESH = 60_000;
 /** A record that could not be written is written again after so many ms. */
 const RETRY = 5_000;
 
+/** What a call site is made from. */
+export type SiteTerms = Omit<CallSite, 'renewedLease'> & Partial<Pick<HoldTerms, 'lease' | 'renews' | 'maxRenewTimes'>>;
+
 /**
  * The ids of a client and its acquisitions, and the record by which people recognize them: the label and the call sites.
  * The record is written in the background and never delays an acquisition. It is written anew when a hold would outlive it,
@@ -27,7 +31,7 @@ const RETRY = 5_000;
 export class ClientIdentity {
   private lastId = 0;
   private readonly sites: CallSite[] = [];
-  private readonly suffixes = new Map<string | undefined, Map<string | undefined, string>>();
+  private readonly suffixes = new Map<string, string>();
   /** The call site of the last acquisition. Mostly the next one has the same. */
   private last: CallSite & { readonly suffix: string } = { pattern: undefined, method: undefined, suffix: '' };
   /** Until when the store keeps the record that it has. */
@@ -53,13 +57,13 @@ export class ClientIdentity {
   }
 
   /** Makes an id that no other acquisition has. */
-  nextId(site?: CallSite): string {
+  nextId(site?: SiteTerms): string {
     const id = `${this.store.clientId}:${(this.lastId += 1)}`;
     return site === undefined ? id : id + this.suffixOf(site);
   }
 
   /** The id of a hold of this client that shares the hold `id` of the store with others. */
-  sharerId(id: string, sharer: number, site: CallSite): string {
+  sharerId(id: string, sharer: number, site: SiteTerms): string {
     return sharerId(id, sharer, this.suffixOf(site));
   }
 
@@ -81,20 +85,24 @@ export class ClientIdentity {
     if (this.neededUntil > now) this.keep(now, this.neededUntil);
   }
 
-  private suffixOf({ pattern, method }: CallSite): string {
+  private suffixOf(terms: SiteTerms): string {
     const { last } = this;
-    if (last.pattern === pattern && last.method === method) return last.suffix;
-    const suffix = this.suffixes.get(pattern)?.get(method) ?? this.register({ pattern, method });
-    this.last = { pattern, method, suffix };
+    const { pattern, method } = terms;
+    const renewedLease = terms.renews === true && terms.maxRenewTimes === 0 ? terms.lease : undefined;
+    if (last.pattern === pattern && last.method === method && last.renewedLease === renewedLease) return last.suffix;
+    const site = { pattern, method, renewedLease };
+    const name = [renewedLease, method, pattern].join('\n');
+    const suffix = this.suffixes.get(name) ?? this.register(name, site);
+    this.last = { ...site, suffix };
     return suffix;
   }
 
-  private register({ pattern, method }: CallSite): string {
+  private register(name: string, { pattern, method, renewedLease }: CallSite): string {
     if ((pattern === undefined && method === undefined) || this.sites.length >= MAX_SITES) return '';
     const [shortPattern, shortMethod] = [pattern, method].map((text) => text?.slice(0, LONGEST_TEXT));
-    const suffix = siteSuffix(this.sites.push({ pattern: shortPattern, method: shortMethod }) - 1);
-    const ofPattern = this.suffixes.get(pattern) ?? new Map<string | undefined, string>();
-    this.suffixes.set(pattern, ofPattern.set(method, suffix));
+    const site = { pattern: shortPattern, method: shortMethod, renewedLease };
+    const suffix = siteSuffix(this.sites.push(site) - 1);
+    this.suffixes.set(name, suffix);
     this.keptUntil = -Infinity;
     return suffix;
   }

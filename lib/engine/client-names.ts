@@ -22,6 +22,8 @@ export interface ClientName {
   readonly pattern: string | undefined;
   /** The decorated method, `Class.method`. */
   readonly method: string | undefined;
+  /** ms of the lease that the watchdog renews without limit; `undefined`: it renews none, or it is not known. */
+  readonly renewedLease: number | undefined;
 }
 
 /** What the names are found with. */
@@ -53,7 +55,7 @@ export class ClientNames {
     const label = isOwn ? identity.label : record?.label;
     const site: CallSite | undefined =
       number === undefined ? undefined : isOwn ? identity.site(number) : record?.sites[number];
-    return { client, label, pattern: site?.pattern, method: site?.method };
+    return { client, label, pattern: site?.pattern, method: site?.method, renewedLease: site?.renewedLease };
   }
 
   /** Reads what is not known about some acquisitions, for at most `limit` ms. Never rejects. */

@@ -1,9 +1,8 @@
 import type { Clock } from '../common/clock.js';
 import type { LockLogger } from '../common/logger.js';
 import { TimerQueue } from '../common/timer-queue.js';
-import type { CallSite } from '../store/client-records.js';
 import type { LockStore } from '../store/lock-store.js';
-import { ClientIdentity } from './client-identity.js';
+import { ClientIdentity, type SiteTerms } from './client-identity.js';
 import { ClientNames } from './client-names.js';
 import { EventPublisher, type EventSink } from './event-publisher.js';
 
@@ -39,7 +38,7 @@ export interface EngineContext {
   /** The labels and call sites of all clients. */
   readonly names: ClientNames;
   /** Makes an id that no other acquisition has. It names the call site, if there is one. */
-  readonly nextId: (site?: CallSite) => string;
+  readonly nextId: (site?: SiteTerms) => string;
 }
 
 /** What a context is made of. */

@@ -1,11 +1,11 @@
+import { RepeatedWarnings } from '../common/repeated-warnings.js';
 import { settledBy } from '../common/settle.js';
 import type { TimerEntry } from '../common/timer-queue.js';
 import { TransientMap } from '../common/transient.js';
 import type { LockLostError } from '../errors/index.js';
 import type { HoldChoice } from '../store/lock-store.js';
-import { ClientGrant, type Capacity, type GrantUsers } from './hold.js';
+import { ClientGrant, type Capacity, type GrantUsers, type Grant, type Hold, type HoldTerms } from './hold.js';
 import type { EngineContext } from './engine-context.js';
-import type { Grant, Hold, HoldTerms } from './hold.js';
 import type { IdTable } from './orphans.js';
 import type { Releases } from './releases.js';
 import type { Watchdog } from './watchdog.js';
@@ -18,10 +18,12 @@ export class Grants implements IdTable {
   /** Lost holds that shared a grant, which the store may still keep for them. */
   private readonly lostShares = new Map<Hold, TimerEntry>();
   private emptied: (() => void) | undefined;
+  /** Many readers of one key may be lost at once. */
+  private readonly warnings: RepeatedWarnings;
   private readonly lost = (hold: Hold, error: LockLostError): void => {
     this.remove(hold);
     if (hold.grant.capacity !== 'one') this.giveBackLater(hold);
-    this.context.logger.warn(error.message);
+    this.warnings.warn(error.message, error.message);
     this.context.events.lost(hold, error);
     hold.grant.users?.ended(hold)?.tryAcquireOrEnqueue();
   };
@@ -30,7 +32,9 @@ export class Grants implements IdTable {
     private readonly context: EngineContext,
     private readonly watchdog: Watchdog,
     private readonly releases: Releases,
-  ) {}
+  ) {
+    this.warnings = new RepeatedWarnings(context.logger, context.clock);
+  }
 
   /** Registers a grant; `serve` makes the hold of each caller that uses it. */
   add(terms: HoldTerms, grant: Grant, capacity?: Capacity, users?: GrantUsers): ClientGrant {

@@ -8,7 +8,7 @@ import type { Hold, HoldTerms } from './hold.js';
 import type { Grants } from './grants.js';
 import type { IdTable } from './orphans.js';
 import type { Releases } from './releases.js';
-import { validUntil } from './validity.js';
+import { validUntil } from './lease-view.js';
 
 /** A hold that is being offered to another client. */
 export interface Offer {

@@ -3,10 +3,9 @@ import { settledBy } from '../common/settle.js';
 import { inSlices } from '../common/slices.js';
 import { TransientMap, TransientSet } from '../common/transient.js';
 import type { ReleaseReply } from '../store/lock-store.js';
-import type { ClientGrant, Idle } from './hold.js';
+import type { ClientGrant, Idle, Hold, HoldTerms } from './hold.js';
 import type { EngineContext } from './engine-context.js';
 import type { Grants } from './grants.js';
-import type { Hold, HoldTerms } from './hold.js';
 import { permitsFixed } from './refusals.js';
 import type { Releases } from './releases.js';
 

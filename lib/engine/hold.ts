@@ -7,8 +7,7 @@ import { LockLostError, LOSS_REASONS, type LossReason } from '../errors/index.js
 import type { AcquireReply, AcquireRequest, HoldMode, StoredHold } from '../store/lock-store.js';
 import type { EngineContext, EngineLimits } from './engine-context.js';
 import { unitsOf, withUnits, type Grant, type HoldTerms, type LossListener, type ReplicaTerms } from './hold-terms.js';
-import { LeaseView, type Question, type Verdict } from './lease-view.js';
-import { validUntil } from './validity.js';
+import { LeaseView, validUntil, type Question, type Verdict } from './lease-view.js';
 
 export type { Grant, HoldMode, HoldTerms, LossListener, ReplicaTerms };
 
@@ -272,8 +271,8 @@ export class Hold {
   }
 
   /**
-   * Ends the hold under its holder (`by`: who has released it by force): first the state, then the signal, then the listeners of the holder. The parts of the
-   * engine follow in a microtask, since a property such as `isHeld` must not send commands.
+   * Ends the hold under its holder: first the state, then the signal, then the listeners of the holder. The parts of the engine
+   * follow in a microtask, since a property such as `isHeld` must not send commands. `by`: who has released it by force.
    */
   lose(reason: LossReason, cause?: Error, by?: string): void {
     if (this.currentState === 'lost') return;

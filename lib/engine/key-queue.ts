@@ -8,13 +8,22 @@ import { UNCONTENDED_BATCH_SIZE, type HoldMode } from '../store/lock-store.js';
 import type { Places } from './acquire-request.js';
 import type { Admission } from './admission.js';
 import { answeredTooLate } from './refusals.js';
-import { capacityFor, mayShareGrant, wantsTheSame, type Capacity, type ClientGrant, type GrantUsers } from './hold.js';
+import {
+  capacityFor,
+  mayShareGrant,
+  wantsTheSame,
+  type Capacity,
+  type ClientGrant,
+  type GrantUsers,
+  type Grant,
+  type Hold,
+  type HoldTerms,
+} from './hold.js';
 import type { Grants } from './grants.js';
-import type { Grant, Hold, HoldTerms } from './hold.js';
 import type { HoldReleases } from './hold-releases.js';
 import { Ticket, type TicketListener, type TicketParts } from './ticket.js';
 import type { Releases } from './releases.js';
-import { validUntil } from './validity.js';
+import { validUntil } from './lease-view.js';
 import { answerDue, Waiter, type WaitTerms } from './waiter.js';
 
 /** A group of callers for permits asks for so many slots at most. */

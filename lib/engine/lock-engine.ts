@@ -1,7 +1,16 @@
 import { LockConfigError } from '../errors/index.js';
-import type { ListReply, ListRequest } from '../store/key-list.js';
-import type { HoldSurvey, SurveyRequest } from '../store/hold-survey.js';
-import type { ForceReleaseReply, LockStore, StoredHold, StoredLock, StoreFeature } from '../store/lock-store.js';
+import type {
+  ListReply,
+  ListRequest,
+  HoldSurvey,
+  SurveyRequest,
+  ForceReleaseReply,
+  LockStore,
+  StoredHold,
+  StoredLock,
+  StoreFeature,
+  HoldChoice,
+} from '../store/lock-store.js';
 import { AcquireSet } from './acquire-set.js';
 import { Admission } from './admission.js';
 import { Confirmations } from './confirmations.js';
@@ -22,7 +31,6 @@ import type { WaitTerms } from './waiter.js';
 import { Watchdog } from './watchdog.js';
 
 export { NO_TOKEN } from '../store/lock-store.js';
-import type { HoldChoice } from '../store/hold-choice.js';
 export type { HoldSurvey, ListReply, ListRequest, Offer, StoredLock, StoreFeature, SurveyRequest };
 
 /** At most so many ms are spent at shutdown on waiting for releases. */
@@ -250,8 +258,8 @@ export class LockEngine {
     const more = keys.length > MOST_REPORTED ? ` and ${keys.length - MOST_REPORTED} more` : '';
     this.context.logger.warn(
       `the application has waited for its open requests for ${Math.round(since / 1_000)} s, and renews the locks that it ` +
-        `holds: ${keys.slice(0, MOST_REPORTED).join(', ')}${more}. Nest waits for requests without limit: end them, or ` +
-        'stop the process, and the locks end with their leases',
+        `holds: ${keys.slice(0, MOST_REPORTED).join(', ')}${more}. Nest waits for requests without limit: end them, set ` +
+        'drainTimeout, or stop the process, and the locks end with their leases',
     );
   }
 

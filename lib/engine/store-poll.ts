@@ -1,5 +1,4 @@
-import type { TimerEntry } from '../common/timer-queue.js';
-import { isScheduled } from '../common/timer-queue.js';
+import { isScheduled, type TimerEntry } from '../common/timer-queue.js';
 import type { LockStoreError } from '../errors/index.js';
 import type { EngineContext } from './engine-context.js';
 

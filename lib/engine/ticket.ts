@@ -8,7 +8,7 @@ import type { Releases } from './releases.js';
 import { StorePoll, type PolledQuestion } from './store-poll.js';
 import type { TicketInTable, TicketLine, Tickets } from './tickets.js';
 import { tooManyPermits, upgradeRefused } from './refusals.js';
-import { elapsedSince, validUntil } from './validity.js';
+import { elapsedSince, validUntil } from './lease-view.js';
 
 /** What a ticket reports to the queue for which it stands in the store. */
 export interface TicketListener {

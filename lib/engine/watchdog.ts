@@ -1,9 +1,8 @@
 import { RepeatedWarnings } from '../common/repeated-warnings.js';
 import { isLockStoreError } from '../errors/index.js';
 import type { RenewReply } from '../store/lock-store.js';
-import type { ClientGrant } from './hold.js';
+import type { ClientGrant, Hold } from './hold.js';
 import type { EngineContext } from './engine-context.js';
-import type { Hold } from './hold.js';
 import type { Question } from './lease-view.js';
 import type { Releases } from './releases.js';
 

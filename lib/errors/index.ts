@@ -1,8 +1,7 @@
 export { LockError, type LockErrorCode, type LockErrorDetails } from './lock.error.js';
 export { LockTimeoutError } from './lock-timeout.error.js';
 export type { LockHolder } from './lock-holder.js';
-export { LockLostError } from './lock-lost.error.js';
-export { LOSS_REASONS, type LossReason } from './loss-reasons.js';
+export { LockLostError, LOSS_REASONS, type LossReason } from './lock-lost.error.js';
 export { LockNotHeldError } from './lock-not-held.error.js';
 export { LatchLostError } from './latch-lost.error.js';
 export { LockStoreError } from './lock-store.error.js';

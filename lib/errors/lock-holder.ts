@@ -23,6 +23,11 @@ export interface LockHolder {
   readonly fencingToken: number;
   /** ms until its lease ends. */
   readonly ttl: number;
+  /**
+   * ms of the lease that its client renews after each third. If less than a third of it is left, no process renews it any
+   * more. `undefined`: the lease is fixed, or this is not known.
+   */
+  readonly renewedLease: number | undefined;
   /** Whether it is already released, while the key stays locked for the rest of its `holdAtLeast`. */
   readonly kept: boolean;
   /** When it was granted, by the clock of the server. */

@@ -1,5 +1,5 @@
+import type { ServerResponse } from 'node:http';
 import { HttpException, type ExecutionContext } from '@nestjs/common';
-import { responseOf } from './http-response.js';
 
 /** The status that nginx logs if a client disconnects before the response; HTTP itself has none. */
 const CLIENT_CLOSED_REQUEST = 499;
@@ -18,4 +18,12 @@ export function clientDisconnect(context: ExecutionContext): AbortSignal | undef
   if (response.closed || response.destroyed) abort();
   else response.once('close', abort); // also fires after every response, when it has no effect
   return gone.signal;
+}
+
+/** The response of Node: with Express the response itself, with Fastify its `raw`. */
+export function responseOf(context: ExecutionContext): ServerResponse | undefined {
+  if (context.getType<string>() !== 'http') return undefined;
+  const response = context.switchToHttp().getResponse<Partial<ServerResponse> & { raw?: ServerResponse }>();
+  const raw = response?.raw ?? response;
+  return typeof raw?.once === 'function' ? (raw as ServerResponse) : undefined;
 }

@@ -1,7 +1,7 @@
 import { Injectable, type CallHandler, type ExecutionContext, type NestInterceptor } from '@nestjs/common';
 import { Observable } from 'rxjs';
 import { isWithinRequest, LockScope } from '../service/lock-scope.js';
-import { responseOf } from './http-response.js';
+import { responseOf } from './client-disconnect.js';
 
 /**
  * Opens a separate context around the handler of each request and message, so that a lock object in the field of a provider

@@ -38,7 +38,7 @@ export function createLockService<Service extends LockService = LockService>(
   }: InstanceParts<Service> = {},
 ): Service {
   const logger = singleLine(sturdy(log));
-  const { instance: name, keyPrefix, commandTimeout, grantTimeout, shutdownTimeout, renewedLease, defaults } = options;
+  const { instance: name, keyPrefix, commandTimeout, grantTimeout, renewedLease, defaults } = options;
   for (const warning of options.warnings) logger.warn(warning);
   const events = new Subject<LockEvent>();
   const context = createEngineContext({
@@ -60,7 +60,8 @@ export function createLockService<Service extends LockService = LockService>(
   );
   return new Service(makeEngine(context), context, observed, {
     instance: name,
-    shutdownTimeout,
+    shutdownTimeout: options.shutdownTimeout,
+    drainTimeout: options.drainTimeout,
     defaults: { ...defaults, renewedLease, keyBuilder: options.keyBuilder },
   });
 }

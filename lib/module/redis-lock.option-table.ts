@@ -8,6 +8,7 @@ import {
   readFlag,
   readInstanceName,
   readLease,
+  readWaitTimeout,
   refuse,
   type OptionReader,
 } from '../options/option-readers.js';
@@ -38,6 +39,7 @@ export const MODULE_DEFAULTS = Object.freeze({
   defaults: Object.freeze({}),
   commandTimeout: 5_000,
   shutdownTimeout: 10_000,
+  drainTimeout: Infinity,
   grantTimeout: 3_000,
   localHandoffs: 200,
   localHandoffTime: 10,
@@ -62,6 +64,7 @@ export const MODULE_OPTIONS = new Options(
     defaults: asWritten,
     commandTimeout: readCommandTimeout,
     shutdownTimeout: readDuration,
+    drainTimeout: readWaitTimeout,
     grantTimeout: readLease,
     localHandoffs: (label: string, written: unknown) => readCount(label, written, 1, MOST_LOCAL_HANDOFFS),
     localHandoffTime: readDuration,

@@ -76,6 +76,12 @@ export interface RedisLockModuleOptions {
    */
   shutdownTimeout?: Duration;
   /**
+   * How long a shutdown leaves the locks of open HTTP requests alone. Then their holders get `shutdownTimeout`, too, although
+   * Nest waits for the requests without a limit. `Infinity`: the locks are renewed as long as Nest waits.
+   * @defaultValue Infinity
+   */
+  drainTimeout?: Duration;
+  /**
    * The first lease of a lock that is handed off to a waiter, at least 50 ms. If the waiter crashes as it is granted the
    * lock, it blocks the other waiters for this long.
    * @defaultValue 3 s
@@ -142,6 +148,7 @@ export interface ResolvedModuleOptions {
   readonly renewedLease: number;
   readonly commandTimeout: number;
   readonly shutdownTimeout: number;
+  readonly drainTimeout: number;
   readonly grantTimeout: number;
   readonly localHandoffs: number;
   readonly localHandoffTime: number;

@@ -3,6 +3,7 @@ import type { LockLogger } from '../common/logger.js';
 import { LockConfigError, type LockStoreError } from '../errors/index.js';
 import {
   NO_TOKEN,
+  chooser,
   type AcquireReply,
   type AcquireRequest,
   type ForceReleaseReply,
@@ -14,6 +15,7 @@ import {
   type RenewReply,
   type RenewRequest,
   type StoredLock,
+  type HoldChoice,
 } from '../store/lock-store.js';
 import { isClusterTarget, type ConnectionTarget } from '../store/redis/connect.js';
 import type { ConnectionObserver } from '../store/redis/connection.js';
@@ -46,7 +48,6 @@ import { OPEN, RedissonLatches } from './redisson-latches.js';
 import { RedissonScripts, type ShardedSubscriptionMode } from './redisson-scripts.js';
 import { SCRIPTS } from './scripts.generated.js';
 import { WakeList } from './wake-list.js';
-import { chooser, type HoldChoice } from '../store/hold-choice.js';
 
 /** The reply to a waiter may be delayed by this many ms, until the client can receive its message. */
 const LONGEST_HEARING = 250;

@@ -206,10 +206,14 @@ export class Acquirer {
     { pattern, method, mode, owner, waitTimeout, optional = false }: AcquireTerms,
     go: () => Promise<OwnHandle>,
   ): Promise<OwnHandle> {
+    const { engine, instance } = this;
     return traceAcquisition(
       () => ({
-        ...{ instance: this.instance, pattern, method, owner, waitTimeout, optional, kind: mode.kind },
+        ...{ instance, pattern, method, owner, waitTimeout, optional, kind: mode.kind },
         keys: steps.map(({ key }) => key),
+        get isClosing() {
+          return engine.isClosing;
+        },
       }),
       go,
     );

@@ -2,6 +2,10 @@ import type { LockHolder } from '../errors/lock-holder.js';
 
 export type { LockHolder };
 
+/** Whether a hold of this age, in ms, should have been renewed long ago. A hold that was just granted by a message is short. */
+export const isOverdue = ({ kept, renewedLease, ttl }: LockHolder, age: number): boolean =>
+  !kept && renewedLease !== undefined && ttl < renewedLease / 3 && age > (renewedLease * 2) / 3;
+
 /** The state of a key in Redis, as `LockService.inspect` returns it. */
 export interface LockState {
   readonly key: string;

@@ -4,7 +4,7 @@ import type { EngineContext } from '../engine/engine-context.js';
 import type { ListReply, ListRequest, LockEngine } from '../engine/lock-engine.js';
 import type { LockEvent } from '../engine/lock-event.js';
 import { describe } from '../common/describe.js';
-import { isThenable } from '../common/thenable.js';
+import { isThenable } from '../common/settle.js';
 import { LockConfigError, LockLostError } from '../errors/index.js';
 import { assertKey } from '../keys/index.js';
 import { answerReadings } from '../observation/diagnostics/readings.js';
@@ -17,14 +17,13 @@ import { HeldLocks } from './handles/held-locks.js';
 import { DefaultLeaderElection } from './objects/default-leader-election.js';
 import type { LeaderElection, LeaderElectionOptions } from './objects/leader-election.js';
 import type { LockHandle } from './handles/lock-handle.js';
-import type { ForceReleaseOptions } from './force-release.options.js';
+import type { ForceReleaseOptions, LockServiceDefaults, LockServiceOptions } from './lock-service.options.js';
 import { heldLocks, type LockListOptions } from './list-locks.js';
 import type { LockHealth, LockHealthOptions } from './lock-health.js';
 import type { LockState } from './lock-state.js';
 import { readInstance, readLockHealth } from './read-lock-health.js';
 import { inspectKey } from './read-lock-state.js';
 import { DefaultLock, type LockObjectService, type LockObjectTerms } from './objects/default-lock.js';
-import type { LockServiceDefaults, LockServiceOptions } from './lock-service.options.js';
 import { LockScope } from './lock-scope.js';
 import { Acquirer, NO_OPTIONS, readKeys } from './acquirer.js';
 import { refuseFeature, refuseWithoutPermits } from './refused-features.js';
@@ -60,6 +59,8 @@ export class LockService {
   private stopReadings: (() => void) | undefined;
   private keeper: NodeJS.Timeout | undefined;
   private draining: NodeJS.Timeout | undefined;
+  private drained: NodeJS.Timeout | undefined;
+  private closed: Promise<void> | undefined;
 
   /** @hidden `RedisLockModule` and `createLockClient` call it. */
   constructor(
@@ -290,20 +291,24 @@ export class LockService {
 
   /**
    * @internal Refuses new acquisitions, and logs which locks are held while the application waits for its open requests,
-   * which Nest does without limit.
+   * which Nest does without limit. After `drainTimeout`, it closes.
    */
   drain(): void {
     this.stopWaiting();
+    if (this.draining !== undefined) return;
     const since = performance.now();
-    this.draining ??= setInterval(() => this.engine.reportDrain(performance.now() - since), DRAIN_REPORTS).unref();
+    this.draining = setInterval(() => this.engine.reportDrain(performance.now() - since), DRAIN_REPORTS).unref();
+    const { drainTimeout } = this.options;
+    if (drainTimeout < LONGEST_INTERVAL) this.drained = setTimeout(() => void this.close(), drainTimeout);
   }
 
   /** @internal Gives holders `shutdownTimeout` to finish, releases the remaining locks and disconnects. */
   close(): Promise<void> {
     this.stopReadings?.();
     clearInterval(this.draining);
+    clearTimeout(this.drained);
     this.stopWaiting();
-    return this.engine.close(this.options.shutdownTimeout).finally(() => clearInterval(this.keeper));
+    return (this.closed ??= this.engine.close(this.options.shutdownTimeout).finally(() => clearInterval(this.keeper)));
   }
 
   /**

@@ -44,14 +44,29 @@ export async function readInstance(
   candidates: readonly string[],
 ): Promise<InstanceReading> {
   const timeout = Math.min(READING_TIMEOUT, context.limits.commandTimeout);
-  const { reachable, subscribed, roundTrip, watchdogLag } = await readLockHealth(engine, context, { timeout });
+  const [{ reachable, subscribed, roundTrip, watchdogLag }, clockAhead] = await Promise.all([
+    readLockHealth(engine, context, { timeout }),
+    readClock(context, timeout),
+  ]);
   const now = context.clock.now();
   const holds = engine.currentHolds.map(({ terms, acquiredAt }) => ({
     ...{ pattern: terms.pattern, kind: terms.mode.kind, age: now - acquiredAt },
   }));
   const lag = Math.max(watchdogLag, engine.worstLag);
   const { epoch: disconnects } = context.store;
-  return { instance, reachable, subscribed, roundTrip, disconnects, watchdogLag: lag, candidates, holds };
+  return { instance, reachable, subscribed, roundTrip, disconnects, clockAhead, watchdogLag: lag, candidates, holds };
+}
+
+/** By how many ms the wall clock of the store is ahead of that of this process. */
+async function readClock({ store, timers, clock }: EngineContext, timeout: number): Promise<number | undefined> {
+  const sent = Date.now();
+  let ahead: number | undefined;
+  const answer = store.time?.().then(
+    (time) => void (ahead = time - (sent + Date.now()) / 2),
+    () => undefined,
+  );
+  if (answer !== undefined) await settledBy(timers, { at: clock.now() + timeout }, answer);
+  return ahead;
 }
 
 async function probe(

@@ -12,8 +12,8 @@ type Connections = ReadonlyMap<string, boolean>;
 
 /** Whose acquisition it is, and whether that client is connected. */
 function named(id: string, names: Names, connections: Connections) {
-  const name = names.nameOf(id);
-  return { ...name, connected: connections.get(name.client) };
+  const { client, label, pattern, method } = names.nameOf(id);
+  return { ...{ client, label, pattern, method }, connected: connections.get(client) };
 }
 
 const unitsOf = (mode: HoldMode): number => (mode.kind === 'permits' ? mode.units : 0);
@@ -31,6 +31,7 @@ export const readHolder = (
   ...named(id, names, connections),
   fencingToken: token,
   ttl,
+  renewedLease: names.nameOf(id).renewedLease,
   kept,
   since: new Date(since),
 });

@@ -18,6 +18,12 @@ import { readHolder } from './read-lock-state.js';
 const ANSWER_TIME = 250;
 /** For so many ms of it, a call waits for the label and the connection of the holder. Without a label, its id has to do. */
 const LABEL_TIME = 80;
+/** For so many keys of its scope, a call asks for the waiters, and looks at so many of each. */
+const MOST_HELD = 4;
+const MOST_WAITERS = 50;
+
+/** A waiter for a lock that the scope of the caller holds. */
+type ScopeWaiter = { readonly key: string; readonly client: string; readonly since: number };
 
 /** Some holders of a key, and whether there may be others; `undefined` if the store has failed. */
 type Answer = { readonly holders: readonly LockHolder[]; readonly hasMore: boolean } | undefined;
@@ -73,12 +79,43 @@ export class TimeoutReports {
   ): Promise<LockTimeoutError> {
     const { clock, timers, store } = this.context;
     if (store.unreachable !== undefined || by <= clock.now()) return error;
-    const answer = this.ask(key);
+    // Sent together: looking for a deadlock takes no further round trip.
+    const answer = Promise.all([this.ask(key), this.waitersInScope()]);
     const isAnswered = await settledBy(timers, { at: by, isAnswer: true, ...(signal && { signal }) }, answer);
-    const { holders = [], hasMore = false } = (isAnswered && (await answer)) || {};
+    const [{ holders = [], hasMore = false } = {}, waiters = []] = isAnswered ? await answer : [];
     const [holder, ...others] = holders;
     if (holder === undefined) return error;
-    return new LockTimeoutError(`${error.message}. ${named(holder, others.length, hasMore)}`, { key, holder });
+    const about = named(holder, others.length, hasMore) + this.deadlockOf(key, holder, waiters);
+    return new LockTimeoutError(`${error.message}. ${about}`, { key, holder });
+  }
+
+  /** The waiters for the locks that the scope of the caller holds. */
+  private async waitersInScope(): Promise<ScopeWaiter[]> {
+    const held = new Set<string>();
+    findInScope((lock) => {
+      for (const key of lock.keys) if (lock.isHeld && lock.part(key)?.engine === this.engine) held.add(key);
+      return undefined;
+    });
+    const keys = [...held].slice(0, MOST_HELD);
+    const found = keys.map(async (key) => {
+      const { waiters } = await this.engine.inspect(key, MOST_WAITERS, 1);
+      return waiters.map(({ id, since }) => ({ key, client: this.context.names.nameOf(id).client, since }));
+    });
+    return Promise.all(found).then(
+      (lists) => lists.flat(),
+      () => [],
+    );
+  }
+
+  /** The sentence about a holder that waits for a lock of the caller, and has held its own since before. */
+  private deadlockOf(key: string, { client, since }: LockHolder, waiters: readonly ScopeWaiter[]): string {
+    if (client === this.engine.clientId) return '';
+    const waiter = waiters.find((each) => each.client === client && each.since >= since.getTime());
+    if (waiter === undefined) return '';
+    return printable(
+      ` A deadlock: the client of the holder waits for '${waiter.key}', which this call's own scope holds. Acquire both in ` +
+        `one step, acquire(['${waiter.key}', '${key}']), or in the same order in all calls.`,
+    );
   }
 
   private ask(key: string): Promise<Answer> {

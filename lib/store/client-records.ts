@@ -1,7 +1,9 @@
-/** A place in the code that acquires locks: the pattern of its keys, and the decorated method. */
+/** A place in the code that acquires locks: the pattern of its keys, the decorated method, and how it holds them. */
 export interface CallSite {
   readonly pattern: string | undefined;
   readonly method?: string | undefined;
+  /** ms of the lease that the watchdog renews without limit; `undefined`: it renews none, or it is not known. */
+  readonly renewedLease?: number | undefined;
 }
 
 /** What a client says of itself, for people. */

@@ -27,8 +27,8 @@ export type {
   StoreFeature,
   TooManyReply,
 } from './lock-store.js';
-export type { ListReply, ListRequest } from './key-list.js';
-export type { HoldSurvey, SurveyRequest } from './hold-survey.js';
+export type { ListReply, ListRequest } from './lock-store.js';
+export type { HoldSurvey, SurveyRequest } from './lock-store.js';
 export type { AddPermitsRequest, KeepUnitsRequest, PermitStore } from './permit-store.js';
 export { UNCONTENDED_BATCH_SIZE } from './lock-store.js';
 export type { CallSite, ClientRecord, ClientRecords } from './client-records.js';

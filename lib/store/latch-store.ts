@@ -1,5 +1,3 @@
-import type { ReplicateRequest } from './replicate-request.js';
-
 /**
  * The interface of a store that keeps count-down latches. A latch that does not exist counts 0: it is open. Each call
  * that changes a latch has its own id and takes effect once, even if it arrives several times. A call that fails
@@ -57,4 +55,13 @@ export interface LatchCount {
    * remembered, it has expired or the store has lost it.
    */
   readonly opened: readonly string[];
+}
+
+/** Asks how many replicas have the write of an id: of a hold, or of a call that changed a latch. */
+export interface ReplicateRequest {
+  readonly key: string;
+  readonly id: string;
+  readonly min: number;
+  /** ms */
+  readonly timeout: number;
 }

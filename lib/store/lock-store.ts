@@ -1,15 +1,9 @@
 import type { LockStoreError } from '../errors/index.js';
 import type { ClientRecords } from './client-records.js';
-import type { ListReply, ListRequest } from './key-list.js';
-import type { HoldChoice } from './hold-choice.js';
-import type { HoldSurvey, SurveyRequest } from './hold-survey.js';
-import type { LatchStore } from './latch-store.js';
+import type { LatchStore, ReplicateRequest } from './latch-store.js';
 import type { PermitStore } from './permit-store.js';
-import type { PushedGrant } from './pushed-grant.js';
-import type { ReplicateRequest } from './replicate-request.js';
-import type { StoreFeature } from './store-feature.js';
 
-export type { HoldChoice, PushedGrant, ReplicateRequest, StoreFeature };
+export type { ReplicateRequest };
 export { FOLLOWER_PERIOD, UNCONTENDED_BATCH_SIZE } from './protocol.generated.js';
 
 /** The token of a hold if the store keeps no fencing tokens. */
@@ -96,6 +90,8 @@ export interface LockStore {
   survey?(request: SurveyRequest): Promise<HoldSurvey | undefined>;
   /** Lists the keys that are held, in parts. If left out, this store cannot list its locks. */
   list?(request: ListRequest): Promise<ListReply>;
+  /** The wall clock of the store, in ms since 1970. If left out, metrics do not show it. */
+  time?(): Promise<number>;
 }
 
 /** Receives the messages of a store. */
@@ -326,3 +322,84 @@ export interface StoredHold {
   readonly ttl: number;
   readonly since: number;
 }
+
+/** Which holds of a key are meant, by their ids; `undefined`: all of them. */
+export type HoldChoice = string | readonly string[] | undefined;
+
+/** Returns whether a hold is meant. */
+export function chooser(choice: HoldChoice): (hold: { readonly id: string }) => boolean {
+  if (choice === undefined) return () => true;
+  const ids = new Set(typeof choice === 'string' ? [choice] : choice);
+  return ({ id }) => ids.has(id);
+}
+
+/** What is asked about the holds of a key: those of one kind, and whether an owner has one of them. */
+export interface SurveyRequest {
+  readonly key: string;
+  readonly kind: 'exclusive' | 'read' | 'permits';
+  readonly owner?: string | undefined;
+}
+
+/** The answers about the holds of a key. */
+export interface HoldSurvey {
+  /** The ms that are left of the longest lease of this kind; -2: there is no such hold. */
+  readonly ttl: number;
+  /** Whether the owner has a hold of this kind that is not released. */
+  readonly isOwned: boolean;
+  /** The permits in use. */
+  readonly units: number;
+  /** Whether there is a hold of another kind. */
+  readonly hasOthers: boolean;
+  /** The number of permits, if it was set at run time. */
+  readonly limit: number | undefined;
+}
+
+/** Asks for one part of the keys that are held, so that no request takes long. */
+export interface ListRequest {
+  /** The cursor of the last reply; `''`: from the beginning. */
+  readonly cursor: string;
+  /** About how many names the store looks at for this part. Names that are not locks count, too. */
+  readonly budget: number;
+}
+
+/** One part of the list of all keys. */
+export interface ListReply {
+  /**
+   * The keys of this part. A key may appear in two parts. A key that is acquired or released in the meantime may be
+   * missing.
+   */
+  readonly keys: readonly string[];
+  /** Where to continue; `undefined`: there are no more keys. */
+  readonly cursor: string | undefined;
+  /** The store's clock, in ms. The `since` of a hold refers to it. */
+  readonly time: number;
+}
+
+/** A grant that the store reports in a message to its waiter. */
+export interface PushedGrant {
+  readonly key: string;
+  readonly id: string;
+  readonly token: number;
+  /** The first lease in ms, from `time` on. */
+  readonly lease: number;
+  /** The store's clock at the grant, in ms. */
+  readonly time: number;
+  /** As in `HeldReply`. */
+  readonly batchSize: number;
+  /** As in `HeldReply`. */
+  readonly units?: number | undefined;
+}
+
+/** What some stores cannot do. */
+export type StoreFeature =
+  | 'fair'
+  | 'handover'
+  | 'holdAtLeast'
+  | 'latchDelete'
+  | 'latchExpire'
+  | 'latches'
+  | 'list'
+  | 'owner'
+  | 'permitChanges'
+  | 'permits'
+  | 'replicas';

@@ -47,19 +47,24 @@ class Recording {
 
 const alerts = [
   ...['LockLost', 'LockCallsFailed', 'LockTimeouts', 'LockWatchdogLate', 'LockWaitSlow', 'LockRedisUnreachable'],
-  'LockHeldTooLong',
+  ...['LockHeldTooLong', 'LockJobDidNotRun'],
 ];
 
-/** Lets promtool apply the rules to series with a value each minute. `expected`: all alerts that fire at `at`. */
-async function check(series: Array<{ series: string; values: string }>, at: string, expected: readonly Firing[]) {
+/** Lets promtool apply the rules to series with a value in each interval. `expected`: all alerts that fire at `at`. */
+async function check(
+  series: Array<{ series: string; values: string }>,
+  at: string,
+  expected: readonly Firing[],
+  interval = '1m',
+) {
   const file = join(directory, 'test.yml');
   copyFileSync(RULES, join(directory, 'alert-rules.yml'));
   const test = {
     rule_files: ['alert-rules.yml'],
-    evaluation_interval: '1m',
+    evaluation_interval: interval,
     tests: [
       {
-        interval: '1m',
+        interval,
         input_series: series,
         promql_expr_test: [],
         alert_rule_test: alerts.map((alertname) => ({ eval_time: at, alertname, exp_alerts: [] as object[] })),
@@ -104,8 +109,8 @@ describe('the alert rules, on recorded metrics', () => {
     const registry = new client.Registry();
     const stop = prometheusMetrics(client, { registry });
     const recording = new Recording(registry);
-    // A third of this lease is below the limit of the rule, and two thirds are above.
-    const service = await bench.service({ renewedLease: '14s', commandTimeout: '20s' });
+    // When a renewal of this lease reaches the limit of the rule, half of the lease is left.
+    const service = await bench.service({ renewedLease: '30s', commandTimeout: '60s' });
     await service.start();
     await recording.scrape();
     await service.acquire('a', { pattern: 'first' });
@@ -114,7 +119,7 @@ describe('the alert rules, on recorded metrics', () => {
     await bench.redis.pause();
     try {
       const lag = 'redis_lock_watchdog_lag_seconds{lock_instance="default"}';
-      await eventually(async () => Number((await recording.scrape()).get(lag)) > 5);
+      await eventually(async () => Number((await recording.scrape()).get(lag)) > 5, { within: 60_000 });
     } finally {
       await bench.redis.resume();
     }
@@ -218,6 +223,69 @@ describe('the alert rules, on recorded metrics', () => {
       values: name.includes('oldest') ? '0+60x90' : '1x90',
     }));
     await check(hours, '80m', []);
+  });
+
+  it('are quiet during a rolling deploy with a cron job, an election, a holder and a waiter', async () => {
+    const series: Array<{ series: string; values: string }> = [];
+    /** Scrapes the pods of one version. `before`: the number of earlier scrapes. */
+    const scraped = async (pod: string, before: number, life: (scrape: () => Promise<unknown>) => Promise<void>) => {
+      const registry = new client.Registry();
+      const stop = prometheusMetrics(client, { registry });
+      const recording = new Recording(registry);
+      await life(() => recording.scrape());
+      stop();
+      for (const { series: name, values } of recording.series()) {
+        series.push({ series: name.replace('{', `{pod="${pod}",`), values: '_ '.repeat(before) + values });
+      }
+      return before + recording.scrapes.length;
+    };
+    const job = { pattern: 'nightly-report', waitTimeout: 10, holdAtLeast: '1m' } as const;
+    const [one, other, three, four] = await bench.serviceList(4);
+    const deployed = await scraped('old', 0, async (scrape) => {
+      await one!.start();
+      const leader = one!.getLeaderElection('leader');
+      leader.start();
+      await eventually(() => leader.isLeader);
+      other!.getLeaderElection('leader').start();
+      await (await one!.tryAcquire('nightly-report', job))!.release();
+      expect(await other!.tryAcquire('nightly-report', job)).toBeNull();
+      const order = await one!.acquire('order', { pattern: 'orders' });
+      const waiting = other!
+        .acquire('order', { pattern: 'orders', waitTimeout: '1m' })
+        .catch((error: unknown) => error);
+      await bench.untilWaiting('order', 1);
+      for (let i = 0; i < 3; i++) await scrape();
+      await other!.close();
+      expect(await waiting).toMatchObject({ code: 'LOCK_STORE' });
+      await scrape();
+      const closing = one!.close();
+      await scrape();
+      await order.release();
+      await closing;
+      for (let i = 0; i < 3; i++) await scrape();
+    });
+    const end = await scraped('new', deployed, async (scrape) => {
+      await three!.start();
+      const leader = three!.getLeaderElection('leader');
+      leader.start();
+      await eventually(() => leader.isLeader);
+      await three!.run('order', () => undefined, { pattern: 'orders' });
+      expect(await four!.tryAcquire('nightly-report', job)).toBeNull();
+      for (let i = 0; i < 5; i++) await scrape();
+    });
+    for (let at = 1; at < end; at++) await check(series, `${at}m`, []);
+  });
+
+  it('fire for a job that no replica has run, and not for replicas that were late', async () => {
+    const ran = (pod: string, values: string) => ({
+      series: `redis_lock_last_acquired_timestamp_seconds{pod="${pod}",lock_instance="default",lock_pattern="nightly-report",lock_kind="exclusive"}`,
+      values,
+    });
+    await check([ran('one', '0x160')], '1500m', [], '10m');
+    const late = { alert: 'LockJobDidNotRun', labels: { lock_pattern: 'nightly-report', severity: 'warning' } };
+    await check([ran('one', '0x160')], '1510m', [late], '10m');
+    // The second night, another replica ran it; the first one is gone.
+    await check([ran('one', '0x144'), ran('two', `${'_ '.repeat(144)}86400x16`)], '1600m', [], '10m');
   });
 
   it('fire for long waits and for a lock that is held too long', async () => {

@@ -191,7 +191,7 @@ describe('the dashboard in a browser', () => {
     await askToRelease(browser, 'ann');
     const dialog = page.getByRole('dialog');
     expect(await dialog.innerText()).toMatch(
-      /The holder may keep working for a moment, so two callers can overlap\. If it has crashed, do nothing: the lock expires by itself in \d+ s\. Only this one of 2 holds ends\./,
+      /The holder may keep working for a moment, so two callers can overlap\. A connected holder has not crashed: restart its process instead\. Only this one of 2 holds ends\./,
     );
     await page.keyboard.type('prices');
     await page.keyboard.press('Enter');

@@ -1,3 +1,3 @@
-import { OUT_OF_SIGHT, shortRuns } from './short-runs.js';
+import { AMONG_MASTERS, OUT_OF_SIGHT, shortRuns } from './short-runs.js';
 
-shortRuns(['single', 317, undefined], ['single', 307, OUT_OF_SIGHT]);
+shortRuns(['single', 317, undefined], ['redlock-5', 352, [...AMONG_MASTERS, ...OUT_OF_SIGHT]]);

@@ -440,16 +440,30 @@ describe('latches', () => {
     expect(broken(story)).toEqual(rules);
   });
 
-  it('a call that got no answer counts down the latch later, until its client gets an answer', () => {
-    const early = (answeredAt: number): ChaosStory => {
-      const story = latch(1);
-      story.event(900, 'latch', { client: 'b.1', id: 'early', what: 'count', phase: 'begin' });
-      story.event(950, 'latch', { client: 'b.1', id: 'early', phase: 'end', outcome: 'LOCK_STORE' });
-      story.event(960, 'latch', { client: 'b.1', id: 'next', what: 'set', phase: 'begin', count: 3 });
-      return story.event(answeredAt, 'latch', { client: 'b.1', id: 'next', phase: 'end', outcome: false });
+  /** A call without an answer, before the latch is set; its client has another connection by then. */
+  const unanswered = (story: ChaosStory, begin: number): ChaosStory => {
+    story.event(begin, 'latch', { client: 'b.1', id: 'early', what: 'count', phase: 'begin' });
+    story.event(begin + 50, 'latch', { client: 'b.1', id: 'early', phase: 'end', outcome: 'LOCK_STORE' });
+    story.event(begin + 60, 'latch', { client: 'b.1', id: 'next', what: 'set', phase: 'begin', count: 3 });
+    return story.event(begin + 70, 'latch', { client: 'b.1', id: 'next', phase: 'end', outcome: false });
+  };
+
+  it.each([
+    ['five commandTimeouts later', -2_400, []],
+    ['after that', -2_600, ['latches']],
+  ])('a call that got no answer counts down a latch that was set within %s', (_, begin, rules) => {
+    expect(broken(unanswered(latch(1), begin))).toEqual(rules);
+  });
+
+  it('a call that got no answer counts down one latch only', () => {
+    const story = unanswered(latch(1), 900);
+    const call = (id: string, what: string, begin: number, end: number, details: object = {}): void => {
+      story.event(begin, 'latch', { client: 'a.1', id, what, phase: 'begin', ...details });
+      story.event(end, 'latch', { client: 'a.1', id, phase: 'end', outcome: true });
     };
-    expect(broken(early(1_050))).toEqual([]);
-    expect(broken(early(990))).toEqual(['latches']);
+    call('set again', 'set', 2_000, 2_010, { count: 1 });
+    call('wait again', 'await', 2_020, 2_200);
+    expect(broken(story)).toEqual(['latches']);
   });
 
   const lost = (story: ChaosStory, begin: number): ChaosStory => {

@@ -4,18 +4,16 @@ import { buildMutant } from '../../lab/chaos/mutant.mjs';
 import { MUTATIONS } from '../../lab/chaos/mutations.mjs';
 import { moduleOf } from '../../lab/mutations/mutate.mjs';
 
-it.each(MUTATIONS.map((mutation) => [mutation.name, mutation] as const))(
-  "the library with the mutation '%s' differs, and says so when it is loaded",
-  async (name, mutation) => {
-    const mutant = await buildMutant(mutation);
-    try {
-      const file = moduleOf(mutation).slice('lib/'.length, -'ts'.length) + 'js';
-      expect(readFileSync(new URL(file, mutant.url), 'utf8')).toContain(`globalThis.locksMutation = '${name}'`);
-    } finally {
-      mutant.remove();
-    }
-  },
-);
+it('the library with a mutation differs, and says so when it is loaded', async () => {
+  const [mutation] = MUTATIONS;
+  const mutant = await buildMutant(mutation);
+  try {
+    const file = moduleOf(mutation!).slice('lib/'.length, -'ts'.length) + 'js';
+    expect(readFileSync(new URL(file, mutant.url), 'utf8')).toContain(`globalThis.locksMutation = '${mutation!.name}'`);
+  } finally {
+    mutant.remove();
+  }
+});
 
 it('a mutation that changes nothing is refused', async () => {
   const [mutation] = MUTATIONS;

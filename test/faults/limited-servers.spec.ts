@@ -1,6 +1,9 @@
+import { createHash } from 'node:crypto';
+import { Redis } from 'ioredis';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import type { LockHandle } from '../../lib/index.js';
 import { FaultLocks, timed } from '../../lab/testbed/locks/fault-locks.js';
+import { ScriptWalk } from '../../lab/testbed/locks/script-walk.mjs';
 import { RespProxy } from '../../lab/testbed/proxies/resp-proxy.mjs';
 import { startRedis, type RedisServer } from '../../lab/testbed/servers/redis-server.mjs';
 import { eventually } from '../../lab/testbed/wait/eventually.mjs';
@@ -47,6 +50,10 @@ describe.each([['PUBSUB'], ['PUBLISH']])('a server without %s', (command) => {
     await eventually(() => !free.isHeld, { within: 10_000 });
 
     expect(locks.lines.filter(({ level }) => level === 'error')).toEqual([]);
+    const warnings = locks.lines.filter(
+      ({ level, text }) => level === 'warn' && text.includes(`lacks ${command} in scripts`),
+    );
+    expect(warnings).toHaveLength(2);
   });
 });
 
@@ -73,17 +80,38 @@ local redis = setmetatable({
 
 const sourceOf = new Map(Object.values(SCRIPTS).map(({ sha1, source }) => [sha1, source]));
 
-it('a server that permits declared keys only serves more than eight holds of a key', async () => {
+/** A server that refuses keys that a script has not declared; `ran`: the hashes of the scripts that have run. */
+async function declaredOnly(): Promise<{ readonly port: number; readonly ran: ReadonlySet<string> }> {
   const server = await serverWithout();
+  const ran = new Set<string>();
   const proxy = await RespProxy.start(server, {
     rewrite: ({ name, args }) => {
       const [script, ...rest] = args;
       const source = name === 'evalsha' ? sourceOf.get(script!) : name === 'eval' ? script : undefined;
-      return source === undefined ? undefined : ['EVAL', DECLARED_ONLY + source, ...rest];
+      if (source === undefined) return undefined;
+      ran.add(createHash('sha1').update(source).digest('hex'));
+      return ['EVAL', DECLARED_ONLY + source, ...rest];
     },
   });
   ends.push(() => proxy.close());
-  const connection = { port: proxy.port };
+  return { port: proxy.port, ran };
+}
+
+it('every script uses declared keys only', async () => {
+  const { port, ran } = await declaredOnly();
+  const client = new Redis(port);
+  ends.push(async () => client.disconnect());
+  const sizes = { holders: 100, waiters: 100, dead: 20 };
+  await new ScriptWalk(client, sizes, (_label, call) => call()).run();
+  const missed = Object.entries(SCRIPTS).filter(([, { sha1 }]) => !ran.has(sha1));
+  expect(missed.map(([name]) => name)).toEqual([]);
+  // The server does refuse other keys.
+  await expect(client.eval("return redis.call('GET', 'lock:fence:{k}')", 0)).rejects.toThrow('undeclared key');
+});
+
+it('a server that permits declared keys only serves more than eight holds of a key', async () => {
+  const { port } = await declaredOnly();
+  const connection = { port };
   const service = await locks.start(connection, { renewedLease: 900 });
   const other = await locks.start(connection);
   const terms = { permits: 20, fair: true } as const;
@@ -157,15 +185,18 @@ it('a refusal by the ACL inside a script, in the words of Valkey 9, names the mi
   });
 });
 
-it.each(['EVALSHA', 'TIME'])('a server without %s, which every lock needs: the start says so', async (command) => {
-  const server = await serverWithout(command);
-  const { error } = await timed(locks.start(server.url));
-  expect(error).toMatchObject({
-    code: 'LOCK_STORE',
-    message: expect.stringMatching(
-      /this server lacks a command that locks need: npx nestjs-redis-locks doctor names it/,
-    ),
-    transient: false,
-  });
-  expect(error.message).toMatch(new RegExp(`unknown command.*${command}|the script called ${command}`, 'i'));
-});
+it.each(['EVALSHA', 'TIME', 'ZREVRANGE'])(
+  'a server without %s, which locks need: the start says so',
+  async (command) => {
+    const server = await serverWithout(command);
+    const { error } = await timed(locks.start(server.url));
+    expect(error).toMatchObject({
+      code: 'LOCK_STORE',
+      message: expect.stringMatching(
+        /this server lacks a command that locks need: npx nestjs-redis-locks doctor names it/,
+      ),
+      transient: false,
+    });
+    expect(error.message).toMatch(new RegExp(`unknown command.*${command}|the script called ${command}`, 'i'));
+  },
+);

@@ -1,43 +1,48 @@
-import { execFile } from 'node:child_process';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import ts from 'typescript';
 import { describe, expect, it } from '@jest/globals';
 import { durationIn } from '../../lib/common/duration.js';
 import { LOCK_DEFAULTS, MODULE_DEFAULTS } from '../../lib/module/redis-lock.option-table.js';
 import { read, ROOT } from './documentation.js';
 
+const sourceOf = (name: string): string => join(ROOT, 'lib', `${name}/index.ts`);
 const ENTRY_POINTS = [
-  'index',
-  'client/index',
-  'store/index',
-  'testing/index',
-  'observation/metrics/index',
-  'observation/health/index',
-].map((name) => join(ROOT, 'lib', `${name}.ts`));
+  join(ROOT, 'lib/index.ts'),
+  ...['client', 'store', 'testing', 'observation/metrics', 'observation/health'].map(sourceOf),
+];
+/** Their options have pages of their own. */
+const WITH_PAGES = ['dashboard', 'redisson'].map(sourceOf);
+
+const program = ts.createProgram([...ENTRY_POINTS, ...WITH_PAGES], {
+  module: ts.ModuleKind.NodeNext,
+  moduleResolution: ts.ModuleResolutionKind.NodeNext,
+  target: ts.ScriptTarget.ES2022,
+  strict: true,
+  skipLibCheck: true,
+});
+const checker = program.getTypeChecker();
+
+/** The exports of a module, under the names that they have where they are declared. */
+const exportsOf = (source: ts.SourceFile): Array<[name: string, declared: ts.Symbol]> => {
+  const module = checker.getSymbolAtLocation(source);
+  return (module === undefined ? [] : checker.getExportsOfModule(module)).map((symbol) => [
+    symbol.name,
+    symbol.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(symbol) : symbol,
+  ]);
+};
 
 /** The types that users write as an object of options, no matter how they are named. */
 const isOptions = (name: string): boolean => /Options$|^LockDefaults$|^LockStoreParts$/.test(name);
 
 /** The names of all options, by the types that have them: exported types, and types that the page names. */
 function optionsOfTypes(): Array<[type: string, options: string[]]> {
-  const program = ts.createProgram(ENTRY_POINTS, {
-    module: ts.ModuleKind.NodeNext,
-    moduleResolution: ts.ModuleResolutionKind.NodeNext,
-    target: ts.ScriptTarget.ES2022,
-    strict: true,
-    skipLibCheck: true,
-  });
-  const checker = program.getTypeChecker();
   const named = sections.flatMap((section) => section.types);
   const modules = program.getSourceFiles().filter(({ fileName }) => fileName.startsWith(join(ROOT, 'lib')));
   const types = new Map<string, ts.Symbol>();
   for (const source of modules) {
-    const exported = checker.getSymbolAtLocation(source);
     const isPublic = ENTRY_POINTS.includes(source.fileName);
-    for (const symbol of exported === undefined ? [] : checker.getExportsOfModule(exported)) {
-      if (!(isPublic ? isOptions(symbol.name) : named.includes(symbol.name))) continue;
-      types.set(symbol.name, symbol.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(symbol) : symbol);
+    for (const [name, declared] of exportsOf(source)) {
+      if (isPublic ? isOptions(name) : named.includes(name)) types.set(name, declared);
     }
   }
   types.delete('ContractClientOptions'); // of the harness for stores
@@ -97,11 +102,6 @@ describe('docs/options.md', () => {
     expect(section.options.filter((name) => !known.includes(name))).toEqual([]);
   });
 
-  it('has the tables generated from the doc comments', async () => {
-    await promisify(execFile)(process.execPath, [join(ROOT, 'scripts/generate-options.mjs'), '--check']);
-    // It compiles the library's types, which takes a loaded machine long.
-  });
-
   it.each<[heading: string, options: Readonly<Record<string, unknown>>]>([
     ['The module', MODULE_DEFAULTS],
     ['Defaults', LOCK_DEFAULTS],
@@ -124,3 +124,35 @@ function valueOf(cell: string): unknown {
   if (/^'.*'$/.test(text)) return text.slice(1, -1);
   return /^\d+$/.test(text) ? Number(text) : durationIn(text);
 }
+
+/** What an editor shows above a name: the doc comment up to the first line that begins with `@`. */
+function descriptions(): Map<string, string> {
+  const found = new Map<string, string>();
+  const add = (name: string, symbol: ts.Symbol) =>
+    found.set(name, ts.displayPartsToString(symbol.getDocumentationComment(checker)));
+  for (const [, symbol] of [...ENTRY_POINTS, ...WITH_PAGES].flatMap((file) =>
+    exportsOf(program.getSourceFile(file)!),
+  )) {
+    add(symbol.name, symbol);
+    if (!(symbol.flags & ts.SymbolFlags.Class)) continue;
+    for (const each of checker.getPropertiesOfType(checker.getTypeOfSymbol(symbol))) {
+      const isOurs = each.declarations?.some((node) => node.getSourceFile().fileName.startsWith(join(ROOT, 'lib')));
+      if (isOurs && each.flags & ts.SymbolFlags.Method) add(`${symbol.name}.${each.name}`, each);
+    }
+  }
+  return found;
+}
+
+describe('what an editor shows', () => {
+  const shown = descriptions();
+
+  it('is a description of each export and of each static method', () => {
+    expect(shown.size).toBeGreaterThan(100);
+    expect([...shown].filter(([, text]) => text.trim() === '').map(([name]) => name)).toEqual([]);
+  });
+
+  it('does not stop in the middle of an example', () => {
+    const cut = [...shown].filter(([, text]) => text.split('```').length % 2 === 0).map(([name]) => name);
+    expect(cut).toEqual([]);
+  });
+});

@@ -1,9 +1,6 @@
 import { spawn } from 'node:child_process';
-import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from '@jest/globals';
-import { mutate } from '../../lab/mutations/mutate.mjs';
-import { BREAKAGES, MUTATIONS } from '../../lab/simulation/mutations.mjs';
 
 /** ms that a run is given; each takes a few seconds on a machine that has nothing else to do. */
 const TIME = 240_000;
@@ -36,19 +33,26 @@ const count = (said: string, pattern: RegExp): number => Number(find(said, patte
 
 describe('simulated schedules of callers and faults', () => {
   it(
-    'end with a result for every caller, and without overlapping sections',
+    'end with a result for every caller, without overlapping sections, and equally on any number of workers',
     async () => {
-      const { code, said } = await simulation('--seeds', '250', '--workers', '1');
+      const [one, two] = await Promise.all([
+        simulation('--seeds', '120', '--workers', '1'),
+        simulation('--seeds', '120', '--workers', '2'),
+      ]);
+      const { code, said } = one;
       expect({ code, said }).toMatchObject({ code: 0, said: expect.stringContaining('nothing was found') });
+      const digest = /digest of all events: (\w+)/;
+      expect(find(said, digest)).toBe(find(two.said, digest));
+      expect(find(said, digest)).not.toBe('00000000');
       // The run covered enough.
-      expect(count(said, /(\d+) got their locks/)).toBeGreaterThan(2_000);
-      expect(count(said, /(\d+) of them as members of a batch/)).toBeGreaterThan(200);
-      expect(count(said, /(\d+) faults/)).toBeGreaterThan(50);
-      expect(count(said, /(\d+) terms of leaders/)).toBeGreaterThan(100);
+      expect(count(said, /(\d+) got their locks/)).toBeGreaterThan(1_000);
+      expect(count(said, /(\d+) of them as members of a batch/)).toBeGreaterThan(100);
+      expect(count(said, /(\d+) faults/)).toBeGreaterThan(25);
+      expect(count(said, /(\d+) terms of leaders/)).toBeGreaterThan(50);
       // A good part of them over several masters, most of which were served.
-      expect(count(said, /(\d+) of the runs over several masters/)).toBeGreaterThan(50);
+      expect(count(said, /(\d+) of the runs over several masters/)).toBeGreaterThan(25);
       const visits = count(said, /of (\d+) visits got their locks/);
-      expect(visits).toBeGreaterThan(500);
+      expect(visits).toBeGreaterThan(250);
       expect(count(said, /(\d+) of \d+ visits got their locks/)).toBeGreaterThan(visits / 2);
       expect(count(said, /masters restored (\d+) votes/)).toBeGreaterThan(0);
       for (const outcome of [
@@ -60,21 +64,6 @@ describe('simulated schedules of callers and faults', () => {
       ]) {
         expect(count(said, new RegExp(`(\\d+) [a-z ]*${outcome}`))).toBeGreaterThan(0);
       }
-    },
-    2 * TIME,
-  );
-
-  it(
-    'are equal for equal seeds, on any number of workers',
-    async () => {
-      const digest = /digest of all events: (\w+)/;
-      const runs = await Promise.all([
-        simulation('--seeds', '120', '--workers', '1'),
-        simulation('--seeds', '120', '--workers', '2'),
-      ]);
-      const [one, two] = runs.map(({ said }) => find(said, digest));
-      expect(one).toBe(two);
-      expect(one).not.toBe('00000000');
     },
     2 * TIME,
   );
@@ -124,13 +113,5 @@ describe('simulated schedules of callers and faults', () => {
       });
     },
     TIME,
-  );
-
-  it.each([...MUTATIONS, ...BREAKAGES].map((mutation) => [mutation.name, mutation] as const))(
-    'can run with the mutation %s: the line to change exists',
-    (_, mutation) => {
-      const text = readFileSync(new URL(mutation.file, ROOT), 'utf8');
-      expect(mutate(text, mutation)).not.toBe(text);
-    },
   );
 });

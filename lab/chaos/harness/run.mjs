@@ -73,10 +73,17 @@ export async function runChaos({ topology: name, installation, ...options }) {
     operator: new WorkerProcess(OPERATOR_PROCESS),
     leftovers: new LeftoverWatch(topology, history),
   };
-  try {
+  const play = async () => {
     await begin(topology, people, { history, now, timeouts, ...options });
     await makeFaults(topology, people, { history, now, timeouts, ...options });
     await settle(topology, people, history);
+  };
+  try {
+    // What has happened before a failure of the run is worth a check.
+    await play().catch((error) => {
+      if (error instanceof StepFailed) throw error;
+      history.note('surprise', { client: 'run', text: error.stack });
+    });
     return mergeHistories(directory);
   } finally {
     people.leftovers.stop();

@@ -12,6 +12,8 @@ import { SERVER, Server } from './server.mjs';
 const MASTERS = 3;
 /** ms without an answer. Longer than servers are stopped in passing, so that a failover is a fault of its own. */
 const NODE_TIMEOUT = 1_500;
+/** A server that is stopped while a replica connects keeps it waiting for 60 s otherwise. In s; pings come more often. */
+const IMPATIENCE = ['--repl-timeout', '10', '--repl-ping-replica-period', '1'];
 /** A move of a slot is tried again if a failover interrupts it. */
 const PATIENTLY = { within: 30_000, every: 100, what: 'the move of a slot' };
 
@@ -19,7 +21,8 @@ const PATIENTLY = { within: 30_000, every: 100, what: 'the move of a slot' };
 export async function start({ installation, clients, keys }) {
   const start = (options) => Server.start(options);
   const server = { ...SERVER, installation };
-  const cluster = await startRedisCluster({ masters: MASTERS, replicas: 1, nodeTimeout: NODE_TIMEOUT, server, start });
+  const kind = { masters: MASTERS, replicas: 1, nodeTimeout: NODE_TIMEOUT, args: IMPATIENCE };
+  const cluster = await startRedisCluster({ ...kind, server, start });
   const { nodes } = cluster;
   const pairs = nodes.slice(0, MASTERS).map((master, i) => new Pair(master, nodes[MASTERS + i]));
   const slots = await Slots.of(keys, pairs);
@@ -40,7 +43,7 @@ export async function start({ installation, clients, keys }) {
         ? { cluster: addresses(nodes) }
         : { cluster: addresses(networks.of(client)), options: { natMap: networks.detours(client) } },
     keysLeft: async () => (await Promise.all(pairs.map(({ master }) => master.keysWithTtl()))).flat(),
-    untilWhole: () => cluster.untilWhole(),
+    untilWhole: () => cluster.untilWhole({ within: 60_000 }),
     /** For finding out why a failover did not happen. */
     async state() {
       const told = nodes.map(({ admin }) => said(() => admin.cluster('NODES')));

@@ -7,6 +7,11 @@ import { commandTimeoutOf, laneOf } from '../terms.mjs';
  */
 const SEES = 400;
 const UNANSWERED = 3;
+/**
+ * So many `commandTimeout`s after its call, a command arrives at the latest: for so long Redis remembers a call that has
+ * had its effect. It may wait for a master that is stopped, on a connection that has been replaced meanwhile.
+ */
+const DELIVERED = 5;
 
 /** How a call may fail: Redis failed, it has lost the latch, the caller gave up. */
 const EXPECTED = ['LOCK_STORE', 'LOCK_LATCH_LOST', 'ABORTED'];
@@ -17,6 +22,7 @@ const EXPECTED = ['LOCK_STORE', 'LOCK_LATCH_LOST', 'ABORTED'];
  */
 export function latches(model) {
   const found = [];
+  const spent = new Map();
   for (const wait of model.latches) {
     const { what, id, begin, end, outcome } = wait;
     if (end === undefined) continue;
@@ -26,7 +32,7 @@ export function latches(model) {
     if (what !== 'await') continue;
     const set = lastSetBefore(model.latches, begin);
     if (set === undefined) continue;
-    if (outcome === true && countsBetween(model.latches, set.begin, end) < set.count) {
+    if (outcome === true && !mayBeOpen(set, end, model, spent)) {
       const latest = wait.seen ?? begin + SEES + UNANSWERED * commandTimeoutOf(model.run) + stalledFrom(wait, model);
       say(
         `learned that the latch is open, but ${set.id} had set it to ${set.count}`,
@@ -43,24 +49,22 @@ export function latches(model) {
 const lastSetBefore = (all, at) =>
   all.filter(({ what, outcome, end }) => what === 'set' && outcome === true && end <= at).at(-1);
 
-/** A call that was not executed yet when the latch was set may have counted down the new one. */
-const countsBetween = (all, from, to) =>
-  all.filter((each) => each.what === 'count' && executedBy(each, all) > from && each.begin <= to).length;
-
 /**
- * Until when a call may be executed. Without an answer that is until a later question of the same process is answered:
- * commands wait for a connection, and keep their order.
+ * Whether as many calls as the latch was set to may have counted it down until a waiter learned that it is open. A call
+ * without an answer counts at most one latch down: `spent` has the latch that each such call explains.
  */
-function executedBy({ client, begin, end = Infinity, outcome }, all) {
-  if (outcome !== 'LOCK_STORE') return end;
-  const answered = all
-    .filter((each) => each.client === client && each.begin > begin)
-    .flatMap(({ what, end: at, outcome: told, seen }) => [
-      ...(seen === undefined ? [] : [seen]),
-      ...(what !== 'await' && typeof told !== 'string' && at !== undefined ? [at] : []),
-    ]);
-  return Math.min(...answered);
+function mayBeOpen(set, until, { latches: all, run }, spent) {
+  const counts = all.filter(({ what, begin }) => what === 'count' && begin <= until);
+  // A call that was not executed yet when the latch was set may have counted down the new one.
+  const answered = counts.filter((each) => !isUnknown(each) && each.end > set.begin).length;
+  const latest = set.begin - DELIVERED * commandTimeoutOf(run);
+  const unknown = counts.filter((each) => isUnknown(each) && each.begin > latest && (spent.get(each) ?? set) === set);
+  const needed = unknown.slice(0, Math.max(0, set.count - answered));
+  for (const each of needed) spent.set(each, set);
+  return answered + needed.length >= set.count;
 }
+
+const isUnknown = ({ end, outcome }) => end === undefined || outcome === 'LOCK_STORE';
 
 /** For how long its process did not run while it waited. */
 const stalledFrom = ({ client, begin, end }, { stall }) =>

@@ -2,7 +2,6 @@
 export const HOLDERS = [
   {
     name: 'a killed holder',
-    isSlow: true,
     section: 'The holder has crashed',
     async script(stage) {
       await stage.server();
@@ -22,7 +21,6 @@ export const HOLDERS = [
   },
   {
     name: 'a frozen holder',
-    isSlow: true,
     section: 'The holder is frozen',
     async script(stage) {
       await stage.server();
@@ -34,12 +32,15 @@ export const HOLDERS = [
       await stage.shows('npx nestjs-redis-locks ls stock:42', / 1\d\.\d s/);
       await stage.shows('npx nestjs-redis-locks doctor | grep clients', '1 connected', 'shop-1');
       await stage.shows('Dashboard of shop-1', 'The application has not answered', 'was ');
+      // Its page is opened after the freeze.
+      await stage.application('shop-2', { renewedLease: '30s' });
+      await stage.shows('npx nestjs-redis-locks inspect stock:42', 'renewal overdue');
+      await stage.shows('Dashboard of shop-2', 'renewal overdue');
       shop.resume();
     },
   },
   {
     name: 'a forgotten release',
-    isSlow: true,
     section: 'The holder lives and does not release',
     async script(stage) {
       await stage.server();
@@ -90,6 +91,21 @@ export const HOLDERS = [
       await stage.shows('grep lock.timeout shop-1.log', '"holder":"shop-');
       await stage.shows('Dashboard of shop-1, last holders', 'waited');
       await Promise.all(shops.map((shop) => shop.call('stopTurns')));
+    },
+  },
+  {
+    name: 'a cron job that another replica runs',
+    section: 'A cron job is skipped',
+    async script(stage) {
+      await stage.server();
+      const [first, second] = [await stage.application('job-1'), await stage.application('job-2')];
+      if (!(await first.call('tick', 'nightly-report', { holdAtLeast: '1m' }))) throw new Error('the job does not run');
+      await stage.named('job-1');
+      await second.call('tick', 'nightly-report', { holdAtLeast: '1m' });
+      // It names no holder: the work is done.
+      await stage.shows('grep lock.skipped job-2.log', 'nightly-report');
+      await stage.shows('npx nestjs-redis-locks ls nightly-report', '(kept)', 'job-1');
+      await stage.shows('curl -s http://job-1/metrics | grep last_acquired', /\} \d/);
     },
   },
   {

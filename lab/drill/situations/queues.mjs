@@ -33,7 +33,6 @@ export const QUEUES = [
   },
   {
     name: 'a deaf subscriber',
-    isSlow: true,
     section: 'A waiter does not hear that it was granted the lock',
     async script(stage) {
       const redis = await stage.server();
@@ -53,6 +52,23 @@ export const QUEUES = [
       await shop.call('release', 'stock:42');
       await stage.shows('npx nestjs-redis-locks inspect stock:42', '1 holding, 0 processes in the queue');
       await stage.shows('Dashboard of shop-2, last holders', 'for shop-1');
+    },
+  },
+  {
+    name: 'a deadlock',
+    section: 'Two processes wait for each other',
+    async script(stage) {
+      await stage.server();
+      const [shop, other] = [await stage.application('shop-1'), await stage.application('shop-2')];
+      await shop.call('nest', 'order:7', 'stock:42');
+      await other.call('nest', 'stock:42', 'order:7', { waitTimeout: '20s' });
+      await shop.call('proceed');
+      await stage.until('a waiter', async () => (await stage.redis.admin.zcard('lock:queue:{stock:42}')) === 1);
+      await shop.call('look', 'order:7');
+      await other.call('look', 'order:7');
+      await other.call('proceed');
+      await stage.shows('npx nestjs-redis-locks doctor | grep -A1 deadlocks', 'has waited for', 'shop-2', 'shop-1');
+      await stage.shows('grep ERROR shop-2.log', 'A deadlock: the client of the holder waits');
     },
   },
   {

@@ -11,7 +11,8 @@ const LEASE = 3_600_000;
 const AT_A_TIME = 1_000;
 const NAMES = [
   ...['acquire', 'acquire-all', 'add-limit', 'confirm', 'fence', 'force-release', 'hand-over', 'inspect'],
-  ...['keep-units', 'limit', 'reinstate', 'release', 'renew', 'set-limit'],
+  ...['keep-units', 'limit', 'reinstate', 'release', 'renew', 'set-limit', 'start', 'survey'],
+  ...['latch-confirm', 'latch-count', 'latch-count-down', 'latch-delete', 'latch-set'],
 ];
 const ROLES = ['state', 'queue', 'waiters', 'fence', 'tombstones', 'limit', 'ends'];
 /** The end of a request: it waits (1), or it does not (0). Retries are far away. */
@@ -19,7 +20,7 @@ const REST = { waits: '0 1 3000 3000000 3000 1', 'does not wait': '0 0 3000 3000
 const [QUEUED, BUSY, QUEUED_UNSUBSCRIBED] = [0, 2, 5];
 
 /**
- * Runs every script of a lock on keys with very many holders and waiters. The clients of some waiters are gone, and stand
+ * Runs every script on keys with very many holders and waiters. The clients of some waiters are gone, and stand
  * ahead of the others. The scripts run as they are, without the library.
  */
 export class ScriptWalk {
@@ -45,9 +46,11 @@ export class ScriptWalk {
       const source = assembleScript(join(ROOT, 'lua'), `${name}.lua`);
       this.#hashes.set(name, String(await this.#redis.script('LOAD', source)));
     }
+    await this.#observe('start', () => this.#evaluate('start', [], []));
     for (const kind of /** @type {const} */ (['exclusive', 'read', 'permits'])) await this.#walk(kind);
     await this.#loseEnds();
     await this.#expire();
+    await this.#latch();
   }
 
   /** @param {Kind} kind */
@@ -69,7 +72,8 @@ export class ScriptWalk {
       await this.#acquire(kind, 'acquire, does not wait', 'n1:1', waiting, 'does not wait');
       await this.#release(kind, 'release of a place', `w${waiters - 2}:1`, '10000 0 0');
       if (kind !== 'exclusive') await this.#ofOneOfMany(kind, mode);
-      for (const name of ['limit']) await this.#script(kind, name, name, []);
+      await this.#script(kind, 'limit', 'limit', []);
+      await this.#script(kind, 'survey', 'survey', [kind, 'an owner']);
       await this.#inspect(kind);
       const request = this.#request('n3:1', waiting, 'waits');
       await this.#release(kind, 'release with the next request', 'h1:1', '0 0 0', request);
@@ -148,6 +152,22 @@ export class ScriptWalk {
     const last = (await this.#redis.zrange('lock:ends:{expired}', -2, '-2', 'WITHSCORES'))[1] ?? '0';
     for (let now = 0; now <= Number(last);) now = Number((await this.#redis.time())[0]) * 1_000;
     await this.#acquire('expired', 'acquire, leases over', 'n0:1', 'exclusive', 'does not wait');
+  }
+
+  /** A latch with a waiter is counted down, opens, and the next one is deleted. */
+  async #latch() {
+    const [latch, counted] = ['lock:latch:{l}', 'lock:counted:{l}'];
+    /** @param {string} name @param {ReadonlyArray<string | number>} args */
+    const run = (name, args, keys = [latch, counted]) =>
+      this.#observe(`latch: ${name}`, () => this.#evaluate(name, keys, args));
+    await run('latch-set', ['one', 2, LEASE, LEASE]);
+    await run('latch-confirm', ['one'], [counted]);
+    await run('latch-count', ['w0', LEASE, 'one']);
+    await run('latch-count-down', [this.#address('l'), 'c0', LEASE]);
+    await run('latch-count-down', [this.#address('l'), 'c1', LEASE]);
+    await run('latch-count', ['w0', LEASE, 'one']);
+    await run('latch-set', ['two', 2, LEASE, LEASE]);
+    await run('latch-delete', ['d0', 'two', LEASE]);
   }
 
   /**

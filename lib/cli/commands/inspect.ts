@@ -8,8 +8,7 @@ import { table, type Column } from '../output/table.js';
 import { without, type Terminal } from '../output/terminal.js';
 import { kindName, safe, safeJson, time, type ClientFacts } from '../output/texts.js';
 import { grouped } from '../output/width.js';
-import { serverTime } from '../server-time.js';
-import type { Session } from '../session.js';
+import { serverTime, type Session } from '../session.js';
 
 /** The lines besides the rows of a table: the counts, the headings, an empty line. */
 const OTHER_LINES = 3;

@@ -7,8 +7,7 @@ import { locksTable } from '../output/locks-table.js';
 import { without, type Terminal } from '../output/terminal.js';
 import { safe, safeJson } from '../output/texts.js';
 import { grouped } from '../output/width.js';
-import { serverTime } from '../server-time.js';
-import type { Session } from '../session.js';
+import { serverTime, type Session } from '../session.js';
 
 /** The lines that a terminal needs besides the rows: the headings, and the command and the prompt of the shell. */
 const OTHER_LINES = 3;

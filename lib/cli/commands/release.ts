@@ -4,9 +4,8 @@ import type { CommandLine } from '../arguments.js';
 import { EXIT, type ExitCode } from '../exit-codes.js';
 import type { Terminal } from '../output/terminal.js';
 import { labelName, ownerName, safe, safeJson, time } from '../output/texts.js';
-import { serverTime } from '../server-time.js';
+import { serverTime, type Session } from '../session.js';
 import { isOf } from '../sort-locks.js';
-import type { Session } from '../session.js';
 
 /** Releases a lock, or one of its holds. A lock that is held is released only with --force. */
 export async function release(

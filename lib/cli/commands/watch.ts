@@ -11,8 +11,7 @@ import { PLAIN, type Style } from '../output/style.js';
 import { CLEAR, without, type Terminal } from '../output/terminal.js';
 import { safe, safeJson, time } from '../output/texts.js';
 import { fitTo, grouped, widthOf } from '../output/width.js';
-import { serverTime } from '../server-time.js';
-import type { Session } from '../session.js';
+import { serverTime, type Session } from '../session.js';
 import { noneOf } from './ls.js';
 
 /** The lines of the screen that no lock takes: the counts, the headings, and the one of the cursor. */

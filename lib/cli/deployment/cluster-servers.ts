@@ -3,9 +3,7 @@ import { hashSlot } from '../../keys/index.js';
 import type { ClusterAddress } from '../../store/redis/passed-client.js';
 import { guardCredentials } from '../../store/redis/credentials.js';
 import { storeFailure } from '../../store/redis/store-failure.js';
-import { after } from './answers.js';
-import { clientOptions, retryDelay } from './client-options.js';
-import type { Deployment, Server } from './deployment.js';
+import { after, clientOptions, retryDelay, type Deployment, type Server } from './deployment.js';
 
 /** The masters of a Redis Cluster. */
 export class ClusterServers implements Deployment {

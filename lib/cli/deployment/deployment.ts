@@ -1,3 +1,4 @@
+import { lacksCommand } from '../../store/redis/store-failure.js';
 import type { Redis, RedisOptions } from 'ioredis';
 import type { LockConnectionOption } from '../../module/redis-lock.connection.js';
 import type { ClusterAddress } from '../../store/redis/passed-client.js';
@@ -26,3 +27,33 @@ export interface Deployment {
   connect(): Promise<void>;
   close(): void;
 }
+
+/** Rejects after `ms`, to limit the time for an answer. */
+export async function after(ms: number): Promise<never> {
+  await new Promise((resolve) => setTimeout(resolve, ms).unref());
+  throw new Error(`no answer within ${ms} ms`);
+}
+
+/** Whether a server does not know a command, or not inside scripts. */
+export const isUnknown = (error: unknown): boolean => error instanceof Error && lacksCommand(error);
+
+/** Whether a server denies its user a command, or does not know it. */
+export const isRefusal = (error: unknown): error is Error =>
+  error instanceof Error && (isUnknown(error) || LACKS_RIGHT.test(error.message));
+
+/** The codes of a missing right, and what Redis 7.0 and Valkey say without a code inside scripts. */
+const LACKS_RIGHT = /\bNOPERM\b|user executing the script can't|ACL failure in script/;
+
+/** The options of the program's connections, which the user's options override. Failures are reported soon. */
+export const clientOptions = (timeout: number): RedisOptions => ({
+  connectTimeout: timeout,
+  commandTimeout: timeout,
+  disconnectTimeout: 100,
+  maxRetriesPerRequest: 1,
+  // A user who may not call INFO gets answers, too.
+  enableReadyCheck: false,
+  connectionName: 'nestjs-redis-locks-cli',
+});
+
+/** The delay in ms before the next attempt to connect. */
+export const retryDelay = (times: number): number => Math.min(200 * times, 2_000);

@@ -1,9 +1,7 @@
 import { Redis, type RedisOptions } from 'ioredis';
 import { guardCredentials } from '../../store/redis/credentials.js';
 import { storeFailure } from '../../store/redis/store-failure.js';
-import { after, isRefusal } from './answers.js';
-import { clientOptions, retryDelay } from './client-options.js';
-import type { Deployment, Server } from './deployment.js';
+import { after, isRefusal, clientOptions, retryDelay, type Deployment, type Server } from './deployment.js';
 
 /** One server, or the masters of Redlock. */
 export class IndependentServers implements Deployment {

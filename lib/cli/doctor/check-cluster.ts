@@ -1,5 +1,4 @@
-import { isRefusal } from '../deployment/answers.js';
-import type { Server } from '../deployment/deployment.js';
+import { isRefusal, type Server } from '../deployment/deployment.js';
 import { ok, problem, type Finding } from './finding.js';
 import { readFacts, type ServerInfo } from './server-info.js';
 

@@ -1,10 +1,9 @@
 import { isForeign } from '../../service/inspect-several.js';
 import { listLocks } from '../../service/list-locks.js';
 import type { LockHolder, LockState, LockWaiter } from '../../service/lock-state.js';
-import { isRefusal } from '../deployment/answers.js';
+import { isRefusal } from '../deployment/deployment.js';
 import { labelName, safe, time } from '../output/texts.js';
-import { serverTime } from '../server-time.js';
-import type { Session } from '../session.js';
+import { serverTime, type Session } from '../session.js';
 import { ok, warning, type Finding } from './finding.js';
 
 /** So many locks are looked at, at most. */

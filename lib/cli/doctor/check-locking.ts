@@ -1,5 +1,7 @@
+import { isLockConfigError } from '../../errors/index.js';
+import type { LockService } from '../../service/lock.service.js';
 import type { Session } from '../session.js';
-import { ok, problem, type Finding } from './finding.js';
+import { ok, problem, warning, type Finding } from './finding.js';
 
 /** The lease of the trial lock, in case this process ends before the release, and the time that Redis has to grant it. */
 const LEASE = 5_000;
@@ -18,4 +20,64 @@ export async function checkLocking({ locks }: Session, id: string): Promise<Find
   } catch (error) {
     return problem('a lock', `could not be acquired: ${(error as Error).message}`, 'see the other findings');
   }
+}
+
+const TERMS = { expire: LEASE, waitTimeout: LEASE } as const;
+const done = (): void => undefined;
+
+/** What services do besides, on keys in several slots. */
+const FEATURES: ReadonlyArray<readonly [name: string, use: (locks: LockService, key: string) => Promise<unknown>]> = [
+  ['several keys', (locks, key) => locks.run([key, `${key}:2`], done, TERMS)],
+  [
+    'readers and permits',
+    async (locks, key) => {
+      await locks.run(key, done, { ...TERMS, kind: 'read' });
+      await locks.run(`${key}:3`, done, { ...TERMS, permits: 2 });
+    },
+  ],
+  [
+    'latches',
+    async (locks, key) => {
+      const latch = locks.getCountDownLatch(key);
+      await latch.trySetCount(2, { expire: LEASE });
+      await latch.countDown();
+      await latch.delete();
+    },
+  ],
+  ['lists', (locks) => locks.list().next()],
+];
+/** Some applications do without these. */
+const OPTIONAL: readonly string[] = ['replicas', 'lists'];
+
+/** Uses each feature once, and says which ones work. `found`: what the checks of the servers have found. */
+export async function checkFeatures(
+  { locks, deployment }: Session,
+  id: string,
+  found: readonly Finding[],
+): Promise<Finding> {
+  const failures = new Map<string, string>();
+  const works: string[] = [];
+  const note = async (name: string, use: () => Promise<unknown>): Promise<void> => {
+    try {
+      await use();
+      works.push(name);
+    } catch (error) {
+      // Redlock has no latches.
+      if (!isLockConfigError(error)) failures.set(name, (error as Error).message);
+    }
+  };
+  const isSilent = found.some(
+    ({ status, check, found }) => status === 'problem' && (/\bpub\/sub$/.test(check) || /no messages/.test(found)),
+  );
+  if (!isSilent) works.push('contended locks');
+  else failures.set('contended locks', 'waiters receive no messages, and retry every 3 s');
+  for (const [name, use] of FEATURES) await note(name, () => use(locks, `doctor:${id}`));
+  const servers = deployment.kind === 'redlock' ? [] : deployment.servers();
+  if (servers.length > 0)
+    await note('replicas', () => Promise.all(servers.map(({ client }) => client.call('WAIT', '0', '1'))));
+  if (failures.size === 0) return ok('features', `${works.join(', ')} work`);
+  const named = [...failures].map(([name, why]) => `${name} (${why})`).join(', ');
+  const find = [...failures.keys()].every((name) => OPTIONAL.includes(name)) ? warning : problem;
+  const others = works.length === 0 ? '' : `. These work: ${works.join(', ')}`;
+  return find('features', `these do not work as they should: ${named}${others}`, 'see the other findings');
 }

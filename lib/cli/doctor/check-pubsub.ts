@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
 import { clientChannel } from '../../keys/index.js';
-import { isRefusal } from '../deployment/answers.js';
+import { isRefusal } from '../deployment/deployment.js';
 import { ok, problem, type Finding } from './finding.js';
 import type { Trial } from './trial.js';
 

@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Redis } from 'ioredis';
 import { foreignError } from '../../store/redis/foreign-error.js';
-import { isRefusal } from '../deployment/answers.js';
-import type { Deployment } from '../deployment/deployment.js';
+import { isRefusal, type Deployment } from '../deployment/deployment.js';
 import type { Session } from '../session.js';
 import { checkClients, clientChannels } from './check-clients.js';
 import { checkClock, checkClocks, checkLatency, readClock, type ClockReading } from './check-clock.js';
@@ -10,7 +9,7 @@ import { checkIsNoNode, checkSlots, readClusterInfo } from './check-cluster.js';
 import { checkConnections } from './check-config.js';
 import { checkDeadlocks } from './check-deadlocks.js';
 import { checkLayout } from './check-layout.js';
-import { checkLocking } from './check-locking.js';
+import { checkFeatures, checkLocking } from './check-locking.js';
 import { checkPermissions } from './check-permissions.js';
 import { checkPubSub, checkShardedPubSub } from './check-pubsub.js';
 import {
@@ -35,7 +34,7 @@ interface Learned {
 }
 
 /**
- * Checks every server, and a key if it is given, then acquires a lock. Only its fencing token remains in Redis, for ten
+ * Checks every server, and a key if it is given, then uses locks. Only their fencing tokens remain in Redis, for ten
  * minutes.
  */
 export async function examine(session: Session, key: string | undefined): Promise<Finding[]> {
@@ -57,7 +56,10 @@ export async function examine(session: Session, key: string | undefined): Promis
   findings.push(await checkClients(session, channels));
   if (clocks.size > 1) findings.push(checkClocks(clocks, deployment.kind === 'redlock'));
   if (key !== undefined) findings.push(await checkLayout(session, key));
-  return [...findings, ...(await checkDeadlocks(session)), await checkLocking(session, id)];
+  findings.push(...(await checkDeadlocks(session)));
+  const locking = await checkLocking(session, id);
+  // The features need locks.
+  return [...findings, locking, ...(locking.status === 'ok' ? [await checkFeatures(session, id, findings)] : [])];
 }
 
 async function examineServer(trial: Trial, kind: Deployment['kind'], learned: Learned): Promise<Finding[]> {

@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import { isRefusal } from '../deployment/answers.js';
+import { isRefusal } from '../deployment/deployment.js';
 
 /** An owner in Redisson, or in an instance with its protocol: `uuid:threadId`. */
 const OWNER = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}:\d/;

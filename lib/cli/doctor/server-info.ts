@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import { isRefusal } from '../deployment/answers.js';
+import { isRefusal } from '../deployment/deployment.js';
 
 /** The fields of INFO by name. */
 export type ServerInfo = ReadonlyMap<string, string>;

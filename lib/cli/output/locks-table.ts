@@ -1,4 +1,4 @@
-import type { LockHolder, LockState, LockWaiter } from '../../service/lock-state.js';
+import { isOverdue, type LockHolder, type LockState, type LockWaiter } from '../../service/lock-state.js';
 import type { Style } from './style.js';
 import { table, type Column, type Space } from './table.js';
 import { clientName, kindName, labelName, ownerName, time, type ClientFacts } from './texts.js';
@@ -60,7 +60,11 @@ export function holdColumns(
     { heading: 'FOR', cell: ({ since }) => time(now - since.getTime()) },
     {
       heading: 'LEASE LEFT',
-      cell: ({ ttl }) => (ttl < SHORT_LEASE ? { text: time(ttl), style: 'warning' } : time(ttl)),
+      cell: (holder) => {
+        const left = time(holder.ttl);
+        if (isOverdue(holder, now - holder.since.getTime())) return { text: `${left}, renewal overdue`, style: 'bad' };
+        return holder.ttl < SHORT_LEASE ? { text: left, style: 'warning' } : left;
+      },
     },
   ];
 }

@@ -79,11 +79,11 @@ export class ReleaseDialog {
 function explanationOf({ holding, waiting, ago }, holders) {
   const left = Math.max(1_000, ...holders.map(({ lease }) => lease - ago));
   const end = left < 60_000 ? `${Math.floor(left / 1_000)} s` : time(left);
-  const [who, callers, it] =
-    holders.length === 1
-      ? ['The holder', 'two callers', 'it has crashed']
-      : ['The holders', 'several callers', 'they have crashed'];
-  const what = `${who} may keep working for a moment, so ${callers} can overlap. If ${it}, do nothing: the lock expires by itself in ${end}.`;
+  const [who, callers] = holders.length === 1 ? ['The holder', 'two callers'] : ['The holders', 'several callers'];
+  const isGone = holders.every(({ connected, kept }) => connected === false && !kept);
+  const what = isGone
+    ? `No holder is connected, so the lock expires by itself in ${end}. Release it only if that is too long, and its process has ended.`
+    : `${who} may keep working for a moment, so ${callers} can overlap. A connected holder has not crashed: restart its process instead.`;
   const rest = holding > holders.length ? ` Only this one of ${count(holding)} holds ends.` : '';
   return what + rest + (waiting > 0 ? ' The lock then goes to the next waiter.' : '');
 }

@@ -22,6 +22,8 @@ export interface LockAcquisition {
    * Whether the caller continues without the lock if others hold it: `tryAcquire`, `onContended: 'skip'` or a function.
    */
   readonly optional: boolean;
+  /** Whether the application is shutting down by now, which refuses new calls and ends waits with a `LockStoreError`. */
+  readonly isClosing: boolean;
   /** The result, once the call has succeeded. */
   result?: AcquiredLock;
   /** The error, once the call has failed. */

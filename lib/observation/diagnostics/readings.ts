@@ -11,6 +11,8 @@ export interface InstanceReading {
   readonly roundTrip: number | undefined;
   /** How often a connection to Redis was lost. */
   readonly disconnects: number;
+  /** ms by which the clock of the store is ahead of the clock of this process; `undefined`: not known. */
+  readonly clockAhead: number | undefined;
   /** ms by which the most overdue renewal of the last two minutes was late. */
   readonly watchdogLag: number;
   /** The patterns of the elections in which this process stands, once for each candidate. */

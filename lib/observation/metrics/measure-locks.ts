@@ -65,7 +65,7 @@ export function measureLocks(record: Recorder, start?: (labels: Labels) => void)
 async function readInstances(labelsOf: Labeller): Promise<Reading[]> {
   const instances = await collectReadings();
   return instances.flatMap(
-    ({ instance, reachable, subscribed, roundTrip, disconnects, watchdogLag, candidates, holds }) => {
+    ({ instance, reachable, subscribed, roundTrip, disconnects, clockAhead, watchdogLag, candidates, holds }) => {
       const labels: Labels = { 'lock.instance': instance };
       const oldest = new Map<string, Reading>();
       for (const { age, ...hold } of holds) {
@@ -80,6 +80,7 @@ async function readInstances(labelsOf: Labeller): Promise<Reading[]> {
         { measure: 'disconnects', value: disconnects, labels },
         { measure: 'watchdogLag', value: inSeconds(watchdogLag), labels },
         ...(roundTrip === undefined ? [] : [{ measure: 'roundTrip', value: inSeconds(roundTrip), labels } as const]),
+        ...(clockAhead === undefined ? [] : [{ measure: 'clockAhead', value: inSeconds(clockAhead), labels } as const]),
         ...candidatesOf(candidates, labelsOf, instance),
         ...oldest.values(),
       ] satisfies Reading[];
@@ -151,7 +152,7 @@ function measureAcquisitions(
         ...labels,
         'lock.outcome': outcomeOf(acquisition),
       });
-      if (isLockStoreError(acquisition.error)) record('failed', 1, labels);
+      if (isFailure(acquisition)) record('failed', 1, labels);
     },
   });
 }
@@ -219,10 +220,13 @@ export const holdIdOf = (hold: {
 export const holdIdsOf = ({ instance }: LockAcquisition, { fencingTokens, holders }: AcquiredLock): string[] =>
   [...fencingTokens].map(([key, fencingToken]) => holdIdOf({ instance, key, fencingToken, owner: holders.get(key) }));
 
-export function outcomeOf({ result, error, optional }: LockAcquisition): Outcome {
+export function outcomeOf({ result, error, optional, isClosing }: LockAcquisition): Outcome {
   if (result !== undefined) return 'acquired';
   if (isLockTimeoutError(error)) return optional ? 'skipped' : 'timeout';
-  return isLockError(error) ? 'failed' : 'aborted';
+  return isLockError(error) && !isClosing ? 'failed' : 'aborted';
 }
+
+/** Redis has failed the call. A shutdown refuses calls, too, and is no failure. */
+export const isFailure = ({ error, isClosing }: LockAcquisition): boolean => isLockStoreError(error) && !isClosing;
 
 const inSeconds = (ms: number): number => ms / 1_000;

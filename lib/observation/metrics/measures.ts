@@ -3,7 +3,7 @@ import { readList, refuse, refuseUnknownOptions } from '../../options/option-rea
 /** One measurement. */
 export interface Measure {
   /** A `level` goes up and down with events. A `reading` is taken when the metrics are collected. */
-  readonly kind: 'duration' | 'count' | 'level' | 'reading' | 'reading in seconds' | 'timestamp';
+  readonly kind: 'duration' | 'count' | 'level' | 'reading' | 'reading in seconds' | 'counted reading' | 'timestamp';
   /** As OpenTelemetry writes it: `redis_lock.hold.duration`. */
   readonly name: string;
   readonly help: string;
@@ -40,7 +40,10 @@ export const MEASURES = Object.freeze({
   contended: count('contended', 'How often others held the lock'),
   handoffs: count('handoffs', 'How often a lock was handed off to a waiter'),
   timeouts: count('timeouts', 'How often a call got a LockTimeoutError because others held the lock'),
-  failed: count('failed', 'How often a call got a LockStoreError because Redis failed or did not answer'),
+  failed: count(
+    'failed',
+    'How often a call got a LockStoreError because Redis failed or did not answer, except at shutdown',
+  ),
   skipped: count('skipped', 'How often a call continued without the lock because others held it'),
   renewals: count('renewals', 'How often a lease was renewed'),
   lost: measure('count', [...OF_LOCK, 'lock.loss_reason'])(
@@ -55,7 +58,14 @@ export const MEASURES = Object.freeze({
     'round_trip',
     'How long Redis took to answer this reading',
   ),
-  disconnects: reading('disconnects', 'How often a connection to Redis was lost since the process has started'),
+  disconnects: measure('counted reading', ['lock.instance'])(
+    'disconnects',
+    'How often a connection to Redis was lost since the process has started',
+  ),
+  clockAhead: measure('reading in seconds', ['lock.instance'])(
+    'clock.ahead',
+    'By how much the clock of Redis is ahead of the clock of this process',
+  ),
   watchdogLag: measure('reading in seconds', ['lock.instance'])(
     'watchdog.lag',
     'How late the most overdue renewal of the last two minutes was',
@@ -75,6 +85,7 @@ export const READINGS = Object.freeze([
     'subscribed',
     'roundTrip',
     'disconnects',
+    'clockAhead',
     'watchdogLag',
     'candidates',
     'lastAcquired',

@@ -16,9 +16,10 @@ export interface LockMeter {
   createCounter(name: string, options?: LockMetricOptions): { add(value: number, attributes?: Labels): void };
   createUpDownCounter(name: string, options?: LockMetricOptions): { add(value: number, attributes?: Labels): void };
   createObservableGauge(name: string, options?: LockMetricOptions): LockGauge;
+  createObservableCounter(name: string, options?: LockMetricOptions): LockGauge;
 }
 
-/** The methods of an observable gauge that are used. */
+/** The methods of an observable gauge or counter that are used. */
 export interface LockGauge {
   addCallback(callback: LockGaugeCallback): void;
   removeCallback(callback: LockGaugeCallback): void;
@@ -40,15 +41,19 @@ export interface LockMetricOptions {
   advice?: { explicitBucketBoundaries?: number[] };
 }
 
-const METHODS = ['createHistogram', 'createCounter', 'createUpDownCounter', 'createObservableGauge'] satisfies Array<
-  keyof LockMeter
->;
+const METHODS = [
+  'createHistogram',
+  'createCounter',
+  'createUpDownCounter',
+  'createObservableGauge',
+  'createObservableCounter',
+] satisfies Array<keyof LockMeter>;
 
 /**
  * Measures all locks of this process with OpenTelemetry, until the returned function is called.
  *
  * ```ts
- * const stop = openTelemetryMetrics(metrics.getMeter('nestjs-redis-locks')); // metrics of @opentelemetry/api
+ * const stop = openTelemetryMetrics(metrics.getMeter('nestjs-redis-locks')); // metrics: from OpenTelemetry's API
  * ```
  * @throws LockConfigError for a value that is not a meter, or an option that cannot be used
  */
@@ -64,8 +69,11 @@ export function openTelemetryMetrics(meter: LockMeter, options: LockMeterOptions
   const measurement = measureLocks((measure, value, labels) => recorders.get(measure)?.(value, labels));
   const stops = READINGS.map((id) => {
     const { name, help, kind } = MEASURES[id];
-    const unit = kind === 'reading' ? {} : { unit: 's' };
-    const gauge = meter.createObservableGauge(name, { description: help, ...unit });
+    const isCounted = kind === 'counted reading';
+    const unit = kind === 'reading' || isCounted ? {} : { unit: 's' };
+    const gauge = meter[isCounted ? 'createObservableCounter' : 'createObservableGauge'](name, {
+      ...{ description: help, ...unit },
+    });
     const observe: LockGaugeCallback = async (result) => {
       for (const { measure, value, labels } of await measurement.read())
         if (measure === id) result.observe(value, labels);

@@ -39,7 +39,7 @@ const ERROR = 2;
  * lock, and `lock hold` while the lock is held. Both are children of the caller's span.
  *
  * ```ts
- * const stop = openTelemetrySpans(trace.getTracer('nestjs-redis-locks')); // trace of @opentelemetry/api
+ * const stop = openTelemetrySpans(trace.getTracer('nestjs-redis-locks')); // trace: from OpenTelemetry's API
  * ```
  * @throws LockConfigError for an option that cannot be used
  */

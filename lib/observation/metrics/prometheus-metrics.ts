@@ -17,14 +17,18 @@ export interface PrometheusClient {
     observe(labels: PrometheusLabels, value: number): void;
     zero(labels: PrometheusLabels): void;
   };
-  readonly Counter: new (options: PrometheusMetricOptions) => { inc(labels: PrometheusLabels, value?: number): void };
-  readonly Gauge: new (options: PrometheusMetricOptions & { collect?: () => Promise<void> }) => PrometheusGauge;
+  readonly Counter: PrometheusValueClass;
+  readonly Gauge: PrometheusValueClass;
 }
 
-/** The parts of a prom-client gauge that are used. */
-export interface PrometheusGauge {
+/** The class of a counter or of a gauge. */
+export type PrometheusValueClass = new (
+  options: PrometheusMetricOptions & { collect?: () => Promise<void> },
+) => PrometheusValue;
+
+/** The parts of a prom-client counter or gauge that are used. */
+export interface PrometheusValue {
   inc(labels: PrometheusLabels, value?: number): void;
-  set(labels: PrometheusLabels, value: number): void;
   reset(): void;
 }
 
@@ -93,12 +97,13 @@ export function prometheusMetrics(client: PrometheusClient, options: PrometheusO
       ),
   );
   for (const id of READINGS) {
-    const gauge = new client.Gauge({
+    const Value = MEASURES[id].kind === 'counted reading' ? client.Counter : client.Gauge;
+    const metric = new Value({
       ...metricOf(MEASURES[id]),
       async collect() {
         const readings = await measurement.read();
-        gauge.reset();
-        for (const { measure, value, labels } of readings) if (measure === id) gauge.set(inPrometheus(labels), value);
+        metric.reset();
+        for (const { measure, value, labels } of readings) if (measure === id) metric.inc(inPrometheus(labels), value);
       },
     });
   }
@@ -142,6 +147,7 @@ const SUFFIXES: Readonly<Record<Measure['kind'], string>> = {
   level: '',
   reading: '',
   'reading in seconds': '_seconds',
+  'counted reading': '_total',
   timestamp: '_timestamp_seconds',
 };
 

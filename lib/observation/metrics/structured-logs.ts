@@ -8,8 +8,9 @@ import {
   suggestion,
   type OptionReader,
 } from '../../options/option-readers.js';
-import { isLockStoreError } from '../../errors/index.js';
+import { messageOf } from '../../common/describe.js';
 import { listenToAcquisitions, listenToEvents } from './listen.js';
+import { isFailure } from './measure-locks.js';
 
 /** Writes the lines: Nest's `Logger` (with `new ConsoleLogger({ json: true })` as JSON), or pino. */
 export interface StructuredLogger {
@@ -65,9 +66,10 @@ export function structuredLogs(logger: StructuredLogger, options: StructuredLogO
   if (types.includes('failed')) stops.push(listenToAcquisitions({ asked: () => undefined, answered: writeFailure }));
   return () => stops.forEach((stop) => stop());
 
-  function writeFailure({ error, instance, keys, pattern, method, kind, owner }: LockAcquisition): void {
-    if (!isLockStoreError(error)) return;
-    logger.warn(withoutGaps('failed', { instance, keys, owner, kind, pattern, method, reason: error.message }));
+  function writeFailure(call: LockAcquisition): void {
+    if (!isFailure(call)) return;
+    const { error, instance, keys, pattern, method, kind, owner } = call;
+    logger.warn(withoutGaps('failed', { instance, keys, owner, kind, pattern, method, reason: messageOf(error) }));
   }
 }
 

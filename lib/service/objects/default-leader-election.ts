@@ -7,7 +7,6 @@ import type { EngineContext } from '../../engine/engine-context.js';
 import { isLockConfigError, type LockConfigError, type LockLostError } from '../../errors/index.js';
 import type { AcquireOptions } from '../../options/acquire-options.js';
 import { HeldLock } from '../handles/held-lock.js';
-import { ElectionTerm } from './election-term.js';
 import type { Elections } from './elections.js';
 import type { DeposedListener, ElectedListener, LeaderElection, LeaderElectionOptions } from './leader-election.js';
 import type { LockHandle } from '../handles/lock-handle.js';
@@ -270,3 +269,24 @@ const aborted = (signal: AbortSignal): Promise<void> =>
     if (signal.aborted) resolve();
     else signal.addEventListener('abort', () => resolve(), { once: true });
   });
+
+/** One term of a leader. */
+export class ElectionTerm {
+  /** Aborts when the term ends, for whatever reason. */
+  readonly controller = new AbortController();
+  /** Settles when the `onElected` listeners of this term have finished. */
+  work: Promise<unknown> = Promise.resolve();
+  /** Settles when the `onDeposed` listeners of this term have finished. */
+  farewell: Promise<unknown> = Promise.resolve();
+  /** Resolves when the lock has been released. */
+  readonly released: Promise<void>;
+  lockReleased!: () => void;
+
+  constructor(readonly handle: LockHandle) {
+    this.released = new Promise((resolve) => (this.lockReleased = resolve));
+  }
+
+  get isOver(): boolean {
+    return this.controller.signal.aborted;
+  }
+}

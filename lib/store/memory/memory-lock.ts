@@ -1,6 +1,7 @@
-import { chooser, type HoldChoice } from '../hold-choice.js';
 import {
+  chooser,
   UNCONTENDED_BATCH_SIZE,
+  type HoldChoice,
   type AcquireReply,
   type AcquireRequest,
   type ContendedReply,

@@ -1,9 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { LockStoreError } from '../../errors/index.js';
-import type { ListReply } from '../key-list.js';
-import type { ClientRecords } from '../client-records.js';
-import type { LatchStore } from '../latch-store.js';
 import type {
+  ListReply,
   AcquireAllReply,
   AcquireReply,
   AcquireRequest,
@@ -18,12 +16,14 @@ import type {
   RenewRequest,
   ReplicateRequest,
   StoredLock,
+  HoldChoice,
 } from '../lock-store.js';
+import type { ClientRecords } from '../client-records.js';
+import type { LatchStore } from '../latch-store.js';
 import type { PermitStore } from '../permit-store.js';
 import { sharedBackend, type MemoryBackend } from './memory-backend.js';
 import type { MemoryLatch } from './memory-latch.js';
 import type { MemoryLock } from './memory-lock.js';
-import type { HoldChoice } from '../hold-choice.js';
 
 /**
  * One client's store for locks in the memory of this process. Calls arrive once and in order, and no client is cut off. So

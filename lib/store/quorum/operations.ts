@@ -1,7 +1,15 @@
 import { isLockConfigError, LockConfigError } from '../../errors/index.js';
-import { chooser, type HoldChoice } from '../hold-choice.js';
-import type { ListReply, ListRequest } from '../key-list.js';
-import type { ForceReleaseReply, OfferReply, OfferRequest, RenewReply, RenewRequest } from '../lock-store.js';
+import {
+  chooser,
+  type HoldChoice,
+  type ListReply,
+  type ListRequest,
+  type ForceReleaseReply,
+  type OfferReply,
+  type OfferRequest,
+  type RenewReply,
+  type RenewRequest,
+} from '../lock-store.js';
 import type { QuorumMember } from '../quorum-member.js';
 import type { Membership } from './membership.js';
 import {

@@ -2,8 +2,9 @@ import { systemClock, type Clock } from '../../common/clock.js';
 import type { LockLogger } from '../../common/logger.js';
 import { LockConfigError, type LockStoreError } from '../../errors/index.js';
 import type { ClientRecord, ClientRecords } from '../client-records.js';
-import type { ListReply, ListRequest } from '../key-list.js';
 import type {
+  ListReply,
+  ListRequest,
   AcquireReply,
   AcquireRequest,
   ForceReleaseReply,

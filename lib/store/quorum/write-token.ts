@@ -2,10 +2,8 @@ import { LockStoreError } from '../../errors/index.js';
 import type { AcquireRequest } from '../lock-store.js';
 import type { FenceReply, FenceRequest } from '../quorum-member.js';
 import { heldAt } from './decision.js';
-import { gather, graceAfter, nthLargest, type Answers } from './round.js';
+import { gather, graceAfter, nthLargest, Round, type Answers, type QuorumContext } from './round.js';
 import type { Majority, MemberState } from './votes.js';
-import type { QuorumContext } from './round.js';
-import { Round } from './round.js';
 
 /**
  * How many times a token is raised above the tokens that other holders got in the meantime, and by how much more each time.

@@ -5,8 +5,13 @@ import { ClusterNodes, type ClusterTarget } from './cluster-nodes.js';
 import { ClusterReplicas } from './cluster-replicas.js';
 import { ClusterRouter } from './cluster-router.js';
 import { ConnectionLog } from './connection-log.js';
-import type { Connection, ConnectionObserver, ConnectionOptions, Masters } from './connection.js';
-import { doubtUntilListening } from './doubt-until-listening.js';
+import {
+  doubtUntilListening,
+  type Connection,
+  type ConnectionObserver,
+  type ConnectionOptions,
+  type Masters,
+} from './connection.js';
 import type { ScannedNode } from './key-scan.js';
 import type { Subscription } from './subscription.js';
 

@@ -1,6 +1,6 @@
 import { setReadingTimer } from '../../common/reading-timer.js';
 import { hashSlot } from '../../keys/index.js';
-import { isAnswer } from './answers.js';
+import { isAnswer } from './store-failure.js';
 import { redirectionIn, type ClusterNode, type ClusterNodes } from './cluster-nodes.js';
 import type { Commands } from './line.js';
 

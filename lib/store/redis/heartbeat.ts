@@ -1,5 +1,5 @@
 import { clearReadingTimer, setReadingTimer, type ReadingTimer } from '../../common/reading-timer.js';
-import { isAnswer } from './answers.js';
+import { isAnswer } from './store-failure.js';
 
 /**
  * How often, in ms, a heartbeat is sent on a subscriber connection, and by which part of that the interval varies at

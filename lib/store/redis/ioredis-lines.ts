@@ -3,7 +3,7 @@ import { Command, Redis, type RedisOptions } from 'ioredis';
 import { LONGEST_TIMER } from '../../common/clock.js';
 import { LockConfigError } from '../../errors/index.js';
 import { clearReadingTimer, setReadingTimer, type ReadingTimer } from '../../common/reading-timer.js';
-import { isAnswer } from './answers.js';
+import { isAnswer } from './store-failure.js';
 import { EXACT_OPTIONS, OWN_OPTIONS, silenceLimit } from './connection-options.js';
 import { guardCredentials } from './credentials.js';
 import { callProvider, lifetimeOf, type LockCredentials, type LockCredentialsProvider } from './lock-credentials.js';

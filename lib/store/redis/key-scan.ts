@@ -1,6 +1,6 @@
 import { LockStoreError } from '../../errors/index.js';
 import { keyOfState, statePattern } from '../../keys/index.js';
-import type { ListReply, ListRequest } from '../key-list.js';
+import type { ListReply, ListRequest } from '../lock-store.js';
 import type { Commands } from './line.js';
 import { listOf, matching, natural, readReply, text, tuple } from './reply-readers.js';
 import { storeFailure } from './store-failure.js';
@@ -91,7 +91,8 @@ export class KeyScan {
   }
 }
 
-async function timeOf(commands: Commands): Promise<number> {
+/** The wall clock of a server, in ms since 1970. */
+export async function timeOf(commands: Commands): Promise<number> {
   return readReply('TIME', await commands.send('TIME'), (raw) => {
     const [seconds, microseconds] = tuple(raw, 2);
     return natural(seconds) * 1_000 + Math.floor(natural(microseconds) / 1_000);

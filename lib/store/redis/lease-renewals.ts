@@ -1,13 +1,12 @@
 import { isLockStoreError, type LockStoreError } from '../../errors/index.js';
 import type { RenewReply, RenewRequest } from '../lock-store.js';
-import { isAnswer } from './answers.js';
+import { isAnswer, refusesSeveralSlots, storeFailure } from './store-failure.js';
 import type { Connection } from './connection.js';
 import { leaseLeft } from './replies.js';
 import { tuple } from './reply-readers.js';
 import { namedKeys } from './script-keys.js';
 import type { ScriptRunner } from './script-runner.js';
 import type { LuaScript } from './scripts.generated.js';
-import { refusesSeveralSlots, storeFailure } from './store-failure.js';
 
 /** How many leases one command renews: large enough for few commands, small enough not to block the server. */
 const RENEWALS_PER_COMMAND = 48;

@@ -11,7 +11,7 @@ const LONGEST_TEXT = 1_000;
 /** The form in Redis: one key for each client, which is set together with its TTL. */
 interface StoredRecord {
   readonly label: string;
-  readonly sites: ReadonlyArray<readonly [pattern: string | null, method: string | null]>;
+  readonly sites: ReadonlyArray<readonly [string | null, string | null, number | null]>;
 }
 
 /** Keeps the records of clients on a Redis server or a Cluster. */
@@ -33,7 +33,7 @@ export class RedisClientRecords implements ClientRecords {
   async write({ label, sites }: ClientRecord, lifetime: number): Promise<void> {
     const stored: StoredRecord = {
       label,
-      sites: sites.map(({ pattern, method }) => [pattern ?? null, method ?? null]),
+      sites: sites.map(({ pattern, method, renewedLease }) => [pattern ?? null, method ?? null, renewedLease ?? null]),
     };
     const key = clientRecordKey(this.keyPrefix, this.clientId);
     await this.#commands.send('SET', key, JSON.stringify(stored), 'PX', Math.ceil(lifetime));
@@ -76,8 +76,9 @@ function readRecord(text: string): ClientRecord | undefined {
 }
 
 function readSite(site: unknown): CallSite {
-  const [pattern, method] = Array.isArray(site) ? (site as unknown[]) : [];
-  return { pattern: textOf(pattern), method: textOf(method) };
+  const [pattern, method, lease] = Array.isArray(site) ? (site as unknown[]) : [];
+  const renewedLease = Number.isSafeInteger(lease) && (lease as number) > 0 ? (lease as number) : undefined;
+  return { pattern: textOf(pattern), method: textOf(method), renewedLease };
 }
 
 /** The text goes into errors, tables and pages, so it is cut, and its control characters are escaped. */

@@ -5,13 +5,13 @@ import { ConnectionLog } from './connection-log.js';
 import { retryDelay } from './connection-options.js';
 import {
   ONE_SERVER,
+  doubtUntilListening,
   type Connection,
   type ConnectionObserver,
   type ConnectionOptions,
   type Masters,
   type ReplicaConfirmation,
 } from './connection.js';
-import { doubtUntilListening } from './doubt-until-listening.js';
 import { Heartbeat, HEARTBEAT } from './heartbeat.js';
 import { KeyChannels } from './key-channels.js';
 import type { ScannedNode } from './key-scan.js';

@@ -3,23 +3,27 @@ import type { ReadingClock } from '../../common/reading-timer.js';
 import type { LockLogger } from '../../common/logger.js';
 import type { LockStoreError } from '../../errors/index.js';
 import { redisKeys, tagged } from '../../keys/index.js';
-import type { HoldSurvey, SurveyRequest } from '../hold-survey.js';
-import type { ListReply, ListRequest } from '../key-list.js';
-import type {
-  AcquireAllReply,
-  AcquireReply,
-  AcquireRequest,
-  ForceReleaseReply,
-  HoldName,
-  LockStoreListener,
-  OfferReply,
-  OfferRequest,
-  ReleaseReply,
-  ReleaseRequest,
-  RenewReply,
-  RenewRequest,
-  ReplicateRequest,
-  StoredLock,
+import {
+  chooser,
+  type HoldSurvey,
+  type SurveyRequest,
+  type ListReply,
+  type ListRequest,
+  type AcquireAllReply,
+  type AcquireReply,
+  type AcquireRequest,
+  type ForceReleaseReply,
+  type HoldName,
+  type LockStoreListener,
+  type OfferReply,
+  type OfferRequest,
+  type ReleaseReply,
+  type ReleaseRequest,
+  type RenewReply,
+  type RenewRequest,
+  type ReplicateRequest,
+  type StoredLock,
+  type HoldChoice,
 } from '../lock-store.js';
 import type { PermitStore } from '../permit-store.js';
 import type {
@@ -32,7 +36,7 @@ import type {
 } from '../quorum-member.js';
 import { isClusterTarget, type ConnectionTarget } from './connect.js';
 import type { ConnectionObserver } from './connection.js';
-import { KeyScan } from './key-scan.js';
+import { KeyScan, timeOf } from './key-scan.js';
 import { LeaseRenewals } from './lease-renewals.js';
 import { LockCommands, requestArgs } from './lock-commands.js';
 import { RedisClientRecords } from './redis-client-records.js';
@@ -43,7 +47,6 @@ import { LockKeys, namedKeys } from './script-keys.js';
 import { readServerIdentity } from './server-identity.js';
 import { refusesSeveralSlots } from './store-failure.js';
 import { StoreLink } from './store-link.js';
-import { chooser, type HoldChoice } from '../hold-choice.js';
 
 /** The reply to a waiter may be delayed by this many ms, until the client can receive its grant. */
 const LONGEST_HEARING = 250;
@@ -243,6 +246,10 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
 
   list(request: ListRequest): Promise<ListReply> {
     return this.#names.list(request);
+  }
+
+  time(): Promise<number> {
+    return timeOf(this.#link.connection.commands);
   }
 
   subscribed(concerns?: (key: string) => boolean): void {

@@ -9,8 +9,8 @@ import type {
   PushedGrant,
   ReleaseReply,
   StoredLock,
+  HoldSurvey,
 } from '../lock-store.js';
-import type { HoldSurvey } from '../hold-survey.js';
 import type { FenceReply } from '../quorum-member.js';
 import { REPLY_CODES } from '../protocol.generated.js';
 import { flag, integer, list, listOf, matching, natural, oneOf, text, tuple } from './reply-readers.js';

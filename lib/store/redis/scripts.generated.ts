@@ -2205,7 +2205,16 @@ limit = tonumber(permits)
 end`,
   'set-limit 4': `end_batches_beyond(limit, holds)
 return more`,
-  'start': `return redis.call('TIME')`,
+  'start': `local errors = {}
+for name in string.gmatch('TIME PUBLISH PUBSUB DEL EXISTS GET HDEL HGET HGETALL HLEN HMGET HSCAN HSET PEXPIRE PEXPIREAT '
+.. 'PTTL SET UNLINK ZADD ZCARD ZRANGE ZRANK ZREM ZREMRANGEBYSCORE ZREVRANGE ZSCORE', '%u+') do
+local reply = redis.pcall(name)
+if reply.err then
+errors[#errors + 1] = name
+errors[#errors + 1] = reply.err
+end
+end
+return errors`,
   'survey': `local kind, owner = ARGV[1], ARGV[2]`,
   'survey 2': `local holds = read_holds()
 local sums = holds.sums

@@ -1,5 +1,5 @@
 import { clearReadingTimer, setReadingTimer } from '../../common/reading-timer.js';
-import { isAnswer } from './answers.js';
+import { isAnswer } from './store-failure.js';
 import { LastingLine } from './lasting-line.js';
 import type { ServerAddress } from './line.js';
 import type { Sentinels } from './sentinels.js';

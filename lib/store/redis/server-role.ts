@@ -1,5 +1,5 @@
 import { hashSlot, redisKeys } from '../../keys/index.js';
-import { isAnswer } from './answers.js';
+import { isAnswer } from './store-failure.js';
 import type { Commands } from './line.js';
 
 /** The line of INFO that marks a replica. Dragonfly writes the second word. */

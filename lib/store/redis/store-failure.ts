@@ -72,3 +72,6 @@ export function storeFailure(error: unknown, key?: string, command?: string): Lo
   const why = advice === undefined ? '' : ` (${advice}${called})`;
   return new LockStoreError(`Redis failed${why}: ${cause.message}`, { key, cause, transient });
 }
+
+/** Whether an error is a reply of the server, and not a failure of the connection. Works with every copy of ioredis. */
+export const isAnswer = (error: unknown): boolean => error instanceof Error && error.name === 'ReplyError';

@@ -1,12 +1,12 @@
 import type { LockLogger } from '../../common/logger.js';
 import { LockStoreError, type LockConfigError } from '../../errors/index.js';
-import { isAnswer } from './answers.js';
+import { isAnswer, lacksCommand, storeFailure } from './store-failure.js';
 import { connect, isClusterTarget, type ConnectOptions } from './connect.js';
 import type { Connection, ConnectionObserver } from './connection.js';
 import { guardCredentials } from './credentials.js';
+import { listOf, text } from './reply-readers.js';
 import { namedKeys } from './script-keys.js';
 import { ScriptRunner } from './script-runner.js';
-import { lacksCommand, storeFailure } from './store-failure.js';
 
 /** A store's way to Redis: its connections, and the scripts that it runs there. Nothing is sent before `start()`. */
 export class StoreLink {
@@ -18,7 +18,11 @@ export class StoreLink {
   private started: ((error?: LockStoreError | LockConfigError) => void) | undefined;
 
   /** @param observer receives the messages, and calls `subscribed` of this link for each confirmed subscription */
-  constructor(options: ConnectOptions, logger: LockLogger, observer: ConnectionObserver) {
+  constructor(
+    options: ConnectOptions,
+    private readonly logger: LockLogger,
+    observer: ConnectionObserver,
+  ) {
     this.commandTimeout = options.commandTimeout;
     this.isCluster = isClusterTarget(options.connection);
     guardCredentials(this, options.connection);
@@ -53,7 +57,11 @@ export class StoreLink {
     // A script without keys might go to a node of a Cluster that is down, and delay the start.
     if (this.isCluster) return;
     try {
-      await this.scripts.run('start', namedKeys([]), [], () => undefined);
+      const errors = await this.scripts.run('start', namedKeys([]), [], readErrors);
+      const lacking = errors.filter(([, error]) => lacksCommand(error));
+      const vital = lacking.find(([name]) => !OF_MESSAGES.includes(name));
+      if (vital !== undefined) throw storeFailure(vital[1], undefined, vital[0]);
+      if (lacking.length > 0) this.logger.warn(noMessages(lacking.map(([name]) => name)));
     } catch (error) {
       // Other failures may be temporary, and the calls report them.
       if (lacksCommand(error)) throw error;
@@ -90,6 +98,17 @@ export class StoreLink {
     this.scripts.close();
   }
 }
+
+/** Without these commands in scripts, waiters retry, and everything else works. */
+const OF_MESSAGES = ['PUBLISH', 'PUBSUB'];
+
+const noMessages = (names: readonly string[]): string =>
+  `this server lacks ${names.join(' and ')} in scripts, so clients receive no messages: waiters retry every 3 s. ` +
+  'Use Redis 6.2 or later, or Valkey, or ask the provider which commands its plan or proxy removes.';
+
+/** Reads the names of commands, each with the error that it gives without its arguments. */
+const readErrors = (raw: unknown): ReadonlyArray<readonly [name: string, error: Error]> =>
+  listOf(raw, text).flatMap((name, i, all) => (i % 2 === 0 ? [[name, new Error(all[i + 1])] as const] : []));
 
 /** A server that was reached and refuses has said why. */
 function downError(otherwise: string, cause: Error | undefined, transient = true): LockStoreError {

@@ -89,7 +89,14 @@ describe('doctor in a Cluster', () => {
     expect([code, amiss]).toEqual([0, []]);
     const checks = checksOfServer('sharded pub/sub', 'slots');
     const onEach = mastersInOrder().flatMap((address) => checks.map((check) => `${address} ${check}`));
-    expect(findings.map(({ check }) => check)).toEqual([...onEach, 'clients', 'clocks', 'deadlocks', 'a lock']);
+    expect(findings.map(({ check }) => check)).toEqual([
+      ...onEach,
+      'clients',
+      'clocks',
+      'deadlocks',
+      'a lock',
+      'features',
+    ]);
     const left = await Promise.all(bench.cluster.nodes.map(({ admin }) => admin.keys('*')));
     const keys = left.flat().filter((key) => !key.startsWith('lock:client:'));
     expect(keys).toEqual([expect.stringMatching(/^lock:fence:/)]);

@@ -133,14 +133,16 @@ describe('doctor with a key', () => {
 });
 
 describe('doctor', () => {
-  it('finds no problem on a healthy server, and leaves only a token and the record of its client, which expire', async () => {
+  it('finds no problem on a healthy server, and leaves only tokens and records, which expire', async () => {
     const { code, ok, amiss, findings } = await examined();
     expect({ code, ok, amiss }).toEqual({ code: 0, ok: true, amiss: [] });
-    const checks = [...checksOfServer(), 'clients', 'deadlocks', 'a lock'];
+    const checks = [...checksOfServer(), 'clients', 'deadlocks', 'a lock', 'features'];
     expect(findings.map(({ check }) => check)).toEqual(checks);
-    const left = (await redis.admin.keys('*')).sort();
-    const names = [expect.stringMatching(/^lock:client:/), expect.stringMatching(/^lock:fence:/)];
-    expect(left).toEqual(names.slice(-left.length));
+    expect(findings.at(-1)!.found).toBe(
+      'contended locks, several keys, readers and permits, latches, lists, replicas work',
+    );
+    const left = await redis.admin.keys('*');
+    expect(left.filter((key) => !/^lock:(client|fence|tombstones|counted):/.test(key))).toEqual([]);
     for (const key of left) expect(await redis.admin.pttl(key)).toBeGreaterThan(0);
   });
 
@@ -229,11 +231,16 @@ describe('doctor', () => {
   it('finds no problem with the documented permissions, except those of the program itself', async () => {
     const { code, amiss } = await examined(await userWithout());
     expect(code).toBe(0);
-    expect(amiss).toEqual(
-      ['+scan', '+config|get'].map((rule) =>
+    expect(amiss).toEqual([
+      ...['+scan', '+config|get'].map((rule) =>
         expect.objectContaining({ status: 'warning', check: 'permissions', advice: expect.stringContaining(rule) }),
       ),
-    );
+      expect.objectContaining({
+        status: 'warning',
+        check: 'features',
+        found: expect.stringMatching(/work.*: lists \(/),
+      }),
+    ]);
     await redis.admin.acl('SETUSER', 'locks', '+scan', '+config|get');
     expect((await examined(redis.url.replace('//', '//locks:password@'))).amiss).toEqual([]);
   });
@@ -255,6 +262,21 @@ describe('doctor', () => {
       expect(missing!.found).toMatch(
         new RegExp(`lacks 1 of the commands that locks need: ${command.replace('|', '\\|')}\\.`),
       );
+    } finally {
+      await server.stop();
+    }
+  });
+
+  it.each([
+    ['PUBSUB', 'problem', 'contended locks'],
+    ['WAIT', 'warning', 'replicas'],
+  ])('says which features work on a server without %s', async (renamed, status, feature) => {
+    const server = await startRedis({ args: ['--rename-command', renamed, ''] });
+    try {
+      const { about } = await examined(server.url);
+      expect(about('features')).toMatchObject([
+        { status, found: expect.stringContaining(`work as they should: ${feature} (`) },
+      ]);
     } finally {
       await server.stop();
     }

@@ -1,27 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
 import { now } from '../../../lab/testbed/history/history.js';
 import { AT_ONCE, between, LockBench } from '../../../lab/testbed/locks/locks.js';
-import { ALONE, KINDS } from './support.js';
+import { KINDS } from './support.js';
 
 const bench = new LockBench();
 const LEAST = 800;
 
 describe('holdAtLeast', () => {
-  it.each(ALONE)('runs a job of 5 ms once on three replicas: $kind', async ({ options }) => {
-    const services = await bench.serviceList(3);
-    let runs = 0;
-    const job = async (): Promise<void> => {
-      runs += 1;
-      await new Promise((resolve) => setTimeout(resolve, 5));
-    };
-    for (const service of services) {
-      await service.run('job', job, { ...options, holdAtLeast: '5s', waitTimeout: 0 }).catch(() => undefined);
-    }
-    expect(runs).toBe(1);
-    const { holders } = (await services[0]!.inspect('job'))!;
-    expect(holders.map(({ kept }) => kept)).toEqual([true]);
-  });
-
   it.each(KINDS)('makes the next excluded request wait for the rest of it: $kind', async ({ options }) => {
     const [one, other] = await bench.serviceList(2);
     const since = now();
@@ -113,17 +98,5 @@ describe('holdAtLeast', () => {
     await (await service.acquire('a', mine)).release();
     expect(await service.tryAcquire('a', { kind: 'write', owner: 'me' })).toBeNull();
     expect(await service.getLock('a').isHeldBy('me')).toBe(false);
-  });
-
-  it.each(KINDS)('applies even if another client waits: $kind', async ({ options }) => {
-    const [one, other] = await bench.serviceList(2);
-    const since = now();
-    const lock = await one!.acquire('a', { ...options, holdAtLeast: LEAST });
-    const waiting = other!.acquire('a');
-    await bench.untilWaiting('a', 1);
-    await lock.release();
-    await waiting;
-    expect(between(since)).toBeGreaterThanOrEqual(LEAST - 5);
-    expect(between(since)).toBeLessThan(LEAST + AT_ONCE);
   });
 });

@@ -16,19 +16,6 @@ const releaseAll = (handles: readonly LockHandle[]): Promise<boolean[]> =>
   Promise.all(handles.map((handle) => handle.release()));
 
 describe('a read-write lock', () => {
-  it('admits readers of all clients together, each with its own hold and token if it asks for that', async () => {
-    const services = await bench.serviceList(3);
-    const handles = await Promise.all(
-      services.flatMap((service) => [service.acquire('a', READ_ALONE), service.acquire('a', READ_ALONE)]),
-    );
-    expect(handles.every(({ isHeld }) => isHeld)).toBe(true);
-    expect(new Set(handles.map(({ fencingToken }) => fencingToken)).size).toBe(6);
-    const info = await services[0]!.inspect('a');
-    expect(info!.holders.map(({ kind: type }) => type)).toEqual(Array.from({ length: 6 }, () => 'read'));
-    expect(await releaseAll(handles)).toEqual(Array.from({ length: 6 }, () => true));
-    await bench.untilNothingIsLeft();
-  });
-
   it('returns null from tryLock of a reader while a writer waits, also with other readers', async () => {
     const [one, other] = await bench.serviceList(2);
     const reader = await one!.acquire('a', READ);
@@ -155,37 +142,6 @@ describe('a read-write lock', () => {
     await expect(service.acquire('a', { ...READ, waitTimeout: 0 })).rejects.toMatchObject({ code: 'LOCK_STORE' });
     expect(await bench.redis.admin.zrange(redisKey('ends', 'a'), 0, '-1', 'WITHSCORES')).toEqual(ends);
     await bench.redis.admin.del(redisKey('state', 'a'));
-  });
-
-  it('does not starve a writer by a continuous stream of readers', async () => {
-    const [one, other, writing] = await bench.serviceList(3);
-    let streaming = true;
-    let [passed, inside, gaps] = [0, 0, 0];
-    // Each reader stays until the next one is in or waits, so that without the writer the lock is never free.
-    const stream = async (i: number): Promise<void> => {
-      while (streaming) {
-        const handle = await (i % 2 ? one! : other!).acquire('a', READ);
-        inside += 1;
-        passed += 1;
-        await new Promise((resolve) => setTimeout(resolve, 10 + 3 * i));
-        inside -= 1;
-        if (inside === 0) gaps += 1;
-        await handle.release();
-      }
-    };
-    const streams = Array.from({ length: 6 }, (_, i) => stream(i));
-    await eventually(() => passed > 30);
-    const before = passed;
-    const { value, ran } = await timed(() => writing!.acquire('a', WRITE));
-    // The callers that held it when it asked, and as many callers that asked before it did; no more.
-    expect(passed - before).toBeLessThanOrEqual(12);
-    expect(ran).toBeLessThan(AT_ONCE);
-    expect(inside).toBe(0);
-    await value!.release();
-    await eventually(() => passed > before + 12);
-    streaming = false;
-    await Promise.all(streams);
-    expect(gaps).toBeGreaterThanOrEqual(0);
   });
 });
 
@@ -351,18 +307,6 @@ describe('downgrade and upgrade', () => {
 });
 
 describe('leases of readers', () => {
-  it('end separately: the watchdog of one reader does not renew the fixed lease of another', async () => {
-    const [one, other] = await bench.serviceList(2, { renewedLease: 900 });
-    const fixed = await one!.acquire('a', { ...READ, expire: 600 });
-    const renewed = await other!.acquire('a', READ);
-    const { holders } = (await other!.inspect('a'))!;
-    expect(holders).toHaveLength(2);
-    await eventually(async () => (await other!.inspect('a'))!.holds === 1, { within: 3_000 });
-    expect(fixed.isHeld).toBe(false);
-    expect(fixed.signal.reason).toMatchObject({ code: 'LOCK_LOST' });
-    await renewed.verify();
-  });
-
   it('do not delay readers behind a writer that gives up', async () => {
     const [one, other, writer] = await bench.serviceList(3);
     await one!.acquire('a', READ);
@@ -376,15 +320,5 @@ describe('leases of readers', () => {
     expect((await writing).error).toMatchObject({ message: 'enough' });
     expect((await reading).value!.isHeld).toBe(true);
     expect(between(at)).toBeLessThan(AT_ONCE);
-  });
-
-  it('all end by forceUnlock, which notifies each reader and admits the writer', async () => {
-    const [one, other, writer] = await bench.serviceList(3);
-    const readers = await Promise.all([one!.acquire('a', READ), other!.acquire('a', READ)]);
-    const writing = writer!.acquire('a', WRITE);
-    await bench.untilWaiting('a', 1);
-    expect(await one!.getReadWriteLock('a').readLock().forceUnlock()).toBe(true);
-    await writing;
-    await eventually(() => readers.every(({ isHeld, signal }) => !isHeld && signal.aborted));
   });
 });

@@ -2,8 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import type { LockHandle } from '../../../lib/service/handles/lock-handle.js';
 import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
 import { now } from '../../../lab/testbed/history/history.js';
-import { AT_ONCE, between, inTurn, LockBench, timed } from '../../../lab/testbed/locks/locks.js';
-import { unawaited } from './support.js';
+import { AT_ONCE, between, LockBench, timed } from '../../../lab/testbed/locks/locks.js';
 
 const bench = new LockBench();
 
@@ -54,23 +53,6 @@ describe('a semaphore', () => {
     await held.release();
     await late;
     expect(await semaphore.availablePermits()).toBe(2);
-  });
-
-  it('grants all waiters that fit by one release, in order', async () => {
-    const [service, ...others] = await bench.serviceList(5);
-    const all = await service!.getSemaphore('s', { permits: 4 }).acquire(4);
-    const served: number[] = [];
-    await inTurn(4, async (i) => {
-      const semaphore = others[i]!.getSemaphore('s', { permits: 4 });
-      void unawaited(semaphore.acquire([1, 2, 2, 1][i]).then(() => served.push(i)));
-      await bench.untilWaiting('s', i + 1);
-    });
-    await all.release();
-    await eventually(() => served.length === 2);
-    await service!.inspect('s');
-    // The third does not fit, and the fourth, which would, does not pass it.
-    expect([...served].sort()).toEqual([0, 1]);
-    expect(await bench.waiters('s')).toHaveLength(2);
   });
 
   it('refuses to release a permit that it does not hold, or no longer holds', async () => {
@@ -181,27 +163,6 @@ describe('a semaphore', () => {
     expect(await semaphore.tryAcquire()).toBeNull();
   });
 
-  it('pauses with setPermits(0), and resumes with more', async () => {
-    const service = await bench.service();
-    const semaphore = service.getSemaphore('s', { permits: 2 });
-    await semaphore.setPermits(0);
-    expect(await semaphore.tryAcquire()).toBeNull();
-    expect([await semaphore.availablePermits(), await semaphore.getPermits()]).toEqual([0, 0]);
-    await expect(semaphore.acquire(1, { waitTimeout: 100 })).rejects.toMatchObject({ code: 'LOCK_TIMEOUT' });
-    const waiting = [semaphore.acquire(), semaphore.acquire()];
-    await bench.untilWaiting('s', 1);
-    await semaphore.setPermits(2);
-    await Promise.all(waiting);
-  });
-
-  it('grants as many permits in one request as setPermits has raised the number to', async () => {
-    const service = await bench.service();
-    const semaphore = service.getSemaphore('s', { permits: 2 });
-    await semaphore.setPermits(5);
-    expect((await semaphore.acquire(4)).isHeld).toBe(true);
-    expect(await semaphore.availablePermits()).toBe(1);
-  });
-
   it('grants to a crowd that is too large for one script after setPermits', async () => {
     const service = await bench.service();
     const semaphore = service.getSemaphore('s', { permits: 1 });
@@ -212,18 +173,6 @@ describe('a semaphore', () => {
     await semaphore.setPermits(230);
     await Promise.all(waiting);
     expect(await semaphore.availablePermits()).toBe(0);
-  });
-
-  it('has leases: fixed ones expire by themselves, others are renewed', async () => {
-    const [one, other] = await bench.serviceList(2, { renewedLease: 800 });
-    const semaphore = one!.getSemaphore('s', { permits: 2 });
-    const renewed = await semaphore.acquire();
-    const fixed = await semaphore.acquire(1, { expire: 900 });
-    const { took, ran } = await timed(() => other!.getSemaphore('s', { permits: 2 }).acquire());
-    expect(took).toBeGreaterThan(700);
-    expect(ran).toBeLessThan(900 + AT_ONCE);
-    expect(fixed.isHeld).toBe(false);
-    await renewed.verify();
   });
 
   it('does not delay waiters behind an aborted or late request for many permits', async () => {

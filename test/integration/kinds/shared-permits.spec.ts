@@ -30,6 +30,15 @@ describe('callers of one process that wait for permits', () => {
     await bench.untilNothingIsLeft();
   });
 
+  it('that are lost together are one warning', async () => {
+    const service = await bench.service();
+    const semaphore = service.getSemaphore('lost', { permits: 50 });
+    const handles = await Promise.all(Array.from({ length: 50 }, () => semaphore.acquire()));
+    await service.forceRelease('lost');
+    await eventually(() => handles.every(({ isHeld }) => !isHeld));
+    expect(bench.warnings.filter((line) => line.includes("'lost' is not held any more"))).toHaveLength(1);
+  });
+
   it('pass permits on without a command, each with a larger token', async () => {
     const service = await bench.service(LONG);
     const semaphore = service.getSemaphore('s', { permits: 2 });

@@ -91,17 +91,6 @@ describe("release: 'background'", () => {
     await eventuallyPasses(async () => expect(await commands()).toBe(20));
   });
 
-  it('a try of the same client gets the lock each time, in the same turn and in later ones', async () => {
-    const service = await bench.service();
-    for (let call = 0; call < 200; call++) {
-      await service.run('a', () => undefined, BACKGROUND);
-      if (call % 2 === 1) await new Promise((resolve) => setImmediate(resolve));
-      const lock = await service.tryAcquire('a');
-      expect(lock).not.toBeNull();
-      await lock!.release();
-    }
-  });
-
   it('other processes get the lock after localHandoffTime, however often this one asks', async () => {
     const service = await bench.service({ localHandoffTime: '20ms' });
     const worker = await bench.worker();
@@ -120,23 +109,6 @@ describe("release: 'background'", () => {
     await waits.finally(() => (isOver = true));
     await loop;
     expect(Math.min(...(await waits))).toBeLessThan(AT_ONCE);
-  });
-
-  it('processes that release in the background do not lose an update', async () => {
-    const workers = await bench.workers(3, { defaults: BACKGROUND });
-    const service = await bench.service({ defaults: { ...BACKGROUND, waitTimeout: Infinity } });
-    const own = async (): Promise<void> => {
-      for (let i = 0; i < 60; i++) {
-        await service.run('a', async () => {
-          const value = Number(await bench.redis.admin.get('counter'));
-          await bench.redis.admin.set('counter', value + 1, 'EX', 600);
-        });
-      }
-    };
-    const sections = workers.map((worker) => worker.sections({ key: 'a', times: 60, counter: 'counter' }));
-    await Promise.all([own(), own(), ...sections]);
-    expect(Number(await bench.redis.admin.get('counter'))).toBe(300);
-    await bench.redis.admin.del('counter');
   });
 
   it('a loss that only the release finds is an event, and the call resolves', async () => {
@@ -207,35 +179,6 @@ describe("release: 'background'", () => {
     await second!.verify();
     expect(await second!.release()).toBe(true);
   });
-
-  it('a shutdown waits for the answer', async () => {
-    const proxy = await bench.proxy();
-    const service = await bench.service({ connection: proxy.url, shutdownTimeout: '20s' });
-    await service.run('warm', () => undefined);
-    await service.run('a', () => proxy.holdReplies(), BACKGROUND);
-    let isClosed = false;
-    const closed = service.close().then(() => (isClosed = true));
-    await eventually(async () => (await bench.redis.admin.exists(redisKey('state', 'a'))) === 0);
-    expect(isClosed).toBe(false);
-    proxy.heal();
-    await closed;
-  });
-});
-
-it('a second release after a local handoff does not end the hold of the successor', async () => {
-  const service = await bench.service(UNHURRIED);
-  let first: LockHandle | undefined;
-  let waiting: Promise<LockHandle> | undefined;
-  await service.run('a', async (lock) => {
-    first = lock;
-    waiting = service.acquire('a', { reentrant: false });
-    await new Promise((resolve) => setImmediate(resolve));
-  });
-  const successor = await waiting!;
-  expect(successor.fencingToken).toBe(first!.fencingToken + 1);
-  expect(await first!.release()).toBe(true);
-  await successor.verify();
-  expect(await successor.release()).toBe(true);
 });
 
 it.each([

@@ -9,7 +9,7 @@ const micros = ([seconds, rest]: ReadonlyArray<number | string>): number => Numb
 const KEYS = ['a', 'b', 'c', 'd', 'e'];
 
 describe('fencing tokens', () => {
-  it('grow across 10 000 acquisitions from 4 processes, DEL, FLUSHALL and a restart without persistence', async () => {
+  it('grow across 2 000 acquisitions from 4 processes, DEL, FLUSHALL and a restart without persistence', async () => {
     const workers = await bench.workers(4);
     const disasters = [
       () => bench.redis.admin.del(KEYS.flatMap((key) => [`lock:fence:{${key}}`, `lock:state:{${key}}`])),
@@ -20,9 +20,9 @@ describe('fencing tokens', () => {
     let last = 0;
     for (const disaster of disasters) {
       // Several keys, so that both sides of a handoff have something to do meanwhile.
-      const sections = workers.flatMap((worker) => KEYS.map((key) => worker.sections({ key, times: 125 })));
+      const sections = workers.flatMap((worker) => KEYS.map((key) => worker.sections({ key, times: 25 })));
       const history = (await Promise.all(sections)).flat();
-      expect(history).toHaveLength(2_500);
+      expect(history).toHaveLength(500);
       assertNoViolation(history);
       const tokens = history.map(({ token }) => token as number);
       expect(Math.min(...tokens)).toBeGreaterThan(last);
@@ -30,17 +30,6 @@ describe('fencing tokens', () => {
       await disaster();
     }
     expect(Number.isSafeInteger(last)).toBe(true);
-  });
-
-  it('grow if the key of a holder, or all data, are deleted', async () => {
-    const [one, other] = await bench.serviceList(2);
-    let last = (await one!.acquire('a', { expire: 300 })).fencingToken;
-    for (const disaster of [() => bench.redis.admin.del('lock:fence:{a}'), () => bench.redis.admin.flushall()]) {
-      await disaster();
-      const lock = await other!.acquire('a', { expire: 300 });
-      expect(lock.fencingToken).toBeGreaterThan(last);
-      last = lock.fencingToken;
-    }
   });
 
   it('grow on a free key while the last one is ahead of the clock', async () => {
@@ -83,20 +72,5 @@ describe('fencing tokens', () => {
     const second = await service.acquire('b', { owner: 'me' });
     expect(second.fencingToken).toBeGreaterThan(first.fencingToken);
     expect((await service.inspect('b'))?.fencingToken).toBe(second.fencingToken);
-  });
-
-  it('allow a resource to refuse a late holder', async () => {
-    const [late, next] = await bench.serviceList(2);
-    let largest = 0;
-    const write = (token: number): boolean => {
-      if (token < largest) return false;
-      largest = token;
-      return true;
-    };
-    const first = await late!.acquire('a', { expire: 300 });
-    expect(write(first.fencingToken)).toBe(true);
-    const second = await next!.acquire('a');
-    expect(write(second.fencingToken)).toBe(true);
-    expect(write(first.fencingToken)).toBe(false);
   });
 });

@@ -9,35 +9,6 @@ import { aborted, LockBench, timed } from '../../../lab/testbed/locks/locks.js';
 const bench = new LockBench();
 
 describe('a Lock object', () => {
-  it('has the methods and results of RLock', async () => {
-    const [here, there] = await bench.serviceList(2);
-    const lock = here!.getLock('a');
-    expect(lock.key).toBe('a');
-    expect([lock.isHeldByCurrentContext(), lock.getHoldCount(), await lock.isLocked()]).toEqual([false, 0, false]);
-
-    const handle = await lock.lock();
-    expect(handle).toMatchObject({ key: 'a', keys: ['a'], isHeld: true, holdCount: 1 });
-    expect([lock.isHeldByCurrentContext(), lock.getHoldCount(), await lock.isLocked()]).toEqual([true, 1, true]);
-    expect(await lock.isHeldBy(handle.owner)).toBe(true);
-    expect(await lock.isHeldBy('nobody')).toBe(false);
-    expect(await here!.getLock('a').tryLock()).toBeNull(); // outside of scopes nothing re-enters
-
-    const theirs = there!.getLock('a');
-    expect([theirs.isHeldByCurrentContext(), theirs.getHoldCount(), await theirs.isLocked()]).toEqual([false, 0, true]);
-    expect(await theirs.isHeldBy(handle.owner)).toBe(true);
-    expect(await theirs.tryLock()).toBeNull();
-  });
-
-  it('releases with unlock(), which resolves to undefined', async () => {
-    const [here, there] = await bench.serviceList(2);
-    const lock = here!.getLock('a');
-    const handle = await lock.lock();
-    expect(await lock.unlock()).toBeUndefined();
-    expect([handle.isHeld, lock.isHeldByCurrentContext(), await lock.isLocked()]).toEqual([false, false, false]);
-    await expect(lock.unlock()).rejects.toMatchObject({ code: 'LOCK_NOT_HELD', key: 'a' });
-    expect(await there!.getLock('a').tryLock()).not.toBeNull();
-  });
-
   it('accepts a wait and a lease in tryLock', async () => {
     const [here, there] = await bench.serviceList(2);
     const fixed = await here!.getLock('a').tryLock('1s', '150ms');
@@ -45,28 +16,6 @@ describe('a Lock object', () => {
     expect(ran).toBeLessThan(2_000);
     expect(fixed!.isHeld).toBe(false);
     expect(value!.remainingTime()).toBeGreaterThan(2_000);
-  });
-
-  it('accepts the options of acquire in lock()', async () => {
-    const service = await bench.service();
-    const handle = await service.getLock('a').lock({ expire: '2s' });
-    expect(handle.remainingTime()).toBeLessThan(2_000);
-    await expect(service.getLock('a').lock({ waitTimeout: 100 })).rejects.toMatchObject({ code: 'LOCK_TIMEOUT' });
-    await expect(service.getLock('a').lock({ signal: AbortSignal.abort() })).rejects.toMatchObject({
-      name: 'AbortError',
-    });
-  });
-
-  it('can be released through its handle', async () => {
-    const service = await bench.service();
-    const lock = service.getLock('a');
-    const handle = await lock.lock();
-    expect(await handle.release()).toBe(true);
-    expect(lock.getHoldCount()).toBe(0);
-    await expect(lock.unlock()).rejects.toMatchObject({ code: 'LOCK_NOT_HELD' });
-    await lock.lock();
-    await lock.unlock();
-    expect(await lock.isLocked()).toBe(false);
   });
 
   it('returns handles that print without internals of the engine', async () => {

@@ -40,6 +40,26 @@ describe('the error of a call that timed out', () => {
     );
   });
 
+  it('names the cycle if the holder waits for a lock of the call, without a further round trip', async () => {
+    const [one, other] = await bench.serviceList(2);
+    const error = await one!.run(
+      'a',
+      () =>
+        other!.run('b', async () => {
+          const waiting = other!.acquire('a', { waitTimeout: '1m' });
+          await bench.untilWaiting('a', 1);
+          const found = await reported(() => one!.acquire('b', { waitTimeout: 50 }));
+          await one!.forceRelease('a');
+          await (await waiting).release();
+          return found;
+        }),
+      { onLost: 'ignore' },
+    );
+    expect(error.message).toMatch(
+      / unless renewed\. A deadlock: the client of the holder waits for 'a', which this call's own scope holds\. Acquire both in one step, acquire\(\['a', 'b'\]\), or in the same order in all calls\.$/,
+    );
+  });
+
   it('is one line, and does not reach a terminal, whatever another program has written as the owner', async () => {
     const [holder, other] = await bench.serviceList(2);
     await holder!.acquire('a', { owner: 'import', expire: '20s' });

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
 import { isLockTimeoutError } from 'nestjs-redis-locks/client';
 import type { LockService } from 'nestjs-redis-locks';
-import { eventually, throughout } from '../../../lab/testbed/wait/eventually.mjs';
+import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
 import { AT_ONCE, between, LockBench, timed } from '../../../lab/testbed/locks/locks.js';
 import { now } from '../../../lab/testbed/history/history.js';
 
@@ -70,17 +70,6 @@ describe('a wait with a limit', () => {
     expect((await bench.redis.commandStats())['evalsha']).toBe(1);
   });
 
-  it('does not end with the lease of the holder', async () => {
-    const [holder, next, waiter] = await bench.serviceList(3);
-    await holder!.acquire('a', { expire: 1_000 });
-    const { acquisition } = await queueUp(next!, 'a', { expire: '5s' });
-    const { value, took, ran } = await timed(() => waiter!.tryAcquire('a', { waitTimeout: 1_500 }));
-    expect((await acquisition).isHeld).toBe(true); // another caller came first
-    expect(value).toBeNull();
-    expect(took).toBeGreaterThanOrEqual(1_500);
-    expect(ran).toBeLessThan(1_500 + AT_ONCE);
-  });
-
   it('ends without taking the lock from a holder in the same service', async () => {
     const [service, other] = await bench.serviceList(2);
     const lock = await service!.acquire('a');
@@ -90,19 +79,6 @@ describe('a wait with a limit', () => {
     expect(await other!.tryAcquire('a')).toBeNull();
     await lock.verify();
     expect(await bench.waiters('a')).toEqual([]);
-  });
-});
-
-describe('a wait without a limit', () => {
-  it('lasts until the lock is granted', async () => {
-    const [holder, waiter] = [await bench.service(), await bench.service({ defaults: { waitTimeout: 50 } })];
-    const lock = await holder.acquire('a');
-    const { acquisition } = await queueUp(waiter, 'a', { waitTimeout: Infinity });
-    let isOver = false;
-    void acquisition.then(() => (isOver = true));
-    await throughout(200, () => !isOver); // four times the default of its service
-    await lock.release();
-    expect((await acquisition).isHeld).toBe(true);
   });
 });
 
@@ -203,20 +179,6 @@ describe('a waiter that crashes', () => {
     await lock.release();
     expect((await acquisition).isHeld).toBe(true);
     expect(between(released)).toBeLessThan(AT_ONCE);
-  });
-
-  it('leaves the lock free if it was the only one', async () => {
-    const [holder, late] = await bench.serviceList(2);
-    const doomed = await bench.worker();
-    const lock = await holder!.acquire('a');
-    void doomed.acquire('a').catch(() => undefined);
-    await bench.untilWaiting('a', 1);
-    await doomed.process.kill();
-    await eventually(async () => (await bench.redis.admin.pubsub('CHANNELS', 'lock:*')).length === 2);
-    await lock.release();
-    const { value, ran } = await timed(() => late!.acquire('a'));
-    expect(value!.isHeld).toBe(true);
-    expect(ran).toBeLessThan(AT_ONCE);
   });
 });
 

@@ -88,24 +88,6 @@ describe('renewedLease of one call', () => {
     expect(await ofAll(isShort)).toEqual(each(true));
   });
 
-  it('is renewed at every third of it, and leaves the leases of other calls as they are', async () => {
-    const service = await bench.service({ renewedLease: '30s' });
-    await service.acquire('other');
-    const renewed: Array<{ key: string; at: bigint }> = [];
-    service.events.subscribe((event) => {
-      if (event.type === 'renewed') renewed.push({ key: event.key, at: now() });
-    });
-    const since = now();
-    const lock = await service.acquire('a', { renewedLease: 900 });
-    await eventually(() => renewed.length >= 3);
-    expect(renewed.map(({ key }) => key)).toEqual(['a', 'a', 'a']);
-    // Three thirds of 900 ms; the watchdog may renew a little early, with others in one command.
-    expect(between(since, renewed[2]!.at)).toBeGreaterThan(600);
-    expect(between(since, renewed[2]!.at)).toBeLessThan(5_000);
-    expect(lock.remainingTime()).toBeLessThanOrEqual(900);
-    expect((await service.inspect('other'))!.holders[0]!.ttl).toBeGreaterThan(20_000);
-  });
-
   it('ends after it if the process is frozen', async () => {
     const [process, here] = [await bench.worker({ renewedLease: '30s' }), await bench.service()];
     const lock = await process.acquire('a', { renewedLease: 900 });

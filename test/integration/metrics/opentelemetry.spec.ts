@@ -138,6 +138,10 @@ describe('openTelemetrySpans', () => {
     await service.acquire('a', { waitTimeout: 0 }).catch(() => undefined);
     await service.forceRelease('a');
     await lock.release();
+    await bench.redis.admin.config('SET', 'maxmemory', '1');
+    await service.acquire('b').catch(() => undefined);
+    await bench.redis.admin.config('SET', 'maxmemory', '0');
+    // A shutdown is no failure of Redis.
     service.stopWaiting();
     await service.acquire('a').catch(() => undefined);
     expect(spans().map(facts)).toEqual([
@@ -146,6 +150,7 @@ describe('openTelemetrySpans', () => {
       ['lock acquire', 'timeout', SpanStatusCode.UNSET],
       ['lock hold', 'lost', SpanStatusCode.ERROR],
       ['lock acquire', 'failed', SpanStatusCode.ERROR],
+      ['lock acquire', 'aborted', SpanStatusCode.UNSET],
     ]);
   });
 

@@ -61,6 +61,18 @@ describe('prometheusMetrics', () => {
     expect(await valueOf('redis_lock_last_acquired_timestamp_seconds')).toBe(last);
   });
 
+  it('counts lost connections, and compares the clocks', async () => {
+    const service = await bench.service();
+    await service.start();
+    const read = async (name: string): Promise<number> =>
+      Number(new RegExp(`^${name}\\{lock_instance="default"\\} (.*)$`, 'm').exec(await registry.metrics())?.[1]);
+    expect(await read('redis_lock_disconnects_total')).toBe(0);
+    expect(Math.abs(await read('redis_lock_clock_ahead_seconds'))).toBeLessThan(10);
+    await bench.redis.admin.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
+    await eventually(async () => (await read('redis_lock_disconnects_total')) > 0);
+    expect(await registry.metrics()).toContain('# TYPE redis_lock_disconnects_total counter');
+  });
+
   it('counts each hold, also where holds have no token', async () => {
     const service = await bench.service({ protocol: redisson() });
     const holds = async (): Promise<string[]> =>
@@ -108,11 +120,16 @@ describe('prometheusMetrics', () => {
     const forced = /^redis_lock_lost_total\{.*lock_loss_reason="forced"\} 1$/m;
     await eventually(async () => forced.test(await registry.metrics()));
     expect(lock.isHeld).toBe(false);
+    await bench.redis.admin.config('SET', 'maxmemory', '1');
+    await service.acquire('b').catch(() => undefined);
+    await bench.redis.admin.config('SET', 'maxmemory', '0');
+    // A shutdown is no failure of Redis.
     service.stopWaiting();
     await service.acquire('a').catch(() => undefined);
-    for (const outcome of ['timeout', 'skipped', 'aborted', 'failed']) {
-      expect(await valueOf('redis_lock_acquire_duration_seconds_count', outcome)).toBe(1);
+    for (const [outcome, count] of Object.entries({ timeout: 1, skipped: 1, failed: 1, aborted: 2 })) {
+      expect(await valueOf('redis_lock_acquire_duration_seconds_count', outcome)).toBe(count);
     }
+    expect(await valueOf('redis_lock_failed_total')).toBe(1);
     expect(await valueOf('redis_lock_timeouts_total')).toBe(1);
     expect(await valueOf('redis_lock_skipped_total')).toBe(1);
     expect(await valueOf('redis_lock_wait_duration_seconds_count', 'timeout')).toBe(1);

@@ -153,6 +153,30 @@ describe('shutdown', () => {
     expect(await isLocked('hung')).toBe(false);
   });
 
+  it('releases the lock of a request that does not end after drainTimeout and shutdownTimeout', async () => {
+    const work = new Work<string>();
+    let signal: AbortSignal | undefined;
+    @Controller()
+    class Orders {
+      @Get()
+      @DistributedLock('endless')
+      pay(): Promise<string> {
+        signal = findCurrentLock()?.signal;
+        return work.run();
+      }
+    }
+    const module = await bench.build({ controllers: [Orders] }, { drainTimeout: 50, shutdownTimeout: 50 }).compile();
+    const app = module.createNestApplication(new ExpressAdapter(), { logger: false });
+    await app.listen(0, '127.0.0.1');
+    const answer = fetch(await app.getUrl(), { headers: { connection: 'close' } });
+    await work.begun;
+    const closing = app.close();
+    await eventually(async () => !(await isLocked('endless')));
+    expect(signal?.reason).toMatchObject({ code: 'LOCK_LOST', lossReason: 'shutdown' });
+    work.end.resolve('paid');
+    await Promise.all([answer, closing]);
+  });
+
   it('ends within its limits without Redis, with holders and waiters', async () => {
     const redis = await startRedis();
     const options = { connection: redis.url, commandTimeout: 500, shutdownTimeout: 200 };

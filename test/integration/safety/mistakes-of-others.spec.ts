@@ -5,7 +5,6 @@ import { AT_ONCE } from '../../../lab/testbed/locks/locks.js';
 import { useRedis } from '../../../lab/testbed/locks/fault-setups.js';
 import type { RedisServer } from '../../../lab/testbed/servers/redis-server.mjs';
 import { RespProxy } from '../../../lab/testbed/proxies/resp-proxy.mjs';
-import type { LockLostError } from 'nestjs-redis-locks';
 
 /** Renewals go on while the machine holds this process up for half a second. */
 const LEASE = 1_000;
@@ -126,31 +125,6 @@ describe('a holder is notified of a loss', () => {
     expect(locks.lines.filter(({ level }) => level === 'warn')).toEqual([
       { level: 'warn', text: expect.stringContaining("'a'") },
     ]);
-  });
-
-  it('by `run`: the signal fires while the task runs, and the caller gets LockLostError with the value', async () => {
-    const service = await locks.start(redis.url, { renewedLease: LEASE });
-    const task = async (lock: { signal: AbortSignal }): Promise<string> => {
-      await redis.admin.del(redisKey('state', 'a'));
-      await abortOf(lock.signal);
-      return 'value';
-    };
-    const { error } = await timed(service.run('a', task));
-    expect(error).toMatchObject({ code: 'LOCK_LOST', result: 'value' });
-    expect(await service.run('a', task, { onLost: 'ignore' })).toBe('value');
-    const heard: unknown[] = [];
-    const heardBy = { onLost: (lost: LockLostError) => heard.push(lost) };
-    await expect(service.run('a', task, heardBy)).rejects.toMatchObject({ code: 'LOCK_LOST', result: 'value' });
-    expect(heard).toEqual([expect.objectContaining({ code: 'LOCK_LOST' })]);
-  });
-
-  it('by a signal that is already aborted if it is read after the loss', async () => {
-    const service = await locks.start(redis.url);
-    const handle = await service.acquire('a');
-    await redis.admin.del(redisKey('state', 'a'));
-    await timed(handle.verify());
-    expect(handle.signal.aborted).toBe(true);
-    expect(handle.signal.reason).toMatchObject({ code: 'LOCK_LOST' });
   });
 });
 

@@ -22,7 +22,7 @@ class FakeLocks {
     const since = new Date(1_000_000 + this.now - age);
     this.locks.set(key, {
       ...{ key, owner: 'ann', holds: 1, ttl: 30_000, fencingToken: 7, permits: undefined },
-      holders: [{ ...caller, fencingToken: 7, ttl: 30_000, kept: false, since }],
+      holders: [{ ...caller, fencingToken: 7, ttl: 30_000, renewedLease: undefined, kept: false, since }],
       waiters: Array.from({ length: waiters }, () => ({ ...caller, since })),
       waitingHere: 0,
     });
@@ -162,32 +162,21 @@ describe('LockCensus', () => {
     expect(totals).toMatchObject({ locks: 1, age: 0 });
   });
 
-  it('warns of an overdue renewal, and not of a short first lease or a fixed one', async () => {
-    const locks = new FakeLocks();
-    const counting = new LockCensus(locks, 3, () => locks.now, 30_000);
-    const lease = async (key: string, ttl: number) => {
-      const lock = locks.locks.get(key)!;
-      locks.locks.set(key, { ...lock, holders: [{ ...lock.holders[0]!, ttl }] });
-      return (await look(counting, locks)).list.find((each) => each.key === key)!.holders[0]!.overdue;
+  it('warns of an overdue renewal at the first look, and not of a short first lease, a fixed or a kept one', async () => {
+    const overdue = async (age: number, facts: object): Promise<boolean> => {
+      const locks = new FakeLocks();
+      locks.hold('a');
+      locks.now += age;
+      const lock = locks.locks.get('a')!;
+      locks.locks.set('a', { ...lock, holders: [{ ...lock.holders[0]!, ...facts }] });
+      return (await look(census(locks), locks)).list[0]!.holders[0]!.overdue;
     };
-    locks.hold('granted');
-    expect(await lease('granted', 900)).toBe(false);
-    locks.now += 500;
-    // Renewed from the short first lease to a full one.
-    expect(await lease('granted', 30_000)).toBe(false);
-    locks.now += 15_000;
-    expect(await lease('granted', 15_000)).toBe(false);
-    locks.now += 6_000;
-    expect(await lease('granted', 9_000)).toBe(true);
-    locks.hold('fixed');
-    expect(await lease('fixed', 12_000)).toBe(false);
-    locks.now += 11_000;
-    expect(await lease('fixed', 1_000)).toBe(false);
-    // A hold whose first renewal never came.
-    locks.hold('stalled');
-    expect(await lease('stalled', 30_000)).toBe(false);
-    locks.now += 21_000;
-    expect(await lease('stalled', 9_000)).toBe(true);
+    const renewedLease = 30_000;
+    expect(await overdue(500, { renewedLease, ttl: 900 })).toBe(false);
+    expect(await overdue(3_600_000, { renewedLease, ttl: 19_000 })).toBe(false);
+    expect(await overdue(3_600_000, { renewedLease, ttl: 9_000 })).toBe(true);
+    expect(await overdue(3_600_000, { renewedLease, ttl: 9_000, kept: true })).toBe(false);
+    expect(await overdue(29_000, { renewedLease: undefined, ttl: 1_000 })).toBe(false);
   });
 
   it('finds labels and patterns of clients that tell them', async () => {

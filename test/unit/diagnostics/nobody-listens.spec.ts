@@ -18,6 +18,7 @@ const ABOUT: LockAcquisition = {
   owner: undefined,
   waitTimeout: 0,
   optional: false,
+  isClosing: false,
 };
 const LOCK = { isHeld: true, fencingTokens: new Map([['a', 1]]), holders: new Map() };
 
@@ -29,7 +30,9 @@ function setUp() {
   const now = jest.spyOn(clock, 'now');
   const logger = { debug() {}, log() {}, warn() {}, error() {} };
   const names = {
-    nameOf: (id: string) => ({ client: id, label: undefined, pattern: undefined, method: undefined }),
+    nameOf: (client: string) => ({
+      ...{ client, label: undefined, pattern: undefined, method: undefined, renewedLease: undefined },
+    }),
     learn: async () => undefined,
   };
   const events = new EventPublisher(channels, clock, logger, 'orders:17', names);

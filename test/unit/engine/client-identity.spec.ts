@@ -76,6 +76,14 @@ describe('the ids of acquisitions', () => {
     expect([one, other, one].map((site) => identity.nextId(site))).toEqual(['me:1.0', 'me:2.1', 'me:3.0']);
   });
 
+  it('tell renewed leases apart from fixed and limited ones', () => {
+    const { identity } = setUp();
+    const site = { pattern: 'stock:#id', lease: 30_000, renews: true, maxRenewTimes: 0 };
+    const sites = [site, { ...site, lease: 9_000 }, { ...site, renews: false }, { ...site, maxRenewTimes: 3 }, site];
+    expect(sites.map((each) => identity.nextId(each))).toEqual(['me:1.0', 'me:2.1', 'me:3.2', 'me:4.2', 'me:5.0']);
+    expect([0, 1, 2].map((number) => identity.site(number)?.renewedLease)).toEqual([30_000, 9_000, undefined]);
+  });
+
   it.each([
     ['me:7.dv/kept', { client: 'me', site: 499 }],
     ['me:7/kept', { client: 'me', site: undefined }],

@@ -1,7 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { LeaseView, type Question } from '../../../lib/engine/lease-view.js';
-import { validUntil } from '../../../lib/engine/validity.js';
+import { LeaseView, validUntil, type Question } from '../../../lib/engine/lease-view.js';
 
 const LEASE = 10_000;
 const NOW = 1_000;

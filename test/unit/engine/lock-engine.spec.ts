@@ -388,6 +388,23 @@ describe('a timeout', () => {
   });
 });
 
+it('counts the reply to a verify from when the request was sent, also for the next local waiter', async () => {
+  const { clock, store, engine, acquire } = setUp();
+  const granted = acquire({ lease: 1_000 });
+  store.acquires[0]!.answer.resolve(held(5, 1_000, 50_000, 2));
+  const hold = await granted;
+  const end = clock.now() + 1_000;
+  const waiting = acquire({ lease: 1_000 });
+  const verified = engine.leases.verify(hold);
+  await clock.pass(40);
+  store.renewals[0]!.answer.resolve([1_000]);
+  await verified;
+  void engine.releases.release(hold);
+  const next = await waiting;
+  expect(next.token).toBe(6);
+  expect(next.validUntil).toBeLessThan(end);
+});
+
 it('hands a lock to no local waiter once a reply names a holder in another client', async () => {
   const { store, engine, acquire } = setUp();
   const first = acquire();

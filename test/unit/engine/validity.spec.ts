@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { elapsedSince, validUntil } from '../../../lib/engine/validity.js';
+import { elapsedSince, validUntil } from '../../../lib/engine/lease-view.js';
 
 describe('the validity of a lease', () => {
   it('counts from the sending of the request, minus 1 % and 2 ms', () => {

@@ -64,16 +64,4 @@ describe('RedisServer', () => {
     await redis.start();
     expect(await client.ping()).toBe('PONG');
   });
-
-  it('restarts while it is stalled', async () => {
-    await redis.pause();
-    await redis.restart({ empty: true });
-    expect(await redis.admin.ping()).toBe('PONG');
-  });
-
-  it('runs side by side on different ports', async () => {
-    const others = await Promise.all(Array.from({ length: 4 }, () => startRedis()));
-    expect(new Set(others.map(({ port }) => port)).size).toBe(4);
-    await Promise.all(others.map((other) => other.stop()));
-  });
 });

@@ -1,3 +1,0 @@
-import { AMONG_MASTERS, OUT_OF_SIGHT, shortRuns } from './short-runs.js';
-
-shortRuns(['redlock', 358, undefined], ['redlock-5', 352, [...AMONG_MASTERS, ...OUT_OF_SIGHT]]);
