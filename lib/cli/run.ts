@@ -1,3 +1,4 @@
+import type { WriteStream } from 'node:tty';
 import { foreignError } from '../store/redis/foreign-error.js';
 import type { CommandLine } from './arguments.js';
 import type { CommandName } from './command-table.js';
@@ -19,9 +20,19 @@ type Command = (session: Session, line: CommandLine, terminal: Terminal) => Prom
 
 const COMMANDS: Readonly<Record<CommandName, Command>> = { ls, inspect, watch, release, doctor };
 
+/** Where the program writes: a process, or what stands for one. */
+export interface Streams {
+  readonly stdout: Pick<WriteStream, 'isTTY' | 'columns' | 'rows' | 'write'>;
+  readonly stderr: Pick<WriteStream, 'write'>;
+}
+
 /** Runs the program once. */
-export async function run(args: readonly string[], env: NodeJS.ProcessEnv, version: string): Promise<ExitCode> {
-  const { stdout, stderr } = process;
+export async function run(
+  args: readonly string[],
+  env: NodeJS.ProcessEnv,
+  version: string,
+  { stdout, stderr }: Streams = process,
+): Promise<ExitCode> {
   try {
     const line = readCommandLine(args, env);
     if (line === 'version' || 'help' in line || 'completion' in line) {

@@ -27,15 +27,19 @@ describe('a hold whose masters restart empty, one after the other', () => {
         await sleep(20);
       }
     })();
-    for (const master of bench.masters) {
-      await master.kill();
-      // All promises that were made to clients there are over.
-      await sleep(LEASE);
-      await master.restart({ empty: true });
-      await hasVoteAgain(master, lock);
+    try {
+      for (const master of bench.masters) {
+        await master.kill();
+        // All promises that were made to clients there are over.
+        await sleep(LEASE);
+        await master.restart({ empty: true });
+        await hasVoteAgain(master, lock);
+      }
+    } finally {
+      // A loop that outlives a failed test would keep the worker of Jest from its end.
+      trying = false;
+      await thief;
     }
-    trying = false;
-    await thief;
     expect(stolen).toBe(0);
     await lock.verify();
     expect(await lock.release()).toBe(true);

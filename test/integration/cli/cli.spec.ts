@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { hostname, userInfo } from 'node:os';
 import { describe, expect, it } from '@jest/globals';
 import type { LockLostError, LockState } from 'nestjs-redis-locks';
-import { cli, CliProcess, manifest } from './cli.js';
+import { cli, CliProcess, manifest, program } from './cli.js';
 import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
 import { aborted, LockBench } from '../../../lab/testbed/locks/locks.js';
 import { startRedis } from '../../../lab/testbed/servers/redis-server.mjs';
@@ -26,8 +26,10 @@ async function setUp() {
 }
 
 describe('the command line program', () => {
+  const start = (...args: string[]) => program(bench.redis.url, args);
+
   it('prints its help and version', async () => {
-    const [help, version] = await Promise.all([run('ls', '--help'), run('-v')]);
+    const [help, version] = await Promise.all([start('ls', '--help'), start('-v')]);
     expect(help).toMatchObject({
       code: 0,
       stdout: expect.stringMatching(/^Example: .* ls [^]*Exit codes: 0 success/m),
@@ -36,13 +38,13 @@ describe('the command line program', () => {
   });
 
   it('loads nothing but itself for its help', () => {
-    const program = readFileSync(new URL('../../../dist/esm/cli/main.js', import.meta.url), 'utf8');
-    const imports = [...program.matchAll(/\bfrom ?['"]([^'"]+)['"]/g)].map(([, name]) => name);
+    const text = readFileSync(new URL('../../../dist/esm/cli/main.js', import.meta.url), 'utf8');
+    const imports = [...text.matchAll(/\bfrom ?['"]([^'"]+)['"]/g)].map(([, name]) => name);
     expect(imports).toEqual(['node:fs']);
   });
 
   it('explains a wrong command line, and exits with 2', async () => {
-    expect(await run('list')).toEqual({
+    expect(await start('list')).toEqual({
       code: 2,
       stdout: '',
       stderr: expect.stringMatching(/unknown command 'list'[^]*See nestjs-redis-locks --help/),
@@ -50,10 +52,10 @@ describe('the command line program', () => {
   });
 
   it('exits with 1 if Redis cannot be reached, and never prints a password', async () => {
-    const { code, stderr } = await cli('redis://ann:secret@127.0.0.1:1', ['ls']);
+    const { code, stderr } = await program('redis://ann:secret@127.0.0.1:1', ['ls']);
     expect(code).toBe(1);
     expect(stderr).toMatch(/127\.0\.0\.1:1: Redis failed: .*ECONNREFUSED/);
-    const wrong = await cli(bench.redis.url.replace('//', '//ann:secret@'), ['ls']);
+    const wrong = await program(bench.redis.url.replace('//', '//ann:secret@'), ['ls']);
     expect([wrong.code, wrong.stderr]).toEqual([1, expect.stringContaining('WRONGPASS')]);
     expect(stderr + wrong.stderr).not.toContain('secret');
   });

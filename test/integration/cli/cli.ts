@@ -2,6 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { run } from '../../../lib/cli/run.js';
 
 const ROOT = new URL('../../../', import.meta.url);
 
@@ -10,7 +11,7 @@ export const manifest = JSON.parse(readFileSync(new URL('package.json', ROOT), '
   version: string;
   bin: Record<'nestjs-redis-locks', string>;
 };
-const program = fileURLToPath(new URL(manifest.bin['nestjs-redis-locks'], ROOT));
+const PROGRAM = fileURLToPath(new URL(manifest.bin['nestjs-redis-locks'], ROOT));
 
 export interface CliResult {
   readonly code: number | null;
@@ -18,10 +19,23 @@ export interface CliResult {
   readonly stderr: string;
 }
 
-/** A run of the program that ends by itself. */
-export function cli(url: string, args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<CliResult> {
-  return new CliProcess(url, args, env).ended;
+/** A run of the program that ends by itself, in this process: a process of its own takes half a second to start. */
+export async function cli(url: string, args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<CliResult> {
+  const written = { stdout: '', stderr: '' };
+  const stream = (name: keyof typeof written) => ({
+    ...{ isTTY: false, columns: 0, rows: 0 },
+    write: (text: string | Uint8Array) => {
+      written[name] += String(text);
+      return true;
+    },
+  });
+  const streams = { stdout: stream('stdout'), stderr: stream('stderr') };
+  const code = await run(args, { REDIS_URL: url, ...env }, manifest.version, streams);
+  return { code, ...written };
 }
+
+/** The same in a process of its own. */
+export const program = (url: string, args: readonly string[]): Promise<CliResult> => new CliProcess(url, args).ended;
 
 /** A process of the program. */
 export class CliProcess {
@@ -31,7 +45,7 @@ export class CliProcess {
   private readonly child: ChildProcess;
 
   constructor(url: string, args: readonly string[], env: NodeJS.ProcessEnv = {}) {
-    this.child = spawn(process.execPath, [program, ...args], {
+    this.child = spawn(process.execPath, [PROGRAM, ...args], {
       env: { PATH: process.env['PATH'], REDIS_URL: url, ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
       // Should a test fail before it ends, the process does not outlive it.

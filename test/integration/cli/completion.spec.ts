@@ -3,15 +3,15 @@ import { promisify } from 'node:util';
 import { describe, expect, it } from '@jest/globals';
 import { COMMANDS, SHELLS } from '../../../lib/cli/command-table.js';
 import { completionFor } from '../../../lib/cli/completion.js';
-import { cli } from './cli.js';
+import { program } from './cli.js';
 
 const NOWHERE = 'redis://127.0.0.1:1';
 
 /** What bash completes, if the cursor stands behind the last of the words. */
 async function completed(...words: string[]): Promise<string[]> {
-  const program = `${completionFor('bash')}
+  const text = `${completionFor('bash')}
 COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _nestjs_redis_locks; printf '%s\\n' "\${COMPREPLY[@]}"`;
-  const args = ['--norc', '-c', program, 'bash', 'nestjs-redis-locks', ...words];
+  const args = ['--norc', '-c', text, 'bash', 'nestjs-redis-locks', ...words];
   const { stdout, stderr } = await promisify(execFile)('bash', args);
   expect(stderr).toBe('');
   return stdout.split('\n').filter((word) => word !== '');
@@ -19,7 +19,7 @@ COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _nestjs_redis_locks; printf '%s\\n' "
 
 describe('completion', () => {
   it('is written without a connection', async () => {
-    const results = await Promise.all(SHELLS.map((shell) => cli(NOWHERE, ['completion', shell])));
+    const results = await Promise.all(SHELLS.map((shell) => program(NOWHERE, ['completion', shell])));
     expect(results).toEqual(SHELLS.map((shell) => ({ code: 0, stdout: completionFor(shell), stderr: '' })));
   });
 
@@ -52,15 +52,15 @@ describe('completion', () => {
   });
 
   it('in bash is registered for the program', async () => {
-    const program = `${completionFor('bash')}\ncomplete -p nestjs-redis-locks`;
-    const { stdout } = await promisify(execFile)('bash', ['--norc', '-c', program]);
+    const text = `${completionFor('bash')}\ncomplete -p nestjs-redis-locks`;
+    const { stdout } = await promisify(execFile)('bash', ['--norc', '-c', text]);
     expect(stdout.trim()).toBe('complete -F _nestjs_redis_locks nestjs-redis-locks');
   });
 });
 
 describe('the help of a command', () => {
   it.each(Object.entries(COMMANDS))('%s has its options and an example', async (name, { options, example }) => {
-    const { code, stdout } = await cli(NOWHERE, [name, '--help']);
+    const { code, stdout } = await program(NOWHERE, [name, '--help']);
     expect(code).toBe(0);
     expect(stdout).toMatch(new RegExp(`^Usage: nestjs-redis-locks ${name}\\b`));
     expect(stdout).toContain(`\n\nExample: nestjs-redis-locks ${example}\n`);

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { cli, type CliResult } from './cli.js';
+import { program, type CliResult } from './cli.js';
 import { overlapping } from '../../../lab/testbed/wait/overlapping.js';
 import { startRedis, type RedisServer } from '../../../lab/testbed/servers/redis-server.mjs';
 import { startRedisSentinels, type RedisSentinels } from '../../../lab/testbed/servers/redis-sentinels.mjs';
@@ -55,7 +55,7 @@ describe('the command line program prints no credential', () => {
     // Each of them mostly waits for a second.
     const results: CliResult[] = [];
     const running = overlapping(
-      commands.map((args) => async () => void results.push(await cli('', args))),
+      commands.map((args) => async () => void results.push(await program('', args))),
       3,
     );
     for (const i of commands.keys()) await running.run(i);
@@ -71,7 +71,7 @@ describe('the command line program prints no credential', () => {
     try {
       await redis.admin.acl('SETUSER', 'ann', 'reset', 'on', `>${PASSWORD}`, '~lock:*', '&*', '+@connection', '+info');
       for (const json of [[], ['--json']]) {
-        const result = await cli(redis.url.replace('//', `//ann:${ENCODED}@`), ['doctor', ...json, '-t', '1s']);
+        const result = await program(redis.url.replace('//', `//ann:${ENCODED}@`), ['doctor', ...json, '-t', '1s']);
         expect(result.code).toBe(3);
         expect(result.stdout).toContain('permission');
         expectNoPassword(printed(result));
@@ -85,7 +85,7 @@ describe('the command line program prints no credential', () => {
     const url = `redis://ann:${PASSWORD}@127.0.0.1:1`;
     const results = await Promise.all(
       [['ls', url], [url], ['inspect', url], ['ls', `--url=${url}`], ['ls', '-p', url], ['ls', '-t', url]].map((args) =>
-        cli('redis://127.0.0.1:1', args),
+        program('redis://127.0.0.1:1', args),
       ),
     );
     expect(results.map(({ code }) => code)).toEqual(results.map(() => 2));
@@ -99,7 +99,7 @@ describe('the command line program prints no credential', () => {
       ['ls', `--{host:h,password:${ENCODED}}`],
       [`ann:${ENCODED}@h:6379`],
     ];
-    const results = await Promise.all(lines.map((args) => cli('redis://127.0.0.1:1', args)));
+    const results = await Promise.all(lines.map((args) => program('redis://127.0.0.1:1', args)));
     expect(results.map(({ code }) => code)).toEqual(results.map(() => 2));
     for (const result of results) expectNoPassword(printed(result));
   });
