@@ -53,7 +53,12 @@ export class DefaultLeaderElection implements LeaderElection {
     readonly key: string,
     options: LeaderElectionOptions,
   ) {
-    const { onElected, onDeposed, finishTimeout = FINISH, ...asked } = readOptions('election', 'getLeaderElection', options);
+    const {
+      onElected,
+      onDeposed,
+      finishTimeout = FINISH,
+      ...asked
+    } = readOptions('election', 'getLeaderElection', options);
     this.finishTimeout = finishTimeout;
     this.asked = asked;
     this.pattern = asked.pattern ?? key;
