@@ -4,9 +4,13 @@ import { runJest } from './lib/jest.mjs';
 import { runAsScript } from './lib/run.mjs';
 import { ensureAll } from './setup.mjs';
 
-/** The specs whose connections are clients of node-redis here. Specs of Sentinels and Clusters use ioredis. */
-const SPECS = ['test/contract/redis.spec', 'test/integration/(locks|kinds|latch|election)/', 'test/faults/'];
-const OTHERS = ['cluster', 'sentinel', 'stale-replica', 'closed-twice', 'many-waiters', 'limited-servers'];
+/** The specs whose connections are clients of node-redis here. Specs of Sentinels use ioredis. */
+const SPECS = [
+  'test/contract/(redis|cluster).spec',
+  'test/integration/(locks|kinds|latch|election|cluster)/',
+  'test/faults/',
+];
+const OTHERS = ['sentinel', 'stale-replica', 'closed-twice', 'many-waiters', 'limited-servers'];
 
 /** Runs the contract, the integration tests and the fault tests with node-redis in the place of ioredis. */
 async function test(jestArguments) {

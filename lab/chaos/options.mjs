@@ -11,6 +11,7 @@ export const USAGE = `npm run chaos -- [options]
   --kept              only faults that keep every assumption of the docs
   --faults a,b        only these kinds of fault
   --holders sort      only one kind of caller: ${HOLDER_NAMES.join(', ')} (default: all)
+  --both-clients      every other process connects with node-redis, the others with ioredis
   --default-timeouts  the default timeouts of the library, and leases of 3 s
   --recovery          writes the recovery times of the run into recovery.md
   --check file        checks a history.jsonl that an earlier run wrote, without a run
@@ -28,6 +29,7 @@ const OPTIONS = {
   check: text,
   faults: text,
   holders: text,
+  'both-clients': flag,
   'default-timeouts': flag,
   recovery: flag,
   'no-build': flag,
@@ -47,6 +49,7 @@ export function readOptions(args) {
   return {
     ...{ seed, topology, length: minutes * 60_000, onlyKept: values.kept ?? false },
     ...{ only: values.faults?.split(','), holders: values.holders },
+    bothClients: values['both-clients'] ?? false,
     defaultTimeouts: values['default-timeouts'] ?? false,
     recovery: values.recovery ?? false,
     ...{ history: values.check, build: !values['no-build'], help: values.help ?? false },

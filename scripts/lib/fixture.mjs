@@ -33,8 +33,9 @@ export class Fixture {
     const { tarball, nodes, redis } = this.#context;
     cpSync(join(DIRECTORY, this.#name), this.#directory, { recursive: true });
     cpSync(join(DIRECTORY, APP), join(this.#directory, 'src'), { recursive: true });
-    const { page } = JSON.parse(readFileSync(join(this.#directory, 'package.json'), 'utf8'));
+    const { page, borrows = [] } = JSON.parse(readFileSync(join(this.#directory, 'package.json'), 'utf8'));
     if (page !== undefined) writeFilesOf(page, join(this.#directory, 'src'));
+    for (const path of borrows) cpSync(join(ROOT, path), join(this.#directory, path), { recursive: true });
     const preparation = [
       ['ci', ...QUIETLY],
       ['install', '--no-save', ...QUIETLY, tarball],

@@ -288,6 +288,19 @@ describe('the alert rules, on recorded metrics', () => {
     await check([ran('one', '0x144'), ran('two', `${'_ '.repeat(144)}86400x16`)], '1600m', [], '10m');
   });
 
+  it('fire for the first call of a process if it fails or loses its lock, and not for old counts', async () => {
+    const labels = 'lock_instance="default",lock_pattern="first",lock_kind="exclusive"';
+    const failed = `redis_lock_failed_total{${labels}}`;
+    const lost = `redis_lock_lost_total{${labels},lock_loss_reason="unknown"}`;
+    const first = [failed, lost].map((series) => ({ series, values: '_ _ 1x20' }));
+    const [alert, other] = ['LockCallsFailed', 'LockLost'].map((name) => ({
+      alert: name,
+      labels: { lock_pattern: 'first', severity: 'critical' },
+    }));
+    await check(first, '4m', [alert!, other!]);
+    await check(first, '15m', []);
+  });
+
   it('fire for long waits and for a lock that is held too long', async () => {
     const registry = new client.Registry();
     const stop = prometheusMetrics(client, { registry });

@@ -89,12 +89,16 @@ describe('the dashboard in a browser', () => {
     await untilWaiting(own, 'stock:42', 2);
     const row = rowOf(browser, 'stock:42');
     await row.getByText('2', { exact: true }).waitFor();
-    expect(await row.locator('.owner').first().innerText()).toMatch(new RegExp(`^ann\\s*.*:${process.pid}$`));
+    // Three clients of one process may have the same label.
+    const client = `client ${own.clientId.slice(0, 8)}`;
+    expect(await row.locator('.owner').first().innerText()).toMatch(
+      new RegExp(`^ann\\s*.*:${process.pid}( · ${client})?$`),
+    );
     const name = row.getByRole('button', { name: 'stock:42', exact: true });
     await name.click();
     await eventuallyPasses(async () =>
       expect(await row.locator('.owner').first().innerText()).toMatch(
-        new RegExp(`^ann\\s+.*:${process.pid} · client ${own.clientId.slice(0, 8)}$`),
+        new RegExp(`^ann\\s+.*:${process.pid} · ${client}\\s+connected$`),
       ),
     );
     expect(await row.locator('.age').innerText()).toMatch(/since (\d+ \w+, )?\d\d:\d\d:\d\d$/);
@@ -258,6 +262,7 @@ describe('the dashboard in a browser', () => {
         'job-2',
         'stock:#{#id}',
         `client ${second.clientId.slice(0, 8)}`,
+        'connected',
       ]),
     );
     await name.click();
@@ -454,6 +459,47 @@ describe('the dashboard in a browser', () => {
     await eventuallyPasses(async () => expect(await page.locator('#table td.key').count()).toBe(25));
     expect(await accessibilityFaults(page)).toEqual([]);
     saveLook(`many-${scheme}-${width}`, await page.screenshot({ fullPage: true }));
+    expectQuiet(browser, server);
+  });
+
+  it('has room for 0, 5 and 300 locks, light and dark, on a screen and on a phone', async () => {
+    const { server, own, second, third } = await setUp({ limit: 300 }, { label: 'web-1' }, [
+      { label: 'web-2' },
+      { label: 'job-1' },
+    ]);
+    await using browser = await open(server);
+    const { page } = browser;
+    const look = async (name: string) => {
+      for (const colorScheme of ['light', 'dark'] as const) {
+        for (const width of [1440, 390]) {
+          await page.emulateMedia({ colorScheme });
+          await page.setViewportSize({ width, height: PHONE });
+          expect(await accessibilityFaults(page)).toEqual([]);
+          expect(await clippedTexts(page)).toEqual([]);
+          expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(width);
+          saveLook(`${name}-${colorScheme}-${width}`, await page.screenshot({ fullPage: true }));
+        }
+      }
+    };
+    await page.getByText('No locks yet').waitFor();
+    await look('0-locks');
+    await own.acquire('order:4711', { pattern: 'order:#{#order.id}' });
+    await own.acquire('prices', { kind: 'read' });
+    await second.acquire('prices', { kind: 'read' });
+    await third.acquire('mail-server', { permits: 5 });
+    await second.acquire('nightly-report', { expire: '10m' });
+    await third.acquire('stock:42', { owner: 'checkout-7' });
+    for (const locks of [own, second]) locks.acquire('stock:42', PATIENT).catch(() => undefined);
+    await untilWaiting(third, 'stock:42', 2);
+    await own.acquire('order:4712').then((lock) => lock.release());
+    for (let i = 0; i < 3; i++) await own.acquire('nightly-report', { waitTimeout: 0 }).catch(() => undefined);
+    await rowOf(browser, 'stock:42').waitFor();
+    await page.locator('#incidents li').first().waitFor();
+    await look('5-locks');
+    const services = [own, second, third];
+    await Promise.all(Array.from({ length: 295 }, (_, i) => services[i % 3]!.acquire(`order:${1000 + i}`)));
+    await page.getByRole('button', { name: 'Show all 300' }).waitFor();
+    await look('300-locks');
     expectQuiet(browser, server);
   });
 

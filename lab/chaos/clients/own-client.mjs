@@ -20,3 +20,25 @@ export class OwnClient {
     this.client.disconnect();
   }
 }
+
+/** The same with a client of node-redis. */
+export class OwnNodeRedis {
+  /** @param {ReturnType<typeof import('redis').createClient>} client */
+  constructor(client) {
+    this.client = client.on('error', () => undefined);
+    void client.connect().catch(() => undefined);
+  }
+
+  /** @param {'multi' | 'select' | 'end'} how */
+  async use(how) {
+    const { client } = this;
+    const send = (...words) => client.sendCommand(words);
+    if (how === 'multi') await Promise.all([send('MULTI'), send('SET', 'application', '1')]);
+    else if (how === 'select') await client.select(1);
+    else await Promise.allSettled([send('DISCARD'), client.select(0)]);
+  }
+
+  close() {
+    if (this.client.isOpen) this.client.destroy();
+  }
+}

@@ -1,5 +1,6 @@
 // A client process: a lock service of the built library, callers that lock as their seed says, and a pulse. It ends on
 // request, when it is killed, or with the process that started it.
+import { withNodeRedis } from '../../testbed/locks/node-redis-clients.mjs';
 import { serve } from '../../testbed/workers/worker-kit.mjs';
 import { clockSince } from '../history/clock.mjs';
 import { HistoryWriter } from '../history/writer.mjs';
@@ -10,7 +11,7 @@ import { Random } from '../schedule/random.mjs';
 import { LatchLoop } from './latches.mjs';
 import { Counters } from './counters.mjs';
 import { Operations } from './operations.mjs';
-import { OwnClient } from './own-client.mjs';
+import { OwnClient, OwnNodeRedis } from './own-client.mjs';
 import { Pulse } from './pulse.mjs';
 import { watchForStalls } from './stalls.mjs';
 
@@ -48,8 +49,9 @@ serve({
     process.on('unhandledRejection', escaped('unhandled rejection'));
     process.on('uncaughtException', escaped('uncaught exception'));
     watchForStalls(history, now);
-    if (settings.lendsClients) own = new OwnClient(options.connection);
-    const connection = own?.client ?? options.connection;
+    const given = settings.isNodeRedis ? withNodeRedis(options.connection) : options.connection;
+    if (settings.lendsClients) own = settings.isNodeRedis ? new OwnNodeRedis(given) : new OwnClient(given);
+    const connection = own?.client ?? given;
     service = createLockService(resolveModuleOptions({ shutdownTimeout: 0, ...options, connection }), silent);
     await service.start().catch((error) => {
       // It continues to connect: a client may well be started while Redis is away.

@@ -26,6 +26,7 @@ import { slowness } from './machine.mjs';
  * @property {boolean} [onlyKept] only faults that leave the assumptions of the docs alone
  * @property {readonly string[]} [only] only faults of these names
  * @property {string} [holders] only callers of this sort
+ * @property {boolean} [bothClients] every other process connects with node-redis
  * @property {boolean} [defaultTimeouts] with the time-outs that the library has by default
  * @property {(text: string) => void} [say]
  */
@@ -64,12 +65,22 @@ export async function runChaos({ topology: name, installation, ...options }) {
   const now = clockSince(origin);
   const history = new HistoryWriter(join(directory, 'run.jsonl'), now);
   const topology = await start({ installation, clients: names, keys: [...KEYS, CROWN, GATE], seed: options.seed });
-  const { seed, holders, defaultTimeouts = false } = options;
+  const { seed, holders, bothClients = false, defaultTimeouts = false } = options;
+  if (bothClients && (topology.protocol !== undefined || topology.sentinel !== undefined))
+    throw new StepFailed(`--both-clients: on ${name}, connections are addresses, and ioredis opens them`);
   if (holders !== undefined && topology.protocol !== undefined)
     throw new StepFailed(`--holders: clients on ${name} have callers of one kind for each key`);
   const timeouts = defaultTimeouts ? DEFAULT : stretched(SHORT, slowness());
   const people = {
-    clients: clientsOf(names, topology, { directory, history, origin: String(origin), seed, holders, timeouts }),
+    clients: clientsOf(names, topology, {
+      directory,
+      history,
+      origin: String(origin),
+      seed,
+      holders,
+      timeouts,
+      bothClients,
+    }),
     operator: new WorkerProcess(OPERATOR_PROCESS),
     leftovers: new LeftoverWatch(topology, history),
   };
@@ -98,7 +109,7 @@ export async function runChaos({ topology: name, installation, ...options }) {
 const stretched = (timeouts, factor) =>
   Object.fromEntries(Object.entries(timeouts).map(([name, ms]) => [name, Math.round(ms * factor)]));
 
-function clientsOf(names, topology, { timeouts, ...shared }) {
+function clientsOf(names, topology, { timeouts, bothClients, ...shared }) {
   const counters = topology.hasCounters ? join(shared.directory, 'counters') : undefined;
   if (counters !== undefined) startCounters(counters, [...KEYS, CROWN]);
   const settings = {
@@ -112,7 +123,8 @@ function clientsOf(names, topology, { timeouts, ...shared }) {
   };
   const clientOf = (name) => {
     const options = { ...timeouts, protocol: topology.protocol, connection: topology.connectionOf(name) };
-    return new Client(name, { ...settings, options, create: topology.processOf?.(name, shared.history) });
+    const isNodeRedis = bothClients && names.indexOf(name) % 2 === 1;
+    return new Client(name, { ...settings, isNodeRedis, options, create: topology.processOf?.(name, shared.history) });
   };
   return new Map(names.map((name) => [name, clientOf(name)]));
 }

@@ -6,7 +6,7 @@ const ofAll = ({ locks: { totals } }) =>
   totals.age < 1_500 ? 'all processes' : `all processes, ${time(totals.age)} ago`;
 /** Other processes show one place in the queue for all their callers. */
 const ofCallers = ({ locks: { totals } }) =>
-  `callers here, and other processes${totals.age < 1_500 ? '' : `, ${time(totals.age)} ago`}`;
+  `here + other processes${totals.age < 1_500 ? '' : `, ${time(totals.age)} ago`}`;
 const ofThis = (state) => `${processName(state)}, 5 min`;
 const atLeast = (number, { locks: { totals } }) => count(number) + (totals.capped || !totals.complete ? '+' : '');
 
