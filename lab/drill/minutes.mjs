@@ -120,16 +120,23 @@ const HEAD = `# Minutes
 
 How long a person on call takes in each situation of the [transcript](transcript.md), with the guide and the commands alone: ${WORDS_A_MINUTE} words
 a minute, and ${SECONDS_A_COMMAND} s for each command. \`npm run drill -- --write\` writes this page, and \`npm run drill\` fails if an answer takes
-more than ${GOAL} minutes. A time of 0.0: an earlier output says it already.
+more than ${GOAL} minutes. A time of 0.0: an earlier output says it already. *Alerts* are those of [alert-rules.yml](../../docs/alert-rules.yml)
+that promtool has fired, with one scrape each half second in place of each minute; all others stay quiet.
 
-| situation | what is wrong | who it is | what is safe |
-|---|---|---|---|
+| situation | what is wrong | who it is | what is safe | alerts |
+|---|---|---|---|---|
 `;
 
-/** Writes the minutes of all situations as a page. */
-export function writeMinutes() {
+/** Writes the minutes of all situations as a page. `fired`: the alerts by section; the page keeps those of other sections. */
+export function writeMinutes(fired = new Map()) {
+  const known = new Map(
+    [...readFileSync(FILE, 'utf8').matchAll(/^\| (.*?) \|.*\| (.*?) \|$/gm)].map(([, name, alerts]) => [name, alerts]),
+  );
+  const alertsOf = (section) =>
+    fired.has(section) ? fired.get(section).join(', ') || 'none' : (known.get(section) ?? '');
   const rows = minutes().map(
-    ({ section, minutes: each }) => `| ${section} | ${each.map((time) => time.toFixed(1)).join(' | ')} |\n`,
+    ({ section, minutes: each }) =>
+      `| ${section} | ${each.map((time) => time.toFixed(1)).join(' | ')} | ${alertsOf(section)} |\n`,
   );
   writeFileSync(FILE, HEAD + rows.join(''));
 }

@@ -29,12 +29,16 @@ async function main(args) {
 
   const guide = new Guide({ isWritten: values.write ?? false });
   let failed = 0;
+  const fired = new Map();
   for (const situation of chosen) {
     const since = performance.now();
     try {
-      const lines = await play(situation, guide);
+      const { lines, alerts } = await play(situation, guide);
+      if (alerts !== undefined) fired.set(situation.section, alerts);
       const took = ((performance.now() - since) / 1_000).toFixed(1);
-      console.log(`ok      ${situation.name} (${took} s): ${GUIDE}, lines ${lines.join(', ')}`);
+      console.log(
+        `ok      ${situation.name} (${took} s): ${GUIDE}, lines ${lines.join(', ')}; alerts: ${alerts?.join(', ') ?? 'no promtool'}`,
+      );
     } catch (error) {
       failed++;
       console.log(`failed  ${situation.name}: ${error.message}`);
@@ -46,7 +50,7 @@ async function main(args) {
   }
   if (values.write) {
     guide.write();
-    writeMinutes();
+    writeMinutes(fired);
   }
   const slow = minutes().filter((each) => Math.max(...each.minutes) > GOAL);
   for (const { section } of slow)

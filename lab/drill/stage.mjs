@@ -4,6 +4,7 @@ import { RespProxy } from '../testbed/proxies/resp-proxy.mjs';
 import { startRedis } from '../testbed/servers/redis-server.mjs';
 import { eventually } from '../testbed/wait/eventually.mjs';
 import { startWorker } from '../testbed/workers/processes.mjs';
+import { Scrapes } from './alerts.mjs';
 import { Dashboard } from './dashboard.mjs';
 import { GUIDE, stable } from './guide.mjs';
 
@@ -38,6 +39,7 @@ function grep(text, [first, ...rest]) {
 export class Stage {
   #processes = new Map();
   #urls = new Map();
+  #scrapes = new Scrapes(this.#urls);
   #dashboards = new Map();
   #proxies = [];
   #servers = [];
@@ -160,7 +162,13 @@ export class Stage {
     return this.#processes.get(name);
   }
 
+  /** The alerts that have fired; `undefined` without promtool. */
+  alerts() {
+    return this.#scrapes.end();
+  }
+
   async end() {
+    await this.#scrapes.stop();
     for (const worker of this.#processes.values()) await worker.kill();
     for (const proxy of this.#proxies) await proxy.close();
     for (const server of this.#servers) await server.stop();

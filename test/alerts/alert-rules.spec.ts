@@ -113,7 +113,8 @@ describe('the alert rules, on recorded metrics', () => {
     const service = await bench.service({ renewedLease: '30s', commandTimeout: '60s' });
     await service.start();
     await recording.scrape();
-    await service.acquire('a', { pattern: 'first' });
+    // A handle that is dropped would not be renewed.
+    const held = await service.acquire('a', { pattern: 'first' });
     for (let i = 0; i < 3; i++) await recording.scrape();
     const calm = recording.scrapes.length - 1;
     await bench.redis.pause();
@@ -128,6 +129,7 @@ describe('the alert rules, on recorded metrics', () => {
     const lost =
       'redis_lock_lost_total{lock_instance="default",lock_pattern="first",lock_kind="exclusive",lock_loss_reason="forced"}';
     await eventually(async () => (await recording.scrape()).get(lost) === '1');
+    expect(held.isHeld).toBe(false);
     const end = recording.scrapes.length - 1;
     stop();
     const series = recording.series();
@@ -286,6 +288,19 @@ describe('the alert rules, on recorded metrics', () => {
     await check([ran('one', '0x160')], '1510m', [late], '10m');
     // The second night, another replica ran it; the first one is gone.
     await check([ran('one', '0x144'), ran('two', `${'_ '.repeat(144)}86400x16`)], '1600m', [], '10m');
+  });
+
+  it('fire for the first call of a process if it fails or loses its lock, and not for old counts', async () => {
+    const labels = 'lock_instance="default",lock_pattern="first",lock_kind="exclusive"';
+    const failed = `redis_lock_failed_total{${labels}}`;
+    const lost = `redis_lock_lost_total{${labels},lock_loss_reason="unknown"}`;
+    const first = [failed, lost].map((series) => ({ series, values: '_ _ 1x20' }));
+    const [alert, other] = ['LockCallsFailed', 'LockLost'].map((name) => ({
+      alert: name,
+      labels: { lock_pattern: 'first', severity: 'critical' },
+    }));
+    await check(first, '4m', [alert!, other!]);
+    await check(first, '15m', []);
   });
 
   it('fire for long waits and for a lock that is held too long', async () => {

@@ -122,7 +122,7 @@ function valueOf(cell: string): unknown {
   const text = cell.replaceAll('`', '');
   if (text === 'true' || text === 'false') return text === 'true';
   if (/^'.*'$/.test(text)) return text.slice(1, -1);
-  return /^\d+$/.test(text) ? Number(text) : durationIn(text);
+  return /^(?:\d+|Infinity)$/.test(text) ? Number(text) : durationIn(text);
 }
 
 /** What an editor shows above a name: the doc comment up to the first line that begins with `@`. */
