@@ -5,7 +5,7 @@ export type { RedisLockModuleAsyncOptions, RedisLockOptionsFactory } from './mod
 export type { LockConnectionOption } from './module/redis-lock.connection.js';
 export type { LockCredentials } from './store/redis/lock-credentials.js';
 export type { Duration } from './common/duration.js';
-export { parseDuration } from './options/duration-text.js';
+export { parseDuration } from './options/option-readers.js';
 
 export { DistributedLock } from './decorators/distributed-lock.decorator.js';
 export type { DistributedLockOptions } from './decorators/lock-method.options.js';

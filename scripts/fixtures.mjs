@@ -8,27 +8,33 @@ import { tell } from './lib/counts.mjs';
 import { Fixture, FIXTURES } from './lib/fixture.mjs';
 import { findNode } from './lib/node-versions.mjs';
 import { packTarball } from './lib/pack.mjs';
+import { Registry } from './lib/registry.mjs';
 import { runAsScript, StepFailed } from './lib/run.mjs';
 import { ensureAll } from './setup.mjs';
 
-const USAGE = `npm run test:package -- [--node 20,22,24] [--only NAME,NAME] [--keep]
+const USAGE = `npm run test:package -- [--node 20,22,24] [--only NAME,NAME] [--registry] [--keep]
 
   --node   on these versions of Node, which npx fetches; without it, on the version that runs this
   --only   of ${FIXTURES.join(', ')}
+  --registry   publishes the package in a registry on this machine, and installs it from there
   --keep   leaves the installed applications where they are, and says where`;
 
 const AT_ONCE = 2;
 
 async function test(args) {
-  const { only, versions, keep, help } = readOptions(args);
+  const { only, versions, registry: published, keep, help } = readOptions(args);
   if (help) return console.log(USAGE);
   const redis = await ensureAll();
   const nodes = [];
   for (const version of versions) nodes.push(await findNode(version));
   await build();
   const directory = mkdtempSync(join(tmpdir(), 'locks-fixtures-'));
+  let registry;
   try {
-    const context = { redis, nodes, directory, tarball: (await packTarball(directory)).path };
+    const tarball = (await packTarball(directory)).path;
+    if (published) registry = await Registry.start(directory);
+    await registry?.publish(tarball);
+    const context = { redis, nodes, directory, tarball, registry: registry?.url };
     const results = [];
     const waiting = [...only];
     const work = async () => {
@@ -38,6 +44,7 @@ async function test(args) {
     const sum = (count) => results.reduce((total, result) => total + result[count], 0);
     return tell({ passed: sum('passed'), failed: sum('failed') });
   } finally {
+    await registry?.stop();
     if (keep) console.log(`The applications are in ${directory}`);
     else rmSync(directory, { recursive: true, force: true });
   }
@@ -49,6 +56,7 @@ function readOptions(args) {
     options: {
       node: { type: 'string' },
       only: { type: 'string', default: FIXTURES.join(',') },
+      registry: { type: 'boolean', default: false },
       keep: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
     },

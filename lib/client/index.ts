@@ -3,7 +3,7 @@ export { createLockClient, type LockClient, type LockClientOptions, type LockCli
 export type { LockLogger } from '../common/logger.js';
 export type { Clock } from '../common/clock.js';
 
-export { parseDuration } from '../options/duration-text.js';
+export { parseDuration } from '../options/option-readers.js';
 export { currentLock, findCurrentLock } from '../decorators/current-lock.js';
 export { lockKey } from '../keys/index.js';
 export type { AcquireOptions, RunOptions } from '../options/acquire-options.js';

@@ -6,14 +6,14 @@ import { LOCK_REGISTRY } from '../module/redis-lock.tokens.js';
 import { controllerAt } from './dashboard.controller.js';
 import {
   PLACE_OPTIONS,
-  refuseOtherOptions,
   resolvePlace,
   resolveSettings,
-  SETTINGS,
+  SETTINGS_OPTIONS,
   type RedisLockDashboardAsyncOptions,
   type RedisLockDashboardOptions,
   type RedisLockDashboardPlace,
   type RedisLockDashboardSettings,
+  type ResolvedDashboardPlace,
   type ResolvedDashboardSettings,
 } from './dashboard.options.js';
 import { LockDashboard } from './lock-dashboard.js';
@@ -38,8 +38,9 @@ export class RedisLockDashboardModule {
    * @throws LockConfigError for an option that cannot be used, and if no guards are named
    */
   static forRoot(options: RedisLockDashboardOptions): DynamicModule {
-    refuseOtherOptions('forRoot', options, [...PLACE_OPTIONS, ...SETTINGS]);
-    return dashboard(options, { provide: DASHBOARD_SETTINGS, useValue: resolveSettings(options, options) });
+    const place = resolvePlace('forRoot', options, SETTINGS_OPTIONS.names);
+    const useValue = resolveSettings('forRoot', options, options.guards, PLACE_OPTIONS.names);
+    return dashboard(place, options.imports, { provide: DASHBOARD_SETTINGS, useValue });
   }
 
   /**
@@ -47,26 +48,30 @@ export class RedisLockDashboardModule {
    * @throws LockConfigError if no guards are named. If the settings cannot be used, the application does not start.
    */
   static forRootAsync(options: RedisLockDashboardAsyncOptions): DynamicModule {
-    refuseOtherOptions('forRootAsync', options, [...PLACE_OPTIONS, 'inject', 'useFactory']);
+    const place = resolvePlace('forRootAsync', options, ['inject', 'useFactory']);
     const { inject = [], useFactory } = options;
     if (typeof useFactory !== 'function') {
       throw new LockConfigError(
         'RedisLockDashboardModule.forRootAsync takes useFactory, a function that returns the settings.',
       );
     }
-    return dashboard(options, {
+    return dashboard(place, options.imports, {
       provide: DASHBOARD_SETTINGS,
       inject,
-      useFactory: async (...args: unknown[]) => resolveMade(await useFactory(...args), options),
+      useFactory: async (...args: unknown[]) => resolveMade(await useFactory(...args), options.guards),
     });
   }
 }
 
-function dashboard(place: RedisLockDashboardPlace, settings: Provider): DynamicModule {
+function dashboard(
+  place: ResolvedDashboardPlace,
+  imports: RedisLockDashboardPlace['imports'] = [],
+  settings: Provider,
+): DynamicModule {
   return {
     module: RedisLockDashboardModule,
-    imports: place.imports ?? [],
-    controllers: [controllerAt(resolvePlace(place))],
+    imports,
+    controllers: [controllerAt(place)],
     providers: [
       settings,
       {
@@ -79,18 +84,20 @@ function dashboard(place: RedisLockDashboardPlace, settings: Provider): DynamicM
   };
 }
 
-function resolveMade(made: RedisLockDashboardSettings, place: RedisLockDashboardPlace): ResolvedDashboardSettings {
+function resolveMade(
+  made: RedisLockDashboardSettings,
+  guards: RedisLockDashboardPlace['guards'],
+): ResolvedDashboardSettings {
   if (typeof made !== 'object' || made === null) {
     throw new LockConfigError(
       `RedisLockDashboardModule.forRootAsync: the factory returned ${describe(made)}: return the settings, or {} for the defaults.`,
     );
   }
-  const early = Object.keys(made).find((name) => (PLACE_OPTIONS as string[]).includes(name));
+  const early = Object.keys(made).find((name) => PLACE_OPTIONS.names.includes(name));
   if (early !== undefined) {
     throw new LockConfigError(
       `${early} has no effect here: write it beside the factory: forRootAsync({ ${early}, … }).`,
     );
   }
-  refuseOtherOptions('forRootAsync', made, SETTINGS);
-  return resolveSettings(made, place);
+  return resolveSettings('forRootAsync', made, guards);
 }

@@ -1,11 +1,22 @@
 import type { CanActivate, InjectionToken, ModuleMetadata, Type } from '@nestjs/common';
 import { LONGEST_TIMER } from '../common/clock.js';
-import { refuseUrls } from '../common/refuse-urls.js';
-import { describe, quote } from '../common/describe.js';
-import { refuseHoles } from '../options/plain-options.js';
 import type { Duration } from '../common/duration.js';
 import { LockConfigError } from '../errors/index.js';
-import { readCount, readDuration, readFlag, refuseUnknownOptions } from '../options/option-readers.js';
+import {
+  checked,
+  isFunction,
+  Options,
+  readCount,
+  readDuration,
+  readFlag,
+  readInstanceName,
+  readList,
+  refuse,
+  type OptionReader,
+} from '../options/option-readers.js';
+import { asWritten } from '../options/option-table.js';
+
+type Guard = Type<CanActivate> | CanActivate;
 
 /** What a page shows, and what its viewers can do. */
 export interface RedisLockDashboardSettings {
@@ -75,71 +86,70 @@ export interface ResolvedDashboardPlace {
   readonly guards: ReadonlyArray<Type<CanActivate> | CanActivate>;
 }
 
-export const PLACE_OPTIONS = ['path', 'guards', 'imports'] satisfies Array<keyof RedisLockDashboardPlace>;
-export const SETTINGS = ['readOnly', 'instance', 'refresh', 'limit'] satisfies Array<keyof RedisLockDashboardSettings>;
-
 /** The shortest interval that a person can follow. */
 const SHORTEST_REFRESH = 250;
-const DEFAULTS = { path: 'locks', refresh: 2_000, limit: 200 };
 
-/** @throws LockConfigError */
-export function resolvePlace({ path, guards }: RedisLockDashboardPlace): ResolvedDashboardPlace {
-  return { path: readPath(path ?? DEFAULTS.path), guards: guards === 'none' ? [] : readGuards(guards) };
-}
-
-/** @throws LockConfigError */
-export function resolveSettings(
-  written: RedisLockDashboardSettings,
-  { guards }: Pick<RedisLockDashboardPlace, 'guards'>,
-): ResolvedDashboardSettings {
-  const { readOnly = guards === 'none', instance, refresh = DEFAULTS.refresh, limit = DEFAULTS.limit } = written;
-  return Object.freeze({
-    readOnly: readFlag('readOnly', readOnly),
-    instances: instance === undefined ? undefined : readNames(instance),
-    refresh: readRefresh(refresh),
-    limit: readCount('limit', limit, 1),
-  });
-}
-
-/** @throws LockConfigError for an option that would be ignored silently */
-export function refuseOtherOptions(method: string, written: unknown, known: readonly string[]): void {
-  const label = `RedisLockDashboardModule.${method}`;
-  refuseUnknownOptions(label, written, known);
-}
-
-function readPath(path: unknown): string {
+function readPath(label: string, path: unknown): string {
   const trimmed = typeof path === 'string' ? path.replace(/^\/+|(?<!\/)\/+$/g, '') : '';
   // A parameter or wildcard would serve the page at many paths. A browser drops empty segments and dots.
   if (/^[\w.~-]+(\/[\w.~-]+)*$/.test(trimmed) && !/(^|\/)\.\.?(\/|$)/.test(trimmed)) return trimmed;
-  const given = typeof path === 'string' && path !== '' ? quote(path) : describe(path);
-  throw new LockConfigError(
-    `path is ${given}; write segments of letters and digits, such as 'locks' or 'admin/locks'.`,
-  );
+  return refuse(label, path, "segments of letters and digits, such as 'locks' or 'admin/locks'");
 }
 
-function readGuards(guards: unknown): ResolvedDashboardPlace['guards'] {
-  if (Array.isArray(guards)) refuseHoles('guards', guards);
-  if (Array.isArray(guards) && guards.length > 0 && guards.every(isGuard)) return guards;
+const isGuard = checked<Guard>(
+  (guard: Partial<CanActivate> | null | undefined) => isFunction(guard) || isFunction(guard?.canActivate),
+  'a guard or its class, as in guards: [AdminGuard]',
+);
+
+const readGuards: OptionReader<readonly Guard[]> = (label, written) =>
+  written === 'none' ? [] : readList(label, written, isGuard, "guards: [AdminGuard], or 'none'");
+
+const readNames: OptionReader<readonly string[]> = (label, written) =>
+  Array.isArray(written)
+    ? readList(label, written, readInstanceName, 'a list of names')
+    : [readInstanceName(label, written)];
+
+const readRefresh: OptionReader<number> = (label, written) => {
+  const ms = readDuration(label, written);
+  if (ms >= SHORTEST_REFRESH) return Math.min(ms, LONGEST_TIMER);
+  return refuse(label, written, `at least ${SHORTEST_REFRESH} ms`);
+};
+
+/** Where a page is: how each option is read, and its default. */
+export const PLACE_OPTIONS = new Options({ path: readPath, guards: readGuards, imports: asWritten }, { path: 'locks' });
+/** What a page shows: how each option is read, and its default. */
+export const SETTINGS_OPTIONS = new Options(
+  {
+    readOnly: readFlag,
+    instance: readNames,
+    refresh: readRefresh,
+    limit: (label: string, written: unknown) => readCount(label, written, 1),
+  },
+  { refresh: 2_000, limit: 200 },
+);
+
+/** @throws LockConfigError */
+export function resolvePlace(
+  method: string,
+  written: RedisLockDashboardPlace,
+  more: readonly string[],
+): ResolvedDashboardPlace {
+  const { path, guards } = PLACE_OPTIONS.read(`RedisLockDashboardModule.${method}`, written, '', more);
+  if (guards !== undefined) return { path, guards };
   throw new LockConfigError(
     'RedisLockDashboardModule shows the holders of all locks and can release them, so it needs guards: write guards: [AdminGuard], ' +
       "or guards: 'none' if access is controlled elsewhere.",
   );
 }
 
-const isGuard = (guard: unknown): guard is Type<CanActivate> | CanActivate =>
-  typeof guard === 'function' ||
-  (typeof guard === 'object' && guard !== null && typeof (guard as Partial<CanActivate>).canActivate === 'function');
-
-function readNames(instance: unknown): readonly string[] {
-  const names: readonly unknown[] = Array.isArray(instance) ? instance : [instance];
-  refuseHoles('instance', names);
-  for (const name of names) refuseUrls('instance', name);
-  if (names.length > 0 && names.every((name) => typeof name === 'string' && name !== '')) return names as string[];
-  throw new LockConfigError("instance must be the name of a RedisLockModule such as 'jobs', or a list of names.");
-}
-
-function readRefresh(refresh: unknown): number {
-  const ms = readDuration('refresh', refresh);
-  if (ms >= SHORTEST_REFRESH) return Math.min(ms, LONGEST_TIMER);
-  throw new LockConfigError(`refresh is too short: write at least ${SHORTEST_REFRESH} ms.`);
+/** @throws LockConfigError */
+export function resolveSettings(
+  method: string,
+  written: RedisLockDashboardSettings,
+  guards: RedisLockDashboardPlace['guards'],
+  more: readonly string[] = [],
+): ResolvedDashboardSettings {
+  const label = `RedisLockDashboardModule.${method}`;
+  const { instance, readOnly = guards === 'none', ...settings } = SETTINGS_OPTIONS.read(label, written, '', more);
+  return Object.freeze({ ...settings, readOnly, instances: instance });
 }

@@ -4,8 +4,7 @@ import type { OnContended, OnUnavailable, RunOptions } from '../options/acquire-
 import { isLockKeyError, LockConfigError, LockKeyError } from '../errors/index.js';
 import { compileKeyTemplate, type RequestScope, type TemplateSite } from '../keys/index.js';
 import { readKeys } from '../service/acquirer.js';
-import { refuseUnknownOptions } from '../options/option-readers.js';
-import { optionNames, readOptions } from '../options/option-table.js';
+import { readOptions } from '../options/option-table.js';
 import { NO_CONTEXT, refuseContradictions, type CallContext } from '../options/resolve-acquire-options.js';
 import { DEFAULT_INSTANCE, getLockServiceToken } from '../module/redis-lock.tokens.js';
 import type { KeyBuilder } from '../options/key-builder.js';
@@ -63,8 +62,7 @@ export function declareLock(
   moreOptions: readonly string[] = [],
 ): LockDeclaration {
   const label = `${site.decorator} on ${site.className}.${site.methodName}`;
-  refuseUnknownOptions(label, written, [...optionNames('decorator'), ...moreOptions]);
-  const read = readOptions('decorator', written, `${label}: `);
+  const read = readOptions('decorator', label, written, `${label}: `, moreOptions);
   refuseContradictions(read, read.expire ?? 0, `${label}: `);
   const { key: _, condition, instance = DEFAULT_INSTANCE, onContended, onUnavailable, ...options } = read;
   const keyOf = compileKey(label, site, written.key);

@@ -9,7 +9,7 @@ import {
   type LockStoreError,
   type LockTimeoutError,
 } from '../errors/index.js';
-import { readCount, readErrorStatus, refuseUnknownOptions } from '../options/option-readers.js';
+import { checked, Options, readCount } from '../options/option-readers.js';
 
 /** The options of `LockExceptionFilter`. */
 export interface LockExceptionFilterOptions {
@@ -25,7 +25,16 @@ export interface LockExceptionFilterOptions {
   retryAfter?: number;
 }
 
-const OPTIONS = ['timeoutStatus', 'retryAfter'] satisfies Array<keyof LockExceptionFilterOptions>;
+const OPTIONS = new Options(
+  {
+    timeoutStatus: checked<number>(
+      (status) => Number.isInteger(status) && status >= 400 && status <= 599,
+      'the status of an HTTP error, such as 423 or 409',
+    ),
+    retryAfter: (label: string, written: unknown) => readCount(label, written, 0),
+  },
+  { timeoutStatus: HttpStatus.LOCKED, retryAfter: 1 },
+);
 
 /** Provides the options when Nest makes the filter. */
 const FILTER_OPTIONS = Symbol.for('nestjs-redis-locks:exception-filter-options');
@@ -78,10 +87,7 @@ export class LockExceptionFilter implements ExceptionFilter<LockTimeoutError | L
     @Inject(HttpAdapterHost) private readonly adapterHost: HttpAdapterHost,
     @Optional() @Inject(FILTER_OPTIONS) options: LockExceptionFilterOptions = {},
   ) {
-    refuseUnknownOptions('LockExceptionFilter', options, OPTIONS);
-    const { timeoutStatus = HttpStatus.LOCKED, retryAfter = 1 } = options;
-    this.timeoutStatus = readErrorStatus('timeoutStatus', timeoutStatus);
-    this.retryAfter = readCount('retryAfter', retryAfter, 0);
+    ({ timeoutStatus: this.timeoutStatus, retryAfter: this.retryAfter } = OPTIONS.read('LockExceptionFilter', options));
   }
 
   catch(error: LockTimeoutError | LockStoreError | LockKeyError, host: ArgumentsHost): unknown {

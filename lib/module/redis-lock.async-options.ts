@@ -2,7 +2,7 @@ import type { InjectionToken, ModuleMetadata, Provider, Type } from '@nestjs/com
 import { LockConfigError } from '../errors/index.js';
 import { refuseUnreadable } from '../options/plain-options.js';
 import { refuseUnknownOptions } from '../options/option-readers.js';
-import { MODULE_OPTION_NAMES } from './redis-lock.option-table.js';
+import { MODULE_OPTIONS } from './redis-lock.option-table.js';
 import type { RedisLockModuleOptions } from './redis-lock.options.js';
 
 /** A class that makes the options of `forRootAsync`. */
@@ -54,15 +54,12 @@ export function refuseUnknownAsyncOptions(written: unknown): void {
 }
 
 function refuseEarlyOptions(written: unknown): void {
-  if (typeof written === 'object' && written !== null) {
-    const early = Object.keys(written).find(
-      (name) =>
-        (MODULE_OPTION_NAMES as readonly string[]).includes(name) && !(ASYNC_OPTIONS as string[]).includes(name),
-    );
-    if (early !== undefined) {
-      throw new LockConfigError(
-        `RedisLockModule.forRootAsync: ${early} is made by the factory: return { ${early} } there.`,
-      );
-    }
-  }
+  if (typeof written !== 'object' || written === null) return;
+  const early = Object.keys(written).find(
+    (name) => MODULE_OPTIONS.names.includes(name) && !(ASYNC_OPTIONS as string[]).includes(name),
+  );
+  if (early === undefined) return;
+  throw new LockConfigError(
+    `RedisLockModule.forRootAsync: ${early} is made by the factory: return { ${early} } there.`,
+  );
 }

@@ -8,11 +8,10 @@ const LABEL = /^[!-~]+$/;
 const LONGEST = 64;
 
 /**
- * The label of a client, by which people find its process. Without one it is the host and the process id.
+ * The label of a client, by which people find its process.
  * @throws LockConfigError
  */
 export function readLabel(label: string, written: unknown): string {
-  if (written === undefined) return defaultLabel();
   if (typeof written === 'string' && isAddress(written)) {
     throw new LockConfigError(
       `${label} is a URL or a login, which may contain a password. Labels appear in logs, errors, Redis and the dashboard: ` +
@@ -26,8 +25,8 @@ export function readLabel(label: string, written: unknown): string {
   );
 }
 
-/** In Kubernetes the host name is that of the pod. A pod in the network of its host can say its name in `POD_NAME`. */
-function defaultLabel(): string {
+/** The host and the process id. In Kubernetes the host name is that of the pod. A pod in the network of its host can say its name in `POD_NAME`. */
+export function defaultLabel(): string {
   const { pid, env } = process;
   const end = `:${pid}`;
   const host = (env['POD_NAME'] || hostname()).replace(/[^\w.-]/g, '-');

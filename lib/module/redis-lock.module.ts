@@ -2,7 +2,7 @@ import { Logger, Module, type DynamicModule, type InjectionToken, type Provider,
 import { fromCaller } from '../common/from-caller.js';
 import { APP_INTERCEPTOR, ModuleRef, ModulesContainer } from '@nestjs/core';
 import { describe } from '../common/describe.js';
-import { refuseUnknownOptions } from '../options/option-readers.js';
+import { readFlag, readInstanceName, refuseUnknownOptions } from '../options/option-readers.js';
 import { LockConfigError } from '../errors/index.js';
 import { RequestContextInterceptor } from '../interceptors/request-context.interceptor.js';
 import { LockService } from '../service/lock.service.js';
@@ -14,7 +14,7 @@ import {
   type RedisLockModuleAsyncOptions,
   type RedisLockOptionsFactory,
 } from './redis-lock.async-options.js';
-import { MODULE_OPTION_NAMES, readInstanceName, readIsGlobal } from './redis-lock.option-table.js';
+import { MODULE_OPTIONS } from './redis-lock.option-table.js';
 import { resolveModuleOptions, type RedisLockRootOptions, type ResolvedModuleOptions } from './redis-lock.options.js';
 import { LockRegistry } from './redis-lock.registry.js';
 import {
@@ -49,7 +49,7 @@ export class RedisLockModule {
     return fromCaller(() => {
       const resolved = resolveModuleOptions(options);
       const provider = { provide: INSTANCE_OPTIONS, useValue: resolved };
-      return instance(resolved.instance, readIsGlobal(options.isGlobal), [], [provider]);
+      return instance(resolved.instance, resolved.isGlobal, [], [provider]);
     });
   }
 
@@ -60,9 +60,9 @@ export class RedisLockModule {
   static forRootAsync(options: RedisLockModuleAsyncOptions): DynamicModule {
     return fromCaller(() => {
       refuseUnknownAsyncOptions(options);
-      const name = readInstanceName(options.instance);
+      const name = readInstanceName('instance', options.instance ?? DEFAULT_INSTANCE);
       const providers = [...optionsProviders(name, options), ...(options.extraProviders ?? [])];
-      return instance(name, readIsGlobal(options.isGlobal), options.imports ?? [], providers);
+      return instance(name, readFlag('isGlobal', options.isGlobal ?? true), options.imports ?? [], providers);
     });
   }
 }
@@ -160,14 +160,14 @@ function resolveNamed(name: string, made: unknown): ResolvedModuleOptions {
       `RedisLockModule.forRootAsync: the factory returned ${describe(made)}: return the options, or {} for the defaults.`,
     );
   }
-  refuseUnknownOptions('RedisLockModule.forRootAsync', made, MODULE_OPTION_NAMES);
+  refuseUnknownOptions('RedisLockModule.forRootAsync', made, MODULE_OPTIONS.names);
   const written: RedisLockRootOptions = made;
   if (written.isGlobal !== undefined) {
     throw new LockConfigError(
       'isGlobal has no effect here: write it beside the factory: forRootAsync({ isGlobal, … }).',
     );
   }
-  if (written.instance !== undefined && readInstanceName(written.instance) !== name) {
+  if (written.instance !== undefined && readInstanceName('instance', written.instance) !== name) {
     throw new LockConfigError(
       `the options of RedisLockModule '${name}' have the instance '${written.instance}': ` +
         `write it beside the factory instead: forRootAsync({ instance: '${written.instance}', … }).`,

@@ -6,12 +6,12 @@ import { LockConfigError } from '../errors/index.js';
 import type { OnContended, OnLost, OnUnavailable, ReleaseMode, RunOptions } from '../options/acquire-options.js';
 import type { KeyBuilder } from '../options/key-builder.js';
 import { warningsAbout } from '../options/option-warnings.js';
-import { refuseUnknownOptions } from '../options/option-readers.js';
-import { optionNames, readOptions, type OptionIn } from '../options/option-table.js';
+import { optionNames, type OptionIn } from '../options/option-table.js';
 import { refuseUnreadable } from '../options/plain-options.js';
 import { refuseContradictions } from '../options/resolve-acquire-options.js';
 import { readConnections, refuseOtherPrefix, type LockConnectionOption } from './redis-lock.connection.js';
-import { LOCK_DEFAULTS, MODULE_OPTION_NAMES, readModuleOption } from './redis-lock.option-table.js';
+import { defaultLabel } from './redis-lock.label.js';
+import { CALL_DEFAULTS, MODULE_OPTIONS } from './redis-lock.option-table.js';
 import type { LockProtocol } from './redis-lock.protocol.js';
 import type { LockStoreChoice } from './redis-lock.store.js';
 
@@ -144,6 +144,7 @@ export interface ResolvedModuleOptions {
   readonly keyPrefix: string;
   readonly label: string;
   readonly keyBuilder: KeyBuilder | undefined;
+  readonly isGlobal: boolean;
   readonly renewedLease: number;
   readonly commandTimeout: number;
   readonly shutdownTimeout: number;
@@ -179,56 +180,32 @@ export function resolveModuleOptions(
   label = 'RedisLockModule',
 ): ResolvedModuleOptions {
   refuseUnreadable(label, () => refuseMisplacedOptions(label, written));
-  refuseUnknownOptions(label, written, MODULE_OPTION_NAMES);
-  const connection = readConnection(written);
-  if (Array.isArray(connection) && written.defaults?.replicas !== undefined) {
+  const options = MODULE_OPTIONS.read(label, written);
+  const { connection, store, protocol, keyPrefix } = options;
+  // Probably a variable that is not set. Other stores need no connection.
+  if (store === 'redis' && Object.hasOwn(written, 'connection')) readConnections(written.connection);
+  const writtenDefaults = options.defaults as LockDefaults;
+  const defaults = resolveLockDefaults(writtenDefaults);
+  if (Array.isArray(connection) && defaults.replicas !== undefined) {
     throw new LockConfigError(
       'defaults.replicas cannot be met with several independent masters, which stand in place of replicas: leave one out.',
     );
   }
-  const { defaults = {} } = written;
-  const protocol = readProtocolOption(written);
-  const keyPrefix = readModuleOption('keyPrefix', written);
-  const store = readModuleOption('store', written);
+  if (protocol !== undefined && written.keyPrefix !== undefined) {
+    throw new LockConfigError(
+      `keyPrefix has no effect on the names of protocol '${protocol.name}': leave it out, and write redisson({ nameMapper }) ` +
+        'if the names differ from the keys.',
+    );
+  }
   // A protocol has names of its own, and refuses every prefix.
   if (store === 'redis' && protocol === undefined) refuseOtherPrefix(connection, keyPrefix);
   return Object.freeze({
-    instance: readModuleOption('instance', written),
+    ...options,
     connection: new Concealed(connection),
-    store,
-    protocol,
-    keyPrefix,
-    label: readModuleOption('label', written),
-    keyBuilder: readModuleOption('keyBuilder', written),
-    renewedLease: readModuleOption('renewedLease', written),
-    commandTimeout: readModuleOption('commandTimeout', written),
-    shutdownTimeout: readModuleOption('shutdownTimeout', written),
-    drainTimeout: readModuleOption('drainTimeout', written),
-    grantTimeout: readModuleOption('grantTimeout', written),
-    localHandoffs: readModuleOption('localHandoffs', written),
-    localHandoffTime: readModuleOption('localHandoffTime', written),
-    defaults: resolveLockDefaults(defaults),
-    warnings: warningsAbout('defaults', defaults),
+    label: options.label ?? defaultLabel(),
+    defaults,
+    warnings: warningsAbout('defaults', writtenDefaults),
   });
-}
-
-/** The prefix would change nothing: the names of a protocol are those of its other clients. */
-function readProtocolOption(written: RedisLockModuleOptions): LockProtocol | undefined {
-  const protocol = readModuleOption('protocol', written);
-  if (protocol === undefined || written.keyPrefix === undefined) return protocol;
-  throw new LockConfigError(
-    `keyPrefix has no effect on the names of protocol '${protocol.name}': leave it out, and write redisson({ nameMapper }) ` +
-      'if the names differ from the keys.',
-  );
-}
-
-/** With Redis, a `connection` that is written and `undefined` is a mistake; other stores need none. */
-function readConnection(written: RedisLockModuleOptions): LockConnectionOption {
-  const isMissing =
-    readModuleOption('store', written) === 'redis' &&
-    Object.hasOwn(written, 'connection') &&
-    written.connection === undefined;
-  return isMissing ? readConnections(undefined) : readModuleOption('connection', written);
 }
 
 /** Options of ioredis that users write beside `connection`, because other modules for Nest take them there. */
@@ -259,8 +236,12 @@ function refuseMisplacedOptions(label: string, written: unknown): void {
 }
 
 function resolveLockDefaults(written: LockDefaults): ResolvedLockDefaults {
-  refuseUnknownOptions('defaults', written, optionNames('defaults'));
-  const defaults = readOptions('defaults', written, 'defaults.', LOCK_DEFAULTS);
+  const defaults = CALL_DEFAULTS.read('defaults', written, 'defaults.') as Omit<
+    ResolvedLockDefaults,
+    'methodWaitTimeout'
+  > & {
+    readonly holdAtLeast: number;
+  };
   refuseContradictions({ holdAtLeast: defaults.holdAtLeast }, defaults.expire, 'defaults.');
   const waits = defaults.onContended === 'throw' || written.waitTimeout !== undefined;
   return Object.freeze({ ...defaults, methodWaitTimeout: waits ? defaults.waitTimeout : 0 });

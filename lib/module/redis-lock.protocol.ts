@@ -1,6 +1,5 @@
-import { describe, quote } from '../common/describe.js';
 import type { LockLogger } from '../common/logger.js';
-import { LockConfigError } from '../errors/index.js';
+import { checked } from '../options/option-readers.js';
 import type { LockStore } from '../store/lock-store.js';
 import type { LockConnectionOption } from './redis-lock.connection.js';
 
@@ -23,12 +22,7 @@ export interface ProtocolParts {
   readonly logger: LockLogger;
 }
 
-/** @throws LockConfigError */
-export function readProtocol(label: string, protocol: unknown): LockProtocol | undefined {
-  if (protocol === undefined) return undefined;
-  if (typeof protocol === 'object' && protocol !== null && 'createStore' in protocol) return protocol as LockProtocol;
-  const given = typeof protocol === 'string' ? quote(protocol) : describe(protocol);
-  throw new LockConfigError(
-    `${label} is ${given}; write redisson(), which nestjs-redis-locks/redisson exports, or leave it out.`,
-  );
-}
+export const readProtocol = checked<LockProtocol>(
+  (written) => typeof written === 'object' && written !== null && 'createStore' in written,
+  'redisson(), which nestjs-redis-locks/redisson exports, or leave it out',
+);

@@ -1,7 +1,6 @@
 import type { Clock } from '../common/clock.js';
-import { describe, quote } from '../common/describe.js';
 import type { LockLogger } from '../common/logger.js';
-import { LockConfigError } from '../errors/index.js';
+import { checked, isFunction } from '../options/option-readers.js';
 import type { LockStore } from '../store/lock-store.js';
 
 /** What keeps the locks: Redis, the memory of this process, or a store that a function makes. */
@@ -22,10 +21,7 @@ export interface LockStoreParts {
   readonly commandTimeout: number;
 }
 
-/** @throws LockConfigError */
-export function readStore(label: string, store: unknown): LockStoreChoice {
-  if (store === 'redis' || store === 'memory') return store;
-  if (typeof store === 'function') return store as LockStoreFactory;
-  const given = typeof store === 'string' ? quote(store) : describe(store);
-  throw new LockConfigError(`${label} is ${given}; write 'redis', 'memory', or a function that makes a store.`);
-}
+export const readStore = checked<LockStoreChoice>(
+  (written) => written === 'redis' || written === 'memory' || isFunction(written),
+  "'redis', 'memory', or a function that makes a store",
+);

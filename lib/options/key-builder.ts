@@ -1,5 +1,4 @@
-import { describe } from '../common/describe.js';
-import { LockConfigError } from '../errors/index.js';
+import { checked, isFunction } from './option-readers.js';
 
 /** The call for which a {@link KeyBuilder} makes a key. */
 export interface LockedMethodCall {
@@ -13,10 +12,7 @@ export interface LockedMethodCall {
 /** Makes the final key of a locked method out of the key that the decorator gives. */
 export type KeyBuilder = (key: string, call: LockedMethodCall) => string;
 
-/** @throws LockConfigError */
-export function readKeyBuilder(label: string, written: unknown): KeyBuilder | undefined {
-  if (written === undefined || typeof written === 'function') return written as KeyBuilder | undefined;
-  throw new LockConfigError(
-    `${label} is ${describe(written)}; write a function that returns the key: (key) => \`\${tenant()}:\${key}\`.`,
-  );
-}
+export const readKeyBuilder = checked<KeyBuilder>(
+  isFunction,
+  'a function that returns the key: (key) => `${tenant()}:${key}`',
+);

@@ -1,13 +1,28 @@
 import { durationIn } from '../common/duration.js';
-import { refuseHiddenOptions, refuseHoles, refuseOtherKinds, refuseUnreadable } from './plain-options.js';
+import { isPlainly, refuseHiddenOptions, refuseHoles, refuseOtherKinds, refuseUnreadable } from './plain-options.js';
 import { LockConfigError } from '../errors/index.js';
 import { describe, quote } from '../common/describe.js';
+import { refuseUrls } from '../common/refuse-urls.js';
 
-/*
- * Readers turn an option as it was written into the value that is used. Each takes a label for its messages, such as
- * `defaults.expire`, and the value as it was written. It returns milliseconds for a duration, or throws a LockConfigError
- * that says what to write instead.
+/**
+ * Turns an option as it was written into the value that is used, a duration into milliseconds. Throws a LockConfigError
+ * that begins with the label, such as `defaults.expire`, and says what to write instead.
  */
+export type OptionReader<Read = any> = (label: string, written: unknown) => Read;
+
+/** Refuses a value, and says what to write instead. */
+export function refuse(label: string, written: unknown, instead: string): never {
+  throw new LockConfigError(`${label} is ${show(written)}; write ${instead}.`);
+}
+
+/** The reader of values that are used as they are written. */
+export const checked =
+  <Read>(accepts: (written: any) => boolean, instead: string): OptionReader<Read> =>
+  (label, written) =>
+    accepts(written) ? (written as Read) : refuse(label, written, instead);
+
+export const isText = (written: unknown): written is string => typeof written === 'string' && written.trim() !== '';
+export const isFunction = (written: unknown): boolean => typeof written === 'function';
 
 /** In ms: a lease must outlast a few round trips. A shorter one is usually a mistake for seconds. */
 export const SHORTEST_LEASE = 50;
@@ -49,64 +64,53 @@ export function readDuration(label: string, written: unknown): number {
       `${label} is ${show(written)}, without a unit: write the number ${amount} for milliseconds, or '${amount}s'.`,
     );
   }
-  if (ms === undefined) {
-    throw new LockConfigError(
-      `${label} is ${show(written)}; write milliseconds, or a text such as '500ms', '30s', '5m'.`,
-    );
-  }
-  if (ms > LONGEST_DURATION * 86_400_000) {
-    throw new LockConfigError(
-      `${label} is ${show(written)}; the longest possible is ${LONGEST_DURATION} days: write '${LONGEST_DURATION}d' or less.`,
-    );
-  }
-  return ms;
+  if (ms === undefined) return refuse(label, written, "milliseconds, or a text such as '500ms', '30s', '5m'");
+  if (ms <= LONGEST_DURATION * 86_400_000) return ms;
+  throw new LockConfigError(
+    `${label} is ${show(written)}; the longest possible is ${LONGEST_DURATION} days: write '${LONGEST_DURATION}d' or less.`,
+  );
 }
 
-/** A maximum number of times; 0 is without limit. */
-export function readTimes(label: string, written: unknown): number {
-  if (typeof written === 'number' && Number.isInteger(written) && written >= 0) return written;
-  throw new LockConfigError(`${label} is ${show(written)}; write a whole number, or 0 for no limit.`);
-}
+/** Redis counts whole milliseconds. */
+export const readWholeDuration: OptionReader<number> = (label, written) => Math.ceil(readDuration(label, written));
+
+/**
+ * Reads a duration from a text that is only known at run time, such as an environment variable, and returns milliseconds:
+ * `renewedLease: parseDuration(config.getOrThrow('LOCK_LEASE'))`. The text must have a unit: `'500ms'`, `'30s'`, `'5m'`,
+ * `'1h'`, `'1d'`.
+ * @throws LockConfigError for any other text, and for more than 366 days
+ */
+export const parseDuration = (text: string): number => readDuration('parseDuration(text)', text);
+
+export const readTimes = checked<number>((n) => Number.isInteger(n) && n >= 0, 'a whole number, or 0 for no limit');
 
 /** A whole number of at least `least`. */
-export function readCount(label: string, written: unknown, least: number): number {
-  if (typeof written === 'number' && Number.isSafeInteger(written) && written >= least) return written;
-  throw new LockConfigError(`${label} is ${show(written)}; write a whole number of at least ${least}.`);
+export const readCount = (label: string, written: unknown, least: number, most = Infinity): number =>
+  Number.isSafeInteger(written) && Number(written) >= least && Number(written) <= most
+    ? Number(written)
+    : refuse(label, written, `a whole number of at least ${least}${most < Infinity ? `, and ${most} or less` : ''}`);
+
+export const readListener = checked<(...args: any[]) => unknown>(isFunction, 'a function');
+export const readFlag = checked<boolean>((written) => typeof written === 'boolean', 'true or false');
+
+/** One of a few words, or a function. */
+export const choice = <Word>(...words: string[]): OptionReader<Word> =>
+  checked(
+    (written: unknown) => isFunction(written) || words.includes(written as string),
+    `${words.map((word) => `'${word}'`).join(', ')} or a function`,
+  );
+
+/** The name of a module instance. */
+export function readInstanceName(label: string, written: unknown): string {
+  refuseUrls(label, written);
+  return isText(written) ? written : refuse(label, written, "the name of a RedisLockModule, such as 'jobs'");
 }
 
-/** A list of known words. */
-export function readWords<T extends string>(label: string, written: unknown, known: readonly T[]): readonly T[] {
-  if (!Array.isArray(written))
-    throw new LockConfigError(`${label} is ${show(written)}; write a list of ${known.join(', ')}.`);
+/** A list, whose elements the messages name by their position. */
+export function readList<Read>(label: string, written: unknown, read: OptionReader<Read>, instead: string): Read[] {
+  if (!Array.isArray(written) || written.length === 0) return refuse(label, written, instead);
   refuseHoles(label, written);
-  written.forEach((word: unknown, i) => {
-    if (known.includes(word as T)) return;
-    const meant = typeof word === 'string' ? suggestion(word, known) : undefined;
-    const hint = meant === undefined ? `write one of ${known.join(', ')}` : `did you mean '${meant}'?`;
-    throw new LockConfigError(`${label}[${i}] is ${show(word)}: ${hint}`);
-  });
-  return written as T[];
-}
-
-/** The status of an HTTP error. */
-export function readErrorStatus(label: string, written: unknown): number {
-  if (typeof written === 'number' && Number.isInteger(written) && written >= 400 && written <= 599) return written;
-  throw new LockConfigError(`${label} is ${show(written)}; write the status of an HTTP error, such as 423 or 409.`);
-}
-
-/** Increasing bounds. */
-export function readBounds(label: string, written: unknown): readonly number[] {
-  if (!Array.isArray(written) || written.length === 0) {
-    throw new LockConfigError(
-      `${label} is ${show(written)}; write a list of increasing numbers, such as [0.01, 0.1, 1].`,
-    );
-  }
-  refuseHoles(label, written);
-  written.forEach((bound: unknown, i) => {
-    if (typeof bound === 'number' && Number.isFinite(bound) && (i === 0 || bound > Number(written[i - 1]))) return;
-    throw new LockConfigError(`${label}[${i}] is ${show(bound)}; write increasing numbers, such as [0.01, 0.1, 1].`);
-  });
-  return written as number[];
+  return written.map((each, i) => read(`${label}[${i}]`, each));
 }
 
 /** Checks that an object, such as a logger, has the methods that the library calls. */
@@ -116,24 +120,43 @@ export function refuseWithoutMethods(label: string, given: unknown, methods: rea
   throw new LockConfigError(`${label} is ${show(given)} without ${methods.join(', ')}: give ${example}.`);
 }
 
-/** A function of the user. */
-export function readListener(label: string, written: unknown): (...args: any[]) => unknown {
-  if (typeof written === 'function') return written as (...args: any[]) => unknown;
-  throw new LockConfigError(`${label} is ${show(written)}; write a function.`);
-}
+/** Options that are written in one object: how each is read, and what applies if it was left out. */
+export class Options<Readers extends Readonly<Record<string, OptionReader>>, Unwritten extends object = object> {
+  readonly names: readonly string[];
+  private readonly readers: ReadonlyMap<string, OptionReader>;
+  private readonly unwritten: Record<string, unknown>;
 
-/** A boolean; `false` if it was left out. */
-export function readFlag(label: string, written: unknown): boolean {
-  if (written === undefined) return false;
-  if (typeof written === 'boolean') return written;
-  throw new LockConfigError(`${label} is ${show(written)}; write true or false.`);
-}
+  constructor(readers: Readers, unwritten?: Unwritten) {
+    this.readers = new Map(Object.entries(readers));
+    this.names = [...this.readers.keys()];
+    // Names all of them: an option that was left out must not be found in a polluted Object.prototype.
+    this.unwritten = { ...Object.fromEntries(this.names.map((name) => [name, undefined])), ...unwritten };
+  }
 
-/** One of a few words, or a function. */
-export function readChoice<T extends string>(label: string, written: unknown, words: readonly T[]): void {
-  if (typeof written === 'function' || words.includes(written as T)) return;
-  const choices = words.map((word) => `'${word}'`).join(', ');
-  throw new LockConfigError(`${label} is ${show(written)}; write ${choices} or a function.`);
+  /**
+   * Reads an object of these options. `undefined` counts as left out, `null` does not.
+   * @param prefix stands before the name of an option in messages, such as `defaults.`
+   * @param more names of options that the caller reads itself
+   * @throws LockConfigError for the first option that cannot be used
+   */
+  read(
+    label: string,
+    written: object,
+    prefix = '',
+    more: readonly string[] = [],
+  ): Omit<{ readonly [Name in keyof Readers]: ReturnType<Readers[Name]> | undefined }, keyof Unwritten> & {
+    readonly [Name in keyof Unwritten]: Name extends keyof Readers ? ReturnType<Readers[Name]> : Unwritten[Name];
+  } {
+    if (more.length > 0 || !isPlainly(written, this.names))
+      refuseUnknownOptions(label, written, [...this.names, ...more]);
+    const options: Record<string, unknown> = { ...this.unwritten };
+    for (const name of Object.keys(written)) {
+      const read = this.readers.get(name);
+      const value = (written as Record<string, unknown>)[name];
+      if (read !== undefined && value !== undefined) options[name] = read(prefix + name, value);
+    }
+    return options as unknown as ReturnType<this['read']>;
+  }
 }
 
 /** What stands behind the name of a function in a right call. */
@@ -199,7 +222,8 @@ const ELSEWHERE: Readonly<Record<string, string | readonly string[]>> = {
   connection: 'instance',
 };
 
-function suggestion(unknown: string, known: readonly string[]): string | undefined {
+/** The option of a list that was probably meant. */
+export function suggestion(unknown: string, known: readonly string[]): string | undefined {
   const meanings = Object.hasOwn(ELSEWHERE, unknown) ? [ELSEWHERE[unknown]].flat() : [];
   const translated = known.find((name) => meanings.includes(name));
   if (translated !== undefined) return translated;
@@ -228,6 +252,6 @@ function editDistance(a: string, b: string): number {
 const show = (written: unknown): string =>
   typeof written === 'string' && written !== ''
     ? quote(written)
-    : typeof written === 'number'
+    : typeof written === 'number' || typeof written === 'boolean'
       ? String(written)
       : describe(written);

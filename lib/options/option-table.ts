@@ -1,24 +1,78 @@
+import type { ReplicaTerms } from '../engine/hold.js';
+import { withoutSecret } from '../common/credentials.js';
+import type { LockKind, LockLostListener, OnContended, OnLost, OnUnavailable, ReleaseMode } from './acquire-options.js';
 import {
-  asWritten,
-  readBy,
-  readCondition,
-  readHoldIds,
+  checked,
+  choice,
+  isFunction,
+  isText,
+  Options,
+  readCount,
+  readExpire,
+  readFlag,
   readInstanceName,
-  readLossListener,
-  readMatch,
-  readOnContended,
-  readOnLost,
-  readOnUnavailable,
-  readOwner,
-  readPattern,
-  readPermits,
-  readRelease,
-  readReplicas,
-  readSignal,
-  readKind,
+  readLease,
+  readListener,
+  readTimes,
+  readWaitTimeout,
   readWholeDuration,
-} from './lock-option-readers.js';
-import { readExpire, readFlag, readLease, readListener, readTimes, readWaitTimeout } from './option-readers.js';
+  refuse,
+  type OptionReader,
+} from './option-readers.js';
+
+const OWNER = /^[^\s\p{Cc}\p{Cs}]{1,128}$/u;
+const KINDS = ['exclusive', 'read', 'write'];
+
+/** The value as it was written: another place checks it. */
+export const asWritten: OptionReader<unknown> = (_label, written) => written;
+export const readPermits: OptionReader<number> = (label, written) => readCount(label, written, 1);
+const readSignal = checked<AbortSignal>(
+  (written) => written instanceof AbortSignal,
+  'an AbortSignal, such as controller.signal or AbortSignal.timeout(5000)',
+);
+const readOwner = checked<string>(
+  (written) => typeof written === 'string' && OWNER.test(written),
+  'a text of 1 to 128 characters without spaces or control characters',
+);
+const readPattern = checked<string>(isText, "a text that stands for all keys of one kind, such as 'stock:*'");
+const readMatch = checked<string>(
+  (written) => typeof written === 'string' && written !== '',
+  "a key, in which * stands for any text, such as 'stock:*'",
+);
+const readHoldIds: OptionReader<readonly string[]> = (label, written) => {
+  const ids = [written].flat();
+  if (ids.length > 0 && ids.every(isText)) return ids;
+  return refuse(label, written, 'the id of a hold: hold: holder.id, with a holder of inspect(key) or list()');
+};
+const readBy: OptionReader<string> = (label, written) =>
+  isText(written) ? withoutSecret(written) : refuse(label, written, "who releases the lock, such as by: 'ann@bastion'");
+const readKind: OptionReader<LockKind> = (label, written) => {
+  if (KINDS.includes(written as LockKind)) return written as LockKind;
+  const hint = written === 'fair' ? ': write fair: true' : written === 'semaphore' ? ': write permits: 3' : '';
+  return refuse(label, written, `'exclusive', 'read' or 'write'${hint}`);
+};
+const REPLICAS = new Options({ min: readPermits, timeout: readWholeDuration }, { timeout: 1_000 });
+const readReplicas: OptionReader<ReplicaTerms> = (label, written) => {
+  const { min, timeout } = REPLICAS.read(label, written as object, `${label}.`);
+  return { min: readPermits(`${label}.min`, min), timeout };
+};
+const readOnContended = choice<OnContended>('throw', 'skip');
+const readOnUnavailable = choice<OnUnavailable>('throw', 'skip');
+const readOnLost = choice<OnLost>('throw', 'ignore');
+const readRelease = checked<ReleaseMode>(
+  (written) => written === 'awaited' || written === 'background',
+  "'awaited' (the call returns once Redis has answered its release) or 'background' (it returns as soon as the work has " +
+    'ended)',
+);
+/** `onLost` of a call that does not run the work itself, and so has no result to replace. */
+const readLossListener = checked<LockLostListener>(
+  isFunction,
+  "a function: 'throw' and 'ignore' are for run and decorated methods",
+);
+const readCondition = checked<(...args: any[]) => unknown>(
+  isFunction,
+  'a function of the arguments that returns true to lock',
+);
 
 /*
  * The one table of the options of locks: where each option is allowed, and how it is read there. The list of names in the
@@ -104,9 +158,6 @@ export type OptionPlace =
   | 'list'
   | 'forceRelease';
 
-/** Turns what was written into what is used, or throws a LockConfigError that begins with the label. */
-export type OptionReader = (label: string, written: unknown) => unknown;
-
 type OptionTable = typeof OPTIONS;
 
 /** The names of the options that a place takes. */
@@ -120,47 +171,24 @@ export type ReadOptions<Place extends OptionPlace> = {
     (OptionTable[Name] extends { readonly [P in Place]: (...args: any[]) => infer Value } ? Value : never) | undefined;
 };
 
-/** The options of one place, in the order of the table. */
-interface Place {
-  readonly readers: Map<string, OptionReader>;
-  readonly names: string[];
-  /** All options, left out. */
-  readonly nothing: Record<string, unknown>;
-}
-
-const PLACES = new Map<OptionPlace, Place>();
+const PLACES = new Map<OptionPlace, Record<string, OptionReader>>();
 for (const [name, places] of Object.entries(OPTIONS)) {
-  for (const [place, read] of Object.entries(places) as Array<[OptionPlace, OptionReader]>) {
-    const options = PLACES.get(place) ?? { readers: new Map<string, OptionReader>(), names: [], nothing: {} };
-    options.readers.set(name, read);
-    options.names.push(name);
-    options.nothing[name] = undefined;
-    PLACES.set(place, options);
-  }
+  for (const [place, read] of Object.entries(places) as Array<[OptionPlace, OptionReader]>)
+    PLACES.set(place, { ...PLACES.get(place), [name]: read });
 }
+const OPTIONS_IN = new Map([...PLACES].map(([place, readers]) => [place, new Options(readers)]));
 
 /** The names of the options that a place takes. */
-export const optionNames = (place: OptionPlace): readonly string[] => PLACES.get(place)!.names;
+export const optionNames = (place: OptionPlace): readonly string[] => OPTIONS_IN.get(place)!.names;
 
-/**
- * Reads the options that were written in a place, which have passed `refuseUnknownOptions`. Other names are skipped.
- * @param prefix stands before the name of an option in messages, such as `defaults.`
- * @param unwritten what applies if an option was left out
- * @throws LockConfigError for the first option that cannot be used
- */
-export function readOptions<Place extends OptionPlace, Unwritten extends object = object>(
+/** The readers of the options that a place takes. */
+export const optionReaders = (place: OptionPlace): Readonly<Record<string, OptionReader>> => PLACES.get(place)!;
+
+/** As `Options.read`, of the options that a place takes. */
+export const readOptions = <Place extends OptionPlace>(
   place: Place,
+  label: string,
   written: object,
-  prefix = '',
-  unwritten?: Unwritten,
-): ReadOptions<Place> & Unwritten {
-  const { readers, nothing } = PLACES.get(place)!;
-  // Names all of them: an option that was left out must not be found in a polluted Object.prototype.
-  const options: Record<string, unknown> = { ...nothing, ...unwritten };
-  for (const name of Object.keys(written)) {
-    const read = readers.get(name);
-    const value = (written as Record<string, unknown>)[name];
-    if (read !== undefined && value !== undefined) options[name] = read(prefix + name, value);
-  }
-  return options as ReadOptions<Place> & Unwritten;
-}
+  prefix?: string,
+  more?: readonly string[],
+): ReadOptions<Place> => OPTIONS_IN.get(place)!.read(label, written, prefix, more) as ReadOptions<Place>;

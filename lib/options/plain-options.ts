@@ -22,6 +22,16 @@ export function isPlainly(written: unknown, known: readonly string[]): written i
 }
 
 /**
+ * Refuses an object that has no options in its properties: a promise, a Map, a Set, a Date.
+ * @throws LockConfigError
+ */
+export function refuseOtherKinds(label: string, written: object): void {
+  if (types.isPromise(written)) throw new LockConfigError(`${label} is a promise of options: await it first.`);
+  const isOther = types.isMap(written) || types.isSet(written) || types.isDate(written);
+  if (isOther) throw new LockConfigError(`${label} takes a plain object of options; this is ${describe(written)}.`);
+}
+
+/**
  * Refuses options that a getter or a prototype adds. A copy of the options would lose them, and a polluted `Object.prototype`
  * would give all callers the same owner.
  * @param known the names that are read; without them every inherited property is refused
@@ -36,16 +46,6 @@ export function refuseHiddenOptions(label: string, written: object, known?: read
   const inherited =
     known?.find((name) => name in written && !Object.hasOwn(written, name)) ?? inheritedName(written, known);
   if (inherited !== undefined) throw hidden(label, inherited, 'inherited', written);
-}
-
-/**
- * Refuses an object that has no options in its properties: a promise, a Map, a Set, a Date.
- * @throws LockConfigError
- */
-export function refuseOtherKinds(label: string, written: object): void {
-  if (types.isPromise(written)) throw new LockConfigError(`${label} is a promise of options: await it first.`);
-  const isOther = types.isMap(written) || types.isSet(written) || types.isDate(written);
-  if (isOther) throw new LockConfigError(`${label} takes a plain object of options; this is ${describe(written)}.`);
 }
 
 /**

@@ -9,9 +9,8 @@ import type {
   OnLost,
   ReleaseMode,
 } from './acquire-options.js';
-import { isPlainly } from './plain-options.js';
-import { LONGEST_SUSPICIOUS_WAIT, refuseUnknownOptions } from './option-readers.js';
-import { optionNames, readOptions, type ReadOptions } from './option-table.js';
+import { LONGEST_SUSPICIOUS_WAIT } from './option-readers.js';
+import { readOptions, type ReadOptions } from './option-table.js';
 import type { OptionWarnings } from './option-warnings.js';
 
 /** What applies if a call does not say otherwise, in ms. */
@@ -89,9 +88,7 @@ export class CallReader<Place extends 'acquire' | 'run'> {
   }
 
   private resolve(written: object, context: CallContext): ReadCall<Place> {
-    const names = optionNames(this.place);
-    if (!isPlainly(written, names)) refuseUnknownOptions(this.label, written, names);
-    const options = readOptions<'acquire' | 'run'>(this.place, written);
+    const options = readOptions<'acquire' | 'run'>(this.place, this.label, written);
     return {
       terms: termsOf(options, this.defaults, context),
       reentrant: options.reentrant ?? true,
@@ -116,10 +113,8 @@ export function readAdoptCall(
   defaults: AcquireDefaults,
   mode: HoldMode,
 ): { readonly terms: AcquireTerms; readonly onLost: LockLostListener | undefined } {
-  const names = optionNames('adopt');
-  if (!isPlainly(written, names)) refuseUnknownOptions('adopt', written, names);
-  const { onLost, ...options } = readOptions('adopt', written);
-  const terms = termsOf({ ...readOptions('acquire', {}), ...options }, defaults, NO_CONTEXT);
+  const { onLost, ...options } = readOptions('adopt', 'adopt', written);
+  const terms = termsOf({ ...readOptions('acquire', 'acquire', {}), ...options }, defaults, NO_CONTEXT);
   return { terms: { ...terms, mode }, onLost };
 }
 

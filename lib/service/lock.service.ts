@@ -29,11 +29,9 @@ import { Acquirer, NO_OPTIONS, readKeys } from './acquirer.js';
 import { refuseFeature, refuseWithoutPermits } from './refused-features.js';
 import type { LockObject, LockObjectOptions, ReadWriteLock } from './objects/lock.js';
 import type { CallContext } from '../options/resolve-acquire-options.js';
-import { optionNames, readOptions } from '../options/option-table.js';
+import { readOptions, readPermits } from '../options/option-table.js';
 import { DefaultSemaphore, type SemaphoreService } from './objects/default-semaphore.js';
 import type { Semaphore, SemaphoreOptions } from './objects/semaphore.js';
-import { readPermits } from '../options/lock-option-readers.js';
-import { refuseUnknownOptions } from '../options/option-readers.js';
 
 /** So often a shutdown that waits for open requests logs the locks that are held, in ms. */
 const DRAIN_REPORTS = 5_000;
@@ -190,7 +188,7 @@ export class LockService {
    * count permits (Redlock)
    */
   getSemaphore(key: string, options: SemaphoreOptions): Semaphore {
-    refuseUnknownOptions('getSemaphore', options, optionNames('getSemaphore'));
+    const { permits, pattern } = readOptions('getSemaphore', 'getSemaphore', options);
     refuseWithoutPermits(this.engine);
     const service: SemaphoreService = {
       acquire: (name, terms, call) => this.acquirer.acquire(name, terms, call),
@@ -201,8 +199,7 @@ export class LockService {
       assertDrains: () => this.engine.assertDrains(),
       addPermits: (name, change, permits) => this.engine.addToLimit(name, change, permits),
     };
-    const { permits = readPermits('permits', undefined), pattern } = readOptions('getSemaphore', options);
-    return new DefaultSemaphore(service, assertKey(key), { permits, pattern });
+    return new DefaultSemaphore(service, assertKey(key), { permits: readPermits('permits', permits), pattern });
   }
 
   /**
@@ -244,8 +241,7 @@ export class LockService {
    *   option that cannot be used, and from the loop on a store that cannot list
    */
   list(options: LockListOptions = {}): AsyncIterableIterator<LockState> {
-    refuseUnknownOptions('list', options, optionNames('list'));
-    return heldLocks(this, readOptions('list', options).match);
+    return heldLocks(this, readOptions('list', 'list', options).match);
   }
 
   /**
@@ -256,8 +252,7 @@ export class LockService {
    * @throws LockStoreError if Redis fails: the key may still have been released; LockKeyError, LockConfigError
    */
   async forceRelease(key: string, options: ForceReleaseOptions = {}): Promise<boolean> {
-    refuseUnknownOptions('forceRelease', options, optionNames('forceRelease'));
-    const { hold, by } = readOptions('forceRelease', options);
+    const { hold, by } = readOptions('forceRelease', 'forceRelease', options);
     return (await this.engine.forceRelease(assertKey(key), hold, by)).holds > 0;
   }
 
@@ -340,7 +335,7 @@ export class LockService {
     { kind, fair, isWrite }: LockObjectKind,
     options: LockObjectOptions,
   ): LockObject {
-    refuseUnknownOptions(label, options, optionNames('getLock'));
+    const { owner, pattern } = readOptions('getLock', label, options);
     const service: LockObjectService = {
       acquire: (names, terms) => this.acquirer.acquire(names, terms),
       tryAcquire: (names, terms) => this.acquirer.tryAcquire(names, terms),
@@ -350,7 +345,6 @@ export class LockService {
       ofOwner: (names, owner) => this.acquirer.owners.of(names, owner),
       lease: this.defaults.renewedLease,
     };
-    const { owner, pattern } = readOptions('getLock', options);
     return new DefaultLock(service, { keys, kind, fair, isWrite, owner, pattern });
   }
 }

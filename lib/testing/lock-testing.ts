@@ -8,9 +8,9 @@ import { LockConfigError } from '../errors/index.js';
 import { LockService } from '../service/lock.service.js';
 import type { AcquireOptions } from '../options/acquire-options.js';
 import type { LockHandle } from '../service/handles/lock-handle.js';
-import { readChoice, refuseUnknownOptions } from '../options/option-readers.js';
+import { checked, refuseUnknownOptions } from '../options/option-readers.js';
 import { createLockService } from '../module/redis-lock.composition.js';
-import { MODULE_OPTION_NAMES } from '../module/redis-lock.option-table.js';
+import { MODULE_OPTIONS } from '../module/redis-lock.option-table.js';
 import { resolveModuleOptions, type RedisLockModuleOptions } from '../module/redis-lock.options.js';
 import { DEFAULT_INSTANCE, getLockServiceToken } from '../module/redis-lock.tokens.js';
 import { MemoryBackend } from '../store/memory/memory-backend.js';
@@ -43,9 +43,14 @@ export interface OverridesProviders {
 
 /** The names of all options. */
 export const TESTING_OPTIONS: readonly string[] = [
-  ...MODULE_OPTION_NAMES.filter((name) => name !== 'store' && name !== 'isGlobal'),
+  ...MODULE_OPTIONS.names.filter((name) => name !== 'store' && name !== 'isGlobal'),
   'clock',
 ];
+
+const readClock = checked<LockTestingOptions['clock']>(
+  (written) => written === 'system' || written === 'manual',
+  "'system' or 'manual'",
+);
 
 /** How many ms of a manual clock must pass for immediate timers to fire. */
 const END = 2;
@@ -68,7 +73,7 @@ export class LockTesting implements AsyncDisposable {
   constructor(options: LockTestingOptions = {}) {
     refuseUnknownOptions('LockTesting', options, TESTING_OPTIONS);
     const { clock = 'system', ...written } = options;
-    readChoice('clock', clock, ['system', 'manual']);
+    readClock('clock', clock);
     this.manualClock = clock === 'manual' ? new ManualClock() : undefined;
     const time = this.manualClock ?? systemClock;
     const backend = new MemoryBackend(time);

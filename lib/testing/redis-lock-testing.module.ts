@@ -1,9 +1,8 @@
 import { Module, type DynamicModule, type InjectionToken, type Provider } from '@nestjs/common';
 import { refuseUrls } from '../common/refuse-urls.js';
 import { LockService } from '../service/lock.service.js';
-import { refuseUnknownOptions } from '../options/option-readers.js';
+import { readInstanceName, refuseUnknownOptions } from '../options/option-readers.js';
 import { RedisLockModule } from '../module/redis-lock.module.js';
-import { readInstanceName } from '../module/redis-lock.option-table.js';
 import type { RedisLockRootOptions } from '../module/redis-lock.options.js';
 import { DEFAULT_INSTANCE, getLockServiceToken } from '../module/redis-lock.tokens.js';
 import { LockTesting, TESTING_OPTIONS, type LockTestingOptions } from './lock-testing.js';
@@ -43,7 +42,7 @@ export class RedisLockTestingModule {
       store: 'memory',
       isGlobal,
     });
-    const name = readInstanceName(options.instance);
+    const name = readInstanceName('instance', options.instance ?? DEFAULT_INSTANCE);
     const token = getLockTestingToken(name);
     const overrides: Provider[] = [
       { provide: token, useFactory: () => new LockTesting(options) },

@@ -4,6 +4,7 @@ import { delimiter, join } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { npm } from './npm.mjs';
 import { ROOT } from './paths.mjs';
+import { readManifest } from './repository.mjs';
 
 const DIRECTORY = join(ROOT, 'test/package/fixtures');
 /** The common base of all fixtures. */
@@ -13,8 +14,8 @@ export const FIXTURES = readdirSync(DIRECTORY).filter((name) => name.startsWith(
 
 const TIMEOUT = 180_000;
 const QUIETLY = ['--ignore-scripts', '--prefer-offline', '--no-audit', '--no-fund', '--loglevel=error'];
-/** Both formats are quick to read: Jest's and Vitest's results as JSON, the results of node:test as TAP. */
-const RESULTS = ['results.json', 'results.tap'];
+/** The results of Jest and Vitest, of node:test, and of Bun. */
+const RESULTS = ['results.json', 'results.tap', 'results.xml'];
 
 /** A small application in a copy of its own. It is installed and built once, and its tests run on each Node. */
 export class Fixture {
@@ -30,7 +31,7 @@ export class Fixture {
 
   /** Resolves to `{ passed, failed }` for each Node. A fixture that cannot be installed or built is one failure. */
   async run() {
-    const { tarball, nodes, redis } = this.#context;
+    const { tarball, nodes, redis, registry } = this.#context;
     cpSync(join(DIRECTORY, this.#name), this.#directory, { recursive: true });
     cpSync(join(DIRECTORY, APP), join(this.#directory, 'src'), { recursive: true });
     const { page, borrows = [] } = JSON.parse(readFileSync(join(this.#directory, 'package.json'), 'utf8'));
@@ -38,7 +39,9 @@ export class Fixture {
     for (const path of borrows) cpSync(join(ROOT, path), join(this.#directory, path), { recursive: true });
     const preparation = [
       ['ci', ...QUIETLY],
-      ['install', '--no-save', ...QUIETLY, tarball],
+      registry === undefined
+        ? ['install', '--no-save', ...QUIETLY, tarball]
+        : ['install', '--no-save', ...QUIETLY, '--registry', registry, readManifest().name],
       ['run', 'build'],
     ];
     for (const step of preparation) {
@@ -76,6 +79,10 @@ export class Fixture {
         continue;
       }
       if (file.endsWith('.tap')) return { passed: numberAfter('pass', text), failed: numberAfter('fail', text) };
+      if (file.endsWith('.xml')) {
+        const [, tests, failed] = /<testsuites [^>]*tests="(\d+)"[^>]* failures="(\d+)"/.exec(text).map(Number);
+        return { passed: tests - failed, failed };
+      }
       const { numPassedTests, numFailedTests, numRuntimeErrorTestSuites = 0 } = JSON.parse(text);
       return { passed: numPassedTests, failed: numFailedTests + numRuntimeErrorTestSuites };
     }
@@ -107,11 +114,14 @@ export class Fixture {
   }
 }
 
-/** Writes the files that a page of the documentation shows: each begins with its name. */
+/** Writes the files that a page of the documentation shows: each begins with its name. Their servers are those of the tests. */
 function writeFilesOf(page, directory) {
   const text = readFileSync(join(ROOT, page), 'utf8');
   for (const [, code, name] of text.matchAll(/^```ts\n(\/\/ ([\w.-]+\.ts)\n.*?)^```$/gms)) {
-    writeFileSync(join(directory, name), code);
+    const tested = code
+      .replace("'redis://127.0.0.1:6379'", "process.env['REDIS_URL']!")
+      .replace('.listen(3000)', '.listen(0, "127.0.0.1")');
+    writeFileSync(join(directory, name), tested);
   }
 }
 

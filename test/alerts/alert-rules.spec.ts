@@ -113,7 +113,8 @@ describe('the alert rules, on recorded metrics', () => {
     const service = await bench.service({ renewedLease: '30s', commandTimeout: '60s' });
     await service.start();
     await recording.scrape();
-    await service.acquire('a', { pattern: 'first' });
+    // A handle that is dropped would not be renewed.
+    const held = await service.acquire('a', { pattern: 'first' });
     for (let i = 0; i < 3; i++) await recording.scrape();
     const calm = recording.scrapes.length - 1;
     await bench.redis.pause();
@@ -128,6 +129,7 @@ describe('the alert rules, on recorded metrics', () => {
     const lost =
       'redis_lock_lost_total{lock_instance="default",lock_pattern="first",lock_kind="exclusive",lock_loss_reason="forced"}';
     await eventually(async () => (await recording.scrape()).get(lost) === '1');
+    expect(held.isHeld).toBe(false);
     const end = recording.scrapes.length - 1;
     stop();
     const series = recording.series();

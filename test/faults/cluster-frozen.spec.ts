@@ -109,23 +109,23 @@ describe('a master of a Cluster that is frozen, replaced and thawed', () => {
   const SHORT = 400;
 
   /**
-   * Freezes the master of 'a', releases the key into its socket, and resolves to the hold at its replica. That is the hold of
-   * another client, or of the waiter if it has subscribed there by then. `later` is the other call.
+   * Freezes the master of 'a', releases the key into its socket, and resolves to the hold at its replica: of a new caller, or
+   * of the waiter, if that is subscribed at the replica before the release arrives there. `next` gets the key after that.
    */
-  async function takeOver(held: LockHandle, waiting?: Promise<LockHandle>) {
-    const next = await service();
-    await useOf(next, 'b');
+  async function takeOver(
+    held: LockHandle,
+    waiting?: Promise<LockHandle>,
+  ): Promise<{ old: RedisServer; lock: LockHandle; next: Promise<LockHandle>; released: Promise<boolean> }> {
+    const newcomer = await service();
+    await useOf(newcomer, 'b');
     const old = await bench.cluster.masterOf('a');
     await old.replicated();
     await old.pause();
     const released = held.release();
-    const acquiring = next.acquire('a', { waitTimeout: '60s' });
-    const first = acquiring.then((lock) => ({ lock, later: waiting }));
-    const { lock, later } = await Promise.race([
-      first,
-      ...(waiting === undefined ? [] : [waiting.then((waited) => ({ lock: waited, later: acquiring }))]),
-    ]);
-    return { old, lock, later, released };
+    const taking = newcomer.acquire('a', { waitTimeout: '60s' });
+    const callers = [taking, waiting ?? taking];
+    const [first] = await Promise.race(callers.map((each) => each.then(() => [each] as const)));
+    return { old, lock: await first, next: callers.find((each) => each !== first) ?? taking, released };
   }
 
   /** The old master executes its backlog: no call may get the lock from it. */
@@ -148,9 +148,9 @@ describe('a master of a Cluster that is frozen, replaced and thawed', () => {
     const held = await holder.acquire('a');
     const waiting = other.acquire('a', { waitTimeout: '60s' });
     await bench.untilWaiting('a', 1);
-    const { old, lock, later, released } = await takeOver(held, waiting);
+    const { old, lock, next, released } = await takeOver(held, waiting);
     await old.resume();
-    await expectExcluded(lock, later!);
+    await expectExcluded(lock, next);
     expect(await released).toBe(true);
   });
 

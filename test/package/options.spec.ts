@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import ts from 'typescript';
 import { describe, expect, it } from '@jest/globals';
 import { durationIn } from '../../lib/common/duration.js';
-import { LOCK_DEFAULTS, MODULE_OPTIONS } from '../../lib/module/redis-lock.option-table.js';
+import { LOCK_DEFAULTS, MODULE_DEFAULTS } from '../../lib/module/redis-lock.option-table.js';
 import { read, ROOT } from './documentation.js';
 
 const sourceOf = (name: string): string => join(ROOT, 'lib', `${name}/index.ts`);
@@ -103,7 +103,7 @@ describe('docs/options.md', () => {
   });
 
   it.each<[heading: string, options: Readonly<Record<string, unknown>>]>([
-    ['The module', Object.fromEntries(Object.entries(MODULE_OPTIONS).map(([name, option]) => [name, option.default]))],
+    ['The module', MODULE_DEFAULTS],
     ['Defaults', LOCK_DEFAULTS],
   ])('states the actual defaults: %s', (heading, options) => {
     const tables = [heading, 'A call'].map(

@@ -14,7 +14,7 @@ import type { LockCallOptions } from '../../lib/service/objects/lock.js';
 import type { LockDefaults, RedisLockRootOptions } from '../../lib/module/redis-lock.options.js';
 import type { LockMethodOptions } from '../../lib/decorators/lock-method.options.js';
 import type { SemaphoreCallOptions } from '../../lib/service/objects/semaphore.js';
-import type { ModuleOption } from '../../lib/module/redis-lock.option-table.js';
+import type { MODULE_OPTIONS } from '../../lib/module/redis-lock.option-table.js';
 import type { OptionIn } from '../../lib/options/option-table.js';
 
 /** Names on one side only; only `never` compiles. */
@@ -26,7 +26,7 @@ same<Different<keyof AcquireOptions, OptionIn<'acquire'>>>();
 same<Different<keyof RunOptions, OptionIn<'run'>>>();
 same<Different<keyof AdoptOptions, OptionIn<'adopt'>>>();
 same<Different<keyof LockDefaults, OptionIn<'defaults'>>>();
-same<Different<keyof RedisLockRootOptions, ModuleOption>>();
+same<Different<keyof RedisLockRootOptions, keyof ReturnType<typeof MODULE_OPTIONS.read>>>();
 same<Different<keyof LockMethodOptions, OptionIn<'decorator'>>>();
 same<Different<keyof LockCallOptions, OptionIn<'lock'>>>();
 same<Different<keyof SemaphoreCallOptions, OptionIn<'semaphore'>>>();

@@ -99,7 +99,7 @@ export const RUN_TIME: readonly WrongUsage[] = [
   },
   {
     code: "class Stock { @DistributedLock({ key: 'a', instance: 5 }) async reserve() {} }",
-    message: "@DistributedLock on Stock.reserve: instance must be the name of a RedisLockModule, such as 'jobs'.",
+    message: "@DistributedLock on Stock.reserve: instance is 5; write the name of a RedisLockModule, such as 'jobs'.",
   },
   {
     code: "class Stock { @DistributedLock({ key: 'a', connection: 'jobs' }) async reserve() {} }",
@@ -216,7 +216,7 @@ export const RUN_TIME: readonly WrongUsage[] = [
   },
   {
     code: "await locks.acquire('a', { owner: '' });",
-    message: 'owner must be a text of 1 to 128 characters without spaces or control characters.',
+    message: 'owner is an empty string; write a text of 1 to 128 characters without spaces or control characters.',
   },
   {
     code: "await locks.run('a', { expire: 500 }, async () => 1);",
@@ -291,7 +291,7 @@ export const RUN_TIME: readonly WrongUsage[] = [
   },
   {
     code: "await locks.forceRelease('a', { hold: 5 });",
-    message: 'hold must be the id of a hold: write hold: holder.id, with a holder of inspect(key) or list().',
+    message: 'hold is 5; write the id of a hold: hold: holder.id, with a holder of inspect(key) or list().',
   },
   {
     code: "for await (const lock of locks.list({ prefix: 'a' })) void lock;",

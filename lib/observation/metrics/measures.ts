@@ -1,4 +1,4 @@
-import { readBounds, refuseUnknownOptions } from '../../options/option-readers.js';
+import { readList, refuse, refuseUnknownOptions } from '../../options/option-readers.js';
 
 /** One measurement. */
 export interface Measure {
@@ -124,6 +124,15 @@ export function readBuckets(written: LockBuckets | undefined): Record<DurationNa
   if (isObject) refuseUnknownOptions('buckets', written, DURATIONS);
   else if (written !== undefined) readBounds('buckets', written);
   return { acquire: each(written, 'acquire'), wait: each(written, 'wait'), hold: each(written, 'hold') };
+}
+
+const INCREASING = 'increasing numbers, such as [0.01, 0.1, 1]';
+
+function readBounds(label: string, written: unknown): readonly number[] {
+  let before = -Infinity;
+  const read = (at: string, bound: unknown): number =>
+    Number.isFinite(bound) && Number(bound) > before ? (before = Number(bound)) : refuse(at, bound, INCREASING);
+  return readList(label, written, read, `a list of ${INCREASING}`);
 }
 
 const isList = (bounds: LockBuckets): bounds is readonly number[] => Array.isArray(bounds);

@@ -1,6 +1,13 @@
 import type { LockAcquisition, LockDiagnostics } from '../diagnostics/index.js';
 import type { LockEvent } from '../../engine/lock-event.js';
-import { readWords, refuseUnknownOptions, refuseWithoutMethods } from '../../options/option-readers.js';
+import {
+  Options,
+  readList,
+  refuse,
+  refuseWithoutMethods,
+  suggestion,
+  type OptionReader,
+} from '../../options/option-readers.js';
 import { messageOf } from '../../common/describe.js';
 import { listenToAcquisitions, listenToEvents } from './listen.js';
 import { isFailure } from './measure-locks.js';
@@ -24,6 +31,17 @@ const EVENTS: ReadonlyArray<LockEvent['type']> = [
   ...(['contended', 'acquired', 'timeout', 'skipped', 'renewed', 'released', 'unreleased', 'lost'] as const),
 ];
 const TYPES = [...EVENTS, 'failed' as const];
+const readType: OptionReader<LockEvent['type'] | 'failed'> = (label, written) => {
+  if (TYPES.includes(written as 'failed')) return written as 'failed';
+  const meant = typeof written === 'string' ? suggestion(written, TYPES) : undefined;
+  return refuse(label, written, meant === undefined ? `one of ${TYPES.join(', ')}` : `'${meant}'`);
+};
+const OPTIONS = new Options(
+  {
+    types: (label: string, written: unknown) => readList(label, written, readType, `a list of ${TYPES.join(', ')}`),
+  },
+  { types: TYPES },
+);
 
 /** Events that an operator should look into, and late renewals. All others go to `debug`. */
 const WARNINGS: ReadonlySet<LockEvent['type']> = new Set(['timeout', 'unreleased', 'lost']);
@@ -36,8 +54,7 @@ const WARNINGS: ReadonlySet<LockEvent['type']> = new Set(['timeout', 'unreleased
  * @throws LockConfigError for an option that cannot be used
  */
 export function structuredLogs(logger: StructuredLogger, options: StructuredLogOptions = {}): () => void {
-  refuseUnknownOptions('structuredLogs', options, ['types']);
-  const types = options.types === undefined ? TYPES : readWords('types', options.types, TYPES);
+  const { types } = OPTIONS.read('structuredLogs', options);
   refuseWithoutMethods('the logger of structuredLogs', logger, ['debug', 'warn'], "Nest's Logger, or pino");
   const write = (event: LockDiagnostics): void => {
     const isLate = event.type === 'renewed' && event.late > 0;

@@ -5,8 +5,8 @@ import type { StoreFeature } from '../../engine/lock-engine.js';
 import { LockConfigError } from '../../errors/index.js';
 import type { CountDownLatch, LatchCountOptions, LatchOptions, LatchWaitOptions } from './count-down-latch.js';
 import type { OptionWarnings } from '../../options/option-warnings.js';
-import { readCount, refuseUnknownOptions } from '../../options/option-readers.js';
-import { optionNames, readOptions } from '../../options/option-table.js';
+import { readCount } from '../../options/option-readers.js';
+import { readOptions } from '../../options/option-table.js';
 
 /** For how long a latch stays closed without a count-down, in ms. */
 const LIFETIME = 86_400_000;
@@ -23,16 +23,14 @@ export class DefaultCountDownLatch implements CountDownLatch {
   ) {}
 
   async trySetCount(count: number, options: LatchOptions = {}): Promise<boolean> {
-    refuseUnknownOptions('trySetCount', options, optionNames('trySetCount'));
-    const { expire, replicas = this.defaults.replicas } = readOptions('trySetCount', options);
+    const { expire, replicas = this.defaults.replicas } = readOptions('trySetCount', 'trySetCount', options);
     if (expire !== undefined) this.refuse('latchExpire');
     if (replicas !== undefined) this.refuse('replicas');
     return this.latches.trySetCount(this.key, readCount('count', count, 1), expire ?? LIFETIME, replicas);
   }
 
   async countDown(options: LatchCountOptions = {}): Promise<number> {
-    refuseUnknownOptions('countDown', options, optionNames('countDown'));
-    const { replicas = this.defaults.replicas } = readOptions('countDown', options);
+    const { replicas = this.defaults.replicas } = readOptions('countDown', 'countDown', options);
     if (replicas !== undefined) this.refuse('replicas');
     return this.latches.countDown(this.key, replicas);
   }
@@ -48,9 +46,8 @@ export class DefaultCountDownLatch implements CountDownLatch {
 
   async await(wait: Duration | LatchWaitOptions = {}): Promise<boolean> {
     const options = typeof wait === 'object' ? wait : { waitTimeout: wait };
-    refuseUnknownOptions('await', options, optionNames('await'));
+    const { waitTimeout = Infinity, signal } = readOptions('await', 'await', options);
     this.warnings.about('await', options);
-    const { waitTimeout = Infinity, signal } = readOptions('await', options);
     return this.latches.wait(this.key, { waitTimeout, signal });
   }
 }

@@ -10,8 +10,8 @@ import { HeldLock } from '../handles/held-lock.js';
 import type { Elections } from './elections.js';
 import type { DeposedListener, ElectedListener, LeaderElection, LeaderElectionOptions } from './leader-election.js';
 import type { LockHandle } from '../handles/lock-handle.js';
-import { readListener, refuseUnknownOptions } from '../../options/option-readers.js';
-import { optionNames, readOptions } from '../../options/option-table.js';
+import { readListener } from '../../options/option-readers.js';
+import { readOptions } from '../../options/option-table.js';
 
 /** After a failure a candidate retries after about so many ms, doubled with each failure up to the second number. */
 const FIRST_RETRY = 250;
@@ -53,8 +53,12 @@ export class DefaultLeaderElection implements LeaderElection {
     readonly key: string,
     options: LeaderElectionOptions,
   ) {
-    refuseUnknownOptions('getLeaderElection', options, optionNames('election'));
-    const { onElected, onDeposed, finishTimeout = FINISH, ...asked } = readOptions('election', options);
+    const {
+      onElected,
+      onDeposed,
+      finishTimeout = FINISH,
+      ...asked
+    } = readOptions('election', 'getLeaderElection', options);
     this.finishTimeout = finishTimeout;
     this.asked = asked;
     this.pattern = asked.pattern ?? key;

@@ -31,18 +31,6 @@ describe('a process that is killed', () => {
     await writing;
   });
 
-  it('as the last reader admits the writer when its lease ends', async () => {
-    const [writer, doomed] = [await bench.service(SHORT), await bench.worker(SHORT)];
-    await doomed.acquire('a', READ);
-    await doomed.acquire('a', READ);
-    const writing = writer.acquire('a', WRITE);
-    await bench.untilWaiting('a', 1);
-    await doomed.process.kill();
-    const killed = now();
-    await writing;
-    expect(between(killed)).toBeLessThan(LEASE + AT_ONCE);
-  });
-
   it('as a queued writer does not delay the readers behind it', async () => {
     const [one, other, doomed] = [await bench.service(SHORT), await bench.service(SHORT), await bench.worker(SHORT)];
     await one.acquire('a', READ);
@@ -87,21 +75,6 @@ describe('a process that is killed', () => {
     await lock.release();
     await waiting;
     expect(between(released)).toBeLessThan(AT_ONCE);
-  });
-
-  it('with permits frees them within its lease', async () => {
-    const [service, doomed] = [await bench.service(SHORT), await bench.worker(SHORT)];
-    const semaphore = service.getSemaphore('s', { permits: 3 });
-    await doomed.acquire('s', { permits: 3 });
-    await doomed.acquire('s', { permits: 3 });
-    await semaphore.acquire();
-    const waiting = semaphore.acquire(2);
-    await bench.untilWaiting('s', 1);
-    await doomed.process.kill();
-    const killed = now();
-    await waiting;
-    expect(between(killed)).toBeLessThan(LEASE + AT_ONCE);
-    expect(await semaphore.availablePermits()).toBe(0);
   });
 
   it('with several keys frees all of them within its lease', async () => {

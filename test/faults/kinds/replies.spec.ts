@@ -40,20 +40,6 @@ describe('a lost reply', () => {
     expect(await observer.tryAcquire(['c', 'b', 'a'])).not.toBeNull();
   });
 
-  it('to setPermits: it takes effect once, and the waiters are granted', async () => {
-    const proxy = await bench.proxy();
-    const service = await bench.service({ connection: proxy.url });
-    const semaphore = service.getSemaphore('s', { permits: 1 });
-    await semaphore.setPermits(1);
-    const waiting = [semaphore.acquire(), semaphore.acquire(), semaphore.acquire()];
-    await bench.untilWaiting('s', 1);
-    const cut = proxy.cutAfterCommand(SCRIPT);
-    await semaphore.setPermits(3);
-    await cut.happened;
-    await Promise.all(waiting);
-    expect([await semaphore.getPermits(), await semaphore.availablePermits()]).toEqual([3, 0]);
-  });
-
   it('to an acquire of several keys that was aborted in the meantime: nothing stays', async () => {
     const proxy = await bench.proxy();
     const service = await bench.service({ connection: proxy.url });

@@ -55,24 +55,6 @@ describe('a client that does not take its grant', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it('blocks the waiter behind 120 of its fair waiters for one grant', async () => {
-    const options = { commandTimeout: 20_000 };
-    const [holder, last] = await bench.serviceList(2, options);
-    const frozen = await bench.worker(options);
-    const lock = await holder!.acquire(KEY);
-    for (let i = 0; i < 120; i++) void frozen.acquire(KEY, { ...FAIR, waitTimeout: '2m' }).catch(() => undefined);
-    await bench.untilWaiting(KEY, 120);
-    const waiting = last!.acquire(KEY, { ...FAIR, waitTimeout: '60s' });
-    await bench.untilWaiting(KEY, 121);
-    frozen.process.pause();
-    await lock.release();
-    const mine = await waiting;
-    // The first waiter of the process has lost its place with its grant. No other waiter has.
-    expect(await bench.waiters(KEY)).toHaveLength(119);
-    await frozen.process.kill();
-    await mine.release();
-  });
-
   it('gets the places of its other waiters back when it retries', async () => {
     const options = { grantTimeout: 1_000, commandTimeout: 20_000, renewedLease: 10_000 };
     const [holder, second, third] = await bench.serviceList(3, options);

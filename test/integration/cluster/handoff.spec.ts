@@ -1,36 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
 import { ClusterBench } from '../../../lab/testbed/locks/cluster-bench.js';
 import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
-import { assertNoViolation } from '../../../lab/testbed/history/history.js';
-import { between } from '../../../lab/testbed/locks/locks.js';
 
 const bench = new ClusterBench();
 
 describe('a handoff in a Cluster', () => {
-  it('takes milliseconds in the median of 150 handoffs across processes', async () => {
-    const [starter, workers] = [await bench.service(), await bench.workerList(4)];
-    const start = await starter.acquire('a');
-    const sections = workers.map((worker) => worker.sections({ key: 'a', times: 45, counter: 'counter' }));
-    await bench.untilWaiting('a', 4);
-    await start.release();
-    const history = (await Promise.all(sections)).flat().sort((one, other) => one.token! - other.token!);
-    expect(await bench.cluster.admin.get('counter')).toBe(String(4 * 45));
-    assertNoViolation(history);
-    const handoffs = history
-      .map((hold, i) => ({ from: history[i - 1], to: hold }))
-      .filter(({ from, to }) => from !== undefined && from.who !== to.who)
-      .map(({ from, to }) => between(from!.to!, to.from))
-      .sort((a, b) => a - b);
-    expect(handoffs.length).toBeGreaterThanOrEqual(150);
-
-    const quantile = (part: number): number => handoffs[Math.floor((handoffs.length - 1) * part)]!;
-    const shown = [0, 0.5, 0.9, 0.99, 1].map((part) => `p${part * 100} ${quantile(part).toFixed(2)} ms`);
-    process.stdout.write(`${handoffs.length} handoffs across processes in a Cluster: ${shown.join(', ')}\n`);
-    // A few milliseconds on a quiet machine; a waiter that has to ask would take seconds.
-    expect(quantile(0.5)).toBeLessThan(300);
-    await bench.untilNothingIsLeft();
-  });
-
   it('is one command and one message in the slot, and a hot key has one subscription', async () => {
     const [one, other] = await bench.serviceList(2);
     for (const [first, second] of [
@@ -89,27 +63,5 @@ describe('a handoff in a Cluster', () => {
       await kept.release();
       await (await waiting[1]!).release();
     }
-  });
-
-  it('works for keys with a hash tag of their own', async () => {
-    const [one, other] = await bench.serviceList(2);
-    const keys = [
-      'order:{42}:pay',
-      'order:{42}:ship',
-      'two words',
-      'with spaces {a tag} and } more',
-      'empty{}tag',
-      'open{brace',
-    ];
-    expect(await bench.cluster.slotOf(keys[0]!)).toBe(await bench.cluster.slotOf(keys[1]!));
-    const locks = await Promise.all(keys.map((key) => one!.acquire(key)));
-    const waiting = keys.map((key) => other!.acquire(key));
-    for (const key of keys) await bench.untilWaiting(key, 1);
-    const since = performance.now();
-    await Promise.all(locks.map((lock) => lock.release()));
-    const next = await Promise.all(waiting);
-    expect(performance.now() - since).toBeLessThan(2_500);
-    await Promise.all(next.map((lock) => lock.release()));
-    await bench.untilNothingIsLeft();
   });
 });

@@ -171,7 +171,7 @@ describe('a count-down latch', () => {
     await refused(() => latch.trySetCount(1, { ttl: 500 } as object), /did you mean 'expire'/);
     await refused(() => latch.await({ timeout: 5 } as object), /did you mean 'waitTimeout'/);
     await refused(() => latch.await('5' as never), /waitTimeout/);
-    await refused(() => latch.await({ signal: {} as AbortSignal }), /signal must be an AbortSignal/);
+    await refused(() => latch.await({ signal: {} as AbortSignal }), /signal is an object; write an AbortSignal/);
     await refused(() => service.getCountDownLatch(''), /./);
     expect(await bench.redis.admin.dbsize()).toBe(0);
   });

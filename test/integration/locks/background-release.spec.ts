@@ -183,7 +183,7 @@ describe("release: 'background'", () => {
 
 it.each([
   ['a word that it is not', 'later', 'release is "later"; write \'awaited\''],
-  ['a boolean', false, 'release is "false"; write \'awaited\''],
+  ['a boolean', false, "release is false; write 'awaited'"],
 ])('%s is refused', async (_what, release, message) => {
   const service = await bench.service({ store: 'memory' });
   await expect(service.run('a', () => undefined, { release } as never)).rejects.toMatchObject({

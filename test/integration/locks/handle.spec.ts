@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { isLockLostError, type LockLostError, type LockHandle } from 'nestjs-redis-locks/client';
+import { type LockLostError, type LockHandle } from 'nestjs-redis-locks/client';
 import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
 import { aborted, AT_ONCE, LockBench, timed } from '../../../lab/testbed/locks/locks.js';
 
@@ -83,14 +83,6 @@ describe('a handle', () => {
     expect(await service!.inspect('a')).toBeNull();
   });
 
-  it('gets a longer lease by extend()', async () => {
-    const service = await bench.service();
-    const lock = await service.acquire('a', { expire: 1_000 });
-    await lock.extend('10s');
-    expect(lock.remainingTime()).toBeGreaterThan(8_000);
-    expect((await service.inspect('a'))!.ttl).toBeGreaterThan(8_000);
-  });
-
   it('lasts at least as long as extend() says, and a shorter lease changes nothing', async () => {
     const service = await bench.service();
     const lock = await service.acquire('a', { expire: '30s' });
@@ -111,36 +103,6 @@ describe('a handle', () => {
       Promise.race([aborted(lock.signal), new Promise((resolve) => setTimeout(resolve, 1_500))]),
     ).resolves.toBe(undefined);
     await lock.verify();
-  });
-
-  it.each<any>([0, -1, NaN, Infinity, 49, '1', 'soon', 367 * 86_400_000])(
-    'refuses extend(%p), which changes nothing',
-    async (lease) => {
-      const service = await bench.service();
-      const lock = await service.acquire('a', { expire: '5s' });
-      await expect(lock.extend(lease)).rejects.toMatchObject({ code: 'LOCK_CONFIG' });
-      expect(lock.remainingTime()).toBeGreaterThan(4_000);
-      await lock.verify();
-    },
-  );
-
-  it('notices a missing key by verify(), and its signal fires', async () => {
-    const service = await bench.service();
-    const lock = await service.acquire('a');
-    await bench.redis.admin.del('lock:state:{a}');
-    expect(lock.isHeld).toBe(true); // it has not been notified
-    await expect(lock.verify()).rejects.toEqual(LOST);
-    expect(lock.signal.aborted).toBe(true);
-    expect(lock.isHeld).toBe(false);
-    expect(await lock.release()).toBe(false);
-  });
-
-  it('returns false from release() of a lock that Redis does not know', async () => {
-    const service = await bench.service();
-    const lock = await service.acquire('a');
-    await bench.redis.admin.del('lock:state:{a}');
-    expect(await lock.release()).toBe(false);
-    expect(await lock.release()).toBe(false);
   });
 
   it('is correct on the first line after the event loop was blocked beyond the lease', async () => {
@@ -166,16 +128,6 @@ describe('a handle', () => {
 });
 
 describe('the loss of a lock', () => {
-  it('calls onLost of acquire at once, with the handle', async () => {
-    const [service, other] = await bench.serviceList(2);
-    const told: unknown[] = [];
-    const lock = await service!.acquire('a', { onLost: (error, handle) => told.push(error, handle) });
-    await other!.forceRelease('a');
-    const reason = await aborted(lock.signal);
-    expect(told).toEqual([reason, lock]);
-    expect(isLockLostError(reason)).toBe(true);
-  });
-
   it('rejects run with an error that has the value of its task', async () => {
     const [service, other] = await bench.serviceList(2);
     const { error } = await timed(() =>
@@ -238,18 +190,6 @@ describe('the loss of a lock', () => {
       throw new Error('the business failed');
     };
     await expect(service!.run('a', task)).rejects.toThrow('the business failed');
-  });
-
-  it('is not affected by a listener that throws', async () => {
-    const [service, other] = await bench.serviceList(2);
-    const lock = await service!.acquire('a', {
-      onLost: () => {
-        throw new Error('the listener failed');
-      },
-    });
-    await other!.forceRelease('a');
-    await aborted(lock.signal);
-    expect(await lock.release()).toBe(false);
   });
 
   it('is not reported after a release', async () => {

@@ -393,7 +393,11 @@ describe('options outside the module', () => {
   const tracer: any = { startSpan: () => ({}) };
   it.each<[string, () => unknown, string]>([
     ['types that are no list', () => structuredLogs(silent, { types: 'lost' as any }), 'types'],
-    ['a type that there is not', () => structuredLogs(silent, { types: ['lots' as any] }), "did you mean 'lost'?"],
+    [
+      'a type that there is not',
+      () => structuredLogs(silent, { types: ['lots' as any] }),
+      'types[0] is "lots"; write \'lost\'',
+    ],
     ['an option of logs', () => structuredLogs(silent, { type: ['lost'] } as any), "did you mean 'types'?"],
     ['a logger that is none', () => structuredLogs({} as any), 'logger'],
     ['an option of spans', () => openTelemetrySpans(tracer, { key: false } as any), "did you mean 'keys'?"],

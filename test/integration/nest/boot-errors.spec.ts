@@ -71,7 +71,7 @@ describe('a lock that cannot be used stops the application when its class is def
       { key: 'a', onUnavailable: 'ignore' },
       ["onUnavailable is \"ignore\"; write 'throw', 'skip' or a function"],
     ],
-    ['condition', { key: 'a', condition: true }, ['condition must be a function']],
+    ['condition', { key: 'a', condition: true }, ['condition is true; write a function']],
     ['returns', { key: 'a', returns: 'stream' }, ["returns must be 'promise' or 'observable'"]],
   ])('%s', (_what, options, parts) => {
     for (const part of parts) expect(define(options)).toThrow(part);
@@ -167,10 +167,14 @@ describe('options of the module that cannot be used', () => {
     ['no connection at all', { connection: 5 }, ['connection must be a URL']],
     ['connection null', { connection: null }, ['connection must be a URL']],
     ['port alone', { port: 6379 }, ['write connection: { port }']],
-    ['isGlobal', { isGlobal: 'yes' }, ['isGlobal must be true or false']],
+    ['isGlobal', { isGlobal: 'yes' }, ['isGlobal is "yes"; write true or false']],
     ['too few masters', { connection: ['redis://a'] }, ['Redlock takes 3 or more independent masters']],
     ['watchdog in seconds', { renewedLease: 30 }, ["renewedLease is in milliseconds: write '30s'"]],
-    ['instance', { instance: '' }, ["instance must be a name such as 'jobs'"]],
+    [
+      'instance',
+      { instance: '' },
+      ["instance is an empty string; write the name of a RedisLockModule, such as 'jobs'"],
+    ],
     ['default', { defaults: { waitTimeout: 'long' } }, ['defaults.waitTimeout is "long"']],
     ['default lease in seconds', { defaults: { expire: 10 } }, ["defaults.expire is in milliseconds: write '10s'"]],
     ['misspelt default', { defaults: { waitTimout: 1 } }, ["did you mean 'waitTimeout'?"]],

@@ -138,7 +138,7 @@ describe('keyBuilder of the module', () => {
 
   it('is refused unless it is a function', () => {
     expect(() => bench.locks({ keyBuilder: 'acme' as never })).toThrow(
-      'keyBuilder is a string of 4 characters; write a function that returns the key: (key) => `${tenant()}:${key}`.',
+      'keyBuilder is "acme"; write a function that returns the key: (key) => `${tenant()}:${key}`.',
     );
   });
 });

@@ -134,7 +134,7 @@ describe('RedisLockModule', () => {
     it.each([
       [{ useFactory: () => ({}), keyPrefix: 'a' }, 'keyPrefix is made by the factory: return { keyPrefix } there'],
       [{ useFactory: () => ({}), injects: [] }, 'no option "injects": did you mean \'inject\'?'],
-      [{ useFactory: () => ({}), isGlobal: 'no' }, 'isGlobal must be true or false'],
+      [{ useFactory: () => ({}), isGlobal: 'no' }, 'isGlobal is "no"; write true or false'],
       [{ useFactory: () => ({}), useClass: NoFactory }, 'takes one of useFactory, useClass and useExisting'],
     ])('%j', (options, message) => {
       expect(() => RedisLockModule.forRootAsync(options as never)).toThrow(message);

@@ -1,6 +1,6 @@
 import { hostname } from 'node:os';
 import { afterEach, expect, it } from '@jest/globals';
-import { readLabel } from '../../../lib/module/redis-lock.label.js';
+import { defaultLabel, readLabel } from '../../../lib/module/redis-lock.label.js';
 
 const podName = process.env['POD_NAME'];
 afterEach(() => {
@@ -34,7 +34,7 @@ it('is the host and the process id by default', () => {
   const host = hostname()
     .replace(/[^\w.-]/g, '-')
     .slice(-(63 - String(process.pid).length));
-  expect(readLabel('label', undefined)).toBe(`${host}:${process.pid}`);
+  expect(defaultLabel()).toBe(`${host}:${process.pid}`);
 });
 
 it.each([
@@ -42,12 +42,12 @@ it.each([
   ['two words\n', `two-words-:${process.pid}`],
 ])('is the name of the pod %p by default', (pod, label) => {
   process.env['POD_NAME'] = pod;
-  expect(readLabel('label', undefined)).toBe(label);
+  expect(defaultLabel()).toBe(label);
 });
 
 it('keeps the end of a long name, which tells pods apart', () => {
   process.env['POD_NAME'] = `${'service-'.repeat(12)}7f9c`;
-  const label = readLabel('label', undefined);
+  const label = defaultLabel();
   expect(label).toHaveLength(64);
   expect(label).toMatch(new RegExp(`-7f9c:${process.pid}$`));
 });
