@@ -40,6 +40,16 @@ describe('inspect', () => {
     await (await waiting).release();
   });
 
+  it('says which lease the client of a holder renews, and nothing of a fixed or a limited one', async () => {
+    const observer = await bench.service();
+    const holder = await bench.service({ renewedLease: '20s' });
+    await using _renewed = await holder.acquire('a', { pattern: 'x' });
+    await using _fixed = await holder.acquire('b', { pattern: 'x', expire: '1m' });
+    await using _limited = await holder.acquire('c', { pattern: 'x', maxRenewTimes: 2 });
+    const leases = ['a', 'b', 'c'].map(async (key) => (await holderOf(observer, key)).renewedLease);
+    expect(await Promise.all(leases)).toEqual([20_000, undefined, undefined]);
+  });
+
   it('still names a holder whose process was killed', async () => {
     const observer = await bench.service();
     const worker = await bench.worker({ label: 'crashed:1' });
