@@ -35,6 +35,7 @@ export class ClusterRouter implements Commands {
     const { nodes } = this;
     const slot = key === undefined ? undefined : hashSlot(key);
     const until = performance.now() + this.commandTimeout;
+    const isOver = (): boolean => nodes.isOver || performance.now() >= until;
     let redirected: { readonly node: ClusterNode; readonly isAsk: boolean } | undefined;
     for (let redirections = 0; ;) {
       const { node = slot === undefined ? nodes.any() : nodes.ownerOf(slot), isAsk = false } = redirected ?? {};
@@ -47,17 +48,15 @@ export class ClusterRouter implements Commands {
       } catch (error) {
         const why = error as Error;
         const redirection = isAnswer(why) ? redirectionIn(why) : undefined;
-        const isOver = nodes.isOver || performance.now() >= until;
-        if (isOver || (isAnswer(why) && redirection === undefined && !NOT_YET.test(why.message))) throw why;
+        if (isOver() || (isAnswer(why) && redirection === undefined && !NOT_YET.test(why.message))) throw why;
         if (redirection !== undefined) {
           redirected = { node: nodes.redirectedTo(redirection.to, node!), isAsk: redirection.isAsk };
           if (!redirection.isAsk) nodes.moved(redirection.slot, redirected.node);
           if (++redirections <= AT_ONCE) continue;
-        } else if (node === undefined) {
-          await nodes.refresh();
-          if (slot === undefined || nodes.ownerOf(slot) !== undefined) continue;
-        }
-        await new Promise<void>((resolve) => setReadingTimer(AGAIN, resolve));
+        } else if (node === undefined) await nodes.refresh();
+        const isFound = node === undefined && (slot === undefined || nodes.ownerOf(slot) !== undefined);
+        if (!isFound) await new Promise<void>((resolve) => setReadingTimer(AGAIN, resolve));
+        if (isOver()) throw why;
       }
     }
   }
