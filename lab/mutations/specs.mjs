@@ -514,7 +514,7 @@ export const SPEC_MUTATIONS = [
   {
     name: 'no-drift-of-pushes',
     what: 'a pushed grant is measured as if all clocks were equally fast',
-    ...{ file: 'lib/engine/validity.ts', spec: 'test/unit/engine/validity.spec.ts' },
+    ...{ file: 'lib/engine/lease-view.ts', spec: 'test/unit/engine/validity.spec.ts' },
     from: 'return sent + elapsed * (1 - DRIFT);',
     to: 'return sent + elapsed;',
   },
