@@ -102,6 +102,7 @@ export class RedissonStore implements LockStore, ConnectionObserver {
       { connection, keyPrefix, commandTimeout, clientId, keyChannel, isSharded },
       logger,
       this,
+      ['TIME'],
     );
     const { scripts, connection: redis } = this.#link;
     this.isPartitioned = isClusterTarget(connection);

@@ -120,8 +120,9 @@ export class RedisServer {
    */
   async commandStats() {
     const info = await this.admin.info('commandstats');
+    // A command that was only rejected has no call.
     return Object.fromEntries(
-      [...info.matchAll(/^cmdstat_([^:]+):calls=(\d+)/gm)].map(([, name, calls]) => [name, Number(calls)]),
+      [...info.matchAll(/^cmdstat_([^:]+):calls=([1-9]\d*)/gm)].map(([, name, calls]) => [name, Number(calls)]),
     );
   }
 

@@ -17,11 +17,15 @@ export class StoreLink {
   /** Ends a pending start, with or without an error. */
   private started: ((error?: LockStoreError | LockConfigError) => void) | undefined;
 
-  /** @param observer receives the messages, and calls `subscribed` of this link for each confirmed subscription */
+  /**
+   * @param observer receives the messages, and calls `subscribed` of this link for each confirmed subscription
+   * @param commands the commands that `start` looks for, if they are not those of the scripts of this library's own protocol
+   */
   constructor(
     options: ConnectOptions,
     private readonly logger: LockLogger,
     observer: ConnectionObserver,
+    private readonly commands: readonly string[] = [],
   ) {
     this.commandTimeout = options.commandTimeout;
     this.isCluster = isClusterTarget(options.connection);
@@ -57,7 +61,7 @@ export class StoreLink {
     // A script without keys might go to a node of a Cluster that is down, and delay the start.
     if (this.isCluster) return;
     try {
-      const errors = await this.scripts.run('start', namedKeys([]), [], readErrors);
+      const errors = await this.scripts.run('start', namedKeys([]), this.commands, readErrors);
       const lacking = errors.filter(([, error]) => lacksCommand(error));
       const vital = lacking.find(([name]) => !OF_MESSAGES.includes(name));
       if (vital !== undefined) throw storeFailure(vital[1], undefined, vital[0]);
