@@ -7,8 +7,8 @@
 --         { HELD or HELD_PUSHED, now, token, ms of lease left, batch size }, and how many permits a hold of permits has
 --         { QUEUED, QUEUED_UNSUBSCRIBED or BUSY, now, ms until the retry, last token, rank to go on from or -1,
 --           ids of up to four holds ... }
---         { LEFT or UPGRADE, now }
---         { TOO_MANY, now, number of permits }
+--         { LEFT or UPGRADE, now } or { TOO_MANY, now, number of permits }, and the rank from which other waiters go on, if
+--           the script has not looked at all
 --- @include "shared/keys"
 --- @include "shared/token"
 --- @include "shared/holds"
@@ -40,4 +40,7 @@ request.drains = request.units == 0 and not request.waits
 local holds = read_holds(request.id)
 local reply = grant_at_once(holds, request)
 if reply then return reply end
-return try_acquire(holds, request)
+local more
+reply, more = try_acquire(holds, request)
+if more then reply[#reply + 1] = more end
+return reply

@@ -51,8 +51,8 @@ if released == 0 or tombstone_for > 0 then drop_ticket(id) end
 if tombstone_for > 0 then write_tombstone(id, tombstone_for) end
 if sends_next then
   local request = request_at(4)
-  local reply = grant_at_once(holds, request)
-  if not reply then reply = try_acquire(holds, request, true) end
-  return { released, -1, unpack(reply) }
+  local reply, more = grant_at_once(holds, request), nil
+  if not reply then reply, more = try_acquire(holds, request, true) end
+  return { released, more or -1, unpack(reply) }
 end
 return { released, grant_waiters(holds, nil, from) or -1 }

@@ -23,25 +23,23 @@ local function not_held(code, holds, delay, more)
 end
 
 -- `after_release`: the same script has just released a hold, so waiters may be granted, or earlier than they expect.
+--
+-- Returns the reply. If the request does not go on itself, then also the rank from which other waiters go on, as
+-- `grant_waiters` does.
 local function try_acquire(holds, request, after_release)
   local from = request.from
-  if has_tombstone(request.id) then
-    grant_waiters(holds, nil, from)
-    return { LEFT, now }
-  end
-  if exceeds_limit(request) then
-    -- The request may have a ticket from before the number of permits was lowered.
-    if drop_ticket(request.id) == 1 or after_release then grant_waiters(holds, nil, from) end
-    return { TOO_MANY, now, limit_for(request) }
-  end
-  if upgrades(holds, request) then
-    -- The request may have a ticket from before the read lock was granted to its owner.
-    if drop_ticket(request.id) == 1 or after_release then grant_waiters(holds, nil, from) end
-    return { UPGRADE, now }
+  if has_tombstone(request.id) then return { LEFT, now }, (grant_waiters(holds, nil, from)) end
+  local refusal = exceeds_limit(request) and { TOO_MANY, now, limit_for(request) }
+    or upgrades(holds, request) and { UPGRADE, now }
+  if refusal then
+    -- The request may have a ticket from before the number of permits, or the holds of its owner, have changed.
+    if drop_ticket(request.id) == 0 and not after_release then return refusal end
+    return refusal, (grant_waiters(holds, nil, from))
   end
   if reenters(holds, request) then
     drop_ticket(request.id)
-    return held(grant(holds, request, request.lease, request.batch_size))
+    local reply = held(grant(holds, request, request.lease, request.batch_size))
+    return reply, after_release and grant_waiters(holds, nil, from) or nil
   end
 
   if not request.waits then

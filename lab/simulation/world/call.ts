@@ -1,3 +1,4 @@
+import { REPLY_CODES } from '../../../lib/store/protocol.generated.js';
 import { SCRIPTS, type ScriptName } from '../../../lib/store/redis/scripts.generated.js';
 
 /** A command, and if it runs a script, the parts of that. */
@@ -87,13 +88,22 @@ export function hasMore({ script }: Call, reply: unknown): boolean {
   const list = Array.isArray(reply) ? (reply as unknown[]) : [];
   const places: unknown[] =
     script === 'acquire'
-      ? [list[4]]
+      ? [placeIn(list)]
       : script === 'release'
-        ? [list[1], list[6]]
+        ? [list[1], placeIn(list.slice(2))]
         : script === 'forceRelease'
           ? [list[2]]
           : script === 'setLimit'
             ? [reply]
             : [list[1]];
   return places.some((place) => Number(place ?? -1) >= 0);
+}
+
+/** Where the reply to a request for a lock says that another command has to go on. */
+function placeIn([code, , ...parts]: readonly unknown[]): unknown {
+  const { QUEUED, QUEUED_UNSUBSCRIBED, BUSY, LEFT, UPGRADE, TOO_MANY } = REPLY_CODES;
+  const is = (...codes: number[]): boolean => codes.includes(Number(code));
+  if (is(QUEUED, QUEUED_UNSUBSCRIBED, BUSY)) return parts[2];
+  if (is(LEFT, UPGRADE)) return parts[0];
+  return is(TOO_MANY) ? parts[1] : undefined;
 }

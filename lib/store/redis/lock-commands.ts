@@ -72,7 +72,10 @@ export class LockCommands {
       const confirmed =
         sign === 'found' ? this.connection.masters?.confirm(this.keys.of(key).names[0]!, sentTo) : undefined;
       if (confirmed !== undefined) return confirmed.then((isMaster) => (isMaster ? reply : this.acquire(request)));
-      return more === undefined ? reply : this.acquire(request, more);
+      if (more === undefined) return reply;
+      const isWaiting = reply.outcome === 'queued' || reply.outcome === 'busy';
+      // A request that was refused does not go on itself.
+      return isWaiting ? this.acquire(request, more) : this.grantRemaining(key, more).then(() => reply);
     });
   }
 

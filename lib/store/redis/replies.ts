@@ -33,6 +33,9 @@ function placeToGoOn(raw: unknown): number | undefined {
   return place < 0 ? undefined : place;
 }
 
+/** The same at the end of a refusal, which has it only if there is one. */
+const restFrom = (raw: unknown): number | undefined => (raw === undefined ? undefined : natural(raw));
+
 /** The terms of a request that the reply does not repeat if the key was free. */
 type AskedTerms = Pick<AcquireRequest, 'lease' | 'uncontendedBatchSize' | 'fair'>;
 
@@ -70,19 +73,19 @@ export function readAnswer(raw: unknown): AcquireAnswer {
     return { reply, more: placeToGoOn(more), sign: code === QUEUED_UNSUBSCRIBED ? 'unheard' : undefined };
   }
   if (code === TOO_MANY) {
-    const [, time, limit] = tuple(parts, 3);
-    return { reply: { outcome: 'too many', time: natural(time), limit: natural(limit) }, more: undefined };
+    const [, time, limit, more] = list(parts, 3, 4);
+    return { reply: { outcome: 'too many', time: natural(time), limit: natural(limit) }, more: restFrom(more) };
   }
-  const [, time] = tuple(parts, 2);
+  const [, time, more] = list(parts, 2, 3);
   const outcome = oneOf(code, LEFT, UPGRADE) === UPGRADE ? 'upgrade' : 'left';
-  return { reply: { outcome, time: natural(time) }, more: undefined };
+  return { reply: { outcome, time: natural(time) }, more: restFrom(more) };
 }
 
 /** Reads the reply of `lua/hand-over.lua`. `undefined`: send it again. */
 export function readHandOverReply(raw: unknown): AcquireReply | undefined {
   const parts = list(raw);
   if (parts.length === 0) return undefined;
-  oneOf(parts[0], HELD, LEFT, UPGRADE);
+  if (oneOf(parts[0], HELD, LEFT, UPGRADE) !== HELD) tuple(parts, 2);
   return readAnswer(raw).reply;
 }
 

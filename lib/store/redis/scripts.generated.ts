@@ -609,7 +609,8 @@ return held(grant(holds, request, request.lease, request.uncontended_batch_size)
 end
 end`,
   'acquire 5': `local reply = grant_at_once(holds, request)
-if reply then return reply end`,
+if reply then return reply end
+local more`,
   'shared/messages 2': `local CHANNELS, KEY = string.match(ARGV[1], '^([^\\n]+)\\n(.+)$')
 local TAG = string.find(CHANNELS, '{', 1, true)
 local BUS = TAG and string.sub(CHANNELS, 1, TAG - 1) .. 'bus:' or CHANNELS
@@ -822,24 +823,20 @@ end
 if holds.has_more and not more then more = from end
 return more, head
 end`,
-  'shared/try-acquire 2': `if has_tombstone(request.id) then
-grant_waiters(holds, nil, from)
-return { 3, now }
-end
-if exceeds_limit(request) then
-if drop_ticket(request.id) == 1 or after_release then grant_waiters(holds, nil, from) end
-return { 7, now, limit_for(request) }
-end`,
+  'shared/try-acquire 2': `if has_tombstone(request.id) then return { 3, now }, (grant_waiters(holds, nil, from)) end`,
   'shared/admission 5': `local function upgrades(holds, request)
 return request.kind == 'exclusive' and owns(holds, request.owner, 'read') and not owns(holds, request.owner, 'exclusive')
 end`,
-  'shared/try-acquire 3': `if upgrades(holds, request) then
-if drop_ticket(request.id) == 1 or after_release then grant_waiters(holds, nil, from) end
-return { 4, now }
+  'shared/try-acquire 3': `local refusal = exceeds_limit(request) and { 7, now, limit_for(request) }
+or upgrades(holds, request) and { 4, now }
+if refusal then
+if drop_ticket(request.id) == 0 and not after_release then return refusal end
+return refusal, (grant_waiters(holds, nil, from))
 end
 if reenters(holds, request) then
 drop_ticket(request.id)
-return held(grant(holds, request, request.lease, request.batch_size))
+local reply = held(grant(holds, request, request.lease, request.batch_size))
+return reply, after_release and grant_waiters(holds, nil, from) or nil
 end
 local function not_held(code, holds, delay, more)`,
   'shared/holds 18': `local function some_holders(holds)
@@ -986,7 +983,9 @@ if joins or rank == 0 and has_batch then end_batches(holds) end
 end
 return not_held((request.just_heard or is_present(request.id)) and 0 or 5, holds, ticket.retry_at - now, more)
 end`,
-  'acquire 6': `return try_acquire(holds, request)`,
+  'acquire 6': `reply, more = try_acquire(holds, request)
+if more then reply[#reply + 1] = more end
+return reply`,
   'add-limit': `local record, change, stated, latest = 'added:' .. ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])`,
   'shared/clock 3': `local function integer(number)
 return string.format('%.0f', number)
@@ -2166,9 +2165,9 @@ return not reply or reply[2] > 0
 end`,
   'release 8': `if sends_next then`,
   'release 9': `local request = request_at(4)`,
-  'release 10': `local reply = grant_at_once(holds, request)`,
-  'release 11': `if not reply then reply = try_acquire(holds, request, true) end
-return { released, -1, unpack(reply) }
+  'release 10': `local reply, more = grant_at_once(holds, request), nil`,
+  'release 11': `if not reply then reply, more = try_acquire(holds, request, true) end
+return { released, more or -1, unpack(reply) }
 end
 return { released, grant_waiters(holds, nil, from) or -1 }`,
   'renew': `local function renew(state, id, lease)
@@ -2206,7 +2205,7 @@ end`,
   'set-limit 4': `end_batches_beyond(limit, holds)
 return more`,
   'start': `local errors = {}
-for name in string.gmatch('TIME PUBLISH PUBSUB DEL EXISTS GET HDEL HGET HGETALL HLEN HMGET HSCAN HSET PEXPIRE PEXPIREAT '
+for name in string.gmatch(ARGV[1] or 'TIME PUBLISH PUBSUB DEL EXISTS GET HDEL HGET HGETALL HLEN HMGET HSCAN HSET PEXPIRE PEXPIREAT '
 .. 'PTTL SET UNLINK ZADD ZCARD ZRANGE ZRANK ZREM ZREMRANGEBYSCORE ZREVRANGE ZSCORE', '%u+') do
 local reply = redis.pcall(name)
 if reply.err then

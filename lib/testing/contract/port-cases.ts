@@ -69,6 +69,30 @@ export const PORT_CASES: CaseList = {
     await stage.outcome(store.release(key, next.id));
   },
 
+  'a release serves everybody who waits, if its next request is refused or enters again': async (stage) => {
+    for (const outcome of ['upgrade', 'held'] as const) {
+      const [store, other] = [await stage.store(), await stage.store()];
+      const key = stage.key(outcome);
+      const ada = { owner: 'ada', waits: false };
+      const [writer, reader] = [store.request(key, ada), store.request(key, { ...ada, mode: { kind: 'read' } })];
+      for (const request of [writer, reader]) {
+        assert.equal((await stage.outcome(store.port.acquire(request))).outcome, 'held');
+      }
+      // More than one script grants to.
+      const waiters = Array.from({ length: 40 }, () => other.request(key, { mode: { kind: 'read' } }));
+      for (const waiter of waiters) {
+        const joins = async () => (await stage.outcome(other.port.acquire(waiter))).outcome === 'queued';
+        await stage.until('a place in the queue', joins);
+      }
+      const next = store.request(key, outcome === 'held' ? { ...ada, mode: { kind: 'read' } } : ada);
+      const reply = await stage.outcome(store.port.release({ key, id: writer.id, tombstoneFor: 0, keep: 0, next }));
+      assert.deepEqual([reply.released, reply.next?.outcome], [true, outcome]);
+      for (const waiter of waiters) await stage.until('the grant', () => other.isGranted(waiter));
+      for (const { id } of [reader, next]) await stage.outcome(store.release(key, id));
+      for (const { id } of waiters) await stage.outcome(other.release(key, id));
+    }
+  },
+
   'a waiter is notified when a kept key becomes free, even if the release has a next request': async (stage) => {
     const [store, other] = [await stage.store(), await stage.store()];
     const key = stage.key();

@@ -55,8 +55,8 @@ const FLAGS = [0, 1, '1'];
 const INTEGERS = [-1, 0, 1, 2, '1'];
 
 const own: readonly Case[] = [
-  { script: 'acquire', call: () => store.acquire(REQUEST) },
-  { script: 'acquire', call: () => store.acquire(PERMITS) },
+  { script: 'acquire', call: () => store.acquire(REQUEST), goesOn: [[3, 1, 1]] },
+  { script: 'acquire', call: () => store.acquire(PERMITS), goesOn: [[3, 1, 1]] },
   { script: 'hand-over', call: () => store.acquire({ ...REQUEST, adopts: 'offer' }), goesOn: [[]] },
   { script: 'acquire-all', call: () => store.acquireAll([REQUEST, PERMITS]), may: [[]] },
   {
