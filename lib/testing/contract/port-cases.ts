@@ -69,7 +69,7 @@ export const PORT_CASES: CaseList = {
     await stage.outcome(store.release(key, next.id));
   },
 
-  'a release serves everybody who waits, if its next request is refused or enters again': async (stage) => {
+  'a release serves all waiters, if its next request is refused or enters again': async (stage) => {
     for (const outcome of ['upgrade', 'held'] as const) {
       const [store, other] = [await stage.store(), await stage.store()];
       const key = stage.key(outcome);
