@@ -278,10 +278,7 @@ export class Watchdog {
   private wishFor(hold: Hold, early: boolean): Wish {
     const { terms, missingLease } = hold;
     if (hold.isAbandoned) return LOOK;
-    // In full if the lease may be renewed in full at any time: the next caller under the grant needs as much.
-    const isUnlimited = terms.renews && terms.maxRenewTimes === 0;
-    if (missingLease > 0)
-      return { lease: isUnlimited ? Math.max(missingLease, terms.lease) : missingLease, counts: false };
+    if (missingLease > 0) return { lease: missingLease, counts: false };
     if (this.mayRenew(hold) && !(early && terms.maxRenewTimes > 0)) return { lease: terms.lease, counts: true };
     return this.isInDoubt(hold) ? { lease: hold.promisedLease, counts: false } : LOOK;
   }
