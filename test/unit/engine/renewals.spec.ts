@@ -27,8 +27,10 @@ interface Way {
 class LeasingStore extends FakeStore {
   way: Way = { there: 1, back: 1, loses: 'nothing' };
   ends = 0;
-  /** The lease that was set last, up to that of the holder. */
+  /** The lease that the client has set last, up to that of the holder. The holder's own shorter `extend` changes nothing. */
   full = LEASE;
+  /** What the holder has asked for with `extend`. */
+  extended = 0;
   /** Whether a renewal in full was answered since the last answer that was lost. */
   answers = true;
   private lostAt = -Infinity;
@@ -43,8 +45,9 @@ class LeasingStore extends FakeStore {
     const execute = (): RenewReply[] => {
       if (this.left <= 0) return requests.map(() => 'not-held');
       for (const { lease } of requests) {
-        this.ends = Math.max(this.ends, this.clock.now() + lease);
-        this.full = Math.max(this.full, Math.min(lease, LEASE));
+        const isLonger = this.clock.now() + lease > this.ends;
+        if (isLonger) this.ends = this.clock.now() + lease;
+        if (lease > this.full || (isLonger && lease !== this.extended)) this.full = Math.min(lease, LEASE);
       }
       return requests.map(() => this.left);
     };
@@ -130,6 +133,7 @@ it('two thirds of the lease, less one round trip, are left whatever the holder a
         verify: () => void engine.leases.verify(hold).catch(() => undefined),
         extend: async (lease: number) => {
           let isOver = false;
+          store.extended = lease;
           const ended = (): void => void (isOver = true);
           engine.leases.extend(hold, lease).then(ended, ended);
           while (!isOver && hold.isHeld) await pass(FARTHEST);
