@@ -25,7 +25,10 @@ export function readLabel(label: string, written: unknown): string {
   );
 }
 
-/** The host and the process id. In Kubernetes the host name is that of the pod. A pod in the network of its host can say its name in `POD_NAME`. */
+/**
+ * The host and the process id. In Kubernetes the host name is that of the pod. A pod in the network of its host can say its
+ * name in `POD_NAME`.
+ */
 export function defaultLabel(): string {
   const { pid, env } = process;
   const end = `:${pid}`;

@@ -6,8 +6,8 @@ export const UNDOUBTED = 250;
 
 /**
  * Knows whether a server is still the master. A master that was frozen executes its backlog when it is thawed, before it
- * learns that it has been replaced. So a message or a reply after a silence counts only once others have confirmed the server. As long as
- * messages arrive at short intervals, nothing is asked.
+ * learns that it has been replaced. So a message or a reply after a silence counts only once others have confirmed the
+ * server. As long as messages arrive at short intervals, nothing is asked.
  */
 export class Mastership {
   /** Until when the server is known to have been the master, by `performance.now()`. */
