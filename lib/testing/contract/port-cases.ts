@@ -86,7 +86,10 @@ export const PORT_CASES: CaseList = {
       }
       const next = store.request(key, outcome === 'held' ? { ...ada, mode: { kind: 'read' } } : ada);
       const reply = await stage.outcome(store.port.release({ key, id: writer.id, tombstoneFor: 0, keep: 0, next }));
-      assert.deepEqual([reply.released, reply.next?.outcome], [true, outcome]);
+      assert.equal(reply.released, true);
+      if (outcome === 'upgrade') assert.equal(reply.next?.outcome, outcome);
+      // Of several masters, some may serve a waiter first.
+      else if (reply.next?.outcome !== 'held') await stage.until('the grant', () => store.isGranted(next));
       for (const waiter of waiters) await stage.until('the grant', () => other.isGranted(waiter));
       for (const { id } of [reader, next]) await stage.outcome(store.release(key, id));
       for (const { id } of waiters) await stage.outcome(other.release(key, id));

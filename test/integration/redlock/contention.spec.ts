@@ -1,4 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
+import { isLockStoreError } from '../../../lib/errors/index.js';
+import type { LockHandle } from '../../../lib/service/handles/lock-handle.js';
 import type { LockService } from '../../../lib/service/lock.service.js';
 import { RedlockBench } from './support.js';
 
@@ -41,6 +43,13 @@ async function waitersPass(services: LockService[], times: number): Promise<{ co
   return { counter, took: performance.now() - since };
 }
 
+/** One try. On a busy machine the masters may take longer than a try waits for them. */
+const tryOnce = (service: LockService): Promise<LockHandle | null> =>
+  service.tryAcquire('a').catch((error: unknown) => {
+    if (isLockStoreError(error) && error.transient) return null;
+    throw error;
+  });
+
 describe('many clients on several masters', () => {
   for (const masters of [3, 5]) {
     it(`resolve split votes: 10 clients that wait, ${masters} masters`, async () => {
@@ -64,7 +73,7 @@ describe('many clients on several masters', () => {
         services.map(async (service) => {
           for (let mine = 0; mine < 5;) {
             tries += 1;
-            const lock = await service.tryAcquire('a');
+            const lock = await tryOnce(service);
             if (lock !== null) {
               mine += 1;
               held += 1;
@@ -90,7 +99,7 @@ describe('many clients on several masters', () => {
     const end = performance.now() + 4_000;
     const work = services.map(async (service, i) => {
       while (performance.now() < end) {
-        const lock = i < 4 ? await service.acquire('a', { waitTimeout: 30_000 }) : await service.tryAcquire('a');
+        const lock = i < 4 ? await service.acquire('a', { waitTimeout: 30_000 }) : await tryOnce(service);
         if (lock === null) {
           await new Promise((resolve) => setTimeout(resolve, Math.random() * 10));
           continue;
