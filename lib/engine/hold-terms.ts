@@ -8,7 +8,7 @@ export interface Grant extends LeaseGrant {
   readonly token: number;
   /** How many local waiters may get the lock under this grant, with the tokens from `token` on. */
   readonly batchSize: number;
-  /** Whether another client is known to wait already: no caller that comes later shares the grant. */
+  /** Whether another client waits already, as far as is known: no later caller shares the grant. */
   readonly yields?: boolean;
   /** How many permits it has, if the request asked for all that were free. */
   readonly units?: number | undefined;

@@ -248,7 +248,7 @@ export class Hold {
     this.promise(question);
   }
 
-  /** The store has confirmed a longer lease, which `extend` has asked for. */
+  /** The store has confirmed the longer lease of an `extend`. */
   extended(question: Question): void {
     if (this.promise(question)) this.fullLease = question.lease;
   }
@@ -272,7 +272,7 @@ export class Hold {
 
   /**
    * Ends the hold under its holder: first the state, then the signal, then the listeners of the holder. The parts of the engine
-   * follow in a microtask, since a property such as `isHeld` must not send commands. `by`: who has released it by force.
+   * follow in a microtask, since a property such as `isHeld` must not send commands. `by`: the caller of a forced release.
    */
   lose(reason: LossReason, cause?: Error, by?: string): void {
     if (this.currentState === 'lost') return;
@@ -398,7 +398,7 @@ export interface Idle {
  * caller has a `Hold` of its own, with its own lease, signal and renewals. The store keeps the grant for the longest of these
  * leases, and the last caller releases it.
  *
- * For `localHandoffTime` after the grant, and while no other client is known to wait, callers that come later may use it
+ * For `localHandoffTime` after the grant, and while no other client is known to wait, later callers may use it
  * without a command: a reader joins the others, and a lock or permits pass from one caller to the next. Each of these callers
  * needs one of the tokens of the grant. Readers have the same token, since they do not exclude each other.
  */
@@ -525,7 +525,7 @@ export class ClientGrant {
     return hold;
   }
 
-  /** Whether the store has much less than the lease of a caller that joins, since another one has asked for it. */
+  /** Whether the store has much less than the lease of a caller that joins: another caller has requested the grant. */
   isTooShortFor({ lease, renews }: HoldTerms): boolean {
     if (this.served === 1) return false;
     // A lease that is not renewed is to last in full.

@@ -87,7 +87,7 @@ export class KeyQueues {
     this.keys.get(key)?.closeShared();
   }
 
-  /** Another client holds the key, so no grant of an exclusive lock stands any more, as after a deletion of its data. */
+  /** Another client holds the key. So no grant of an exclusive lock is valid here, for example after its data was deleted. */
   heldElsewhere(key: string): void {
     this.keys.get(key)?.plain?.closeGrants();
   }

@@ -35,7 +35,7 @@ export class LeaseOperations {
     const { store, identity, clock } = this.context;
     const { grant, key } = hold;
     identity.cover(clock.now(), lease);
-    // The store may keep the grant longer now than a caller that comes later wants it.
+    // The store may keep the grant for longer now than a later caller wants.
     grant.close();
     const question = grant.lease.ask(clock.now(), store.epoch, lease);
     const [left] = await store.renew([{ key, id: grant.id, lease }]);

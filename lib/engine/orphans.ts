@@ -37,7 +37,7 @@ export class Orphans {
    * when all these releases are answered; `undefined`: this client releases none of the holders.
    */
   releaseHolders(key: string, holders: readonly string[]): Promise<unknown> | undefined {
-    // Another client holds the key, so no grant to this one stands any more, as after a deletion of its data.
+    // Another client holds the key. So no grant to this one is valid, for example after its data was deleted.
     if (!holders.every((id) => this.isOwn(id))) this.heldElsewhere(key);
     const ended = holders
       .filter((id) => this.isOrphan(id))

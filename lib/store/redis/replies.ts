@@ -198,10 +198,10 @@ export function leaseLeft(raw: unknown): number | 'not-held' {
   return left < 0 ? 'not-held' : left;
 }
 
-/** How many characters are read of the text that says who has released a lock by force. */
+/** The name in a forced release is cut to this many characters. */
 const LONGEST_BY = 200;
 
-/** Writes who releases a lock by force as one word of a message. */
+/** Writes the name of the caller of a forced release as one word of a message. */
 export const writeBy = (by = ''): string => Buffer.from(by).toString('base64url') || '-';
 
 /** Any program may publish a message: the text goes into errors and logs, so it is cut, and control characters are escaped. */

@@ -1,6 +1,6 @@
 import { strict as assert } from 'node:assert';
 import type { LockHandle } from '../../service/handles/lock-handle.js';
-import type { CaseList } from './case-list.js';
+import type { CaseList } from './stage.js';
 
 const BACKGROUND = { release: 'background' } as const;
 

@@ -1,8 +1,7 @@
 import { strict as assert } from 'node:assert';
 import type { LockHandle } from '../../service/handles/lock-handle.js';
 import type { LockHolder, LockTimeoutError } from '../../errors/index.js';
-import type { CaseList } from './case-list.js';
-import { AT_ONCE } from './stage.js';
+import { AT_ONCE, type CaseList } from './stage.js';
 
 const aborted = (lock: LockHandle): boolean => lock.signal.aborted;
 

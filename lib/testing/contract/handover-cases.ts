@@ -1,6 +1,5 @@
 import { strict as assert } from 'node:assert';
-import type { CaseList } from './case-list.js';
-import type { Stage } from './stage.js';
+import type { CaseList, Stage } from './stage.js';
 
 /** Holds that pass from one client to another. */
 export const HANDOVER_CASES: CaseList = {

@@ -1,5 +1,5 @@
 import { strict as assert } from 'node:assert';
-import type { CaseList } from './case-list.js';
+import type { CaseList } from './stage.js';
 
 /** What a store says of the holders and waiters of a lock. */
 export const IDENTITY_CASES: CaseList = {

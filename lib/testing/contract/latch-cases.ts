@@ -1,8 +1,7 @@
 import { strict as assert } from 'node:assert';
 import type { CountDownLatch as Latch } from '../../service/objects/count-down-latch.js';
 import type { LatchStore } from '../../store/latch-store.js';
-import type { CaseList } from './case-list.js';
-import { AT_ONCE, type Stage, type StagedStore } from './stage.js';
+import { AT_ONCE, type CaseList, type Stage, type StagedStore } from './stage.js';
 
 /** A store without latches must refuse them. The case tests only that. */
 export const keeping =

@@ -1,7 +1,7 @@
 import { strict as assert } from 'node:assert';
 import type { LockStore } from '../../store/lock-store.js';
 import type { QuorumMember } from '../../store/quorum-member.js';
-import type { CaseList } from './case-list.js';
+import type { CaseList } from './stage.js';
 import { idOf, keeping, latchesOf } from './latch-cases.js';
 import { changing, permitsOf } from './permit-cases.js';
 

@@ -1,7 +1,6 @@
 import { strict as assert } from 'node:assert';
 import type { PermitStore } from '../../store/permit-store.js';
-import type { CaseList } from './case-list.js';
-import type { Stage, StagedStore } from './stage.js';
+import type { CaseList, Stage, StagedStore } from './stage.js';
 
 /** A store that cannot change permits in use must refuse it. The case tests only that. */
 export const changing =

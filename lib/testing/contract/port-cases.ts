@@ -1,6 +1,6 @@
 import { strict as assert } from 'node:assert';
 import type { AcquireAllReply } from '../../store/lock-store.js';
-import type { CaseList } from './case-list.js';
+import type { CaseList } from './stage.js';
 
 /** The port itself: a call that is repeated under its id takes effect once. */
 export const PORT_CASES: CaseList = {

@@ -1,8 +1,6 @@
 import { strict as assert } from 'node:assert';
 import type { LockHandle } from '../../service/handles/lock-handle.js';
-import type { Stage } from './stage.js';
-import type { CaseList } from './case-list.js';
-import { AT_ONCE, LATE_RETRIES, PATIENCE } from './stage.js';
+import { AT_ONCE, LATE_RETRIES, PATIENCE, type Stage, type CaseList } from './stage.js';
 
 /** A store that cannot count permits must refuse them. The case tests only that. */
 const counting =

@@ -1,7 +1,6 @@
 import { strict as assert } from 'node:assert';
 import type { AcquireRequest, HeldReply } from '../../store/lock-store.js';
-import type { CaseList } from './case-list.js';
-import type { Stage, StagedStore } from './stage.js';
+import type { CaseList, Stage, StagedStore } from './stage.js';
 
 /** A store without permits refuses them, and has no slots. */
 const withPermits =

@@ -182,7 +182,7 @@ export class StagedStore {
     };
   }
 
-  /** Whether a waiter has been granted: by a pushed grant, or by its retry after the store asked for one. */
+  /** Whether a waiter has its grant: from a message, or from the retry that a message requested. */
   async isGranted(request: AcquireRequest): Promise<boolean> {
     if (this.grants.some(({ id }) => id === request.id)) return true;
     return this.toAsk.delete(request.id) && (await this.port.acquire(request)).outcome === 'held';
@@ -202,3 +202,6 @@ export class StagedStore {
     return (await this.port.release({ key, id, tombstoneFor: remember, keep: 0, next: undefined })).released;
   }
 }
+
+/** Cases by name. A name states the behaviour that the case proves. */
+export type CaseList = Readonly<Record<string, (stage: Stage) => Promise<void>>>;

@@ -1,8 +1,7 @@
 import { strict as assert } from 'node:assert';
 import type { LockHandle } from '../../service/handles/lock-handle.js';
-import type { CaseList } from './case-list.js';
+import { AT_ONCE, type CaseList, type Stage } from './stage.js';
 import type { ContractClientOptions } from './harness.js';
-import { AT_ONCE, type Stage } from './stage.js';
 
 /** Waiting: no waiter is forgotten or overtaken, and exclusive holders never overlap. */
 export const WAITING_CASES: CaseList = {
