@@ -174,11 +174,11 @@ export class RedissonStore implements LockStore, ConnectionObserver {
     // The next local waiter tries when the message of this release arrives, as the waiters of other clients do. If it tried along
     // with the release, it would always come first.
     const hears = next !== undefined && this.joinIfSubscribed(next, channelOf(names, next));
+    if (hears) this.waiters.contended(next.id, []);
     const args = [id, ...channelsOf(names), tombstoneFor];
     const released = await this.scripts.release([names.lock, latchOf(names.lock, id)], args);
     if (next === undefined) return { released, next };
     if (!released || !hears) return { released, next: await this.acquire(next) };
-    this.waiters.contended(next.id, []);
     return { released, next: this.atOnceIfWoken(next.id, contended('queued', next)) };
   }
 
@@ -277,20 +277,29 @@ export class RedissonStore implements LockStore, ConnectionObserver {
     const channel = channelOf(names, request);
     // Before the request is sent: the message may arrive before the reply.
     if (request.waits) this.waiters.join(request, channel);
-    // A writer that also reads waits for no other caller.
-    const before = request.owner === undefined ? this.waiters.holdersBefore(request, channel) : undefined;
-    if (before !== undefined) return contended(request.waits ? 'queued' : 'busy', request, -1, before);
+    const earlier = this.behindEarlier(request, channel);
+    if (earlier !== undefined) return earlier;
     const hears = request.waits && this.#link.connection.isSubscribed(channel, request.patience);
     const reply = await this.tryAcquire(request, names, hears);
     if (reply.outcome !== 'busy' || !request.waits || this.waiters.isOver(request.id)) return reply;
     if (hears) return { ...reply, outcome: 'queued' };
+    // No later caller passes it while it subscribes.
+    this.waiters.contended(request.id, reply.holders);
     await this.scripts.decide(names.lock);
     const limit = Math.min(LONGEST_HEARING, lease / 4);
     const isSubscribed = await this.#link.connection.subscribeTo(channel, request.patience, limit);
     if (!isSubscribed || this.waiters.isOver(request.id)) return reply;
     // The lock may have become free before the subscription.
+    const stillEarlier = this.behindEarlier(request, channel);
+    if (stillEarlier !== undefined) return stillEarlier;
     const again = await this.tryAcquire(request, names, true);
     return again.outcome === 'busy' ? { ...again, outcome: 'queued' } : again;
+  }
+
+  /** The reply to a request that is not sent, because it would pass an earlier caller. A writer that also reads waits for none. */
+  private behindEarlier(request: AcquireRequest, channel: string): AcquireReply | undefined {
+    const before = request.owner === undefined ? this.waiters.holdersBefore(request, channel) : undefined;
+    return before && contended(request.waits ? 'queued' : 'busy', request, -1, before);
   }
 
   private async tryAcquire(request: AcquireRequest, names: RedissonNames, hasWaited: boolean): Promise<AcquireReply> {
