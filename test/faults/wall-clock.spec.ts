@@ -34,8 +34,8 @@ describe.each([
     ];
     const [handle, fixed] = [await one.acquire('a'), await one.acquire('fixed', { expire: 20_000 })];
     const waiting = other.acquire('a');
-    const impatient = other.tryAcquire('fixed', { waitTimeout: 1_000 });
     const asked = performance.now();
+    const impatient = other.tryAcquire('fixed', { waitTimeout: 1_000 });
     await eventually(() => locks.told('contended').length === 2);
     moveWallClock(by);
     handle.assertHeld();
