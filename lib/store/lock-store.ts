@@ -103,7 +103,7 @@ export interface LockStoreListener {
   /** A waiter comes before the rest of this hold's batch: release the lock instead of serving the batch. */
   yield(id: string): void;
   /**
-   * A hold was ended by force. `token`: that of the ended hold, not of a later hold of the same acquisition. `by`: who did it.
+   * A hold was ended by force. `token`: its own, not that of a later hold of the same acquisition. `by`: who ended it.
    * `next`: the id of the acquisition that got the lock instead, if the store knows it. Redlock and Redisson do not.
    */
   revoked(id: string, token?: number, by?: string, next?: string): void;
