@@ -102,7 +102,7 @@ export interface LockStoreListener {
   retryAfter(id: string, delay: number): void;
   /** A waiter comes before the rest of this hold's batch: release the lock instead of serving the batch. */
   yield(id: string): void;
-  /** A hold was ended by force. `token`: that of the ended hold, not of a later hold of the same acquisition. `by`: who did it. */
+  /** A hold was ended by force. `token`: its own, not that of a later hold of the same acquisition. `by`: who ended it. */
   revoked(id: string, token?: number, by?: string): void;
   /** The latch of that name (see `LatchCount`) has reached 0. */
   opened(key: string, latch: string): void;
