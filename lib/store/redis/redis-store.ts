@@ -6,7 +6,7 @@ import { redisKeys, tagged } from '../../keys/index.js';
 import {
   chooser,
   type HoldSurvey,
-  type SurveyRequest,
+  type HoldSurveyRequest,
   type ListReply,
   type ListRequest,
   type AcquireAllReply,
@@ -240,7 +240,7 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
     return this.#commands.inspect(key, maxWaiters, maxHolds);
   }
 
-  survey({ key, kind, owner = '' }: SurveyRequest): Promise<HoldSurvey | undefined> {
+  survey({ key, kind, owner = '' }: HoldSurveyRequest): Promise<HoldSurvey | undefined> {
     return this.#link.scripts.run('survey', this.keys.of(key), [kind, owner], readSurveyReply);
   }
 
