@@ -411,6 +411,8 @@ export class ClientGrant {
   idle: Idle | undefined;
   /** The failure of the latest renewal, unless the store has answered since. */
   renewalError: Error | undefined;
+  /** After a release by force: the id of the acquisition that got the lock by it, if that is known. */
+  nextId: string | undefined;
   private readonly grantedAt: number;
   private isClosed: boolean;
   private served = 0;
@@ -568,10 +570,11 @@ export class ClientGrant {
   }
 
   /** Ends the holds of all that use it. */
-  lose(reason: LossReason, by?: string): void {
+  lose(reason: LossReason, by?: string, next?: string): void {
     // Before the listeners of the callers: they may ask for the key again.
     this.close();
     this.state = 'lost';
+    this.nextId = next;
     for (const hold of this.holds) hold.lose(reason, undefined, by);
   }
 

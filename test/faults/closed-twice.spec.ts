@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net';
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 import { IoredisLines } from '../../lib/store/redis/ioredis-lines.js';
 import { RedisConnection } from '../../lib/store/redis/redis-connection.js';
@@ -28,4 +29,14 @@ it('a connection that is closed twice is closed once', async () => {
   connection.close();
   connection.close();
   expect(line).toHaveBeenCalledTimes(1);
+});
+
+it('a line that is closed many times in one turn adds one listener to its socket', async () => {
+  const line = new IoredisLines(redis.url, { commandTimeout: 1_000 }).open({});
+  await line.opened;
+  const { stream } = (line as unknown as { client: { stream: Socket } }).client;
+  const before = stream.listenerCount('close');
+  for (let i = 0; i < 20; i++) line.close(true);
+  expect(stream.listenerCount('close')).toBe(before + 1);
+  expect(stream.destroyed).toBe(true);
 });

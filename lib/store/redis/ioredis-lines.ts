@@ -157,12 +157,15 @@ class IoredisLine implements Line {
   }
 
   close(isBroken = false): void {
-    this.isOver = true;
-    clearReadingTimer(this.gathering);
-    clearReadingTimer(this.renewal);
-    for (const reject of [...this.underWay]) reject(new Error('Connection is closed.'));
     const { stream } = this.client;
-    this.client.disconnect();
+    // Each disconnect() adds a listener to the socket, and a burst of refusals closes its line many times.
+    if (!this.isOver) {
+      this.isOver = true;
+      clearReadingTimer(this.gathering);
+      clearReadingTimer(this.renewal);
+      for (const reject of [...this.underWay]) reject(new Error('Connection is closed.'));
+      this.client.disconnect();
+    }
     if (isBroken) stream?.destroy();
   }
 
