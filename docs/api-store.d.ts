@@ -100,7 +100,7 @@ export interface LockStore {
     readonly keepsPermits: boolean;
     readonly permits?: PermitStore;
     readonly latches: LatchStore | undefined;
-    readonly clients?: ClientRecords | undefined;
+    readonly clients?: ClientRecordStore | undefined;
     readonly mayKeepPlaces?: boolean;
     readonly isPartitioned?: boolean;
     readonly lacks?: Readonly<Partial<Record<StoreFeature, string>>>;
@@ -116,7 +116,7 @@ export interface LockStore {
     setLimit(key: string, permits: number): Promise<void>;
     forceRelease(key: string, hold?: HoldChoice, by?: string): Promise<ForceReleaseReply>;
     inspect(key: string, maxWaiters?: number, maxHolds?: number): Promise<StoredLock>;
-    survey?(request: SurveyRequest): Promise<HoldSurvey | undefined>;
+    survey?(request: HoldSurveyRequest): Promise<HoldSurvey | undefined>;
     list?(request: ListRequest): Promise<ListReply>;
     time?(): Promise<number>;
 }
@@ -125,7 +125,7 @@ export interface LockStoreListener {
     granted(grant: PushedGrant): void;
     retryAfter(id: string, delay: number): void;
     yield(id: string): void;
-    revoked(id: string, token?: number, by?: string): void;
+    revoked(id: string, token?: number, by?: string, next?: string): void;
     opened(key: string, latch: string): void;
     restored(concerns?: (key: string) => boolean): void;
     doubted?(concerns: (key: string) => boolean): void;
@@ -225,7 +225,7 @@ export interface HoldSurvey {
     readonly limit: number | undefined;
 }
 
-export interface SurveyRequest {
+export interface HoldSurveyRequest {
     readonly key: string;
     readonly kind: 'exclusive' | 'read' | 'permits';
     readonly owner?: string | undefined;
@@ -263,7 +263,7 @@ export interface ClientRecord {
     readonly sites: readonly CallSite[];
 }
 
-export interface ClientRecords {
+export interface ClientRecordStore {
     write(record: ClientRecord, lifetime: number): Promise<void>;
     read(clientId: string): Promise<ClientRecord | undefined>;
     connected?(clientIds: readonly string[]): Promise<ReadonlyMap<string, boolean>>;

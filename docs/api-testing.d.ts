@@ -3,10 +3,7 @@
 export declare function getLockTestingToken(name?: string): InjectionToken<LockTesting>;
 
 export declare class RedisLockTestingModule {
-    static forRoot(given?: RedisLockTestingOptions): DynamicModule;
-}
-
-export interface RedisLockTestingOptions extends LockTestingOptions, Pick<RedisLockRootOptions, 'isGlobal'> {
+    static forRoot(given?: LockTestingOptions & Pick<RedisLockRootOptions, 'isGlobal'>): DynamicModule;
 }
 
 export declare class LockTesting implements AsyncDisposable {

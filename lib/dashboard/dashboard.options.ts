@@ -21,8 +21,8 @@ type Guard = Type<CanActivate> | CanActivate;
 /** What a page shows, and what its viewers can do. */
 export interface RedisLockDashboardSettings {
   /**
-   * Whether the page only shows locks and cannot release them. With `guards: 'none'` the default is `true`: a page without guards releases locks only
-   * if both options say so.
+   * Whether the page only shows locks and cannot release them. With `guards: 'none'` the default is `true`: a page
+   * without guards releases locks only if both options say so.
    * @defaultValue false
    */
   readOnly?: boolean;

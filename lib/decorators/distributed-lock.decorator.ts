@@ -23,9 +23,13 @@ import { lockObservable, lockPromise } from './locked-call.js';
  * their metadata and the method's name and length. On request handlers it locks after the pipes, with their results as
  * arguments.
  *
- * The call fails with `LockTimeoutError` (others held the lock for the whole `waitTimeout`; see `onContended`),
- * `LockStoreError` (Redis failed: the method did not run; see `onUnavailable`), `LockKeyError` (no key can be made from the arguments), `LockLostError` (the lock was
- * lost before the method ended; see `onLost`), or with the error of the method, which takes precedence over all others.
+ * The call fails with the error of the method, if it throws. Otherwise it fails with
+ *
+ * - `LockTimeoutError`: others held the lock for the whole `waitTimeout`. See `onContended`
+ * - `LockStoreError`: Redis failed, and the method did not run. See `onUnavailable`
+ * - `LockKeyError`: no key can be made from the arguments
+ * - `LockLostError`: the lock was lost before the method ended. See `onLost`
+ *
  * @throws LockConfigError and LockKeyError when the class is defined, for options and templates that cannot be used
  */
 export function DistributedLock<

@@ -2,7 +2,7 @@ import type { Clock } from '../common/clock.js';
 import { settledBy } from '../common/settle.js';
 import type { TimerQueue } from '../common/timer-queue.js';
 import { readAcquisitionId } from '../store/acquisition-id.js';
-import type { CallSite, ClientRecord, ClientRecords } from '../store/client-records.js';
+import type { CallSite, ClientRecord, ClientRecordStore } from '../store/client-records.js';
 import type { ClientIdentity } from './client-identity.js';
 
 /** A record that was missing, or lacked a call site, is read again after so many ms. */
@@ -29,7 +29,7 @@ export interface ClientName {
 /** What the names are found with. */
 interface NameSources {
   readonly identity: ClientIdentity;
-  readonly records: ClientRecords | undefined;
+  readonly records: ClientRecordStore | undefined;
   readonly clock: Clock;
   readonly timers: TimerQueue;
 }
@@ -56,6 +56,12 @@ export class ClientNames {
     const site: CallSite | undefined =
       number === undefined ? undefined : isOwn ? identity.site(number) : record?.sites[number];
     return { client, label, pattern: site?.pattern, method: site?.method, renewedLease: site?.renewedLease };
+  }
+
+  /** The label of the client of an acquisition, or the id of the client. */
+  labelOf(id: string): string {
+    const { label, client } = this.nameOf(id);
+    return label ?? client;
   }
 
   /** Reads what is not known about some acquisitions, for at most `limit` ms. Never rejects. */

@@ -416,6 +416,8 @@ export class ClientGrant {
   readonly firstToken: number;
   /** The store's epoch when it was first asked for. */
   readonly epoch: number;
+  /** After a release by force: the id of the acquisition that got the lock by it, if that is known. */
+  nextId: string | undefined;
   private readonly grantedAt: number;
   private readonly from: number;
   private readonly batchSize: number;
@@ -569,10 +571,11 @@ export class ClientGrant {
   }
 
   /** Ends the holds of all that use it. */
-  lose(reason: LossReason, by?: string): void {
+  lose(reason: LossReason, by?: string, next?: string): void {
     // Before the listeners of the callers: they may ask for the key again.
     this.close();
     this.state = 'lost';
+    this.nextId = next;
     for (const hold of this.holds) hold.lose(reason, undefined, by);
   }
 

@@ -611,7 +611,7 @@ export function notGranted(
   return new LockTimeoutError(isLocal === true ? `${message} (in this process)` : message, { key });
 }
 
-/** Removes the waiters of one group after the other. Each group also yields `undefined`: a slice has a limited number of groups. */
+/** Removes the waiters, group by group. Yields `undefined` before each group, because a slice also limits its groups. */
 function* waitersOf(queues: Iterable<KeyQueue>): Generator<Waiter | undefined> {
   for (const queue of queues) {
     for (const group of queue.groups()) {

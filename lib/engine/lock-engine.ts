@@ -3,7 +3,7 @@ import type {
   ListReply,
   ListRequest,
   HoldSurvey,
-  SurveyRequest,
+  HoldSurveyRequest,
   ForceReleaseReply,
   LockStore,
   StoredHold,
@@ -31,7 +31,7 @@ import type { WaitTerms } from './waiter.js';
 import { Watchdog } from './watchdog.js';
 
 export { NO_TOKEN } from '../store/lock-store.js';
-export type { HoldSurvey, ListReply, ListRequest, Offer, StoredLock, StoreFeature, SurveyRequest };
+export type { HoldSurvey, ListReply, ListRequest, Offer, StoredLock, StoreFeature, HoldSurveyRequest };
 
 /** At most so many ms are spent at shutdown on waiting for releases. */
 const LAST_RELEASES = 1_000;
@@ -167,7 +167,7 @@ export class LockEngine {
   }
 
   /** Answers questions about the holds of a key, if possible without reading all of them. */
-  survey(request: SurveyRequest): Promise<HoldSurvey> {
+  survey(request: HoldSurveyRequest): Promise<HoldSurvey> {
     const { store } = this.context;
     this.releases.send(request.key);
     const answers = async (): Promise<HoldSurvey> =>
@@ -274,7 +274,7 @@ export class LockEngine {
 }
 
 /** Finds the answers in all holds of a key. */
-function surveyOf({ holds, limit }: StoredLock, { kind, owner }: SurveyRequest): HoldSurvey {
+function surveyOf({ holds, limit }: StoredLock, { kind, owner }: HoldSurveyRequest): HoldSurvey {
   let [ttl, units, isOwned, hasOthers] = [-2, 0, false, false];
   for (const hold of holds) {
     if (hold.mode.kind === 'permits') units += hold.mode.units;

@@ -44,7 +44,7 @@ export interface LockContendedEvent extends EventOfKey {
   readonly type: 'contended';
   /** A holder of the key: the label of its client, or the id of the client as long as the label is not known. */
   readonly holder: string | undefined;
-  /** The id of its hold, as `inspect` returns it. If the holder named no owner, this is the `owner` in the events of its process. */
+  /** The id of its hold, as `inspect` returns it: the `owner` in the events of its process, unless it named an owner. */
   readonly holderId: string | undefined;
 }
 
@@ -106,4 +106,9 @@ export interface LockLostEvent extends EventOfKey {
   readonly lossReason: LossReason;
   /** Who released it by force: the `by` of `forceRelease`. */
   readonly forcedBy: string | undefined;
+  /**
+   * Who got it by a release by force: the label of the client, or its id if the label is not known. `undefined`: no waiter got it
+   * at once, or the store does not say (Redlock, Redisson).
+   */
+  readonly nextHolder: string | undefined;
 }

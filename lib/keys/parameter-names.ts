@@ -2,9 +2,9 @@ import { parseExpressionAt, type Class, type MethodDefinition, type Options, typ
 
 /**
  * The parameters of a function by position, or why they cannot be read. A destructured parameter has no name (`undefined`).
- * With `rest`, the last one collects all remaining arguments. `defaults`: the positions of those with a default value. With `usesArguments`, the function may read more arguments than
- * it names, like the output of compilers for old targets. Plain data, so that a wrapper of the function can pass it on as
- * metadata.
+ * With `rest`, the last one collects all remaining arguments. `defaults`: the positions of those with a default value. With
+ * `usesArguments`, the function may read more arguments than it names, like the output of compilers for old targets. Plain
+ * data, so that a wrapper of the function can pass it on as metadata.
  */
 export type ParameterNames =
   | {

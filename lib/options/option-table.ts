@@ -138,8 +138,8 @@ export const OPTIONS = {
 
 /**
  * Where options are written: `defaults` of the module; the `decorator`s `@DistributedLock` and `@UseLock`; `acquire` (also
- * for `tryAcquire`) and `run` of the service; the calls of a `lock` object and of a `semaphore`; `adopt`; the methods that make these
- * objects; an `election`; the methods of a latch; `list` and `forceRelease` of the service.
+ * for `tryAcquire`) and `run` of the service; the calls of a `lock` object and of a `semaphore`; `adopt`; the methods that
+ * make these objects; an `election`; the methods of a latch; `list` and `forceRelease` of the service.
  */
 export type OptionPlace =
   | 'defaults'

@@ -296,7 +296,7 @@ export class RedissonStore implements LockStore, ConnectionObserver {
     return again.outcome === 'busy' ? { ...again, outcome: 'queued' } : again;
   }
 
-  /** The reply to a request that is not sent, because it would pass an earlier caller. A writer that also reads waits for none. */
+  /** The reply to a request that would pass an earlier caller, so it is not sent. A writer that also reads waits for none. */
   private behindEarlier(request: AcquireRequest, channel: string): AcquireReply | undefined {
     const before = request.owner === undefined ? this.waiters.holdersBefore(request, channel) : undefined;
     return before && contended(request.waits ? 'queued' : 'busy', request, -1, before);

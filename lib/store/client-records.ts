@@ -14,7 +14,7 @@ export interface ClientRecord {
 }
 
 /** Keeps one record for each client. A store that cannot keep them leaves acquisitions without labels. */
-export interface ClientRecords {
+export interface ClientRecordStore {
   /** Keeps the record of this client for `lifetime` ms, instead of the one before. */
   write(record: ClientRecord, lifetime: number): Promise<void>;
   /** The record of any client; `undefined`: it has none. */

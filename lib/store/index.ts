@@ -28,10 +28,10 @@ export type {
   TooManyReply,
 } from './lock-store.js';
 export type { ListReply, ListRequest } from './lock-store.js';
-export type { HoldSurvey, SurveyRequest } from './lock-store.js';
+export type { HoldSurvey, HoldSurveyRequest } from './lock-store.js';
 export type { AddPermitsRequest, KeepUnitsRequest, PermitStore } from './permit-store.js';
 export { UNCONTENDED_BATCH_SIZE } from './lock-store.js';
-export type { CallSite, ClientRecord, ClientRecords } from './client-records.js';
+export type { CallSite, ClientRecord, ClientRecordStore } from './client-records.js';
 export type { CountDownReply, LatchCount, LatchStore, SetCountRequest } from './latch-store.js';
 
 export { createMemoryStore } from './memory/memory-store.js';

@@ -1,5 +1,5 @@
 import type { LockStoreError } from '../errors/index.js';
-import type { ClientRecords } from './client-records.js';
+import type { ClientRecordStore } from './client-records.js';
 import type { LatchStore, ReplicateRequest } from './latch-store.js';
 import type { PermitStore } from './permit-store.js';
 
@@ -38,7 +38,7 @@ export interface LockStore {
   /** The count-down latches; `undefined`: this store does not support them. */
   readonly latches: LatchStore | undefined;
   /** The names that clients publish about themselves. If left out, `inspect` shows the ids of clients only. */
-  readonly clients?: ClientRecords | undefined;
+  readonly clients?: ClientRecordStore | undefined;
   /** Whether a release may miss a place in the queue, which then stays until it is stale. So every waiter retries often. */
   readonly mayKeepPlaces?: boolean;
   /** Whether the store may answer for some keys and not for others: in a Cluster, a master may be frozen. */
@@ -87,7 +87,7 @@ export interface LockStore {
   /** Returns the state of a key, with at least `maxWaiters` of its waiters. May stop once it has `maxHolds` of its holds. */
   inspect(key: string, maxWaiters?: number, maxHolds?: number): Promise<StoredLock>;
   /** Answers questions about the holds of a key without reading all of them. If left out or `undefined`: use `inspect`. */
-  survey?(request: SurveyRequest): Promise<HoldSurvey | undefined>;
+  survey?(request: HoldSurveyRequest): Promise<HoldSurvey | undefined>;
   /** Lists the keys that are held, in parts. If left out, this store cannot list its locks. */
   list?(request: ListRequest): Promise<ListReply>;
   /** The wall clock of the store, in ms since 1970. If left out, metrics do not show it. */
@@ -102,8 +102,11 @@ export interface LockStoreListener {
   retryAfter(id: string, delay: number): void;
   /** A waiter comes before the rest of this hold's batch: release the lock instead of serving the batch. */
   yield(id: string): void;
-  /** A hold was ended by force. `token`: that of the ended hold, not of a later hold of the same acquisition. `by`: who did it. */
-  revoked(id: string, token?: number, by?: string): void;
+  /**
+   * A hold was ended by force. `token`: its own, not that of a later hold of the same acquisition. `by`: who ended it.
+   * `next`: the id of the acquisition that got the lock instead, if the store knows it. Redlock and Redisson do not.
+   */
+  revoked(id: string, token?: number, by?: string, next?: string): void;
   /** The latch of that name (see `LatchCount`) has reached 0. */
   opened(key: string, latch: string): void;
   /** The client receives messages again after an interruption: about all keys, or the keys that `concerns` accepts. */
@@ -334,7 +337,7 @@ export function chooser(choice: HoldChoice): (hold: { readonly id: string }) => 
 }
 
 /** What is asked about the holds of a key: those of one kind, and whether an owner has one of them. */
-export interface SurveyRequest {
+export interface HoldSurveyRequest {
   readonly key: string;
   readonly kind: 'exclusive' | 'read' | 'permits';
   readonly owner?: string | undefined;

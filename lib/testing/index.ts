@@ -1,9 +1,5 @@
 // In reading order: set up locks, see what was locked, let time pass.
-export {
-  getLockTestingToken,
-  RedisLockTestingModule,
-  type RedisLockTestingOptions,
-} from './redis-lock-testing.module.js';
+export { getLockTestingToken, RedisLockTestingModule } from './redis-lock-testing.module.js';
 export { LockTesting, type LockTestingOptions } from './lock-testing.js';
 export { Acquisitions, type RecordedAcquisition } from './acquisitions.js';
 export { ManualClock } from './manual-clock.js';

@@ -7,9 +7,6 @@ import type { RedisLockRootOptions } from '../module/redis-lock.options.js';
 import { DEFAULT_INSTANCE, getLockServiceToken } from '../module/redis-lock.tokens.js';
 import { LockTesting, TESTING_OPTIONS, type LockTestingOptions } from './lock-testing.js';
 
-/** The options of `RedisLockTestingModule.forRoot`. */
-export interface RedisLockTestingOptions extends LockTestingOptions, Pick<RedisLockRootOptions, 'isGlobal'> {}
-
 /**
  * The token that provides the `LockTesting` of a named instance. The default instance uses the class.
  * @throws LockConfigError for a URL: its password would be printed with the token
@@ -29,7 +26,7 @@ export class RedisLockTestingModule {
    * The module for a test. Without options, each call has locks of its own.
    * @throws LockConfigError for an option that cannot be used
    */
-  static forRoot(given: RedisLockTestingOptions = {}): DynamicModule {
+  static forRoot(given: LockTestingOptions & Pick<RedisLockRootOptions, 'isGlobal'> = {}): DynamicModule {
     refuseUnknownOptions('RedisLockTestingModule.forRoot', given, [...TESTING_OPTIONS, 'isGlobal']);
     const { isGlobal, ...options } = given;
     const { clock: _clock, ...written } = options;

@@ -65,7 +65,7 @@ describe('the documentation', () => {
     const outputs = PAGES.flatMap((page) =>
       [...read(page).matchAll(/^```console\n.*?^```$/gms)].map(([block]) => block),
     );
-    expect(outputs.length).toBeGreaterThanOrEqual(2);
+    expect(outputs).not.toEqual([]);
     for (const output of outputs) expect(transcript).toContain(stable(output));
   });
 

@@ -80,7 +80,6 @@ const sections: readonly Section[] = read('docs/options.md')
 const BASES: Readonly<Record<string, string>> = {
   LockClientOptions: 'RedisLockModuleOptions',
   LockTestingOptions: 'RedisLockModuleOptions',
-  RedisLockTestingOptions: 'RedisLockRootOptions',
 };
 
 describe('docs/options.md', () => {

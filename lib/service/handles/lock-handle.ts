@@ -25,10 +25,10 @@ export interface LockHandle extends AsyncDisposable {
   /** How many permits of a semaphore it has now; 0 for the other modes. */
   readonly units: number;
   /**
-   * A number that is larger than that of every earlier holder of this key that excludes this one. Send it with each write, and let the resource
-   * refuse a number below the largest that it has seen: that makes a late holder harmless (Kleppmann's fencing token).
-   * For several keys, the token of the first one; `fencingTokens` has all. The clocks of the Redis servers must meet
-   * conditions: see docs/transactions.md#when-tokens-grow.
+   * Larger than the number of each earlier holder of this key that excludes this one. Send it with each write, and let
+   * the resource refuse a number below the largest that it has seen: then a late holder does no harm (Kleppmann's fencing
+   * token). For several keys, the token of the first one; `fencingTokens` has all. The clocks of the Redis servers must
+   * meet conditions: see docs/transactions.md#when-tokens-grow.
    * @throws LockConfigError if the protocol keeps no tokens (Redisson's plain `RLock`)
    */
   readonly fencingToken: number;

@@ -38,9 +38,9 @@ export interface CountDownLatch {
    */
   getCount(): Promise<number>;
   /**
-   * Deletes the latch without opening it: the job is cancelled. Its waiters get a `LatchLostError` within 4 s, and so do later
-   * waits of a client that has seen it closed. Other calls find no latch, and it can be set again at once. Resolves to `false` if there was no latch. A command that the
-   * network repeats or delays deletes no later latch.
+   * Deletes the latch without opening it: the job is cancelled. Its waiters get a `LatchLostError` within 4 s, and so do
+   * later waits of a client that has seen it closed. Other calls find no latch, and it can be set again at once. Resolves
+   * to `false` if there was no latch. If the network repeats or delays the command, it deletes no later latch.
    * @throws LockStoreError if Redis fails: the latch may still have been deleted
    */
   delete(): Promise<boolean>;

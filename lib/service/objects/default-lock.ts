@@ -1,5 +1,5 @@
 import type { Duration } from '../../common/duration.js';
-import type { HoldSurvey, SurveyRequest } from '../../engine/lock-engine.js';
+import type { HoldSurvey, HoldSurveyRequest } from '../../engine/lock-engine.js';
 import { LockConfigError, LockNotHeldError } from '../../errors/index.js';
 import type { AcquireOptions } from '../../options/acquire-options.js';
 import { refuseUnknownOptions } from '../../options/option-readers.js';
@@ -16,7 +16,7 @@ export interface LockObjectService {
   acquire(keys: readonly string[], options: AcquireOptions): Promise<OwnHandle>;
   tryAcquire(keys: readonly string[], options: AcquireOptions): Promise<OwnHandle | null>;
   forceRelease(key: string): Promise<boolean>;
-  survey(request: SurveyRequest): Promise<HoldSurvey>;
+  survey(request: HoldSurveyRequest): Promise<HoldSurvey>;
   /** The innermost handle of the keys in the scopes around the caller. */
   inScope(keys: readonly string[], kind: LockHandle['kind']): LockHandle | undefined;
   /** The held handles of an owner in this client, the latest last. */

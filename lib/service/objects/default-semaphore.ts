@@ -1,6 +1,6 @@
 import { describe } from '../../common/describe.js';
 import type { Duration } from '../../common/duration.js';
-import type { HoldSurvey, SurveyRequest } from '../../engine/lock-engine.js';
+import type { HoldSurvey, HoldSurveyRequest } from '../../engine/lock-engine.js';
 import { LockConfigError, LockNotHeldError } from '../../errors/index.js';
 import type { AcquireOptions, RunOptions } from '../../options/acquire-options.js';
 import type { LockHandle } from '../handles/lock-handle.js';
@@ -15,7 +15,7 @@ export interface SemaphoreService {
   acquire(key: string, options: AcquireOptions, call: CallContext): Promise<LockHandle>;
   tryAcquire(key: string, options: AcquireOptions, call: CallContext): Promise<LockHandle | null>;
   run<T>(key: string, task: (lock: LockHandle) => T | Promise<T>, options: RunOptions, call: CallContext): Promise<T>;
-  survey(request: SurveyRequest): Promise<HoldSurvey>;
+  survey(request: HoldSurveyRequest): Promise<HoldSurvey>;
   setPermits(key: string, permits: number): Promise<void>;
   addPermits(key: string, change: number, permits: number): Promise<number>;
   assertDrains(): void;

@@ -18,7 +18,7 @@ import type {
   StoredLock,
   HoldChoice,
 } from '../lock-store.js';
-import type { ClientRecords } from '../client-records.js';
+import type { ClientRecordStore } from '../client-records.js';
 import type { LatchStore } from '../latch-store.js';
 import type { PermitStore } from '../permit-store.js';
 import { sharedBackend, type MemoryBackend } from './memory-backend.js';
@@ -46,7 +46,7 @@ export class MemoryStore implements LockStore {
     add: (request) => this.withLock(request.key, (lock) => lock.addToLimit(request)),
     keepUnits: (request) => this.withLock(request.key, (lock) => lock.keepUnits(request)),
   };
-  readonly clients: ClientRecords = {
+  readonly clients: ClientRecordStore = {
     write: (record) => this.execute(() => void this.backend.records.set(this.clientId, record)),
     read: (clientId) => this.execute(() => this.backend.records.get(clientId)),
     connected: (ids) => this.execute(() => new Map(ids.map((id) => [id, this.backend.isPresent(id)]))),

@@ -1,7 +1,7 @@
 import { systemClock, type Clock } from '../../common/clock.js';
 import type { LockLogger } from '../../common/logger.js';
 import { LockConfigError, type LockStoreError } from '../../errors/index.js';
-import type { ClientRecord, ClientRecords } from '../client-records.js';
+import type { ClientRecord, ClientRecordStore } from '../client-records.js';
 import type {
   ListReply,
   ListRequest,
@@ -41,7 +41,7 @@ import { longestTry } from './split-votes.js';
 const SWEEP_AT = 1_000;
 
 /** Keeps the record of a client on each master. One master that has it is enough: it only serves people. */
-export class QuorumClientRecords implements ClientRecords {
+export class QuorumClientRecords implements ClientRecordStore {
   constructor(private readonly masters: () => readonly Member[]) {}
 
   /** @throws AggregateError if no master takes it */

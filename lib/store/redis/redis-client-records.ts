@@ -1,6 +1,6 @@
 import { printable } from '../../common/describe.js';
 import { busChannel, clientChannel, clientRecordKey } from '../../keys/index.js';
-import type { CallSite, ClientRecord, ClientRecords } from '../client-records.js';
+import type { CallSite, ClientRecord, ClientRecordStore } from '../client-records.js';
 import type { ScannedNode } from './key-scan.js';
 import type { Commands } from './line.js';
 import { list, natural, readReply } from './reply-readers.js';
@@ -15,7 +15,7 @@ interface StoredRecord {
 }
 
 /** Keeps the records of clients on a Redis server or a Cluster. */
-export class RedisClientRecords implements ClientRecords {
+export class RedisClientRecords implements ClientRecordStore {
   // Private, because it knows the password: printing a lock must not reveal it.
   readonly #commands: Pick<Commands, 'send'>;
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { ClientIdentity } from '../../../lib/engine/client-identity.js';
 import { readAcquisitionId } from '../../../lib/store/acquisition-id.js';
-import type { ClientRecord, ClientRecords } from '../../../lib/store/client-records.js';
+import type { ClientRecord, ClientRecordStore } from '../../../lib/store/client-records.js';
 import { deferred, type Deferred } from '../../../lab/testbed/wait/deferred.js';
 import { TimerQueue } from '../../../lib/common/timer-queue.js';
 import { FakeClock } from '../../../lab/testbed/clocks/fake-clock.js';
@@ -16,7 +16,7 @@ interface Write {
 /** A store whose answers to records the test gives. */
 class RecordingStore extends FakeStore {
   readonly writes: Write[] = [];
-  readonly clients: ClientRecords = {
+  readonly clients: ClientRecordStore = {
     write: (record, lifetime) => {
       const answer = deferred<unknown>();
       this.writes.push({ record, lifetime, answer });
