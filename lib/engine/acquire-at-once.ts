@@ -4,7 +4,7 @@ import type { AcquireReply, AcquireRequest, HeldReply } from '../store/lock-stor
 import type { AcquireParts } from './key-queue.js';
 import { acquireRequest } from './acquire-request.js';
 import type { Admission } from './admission.js';
-import type { Grant, Hold, HoldTerms } from './hold.js';
+import type { Grant, Hold, HoldTerms, KeyTerms } from './hold.js';
 import { tooManyPermits, upgradeRefused } from './refusals.js';
 import { validUntil } from './lease-view.js';
 import { PendingCall } from './waiter.js';
@@ -37,15 +37,15 @@ export type How = 'together' | 'each';
 export function acquireAtOnce(
   parts: AcquireParts,
   admission: Admission,
-  set: readonly HoldTerms[],
+  set: readonly KeyTerms[],
   { signal, answerBy }: SetLimit,
   how: How,
   known?: Busy,
 ): Promise<Hold[] | Refusal> {
   const { context, tickets, grants, releases } = parts;
   const { store, clock, limits } = context;
-  const ids = set.map((terms) => context.nextId(terms));
-  const owned = set.map((terms, i) => (i === 0 ? terms : ownedBy(ids[0], terms)));
+  const ids = set.map(({ terms }) => context.nextId(terms));
+  const owned = set.map(({ key, terms }, i) => ({ key, terms: i === 0 ? terms : ownedBy(ids[0], terms) }));
   const sent = clock.now();
   const { epoch } = store;
   const call = new PendingCall<Hold[] | Refusal>(context);
@@ -64,7 +64,7 @@ export function acquireAtOnce(
     return true;
   };
   const hold = (replies: readonly HeldReply[]): Hold[] =>
-    owned.map((terms, i) => {
+    owned.map((wanted, i) => {
       const { token, lease } = replies[i]!;
       const grant: Grant = {
         id: ids[i]!,
@@ -76,7 +76,7 @@ export function acquireAtOnce(
         epoch,
         restsOn: epoch,
       };
-      const added = grants.addFor(terms, grant);
+      const added = grants.addFor(wanted, grant);
       context.events.acquired(added, sent, false);
       return added;
     });
@@ -108,7 +108,7 @@ export function acquireAtOnce(
     if (known === undefined) call.refused(unanswered(set));
     else call.served(known);
   });
-  const requests = owned.map((terms, i) => acquireRequest(context, ids[i]!, terms));
+  const requests = owned.map(({ key, terms }, i) => acquireRequest(context, key, ids[i]!, terms));
   const asked =
     how === 'together'
       ? store.acquireAll(requests)
@@ -128,14 +128,15 @@ export const ownedBy = (owner: string | undefined, terms: HoldTerms): HoldTerms 
 });
 
 /** The keys of a set, for messages. */
-export const named = (set: readonly HoldTerms[]): string => set.map(({ key }) => `'${key}'`).join(', ');
+export const named = (set: ReadonlyArray<{ readonly key: string }>): string =>
+  set.map(({ key }) => `'${key}'`).join(', ');
 
 /** The store has not answered in time for a set. */
-export const unanswered = (set: readonly HoldTerms[]): LockStoreError =>
+export const unanswered = (set: ReadonlyArray<{ readonly key: string }>): LockStoreError =>
   new LockStoreError(`Redis has not answered yet whether ${named(set)} are free`, { transient: true });
 
 /** The store has answered for a set, but only after a lease. */
-export const tooLate = (set: readonly HoldTerms[]): LockStoreError =>
+export const tooLate = (set: ReadonlyArray<{ readonly key: string }>): LockStoreError =>
   new LockStoreError(`Redis answered after the lease of ${named(set)} had ended`, { transient: true });
 
 /**
@@ -169,12 +170,12 @@ async function askEach(
 
 /** @throws LockError if the store will never grant the request */
 function busyOrRefused(request: AcquireRequest, reply: AcquireReply): Busy {
-  const { key } = request;
+  const { key, mode } = request;
   switch (reply.outcome) {
     case 'upgrade':
       throw upgradeRefused(key);
     case 'too many':
-      throw tooManyPermits(request, reply.limit);
+      throw tooManyPermits(key, mode, reply.limit);
     case 'queued':
     case 'busy':
       return { outcome: 'busy', key, holders: reply.holders, isSplit: reply.isSplit };

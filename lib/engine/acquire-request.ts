@@ -33,8 +33,9 @@ export function retryPeriod({ random, limits: { grantTimeout } }: EngineContext,
 /** Builds the request that asks the store for a lock. */
 export function acquireRequest(
   context: EngineContext,
+  key: string,
   id: string,
-  { key, mode, owner, lease, fair, ahead }: HoldTerms,
+  { mode, owner, lease, fair, ahead }: HoldTerms,
   { waits, batchSize, uncontendedBatchSize, slots, since }: Places = ONE_TRY,
   { follows, slowness }: Asking = { follows: false, slowness: 1 },
 ): AcquireRequest {

@@ -4,7 +4,7 @@ import { notGranted, type AcquireParts, type KeyQueues } from './key-queue.js';
 import { acquireAtOnce, named, ownedBy, unanswered, type Busy, type Refusal } from './acquire-at-once.js';
 import type { Admission } from './admission.js';
 import type { Confirmations } from './confirmations.js';
-import type { Hold, HoldTerms } from './hold.js';
+import type { Hold, HoldTerms, KeyTerms } from './hold.js';
 import type { HoldReleases } from './hold-releases.js';
 import type { LeaseOperations } from './lease-operations.js';
 import { answerDue, nextAnswerDue, type WaitTerms } from './waiter.js';
@@ -31,7 +31,7 @@ export class AcquireSet {
    * Waits for the holds, in the order of `set`.
    * @throws as `KeyQueues.acquire` does; then nothing is kept
    */
-  async acquire(set: readonly HoldTerms[], wait: WaitTerms): Promise<Hold[]> {
+  async acquire(set: readonly KeyTerms[], wait: WaitTerms): Promise<Hold[]> {
     const { parts, admission, releases, confirmations } = this.deps;
     const refusal = admission.refusal(wait);
     if (refusal !== undefined) throw refusal;
@@ -48,7 +48,7 @@ export class AcquireSet {
         ? await this.tryEach(set, limit, since, atOnce)
         : await this.inOrder(set, limit, since, atOnce);
     // Only now, so that the replicas confirm all keys at the same time.
-    if (set.some(({ replicas }) => replicas)) await confirmations.confirm(holds, since, wait);
+    if (set.some(({ terms }) => terms.replicas)) await confirmations.confirm(holds, since, wait);
     return holds;
   }
 
@@ -57,7 +57,7 @@ export class AcquireSet {
    * @param refusal of the attempt to acquire them in one step
    */
   private async tryEach(
-    set: readonly HoldTerms[],
+    set: readonly KeyTerms[],
     limit: WaitTerms & { readonly answerBy: number },
     since: number,
     refusal: Refusal,
@@ -77,15 +77,15 @@ export class AcquireSet {
     }
     if (found === undefined || found instanceof Error) throw found ?? unanswered(set);
     const { key, holders, isSplit } = found;
-    const terms = set.find((each) => each.key === key)!;
-    parts.context.events.contended({ terms, since }, holders);
-    parts.context.events.timeout({ terms, since }, holders);
+    const { terms } = set.find((each) => each.key === key)!;
+    parts.context.events.contended({ key, terms, since }, holders);
+    parts.context.events.timeout({ key, terms, since }, holders);
     throw notGranted(key, { isSplit, isLocal: holders.some((id) => parts.grants.has(id)) });
   }
 
   /** @param refusal of the attempt to acquire them in one step */
   private async inOrder(
-    set: readonly HoldTerms[],
+    set: readonly KeyTerms[],
     { waitTimeout, answerBy, signal }: WaitTerms & { readonly answerBy: number },
     since: number,
     refusal: Refusal,
@@ -99,12 +99,13 @@ export class AcquireSet {
     let waitedFor = set[0]!;
     let owner: string | undefined;
     try {
-      for (const terms of [...set].sort(byKey)) {
-        waitedFor = terms;
+      for (const wanted of [...set].sort(byKey)) {
+        waitedFor = wanted;
+        const { key, terms } = wanted;
         const left = deadline - clock.now();
         // Once a key is held, the next one may be free, so it gets one try.
         if (left < 0 && held.size === 0) {
-          throw refusal instanceof Error ? refusal : this.timedOut(set, terms, since, waitTimeout);
+          throw refusal instanceof Error ? refusal : this.timedOut(set, wanted, since, waitTimeout);
         }
         // Renewed while the caller waits for the other keys, and released if it does not get them.
         const meanwhile = {
@@ -116,21 +117,21 @@ export class AcquireSet {
           alone: true,
           ahead: held.size > 0,
         };
-        const hold = await queues.acquire(meanwhile, {
+        const hold = await queues.acquire(key, meanwhile, {
           waitTimeout: Math.max(0, left),
           answerBy: held.size === 0 ? answerBy : nextBy(),
           signal,
         });
-        held.set(terms.key, hold);
+        held.set(key, hold);
         // The first key is acquired without an owner, so that it shares the ticket of this client. Its owner holds the other
         // keys, too, so the next local waiter must not get that owner with the lock.
         owner ??= hold.exposeOwner();
       }
-      const begun = Promise.all(set.map((terms) => this.begin(held.get(terms.key)!, terms)));
+      const begun = Promise.all(set.map(({ key, terms }) => this.begin(held.get(key)!, terms)));
       if (!(await settledBy(timers, { at: nextBy(), isAnswer: true }, begun))) throw unanswered(set);
       await begun;
       held.forEach(refuseLost); // the last answer may have come late for the other keys
-      for (const { key, holdAtLeast } of set) if (holdAtLeast > 0) held.get(key)!.keepFor(holdAtLeast);
+      for (const { key, terms } of set) if (terms.holdAtLeast > 0) held.get(key)!.keepFor(terms.holdAtLeast);
     } catch (error) {
       const released = Promise.allSettled([...held.values()].map((hold) => releases.release(hold)));
       // If the store is unreachable, waiting for the releases would take as long again.
@@ -144,10 +145,15 @@ export class AcquireSet {
     return set.map(({ key }) => held.get(key)!);
   }
 
-  private timedOut(set: readonly HoldTerms[], terms: HoldTerms, since: number, waitTimeout: number): LockTimeoutError {
-    this.deps.parts.context.events.timeout({ terms, since });
+  private timedOut(
+    set: readonly KeyTerms[],
+    waitedFor: KeyTerms,
+    since: number,
+    waitTimeout: number,
+  ): LockTimeoutError {
+    this.deps.parts.context.events.timeout({ ...waitedFor, since });
     const message = `${named(set)} were not all free within the waitTimeout of ${Math.round(waitTimeout)} ms`;
-    return new LockTimeoutError(message, { key: terms.key });
+    return new LockTimeoutError(message, { key: waitedFor.key });
   }
 
   /** The last key has been acquired, so a lease that is fixed or counted begins now. */
@@ -160,7 +166,7 @@ export class AcquireSet {
 
 const busyOf = (refusal: Refusal): Busy | undefined => (refusal instanceof Error ? undefined : refusal);
 
-const byKey = (a: HoldTerms, b: HoldTerms): number => (a.key < b.key ? -1 : 1);
+const byKey = (a: KeyTerms, b: KeyTerms): number => (a.key < b.key ? -1 : 1);
 
 /** @throws LockLostError */
 function refuseLost(hold: Hold): void {

@@ -4,7 +4,7 @@ import type { LockLogger } from '../common/logger.js';
 import { outside } from '../common/outside.js';
 import type { LockLostError } from '../errors/index.js';
 import type { ClientNames } from './client-names.js';
-import type { HoldTerms } from './hold-terms.js';
+import type { HoldTerms, KeyTerms } from './hold-terms.js';
 import type { LockEvent } from './lock-event.js';
 
 /** Where events go. */
@@ -15,12 +15,14 @@ export interface EventSink {
 
 /** What an event tells about a caller that waits. */
 export interface PublishedRequest {
+  readonly key: string;
   readonly terms: HoldTerms;
   readonly since: number;
 }
 
 /** What an event tells about a hold. */
 export interface PublishedHold {
+  readonly key: string;
   readonly id: string;
   readonly terms: HoldTerms;
   readonly token: number;
@@ -40,20 +42,20 @@ export class EventPublisher {
   ) {}
 
   /** `holders`: the ids of the acquisitions that hold the key, as far as the client knows. */
-  contended({ terms }: PublishedRequest, holders: readonly string[] = []): void {
+  contended(request: PublishedRequest, holders: readonly string[] = []): void {
     this.publish(() => {
       // For the events that follow. Each client is asked for once.
       void this.names.learn(holders);
-      return { type: 'contended', ...this.requestFields(terms), holder: this.holder(holders), holderId: holders[0] };
+      return { type: 'contended', ...this.requestFields(request), holder: this.holder(holders), holderId: holders[0] };
     });
   }
 
   /** A wait ended without the lock. A caller that does without the lock gets no error, so this is no timeout. */
-  timeout({ terms, since }: PublishedRequest, holders: readonly string[] = []): void {
+  timeout(request: PublishedRequest, holders: readonly string[] = []): void {
     this.publish(() => {
-      const type = terms.optional ? 'skipped' : 'timeout';
-      const waited = this.clock.now() - since;
-      return { type, ...this.requestFields(terms), holder: this.holder(holders), holderId: holders[0], waited };
+      const type = request.terms.optional ? 'skipped' : 'timeout';
+      const waited = this.clock.now() - request.since;
+      return { type, ...this.requestFields(request), holder: this.holder(holders), holderId: holders[0], waited };
     });
   }
 
@@ -111,12 +113,13 @@ export class EventPublisher {
   }
 
   /** While a caller waits, the owner is known only if the caller named one. */
-  private requestFields({ key, owner, mode, pattern, method }: HoldTerms) {
+  private requestFields({ key, terms: { owner, mode, pattern, method } }: KeyTerms) {
     return { key, owner, kind: mode.kind, pattern, method, label: this.label };
   }
 
   /** Holds that share one in the store have the same token and the same owner there. Their ids differ. */
-  private holdFields({ id, token, terms }: PublishedHold) {
-    return { ...this.requestFields(terms), owner: terms.owner ?? id, fencingToken: token };
+  private holdFields(hold: PublishedHold) {
+    const { id, token, terms } = hold;
+    return { ...this.requestFields(hold), owner: terms.owner ?? id, fencingToken: token };
   }
 }

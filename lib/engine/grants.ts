@@ -4,7 +4,16 @@ import type { TimerEntry } from '../common/timer-queue.js';
 import { TransientMap } from '../common/transient.js';
 import type { LockLostError } from '../errors/index.js';
 import type { HoldChoice } from '../store/lock-store.js';
-import { ClientGrant, type Capacity, type GrantUsers, type Grant, type Hold, type HoldTerms } from './hold.js';
+import {
+  ClientGrant,
+  type Capacity,
+  type GrantUsers,
+  type Grant,
+  type Hold,
+  type HoldMode,
+  type HoldTerms,
+  type KeyTerms,
+} from './hold.js';
 import type { EngineContext } from './engine-context.js';
 import type { IdTable } from './orphans.js';
 import type { Releases } from './releases.js';
@@ -41,15 +50,20 @@ export class Grants implements IdTable {
   }
 
   /** Registers a grant; `serve` makes the hold of each caller that uses it. */
-  add(asked: Pick<HoldTerms, 'key' | 'mode'>, grant: Grant, capacity?: Capacity, users?: GrantUsers): ClientGrant {
+  add(
+    asked: { readonly key: string; readonly mode: HoldMode },
+    grant: Grant,
+    capacity?: Capacity,
+    users?: GrantUsers,
+  ): ClientGrant {
     const added = new ClientGrant(this.context, asked, grant, capacity, users);
     this.byId.set(added.id, added);
     return added;
   }
 
   /** Registers a grant for one caller. */
-  addFor(terms: HoldTerms, grant: Grant): Hold {
-    return this.serve(this.add(terms, grant), terms);
+  addFor({ key, terms }: KeyTerms, grant: Grant): Hold {
+    return this.serve(this.add({ key, mode: terms.mode }, grant), terms);
   }
 
   /** Makes the hold of one more caller under a grant, and has it renewed. */

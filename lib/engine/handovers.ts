@@ -113,19 +113,19 @@ export class Handovers implements IdTable {
    * Takes over the hold that another client has offered. May be repeated after a failure.
    * @throws LockNotHeldError if the offer was taken, or its time is over; LockStoreError if the store does not answer
    */
-  async adopt(terms: HoldTerms, offer: string): Promise<Hold> {
+  async adopt(key: string, terms: HoldTerms, offer: string): Promise<Hold> {
     const refusal = this.admission.refusal({ waitTimeout: 0, signal: undefined });
     if (refusal !== undefined) throw refusal;
     const { context } = this;
     const { store, clock } = context;
     const adoption = this.adoptions.get(offer) ?? { id: context.nextId(terms), isUnderWay: false };
-    if (adoption.isUnderWay) throw notOffered(terms.key, 'another call of this process is adopting it');
+    if (adoption.isUnderWay) throw notOffered(key, 'another call of this process is adopting it');
     adoption.isUnderWay = true;
     this.adoptions.set(offer, adoption);
     const { id } = adoption;
     const sent = clock.now();
     const { epoch } = store;
-    const request = { ...acquireRequest(context, id, terms), adopts: offer };
+    const request = { ...acquireRequest(context, key, id, terms), adopts: offer };
     let reply: AcquireReply;
     try {
       reply = await store.acquire(request);
@@ -133,22 +133,22 @@ export class Handovers implements IdTable {
       adoption.isUnderWay = false;
       // Until then the store may have executed it, or may yet: the hold waits for the next call, and is no orphan.
       if (this.admission.closing !== undefined) this.adoptions.delete(offer);
-      else this.forgetAt(terms.key, offer, clock.now() + terms.lease + 2 * context.limits.commandTimeout);
+      else this.forgetAt(key, offer, clock.now() + terms.lease + 2 * context.limits.commandTimeout);
       throw error;
     }
     if (reply.outcome !== 'held') {
       this.adoptions.delete(offer);
-      throw notOffered(terms.key, 'another process has adopted it, it was released by force, or its deadline is over');
+      throw notOffered(key, 'another process has adopted it, it was released by force, or its deadline is over');
     }
     const { token, lease } = reply;
     this.adoptions.delete(offer);
     if (validUntil(sent, lease) <= clock.now()) {
-      this.releases.leave(terms.key, id, 0);
-      throw answeredTooLate(terms.key, lease);
+      this.releases.leave(key, id, 0);
+      throw answeredTooLate(key, lease);
     }
     const longest = Math.max(lease, terms.lease);
     const grant = { id, token, lease, longest, batchSize: 1, from: sent, epoch, restsOn: epoch };
-    const hold = this.grants.addFor(terms, grant);
+    const hold = this.grants.addFor({ key, terms }, grant);
     // The holder has released some of its permits, and the store does not know yet.
     if (store.permits !== undefined && (reply.units ?? 0) > hold.units)
       this.releases.sendUnits(hold.grant).catch(() => undefined);

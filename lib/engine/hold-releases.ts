@@ -66,8 +66,8 @@ export class HoldReleases {
    * A caller asks for a key. Returns its hold if it takes over the idle grant of a call that has ended in this turn. Otherwise
    * the release of that grant is sent now, so that it arrives before the request.
    */
-  takeOver(terms: HoldTerms): Hold | undefined {
-    const idle = this.wake(terms.key);
+  takeOver(key: string, terms: HoldTerms): Hold | undefined {
+    const idle = this.wake(key);
     if (idle === undefined) return undefined;
     const next = idle.hold.grant.users?.takeOver(idle.hold, terms);
     idle.ended(next === undefined ? this.endUnattended(idle.hold) : true);

@@ -19,9 +19,8 @@ export interface Grant extends LeaseGrant {
 /** A listener of the user. It may throw or reject. */
 export type LossListener = (error: LockLostError) => unknown;
 
-/** What a caller asks for. */
+/** What a caller asks for, whatever the key. Calls with the same options share one object. */
 export interface HoldTerms {
-  readonly key: string;
   readonly mode: HoldMode;
   readonly owner: string | undefined;
   /** The template of the key, for observers. */
@@ -45,6 +44,12 @@ export interface HoldTerms {
   readonly replicas: ReplicaTerms | undefined;
   /** Whether the caller does without the hold if others hold the key, so that no timeout reaches anyone. For observers. */
   readonly optional?: boolean | undefined;
+}
+
+/** A key, and what its caller asks for. */
+export interface KeyTerms {
+  readonly key: string;
+  readonly terms: HoldTerms;
 }
 
 export interface ReplicaTerms {

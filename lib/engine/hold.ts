@@ -6,10 +6,18 @@ import type { TimerEntry } from '../common/timer-queue.js';
 import { LockLostError, LOSS_REASONS, type LossReason } from '../errors/index.js';
 import type { AcquireReply, AcquireRequest, HoldMode, StoredHold } from '../store/lock-store.js';
 import type { EngineContext, EngineLimits } from './engine-context.js';
-import { unitsOf, withUnits, type Grant, type HoldTerms, type LossListener, type ReplicaTerms } from './hold-terms.js';
+import {
+  unitsOf,
+  withUnits,
+  type Grant,
+  type HoldTerms,
+  type KeyTerms,
+  type LossListener,
+  type ReplicaTerms,
+} from './hold-terms.js';
 import { LeaseView, validUntil, type Question, type Verdict } from './lease-view.js';
 
-export type { Grant, HoldMode, HoldTerms, LossListener, ReplicaTerms };
+export type { Grant, HoldMode, HoldTerms, KeyTerms, LossListener, ReplicaTerms };
 
 /** A renewal is due when this part of a lease is left. */
 const RENEW_AT = 2 / 3;
@@ -130,7 +138,7 @@ export class Hold {
   }
 
   get key(): string {
-    return this.currentTerms.key;
+    return this.grant.key;
   }
 
   get terms(): HoldTerms {
@@ -301,7 +309,10 @@ export class Hold {
 
   /** The error of a call with a handle that its holder has released. */
   releasedError(): LockLostError {
-    return new LockLostError(`the lock '${this.key}' is not held any more: it has been released`, this.terms);
+    return new LockLostError(`the lock '${this.key}' is not held any more: it has been released`, {
+      key: this.key,
+      method: this.terms.method,
+    });
   }
 
   private get promisedUntil(): number {
@@ -433,7 +444,7 @@ export class ClientGrant {
 
   constructor(
     private readonly context: Pick<EngineContext, 'clock' | 'logger' | 'store' | 'limits' | 'identity'>,
-    { key, mode }: Pick<HoldTerms, 'key' | 'mode'>,
+    { key, mode }: { readonly key: string; readonly mode: HoldMode },
     grant: Grant,
     readonly capacity: Capacity = 'one',
     readonly users?: GrantUsers,

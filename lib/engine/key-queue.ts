@@ -56,17 +56,17 @@ export class KeyQueues {
    * Waits for a hold: at once under a grant that this client has, or behind the earlier callers of the key.
    * @throws LockTimeoutError, LockStoreError, or the reason of the caller's signal
    */
-  acquire(terms: HoldTerms, wait: WaitTerms): Promise<Hold> {
+  acquire(key: string, terms: HoldTerms, wait: WaitTerms): Promise<Hold> {
     const refusal = this.admission.refusal(wait);
     if (refusal !== undefined) return Promise.reject(refusal);
-    const served = this.keys.get(terms.key)?.join(terms) ?? this.releases.takeOver(terms);
+    const served = this.keys.get(key)?.join(terms) ?? this.releases.takeOver(key, terms);
     if (served !== undefined) return this.inItsTurn(served);
     const { context } = this.parts;
     const { waitTimeout, answerBy, signal } = wait;
     const since = context.clock.now();
     const due = answerBy ?? answerDue(since, waitTimeout, context.limits.commandTimeout, context.store.answerTime);
-    const waiter = new Waiter(context, terms, since, waitTimeout, due);
-    this.of(terms.key)
+    const waiter = new Waiter(context, key, terms, since, waitTimeout, due);
+    this.of(key)
       .groupFor(terms, waitTimeout > 0)
       .join(waiter, signal);
     return waiter.promise;
@@ -504,7 +504,7 @@ export class Group implements TicketListener, GrantUsers {
       this.closeTicket();
       return undefined;
     }
-    this.ticket = new Ticket(this.parts, first.terms, this.placesFor(first), this);
+    this.ticket = new Ticket(this.parts, this.key, first.terms, this.placesFor(first), this);
     const isOneOfMany = this.role === 'waiting' && this.capacity === 'one';
     this.parts.tickets.add(this.ticket, isOneOfMany ? this.key : undefined);
     return this.ticket;

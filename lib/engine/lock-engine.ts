@@ -15,7 +15,7 @@ import { AcquireSet } from './acquire-set.js';
 import { Admission } from './admission.js';
 import { Confirmations } from './confirmations.js';
 import type { EngineContext } from './engine-context.js';
-import type { Hold, HoldTerms } from './hold.js';
+import type { Hold, HoldTerms, KeyTerms } from './hold.js';
 import { Handovers, type Offer } from './handovers.js';
 import { Grants } from './grants.js';
 import { HoldReleases } from './hold-releases.js';
@@ -97,10 +97,10 @@ export class LockEngine {
    * Waits for a hold.
    * @throws LockTimeoutError, LockStoreError, or the reason of the caller's signal
    */
-  acquire(terms: HoldTerms, wait: WaitTerms): Promise<Hold> {
-    if (terms.replicas === undefined) return this.queues.acquire(terms, wait);
+  acquire(key: string, terms: HoldTerms, wait: WaitTerms): Promise<Hold> {
+    if (terms.replicas === undefined) return this.queues.acquire(key, terms, wait);
     const since = this.context.clock.now();
-    return this.queues.acquire(terms, wait).then(async (hold) => {
+    return this.queues.acquire(key, terms, wait).then(async (hold) => {
       await this.confirmations.confirm([hold], since, wait);
       return hold;
     });
@@ -110,7 +110,7 @@ export class LockEngine {
    * Acquires several keys, all or none; the holds are in the order of `set`.
    * @throws as `acquire` does; then nothing is kept
    */
-  acquireAll(set: readonly HoldTerms[], wait: WaitTerms): Promise<Hold[]> {
+  acquireAll(set: readonly KeyTerms[], wait: WaitTerms): Promise<Hold[]> {
     return this.set.acquire(set, wait);
   }
 

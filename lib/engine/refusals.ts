@@ -10,7 +10,7 @@ export const upgradeRefused = (key: string): LockConfigError =>
   );
 
 /** The semaphore has fewer permits than the request, which would wait forever. */
-export const tooManyPermits = ({ key, mode }: { key: string; mode: HoldMode }, limit: number): LockConfigError => {
+export const tooManyPermits = (key: string, mode: HoldMode, limit: number): LockConfigError => {
   const asked = mode.kind === 'permits' ? mode.units : 1;
   return new LockConfigError(
     `${asked} permits of '${key}' can never be granted, because there are only ${limit}: request at most ${limit}, or raise ` +

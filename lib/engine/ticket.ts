@@ -66,8 +66,9 @@ export class Ticket implements PolledQuestion<AcquireReply>, TicketInTable {
 
   constructor(
     private readonly parts: TicketParts,
+    readonly key: string,
     /** What its first waiter asks for. */
-    public terms: HoldTerms,
+    private terms: HoldTerms,
     private places: Places,
     private readonly listener: TicketListener,
   ) {
@@ -92,7 +93,10 @@ export class Ticket implements PolledQuestion<AcquireReply>, TicketInTable {
   request(): AcquireRequest {
     this.askedAsFollower = this.follows;
     const { slowness } = this.parts.tickets;
-    return acquireRequest(this.context, this.id, this.terms, this.places, { follows: this.follows, slowness });
+    return acquireRequest(this.context, this.key, this.id, this.terms, this.places, {
+      follows: this.follows,
+      slowness,
+    });
   }
 
   /** Whether it may stand in a line. A named owner that holds the key passes the queue, so its grants follow no order. */
@@ -143,7 +147,7 @@ export class Ticket implements PolledQuestion<AcquireReply>, TicketInTable {
     // A refusal is an answer. A tombstone is only for questions that may still be executed, or again after a reconnect.
     const isResent = firstEpoch !== store.epoch;
     const isUnanswered = isResent || this.poll.isAsking || this.error?.transient === true;
-    this.parts.releases.leave(this.terms.key, this.id, isUnanswered ? 2 * limits.commandTimeout : 0);
+    this.parts.releases.leave(this.key, this.id, isUnanswered ? 2 * limits.commandTimeout : 0);
   }
 
   /** The store has pushed a grant for this ticket. */
@@ -192,7 +196,7 @@ export class Ticket implements PolledQuestion<AcquireReply>, TicketInTable {
   answered(reply: AcquireReply, sent: number, epoch: number): void {
     if (this.over) {
       // The store may have executed the question behind the leave or the release.
-      if (reply.outcome === 'held' || reply.outcome === 'queued') this.parts.orphans.release(this.terms.key, [this.id]);
+      if (reply.outcome === 'held' || reply.outcome === 'queued') this.parts.orphans.release(this.key, [this.id]);
       return;
     }
     switch (reply.outcome) {
@@ -200,13 +204,13 @@ export class Ticket implements PolledQuestion<AcquireReply>, TicketInTable {
         this.granted(reply, sent, epoch);
         break;
       case 'left':
-        this.refused(new LockStoreError('the acquisition was already abandoned', { key: this.terms.key }));
+        this.refused(new LockStoreError('the acquisition was already abandoned', { key: this.key }));
         break;
       case 'upgrade':
-        this.refused(upgradeRefused(this.terms.key));
+        this.refused(upgradeRefused(this.key));
         break;
       case 'too many':
-        this.refused(tooManyPermits(this.terms, reply.limit));
+        this.refused(tooManyPermits(this.key, this.terms.mode, reply.limit));
         break;
       case 'queued':
       case 'busy':
@@ -227,7 +231,7 @@ export class Ticket implements PolledQuestion<AcquireReply>, TicketInTable {
 
   private contended(reply: ContendedReply, sent: number, epoch: number): void {
     this.holders = reply.holders;
-    const released = this.parts.orphans.releaseHolders(this.terms.key, reply.holders);
+    const released = this.parts.orphans.releaseHolders(this.key, reply.holders);
     if (!this.places.waits && released !== undefined) {
       // What keeps this one try from the key is a release of this client that the store had not executed yet.
       const answer = released.then(() => (this.over ? reply : this.send()));

@@ -19,7 +19,7 @@ const MOST_UNANSWERED = 500;
 /** What the table of tickets needs of a ticket, and what the messages of the store tell it. */
 export interface TicketInTable extends Linked<TicketInTable> {
   readonly id: string;
-  readonly terms: { readonly key: string };
+  readonly key: string;
   /** Whether it may stand in a line. */
   readonly keepsOrder: boolean;
   /** Whether it has asked nothing yet. */
@@ -121,7 +121,7 @@ export class Tickets implements IdTable {
   /** Has all tickets ask, or those of the keys that `concerns` accepts. */
   askForAll(concerns?: (key: string) => boolean): void {
     const tickets = this.byId.values();
-    void inSlices(concerns === undefined ? tickets : tickets.filter(({ terms }) => concerns(terms.key)), (ticket) =>
+    void inSlices(concerns === undefined ? tickets : tickets.filter(({ key }) => concerns(key)), (ticket) =>
       this.ask(ticket),
     );
   }

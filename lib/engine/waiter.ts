@@ -118,6 +118,7 @@ export class Waiter extends PendingCall<Hold> implements Linked<Waiter> {
 
   constructor(
     context: Pick<EngineContext, 'clock' | 'timers'>,
+    readonly key: string,
     readonly terms: HoldTerms,
     readonly since: number,
     /** ms; 0: one try. */

@@ -18,7 +18,6 @@ import { TimeoutReports } from './timeout-reports.js';
 import { OwnerHandles } from './handles/owner-handles.js';
 import {
   CallReader,
-  holdTerms,
   ONE_TRY,
   readAdoptCall,
   type AcquireDefaults,
@@ -94,8 +93,7 @@ export class Acquirer {
     const { key, nonce, mode } = readHandover(text);
     const { terms, onLost } = readAdoptCall(options, this.defaults, mode);
     if (mode.kind === 'permits') refuseWithoutPermits(this.engine);
-    const step: Step = { key, again: undefined, owner: undefined };
-    const hold = await this.engine.handovers.adopt(holdTerms(step, terms), offerId(nonce));
+    const hold = await this.engine.handovers.adopt(key, terms, offerId(nonce));
     const lock = new HeldLock(hold, this.engine);
     if (onLost !== undefined) lock.onLost(onLost);
     return lock.guardAgainstDropping();
@@ -190,7 +188,7 @@ export class Acquirer {
     const failed = this.timeouts.begin([step], terms);
     return this.observed([step], terms, () =>
       this.engine
-        .acquire(holdTerms(step, terms), terms)
+        .acquire(step.key, ownTerms(step, terms), terms)
         .then((hold) => finish(new HeldLock(hold, this.engine)), failed),
     );
   }
@@ -222,14 +220,16 @@ export class Acquirer {
   private async acquireAll(steps: readonly Step[], terms: AcquireTerms): Promise<OwnHandle> {
     // Re-enter first, so that the scope cannot release these keys while the call waits for the others.
     const again = new Map(steps.map(({ key, again }) => [key, again?.reenter()]));
-    const set = steps.filter((step) => step.again === undefined).map((step) => holdTerms(step, terms));
+    const set = steps
+      .filter(({ again }) => again === undefined)
+      .map((step) => ({ key: step.key, terms: ownTerms(step, terms) }));
     try {
       const [first] = set;
       const holds =
         first === undefined
           ? []
           : set.length === 1
-            ? [await this.engine.acquire(first, terms)]
+            ? [await this.engine.acquire(first.key, first.terms, terms)]
             : await this.engine.acquireAll(set, terms);
       const taken = new Map(holds.map((hold) => [hold.key, hold]));
       for (const handle of again.values()) if (handle?.isHeld === false) await this.releaseAll(holds, handle);
@@ -255,6 +255,10 @@ export class Acquirer {
     lost.assertHeld();
   }
 }
+
+/** The terms of a step. Its owner is that of the caller, except for a holder that reads as well. */
+const ownTerms = ({ owner }: Step, terms: AcquireTerms): AcquireTerms =>
+  owner === terms.owner ? terms : { ...terms, owner };
 
 /**
  * Reads one key or several; drops duplicates.

@@ -1,5 +1,5 @@
 import type { EngineContext } from '../engine/engine-context.js';
-import type { Hold, HoldTerms } from '../engine/hold.js';
+import type { Hold, HoldTerms, KeyTerms } from '../engine/hold.js';
 import { LockEngine } from '../engine/lock-engine.js';
 import type { WaitTerms } from '../engine/waiter.js';
 import { isLockError, isLockTimeoutError } from '../errors/index.js';
@@ -15,11 +15,11 @@ export class RecordingEngine extends LockEngine {
     super(context);
   }
 
-  override acquire(terms: HoldTerms, wait: WaitTerms): Promise<Hold> {
-    return this.record([terms], super.acquire(terms, wait));
+  override acquire(key: string, terms: HoldTerms, wait: WaitTerms): Promise<Hold> {
+    return this.record([{ key, terms }], super.acquire(key, terms, wait));
   }
 
-  override acquireAll(set: readonly HoldTerms[], wait: WaitTerms): Promise<Hold[]> {
+  override acquireAll(set: readonly KeyTerms[], wait: WaitTerms): Promise<Hold[]> {
     return this.record(set, super.acquireAll(set, wait));
   }
 
@@ -27,11 +27,12 @@ export class RecordingEngine extends LockEngine {
     await Promise.all([super.close(timeout), this.onClose()]);
   }
 
-  private async record<T>(set: readonly HoldTerms[], acquired: Promise<T>): Promise<T> {
+  private async record<T>(set: readonly KeyTerms[], acquired: Promise<T>): Promise<T> {
     const add = (outcome: AcquisitionOutcome): void => {
-      for (const { key, mode, owner } of set) this.acquisitions.add({ key, kind: mode.kind, owner, outcome });
+      for (const { key, terms } of set)
+        this.acquisitions.add({ key, kind: terms.mode.kind, owner: terms.owner, outcome });
     };
-    const optional = set.some((terms) => terms.optional);
+    const optional = set.some(({ terms }) => terms.optional);
     try {
       const held = await acquired;
       add('acquired');

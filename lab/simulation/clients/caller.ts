@@ -50,12 +50,7 @@ export class Caller {
   ) {}
 
   /** Acquires keys. The checker sees each result at once. */
-  async take(
-    keys: readonly string[],
-    terms: Omit<HoldTerms, 'key'>,
-    waitTimeout: number,
-    signal = this.signal(),
-  ): Promise<Held> {
+  async take(keys: readonly string[], terms: HoldTerms, waitTimeout: number, signal = this.signal()): Promise<Held> {
     const { process, visit } = this;
     const { world, checker, trace } = this.surroundings;
     const asked = world.now;
@@ -71,9 +66,9 @@ export class Caller {
     try {
       const holds =
         keys.length === 1
-          ? [await process.engine.acquire({ ...terms, key: keys[0]! }, wait)]
+          ? [await process.engine.acquire(keys[0]!, terms, wait)]
           : await process.engine.acquireAll(
-              keys.map((key) => ({ ...terms, key })),
+              keys.map((key) => ({ key, terms })),
               wait,
             );
       const handles = holds.map((hold) => new HeldLock(hold, process.engine));
@@ -99,7 +94,7 @@ export class Caller {
     await Promise.all(handles.map((handle, i) => this.releaseOne(handle, observedHolds[i]!)));
   }
 
-  terms(): Omit<HoldTerms, 'key'> {
+  terms(): HoldTerms {
     const { kind, units, owner, lease, holdAtLeast, replicas } = this.visit;
     const mode: HoldMode =
       kind === 'permits' ? { kind, units, limit: PERMITS } : kind === 'read' ? { kind: 'read' } : { kind: 'exclusive' };

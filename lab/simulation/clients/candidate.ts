@@ -10,7 +10,7 @@ import type { Caller } from './caller.js';
 
 const SILENT = { debug() {}, log() {}, warn() {}, error() {} };
 const KEY = KEYS[ELECTION];
-const TERMS: Omit<HoldTerms, 'key'> = {
+const TERMS: HoldTerms = {
   ...{ mode: { kind: 'exclusive' }, lease: TIMES.lease, renews: true, maxRenewTimes: 0 },
   ...{ pattern: undefined, fair: false, owner: undefined, holdAtLeast: 0, replicas: undefined },
 };

@@ -41,10 +41,10 @@ export async function adopt(caller: Caller, { key, mode, offer }: Letter): Promi
   const { checker, outcomes, trace } = surroundings;
   const floor = checker.tokens.floor(key, mode.kind);
   const terms = {
-    ...{ key, mode, lease: TIMES.lease, renews: true, maxRenewTimes: 0, owner: undefined, fair: false },
+    ...{ mode, lease: TIMES.lease, renews: true, maxRenewTimes: 0, owner: undefined, fair: false },
     ...{ holdAtLeast: 0, replicas: undefined, pattern: undefined },
   };
-  const take = () => process.engine.handovers.adopt(terms, offer);
+  const take = () => process.engine.handovers.adopt(key, terms, offer);
   trace(() => `${process.name} adopts ${key} (${offer})`);
   try {
     const hold = await take().catch(async (error: unknown) => {

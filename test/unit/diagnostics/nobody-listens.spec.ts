@@ -32,7 +32,7 @@ function setUp() {
   const names = { labelOf: (id: string) => id, learn: async () => undefined };
   const events = new EventPublisher(channels, clock, logger, 'orders:17', names);
   const hold = holdOf(clock);
-  const waiter = { terms: TERMS, since: 0 };
+  const waiter = { key: 'a', terms: TERMS, since: 0 };
   now.mockClear();
   const tellAll = () => {
     events.contended(waiter);

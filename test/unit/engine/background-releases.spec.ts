@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import type { Hold } from '../../../lib/engine/hold.js';
 import { LockEngine } from '../../../lib/engine/lock-engine.js';
 import { FakeClock, settled } from '../../../lab/testbed/clocks/fake-clock.js';
-import { contextOf, FakeStore, held, passing, queued, TERMS } from './support.js';
+import { contextOf, FakeStore, held, passing, queued, TERMS, type Wanted } from './support.js';
 
 /** Counts what keeps the process alive. */
 class CountingClock extends FakeClock {
@@ -22,8 +22,8 @@ function setUp() {
   const logger = { debug() {}, log() {}, warn: (text: string) => void warnings.push(text), error() {} };
   const sink = { observed: true, next: ({ type }: { type: string }) => void events.push(type) };
   const engine = new LockEngine(contextOf(store, clock, { logger, sink }));
-  const acquire = (terms: object = {}, waitTimeout = Infinity) => {
-    const acquisition = engine.acquire({ ...TERMS, ...terms }, { waitTimeout, signal: undefined });
+  const acquire = ({ key = 'a', ...terms }: Wanted = {}, waitTimeout = Infinity) => {
+    const acquisition = engine.acquire(key, { ...TERMS, ...terms }, { waitTimeout, signal: undefined });
     acquisition.catch(() => undefined);
     return acquisition;
   };
@@ -45,7 +45,7 @@ it('a call that a listener aborts as it finds an idle hold lost does not wait', 
   hold.onLost(() => controller.abort());
   void engine.releases.releaseInBackground(hold);
   clock.stall(40_000);
-  const call = engine.acquire(TERMS, { waitTimeout: Infinity, signal: controller.signal });
+  const call = engine.acquire('a', TERMS, { waitTimeout: Infinity, signal: controller.signal });
   await expect(call).rejects.toBe(controller.signal.reason);
 });
 
@@ -225,7 +225,11 @@ describe('a caller that asks for the key in the same turn', () => {
   it('sends the release before a request for several keys, before inspect and before forceRelease', async () => {
     const { store, engine, take } = setUp();
     const calls = [
-      () => engine.acquireAll([TERMS, { ...TERMS, key: 'z' }], { waitTimeout: 0, signal: undefined }),
+      () =>
+        engine.acquireAll(
+          ['a', 'z'].map((key) => ({ key, terms: TERMS })),
+          { waitTimeout: 0, signal: undefined },
+        ),
       () => engine.inspect('a'),
       () => engine.forceRelease('a'),
     ];

@@ -16,7 +16,7 @@ function setUp(terms: HoldTerms, capacity: Capacity, details: Partial<Grant> = {
     ...{ id: 'me:1', token: 11, lease: 30_000, longest: 30_000, batchSize: 4 },
     ...{ from: clock.now(), epoch: 0, restsOn: 0, ...details },
   };
-  const grant = new ClientGrant(contextOf(store, clock), terms, granted, capacity);
+  const grant = new ClientGrant(contextOf(store, clock), { key: 'a', mode: terms.mode }, granted, capacity);
   return { clock, store, grant };
 }
 

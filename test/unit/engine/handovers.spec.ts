@@ -3,7 +3,7 @@ import type { Hold } from '../../../lib/engine/hold.js';
 import { LockEngine } from '../../../lib/engine/lock-engine.js';
 import type { AcquireReply } from '../../../lib/store/lock-store.js';
 import { FakeClock, settled } from '../../../lab/testbed/clocks/fake-clock.js';
-import { busy, contextOf, FakeStore, held, passing, queued, TERMS } from './support.js';
+import { busy, contextOf, FakeStore, held, passing, queued, TERMS, type Wanted } from './support.js';
 
 const OFFER = 'handover:1';
 
@@ -13,8 +13,8 @@ function setUp() {
   const events: string[] = [];
   const sink = { observed: true, next: ({ type }: { type: string }) => void events.push(type) };
   const engine = new LockEngine(contextOf(store, clock, { sink }));
-  const acquire = (terms: object = {}, waitTimeout = Infinity) => {
-    const acquisition = engine.acquire({ ...TERMS, ...terms }, { waitTimeout, signal: undefined });
+  const acquire = ({ key = 'a', ...terms }: Wanted = {}, waitTimeout = Infinity) => {
+    const acquisition = engine.acquire(key, { ...TERMS, ...terms }, { waitTimeout, signal: undefined });
     acquisition.catch(() => undefined);
     return acquisition;
   };
@@ -24,7 +24,7 @@ function setUp() {
     return acquisition;
   };
   const adopt = (terms: object = {}) => {
-    const adoption = engine.handovers.adopt({ ...TERMS, ...terms }, OFFER);
+    const adoption = engine.handovers.adopt('a', { ...TERMS, ...terms }, OFFER);
     adoption.catch(() => undefined);
     return adoption;
   };

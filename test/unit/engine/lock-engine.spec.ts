@@ -4,7 +4,7 @@ import { LockEngine } from '../../../lib/engine/lock-engine.js';
 import type { HeldReply } from '../../../lib/store/lock-store.js';
 import { deferred } from '../../../lab/testbed/wait/deferred.js';
 import { FakeClock, settled } from '../../../lab/testbed/clocks/fake-clock.js';
-import { busy, contextOf, FakeStore, held, lasting, passing, queued, TERMS } from './support.js';
+import { busy, contextOf, FakeStore, held, lasting, passing, queued, TERMS, type Wanted } from './support.js';
 
 function abortable() {
   const controller = new AbortController();
@@ -20,8 +20,12 @@ function setUp() {
   const clock = new FakeClock();
   const store = new FakeStore();
   const engine = new LockEngine(contextOf(store, clock));
-  const acquire = (terms: object = {}, wait: object = {}) => {
-    const acquisition = engine.acquire({ ...TERMS, ...terms }, { waitTimeout: Infinity, signal: undefined, ...wait });
+  const acquire = ({ key = 'a', ...terms }: Wanted = {}, wait: object = {}) => {
+    const acquisition = engine.acquire(
+      key,
+      { ...TERMS, ...terms },
+      { waitTimeout: Infinity, signal: undefined, ...wait },
+    );
     acquisition.catch(() => undefined);
     return acquisition;
   };
@@ -48,10 +52,10 @@ it('a caller that an observer aborts at its first event gets no timeout later', 
     },
   };
   const engine = new LockEngine(contextOf(store, clock, { sink }));
-  const holding = engine.acquire(TERMS, { waitTimeout: 100, signal: undefined });
+  const holding = engine.acquire('a', TERMS, { waitTimeout: 100, signal: undefined });
   store.acquires[0]!.answer.resolve(held(5, 30_000));
   await holding;
-  await expect(engine.acquire(TERMS, { waitTimeout: 100, signal })).rejects.toBe(signal.reason);
+  await expect(engine.acquire('a', TERMS, { waitTimeout: 100, signal })).rejects.toBe(signal.reason);
   await clock.pass(200);
   expect(types).toEqual(['acquired', 'contended']);
 });
@@ -499,8 +503,8 @@ describe('closing the engine', () => {
 
 describe('several keys that are requested in one step', () => {
   const SET = [
-    { ...TERMS, key: 'a' },
-    { ...TERMS, key: 'b' },
+    { key: 'a', terms: TERMS },
+    { key: 'b', terms: TERMS },
   ];
 
   /**

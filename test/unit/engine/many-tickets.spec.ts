@@ -25,8 +25,8 @@ function setUp(
   const engine = new LockEngine(contextOf(store, clock));
   const ended: unknown[] = [];
   for (let i = 0; i < count; i++) {
-    const terms = { ...TERMS, key: key ?? `many:${i}` };
-    void engine.acquire(terms, { waitTimeout, signal: undefined }).catch((error: unknown) => void ended.push(error));
+    const wait = { waitTimeout, signal: undefined };
+    void engine.acquire(key ?? `many:${i}`, TERMS, wait).catch((error: unknown) => void ended.push(error));
   }
   let answered = 0;
   /** Answers what has been asked so far: the store wants to be asked again as late as the request says. */
@@ -52,7 +52,7 @@ function permitCallers(count: number, mode: HoldMode) {
   const holds: Hold[] = [];
   for (let i = 0; i < count; i++) {
     const wait = { waitTimeout: Infinity, signal: undefined };
-    void engine.acquire({ ...TERMS, mode }, wait).then((hold) => holds.push(hold));
+    void engine.acquire('a', { ...TERMS, mode }, wait).then((hold) => holds.push(hold));
   }
   return { clock, store, engine, held: holds };
 }
@@ -125,7 +125,7 @@ describe('a client that waits for very many keys', () => {
     // The times at which they would have asked come while they stand in the backlog.
     clock.advance(2 * SOON);
     for (let turn = 0; turn < 50; turn++) await settled();
-    void engine.acquire({ ...TERMS, key: 'new' }, { waitTimeout: Infinity, signal: undefined });
+    void engine.acquire('new', TERMS, { waitTimeout: Infinity, signal: undefined });
     const asked = store.acquires.length;
     expect(asked).toBe(before + MOST_UNANSWERED);
     await answer();

@@ -109,7 +109,7 @@ it('two thirds of the lease, less one round trip, are left whatever the holder a
       const limits = { commandTimeout: COMMAND_TIMEOUT, batch: { size: 16, time: 60_000 } };
       const engine = new LockEngine(contextOf(store, clock, { limits }));
       const acquire = (): Promise<Hold> =>
-        engine.acquire({ ...TERMS, lease: LEASE }, { waitTimeout: Infinity, signal: undefined });
+        engine.acquire('a', { ...TERMS, lease: LEASE }, { waitTimeout: Infinity, signal: undefined });
       const acquiring = acquire();
       await settled();
       store.ends = clock.now() + granted;

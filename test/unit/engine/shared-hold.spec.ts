@@ -11,7 +11,7 @@ function setUp() {
   const store = new FakeStore();
   const engine = new LockEngine(contextOf(store, clock));
   const acquire = (terms: object, waitTimeout = Infinity) => {
-    const acquisition = engine.acquire({ ...TERMS, ...terms }, { waitTimeout, signal: undefined });
+    const acquisition = engine.acquire('a', { ...TERMS, ...terms }, { waitTimeout, signal: undefined });
     acquisition.catch(() => undefined);
     return acquisition;
   };
@@ -114,7 +114,7 @@ describe('callers that share permits which the store does not know any more', ()
     const engine = new LockEngine(contextOf(store, clock));
     const mode = { kind: 'permits', units: 1, limit: 9 } as const;
     const calls = Array.from({ length: count }, () =>
-      engine.acquire({ ...TERMS, mode }, { waitTimeout: Infinity, signal: undefined }),
+      engine.acquire('a', { ...TERMS, mode }, { waitTimeout: Infinity, signal: undefined }),
     );
     store.acquires[0]!.answer.resolve({ ...held(5, 30_000, 50_000, count), units: count } as AcquireReply);
     const holds = await Promise.all(calls);

@@ -129,8 +129,10 @@ export const queued = (details: Partial<ContendedReply> = {}): ContendedReply =>
 });
 export const busy = (): ContendedReply => queued({ outcome: 'busy' });
 
+/** What a caller of a test asks for. Default: the key 'a' with `TERMS`. */
+export type Wanted = Partial<HoldTerms> & { readonly key?: string };
+
 export const TERMS: HoldTerms = {
-  key: 'a',
   mode: { kind: 'exclusive' },
   owner: undefined,
   pattern: undefined,
@@ -177,7 +179,7 @@ export function holdOf(
     ...{ id: 'me:1', token: 11, lease: full.lease, longest: full.lease, batchSize: 1 },
     ...{ from: clock.now(), epoch: 0, restsOn: 0, ...grant },
   };
-  const hold = new ClientGrant(contextOf(new FakeStore(), clock), full, granted).add(full);
+  const hold = new ClientGrant(contextOf(new FakeStore(), clock), { key: 'a', mode: full.mode }, granted).add(full);
   if (observer !== undefined) hold.observeLoss(observer.lost);
   return hold;
 }

@@ -22,7 +22,7 @@ async function setUp(
   const served: number[] = [];
   const holds: Hold[] = [];
   const ends = stop.map(({ signal }, i) =>
-    engine.acquire({ ...TERMS, fair: true, owner, lease }, { waitTimeout: Infinity, signal }).then(
+    engine.acquire('a', { ...TERMS, fair: true, owner, lease }, { waitTimeout: Infinity, signal }).then(
       (hold) => {
         served.push(i);
         holds.push(hold);
@@ -123,7 +123,7 @@ describe('the tickets of a client for one key', () => {
     await answer();
     for (const each of stop) each.abort();
     await settled();
-    void engine.acquire({ ...TERMS, fair: true }, { waitTimeout: Infinity, signal: undefined });
+    void engine.acquire('a', { ...TERMS, fair: true }, { waitTimeout: Infinity, signal: undefined });
     expect(store.acquires.at(-1)!.request.period).toBe(SOON);
   });
 

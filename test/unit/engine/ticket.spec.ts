@@ -42,7 +42,7 @@ function setUp({ waits = true, owner = undefined as string | undefined, lease = 
     contended: () => void told.push('contended'),
     failed: (error) => void told.push(`failed: ${error.message}`),
   };
-  const ticket = new Ticket(parts, { ...TERMS, owner, lease }, { ...PLACES, waits }, listener);
+  const ticket = new Ticket(parts, 'a', { ...TERMS, owner, lease }, { ...PLACES, waits }, listener);
   const answer = async (
     reply: Parameters<(typeof store.acquires)[0]['answer']['resolve']>[0],
     i = store.acquires.length - 1,

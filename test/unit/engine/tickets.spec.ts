@@ -14,7 +14,7 @@ it('keeps no ticket that has asked, although there are always others that have t
   const begin = (): void => {
     const id = `${count++}`;
     const ticket: TicketInTable = {
-      ...{ id, isNew: true, terms: { key: id }, keepsOrder: true, follows: false },
+      ...{ id, isNew: true, key: id, keepsOrder: true, follows: false },
       ...{ line: undefined, list: undefined, before: undefined, behind: undefined },
       ...{ askSoon() {}, pushed() {}, retryAfter() {}, revoked() {}, yield() {} },
       tryAcquireOrEnqueue() {
