@@ -37,6 +37,7 @@ export interface LockLostEvent extends EventOfKey {
     readonly reason: string;
     readonly lossReason: LossReason;
     readonly forcedBy: string | undefined;
+    readonly nextHolder: string | undefined;
 }
 
 export interface LockReleasedEvent extends EventOfKey {

@@ -125,7 +125,7 @@ export interface LockStoreListener {
     granted(grant: PushedGrant): void;
     retryAfter(id: string, delay: number): void;
     yield(id: string): void;
-    revoked(id: string, token?: number, by?: string): void;
+    revoked(id: string, token?: number, by?: string, next?: string): void;
     opened(key: string, latch: string): void;
     restored(concerns?: (key: string) => boolean): void;
     doubted?(concerns: (key: string) => boolean): void;

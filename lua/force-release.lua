@@ -16,15 +16,18 @@
 local lifetime, granted_at = tonumber(ARGV[2]), {}
 for i = 4, #ARGV, 2 do granted_at[ARGV[i]] = tonumber(ARGV[i + 1]) end
 
-local holds, count, told = read_holds(), 0, 0
+local holds, ended, told = read_holds(), {}, 0
 for id, since in pairs(granted_at) do
   local hold = find_hold(holds, id)
   if hold and hold.since == since then
     remove_hold(holds, hold)
-    count = count + 1
+    ended[#ended + 1] = hold
     if receives_revocation(id) then told = told + 1 end
     if lifetime > 0 then write_tombstone(revocation(id), math.max(hold.ends - now, lifetime)) end
-    publish_revoked(hold, ARGV[3])
   end
 end
-return { count, told, grant_waiters(holds, nil, 0) or -1 }
+local function tell_ended(next_id)
+  for _, hold in ipairs(ended) do publish_revoked(hold, ARGV[3], next_id) end
+end
+local more = grant_waiters(holds, nil, 0, tell_ended) or -1
+return { #ended, told, more }

@@ -20,7 +20,7 @@ export class StockService {
       if (left < 0) throw new Error(`${sku} is sold out`);
       await check();
       await transaction.update(Stock, { sku }, { quantity: left });
-      // The last line before the commit. It throws when the lock was lost, and with that all is rolled back.
+      // The last line before the commit. If the lock was lost, it throws, and all is rolled back.
       await currentLock().verify();
       return left;
     });

@@ -695,6 +695,14 @@ export const SPEC_MUTATIONS = [
     to: 'service.forceRelease(key, { by })',
   },
   {
+    name: 'nameless-next-holder',
+    what: 'the loss of a forced release does not name the next holder',
+    ...{ file: 'lua/force-release.lua', spec: 'test/integration/locks/events.spec.ts' },
+    test: 'who holds the key next',
+    from: 'publish_revoked(hold, ARGV[3], next_id)',
+    to: 'publish_revoked(hold, ARGV[3])',
+  },
+  {
     name: 'repeated-redlock-release',
     what: 'Redlock: a forced release ends the holds that exist when it arrives',
     ...{ file: 'lua/force-release.lua', spec: 'test/faults/redlock-operator.spec.ts' },

@@ -9,6 +9,9 @@ import { moduleOf, mutatedModule } from './mutate.mjs';
 /** ms after which a test has failed: a mutation may make it wait for what never happens. */
 const LONGEST_TEST = 100_000;
 
+/** The results without a mutation, by the spec and the test: several mutations share a spec. */
+const unchangedRuns = new Map();
+
 /**
  * Runs a spec on the library with a mutation in it, and says which test finds it.
  * @param {import('./specs.mjs').SpecMutation} mutation
@@ -19,7 +22,9 @@ export async function trySpec(mutation, { installation }) {
   const { failed, passed, first } = await runSpec(mutation, mutation, installation);
   const after = (performance.now() - start) / 1_000;
   if (failed === 0) return { isFound: false, by: `${passed} tests of ${mutation.spec} pass`, after };
-  const unchanged = await runSpec(undefined, mutation, installation);
+  const name = `${mutation.spec} ${mutation.test}`;
+  const unchanged = unchangedRuns.get(name) ?? (await runSpec(undefined, mutation, installation));
+  unchangedRuns.set(name, unchanged);
   if (unchanged.failed > 0 || unchanged.passed === 0) {
     return { isFound: false, by: `${mutation.spec} fails without it: ${unchanged.first}`, after };
   }

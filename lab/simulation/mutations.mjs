@@ -71,7 +71,7 @@ export const MUTATIONS = [
     name: 'endless-batch',
     what: 'the size of a batch is not limited',
     file: GRANT,
-    from: ' || this.served >= this.grant.batchSize',
+    from: ' || this.served >= this.batchSize',
     to: '',
   },
   {
@@ -517,6 +517,27 @@ add_hold(holds, with_mode({ id = from, status = STATUS_HELD, ends = hold.ends, t
     file: 'lua/reinstate.lua',
     from: 'if hold.ends <= now or not admits(holds, hold) then return 0 end',
     to: 'if hold.ends <= now then return 0 end',
+  },
+  {
+    name: 'grant-of-any-node',
+    what: 'a message of any node of a Cluster grants a lock',
+    file: 'lib/store/redis/redis-store.ts',
+    from: 'message.node === from ? message.grant : { ...message.grant, token: 0 }',
+    to: 'message.grant',
+  },
+  {
+    name: 'thawed-master-trusted',
+    what: 'a message or reply of a master after a silence counts at once',
+    file: 'lib/store/redis/mastership.ts',
+    from: 'now - this.provenAt <= UNDOUBTED',
+    to: 'now - this.provenAt <= Infinity',
+  },
+  {
+    name: 'slow-reply-trusted',
+    what: 'a reply counts however late it arrives',
+    file: 'lib/store/redis/script-runner.ts',
+    from: 'this.clock.now() - (limited.until - this.commandTimeout) > UNDOUBTED',
+    to: 'false',
   },
 ];
 

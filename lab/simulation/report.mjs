@@ -1,9 +1,10 @@
 /** The results of many runs, as lines. */
 export function summaryOf({ seeds, outcomes, digest, findings }, seconds) {
-  const { visits, scripts, steps, faults, terms, quorums, quorumVisits, quorumHeld, reinstated, ...rest } = outcomes;
+  const { visits, scripts, belated, steps, faults, terms, quorums, quorumVisits, quorumHeld, reinstated, ...rest } =
+    outcomes;
   return [
     `${seeds} runs in ${seconds.toFixed(1)} s: ${Math.round(seeds / seconds)} seeds per second`,
-    `${visits} visits, ${scripts} scripts at the server, ${faults} faults, ${terms} terms of leaders, ${steps} steps`,
+    `${visits} visits, ${scripts} scripts at the server (${belated} at a replaced master), ${faults} faults, ${terms} terms of leaders, ${steps} steps`,
     `of the visits ${Object.entries(rest)
       .map(([name, count]) => `${count} ${NAMES[name] ?? name}`)
       .join(', ')}`,

@@ -6,9 +6,10 @@ import { Checker } from './checker/checker.js';
 import { Gates } from './checker/gates.js';
 import { nothingIsRemembered, nothingIsStored } from './checker/leftovers.js';
 import { Violation } from './checker/violation.js';
-import { PROCESSES, TIMES, type Schedule } from './schedule/schedule.js';
+import { isInCluster, PROCESSES, TIMES, type Schedule } from './schedule/schedule.js';
 import { plan, type FaultTargets } from './world/faults.js';
 import { Process } from './world/process.js';
+import type { Server } from './world/server.js';
 import { Servers } from './world/servers.js';
 import { World } from './world/world.js';
 
@@ -63,27 +64,33 @@ class Simulation implements FaultTargets {
     private readonly line: ((text: string) => void) | undefined,
   ) {
     const { world, outcomes } = this;
-    this.servers = new Servers(schedule.servers, world, schedule.noise, schedule.hasSmallLimits);
+    this.servers = new Servers(schedule.servers, world, schedule.noise, schedule.hasSmallLimits, isInCluster(schedule));
     const checker = (this.checker = new Checker(world, this.servers, schedule));
     if (this.servers.isQuorum) outcomes.quorums += 1;
-    for (const server of this.servers.all) {
-      const { onScript } = server;
-      server.onScript = (executed) => {
-        outcomes.scripts += 1;
-        this.trace(() => `${server.name}: ${executed.text}`);
-        onScript(executed);
-      };
-      const { onReinstated } = server;
-      server.onReinstated = (key, id) => {
-        outcomes.reinstated += 1;
-        onReinstated(key, id);
-      };
-    }
+    for (const server of this.servers.all) this.attend(server);
     const surroundings = { world, checker, outcomes, trace: this.trace, letters: new Letters(), gates: new Gates() };
     this.workloads = Array.from({ length: PROCESSES }, (_, place) => {
       const visits = schedule.visits.filter((visit) => visit.process === place);
       return new Workload(visits, surroundings, (error) => checker.found(error as Error));
     });
+  }
+
+  /** Listens to the actions of a server. */
+  private attend(server: Server): void {
+    const { outcomes } = this;
+    this.checker.attend(server);
+    const { onScript, onReinstated } = server;
+    server.onScript = (executed) => {
+      outcomes.scripts += 1;
+      this.trace(() => `${server.name}: ${executed.text}`);
+      // It does not know that it is a master no more: the rules are those of its successor.
+      if (server.successor === undefined) onScript(executed);
+      else outcomes.belated += 1;
+    };
+    server.onReinstated = (key, id) => {
+      outcomes.reinstated += 1;
+      onReinstated(key, id);
+    };
   }
 
   readonly trace = (text: () => string): void => {
@@ -97,6 +104,12 @@ class Simulation implements FaultTargets {
 
   process(place: number): Process | undefined {
     return this.processes[place];
+  }
+
+  replace(server: Server, within: number): void {
+    this.trace(() => `the replica of ${server.name} takes over`);
+    this.attend(this.servers.replace(server, within));
+    server.onLoss = () => undefined;
   }
 
   reviveIn(place: number, ms: number): void {

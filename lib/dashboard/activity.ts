@@ -76,11 +76,11 @@ export class Activity {
         this.holds.add(RELEASED, event.held, now);
         return this.remember(event, { took: event.held, reason: event.reason });
       case 'lost': {
-        const { held, reason, lossReason } = event;
+        const { held, reason, lossReason, nextHolder: holder } = event;
         this.history.ended(event, Date.now());
         this.rates.add(LOST, now);
         this.holds.add(LOST_HOLD, held, now);
-        return this.remember(event, { took: held, reason, lossReason });
+        return this.remember(event, { took: held, reason, lossReason, holder });
       }
       case 'timeout':
         this.rates.add(TIMEOUTS, now);

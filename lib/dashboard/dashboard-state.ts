@@ -162,6 +162,6 @@ export interface DashboardIncident extends DashboardCall {
   readonly took: number;
   /** Why the lock was lost, as a stable word. */
   readonly lossReason: string | undefined;
-  /** After a timeout: the label of the holder, or the id of its client. */
+  /** After a timeout, the holder; after a release by force, the next holder: the label, or the id of the client. */
   readonly holder: string | undefined;
 }

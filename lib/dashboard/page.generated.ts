@@ -2,7 +2,7 @@
 
 /** The dashboard: one document, and the Content-Security-Policy that allows its own script and style and nothing else. */
 export const PAGE: Readonly<{ policy: string; html: string }> = {
-  policy: "default-src 'none'; script-src 'sha256-lGBDN+zMVQ/9vbusA7aFF7gwr2Zm5LYCdBmIFWsDimE='; style-src 'sha256-UBv5gKR/z2mCGdMAKWYJ6Tuxa2CMb1onXco9S2RZi/I='; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  policy: "default-src 'none'; script-src 'sha256-f9TDtkSsMdpVwXA4907TKpnI8eztWB/7w8M4qtr24Pc='; style-src 'sha256-UBv5gKR/z2mCGdMAKWYJ6Tuxa2CMb1onXco9S2RZi/I='; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
   html: `<!doctype html>
 <html lang="en">
 <head>
@@ -155,7 +155,7 @@ n(t).replaceChildren(...s.map(t=>function(t,s,n){const{at:o,key:i}=t,a=e("span",
 return e("li",{},e("time",{datetime:new Date(o).toISOString()},k(o)),e("span",{class:"badge","data-kind":s},(j[s]??s)+I(t)),a,e("span",{class:"why"},n))}(t,...o(t))))
 n(\`no-\${t}\`).hidden=s.length>0}}function H(e){const{type:t,took:s,reason:n,lossReason:o,kind:i,holder:a,times:r}=e,c=v(e),d=r>1?"Last: ":""
 if("timeout"===t)return\`\${d}\${c} timed out after \${l(s)}\${P(", held by",a)}\`;const h=\`\${d}held by \${c} (\${i}) for \${l(s)}\`,u=void 0===o?"":\` (\${o})\`
-return void 0===n?h:\`\${h}: \${W(n)}\${u}\`}const I=({times:e})=>e>1?\` × \${u(e)}\`:""
+return void 0===n?h:\`\${h}: \${W(n)}\${u}\${P(", then held by",a)}\`}const I=({times:e})=>e>1?\` × \${u(e)}\`:""
 function Q(e){const{waited:t,previousHolder:s,held:n,reason:o,kind:i}=e,a=void 0===t?"":\`waited \${l(t)}\${P(" for",s)}, \`,r=\`\${v(e)} (\${i}): \${a}\${void 0===n?"still held":\`held \${l(n)}\`}\`
 return void 0===o?r:\`\${r}: \${W(o)}\`}const W=e=>c(e).replace(/^the lock '.*' is not held any more: /,"")
 function P(e,t){return void 0===t?"":\`\${e} \${/^[0-9a-f]{32}$/.test(t)?\`client \${d(t)}\`:c(t)}\`}class K{body=e("tbody",{role:"rowgroup"});#e=e("button",{type:"button","aria-expanded":"false"});#t=e("ol");#s;#n=[];#o;#i=!1;#a=0;constructor(t,{columns:s,onRelease:n,onKey:o}){this.key=t

@@ -58,6 +58,12 @@ export class ClientNames {
     return { client, label, pattern: site?.pattern, method: site?.method, renewedLease: site?.renewedLease };
   }
 
+  /** The label of the client of an acquisition, or the id of the client. */
+  labelOf(id: string): string {
+    const { label, client } = this.nameOf(id);
+    return label ?? client;
+  }
+
   /** Reads what is not known about some acquisitions, for at most `limit` ms. Never rejects. */
   async learn(ids: readonly string[], limit = LONGEST_WAIT): Promise<void> {
     const { timers, clock } = this.sources;

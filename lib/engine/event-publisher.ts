@@ -36,7 +36,7 @@ export class EventPublisher {
     private readonly logger: LockLogger,
     private readonly label: string,
     /** The labels of holders, as far as they are known. */
-    private readonly names: Pick<ClientNames, 'nameOf' | 'learn'>,
+    private readonly names: Pick<ClientNames, 'labelOf' | 'learn'>,
   ) {}
 
   /** `holders`: the ids of the acquisitions that hold the key, as far as the client knows. */
@@ -83,7 +83,7 @@ export class EventPublisher {
     }));
   }
 
-  lost(hold: PublishedHold, { message: reason, lossReason, forcedBy }: LockLostError): void {
+  lost(hold: PublishedHold, { message: reason, lossReason, forcedBy }: LockLostError, nextHolder?: string): void {
     this.publish(() => ({
       type: 'lost',
       ...this.holdFields(hold),
@@ -91,6 +91,7 @@ export class EventPublisher {
       reason,
       lossReason: lossReason!,
       forcedBy,
+      nextHolder,
     }));
   }
 
@@ -106,9 +107,7 @@ export class EventPublisher {
 
   /** The label of the first holder, or the id of its client. */
   private holder([first]: readonly string[]): string | undefined {
-    if (first === undefined) return undefined;
-    const { label, client } = this.names.nameOf(first);
-    return label ?? client;
+    return first === undefined ? undefined : this.names.labelOf(first);
   }
 
   /** While a caller waits, the owner is known only if the caller named one. */

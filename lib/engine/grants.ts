@@ -10,6 +10,9 @@ import type { IdTable } from './orphans.js';
 import type { Releases } from './releases.js';
 import type { Watchdog } from './watchdog.js';
 
+/** The report of a forced release waits so many ms for the label of the next holder. Without it, it shows an id. */
+const NAME_TIME = 250;
+
 /** What the store has granted this client, by the id of the acquisition, with the holds of its callers. */
 export class Grants implements IdTable {
   private readonly byId = new TransientMap<string, ClientGrant>();
@@ -21,10 +24,11 @@ export class Grants implements IdTable {
   /** Many readers of one key may be lost at once. */
   private readonly warnings: RepeatedWarnings;
   private readonly lost = (hold: Hold, error: LockLostError): void => {
+    const { nextId } = hold.grant;
     this.remove(hold);
     if (hold.grant.capacity !== 'one') this.giveBackLater(hold);
-    this.warnings.warn(error.message, error.message);
-    this.context.events.lost(hold, error);
+    if (nextId === undefined) this.report(hold, error);
+    else void this.context.names.learn([nextId], NAME_TIME).then(() => this.report(hold, error));
     hold.grant.users?.ended(hold)?.tryAcquireOrEnqueue();
   };
 
@@ -37,8 +41,8 @@ export class Grants implements IdTable {
   }
 
   /** Registers a grant; `serve` makes the hold of each caller that uses it. */
-  add(terms: HoldTerms, grant: Grant, capacity?: Capacity, users?: GrantUsers): ClientGrant {
-    const added = new ClientGrant(this.context, terms, grant, capacity, users);
+  add(asked: Pick<HoldTerms, 'key' | 'mode'>, grant: Grant, capacity?: Capacity, users?: GrantUsers): ClientGrant {
+    const added = new ClientGrant(this.context, asked, grant, capacity, users);
     this.byId.set(added.id, added);
     return added;
   }
@@ -149,6 +153,14 @@ export class Grants implements IdTable {
       ended += isAll ? chosen.length - 1 : chosen.length;
     }
     return { ended, inStore: [...inStore, ...left] };
+  }
+
+  private report(hold: Hold, error: LockLostError): void {
+    const { nextId } = hold.grant;
+    const next = nextId === undefined ? undefined : this.context.names.labelOf(nextId);
+    const then = next === undefined ? '' : `; the next holder is ${next}`;
+    this.warnings.warn(error.message, `${error.message}${then}`);
+    this.context.events.lost(hold, error, next);
   }
 
   /** Resolves when nothing is held, or after `timeout` ms. */

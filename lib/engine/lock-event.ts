@@ -106,4 +106,9 @@ export interface LockLostEvent extends EventOfKey {
   readonly lossReason: LossReason;
   /** Who released it by force: the `by` of `forceRelease`. */
   readonly forcedBy: string | undefined;
+  /**
+   * Who got it by a release by force: the label of the client, or its id if the label is not known. `undefined`: no waiter got it
+   * at once, or the store does not say (Redlock, Redisson).
+   */
+  readonly nextHolder: string | undefined;
 }

@@ -22,11 +22,11 @@ export class StoreMessages implements LockStoreListener {
     this.parts.tickets.get(id)?.retryAfter(delay);
   }
 
-  revoked(id: string, token = Infinity, by?: string): void {
+  revoked(id: string, token = Infinity, by?: string, next?: string): void {
     const { grants, tickets } = this.parts;
     const grant = grants.get(id);
     // A message about an earlier grant of this acquisition may arrive late.
-    if (grant !== undefined && token >= grant.firstToken) grant.lose('forced', by);
+    if (grant !== undefined && token >= grant.firstToken) grant.lose('forced', by, next);
     tickets.get(id)?.revoked();
   }
 

@@ -102,8 +102,11 @@ export interface LockStoreListener {
   retryAfter(id: string, delay: number): void;
   /** A waiter comes before the rest of this hold's batch: release the lock instead of serving the batch. */
   yield(id: string): void;
-  /** A hold was ended by force. `token`: its own, not that of a later hold of the same acquisition. `by`: who ended it. */
-  revoked(id: string, token?: number, by?: string): void;
+  /**
+   * A hold was ended by force. `token`: its own, not that of a later hold of the same acquisition. `by`: who ended it.
+   * `next`: the id of the acquisition that got the lock instead, if the store knows it. Redlock and Redisson do not.
+   */
+  revoked(id: string, token?: number, by?: string, next?: string): void;
   /** The latch of that name (see `LatchCount`) has reached 0. */
   opened(key: string, latch: string): void;
   /** The client receives messages again after an interruption: about all keys, or the keys that `concerns` accepts. */

@@ -24,10 +24,11 @@ local PARKED_READ = 3
 local HEAD_RETRY_SLACK = 1000
 
 -- `asker` gets its grant as the reply instead of a message, so it need not be subscribed. Returns the rank to go on from
--- (nil: the script has looked at all tickets), and the first ticket that only the holds keep from a grant.
+-- (nil: the script has looked at all tickets), and the first ticket that only the holds keep from a grant. `tell_first`
+-- publishes what clients must receive before the grants; its argument is the id of the first grant, or nil.
 --
 -- A ticket that asks for more permits than exist is dropped: it could never be granted, and would block the queue.
-local function grant_waiters(holds, asker, from)
+local function grant_waiters(holds, asker, from, tell_first)
   drop_expired(holds)
   local passed = holds.not_taken -- clients that are passed over
   if asker then passed = string.gsub(passed, client_of(asker) .. ' ', '') end
@@ -98,6 +99,7 @@ local function grant_waiters(holds, asker, from)
   end
   if passed ~= '' then forget_passed() end
 
+  if tell_first then tell_first(granted[1] and granted[1].id) end
   local single_grants = #granted > 0 and some_fair ~= false and fair_waits()
   for _, hold in ipairs(granted) do
     if single_grants then

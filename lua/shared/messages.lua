@@ -68,8 +68,9 @@ local function publish_to_client(id, ...)
   call_if_known('PUBLISH', BUS .. client_of(id), table.concat({ ... }, ' '))
 end
 
-local function publish_revoked(hold, by)
-  publish_to_client(hold.id, 'revoked', hold.id, integer(hold.token), by, KEY)
+-- `next_id`: the acquisition that has got the lock instead; nil: none has, or it is not known.
+local function publish_revoked(hold, by, next_id)
+  publish_to_client(hold.id, 'revoked', hold.id, integer(hold.token), by, next_id or '-', KEY)
 end
 
 -- Has a holder end its batch: another client waits that must not wait for the whole batch.

@@ -169,7 +169,7 @@ class Side {
         retryAfter: () => undefined,
         // A store may make a holder end its batch earlier, or more often, than necessary.
         yield: () => undefined,
-        revoked: (id) => told.push(`revoked ${this.id(id)}`),
+        revoked: (id, _token, _by, next) => told.push(`revoked ${this.id(id)} for ${next && this.id(next)}`),
         opened: () => undefined,
         restored: () => undefined,
       });

@@ -58,9 +58,11 @@ export const HOLDERS = [
     name: 'a release by force',
     section: 'Free the key',
     async script(stage) {
-      await stage.server();
-      const shop = await stage.application('shop-1');
+      const redis = await stage.server();
+      const [shop, other] = [await stage.application('shop-1'), await stage.application('shop-2')];
       await shop.call('hold', 'stock:42');
+      await other.call('wait', 'stock:42');
+      await stage.until('a waiter', async () => (await redis.admin.zcard('lock:queue:{stock:42}')) === 1);
       await stage.named('shop-1');
       const report = await stage.shows('npx nestjs-redis-locks release stock:42', 'was not released', '--force');
       stage.types('ID', /\b[0-9a-f]{32}:\d+\.\d+/.exec(report)[0]);
@@ -68,9 +70,15 @@ export const HOLDERS = [
         'npx nestjs-redis-locks release stock:42 --force --hold ID',
         'of stock:42 was released by ',
         'from shop-1',
+        'The next holder is shop-2',
       );
-      await stage.shows('grep force shop-1.log', 'it was released by force by ');
-      await stage.shows('Dashboard of shop-1', 'Lost 1', 'it was released by force');
+      await stage.shows(
+        'grep force shop-1.log',
+        'it was released by force by ',
+        '; the next holder is shop-2',
+        '"nextHolder":"shop-2',
+      );
+      await stage.shows('Dashboard of shop-1', 'Lost 1', 'it was released by force', 'then held by shop-2');
     },
   },
   {

@@ -84,11 +84,10 @@ export class Checker {
       (key) => this.tokens.floor(key),
       fail,
     );
-    for (const server of servers.all) this.attend(server);
   }
 
   /** Listens to the actions of a server. */
-  private attend(server: Server): void {
+  attend(server: Server): void {
     const { world } = this;
     server.onScript = (executed) => {
       const { script, locks } = executed.call;

@@ -249,14 +249,16 @@ class Script {
     const { before, after, call } = this;
     if (isStale || has(after.holds, id)) return false;
     const client = clientOf(id);
-    if (isParked || !this.server.isPresent(id)) return false;
+    // An asker gets its grant as the reply, so it need not be present.
+    const asks = asksForPlace(call) && this.askers.includes(id);
+    if (isParked || (!asks && !this.server.isPresent(id))) return false;
     // A client that releases a grant has not let it expire.
     const released = call.script === 'release' ? call.args[1] : undefined;
     const isPassedOver = before.expired.some(
       (hold) => hold.pushed && hold.id !== released && clientOf(hold.id) === client,
     );
     // A client that asks for a place is not passed over.
-    if (asksForPlace(this.call) && this.askers.some((asker) => clientOf(asker) === client)) return true;
+    if (asksForPlace(call) && this.askers.some((asker) => clientOf(asker) === client)) return true;
     return !isPassedOver && !before.passed.includes(client) && !after.passed.includes(client);
   }
 

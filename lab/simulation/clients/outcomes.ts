@@ -18,6 +18,8 @@ export interface Outcomes {
   /** Of leaders. */
   terms: number;
   scripts: number;
+  /** Of them by a master that had been replaced, and did not know. */
+  belated: number;
   /** Runs over several masters. */
   quorums: number;
   /** Visits in runs with a quorum, and the number of them that got their lock. */
@@ -37,6 +39,7 @@ export const noOutcomes = (): Outcomes => ({
     adopted: 0,
     terms: 0,
     scripts: 0,
+    belated: 0,
     quorums: 0,
     quorumVisits: 0,
     quorumHeld: 0,

@@ -38,14 +38,14 @@ export interface StoredKey {
 export class KeySpace {
   private readonly number = ++servers;
 
-  /** `seed`: decides the order in which a hash is read. */
-  constructor(seed: number) {
-    vm.call('create', this.number, seed);
+  /** `seed`: decides the order in which a hash is read. `node`: the id of the server in a Cluster, if it is in one. */
+  constructor(seed: number, node?: string) {
+    vm.call('create', this.number, seed, ...(node === undefined ? [] : [node]));
   }
 
   /** The same keys, without the subscribers. */
-  copy(): KeySpace {
-    const copy = new KeySpace(0);
+  copy(node?: string): KeySpace {
+    const copy = new KeySpace(0, node);
     vm.call('copy', this.number, copy.number);
     return copy;
   }

@@ -379,6 +379,9 @@ local commands = {
   end },
 
   TIME = { 0, 0, 0, function() return { format('%.0f', floor(micros / 1000000)), format('%.0f', micros % 1000000) } end },
+  CLUSTER = { 1, 1, 0, function(what)
+    return string.upper(what) == 'MYID' and server.node or fail('ERR This instance has cluster support disabled')
+  end },
   PUBLISH = { 2, 2, 0, publish },
   SPUBLISH = { 2, 2, 0, publish },
   PUBSUB = { 1, huge, 0, function(what, ...)
@@ -493,20 +496,20 @@ local function finish(worked, reply, keys)
 end
 
 return {
-  -- An empty server. `seed`: decides the order of the fields of hashes.
-  create = function(number, seed)
-    servers[number] = { keys = {}, channels = {}, noise = seed % 2147483645 + 1, salt = seed }
+  -- An empty server. `seed`: decides the order of the fields of hashes. `node`: its id in a Cluster.
+  create = function(number, seed, node)
+    servers[number] = { keys = {}, channels = {}, noise = seed % 2147483645 + 1, salt = seed, node = node }
   end,
 
   -- Makes a server a copy of another one: the same keys, and no subscriber.
   copy = function(from, number)
-    local source, keys = servers[from], {}
+    local source, keys, node = servers[from], {}, servers[number].node
     for key, entry in pairs(source.keys) do
       local copy = { kind = entry.kind, size = entry.size, value = entry.value, ends = entry.ends, values = {} }
       for name, value in pairs(entry.values or {}) do copy.values[name] = value end
       keys[key] = copy
     end
-    servers[number] = { keys = keys, channels = {}, noise = source.noise, salt = source.salt }
+    servers[number] = { keys = keys, channels = {}, noise = source.noise, salt = source.salt, node = node }
   end,
 
   drop = function(number)

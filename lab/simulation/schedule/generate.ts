@@ -173,6 +173,25 @@ const lastingVisit: fc.Arbitrary<Visit> = fc.record({
   candidacy: fc.constant(undefined),
 });
 
+/** Many callers of one key that hold it for long, so that some wait whenever a master is replaced. */
+const crowdedVisit: fc.Arbitrary<Visit> = fc.record({
+  process: processes,
+  caller: callers,
+  pause: fc.nat(30),
+  keys: oneOf<readonly number[]>([15, [0]], [1, [1]]),
+  kind: oneOf([8, 'exclusive'], [1, 'fair'], [1, 'read']),
+  units: fc.constant(1),
+  owner: fc.constant(undefined),
+  lease: oneOf([4, 'renewed'], [1, 'long'], [1, 'fixed']),
+  holdAtLeast: fc.constant(0),
+  replicas: fc.constant(false),
+  waitTimeout: waits,
+  abortAfter: fc.constant(undefined),
+  section: fc.nat(300),
+  act: oneOf([10, 'nothing'], [1, 'verify'], [1, 'extend'], [1, 'hand over'], [1, 'release in background']),
+  candidacy: fc.constant(undefined),
+});
+
 /** Owners that acquire a key again, some of which keep it for their `holdAtLeast`. */
 const ownersVisit: fc.Arbitrary<Visit> = fc.record({
   process: processes,
@@ -268,6 +287,21 @@ const faultOfOneServer = faultOf(
     [1, 'force release'],
     [1, 'permits set'],
     [1, 'wall clock'],
+  ),
+  fc.constant(0),
+);
+
+/** Masters of a Cluster that are frozen, replaced and thawed, while the clients learn of it late. */
+const faultOfCluster = faultOf(
+  oneOf<FaultKind>(
+    [10, 'master replaced'],
+    [1, 'stall'],
+    [1, 'suspension'],
+    [1, 'crash'],
+    [1, 'both cut'],
+    [1, 'commands late'],
+    [1, 'subscription cut'],
+    [1, 'server restarted'],
   ),
   fc.constant(0),
 );
@@ -384,6 +418,13 @@ const schedulesOfOneServer: fc.Arbitrary<Schedule> = fc.record({
   faults: faultsOf(faultOfOneServer),
 });
 
+const schedulesOfCluster: fc.Arbitrary<Schedule> = fc.record({
+  ...common,
+  servers: oneServer,
+  visits: fc.oneof(visitsOf(mixedVisits), { weight: 3, arbitrary: visitsOf(crowdedVisit) }),
+  faults: fc.array(faultOfCluster, { minLength: 1, maxLength: MOST_FAULTS, size: 'max' }),
+});
+
 /** Several masters count no permits, and take the place of replicas. */
 const mixedVisitsOfMasters = mixedVisit(oneOf([8, 'exclusive'], [2, 'fair'], [2, 'read']), fc.constant(false));
 const schedulesOfMasters: fc.Arbitrary<Schedule> = fc.record({
@@ -417,6 +458,7 @@ const schedulesOfElections: fc.Arbitrary<Schedule> = fc.record({
 /** All schedules. */
 export const schedules: fc.Arbitrary<Schedule> = fc.oneof(
   { weight: 18, arbitrary: schedulesOfOneServer },
+  { weight: 3, arbitrary: schedulesOfCluster },
   { weight: 8, arbitrary: schedulesOfMasters },
   { weight: 1, arbitrary: schedulesOfVotes },
   { weight: 3, arbitrary: schedulesOfElections },

@@ -117,6 +117,7 @@ export type FaultKind =
   | 'server emptied'
   | 'address moved'
   | 'failover'
+  | 'master replaced'
   | 'force release'
   | 'vote ended'
   | 'permits set'
@@ -133,6 +134,9 @@ export interface Fault {
   /** ms */
   readonly lasts: number;
 }
+
+/** Whether the server is a master of a Cluster: then it has a replica that may take its place while it still runs. */
+export const isInCluster = ({ faults }: Schedule): boolean => faults.some(({ kind }) => kind === 'master replaced');
 
 /** The kinds that are not faults but orders of an operator. */
 export const ORDERS: ReadonlySet<FaultKind> = new Set<FaultKind>(['force release', 'permits set', 'wall clock']);

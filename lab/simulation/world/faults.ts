@@ -14,6 +14,11 @@ const SHORTEST_SUSPENSION = 21;
 /** ms for which a release by force is remembered by the masters. */
 const REVOKED_MEMORY = 60_000;
 
+/** ms from the moment at which a master freezes until its replica takes over. A Cluster waits for longer. */
+const TAKEOVER = 500;
+/** ms after which a master that was replaced and has thawed knows of it, at most. */
+const LEARNS = 100;
+
 /** The targets of faults. */
 export interface FaultTargets {
   readonly world: World;
@@ -23,6 +28,8 @@ export interface FaultTargets {
   readonly trace: (text: () => string) => void;
   /** The process at a place as it is now; `undefined`: there is none at the moment. */
   process(place: number): Process | undefined;
+  /** A replica takes the place of a frozen server. The clients learn of it within so many ms. */
+  replace(server: Server, within: number): void;
   /** Has a process come back, with another client, in `ms`. */
   reviveIn(place: number, ms: number): void;
   /** Whether all callers have finished their work. */
@@ -96,6 +103,8 @@ function strike(
     }
     case 'failover':
       return failOver(keyPlace, lasts, targets);
+    case 'master replaced':
+      return replaceMaster(server, lasts, targets);
     case 'force release':
       return order(process, (sure) => sure.engine.forceRelease(key));
     case 'vote ended':
@@ -127,10 +136,29 @@ function failOver(keyPlace: number, lasts: number, { world, servers, checker, tr
   const ahead = Math.floor((((keyPlace % 3) - 1) * ms) / 2);
   world.at(world.now + lasts / 2, () => {
     // A server that has been restarted meanwhile has its replicas begin anew.
-    if (server.life !== replica.life) return;
+    if (server.life !== replica.life || server.successor !== undefined) return;
     trace(() => `the replica takes over, its clock ${ahead} ms ahead`);
     server.failOver(replica, ms, ahead);
     checker.assumptions.broke(world.now, undefined);
+  });
+}
+
+/**
+ * A master is frozen. A replica takes over that has missed no write. Then the old master thaws, and executes the commands
+ * that have reached it before it learns of the takeover.
+ */
+function replaceMaster(server: Server, lasts: number, targets: FaultTargets): void {
+  const { world, checker } = targets;
+  const { life } = server;
+  const thaws = TAKEOVER + lasts / 4;
+  const retires = thaws + (lasts % LEARNS);
+  server.freeze(thaws);
+  checker.disturbed(retires);
+  world.at(world.now + TAKEOVER, () => {
+    // It has been restarted or replaced meanwhile.
+    if (server.life !== life || server.successor !== undefined) return;
+    targets.replace(server, retires - TAKEOVER);
+    world.at(world.now + retires - TAKEOVER, () => server.retire());
   });
 }
 

@@ -32,6 +32,11 @@ export class Machine {
     return (time - this.origin) / this.rate;
   }
 
+  /** Another machine whose clock runs as this one's. */
+  twin(): Machine {
+    return new Machine(this.world, this.rate, this.origin);
+  }
+
   get isStalled(): boolean {
     return this.world.now < this.stalledUntil;
   }

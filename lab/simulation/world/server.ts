@@ -1,4 +1,4 @@
-import { clientChannel, redisKeys } from '../../../lib/keys/index.js';
+import { busChannel, clientChannel, redisKeys, shardChannel } from '../../../lib/keys/index.js';
 import type { StoredHold, StoredLock } from '../../../lib/store/lock-store.js';
 import { SCRIPTS, type ScriptName } from '../../../lib/store/redis/scripts.generated.js';
 import { Violation } from '../checker/violation.js';
@@ -61,6 +61,10 @@ export class Server {
   version = 0;
   /** Every client that has a connection is notified when it is lost. */
   onRestart: Array<(downFor: number) => void> = [];
+  /** The clients learn of the server that has taken its place within so many ms. */
+  onReplaced: Array<(within: number) => void> = [];
+  /** The server that has taken its place. It does not know yet, and may execute commands that have reached it. */
+  successor: Server | undefined;
   onScript: (executed: ExecutedCall) => void = () => undefined;
   /** Called before the loss. */
   onLoss: (loss: Loss) => void = () => undefined;
@@ -70,10 +74,14 @@ export class Server {
   onFailure: (error: Error) => void = () => undefined;
   /** Grows with each restart: messages that were on their way to an earlier life never arrive. */
   life = 0;
+  /** Its id in a Cluster. */
+  readonly node: string | undefined;
   private keys: KeySpace;
+  /** The servers that forward sharded messages to each other. */
+  private shard: ReadonlySet<Server> = new Set([this]);
   /** The hashes of the scripts that it knows in this life. */
   private readonly known = new Set<string>();
-  private readonly subscribers = new Map<string, (message: string) => void>();
+  private readonly subscribers = new Map<string, (message: string, channel: string) => void>();
   private readonly readers = new Map<string, LockReader>();
   private readonly looks = new Map<string, { version: number; at: number; lock: StoredLock }>();
 
@@ -86,8 +94,10 @@ export class Server {
     private readonly noise: number,
     /** Whether the limits of its scripts are small. */
     private readonly hasSmallLimits: boolean,
+    private readonly isInCluster: boolean,
   ) {
-    this.keys = new KeySpace(noise);
+    this.node = isInCluster ? name.replace(' ', '-') : undefined;
+    this.keys = new KeySpace(noise, this.node);
   }
 
   /** The reading of its clock, in ms. */
@@ -121,16 +131,18 @@ export class Server {
     });
   }
 
-  subscribe(client: string, hear: (message: string) => void): void {
-    const channel = clientChannel(KEY_PREFIX, client);
-    this.subscribers.set(channel, hear);
-    this.keys.subscribed(channel, 1);
+  subscribe(client: string, hear: (message: string, channel: string) => void): void {
+    for (const channel of this.channelsOf(client)) {
+      this.subscribers.set(channel, hear);
+      this.keys.subscribed(channel, 1);
+    }
   }
 
   unsubscribe(client: string): void {
-    const channel = clientChannel(KEY_PREFIX, client);
-    this.subscribers.delete(channel);
-    this.keys.subscribed(channel, 0);
+    for (const channel of this.channelsOf(client)) {
+      this.subscribers.delete(channel);
+      this.keys.subscribed(channel, 0);
+    }
   }
 
   freeze(ms: number): void {
@@ -140,12 +152,12 @@ export class Server {
   /** Restarts after `ms`, with its data or without. */
   restart(ms: number, keeps: boolean): void {
     if (!keeps) this.loseAll();
-    this.comeBack(ms, keeps ? this.keys.copy() : new KeySpace(this.noise));
+    this.comeBack(ms, keeps ? this.keys.copy(this.node) : new KeySpace(this.noise, this.node));
   }
 
   /** A replica that receives no writes from now on. */
   replica(): Replica {
-    return { keys: this.keys.copy(), life: this.life };
+    return { keys: this.keys.copy(this.node), life: this.life };
   }
 
   /** The replica takes over within `ms`; its clock is `ahead` ms (whole ones) ahead of that of the server before it. */
@@ -153,6 +165,42 @@ export class Server {
     this.loseAll();
     this.ahead += ahead;
     this.comeBack(ms, keys);
+  }
+
+  /**
+   * A replica that has missed no write takes over while this server is frozen. When it thaws, it executes the commands that
+   * have reached it, until it learns of the takeover. The clients learn of it within `ms`.
+   */
+  replace(name: string, ms: number): Server {
+    const { machine, ahead, noise, hasSmallLimits, isInCluster } = this;
+    const successor = new Server(name, machine.twin(), ahead, noise, hasSmallLimits, isInCluster);
+    successor.keys.drop();
+    successor.keys = this.keys.copy(successor.node);
+    successor.life = this.life + 1;
+    successor.version = this.version + 1;
+    this.successor = successor;
+    for (const server of [...this.shard, successor]) server.shard = new Set([...this.shard, successor]);
+    for (const lead of this.onReplaced) lead(ms);
+    return successor;
+  }
+
+  /** It has learned that it was replaced: it executes nothing any more. */
+  retire(): void {
+    this.machine.dead = true;
+    for (const server of this.shard) server.shard = new Set([...this.shard].filter((each) => each !== this));
+  }
+
+  /**
+   * A client relies on the reply to a young command, which this server may have executed although it was replaced. The docs
+   * say that this is not covered: the holds that the command names are as good as lost.
+   */
+  countLost({ locks, args }: Call): void {
+    const { successor } = this;
+    for (const key of successor === undefined ? [] : locks) {
+      const { holds, lastToken } = this.inspect(key);
+      const named = holds.filter(({ id }) => args.includes(id));
+      successor!.onLoss({ key, holds: named, lastToken, life: successor!.life, byForce: false });
+    }
   }
 
   /** A release that was meant for another server is about to end a hold. */
@@ -231,9 +279,17 @@ export class Server {
     for (const key of locks) this.readers.delete(key);
     this.looks.clear();
     if (name === 'reinstate' && reply === 1 && !hadIt) this.onReinstated(locks[0]!, args[0]!);
-    for (const { channel, message } of messages) this.subscribers.get(channel)?.(message);
+    for (const { channel, message } of messages) {
+      for (const server of this.shard) server.do(() => server.subscribers.get(channel)?.(message, channel));
+    }
     const changes = images.map((before, i) => ({ key: locks[i]!, before, after: this.image(locks[i]!) }));
     return { reply, changes, messages: messages.map(({ message }) => message) };
+  }
+
+  private channelsOf(client: string): readonly string[] {
+    const plain = clientChannel(KEY_PREFIX, client);
+    if (!this.isInCluster) return [plain];
+    return [plain, busChannel(KEY_PREFIX, client), ...KEYS.map((key) => shardChannel(KEY_PREFIX, key, client))];
   }
 
   private has(key: string, id: string): boolean {

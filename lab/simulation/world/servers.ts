@@ -6,11 +6,12 @@ import type { World } from './world.js';
 
 /** The servers of a world: a single one, or the masters of a quorum. A hold that a majority of them has is held. */
 export class Servers {
-  readonly all: readonly Server[];
+  all: readonly Server[];
   /** How many of them are a majority. */
   readonly quorum: number;
+  private readonly replaced: Server[] = [];
 
-  constructor(terms: readonly ServerTerms[], world: World, noise: number, hasSmallLimits: boolean) {
+  constructor(terms: readonly ServerTerms[], world: World, noise: number, hasSmallLimits: boolean, isCluster: boolean) {
     this.all = terms.map(
       ({ drift, ahead }, place) =>
         new Server(
@@ -19,9 +20,18 @@ export class Servers {
           ahead,
           noise + place,
           hasSmallLimits,
+          isCluster,
         ),
     );
     this.quorum = Math.floor(terms.length / 2) + 1;
+  }
+
+  /** Its replica takes the place of a frozen server. */
+  replace(server: Server, ms: number): Server {
+    const successor = server.replace(`server ${server.life + 2}`, ms);
+    this.replaced.push(server);
+    this.all = this.all.map((each) => (each === server ? successor : each));
+    return successor;
   }
 
   get isQuorum(): boolean {
@@ -60,7 +70,7 @@ export class Servers {
 
   /** The run is over. */
   close(): void {
-    for (const server of this.all) server.close();
+    for (const server of [...this.all, ...this.replaced]) server.close();
   }
 }
 

@@ -1,12 +1,14 @@
 import { LockStoreError } from '../../../lib/errors/index.js';
-import { clientChannel } from '../../../lib/keys/index.js';
+import { clientChannel, shardChannel } from '../../../lib/keys/index.js';
 import {
   ONE_SERVER,
   type Connection,
   type ConnectionObserver,
+  type Masters,
   type ReplicaConfirmation,
 } from '../../../lib/store/redis/connection.js';
 import type { Commands } from '../../../lib/store/redis/line.js';
+import { Mastership, UNDOUBTED } from '../../../lib/store/redis/mastership.js';
 import { allArgs } from '../../../lib/store/redis/script-call.js';
 import { namedKeys } from '../../../lib/store/redis/script-keys.js';
 import { flag } from '../../../lib/store/redis/reply-readers.js';
@@ -73,12 +75,15 @@ export class StoreLine implements Connection {
   onReinstate: (id: string) => void = () => undefined;
   /** To which its connections lead from the next one on. */
   server: Server;
+  /** In a Cluster: the replicas say whether its server is still the master. */
+  readonly masters: Masters | undefined;
   /** The life of the server that its process knows of: it has noticed that the connection to any earlier one is lost. */
   knownLife = 0;
   private commandLink: Link | undefined;
   private pushes: Link | undefined;
   private confirmed: Subscription | undefined;
   private readonly doubts: Doubts;
+  private mastership: Mastership;
   private downSince: number | undefined;
   /** The epoch that began when the connection for commands broke last. */
   private reconnectEpoch = 0;
@@ -100,8 +105,10 @@ export class StoreLine implements Connection {
     this.server = server;
     this.noteRestarts(server);
     this.doubts = new Doubts(clock);
+    this.mastership = this.mastershipOf(server);
+    this.masters = server.node === undefined ? undefined : this;
     this.commands = {
-      run: (call) => this.ask([call.command.toUpperCase(), ...allArgs(call).map(String)]),
+      run: (call, sentTo) => this.ask([call.command.toUpperCase(), ...allArgs(call).map(String)], sentTo),
       send: (...words) => this.ask(words.map(String)),
     };
     this.scripts = new ScriptRunner(
@@ -109,7 +116,7 @@ export class StoreLine implements Connection {
       commandTimeout,
       () => undefined,
       () => undefined,
-      undefined,
+      this.masters,
       clock,
     );
   }
@@ -185,8 +192,8 @@ export class StoreLine implements Connection {
     // There are no Sentinels that could name another server.
   }
 
-  channels(): string {
-    return clientChannel(KEY_PREFIX, '');
+  channels(key: string): string {
+    return this.server.node === undefined ? clientChannel(KEY_PREFIX, '') : shardChannel(KEY_PREFIX, key, '');
   }
 
   isSubscribed(): boolean {
@@ -220,17 +227,27 @@ export class StoreLine implements Connection {
   leadTo(server: Server, ms: number): void {
     const { machine, server: home } = this.surroundings;
     const { world } = machine;
-    const move = (to: Server): void => {
-      if (this.closed) return;
-      this.noteRestarts(to);
-      this.cutCommands(1);
-      this.cutPushes(1, 0);
-      this.server = to;
-      const { life } = to;
-      machine.do(() => (this.knownLife = life));
-    };
-    move(server);
-    world.at(world.now + ms, () => move(home));
+    this.move(server);
+    world.at(world.now + ms, () => this.move(home));
+  }
+
+  /** The client has learned that this server was replaced. */
+  private follow(server: Server): void {
+    let last = server;
+    while (last.successor !== undefined) last = last.successor;
+    if (this.server === server) this.move(last);
+  }
+
+  /** Both connections break, and are made anew to another server. */
+  private move(to: Server): void {
+    if (this.closed) return;
+    this.noteRestarts(to);
+    this.cutCommands(1);
+    this.cutPushes(1, 0);
+    this.server = to;
+    this.mastership = this.mastershipOf(to);
+    const { life } = to;
+    this.surroundings.machine.do(() => (this.knownLife = life));
   }
 
   /**
@@ -273,8 +290,17 @@ export class StoreLine implements Connection {
     this.later(lasts, () => this.subscribe());
   }
 
+  get isAsking(): boolean {
+    return this.mastership.isAsking;
+  }
+
+  /** As in `ClusterNodes`, a reply or message of a server that has been left does not count. */
+  confirm(name: string, node: string | undefined = this.server.node): Promise<boolean> | undefined {
+    return node === this.server.node ? this.mastership.confirm(name) : Promise.resolve(false);
+  }
+
   /** Resolves to the reply, however late it comes; rejects with an error of the server, or if the line is closed. */
-  private ask(words: readonly string[]): Promise<unknown> {
+  private ask(words: readonly string[], sentTo?: (node: string) => void): Promise<unknown> {
     const { clock, commandTimeout, machine, weather, random } = this.surroundings;
     if (this.closed) return Promise.reject(new Error('Connection is closed.'));
     const { epoch, server: asked } = this;
@@ -296,6 +322,7 @@ export class StoreLine implements Connection {
         send: (link) => {
           const { server } = this;
           const { life: openIn } = server;
+          sentTo?.(server.node ?? ONE_SERVER);
           const isRefused = random() < weather.refusals;
           const isThere = (): boolean => server.life === openIn;
           const isSent = link.there((again) => {
@@ -310,6 +337,7 @@ export class StoreLine implements Connection {
                 if (isInTime && !(reply instanceof Error)) {
                   for (const id of grantsOf(call)) this.onAnswer(id, life);
                 }
+                if (clock.now() - sent <= UNDOUBTED) server.countLost(call);
                 this.overhear(call, reply);
                 if (reply instanceof Error) reject(reply);
                 else resolve(reply);
@@ -336,7 +364,7 @@ export class StoreLine implements Connection {
     const link = (this.pushes = this.newLink());
     const subscribed = (): void => {
       if (link !== this.pushes) return;
-      this.confirm();
+      this.confirmSubscription();
       this.observer.subscribed();
     };
     this.later(link.delay(), () => {
@@ -344,13 +372,13 @@ export class StoreLine implements Connection {
       server.do(() => {
         // Broken while the server stood still.
         if (link.isBroken) return;
-        server.subscribe(this.clientId, (message) => this.hear(link, message));
+        server.subscribe(this.clientId, (message, channel) => this.hear(link, server, message, channel));
         link.back(0, () => machine.do(subscribed));
       });
     });
   }
 
-  private confirm(): void {
+  private confirmSubscription(): void {
     const subscription: Subscription = {
       since: this.surroundings.clock.now(),
       doubt: (why) => {
@@ -367,18 +395,47 @@ export class StoreLine implements Connection {
     this.doubts.drop();
   }
 
-  private hear(link: Link, message: string): void {
+  private hear(link: Link, server: Server, message: string, channel: string): void {
     const { weather, machine, trace } = this.surroundings;
+    const isSharded = channel.includes('{');
+    const node = server.node === undefined ? ONE_SERVER : isSharded ? server.node : undefined;
     link.back(weather.pushLoss, () =>
       machine.do(() => {
         if (this.closed) return;
         trace(() => `${this.clientId} hears: ${message}`);
-        const [, word, id] = MESSAGE.exec(message) ?? [];
-        if (word === 'yield') this.onYield(id!);
-        if (word === 'revoked') this.onRevoked(id!);
-        this.observer.message(message, ONE_SERVER);
+        const confirmed = isSharded ? this.confirm(channel, node) : undefined;
+        if (confirmed === undefined) return this.pass(message, node);
+        void confirmed.then((isMaster) => {
+          if (isMaster && !link.isBroken) this.pass(message, node);
+        });
       }),
     );
+  }
+
+  private pass(message: string, node: string | undefined): void {
+    const [, word, id] = MESSAGE.exec(message) ?? [];
+    if (word === 'yield') this.onYield(id!);
+    if (word === 'revoked') this.onRevoked(id!);
+    this.observer.message(message, node);
+  }
+
+  /** A replica that has taken over knows at once, and the client follows it. */
+  private mastershipOf(server: Server): Mastership {
+    const { machine, clock } = this.surroundings;
+    const { world } = machine;
+    const ask = (): Promise<boolean> =>
+      new Promise((resolve) => {
+        const link = this.newLink();
+        const answered = (isMaster: boolean) => (): void => {
+          if (!isMaster) this.follow(server);
+          resolve(isMaster);
+        };
+        world.at(world.now + link.delay(), () => {
+          const isMaster = server.successor === undefined;
+          link.back(0, () => machine.do(answered(isMaster)));
+        });
+      });
+    return new Mastership(ask, clock);
   }
 
   private leaveChannel(noticed: number): void {
@@ -387,8 +444,10 @@ export class StoreLine implements Connection {
     const { world } = machine;
     const was = this.pushes;
     world.at(world.now + noticed, () => {
-      // It may have subscribed again meanwhile.
-      if (this.pushes === was || this.server !== server) server.unsubscribe(this.clientId);
+      server.do(() => {
+        // It may have subscribed again meanwhile.
+        if (this.pushes === was || this.server !== server) server.unsubscribe(this.clientId);
+      });
     });
   }
 
@@ -409,6 +468,10 @@ export class StoreLine implements Connection {
       if (this.server !== server) return;
       this.cutCommands(downFor);
       this.cutPushes(downFor, 0);
+    });
+    server.onReplaced.push((within) => {
+      const { machine, random } = this.surroundings;
+      machine.world.at(machine.world.now + random() * within, () => machine.do(() => this.follow(server)));
     });
   }
 

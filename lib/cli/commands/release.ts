@@ -77,7 +77,7 @@ function whyRefused({ key, holders, waiters }: LockState, now: number): string {
     const who = `${safe(labelName(holder))}${about.length === 0 ? '' : ` (${about.join(', ')})`}`;
     return `  ${safe(holder.id)}: ${who}, for ${age}; ${rest}\n`;
   });
-  const next = waiters.length > 0 ? 'The lock then goes to the next waiter. ' : '';
+  const next = waiters.length > 0 ? 'The lock then goes to the next waiter.\n' : '';
   return (
     `${safe(key)} is held, so it was not released:\n${lines.join('')}${adviceFor(holders, now)}` +
     `${next}To release the lock by force, add --force. Add --hold ID or --holder LABEL, too, to end\n` +

@@ -42,7 +42,7 @@ export function storyOf(incident) {
   if (type === 'timeout') return `${last}${by} timed out after ${time(took)}${holderOf(', held by', holder)}`;
   const held = `${last}held by ${by} (${kind}) for ${time(took)}`;
   const word = lossReason === undefined ? '' : ` (${lossReason})`;
-  return reason === undefined ? held : `${held}: ${why(reason)}${word}`;
+  return reason === undefined ? held : `${held}: ${why(reason)}${word}${holderOf(', then held by', holder)}`;
 }
 
 const timesOf = ({ times }) => (times > 1 ? ` × ${count(times)}` : '');

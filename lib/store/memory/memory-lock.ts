@@ -172,9 +172,10 @@ export class MemoryLock {
     const told = ended.filter(({ id }) => this.server.isPresent(clientOf(id))).length;
     for (const { id, token } of ended) {
       this.holds.delete(id);
-      this.tell(id, (client) => client.revoked(id, token, by));
+      this.tell(id, (client) => client.revoked(id, token, by, next));
     }
-    this.serve();
+    // The messages leave after this call.
+    const next = this.serve()[0]?.id;
     return { holds: ended.length, told };
   }
 
@@ -251,9 +252,9 @@ export class MemoryLock {
 
   /**
    * Grants the lock to the head of the queue, and to every further waiter that the holds admit. `asker` gets its grant as
-   * the reply, the other waiters get a message.
+   * the reply, the other waiters get a message. Returns the new holds.
    */
-  private serve(asker?: string): void {
+  private serve(asker?: string): Hold[] {
     const granted: Hold[] = [];
     let head: Ticket | undefined;
     let ownersMayFollow = false;
@@ -273,6 +274,7 @@ export class MemoryLock {
     }
     this.announce(granted, asker);
     if (head !== undefined && head.id !== asker) this.hurry(head);
+    return granted;
   }
 
   private announce(granted: readonly Hold[], asker: string | undefined): void {

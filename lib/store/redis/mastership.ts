@@ -1,3 +1,5 @@
+import { readingClock, type ReadingClock } from '../../common/reading-timer.js';
+
 /**
  * For how many ms a server may be silent without a doubt, before a message and before a reply. A master is replaced
  * later than that: a Cluster waits for its node timeout and 500 ms more, and Sentinels for `down-after-milliseconds`.
@@ -10,12 +12,15 @@ export const UNDOUBTED = 250;
  * server. As long as messages arrive at short intervals, nothing is asked.
  */
 export class Mastership {
-  /** Until when the server is known to have been the master, by `performance.now()`. */
+  /** Until when the server is known to have been the master. */
   private provenAt = -Infinity;
   private asking: Promise<boolean> | undefined;
 
   /** @param ask asks others whether the server is still the master of this key. Never rejects */
-  constructor(private readonly ask: (name: string) => Promise<boolean>) {}
+  constructor(
+    private readonly ask: (name: string) => Promise<boolean>,
+    private readonly clock: Pick<ReadingClock, 'now'> = readingClock,
+  ) {}
 
   get isAsking(): boolean {
     return this.asking !== undefined;
@@ -23,7 +28,7 @@ export class Mastership {
 
   /** A message or reply about `name` has arrived. Resolves to whether that counts; `undefined`: it does. */
   confirm(name: string): Promise<boolean> | undefined {
-    const now = performance.now();
+    const now = this.clock.now();
     if (this.asking === undefined && now - this.provenAt <= UNDOUBTED) {
       this.provenAt = now;
       return undefined;

@@ -276,8 +276,10 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
       this.listener?.granted(message.node === from ? message.grant : { ...message.grant, token: 0 });
     } else if (message?.word === 'retry') this.listener?.retryAfter(message.id, message.delay);
     else if (message?.word === 'yield') this.listener?.yield(message.id);
-    else if (message?.word === 'revoked') this.listener?.revoked(message.id, message.token, message.by);
-    else if (message?.word === 'opened') this.listener?.opened(message.key, message.latch);
+    else if (message?.word === 'revoked') {
+      const { id, token, by, next } = message;
+      this.listener?.revoked(id, token, by, next);
+    } else if (message?.word === 'opened') this.listener?.opened(message.key, message.latch);
   }
 
   /** A request may join the queue only if the client would receive its grant. */

@@ -213,13 +213,19 @@ export type ClientMessage =
   | { readonly word: 'granted'; readonly grant: PushedGrant; readonly node: string }
   | { readonly word: 'retry'; readonly id: string; readonly delay: number }
   | { readonly word: 'yield'; readonly id: string }
-  | { readonly word: 'revoked'; readonly id: string; readonly token: number; readonly by: string | undefined }
+  | {
+      readonly word: 'revoked';
+      readonly id: string;
+      readonly token: number;
+      readonly by: string | undefined;
+      readonly next: string | undefined;
+    }
   | { readonly word: 'opened'; readonly latch: string; readonly key: string };
 
 const GRANTED = /^granted (\S+) (\d+) (\d+) (\d+) (\d+) (\d+) (\S+) (.+)$/s;
 const RETRY = /^retry (\S+) (\d+) /;
 const YIELD = /^yield (\S+) /;
-const REVOKED = /^revoked (\S+) (\d+) (\S+) /;
+const REVOKED = /^revoked (\S+) (\d+) (\S+) (\S+) /;
 const OPENED = /^opened (\S+) (.+)$/s;
 
 /** Reads what `lua/shared/messages.lua` writes. */
@@ -234,8 +240,8 @@ export function readMessage(message: string): ClientMessage | undefined {
   if ((found = RETRY.exec(message)) !== null) return { word: 'retry', id: found[1] as string, delay: Number(found[2]) };
   if ((found = YIELD.exec(message)) !== null) return { word: 'yield', id: found[1] as string };
   if ((found = REVOKED.exec(message)) !== null) {
-    const [, id, token, by] = found as unknown as [string, string, string, string];
-    return { word: 'revoked', id, token: Number(token), by: readBy(by) };
+    const [, id, token, by, next] = found as unknown as [string, string, string, string, string];
+    return { word: 'revoked', id, token: Number(token), by: readBy(by), next: next === '-' ? undefined : next };
   }
   if ((found = OPENED.exec(message)) !== null) {
     return { word: 'opened', latch: found[1] as string, key: found[2] as string };

@@ -715,7 +715,7 @@ if TAG and not SHARDED then return true end
 local reply = call_if_known('PUBSUB', SHARDED and 'SHARDNUMSUB' or 'NUMSUB', channel_of(id))
 return not reply or reply[2] > 0
 end`,
-  'shared/grant-waiters': `local function grant_waiters(holds, asker, from)
+  'shared/grant-waiters': `local function grant_waiters(holds, asker, from, tell_first)
 drop_expired(holds)
 local passed = holds.not_taken
 if asker then passed = string.gsub(passed, client_of(asker) .. ' ', '') end
@@ -793,6 +793,7 @@ if holds.sums.holds == 0 and ticket.stale_at > now and is_present(ticket.id) and
 end
 end
 if passed ~= '' then forget_passed() end
+if tell_first then tell_first(granted[1] and granted[1].id) end
 local single_grants = #granted > 0 and some_fair ~= false and fair_waits()`,
   'shared/messages 4': `local function publish_to_waiter(id, ...)
 call_if_known(SHARDED and 'SPUBLISH' or 'PUBLISH', channel_of(id), table.concat({ ... }, ' '))
@@ -1035,7 +1036,7 @@ call_if_known('PUBLISH', BUS .. client_of(id), table.concat({ ... }, ' '))
 end
 publish_to_client(id, 'yield', id, KEY)
 end`,
-  'shared/grant-waiters 5': `local function grant_waiters(holds, asker, from)`,
+  'shared/grant-waiters 5': `local function grant_waiters(holds, asker, from, tell_first)`,
   'shared/holds 19': `local function save_sums(holds, ...)
 if not holds.is_many then return end
 if holds.sums.holds > 0 then return write_sums(holds.sums, ...) end
@@ -1274,6 +1275,7 @@ if holds.sums.holds == 0 and ticket.stale_at > now and is_present(ticket.id) and
 end
 end
 if passed ~= '' then forget_passed() end
+if tell_first then tell_first(granted[1] and granted[1].id) end
 local single_grants = #granted > 0 and some_fair ~= false and fair_waits()`,
   'shared/grant-waiters 12': `for _, id in ipairs(refused) do publish_retry(id, 0) end`,
   'shared/ends 7': `local function first_end()
@@ -1401,7 +1403,7 @@ end
 return { 1, left }`,
   'force-release': `local lifetime, granted_at = tonumber(ARGV[2]), {}
 for i = 4, #ARGV, 2 do granted_at[ARGV[i]] = tonumber(ARGV[i + 1]) end`,
-  'force-release 2': `local holds, count, told = read_holds(), 0, 0`,
+  'force-release 2': `local holds, ended, told = read_holds(), {}, 0`,
   'shared/tombstones 3': `local function write_tombstone(id, lifetime)
 redis.call('ZREMRANGEBYSCORE', KEYS[5], '-inf', integer(now))
 redis.call('ZADD', KEYS[5], integer(now + lifetime), id)
@@ -1454,12 +1456,6 @@ local CHANNELS, KEY = string.match(ARGV[1], '^([^\\n]+)\\n(.+)$')
 local TAG = string.find(CHANNELS, '{', 1, true)
 local BUS = TAG and string.sub(CHANNELS, 1, TAG - 1) .. 'bus:' or CHANNELS
 local SHARDED = TAG and redis.REDIS_VERSION_NUM ~= nil
-local function publish_to_client(id, ...)
-call_if_known('PUBLISH', BUS .. client_of(id), table.concat({ ... }, ' '))
-end
-local function publish_revoked(hold, by)
-publish_to_client(hold.id, 'revoked', hold.id, integer(hold.token), by, KEY)
-end
 local function channel_of(id)
 return (SHARDED and CHANNELS or BUS) .. client_of(id)
 end
@@ -1475,13 +1471,21 @@ end`,
 local hold = find_hold(holds, id)
 if hold and hold.since == since then
 remove_hold(holds, hold)
-count = count + 1
+ended[#ended + 1] = hold
 if receives_revocation(id) then told = told + 1 end
 if lifetime > 0 then write_tombstone(revocation(id), math.max(hold.ends - now, lifetime)) end
-publish_revoked(hold, ARGV[3])
 end
 end`,
-  'shared/grant-waiters 15': `local function grant_waiters(holds, asker, from)
+  'shared/messages 9': `local function publish_to_client(id, ...)
+call_if_known('PUBLISH', BUS .. client_of(id), table.concat({ ... }, ' '))
+end`,
+  'force-release 4': `local function tell_ended(next_id)`,
+  'shared/messages 10': `local function publish_revoked(hold, by, next_id)
+publish_to_client(hold.id, 'revoked', hold.id, integer(hold.token), by, next_id or '-', KEY)
+end`,
+  'force-release 5': `for _, hold in ipairs(ended) do publish_revoked(hold, ARGV[3], next_id) end
+end`,
+  'shared/grant-waiters 15': `local function grant_waiters(holds, asker, from, tell_first)
 drop_expired(holds)
 local passed = holds.not_taken
 if asker then passed = string.gsub(passed, client_of(asker) .. ' ', '') end
@@ -1496,7 +1500,7 @@ local granted, refused, head = {}, {}, nil`,
   'shared/holds 28': `local function add_hold(holds, hold)
 local old = find_hold(holds, hold.id)
 if old then remove_hold(holds, old) else drop_expired(holds) end`,
-  'shared/messages 9': `local function publish_yield(id)
+  'shared/messages 11': `local function publish_yield(id)
 publish_to_client(id, 'yield', id, KEY)
 end
 local function publish_to_waiter(id, ...)
@@ -1508,7 +1512,8 @@ if type(node) ~= 'string' then node = '-' end
 publish_to_waiter(hold.id, 'granted', hold.id, integer(hold.token), integer(hold.ends - now), integer(now),
 hold.batch_size, hold.units or 0, node, KEY)
 end`,
-  'force-release 4': `return { count, told, grant_waiters(holds, nil, 0) or -1 }`,
+  'force-release 6': `local more = grant_waiters(holds, nil, 0, tell_ended) or -1
+return { #ended, told, more }`,
   'hand-over': `local from, to, lease = ARGV[2], ARGV[3], tonumber(ARGV[4])`,
   'hand-over 2': `local holds = read_holds(from)`,
   'hand-over 3': `local moved = find_hold(holds, to)`,
@@ -1585,12 +1590,12 @@ end`,
 hold.id, hold.owner, hold.since, hold.ends = to, to, now, now + lease`,
   'hand-over 8': `add_hold(holds, hold)
 if hold.kind == 'permits' then redis.call('PEXPIRE', KEYS[6], 604800000) end`,
-  'shared/grant-waiters 16': `local function grant_waiters(holds, asker, from)
+  'shared/grant-waiters 16': `local function grant_waiters(holds, asker, from, tell_first)
 drop_expired(holds)
 local passed = holds.not_taken
 if asker then passed = string.gsub(passed, client_of(asker) .. ' ', '') end
 local present = {}`,
-  'shared/messages 10': `local function call_if_known(...)
+  'shared/messages 12': `local function call_if_known(...)
 local reply = redis.pcall(...)
 local failure = type(reply) == 'table' and reply.err
 if failure and (string.find(failure, 'NOPERM', 1, true) or string.find(failure, 'ACL', 1, true)
@@ -1631,7 +1636,7 @@ local function reenters(holds, request)
 if request.kind == 'permits' then return false end
 return owns(holds, request.owner, 'exclusive') or request.kind == 'read' and owns(holds, request.owner, 'read')
 end`,
-  'shared/messages 11': `local function publish_yield(id)
+  'shared/messages 13': `local function publish_yield(id)
 local function publish_to_client(id, ...)
 call_if_known('PUBLISH', BUS .. client_of(id), table.concat({ ... }, ' '))
 end
@@ -1761,7 +1766,7 @@ local fields = redis.call('HGETALL', KEYS[1])
 local name = redis.call('HGET', KEYS[1], 'name')
 redis.call('DEL', KEYS[1])
 record_call('opened:' .. name, math.max(lifetime_of_record, 600000))`,
-  'shared/messages 12': `local CHANNELS, KEY = string.match(ARGV[1], '^([^\\n]+)\\n(.+)$')
+  'shared/messages 14': `local CHANNELS, KEY = string.match(ARGV[1], '^([^\\n]+)\\n(.+)$')
 local TAG = string.find(CHANNELS, '{', 1, true)
 local BUS = TAG and string.sub(CHANNELS, 1, TAG - 1) .. 'bus:' or CHANNELS
 local SHARDED = TAG and redis.REDIS_VERSION_NUM ~= nil
@@ -2138,7 +2143,7 @@ end`,
   'shared/admission 13': `local function is_closed(holds)
 return holds.sums.exclusive > 0
 end`,
-  'shared/messages 13': `local function call_if_known(...)
+  'shared/messages 15': `local function call_if_known(...)
 local reply = redis.pcall(...)
 local failure = type(reply) == 'table' and reply.err
 if failure and (string.find(failure, 'NOPERM', 1, true) or string.find(failure, 'ACL', 1, true)
@@ -2502,6 +2507,10 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/holds 27',
     'shared/messages 8',
     'force-release 3',
+    'shared/messages 9',
+    'force-release 4',
+    'shared/messages 10',
+    'force-release 5',
     'shared/token 3',
     'shared/grant-waiters 15',
     'shared/queue 5',
@@ -2524,7 +2533,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/grant-waiters 10',
     'shared/parked',
     'shared/grant-waiters 11',
-    'shared/messages 9',
+    'shared/messages 11',
     'shared/grant-waiters 3',
     'shared/messages 5',
     'shared/grant-waiters 12',
@@ -2534,7 +2543,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/grant-waiters 13',
     'shared/queue 7',
     'shared/grant-waiters 14',
-    'force-release 4',
+    'force-release 6',
   ]),
   handOver: script('hand-over', [
     'hand-over',
@@ -2569,7 +2578,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'hand-over 8',
     'shared/messages 2',
     'shared/grant-waiters 16',
-    'shared/messages 10',
+    'shared/messages 12',
     'shared/grant-waiters 7',
     'shared/queue 5',
     'shared/grant-waiters 8',
@@ -2583,7 +2592,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/grant-waiters 10',
     'shared/parked',
     'shared/grant-waiters 11',
-    'shared/messages 11',
+    'shared/messages 13',
     'shared/grant-waiters 3',
     'shared/messages 5',
     'shared/grant-waiters 12',
@@ -2638,7 +2647,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/token 3',
     'shared/messages 2',
     'shared/grant-waiters 16',
-    'shared/messages 10',
+    'shared/messages 12',
     'shared/grant-waiters 7',
     'shared/queue 5',
     'shared/grant-waiters 8',
@@ -2656,7 +2665,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/grant-waiters 10',
     'shared/parked',
     'shared/grant-waiters 11',
-    'shared/messages 11',
+    'shared/messages 13',
     'shared/grant-waiters 3',
     'shared/messages 5',
     'shared/grant-waiters 12',
@@ -2683,7 +2692,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/clock 2',
     'shared/latch 4',
     'latch-count-down 4',
-    'shared/messages 12',
+    'shared/messages 14',
     'latch-count-down 5',
   ]),
   latchCount: script('latch-count', [
@@ -2819,7 +2828,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/retry-time',
     'shared/ends 6',
     'shared/retry-time 2',
-    'shared/messages 13',
+    'shared/messages 15',
     'shared/grant-waiters',
     'shared/parked 2',
     'shared/queue 4',

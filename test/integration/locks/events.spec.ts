@@ -165,6 +165,23 @@ describe('events', () => {
     });
   });
 
+  it('say who has released by force, and who holds the key next, as the log does', async () => {
+    const holder = await bench.service({ label: 'orders:1' });
+    const waiter = await bench.service({ label: 'orders:2' });
+    const operator = await bench.service();
+    const events = record(holder);
+    const lock = await holder.acquire('a');
+    const waiting = waiter.acquire('a');
+    // Its client writes the label in the background.
+    await eventually(async () => (await operator.inspect('a'))?.waiters[0]?.label);
+    await operator.forceRelease('a', { by: 'ann' });
+    await eventually(() => events.length === 2);
+    expect(events[1]).toMatchObject({ type: 'lost', forcedBy: 'ann', nextHolder: 'orders:2' });
+    expect(bench.warnings).toEqual([expect.stringMatching(/released by force by ann; the next holder is orders:2$/)]);
+    await (await waiting).release();
+    await lock.release();
+  });
+
   it('do not report re-entry', async () => {
     const service = await bench.service();
     const events = record(service);

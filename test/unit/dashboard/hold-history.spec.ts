@@ -24,7 +24,12 @@ class Process {
     const { key, owner, kind, pattern, method, label, fencingToken } = acquired;
     const call = { key, owner, kind, pattern, method, label, fencingToken, held };
     const at = (this.now += 1_000);
-    const loss = { reason: 'its lease expired', lossReason: 'lease-ended', forcedBy: undefined } as const;
+    const loss = {
+      reason: 'its lease expired',
+      lossReason: 'lease-ended',
+      forcedBy: undefined,
+      nextHolder: undefined,
+    } as const;
     this.history.ended(type === 'lost' ? { type, ...call, ...loss } : { type, ...call }, at);
   }
 

@@ -29,12 +29,7 @@ function setUp() {
   const next = jest.spyOn(channels, 'next');
   const now = jest.spyOn(clock, 'now');
   const logger = { debug() {}, log() {}, warn() {}, error() {} };
-  const names = {
-    nameOf: (client: string) => ({
-      ...{ client, label: undefined, pattern: undefined, method: undefined, renewedLease: undefined },
-    }),
-    learn: async () => undefined,
-  };
+  const names = { labelOf: (id: string) => id, learn: async () => undefined };
   const events = new EventPublisher(channels, clock, logger, 'orders:17', names);
   const hold = holdOf(clock);
   const waiter = { terms: TERMS, since: 0 };
