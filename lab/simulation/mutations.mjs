@@ -71,7 +71,7 @@ export const MUTATIONS = [
     name: 'endless-batch',
     what: 'the size of a batch is not limited',
     file: GRANT,
-    from: ' || this.served >= this.grant.batchSize',
+    from: ' || this.served >= this.batchSize',
     to: '',
   },
   {

@@ -15,9 +15,11 @@ const SLICE = 2;
 const CALLBACKS_PER_LOOK = 16;
 
 /** A callback that is due at a time. `TimerQueue.cancel` and `TimerQueue.move` take it. */
-export interface TimerEntry {
+export interface TimerEntry<Subject = unknown> {
   at: number;
-  readonly run: () => void;
+  readonly run: (subject: Subject) => void;
+  /** Passed to `run`: an entry for each of many needs no closure of its own. */
+  readonly subject: Subject;
   /** Index in the heap; -1: the entry is not in the queue. */
   index: number;
 }
@@ -39,7 +41,12 @@ export class TimerQueue {
 
   /** Calls `run` at `at`, by the clock of the queue. If `at` is `Infinity`, the call never happens. */
   add(at: number, run: () => void): TimerEntry {
-    const entry: TimerEntry = { at, run, index: -1 };
+    return this.addFor(undefined, at, run);
+  }
+
+  /** Calls `run` with `subject` at `at`. */
+  addFor<Subject>(subject: Subject, at: number, run: (subject: Subject) => void): TimerEntry {
+    const entry = { at, run, subject, index: -1 } as TimerEntry;
     this.insert(entry);
     return entry;
   }
@@ -109,7 +116,7 @@ export class TimerQueue {
     try {
       for (let first = this.heap[0]; first !== undefined && first.at <= now; first = this.heap[0]) {
         this.cancel(first);
-        first.run();
+        first.run(first.subject);
         count += 1;
         if (count % CALLBACKS_PER_LOOK === 0 && this.clock.now() - now >= SLICE) break;
       }

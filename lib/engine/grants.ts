@@ -41,8 +41,8 @@ export class Grants implements IdTable {
   }
 
   /** Registers a grant; `serve` makes the hold of each caller that uses it. */
-  add(terms: HoldTerms, grant: Grant, capacity?: Capacity, users?: GrantUsers): ClientGrant {
-    const added = new ClientGrant(this.context, terms, grant, capacity, users);
+  add(asked: Pick<HoldTerms, 'key' | 'mode'>, grant: Grant, capacity?: Capacity, users?: GrantUsers): ClientGrant {
+    const added = new ClientGrant(this.context, asked, grant, capacity, users);
     this.byId.set(added.id, added);
     return added;
   }

@@ -16,7 +16,7 @@ const RENEW_AT = 2 / 3;
 
 export type HoldState = 'held' | 'offered' | 'released' | 'lost';
 
-/** A part of the engine that acts on the loss of a hold, after the signal of the holder was aborted. */
+/** The part of the engine that acts on the loss of a hold, after the signal of the holder was aborted. */
 export type LossObserver = (hold: Hold, error: LockLostError) => void;
 
 /** Counts the handles that share a hold. The last release of a handle releases the hold. */
@@ -108,7 +108,7 @@ export class Hold {
   private lossError: LockLostError | undefined;
   private lossSignal: LossSignal | undefined;
   private listeners: Set<LossListener> | undefined;
-  private observers: LossObserver[] | undefined;
+  private observer: LossObserver | undefined;
   /** The release by its holder. Only `releaseWith` sets it. */
   releasing: Promise<boolean> | undefined;
   /** When the watchdog looks at this hold next. Only the watchdog uses it. */
@@ -271,8 +271,8 @@ export class Hold {
   }
 
   /**
-   * Ends the hold under its holder: first the state, then the signal, then the listeners of the holder. The parts of the engine
-   * follow in a microtask, since a property such as `isHeld` must not send commands. `by`: the caller of a forced release.
+   * Ends the hold under its holder: first the state, then the signal, then the listeners of the holder. The engine follows
+   * in a microtask, since a property such as `isHeld` must not send commands. `by`: the caller of a forced release.
    */
   lose(reason: LossReason, cause?: Error, by?: string): void {
     if (this.currentState === 'lost') return;
@@ -281,7 +281,7 @@ export class Hold {
     outside(() => {
       this.lossSignal?.abort(loss);
       for (const listener of this.listeners ?? []) void callLossListener(listener, loss, this.context.logger);
-      queueMicrotask(() => this.observers?.forEach((observer) => observer(this, loss)));
+      queueMicrotask(() => this.observer?.(this, loss));
     });
   }
 
@@ -296,7 +296,7 @@ export class Hold {
 
   /** Calls `observer` behind the listeners of the holder. */
   observeLoss(observer: LossObserver): void {
-    (this.observers ??= []).push(observer);
+    this.observer = observer;
   }
 
   /** The error of a call with a handle that its holder has released. */
@@ -411,9 +411,18 @@ export class ClientGrant {
   idle: Idle | undefined;
   /** The failure of the latest renewal, unless the store has answered since. */
   renewalError: Error | undefined;
+  /** The id under which the store keeps it. */
+  readonly id: string;
+  readonly firstToken: number;
+  /** The store's epoch when it was first asked for. */
+  readonly epoch: number;
   /** After a release by force: the id of the acquisition that got the lock by it, if that is known. */
   nextId: string | undefined;
   private readonly grantedAt: number;
+  private readonly from: number;
+  private readonly batchSize: number;
+  /** How many permits it has, if the request asked for all that were free. */
+  private readonly allUnits: number | undefined;
   private isClosed: boolean;
   private served = 0;
   /** Most grants never have more than one holder at a time. */
@@ -424,30 +433,22 @@ export class ClientGrant {
 
   constructor(
     private readonly context: Pick<EngineContext, 'clock' | 'logger' | 'store' | 'limits' | 'identity'>,
-    { key, mode }: HoldTerms,
-    private readonly grant: Grant,
+    { key, mode }: Pick<HoldTerms, 'key' | 'mode'>,
+    grant: Grant,
     readonly capacity: Capacity = 'one',
     readonly users?: GrantUsers,
   ) {
     this.key = key;
     this.mode = mode;
     this.lease = new LeaseView(grant);
+    this.id = grant.id;
+    this.firstToken = grant.token;
+    this.epoch = grant.epoch;
+    this.from = grant.from;
+    this.batchSize = grant.batchSize;
+    this.allUnits = grant.units;
     this.grantedAt = context.clock.now();
     this.isClosed = grant.yields === true;
-  }
-
-  /** The id under which the store keeps it. */
-  get id(): string {
-    return this.grant.id;
-  }
-
-  get firstToken(): number {
-    return this.grant.token;
-  }
-
-  /** The store's epoch when it was first asked for. */
-  get epoch(): number {
-    return this.grant.epoch;
   }
 
   /** How many callers that wait it serves at once. */
@@ -455,7 +456,7 @@ export class ClientGrant {
     if (this.capacity === 'one') return 1;
     if (this.capacity === 'readers') return MOST_SERVED;
     const each = unitsOf(this.mode);
-    return Math.max(1, Math.floor((this.grant.units ?? each) / each));
+    return Math.max(1, Math.floor((this.allUnits ?? each) / each));
   }
 
   /** The holds of the callers that use it now. */
@@ -498,7 +499,7 @@ export class ClientGrant {
 
   /** Whether the place of a hold that is released now may pass to a caller. It may have released some permits before. */
   mayPass(hold: Hold, terms: HoldTerms): boolean {
-    if (this.capacity === 'readers' || this.served >= this.grant.batchSize || !this.has(hold)) return false;
+    if (this.capacity === 'readers' || this.served >= this.batchSize || !this.has(hold)) return false;
     return (this.capacity === 'one' || hold.units === unitsOf(terms.mode)) && this.mayServe(terms);
   }
 
@@ -512,15 +513,15 @@ export class ClientGrant {
 
   /** Makes the hold of one more caller. */
   add(terms: HoldTerms): Hold {
-    const { grant, capacity, context } = this;
+    const { capacity, context, allUnits } = this;
     const number = (this.served += 1);
     const isFirst = number === 1;
     // The first has the id of the grant, which other clients show.
-    const id = isFirst || capacity === 'one' ? grant.id : context.identity.sharerId(grant.id, number, terms);
-    const token = grant.token + (capacity === 'readers' ? 0 : number - 1);
+    const id = isFirst || capacity === 'one' ? this.id : context.identity.sharerId(this.id, number, terms);
+    const token = this.firstToken + (capacity === 'readers' ? 0 : number - 1);
     // The lease of a later caller has begun already in the store.
-    const own = capacity === 'one' && grant.units !== undefined ? withUnits(terms, grant.units) : terms;
-    const hold = new Hold(own, this, { id, token, from: isFirst ? grant.from : context.clock.now() }, context);
+    const own = capacity === 'one' && allUnits !== undefined ? withUnits(terms, allUnits) : terms;
+    const hold = new Hold(own, this, { id, token, from: isFirst ? this.from : context.clock.now() }, context);
     if (this.first === undefined) this.first = hold;
     else (this.others ??= new Set()).add(hold);
     this.sum += hold.units;
@@ -533,7 +534,7 @@ export class ClientGrant {
     // A lease that is not renewed is to last in full.
     if (this.capacity === 'one') return !renews;
     const needed = renews ? Math.min(lease, this.context.limits.grantTimeout) : lease;
-    return this.grant.lease < needed * ENOUGH;
+    return this.lease.length < needed * ENOUGH;
   }
 
   /** A caller has released its hold or lost it. */

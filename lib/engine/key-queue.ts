@@ -7,7 +7,7 @@ import { LockStoreError, LockTimeoutError, type LockError } from '../errors/inde
 import { UNCONTENDED_BATCH_SIZE, type HoldMode } from '../store/lock-store.js';
 import type { Places } from './acquire-request.js';
 import type { Admission } from './admission.js';
-import { answeredTooLate } from './refusals.js';
+import { aboutKey, answeredTooLate } from './refusals.js';
 import {
   capacityFor,
   mayShareGrant,
@@ -57,7 +57,7 @@ export class KeyQueues {
    * @throws LockTimeoutError, LockStoreError, or the reason of the caller's signal
    */
   acquire(terms: HoldTerms, wait: WaitTerms): Promise<Hold> {
-    const refusal = this.admission.refusal(wait);
+    const refusal = this.admission.refusal(terms.key, wait);
     if (refusal !== undefined) return Promise.reject(refusal);
     const served = this.keys.get(terms.key)?.join(terms) ?? this.releases.takeOver(terms);
     if (served !== undefined) return this.inItsTurn(served);
@@ -162,7 +162,8 @@ export class KeyQueue {
     }
     const isPlain = waits && owner === undefined && mode.kind === 'exclusive' && !fair;
     if (isPlain && this.plain !== undefined) return this.plain;
-    const group = new Group(this, terms, capacity, { isPlain, waits }, this.parts);
+    const role = isPlain ? 'plain' : waits ? 'waiting' : 'one try';
+    const group = new Group(this, mode, capacity, role, this.parts);
     if (isPlain) this.plain = group;
     else if (capacity !== 'one' && waits) this.sharing = group;
     else (this.others ??= new Set()).add(group);
@@ -253,17 +254,17 @@ export class Group implements TicketListener, GrantUsers {
   /** Ids of the last holders that are known. For observers. */
   private lastHolders: readonly string[] | undefined;
   /** When the key was last known to be held. */
-  private lastHeld = -Infinity;
+  private lastHeld: number | undefined;
   /** The latest reply says that no client holds the key: requests of the same moment have split the masters. */
   private isSplit = false;
   private overdue: readonly Waiter[] = NONE;
 
   constructor(
     private readonly queue: KeyQueue,
-    private readonly terms: HoldTerms,
+    private readonly mode: HoldMode,
     private readonly capacity: Capacity,
-    /** `isPlain`: all plain exclusive callers share this group. `waits`: otherwise each request is one try. */
-    private readonly how: { readonly isPlain: boolean; readonly waits: boolean },
+    /** All plain exclusive callers that wait share the group `plain`. A request that does not wait is one try. */
+    private readonly role: 'plain' | 'waiting' | 'one try',
     private readonly parts: AcquireParts,
   ) {}
 
@@ -272,12 +273,12 @@ export class Group implements TicketListener, GrantUsers {
   }
 
   private get waits(): boolean {
-    return this.how.waits;
+    return this.role !== 'one try';
   }
 
   /** Whether a caller wants the same as the callers of this group. */
   accepts(mode: HoldMode): boolean {
-    return wantsTheSame(this.terms.mode, mode);
+    return wantsTheSame(this.mode, mode);
   }
 
   close(): void {
@@ -316,7 +317,7 @@ export class Group implements TicketListener, GrantUsers {
     if (this.passOn(hold)) return true;
     // Callers that wait now may stand in a later group.
     const later = this.capacity === 'one' || this.isClosed ? undefined : this.queue.sharing;
-    return later !== undefined && later !== this && later.accepts(this.terms.mode) && later.passOn(hold);
+    return later !== undefined && later !== this && later.accepts(this.mode) && later.passOn(hold);
   }
 
   mayTakeOver(hold: Hold): boolean {
@@ -372,8 +373,9 @@ export class Group implements TicketListener, GrantUsers {
 
   failed(error: LockError): void {
     this.forgetTicket();
+    const reason = aboutKey(this.key, error);
     // There may be very many.
-    void inSlices(this.removeAll(), (waiter) => waiter.refused(error));
+    void inSlices(this.removeAll(), (waiter) => waiter.refused(reason));
   }
 
   /** A waiter has joined: makes a request for it, or reports that another holder keeps it from the key. */
@@ -391,7 +393,12 @@ export class Group implements TicketListener, GrantUsers {
   private serveUnder(granted: Grant, { terms }: Waiter): void {
     const { grants, context, releases } = this.parts;
     const { capacity } = this;
-    const grant = grants.add(capacity === 'one' ? terms : this.terms, granted, capacity, this);
+    const grant = grants.add(
+      { key: this.key, mode: capacity === 'one' ? terms.mode : this.mode },
+      granted,
+      capacity,
+      this,
+    );
     const { places } = grant;
     if (capacity === 'one') this.hopeful = NONE;
     const served: Array<{ readonly waiter: Waiter; readonly hold: Hold }> = [];
@@ -466,7 +473,7 @@ export class Group implements TicketListener, GrantUsers {
       const slots = (): number => Math.min(Math.max(1, waiters.size), most);
       return { waits, batchSize, uncontendedBatchSize, slots, since };
     }
-    const batchSize = this.how.isPlain && mayShareGrant(terms) ? limits.batch.size : 1;
+    const batchSize = this.role === 'plain' && mayShareGrant(terms) ? limits.batch.size : 1;
     const uncontendedBatchSize = batchSize > 1 && behind !== undefined ? UNCONTENDED_BATCH_SIZE : batchSize;
     return { waits, batchSize, uncontendedBatchSize, since };
   }
@@ -499,7 +506,7 @@ export class Group implements TicketListener, GrantUsers {
       return undefined;
     }
     this.ticket = new Ticket(this.parts, first.terms, this.placesFor(first), this);
-    const isOneOfMany = this.waits && !this.how.isPlain && this.capacity === 'one';
+    const isOneOfMany = this.role === 'waiting' && this.capacity === 'one';
     this.parts.tickets.add(this.ticket, isOneOfMany ? this.key : undefined);
     return this.ticket;
   }
@@ -536,7 +543,7 @@ export class Group implements TicketListener, GrantUsers {
     }
     const trouble = isUnanswered ? this.noAnswer(waiter) : this.ticket?.error;
     if (trouble === undefined) events.timeout(waiter, this.holders());
-    this.giveUp(waiter, trouble ?? this.timeoutError(waiter));
+    this.giveUp(waiter, trouble === undefined ? this.timeoutError(waiter) : aboutKey(this.key, trouble));
   }
 
   /** A waiter ends without a hold. The waiters behind it keep the place. */
@@ -555,7 +562,7 @@ export class Group implements TicketListener, GrantUsers {
    * holder of this client knows: the question of a new ticket goes along with the release.
    */
   private isUnanswered({ since }: Waiter): boolean {
-    return this.lastHeld < since && this.ticket?.isUnanswered === true;
+    return (this.lastHeld === undefined || this.lastHeld < since) && this.ticket?.isUnanswered === true;
   }
 
   private endOverdue(): void {

@@ -46,6 +46,14 @@ export class Watchdog {
   /** The grants that the store is being asked about, and the question; `undefined`: it is about to be sent. */
   private readonly asked = new Map<ClientGrant, Question | undefined>();
   private readonly warnings: RepeatedWarnings;
+  private readonly look = (hold: Hold): void => {
+    this.noteLag(hold);
+    // Ends a hold whose lease is over.
+    if (!hold.isHeld) return;
+    if (this.mayRenew(hold) || this.isInDoubt(hold)) this.enqueue(hold.grant, hold);
+    // The watchdog looks again when the lease ends, whatever the result of the renewal.
+    this.context.timers.move(hold.watch!, hold.validUntil);
+  };
   private worst = { late: 0, at: -Infinity };
   /** The grants to ask about, and the holds whose turn it is; the others are asked about early. */
   private readonly due = new Map<ClientGrant, Set<Hold> | undefined>();
@@ -59,7 +67,7 @@ export class Watchdog {
 
   /** Renews a hold from now on. */
   add(hold: Hold): void {
-    hold.watch = this.context.timers.add(this.nextLook(hold), () => this.look(hold));
+    hold.watch = this.context.timers.addFor(hold, this.nextLook(hold), this.look);
   }
 
   /** Stops renewing a hold, whatever is under way. */
@@ -126,15 +134,6 @@ export class Watchdog {
   /** The lease of a hold was set anew. */
   reschedule(hold: Hold): void {
     if (hold.watch !== undefined) this.context.timers.move(hold.watch, this.nextLook(hold));
-  }
-
-  private look(hold: Hold): void {
-    this.noteLag(hold);
-    // Ends a hold whose lease is over.
-    if (!hold.isHeld) return;
-    if (this.mayRenew(hold) || this.isInDoubt(hold)) this.enqueue(hold.grant, hold);
-    // The watchdog looks again when the lease ends, whatever the result of the renewal.
-    this.context.timers.move(hold.watch!, hold.validUntil);
   }
 
   private noteLag(hold: Hold): void {

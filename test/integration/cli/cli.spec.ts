@@ -183,6 +183,14 @@ describe('inspect', () => {
     expect(free).toEqual({ code: 3, stdout: "x is free and has no waiters, with the prefix 'lock'.\n", stderr: '' });
     expect(json).toEqual({ code: 3, stdout: 'null\n', stderr: '' });
   });
+
+  it('names the prefixes of other clients if the key is free', async () => {
+    await setUp();
+    const { stdout } = await run('inspect', 'a', '--prefix', 'shop');
+    expect(stdout).toBe(
+      "a is free and has no waiters, with the prefix 'shop'. Other clients have the prefix 'lock': choose one with --prefix.\n",
+    );
+  });
 });
 
 describe('release', () => {

@@ -34,9 +34,9 @@ async function useAllKinds(one: LockService, other: LockService): Promise<void> 
     const lock = await one.acquire(key, options);
     const waiting = other.acquire(
       key,
-      'type' in options ? { kind: 'write', waitTimeout: '1m' } : { ...options, waitTimeout: '1m' },
+      'kind' in options ? { kind: 'write', waitTimeout: '1m' } : { ...options, waitTimeout: '1m' },
     );
-    await other.tryAcquire(key, 'type' in options ? { kind: 'write' } : {});
+    await other.tryAcquire(key, 'kind' in options ? { kind: 'write' } : {});
     await lock.verify();
     await lock.extend('20s');
     await lock.release();
@@ -58,8 +58,10 @@ async function useAllKinds(one: LockService, other: LockService): Promise<void> 
 /** What the server has refused to this user, except names for connections, which ioredis does without. */
 async function refusals(admin: Redis): Promise<unknown[]> {
   const entries = (await admin.acl('LOG')) as unknown[][];
-  const objects = entries.map((entry) => entry[entry.indexOf('object') + 1]);
-  return objects.filter((what) => !String(what).startsWith('client|'));
+  const field = (entry: unknown[], name: string): string => String(entry[entry.indexOf(name) + 1]);
+  return entries
+    .filter((entry) => !field(entry, 'object').startsWith('client|'))
+    .map((entry) => ['reason', 'context', 'object', 'client-info'].map((name) => field(entry, name)).join(' '));
 }
 
 describe('on one server, with the rights that docs/redisson.md lists', () => {
