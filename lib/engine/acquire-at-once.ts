@@ -132,11 +132,17 @@ export const named = (set: readonly HoldTerms[]): string => set.map(({ key }) =>
 
 /** The store has not answered in time for a set. */
 export const unanswered = (set: readonly HoldTerms[]): LockStoreError =>
-  new LockStoreError(`Redis has not answered yet whether ${named(set)} are free`, { transient: true });
+  new LockStoreError(`Redis has not answered yet whether ${named(set)} are free`, {
+    key: set[0]!.key,
+    transient: true,
+  });
 
 /** The store has answered for a set, but only after a lease. */
 export const tooLate = (set: readonly HoldTerms[]): LockStoreError =>
-  new LockStoreError(`Redis answered after the lease of ${named(set)} had ended`, { transient: true });
+  new LockStoreError(`Redis answered after the lease of ${named(set)} had ended`, {
+    key: set[0]!.key,
+    transient: true,
+  });
 
 /**
  * Asks for each key, and releases what was granted if not all are.

@@ -52,9 +52,8 @@ export interface RedisLockModuleOptions {
    */
   label?: string;
   /**
-   * Builds the final key of decorated methods and handlers from the key of the decorator, for example with a tenant
-   * from nestjs-cls. It runs at each call, in the async context of that call. It does not apply to keys in calls of
-   * `LockService`.
+   * Builds the final key of decorated methods and handlers from the key of the decorator, for example with a tenant from
+   * nestjs-cls. Runs at each call, in its async context. Does not apply to calls of `LockService`.
    */
   keyBuilder?: KeyBuilder;
   /**
