@@ -65,7 +65,7 @@ module.exports = {
       'Decorators and interceptors speak to the service and its locks. They know no store and no Redis.',
       {
         from: USES,
-        to: [KEYS, ...LOCKS, ERRORS, COMMON, TOKENS, '^lib/engine/lock-context\\.ts$'],
+        to: [KEYS, ...LOCKS, ERRORS, COMMON, TOKENS],
         never: [CLIENT],
       },
     ),

@@ -1,7 +1,7 @@
 -- Acquires several locks in one step, or none: only if all are free and no client waits for any of them. A command that
 -- arrives twice or late has no further effect.
 --
--- KEYS    for each lock: state, queue, waiters, fence, tombstones, limit
+-- KEYS    for each lock: state, queue, waiters, fence, tombstones, limit, ends
 -- ARGV    for each lock: request (shared/request.lua)
 -- Output  for each lock: HELD, now, token, ms of lease left, batch size, number of permits
 --         { BUSY, position of a lock that holds keep from this request, ids of up to four holds ... }

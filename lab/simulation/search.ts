@@ -74,17 +74,16 @@ export function scheduleOf(seed: number, path?: string): Schedule {
 
 async function findingOf(seed: number, failure: Failure, shrinks: boolean): Promise<Finding> {
   if (!shrinks) return { seed, failure };
-  let last = failure;
   const fails = fc.asyncProperty(schedules, async (schedule) => {
     const run = await simulate(schedule);
     // Any other result of a smaller schedule is a different matter.
-    if (run.failure?.rule !== failure.rule) return;
-    last = run.failure;
-    throw new Error(run.failure.rule);
+    if (run.failure?.rule === failure.rule) throw new Error(failure.rule);
   });
   const found = await fc.check(fails, { seed, numRuns: 1, interruptAfterTimeLimit: SHRINKING });
   const schedule = found.counterexample?.[0];
   const path = found.counterexamplePath;
   if (schedule === undefined || path === null) return { seed, failure };
+  // The last run may have failed behind the time limit, and does not count then.
+  const { failure: last = failure } = await simulate(schedule);
   return { seed, failure, shrunk: { schedule, failure: last, path, shrinks: found.numShrinks } };
 }

@@ -6,7 +6,7 @@ import { handOnNames, namesOf } from './method-lock-metadata.js';
 import type { DistributedLockOptions, LockKey } from './lock-method.options.js';
 import type { LockMethodDecorator } from './lock-method.types.js';
 import type { OnContended, OnUnavailable } from '../options/acquire-options.js';
-import { lockableMethod, returnKind, type Method, type ReturnKind } from './lockable-method.js';
+import { lockableMethod, returnKind, untypedMethod, type Method, type ReturnKind } from './lockable-method.js';
 import { injectService, serviceOf } from './injected-service.js';
 import { lockObservable, lockPromise } from './locked-call.js';
 
@@ -54,7 +54,8 @@ export function DistributedLock(...written: unknown[]): LockMethodDecorator<any[
     const kind = returnKind(lock.site, method, Reflect.getMetadata('design:returntype', target, name), options.returns);
 
     const wrapper = wrap(method, lock, kind);
-    injectService({ target, name, wrapper }, lock);
+    const untyped = untypedMethod(method, target, name, options.returns);
+    injectService({ target, name, wrapper, untyped }, lock);
     copyMetadata(method, wrapper);
     handOnNames(wrapper, parameters);
     // In place, because `applyDecorators` of Nest ignores the descriptor that a decorator returns.

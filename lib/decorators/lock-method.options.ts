@@ -16,9 +16,8 @@ export interface LockMethodOptions<
   Unavailable extends OnUnavailable = OnUnavailable,
 > extends Pick<RunOptions, OptionIn<'decorator'> & keyof RunOptions> {
   /**
-   * The key to lock: a template over the arguments (in `@UseLock`, over the request), several templates (all or none), or a
-   * function of the arguments (in `@UseLock`, of the request and the context). `methodKey('jobs')` builds it from the class
-   * and the method.
+   * The key to lock: a template over the arguments, several templates (all or none), or a function of the arguments. In
+   * `@UseLock`: over the request, or of the request and the context. `methodKey('jobs')` builds it from class and method.
    */
   key: LockKey<Args>;
   /**

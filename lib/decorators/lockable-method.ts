@@ -63,6 +63,24 @@ export function returnKind(site: string, method: Method, returnType: unknown, re
   );
 }
 
+/**
+ * What the start says of a method whose return type the compiler has not kept, so that it counts as one with a promise.
+ * `undefined`: its kind is known.
+ */
+export function untypedMethod(
+  method: Method,
+  target: object,
+  name: string | symbol,
+  returns: unknown,
+): string | undefined {
+  if (returns !== undefined || tagOf(method) === '[object AsyncFunction]') return undefined;
+  if (Reflect.hasMetadata('design:returntype', target, name)) return undefined;
+  return (
+    'the compiler or bundler has dropped the return type, so the method has to return a promise: make it async, or write ' +
+    "returns: 'promise'. If it returns an Observable, write returns: 'observable'."
+  );
+}
+
 /** Checks the shape, because there may be several copies of RxJS. */
 function isObservableType(type: unknown): boolean {
   if (typeof type !== 'function') return false;

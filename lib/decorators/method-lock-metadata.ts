@@ -18,6 +18,8 @@ export interface DeclaredInstance {
   readonly target: object;
   /** Of `@DistributedLock`: the method that locks. Without it, an interceptor locks the method. */
   readonly wrapper?: object;
+  /** What the start says of a method whose return type the compiler has not kept. */
+  readonly untyped?: string | undefined;
 }
 
 /** The parameter names of a method, also behind wrappers of other decorators. */

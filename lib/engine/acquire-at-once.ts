@@ -128,16 +128,21 @@ export const ownedBy = (owner: string | undefined, terms: HoldTerms): HoldTerms 
 });
 
 /** The keys of a set, for messages. */
-export const named = (set: ReadonlyArray<{ readonly key: string }>): string =>
-  set.map(({ key }) => `'${key}'`).join(', ');
+export const named = (set: readonly KeyTerms[]): string => set.map(({ key }) => `'${key}'`).join(', ');
 
 /** The store has not answered in time for a set. */
-export const unanswered = (set: ReadonlyArray<{ readonly key: string }>): LockStoreError =>
-  new LockStoreError(`Redis has not answered yet whether ${named(set)} are free`, { transient: true });
+export const unanswered = (set: readonly KeyTerms[]): LockStoreError =>
+  new LockStoreError(`Redis has not answered yet whether ${named(set)} are free`, {
+    key: set[0]!.key,
+    transient: true,
+  });
 
 /** The store has answered for a set, but only after a lease. */
-export const tooLate = (set: ReadonlyArray<{ readonly key: string }>): LockStoreError =>
-  new LockStoreError(`Redis answered after the lease of ${named(set)} had ended`, { transient: true });
+export const tooLate = (set: readonly KeyTerms[]): LockStoreError =>
+  new LockStoreError(`Redis answered after the lease of ${named(set)} had ended`, {
+    key: set[0]!.key,
+    transient: true,
+  });
 
 /**
  * Asks for each key, and releases what was granted if not all are.

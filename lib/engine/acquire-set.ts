@@ -33,7 +33,7 @@ export class AcquireSet {
    */
   async acquire(set: readonly KeyTerms[], wait: WaitTerms): Promise<Hold[]> {
     const { parts, admission, releases, confirmations } = this.deps;
-    const refusal = admission.refusal(wait);
+    const refusal = admission.refusal(set[0]!.key, wait);
     if (refusal !== undefined) throw refusal;
     for (const { key } of set) releases.send(key);
     const { clock, store, limits } = parts.context;
@@ -41,7 +41,8 @@ export class AcquireSet {
     // One limit for the whole set, however many questions it takes.
     const answerBy = answerDue(since, wait.waitTimeout, limits.commandTimeout, store.answerTime);
     const limit = { ...wait, answerBy };
-    const atOnce = store.unreachable ?? (await acquireAtOnce(parts, admission, set, limit, 'together'));
+    const atOnce =
+      admission.unreachable(set[0]!.key) ?? (await acquireAtOnce(parts, admission, set, limit, 'together'));
     const holds = Array.isArray(atOnce)
       ? atOnce
       : wait.waitTimeout === 0

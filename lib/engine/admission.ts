@@ -1,5 +1,6 @@
 import { isLockStoreError, LockStoreError } from '../errors/index.js';
 import type { EngineContext } from './engine-context.js';
+import { aboutKey } from './refusals.js';
 import type { WaitTerms } from './waiter.js';
 
 /** Decides whether a new acquisition may begin. */
@@ -25,10 +26,10 @@ export class Admission {
    * Why a caller cannot acquire now; `undefined`: it can. While the store is unreachable, a caller that waits sends nothing,
    * and one try fails: its command would run later, when the caller has given up.
    */
-  refusal({ waitTimeout, signal }: WaitTerms): Error | undefined {
+  refusal(key: string, { waitTimeout, signal }: WaitTerms): Error | undefined {
     return (
       this.closing ??
-      (waitTimeout === 0 ? this.context.store.unreachable : undefined) ??
+      (waitTimeout === 0 ? this.unreachable(key) : undefined) ??
       (signal?.aborted === true ? (signal.reason as Error) : undefined)
     );
   }
@@ -37,9 +38,15 @@ export class Admission {
    * Refuses a command while the store is unreachable: it would run later, when the caller has given up.
    * @throws LockStoreError
    */
-  assertReachable(): void {
-    const { unreachable } = this.context.store;
+  assertReachable(key: string): void {
+    const unreachable = this.unreachable(key);
     if (unreachable !== undefined) throw unreachable;
+  }
+
+  /** Why the store cannot be asked about a key. */
+  unreachable(key: string): LockStoreError | undefined {
+    const { unreachable } = this.context.store;
+    return unreachable && aboutKey(key, unreachable);
   }
 
   /** Refuses every acquisition from now on; returns the reason. `why`: the beginning of its message. */

@@ -114,7 +114,7 @@ export class Handovers implements IdTable {
    * @throws LockNotHeldError if the offer was taken, or its time is over; LockStoreError if the store does not answer
    */
   async adopt(key: string, terms: HoldTerms, offer: string): Promise<Hold> {
-    const refusal = this.admission.refusal({ waitTimeout: 0, signal: undefined });
+    const refusal = this.admission.refusal(key, { waitTimeout: 0, signal: undefined });
     if (refusal !== undefined) throw refusal;
     const { context } = this;
     const { store, clock } = context;

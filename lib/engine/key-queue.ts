@@ -7,7 +7,7 @@ import { LockStoreError, LockTimeoutError, type LockError } from '../errors/inde
 import { UNCONTENDED_BATCH_SIZE, type HoldMode } from '../store/lock-store.js';
 import type { Places } from './acquire-request.js';
 import type { Admission } from './admission.js';
-import { answeredTooLate } from './refusals.js';
+import { aboutKey, answeredTooLate } from './refusals.js';
 import {
   capacityFor,
   mayShareGrant,
@@ -57,7 +57,7 @@ export class KeyQueues {
    * @throws LockTimeoutError, LockStoreError, or the reason of the caller's signal
    */
   acquire(key: string, terms: HoldTerms, wait: WaitTerms): Promise<Hold> {
-    const refusal = this.admission.refusal(wait);
+    const refusal = this.admission.refusal(key, wait);
     if (refusal !== undefined) return Promise.reject(refusal);
     const served = this.keys.get(key)?.join(terms) ?? this.releases.takeOver(key, terms);
     if (served !== undefined) return this.inItsTurn(served);
@@ -373,8 +373,9 @@ export class Group implements TicketListener, GrantUsers {
 
   failed(error: LockError): void {
     this.forgetTicket();
+    const reason = aboutKey(this.key, error);
     // There may be very many.
-    void inSlices(this.removeAll(), (waiter) => waiter.refused(error));
+    void inSlices(this.removeAll(), (waiter) => waiter.refused(reason));
   }
 
   /** A waiter has joined: makes a request for it, or reports that another holder keeps it from the key. */
@@ -542,7 +543,7 @@ export class Group implements TicketListener, GrantUsers {
     }
     const trouble = isUnanswered ? this.noAnswer(waiter) : this.ticket?.error;
     if (trouble === undefined) events.timeout(waiter, this.holders());
-    this.giveUp(waiter, trouble ?? this.timeoutError(waiter));
+    this.giveUp(waiter, trouble === undefined ? this.timeoutError(waiter) : aboutKey(this.key, trouble));
   }
 
   /** A waiter ends without a hold. The waiters behind it keep the place. */

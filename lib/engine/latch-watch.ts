@@ -1,6 +1,7 @@
 import { LatchLostError, LockStoreError } from '../errors/index.js';
 import type { LatchCount, LatchStore } from '../store/latch-store.js';
 import type { EngineContext } from './engine-context.js';
+import { aboutKey } from './refusals.js';
 import type { SeenLatches } from './seen-latches.js';
 import { StorePoll, type PolledQuestion } from './store-poll.js';
 import { PendingCall } from './waiter.js';
@@ -127,7 +128,7 @@ export class LatchWatch implements PolledQuestion<LatchCount> {
   }
 
   failed(error: LockStoreError): void {
-    this.dismissAll(error);
+    this.dismissAll(aboutKey(this.key, error));
   }
 
   private finish(waiter: LatchWaiter, isOpen: boolean): void {

@@ -23,7 +23,7 @@ export class Latches {
 
   /** @throws LockStoreError, even if the latch was set but too few replicas have it */
   async trySetCount(key: string, count: number, lifetime: number, replicas?: ReplicaTerms): Promise<boolean> {
-    this.admission.assertReachable();
+    this.admission.assertReachable(key);
     const id = this.context.nextId();
     const sent = this.context.clock.now();
     const made = await this.admission.explained(this.store.setCount({ key, id, count, lifetime }));
@@ -34,7 +34,7 @@ export class Latches {
 
   /** @throws LockStoreError, even if the call has counted but too few replicas have it */
   async countDown(key: string, replicas?: ReplicaTerms): Promise<number> {
-    this.admission.assertReachable();
+    this.admission.assertReachable(key);
     const id = this.context.nextId();
     const { left, counted } = await this.admission.explained(this.store.countDown(key, id));
     if (counted && replicas !== undefined) await this.replicated(key, id, replicas, 'the master has counted');
@@ -43,7 +43,7 @@ export class Latches {
 
   /** @throws LockStoreError */
   async count(key: string): Promise<number> {
-    this.admission.assertReachable();
+    this.admission.assertReachable(key);
     return (await this.admission.explained(this.store.count(key, 0, []))).left;
   }
 
@@ -52,7 +52,7 @@ export class Latches {
    * @throws LockStoreError
    */
   async delete(key: string): Promise<boolean> {
-    this.admission.assertReachable();
+    this.admission.assertReachable(key);
     const { left, latch } = await this.admission.explained(this.store.count(key, 0, []));
     // By its name: a command that the network delays must not delete the next latch.
     return left > 0 && this.store.delete(key, this.context.nextId(), latch);
@@ -64,7 +64,7 @@ export class Latches {
    */
   async wait(key: string, wait: WaitTerms): Promise<boolean> {
     const { waitTimeout, signal } = wait;
-    const refusal = this.admission.refusal(wait);
+    const refusal = this.admission.refusal(key, wait);
     if (refusal !== undefined) throw refusal;
     const waiter = new LatchWaiter(this.context);
     if (signal !== undefined) waiter.listenTo(signal, () => waiter.refused(signal.reason));
@@ -109,7 +109,7 @@ export class Latches {
   }
 
   private async isOpen(key: string): Promise<boolean> {
-    this.admission.assertReachable();
+    this.admission.assertReachable(key);
     const [seen, sent] = [this.seen.of(key), this.context.clock.now()];
     const answer = await this.store.count(key, 0, seen === undefined ? [] : [seen]);
     const isLost = this.seen.isLost(key, seen, answer);

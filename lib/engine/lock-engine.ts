@@ -136,7 +136,7 @@ export class LockEngine {
   async addToLimit(key: string, change: number, permits: number): Promise<number> {
     const { store } = this.context;
     if (store.permits === undefined) throw permitsFixed(this.lacks);
-    this.admission.assertReachable();
+    this.admission.assertReachable(key);
     this.queues.closeShared(key);
     return this.admission.explained(store.permits.add({ key, id: this.context.nextId(), change, permits }));
   }

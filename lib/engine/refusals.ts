@@ -1,4 +1,4 @@
-import { LockConfigError, LockStoreError } from '../errors/index.js';
+import { LockConfigError, LockStoreError, type LockError } from '../errors/index.js';
 import type { HoldMode, LockStore } from '../store/lock-store.js';
 
 /** A reader that asks for the write lock would wait for itself. */
@@ -32,3 +32,10 @@ export const answeredTooLate = (key: string, lease: number, transient = false): 
     key,
     transient,
   });
+
+/** An error of the store, for a caller of this key: that of the connection names none. */
+export function aboutKey<E extends LockError>(key: string, error: E): E | LockStoreError {
+  if (!(error instanceof LockStoreError) || error.key !== undefined) return error;
+  const { message, cause, transient } = error;
+  return new LockStoreError(message, { key, cause, transient });
+}

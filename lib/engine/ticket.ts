@@ -113,7 +113,7 @@ export class Ticket implements PolledQuestion<AcquireReply>, TicketInTable {
     return this.poll.firstEpoch === undefined;
   }
 
-  /** Asks the store behind the tickets that came before it. One try goes out now. */
+  /** Asks the store behind the tickets that came before it (`Tickets.ask`, then `tryAcquireOrEnqueue`). One try goes out now. */
   due(): void {
     if (this.places.waits) this.parts.tickets.ask(this);
     else this.tryAcquireOrEnqueue();

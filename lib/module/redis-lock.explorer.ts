@@ -51,7 +51,7 @@ export class LockExplorer {
     }
   }
 
-  /** Warns of methods that run without their lock, or do more outside it than they seem to. */
+  /** Warns of methods that run without their lock, do more outside it than they seem to, or have lost their return type. */
   warnOfCallsWithoutLock(instance: string, logger: LockLogger): void {
     const warnings = new Set<string>();
     for (const provider of this.providers()) {
@@ -89,7 +89,7 @@ export class LockExplorer {
 
 function warningOf(
   type: unknown,
-  { target, name, wrapper }: DeclaredInstance,
+  { target, name, wrapper, untyped }: DeclaredInstance,
   declared: readonly DeclaredInstance[],
 ): string | undefined {
   const { owner, method } = methodOf(type, name);
@@ -103,7 +103,7 @@ function warningOf(
       'write the decorator above the override, too, or call the method of the base class there.'
     );
   }
-  if (wrapper === undefined || others.some((lock) => lock.wrapper === method)) return undefined;
+  if (wrapper === undefined || others.some((lock) => lock.wrapper === method)) return untyped;
   return (
     'a decorator above it wraps the method, so the lock is released before the work of that decorator ends. If it is a ' +
     'transaction, the next holder reads data from before the commit: write @DistributedLock above the other decorator.'

@@ -70,9 +70,8 @@ export interface AcquireOptions {
   /** An `AbortSignal` that ends the wait: the call rejects with the signal's reason. It has no effect once the lock is held. */
   signal?: AbortSignal;
   /**
-   * An identity of your own: all callers with the same owner hold the key together, in any process, like a thread of
-   * Redisson. A string of 1 to 128 characters without spaces. Without it, calls re-enter by async context, inside `run` and
-   * decorated methods.
+   * All callers with the same owner hold the key together, in any process, like a thread of Redisson. A string of 1 to 128
+   * characters without spaces. Without it, calls re-enter by async context, inside `run` and decorated methods.
    */
   owner?: string;
   /**

@@ -45,13 +45,13 @@ export class RedissonLatches implements LatchStore {
 
   setCount({ key, id, count }: SetCountRequest): Promise<boolean> {
     const name = this.nameOf(key);
-    return this.scripts.run('latchSet', [name, latchOf(name, id)], [count, latchChannel(name), MEMORY], flag);
+    return this.scripts.run(key, 'latchSet', [name, latchOf(name, id)], [count, latchChannel(name), MEMORY], flag);
   }
 
   countDown(key: string, id: string): Promise<CountDownReply> {
     const name = this.nameOf(key);
     const args = [latchChannel(name), MEMORY];
-    return this.scripts.run('latchCountDown', [name, latchOf(name, id)], args, readCountDownReply);
+    return this.scripts.run(key, 'latchCountDown', [name, latchOf(name, id)], args, readCountDownReply);
   }
 
   async count(key: string, patience: number, seen: readonly string[]): Promise<LatchCount> {
@@ -99,6 +99,6 @@ export class RedissonLatches implements LatchStore {
   }
 
   private read(key: string): Promise<number> {
-    return this.scripts.run('latchCount', [this.nameOf(key)], [], natural);
+    return this.scripts.run(key, 'latchCount', [this.nameOf(key)], [], natural);
   }
 }

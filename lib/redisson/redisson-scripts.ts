@@ -44,12 +44,14 @@ export class RedissonScripts {
   }
 
   run<Reply>(
+    key: string,
     name: ScriptName,
     keys: readonly string[],
     args: ReadonlyArray<string | number>,
     read: (reply: unknown) => Reply,
   ): Promise<Reply> {
-    const send = (all = args): Promise<Reply> => this.#scripts.run<Reply>(SCRIPTS[name], namedKeys(keys), all, read);
+    const send = (all = args): Promise<Reply> =>
+      this.#scripts.run<Reply>(SCRIPTS[name], namedKeys(keys, key), all, read);
     if (!PUBLISHING.has(name)) return send();
     // Without a wait if possible: commands go out in the order of the calls.
     if (this.how !== undefined) return send([...args, this.how]);
@@ -57,8 +59,8 @@ export class RedissonScripts {
   }
 
   /** Resolves to whether the owner held the lock. Warns once if waiters do not receive the message of a release. */
-  async release(keys: readonly string[], args: ReadonlyArray<string | number>): Promise<boolean> {
-    const [released, unheard] = await this.run('release', keys, args, readReleaseReply);
+  async release(key: string, keys: readonly string[], args: ReadonlyArray<string | number>): Promise<boolean> {
+    const [released, unheard] = await this.run(key, 'release', keys, args, readReleaseReply);
     if (unheard !== null && !this.hasWarned) {
       this.hasWarned = true;
       this.logger.warn(unheardWarning(unheard, this.isSharded));

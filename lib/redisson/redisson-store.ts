@@ -176,7 +176,7 @@ export class RedissonStore implements LockStore, ConnectionObserver {
     const hears = next !== undefined && this.joinIfSubscribed(next, channelOf(names, next));
     if (hears) this.waiters.contended(next.id, []);
     const args = [id, ...channelsOf(names), tombstoneFor];
-    const released = await this.scripts.release([names.lock, latchOf(names.lock, id)], args);
+    const released = await this.scripts.release(key, [names.lock, latchOf(names.lock, id)], args);
     if (next === undefined) return { released, next };
     if (!released || !hears) return { released, next: await this.acquire(next) };
     return { released, next: this.atOnceIfWoken(next.id, contended('queued', next)) };
@@ -197,7 +197,7 @@ export class RedissonStore implements LockStore, ConnectionObserver {
 
   private async extend({ key, id, lease }: RenewRequest): Promise<RenewReply> {
     const args = [id, lease, this.longestRead];
-    const left = await this.scripts.run('extend', [this.names.lock(key).lock], args, readExtendReply);
+    const left = await this.scripts.run(key, 'extend', [this.names.lock(key).lock], args, readExtendReply);
     if (left === 'too long') throw new LockConfigError(readLeaseTooLong(lease, this.longestRead), { key });
     return left;
   }
@@ -224,12 +224,12 @@ export class RedissonStore implements LockStore, ConnectionObserver {
     const { holds } = await this.inspect(key);
     const named = holds.filter(chooser(hold));
     const args = [...channelsOf(names), writeBy(by), ...named.flatMap(({ id }) => [id, this.names.clientOf(id)])];
-    return this.scripts.run('forceRelease', [names.lock], args, readForceReleaseReply);
+    return this.scripts.run(key, 'forceRelease', [names.lock], args, readForceReleaseReply);
   }
 
   async inspect(key: string): Promise<StoredLock> {
     const names = this.names.lock(key);
-    const reply = await this.scripts.run('inspect', [names.lock, names.token], [], readInspectReply);
+    const reply = await this.scripts.run(key, 'inspect', [names.lock, names.token], [], readInspectReply);
     const { counter, readWrite, owners } = reply;
     if (readWrite === 'permits') return readPermits(counter, owners);
     const token = this.fenced && readWrite === null ? counter : NO_TOKEN;
@@ -304,7 +304,7 @@ export class RedissonStore implements LockStore, ConnectionObserver {
 
   private async tryAcquire(request: AcquireRequest, names: RedissonNames, hasWaited: boolean): Promise<AcquireReply> {
     const { script, keys, args } = commandOf(request, names, this.fenced, hasWaited);
-    return this.scripts.run(script, keys, args, (raw) => readAcquireReply(raw, request));
+    return this.scripts.run(request.key, script, keys, args, (raw) => readAcquireReply(raw, request));
   }
 
   /** The message may arrive before the reply that it overtakes, and the reply would set a later retry. */

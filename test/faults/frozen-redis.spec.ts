@@ -34,7 +34,7 @@ describe.each(freezes)('while Redis is frozen by %s', (_, { freeze, thaw }) => {
       await locks.start(redis.url, { commandTimeout: 700 }),
       await locks.start(redis.url, { commandTimeout: 700 }),
     ];
-    await one.acquire('held', { expire: 30_000 });
+    const held = await one.acquire('held', { expire: 30_000 });
     const giveUp = new AbortController();
     const queued = timed(other.acquire('held', { waitTimeout: 1_000 }));
     const aborted = other.acquire('held', { owner: 'me', signal: giveUp.signal });
@@ -47,6 +47,10 @@ describe.each(freezes)('while Redis is frozen by %s', (_, { freeze, thaw }) => {
       waits: timed(other.acquire('free', { waitTimeout: 300 })),
       waitsLong: timed(other.acquire('free', { owner: 'me', waitTimeout: 60_000 })),
       tries: timed(other.tryAcquire('free')),
+      triesSeveral: timed(other.tryAcquire(['free', 'also free'])),
+      verifies: timed(held.verify()),
+      counts: timed(other.getCountDownLatch('free').getCount()),
+      surveys: timed(other.getLock('free').isLocked()),
       inspects: timed(other.inspect('free')),
       // For a key that no caller uses afterwards: it releases the lock of any holder, even if it arrives late.
       forces: timed(other.forceRelease('forced')),
@@ -61,9 +65,11 @@ describe.each(freezes)('while Redis is frozen by %s', (_, { freeze, thaw }) => {
     expect(await asked.waits).toMatchObject({ error: { code: 'LOCK_STORE' } });
     expect((await asked.waits).took).toBeGreaterThanOrEqual(250);
     expect((await asked.waits).ran).toBeLessThan(300 + LATE);
-    for (const name of ['waitsLong', 'tries', 'inspects', 'forces'] as const) {
-      const { error, took } = await asked[name];
-      expect([name, error?.code]).toEqual([name, 'LOCK_STORE']);
+    const keys = { verifies: 'held', forces: 'forced' };
+    for (const [name, call] of Object.entries(asked).slice(1)) {
+      const { error, took } = await call;
+      const key = keys[name as keyof typeof keys] ?? 'free';
+      expect([name, error?.code, error?.key]).toEqual([name, 'LOCK_STORE', key]);
       // A waiter may ask a second time before it gives up.
       const bound = name === 'waitsLong' ? 2 * 700 + LATE : 700 + LATE;
       expect([name, took < bound]).toEqual([name, true]);

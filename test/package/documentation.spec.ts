@@ -55,6 +55,13 @@ describe('the documentation', () => {
     for (const [, file, text] of quotations) expect(words(read(file!))).toContain(words(text!));
   });
 
+  it('says what to do about each alert', () => {
+    const names = [...read('docs/alert-rules.yml').matchAll(/- alert: (\w+)/g)].map(([, name]) => name);
+    const rows = [...read('docs/deploy.md').matchAll(/^\| (`Lock.*?) \| \w/gm)];
+    const told = rows.flatMap(([, alerts]) => [...alerts!.matchAll(/`(\w+)`/g)].map(([, name]) => name));
+    expect(told.sort()).toEqual(names.sort());
+  });
+
   it('explains each reason of a loss', () => {
     const rows = [...read('docs/errors.md').matchAll(/^\| `([a-z-]+)` \| ([^|]+) \|/gm)];
     expect(Object.fromEntries(rows.map(([, word, text]) => [word, text]))).toMatchObject(LOSS_REASONS);

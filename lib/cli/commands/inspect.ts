@@ -9,6 +9,7 @@ import { without, type Terminal } from '../output/terminal.js';
 import { kindName, safe, safeJson, time, type ClientFacts } from '../output/texts.js';
 import { grouped } from '../output/width.js';
 import { serverTime, type Session } from '../session.js';
+import { hintOfPrefixes } from './ls.js';
 
 /** The lines besides the rows of a table: the counts, the headings, an empty line. */
 const OTHER_LINES = 3;
@@ -22,9 +23,10 @@ export async function inspect(session: Session, { subject, json }: CommandLine, 
   const [lock = null] = await inspectSeveral(session.locks, [key]);
   if (isForeign(lock)) throw new Error(`${quote(key)} is not a lock: ${lock.reason}`);
   if (json) terminal.write(`${safeJson(lock, 2)}\n`);
-  else if (lock === null)
-    terminal.write(`${safe(key)} is free and has no waiters, with the prefix '${session.prefix}'.\n`);
-  else terminal.write(describeLock(terminal, lock, await serverTime(session)));
+  else if (lock === null) {
+    const free = `${safe(key)} is free and has no waiters, with the prefix '${session.prefix}'.`;
+    terminal.write(`${free}${await hintOfPrefixes(session)}\n`);
+  } else terminal.write(describeLock(terminal, lock, await serverTime(session)));
   return lock === null ? EXIT.no : EXIT.ok;
 }
 

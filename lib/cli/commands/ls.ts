@@ -34,7 +34,7 @@ export async function noneOf(session: Session, { subject, holder }: CommandLine)
 }
 
 /** Names the prefixes of other clients: the prefix of the command may be the wrong one. */
-async function hintOfPrefixes({ deployment, prefix }: Session): Promise<string> {
+export async function hintOfPrefixes({ deployment, prefix }: Session): Promise<string> {
   const inCluster = deployment.kind === 'cluster';
   const channels = await Promise.all(deployment.servers().map((server) => clientChannels(server, inCluster)));
   const others = otherPrefixes(channels.flat(), prefix);

@@ -78,14 +78,18 @@ async function tryOut(kind: Kind, trial: Trial, listener: Redis, channel: string
     const took = await Promise.race([heard.then((at) => at - sent), within(timeout)]);
     await kind.unsubscribe(listener, channel);
     if (took !== undefined) return ok(check, `a message took ${took.toFixed(1)} ms`);
-    return problem(check, `no message arrived within ${timeout} ms`, 'look for a proxy that delays messages');
+    return problem(
+      check,
+      `no message arrived within ${timeout} ms`,
+      'look for a firewall or proxy that drops or delays messages',
+    );
   } catch (error) {
     const { message } = error as Error;
     if (kind === SHARDED && UNKNOWN.test(message))
       return ok(check, 'not supported before Redis 7: messages go over the cluster bus');
     const advice = isRefusal(error)
       ? `permit the user to subscribe: ${kind.rules} &${clientChannel(prefix, '*')}`
-      : 'check whether the server accepts another connection';
+      : 'check whether the server accepts another connection, and whether a firewall or proxy drops its messages';
     return problem(check, message, advice);
   }
 }

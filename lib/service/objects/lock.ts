@@ -6,9 +6,8 @@ import type { LockHandle } from '../handles/lock-handle.js';
 /** The owner of a `LockObject`, and its name in metrics. */
 export interface LockObjectOptions {
   /**
-   * An identity of your own: all callers with the same owner hold the key together, in any context and process, like a
-   * thread of Redisson. Without it, `unlock()` releases only a lock that was acquired through this object in the same
-   * context.
+   * All callers with the same owner hold the key together, in any context and process, like a thread of Redisson. Without
+   * it, `unlock()` releases only a lock that was acquired through this object in the same context.
    */
   owner?: string;
   /** The name of the key in metrics, such as `'stock:*'`: the same text for all keys of one kind. */

@@ -6,9 +6,8 @@ import type { LockHandle } from '../handles/lock-handle.js';
 /** Options of a semaphore. */
 export interface SemaphoreOptions {
   /**
-   * The total number of permits, at least 1. Write the same number everywhere. A number that `setPermits` has set takes
-   * precedence. A call that requests more permits than exist fails with `LockConfigError`, even if their number was
-   * lowered while the call waited.
+   * The total number of permits, at least 1. Write the same number everywhere. A number from `setPermits` takes precedence.
+   * A call that requests more permits than exist fails with `LockConfigError`, even if their number was lowered meanwhile.
    */
   permits: number;
   /** The name of the key in metrics, such as `'imports:*'`: the same text for all keys of one kind. */

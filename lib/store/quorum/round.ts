@@ -112,7 +112,11 @@ export function minorityError(
   return new LockStoreError(
     `${answered} of ${masters} masters answered, but ${need}${why === '' ? '' : `: ${why}`}`,
     // A retry is of no use if too many masters refuse for good.
-    { key, cause, transient: lasting.length <= masters - quorum },
+    {
+      key: key ?? (cause instanceof LockStoreError ? cause.key : undefined),
+      cause,
+      transient: lasting.length <= masters - quorum,
+    },
   );
 }
 

@@ -46,12 +46,16 @@ export class LeaseRenewals {
   }
 
   private async renewSome(requests: readonly RenewRequest[], replies: Map<RenewRequest, RenewReply>): Promise<void> {
-    const states = namedKeys(requests.map(({ key }) => this.nameOf(key)));
+    // An error of a command that many leases share names none of them.
+    const states = namedKeys(
+      requests.map(({ key }) => this.nameOf(key)),
+      requests.length === 1 ? requests[0]!.key : undefined,
+    );
     const args = [...requests.flatMap(({ id, lease }) => [id, lease]), ...this.args];
     let leases: readonly RenewReply[];
     try {
       leases = await this.scripts.run(this.script, states, args, (raw) =>
-        tuple(raw, requests.length).map(readRenewReply),
+        tuple(raw, requests.length).map((left, i) => readRenewReply(left, requests[i]!.key)),
       );
     } catch (error) {
       leases = requests.map(() => error as LockStoreError);
@@ -68,4 +72,5 @@ export class LeaseRenewals {
 }
 
 /** Reads the part of a reply that is about one lease: it may be an error of its own. */
-const readRenewReply = (raw: unknown): RenewReply => (raw instanceof Error ? storeFailure(raw) : leaseLeft(raw));
+const readRenewReply = (raw: unknown, key: string): RenewReply =>
+  raw instanceof Error ? storeFailure(raw, key) : leaseLeft(raw);

@@ -249,7 +249,7 @@ type RequestArgs = readonly [
 ];
 
 /** Written out, since a spread would take a kilobyte of memory for each request. */
-const withAddress = (to: string, args: RequestArgs): Array<string | number> => [
+const withAddress = (to: string, args: RequestArgs): [to: string, ...request: RequestArgs] => [
   to,
   args[0],
   args[1],

@@ -74,6 +74,6 @@ export class RedisLatches implements LatchStore {
   /** The keys, in the order of lua/shared/latch.lua. */
   private keysOf(key: string): ScriptKeys {
     const { latch, counted } = latchKeys(this.options.keyPrefix, key);
-    return namedKeys([latch, counted]);
+    return namedKeys([latch, counted], key);
   }
 }

@@ -179,7 +179,10 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
     const { connection, scripts } = this.#link;
     // In a Cluster, a script may use the keys of one slot only.
     if (connection.group(requests, (key) => redisKeys(this.keyPrefix, key).state).length > 1) return undefined;
-    const keys = namedKeys(requests.flatMap(({ key }) => this.keys.of(key).names));
+    const keys = namedKeys(
+      requests.flatMap(({ key }) => this.keys.of(key).names),
+      requests[0]!.key,
+    );
     const args = requests.flatMap((request) => requestArgs(request));
     try {
       return await scripts.run('acquireAll', keys, args, (raw) => readAcquireAllReply(raw, requests));

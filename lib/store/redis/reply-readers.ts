@@ -67,7 +67,12 @@ function shapeOf(reply: unknown, isPart = false): string {
  * @param command the command, as the error names it
  * @throws LockStoreError
  */
-export function readReply<Reply, Result>(command: string, reply: Reply, read: (reply: Reply) => Result): Result {
+export function readReply<Reply, Result>(
+  command: string,
+  reply: Reply,
+  read: (reply: Reply) => Result,
+  key?: string,
+): Result {
   try {
     return read(reply);
   } catch (error) {
@@ -76,6 +81,7 @@ export function readReply<Reply, Result>(command: string, reply: Reply, read: (r
       `${command} was answered with ${shapeOf(reply)}, which Redis cannot reply to it, so its effect is not known. ` +
         'Likely causes are an open MULTI on this connection, a proxy that changes replies, or a stub in a test. ' +
         "Give the locks a connection of their own to a real Redis; in unit tests write store: 'memory'.",
+      { key },
     );
   }
 }

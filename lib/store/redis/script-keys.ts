@@ -3,12 +3,15 @@ import { bulk, bulkStart } from './resp.js';
 
 /** The keys of a script: their names, and the same names encoded for the wire. */
 export interface ScriptKeys {
+  /** The key of the lock or latch, which errors name; `undefined`: the script concerns none. */
+  readonly key: string | undefined;
   readonly count: number;
   readonly names: readonly string[];
   readonly wire: string;
 }
 
-export const namedKeys = (names: readonly string[]): ScriptKeys => ({
+export const namedKeys = (names: readonly string[], key?: string): ScriptKeys => ({
+  key,
   count: names.length,
   names,
   get wire() {
@@ -29,7 +32,7 @@ export class LockKeys {
   }
 
   of(key: string): ScriptKeys {
-    return new KeysOfLock(this, tagged(key));
+    return new KeysOfLock(this, key, tagged(key));
   }
 
   startsBefore(name: string): readonly string[] {
@@ -45,6 +48,7 @@ export class LockKeys {
 class KeysOfLock implements ScriptKeys {
   constructor(
     private readonly keys: LockKeys,
+    readonly key: string,
     private readonly name: string,
   ) {}
 

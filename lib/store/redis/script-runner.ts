@@ -60,7 +60,7 @@ export class ScriptRunner {
         // The call has failed already. A late reply leads to no further command.
         if (!this.limit.end(limited)) return;
         try {
-          resolve(readReply(`the script '${name}'`, reply, (raw) => read(raw, sentTo)));
+          resolve(readReply(`the script '${name}'`, reply, (raw) => read(raw, sentTo), keys.key));
         } catch (error) {
           reject(error);
         }
@@ -75,7 +75,7 @@ export class ScriptRunner {
         }
         this.limit.end(limited);
         if (/\bNOREPLICAS\b/.test(error.message)) this.doubt();
-        reject(storeFailure(error, undefined, commandAt(source, error)));
+        reject(storeFailure(error, keys.key, commandAt(source, error)));
       };
       const send = (): void => {
         const call: ScriptCall = isText
@@ -85,7 +85,7 @@ export class ScriptRunner {
       };
       // The rest of the work of this turn comes behind the write, while Redis executes the script.
       send();
-      const limited = this.limit.begin(() => reject(this.unanswered()));
+      const limited = this.limit.begin(() => reject(this.unanswered(keys.key)));
       this.watch ??= this.watchForSilence();
     });
   }
@@ -114,12 +114,13 @@ export class ScriptRunner {
     this.limit.endAll();
   }
 
-  private unanswered(): LockStoreError {
+  private unanswered(key: string | undefined): LockStoreError {
     if (this.isClosed)
-      return new LockStoreError('the connection to Redis was closed before the reply', { transient: true });
+      return new LockStoreError('the connection to Redis was closed before the reply', { key, transient: true });
     const cause = this.trouble();
     const why = cause === undefined ? '' : `: ${cause.message}`;
     return new LockStoreError(`Redis did not answer within ${this.commandTimeout} ms (commandTimeout)${why}`, {
+      key,
       cause,
       transient: true,
     });

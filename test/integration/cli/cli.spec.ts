@@ -178,10 +178,26 @@ describe('inspect', () => {
     expect(stdout).toMatch(/^1 +exclusive /m);
   });
 
+  it('shows how many permits of how many are held', async () => {
+    const [service] = await bench.serviceList(1);
+    const semaphore = service!.getSemaphore('p', { permits: 3 });
+    await semaphore.acquire(2);
+    await semaphore.acquire();
+    expect((await run('inspect', 'p')).stdout).toContain(', 3 of 3 permits, 0 processes in the queue ');
+  });
+
   it('exits with 3 if the key is free', async () => {
     const [free, json] = await Promise.all([run('inspect', 'x'), run('inspect', 'x', '--json')]);
     expect(free).toEqual({ code: 3, stdout: "x is free and has no waiters, with the prefix 'lock'.\n", stderr: '' });
     expect(json).toEqual({ code: 3, stdout: 'null\n', stderr: '' });
+  });
+
+  it('names the prefixes of other clients if the key is free', async () => {
+    await setUp();
+    const { stdout } = await run('inspect', 'a', '--prefix', 'shop');
+    expect(stdout).toBe(
+      "a is free and has no waiters, with the prefix 'shop'. Other clients have the prefix 'lock': choose one with --prefix.\n",
+    );
   });
 });
 

@@ -99,7 +99,7 @@ describe('onUnavailable, while Redis is down', () => {
     const prices = await bench.make(Prices, DOWN);
     ran.mockClear();
     const error = await prices[method]().catch((thrown: unknown) => thrown as LockStoreError);
-    expect(error).toMatchObject({ code: 'LOCK_STORE', transient: true, key: 'prices' });
+    expect(error).toMatchObject({ code: 'LOCK_STORE', transient: true, key: 'prices', method: `Prices.${method}` });
     const { message, cause } = error as LockStoreError;
     expect(message).toMatch(
       new RegExp(`^@DistributedLock on Prices.${method} could not lock 'prices': .*ECONNREFUSED`),

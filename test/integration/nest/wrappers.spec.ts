@@ -1,5 +1,6 @@
 import { Controller, Get, Injectable, Param, type LoggerService } from '@nestjs/common';
 import { describe, expect, it } from '@jest/globals';
+import { lastValueFrom, of, type Observable } from 'rxjs';
 import { findCurrentLock, DistributedLock, lockKey, LockKeyError, methodKey, UseLock } from 'nestjs-redis-locks';
 import { NestBench } from './support.js';
 
@@ -208,4 +209,34 @@ it('a key function that returns a promise is refused, and its rejection is handl
     '@DistributedLock on Stock.reserve: the key function failed: it returned a promise, but keys are made synchronously: ' +
       'pass what it waits for as an argument of the method, or await it in the method and lock there with LockService.run.',
   );
+});
+
+it('a method whose return type a bundler has dropped causes a warning, unless it is async or has the option returns', async () => {
+  class Prices {
+    watch(): Observable<number> {
+      return of(1);
+    }
+    told(): Observable<number> {
+      return of(1);
+    }
+    async read(): Promise<number> {
+      return 1;
+    }
+  }
+  // A decorator that is called as a function gets no types, as esbuild compiles it.
+  const decorate = (name: keyof Prices, options: object): void => {
+    const descriptor = Object.getOwnPropertyDescriptor(Prices.prototype, name)!;
+    (DistributedLock({ key: name, ...options }) as unknown as MethodDecorator)(Prices.prototype, name, descriptor);
+    Object.defineProperty(Prices.prototype, name, descriptor);
+  };
+  decorate('watch', {});
+  decorate('told', { returns: 'observable' });
+  decorate('read', {});
+  const { it: prices, warnings } = await start(Prices);
+  expect(warnings).toEqual([
+    '@DistributedLock on Prices.watch: the compiler or bundler has dropped the return type, so the method has to return a ' +
+      "promise: make it async, or write returns: 'promise'. If it returns an Observable, write returns: 'observable'.",
+  ]);
+  expect(await lastValueFrom(prices.told())).toBe(1);
+  expect(await prices.read()).toBe(1);
 });

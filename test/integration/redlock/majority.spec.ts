@@ -50,9 +50,9 @@ describe('five masters', () => {
   it('hold no lock with three of them down, and votes on the others are released', async () => {
     const service = await bench.service({ commandTimeout });
     await Promise.all(bench.masters.slice(0, 3).map((master) => master.kill()));
-    for (const acquire of [() => service.tryAcquire('a'), () => service.acquire('b', { waitTimeout: 2_000 })]) {
+    for (const acquire of [() => service.tryAcquire('a'), () => service.acquire('a', { waitTimeout: 2_000 })]) {
       const { error, ran } = await timed<unknown>(acquire);
-      expect(error).toMatchObject({ code: 'LOCK_STORE', transient: true });
+      expect(error).toMatchObject({ code: 'LOCK_STORE', transient: true, key: 'a' });
       expect(error.message).toMatch(/^2 of 5 masters (answered|can be reached), but 3 are needed/);
       expect(ran).toBeLessThan(3 * commandTimeout);
     }
@@ -62,8 +62,10 @@ describe('five masters', () => {
   it('hold no lock with three of them frozen, and late grants are released when they resume', async () => {
     const service = await bench.service({ commandTimeout });
     await Promise.all(bench.masters.slice(0, 3).map((master) => master.pause()));
+    const asked = timed(() => service.inspect('b'));
     const { error, ran } = await timed(() => service.acquire('a', { waitTimeout: 5_000 }));
-    expect(error).toMatchObject({ code: 'LOCK_STORE' });
+    expect(error).toMatchObject({ code: 'LOCK_STORE', key: 'a' });
+    expect((await asked).error).toMatchObject({ code: 'LOCK_STORE', key: 'b' });
     expect(ran).toBeLessThan(3 * commandTimeout);
     await bench.untilNothingIsLeft(bench.masters.slice(3));
     await Promise.all(bench.masters.slice(0, 3).map((master) => master.resume()));

@@ -210,7 +210,7 @@ describe('waiting for a latch', () => {
     clock.advance(PERIOD);
     const error = lasting();
     await fail(error);
-    expect(outcome.error).toBe(error);
+    expect(outcome.error).toMatchObject({ key: 'a', message: error.message, transient: false });
     expect(clock.timers.size).toBe(0);
   });
 
@@ -282,16 +282,18 @@ describe('waiting for a latch', () => {
     const late = wait();
     const single = wait({ waitTimeout: 0 });
     await settled();
-    expect([late.error, single.error]).toEqual([undefined, store.unreachable]);
-    await expect(latches.countDown('a')).rejects.toBe(store.unreachable);
-    await expect(latches.trySetCount('a', 1, 50)).rejects.toBe(store.unreachable);
-    await expect(latches.count('a')).rejects.toBe(store.unreachable);
+    expect(late.error).toBeUndefined();
+    expect(single.error).toMatchObject({ key: 'a', message: store.unreachable.message });
+    const failure = { message: store.unreachable.message, key: 'a', transient: true };
+    await expect(latches.countDown('a')).rejects.toMatchObject(failure);
+    await expect(latches.trySetCount('a', 1, 50)).rejects.toMatchObject(failure);
+    await expect(latches.count('a')).rejects.toMatchObject(failure);
     expect(fake.ids).toEqual([]);
     latches.askNow();
     clock.advance(COMMAND_TIMEOUT);
     await settled();
     expect(asked()).toBe(1);
-    expect([waiting.error, late.error]).toEqual([store.unreachable, store.unreachable]);
+    expect([waiting.error, late.error]).toMatchObject([failure, failure]);
   });
 
   it('ends by a signal, also in a single look', async () => {

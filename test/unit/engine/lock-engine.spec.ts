@@ -435,13 +435,16 @@ describe('an unreachable store', () => {
     const calls = [{ waitTimeout: Infinity }, { waitTimeout: 10_000 }, { waitTimeout: 1_000 }, { waitTimeout: 0 }].map(
       (wait) =>
         [{ key: 'b' }, { key: 'c', fair: true }, { key: 'd', owner: 'one' }].map(async (terms) => {
-          await expect(acquire(terms, wait)).rejects.toBe(store.unreachable);
+          await expect(acquire(terms, wait)).rejects.toMatchObject({
+            key: terms.key,
+            message: store.unreachable!.message,
+          });
           ended.set(wait, clock.now() - since);
         }),
     );
     await clock.pass(6_000);
     await Promise.all(calls.flat());
-    await expect(first).rejects.toBe(store.unreachable);
+    await expect(first).rejects.toMatchObject({ key: 'a', message: store.unreachable.message });
     expect(told - since).toBeGreaterThan(4_900);
     const [endless, long, short, single] = [...ended].sort(([a], [b]) => Object.values(b)[0] - Object.values(a)[0]);
     for (const [, after] of [endless!, long!]) expect(after).toBeGreaterThan(4_800);
