@@ -50,9 +50,10 @@ async function main(args) {
   }
   if (values.write) {
     guide.write();
-    writeMinutes(fired);
+    writeMinutes(fired, guide.took);
   }
-  const slow = minutes().filter((each) => Math.max(...each.minutes) > GOAL);
+  // A busy machine stretches the time of the commands.
+  const slow = minutes(() => 0).filter((each) => Math.max(...each.minutes) > GOAL);
   for (const { section } of slow)
     console.log(`failed  "${section}": an answer takes more than ${GOAL} minutes, with the guide alone`);
   failed += slow.length;

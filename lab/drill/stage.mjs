@@ -83,9 +83,12 @@ export class Stage {
   async shows(command, ...texts) {
     const block = this.#guide.find(this.#section, command);
     let output = '';
+    let took = 0;
     try {
       await eventually(async () => {
+        const since = performance.now();
         output = await this.#run(command);
+        took = (performance.now() - since) / 1_000;
         const fits = texts.every((text) => (text instanceof RegExp ? text.test(output) : output.includes(text)));
         return fits && (this.#guide.isWritten || stable(output) === stable(block.output));
       }, PATIENCE);
@@ -93,7 +96,7 @@ export class Stage {
       const wanted = `${texts.map(String).join(', ')} and, as in ${GUIDE}:${block.line}\n${stable(block.output)}`;
       throw new Error(`$ ${command}\n${stable(output)}\nwas to show ${wanted}`, { cause: error });
     }
-    this.#guide.saw(block, output);
+    this.#guide.saw(block, output, took);
     this.lines.push(block.line);
     return output;
   }

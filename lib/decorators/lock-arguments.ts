@@ -1,5 +1,4 @@
 import { LockConfigError } from '../errors/index.js';
-import { refuseUnreadable } from '../options/plain-options.js';
 import { isMethodKey } from './method-key.js';
 import type { LockMethodOptions } from './lock-method.options.js';
 
@@ -8,12 +7,6 @@ import type { LockMethodOptions } from './lock-method.options.js';
  * @throws LockConfigError if the decorator was written without parentheses, and so was called with the method itself
  */
 export function readLockArguments<Options extends LockMethodOptions>(decorator: string, written: unknown[]): Options {
-  let options: Options | undefined;
-  refuseUnreadable(decorator, () => (options = readArguments(decorator, written)));
-  return options as Options; // checked where it is known which method it is for
-}
-
-function readArguments<Options extends LockMethodOptions>(decorator: string, written: unknown[]): Options {
   const [first, second, third] = written;
   const several = Array.isArray(first) || isMethodKey(first);
   if (!several && isDecorating(first, second, third)) {
@@ -30,7 +23,7 @@ function readArguments<Options extends LockMethodOptions>(decorator: string, wri
       `${decorator} takes either one object of options or key, expire, maxRenewTimes: write { key: …, expire: … }.`,
     );
   }
-  return first as Options;
+  return first as Options; // checked where it is known which method it is for
 }
 
 /** Whether these are the arguments with which the compiler calls a decorator, legacy or standard. */

@@ -1,6 +1,5 @@
 import type { InjectionToken, ModuleMetadata, Provider, Type } from '@nestjs/common';
 import { LockConfigError } from '../errors/index.js';
-import { refuseUnreadable } from '../options/plain-options.js';
 import { refuseUnknownOptions } from '../options/option-readers.js';
 import { MODULE_OPTIONS } from './redis-lock.option-table.js';
 import type { RedisLockModuleOptions } from './redis-lock.options.js';
@@ -49,7 +48,7 @@ const ASYNC_OPTIONS = [
 
 /** @throws LockConfigError for an option that would be ignored silently */
 export function refuseUnknownAsyncOptions(written: unknown): void {
-  refuseUnreadable('RedisLockModule.forRootAsync', () => refuseEarlyOptions(written));
+  refuseEarlyOptions(written);
   refuseUnknownOptions('RedisLockModule.forRootAsync', written, ASYNC_OPTIONS);
 }
 

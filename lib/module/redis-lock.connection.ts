@@ -1,7 +1,7 @@
 import type { Cluster, ClusterNode, ClusterOptions, Redis, RedisOptions } from 'ioredis';
 import { isRedisUrl } from '../common/credentials.js';
 import { describe, oneLine, quote } from '../common/describe.js';
-import { refuseHiddenOptions, refuseHoles, refuseOtherKinds, refuseUnreadable } from '../options/plain-options.js';
+import { refuseHiddenOptions, refuseHoles, refuseOtherKinds } from '../options/plain-options.js';
 import { isLockConfigError, LockConfigError } from '../errors/index.js';
 import type { LineOptions } from '../store/redis/ioredis-lines.js';
 import {
@@ -30,12 +30,6 @@ const FEWEST_MASTERS = 3;
  * @throws LockConfigError
  */
 export function readConnections(connection: unknown): LockConnectionOption {
-  let read: LockConnectionOption | undefined;
-  refuseUnreadable('connection', () => (read = readAll(connection)));
-  return read as LockConnectionOption;
-}
-
-function readAll(connection: unknown): LockConnectionOption {
   if (isClusterClient(connection) || isNodeRedisCluster(connection)) return connection;
   if (isClusterAddress(connection)) return readClusterAddress(connection);
   if (!Array.isArray(connection)) return readConnection(connection);

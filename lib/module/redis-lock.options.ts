@@ -7,7 +7,6 @@ import type { OnContended, OnLost, OnUnavailable, ReleaseMode, RunOptions } from
 import type { KeyBuilder } from '../options/key-builder.js';
 import { warningsAbout } from '../options/option-warnings.js';
 import { optionNames, type OptionIn } from '../options/option-table.js';
-import { refuseUnreadable } from '../options/plain-options.js';
 import { refuseContradictions } from '../options/resolve-acquire-options.js';
 import { readConnections, refuseOtherPrefix, type LockConnectionOption } from './redis-lock.connection.js';
 import { defaultLabel } from './redis-lock.label.js';
@@ -178,7 +177,7 @@ export function resolveModuleOptions(
   written: RedisLockModuleOptions = {},
   label = 'RedisLockModule',
 ): ResolvedModuleOptions {
-  refuseUnreadable(label, () => refuseMisplacedOptions(label, written));
+  refuseMisplacedOptions(label, written);
   const options = MODULE_OPTIONS.read(label, written);
   const { connection, store, protocol, keyPrefix } = options;
   // Probably a variable that is not set. Other stores need no connection.

@@ -1,5 +1,5 @@
 import { durationIn } from '../common/duration.js';
-import { isPlainly, refuseHiddenOptions, refuseHoles, refuseOtherKinds, refuseUnreadable } from './plain-options.js';
+import { isPlainly, refuseHiddenOptions, refuseHoles, refuseOtherKinds } from './plain-options.js';
 import { LockConfigError } from '../errors/index.js';
 import { describe, quote } from '../common/describe.js';
 import { refuseUrls } from '../common/refuse-urls.js';
@@ -179,10 +179,6 @@ export function refuseAllButObjects(label: string, written: unknown): asserts wr
 
 /** Refuses an unknown option by name, with the name that was probably meant, and an option that is not an own property. */
 export function refuseUnknownOptions(label: string, written: unknown, known: readonly string[]): void {
-  refuseUnreadable(label, () => refuseOptions(label, written, known));
-}
-
-function refuseOptions(label: string, written: unknown, known: readonly string[]): void {
   refuseAllButObjects(label, written);
   refuseOtherKinds(label, written);
   const unknown = Reflect.ownKeys(written)

@@ -1,5 +1,5 @@
 import { types } from 'node:util';
-import { isLockConfigError, LockConfigError } from '../errors/index.js';
+import { LockConfigError } from '../errors/index.js';
 import { describe, oneLine } from '../common/describe.js';
 
 /**
@@ -46,21 +46,6 @@ export function refuseHiddenOptions(label: string, written: object, known?: read
   const inherited =
     known?.find((name) => name in written && !Object.hasOwn(written, name)) ?? inheritedName(written, known);
   if (inherited !== undefined) throw hidden(label, inherited, 'inherited', written);
-}
-
-/**
- * Runs code that looks at options, which may be a proxy that throws.
- * @throws LockConfigError instead of what the proxy throws
- */
-export function refuseUnreadable(label: string, look: () => void): void {
-  try {
-    look();
-  } catch (error) {
-    if (isLockConfigError(error)) throw error;
-    throw new LockConfigError(`${label}: the options are a proxy that cannot be read: write a plain object.`, {
-      cause: error,
-    });
-  }
 }
 
 /** Finds an inherited property, other than a method, of options without a list of names, such as those of ioredis. */

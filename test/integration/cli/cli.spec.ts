@@ -178,6 +178,14 @@ describe('inspect', () => {
     expect(stdout).toMatch(/^1 +exclusive /m);
   });
 
+  it('shows how many permits of how many are held', async () => {
+    const [service] = await bench.serviceList(1);
+    const semaphore = service!.getSemaphore('p', { permits: 3 });
+    await semaphore.acquire(2);
+    await semaphore.acquire();
+    expect((await run('inspect', 'p')).stdout).toContain(', 3 of 3 permits, 0 processes in the queue ');
+  });
+
   it('exits with 3 if the key is free', async () => {
     const [free, json] = await Promise.all([run('inspect', 'x'), run('inspect', 'x', '--json')]);
     expect(free).toEqual({ code: 3, stdout: "x is free and has no waiters, with the prefix 'lock'.\n", stderr: '' });

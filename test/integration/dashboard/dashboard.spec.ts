@@ -1,5 +1,6 @@
 import {
   Injectable,
+  Logger,
   Module,
   type CallHandler,
   type CanActivate,
@@ -7,7 +8,7 @@ import {
   type NestInterceptor,
 } from '@nestjs/common';
 import { APP_INTERCEPTOR } from '@nestjs/core';
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import { map, type Observable } from 'rxjs';
 import { getLockServiceToken, LockService } from 'nestjs-redis-locks';
 import { RedisLockDashboardModule } from 'nestjs-redis-locks/dashboard';
@@ -125,19 +126,25 @@ describe.each(ADAPTERS)('the dashboard on %s', (_name, adapter) => {
     expect(activity.wait.free.reduce((sum, each) => sum + each)).toBe(1);
   });
 
-  it('releases a lock, hands it to the next waiter, and notifies its holder', async () => {
+  it('releases a lock, hands it to the next waiter, notifies its holder, and logs who did it', async () => {
     const server = await serve(bench, { readOnly: false }, { adapter });
+    const warn = jest.fn<(line: string) => void>();
     const locks = server.app.get(LockService);
     const other = (await bench.boot({}, { shutdownTimeout: 0 })).get(LockService);
     const lock = await locks.acquire('a');
     const waiting = other.acquire('a');
-    await eventually(async () => (await locks.inspect('a'))?.waiters.length === 1);
+    // Its client writes the label in the background.
+    await eventually(async () => (await locks.inspect('a'))?.waiters[0]?.label);
+    Logger.overrideLogger({ log() {}, error() {}, warn });
     const order = { key: 'a', fencingToken: (await server.state()).locks.list[0]!.fencingToken };
     const basic = `Basic ${Buffer.from('ann:secret').toString('base64')}`;
     expect(await server.release(order, { ...OWN, authorization: basic })).toEqual({
       ...{ status: 200, body: { outcome: 'released' } },
     });
     const by = `ann of the dashboard of ${locks.label}`;
+    expect(warn.mock.calls.map(([line]) => line)).toContain(
+      `"a" was released by force by ${by}; it was held by ${locks.label}; the next holder is ${other.label}`,
+    );
     expect(await aborted(lock.signal)).toMatchObject({ lossReason: 'forced', forcedBy: by });
     const next = await waiting;
     // The release was not meant for the current holder.

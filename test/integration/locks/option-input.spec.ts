@@ -141,18 +141,13 @@ describe('options that are not own data properties', () => {
     }
   });
 
-  it('are refused: promises, maps, dates, proxies that throw, symbols as names', async () => {
+  it('are refused: promises, maps, dates, symbols as names', async () => {
     const service = await bench.service();
-    const throwing = new Proxy({}, { ownKeys: () => { throw new Error('trap'); } }); // prettier-ignore
-    const { proxy: revoked, revoke } = Proxy.revocable({}, {});
-    revoke();
     const wrong: Array<[unknown, RegExp]> = [
       [Promise.resolve({}), /a promise.*await/],
       [new Map([['expire', 1]]), /Map/],
       [new Set(), /Set/],
       [new Date(), /Date/],
-      [throwing, /cannot be read/],
-      [revoked, /cannot be read/],
     ];
     for (const [name, call] of calls(service)) {
       for (const [options, message] of wrong) {
