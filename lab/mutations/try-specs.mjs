@@ -64,7 +64,8 @@ async function runSpec(mutation, { spec, test }, installation) {
 
 /** The project's configuration, with a transformer that puts the mutation in place. */
 function configFor(mutation, directory) {
-  const config = { ...jestConfig, rootDir: ROOT, reporters: [], testTimeout: LONGEST_TEST };
+  // One worker: there is one spec, and each further worker would load Jest for nothing.
+  const config = { ...jestConfig, rootDir: ROOT, reporters: [], testTimeout: LONGEST_TEST, maxWorkers: 1 };
   if (mutation === undefined) return config;
   const mutated = join(directory, 'mutated.ts');
   writeFileSync(mutated, mutatedModule(mutation));

@@ -133,7 +133,8 @@ describe.each(ADAPTERS)('the dashboard on %s', (_name, adapter) => {
     const other = (await bench.boot({}, { shutdownTimeout: 0 })).get(LockService);
     const lock = await locks.acquire('a');
     const waiting = other.acquire('a');
-    await eventually(async () => (await locks.inspect('a'))?.waiters.length === 1);
+    // Its client writes the label in the background.
+    await eventually(async () => (await locks.inspect('a'))?.waiters[0]?.label);
     Logger.overrideLogger({ log() {}, error() {}, warn });
     const order = { key: 'a', fencingToken: (await server.state()).locks.list[0]!.fencingToken };
     const basic = `Basic ${Buffer.from('ann:secret').toString('base64')}`;

@@ -35,9 +35,13 @@ class TestedLine implements Line {
     this.replies.shift()!.resolve(reply);
   }
 
-  /** Ends the line, as clients do it: some reject the commands before they report the end, others after it. */
-  break(rejectsFirst: boolean): void {
+  /**
+   * Ends the line, as clients do it: some reject the commands before they report the end, others after it. `ended` runs before
+   * the report.
+   */
+  break(rejectsFirst: boolean, ended?: () => void): void {
     this.state = 'ended';
+    ended?.();
     const reject = (): void => this.replies.forEach((reply) => reply.reject(new Error('Socket closed')));
     if (rejectsFirst) reject();
     this.observer.ended?.(undefined);
@@ -74,12 +78,13 @@ it.each([true, false])(
     const [second, third] = [lasting.send('B'), lasting.send('C')];
     line.answer(1);
     expect(await first).toBe(1);
-    line.break(rejectsFirst);
-    const fourth = lasting.send('D');
+    const later: Array<Promise<unknown>> = [];
+    line.break(rejectsFirst, () => later.push(lasting.send('D')));
+    later.push(lasting.send('E'));
     const next = await ready(2);
-    expect(next.sent).toEqual(['B', 'C', 'D']);
-    for (const reply of [2, 3, 4]) next.answer(reply);
-    expect(await Promise.all([second, third, fourth])).toEqual([2, 3, 4]);
+    expect(next.sent).toEqual(['B', 'C', 'D', 'E']);
+    for (const reply of [2, 3, 4, 5]) next.answer(reply);
+    expect(await Promise.all([second, third, ...later])).toEqual([2, 3, 4, 5]);
     expect(lasting.epoch).toBe(1);
     lasting.close();
   },
