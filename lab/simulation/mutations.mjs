@@ -113,7 +113,7 @@ export const MUTATIONS = [
     name: 'no-leave',
     what: 'a waiter that gives up sends no leave',
     file: TICKET,
-    from: 'this.parts.releases.leave(this.terms.key, this.id, isUnanswered ? 2 * limits.commandTimeout : 0);',
+    from: 'this.parts.releases.leave(this.key, this.id, isUnanswered ? 2 * limits.commandTimeout : 0);',
     to: '',
   },
   {

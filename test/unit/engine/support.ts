@@ -172,14 +172,18 @@ export class Observer {
 
 export function holdOf(
   clock: FakeClock,
-  { terms = {}, grant = {}, observer }: { terms?: object; grant?: Partial<Grant>; observer?: Observer } = {},
+  {
+    terms: { key = 'a', ...terms } = {},
+    grant = {},
+    observer,
+  }: { terms?: Wanted; grant?: Partial<Grant>; observer?: Observer } = {},
 ): Hold {
   const full = { ...TERMS, ...terms };
   const granted = {
     ...{ id: 'me:1', token: 11, lease: full.lease, longest: full.lease, batchSize: 1 },
     ...{ from: clock.now(), epoch: 0, restsOn: 0, ...grant },
   };
-  const hold = new ClientGrant(contextOf(new FakeStore(), clock), { key: 'a', mode: full.mode }, granted).add(full);
+  const hold = new ClientGrant(contextOf(new FakeStore(), clock), { key, mode: full.mode }, granted).add(full);
   if (observer !== undefined) hold.observeLoss(observer.lost);
   return hold;
 }
