@@ -1,4 +1,4 @@
-import { readingClock, type ReadingClock } from '../../common/reading-timer.js';
+import { systemClock, type Clock } from '../../common/clock.js';
 
 /**
  * For how many ms a server may be silent without a doubt, before a message and before a reply. A master is replaced
@@ -19,7 +19,8 @@ export class Mastership {
   /** @param ask asks others whether the server is still the master of this key. Never rejects */
   constructor(
     private readonly ask: (name: string) => Promise<boolean>,
-    private readonly clock: Pick<ReadingClock, 'now'> = readingClock,
+    /** Counts suspensions: the master may have been replaced meanwhile. */
+    private readonly clock: Pick<Clock, 'now'> = systemClock,
   ) {}
 
   get isAsking(): boolean {
