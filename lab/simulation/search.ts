@@ -66,7 +66,7 @@ export async function search({ from, to, shrinks, stopsAtFirst }: SearchOptions)
 export function scheduleOf(seed: number, path?: string): Schedule {
   let found: Schedule | undefined;
   const remember = fc.property(schedules, (schedule) => {
-    // With a path, fast-check goes on to the schedules beside it.
+    // With a path, fast-check continues with the schedules beside it.
     found ??= schedule;
   });
   fc.check(remember, { seed, path, numRuns: 1 });
