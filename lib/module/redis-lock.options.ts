@@ -22,9 +22,9 @@ export interface RedisLockModuleOptions {
    */
   instance?: string;
   /**
-   * Where Redis is: a URL, ioredis options, your own ioredis client, a Cluster, or a list of three or more independent
-   * masters (Redlock). The module makes its own connections, and never uses or closes your client. `undefined` is
-   * refused.
+   * Where Redis is: a URL, ioredis options, your own client (ioredis or node-redis), a Cluster, or a list of three or more
+   * independent masters (Redlock). The module makes its own connections, and never uses or closes your client.
+   * `undefined` is refused.
    * @defaultValue 'redis://127.0.0.1:6379'
    */
   connection?: LockConnectionOption;
