@@ -27,7 +27,7 @@ describe('a Redis whose memory is full (maxmemory, noeviction)', () => {
     for (const work of [() => service.acquire('a'), () => service.tryAcquire('a'), () => service.run('a', () => 1)]) {
       const { error, ran } = await timed<unknown>(work());
       expect(error).toEqual(advice('out of memory: raise maxmemory'));
-      expect(error).toMatchObject({ key: undefined, transient: false });
+      expect(error).toMatchObject({ key: 'a', transient: false });
       expect(ran).toBeLessThan(LATE);
     }
     // Nothing but the temporary note that no caller waits there any more.

@@ -10,7 +10,7 @@ import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
 
 const text = readFileSync(new URL('../../../docs/redisson.md', import.meta.url), 'utf8');
 const RULES = /^ACL SETUSER locks ([^]*?)^```/m.exec(text)![1]!.trim().split(/\s+/);
-const IN_CLUSTER = /In a Cluster, add `([^`]+)`/.exec(text)![1]!.split(' ');
+const IN_CLUSTER = /In a Cluster, add\s+`([^`]+)`/.exec(text)![1]!.split(' ');
 const COMMANDS = RULES.filter((rule) => rule.startsWith('+')).map((rule) => rule.slice(1));
 
 const LATE = { within: 60_000 };
