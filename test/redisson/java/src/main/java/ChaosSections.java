@@ -25,7 +25,7 @@ final class ChaosSections {
   /** ms by which a TTL may be too long: Redis rounds it. */
   private static final int ROUNDING = 2;
   /** ms beyond its wait that an acquisition may take: commands that time out, the search for a connection, a subscription. */
-  private static final int SLACK = 15_000;
+  private static final int SLACK = 20_000;
   /** ms between two ticks of the thread that notices that the JVM did not run, and how late a tick may be. */
   private static final int TICK = 50;
   private static final int LATE = 100;
