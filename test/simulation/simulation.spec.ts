@@ -36,8 +36,8 @@ describe('simulated schedules of callers and faults', () => {
     'end with a result for every caller, without overlapping sections, and equally on any number of workers',
     async () => {
       const [one, two] = await Promise.all([
-        simulation('--seeds', '120', '--workers', '1'),
-        simulation('--seeds', '120', '--workers', '2'),
+        simulation('--seeds', '180', '--workers', '1'),
+        simulation('--seeds', '180', '--workers', '2'),
       ]);
       const { code, said } = one;
       expect({ code, said }).toMatchObject({ code: 0, said: expect.stringContaining('nothing was found') });
@@ -46,7 +46,7 @@ describe('simulated schedules of callers and faults', () => {
       expect(find(said, digest)).not.toBe('00000000');
       // The run covered enough.
       expect(count(said, /(\d+) got their locks/)).toBeGreaterThan(1_000);
-      expect(count(said, /(\d+) of them as members of a batch/)).toBeGreaterThan(50);
+      expect(count(said, /(\d+) of them as members of a batch/)).toBeGreaterThan(100);
       expect(count(said, /(\d+) faults/)).toBeGreaterThan(25);
       expect(count(said, /(\d+) at a replaced master/)).toBeGreaterThan(25);
       expect(count(said, /(\d+) terms of leaders/)).toBeGreaterThan(50);

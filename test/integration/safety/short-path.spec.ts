@@ -162,9 +162,8 @@ it('the short path of acquire leaves the same reply, keys, values and TTLs as th
       one.ttls.forEach((ttl, i) => {
         const expected = other.ttls[i]!;
         expect(Math.sign(ttl)).toBe(Math.sign(expected));
-        // The whole script counts some TTLs from the moment at which the clock stands still. Redis counts them by a time that
-        // it reads once for several commands.
-        expect(Math.abs(ttl - expected)).toBeLessThanOrEqual(elapsed + 10);
+        // The whole script counts some TTLs from the moment at which the clock stands still.
+        expect(Math.abs(ttl - expected)).toBeLessThanOrEqual(elapsed + 2);
       });
       expect([one.isShort, other.isShort]).toEqual([takesShortPath(situation), false]);
       if (one.isShort) short += 1;
