@@ -15,11 +15,11 @@ const SLICE = 2;
 const CALLBACKS_PER_LOOK = 16;
 
 /** A callback that is due at a time. `TimerQueue.cancel` and `TimerQueue.move` take it. */
-export interface TimerEntry<Subject = unknown> {
+export interface TimerEntry {
   at: number;
-  readonly run: (subject: Subject) => void;
+  readonly run: (subject: unknown) => void;
   /** Passed to `run`: an entry for each of many needs no closure of its own. */
-  readonly subject: Subject;
+  readonly subject: unknown;
   /** Index in the heap; -1: the entry is not in the queue. */
   index: number;
 }
@@ -46,7 +46,7 @@ export class TimerQueue {
 
   /** Calls `run` with `subject` at `at`. */
   addFor<Subject>(subject: Subject, at: number, run: (subject: Subject) => void): TimerEntry {
-    const entry = { at, run, subject, index: -1 } as TimerEntry;
+    const entry: TimerEntry = { at, run: run as TimerEntry['run'], subject, index: -1 };
     this.insert(entry);
     return entry;
   }

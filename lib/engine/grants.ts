@@ -9,8 +9,8 @@ import {
   type Capacity,
   type GrantUsers,
   type Grant,
+  type GrantTarget,
   type Hold,
-  type HoldMode,
   type HoldTerms,
   type KeyTerms,
 } from './hold.js';
@@ -50,13 +50,8 @@ export class Grants implements IdTable {
   }
 
   /** Registers a grant; `serve` makes the hold of each caller that uses it. */
-  add(
-    asked: { readonly key: string; readonly mode: HoldMode },
-    grant: Grant,
-    capacity?: Capacity,
-    users?: GrantUsers,
-  ): ClientGrant {
-    const added = new ClientGrant(this.context, asked, grant, capacity, users);
+  add(target: GrantTarget, grant: Grant, capacity?: Capacity, users?: GrantUsers): ClientGrant {
+    const added = new ClientGrant(this.context, target, grant, capacity, users);
     this.byId.set(added.id, added);
     return added;
   }

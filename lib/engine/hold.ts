@@ -394,6 +394,9 @@ export interface NextRequest {
   tryAcquireOrEnqueue(): void;
 }
 
+/** What a grant is for. */
+export type GrantTarget = Pick<AcquireRequest, 'key' | 'mode'>;
+
 /** `offered`: it is being handed over to another client, and has no holder here. `lost`: the store has ended it. */
 export type GrantState = 'held' | 'offered' | 'lost';
 
@@ -444,7 +447,7 @@ export class ClientGrant {
 
   constructor(
     private readonly context: Pick<EngineContext, 'clock' | 'logger' | 'store' | 'limits' | 'identity'>,
-    { key, mode }: { readonly key: string; readonly mode: HoldMode },
+    { key, mode }: GrantTarget,
     grant: Grant,
     readonly capacity: Capacity = 'one',
     readonly users?: GrantUsers,

@@ -26,10 +26,10 @@ import type { Releases } from './releases.js';
 import { validUntil } from './lease-view.js';
 import { answerDue, Waiter, type WaitTerms } from './waiter.js';
 
-/** A group of callers for permits asks for so many slots at most. */
+/** A group of callers for permits requests at most this many slots. */
 const MOST_SLOTS = 1_000;
 
-/** So many callers get a hold without a command before the event loop continues: it takes them some milliseconds. */
+/** After this many holds without a command, the event loop continues: they take some milliseconds. */
 const MOST_IN_TURN = 1_000;
 
 const NONE: readonly never[] = Object.freeze([]);
@@ -77,7 +77,7 @@ export class KeyQueues {
     return this.keys.get(key)?.waiting ?? 0;
   }
 
-  /** Local callers do not use the grants of a key that stand. */
+  /** No further local caller may use the current grants of a key. */
   closeGrants(key: string): void {
     this.keys.get(key)?.closeGrants();
   }
@@ -170,7 +170,7 @@ export class KeyQueue {
     return group;
   }
 
-  /** No further caller may use the grants that stand. */
+  /** No further caller may use the current grants. */
   closeGrants(): void {
     this.plain?.closeGrants();
     this.closeShared();
@@ -531,7 +531,7 @@ export class Group implements TicketListener, GrantUsers {
   }
 
   private timedOut(waiter: Waiter): void {
-    // It was removed with very many others, and is rejected with the reason of that in its turn.
+    // It was removed together with many others, and is about to be rejected with their reason.
     if (!this.waiters.has(waiter)) return;
     const { clock, events } = this.parts.context;
     const isUnanswered = this.isUnanswered(waiter);

@@ -142,7 +142,7 @@ export class Stage {
 /** A store that a case calls directly. */
 export class StagedStore {
   readonly revoked: string[] = [];
-  /** Who has released by force, in the order of the messages. */
+  /** The callers of forced releases, in the order of the messages. */
   readonly revokers: Array<string | undefined> = [];
   readonly yields: string[] = [];
   private readonly grants: PushedGrant[] = [];
