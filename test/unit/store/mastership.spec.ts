@@ -1,4 +1,5 @@
 import { afterEach, expect, it, jest } from '@jest/globals';
+import { systemClock } from '../../../lib/common/clock.js';
 import { Mastership, UNDOUBTED } from '../../../lib/store/redis/mastership.js';
 import { deferred, type Deferred } from '../../../lab/testbed/wait/deferred.js';
 
@@ -10,7 +11,8 @@ afterEach(() => {
 function setUp() {
   const asked: Array<Deferred<boolean>> = [];
   const clock = { now: 1_000 };
-  jest.spyOn(performance, 'now').mockImplementation(() => clock.now);
+  // It counts suspensions, which performance.now() does not.
+  jest.spyOn(systemClock, 'now').mockImplementation(() => clock.now);
   const mastership = new Mastership(() => {
     const answer = deferred<boolean>();
     asked.push(answer);
