@@ -24,8 +24,14 @@ final class ChaosSections {
   private static final int LOOK = 10;
   /** ms by which a TTL may be too long: Redis rounds it. */
   private static final int ROUNDING = 2;
-  /** ms beyond its wait that an acquisition may take: commands that time out, the search for a connection, a subscription. */
-  private static final int SLACK = 20_000;
+  /** Redisson's own limits, in ms: of a try of a command, of the delay before the next one, and of a subscription. */
+  private static final int TIMEOUT = Integer.getInteger("side.timeout", 3_000);
+  private static final int LONGEST_DELAY = 2_000;
+  private static final int SUBSCRIPTION = 7_500;
+  /** How often Redisson retries a command. */
+  private static final int RETRIES = 4;
+  /** ms beyond its wait that an acquisition may take: a command with all its retries, and a subscription. */
+  private static final int SLACK = (RETRIES + 1) * TIMEOUT + RETRIES * LONGEST_DELAY + SUBSCRIPTION;
   /** ms between two ticks of the thread that notices that the JVM did not run, and how late a tick may be. */
   private static final int TICK = 50;
   private static final int LATE = 100;
