@@ -61,7 +61,7 @@ export const QUEUES = [
       await stage.server();
       const [shop, other] = [await stage.application('shop-1'), await stage.application('shop-2')];
       await shop.call('nest', 'order:7', 'stock:42');
-      await other.call('nest', 'stock:42', 'order:7', { waitTimeout: '40s' });
+      await other.call('nest', 'stock:42', 'order:7', { waitTimeout: '20s' });
       await shop.call('proceed');
       await stage.until('a waiter', async () => (await stage.redis.admin.zcard('lock:queue:{stock:42}')) === 1);
       await shop.call('look', 'order:7');

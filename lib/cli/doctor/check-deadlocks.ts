@@ -40,9 +40,10 @@ export function describeCycles(locks: readonly LockState[], now: number): Findin
   const edges = locks.flatMap(({ key, waiters, holders }) =>
     waiters.flatMap((waiter) => holders.map((holder): Edge => ({ key, waiter, holder }))),
   );
-  const stuck = edges.filter(
-    ({ waiter, holder }) => waiter.client !== holder.client && now - waiter.since.getTime() >= SHORT_WAIT,
-  );
+  // The longest wait first: Redis lists keys in an order of its own.
+  const stuck = edges
+    .filter(({ waiter, holder }) => waiter.client !== holder.client && now - waiter.since.getTime() >= SHORT_WAIT)
+    .sort((one, other) => one.waiter.since.getTime() - other.waiter.since.getTime());
   const pairs = stuck.flatMap((one, i) =>
     stuck.slice(i + 1).flatMap((other) => (waitForEachOther(one, other) ? [[one, other] as const] : [])),
   );

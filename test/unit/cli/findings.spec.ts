@@ -1,4 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
+import type { LockState } from '../../../lib/service/lock-state.js';
+import { describeCycles } from '../../../lib/cli/doctor/check-deadlocks.js';
 import { checkClock, checkLatency } from '../../../lib/cli/doctor/check-clock.js';
 import { checkEvicted, checkMemory, checkSaving, checkVersion } from '../../../lib/cli/doctor/check-server.js';
 import { styleFor } from '../../../lib/cli/output/style.js';
@@ -74,4 +76,17 @@ describe('texts', () => {
   ])('on %s', (_what, isTTY, wanted, env, colored) => {
     expect(styleFor({ isTTY }, wanted, env).bad('x') !== 'x').toBe(colored);
   });
+});
+
+it('two processes that wait for each other are named in the order of their waits, however Redis lists the locks', () => {
+  const lock = (key: string, holder: string, waiter: string, waitsFrom: number): LockState =>
+    ({
+      key,
+      holders: [{ client: holder, label: holder, since: new Date(0) }],
+      waiters: [{ client: waiter, label: waiter, since: new Date(waitsFrom) }],
+    }) as unknown as LockState;
+  const locks = [lock('order', 'other', 'one', 2_000), lock('stock', 'one', 'other', 1_000)];
+  const [found, reversed] = [locks, locks.toReversed()].map((listed) => describeCycles(listed, 10_000).found);
+  expect(found).toMatch(/^other has waited for 'stock' .*; one has waited for 'order'/);
+  expect(reversed).toBe(found);
 });
