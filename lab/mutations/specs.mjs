@@ -596,6 +596,13 @@ export const SPEC_MUTATIONS = [
     to: 'void grants;',
   },
   {
+    name: 'question-under-way-forgotten',
+    what: 'a lock that was granted by a message is released without a tombstone, although a question is unanswered',
+    ...{ file: 'lib/engine/ticket.ts', spec: TICKET },
+    from: 'const epoch = this.poll.isAsking ? undefined : (this.poll.firstEpoch ?? restsOn);',
+    to: 'const epoch = this.poll.firstEpoch ?? restsOn;',
+  },
+  {
     name: 'leave-without-tombstone',
     what: 'a waiter that gives up leaves no tombstone for a request under way',
     ...{ file: 'lib/engine/ticket.ts', spec: TICKET },

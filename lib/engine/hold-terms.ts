@@ -12,8 +12,11 @@ export interface Grant extends LeaseGrant {
   readonly yields?: boolean;
   /** How many permits it has, if the request asked for all that were free. */
   readonly units?: number | undefined;
-  /** The store's epoch at the first question. A question from before a reconnect may be executed twice. */
-  readonly epoch: number;
+  /**
+   * The store's epoch at the first question. A question from before a reconnect may be executed twice. `undefined`: a
+   * question is unanswered, so a reconnect may still come.
+   */
+  readonly epoch: number | undefined;
 }
 
 /** A listener of the user. It may throw or reject. */

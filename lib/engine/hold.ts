@@ -428,8 +428,8 @@ export class ClientGrant {
   /** The id under which the store keeps it. */
   readonly id: string;
   readonly firstToken: number;
-  /** The store's epoch when it was first asked for. */
-  readonly epoch: number;
+  /** See `Grant`. */
+  readonly epoch: number | undefined;
   /** After a release by force: the id of the acquisition that got the lock by it, if that is known. */
   nextId: string | undefined;
   private readonly grantedAt: number;

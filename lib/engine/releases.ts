@@ -3,6 +3,7 @@ import { TransientMap } from '../common/transient.js';
 import { isLockStoreError, type LockStoreError } from '../errors/index.js';
 import type { ReleaseReply, ReleaseRequest } from '../store/lock-store.js';
 import type { EngineContext } from './engine-context.js';
+import type { Grant } from './hold-terms.js';
 
 /** ms from a failed release to the next try. */
 const RETRY = 250;
@@ -79,10 +80,10 @@ export class Releases {
   }
 
   /**
-   * ms for the tombstone of an acquisition that was first asked for in `epoch`. After a reconnect a question from before
-   * may still run, behind the release.
+   * ms for the tombstone of an acquisition that was first asked for in `epoch` (see `Grant`). After a reconnect a question
+   * from before may still run, behind the release.
    */
-  tombstoneFor(epoch: number): number {
+  tombstoneFor(epoch: Grant['epoch']): number {
     return epoch === this.context.store.epoch ? 0 : 2 * this.context.limits.commandTimeout;
   }
 

@@ -274,7 +274,7 @@ export class Ticket implements PolledQuestion<AcquireReply>, TicketInTable {
     const { token, lease, batchSize } = grant;
     // A question that is under way makes a pushed grant a full lease.
     const longest = this.poll.isAsking ? Math.max(lease, this.terms.lease) : lease;
-    const epoch = this.poll.firstEpoch ?? restsOn;
+    const epoch = this.poll.isAsking ? undefined : (this.poll.firstEpoch ?? restsOn);
     // If a fair request waits behind it, the grant is for one waiter.
     this.listener.granted({
       id: this.id,

@@ -155,6 +155,21 @@ describe('a pushed grant', () => {
     expect(grants).toMatchObject([{ id: ID, token: 11, lease: 3_000, from: 1_100 }]);
   });
 
+  it('remembers the epoch of the first request, from which its release knows whether that may be executed again', async () => {
+    const { clock, ticket, grants, store } = await waiting();
+    clock.advance(1_500);
+    ticket.pushed(push());
+    expect(grants).toMatchObject([{ epoch: store.epoch }]);
+  });
+
+  it('knows that a request is unanswered, which a reconnect would send again behind the release', async () => {
+    const { clock, ticket, grants } = await waiting();
+    clock.advance(1_500);
+    ticket.tryAcquireOrEnqueue();
+    ticket.pushed(push());
+    expect(grants).toMatchObject([{ epoch: undefined }]);
+  });
+
   it.each([
     ['its token is no larger than the last one told', push({ token: 10 })],
     ['less than half of its lease is ahead', push({ time: 50_000, lease: 3_000 })],
