@@ -74,8 +74,9 @@ export class BrokenAssumptions {
   /** Whether a majority has a token of a key, or had it when it lost it. */
   hadToken(key: string, token: number): boolean {
     const { all, quorum } = this.servers;
-    const had = (server: Server): boolean =>
-      server.inspect(key).lastToken >= token || (this.lostTokens.get(server)?.get(key) ?? 0) >= token;
+    const lost = (server: Server | undefined): boolean =>
+      server !== undefined && ((this.lostTokens.get(server)?.get(key) ?? 0) >= token || lost(server.predecessor));
+    const had = (server: Server): boolean => server.inspect(key).lastToken >= token || lost(server);
     return all.filter(had).length >= quorum;
   }
 

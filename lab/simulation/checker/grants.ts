@@ -25,7 +25,10 @@ interface Grant {
 export class Grants {
   /** By server, and by id and first token. */
   private readonly grants = new Map<string, Grant>();
-  /** What was given up on each life of a server: the number of the call, and the time by the server's clock. */
+  /**
+   * What was given up on each life of a server, over each line: the number of the call, and the time by the server's clock. An
+   * address that leads to another master brings a second line to it, whose commands end with a release of their own.
+   */
   private readonly ended = new Map<string, { readonly number: number; readonly at: number }>();
 
   constructor(private readonly servers: Servers) {}
@@ -42,7 +45,7 @@ export class Grants {
       this.note(server, script);
     }
     const id = endedBy(call);
-    if (id !== undefined) this.ended.set(nameOf(server, id), { number: call.number, at: server.time });
+    if (id !== undefined) this.ended.set(nameOf(server, call, id), { number: call.number, at: server.time });
   }
 
   /** Another member of a batch is served: with a token that its grant has reserved, and not before a fair caller. */
@@ -64,7 +67,7 @@ export class Grants {
   /** A command that was sent before an acquisition was given up has no effect behind that. */
   private nothingIsLate(server: Server, call: Call, { before, after }: Change): void {
     for (const id of [...askersOf(call), renamedTo(call)]) {
-      const ended = id === undefined ? undefined : this.ended.get(nameOf(server, id));
+      const ended = id === undefined ? undefined : this.ended.get(nameOf(server, call, id));
       if (ended === undefined || call.number > ended.number || server.time > ended.at + REMEMBERED) continue;
       const isNew = (of: keyof Pick<LockImage, 'holds' | 'tickets'>): boolean =>
         after[of].some((each) => each.id === id) && !before[of].some((each) => each.id === id);
@@ -274,7 +277,7 @@ class Script {
   }
 }
 
-const nameOf = (server: Server, id: string): string => `${server.name} ${server.life} ${id}`;
+const nameOf = (server: Server, { line }: Call, id: string): string => `${server.name} ${server.life} ${line} ${id}`;
 
 const clientOf = (id: string): string => id.split(':')[0]!;
 

@@ -9,8 +9,10 @@ export interface Call {
   readonly args: readonly string[];
   /** The locks whose keys it names. */
   readonly locks: readonly string[];
-  /** Grows with each call that a client sends. A copy that is sent again has the number of the first. */
+  /** Grows with each call on a line. A copy that is sent again has the number of the first. */
   readonly number: number;
+  /** The server that the line is meant for. */
+  readonly line: string;
 }
 
 const STATE = /^\w+:state:\{(.+)\}$/;
@@ -18,14 +20,14 @@ const NAMES = Object.keys(SCRIPTS) as ScriptName[];
 const byHash = new Map(NAMES.map((name) => [SCRIPTS[name].sha1, name]));
 const byText = new Map(NAMES.map((name) => [SCRIPTS[name].source, name]));
 
-export function callOf(words: readonly string[], number: number): Call {
+export function callOf(words: readonly string[], number: number, line: string): Call {
   const [command, script, count] = words;
   const isScript = command === 'EVAL' || command === 'EVALSHA';
-  if (!isScript) return { words, number, script: undefined, keys: [], args: [], locks: [] };
+  if (!isScript) return { words, number, line, script: undefined, keys: [], args: [], locks: [] };
   const keys = words.slice(3, 3 + Number(count));
   const locks = keys.flatMap((key) => STATE.exec(key)?.[1] ?? []);
   return {
-    ...{ words, number, keys, locks, args: words.slice(3 + Number(count)) },
+    ...{ words, number, line, keys, locks, args: words.slice(3 + Number(count)) },
     script: (command === 'EVAL' ? byText : byHash).get(script!),
   };
 }

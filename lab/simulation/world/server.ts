@@ -65,6 +65,8 @@ export class Server {
   onReplaced: Array<(within: number) => void> = [];
   /** The server that has taken its place. It does not know yet, and may execute commands that have reached it. */
   successor: Server | undefined;
+  /** The server whose place it has taken. */
+  predecessor: Server | undefined;
   onScript: (executed: ExecutedCall) => void = () => undefined;
   /** Called before the loss. */
   onLoss: (loss: Loss) => void = () => undefined;
@@ -179,6 +181,7 @@ export class Server {
     successor.life = this.life + 1;
     successor.version = this.version + 1;
     this.successor = successor;
+    successor.predecessor = this;
     for (const server of [...this.shard, successor]) server.shard = new Set([...this.shard, successor]);
     for (const lead of this.onReplaced) lead(ms);
     return successor;

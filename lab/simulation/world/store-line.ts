@@ -304,7 +304,7 @@ export class StoreLine implements Connection {
     const { clock, commandTimeout, machine, weather, random } = this.surroundings;
     if (this.closed) return Promise.reject(new Error('Connection is closed.'));
     const { epoch, server: asked } = this;
-    const call = callOf(words, (this.sent += 1));
+    const call = callOf(words, (this.sent += 1), this.surroundings.server.name);
     const sent = clock.now();
     if (call.script === 'reinstate' && Number(call.args[3]) > 0) this.onReinstate(call.args[0]!);
     return new Promise((resolve, reject) => {
