@@ -4,7 +4,8 @@
 -- ARGV    1 address (shared/messages.lua), 2-7 request (shared/request.lua)
 -- Output  the token, if the key was free: the hold has the lease and the uncontended batch size of the request, and began
 --           at the time in the token
---         { HELD or HELD_PUSHED, now, token, ms of lease left, batch size }, and how many permits a hold of permits has
+--         { HELD or HELD_PUSHED, now, token, ms of lease left, batch size }, and how many permits a hold of permits has, and
+--           the rank from which other waiters go on, if some are left
 --         { QUEUED, QUEUED_UNSUBSCRIBED or BUSY, now, ms until the retry, last token, rank to go on from or -1,
 --           ids of up to four holds ... }
 --         { LEFT or UPGRADE, now } or { TOO_MANY, now, number of permits }, and the rank from which other waiters go on, if

@@ -355,6 +355,13 @@ export const MUTATIONS = [
     to: 'return { released, -1 }',
   },
   {
+    name: 'granted-asker-forgets-rest',
+    what: 'a request that is granted together with many waiters does not say where to go on',
+    file: 'lua/shared/try-acquire.lua',
+    from: 'return reply, more',
+    to: 'return reply',
+  },
+  {
     name: 'next-before-waiters',
     what: 'a release with the next request grants to no other waiter',
     file: 'lua/shared/try-acquire.lua',

@@ -222,11 +222,15 @@ class Script {
 
   /** Whether the script goes through the queue. */
   private settles(): boolean {
-    const { after, call, askers } = this;
+    const { after, call, askers, granted } = this;
     switch (call.script) {
       case 'acquire':
-        // A request that finds its own hold leaves the queue alone.
-        return after.holds.length === 0 || has(after.tickets, askers[0]!);
+        // A request that finds its own hold, or is refused, leaves the queue alone.
+        return (
+          after.holds.length === 0 ||
+          has(after.tickets, askers[0]!) ||
+          granted.some((hold) => hold.id === askers[0] && !this.reenters(hold))
+        );
       case 'release':
       case 'forceRelease':
       case 'setLimit':

@@ -103,9 +103,10 @@ export function hasMore({ script }: Call, reply: unknown): boolean {
 
 /** Where the reply to a request for a lock says that another command has to go on. */
 function placeIn([code, , ...parts]: readonly unknown[]): unknown {
-  const { QUEUED, QUEUED_UNSUBSCRIBED, BUSY, LEFT, UPGRADE, TOO_MANY } = REPLY_CODES;
+  const { QUEUED, QUEUED_UNSUBSCRIBED, HELD, HELD_PUSHED, BUSY, LEFT, UPGRADE, TOO_MANY } = REPLY_CODES;
   const is = (...codes: number[]): boolean => codes.includes(Number(code));
   if (is(QUEUED, QUEUED_UNSUBSCRIBED, BUSY)) return parts[2];
+  if (is(HELD, HELD_PUSHED)) return parts[4];
   if (is(LEFT, UPGRADE)) return parts[0];
   return is(TOO_MANY) ? parts[1] : undefined;
 }

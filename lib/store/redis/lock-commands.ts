@@ -74,7 +74,7 @@ export class LockCommands {
       if (confirmed !== undefined) return confirmed.then((isMaster) => (isMaster ? reply : this.acquire(request)));
       if (more === undefined) return reply;
       const isWaiting = reply.outcome === 'queued' || reply.outcome === 'busy';
-      // A request that was refused does not go on itself.
+      // A request that was granted or refused does not go on itself.
       return isWaiting ? this.acquire(request, more) : this.grantRemaining(key, more).then(() => reply);
     });
   }

@@ -33,7 +33,7 @@ function placeToGoOn(raw: unknown): number | undefined {
   return place < 0 ? undefined : place;
 }
 
-/** The same at the end of a refusal, which has it only if there is one. */
+/** The same at the end of a grant or a refusal, which has it only if there is one. */
 const restFrom = (raw: unknown): number | undefined => (raw === undefined ? undefined : natural(raw));
 
 /** The terms of a request that the reply does not repeat if the key was free. */
@@ -59,7 +59,8 @@ export function readAnswer(raw: unknown): AcquireAnswer {
   const parts = list(raw, 2);
   const code = integer(parts[0]);
   if (code === HELD || code === HELD_PUSHED) {
-    return { reply: heldReply(parts), more: undefined, sign: code === HELD_PUSHED ? 'found' : undefined };
+    const sign = code === HELD_PUSHED ? 'found' : undefined;
+    return { reply: heldReply(parts), more: restFrom(parts[HELD_PARTS]), sign };
   }
   if (code === QUEUED || code === QUEUED_UNSUBSCRIBED || code === BUSY) {
     const [, time, askIn, lastToken, more, ...holders] = list(parts, 5);
@@ -108,7 +109,7 @@ export function readAcquireAllReply(raw: unknown, requests: readonly AcquireRequ
 
 /** A hold of another kind than permits has no number of permits: it is 0, or left out. */
 function heldReply(raw: readonly unknown[]): HeldReply {
-  const [, time, token, lease, batchSize, units = 0] = list(raw, HELD_PARTS - 1, HELD_PARTS);
+  const [, time, token, lease, batchSize, units = 0] = list(raw, HELD_PARTS - 1, HELD_PARTS + 1);
   return {
     outcome: 'held',
     time: natural(time),

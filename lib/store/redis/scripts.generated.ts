@@ -940,7 +940,11 @@ local more
 local changed = after_release or request.age or #holds.expired > 0 or holds.has_more
 if changed or rank == 0 or not is_closed(holds) then more = grant_waiters(holds, request.id, from) end
 local mine = find_hold(holds, request.id)
-if mine then return held(mine) end`,
+if mine then
+local reply = held(mine)
+reply[6] = reply[6] or 0
+return reply, more
+end`,
   'shared/end-batches': `local function end_batches(holds)
 for _, hold in ipairs(holds.only and { holds.only } or holds.is_many and read_latest(4) or {}) do
 if hold.status ~= 'kept' then publish_yield(hold.id) end

@@ -97,6 +97,33 @@ export const PORT_CASES: CaseList = {
     }
   },
 
+  'a waiter that asks when a lease has ended gets the lock, and so do all that are compatible': async (stage) => {
+    for (const way of ['asks', 'is asked for by a release'] as const) {
+      const [store, other] = [await stage.store(), await stage.store()];
+      const key = stage.key(way);
+      const writer = store.request(key, { lease: way === 'asks' ? 1_000 : 30_000 });
+      assert.equal((await stage.outcome(store.port.acquire(writer))).outcome, 'held');
+      const [first, ...waiters] = [store, ...Array.from({ length: 40 }, () => other)].map((each) => ({
+        each,
+        request: each.request(key, { mode: { kind: 'read' } }),
+      }));
+      for (const { each, request } of [first!, ...waiters]) {
+        const joins = async () => (await stage.outcome(each.port.acquire(request))).outcome === 'queued';
+        await stage.until('a place in the queue', joins);
+      }
+      const next = first!.request;
+      if (way === 'asks') {
+        await stage.until('the end of the lease', async () => (await stage.holders(key)).length === 0);
+        const isHeld = async () => (await stage.outcome(store.port.acquire(next))).outcome === 'held';
+        await stage.until('the hold', isHeld);
+      } else {
+        await stage.outcome(store.port.release({ key, id: writer.id, tombstoneFor: 0, keep: 0, next }));
+      }
+      for (const { request } of waiters) await stage.until('the grant', () => other.isGranted(request));
+      for (const { each, request } of [first!, ...waiters]) await stage.outcome(each.release(key, request.id));
+    }
+  },
+
   'a waiter is notified when a kept key becomes free, even if the release has a next request': async (stage) => {
     const [store, other] = [await stage.store(), await stage.store()];
     const key = stage.key();
