@@ -91,6 +91,8 @@ export class StoreLine implements Connection {
   /** How many commands its client has sent. */
   private sent = 0;
   private readonly unanswered = new Set<Question>();
+  /** The epochs of questions, by their arguments. */
+  private readonly epochs = new WeakMap<object, number>();
   /** Ends the commands that wait for a reply, also for a lost one. */
   private readonly waiting = new Set<(error: Error) => void>();
   private readonly noted = new Set<Server>();
@@ -108,8 +110,8 @@ export class StoreLine implements Connection {
     this.mastership = this.mastershipOf(server);
     this.masters = server.node === undefined ? undefined : this;
     this.commands = {
-      run: (call, sentTo) => this.ask([call.command.toUpperCase(), ...allArgs(call).map(String)], sentTo),
-      send: (...words) => this.ask(words.map(String)),
+      run: (call, sentTo) => this.ask([call.command.toUpperCase(), ...allArgs(call).map(String)], call.args, sentTo),
+      send: (...words) => this.ask(words.map(String), words),
     };
     this.scripts = new ScriptRunner(
       this.commands,
@@ -300,10 +302,13 @@ export class StoreLine implements Connection {
   }
 
   /** Resolves to the reply, however late it comes; rejects with an error of the server, or if the line is closed. */
-  private ask(words: readonly string[], sentTo?: (node: string) => void): Promise<unknown> {
+  private ask(words: readonly string[], args: object, sentTo?: (node: string) => void): Promise<unknown> {
     const { clock, commandTimeout, machine, weather, random } = this.surroundings;
     if (this.closed) return Promise.reject(new Error('Connection is closed.'));
-    const { epoch, server: asked } = this;
+    const { server: asked } = this;
+    // A script that the server does not know is sent again, by its text. To the caller it is the same question.
+    const epoch = this.epochs.get(args) ?? this.epoch;
+    this.epochs.set(args, epoch);
     const call = callOf(words, (this.sent += 1), this.surroundings.server.name);
     const sent = clock.now();
     if (call.script === 'reinstate' && Number(call.args[3]) > 0) this.onReinstate(call.args[0]!);
