@@ -728,10 +728,17 @@ export const SPEC_MUTATIONS = [
     to: 'now - this.provenAt <= Infinity',
   },
   {
+    name: 'suspension-between-reply',
+    what: 'a reply that arrives after a suspension counts as young',
+    ...{ file: `${REDIS}/script-runner.ts`, spec: SCRIPT_RUNNER, test: 'suspension' },
+    from: "private readonly elapsed: Pick<Clock, 'now'> = systemClock,",
+    to: 'private readonly elapsed: { now(): number } = performance,',
+  },
+  {
     name: 'slow-reply-trusted',
     what: 'a reply counts however late it arrives',
     ...{ file: `${REDIS}/script-runner.ts`, spec: SCRIPT_RUNNER, test: 'confirmed' },
-    from: 'this.clock.now() - (limited.until - this.commandTimeout) > UNDOUBTED',
+    from: 'this.elapsed.now() - sent > UNDOUBTED',
     to: 'false',
   },
   {

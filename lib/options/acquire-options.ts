@@ -135,7 +135,8 @@ export type LockKind = 'exclusive' | 'read' | 'write';
 export interface ReplicaOptions {
   /**
    * How many replicas must have the lock, at least 1. If fewer have it in time, the lock is released, and the call
-   * fails with `LockStoreError`. `verify()` requires the same number. Also set `min-replicas-to-write` in Redis.
+   * fails with `LockStoreError`. `verify()` requires the same number. With two replicas or more, also set
+   * `min-replicas-to-write` in Redis.
    */
   min: number;
   /**

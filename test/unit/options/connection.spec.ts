@@ -60,6 +60,27 @@ describe('connection', () => {
       'an object (KeyvRedis) that is no client of ioredis',
     ],
     [
+      'a service that returns its client',
+      new (class RedisService {
+        private readonly clients = new Map();
+        getClient() {
+          return this.clients.get('default');
+        }
+      })(),
+      'which has a client and is none: write connection: service.getClient(), the client itself',
+    ],
+    ['a store with a client', { redis: createClient(), prefix: '' }, 'write connection: object.redis,'],
+    [
+      'a store with a private client',
+      new (class KeyvRedis {
+        protected readonly _client = new Redis({ lazyConnect: true });
+        get client() {
+          return this._client;
+        }
+      })(),
+      'write connection: object.client,',
+    ],
+    [
       'a client of node-redis 4',
       { isOpen: false, options: {}, duplicate() {}, sendCommand() {}, on() {} },
       'a client of the package redis (node-redis) before version 5',
