@@ -163,7 +163,9 @@ const OTHER_NODE_REDIS: ReadonlyArray<readonly [what: string, instead: string, m
 function refuseOwner(connection: object): void {
   const isOfClient = (name: string): boolean => {
     const value: unknown = Object.getOwnPropertyDescriptor(connection, name)?.value;
-    return [isClient, isClusterClient, isNodeRedisClient, isNodeRedisCluster].some((isOne) => isOne(value));
+    return [isClient, isClusterClient, isNodeRedisClient, isNodeRedisCluster, isNodeRedisSentinel].some((isOne) =>
+      isOne(value),
+    );
   };
   const property = Object.getOwnPropertyNames(connection).find(isOfClient);
   const returns = typeof (connection as { getClient?: unknown }).getClient === 'function';

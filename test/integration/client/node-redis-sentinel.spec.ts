@@ -86,7 +86,7 @@ describe('a Sentinel client of node-redis that the application passes in', () =>
     await own.connect();
     await starting;
     expect(await (await lock).release()).toBe(true);
-    await useOf(service, 'a');
+    await eventually(() => useOf(service, 'a').then(() => true));
   });
 
   it('may lend all of its connections, except while the module connects for the first time', async () => {
@@ -112,7 +112,9 @@ describe('a Sentinel client of node-redis that the application passes in', () =>
     const own = await connected({ masterPoolSize: 2 });
     const service = locks.make(own);
     await Promise.all([useOf(service, 'a'), own.ping()]);
-    const leases = [await own.acquire(), await own.acquire()];
+    const leases: Array<Awaited<ReturnType<Sentinel['acquire']>>> = [];
+    for (let i = 0; i < 2; i++) void own.acquire().then((lease) => leases.push(lease));
+    await eventually(() => leases.length === 2);
     for (const lease of leases) await lease.release();
   });
 
