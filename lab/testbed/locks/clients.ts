@@ -17,10 +17,14 @@ export interface TestedSentinel {
 
 /** For addresses of Sentinels, a client that connects to them, if node-redis is being tested. */
 export function testedSentinel(connection: LockConnectionOption | undefined): TestedSentinel | undefined {
-  const { name, sentinels = [] } = (connection ?? {}) as RedisOptions;
+  const { name, sentinels = [], natMap } = (connection ?? {}) as RedisOptions;
   if (!isNodeRedis || !name || sentinels.length === 0 || 'connector' in (connection as object)) return undefined;
   const sentinelRootNodes = sentinels.map(({ host = '127.0.0.1', port = 26_379 }) => ({ host, port }));
-  const client = createSentinel({ name, sentinelRootNodes });
+  const client = createSentinel({
+    name,
+    sentinelRootNodes,
+    ...(typeof natMap === 'object' && { nodeAddressMap: natMap }),
+  });
   client.on('error', () => undefined);
   client.connect().catch(() => undefined);
   return client;
