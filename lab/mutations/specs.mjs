@@ -24,6 +24,7 @@ const REDISSON_FAIR = 'test/integration/redisson/fair.spec.ts';
 const FAIR_QUEUE = 'lua/redisson/shared/fair-queue.lua';
 const LATCHES = 'test/unit/engine/latches.spec.ts';
 const LASTING_LINE = 'test/unit/store/lasting-line.spec.ts';
+const NODE_REDIS_SENTINEL = 'test/integration/client/node-redis-sentinel.spec.ts';
 const SCRIPT_RUNNER = 'test/unit/store/script-runner.spec.ts';
 
 /**
@@ -31,6 +32,20 @@ const SCRIPT_RUNNER = 'test/unit/store/script-runner.spec.ts';
  * @type {readonly SpecMutation[]}
  */
 export const SPEC_MUTATIONS = [
+  {
+    name: 'node-redis-sentinel-turn',
+    what: 'node-redis lends its options in the turn in which a command of the application asks for a connection',
+    ...{ file: `${REDIS}/node-redis-sentinel.ts`, spec: NODE_REDIS_SENTINEL, test: 'loses no connection' },
+    from: '    await nextTurn();\n',
+    to: '',
+  },
+  {
+    name: 'node-redis-sentinel-mistaken',
+    what: 'node-redis continues to name a replica as the master',
+    ...{ file: `${REDIS}/node-redis-sentinel.ts`, spec: NODE_REDIS_SENTINEL, test: 'only Sentinel restarts' },
+    from: '      if (isRefused) return;\n',
+    to: '      return;\n',
+  },
   {
     name: 'renewal-of-two-keys',
     what: 'a renewal of one of many holds writes a second key',

@@ -10,10 +10,11 @@ import {
   type NodeRedisClient,
   type NodeRedisCluster,
 } from '../store/redis/node-redis-lines.js';
+import { isNodeRedisSentinel, type NodeRedisSentinel } from '../store/redis/node-redis-sentinel.js';
 import { isClient, isClusterClient } from '../store/redis/passed-client.js';
 
 /** One Redis: a URL, ioredis options (also those for Sentinels), or a client of ioredis or node-redis. */
-export type RedisConnectionOption = string | LineOptions | Redis | NodeRedisClient;
+export type RedisConnectionOption = string | LineOptions | Redis | NodeRedisClient | NodeRedisSentinel;
 
 /** A Redis Cluster: some of its nodes and the ioredis options of a Cluster, or a client of ioredis or node-redis. */
 export type RedisClusterOption =
@@ -82,7 +83,7 @@ function readConnection(connection: unknown): RedisConnectionOption {
       "connection must be a URL such as 'redis://127.0.0.1:6379', ioredis options, or a client.",
     );
   }
-  if (isClient(connection) || isNodeRedisClient(connection)) return connection;
+  if (isClient(connection) || isNodeRedisClient(connection) || isNodeRedisSentinel(connection)) return connection;
   refuseOwner(connection);
   refuseOtherClients(connection);
   refuseHiddenWithin('connection', connection);
@@ -152,12 +153,6 @@ const OTHER_NODE_REDIS: ReadonlyArray<readonly [what: string, instead: string, m
     ['totalClients', 'execute'],
   ],
   [
-    'a Sentinel client of node-redis (createSentinel)',
-    "connection: { sentinels: [{ host, port }, …], name: 'mymaster', username, password }, " +
-      'and the library connects with ioredis',
-    ['getSentinelNode'],
-  ],
-  [
     'a client of the package redis (node-redis) before version 5',
     "connection: 'redis://…' or { host, port }, or pass a client of node-redis 5 or 6",
     ['isOpen', 'sendCommand'],
@@ -168,7 +163,9 @@ const OTHER_NODE_REDIS: ReadonlyArray<readonly [what: string, instead: string, m
 function refuseOwner(connection: object): void {
   const isOfClient = (name: string): boolean => {
     const value: unknown = Object.getOwnPropertyDescriptor(connection, name)?.value;
-    return [isClient, isClusterClient, isNodeRedisClient, isNodeRedisCluster].some((isOne) => isOne(value));
+    return [isClient, isClusterClient, isNodeRedisClient, isNodeRedisCluster, isNodeRedisSentinel].some((isOne) =>
+      isOne(value),
+    );
   };
   const property = Object.getOwnPropertyNames(connection).find(isOfClient);
   const returns = typeof (connection as { getClient?: unknown }).getClient === 'function';
@@ -225,6 +222,7 @@ export function refuseOtherPrefix(connection: LockConnectionOption, keyPrefix: s
 export function prefixesIn(connection: LockConnectionOption): string[] {
   if (typeof connection === 'string') return [new URL(connection).searchParams.get('keyPrefix') ?? ''].filter(Boolean);
   if (Array.isArray(connection)) return (connection as readonly RedisConnectionOption[]).flatMap(prefixesIn);
+  if (isNodeRedisSentinel(connection)) return [connection._keyPrefix ?? ''].filter(Boolean);
   const { keyPrefix, redisOptions, defaults } = (
     isNodeRedisCluster(connection)
       ? connection._options
