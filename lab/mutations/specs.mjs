@@ -133,14 +133,18 @@ export const SPEC_MUTATIONS = [
   {
     name: 'no-cluster-refresh',
     what: 'a command without an answer does not refresh the slots of a Cluster',
-    ...{ file: `${REDIS}/cluster-connection.ts`, spec: 'test/faults/cluster-frozen.spec.ts' },
+    ...{ file: `${REDIS}/cluster-connection.ts`, spec: 'test/faults/cluster-frozen.spec.ts', test: 'as long as' },
     from: 'if (!this.closed) void this.slotMap.examine();',
     to: '',
   },
   {
     name: 'frozen-master-asked',
     what: 'a client in a Cluster may wait for a frozen master when it asks for the slots',
-    ...{ file: `${REDIS}/cluster-nodes.ts`, spec: 'test/faults/cluster-frozen.spec.ts' },
+    ...{
+      file: `${REDIS}/cluster-nodes.ts`,
+      spec: 'test/faults/cluster-frozen.spec.ts',
+      test: 'that start in the meantime',
+    },
     from: 'await Promise.race([answered, completed, pause(STAGGER)]);',
     to: 'await answered;',
   },
