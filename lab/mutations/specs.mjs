@@ -750,8 +750,8 @@ export const SPEC_MUTATIONS = [
     name: 'suspension-between-reply',
     what: 'a reply that arrives after a suspension counts as young',
     ...{ file: `${REDIS}/script-runner.ts`, spec: SCRIPT_RUNNER, test: 'suspension' },
-    from: "private readonly elapsed: Pick<Clock, 'now'> = systemClock,",
-    to: 'private readonly elapsed: { now(): number } = performance,',
+    from: "private readonly elapsed: Pick<Clock, 'now'> = systemClock",
+    to: 'private readonly elapsed: { now(): number } = performance',
   },
   {
     name: 'slow-reply-trusted',
