@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { getQueueToken } from '@nestjs/bullmq';
+import { NestFactory } from '@nestjs/core';
 import { QueueEvents, type Queue } from 'bullmq';
 import { REDIS_URL } from '../support/accounts.js';
 import { eventually } from '../support/eventually.js';
@@ -15,7 +16,7 @@ describe('BullMQ processors', () => {
 
   before(async () => {
     queue = replicas[0].app.get<Queue<Payout>>(getQueueToken('payouts'));
-    queue.setMaxListeners(30); // one for each job that is awaited
+    queue.setMaxListeners(300); // one for each job that is awaited
     events = new QueueEvents('payouts', { connection: { url: REDIS_URL } });
     await events.waitUntilReady();
   });
@@ -42,5 +43,14 @@ describe('BullMQ processors', () => {
     });
     assert.equal(await job.waitUntilFinished(events, 20_000), -5);
     assert.equal((await queue.getJob(job.id!))?.attemptsMade, 1);
+  });
+
+  it('take no job that finds the locks closed, while their application shuts down', async () => {
+    const app = await NestFactory.createApplicationContext(PayoutsModule, { logger: ['error'] });
+    const data = Array.from({ length: 200 }, () => ({ name: 'payout', data: { account: newAccount(), amount: 5 } }));
+    const jobs = await queue.addBulk(data);
+    await app.close();
+    await Promise.all(jobs.map((job) => job.waitUntilFinished(events, 20_000)));
+    assert.equal(await queue.getFailedCount(), 0);
   });
 });

@@ -1,4 +1,5 @@
 import { Processor, WorkerHost } from '@nestjs/bullmq';
+import type { OnModuleDestroy } from '@nestjs/common';
 import { DelayedError, type Job } from 'bullmq';
 import { currentLock, DistributedLock, type LockTimeoutError } from 'nestjs-redis-locks';
 import { Accounts } from '../support/accounts.js';
@@ -17,7 +18,7 @@ const LATER = 50;
  * its worker is alive; the lock protects the account.
  */
 @Processor('payouts', { concurrency: 4 })
-export class PayoutsProcessor extends WorkerHost {
+export class PayoutsProcessor extends WorkerHost implements OnModuleDestroy {
   constructor(private readonly accounts: Accounts) {
     super();
   }
@@ -26,6 +27,11 @@ export class PayoutsProcessor extends WorkerHost {
   async process(job: Job<Payout>, _token?: string): Promise<number> {
     currentLock().assertHeld();
     return this.accounts.deposit(job.data.account, -job.data.amount);
+  }
+
+  /** The worker takes no job that would find the locks closed. */
+  async onModuleDestroy(): Promise<void> {
+    await this.worker.close();
   }
 }
 

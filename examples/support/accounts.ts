@@ -1,4 +1,4 @@
-import { Injectable, Module, type OnModuleDestroy } from '@nestjs/common';
+import { Injectable, Module, type OnApplicationShutdown } from '@nestjs/common';
 import { Redis } from 'ioredis';
 import { RedisLockModule } from 'nestjs-redis-locks';
 
@@ -12,7 +12,7 @@ const THINKING = 2;
  * Each deposit reads the balance, takes its time, and writes it.
  */
 @Injectable()
-export class Accounts implements OnModuleDestroy {
+export class Accounts implements OnApplicationShutdown {
   private readonly redis = new Redis(REDIS_URL);
 
   async balance(id: string): Promise<number> {
@@ -26,7 +26,8 @@ export class Accounts implements OnModuleDestroy {
     return balance + amount;
   }
 
-  async onModuleDestroy(): Promise<void> {
+  /** Calls that still hold a lock use the client until then. */
+  async onApplicationShutdown(): Promise<void> {
     await this.redis.quit();
   }
 }

@@ -24,6 +24,7 @@ const REDISSON_FAIR = 'test/integration/redisson/fair.spec.ts';
 const FAIR_QUEUE = 'lua/redisson/shared/fair-queue.lua';
 const LATCHES = 'test/unit/engine/latches.spec.ts';
 const LASTING_LINE = 'test/unit/store/lasting-line.spec.ts';
+const NODE_REDIS_SENTINEL = 'test/integration/client/node-redis-sentinel.spec.ts';
 const SCRIPT_RUNNER = 'test/unit/store/script-runner.spec.ts';
 
 /**
@@ -31,6 +32,20 @@ const SCRIPT_RUNNER = 'test/unit/store/script-runner.spec.ts';
  * @type {readonly SpecMutation[]}
  */
 export const SPEC_MUTATIONS = [
+  {
+    name: 'node-redis-sentinel-turn',
+    what: 'node-redis lends its options in the turn in which a command of the application asks for a connection',
+    ...{ file: `${REDIS}/node-redis-sentinel.ts`, spec: NODE_REDIS_SENTINEL, test: 'loses no connection' },
+    from: '    await nextTurn();\n',
+    to: '',
+  },
+  {
+    name: 'node-redis-sentinel-mistaken',
+    what: 'node-redis continues to name a replica as the master',
+    ...{ file: `${REDIS}/node-redis-sentinel.ts`, spec: NODE_REDIS_SENTINEL, test: 'only Sentinel restarts' },
+    from: '      if (isRefused) return;\n',
+    to: '      return;\n',
+  },
   {
     name: 'renewal-of-two-keys',
     what: 'a renewal of one of many holds writes a second key',
@@ -118,14 +133,18 @@ export const SPEC_MUTATIONS = [
   {
     name: 'no-cluster-refresh',
     what: 'a command without an answer does not refresh the slots of a Cluster',
-    ...{ file: `${REDIS}/cluster-connection.ts`, spec: 'test/faults/cluster-frozen.spec.ts' },
+    ...{ file: `${REDIS}/cluster-connection.ts`, spec: 'test/faults/cluster-frozen.spec.ts', test: 'as long as' },
     from: 'if (!this.closed) void this.slotMap.examine();',
     to: '',
   },
   {
     name: 'frozen-master-asked',
     what: 'a client in a Cluster may wait for a frozen master when it asks for the slots',
-    ...{ file: `${REDIS}/cluster-nodes.ts`, spec: 'test/faults/cluster-frozen.spec.ts' },
+    ...{
+      file: `${REDIS}/cluster-nodes.ts`,
+      spec: 'test/faults/cluster-frozen.spec.ts',
+      test: 'that start in the meantime',
+    },
     from: 'await Promise.race([answered, completed, pause(STAGGER)]);',
     to: 'await answered;',
   },
@@ -728,10 +747,17 @@ export const SPEC_MUTATIONS = [
     to: 'now - this.provenAt <= Infinity',
   },
   {
+    name: 'suspension-between-reply',
+    what: 'a reply that arrives after a suspension counts as young',
+    ...{ file: `${REDIS}/script-runner.ts`, spec: SCRIPT_RUNNER, test: 'suspension' },
+    from: "private readonly elapsed: Pick<Clock, 'now'> = systemClock",
+    to: 'private readonly elapsed: { now(): number } = performance',
+  },
+  {
     name: 'slow-reply-trusted',
     what: 'a reply counts however late it arrives',
     ...{ file: `${REDIS}/script-runner.ts`, spec: SCRIPT_RUNNER, test: 'confirmed' },
-    from: 'this.clock.now() - (limited.until - this.commandTimeout) > UNDOUBTED',
+    from: 'this.elapsed.now() - sent > UNDOUBTED',
     to: 'false',
   },
   {

@@ -543,7 +543,7 @@ add_hold(holds, with_mode({ id = from, status = STATUS_HELD, ends = hold.ends, t
     name: 'slow-reply-trusted',
     what: 'a reply counts however late it arrives',
     file: 'lib/store/redis/script-runner.ts',
-    from: 'this.clock.now() - (limited.until - this.commandTimeout) > UNDOUBTED',
+    from: 'this.elapsed.now() - sent > UNDOUBTED',
     to: 'false',
   },
 ];

@@ -10,10 +10,11 @@ import {
   type NodeRedisClient,
   type NodeRedisCluster,
 } from '../store/redis/node-redis-lines.js';
+import { isNodeRedisSentinel, type NodeRedisSentinel } from '../store/redis/node-redis-sentinel.js';
 import { isClient, isClusterClient } from '../store/redis/passed-client.js';
 
 /** One Redis: a URL, ioredis options (also those for Sentinels), or a client of ioredis or node-redis. */
-export type RedisConnectionOption = string | LineOptions | Redis | NodeRedisClient;
+export type RedisConnectionOption = string | LineOptions | Redis | NodeRedisClient | NodeRedisSentinel;
 
 /** A Redis Cluster: some of its nodes and the ioredis options of a Cluster, or a client of ioredis or node-redis. */
 export type RedisClusterOption =
@@ -70,7 +71,7 @@ function readConnection(connection: unknown): RedisConnectionOption {
   if (typeof connection === 'string') return readConnectionUrl(connection);
   if (connection === undefined) {
     throw new LockConfigError(
-      'connection is undefined: is a variable such as process.env.REDIS_URL not set? ' +
+      'connection is undefined: is a variable such as process.env.REDIS_URL not set, or a property of another package missing? ' +
         'Leave the option out for a Redis on this machine.',
     );
   }
@@ -82,7 +83,8 @@ function readConnection(connection: unknown): RedisConnectionOption {
       "connection must be a URL such as 'redis://127.0.0.1:6379', ioredis options, or a client.",
     );
   }
-  if (isClient(connection) || isNodeRedisClient(connection)) return connection;
+  if (isClient(connection) || isNodeRedisClient(connection) || isNodeRedisSentinel(connection)) return connection;
+  refuseOwner(connection);
   refuseOtherClients(connection);
   refuseHiddenWithin('connection', connection);
   refuseUnknown('connection', connection);
@@ -151,17 +153,31 @@ const OTHER_NODE_REDIS: ReadonlyArray<readonly [what: string, instead: string, m
     ['totalClients', 'execute'],
   ],
   [
-    'a Sentinel client of node-redis (createSentinel)',
-    "connection: { sentinels: [{ host, port }, …], name: 'mymaster', username, password }, " +
-      'and the library connects with ioredis',
-    ['getSentinelNode'],
-  ],
-  [
     'a client of the package redis (node-redis) before version 5',
     "connection: 'redis://…' or { host, port }, or pass a client of node-redis 5 or 6",
     ['isOpen', 'sendCommand'],
   ],
 ];
+
+/** Refuses an object that has a client, such as a service or a store of another package. */
+function refuseOwner(connection: object): void {
+  const isOfClient = (name: string): boolean => {
+    const value: unknown = Object.getOwnPropertyDescriptor(connection, name)?.value;
+    return [isClient, isClusterClient, isNodeRedisClient, isNodeRedisCluster, isNodeRedisSentinel].some((isOne) =>
+      isOne(value),
+    );
+  };
+  const property = Object.getOwnPropertyNames(connection).find(isOfClient);
+  const returns = typeof (connection as { getClient?: unknown }).getClient === 'function';
+  if (property === undefined && !returns) return;
+  // KeyvRedis has `client` for its `_client`.
+  const bare = property?.replace(/^_/, '');
+  const name = bare !== undefined && bare in connection ? bare : property;
+  throw new LockConfigError(
+    `connection is ${describe(connection)}, which has a client and is none: write connection: ` +
+      `${name === undefined ? 'service.getClient()' : `object.${oneLine(name)}`}, the client itself.`,
+  );
+}
 
 /** Refuses clients of other packages, stubs, and services that wrap a client. */
 function refuseOtherClients(connection: object): void {
@@ -206,6 +222,7 @@ export function refuseOtherPrefix(connection: LockConnectionOption, keyPrefix: s
 export function prefixesIn(connection: LockConnectionOption): string[] {
   if (typeof connection === 'string') return [new URL(connection).searchParams.get('keyPrefix') ?? ''].filter(Boolean);
   if (Array.isArray(connection)) return (connection as readonly RedisConnectionOption[]).flatMap(prefixesIn);
+  if (isNodeRedisSentinel(connection)) return [connection._keyPrefix ?? ''].filter(Boolean);
   const { keyPrefix, redisOptions, defaults } = (
     isNodeRedisCluster(connection)
       ? connection._options

@@ -61,7 +61,7 @@ export function readDuration(label: string, written: unknown): number {
   if (typeof written === 'string' && /^\s*\d{1,15}\s*$/.test(written)) {
     const amount = Number(written);
     throw new LockConfigError(
-      `${label} is ${show(written)}, without a unit: write the number ${amount} for milliseconds, or '${amount}s'.`,
+      `${label} is ${show(written)}, without a unit: write the number ${amount} for milliseconds, or '${amount}ms', or '${amount}s'.`,
     );
   }
   if (ms === undefined) return refuse(label, written, "milliseconds, or a text such as '500ms', '30s', '5m'");

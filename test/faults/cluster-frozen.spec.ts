@@ -17,15 +17,6 @@ const SOON = 4_500;
 const locks = new FaultLocks();
 afterEach(() => locks.closeAll());
 
-/** Freezes the master of a key for good; resolves when its replica has taken over. */
-async function freeze(key: string): Promise<RedisServer> {
-  const master = await bench.cluster.masterOf(key);
-  const replica = await bench.cluster.replicaOf(master);
-  await master.pause();
-  await eventually(() => replica.isMaster(), { within: 60_000, every: 20, what: 'a replica that takes over' });
-  return master;
-}
-
 describe('a master of a Cluster that stays frozen', () => {
   const brought = (): object => bench.cluster.client();
 
@@ -65,11 +56,34 @@ describe('a master of a Cluster that stays frozen', () => {
     expect(time.stop().ran).toBeLessThan(SOON);
   });
 
+  it('as long as a command has no answer, the other masters are asked which node serves which slots', async () => {
+    const service = await locks.start({ cluster: bench.cluster.addresses }, { commandTimeout: '60s' });
+    await useOf(service, 'a');
+    const master = await bench.cluster.masterOf('a');
+    const other = await bench.cluster.otherMaster('a');
+    await master.pause();
+    const call = timed(useOf(service, 'a'));
+    await other.resetCommandStats();
+    // Without a reason, they are asked every 5 s.
+    const isAsked = async (): Promise<boolean> => {
+      const calls = await other.commandStats();
+      return (calls['cluster|slots'] ?? calls['cluster'] ?? 0) >= 3; // Redis 6.2 does not count subcommands
+    };
+    await eventually(isAsked, { within: 4_500, every: 100 });
+    await master.resume();
+    expect((await call).error).toBeUndefined();
+  });
+
   it('clients that start in the meantime get their locks soon after the takeover', async () => {
-    const frozen = freeze('a');
-    const services = Array.from({ length: 6 }, () => locks.make({ cluster: bench.cluster.addresses }));
+    const master = await bench.cluster.masterOf('a');
+    const other = await bench.cluster.otherMaster('a');
+    const replica = await bench.cluster.replicaOf(master);
+    await master.pause();
+    // Each client asks one of the two first.
+    const cluster = [master, other].map(({ host, port }) => ({ host, port }));
+    const services = Array.from({ length: 8 }, () => locks.make({ cluster }));
     const starts = Promise.all(services.map((service) => timed(service.start())));
-    await frozen;
+    await eventually(() => replica.isMaster(), { within: 60_000, every: 20, what: 'a replica that takes over' });
     const time = new RunningTime();
     await starts;
     // A service continues to connect after it has reported that Redis cannot be reached.

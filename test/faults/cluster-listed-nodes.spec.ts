@@ -28,6 +28,19 @@ describe('a Cluster whose listed nodes are gone', () => {
     expect(time.stop().ran).toBeLessThan(SOON);
   });
 
+  it('if all masters have handed over and are gone, a client finds the new ones through the last known nodes', async () => {
+    const key = 'after handovers';
+    const { nodes } = bench.cluster;
+    const areMasters = await Promise.all(nodes.map((node) => node.isMaster()));
+    const masters = nodes.filter((_, i) => areMasters[i]);
+    const replicas = await Promise.all(masters.map((master) => bench.cluster.replicaOf(master)));
+    const service = await locks.start({ cluster: masters.map(({ host, port }) => ({ host, port })) });
+    await useOf(service, key);
+    await Promise.all(replicas.map((replica) => replica.admin.call('CLUSTER', 'FAILOVER', 'TAKEOVER')));
+    await Promise.all(masters.map((master) => master.kill()));
+    await eventuallyPasses(() => useOf(service, key), { within: 20_000 });
+  });
+
   it('even if a host name is no longer known', async () => {
     const service = await locks.start({
       cluster: [{ host: 'gone.invalid', port: 6_379 }, ...bench.cluster.addresses.slice(0, 1)],

@@ -120,6 +120,7 @@ export class StoreLine implements Connection {
       () => undefined,
       this.masters,
       clock,
+      clock,
     );
   }
 

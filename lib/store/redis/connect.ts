@@ -23,13 +23,14 @@ import {
   type NodeRedisClient,
   type NodeRedisCluster,
 } from './node-redis-lines.js';
+import { isNodeRedisSentinel, NodeRedisMaster, type NodeRedisSentinel } from './node-redis-sentinel.js';
 import { clusterAddressOf, isClient, isClusterClient, optionsOf, type ClusterAddress } from './passed-client.js';
 import { RedisConnection } from './redis-connection.js';
-import type { SentinelOptions } from './sentinels.js';
+import { Sentinels } from './sentinels.js';
 
 /** Where Redis is: one server (with or without Sentinels), or a Cluster. */
 export type ConnectionTarget =
-  string | LineOptions | Redis | NodeRedisClient | Cluster | ClusterAddress | NodeRedisCluster;
+  string | LineOptions | Redis | NodeRedisClient | NodeRedisSentinel | Cluster | ClusterAddress | NodeRedisCluster;
 
 export interface ConnectOptions extends ConnectionOptions {
   readonly connection: ConnectionTarget;
@@ -49,6 +50,10 @@ export function connect(
   }
   if (isNodeRedisClient(connection)) {
     return new RedisConnection({ ...options, lines: new NodeRedisLines(connection, options) }, logger, observer);
+  }
+  if (isNodeRedisSentinel(connection)) {
+    const sentinels = new NodeRedisMaster(connection, options);
+    return new RedisConnection({ ...options, lines: sentinels, sentinels }, logger, observer);
   }
   const target = isClient(connection) ? optionsOf(connection) : connection;
   const sentinels = sentinelsOf(target, options.commandTimeout);
@@ -73,7 +78,7 @@ const PATIENCE = 2_000;
 const MOST_SENTINELS = 10;
 
 /** The Sentinels in the options of ioredis; `undefined` if there are none. If an option is missing, ioredis says which. */
-function sentinelsOf(connection: string | RedisOptions, commandTimeout: number): SentinelOptions | undefined {
+function sentinelsOf(connection: string | RedisOptions, commandTimeout: number): Sentinels | undefined {
   if (typeof connection === 'string' || connection.Connector !== undefined) return undefined;
   const { sentinels, name, role = 'master', natMap, connectTimeout = PATIENCE } = connection;
   if (!sentinels?.length || !name || role !== 'master') return undefined;
@@ -92,14 +97,14 @@ function sentinelsOf(connection: string | RedisOptions, commandTimeout: number):
     const { host = '127.0.0.1', port = 26_379, family = connection.family } = sentinel;
     return { host, port, ...(family !== undefined && { family }) };
   };
-  return {
+  return new Sentinels({
     ...{ name, patience, sentinels: sentinels.map(withDefaults) },
     lines: new IoredisLines(options, { commandTimeout }),
     failoverDetector: connection.failoverDetector ?? true,
     updateSentinels: connection.updateSentinels !== false,
     most: connection.sentinelMaxConnections ?? MOST_SENTINELS,
     resolveNat: mappedBy(natMap),
-  };
+  });
 }
 
 /** The Cluster that options of ioredis describe. */

@@ -21,7 +21,7 @@ import { Mastership } from './mastership.js';
 import { ReplicaAcknowledgement } from './replica-acknowledgement.js';
 import { retryConfirmation } from './retried-confirmation.js';
 import { SentinelWatch } from './sentinel-watch.js';
-import { isSame, Sentinels, type SentinelOptions } from './sentinels.js';
+import { isSame, Sentinels, type MasterFinder } from './sentinels.js';
 import { isOneOfSeveral, isReplica } from './server-role.js';
 import { refusesWrites } from './store-failure.js';
 import { Doubts, type Subscription } from './subscription.js';
@@ -33,8 +33,8 @@ const SENTINELS_AGAIN = 400;
 
 export interface RedisConnectionOptions extends ConnectionOptions {
   readonly lines: Lines;
-  /** The Sentinels that name the master, if there are any. */
-  readonly sentinels?: SentinelOptions | undefined;
+  /** What names the master, if there are Sentinels. */
+  readonly sentinels?: MasterFinder | undefined;
 }
 
 /**
@@ -66,7 +66,7 @@ export class RedisConnection implements Connection {
   private readonly acknowledgement: ReplicaAcknowledgement;
   /** The server whose replicas are asked. */
   private acknowledgedAt: ServerAddress | undefined;
-  private readonly sentinels: Sentinels | undefined;
+  private readonly sentinels: MasterFinder | undefined;
   private readonly sentinelWatch: SentinelWatch | undefined;
   private doubted = -Infinity;
   private readonly log: ConnectionLog;
@@ -87,16 +87,17 @@ export class RedisConnection implements Connection {
     const { lines, commandTimeout, sentinels } = options;
     this.channelStart = clientChannel(options.keyPrefix, '');
     this.log = new ConnectionLog(logger);
-    if (sentinels !== undefined) this.sentinels = new Sentinels(sentinels, () => this.leaveOldMaster());
-    if (sentinels?.failoverDetector) {
-      this.sentinelWatch = new SentinelWatch(this.sentinels!);
+    this.sentinels = sentinels;
+    if (sentinels !== undefined) sentinels.moved = () => this.leaveOldMaster();
+    if (sentinels instanceof Sentinels && sentinels.options.failoverDetector) {
+      this.sentinelWatch = new SentinelWatch(sentinels);
       this.masters = new Mastership(() => this.isStillMaster());
     }
-    const find = this.sentinels && (() => this.sentinels!.find());
+    const find = sentinels && (() => sentinels.find());
     this.commands = new LastingLine(
       lines,
       { ready: () => this.commandsReady(), ended: (error) => this.commandsEnded(error) },
-      { resends: true, find, admit: this.sentinels && refuseReplica },
+      { resends: true, find, admit: sentinels && ((line) => refuseReplica(line, sentinels)) },
     );
     this.subscriber = new LastingLine(
       lines,
@@ -367,8 +368,10 @@ export class RedisConnection implements Connection {
   }
 }
 
-async function refuseReplica(line: Line): Promise<void> {
-  if (await isReplica(line)) throw new Error(`the connection leads to a replica: ${line.peer}`);
+async function refuseReplica(line: Line, sentinels: MasterFinder): Promise<void> {
+  if (!(await isReplica(line))) return;
+  sentinels.mistaken?.();
+  throw new Error(`the connection leads to a replica: ${line.peer}`);
 }
 
 const oneOfSeveral = (address: string): LockConfigError =>

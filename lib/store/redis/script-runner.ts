@@ -1,3 +1,4 @@
+import { systemClock, type Clock } from '../../common/clock.js';
 import { readingClock } from '../../common/reading-timer.js';
 import { LockStoreError } from '../../errors/index.js';
 import { DOUBT, DOUBT_AGAIN } from './connection-options.js';
@@ -27,6 +28,8 @@ export class ScriptRunner {
     private readonly doubt: () => void,
     private readonly masters?: Masters | undefined,
     private readonly clock = readingClock,
+    /** Counts suspensions: the master may have been replaced meanwhile. */
+    private readonly elapsed: Pick<Clock, 'now'> = systemClock,
   ) {
     this.limit = new TimeLimit(commandTimeout, clock);
   }
@@ -45,10 +48,11 @@ export class ScriptRunner {
     const { name, sha1, source } = typeof script === 'string' ? SCRIPTS[script] : script;
     return new Promise((resolve, reject) => {
       let isText = false;
+      const sent = this.masters === undefined ? 0 : this.elapsed.now();
       // In a Cluster, another master may serve the slot by the time of the reply.
       let sentTo: string | undefined;
       const answered = (reply: unknown): void => {
-        const confirmed = this.isDoubtful(limited) ? this.masters!.confirm(keys.names[0]!, sentTo) : undefined;
+        const confirmed = this.isDoubtful(limited, sent) ? this.masters!.confirm(keys.names[0]!, sentTo) : undefined;
         if (confirmed === undefined) return settle(reply);
         void confirmed.then((isMaster) => {
           if (isMaster) settle(reply);
@@ -91,9 +95,9 @@ export class ScriptRunner {
   }
 
   /** Whether the server may have been frozen and replaced before it executed the command. */
-  private isDoubtful(limited: Limited): boolean {
+  private isDoubtful(limited: Limited, sent: number): boolean {
     if (this.masters === undefined || this.limit.isOver(limited)) return false;
-    return this.masters.isAsking || this.clock.now() - (limited.until - this.commandTimeout) > UNDOUBTED;
+    return this.masters.isAsking || this.elapsed.now() - sent > UNDOUBTED;
   }
 
   private watchForSilence(delay = DOUBT): unknown {

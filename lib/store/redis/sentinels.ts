@@ -27,6 +27,19 @@ export interface SentinelOptions {
   readonly resolveNat: (address: ServerAddress) => ServerAddress;
 }
 
+/** Names the master. */
+export interface MasterFinder {
+  /** The master, if it is known. */
+  readonly master: ServerAddress | undefined;
+  /** Called when the master has changed. */
+  moved: () => void;
+  /** Asks for the master. @throws Error if there is no answer */
+  find(): Promise<ServerAddress>;
+  /** The server that it has named is a replica. */
+  mistaken?(): void;
+  close(): void;
+}
+
 /** The answer of one Sentinel about the master. */
 interface SentinelAnswer {
   readonly address: ServerAddress;
@@ -49,17 +62,15 @@ interface Remembered {
  * majority answers. The newest configuration wins. The result is remembered, since a Sentinel that is cut off together
  * with an old master keeps naming it.
  */
-export class Sentinels {
+export class Sentinels implements MasterFinder {
+  moved = (): void => undefined;
+
   private discovered: readonly ServerAddress[] = [];
   private remembered: Remembered | undefined;
   private asking: Promise<ServerAddress> | undefined;
   private readonly closing = new AbortController();
 
-  constructor(
-    readonly options: SentinelOptions,
-    /** Called when the master has changed. */
-    private readonly moved: () => void,
-  ) {}
+  constructor(readonly options: SentinelOptions) {}
 
   /** All known Sentinels: the ones that the user named, and the ones that these name. */
   get known(): readonly ServerAddress[] {

@@ -60,17 +60,33 @@ describe('connection', () => {
       'an object (KeyvRedis) that is no client of ioredis',
     ],
     [
+      'a service that returns its client',
+      new (class RedisService {
+        private readonly clients = new Map();
+        getClient() {
+          return this.clients.get('default');
+        }
+      })(),
+      'which has a client and is none: write connection: service.getClient(), the client itself',
+    ],
+    ['a store with a client', { redis: createClient(), prefix: '' }, 'write connection: object.redis,'],
+    [
+      'a store with a private client',
+      new (class KeyvRedis {
+        protected readonly _client = new Redis({ lazyConnect: true });
+        get client() {
+          return this._client;
+        }
+      })(),
+      'write connection: object.client,',
+    ],
+    [
       'a client of node-redis 4',
       { isOpen: false, options: {}, duplicate() {}, sendCommand() {}, on() {} },
       'a client of the package redis (node-redis) before version 5',
     ],
     ['a pool', createClientPool(), 'connection is a pool of node-redis (createClientPool)'],
     ['a pool of a client', createClient().createPool(), 'Write connection: createClient(options)'],
-    [
-      'Sentinels of node-redis',
-      createSentinel({ name: 'mymaster', sentinelRootNodes: [] }),
-      "connection: { sentinels: [{ host, port }, …], name: 'mymaster'",
-    ],
     ['a URL behind a blank', ' redis://:secret@a', 'white space'],
     ['a URL in front of a line break', 'redis://:secret@a\n', 'white space'],
     ['a node behind a tab', { cluster: ['\tredis://:secret@a'] }, 'white space'],
@@ -88,6 +104,7 @@ describe('connection', () => {
       new Cluster([node], { lazyConnect: true }),
       createClient(),
       createCluster({ rootNodes: [] }),
+      createSentinel({ name: 'mymaster', sentinelRootNodes: [] }),
       legacy,
     ]) {
       expect(readConnections(client)).toBe(client);

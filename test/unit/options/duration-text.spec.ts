@@ -15,7 +15,7 @@ describe('parseDuration(text)', () => {
   });
 
   it.each([
-    ['30', 'parseDuration(text) is "30", without a unit: write the number 30 for milliseconds, or \'30s\'.'],
+    ['30', "parseDuration(text) is \"30\", without a unit: write the number 30 for milliseconds, or '30ms', or '30s'."],
     ['soon', "parseDuration(text) is \"soon\"; write milliseconds, or a text such as '500ms', '30s', '5m'."],
     ['', 'parseDuration(text) is an empty string; write milliseconds, or a text such as'],
     [undefined, 'parseDuration(text) is undefined; write milliseconds, or a text such as'],

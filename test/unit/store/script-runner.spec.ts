@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
+import { systemClock } from '../../../lib/common/clock.js';
 import type { Commands } from '../../../lib/store/redis/line.js';
 import { namedKeys } from '../../../lib/store/redis/script-keys.js';
 import { UNDOUBTED } from '../../../lib/store/redis/mastership.js';
@@ -53,9 +54,12 @@ it('a reply behind the limit leads to no further command', async () => {
 
 describe('a reply that took longer than a master may be silent', () => {
   /** The master has been replaced, and the new one is asked next. */
-  async function late(isMaster: boolean): Promise<{ sent: string[]; asked: unknown[]; reply: Promise<unknown> }> {
+  async function late(
+    isMaster: boolean,
+    takes = () => sleep(UNDOUBTED + 50, 'old'),
+  ): Promise<{ sent: string[]; asked: unknown[]; reply: Promise<unknown> }> {
     const sent: string[] = [];
-    const answers: Array<Promise<unknown>> = [sleep(UNDOUBTED + 50, 'old'), Promise.resolve('new')];
+    const answers: Array<Promise<unknown>> = [takes(), Promise.resolve('new')];
     // The command reaches another master the second time.
     const run: Commands['run'] = (_call, sentTo) => {
       sentTo?.(sent.length === 0 ? 'old' : 'new');
@@ -85,6 +89,19 @@ describe('a reply that took longer than a master may be silent', () => {
     const { sent, reply } = await late(true);
     expect(await reply).toBe('old');
     expect(sent).toHaveLength(1);
+  });
+
+  it('is doubted after a suspension, which performance.now() does not count', async () => {
+    const now = jest.spyOn(systemClock, 'now').mockReturnValue(1_000);
+    const resumed = async (): Promise<string> => {
+      await settled();
+      now.mockReturnValue(1_000 + 2 * UNDOUBTED);
+      return 'old';
+    };
+    const { asked, reply } = await late(false, resumed);
+    expect(await reply).toBe('new');
+    expect(asked).toEqual(['old', 'new']);
+    now.mockRestore();
   });
 
   it('does not count if the master is not confirmed: the command is sent again', async () => {

@@ -1,0 +1,219 @@
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { createSentinel } from 'redis';
+import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
+import { abortOf, FaultLocks, redisKey, useOf } from '../../../lab/testbed/locks/fault-locks.js';
+import { expectHandoff } from '../../../lab/testbed/locks/handoff.js';
+import { RespProxy } from '../../../lab/testbed/proxies/resp-proxy.mjs';
+import { startRedisSentinels, type RedisSentinels } from '../../../lab/testbed/servers/redis-sentinels.mjs';
+
+type Options = Partial<Parameters<typeof createSentinel>[0]>;
+type Sentinel = ReturnType<typeof createSentinel>;
+
+/** With leases of 30 s waiters ask by themselves after 3 s at the earliest: anything sooner came by other means. */
+const SOON = 2_500;
+/** How long an outage may take: Sentinels may have to try a second time. */
+const OUTAGE = { commandTimeout: '15s', renewedLease: 3_000 } as const;
+
+let sentinels: RedisSentinels;
+const locks = new FaultLocks();
+const clients: Sentinel[] = [];
+
+beforeEach(async () => {
+  // node-redis 5 prints what it meets during a failover.
+  jest.spyOn(console, 'log').mockImplementation(() => undefined);
+  sentinels = await startRedisSentinels();
+});
+afterEach(async () => {
+  await locks.closeAll();
+  await Promise.all(clients.splice(0).map((client) => client.destroy()));
+  await sentinels.stop();
+  jest.restoreAllMocks();
+});
+
+function sentinelClient(options: Options = {}): Sentinel {
+  const { name, sentinels: sentinelRootNodes } = sentinels.connection;
+  const client: Sentinel = createSentinel({ name, sentinelRootNodes, ...options });
+  client.on('error', () => undefined);
+  clients.push(client);
+  return client;
+}
+
+async function connected(options?: Options): Promise<Sentinel> {
+  const client = sentinelClient(options);
+  await client.connect();
+  return client;
+}
+
+/** All writes so far will be known after a failover. */
+const replicated = async (): Promise<void> => (await sentinels.master()).replicated();
+
+const waiters = async (key: string, count: number): Promise<unknown> => {
+  const { admin } = await sentinels.master();
+  return eventually(async () => (await admin.zcard(redisKey('queue', key))) === count);
+};
+/** Resolves when so many clients listen at the master. */
+const listeners = (count: number): Promise<unknown> =>
+  eventually(
+    async () => (await (await sentinels.master()).admin.pubsub('CHANNELS', 'lock:client:*')).length === count,
+    { within: 10_000 },
+  );
+
+describe('a Sentinel client of node-redis that the application passes in', () => {
+  it('leads to the master, and stays as it was when the module ends', async () => {
+    const own = await connected();
+    const listening = own.eventNames();
+    const [one, other] = [await locks.start(own), await locks.start(sentinels.connection)];
+    const lock = await other.acquire('a');
+    expect(await one.tryAcquire('a')).toBeNull();
+    const waiting = one.acquire('a', { replicas: { min: 1, timeout: '2s' } });
+    await waiters('a', 1);
+    await expectHandoff(lock, waiting, SOON);
+    await locks.closeAll();
+    expect(own.eventNames()).toEqual(listening);
+    expect(await own.ping()).toBe('PONG');
+  });
+
+  it('may connect later: until then, a start says why it fails, and calls wait', async () => {
+    const own = sentinelClient();
+    const service = locks.make(own, { commandTimeout: 300 });
+    await expect(service.start()).rejects.toMatchObject({
+      code: 'LOCK_STORE',
+      message: expect.stringContaining('is not connected: call its connect()'),
+    });
+    const later = locks.make(own, OUTAGE);
+    const starting = later.start();
+    const lock = later.acquire('a');
+    await own.connect();
+    await starting;
+    expect(await (await lock).release()).toBe(true);
+    await eventually(() => useOf(service, 'a').then(() => true));
+  });
+
+  it('may lend all of its connections, except while the module connects for the first time', async () => {
+    const own = await connected();
+    const lease = await own.acquire();
+    const service = locks.make(own, { commandTimeout: 500 });
+    await expect(service.start()).rejects.toThrow(/has no connection left.*release a connection that acquire\(\)/);
+    await lease.release();
+    await eventually(() => useOf(service, 'a').then(() => true));
+    const again = await own.acquire();
+    const { admin } = await sentinels.master();
+    await admin.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
+    await useOf(service, 'a');
+    await again.release();
+    expect(await own.ping()).toBe('PONG');
+  });
+
+  it('may keep a connection for itself', async () => {
+    await useOf(await locks.start(await connected({ reserveClient: true })), 'a');
+  });
+
+  it('loses no connection of its pool', async () => {
+    const own = await connected({ masterPoolSize: 2 });
+    const service = locks.make(own);
+    await Promise.all([useOf(service, 'a'), own.ping()]);
+    const leases: Array<Awaited<ReturnType<Sentinel['acquire']>>> = [];
+    for (let i = 0; i < 2; i++) void own.acquire().then((lease) => leases.push(lease));
+    await eventually(() => leases.length === 2);
+    for (const lease of leases) await lease.release();
+  });
+
+  it('may be destroyed: locks last as long as the connections of the module', async () => {
+    const own = await connected();
+    const service = await locks.start(own, { commandTimeout: 1_000 });
+    const lock = await service.acquire('a');
+    await own.destroy();
+    await useOf(service, 'b');
+    await lock.verify();
+    await (await sentinels.master()).admin.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
+    await expect(service.acquire('b')).rejects.toMatchObject({
+      code: 'LOCK_STORE',
+      transient: true,
+      message: expect.stringContaining('is not connected: call its connect()'),
+    });
+    await own.connect();
+    await eventually(() => lock.verify().then(() => true));
+    expect(await lock.release()).toBe(true);
+  });
+
+  it('lends its login and its map of addresses', async () => {
+    const master = await sentinels.master();
+    await using proxy = await RespProxy.start(master);
+    await master.admin.acl('SETUSER', 'app', 'on', '>secret', '+@all', '~*', '&*');
+    const own = await connected({
+      nodeClientOptions: { username: 'app', password: 'secret' },
+      nodeAddressMap: { [`${master.host}:${master.port}`]: { host: proxy.host, port: proxy.port } },
+    });
+    const acquired = proxy.seen({ names: ['evalsha', 'eval'] });
+    await useOf(await locks.start(own), 'a');
+    await acquired;
+    const list = String(await master.admin.client('LIST'));
+    // Its own client has one connection for commands, and one for subscriptions if there are any.
+    expect(list.match(/user=app /g)!.length).toBeGreaterThanOrEqual(3);
+  });
+
+  it('SENTINEL FAILOVER: holders keep their locks, and the new master serves waiters', async () => {
+    const own = await connected();
+    const [one, other] = [await locks.start(own), await locks.start(own)];
+    const lock = await one.acquire('a');
+    const waiting = other.acquire('a', { waitTimeout: '2m' });
+    await waiters('a', 1);
+    await replicated();
+    await sentinels.failover();
+    await listeners(2);
+    await eventually(() => lock.verify().then(() => true), { within: 10_000 });
+    await expectHandoff(lock, waiting, SOON);
+  });
+
+  it('its only Sentinel restarts, and announces no later failover: the old master is left when it is a replica', async () => {
+    const own = await connected();
+    const service = await locks.start(own, OUTAGE);
+    const { watcher } = sentinels;
+    await watcher.kill();
+    const trace: string[] = [];
+    own.setTracer(trace);
+    await watcher.start();
+    // node-redis has asked it, and does not subscribe again to a Sentinel of the same address.
+    await eventually(() => trace.includes('transform: exit'), { within: 10_000 });
+    const old = await sentinels.master();
+    await sentinels.failover();
+    await eventually(async () => !(await old.isMaster()), { within: 60_000 });
+    await useOf(service, 'a');
+    const lock = await service.acquire('a');
+    expect(await (await sentinels.master()).admin.exists(redisKey('state', 'a'))).toBe(1);
+    expect(await lock.release()).toBe(true);
+  });
+
+  it('the master is killed: its replica serves waiters', async () => {
+    const own = await connected();
+    const options = { ...OUTAGE, renewedLease: 30_000 };
+    const [one, other] = [await locks.start(own, options), await locks.start(own, options)];
+    const lock = await one.acquire('a');
+    const waiting = other.acquire('a', { waitTimeout: '2m' });
+    await waiters('a', 1);
+    await replicated();
+    const old = await sentinels.master();
+    await old.kill();
+    await sentinels.untilMasterIsNot(old);
+    await listeners(2);
+    await lock.verify();
+    await expectHandoff(lock, waiting, SOON);
+  });
+
+  it('the master is killed before its replica has the hold: it is lost, and tokens keep growing', async () => {
+    const own = await connected();
+    const [one, other] = [await locks.start(own, OUTAGE), await locks.start(own, OUTAGE)];
+    const old = await sentinels.master();
+    await replicated();
+    await (await sentinels.replica()).admin.call('REPLICAOF', 'NO', 'ONE'); // cut off, as by a network
+    const lock = await one.acquire('a');
+    const lost = abortOf(lock.signal);
+    await old.kill();
+    await sentinels.untilMasterIsNot(old);
+    const next = await other.acquire('a', { waitTimeout: '2m' });
+    expect(next.fencingToken).toBeGreaterThan(lock.fencingToken);
+    await lost;
+    expect(lock.isHeld).toBe(false);
+    expect(await next.release()).toBe(true);
+  });
+});
