@@ -71,7 +71,7 @@ function readConnection(connection: unknown): RedisConnectionOption {
   if (typeof connection === 'string') return readConnectionUrl(connection);
   if (connection === undefined) {
     throw new LockConfigError(
-      'connection is undefined: is a variable such as process.env.REDIS_URL not set, or a property of another package missing? ' +
+      'connection is undefined: is a variable such as process.env.REDIS_URL not set, or a property missing? ' +
         'Leave the option out for a Redis on this machine.',
     );
   }
@@ -162,7 +162,7 @@ const OTHER_NODE_REDIS: ReadonlyArray<readonly [what: string, instead: string, m
 /** Refuses an object that has a client, such as a service or a store of another package. */
 function refuseOwner(connection: object): void {
   const isOfClient = (name: string): boolean => {
-    const value: unknown = Object.getOwnPropertyDescriptor(connection, name)?.value;
+    const value: unknown = name.startsWith('_') ? undefined : Object.getOwnPropertyDescriptor(connection, name)?.value;
     return [isClient, isClusterClient, isNodeRedisClient, isNodeRedisCluster, isNodeRedisSentinel].some((isOne) =>
       isOne(value),
     );
@@ -170,12 +170,9 @@ function refuseOwner(connection: object): void {
   const property = Object.getOwnPropertyNames(connection).find(isOfClient);
   const returns = typeof (connection as { getClient?: unknown }).getClient === 'function';
   if (property === undefined && !returns) return;
-  // KeyvRedis has `client` for its `_client`.
-  const bare = property?.replace(/^_/, '');
-  const name = bare !== undefined && bare in connection ? bare : property;
   throw new LockConfigError(
-    `connection is ${describe(connection)}, which has a client and is none: write connection: ` +
-      `${name === undefined ? 'service.getClient()' : `object.${oneLine(name)}`}, the client itself.`,
+    `connection is ${describe(connection)}, which has a client: write connection: ` +
+      `${property === undefined ? 'service.getClient()' : `object.${oneLine(property)}`}.`,
   );
 }
 

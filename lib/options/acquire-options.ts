@@ -127,16 +127,14 @@ export interface AcquireOptions {
 export type LockKind = 'exclusive' | 'read' | 'write';
 
 /**
- * How many replicas must have a new lock before its holder gets it (Redis' `WAIT`). If too few have it in time, the
- * lock is released and the call fails with `LockStoreError`. A replica that has the lock keeps it in a failover.
- * `verify()` waits for the same number. Also set `min-replicas-to-write` in Redis: otherwise a master that is cut off
- * from its replicas continues to renew leases.
+ * How many replicas must have a new lock before its holder gets it (Redis' `WAIT`). A replica that has the lock keeps it
+ * in a failover.
  */
 export interface ReplicaOptions {
   /**
    * How many replicas must have the lock, at least 1. If fewer have it in time, the lock is released, and the call
    * fails with `LockStoreError`. `verify()` requires the same number. With two replicas or more, also set
-   * `min-replicas-to-write` in Redis.
+   * `min-replicas-to-write` in Redis: otherwise a master that is cut off from them continues to renew leases.
    */
   min: number;
   /**

@@ -149,7 +149,7 @@ export const RUN_TIME: readonly WrongUsage[] = [
   {
     code: 'RedisLockModule.forRoot({ connection: undefined });',
     message:
-      'connection is undefined: is a variable such as process.env.REDIS_URL not set, or a property of another package missing? Leave the option out for a Redis on this machine.',
+      'connection is undefined: is a variable such as process.env.REDIS_URL not set, or a property missing? Leave the option out for a Redis on this machine.',
   },
   {
     code: "RedisLockModule.forRoot({ connection: ['redis://a', 'redis://b'] });",

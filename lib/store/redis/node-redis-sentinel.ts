@@ -9,12 +9,9 @@ import { isSame, type MasterFinder } from './sentinels.js';
 export interface NodeRedisSentinel {
   readonly isOpen: boolean;
   readonly isReady: boolean;
-  /** node-redis 6 has one for all its nodes. */
   readonly _keyPrefix?: string | undefined;
   getSentinelNode(): unknown;
-  /** The address of the master, mapped by `nodeAddressMap`, while the client is connected to it. */
   getMasterNode(): { readonly host: string; readonly port: number } | undefined;
-  /** Calls `fn` with the client of the master. */
   _execute(isReadonly: boolean | undefined, fn: (client: any) => Promise<any>): Promise<unknown>;
 }
 
@@ -109,8 +106,8 @@ export class NodeRedisMaster implements MasterFinder, Lines {
     await Promise.race([lent, sleep(LEASE, undefined, { ref: false })]);
     if (this.lines !== undefined) return;
     throw new Error(
-      `${SENTINEL_CLIENT} has no connection left, and the library must read the options of one: ` +
-        'release a connection that acquire() or use() has taken, or write a larger masterPoolSize',
+      `${SENTINEL_CLIENT} has no free connection, whose options the library reads: ` +
+        'release one, or write a larger masterPoolSize',
     );
   }
 

@@ -67,19 +67,9 @@ describe('connection', () => {
           return this.clients.get('default');
         }
       })(),
-      'which has a client and is none: write connection: service.getClient(), the client itself',
+      'which has a client: write connection: service.getClient().',
     ],
-    ['a store with a client', { redis: createClient(), prefix: '' }, 'write connection: object.redis,'],
-    [
-      'a store with a private client',
-      new (class KeyvRedis {
-        protected readonly _client = new Redis({ lazyConnect: true });
-        get client() {
-          return this._client;
-        }
-      })(),
-      'write connection: object.client,',
-    ],
+    ['a store with a client', { redis: createClient(), prefix: '' }, 'write connection: object.redis.'],
     [
       'a client of node-redis 4',
       { isOpen: false, options: {}, duplicate() {}, sendCommand() {}, on() {} },
