@@ -119,8 +119,9 @@ describe('behind Sentinels', () => {
   it('a failover during the question for the master does not end the client', async () => {
     await using proxy = await RespProxy.start(sentinels.watcher);
     const { host, port } = proxy;
-    const connection = { ...sentinels.connection, sentinels: [{ host, port }] };
-    const service = await locks.start(connection, OUTAGE);
+    // The library asks with ioredis, whatever the client of the other tests is.
+    const options = { ...sentinels.connection, sentinels: [{ host, port }], failoverDetector: true, lazyConnect: true };
+    const service = await locks.start(new Redis(options), OUTAGE);
     const lock = await service.acquire('a');
     await replicated();
     // The detectors receive everything; requests of clients are answered late.
