@@ -43,5 +43,8 @@ local reply = grant_at_once(holds, request)
 if reply then return reply end
 local more
 reply, more = try_acquire(holds, request)
-if more then reply[#reply + 1] = more end
+if more then
+  if reply[1] == HELD then reply[6] = reply[6] or 0 end -- no permits
+  reply[#reply + 1] = more
+end
 return reply

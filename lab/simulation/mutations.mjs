@@ -358,8 +358,8 @@ export const MUTATIONS = [
     name: 'granted-asker-forgets-rest',
     what: 'a request that is granted together with many waiters does not say where to go on',
     file: 'lua/shared/try-acquire.lua',
-    from: 'return reply, more',
-    to: 'return reply',
+    from: 'if mine then return held(mine), more end',
+    to: 'if mine then return held(mine) end',
   },
   {
     name: 'next-before-waiters',

@@ -64,11 +64,7 @@ local function try_acquire(holds, request, after_release)
   local changed = after_release or request.age or #holds.expired > 0 or holds.has_more
   if changed or rank == 0 or not is_closed(holds) then more = grant_waiters(holds, request.id, from) end
   local mine = find_hold(holds, request.id)
-  if mine then
-    local reply = held(mine)
-    reply[6] = reply[6] or 0 -- the rank comes behind it
-    return reply, more
-  end
+  if mine then return held(mine), more end
   if is_fair(request.batch_size) then
     end_batches(holds)
   elseif holds.sums.permits > 0 then

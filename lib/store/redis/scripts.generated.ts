@@ -940,11 +940,7 @@ local more
 local changed = after_release or request.age or #holds.expired > 0 or holds.has_more
 if changed or rank == 0 or not is_closed(holds) then more = grant_waiters(holds, request.id, from) end
 local mine = find_hold(holds, request.id)
-if mine then
-local reply = held(mine)
-reply[6] = reply[6] or 0
-return reply, more
-end`,
+if mine then return held(mine), more end`,
   'shared/end-batches': `local function end_batches(holds)
 for _, hold in ipairs(holds.only and { holds.only } or holds.is_many and read_latest(4) or {}) do
 if hold.status ~= 'kept' then publish_yield(hold.id) end
@@ -989,7 +985,10 @@ end
 return not_held((request.just_heard or is_present(request.id)) and 0 or 5, holds, ticket.retry_at - now, more)
 end`,
   'acquire 6': `reply, more = try_acquire(holds, request)
-if more then reply[#reply + 1] = more end
+if more then
+if reply[1] == 1 then reply[6] = reply[6] or 0 end
+reply[#reply + 1] = more
+end
 return reply`,
   'add-limit': `local record, change, stated, latest = 'added:' .. ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])`,
   'shared/clock 3': `local function integer(number)

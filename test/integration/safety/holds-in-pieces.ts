@@ -258,7 +258,8 @@ export class Lock {
       reply = (await this.call({ script: 'acquire', args: [...args.slice(0, -1), rest] }, micros)) as unknown[];
     }
     await this.settle(micros);
-    return reply;
+    // The last of seven elements of a grant is the rank from which other waiters go on.
+    return Number(reply[0]) === HELD && reply.length === 7 ? reply.slice(0, Number(reply[5]) > 0 ? 6 : 5) : reply;
   }
 
   async call({ script, args }: Call, micros: number): Promise<unknown> {
