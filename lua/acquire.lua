@@ -11,6 +11,7 @@
 --         { LEFT or UPGRADE, now } or { TOO_MANY, now, number of permits }, and the rank from which other waiters go on, if
 --           the script has not looked at all
 --- @include "shared/keys"
+--- @include "shared/reply-codes"
 --- @include "shared/token"
 --- @include "shared/holds"
 --- @include "shared/request"
