@@ -82,6 +82,9 @@ function prepare(batch: ChainableCommander, key: string, situation: Situation, m
   if (tombstones.length > 0) batch.pexpire(keys.tombstones, 500_000);
 }
 
+/** A key of the test, and its TTL in ms. */
+const [PROBE, PROBE_TTL] = ['probe', 3_600_000];
+
 async function serverMicros(): Promise<number> {
   const [seconds, micros] = await redis.admin.time();
   return Number(seconds) * 1_000_000 + Number(micros);
@@ -101,11 +104,10 @@ interface Outcome {
  * server.
  */
 async function outcomesOf(sources: readonly string[], situation: Situation, name: string) {
-  // By the clocks of the test: within a transaction, TIME may tell when the transaction began. TTLs follow the wall clock, which
-  // may be set meanwhile.
-  const [start, wall] = [performance.now(), Date.now()];
   const micros = await serverMicros();
   const batch = redis.admin.multi();
+  // By the clock of the server: its TTL tells what has passed since `micros`.
+  batch.set(PROBE, '', 'PXAT', Math.floor(micros / 1_000) + PROBE_TTL);
   for (const i of sources.keys()) prepare(batch, `${name}${i}`, situation, micros);
   const prepared = batch.length - 1; // without MULTI
   for (const [i, source] of sources.entries()) {
@@ -120,8 +122,9 @@ async function outcomesOf(sources: readonly string[], situation: Situation, name
     batch.zrange(tombstones, 0, '-1', 'WITHSCORES').get(limit);
     for (const each of names) batch.pttl(each);
   }
+  batch.pttl(PROBE);
   const answers = ((await batch.exec()) ?? []).map(([error, answer]) => (error ? textOf(error) : answer));
-  const elapsed = Math.max(performance.now() - start, Date.now() - wall);
+  const elapsed = PROBE_TTL - Number(answers.pop());
   const size = (answers.length - prepared) / sources.length;
   const outcomes = [...sources.keys()].map((i): Outcome => {
     const [reply, ...rest] = answers.slice(prepared + i * size, prepared + (i + 1) * size);
