@@ -296,7 +296,7 @@ export class Group implements TicketListener, GrantUsers {
     }
     // Before the timer is set: the store works meanwhile.
     this.joined(waiter);
-    // One try has nothing to wait for but the answer.
+    // A single try waits only for the answer.
     waiter.endBy(this.waits ? waiter.since + waiter.waitTimeout : waiter.answerBy, () => this.timedOut(waiter));
   }
 
@@ -374,7 +374,7 @@ export class Group implements TicketListener, GrantUsers {
   failed(error: LockError): void {
     this.forgetTicket();
     const reason = aboutKey(this.key, error);
-    // There may be very many.
+    // There may be thousands.
     void inSlices(this.removeAll(), (waiter) => waiter.refused(reason));
   }
 
@@ -410,7 +410,7 @@ export class Group implements TicketListener, GrantUsers {
       this.queue.share(grant);
       // The permits still pass to the other waiters of this group.
       if (this.isClosed && capacity === 'readers') grant.close();
-      // Fewer callers wait than did when the store was asked.
+      // Some callers have stopped waiting since the request was sent.
       if (served.length < places && capacity === 'permits') releases.sendUnits(grant).catch(() => undefined);
       if (this.waiters.first === undefined) this.queue.forget(this);
       else {
