@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { createSentinel } from 'redis';
 import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
-import { abortOf, FaultLocks, redisKey, useOf } from '../../../lab/testbed/locks/fault-locks.js';
+import { FaultLocks, redisKey, useOf } from '../../../lab/testbed/locks/fault-locks.js';
 import { expectHandoff } from '../../../lab/testbed/locks/handoff.js';
 import { RespProxy } from '../../../lab/testbed/proxies/resp-proxy.mjs';
 import { startRedisSentinels, type RedisSentinels } from '../../../lab/testbed/servers/redis-sentinels.mjs';
@@ -44,20 +44,12 @@ async function connected(options?: Options): Promise<Sentinel> {
   return client;
 }
 
-/** All writes so far will be known after a failover. */
-const replicated = async (): Promise<void> => (await sentinels.master()).replicated();
-
 const waiters = async (key: string, count: number): Promise<unknown> => {
   const { admin } = await sentinels.master();
   return eventually(async () => (await admin.zcard(redisKey('queue', key))) === count);
 };
-/** Resolves when so many clients listen at the master. */
-const listeners = (count: number): Promise<unknown> =>
-  eventually(
-    async () => (await (await sentinels.master()).admin.pubsub('CHANNELS', 'lock:client:*')).length === count,
-    { within: 10_000 },
-  );
 
+/** `npm run test:clients` runs the failovers of test/integration/sentinel with such clients. */
 describe('a Sentinel client of node-redis that the application passes in', () => {
   it('leads to the master, and stays as it was when the module ends', async () => {
     const own = await connected();
@@ -152,19 +144,6 @@ describe('a Sentinel client of node-redis that the application passes in', () =>
     expect(list.match(/user=app /g)!.length).toBeGreaterThanOrEqual(3);
   });
 
-  it('SENTINEL FAILOVER: holders keep their locks, and the new master serves waiters', async () => {
-    const own = await connected();
-    const [one, other] = [await locks.start(own), await locks.start(own)];
-    const lock = await one.acquire('a');
-    const waiting = other.acquire('a', { waitTimeout: '2m' });
-    await waiters('a', 1);
-    await replicated();
-    await sentinels.failover();
-    await listeners(2);
-    await eventually(() => lock.verify().then(() => true), { within: 10_000 });
-    await expectHandoff(lock, waiting, SOON);
-  });
-
   it('its only Sentinel restarts, and announces no later failover: the old master is left when it is a replica', async () => {
     const own = await connected();
     const service = await locks.start(own, OUTAGE);
@@ -182,38 +161,5 @@ describe('a Sentinel client of node-redis that the application passes in', () =>
     const lock = await service.acquire('a');
     expect(await (await sentinels.master()).admin.exists(redisKey('state', 'a'))).toBe(1);
     expect(await lock.release()).toBe(true);
-  });
-
-  it('the master is killed: its replica serves waiters', async () => {
-    const own = await connected();
-    const options = { ...OUTAGE, renewedLease: 30_000 };
-    const [one, other] = [await locks.start(own, options), await locks.start(own, options)];
-    const lock = await one.acquire('a');
-    const waiting = other.acquire('a', { waitTimeout: '2m' });
-    await waiters('a', 1);
-    await replicated();
-    const old = await sentinels.master();
-    await old.kill();
-    await sentinels.untilMasterIsNot(old);
-    await listeners(2);
-    await lock.verify();
-    await expectHandoff(lock, waiting, SOON);
-  });
-
-  it('the master is killed before its replica has the hold: it is lost, and tokens keep growing', async () => {
-    const own = await connected();
-    const [one, other] = [await locks.start(own, OUTAGE), await locks.start(own, OUTAGE)];
-    const old = await sentinels.master();
-    await replicated();
-    await (await sentinels.replica()).admin.call('REPLICAOF', 'NO', 'ONE'); // cut off, as by a network
-    const lock = await one.acquire('a');
-    const lost = abortOf(lock.signal);
-    await old.kill();
-    await sentinels.untilMasterIsNot(old);
-    const next = await other.acquire('a', { waitTimeout: '2m' });
-    expect(next.fencingToken).toBeGreaterThan(lock.fencingToken);
-    await lost;
-    expect(lock.isHeld).toBe(false);
-    expect(await next.release()).toBe(true);
   });
 });
