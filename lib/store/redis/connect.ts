@@ -26,6 +26,7 @@ import {
 import { isNodeRedisSentinel, NodeRedisMaster, type NodeRedisSentinel } from './node-redis-sentinel.js';
 import { clusterAddressOf, isClient, isClusterClient, optionsOf, type ClusterAddress } from './passed-client.js';
 import { RedisConnection } from './redis-connection.js';
+import { SentinelWatch } from './sentinel-watch.js';
 import { Sentinels } from './sentinels.js';
 
 /** Where Redis is: one server (with or without Sentinels), or a Cluster. */
@@ -57,7 +58,9 @@ export function connect(
   }
   const target = isClient(connection) ? optionsOf(connection) : connection;
   const sentinels = sentinelsOf(target, options.commandTimeout);
-  return new RedisConnection({ ...options, lines: new IoredisLines(target, options), sentinels }, logger, observer);
+  const sentinelWatch = sentinels?.options.failoverDetector ? new SentinelWatch(sentinels) : undefined;
+  const lines = new IoredisLines(target, options);
+  return new RedisConnection({ ...options, lines, sentinels, sentinelWatch }, logger, observer);
 }
 
 /** A client of one server also has a `cluster` property: the command. */

@@ -20,8 +20,8 @@ import type { Line, Lines, ServerAddress } from './line.js';
 import { Mastership } from './mastership.js';
 import { ReplicaAcknowledgement } from './replica-acknowledgement.js';
 import { retryConfirmation } from './retried-confirmation.js';
-import { SentinelWatch } from './sentinel-watch.js';
-import { isSame, Sentinels, type MasterFinder } from './sentinels.js';
+import type { SentinelWatch } from './sentinel-watch.js';
+import { isSame, type MasterFinder } from './sentinels.js';
 import { isOneOfSeveral, isReplica } from './server-role.js';
 import { refusesWrites } from './store-failure.js';
 import { Doubts, type Subscription } from './subscription.js';
@@ -35,6 +35,8 @@ export interface RedisConnectionOptions extends ConnectionOptions {
   readonly lines: Lines;
   /** What names the master, if there are Sentinels. */
   readonly sentinels?: MasterFinder | undefined;
+  /** Hears from the Sentinels which server is the master. */
+  readonly sentinelWatch?: SentinelWatch | undefined;
 }
 
 /**
@@ -89,10 +91,8 @@ export class RedisConnection implements Connection {
     this.log = new ConnectionLog(logger);
     this.sentinels = sentinels;
     if (sentinels !== undefined) sentinels.moved = () => this.leaveOldMaster();
-    if (sentinels instanceof Sentinels && sentinels.options.failoverDetector) {
-      this.sentinelWatch = new SentinelWatch(sentinels);
-      this.masters = new Mastership(() => this.isStillMaster());
-    }
+    this.sentinelWatch = options.sentinelWatch;
+    if (options.sentinelWatch !== undefined) this.masters = new Mastership(() => this.isStillMaster());
     const find = sentinels && (() => sentinels.find());
     this.commands = new LastingLine(
       lines,
