@@ -2,6 +2,7 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import { ClusterBench } from '../../lab/testbed/locks/cluster-bench.js';
 import { eventually, eventuallyPasses } from '../../lab/testbed/wait/eventually.mjs';
 import { FaultLocks, useOf, timed } from '../../lab/testbed/locks/fault-locks.js';
+import type { RedisServer } from '../../lab/testbed/servers/redis-server.mjs';
 import { RunningTime } from '../../lab/testbed/wait/running-time.mjs';
 
 const NODE_TIMEOUT = 2_000;
@@ -34,6 +35,10 @@ describe('a Cluster whose listed nodes are gone', () => {
     const areMasters = await Promise.all(nodes.map((node) => node.isMaster()));
     const masters = nodes.filter((_, i) => areMasters[i]);
     const replicas = await Promise.all(masters.map((master) => bench.cluster.replicaOf(master)));
+    // A replica that has just come back is not listed for some seconds, and a client cannot know it.
+    const listsReplica = async ({ admin }: RedisServer): Promise<boolean> =>
+      ((await admin.call('CLUSTER', 'SLOTS')) as unknown[][]).every(([, , ...serving]) => serving.length > 1);
+    await eventually(async () => (await Promise.all(masters.map(listsReplica))).every(Boolean), { within: 60_000 });
     const service = await locks.start({ cluster: masters.map(({ host, port }) => ({ host, port })) });
     await useOf(service, key);
     await Promise.all(replicas.map((replica) => replica.admin.call('CLUSTER', 'FAILOVER', 'TAKEOVER')));
