@@ -76,7 +76,7 @@ export class Handovers implements IdTable {
     this.grants.offer(hold);
     const next = hold.grant.users?.ended(hold);
     const offered = this.offer(offer);
-    next?.tryAcquireOrEnqueue();
+    next?.ask();
     return offered;
   }
 

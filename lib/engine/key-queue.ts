@@ -356,7 +356,7 @@ export class Group implements TicketListener, GrantUsers {
     if (first !== undefined && validUntil(granted.from, lease) > now) return this.serveUnder(granted, first);
     // No waiter is left, or the answer came so late that the lease may be over.
     releases.leave(this.key, granted.id, releases.tombstoneFor(granted.epoch));
-    if (this.waits) this.openTicket()?.tryAcquireOrEnqueue();
+    if (this.waits) this.openTicket()?.ask();
     else this.failed(answeredTooLate(this.key, lease, true));
   }
 
