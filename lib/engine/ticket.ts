@@ -71,7 +71,7 @@ export class Ticket extends StorePoll<AcquireReply> implements TicketInTable {
   ) {
     const { context, tickets } = parts;
     super(context, places.waits ? context.limits.commandTimeout : 0, tickets);
-    this.id = context.nextId(terms);
+    this.id = context.identity.nextId(terms);
   }
 
   /** Whether the store has not answered at all. The ticket may not even have been sent. */

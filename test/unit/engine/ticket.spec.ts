@@ -7,7 +7,7 @@ import type { PushedGrant } from '../../../lib/store/lock-store.js';
 import { FakeClock, settled } from '../../../lab/testbed/clocks/fake-clock.js';
 import { busy, contextOf, FakeStore, held, lasting, passing, queued, TERMS } from './support.js';
 
-const ID = 'me:7';
+const ID = 'me:1';
 const PLACES: Places = { waits: true, batchSize: 1, uncontendedBatchSize: 1 };
 /** The store's report of a grant at its own time of 51 s. */
 const push = (details: Partial<PushedGrant> = {}): PushedGrant => ({
@@ -30,7 +30,7 @@ function setUp({ waits = true, owner = undefined as string | undefined, lease = 
   };
   const parts: TicketParts = {
     tickets: new Tickets({}),
-    context: { ...contextOf(store, clock), nextId: () => ID },
+    context: contextOf(store, clock),
     releases: { leave: (key, id, tombstone) => void told.push(`left ${key} ${id} ${tombstone}`) },
     orphans: { release, releaseHolders: release },
   };
