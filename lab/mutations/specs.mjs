@@ -207,7 +207,11 @@ export const SPEC_MUTATIONS = [
   {
     name: 'impatient-confirmation',
     what: 'a confirmation by replicas fails with the first error of a failover',
-    ...{ file: `${REDIS}/retried-confirmation.ts`, spec: 'test/faults/sentinel-cut-off.spec.ts', test: 'confirmation' },
+    ...{
+      file: `${REDIS}/replica-acknowledgement.ts`,
+      spec: 'test/faults/sentinel-cut-off.spec.ts',
+      test: 'confirmation',
+    },
     from: 'if (!(error as LockStoreError).transient || performance.now() + AGAIN > until) throw error;',
     to: 'if ((error as LockStoreError).message !== "" || performance.now() + AGAIN > until) throw error;',
   },

@@ -1,6 +1,7 @@
 import { inSlices } from '../../common/slices.js';
 import { newChannel, within, type Channel } from './cluster-channel.js';
-import { isMoved, ShardSubscriber, type ShardSubscriberObserver, type Listening } from './shard-subscriber.js';
+import { isMoved } from './server-identity.js';
+import { ShardSubscriber, type ShardSubscriberObserver, type Listening } from './shard-subscriber.js';
 import type { ClusterNode, ClusterNodes } from './cluster-nodes.js';
 import { ClusterDoubts } from './cluster-doubts.js';
 import { UNSEEN, type Subscription } from './subscription.js';

@@ -16,13 +16,12 @@ import { Heartbeat, HEARTBEAT } from './heartbeat.js';
 import { KeyChannels } from './key-channels.js';
 import type { ScannedNode } from './key-scan.js';
 import { LastingLine } from './lasting-line.js';
-import type { Line, Lines, ServerAddress } from './line.js';
+import { isSame, type Line, type Lines, type ServerAddress } from './line.js';
 import { Mastership } from './mastership.js';
-import { ReplicaAcknowledgement } from './replica-acknowledgement.js';
-import { retryConfirmation } from './retried-confirmation.js';
+import { ReplicaAcknowledgement, retryConfirmation } from './replica-acknowledgement.js';
 import type { SentinelWatch } from './sentinel-watch.js';
-import { isSame, type MasterFinder } from './sentinels.js';
-import { isOneOfSeveral, isReplica } from './server-role.js';
+import type { MasterFinder } from './sentinels.js';
+import { isOneOfSeveral, isReplica } from './server-identity.js';
 import { refusesWrites } from './store-failure.js';
 import { Doubts, type Subscription } from './subscription.js';
 

@@ -139,13 +139,7 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
     this.keys = new LockKeys(keyPrefix);
     this.#renewals = new LeaseRenewals(scripts, connection, (key) => redisKeys(keyPrefix, key).state);
     this.#names = new KeyScan(() => connection.nodes(), options);
-    this.clients = new RedisClientRecords(
-      connection.commands,
-      keyPrefix,
-      this.clientId,
-      () => connection.nodes(),
-      this.isPartitioned,
-    );
+    this.clients = new RedisClientRecords(connection, keyPrefix, this.clientId, this.isPartitioned);
     this.latches = new RedisLatches(scripts, connection, this.clientId, { keyPrefix, commandTimeout });
   }
 
