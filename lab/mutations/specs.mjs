@@ -113,8 +113,8 @@ export const SPEC_MUTATIONS = [
     name: 'subscribed-to-replica',
     what: 'a client subscribes to a replica',
     ...{ file: `${REDIS}/redis-connection.ts`, spec: DEAF_SIGNS },
-    from: 'if (await isReplica(line)) {\n        this.log',
-    to: "if ((await isReplica(line)) && line.state === 'ended') {\n        this.log",
+    from: 'if (await isReplica(line)) {\n        this.health',
+    to: "if ((await isReplica(line)) && line.state === 'ended') {\n        this.health",
   },
   {
     name: 'first-sentinel-only',
