@@ -1,9 +1,10 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
+import { useReplica } from '../../lab/testbed/locks/fault-setups.js';
 import type { LockHandle } from '../../lib/service/handles/lock-handle.js';
 import { eventually } from '../../lab/testbed/wait/eventually.mjs';
 import { FaultLocks, nothingLeftBehind, redisKey, timed } from '../../lab/testbed/locks/fault-locks.js';
-import { startRedis, type RedisServer } from '../../lab/testbed/servers/redis-server.mjs';
-import { RespProxy } from '../../lab/testbed/proxies/resp-proxy.mjs';
+import type { RedisServer } from '../../lab/testbed/servers/redis-server.mjs';
+import type { RespProxy } from '../../lab/testbed/proxies/resp-proxy.mjs';
 
 const LONG = 60_000;
 /** How many ms a question may be on its way, on a busy machine: a lease is counted from its sending by the client. */
@@ -18,21 +19,7 @@ let replica: RedisServer;
 let address: RespProxy;
 const locks = new FaultLocks();
 
-beforeEach(async () => {
-  const args = ['--repl-diskless-sync-delay', '0'];
-  master = await startRedis({ args });
-  replica = await startRedis({ args: [...args, '--replicaof', master.host, String(master.port)] });
-  await eventually(async () => (await replica.admin.info('replication')).includes('master_link_status:up'), {
-    within: 15_000,
-    what: 'a replica that follows',
-  });
-  address = await RespProxy.start(master);
-});
-afterEach(async () => {
-  await locks.closeAll();
-  await address.close();
-  await Promise.all([master, replica].map((server) => server.stop()));
-});
+useReplica(locks, (...all) => ([master, replica, address] = all));
 
 /** From now on the replica misses all writes. */
 async function cutReplicaOff(): Promise<void> {

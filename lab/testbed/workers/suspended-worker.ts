@@ -3,7 +3,7 @@ import type { RedisLockModuleOptions } from '../../../lib/module/redis-lock.opti
 import type { HolderView } from '../locks/fault-locks.js';
 import { startWorker, type WorkerProcess } from './processes.mjs';
 
-const WORKER = new URL('suspended-process-worker.mjs', import.meta.url);
+const WORKER = new URL('fault-worker.mjs', import.meta.url);
 
 /** A process with a lock service on a machine of its own, which a test suspends and resumes. */
 export class SuspendedWorker implements AsyncDisposable {
@@ -12,7 +12,7 @@ export class SuspendedWorker implements AsyncDisposable {
   static async start(options: RedisLockModuleOptions): Promise<SuspendedWorker> {
     const worker = new SuspendedWorker();
     worker.process = await startWorker(WORKER, { canBeSuspended: true });
-    await worker.process.call('start', options);
+    await worker.process.call('start', { shutdownTimeout: 0, ...options });
     return worker;
   }
 
