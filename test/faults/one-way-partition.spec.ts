@@ -63,21 +63,3 @@ it.each<['dropReplies' | 'dropRequests']>([['dropReplies'], ['dropRequests']])(
     await nothingLeftBehind(redis);
   },
 );
-
-it('a waiter that receives no messages is served once the network heals', async () => {
-  const [near, far] = [
-    await locks.start(redis.url),
-    await locks.start(proxy.url, { commandTimeout: 2_000, grantTimeout: 500 }),
-  ];
-  const handle = await near.acquire('a');
-  const waiting = far.acquire('a');
-  await eventually(async () => (await near.inspect('a'))?.waiters.length === 1);
-  proxy.dropReplies();
-  expect(await handle.release()).toBe(true);
-  await eventually(async () => (await near.inspect('a'))?.holders[0]?.fencingToken !== handle.fencingToken);
-  proxy.heal();
-  const lock = await waiting;
-  await lock.verify();
-  expect(await lock.release()).toBe(true);
-  await nothingLeftBehind(redis, 5_000);
-});

@@ -16,7 +16,6 @@ const say = (level) => (text) => void lines.push(`${level} ${text}`);
 const logger = { debug: say('debug'), log: say('log'), warn: say('warn'), error: say('error') };
 
 let service;
-let election;
 const handles = new Map();
 
 /** Announces a spin, and resolves when that is out, since a busy process sends nothing: to when it began. */
@@ -42,15 +41,6 @@ function spinUntilStopped(start, lease, limit) {
   return false;
 }
 
-/** Looks on the first line after the next resume of a suspended machine, before the event loop has done anything. */
-async function onFirstLine(look) {
-  // The time before the message: a reader of the message may suspend and resume this process before it gets any further.
-  const waitForResume = nextResume();
-  await tell('ready to be suspended');
-  waitForResume();
-  return look();
-}
-
 serve({
   async start(options) {
     service = createLockService(resolveModuleOptions(options), logger);
@@ -66,12 +56,14 @@ serve({
   release: (name) => handles.get(name).release(),
   verify: (name) => handles.get(name).verify(),
   view: (name) => viewOf(handles.get(name)),
-  viewAfterResume: (name) => onFirstLine(() => viewOf(handles.get(name))),
-  stand(key) {
-    election = service.getLeaderElection(key, { onElected: () => tell('elected'), onDeposed: () => tell('deposed') });
-    election.start();
+  /** Looks on the first line after the next resume of a suspended machine, before the event loop has done anything. */
+  async viewAfterResume(name) {
+    // The time before the message: a reader of the message may suspend and resume this process before it gets any further.
+    const waitForResume = nextResume();
+    await tell('ready to be suspended');
+    waitForResume();
+    return viewOf(handles.get(name));
   },
-  leadsAfterResume: () => onFirstLine(() => election.isLeader),
   async stallInHand(lease, limit, name) {
     const handle = handles.get(name);
     const stopped = spinUntilStopped(await announceSpinning(), lease, limit);

@@ -53,17 +53,6 @@ it('does not repeat all requests of a long outage once Redis is back', async () 
   await nothingLeftBehind(redis);
 });
 
-it('replaces a dead connection that no end has closed', async () => {
-  await using proxy = await RespProxy.start(redis);
-  const service = await locks.start(proxy.url, { commandTimeout: 1_000 });
-  await (await service.acquire('a')).release();
-  const dead = new Set(proxy.openConnections);
-  proxy.dropRequests((connection) => dead.has(connection));
-  proxy.dropReplies((connection) => dead.has(connection));
-  const lock = await eventually(() => service.tryAcquire('a').catch(() => null), { within: 10_000, what: 'a lock' });
-  expect(await lock.release()).toBe(true);
-});
-
 it('OOM does not end the wait of a call that has a place in the queue', async () => {
   await using proxy = await RespProxy.start(redis);
   const holder = await locks.start(redis.url);
