@@ -92,21 +92,21 @@ export const SPEC_MUTATIONS = [
   {
     name: 'lasting-presence',
     what: 'a client that has received a grant counts as subscribed forever',
-    ...{ file: `${REDIS}/subscription-evidence.ts`, spec: DEAF_SIGNS, test: 'just received' },
+    ...{ file: `${REDIS}/subscription.ts`, spec: DEAF_SIGNS, test: 'just received' },
     from: 'const RECENTLY = 500;',
     to: 'const RECENTLY = Infinity;',
   },
   {
     name: 'ignored-absence',
     what: 'a reply that the server sees no subscriber is ignored',
-    ...{ file: `${REDIS}/subscription-evidence.ts`, spec: DEAF_SIGNS },
+    ...{ file: `${REDIS}/subscription.ts`, spec: DEAF_SIGNS },
     from: "subscription.doubt('the server sees no subscriber on the channel of this client');",
     to: '',
   },
   {
     name: 'ignored-find',
     what: 'a grant whose message never came is ignored',
-    ...{ file: `${REDIS}/subscription-evidence.ts`, spec: DEAF_SIGNS },
+    ...{ file: `${REDIS}/subscription.ts`, spec: DEAF_SIGNS },
     from: 'if (!this.hasHeard(id)) subscription.doubt(',
     to: "if (id === '') subscription.doubt(",
   },
@@ -114,8 +114,8 @@ export const SPEC_MUTATIONS = [
     name: 'subscribed-to-replica',
     what: 'a client subscribes to a replica',
     ...{ file: `${REDIS}/redis-connection.ts`, spec: DEAF_SIGNS },
-    from: 'if (await isReplica(line)) {\n        this.log',
-    to: "if ((await isReplica(line)) && line.state === 'ended') {\n        this.log",
+    from: 'if (await isReplica(line)) {\n        this.health',
+    to: "if ((await isReplica(line)) && line.state === 'ended') {\n        this.health",
   },
   {
     name: 'first-sentinel-only',
@@ -208,7 +208,11 @@ export const SPEC_MUTATIONS = [
   {
     name: 'impatient-confirmation',
     what: 'a confirmation by replicas fails with the first error of a failover',
-    ...{ file: `${REDIS}/retried-confirmation.ts`, spec: 'test/faults/sentinel-cut-off.spec.ts', test: 'confirmation' },
+    ...{
+      file: `${REDIS}/replica-acknowledgement.ts`,
+      spec: 'test/faults/sentinel-cut-off.spec.ts',
+      test: 'confirmation',
+    },
     from: 'if (!(error as LockStoreError).transient || performance.now() + AGAIN > until) throw error;',
     to: 'if ((error as LockStoreError).message !== "" || performance.now() + AGAIN > until) throw error;',
   },
