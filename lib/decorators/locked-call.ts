@@ -8,7 +8,6 @@ import {
 } from '../errors/index.js';
 import type { LockServiceDefaults } from '../service/lock-service.options.js';
 import type { LockService } from '../service/lock.service.js';
-import type { OnContended } from '../options/acquire-options.js';
 import type { CallContext } from '../options/resolve-acquire-options.js';
 import type { LockDeclaration, LockedCall } from './lock-declaration.js';
 import { isThenable } from '../common/settle.js';
@@ -24,21 +23,22 @@ export async function lockPromise(
   method: () => unknown,
 ): Promise<unknown> {
   const service = serviceOf();
+  const defaults: Defaults = service.defaults ?? NO_DEFAULTS;
   const body = (): PromiseLike<unknown> => promised(declaration, method());
   if (declaration.applies?.(call) === false) return body();
 
-  const key = declaration.keyOf(call, defaultsOf(service).keyBuilder);
+  const key = declaration.keyOf(call, defaults.keyBuilder);
   let entered = false;
   const enter = (): PromiseLike<unknown> => {
     entered = true;
     return body();
   };
   try {
-    return await service.run(key, enter, declaration.options, contextOf(declaration, service));
+    return await service.run(key, enter, declaration.options, contextOf(declaration, defaults));
   } catch (thrown) {
     // An error from within the method belongs to another lock, and is an error of the method like any other.
     if (entered) throw thrown;
-    const reaction = reactionTo(thrown, declaration, service);
+    const reaction = reactionTo(thrown, declaration, defaults);
     if (reaction === 'skip') return undefined;
     const error = withSite(thrown, declaration, key);
     if (reaction === 'throw') throw error;
@@ -67,6 +67,7 @@ export function lockObservable(
   const source = defer(() => observable(declaration, open()));
   return defer(() => {
     const service = serviceOf();
+    const defaults: Defaults = service.defaults ?? NO_DEFAULTS;
     if (declaration.applies?.(call) === false) return source;
     return new Observable((subscriber) => {
       const gone = new AbortController();
@@ -76,17 +77,17 @@ export function lockObservable(
         stop.next();
       });
 
-      const key = declaration.keyOf(call, defaultsOf(service).keyBuilder);
+      const key = declaration.keyOf(call, defaults.keyBuilder);
       let entered = false;
       const enter = (): Promise<void> => {
         entered = true;
         return drain(source, subscriber, stop);
       };
       const ended = signal === undefined ? gone.signal : AbortSignal.any([gone.signal, signal]);
-      const context = { ...contextOf(declaration, service), signal: ended };
+      const context = { ...contextOf(declaration, defaults), signal: ended };
       const failed = (thrown: unknown): void => {
         if (entered) return subscriber.error(thrown);
-        const reaction = reactionTo(thrown, declaration, service);
+        const reaction = reactionTo(thrown, declaration, defaults);
         const error = withSite(thrown, declaration, key);
         if (reaction === 'throw') return subscriber.error(error);
         const instead =
@@ -131,24 +132,23 @@ function withSite(error: unknown, { site, method }: LockDeclaration, keys: strin
 /** What a caller gets in place of an error. */
 type Reaction = 'throw' | 'skip' | ((error: any, ...args: any[]) => unknown);
 
+/** What applies to methods unless their own options say otherwise. */
+type Defaults = Partial<LockServiceDefaults>;
+
+/** Those of a stand-in for the service in a test. */
+const NO_DEFAULTS: Defaults = {};
+
 /** What the caller of a method that did not run gets. */
-function reactionTo(error: unknown, declaration: LockDeclaration, service: LockService): Reaction {
-  if (isLockTimeoutError(error)) return onContendedOf(declaration, service);
+function reactionTo(error: unknown, { onContended, onUnavailable }: LockDeclaration, defaults: Defaults): Reaction {
+  if (isLockTimeoutError(error)) return onContended ?? defaults.onContended ?? 'throw';
   if (!isLockStoreError(error)) return 'throw';
-  return declaration.onUnavailable ?? defaultsOf(service).onUnavailable ?? 'throw';
+  return onUnavailable ?? defaults.onUnavailable ?? 'throw';
 }
 
-const onContendedOf = (declaration: LockDeclaration, service: LockService): OnContended =>
-  declaration.onContended ?? defaultsOf(service).onContended ?? 'throw';
-
-/** The module's defaults for methods; a stand-in in a test may have none. */
-const defaultsOf = (service: LockService): Partial<LockServiceDefaults> => service.defaults ?? {};
-
 /** A method that does not throw on contention does not wait either, unless `waitTimeout` is written beside `onContended`. */
-function contextOf(declaration: LockDeclaration, service: LockService): CallContext {
-  const { context, onContended } = declaration;
-  if (onContendedOf(declaration, service) === 'throw') return context;
-  const waitTimeout = onContended === undefined ? defaultsOf(service).methodWaitTimeout : 0;
+function contextOf({ context, onContended }: LockDeclaration, defaults: Defaults): CallContext {
+  if ((onContended ?? defaults.onContended ?? 'throw') === 'throw') return context;
+  const waitTimeout = onContended === undefined ? defaults.methodWaitTimeout : 0;
   return { ...context, optional: true, waitTimeout };
 }
 

@@ -66,9 +66,9 @@ export class KeyQueues {
     const since = context.clock.now();
     const due = answerBy ?? answerDue(since, waitTimeout, context.limits.commandTimeout, context.store.answerTime);
     const waiter = new Waiter(context, key, terms, since, waitTimeout, due);
-    this.of(key)
-      .groupFor(terms, waitTimeout > 0)
-      .join(waiter, signal);
+    let queue = this.keys.get(key);
+    if (queue === undefined) this.keys.set(key, (queue = new KeyQueue(key, this.parts, this.keys)));
+    queue.groupFor(terms, waitTimeout > 0).join(waiter, signal);
     return waiter.promise;
   }
 
@@ -95,12 +95,6 @@ export class KeyQueues {
   /** Rejects all waiters with `reason`, in slices if there are very many. */
   dismissAll(reason: unknown): Promise<void> {
     return inSlices(waitersOf(this.keys.values()), (waiter) => waiter?.refused(reason));
-  }
-
-  private of(key: string): KeyQueue {
-    let queue = this.keys.get(key);
-    if (queue === undefined) this.keys.set(key, (queue = new KeyQueue(key, this.parts, this.keys)));
-    return queue;
   }
 
   /** Callers that acquire and release without a command would keep the event loop from everything else. */

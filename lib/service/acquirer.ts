@@ -33,8 +33,8 @@ export const NO_OPTIONS: AcquireOptions = Object.freeze(Object.create(null) as A
 interface Step {
   readonly key: string;
   readonly again: KeyHandle | undefined;
-  /** The owner that holds the key already, in a mode that admits the request. */
-  readonly owner: string | undefined;
+  /** Those of the call. A holder that reads as well asks as the owner of its hold. */
+  readonly terms: AcquireTerms;
 }
 
 /** Acquires locks for a service: re-enters what the scopes around the caller hold, and asks the engine for the rest. */
@@ -155,21 +155,22 @@ export class Acquirer {
       finish?.(lock);
       return lock;
     };
-    if (typeof names === 'string') return this.acquireOne(this.stepFor(names, terms, reentrant), terms, finished);
+    if (typeof names === 'string') return this.acquireOne(this.stepFor(names, terms, reentrant), finished);
     const steps = names.map((key) => this.stepFor(key, terms, reentrant));
     return this.acquireSeveral(steps, terms).then(finished);
   }
 
   /** An exclusive holder may acquire the key again, or read it as well. A reader may read again, but not write. */
-  private stepFor(key: string, { mode, owner }: AcquireTerms, reentrant: boolean): Step {
-    const step: Step = { key, again: undefined, owner };
+  private stepFor(key: string, terms: AcquireTerms, reentrant: boolean): Step {
+    const { mode, owner } = terms;
+    const step: Step = { key, again: undefined, terms };
     if (!reentrant || mode.kind === 'permits' || currentScope() === undefined) return step;
     const find = (kind: KeyHandle['kind']): KeyHandle | undefined =>
       this.partInScope(key, (lock) => lock.kind === kind && (owner === undefined || owner === lock.owner));
     const alone = find('exclusive');
     if (mode.kind === 'exclusive' && alone !== undefined) return { ...step, again: alone };
     const reading = find('read');
-    if (mode.kind === 'read') return { ...step, again: reading, owner: alone?.owner ?? owner };
+    if (mode.kind === 'read') return { ...step, again: reading, terms: { ...terms, owner: alone?.owner ?? owner } };
     if (reading !== undefined) throw upgradeRefused(key);
     return step;
   }
@@ -182,13 +183,12 @@ export class Acquirer {
   }
 
   /** A call that only re-enters publishes no event. */
-  private acquireOne(step: Step, terms: AcquireTerms, finish: (lock: OwnHandle) => OwnHandle): Promise<OwnHandle> {
-    if (step.again !== undefined) return Promise.resolve(finish(step.again.reenter()));
+  private acquireOne(step: Step, finish: (lock: OwnHandle) => OwnHandle): Promise<OwnHandle> {
+    const { key, again, terms } = step;
+    if (again !== undefined) return Promise.resolve(finish(again.reenter()));
     const failed = this.timeouts.begin([step], terms);
     return this.observed([step], terms, () =>
-      this.engine
-        .acquire(step.key, ownTerms(step, terms), terms)
-        .then((hold) => finish(new HeldLock(hold, this.engine)), failed),
+      this.engine.acquire(key, terms, terms).then((hold) => finish(new HeldLock(hold, this.engine)), failed),
     );
   }
 
@@ -219,9 +219,7 @@ export class Acquirer {
   private async acquireAll(steps: readonly Step[], terms: AcquireTerms): Promise<OwnHandle> {
     // Re-enter first, so that the scope cannot release these keys while the call waits for the others.
     const again = new Map(steps.map(({ key, again }) => [key, again?.reenter()]));
-    const set = steps
-      .filter(({ again }) => again === undefined)
-      .map((step) => ({ key: step.key, terms: ownTerms(step, terms) }));
+    const set = steps.filter(({ again }) => again === undefined);
     try {
       const [first] = set;
       const holds =
@@ -254,10 +252,6 @@ export class Acquirer {
     lost.assertHeld();
   }
 }
-
-/** The terms of a step. Its owner is that of the caller, except for a holder that reads as well. */
-const ownTerms = ({ owner }: Step, terms: AcquireTerms): AcquireTerms =>
-  owner === terms.owner ? terms : { ...terms, owner };
 
 /**
  * Reads one key or several; drops duplicates.
