@@ -745,25 +745,11 @@ export const SPEC_MUTATIONS = [
   if hold and #ARGV > 1 then`,
   },
   {
-    name: 'thawed-master-trusted',
-    what: 'a message or reply after a silence counts at once',
-    ...{ file: `${REDIS}/mastership.ts`, spec: 'test/unit/store/mastership.spec.ts' },
-    from: 'now - this.provenAt <= UNDOUBTED',
-    to: 'now - this.provenAt <= Infinity',
-  },
-  {
     name: 'suspension-between-reply',
     what: 'a reply that arrives after a suspension counts as young',
     ...{ file: `${REDIS}/script-runner.ts`, spec: SCRIPT_RUNNER, test: 'suspension' },
     from: "private readonly elapsed: Pick<Clock, 'now'> = systemClock",
     to: 'private readonly elapsed: { now(): number } = performance',
-  },
-  {
-    name: 'slow-reply-trusted',
-    what: 'a reply counts however late it arrives',
-    ...{ file: `${REDIS}/script-runner.ts`, spec: SCRIPT_RUNNER, test: 'confirmed' },
-    from: 'this.elapsed.now() - sent > UNDOUBTED',
-    to: 'false',
   },
   {
     name: 'heartbeats-together',
