@@ -242,14 +242,14 @@ export const SPEC_MUTATIONS = [
   {
     name: 'getters-as-options',
     what: 'options that a getter adds are accepted',
-    ...{ file: 'lib/options/plain-options.ts', spec: 'test/integration/locks/option-input.spec.ts' },
-    from: "if (property.get !== undefined || property.set !== undefined) throw hidden(label, name, 'a getter', written);",
+    ...{ file: 'lib/options/option-readers.ts', spec: 'test/integration/locks/option-input.spec.ts' },
+    from: "if (property.get !== undefined || property.set !== undefined) throw hidden(name, 'a getter');",
     to: '',
   },
   {
     name: 'holes-in-lists',
     what: 'a list of keys with a hole is accepted',
-    ...{ file: 'lib/options/plain-options.ts', spec: 'test/integration/locks/option-input.spec.ts' },
+    ...{ file: 'lib/options/option-readers.ts', spec: 'test/integration/locks/option-input.spec.ts' },
     from: 'if (!Object.hasOwn(list, i)) return i;',
     to: 'if (!(i in Object(list)) && i < 0) return i;',
   },
@@ -778,7 +778,7 @@ export const SPEC_MUTATIONS = [
   {
     name: 'unsuspicious-waits',
     what: 'no warning says that seconds may be meant by a short waitTimeout',
-    ...{ file: 'lib/options/option-warnings.ts', spec: 'test/integration/locks/option-input.spec.ts' },
+    ...{ file: 'lib/options/resolve-acquire-options.ts', spec: 'test/integration/locks/option-input.spec.ts' },
     test: 'cause one warning',
     from: 'waitTimeout >= 1 && ',
     to: 'waitTimeout < 1 && ',
