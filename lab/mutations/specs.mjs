@@ -8,6 +8,7 @@ const CONTRACT = 'test/contract/redis.spec.ts';
 const LOST_ENDS = 'test/faults/lost-ends.spec.ts';
 const SHARED_LOCK = 'test/integration/locks/shared-lock-object.spec.ts';
 const OPERATOR = 'test/faults/operator-commands.spec.ts';
+const LATE_COMMANDS = 'test/faults/races/late-commands.spec.ts';
 const PASSED_OVER = 'test/faults/races/passed-over.spec.ts';
 const DEAF_SIGNS = 'test/faults/deaf-subscriber-signs.spec.ts';
 const RESTARTS = 'test/faults/redlock-restarts.spec.ts';
@@ -91,21 +92,21 @@ export const SPEC_MUTATIONS = [
   {
     name: 'lasting-presence',
     what: 'a client that has received a grant counts as subscribed forever',
-    ...{ file: `${REDIS}/subscription-evidence.ts`, spec: DEAF_SIGNS, test: 'just received' },
+    ...{ file: `${REDIS}/subscription.ts`, spec: DEAF_SIGNS, test: 'just received' },
     from: 'const RECENTLY = 500;',
     to: 'const RECENTLY = Infinity;',
   },
   {
     name: 'ignored-absence',
     what: 'a reply that the server sees no subscriber is ignored',
-    ...{ file: `${REDIS}/subscription-evidence.ts`, spec: DEAF_SIGNS },
+    ...{ file: `${REDIS}/subscription.ts`, spec: DEAF_SIGNS },
     from: "subscription.doubt('the server sees no subscriber on the channel of this client');",
     to: '',
   },
   {
     name: 'ignored-find',
     what: 'a grant whose message never came is ignored',
-    ...{ file: `${REDIS}/subscription-evidence.ts`, spec: DEAF_SIGNS },
+    ...{ file: `${REDIS}/subscription.ts`, spec: DEAF_SIGNS },
     from: 'if (!this.hasHeard(id)) subscription.doubt(',
     to: "if (id === '') subscription.doubt(",
   },
@@ -113,8 +114,8 @@ export const SPEC_MUTATIONS = [
     name: 'subscribed-to-replica',
     what: 'a client subscribes to a replica',
     ...{ file: `${REDIS}/redis-connection.ts`, spec: DEAF_SIGNS },
-    from: 'if (await isReplica(line)) {\n        this.log',
-    to: "if ((await isReplica(line)) && line.state === 'ended') {\n        this.log",
+    from: 'if (await isReplica(line)) {\n        this.health',
+    to: "if ((await isReplica(line)) && line.state === 'ended') {\n        this.health",
   },
   {
     name: 'first-sentinel-only',
@@ -207,7 +208,11 @@ export const SPEC_MUTATIONS = [
   {
     name: 'impatient-confirmation',
     what: 'a confirmation by replicas fails with the first error of a failover',
-    ...{ file: `${REDIS}/retried-confirmation.ts`, spec: 'test/faults/sentinel-cut-off.spec.ts', test: 'confirmation' },
+    ...{
+      file: `${REDIS}/replica-acknowledgement.ts`,
+      spec: 'test/faults/sentinel-cut-off.spec.ts',
+      test: 'confirmation',
+    },
     from: 'if (!(error as LockStoreError).transient || performance.now() + AGAIN > until) throw error;',
     to: 'if ((error as LockStoreError).message !== "" || performance.now() + AGAIN > until) throw error;',
   },
@@ -561,7 +566,7 @@ export const SPEC_MUTATIONS = [
   {
     name: 'overtaken-extension',
     what: 'the answer to a shorter extension counts although a longer one was granted',
-    ...{ file: 'lib/engine/hold.ts', spec: 'test/faults/races/overtaken-extension.spec.ts' },
+    ...{ file: 'lib/engine/hold.ts', spec: LATE_COMMANDS, test: 'extension' },
     from: 'if (sent + lease <= this.promisedFrom + this.promised) return false;',
     to: '',
   },
@@ -618,8 +623,8 @@ export const SPEC_MUTATIONS = [
     name: 'question-under-way-forgotten',
     what: 'a lock that was granted by a message is released without a tombstone, although a question is unanswered',
     ...{ file: 'lib/engine/ticket.ts', spec: TICKET },
-    from: 'const epoch = this.poll.isAsking ? undefined : (this.poll.firstEpoch ?? restsOn);',
-    to: 'const epoch = this.poll.firstEpoch ?? restsOn;',
+    from: 'const epoch = this.isAsking ? undefined : (this.firstEpoch ?? restsOn);',
+    to: 'const epoch = this.firstEpoch ?? restsOn;',
   },
   {
     name: 'leave-without-tombstone',
@@ -631,7 +636,7 @@ export const SPEC_MUTATIONS = [
   {
     name: 'late-revocation',
     what: 'a late message about an earlier grant ends the hold',
-    ...{ file: 'lib/engine/store-messages.ts', spec: 'test/faults/races/stale-revocation.spec.ts' },
+    ...{ file: 'lib/engine/store-messages.ts', spec: LATE_COMMANDS, test: 'late message' },
     from: 'if (grant !== undefined && token >= grant.firstToken) grant',
     to: 'if (grant !== undefined && token >= 0) grant',
   },

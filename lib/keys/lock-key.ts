@@ -83,12 +83,6 @@ function closesBeforeOpening(text: string): boolean {
   return open === -1 || close < open;
 }
 
-/** Whether a key has a hash tag, which chooses its Redis Cluster slot. */
-export function hasHashTag(key: string): boolean {
-  const open = key.indexOf('{');
-  return open !== -1 && key.indexOf('}', open) > open + 1;
-}
-
 function safely(value: unknown): string {
   try {
     return describe(value);

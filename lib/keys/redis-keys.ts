@@ -2,7 +2,7 @@ import { LockConfigError } from '../errors/index.js';
 import { describe, quote } from '../common/describe.js';
 import { hashTag } from './hash-slot.js';
 import { LATCH_KEY_ROLES, LOCK_KEY_ROLES } from './key-roles.generated.js';
-import { hasHashTag, keyFault } from './lock-key.js';
+import { keyFault } from './lock-key.js';
 
 /**
  * The names of the Redis keys of one lock, all in the same Redis Cluster slot. What each role holds stands in
@@ -37,7 +37,7 @@ function namesOf<Role extends string>(roles: readonly Role[], prefix: string, ke
 }
 
 /** The form of a key in all names that contain it. */
-export const tagged = (key: string): string => (hasHashTag(key) ? key : `{${key}}`);
+export const tagged = (key: string): string => (hashTag(key) === key ? `{${key}}` : key);
 
 /** The pattern of the state keys of all locks, for SCAN. */
 export const statePattern = (prefix: string): string => `${prefix}:state:*`;

@@ -1,5 +1,5 @@
 import type { LockLogger } from '../common/logger.js';
-import { namedKeys } from '../store/redis/script-keys.js';
+import { namedKeys } from '../store/redis/script-call.js';
 import type { ScriptRunner } from '../store/redis/script-runner.js';
 import { flag } from '../store/redis/reply-readers.js';
 import { unheardWarning } from './lacking-features.js';

@@ -132,11 +132,11 @@ export class RedissonStore implements LockStore, ConnectionObserver {
   }
 
   get unreachable(): LockStoreError | undefined {
-    return this.#link.unreachable;
+    return this.#link.connection.health.unreachable;
   }
 
   get outage(): LockStoreError | undefined {
-    return this.#link.outage;
+    return this.#link.connection.health.outage;
   }
 
   listen(listener: LockStoreListener): void {
@@ -279,7 +279,7 @@ export class RedissonStore implements LockStore, ConnectionObserver {
     if (request.waits) this.waiters.join(request, channel);
     const earlier = this.behindEarlier(request, channel);
     if (earlier !== undefined) return earlier;
-    const hears = request.waits && this.#link.connection.isSubscribed(channel, request.patience);
+    const hears = request.waits && this.#link.connection.subscription(channel, request.patience) !== undefined;
     const reply = await this.tryAcquire(request, names, hears);
     if (reply.outcome !== 'busy' || !request.waits || this.waiters.isOver(request.id)) return reply;
     if (hears) return { ...reply, outcome: 'queued' };
@@ -313,7 +313,7 @@ export class RedissonStore implements LockStore, ConnectionObserver {
   }
 
   private joinIfSubscribed(request: AcquireRequest, channel: string): boolean {
-    if (!this.#link.connection.isSubscribed(channel, request.patience)) return false;
+    if (this.#link.connection.subscription(channel, request.patience) === undefined) return false;
     this.waiters.join(request, channel);
     return true;
   }

@@ -7,10 +7,10 @@ import {
   type Masters,
   type ReplicaConfirmation,
 } from '../../../lib/store/redis/connection.js';
+import { ConnectionHealth } from '../../../lib/store/redis/connection-health.js';
 import type { Commands } from '../../../lib/store/redis/line.js';
 import { Mastership, UNDOUBTED } from '../../../lib/store/redis/mastership.js';
-import { allArgs } from '../../../lib/store/redis/script-call.js';
-import { namedKeys } from '../../../lib/store/redis/script-keys.js';
+import { allArgs, namedKeys } from '../../../lib/store/redis/script-call.js';
 import { flag } from '../../../lib/store/redis/reply-readers.js';
 import { ScriptRunner } from '../../../lib/store/redis/script-runner.js';
 import { Doubts, type Subscription } from '../../../lib/store/redis/subscription.js';
@@ -43,6 +43,7 @@ interface Question {
   readonly send: (link: Link) => void;
 }
 
+const SILENT = { debug() {}, log() {}, warn() {}, error() {} };
 const MESSAGE = /^(granted|retry|yield|revoked) (\S+)/;
 
 /**
@@ -53,6 +54,7 @@ const MESSAGE = /^(granted|retry|yield|revoked) (\S+)/;
 export class StoreLine implements Connection {
   readonly commands: Commands;
   readonly scripts: ScriptRunner;
+  readonly health: ConnectionHealth;
   /** Now and then the replicas are behind. */
   readonly replicas: ReplicaConfirmation = {
     confirm: async (key, id, min, _timeout, script = 'confirm') => {
@@ -84,7 +86,6 @@ export class StoreLine implements Connection {
   private confirmed: Subscription | undefined;
   private readonly doubts: Doubts;
   private mastership: Mastership;
-  private downSince: number | undefined;
   /** The epoch that began when the connection for commands broke last. */
   private reconnectEpoch = 0;
   private closed = false;
@@ -113,15 +114,8 @@ export class StoreLine implements Connection {
       run: (call, sentTo) => this.ask([call.command.toUpperCase(), ...allArgs(call).map(String)], call.args, sentTo),
       send: (...words) => this.ask(words.map(String), words),
     };
-    this.scripts = new ScriptRunner(
-      this.commands,
-      commandTimeout,
-      () => undefined,
-      () => undefined,
-      this.masters,
-      clock,
-      clock,
-    );
+    this.health = new ConnectionHealth(SILENT, commandTimeout, clock);
+    this.scripts = new ScriptRunner(this, commandTimeout, clock, clock);
   }
 
   /** The simulated server does not say. */
@@ -147,23 +141,7 @@ export class StoreLine implements Connection {
     return this.listening && !this.doubts.isPending;
   }
 
-  get commandError(): Error | undefined {
-    return undefined;
-  }
-
   get subscriptionError(): Error | undefined {
-    return undefined;
-  }
-
-  get downFor(): number {
-    return this.downSince === undefined ? 0 : this.surroundings.clock.now() - this.downSince;
-  }
-
-  get unreachable(): LockStoreError | undefined {
-    return this.downFor < this.surroundings.commandTimeout ? undefined : failure('out of reach');
-  }
-
-  get outage(): LockStoreError | undefined {
     return undefined;
   }
 
@@ -195,12 +173,9 @@ export class StoreLine implements Connection {
     // There are no Sentinels that could name another server.
   }
 
-  channels(key: string): string {
-    return this.server.node === undefined ? clientChannel(KEY_PREFIX, '') : shardChannel(KEY_PREFIX, key, '');
-  }
-
-  isSubscribed(): boolean {
-    return this.listening;
+  replyAddress(key: string): string {
+    const channels = this.server.node === undefined ? clientChannel(KEY_PREFIX, '') : shardChannel(KEY_PREFIX, key, '');
+    return `${channels}\n${key}`;
   }
 
   subscription(): Subscription | undefined {
@@ -258,7 +233,7 @@ export class StoreLine implements Connection {
    * later, behind requests on the next connection.
    */
   cutCommands(lasts: number, lag = 0): void {
-    const { machine, clock } = this.surroundings;
+    const { machine } = this.surroundings;
     if (this.closed) return;
     const { life } = this.server;
     machine.do(() => (this.knownLife = life));
@@ -267,14 +242,14 @@ export class StoreLine implements Connection {
     this.commandLink.lag = lag;
     this.commandLink = undefined;
     machine.do(() => {
-      this.downSince ??= clock.now();
+      this.health.down();
       this.epoch += 1;
       this.reconnectEpoch = this.epoch;
     });
     this.later(lasts, () => {
       if (this.commandLink !== undefined) return;
       const link = (this.commandLink = this.newLink());
-      this.downSince = undefined;
+      this.health.up();
       for (const question of this.unanswered) question.send(link);
       this.observer.reconnected();
     });

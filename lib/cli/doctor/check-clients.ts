@@ -37,10 +37,9 @@ export async function checkClients(
   if (own.length === 0 && prefixes === undefined) return ok('clients', 'none is connected now, with any prefix');
   if (own.length > 0) {
     const [first] = [connection].flat() as Array<Redis | Cluster>;
-    const labels = await labelsOf(
-      new RedisClientRecords({ send: (...words) => first!.call(...words) }, prefix, ''),
-      own.slice(0, MOST_LABELS + 1),
-    );
+    const send = (command: string, ...args: ReadonlyArray<string | number>) => first!.call(command, ...args);
+    const records = new RedisClientRecords({ commands: { send }, nodes: () => [] }, prefix, '', false);
+    const labels = await labelsOf(records, own.slice(0, MOST_LABELS + 1));
     const found = `${own.length} connected with the prefix '${prefix}': ${listed(labels, MOST_LABELS)}`;
     if (prefixes === undefined) return ok('clients', found);
     return warning(

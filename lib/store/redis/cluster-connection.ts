@@ -4,7 +4,7 @@ import { ClusterListener } from './cluster-listener.js';
 import { ClusterNodes, type ClusterTarget } from './cluster-nodes.js';
 import { ClusterReplicas } from './cluster-replicas.js';
 import { ClusterRouter } from './cluster-router.js';
-import { ConnectionLog } from './connection-log.js';
+import { ConnectionHealth } from './connection-health.js';
 import {
   doubtUntilListening,
   type Connection,
@@ -32,14 +32,13 @@ export class ClusterConnection implements Connection {
   /** There are several. */
   readonly address = undefined;
   readonly replicas: ClusterReplicas;
+  readonly health: ConnectionHealth;
   epoch = 0;
 
-  private readonly log: ConnectionLog;
   private readonly slotMap: ClusterNodes;
   private readonly listener: ClusterListener;
   /** The nodes that could not be reached and still belong to the Cluster. */
   private readonly failing = new Set<string>();
-  private downSince: number | undefined;
   private lost = false;
   private closed = false;
 
@@ -49,11 +48,11 @@ export class ClusterConnection implements Connection {
     private readonly observer: ConnectionObserver,
   ) {
     const { target, keyPrefix, clientId, commandTimeout } = options;
-    this.log = new ConnectionLog(logger);
+    this.health = new ConnectionHealth(logger, commandTimeout);
     this.slotMap = new ClusterNodes(target, {
       refreshed: () => this.refreshed(),
       unreachable: (error) => {
-        this.downSince ??= performance.now();
+        this.health.down();
         this.interrupted();
         this.failed(error, ALL);
       },
@@ -100,16 +99,8 @@ export class ClusterConnection implements Connection {
     return this.listener.fullySubscribed;
   }
 
-  get commandError(): Error | undefined {
-    return this.slotMap.isKnown ? undefined : this.log.lastError;
-  }
-
   get subscriptionError(): Error | undefined {
-    return this.listening ? undefined : this.log.lastError;
-  }
-
-  get downFor(): number {
-    return this.downSince === undefined ? 0 : performance.now() - this.downSince;
+    return this.listening ? undefined : this.health.lastError;
   }
 
   open(): void {
@@ -131,16 +122,12 @@ export class ClusterConnection implements Connection {
     if (!this.closed) void this.slotMap.examine();
   }
 
-  channels(key: string): string {
-    return shardChannel(this.options.keyPrefix, key, '');
+  replyAddress(key: string): string {
+    return `${shardChannel(this.options.keyPrefix, key, '')}\n${key}`;
   }
 
-  isSubscribed(key: string, patience: number): boolean {
-    return this.listener.isSubscribed(this.channelOf(key), patience);
-  }
-
-  subscription(key: string): Subscription | undefined {
-    return this.listener.subscription(this.channelOf(key));
+  subscription(key: string, patience: number): Subscription | undefined {
+    return this.listener.subscription(this.channelOf(key), patience);
   }
 
   subscribeTo(key: string, patience: number, limit: number): Promise<boolean> {
@@ -164,7 +151,7 @@ export class ClusterConnection implements Connection {
   }
 
   private refreshed(): void {
-    this.downSince = undefined;
+    this.health.up();
     this.listener.open();
     this.listener.follow();
     this.replicas.follow();
@@ -189,12 +176,12 @@ export class ClusterConnection implements Connection {
 
   private failed(error: Error, address: string): void {
     this.failing.add(address);
-    this.log.failed(error);
+    this.health.failed(error);
   }
 
   /** The outage is over when all nodes are connected again. */
   private recovered(address: string): void {
     this.failing.delete(address);
-    if (this.failing.size === 0 && this.slotMap.isKnown && this.listening) this.log.recovered();
+    if (this.failing.size === 0 && this.slotMap.isKnown && this.listening) this.health.recovered();
   }
 }

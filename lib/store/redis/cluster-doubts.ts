@@ -1,7 +1,8 @@
 import { clearReadingTimer, setReadingTimer } from '../../common/reading-timer.js';
 import type { Channel } from './cluster-channel.js';
 import type { ClusterNodes } from './cluster-nodes.js';
-import { isMoved, type ShardSubscriber } from './shard-subscriber.js';
+import { isMoved } from './server-identity.js';
+import type { ShardSubscriber } from './shard-subscriber.js';
 import { Doubts, type Subscription } from './subscription.js';
 
 /** For how many ms a connection in doubt may delay its answer. */

@@ -1,9 +1,10 @@
 import { inSlices } from '../../common/slices.js';
 import { newChannel, within, type Channel } from './cluster-channel.js';
-import { isMoved, ShardSubscriber, type ShardSubscriberObserver, type Listening } from './shard-subscriber.js';
+import { isMoved } from './server-identity.js';
+import { ShardSubscriber, type ShardSubscriberObserver, type Listening } from './shard-subscriber.js';
 import type { ClusterNode, ClusterNodes } from './cluster-nodes.js';
 import { ClusterDoubts } from './cluster-doubts.js';
-import type { Subscription } from './subscription.js';
+import { UNSEEN, type Subscription } from './subscription.js';
 
 /** Delay in ms before the first retry of a subscription that failed, and the longest delay after several failures. */
 const FIRST_RETRY = 50;
@@ -92,17 +93,12 @@ export class ClusterListener implements ShardSubscriberObserver {
     this.doubts.close();
   }
 
-  /** Whether a channel in a slot is subscribed to now. If so, the subscription is kept for at least `patience` ms. */
-  isSubscribed(name: string, patience: number): boolean {
+  /** The subscription to a channel in a slot, at the node that serves the slot. It is kept for at least `patience` ms. */
+  subscription(name: string, patience: number): Subscription | undefined {
     const channel = this.channels.get(name);
-    if (channel === undefined) return false;
+    if (channel === undefined) return undefined;
     channel.until = Math.max(channel.until, performance.now() + patience);
-    return this.isHeard(channel);
-  }
-
-  /** The subscription to a channel in a slot, at the node that serves the slot. */
-  subscription(name: string): Subscription | undefined {
-    return this.channels.get(name)?.subscription;
+    return this.isHeard(channel) ? (channel.subscription ?? UNSEEN) : undefined;
   }
 
   /**
@@ -111,7 +107,7 @@ export class ClusterListener implements ShardSubscriberObserver {
    */
   async subscribeTo(name: string, patience: number, limit: number): Promise<boolean> {
     if (this.closed) return false;
-    if (this.isSubscribed(name, patience)) return true;
+    if (this.subscription(name, patience) !== undefined) return true;
     let channel = this.channels.get(name);
     if (channel === undefined) {
       channel = newChannel(name, true, performance.now() + patience);

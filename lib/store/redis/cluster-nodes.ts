@@ -2,7 +2,7 @@ import { clearReadingTimer, setReadingTimer } from '../../common/reading-timer.j
 import { hashSlot } from '../../keys/index.js';
 import { retryDelay } from './connection-options.js';
 import { LastingLine } from './lasting-line.js';
-import type { Commands, Lines, ServerAddress } from './line.js';
+import { addressOf, askOnce, type Commands, type Lines, type ServerAddress } from './line.js';
 import { Mastership } from './mastership.js';
 
 /** How many other masters are asked whether one is still the master of a slot, and for how many ms. */
@@ -260,22 +260,8 @@ export class ClusterNodes {
         const address = addressOf(at);
         if (seen.has(address)) continue;
         seen.add(address);
-        yield () => this.askOnce(at, signal);
+        yield () => askOnce(this.target.lines, at, signal, (line) => this.slotsOf(line, at.host));
       }
-    }
-  }
-
-  /** Asks a node that is not known as a master. */
-  private async askOnce(at: ServerAddress, giveUp: AbortSignal): Promise<SlotMap> {
-    const line = this.target.lines.open({}, at);
-    const leave = (): void => line.close(true);
-    giveUp.addEventListener('abort', leave, { once: true });
-    try {
-      await line.opened;
-      return await this.slotsOf(line, at.host);
-    } finally {
-      giveUp.removeEventListener('abort', leave);
-      line.close();
     }
   }
 
@@ -463,8 +449,6 @@ export function redirectionIn({ message }: Error): { isAsk: boolean; slot: numbe
   const [, word, slot, to] = /^(MOVED|ASK) (\d+) (.*:\d+)$/.exec(message) ?? [];
   return to === undefined ? undefined : { isAsk: word === 'ASK', slot: Number(slot), to };
 }
-
-const addressOf = ({ host, port }: ServerAddress): string => `${host}:${port}`;
 
 const isReady = ({ commands }: ClusterNode): number => Number(commands.isReady);
 

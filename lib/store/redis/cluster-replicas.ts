@@ -1,8 +1,7 @@
 import { hashSlot } from '../../keys/index.js';
 import type { ClusterNode, ClusterNodes } from './cluster-nodes.js';
 import type { ConfirmingScript, ReplicaConfirmation } from './connection.js';
-import { ReplicaAcknowledgement } from './replica-acknowledgement.js';
-import { retryConfirmation } from './retried-confirmation.js';
+import { ReplicaAcknowledgement, retryConfirmation } from './replica-acknowledgement.js';
 import { storeFailure } from './store-failure.js';
 
 /**

@@ -1,5 +1,6 @@
 import { DOUBT_AGAIN } from './connection-options.js';
 import type { LockConfigError } from '../../errors/index.js';
+import type { ConnectionHealth } from './connection-health.js';
 import type { Commands } from './line.js';
 import type { ScannedNode } from './key-scan.js';
 import type { Subscription } from './subscription.js';
@@ -60,12 +61,10 @@ export interface Connection {
   readonly fullySubscribed: boolean;
   /** How many times a connection has been lost. */
   readonly epoch: number;
-  /** The last error of a connection that is down. */
-  readonly commandError: Error | undefined;
+  /** Whether commands reach Redis. */
+  readonly health: ConnectionHealth;
   /** The last error of the subscriptions, while messages cannot be received. */
   readonly subscriptionError: Error | undefined;
-  /** For how many ms the connection for commands has been down; 0 while it is up. */
-  readonly downFor: number;
   readonly replicas: ReplicaConfirmation;
   /** Left out if no other server could tell whether a master has been replaced. */
   readonly masters?: Masters | undefined;
@@ -83,17 +82,16 @@ export interface Connection {
   /** Called if the server does not answer or cannot serve: checks whether another server has taken its place. */
   doubt(): void;
 
-  /** The prefix of the channel on which a client receives messages about a key. The client's id follows it. */
-  channels(key: string): string;
   /**
-   * Whether the client would receive a grant of this key now. If so, it stays subscribed for at least `patience` ms.
+   * Where scripts send messages about a key, as `lua/shared/messages.lua` reads it: the beginning of the clients' channels,
+   * and the key. A key contains no line break.
    */
-  isSubscribed(key: string, patience: number): boolean;
+  replyAddress(key: string): string;
   /**
-   * The subscription on which the client would receive a grant of this key; `undefined` if there is none, or the server
-   * cannot tell.
+   * The subscription on which the client would receive a grant of this key now; `undefined`: there is none. It stands for at
+   * least `patience` ms.
    */
-  subscription(key: string): Subscription | undefined;
+  subscription(key: string, patience: number): Subscription | undefined;
   /**
    * Subscribes to grants of this key, for at least `patience` ms. Resolves to whether that succeeded within `limit` ms.
    * If a failure delays it further, the observer's `subscribed` is called in the end.

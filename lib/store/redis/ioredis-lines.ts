@@ -8,8 +8,7 @@ import { EXACT_OPTIONS, OWN_OPTIONS, silenceLimit } from './connection-options.j
 import { guardCredentials } from './credentials.js';
 import { callProvider, lifetimeOf, type LockCredentials, type LockCredentialsProvider } from './lock-credentials.js';
 import type { Line, LineObserver, Lines, ServerAddress } from './line.js';
-import { asciiBulk, bulk, encodeCommand } from './resp.js';
-import { allArgs, type ScriptCall } from './script-call.js';
+import { allArgs, encodeCall, type ScriptCall } from './script-call.js';
 
 /** What the library adds to the options of a client. */
 export interface OwnClientOptions {
@@ -132,8 +131,24 @@ class IoredisLine implements Line {
     return status === 'connect' ? new Error(`${this.peer} accepts connections and does not answer`) : undefined;
   }
 
+  /** Commands of one turn of the event loop go out in few writes. A single command goes out at once. */
   run(call: ScriptCall): Promise<unknown> {
-    this.cork();
+    const { stream, commandQueue } = this.client as unknown as { stream: Socket; commandQueue: { length: number } };
+    if (commandQueue.length > 0) {
+      if (this.corked === undefined) {
+        this.corked = stream;
+        this.toGather = COMMANDS_AT_FIRST;
+        stream.cork();
+        process.nextTick(() => {
+          this.corked = undefined;
+          stream.uncork();
+        });
+      } else if (--this.toGather === 0) {
+        this.toGather = COMMANDS_PER_WRITE;
+        stream.uncork();
+        stream.cork();
+      }
+    }
     return this.client.sendCommand(new ScriptCommand(call)) as Promise<unknown>;
   }
 
@@ -238,25 +253,6 @@ class IoredisLine implements Line {
     for (const channel of departed) this.channels.delete(channel);
     if (departed.length > 0) this.observer.departed?.(departed);
   }
-
-  /** Commands of one turn of the event loop go out in few writes. A single command goes out at once. */
-  private cork(): void {
-    const { stream, commandQueue } = this.client as unknown as { stream: Socket; commandQueue: { length: number } };
-    if (commandQueue.length === 0) return;
-    if (this.corked === undefined) {
-      this.corked = stream;
-      this.toGather = COMMANDS_AT_FIRST;
-      stream.cork();
-      process.nextTick(() => {
-        this.corked = undefined;
-        stream.uncork();
-      });
-    } else if (--this.toGather === 0) {
-      this.toGather = COMMANDS_PER_WRITE;
-      stream.uncork();
-      stream.cork();
-    }
-  }
 }
 
 /** An error that says what to do if the server refuses the database. Other errors are returned as they are. */
@@ -273,19 +269,6 @@ export function databaseRefusal(error: Error, db: unknown): Error {
       'Write a database that it has, such as 0: redis://host:6379/0 or { db: 0 }.',
     { cause: error },
   );
-}
-
-/** Encodes what a command begins with. In one piece: pieces would be joined again for each command. */
-const startWith = (command: string, script: string, keyCount: number): string =>
-  [command, script, String(keyCount)].map(bulk).join('');
-
-/** The starts of calls by hash: by the hash, and the number of keys. */
-const starts = new Map<string, string[]>();
-
-function startOf(sha1: string, keyCount: number): string {
-  let ofScript = starts.get(sha1);
-  if (ofScript === undefined) starts.set(sha1, (ofScript = []));
-  return (ofScript[keyCount] ??= startWith('evalsha', sha1, keyCount));
 }
 
 const NO_ARGS: string[] = [];
@@ -314,10 +297,6 @@ export class ScriptCommand extends Command {
   }
 
   override toWritable(): string {
-    const { command, script, keys, args } = this.call!;
-    let wire =
-      (command === 'evalsha' ? startOf(script, keys.count) : startWith(command, script, keys.count)) + keys.wire;
-    for (const arg of args) wire += typeof arg === 'number' ? asciiBulk(String(arg)) : bulk(arg);
-    return encodeCommand(args.length + keys.count + 3, wire);
+    return encodeCall(this.call!);
   }
 }

@@ -30,8 +30,7 @@ export class KeyChannels {
 
   constructor(
     private readonly subscriber: LastingLine,
-    /** If left out, keys have no channels, and nothing needs to be subscribed to. */
-    private readonly channelOf: ((key: string) => string) | undefined,
+    private readonly channelOf: (key: string) => string,
     private readonly observer: Pick<ConnectionObserver, 'keySubscribed'>,
     private readonly failed: (error: Error) => void,
   ) {}
@@ -47,7 +46,6 @@ export class KeyChannels {
 
   /** Whether the channel of a key is subscribed to now. If so, the subscription is kept for at least `patience` ms. */
   isSubscribed(key: string, patience: number): boolean {
-    if (this.channelOf === undefined) return true;
     const channel = this.channels.get(this.channelOf(key));
     if (channel === undefined) return false;
     channel.until = Math.max(channel.until, performance.now() + patience);
@@ -56,7 +54,7 @@ export class KeyChannels {
 
   /** Subscribes for at least `patience` ms. Resolves to whether that succeeded within `limit` ms. */
   async subscribeTo(key: string, patience: number, limit: number): Promise<boolean> {
-    if (this.channelOf === undefined || this.isSubscribed(key, patience)) return true;
+    if (this.isSubscribed(key, patience)) return true;
     const name = this.channelOf(key);
     const known = this.channels.get(name);
     const channel = known ?? {

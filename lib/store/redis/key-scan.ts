@@ -1,9 +1,11 @@
+import { readingClock } from '../../common/reading-timer.js';
 import { LockStoreError } from '../../errors/index.js';
 import { keyOfState, statePattern } from '../../keys/index.js';
 import type { ListReply, ListRequest } from '../lock-store.js';
 import type { Commands } from './line.js';
 import { listOf, matching, natural, readReply, text, tuple } from './reply-readers.js';
 import { storeFailure } from './store-failure.js';
+import { within } from './time-limit.js';
 
 /** About how many names one SCAN looks at: few enough that Redis serves other clients in between. */
 const AT_A_TIME = 500;
@@ -75,19 +77,10 @@ export class KeyScan {
     return nodes.sort((a, b) => (a.address < b.address ? -1 : 1));
   }
 
-  /** The timer keeps the process running: the connections do not. */
-  private async limited<T>(answer: Promise<T>): Promise<T> {
+  private limited<T>(answer: Promise<T>): Promise<T> {
     const { commandTimeout } = this.options;
-    let timer: NodeJS.Timeout | undefined;
-    const limit = new Promise<never>((_resolve, reject) => {
-      const message = `Redis did not list its keys within ${commandTimeout} ms (commandTimeout)`;
-      timer = setTimeout(() => reject(new LockStoreError(message, { transient: true })), commandTimeout);
-    });
-    try {
-      return await Promise.race([answer, limit]);
-    } finally {
-      clearTimeout(timer);
-    }
+    const late = `Redis did not list its keys within ${commandTimeout} ms (commandTimeout)`;
+    return within(commandTimeout, answer, late, readingClock, true);
   }
 }
 

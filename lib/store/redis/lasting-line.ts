@@ -104,30 +104,28 @@ export class LastingLine implements Commands {
   private put(send: (line: Line) => Promise<unknown>): Promise<unknown> {
     return new Promise((resolve, reject) => {
       const command: Command = { send, resolve, reject };
-      if (this.isReady) this.dispatch(command, this.line!);
-      else if ((this.options.resends || this.options.waits) && !this.isClosed) {
+      if (!this.isOpen) {
+        if (this.isClosed || !(this.options.resends || this.options.waits))
+          return reject(new Error('Connection is closed.'));
         this.waiting.push(command);
-        this.open();
-      } else reject(new Error('Connection is closed.'));
+        return this.open();
+      }
+      const line = this.line!;
+      if (this.unanswered.size === 0) this.quietSince = performance.now();
+      this.unanswered.add(command);
+      send(line).then(
+        (reply) => {
+          if (this.isAnswered(command, line)) resolve(reply);
+        },
+        (error: Error) => {
+          // Otherwise the line has ended, and the command is sent on the next one.
+          if (!this.isAnswered(command, line)) return;
+          reject(error);
+          if (this.options.resends && refusesWrites(error)) this.leave(error);
+        },
+      );
+      this.watchForSilence(this.lines.silence);
     });
-  }
-
-  private dispatch(command: Command, line: Line): void {
-    if (this.unanswered.size === 0) this.quietSince = performance.now();
-    this.unanswered.add(command);
-    command.send(line).then(
-      (reply) => {
-        if (!this.isAnswered(command, line)) return;
-        command.resolve(reply);
-      },
-      (error: Error) => {
-        // Otherwise the line has ended, and the command is sent on the next one.
-        if (!this.isAnswered(command, line)) return;
-        command.reject(error);
-        if (this.options.resends && refusesWrites(error)) this.leave(error);
-      },
-    );
-    this.watchForSilence(this.lines.silence);
   }
 
   private isAnswered(command: Command, line: Line): boolean {
@@ -169,7 +167,7 @@ export class LastingLine implements Commands {
     if (line !== this.line || line.state !== 'ready') return;
     this.isOpen = true;
     this.attempts = 0;
-    for (const command of this.waiting.splice(0)) this.dispatch(command, line);
+    for (const { send, resolve } of this.waiting.splice(0)) resolve(this.put(send));
     this.observer.ready?.(line);
   }
 

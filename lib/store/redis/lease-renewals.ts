@@ -4,7 +4,7 @@ import { isAnswer, refusesSeveralSlots, storeFailure } from './store-failure.js'
 import type { Connection } from './connection.js';
 import { leaseLeft } from './replies.js';
 import { tuple } from './reply-readers.js';
-import { namedKeys } from './script-keys.js';
+import { namedKeys } from './script-call.js';
 import type { ScriptRunner } from './script-runner.js';
 import type { LuaScript } from './scripts.generated.js';
 

@@ -53,3 +53,27 @@ export interface Lines {
   /** `address`: the server, unless it is the one in the options. */
   open(observer: LineObserver, address?: ServerAddress): Line;
 }
+
+/** Opens a line for one question. `giveUp` ends it before the answer. */
+export async function askOnce<T>(
+  lines: Lines,
+  server: ServerAddress,
+  giveUp: AbortSignal,
+  ask: (line: Line) => Promise<T>,
+): Promise<T> {
+  const line = lines.open({}, server);
+  const leave = (): void => line.close(true);
+  giveUp.addEventListener('abort', leave, { once: true });
+  try {
+    await line.opened;
+    return await ask(line);
+  } finally {
+    giveUp.removeEventListener('abort', leave);
+    line.close();
+  }
+}
+
+export const addressOf = ({ host, port }: ServerAddress): string => `${host}:${port}`;
+
+export const isSame = (one: ServerAddress, other: ServerAddress): boolean =>
+  one.host === other.host && one.port === other.port;

@@ -5,6 +5,7 @@ import type { ClusterTarget } from './cluster-nodes.js';
 import { LINGER, mappedBy, silenceLimit } from './connection-options.js';
 import { databaseRefusal, type OwnClientOptions } from './ioredis-lines.js';
 import type { Line, LineObserver, Lines, ServerAddress } from './line.js';
+import { hasMethods } from './passed-client.js';
 import { allArgs, type ScriptCall } from './script-call.js';
 
 /** A client of the package `redis` (node-redis) 5 or 6, made by `createClient`. The library imports nothing of it. */
@@ -59,30 +60,18 @@ interface OwnClient extends NodeRedisClient {
 }
 
 /** Whether this is a client of one server, made by any copy of node-redis 5 or 6. */
-export const isNodeRedisClient = (connection: unknown): connection is NodeRedisClient => {
-  if (typeof connection !== 'object' || connection === null) return false;
-  const { isOpen, isReady, options, connector } = connection as Record<string, unknown>;
-  const methods = ['duplicate', 'sendCommand', 'subscribe', 'destroy', 'unref', 'createPool'];
-  return (
-    typeof isOpen === 'boolean' &&
-    typeof isReady === 'boolean' &&
-    (options === undefined || typeof options === 'object') &&
-    connector === undefined &&
-    methods.every((name) => typeof (connection as Record<string, unknown>)[name] === 'function')
-  );
-};
+export const isNodeRedisClient = (connection: unknown): connection is NodeRedisClient =>
+  hasMethods(connection, 'duplicate', 'sendCommand', 'subscribe', 'destroy', 'unref', 'createPool') &&
+  typeof connection['isOpen'] === 'boolean' &&
+  typeof connection['isReady'] === 'boolean' &&
+  ['undefined', 'object'].includes(typeof connection['options']) &&
+  connection['connector'] === undefined;
 
 /** Whether this is a client of a Cluster, made by any copy of node-redis 5 or 6. */
-export const isNodeRedisCluster = (connection: unknown): connection is NodeRedisCluster => {
-  if (typeof connection !== 'object' || connection === null) return false;
-  const { isOpen, _options } = connection as Record<string, unknown>;
-  const methods = ['duplicate', 'nodeClient', 'sendCommand', 'destroy'];
-  return (
-    typeof isOpen === 'boolean' &&
-    typeof _options === 'object' &&
-    methods.every((name) => typeof (connection as Record<string, unknown>)[name] === 'function')
-  );
-};
+export const isNodeRedisCluster = (connection: unknown): connection is NodeRedisCluster =>
+  hasMethods(connection, 'duplicate', 'nodeClient', 'sendCommand', 'destroy') &&
+  typeof connection['isOpen'] === 'boolean' &&
+  typeof connection['_options'] === 'object';
 
 /**
  * What commands and replies need, whatever the options of the client say. Other options change what a client does by

@@ -1,9 +1,10 @@
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import { silenceLimit } from './connection-options.js';
 import type { OwnClientOptions } from './ioredis-lines.js';
-import type { Line, LineObserver, Lines, ServerAddress } from './line.js';
+import { isSame, type Line, type LineObserver, type Lines, type ServerAddress } from './line.js';
 import { NodeRedisLines, type NodeRedisClient } from './node-redis-lines.js';
-import { isSame, type MasterFinder } from './sentinels.js';
+import { hasMethods } from './passed-client.js';
+import type { MasterFinder } from './sentinels.js';
 
 /** A client of Sentinels, made by `createSentinel` of node-redis 5 or 6. */
 export interface NodeRedisSentinel {
@@ -16,16 +17,10 @@ export interface NodeRedisSentinel {
 }
 
 /** Whether this is a client of Sentinels, made by any copy of node-redis 5 or 6. */
-export const isNodeRedisSentinel = (connection: unknown): connection is NodeRedisSentinel => {
-  if (typeof connection !== 'object' || connection === null) return false;
-  const { isOpen, isReady } = connection as Record<string, unknown>;
-  const methods = ['getSentinelNode', 'getMasterNode', '_execute'];
-  return (
-    typeof isOpen === 'boolean' &&
-    typeof isReady === 'boolean' &&
-    methods.every((name) => typeof (connection as Record<string, unknown>)[name] === 'function')
-  );
-};
+export const isNodeRedisSentinel = (connection: unknown): connection is NodeRedisSentinel =>
+  hasMethods(connection, 'getSentinelNode', 'getMasterNode', '_execute') &&
+  typeof connection['isOpen'] === 'boolean' &&
+  typeof connection['isReady'] === 'boolean';
 
 const SENTINEL_CLIENT = 'the Sentinel client of the application';
 

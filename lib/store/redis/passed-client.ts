@@ -9,19 +9,20 @@ export interface ClusterAddress {
 
 /** Whether this is a client of one server, made by any copy of ioredis. A stub has no connector. */
 export const isClient = (connection: unknown): connection is Redis =>
-  isObject(connection) &&
-  typeof connection['duplicate'] === 'function' &&
-  typeof connection['sendCommand'] === 'function' &&
+  hasMethods(connection, 'duplicate', 'sendCommand') &&
   isObject(connection['options']) &&
   isObject(connection['connector']);
 
 /** Whether this is a client of a Cluster, made by any copy of ioredis. */
 export const isClusterClient = (connection: unknown): connection is Cluster =>
-  isObject(connection) &&
+  hasMethods(connection, 'duplicate') &&
   connection['isCluster'] === true &&
-  typeof connection['duplicate'] === 'function' &&
   isObject(connection['options']) &&
   Array.isArray(connection['startupNodes']);
+
+/** Whether this is a client, made by any copy of a package: these are its methods. */
+export const hasMethods = (connection: unknown, ...names: readonly string[]): connection is Record<string, unknown> =>
+  isObject(connection) && names.every((name) => typeof connection[name] === 'function');
 
 /**
  * How a client retries and times out. Its options do not show whether the application or ioredis has chosen these, so

@@ -14,20 +14,24 @@ interface StoredRecord {
   readonly sites: ReadonlyArray<readonly [string | null, string | null, number | null]>;
 }
 
+/** What of a connection the records need. */
+interface RecordConnection {
+  readonly commands: Pick<Commands, 'send'>;
+  nodes(): readonly ScannedNode[];
+}
+
 /** Keeps the records of clients on a Redis server or a Cluster. */
 export class RedisClientRecords implements ClientRecordStore {
   // Private, because it knows the password: printing a lock must not reveal it.
-  readonly #commands: Pick<Commands, 'send'>;
+  readonly #connection: RecordConnection;
 
   constructor(
-    commands: Pick<Commands, 'send'>,
+    connection: RecordConnection,
     private readonly keyPrefix: string,
     private readonly clientId: string,
-    /** The servers that may have the subscription of a client. In a Cluster it is at any master. */
-    private readonly nodes: () => readonly ScannedNode[] = () => [],
-    private readonly isCluster = false,
+    private readonly isCluster: boolean,
   ) {
-    this.#commands = commands;
+    this.#connection = connection;
   }
 
   async write({ label, sites }: ClientRecord, lifetime: number): Promise<void> {
@@ -36,11 +40,11 @@ export class RedisClientRecords implements ClientRecordStore {
       sites: sites.map(({ pattern, method, renewedLease }) => [pattern ?? null, method ?? null, renewedLease ?? null]),
     };
     const key = clientRecordKey(this.keyPrefix, this.clientId);
-    await this.#commands.send('SET', key, JSON.stringify(stored), 'PX', Math.ceil(lifetime));
+    await this.#connection.commands.send('SET', key, JSON.stringify(stored), 'PX', Math.ceil(lifetime));
   }
 
   async read(clientId: string): Promise<ClientRecord | undefined> {
-    const text = await this.#commands.send('GET', clientRecordKey(this.keyPrefix, clientId));
+    const text = await this.#connection.commands.send('GET', clientRecordKey(this.keyPrefix, clientId));
     return typeof text === 'string' ? readRecord(text) : undefined;
   }
 
@@ -48,7 +52,8 @@ export class RedisClientRecords implements ClientRecordStore {
   async connected(clientIds: readonly string[]): Promise<ReadonlyMap<string, boolean>> {
     const channelOf = this.isCluster ? busChannel : clientChannel;
     const channels = clientIds.map((id) => channelOf(this.keyPrefix, id));
-    const counts = await Promise.all(this.nodes().map(({ commands }) => subscribersOf(commands, channels)));
+    // In a Cluster, the subscription of a client is at any master.
+    const counts = await Promise.all(this.#connection.nodes().map(({ commands }) => subscribersOf(commands, channels)));
     const sums = clientIds.map((id, i) => [id, counts.reduce((sum, each) => sum + each[i]!, 0)] as const);
     return new Map(counts.length === 0 ? [] : sums.map(([id, sum]) => [id, sum > 0]));
   }

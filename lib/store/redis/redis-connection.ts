@@ -1,7 +1,7 @@
 import type { LockLogger } from '../../common/logger.js';
 import { isLockConfigError, LockConfigError } from '../../errors/index.js';
 import { clientChannel, groupBySlot } from '../../keys/index.js';
-import { ConnectionLog } from './connection-log.js';
+import { ConnectionHealth } from './connection-health.js';
 import { retryDelay } from './connection-options.js';
 import {
   ONE_SERVER,
@@ -16,13 +16,12 @@ import { Heartbeat, HEARTBEAT } from './heartbeat.js';
 import { KeyChannels } from './key-channels.js';
 import type { ScannedNode } from './key-scan.js';
 import { LastingLine } from './lasting-line.js';
-import type { Line, Lines, ServerAddress } from './line.js';
+import { isSame, type Line, type Lines, type ServerAddress } from './line.js';
 import { Mastership } from './mastership.js';
-import { ReplicaAcknowledgement } from './replica-acknowledgement.js';
-import { retryConfirmation } from './retried-confirmation.js';
+import { ReplicaAcknowledgement, retryConfirmation } from './replica-acknowledgement.js';
 import type { SentinelWatch } from './sentinel-watch.js';
-import { isSame, type MasterFinder } from './sentinels.js';
-import { isOneOfSeveral, isReplica } from './server-role.js';
+import type { MasterFinder } from './sentinels.js';
+import { isOneOfSeveral, isReplica } from './server-identity.js';
 import { refusesWrites } from './store-failure.js';
 import { Doubts, type Subscription } from './subscription.js';
 
@@ -45,6 +44,7 @@ export interface RedisConnectionOptions extends ConnectionOptions {
  */
 export class RedisConnection implements Connection {
   readonly commands: LastingLine;
+  readonly health: ConnectionHealth;
   readonly masters: Masters | undefined;
   readonly replicas: ReplicaConfirmation = {
     confirm: (key, id, min, timeout, script) =>
@@ -55,11 +55,11 @@ export class RedisConnection implements Connection {
   /** The confirmed subscription. Cleared when its connection ends. */
   private confirmed: Subscription | undefined;
   private readonly doubts = new Doubts();
-  private readonly keyChannels: KeyChannels;
+  /** If left out, keys have no channels, and messages about them arrive on the channel of the client. */
+  private readonly keyChannels: KeyChannels | undefined;
   private readonly heartbeat: Heartbeat;
   /** How many times in a row the server has refused the subscription. */
   private refusals = 0;
-  private downSince: number | undefined;
   /** Whether the connection for commands has been lost since the last `reconnected`. */
   private lost = false;
   /** The subscriber was connected before the connection for commands was last lost. */
@@ -71,7 +71,6 @@ export class RedisConnection implements Connection {
   private readonly sentinels: MasterFinder | undefined;
   private readonly sentinelWatch: SentinelWatch | undefined;
   private doubted = -Infinity;
-  private readonly log: ConnectionLog;
   private closed = false;
   /** Whether the server has refused a command for keys of several slots. */
   private hasSlots = false;
@@ -88,7 +87,7 @@ export class RedisConnection implements Connection {
   ) {
     const { lines, commandTimeout, sentinels } = options;
     this.channelStart = clientChannel(options.keyPrefix, '');
-    this.log = new ConnectionLog(logger);
+    this.health = new ConnectionHealth(logger, commandTimeout);
     this.sentinels = sentinels;
     if (sentinels !== undefined) sentinels.moved = () => this.leaveOldMaster();
     this.sentinelWatch = options.sentinelWatch;
@@ -115,9 +114,9 @@ export class RedisConnection implements Connection {
       },
       { find, isQuiet: true },
     );
-    this.keyChannels = new KeyChannels(this.subscriber, options.keyChannel, observer, (error) =>
-      this.log.failed(error),
-    );
+    this.keyChannels =
+      options.keyChannel &&
+      new KeyChannels(this.subscriber, options.keyChannel, observer, (error) => this.health.failed(error));
     this.heartbeat = new Heartbeat(
       () => this.subscriber.send('PING', HEARTBEAT),
       () => this.commands.send('PING'),
@@ -144,19 +143,11 @@ export class RedisConnection implements Connection {
   }
 
   get fullySubscribed(): boolean {
-    return this.listening && !this.doubts.isPending && this.keyChannels.isWhole;
-  }
-
-  get commandError(): Error | undefined {
-    return this.commands.isReady ? undefined : this.log.lastError;
+    return this.listening && !this.doubts.isPending && this.keyChannels?.isWhole !== false;
   }
 
   get subscriptionError(): Error | undefined {
-    return this.listening ? undefined : (this.log.lastError ?? this.subscriber.line?.unanswered);
-  }
-
-  get downFor(): number {
-    return this.downSince === undefined ? 0 : performance.now() - this.downSince;
+    return this.listening ? undefined : (this.health.lastError ?? this.subscriber.line?.unanswered);
   }
 
   open(refused: (why: LockConfigError) => void): void {
@@ -175,11 +166,11 @@ export class RedisConnection implements Connection {
     this.heartbeat.end();
     this.sentinelWatch?.close();
     this.sentinels?.close();
-    this.keyChannels.close();
+    this.keyChannels?.close();
     this.subscriber.close();
     this.acknowledgement.close();
     this.commands.close();
-    this.downSince ??= performance.now();
+    this.health.down();
   }
 
   /** Only Sentinels can name another server. */
@@ -196,21 +187,17 @@ export class RedisConnection implements Connection {
     );
   }
 
-  channels(): string {
-    return this.channelStart;
+  replyAddress(key: string): string {
+    return `${this.channelStart}\n${key}`;
   }
 
-  isSubscribed(key: string, patience: number): boolean {
-    return this.listening && this.keyChannels.isSubscribed(key, patience);
-  }
-
-  subscription(): Subscription | undefined {
-    return this.confirmed;
+  subscription(key: string, patience: number): Subscription | undefined {
+    return this.keyChannels === undefined || this.keyChannels.isSubscribed(key, patience) ? this.confirmed : undefined;
   }
 
   /** The client's own channel is already being subscribed to. */
   async subscribeTo(key: string, patience: number, limit: number): Promise<boolean> {
-    return this.listening && this.keyChannels.subscribeTo(key, patience, limit);
+    return this.listening && (this.keyChannels === undefined || this.keyChannels.subscribeTo(key, patience, limit));
   }
 
   nodes(): ScannedNode[] {
@@ -231,7 +218,7 @@ export class RedisConnection implements Connection {
   }
 
   private commandsReady(): void {
-    this.downSince = undefined;
+    this.health.up();
     this.recovered();
     this.sentinelWatch?.follow();
     this.followMaster();
@@ -242,7 +229,7 @@ export class RedisConnection implements Connection {
   private commandsEnded(error: Error | undefined): void {
     this.lost = true;
     this.isSubscriberOlder = true;
-    this.downSince ??= performance.now();
+    this.health.down();
     this.epoch += 1;
     // The calls that a replica refuses say so.
     if (!refusesWrites(error)) this.failed(error);
@@ -265,7 +252,7 @@ export class RedisConnection implements Connection {
   }
 
   private pass(channel: string, message: string): void {
-    if (this.keyChannels.has(channel)) this.observer.keyMessage?.(channel, message);
+    if (this.keyChannels?.has(channel)) this.observer.keyMessage?.(channel, message);
     else this.observer.message(message, ONE_SERVER);
   }
 
@@ -289,7 +276,7 @@ export class RedisConnection implements Connection {
   private failed(error: Error | undefined): void {
     if (error === undefined) return;
     if (isLockConfigError(error)) this.refused?.(error);
-    this.log.failed(error);
+    this.health.failed(error);
   }
 
   /**
@@ -323,7 +310,7 @@ export class RedisConnection implements Connection {
       }, ms).unref();
     try {
       if (await isReplica(line)) {
-        this.log.failed(new Error(`the subscriber connection leads to a replica: ${line.peer}`));
+        this.health.failed(new Error(`the subscriber connection leads to a replica: ${line.peer}`));
         // The address may lead to another server by then.
         later(retryDelay(++this.refusals), () => subscriber.leave());
         return;
@@ -333,10 +320,10 @@ export class RedisConnection implements Connection {
       }
       this.servesAll = true;
       await line.subscribe(clientChannel(this.options.keyPrefix, this.options.clientId));
-      if (!isOver()) await this.keyChannels.resume();
+      if (!isOver()) await this.keyChannels?.resume();
     } catch (error) {
       if (isOver()) return;
-      this.log.failed(error as Error);
+      this.health.failed(error as Error);
       later(SUBSCRIBE_AGAIN, () => this.subscribe(line));
       return;
     }
@@ -359,12 +346,12 @@ export class RedisConnection implements Connection {
 
   private unconfirm(): void {
     this.confirmed = undefined;
-    this.keyChannels.interrupted();
+    this.keyChannels?.interrupted();
     this.doubts.drop();
   }
 
   private recovered(): void {
-    if (this.commands.isReady && this.listening) this.log.recovered();
+    if (this.commands.isReady && this.listening) this.health.recovered();
   }
 }
 

@@ -1,10 +1,9 @@
 import { latchKeys } from '../../keys/index.js';
 import type { CountDownReply, LatchCount, LatchStore, SetCountRequest } from '../latch-store.js';
 import type { ReplicateRequest } from '../lock-store.js';
-import type { ReplicaConfirmation } from './connection.js';
-import { address } from './replies.js';
+import type { Connection } from './connection.js';
 import { flag, list, natural, text, tuple } from './reply-readers.js';
-import { namedKeys, type ScriptKeys } from './script-keys.js';
+import { namedKeys, type ScriptKeys } from './script-call.js';
 import type { ScriptRunner } from './script-runner.js';
 
 /**
@@ -30,18 +29,16 @@ export class RedisLatches implements LatchStore {
   private readonly memory: number;
   // Private, because it knows the connection and its password: code that prints a latch must not reach them.
   readonly #scripts: ScriptRunner;
-  readonly #replicas: ReplicaConfirmation;
+  readonly #connection: Connection;
 
   constructor(
     scripts: ScriptRunner,
-    replicas: ReplicaConfirmation,
-    /** The prefix of a client's channel for a key. The client's id follows it. */
-    private readonly channels: (key: string) => string,
+    connection: Connection,
     private readonly clientId: string,
     private readonly options: RedisLatchesOptions,
   ) {
     this.#scripts = scripts;
-    this.#replicas = replicas;
+    this.#connection = connection;
     this.memory = MEMORY * options.commandTimeout;
   }
 
@@ -50,7 +47,7 @@ export class RedisLatches implements LatchStore {
   }
 
   countDown(key: string, id: string): Promise<CountDownReply> {
-    const args = [address(this.channels(key), key), id, this.memory];
+    const args = [this.#connection.replyAddress(key), id, this.memory];
     return this.#scripts.run('latchCountDown', this.keysOf(key), args, readCountDownReply);
   }
 
@@ -68,7 +65,7 @@ export class RedisLatches implements LatchStore {
 
   replicate({ key, id, min, timeout }: ReplicateRequest): Promise<number> {
     const { counted } = latchKeys(this.options.keyPrefix, key);
-    return this.#replicas.confirm(counted, id, min, timeout, 'latchConfirm');
+    return this.#connection.replicas.confirm(counted, id, min, timeout, 'latchConfirm');
   }
 
   /** The keys, in the order of lua/shared/latch.lua. */

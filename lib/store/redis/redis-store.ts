@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import type { ReadingClock } from '../../common/reading-timer.js';
+import { readingClock, type ReadingClock } from '../../common/reading-timer.js';
 import type { LockLogger } from '../../common/logger.js';
-import type { LockStoreError } from '../../errors/index.js';
+import { LockStoreError } from '../../errors/index.js';
 import { redisKeys, tagged } from '../../keys/index.js';
 import {
   chooser,
@@ -25,7 +25,7 @@ import {
   type StoredLock,
   type HoldChoice,
 } from '../lock-store.js';
-import type { PermitStore } from '../permit-store.js';
+import type { AddPermitsRequest, KeepUnitsRequest, PermitStore } from '../permit-store.js';
 import type {
   FenceReply,
   FenceRequest,
@@ -35,23 +35,50 @@ import type {
   ServerIdentity,
 } from '../quorum-member.js';
 import { isClusterTarget, type ConnectionTarget } from './connect.js';
-import type { ConnectionObserver } from './connection.js';
+import type { Connection, ConnectionObserver } from './connection.js';
 import { KeyScan, timeOf } from './key-scan.js';
 import { LeaseRenewals } from './lease-renewals.js';
-import { LockCommands, requestArgs } from './lock-commands.js';
 import { RedisClientRecords } from './redis-client-records.js';
 import { RedisLatches } from './redis-latches.js';
-import { readAcquireAllReply, readFenceReply, readMessage, readSurveyReply, writeBy, writeMode } from './replies.js';
-import { oneOf } from './reply-readers.js';
-import { LockKeys, namedKeys } from './script-keys.js';
+import {
+  readAcquireAllReply,
+  readAcquireReply,
+  readCountAndPlace,
+  readFenceReply,
+  readHandOverReply,
+  readInspectReply,
+  readMessage,
+  readReleaseReply,
+  readSurveyReply,
+  requestArgs,
+  writeBy,
+  writeMode,
+  type AcquireAnswer,
+} from './replies.js';
+import { integer, matching, natural, oneOf, tuple } from './reply-readers.js';
+import { LockKeys, namedKeys } from './script-call.js';
+import type { ScriptRunner } from './script-runner.js';
 import { readServerIdentity } from './server-identity.js';
 import { refusesSeveralSlots } from './store-failure.js';
 import { StoreLink } from './store-link.js';
+import { SubscriptionEvidence, type Subscription } from './subscription.js';
 
 /** The reply to a waiter may be delayed by this many ms, until the client can receive its grant. */
 const LONGEST_HEARING = 250;
 /** `inspect` returns at most this many waiters. */
 const MAX_WAITERS = 1_000;
+/** How many holds one command ends at most, so that it does not block the server. */
+const HOLDS_PER_COMMAND = 10;
+/** How many waiters one command reads at most. */
+const WAITERS_PER_COMMAND = 48;
+/**
+ * Redis executes an `addLimit` for at most this many `commandTimeout`s, and remembers it as long. A dead connection is
+ * detected after three. Then ioredis sends again every command that got no reply.
+ */
+const MEMORY = 5;
+
+/** The scripts that publish messages and therefore take an address. */
+type ScriptWithAddress = 'handOver' | 'release' | 'forceRelease' | 'setLimit' | 'addLimit' | 'keepUnits';
 
 export interface RedisStoreOptions {
   readonly connection: ConnectionTarget;
@@ -70,73 +97,70 @@ export interface RedisStoreParts {
   readonly clock?: ReadingClock;
 }
 
-/** The store for one Redis server or a Cluster: sends scripts, and receives messages on the client's channels. */
+/**
+ * The store for one Redis server or a Cluster: sends scripts, and receives messages on the client's channels. A script looks at a
+ * part of a long queue only, so further commands may have to continue from there.
+ */
 export class RedisStore implements QuorumMember, ConnectionObserver {
   readonly clientId: string;
   readonly keepsPermits = true;
   readonly isPartitioned: boolean;
   readonly latches: RedisLatches;
   readonly permits: PermitStore = {
-    add: (request) => this.#commands.addPermits(request),
-    keepUnits: (request) => this.#commands.keepUnits(request),
+    add: (request) => this.addPermits(request),
+    keepUnits: (request) => this.keepUnits(request),
   };
   readonly clients: RedisClientRecords;
-  // Private, also towards the engine, because it knows the password: printing a lock must not reveal it.
+  // Private, also towards the engine, because they know the password: printing a lock must not reveal it.
   readonly #link: Pick<StoreLink, keyof StoreLink>;
-  readonly #commands: LockCommands;
+  readonly #connection: Connection;
+  readonly #scripts: ScriptRunner;
   readonly #renewals: LeaseRenewals;
   readonly #names: KeyScan;
   private readonly keys: LockKeys;
   private readonly keyPrefix: string;
   private readonly commandTimeout: number;
-  private readonly clock: ReadingClock | undefined;
+  private readonly clock: ReadingClock;
+  private readonly evidence: SubscriptionEvidence;
   private listener: LockStoreListener | undefined;
 
-  constructor(options: RedisStoreOptions, logger: LockLogger, { link, clock }: RedisStoreParts = {}) {
+  constructor(options: RedisStoreOptions, logger: LockLogger, { link, clock = readingClock }: RedisStoreParts = {}) {
     const { keyPrefix, commandTimeout } = options;
     this.keyPrefix = keyPrefix;
     this.commandTimeout = commandTimeout;
     this.clock = clock;
+    this.evidence = new SubscriptionEvidence(clock);
     this.clientId = options.clientId ?? newClientId();
     this.isPartitioned = isClusterTarget(options.connection);
     this.#link = link?.(this) ?? new StoreLink({ ...options, clientId: this.clientId }, logger, this);
     const { connection, scripts } = this.#link;
+    this.#connection = connection;
+    this.#scripts = scripts;
     this.keys = new LockKeys(keyPrefix);
-    this.#commands = new LockCommands(this.clientId, scripts, connection, this.keys, commandTimeout, clock);
     this.#renewals = new LeaseRenewals(scripts, connection, (key) => redisKeys(keyPrefix, key).state);
     this.#names = new KeyScan(() => connection.nodes(), options);
-    this.clients = new RedisClientRecords(
-      connection.commands,
-      keyPrefix,
-      this.clientId,
-      () => connection.nodes(),
-      this.isPartitioned,
-    );
-    const channels = (key: string): string => connection.channels(key);
-    this.latches = new RedisLatches(scripts, connection.replicas, channels, this.clientId, {
-      keyPrefix,
-      commandTimeout,
-    });
+    this.clients = new RedisClientRecords(connection, keyPrefix, this.clientId, this.isPartitioned);
+    this.latches = new RedisLatches(scripts, connection, this.clientId, { keyPrefix, commandTimeout });
   }
 
   get listening(): boolean {
-    return this.#link.connection.listening;
+    return this.#connection.listening;
   }
 
   get fullySubscribed(): boolean {
-    return this.#link.connection.fullySubscribed;
+    return this.#connection.fullySubscribed;
   }
 
   get epoch(): number {
-    return this.#link.connection.epoch;
+    return this.#connection.epoch;
   }
 
   get unreachable(): LockStoreError | undefined {
-    return this.#link.unreachable;
+    return this.#connection.health.unreachable;
   }
 
   get outage(): LockStoreError | undefined {
-    return this.#link.outage;
+    return this.#connection.health.outage;
   }
 
   listen(listener: LockStoreListener): void {
@@ -152,53 +176,145 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
     this.#link.close();
   }
 
-  acquire(request: AcquireRequest): Promise<AcquireReply> {
-    const { key, id, lease, adopts } = request;
-    if (adopts !== undefined) return this.#commands.handOver(key, adopts, id, lease);
-    const question = this.waitingIfSubscribed(request);
-    const asked = this.#commands.acquire(question);
-    if (question === request) return asked;
-    return asked.then(async (reply) => {
-      if (reply.outcome !== 'busy') return reply;
-      if (await this.subscribe(request)) return this.#commands.acquire(request);
-      void this.retryOnceSubscribed(request);
-      return reply;
+  /** `place`: where to begin in the queue. */
+  acquire(request: AcquireRequest, place = 0): Promise<AcquireReply> {
+    const { key, id, lease, adopts, waits } = request;
+    if (adopts !== undefined) return this.handOver(key, adopts, id, lease);
+    // A request may join the queue only if the client would receive its grant.
+    const subscription = waits ? this.#connection.subscription(key, request.patience) : undefined;
+    const sent = this.clock.now();
+    const presence = this.evidence.presence(key, subscription);
+    const args = requestArgs(this.#connection.replyAddress(key), request, place, presence);
+    return this.#scripts.run('acquire', this.keys.of(key), args, (raw, sentTo) => {
+      const answer = readAcquireReply(raw, request);
+      this.weigh(answer, request, sent, subscription);
+      const { reply, more, sign } = answer;
+      // The grant may come from the backlog of a master that was replaced, as a message about it.
+      const confirmed =
+        sign === 'found' ? this.#connection.masters?.confirm(this.keys.of(key).names[0]!, sentTo) : undefined;
+      if (confirmed !== undefined) return confirmed.then((isMaster) => (isMaster ? reply : this.acquire(request)));
+      const isWaiting = reply.outcome === 'queued' || reply.outcome === 'busy';
+      if (more !== undefined) {
+        // A request that was granted or refused does not go on itself.
+        return isWaiting ? this.acquire(request, more) : this.grantRemaining(key, more).then(() => reply);
+      }
+      const isUnheard = waits && subscription === undefined && reply.outcome === 'busy';
+      return isUnheard ? this.acquireSubscribed(request, reply) : reply;
     });
   }
 
+  /** In a Cluster, the first request for a key comes before its subscription. */
+  private async acquireSubscribed(request: AcquireRequest, reply: AcquireReply): Promise<AcquireReply> {
+    if (await this.subscribe(request)) return this.acquire(request);
+    void this.retryOnceSubscribed(request);
+    return reply;
+  }
+
+  /** Releases a hold or gives up a place, and sends the next request in the same step. */
   release(request: ReleaseRequest): Promise<ReleaseReply> {
     const { next } = request;
-    if (next === undefined || this.waitingIfSubscribed(next) === next) return this.#commands.release(request);
     // Without a subscription, the next waiter would get no place, and its client would lose its turn.
-    return this.subscribe(next).then(() =>
-      this.#commands.release({ ...request, next: this.waitingIfSubscribed(next) }),
-    );
+    if (next?.waits && this.#connection.subscription(next.key, next.patience) === undefined)
+      return this.subscribe(next).then(() => this.releaseNow(request));
+    return this.releaseNow(request);
+  }
+
+  private releaseNow({ key, id, tombstoneFor, keep, next }: ReleaseRequest): Promise<ReleaseReply> {
+    const subscription = next?.waits ? this.#connection.subscription(next.key, next.patience) : undefined;
+    const sent = this.clock.now();
+    const what = `${tombstoneFor} ${keep} 0`;
+    const rest =
+      next === undefined ? [what] : requestArgs(what, next, 0, this.evidence.presence(next.key, subscription));
+    const args = [this.#connection.replyAddress(key), id, ...rest];
+    return this.#scripts.run('release', this.keys.of(key), args, (raw): ReleaseReply | Promise<ReleaseReply> => {
+      const { reply, more, asked } = readReleaseReply(raw, next !== undefined);
+      if (next !== undefined && asked !== undefined) this.weigh(asked, next, sent, subscription);
+      if (more !== undefined) return this.grantRemaining(key, more, id).then(() => reply);
+      if (next === undefined || asked?.more === undefined) return reply;
+      return this.acquire(next, asked.more).then((answer) => ({ ...reply, next: answer }));
+    });
+  }
+
+  /** Checks, from the reply to a request, whether the client receives its messages. */
+  private weigh(
+    { sign, reply }: AcquireAnswer,
+    { id, lease }: AcquireRequest,
+    sent: number,
+    subscription: Subscription | undefined,
+  ): void {
+    if (sign === undefined || subscription === undefined) return;
+    const leaseLeft = reply.outcome === 'held' ? reply.lease : undefined;
+    this.evidence.weigh(sign, { id, lease, sent, subscription }, leaseLeft);
+  }
+
+  /** Gives a hold another id and a new lease: that of an offer, or of the client that takes it over. */
+  private async handOver(key: string, from: string, to: string, lease: number): Promise<AcquireReply> {
+    const reply = await this.run('handOver', key, [from, to, lease], readHandOverReply);
+    // Each further command looks at more of many holds.
+    return reply ?? this.handOver(key, from, to, lease);
+  }
+
+  /**
+   * Grants to the waiters that a script did not reach, by a release that has nothing to release. `place`: where to
+   * continue; negative if the script has looked at all tickets.
+   */
+  private async grantRemaining(key: string, place: number, id = `${this.clientId}:0`): Promise<void> {
+    for (let from: number | undefined = place; from !== undefined && from >= 0;) {
+      from = await this.run('release', key, [id, `0 0 ${from}`], (raw) => readReleaseReply(raw, false).more);
+    }
   }
 
   async acquireAll(requests: readonly AcquireRequest[]): Promise<AcquireAllReply | undefined> {
-    const { connection, scripts } = this.#link;
     // In a Cluster, a script may use the keys of one slot only.
-    if (connection.group(requests, (key) => redisKeys(this.keyPrefix, key).state).length > 1) return undefined;
+    if (this.#connection.group(requests, (key) => redisKeys(this.keyPrefix, key).state).length > 1) return undefined;
     const keys = namedKeys(
       requests.flatMap(({ key }) => this.keys.of(key).names),
       requests[0]!.key,
     );
-    const args = requests.flatMap((request) => requestArgs(request));
+    const args = requests.flatMap((request) => requestArgs('', request).slice(1));
     try {
-      return await scripts.run('acquireAll', keys, args, (raw) => readAcquireAllReply(raw, requests));
+      return await this.#scripts.run('acquireAll', keys, args, (raw) => readAcquireAllReply(raw, requests));
     } catch (error) {
       if (!refusesSeveralSlots(error)) throw error;
-      connection.separateSlots();
+      this.#connection.separateSlots();
       return undefined;
     }
   }
 
-  setLimit(key: string, permits: number): Promise<void> {
-    return this.#commands.setLimit(key, permits);
+  async setLimit(key: string, permits: number): Promise<void> {
+    const { version } = await this.readLimit(key);
+    const more = await this.run('setLimit', key, [permits, version], (raw) => integer(raw, -1));
+    await this.grantRemaining(key, more);
+  }
+
+  private async addPermits({ key, id, change, permits }: AddPermitsRequest): Promise<number> {
+    const { time } = await this.readLimit(key);
+    const args = [id, change, permits, time + MEMORY * this.commandTimeout];
+    const [now, more] = await this.run('addLimit', key, args, readCountAndPlace);
+    if (now < 0) {
+      const message = `the change of the permits of '${key}' reached Redis too late; it may have been made before`;
+      throw new LockStoreError(message, { key, transient: true });
+    }
+    await this.grantRemaining(key, more);
+    return now;
+  }
+
+  private async keepUnits({ key, id, units, keep }: KeepUnitsRequest): Promise<number | 'not-held'> {
+    const [left, more] = await this.run('keepUnits', key, [id, units, keep], readCountAndPlace);
+    await this.grantRemaining(key, more);
+    return left < 0 ? 'not-held' : left;
+  }
+
+  /** Which call has set the number of permits, and the server's clock. */
+  private readLimit(key: string): Promise<{ readonly version: string; readonly time: number }> {
+    return this.#scripts.run('limit', this.keys.of(key), [], (raw) => {
+      const [version, time] = tuple(raw, 2);
+      return { version: matching(/^\d+$/, version)[0], time: natural(time) };
+    });
   }
 
   replicate({ key, id, min, timeout }: ReplicateRequest): Promise<number> {
-    return this.#link.connection.replicas.confirm(redisKeys(this.keyPrefix, key).state, id, min, timeout);
+    return this.#connection.replicas.confirm(redisKeys(this.keyPrefix, key).state, id, min, timeout);
   }
 
   renew(requests: readonly RenewRequest[]): Promise<RenewReply[]> {
@@ -206,7 +322,7 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
   }
 
   async offer({ key, id, offer, lease }: OfferRequest): Promise<OfferReply> {
-    const reply = await this.#commands.handOver(key, id, offer, lease);
+    const reply = await this.handOver(key, id, offer, lease);
     return reply.outcome === 'held' ? reply.lease : reply.outcome === 'upgrade' ? 'shared' : 'not-held';
   }
 
@@ -217,34 +333,73 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
 
   async endHolds(key: string, holds: readonly HoldName[], by?: string, memory = 0): Promise<ForceReleaseReply> {
     const { epoch } = this;
-    const { ended, told } = await this.#commands.endHolds(key, holds, writeBy(by), memory);
+    let ended = 0;
+    let told = 0;
+    let place = 0;
+    // At least once: if the key has no holds, there may still be waiters.
+    do {
+      const named = holds.slice(place, (place += HOLDS_PER_COMMAND));
+      const args = [memory, writeBy(by), ...named.flatMap(({ id, since }) => [id, since])];
+      const [count, heard, more] = await this.run('forceRelease', key, args, (raw) => {
+        const parts = tuple(raw, 3);
+        return [natural(parts[0]), natural(parts[1]), integer(parts[2], -1)] as const;
+      });
+      ended += count;
+      told += heard;
+      await this.grantRemaining(key, more);
+    } while (place < holds.length);
     // ioredis sends a command again if its reply was lost. The second execution finds no holds.
     return { holds: this.epoch === epoch ? ended : holds.length, told };
   }
 
   fence({ key, id, token, batchSize }: FenceRequest): Promise<FenceReply> {
-    return this.#link.scripts.run('fence', this.keys.of(key), [id, token, batchSize], readFenceReply);
+    return this.#scripts.run('fence', this.keys.of(key), [id, token, batchSize], readFenceReply);
   }
 
   async reinstate(request: ReinstateRequest): Promise<ReinstateReply> {
     const { key, id, mode, owner, lease, latest, token, batchSize } = request;
     const args = [id, writeMode(mode), owner ?? '', lease, latest ?? 0, token, batchSize];
-    const code = await this.#link.scripts.run('reinstate', this.keys.of(key), args, (raw) => oneOf(raw, -1, 0, 1));
+    const code = await this.#scripts.run('reinstate', this.keys.of(key), args, (raw) => oneOf(raw, -1, 0, 1));
     return code === 1 ? 'held' : code === 0 ? 'missing' : 'left';
   }
 
   /** @throws LockStoreError if the server does not answer within `commandTimeout` */
   identify(): Promise<ServerIdentity | undefined> {
-    const { connection } = this.#link;
-    return readServerIdentity(connection.commands, this.commandTimeout, () => connection.address, this.clock);
+    const { commands } = this.#connection;
+    return readServerIdentity(commands, this.commandTimeout, () => this.#connection.address, this.clock);
   }
 
-  inspect(key: string, maxWaiters = MAX_WAITERS, maxHolds = Infinity): Promise<StoredLock> {
-    return this.#commands.inspect(key, maxWaiters, maxHolds);
+  /** Sends several commands if the lock has many holds or waiters. Stops with the holds once it has `maxHolds`. */
+  async inspect(key: string, maxWaiters = MAX_WAITERS, maxHolds = Infinity): Promise<StoredLock> {
+    const read = (page: string, place: string, count: number) =>
+      this.#scripts.run('inspect', this.keys.of(key), [page, place, count], readInspectReply);
+    let part = await read('0', '0', Math.min(maxWaiters, WAITERS_PER_COMMAND));
+    // A hold or a waiter may be on two pages.
+    const holds = new Map(part.holds.map((hold) => [hold.id, hold]));
+    const waiters = new Map(part.waiters.map((waiter) => [waiter.id, waiter]));
+    const { lastToken, limit } = part;
+    let hasMore = false;
+    for (let left = maxWaiters - WAITERS_PER_COMMAND; ; left -= WAITERS_PER_COMMAND - 1) {
+      const place = left > 0 ? part.nextPlace : '';
+      const page = holds.size < maxHolds ? part.nextPage : '';
+      hasMore ||= page !== part.nextPage;
+      if (page === '' && place === '') break;
+      // The next page begins with the last waiter of this one.
+      part = await read(page, place, Math.min(left + 1, WAITERS_PER_COMMAND));
+      for (const hold of part.holds) holds.set(hold.id, hold);
+      for (const waiter of part.waiters) waiters.set(waiter.id, waiter);
+    }
+    return {
+      lastToken,
+      limit,
+      holds: [...holds.values()],
+      waiters: [...waiters.values()],
+      ...(hasMore && { hasMore }),
+    };
   }
 
   survey({ key, kind, owner = '' }: HoldSurveyRequest): Promise<HoldSurvey | undefined> {
-    return this.#link.scripts.run('survey', this.keys.of(key), [kind, owner], readSurveyReply);
+    return this.#scripts.run('survey', this.keys.of(key), [kind, owner], readSurveyReply);
   }
 
   list(request: ListRequest): Promise<ListReply> {
@@ -252,7 +407,7 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
   }
 
   time(): Promise<number> {
-    return timeOf(this.#link.connection.commands);
+    return timeOf(this.#connection.commands);
   }
 
   subscribed(concerns?: (key: string) => boolean): void {
@@ -271,7 +426,7 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
   message(text: string, from: string | undefined): void {
     const message = readMessage(text);
     if (message?.word === 'granted') {
-      this.#commands.evidence.heard(message.grant.id, message.grant.key);
+      this.evidence.heard(message.grant.id, message.grant.key);
       // Token 0 makes the ticket ask the store, instead of relying on the message.
       this.listener?.granted(message.node === from ? message.grant : { ...message.grant, token: 0 });
     } else if (message?.word === 'retry') this.listener?.retryAfter(message.id, message.delay);
@@ -282,23 +437,26 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
     } else if (message?.word === 'opened') this.listener?.opened(message.key, message.latch);
   }
 
-  /** A request may join the queue only if the client would receive its grant. */
-  private waitingIfSubscribed(request: AcquireRequest): AcquireRequest {
-    const waits = request.waits && this.#link.connection.isSubscribed(request.key, request.patience);
-    return waits === request.waits ? request : { ...request, waits };
-  }
-
   /**
    * Subscribes to the channel of the key. In a Cluster, the first request for a key comes before its subscription. A
    * lease counts from the request, so this may take only a part of it.
    */
   private subscribe({ key, patience, lease }: AcquireRequest): Promise<boolean> {
-    return this.#link.connection.subscribeTo(key, patience, Math.min(LONGEST_HEARING, lease / 4));
+    return this.#connection.subscribeTo(key, patience, Math.min(LONGEST_HEARING, lease / 4));
   }
 
   /** A slow subscription stands before the request is repeated anyway. Until then the request has no place in the queue. */
   private async retryOnceSubscribed({ key, id, patience, period }: AcquireRequest): Promise<void> {
-    if (await this.#link.connection.subscribeTo(key, patience, period)) this.listener?.retryAfter(id, 0);
+    if (await this.#connection.subscribeTo(key, patience, period)) this.listener?.retryAfter(id, 0);
+  }
+
+  private run<Reply>(
+    script: ScriptWithAddress,
+    key: string,
+    args: ReadonlyArray<string | number>,
+    read: (reply: unknown) => Reply,
+  ): Promise<Reply> {
+    return this.#scripts.run(script, this.keys.of(key), [this.#connection.replyAddress(key), ...args], read);
   }
 }
 

@@ -1,10 +1,11 @@
-import { LockStoreError } from '../../errors/index.js';
+import type { LockStoreError } from '../../errors/index.js';
 import { DOUBT } from './connection-options.js';
 import type { ConfirmingScript, ReplicaConfirmation } from './connection.js';
 import type { Line } from './line.js';
 import { flag, natural, readReply } from './reply-readers.js';
 import { SCRIPTS } from './scripts.generated.js';
 import { refusesWrites, storeFailure } from './store-failure.js';
+import { within } from './time-limit.js';
 
 interface Confirmation {
   readonly script: ConfirmingScript;
@@ -76,17 +77,11 @@ export class ReplicaAcknowledgement implements ReplicaConfirmation {
   }
 
   private async bounded(asked: readonly Confirmation[]): Promise<void> {
-    let timer: NodeJS.Timeout | undefined;
-    const limit = new Promise<never>((_resolve, reject) => {
-      const message = `Redis did not answer within ${this.commandTimeout} ms (commandTimeout) how many replicas have the write`;
-      const late = (): void => reject(new LockStoreError(message, { transient: true }));
-      timer = setTimeout(late, LONGEST_WAIT + this.commandTimeout).unref();
-    });
+    const late = `Redis did not answer within ${this.commandTimeout} ms (commandTimeout) how many replicas have the write`;
     const doubting = setInterval(() => this.doubt(), LONGEST_WAIT + DOUBT).unref();
     try {
-      await Promise.race([this.ask(asked), limit]);
+      await within(LONGEST_WAIT + this.commandTimeout, this.ask(asked), late);
     } finally {
-      clearTimeout(timer);
       clearInterval(doubting);
     }
   }
@@ -138,5 +133,25 @@ export class ReplicaAcknowledgement implements ReplicaConfirmation {
 
   private fail(confirmation: Confirmation, error: unknown): void {
     if (this.pending.delete(confirmation)) confirmation.reject(storeFailure(error));
+  }
+}
+
+/** How many ms after a failure the replicas are asked again. The server may be another one by then. */
+const AGAIN = 50;
+
+/**
+ * Retries until `timeout`, to get over a failover: a request that fails because of one is sent again, to the server
+ * that has the lock by then. `ask` gets the ms that are left.
+ * @throws LockStoreError the last one when the time is over; a permanent one at once
+ */
+export async function retryConfirmation(timeout: number, ask: (left: number) => Promise<number>): Promise<number> {
+  const until = performance.now() + timeout;
+  for (;;) {
+    try {
+      return await ask(Math.max(0, until - performance.now()));
+    } catch (error) {
+      if (!(error as LockStoreError).transient || performance.now() + AGAIN > until) throw error;
+    }
+    await new Promise((resolve) => setTimeout(resolve, AGAIN).unref());
   }
 }

@@ -14,7 +14,7 @@ import type {
 import type { FenceReply } from '../quorum-member.js';
 import { REPLY_CODES } from '../protocol.generated.js';
 import { flag, integer, list, listOf, matching, natural, oneOf, text, tuple } from './reply-readers.js';
-import type { SubscriptionSign } from './subscription-evidence.js';
+import type { SubscriptionSign } from './subscription.js';
 
 const { QUEUED, HELD, BUSY, LEFT, UPGRADE, QUEUED_UNSUBSCRIBED, HELD_PUSHED, TOO_MANY } = REPLY_CODES;
 /** The number of elements of each grant in the reply of `lua/acquire-all.lua`. */
@@ -131,8 +131,24 @@ const heldAsAsked = (token: number, { lease, uncontendedBatchSize, fair }: Asked
   batchSize: fair ? 1 : Math.max(1, uncontendedBatchSize),
 });
 
-/** Where messages about a key go, as `lua/shared/messages.lua` reads it. A key contains no line break. */
-export const address = (channels: string, key: string): string => `${channels}\n${key}`;
+/**
+ * The arguments of a request, in the order of `lua/shared/request.lua`. `before`: what stands before them. `place`: where to begin
+ * in the queue. `presence`: as `SubscriptionEvidence` has it.
+ */
+export function requestArgs(
+  before: string,
+  request: AcquireRequest,
+  place = 0,
+  presence: number = request.waits ? 1 : 0,
+): Array<string | number> {
+  const { id, mode, owner, lease, fair, period, patience, grantTimeout, ahead, slots } = request;
+  const age = request.age ?? (ahead === true && !fair ? 'ahead' : '');
+  const batchSize = fair ? 0 : request.batchSize;
+  const backedOff = request.backedOff === true ? ' backed-off' : '';
+  const rest = `${place} ${presence} ${period} ${patience} ${grantTimeout} ${batchSize} ${age}${backedOff}`;
+  const alone = fair ? 0 : request.uncontendedBatchSize;
+  return [before, id, writeMode(mode, fair ? 1 : slots), owner ?? '', lease, alone, rest];
+}
 
 /** Writes a mode as `lua/shared/modes.lua` reads it. `slots`: as in `AcquireRequest`. */
 export const writeMode = (mode: HoldMode, slots = 1): string =>
@@ -275,4 +291,10 @@ export function readInspectReply(raw: unknown): StoredLock & { readonly nextPage
       return { id: text(id), owner: text(owner), mode: readMode(mode), since: natural(since) };
     }),
   };
+}
+
+/** Reads a number of permits, or -1, and the place from which to go on with the waiters. */
+export function readCountAndPlace(raw: unknown): readonly [count: number, more: number] {
+  const [count, more] = tuple(raw, 2);
+  return [integer(count, -1), integer(more, -1)];
 }

@@ -2,12 +2,10 @@ import { systemClock, type Clock } from '../../common/clock.js';
 import { readingClock } from '../../common/reading-timer.js';
 import { LockStoreError } from '../../errors/index.js';
 import { DOUBT, DOUBT_AGAIN } from './connection-options.js';
-import type { Masters } from './connection.js';
-import type { Commands } from './line.js';
+import type { Connection } from './connection.js';
 import { UNDOUBTED } from './mastership.js';
 import { readReply } from './reply-readers.js';
-import type { ScriptCall } from './script-call.js';
-import type { ScriptKeys } from './script-keys.js';
+import type { ScriptCall, ScriptKeys } from './script-call.js';
 import { SCRIPTS, type LuaScript, type ScriptName } from './scripts.generated.js';
 import { commandAt, storeFailure } from './store-failure.js';
 import { TimeLimit, type Limited } from './time-limit.js';
@@ -20,13 +18,8 @@ export class ScriptRunner {
   private watch: unknown;
 
   constructor(
-    private readonly commands: Commands,
+    private readonly connection: Pick<Connection, 'commands' | 'health' | 'doubt' | 'masters'>,
     private readonly commandTimeout: number,
-    /** The error of the connection while it is down. */
-    private readonly trouble: () => Error | undefined,
-    /** Called repeatedly while the server does not answer, or refuses writes because it lacks replicas. */
-    private readonly doubt: () => void,
-    private readonly masters?: Masters | undefined,
     private readonly clock = readingClock,
     /** Counts suspensions: the master may have been replaced meanwhile. */
     private readonly elapsed: Pick<Clock, 'now'> = systemClock,
@@ -48,11 +41,12 @@ export class ScriptRunner {
     const { name, sha1, source } = typeof script === 'string' ? SCRIPTS[script] : script;
     return new Promise((resolve, reject) => {
       let isText = false;
-      const sent = this.masters === undefined ? 0 : this.elapsed.now();
+      const { commands, masters } = this.connection;
+      const sent = masters === undefined ? 0 : this.elapsed.now();
       // In a Cluster, another master may serve the slot by the time of the reply.
       let sentTo: string | undefined;
       const answered = (reply: unknown): void => {
-        const confirmed = this.isDoubtful(limited, sent) ? this.masters!.confirm(keys.names[0]!, sentTo) : undefined;
+        const confirmed = this.isDoubtful(limited, sent) ? masters!.confirm(keys.names[0]!, sentTo) : undefined;
         if (confirmed === undefined) return settle(reply);
         void confirmed.then((isMaster) => {
           if (isMaster) settle(reply);
@@ -78,14 +72,14 @@ export class ScriptRunner {
           return send();
         }
         this.limit.end(limited);
-        if (/\bNOREPLICAS\b/.test(error.message)) this.doubt();
+        if (/\bNOREPLICAS\b/.test(error.message)) this.connection.doubt();
         reject(storeFailure(error, keys.key, commandAt(source, error)));
       };
       const send = (): void => {
         const call: ScriptCall = isText
           ? { command: 'eval', script: source, keys, args }
           : { command: 'evalsha', script: sha1, keys, args };
-        void this.commands.run(call, (address) => (sentTo = address)).then(answered, failed);
+        void commands.run(call, (address) => (sentTo = address)).then(answered, failed);
       };
       // The rest of the work of this turn comes behind the write, while Redis executes the script.
       send();
@@ -96,8 +90,9 @@ export class ScriptRunner {
 
   /** Whether the server may have been frozen and replaced before it executed the command. */
   private isDoubtful(limited: Limited, sent: number): boolean {
-    if (this.masters === undefined || this.limit.isOver(limited)) return false;
-    return this.masters.isAsking || this.elapsed.now() - sent > UNDOUBTED;
+    const { masters } = this.connection;
+    if (masters === undefined || this.limit.isOver(limited)) return false;
+    return masters.isAsking || this.elapsed.now() - sent > UNDOUBTED;
   }
 
   private watchForSilence(delay = DOUBT): unknown {
@@ -105,7 +100,7 @@ export class ScriptRunner {
       this.watch = undefined;
       if (this.limit.isIdle) return;
       const silence = this.limit.longest;
-      if (silence >= DOUBT) this.doubt();
+      if (silence >= DOUBT) this.connection.doubt();
       this.watch = this.watchForSilence(silence >= DOUBT ? DOUBT_AGAIN : Math.ceil(DOUBT - silence));
     };
     // Replies that arrived while the event loop was blocked are read first.
@@ -121,7 +116,7 @@ export class ScriptRunner {
   private unanswered(key: string | undefined): LockStoreError {
     if (this.isClosed)
       return new LockStoreError('the connection to Redis was closed before the reply', { key, transient: true });
-    const cause = this.trouble();
+    const cause = this.connection.health.commandError;
     const why = cause === undefined ? '' : `: ${cause.message}`;
     return new LockStoreError(`Redis did not answer within ${this.commandTimeout} ms (commandTimeout)${why}`, {
       key,

@@ -1,7 +1,7 @@
 import { clearReadingTimer, setReadingTimer } from '../../common/reading-timer.js';
 import { isAnswer } from './store-failure.js';
 import { LastingLine } from './lasting-line.js';
-import type { ServerAddress } from './line.js';
+import { addressOf, type ServerAddress } from './line.js';
 import type { Sentinels } from './sentinels.js';
 
 const SWITCHED = '+switch-master';
@@ -26,7 +26,7 @@ export class SentinelWatch {
   /** Subscribes to all known Sentinels, and to no others. */
   follow(): void {
     const { known, options } = this.sentinels;
-    const wanted = new Map(known.slice(0, options.most).map((each) => [`${each.host}:${each.port}`, each]));
+    const wanted = new Map(known.slice(0, options.most).map((each) => [addressOf(each), each]));
     for (const [name, line] of this.lines) {
       if (wanted.has(name)) continue;
       line.close();

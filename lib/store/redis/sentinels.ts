@@ -1,4 +1,4 @@
-import type { Lines, ServerAddress } from './line.js';
+import { addressOf, askOnce, isSame, type Lines, type ServerAddress } from './line.js';
 
 /** When the first Sentinel has answered, the others get as much time again, and at least this many ms. */
 const LEAST_GRACE = 250;
@@ -74,11 +74,8 @@ export class Sentinels implements MasterFinder {
 
   /** All known Sentinels: the ones that the user named, and the ones that these name. */
   get known(): readonly ServerAddress[] {
-    const known = new Map<string, ServerAddress>();
-    for (const sentinel of [...this.options.sentinels, ...this.discovered]) {
-      known.set(`${sentinel.host}:${sentinel.port}`, sentinel);
-    }
-    return [...known.values()];
+    const all = [...this.options.sentinels, ...this.discovered];
+    return [...new Map(all.map((sentinel) => [addressOf(sentinel), sentinel])).values()];
   }
 
   /** The master, if it is known. */
@@ -176,23 +173,16 @@ export class Sentinels implements MasterFinder {
   }
 }
 
-export const isSame = (one: ServerAddress, other: ServerAddress): boolean =>
-  one.host === other.host && one.port === other.port;
-
 /**
  * Asks one Sentinel for the address of the master, and for its configuration epoch.
  * @throws Error if the Sentinel cannot be reached, or does not know the master
  */
-async function askSentinel(
+const askSentinel = (
   sentinel: ServerAddress,
   { lines, name }: SentinelOptions,
   giveUp: AbortSignal,
-): Promise<SentinelAnswer> {
-  const line = lines.open({}, sentinel);
-  const leave = (): void => line.close(true);
-  giveUp.addEventListener('abort', leave, { once: true });
-  try {
-    await line.opened;
+): Promise<SentinelAnswer> =>
+  askOnce(lines, sentinel, giveUp, async (line) => {
     // The order matters: the address must not be older than the epoch, which may belong to a configuration that has
     // just been replaced.
     const words = ['MASTER', 'GET-MASTER-ADDR-BY-NAME', 'SENTINELS'];
@@ -208,11 +198,7 @@ async function askSentinel(
         .filter(({ flags = '', ip, port }) => !flags.includes('disconnected') && ip && port)
         .map(({ ip, port }) => ({ host: String(ip), port: Number(port) })),
     };
-  } finally {
-    giveUp.removeEventListener('abort', leave);
-    line.close();
-  }
-}
+  });
 
 /** Reads a flat list of names and values. */
 function read(reply: unknown): Record<string, string> {

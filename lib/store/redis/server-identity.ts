@@ -1,9 +1,10 @@
 import { readingClock } from '../../common/reading-timer.js';
-import { LockStoreError } from '../../errors/index.js';
+import { hashSlot, redisKeys } from '../../keys/index.js';
 import type { ServerIdentity } from '../quorum-member.js';
 import type { Commands } from './line.js';
 import { matching, readReply } from './reply-readers.js';
-import { storeFailure } from './store-failure.js';
+import { isAnswer, storeFailure } from './store-failure.js';
+import { within } from './time-limit.js';
 
 /** INFO has lines such as `role:master`. */
 const INFO = /^\w+:/m;
@@ -20,17 +21,10 @@ export async function readServerIdentity(
   addressOf: () => string | undefined,
   clock = readingClock,
 ): Promise<ServerIdentity | undefined> {
-  let timer: unknown;
-  const limit = new Promise<never>((_resolve, reject) => {
-    const message = `Redis did not identify itself within ${timeout} ms (commandTimeout)`;
-    timer = clock.setTimer(timeout, () => reject(new LockStoreError(message, { transient: true })));
-  });
+  const late = `Redis did not identify itself within ${timeout} ms (commandTimeout)`;
   try {
-    const info = readReply(
-      'INFO',
-      await Promise.race([commands.send('INFO'), limit]),
-      (raw) => matching(INFO, raw).input,
-    );
+    const reply = await within(timeout, commands.send('INFO'), late, clock);
+    const info = readReply('INFO', reply, (raw) => matching(INFO, raw).input);
     const micros = /^server_time_usec:(\d+)/m.exec(info)?.[1];
     return {
       runId: /^run_id:(\S+)/m.exec(info)?.[1],
@@ -41,7 +35,58 @@ export async function readServerIdentity(
   } catch (error) {
     if (error instanceof Error && REFUSED.test(error.message)) return undefined;
     throw storeFailure(error);
-  } finally {
-    clock.clearTimer(timer);
   }
 }
+
+/** The line of INFO that marks a replica. Dragonfly writes the second word. */
+const REPLICA = /^role:(slave|replica)\b/m;
+
+/**
+ * Whether a connection leads to a replica. A replica would accept the subscription, but the master would not see the
+ * subscriber and take it for absent. Ask this before subscribing: RESP2 refuses INFO afterwards. A server that does not
+ * permit INFO counts as a master.
+ */
+export const isReplica = (line: Commands): Promise<boolean> =>
+  unlessRefused(async () => REPLICA.test(String(await line.send('INFO', 'replication'))), false);
+
+/** The id of a node of a Cluster; `undefined` if the server does not permit or know the question. */
+export const nodeId = (line: Commands): Promise<string | undefined> =>
+  unlessRefused<string | undefined>(async () => String(await line.send('CLUSTER', 'MYID')), undefined);
+
+/** The beginning of an entry of the reply to CLUSTER SLOTS. */
+type SlotRange = readonly [start: number, end: number, master: readonly [host: string, port: number]];
+/** Among so many keys, each master serves some. */
+const MANY = 5_000;
+
+/**
+ * Whether a connection leads to a node of a Cluster that serves only some of the slots. One node that serves all of them
+ * answers, and so does a proxy in front of a Cluster, although it may report several masters.
+ */
+export const isOneOfSeveral = (line: Commands, keyPrefix: string): Promise<boolean> =>
+  unlessRefused(async () => {
+    if (!/^cluster_enabled:1/m.test(String(await line.send('INFO', 'cluster')))) return false;
+    const ranges = (await line.send('CLUSTER', 'SLOTS')) as SlotRange[];
+    const samples = new Map<string, string>();
+    for (let i = 0; i < MANY; i++) {
+      const { state } = redisKeys(keyPrefix, String(i));
+      const slot = hashSlot(state);
+      const master = ranges.find(([start, end]) => start <= slot && slot <= end)?.[2].join(':');
+      if (master !== undefined && !samples.has(master)) samples.set(master, state);
+    }
+    const asked = [...samples.values()].map((key) => line.send('EVAL', 'return 1', 1, key));
+    const replies = await Promise.allSettled(asked);
+    return replies.some((reply) => reply.status === 'rejected' && isMoved(reply.reason));
+  }, false);
+
+/** The answer to a question, or `otherwise` if the server does not permit or know the question. */
+async function unlessRefused<T>(ask: () => Promise<T>, otherwise: T): Promise<T> {
+  try {
+    return await ask();
+  } catch (error) {
+    if (isAnswer(error)) return otherwise;
+    throw error;
+  }
+}
+
+/** The error of a master that does not serve the slot of a key or channel. */
+export const isMoved = (error: unknown): boolean => error instanceof Error && /^MOVED /.test(error.message);

@@ -1,12 +1,9 @@
 import { Heartbeat, HEARTBEAT } from './heartbeat.js';
 import type { Line, LineObserver } from './line.js';
-import { isReplica, nodeId } from './server-role.js';
+import { isReplica, nodeId } from './server-identity.js';
 
 /** The error of a server without sharded pub/sub: Redis before 7. */
 const UNKNOWN = /unknown command/i;
-
-/** The error of a master that does not serve the slot of a channel. */
-export const isMoved = (error: unknown): boolean => error instanceof Error && /^MOVED /.test(error.message);
 
 /** How many subscriptions are sent before the event loop continues. */
 const PER_TURN = 100;

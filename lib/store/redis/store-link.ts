@@ -1,11 +1,12 @@
 import type { LockLogger } from '../../common/logger.js';
 import { LockStoreError, type LockConfigError } from '../../errors/index.js';
-import { isAnswer, lacksCommand, storeFailure } from './store-failure.js';
+import { lacksCommand, storeFailure } from './store-failure.js';
 import { connect, isClusterTarget, type ConnectOptions } from './connect.js';
 import type { Connection, ConnectionObserver } from './connection.js';
+import { downError } from './connection-health.js';
 import { guardCredentials } from './credentials.js';
 import { listOf, text } from './reply-readers.js';
-import { namedKeys } from './script-keys.js';
+import { namedKeys } from './script-call.js';
 import { ScriptRunner } from './script-runner.js';
 
 /** A store's way to Redis: its connections, and the scripts that it runs there. Nothing is sent before `start()`. */
@@ -31,24 +32,7 @@ export class StoreLink {
     this.isCluster = isClusterTarget(options.connection);
     guardCredentials(this, options.connection);
     this.connection = connect(options, logger, observer);
-    this.scripts = new ScriptRunner(
-      this.connection.commands,
-      options.commandTimeout,
-      () => this.connection.commandError,
-      () => this.connection.doubt(),
-      this.connection.masters,
-    );
-  }
-
-  get unreachable(): LockStoreError | undefined {
-    const { downFor, commandError: cause } = this.connection;
-    if (downFor < this.commandTimeout) return undefined;
-    return downError(`Redis has been unreachable for ${Math.round(downFor)} ms`, cause);
-  }
-
-  get outage(): LockStoreError | undefined {
-    const cause = this.connection.commandError;
-    return cause && downError('Redis cannot be reached', cause);
+    this.scripts = new ScriptRunner(this.connection, options.commandTimeout);
   }
 
   /**
@@ -113,12 +97,3 @@ const noMessages = (names: readonly string[]): string =>
 /** Reads the names of commands, each with the error that it gives without its arguments. */
 const readErrors = (raw: unknown): ReadonlyArray<readonly [name: string, error: Error]> =>
   listOf(raw, text).flatMap((name, i, all) => (i % 2 === 0 ? [[name, new Error(all[i + 1])] as const] : []));
-
-/** A server that was reached and refuses has said why. */
-function downError(otherwise: string, cause: Error | undefined, transient = true): LockStoreError {
-  if (cause !== undefined && (isAnswer(cause) || /^Ready check failed/.test(cause.message))) {
-    return new LockStoreError(storeFailure(cause).message, { cause, transient });
-  }
-  const why = cause === undefined ? '' : `: ${cause.message}`;
-  return new LockStoreError(`${otherwise}${why}`, { cause, transient });
-}

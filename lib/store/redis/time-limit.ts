@@ -1,5 +1,6 @@
 import { LinkedList, type Linked } from '../../common/linked-list.js';
 import { readingClock } from '../../common/reading-timer.js';
+import { LockStoreError } from '../../errors/index.js';
 
 /** An operation that has to end within the limit. */
 export class Limited implements Linked<Limited> {
@@ -82,5 +83,29 @@ export class TimeLimit {
       this.running.remove(limited);
       limited.expired();
     }
+  }
+}
+
+/**
+ * Resolves to an answer that arrives within `ms`.
+ * @param keepsRunning whether the process keeps running until then: the connections do not keep it
+ * @throws LockStoreError with the text of `late`
+ */
+export async function within<T>(
+  ms: number,
+  answer: Promise<T>,
+  late: string,
+  clock = readingClock,
+  keepsRunning = false,
+): Promise<T> {
+  let timer: unknown;
+  const limit = new Promise<never>((_resolve, reject) => {
+    timer = clock.setTimer(ms, () => reject(new LockStoreError(late, { transient: true })));
+  });
+  if (keepsRunning) clock.keepRunning?.(timer, true);
+  try {
+    return await Promise.race([answer, limit]);
+  } finally {
+    clock.clearTimer(timer);
   }
 }

@@ -1,13 +1,13 @@
 import { describe, expect, it } from '@jest/globals';
 import type { AcquireRequest, HoldMode } from '../../../lib/store/lock-store.js';
 import { REPLY_CODES } from '../../../lib/store/protocol.generated.js';
-import { requestArgs } from '../../../lib/store/redis/lock-commands.js';
 import {
   readAcquireAllReply,
   readAnswer,
   readInspectReply,
   readMessage,
   readMode,
+  requestArgs,
   writeMode,
 } from '../../../lib/store/redis/replies.js';
 
@@ -31,8 +31,8 @@ describe('the mode of a request', () => {
       ...{ key: 'a', id: 'me:1', mode: permits, owner: undefined, lease: 30_000, waits: true, period: 1_000 },
       ...{ patience: 2_000, grantTimeout: 3_000, batchSize: 1, uncontendedBatchSize: 1, fair: false, slots: 3 },
     };
-    expect(requestArgs(request)[1]).toBe('permits:2/9*3');
-    expect(requestArgs({ ...request, fair: true })[1]).toBe('permits:2/9');
+    expect(requestArgs('', request)[2]).toBe('permits:2/9*3');
+    expect(requestArgs('', { ...request, fair: true })[2]).toBe('permits:2/9');
   });
 });
 

@@ -3,8 +3,7 @@ import fc from 'fast-check';
 import { Command } from 'ioredis';
 import { redisKeys } from '../../../lib/keys/index.js';
 import { ScriptCommand } from '../../../lib/store/redis/ioredis-lines.js';
-import { allArgs, type ScriptCall } from '../../../lib/store/redis/script-call.js';
-import { LockKeys, namedKeys } from '../../../lib/store/redis/script-keys.js';
+import { allArgs, LockKeys, namedKeys, type ScriptCall } from '../../../lib/store/redis/script-call.js';
 
 const text = fc.string({ unit: 'grapheme', maxLength: 20 });
 const key = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 20 });

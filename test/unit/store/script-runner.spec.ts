@@ -1,13 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, jest } from '@jest/globals';
 import { systemClock } from '../../../lib/common/clock.js';
+import { ConnectionHealth } from '../../../lib/store/redis/connection-health.js';
 import type { Commands } from '../../../lib/store/redis/line.js';
-import { namedKeys } from '../../../lib/store/redis/script-keys.js';
+import { namedKeys } from '../../../lib/store/redis/script-call.js';
 import { UNDOUBTED } from '../../../lib/store/redis/mastership.js';
 import { ScriptRunner } from '../../../lib/store/redis/script-runner.js';
 import { deferred, type Deferred } from '../../../lab/testbed/wait/deferred.js';
 
 const LIMIT = 20;
+const SILENT = { debug: () => undefined, log: () => undefined, warn: () => undefined, error: () => undefined };
+const CONNECTION = { health: new ConnectionHealth(SILENT, LIMIT), doubt: () => undefined };
 
 /** A client whose answers the test decides. */
 function setUp() {
@@ -20,12 +23,7 @@ function setUp() {
     },
     send: () => Promise.reject(new Error('no other command is sent')),
   };
-  const runner = new ScriptRunner(
-    client,
-    LIMIT,
-    () => undefined,
-    () => undefined,
-  );
+  const runner = new ScriptRunner({ ...CONNECTION, commands: client }, LIMIT);
   const read: unknown[] = [];
   const reply = runner.run('release', namedKeys(['a']), [], (raw) => {
     read.push(raw);
@@ -74,14 +72,8 @@ describe('a reply that took longer than a master may be silent', () => {
         return confirmations.shift();
       },
     };
-    const nothing = (): undefined => undefined;
-    const runner = new ScriptRunner(
-      { run, send: () => Promise.reject(new Error('not used')) },
-      60_000,
-      nothing,
-      nothing,
-      masters,
-    );
+    const commands: Commands = { run, send: () => Promise.reject(new Error('not used')) };
+    const runner = new ScriptRunner({ ...CONNECTION, commands, masters }, 60_000);
     return { sent, asked, reply: runner.run('release', namedKeys(['a']), [], (raw) => raw) };
   }
 

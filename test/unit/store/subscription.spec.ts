@@ -1,6 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { SubscriptionEvidence, type Question } from '../../../lib/store/redis/subscription-evidence.js';
-import type { Subscription } from '../../../lib/store/redis/subscription.js';
+import { SubscriptionEvidence, type Question, type Subscription } from '../../../lib/store/redis/subscription.js';
 import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
 
 /** A question of one second ago, whose hold was granted half a second ago. */
