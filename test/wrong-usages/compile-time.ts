@@ -11,6 +11,10 @@ export const COMPILE_TIME: readonly WrongUsage[] = [
     message: 'a locked method must return a promise or an Observable: make it async',
   },
   {
+    code: "class Stock { @DistributedLock('a') reserve(): number | Promise<number> { return 1; } }",
+    message: 'a locked method must return a promise or an Observable: make it async',
+  },
+  {
     code: "class Stock { @DistributedLock('a') get reserve(): number { return 1; } }",
     message: 'a locked method must return a promise or an Observable: make it async',
   },
@@ -48,6 +52,14 @@ export const COMPILE_TIME: readonly WrongUsage[] = [
   },
   {
     code: "class Stock { @DistributedLock({ key: 'a', onContended: () => 'none' }) async reserve(): Promise<number> { return 1; } }",
+    message: 'the function of onContended returns another type than the method',
+  },
+  {
+    code: "class Stock { @DistributedLock({ key: 'a', onUnavailable: async () => 'none' }) async reserve(): Promise<number> { return 1; } }",
+    message: 'the function of onUnavailable returns another type than the method',
+  },
+  {
+    code: "class Stock { @DistributedLock({ key: 'a', onContended: () => null as never as Observable<number> }) watch(): Observable<string> { return null as never; } }",
     message: 'the function of onContended returns another type than the method',
   },
   {

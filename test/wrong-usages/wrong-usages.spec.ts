@@ -11,9 +11,11 @@ import { RUN_TIME } from './run-time.js';
 const ROOT = join(import.meta.dirname, '../..');
 
 /** What each piece of code may use. */
-const HEAD = `import { DistributedLock, lockKey, LockService, LockTimeoutError, RedisLockModule, UseLock } from 'nestjs-redis-locks';
+const HEAD = `import type { Observable } from 'rxjs';
+import { DistributedLock, lockKey, LockService, LockTimeoutError, RedisLockModule, UseLock } from 'nestjs-redis-locks';
 import { createLockClient } from 'nestjs-redis-locks/client';
 declare const locks: LockService;
+export type { Observable };
 export { createLockClient, DistributedLock, lockKey, locks, LockTimeoutError, RedisLockModule, UseLock };
 `;
 

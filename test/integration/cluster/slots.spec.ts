@@ -77,22 +77,6 @@ describe('locks in several slots', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it('never deadlock if clients request the same keys in all orders', async () => {
-    const services = await bench.serviceList(3);
-    const keys = await bench.cluster.keysOnAllMasters('order', 3);
-    let [inside, most, passed] = [0, 0, 0];
-    const orders = [keys, [...keys].reverse(), [keys[1]!, keys[2]!, keys[0]!]];
-    const section = async (): Promise<void> => {
-      most = Math.max(most, ++inside);
-      await new Promise((resolve) => setImmediate(resolve));
-      inside -= 1;
-      passed += 1;
-    };
-    await Promise.all(Array.from({ length: 30 }, (_, i) => services[i % 3]!.run(orders[i % 3]!, section)));
-    expect({ most, passed }).toEqual({ most: 1, passed: 30 });
-    await bench.untilNothingIsLeft();
-  });
-
   it('notify waiters of latches at other nodes', async () => {
     const [one, other] = await bench.serviceList(2);
     const keys = await bench.cluster.keysOnAllMasters('latch', 3);

@@ -47,13 +47,4 @@ describe('an election in an application', () => {
     expect(performance.now() - since).toBeLessThan(2_000);
     expect(second.get(Mailer).election.isLeader).toBe(true);
   });
-
-  it('does not keep an application with a pending latch from ending', async () => {
-    const app = await bench.boot();
-    const latch = app.get(LockService).getCountDownLatch('a');
-    await latch.trySetCount(1);
-    const waiting = expect(latch.await({ waitTimeout: Infinity })).rejects.toMatchObject({ code: 'LOCK_STORE' });
-    await app.close();
-    await waiting;
-  });
 });

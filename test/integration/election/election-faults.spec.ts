@@ -32,20 +32,6 @@ describe('candidates in several processes', () => {
     expect(between(killed, at)).toBeLessThan(LEASE + AT_ONCE);
   });
 
-  it('replace a leader that resigns or stops at once', async () => {
-    const [one, two, three] = (await standing(3)) as [CoordinationWorker, CoordinationWorker, CoordinationWorker];
-    let since = now();
-    expect(await one.resign()).toBe(true);
-    expect(between(since, (await two.told('elected')).at)).toBeLessThan(AT_ONCE);
-    await bench.untilWaiting('a', 2);
-    since = now();
-    await two.stop();
-    expect(between(since, (await three.told('elected')).at)).toBeLessThan(AT_ONCE);
-    since = now();
-    await three.process.call('stopWaiting');
-    expect(between(since, (await one.told('elected')).at)).toBeLessThan(AT_ONCE);
-  });
-
   it('replace a leader that stalls past its lease, and it knows on its next line', async () => {
     const [one, two] = (await standing(2)) as [CoordinationWorker, CoordinationWorker];
     const stall = one.process.call<{ led: boolean; leads: boolean }>('stall', LEASE + 600);

@@ -178,12 +178,6 @@ describe('a leader election', () => {
     await leads(election);
     expect(await nested).toBeNull();
   });
-
-  it('keeps its lease renewed', async () => {
-    const [one, other] = await pair({ renewedLease: 900 });
-    await throughout(2_000, () => one.election.isLeader && !other.election.isLeader);
-    expect(one.told).toEqual([ELECTED]);
-  });
 });
 
 describe('listeners of an election', () => {

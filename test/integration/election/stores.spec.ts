@@ -80,16 +80,4 @@ describe('features that a store lacks', () => {
     await election.stop();
     expect(lines).toHaveLength(1);
   });
-
-  it('latches in memory', async () => {
-    const [one, other] = (await start(stores[0]![1](), 2)) as [LockService, LockService];
-    const latch = one.getCountDownLatch('a');
-    expect(await latch.trySetCount(2)).toBe(true);
-    expect(await other.getCountDownLatch('a').trySetCount(2)).toBe(false);
-    const waiting = [one, other].map((service) => service.getCountDownLatch('a').await({ waitTimeout: Infinity }));
-    expect(await other.getCountDownLatch('a').countDown()).toBe(1);
-    expect(await latch.await({ waitTimeout: 0 })).toBe(false);
-    expect(await latch.countDown()).toBe(0);
-    expect(await Promise.all(waiting)).toEqual([true, true]);
-  });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { assertNoViolation, type ValidHold } from '../../../lab/testbed/history/history.js';
+import { assertNoViolation } from '../../../lab/testbed/history/history.js';
 import { LockBench } from '../../../lab/testbed/locks/locks.js';
 import { ALONE } from './support.js';
 
@@ -32,25 +32,6 @@ describe('8 processes × 8 waiters', () => {
     assertNoViolation(history, { permits: 3 });
     // They were together, too: or it would be a lock and no semaphore.
     expect(() => assertNoViolation(history, { permits: 2 })).toThrow('3 of 2 permits');
-    await bench.untilNothingIsLeft();
-  });
-
-  it('readers and writers: writers lose no update, and no reader sees an unfinished one', async () => {
-    const workers = await bench.workers(PROCESSES);
-    const key = 'both';
-    const kinds: Array<Promise<ValidHold[]>> = workers.map(async (worker, i) => {
-      const isShared = i % 2 === 0;
-      const options = { kind: isShared ? ('read' as const) : ('write' as const) };
-      // What readers count is their own business.
-      const counter = isShared ? `seen ${i}` : 'written';
-      const holds = await worker.sections({ key, waiters: WAITERS, times: TIMES, counter, options });
-      return holds.map((hold) => ({ ...hold, isShared }));
-    });
-    const history = (await Promise.all(kinds)).flat();
-    expect(history).toHaveLength(ALL);
-    expect(await bench.redis.admin.get('written')).toBe(String(ALL / 2));
-    assertNoViolation(history);
-    expect(() => assertNoViolation(history, { permits: 1 })).toThrow('2 of 1 permits');
     await bench.untilNothingIsLeft();
   });
 });

@@ -62,16 +62,6 @@ describe('holdAtLeast', () => {
     expect(between(since)).toBeGreaterThanOrEqual(LEAST - 5);
   });
 
-  it('applies to all keys of a set', async () => {
-    const [one, other] = await bench.serviceList(2);
-    const since = now();
-    await one!.run(['a', 'b'], () => undefined, { holdAtLeast: LEAST });
-    for (const key of ['a', 'b']) expect(await other!.tryAcquire(key)).toBeNull();
-    await other!.acquire(['b', 'a']);
-    expect(between(since)).toBeGreaterThanOrEqual(LEAST - 5);
-    expect(between(since)).toBeLessThan(LEAST + AT_ONCE);
-  });
-
   it.each(KINDS)('does not delay a release after that time: $kind', async ({ options }) => {
     const [one, other] = await bench.serviceList(2);
     const lock = await one!.acquire('a', { ...options, holdAtLeast: 60 });

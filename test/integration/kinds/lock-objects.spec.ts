@@ -1,6 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
 import type { LockObject, LockService } from 'nestjs-redis-locks';
-import { deferred } from '../../../lab/testbed/wait/deferred.js';
 import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
 import { now } from '../../../lab/testbed/history/history.js';
 import { AT_ONCE, between, LockBench } from '../../../lab/testbed/locks/locks.js';
@@ -74,19 +73,6 @@ describe.each(SHAPES)('the RLock shape of $kind', ({ make, shared = false }) => 
     await bench.untilNothingIsLeft();
   });
 
-  it('has the same owner in all clients, who unlocks what it acquired in this one', async () => {
-    const [one, other] = await bench.serviceList(2);
-    const [here, there] = [make(one!, 'me'), make(other!, 'me')];
-    await here.lock();
-    expect(await there.tryLock()).not.toBeNull();
-    await here.unlock();
-    await expect(here.unlock()).rejects.toMatchObject({ code: 'LOCK_NOT_HELD' });
-    expect(await here.isLocked()).toBe(true);
-    expect(await here.isHeldBy('me')).toBe(true);
-    await there.unlock();
-    expect(await here.isLocked()).toBe(false);
-  });
-
   it('forceUnlock releases, notifies the former holder, and wakes waiters', async () => {
     const [one, other] = await bench.serviceList(2);
     const handle = await make(one!).lock();
@@ -114,42 +100,6 @@ describe.each(SHAPES)('the RLock shape of $kind', ({ make, shared = false }) => 
   });
 });
 
-describe.each(SHAPES)('a shared object of $kind', ({ make }) => {
-  it('refuses an overlapping call outside of any context, and then the unlock() that may belong to it', async () => {
-    const service = await bench.service();
-    const lock = make(service);
-    const first = await lock.lock();
-    await expect(lock.lock()).rejects.toMatchObject({ code: 'LOCK_CONFIG', key: 'a' });
-    await expect(lock.unlock()).rejects.toThrow(/shared Lock object: release the handle/);
-    await first.verify();
-    await first.release();
-    await lock.lock();
-    await lock.unlock();
-    expect(await lock.isLocked()).toBe(false);
-  });
-
-  it('distinguishes calls in scopes of their own', async () => {
-    const service = await bench.service();
-    const lock = make(service);
-    const [locked, end] = [deferred(), deferred()];
-    const first = service.run('one', async () => {
-      const handle = await lock.lock();
-      locked.resolve();
-      await end;
-      await handle.verify();
-      await lock.unlock();
-    });
-    await locked;
-    await service.run('two', async () => {
-      expect([lock.isHeldByCurrentContext(), lock.getHoldCount()]).toEqual([false, 0]);
-      await expect(lock.unlock()).rejects.toMatchObject({ code: 'LOCK_NOT_HELD' });
-    });
-    end.resolve();
-    await first;
-    expect(await lock.isLocked()).toBe(false);
-  });
-});
-
 describe('objects of one key beside each other', () => {
   it('the two locks of a read-write lock report their own state', async () => {
     const service = await bench.service();
@@ -164,13 +114,6 @@ describe('objects of one key beside each other', () => {
     await writing.lock();
     expect([await reading.isLocked(), await writing.isLocked()]).toEqual([false, true]);
     await writing.unlock();
-  });
-
-  it('the write lock is the exclusive lock of the key', async () => {
-    const [one, other] = await bench.serviceList(2);
-    await one!.getReadWriteLock('a').writeLock().lock();
-    expect(await other!.getLock('a').isLocked()).toBe(true);
-    expect(await other!.getLock('a').tryLock()).toBeNull();
   });
 
   it('an object inside run is the lock of that scope, for its kind only', async () => {

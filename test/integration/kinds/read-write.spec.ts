@@ -2,9 +2,8 @@ import { describe, expect, it } from '@jest/globals';
 import type { LockHandle } from '../../../lib/service/handles/lock-handle.js';
 import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
 import { now } from '../../../lab/testbed/history/history.js';
-import { AT_ONCE, between, inTurn, LockBench, timed } from '../../../lab/testbed/locks/locks.js';
+import { AT_ONCE, between, LockBench, timed } from '../../../lab/testbed/locks/locks.js';
 import { redisKey } from '../../../lab/testbed/locks/redis-key.mjs';
-import { Arrivals } from './support.js';
 
 const bench = new LockBench();
 const READ = { kind: 'read' } as const;
@@ -16,24 +15,6 @@ const releaseAll = (handles: readonly LockHandle[]): Promise<boolean[]> =>
   Promise.all(handles.map((handle) => handle.release()));
 
 describe('a read-write lock', () => {
-  it('returns null from tryLock of a reader while a writer waits, also with other readers', async () => {
-    const [one, other] = await bench.serviceList(2);
-    const reader = await one!.acquire('a', READ);
-    const writing = other!.acquire('a', WRITE);
-    await bench.untilWaiting('a', 1);
-    // Readers of its process may join the reader until the message arrives that a writer waits.
-    await eventually(async () => {
-      const joined = await one!.tryAcquire('a', READ);
-      await joined?.release();
-      return joined === null;
-    });
-    expect(await one!.tryAcquire('a', READ)).toBeNull();
-    expect(await one!.getReadWriteLock('a').readLock().tryLock()).toBeNull();
-    await reader.release();
-    await (await writing).release();
-    expect(await one!.tryAcquire('a', READ)).not.toBeNull();
-  });
-
   it('grants to 20 readers by one release, with two commands', async () => {
     const [writer, ...others] = await bench.serviceList(6);
     const lock = await writer!.acquire('a', WRITE);
@@ -50,51 +31,6 @@ describe('a read-write lock', () => {
     expect(readers.every(({ isHeld }) => isHeld)).toBe(true);
     expect((await writer!.inspect('a'))!.holds).toBe(20);
     expect(took).toBeLessThan(AT_ONCE);
-  });
-
-  it('grants to more readers than one script looks at', async () => {
-    const [writer, other] = await bench.serviceList(2);
-    const lock = await writer!.acquire('a', WRITE);
-    const reading = Array.from({ length: 250 }, () => other!.acquire('a', READ_ALONE));
-    await bench.untilWaiting('a', 250);
-    await lock.release();
-    const readers = await Promise.all(reading);
-    expect(readers.filter(({ isHeld }) => isHeld)).toHaveLength(250);
-    expect((await writer!.inspect('a'))!.holds).toBe(250);
-    await releaseAll(readers);
-    await bench.untilNothingIsLeft();
-  });
-
-  it('grants in order: readers up to the next writer, the writer, the readers behind it', async () => {
-    const [holder, ...services] = await bench.serviceList(7);
-    const lock = await holder!.acquire('a', WRITE);
-    const arrivals = new Arrivals(bench, 'a');
-    const visits = new Map<string, Promise<LockHandle>>();
-    const names = ['r1', 'r2', 'w1', 'r3', 'r4', 'w2'];
-    await inTurn(names.length, async (i) => {
-      const [visit] = await arrivals.queue(services[i]!, names[i]!, names[i]!.startsWith('r') ? READ : WRITE);
-      visits.set(names[i]!, visit);
-    });
-    const leave = async (...who: string[]): Promise<void> => {
-      await releaseAll(await Promise.all(who.map((name) => visits.get(name)!)));
-    };
-    const soFar = async (): Promise<string> => {
-      await Promise.all(services.map((service) => service.inspect('a')));
-      return [...arrivals.served].sort().join(' ');
-    };
-
-    await lock.release();
-    await Promise.all([visits.get('r1'), visits.get('r2')]);
-    expect(await soFar()).toBe('r1 r2');
-    await leave('r1', 'r2');
-    await visits.get('w1');
-    expect(await soFar()).toBe('r1 r2 w1');
-    await leave('w1');
-    await Promise.all([visits.get('r3'), visits.get('r4')]);
-    expect(await soFar()).toBe('r1 r2 r3 r4 w1');
-    await leave('r3', 'r4');
-    await leave('w2');
-    await bench.untilNothingIsLeft();
   });
 
   it('lets no reader overtake a writer in a queue that is too long for one script', async () => {
@@ -274,22 +210,6 @@ describe('downgrade and upgrade', () => {
       WRITE,
     );
     await bench.untilNothingIsLeft();
-  });
-
-  it('let a reader in a scope pass a waiting writer, which would otherwise deadlock', async () => {
-    const [one, other] = await bench.serviceList(2);
-    let writing!: Promise<LockHandle>;
-    await one!.run(
-      'a',
-      async () => {
-        writing = other!.acquire('a', WRITE);
-        await bench.untilWaiting('a', 1);
-        const { ran } = await timed(() => one!.run('a', () => undefined, READ));
-        expect(ran).toBeLessThan(AT_ONCE);
-      },
-      READ,
-    );
-    await writing;
   });
 
   it('let a reader pass a waiting writer by owner, too', async () => {

@@ -7,23 +7,6 @@ import { AT_ONCE, between, LockBench, timed } from '../../../lab/testbed/locks/l
 const bench = new LockBench();
 
 describe('a semaphore', () => {
-  it('counts free permits', async () => {
-    const service = await bench.service();
-    const semaphore = service.getSemaphore('s', { permits: 5 });
-    expect([await semaphore.availablePermits(), await semaphore.getPermits()]).toEqual([5, 5]);
-    const two = await semaphore.acquire(2);
-    const one = await semaphore.acquire();
-    expect([await semaphore.availablePermits(), await semaphore.getPermits()]).toEqual([2, 5]);
-    expect((await service.inspect('s'))!.holders.map(({ kind: type, units }) => `${type} ${units}`).sort()).toEqual([
-      'permits 1',
-      'permits 2',
-    ]);
-    await semaphore.release(two);
-    await semaphore.release(one);
-    expect(await semaphore.availablePermits()).toBe(5);
-    await bench.untilNothingIsLeft();
-  });
-
   it('supports weights, and small requests do not starve a large one', async () => {
     const [one, other] = await bench.serviceList(2);
     const semaphore = one!.getSemaphore('s', { permits: 4 });
@@ -101,17 +84,6 @@ describe('a semaphore', () => {
     expect((await service.inspect('s'))!.holders).toMatchObject([{ kind: 'permits', units: 2 }]);
   });
 
-  it.each([
-    [{ units: 2 }, 'units (2) needs the total number of permits: write { permits: 5, units: 2 }'],
-    [{ permits: 5, units: 6 }, '6 permits of 5 can never be granted: request at most 5'],
-    [{ permits: 5, units: 0 }, 'units is 0; write a whole number of at least 1'],
-    [{ permits: 5, units: '2' as never }, 'units is "2"; write a whole number of at least 1'],
-  ])('refuses units that make no sense: %j', async (options, message) => {
-    const service = await bench.service();
-    for (const call of [service.acquire('s', options), service.run('s', () => undefined, options)])
-      await expect(call).rejects.toMatchObject({ code: 'LOCK_CONFIG', message: expect.stringContaining(message) });
-  });
-
   it('refuses numbers of permits that make no sense', async () => {
     const service = await bench.service();
     const refused = { code: 'LOCK_CONFIG' };
@@ -161,18 +133,6 @@ describe('a semaphore', () => {
     await held[2].release();
     await waiting;
     expect(await semaphore.tryAcquire()).toBeNull();
-  });
-
-  it('grants to a crowd that is too large for one script after setPermits', async () => {
-    const service = await bench.service();
-    const semaphore = service.getSemaphore('s', { permits: 1 });
-    await semaphore.setPermits(0);
-    const alone = { permits: 1, fair: true, waitTimeout: '30s' } as const;
-    const waiting = Array.from({ length: 230 }, () => service.acquire('s', alone));
-    await bench.untilWaiting('s', 230);
-    await semaphore.setPermits(230);
-    await Promise.all(waiting);
-    expect(await semaphore.availablePermits()).toBe(0);
   });
 
   it('does not delay waiters behind an aborted or late request for many permits', async () => {

@@ -5,7 +5,6 @@ import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
 import { now } from '../../../lab/testbed/history/history.js';
 import { RespProxy } from '../../../lab/testbed/proxies/resp-proxy.mjs';
 import { AT_ONCE, between, LockBench, record, timed } from '../../../lab/testbed/locks/locks.js';
-import { unawaited } from './support.js';
 
 const bench = new LockBench();
 /** Nothing falls due by itself while a test counts. */
@@ -257,17 +256,6 @@ describe('several keys', () => {
     expect(losses).toEqual(['b true']);
   });
 
-  it('report a lost part to the caller of run', async () => {
-    const [one, other] = await bench.serviceList(2);
-    const running = one!.run(['a', 'b'], async ({ signal }) => {
-      await other!.forceRelease('b');
-      await eventually(() => signal.aborted);
-      return 'done';
-    });
-    await expect(running).rejects.toMatchObject({ code: 'LOCK_LOST', key: 'b', result: 'done' });
-    expect(await held('a', 'b')).toEqual([]);
-  });
-
   it('get new leases by extend', async () => {
     const service = await bench.service();
     const set = await service.acquire(['a', 'b'], { expire: '1s' });
@@ -334,20 +322,6 @@ describe('several keys', () => {
     end.resolve();
     await child;
     await (await other).release();
-  });
-
-  it('as readers are shared', async () => {
-    const [one, other] = await bench.serviceList(2);
-    const sets = await Promise.all([
-      one!.acquire(['a', 'b'], { kind: 'read' }),
-      other!.acquire(['b', 'a'], { kind: 'read' }),
-      one!.acquire('b', { kind: 'read' }),
-    ]);
-    expect(await other!.tryAcquire(['a', 'b'])).toBeNull();
-    const writing = other!.acquire(['a', 'b']);
-    await bench.untilWaiting('a', 1);
-    for (const set of sets) await set.release();
-    expect((await writing).isHeld).toBe(true);
   });
 
   it('as permits of several semaphores', async () => {
@@ -504,23 +478,5 @@ describe('several keys and obstacles', () => {
     expect((await waiting).error).toMatchObject({ code: 'LOCK_LOST', key: 'a' });
     await a.verify();
     expect(await held('b')).toEqual([]);
-  });
-
-  it('wait behind a crashed waiter no longer than a single key', async () => {
-    const [holder, set] = await bench.serviceList(2);
-    const worker = await bench.worker();
-    const lock = await holder!.acquire('b');
-    void unawaited(worker.acquire('b'));
-    await bench.untilWaiting('b', 1);
-    const waiting = set!.acquire(['a', 'b']);
-    await bench.untilWaiting('b', 2);
-    await worker.process.kill();
-    await eventually(
-      async () => ((await bench.redis.admin.pubsub('CHANNELS', 'lock:client:*')) as string[]).length === 2,
-    );
-    const released = now();
-    await lock.release();
-    await waiting;
-    expect(between(released)).toBeLessThan(AT_ONCE);
   });
 });

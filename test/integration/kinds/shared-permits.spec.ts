@@ -141,16 +141,4 @@ describe('callers of one process that wait for permits', () => {
     expect(await releaseAll([handles[0]!, handles[2]!])).toEqual([true, true]);
     await bench.untilNothingIsLeft();
   });
-
-  it('release their permits although Redis has forgotten its scripts', async () => {
-    const [holder, service] = await bench.serviceList(2);
-    const all = await holder!.getSemaphore('s', { permits: 4 }).acquire(4);
-    const waiting = Array.from({ length: 4 }, () => service!.getSemaphore('s', { permits: 4 }).acquire());
-    await bench.untilWaiting('s', 1);
-    await all.release();
-    const handles = await Promise.all(waiting);
-    await bench.redis.admin.script('FLUSH', 'SYNC');
-    expect(await releaseAll(handles)).toEqual(handles.map(() => true));
-    await bench.untilNothingIsLeft();
-  });
 });

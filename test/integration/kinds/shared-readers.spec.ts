@@ -228,16 +228,6 @@ describe('readers of one process', () => {
     expect(await scripts()).toBe(2);
   });
 
-  it('leave the event loop to the rest of the process between such sections', async () => {
-    const service = await bench.service(LONG);
-    const section = () => service.run('a', () => undefined, { ...READ, release: 'background' });
-    await section();
-    let isDue = false;
-    setTimeout(() => (isDue = true), 1);
-    for (let i = 0; i < 50_000 && !isDue; i++) await section();
-    expect(isDue).toBe(true);
-  });
-
   it('share several keys that are read together with nobody', async () => {
     const service = await bench.service(LONG);
     const sets = await Promise.all([1, 2].map(() => service.acquire(['a', 'b'], { ...READ, holdAtLeast: 300 })));

@@ -1,42 +1,7 @@
-import type { LockService } from 'nestjs-redis-locks';
 import type { AcquireOptions } from '../../../lib/options/acquire-options.js';
 import type { LockHandle } from '../../../lib/service/handles/lock-handle.js';
 import type { LockBench } from '../../../lab/testbed/locks/locks.js';
 import { holdIds, redisKey } from '../../../lab/testbed/locks/redis-key.mjs';
-
-/** The waiters of a key, and the order in which they are granted. */
-export class Arrivals {
-  /** Names, in the order in which they were served. */
-  readonly served: string[] = [];
-  private readonly visits: Array<Promise<LockHandle>> = [];
-
-  constructor(
-    private readonly bench: LockBench,
-    private readonly key: string,
-  ) {}
-
-  /** A caller asks for the key, and stands in the queue in Redis when this resolves. It keeps the lock that it gets. */
-  async queue(service: LockService, name: string, options: AcquireOptions): Promise<[Promise<LockHandle>]> {
-    const before = (await this.bench.waiters(this.key)).length;
-    const visit = this.enter(service, name, options);
-    await this.bench.untilWaiting(this.key, before + 1);
-    return [visit];
-  }
-
-  /** A caller asks for the key. */
-  enter(service: LockService, name: string, options: AcquireOptions): Promise<LockHandle> {
-    const visit = service.acquire(this.key, { waitTimeout: Infinity, ...options }).then((handle) => {
-      this.served.push(name);
-      return handle;
-    });
-    this.visits.push(unawaited(visit));
-    return visit;
-  }
-
-  all(): Promise<LockHandle[]> {
-    return Promise.all(this.visits);
-  }
-}
 
 /** A promise that need not be awaited: it may end with the test. */
 export function unawaited<T>(promise: Promise<T>): Promise<T> {

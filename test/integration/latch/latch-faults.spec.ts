@@ -68,33 +68,6 @@ describe('a latch with lost commands and replies', () => {
     expect(await other.getCount()).toBe(5);
   });
 
-  it('returns true when a set is repeated, and creates no second latch', async () => {
-    const { proxy, latch, other } = await setUp();
-    proxy.cutAfterCommand(runs('latchSet'));
-    expect(await latch.trySetCount(2)).toBe(true);
-    await other.countDown();
-    await other.countDown();
-    const executed = proxy.cutAfterCommand(runs('latchSet'));
-    proxy.refuse();
-    const setting = latch.trySetCount(1);
-    await executed.happened;
-    await other.countDown();
-    await proxy.accept();
-    expect(await setting).toBe(true);
-    expect(await other.getCount()).toBe(0);
-  });
-
-  it.each(['cutAfterCommand', 'cutBeforeCommand'] as const)('keeps waiting: %s', async (fault) => {
-    const { proxy, latch, other } = await setUp();
-    await other.trySetCount(1);
-    const cut = proxy[fault](runs('latchCount'));
-    const waiting = latch.await({ waitTimeout: Infinity });
-    await cut.happened;
-    await untilRegistered(1);
-    await other.countDown();
-    expect(await waiting).toBe(true);
-  });
-
   it('opens within a period after a lost message, and at once after a reconnect', async () => {
     const { proxy, latch, other } = await setUp();
     await other.trySetCount(1);
@@ -158,44 +131,6 @@ describe('a latch and a failing Redis', () => {
     await bench.redis.resume();
     // The count-down that no caller knew of has been executed.
     await eventually(async () => (await latch.getCount()) === 2);
-  });
-
-  it('does not return false without an answer at the end of waitTimeout', async () => {
-    const service = await bench.service({ commandTimeout: 1_000 });
-    const latch = service.getCountDownLatch('a');
-    await latch.trySetCount(1);
-    await bench.redis.pause();
-    const { error, ran } = await timed(() => latch.await({ waitTimeout: 50 }));
-    await bench.redis.resume();
-    expect(error).toMatchObject({
-      code: 'LOCK_STORE',
-      key: 'a',
-      message: expect.stringMatching(/has not answered yet/),
-    });
-    expect(ran).toBeLessThan(50 + AT_ONCE);
-  });
-
-  it('notifies waiters after a restart without data', async () => {
-    const service = await bench.service({ commandTimeout: 600 });
-    const latch = service.getCountDownLatch('a');
-    await latch.trySetCount(1);
-    const short = timed(() => latch.await({ waitTimeout: Infinity }));
-    await untilRegistered(1);
-    await bench.redis.restart({ empty: true });
-    expect((await short).error).toMatchObject({ code: 'LOCK_LATCH_LOST' });
-    await latch.trySetCount(1);
-    const told = timed(() => latch.await({ waitTimeout: Infinity }));
-    await untilRegistered(1);
-    await bench.redis.kill();
-    // Its next question after 3 to 4 s finds no server.
-    expect((await told).error).toMatchObject({ code: 'LOCK_STORE' });
-    const late = await timed(() => latch.await());
-    expect(late.error).toMatchObject({ code: 'LOCK_STORE' });
-    expect(late.ran).toBeLessThan(AT_ONCE);
-    await bench.redis.start();
-    await eventually(async () => (await timed(() => latch.await(0))).error?.code === 'LOCK_LATCH_LOST');
-    // The tests' own connection, too.
-    await eventually(async () => (await bench.redis.admin.ping()) === 'PONG');
   });
 
   it('opens without memory, but a new latch is refused', async () => {

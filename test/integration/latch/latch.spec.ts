@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { LockService } from '../../../lib/service/lock.service.js';
 import { coordinationWorkers } from '../../../lab/testbed/workers/coordination.js';
-import { eventually, eventuallyPasses, throughout } from '../../../lab/testbed/wait/eventually.mjs';
+import { eventually, eventuallyPasses } from '../../../lab/testbed/wait/eventually.mjs';
 import { AT_ONCE, inTurn, LockBench, timed } from '../../../lab/testbed/locks/locks.js';
 
 const bench = new LockBench();
@@ -21,16 +21,6 @@ const watched = (service: LockService): number =>
   (service as unknown as { engine: { latches: { watches: Map<string, unknown> } } }).engine.latches.watches.size;
 
 describe('a count-down latch', () => {
-  it('is open if it does not exist', async () => {
-    const latch = (await bench.service()).getCountDownLatch('a');
-    expect(latch.key).toBe('a');
-    expect(await latch.getCount()).toBe(0);
-    expect(await latch.await()).toBe(true);
-    expect(await latch.await({ waitTimeout: 0 })).toBe(true);
-    expect(await latch.countDown()).toBe(0);
-    expect(await bench.redis.admin.exists(KEY)).toBe(0);
-  });
-
   it('can be set once, and again when it has opened', async () => {
     const [one, other] = (await bench.serviceList(2)).map((service) => service.getCountDownLatch('a'));
     expect(await one!.trySetCount(2)).toBe(true);
@@ -64,36 +54,6 @@ describe('a count-down latch', () => {
     expect(performance.now() - since).toBeLessThan(AT_ONCE);
     expect(await bench.redis.admin.exists(KEY)).toBe(0);
     expect(services.map(watched)).toEqual([0, 0, 0]);
-  });
-
-  it('returns false if it is closed for the whole waitTimeout', async () => {
-    const service = await bench.service();
-    const latch = service.getCountDownLatch('a');
-    await latch.trySetCount(1);
-    expect(await latch.await({ waitTimeout: 0 })).toBe(false);
-    expect(await latch.await('10ms')).toBe(false);
-    const { value, took, ran } = await timed(() => latch.await(80));
-    expect(value).toBe(false);
-    expect(took).toBeGreaterThanOrEqual(78);
-    expect(ran).toBeLessThan(80 + AT_ONCE);
-    expect(watched(service)).toBe(0);
-  });
-
-  it('ends a wait with the reason of its signal, and the others continue', async () => {
-    const service = await bench.service();
-    const latch = service.getCountDownLatch('a');
-    await latch.trySetCount(1);
-    const controller = new AbortController();
-    const impatient = timed(() => latch.await({ waitTimeout: Infinity, signal: controller.signal }));
-    const patient = latch.await({ waitTimeout: Infinity });
-    await untilRegistered(1);
-    const reason = new Error('enough');
-    controller.abort(reason);
-    expect((await impatient).error).toBe(reason);
-    expect((await timed(() => latch.await({ signal: controller.signal }))).error).toBe(reason);
-    await latch.countDown();
-    expect(await patient).toBe(true);
-    expect(watched(service)).toBe(0);
   });
 
   it('expires without a count-down for its expire, which each count-down restarts', async () => {
@@ -174,30 +134,6 @@ describe('a count-down latch', () => {
     await refused(() => latch.await({ signal: {} as AbortSignal }), /signal is an object; write an AbortSignal/);
     await refused(() => service.getCountDownLatch(''), /./);
     expect(await bench.redis.admin.dbsize()).toBe(0);
-  });
-});
-
-describe('the next latch', () => {
-  it('does not open by a message about the last one', async () => {
-    const proxy = await bench.proxy();
-    const late = (await bench.service({ connection: proxy.url })).getCountDownLatch('a');
-    const other = (await bench.service()).getCountDownLatch('a');
-    await other.trySetCount(1);
-    const first = late.await({ waitTimeout: Infinity });
-    await untilRegistered(1);
-    proxy.holdReplies(({ isSubscriber }) => isSubscriber);
-    await other.countDown();
-    await other.trySetCount(1);
-    let open = false;
-    const second = late.await({ waitTimeout: Infinity }).then((result) => (open = result));
-    // Its request reports to the first waiter that its latch has opened.
-    expect(await first).toBe(true);
-    await untilRegistered(1);
-    proxy.heal();
-    await late.getCount();
-    await throughout(50, () => !open);
-    await other.countDown();
-    expect(await second).toBe(true);
   });
 });
 

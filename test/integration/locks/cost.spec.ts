@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
 import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
-import { LockBench, type LockWorker, type RemoteHandle } from '../../../lab/testbed/locks/locks.js';
+import { LockBench, type LockWorker, type RemoteHandle, record } from '../../../lab/testbed/locks/locks.js';
 
 const bench = new LockBench();
 
@@ -32,15 +32,6 @@ function arrivalAt(worker: LockWorker, i: number): Promise<Arrival> {
 }
 
 describe('the cost of a lock', () => {
-  it('uncontended: two commands', async () => {
-    const service = await bench.service();
-    await (await service.acquire('warm')).release(); // the server knows the scripts now
-    await bench.redis.resetCommandStats();
-    const lock = await service.acquire('a');
-    await lock.release();
-    expect(await calls()).toEqual({ evalsha: 2 });
-  });
-
   it('uncontended, by run and by a Lock object: two commands', async () => {
     const service = await bench.service();
     await (await service.acquire('warm')).release();
@@ -130,6 +121,17 @@ describe('the cost of a lock', () => {
     // Each connection that listens says every 3 to 5 s that it is there.
     expect(ping).toBeLessThanOrEqual(101);
     expect(others).toEqual({});
+  });
+
+  it('many locks that are renewed at once: few commands', async () => {
+    const service = await bench.service({ renewedLease: 1_500 });
+    const locks = await Promise.all(Array.from({ length: 300 }, (_, i) => service.acquire(`many:${i}`)));
+    const renewals = record(service);
+    await bench.redis.resetCommandStats();
+    await eventually(() => renewals.length >= 900);
+    const { evalsha = 0 } = await bench.redis.commandStats();
+    expect(evalsha).toBeLessThan(40); // 3 rounds of 3 commands, if all fell due in the same moment
+    expect(await Promise.all(locks.map((lock) => lock.release()))).toEqual(locks.map(() => true));
   });
 
   it('many waiters: two connections and one subscription', async () => {

@@ -60,17 +60,4 @@ describe('fencing tokens', () => {
       if (fencingToken % 1_000_000 < 10_000) early.add(Math.floor(fencingToken / 1_000_000));
     }
   });
-
-  it('are the same for a re-entry, and larger for every other hold of an owner', async () => {
-    const service = await bench.service();
-    await service.run('a', async (outer) => {
-      const inner = await service.acquire('a');
-      expect(inner.fencingToken).toBe(outer.fencingToken);
-      expect(inner.fencingTokens).toEqual(new Map([['a', outer.fencingToken]]));
-    });
-    const first = await service.acquire('b', { owner: 'me' });
-    const second = await service.acquire('b', { owner: 'me' });
-    expect(second.fencingToken).toBeGreaterThan(first.fencingToken);
-    expect((await service.inspect('b'))?.fencingToken).toBe(second.fencingToken);
-  });
 });

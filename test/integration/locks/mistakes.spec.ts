@@ -2,29 +2,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
 import type { ProxiedCommand } from '../../../lab/testbed/proxies/resp-proxy.mjs';
 import { countReachable } from '../../../lab/testbed/history/reachable.js';
-import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
-import { AT_ONCE, inTurn, LockBench, record, timed } from '../../../lab/testbed/locks/locks.js';
+import { AT_ONCE, inTurn, LockBench } from '../../../lab/testbed/locks/locks.js';
 
 const bench = new LockBench();
 const isScript = ({ name }: ProxiedCommand): boolean => name === 'evalsha' || name === 'eval';
-
-// Each stands for something that went wrong elsewhere: see the rules in docs/design.md.
-
-describe('a duplicate command', () => {
-  it('of a re-entry by owner adds one hold, not two', async () => {
-    const [proxy, other] = [await bench.proxy(), await bench.service()];
-    const service = await bench.service({ connection: proxy.url });
-    const first = await service.acquire('a', { owner: 'me' });
-    const cut = proxy.cutAfterCommand(isScript);
-    const second = await service.acquire('a', { owner: 'me' });
-    await cut.happened;
-    expect((await other.inspect('a'))?.holds).toBe(2);
-    await first.release();
-    expect(await other.tryAcquire('a')).toBeNull();
-    await second.release();
-    expect(await other.tryAcquire('a')).not.toBeNull();
-  });
-});
 
 describe('renewal and release', () => {
   // Long enough not to be lost when the machine is busy, short enough for many renewals.
@@ -65,16 +46,6 @@ describe('renewal and release', () => {
     await sleep(450); // more than from one renewal to the next
     expect((await bench.redis.commandStats())['evalsha']).toBeUndefined();
   });
-
-  it('renew a key that was lost and is held again', async () => {
-    const [service, other] = [await bench.service(options), await bench.service()];
-    const events = record(service);
-    await service.acquire('a');
-    await other.forceRelease('a');
-    const again = await service.acquire('a');
-    await eventually(() => events.filter(({ type }) => type === 'renewed').length >= 3);
-    await again.verify();
-  });
 });
 
 describe('a lock that is granted late', () => {
@@ -88,36 +59,6 @@ describe('a lock that is granted late', () => {
     const late = await acquisition;
     expect(late.remainingTime()).toBeGreaterThan(1_000 - AT_ONCE);
     await late.verify();
-  });
-
-  it('has its whole lease behind other fixed leases, too', async () => {
-    const services = await bench.serviceList(5);
-    const remaining = await Promise.all(
-      services.map((service) =>
-        service.run(
-          'a',
-          async (lock) => {
-            const remaining = lock.remainingTime();
-            await sleep(60);
-            lock.assertHeld();
-            return remaining;
-          },
-          { expire: 2_000 },
-        ),
-      ),
-    );
-    // The last of them waits for 240 ms and more.
-    expect(Math.min(...remaining)).toBeGreaterThan(1_000);
-  });
-
-  it('is never returned if its lease ended on the way', async () => {
-    const proxy = await bench.proxy();
-    const [slow, other] = [await bench.service({ connection: proxy.url }), await bench.service()];
-    proxy.delay({ reply: 100 });
-    const { value, error } = await timed(() => slow.acquire('a', { expire: 60, waitTimeout: 600 }));
-    expect(value).toBeUndefined();
-    expect(['LOCK_TIMEOUT', 'LOCK_STORE']).toContain(error.code);
-    expect((await other.acquire('a')).isHeld).toBe(true);
   });
 });
 

@@ -33,18 +33,6 @@ describe('the scope of a lock', () => {
     });
   });
 
-  it('re-enters the same key, and the last release frees it', async () => {
-    const [service, other] = await bench.serviceList(2);
-    let kept;
-    await service!.run('a', async () => {
-      await service!.run('a', async () => undefined);
-      kept = await service!.acquire('a');
-    });
-    expect(await other!.tryAcquire('a')).toBeNull(); // a handle that outlives its scope still holds
-    expect(await kept!.release()).toBe(true);
-    expect(await other!.tryAcquire('a')).not.toBeNull();
-  });
-
   it('is not opened by acquire or lock()', async () => {
     const service = await bench.service();
     await service.acquire('a');
@@ -69,22 +57,6 @@ describe('the scope of a lock', () => {
       });
     await Promise.all([visit(), visit(), visit()]);
     expect(most).toBe(1);
-  });
-
-  it("gives siblings the holds of their parents, never each other's", async () => {
-    const service = await bench.service();
-    await service.run('parent', async () => {
-      let [inside, most] = [0, 0];
-      const sibling = () =>
-        service.run('a', async (lock) => {
-          most = Math.max(most, ++inside);
-          expect(await service.run('parent', (parent) => parent.holdCount)).toBeGreaterThan(1);
-          expect(lock.holdCount).toBe(1);
-          inside -= 1;
-        });
-      await Promise.all([sibling(), sibling(), sibling()]);
-      expect(most).toBe(1);
-    });
   });
 
   it('ends for children that outlive it', async () => {
@@ -179,14 +151,5 @@ describe('the scope of a lock', () => {
     } as unknown as Promise<string>;
     expect(await service.run('a', () => query)).toBe('found');
     expect(held).toBe(true);
-  });
-
-  it('continues across timers, promises and events', async () => {
-    const service = await bench.service();
-    await service.run('a', async () => {
-      await new Promise((resolve) => setTimeout(resolve, 1));
-      expect(await new Promise((resolve) => setImmediate(() => resolve(findCurrentLock('a')?.isHeld)))).toBe(true);
-      expect(await service.tryAcquire('a')).not.toBeNull();
-    });
   });
 });

@@ -108,26 +108,9 @@ describe('the error of a call that timed out', () => {
     const error = await reported(() => other!.acquire(['a', 'b'], { waitTimeout: 50 }));
     expect(error).toMatchObject({ key: 'b', holder: { owner: 'me' } });
   });
-
-  it('comes from Lock objects, too', async () => {
-    const [holder, other] = await bench.serviceList(2);
-    await holder!.acquire('a', { owner: 'me' });
-    const lock = other!.getLock('a');
-    expect(await reported(() => lock.lock({ waitTimeout: 50 }))).toMatchObject({ holder: { owner: 'me' } });
-  });
 });
 
 describe('the question for the holder', () => {
-  it('is not sent for calls that return null', async () => {
-    const [holder, other] = await bench.serviceList(2);
-    await holder!.acquire('a');
-    await other!.tryAcquire('warm');
-    await bench.redis.resetCommandStats();
-    expect(await other!.tryAcquire('a')).toBeNull();
-    expect(await other!.getLock('a').tryLock()).toBeNull();
-    expect(await scripts()).toBe(2);
-  });
-
   it('is sent once for all calls that end together', async () => {
     const [holder, other] = await bench.serviceList(2);
     await holder!.acquire('a', { owner: 'me' });

@@ -1,6 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
 import { inspect } from 'node:util';
-import { Observable } from 'rxjs';
 import {
   DistributedLock,
   getLockServiceToken,
@@ -144,18 +143,6 @@ describe('a lock on a target other than a method of an instance', () => {
 
   it('standard decorator instead of a legacy one', () => {
     expect(() => lock(() => undefined, { kind: 'method', name: 'reserve' })).toThrow('experimentalDecorators');
-  });
-
-  it('accepts an Observable', () => {
-    expect(() => {
-      class Stock {
-        @lock
-        reserve(): Observable<number> {
-          return new Observable();
-        }
-      }
-      return Stock;
-    }).not.toThrow();
   });
 });
 

@@ -9,7 +9,6 @@ import {
   LockService,
   type LockTimeoutError,
 } from 'nestjs-redis-locks';
-import { startRedis } from '../../../lab/testbed/servers/redis-server.mjs';
 import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
 import { NestBench, Section, Work } from './support.js';
 
@@ -92,18 +91,6 @@ describe('@DistributedLock', () => {
     expect(ran).not.toHaveBeenCalled();
   });
 
-  it('makes the same key as the lockKey tag for a value that must be encoded', async () => {
-    @Injectable()
-    class Stock {
-      @DistributedLock('stock:#sku')
-      async reserve(sku: string): Promise<Array<string | undefined>> {
-        return [sku, findCurrentLock()?.key];
-      }
-    }
-    const [, key] = await (await bench.make(Stock)).reserve('a:b {c}');
-    expect(key).toBe(lockKey`stock:${'a:b {c}'}`);
-  });
-
   it('keeps name, length and metadata of the method, of decorators on both sides', async () => {
     @Injectable()
     class Stock {
@@ -176,19 +163,6 @@ describe('@DistributedLock', () => {
     const stock = await bench.make(Stock);
     expect(await stock.reserve()).toEqual({ key: 'stock:1', held: true, aborted: false, other: undefined });
     expect(findCurrentLock()).toBeUndefined();
-  });
-
-  it('keeps the key locked for holdAtLeast after a short method', async () => {
-    @Injectable()
-    class Jobs {
-      runs = 0;
-      @DistributedLock({ key: 'job', holdAtLeast: '1s', onContended: 'skip' })
-      async nightly(): Promise<number | undefined> {
-        return ++this.runs;
-      }
-    }
-    const jobs = await bench.make(Jobs);
-    expect([await jobs.nightly(), await jobs.nightly()]).toEqual([1, undefined]);
   });
 
   describe('a key function that fails', () => {
@@ -455,24 +429,6 @@ describe('@DistributedLock', () => {
       jobs.work.end.resolve('value');
       await expect(result).rejects.toMatchObject({ code: 'LOCK_LOST', result: 'value' });
     });
-  });
-
-  it('rejects with the error of the method if Redis is down at the release', async () => {
-    const redis = await startRedis();
-    @Injectable()
-    class Stock {
-      work = new Work();
-      @DistributedLock('stock:1')
-      reserve(): Promise<void> {
-        return this.work.run();
-      }
-    }
-    const stock = await bench.make(Stock, { connection: redis.url, commandTimeout: 300, shutdownTimeout: 300 });
-    const reserved = stock.reserve();
-    await stock.work.begun;
-    await redis.stop();
-    stock.work.end.reject(new TypeError('out of stock'));
-    await expect(reserved).rejects.toThrow(new TypeError('out of stock'));
   });
 
   it('rejects on an instance that has no service, and does not run', async () => {

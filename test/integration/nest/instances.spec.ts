@@ -1,8 +1,7 @@
 import { Inject, Injectable, Module, Scope } from '@nestjs/common';
 import { ContextIdFactory, LazyModuleLoader } from '@nestjs/core';
-import { Test } from '@nestjs/testing';
 import { describe, expect, it } from '@jest/globals';
-import { findCurrentLock, DistributedLock, getLockServiceToken, LockService } from 'nestjs-redis-locks';
+import { findCurrentLock, DistributedLock } from 'nestjs-redis-locks';
 import { NestBench } from './support.js';
 
 const bench = new NestBench();
@@ -34,12 +33,6 @@ describe('instances with locked methods', () => {
     expect([await one.work(), await two.work()]).toEqual(['jobs', 'jobs']);
   });
 
-  it('inherited', async () => {
-    @Injectable()
-    class Child extends Plain {}
-    expect(await (await bench.make(Child)).work()).toBe('plain');
-  });
-
   it('inherited from an abstract class by a class with its own injections and locks', async () => {
     abstract class Base {
       @DistributedLock('base:#{#this.name}')
@@ -69,16 +62,6 @@ describe('instances with locked methods', () => {
       }
     }
     expect(await (await bench.make(Child)).work()).toBe('plain, held 1');
-  });
-
-  it('overridden without a lock is not locked', async () => {
-    @Injectable()
-    class Child extends Plain {
-      override work(): Promise<string | undefined> {
-        return held();
-      }
-    }
-    expect(await (await bench.make(Child)).work()).toBeUndefined();
   });
 
   it.each([
@@ -125,19 +108,5 @@ describe('instances with locked methods', () => {
   it('reject if they are frozen, rather than running unlocked', async () => {
     const app = await bench.boot({ providers: [{ provide: Plain, useFactory: () => Object.freeze(new Plain()) }] });
     await expect(app.get(Plain).work()).rejects.toMatchObject({ code: 'LOCK_CONFIG' });
-  });
-
-  it('work in a unit test with a fake service and without the module', async () => {
-    const keys: string[] = [];
-    const standIn: Partial<LockService> = {
-      run: (key: string, task: (lock: never) => never) => {
-        keys.push(key);
-        return Promise.resolve(task(undefined as never));
-      },
-    };
-    const providers = [Plain, { provide: getLockServiceToken(), useValue: standIn }];
-    const app = await Test.createTestingModule({ providers }).compile();
-    await app.get(Plain).work();
-    expect(keys).toEqual(['plain']);
   });
 });

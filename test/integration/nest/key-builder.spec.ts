@@ -1,7 +1,4 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { execFile } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
 import { Controller, Get, Injectable, Param } from '@nestjs/common';
 import { describe, expect, it } from '@jest/globals';
 import {
@@ -148,11 +145,6 @@ describe('methodKey', () => {
     expect(await (await bench.make(Stock)).nightly()).toBe('jobs:Stock.nightly');
   });
 
-  it('uses the class of the instance', async () => {
-    class MoreStock extends Stock {}
-    expect(await (await bench.make(MoreStock)).nightly()).toBe('jobs:MoreStock.nightly');
-  });
-
   it('refuses a class without a name, and a method that is named by a symbol', () => {
     const anonymous = (() => class {})();
     const onAnonymous = (): void =>
@@ -216,18 +208,5 @@ describe("the caller's async context", () => {
     await eventually(() => seen !== undefined);
     expect(seen).toBe('acme');
     await locks.forceRelease('a');
-  });
-
-  it('is that of nestjs-cls in the builder, the method, onLost and the signal', async () => {
-    const program = fileURLToPath(new URL('cls-tenants.mjs', import.meta.url));
-    const { stdout } = await promisify(execFile)(process.execPath, ['--no-warnings', program]);
-    expect(JSON.parse(stdout)).toEqual({
-      key: 'acme:job',
-      same: 'skipped',
-      other: 'other',
-      code: 'LOCK_LOST',
-      signal: 'acme',
-      onLost: 'acme',
-    });
   });
 });

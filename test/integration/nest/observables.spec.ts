@@ -138,21 +138,6 @@ describe('methods that return an Observable', () => {
     expect(await collect(streams.open())).toEqual(['stream', true]);
   });
 
-  it('subscriptions exclude each other', async () => {
-    const streams = await bench.make(Streams);
-    let [inside, most] = [0, 0];
-    streams.source = new Observable((subscriber) => {
-      most = Math.max(most, ++inside);
-      setTimeout(() => {
-        inside -= 1;
-        subscriber.complete();
-      }, 3);
-    });
-    const stream = streams.open();
-    await Promise.all([1, 2, 3, 4].map(() => collect(stream)));
-    expect(most).toBe(1);
-  });
-
   it('if contended: emit the error, nothing, or the result of the function', async () => {
     const streams = await bench.make(Streams, { defaults: { waitTimeout: 50 } });
     await bench.occupy('stream');

@@ -74,19 +74,4 @@ describe('other decorators on a locked method', () => {
     void app.get(SchedulerRegistry).getCronJob('above').fireOnTick();
     expect(await ran).toBe('cron:above');
   });
-
-  it('@Cron on three replicas runs once with skip', async () => {
-    let runs = 0;
-    @Injectable()
-    class Nightly {
-      @Cron(FAR, { name: 'nightly' })
-      @DistributedLock({ key: 'nightly', holdAtLeast: '5s', onContended: 'skip' })
-      async run(): Promise<void> {
-        runs += 1;
-      }
-    }
-    const apps = await Promise.all([1, 2, 3].map(() => boot([Nightly])));
-    await Promise.all(apps.map((app) => app.get(Nightly).run()));
-    expect(runs).toBe(1);
-  });
 });

@@ -42,11 +42,9 @@ function pause(id: string): Promise<void> {
 class Stock {
   /** A field of a singleton, as people with a background in Java write it. */
   private readonly lock: LockObject;
-  private readonly other: LockObject;
 
-  constructor(private readonly locks: LockService) {
+  constructor(locks: LockService) {
     this.lock = locks.getLock('stock');
-    this.other = locks.getLock('other');
   }
 
   async reserve(): Promise<number> {
@@ -70,14 +68,6 @@ class Stock {
     }
   }
 
-  async careless(): Promise<string> {
-    try {
-      return (await this.lock.tryLock()) === null ? 'busy' : 'reserved';
-    } finally {
-      await this.lock.unlock();
-    }
-  }
-
   /** Acquires the lock and never releases it. */
   async forget(): Promise<string> {
     handles.push(await this.lock.lock());
@@ -88,29 +78,6 @@ class Stock {
     handles.push(await this.lock.lock());
     await pause(id);
     return 'forgotten';
-  }
-
-  /** Gives up on its wait, and ends while the wait continues. */
-  async giveUp(): Promise<string> {
-    void this.lock.lock({ waitTimeout: '20s' }).then((handle) => handles.push(handle));
-    return 'gave up';
-  }
-
-  siblings(): Promise<number[]> {
-    return Promise.all([this.reserve(), this.reserve(), this.reserve()]);
-  }
-
-  async nested(): Promise<unknown[]> {
-    await this.lock.lock();
-    try {
-      return await this.locks.run('other', async () => [
-        this.other.isHeldByCurrentContext(),
-        this.lock.isHeldByCurrentContext(),
-        await this.lock.unlock().catch((error: unknown) => (error as { code: string }).code),
-      ]);
-    } finally {
-      await this.lock.unlock();
-    }
   }
 }
 
@@ -128,11 +95,6 @@ class StockController {
     return this.stock.tryReserve(id);
   }
 
-  @Post('careless')
-  careless(): Promise<string> {
-    return this.stock.careless().catch((error: unknown) => (error as { code: string }).code);
-  }
-
   @Post('forget')
   forget(): Promise<string> {
     return this.stock.forget();
@@ -141,21 +103,6 @@ class StockController {
   @Post('forget/:id')
   forgetLater(@Param('id') id: string): Promise<string> {
     return this.stock.forgetLater(id);
-  }
-
-  @Post('give-up')
-  giveUp(): Promise<string> {
-    return this.stock.giveUp();
-  }
-
-  @Post('siblings')
-  siblings(): Promise<number[]> {
-    return this.stock.siblings();
-  }
-
-  @Post('nested')
-  nested(): Promise<unknown[]> {
-    return this.stock.nested();
   }
 
   @Get('observable')
@@ -213,37 +160,6 @@ describe.each([
     expect([await isLocked(), warnings]).toEqual([false, []]);
   });
 
-  it("works with Redisson's guard: a request that acquired nothing does not affect the lock of another one", async () => {
-    const first = post('try/1');
-    await eventually(() => begun.includes('1'));
-    expect(await Promise.all([post('try/2'), post('try/3')])).toEqual(['busy', 'busy']);
-    await handles[0]!.verify();
-    ends.get('1')!.resolve();
-    expect(await first).toBe('reserved');
-    expect([handles[0]!.isHeld, await isLocked(), warnings]).toEqual([false, false, []]);
-  });
-
-  it('refuses the unlock() of a request that acquired nothing, and keeps the lock of the other one renewed', async () => {
-    const first = post('try/1');
-    await eventually(() => begun.includes('1'));
-    expect(await post('careless')).toBe('LOCK_NOT_HELD');
-    await eventually(async () => (await handles[0]!.verify(), handles[0]!.remainingTime() > LEASE / 2), {
-      within: LEASE,
-    });
-    const since = performance.now();
-    await eventually(() => performance.now() - since > 1.5 * LEASE);
-    await handles[0]!.verify();
-    ends.get('1')!.resolve();
-    expect(await first).toBe('reserved');
-    expect(await isLocked()).toBe(false);
-  });
-
-  it('makes siblings of one request wait for each other', async () => {
-    expect(await Promise.all([post('siblings'), post('siblings')])).toHaveLength(2);
-    expect([section.most, section.entries]).toEqual([1, 6]);
-    expect([await isLocked(), warnings]).toEqual([false, []]);
-  });
-
   it('stops renewing a lock that a request did not unlock after its end', async () => {
     expect(await post('forget')).toBe('forgotten');
     await eventually(() => warnings.length > 0);
@@ -266,21 +182,6 @@ describe.each([
     ends.get('1')!.resolve();
     await eventually(() => warnings.length === 1);
     await eventually(async () => !(await isLocked()), { within: 3 * LEASE });
-  });
-
-  it('does not renew a lock that is granted to an ended request', async () => {
-    const other = await locks.acquire('stock');
-    expect(await post('give-up')).toBe('gave up');
-    await other.release();
-    await eventually(() => handles.length === 1);
-    await eventually(async () => !(await isLocked()), { within: 3 * LEASE });
-    expect(warnings.filter((text) => text.includes('before its request ended'))).toHaveLength(1);
-  });
-
-  it('uses the innermost context: a run inside the request has its own', async () => {
-    expect(JSON.parse(await post('nested'))).toEqual([true, false, 'LOCK_NOT_HELD']);
-    expect(await isLocked()).toBe(false);
-    expect(warnings).toEqual([expect.stringContaining('unlock() was called in an inner scope')]);
   });
 
   it('opens a context around handlers that return Observables, and around server-sent events', async () => {

@@ -2,13 +2,7 @@ import { Controller, Get, Injectable, type BeforeApplicationShutdown } from '@ne
 import { ExpressAdapter } from '@nestjs/platform-express';
 import { describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
-import {
-  findCurrentLock,
-  DistributedLock,
-  getLockServiceToken,
-  LockService,
-  RedisLockModule,
-} from 'nestjs-redis-locks';
+import { findCurrentLock, DistributedLock, LockService, RedisLockModule } from 'nestjs-redis-locks';
 import { eventually, throughout } from '../../../lab/testbed/wait/eventually.mjs';
 import { startRedisCluster } from '../../../lab/testbed/servers/redis-cluster.mjs';
 import { startRedis } from '../../../lab/testbed/servers/redis-server.mjs';
@@ -206,23 +200,6 @@ describe('shutdown', () => {
     await eventually(async () => (await connections()) === before);
     expect(await own.ping()).toBe('PONG');
     own.disconnect();
-  });
-
-  it('releases its locks at once if the application has closed its client before', async () => {
-    const own = new Redis(bench.redis.url);
-    class Owner {
-      onModuleDestroy(): Promise<string> {
-        return own.quit();
-      }
-    }
-    const app = await bench.boot({
-      imports: [RedisLockModule.forRoot({ instance: 'own', connection: own })],
-      providers: [Owner],
-    });
-    await app.get<LockService>(getLockServiceToken('own')).acquire('kept');
-    await app.close();
-    expect(own.status).toBe('end');
-    expect(await isLocked('kept')).toBe(false);
   });
 });
 

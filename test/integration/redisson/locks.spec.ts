@@ -34,18 +34,6 @@ describe('an RLock', () => {
     await next.release();
   });
 
-  it('re-enters locally: Redis keeps one hold', async () => {
-    const locks = await service();
-    await locks.run('orders', async (outer) => {
-      await locks.run('orders', async (inner) => {
-        expect(inner.holdCount).toBe(2);
-        expect(await bench.redis.admin.hvals('orders')).toEqual(['1']);
-      });
-      expect(outer.isHeld).toBe(true);
-    });
-    expect(await bench.redis.admin.exists('orders')).toBe(0);
-  });
-
   it('has no fencing token, and the handle says so', async () => {
     const lock = await (await service()).acquire('orders');
     expect(() => lock.fencingToken).toThrow(/no fencing token.*redisson\(\{ fenced: true \}\)/);

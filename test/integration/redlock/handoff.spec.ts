@@ -10,53 +10,6 @@ import { RedlockBench } from './support.js';
 const bench = new RedlockBench(3);
 
 describe('a handoff', () => {
-  it('takes no time, in the order of arrival', async () => {
-    const services = await bench.serviceList(8);
-    let free = new RunningTime();
-    const handoffs: number[] = [];
-    const order: number[] = [];
-    const first = await services[0]!.acquire('a');
-    const waiting: Array<Promise<void>> = [];
-    for (let round = 0; round < 3; round += 1) {
-      for (const [i, service] of services.entries()) {
-        const wait = service.acquire('a', { fair: true }).then(async (lock) => {
-          handoffs.push(free.stop().ran);
-          order.push(round * services.length + i);
-          await new Promise((resolve) => setTimeout(resolve, 1));
-          free = new RunningTime();
-          await lock.release();
-        });
-        waiting.push(wait);
-        await bench.untilWaiting('a', waiting.length);
-      }
-    }
-    free = new RunningTime();
-    await first.release();
-    await Promise.all(waiting);
-    expect(order).toEqual(order.map((_, i) => i));
-    handoffs.sort((a, b) => a - b);
-    const shown = [0, 0.5, 0.9, 1].map(
-      (part) => `p${part * 100} ${handoffs[Math.floor((handoffs.length - 1) * part)]!.toFixed(2)} ms`,
-    );
-    process.stdout.write(`${handoffs.length} handoffs over 3 masters: ${shown.join(', ')}\n`);
-    // A question that no caller has to ask would come after a second at the earliest.
-    expect(handoffs[Math.floor(handoffs.length / 2)]).toBeLessThan(500);
-    await bench.untilNothingIsLeft();
-  });
-
-  it('goes to the next local waiter in the same step', async () => {
-    const service = await bench.service();
-    const order: number[] = [];
-    const pass = (i: number) =>
-      service.run('a', async () => {
-        order.push(i);
-        await new Promise((resolve) => setImmediate(resolve));
-      });
-    await Promise.all(Array.from({ length: 30 }, (_, i) => pass(i)));
-    expect(order).toEqual(order.map((_, i) => i));
-    await bench.untilNothingIsLeft();
-  });
-
   it('keeps the order after a master has come back empty', async () => {
     const services = await bench.serviceList(6);
     const lock = await services[0]!.acquire('a');

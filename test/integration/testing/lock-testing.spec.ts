@@ -1,7 +1,7 @@
 import { Injectable, Module } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { currentLock, DistributedLock, getLockServiceToken, LockService, RedisLockModule } from 'nestjs-redis-locks';
+import { currentLock, DistributedLock, getLockServiceToken, RedisLockModule } from 'nestjs-redis-locks';
 import type { RedisLockRootOptions } from '../../../lib/module/redis-lock.options.js';
 import { getLockTestingToken, LockTesting, ManualClock, RedisLockTestingModule } from 'nestjs-redis-locks/testing';
 import { deferred } from '../../../lab/testbed/wait/deferred.js';
@@ -259,18 +259,6 @@ describe('LockTesting without a module', () => {
 });
 
 describe("store: 'memory'", () => {
-  it('is shared by the clients of one prefix in the process', async () => {
-    const locks = (name: string, keyPrefix: string) =>
-      RedisLockModule.forRoot({ instance: name, keyPrefix, store: 'memory' });
-    const module = await boot(
-      Test.createTestingModule({ imports: [locks('a', 'one'), locks('b', 'one'), locks('c', 'other')] }),
-    );
-    const [a, b, c] = ['a', 'b', 'c'].map((name) => module.get<LockService>(getLockServiceToken(name)));
-    await using _held = await a!.acquire('k');
-    expect(await b!.tryAcquire('k')).toBeNull();
-    expect(await (await c!.tryAcquire('k'))?.release()).toBe(true);
-  });
-
   it('accepts a connection that it does not use, so that a variable can switch', () => {
     expect(() => RedisLockModule.forRoot({ store: 'memory', connection: undefined })).not.toThrow();
     expect(() => RedisLockModule.forRoot({ store: 'redis', connection: undefined })).toThrow('connection is undefined');
