@@ -623,8 +623,8 @@ export const SPEC_MUTATIONS = [
     name: 'question-under-way-forgotten',
     what: 'a lock that was granted by a message is released without a tombstone, although a question is unanswered',
     ...{ file: 'lib/engine/ticket.ts', spec: TICKET },
-    from: 'const epoch = this.poll.isAsking ? undefined : (this.poll.firstEpoch ?? restsOn);',
-    to: 'const epoch = this.poll.firstEpoch ?? restsOn;',
+    from: 'const epoch = this.isAsking ? undefined : (this.firstEpoch ?? restsOn);',
+    to: 'const epoch = this.firstEpoch ?? restsOn;',
   },
   {
     name: 'leave-without-tombstone',
