@@ -16,6 +16,7 @@ export default {
     '<rootDir>/test/redisson/',
   ],
   testEnvironment: '<rootDir>/scripts/lib/jest-environment.mjs',
+  runtime: '<rootDir>/scripts/lib/jest-runtime.cjs',
   extensionsToTreatAsEsm: ['.ts'],
   // `./x.js` in our TypeScript means `./x.ts`; in node_modules it means what it says. A moduleNameMapper cannot tell.
   resolver: '<rootDir>/scripts/lib/jest-resolver.cjs',

@@ -41,11 +41,11 @@ const violationsUnchanged = async (mutation, seed, { length, installation }) =>
   (await runWith(undefined, mutation, { seed, installation, length: Math.min(ROUND, length) })).length;
 
 /** One run as a mutation wants it, on a library with a mutation in it, or without one. */
-async function runWith(mutation, { topology, kept = false, only, holders, defaultTimeouts }, options) {
+async function runWith(mutation, { topology, only }, options) {
   const mutant = await buildMutant(mutation);
   process.env[LIBRARY_VARIABLE] = mutant.url;
   try {
-    const events = await runChaos({ topology, onlyKept: kept, only, holders, defaultTimeouts, ...options });
+    const events = await runChaos({ topology, only, ...options });
     const loaded = events
       .filter(({ type, library }) => type === 'up' && library === undefined)
       .map((up) => up.mutation);

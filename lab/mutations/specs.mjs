@@ -8,6 +8,7 @@ const CONTRACT = 'test/contract/redis.spec.ts';
 const LOST_ENDS = 'test/faults/lost-ends.spec.ts';
 const SHARED_LOCK = 'test/integration/locks/shared-lock-object.spec.ts';
 const OPERATOR = 'test/faults/operator-commands.spec.ts';
+const LATE_COMMANDS = 'test/faults/races/late-commands.spec.ts';
 const PASSED_OVER = 'test/faults/races/passed-over.spec.ts';
 const DEAF_SIGNS = 'test/faults/deaf-subscriber-signs.spec.ts';
 const RESTARTS = 'test/faults/redlock-restarts.spec.ts';
@@ -565,7 +566,7 @@ export const SPEC_MUTATIONS = [
   {
     name: 'overtaken-extension',
     what: 'the answer to a shorter extension counts although a longer one was granted',
-    ...{ file: 'lib/engine/hold.ts', spec: 'test/faults/races/overtaken-extension.spec.ts' },
+    ...{ file: 'lib/engine/hold.ts', spec: LATE_COMMANDS, test: 'extension' },
     from: 'if (sent + lease <= this.promisedFrom + this.promised) return false;',
     to: '',
   },
@@ -622,8 +623,8 @@ export const SPEC_MUTATIONS = [
     name: 'question-under-way-forgotten',
     what: 'a lock that was granted by a message is released without a tombstone, although a question is unanswered',
     ...{ file: 'lib/engine/ticket.ts', spec: TICKET },
-    from: 'const epoch = this.poll.isAsking ? undefined : (this.poll.firstEpoch ?? restsOn);',
-    to: 'const epoch = this.poll.firstEpoch ?? restsOn;',
+    from: 'const epoch = this.isAsking ? undefined : (this.firstEpoch ?? restsOn);',
+    to: 'const epoch = this.firstEpoch ?? restsOn;',
   },
   {
     name: 'leave-without-tombstone',
@@ -635,7 +636,7 @@ export const SPEC_MUTATIONS = [
   {
     name: 'late-revocation',
     what: 'a late message about an earlier grant ends the hold',
-    ...{ file: 'lib/engine/store-messages.ts', spec: 'test/faults/races/stale-revocation.spec.ts' },
+    ...{ file: 'lib/engine/store-messages.ts', spec: LATE_COMMANDS, test: 'late message' },
     from: 'if (grant !== undefined && token >= grant.firstToken) grant',
     to: 'if (grant !== undefined && token >= 0) grant',
   },

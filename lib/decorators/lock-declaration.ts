@@ -47,8 +47,8 @@ export interface LockDeclaration {
    * @throws LockKeyError if no key can be made from the arguments; an error that a key function throws on purpose
    */
   keyOf(call: LockedCall, build?: KeyBuilder): string | readonly string[];
-  /** Whether this call takes the lock. An error of the condition goes to the caller. */
-  applies(call: LockedCall): boolean;
+  /** Whether this call takes the lock; `undefined`: each does. An error of the condition goes to the caller. */
+  readonly applies: ((call: LockedCall) => boolean) | undefined;
 }
 
 /**
@@ -88,7 +88,7 @@ export function declareLock(
       const keys = keyOfCall(call);
       return build === undefined ? keys : builtKeys(label, site, call, keys, build);
     },
-    applies: (call) => condition === undefined || decide(label, condition.apply(call.self, [...call.args])),
+    applies: condition && ((call) => decide(label, condition.apply(call.self, [...call.args]))),
   };
 }
 

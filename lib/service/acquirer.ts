@@ -104,9 +104,8 @@ export class Acquirer {
    * `take`.
    */
   reenter(keys: string | readonly string[], { terms, reentrant }: ReadCall<'run'>): OwnHandle | undefined {
-    const isPlain =
-      reentrant && terms.mode.kind === 'exclusive' && terms.owner === undefined && terms.signal === undefined;
-    if (!isPlain || typeof keys !== 'string') return undefined;
+    if (currentScope() === undefined || !reentrant || typeof keys !== 'string') return undefined;
+    if (terms.mode.kind !== 'exclusive' || terms.owner !== undefined || terms.signal !== undefined) return undefined;
     return this.partInScope(keys, ({ kind }) => kind === 'exclusive')?.reenter();
   }
 

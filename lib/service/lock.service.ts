@@ -118,7 +118,7 @@ export class LockService {
     context?: CallContext,
   ): Promise<T> {
     const { acquirer, defaults } = this;
-    refuseAllButTasks(task, options);
+    if (typeof task !== 'function') throw notATask(task, options);
     const call = acquirer.runCalls.read(options, context);
     const { onLost = defaults.onLost, release = defaults.release } = call;
     const lock = acquirer.reenter(key, call) ?? (await acquirer.take(key, call));
@@ -363,9 +363,8 @@ function begun<T>(result: T | Promise<T>): T | Promise<T> {
   return Promise.resolve(result as PromiseLike<T>);
 }
 
-function refuseAllButTasks(task: unknown, options: unknown): void {
-  if (typeof task === 'function') return;
-  throw new LockConfigError(
+function notATask(task: unknown, options: unknown): LockConfigError {
+  return new LockConfigError(
     typeof options === 'function'
       ? 'run takes the task before the options: write run(key, task, options).'
       : `run takes a function to run while the lock is held; this is ${describe(task)}: write run(key, async (lock) => { … }).`,

@@ -28,7 +28,6 @@ const LONG = [
   'test/package/options',
   'test/faults/plain-failover',
   'test/contract/differential',
-  'test/faults/cluster-outages',
   'test/faults/cluster-failover',
   'test/faults/cluster-reshard',
 ];

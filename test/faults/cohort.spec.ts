@@ -3,8 +3,7 @@ import type { LockHandle } from '../../lib/service/handles/lock-handle.js';
 import type { LockService } from '../../lib/service/lock.service.js';
 import type { AcquireOptions } from '../../lib/options/acquire-options.js';
 import { aborted, LockBench } from '../../lab/testbed/locks/locks.js';
-import { eventually, throughout } from '../../lab/testbed/wait/eventually.mjs';
-import { RedlockBench } from '../integration/redlock/support.js';
+import { eventually } from '../../lab/testbed/wait/eventually.mjs';
 
 const bench = new LockBench();
 const STATE = 'lock:state:{a}';
@@ -87,105 +86,9 @@ describe('a batch of waiters in one process', () => {
     expect(came[0]).toBeLessThanOrEqual(35);
     await bench.untilNothingIsLeft();
   });
-
-  it('takes a quarter of a command per member if four processes compete', async () => {
-    const workers = await bench.workers(4);
-    const commands = await commandsOf(() =>
-      Promise.all(workers.map((worker) => worker.sections({ key: 'a', waiters: 16, times: 10 }))),
-    );
-    process.stdout.write(`640 sections of 4 x 16: ${commands} commands\n`);
-    expect(commands / 640).toBeLessThan(0.25);
-  });
-
-  it('ends after localHandoffTime', async () => {
-    const [one, other] = [
-      await bench.service({ localHandoffs: 50, localHandoffTime: 60 }),
-      await bench.service({ localHandoffs: 50, localHandoffTime: 60 }),
-    ];
-    const first = await one.acquire('a');
-    const served: string[] = [];
-    const pause = () => new Promise((resolve) => setTimeout(resolve, 10));
-    const visits = queueUp(one, 60, () => (served.push('one'), pause()));
-    visits.push(...queueUp(other, 1, () => served.push('other')));
-    await bench.untilWaiting('a', 1);
-    await first.release();
-    await Promise.all(visits);
-    expect(served.indexOf('other')).toBeLessThan(12);
-  });
-
-  it('gives each member a full fixed lease', async () => {
-    const service = await bench.service(LONG);
-    const left: number[] = [];
-    const note = async (lock: LockHandle) => {
-      // The command that sets the lease of a member may arrive late. The handle shows when it has been answered.
-      let [before, answeredAt] = [lock.remainingTime(), performance.now()];
-      await throughout(600, () => {
-        const now = lock.remainingTime();
-        if (now > before) answeredAt = performance.now();
-        before = now;
-        return lock.isHeld;
-      });
-      const asked = performance.now();
-      const ttl = await bench.redis.admin.pttl(STATE);
-      left.push(ttl);
-      // Nothing has renewed it since.
-      expect(ttl).toBeLessThanOrEqual(5_000 - (asked - answeredAt) + 1);
-    };
-    await Promise.all(queueUp(service, 4, note, { expire: 5_000 }));
-    // The last one would have 2600 ms if all had the lease of the first.
-    for (const ttl of left) expect(ttl).toBeGreaterThan(3_000);
-  });
-
-  it("renews each member's lease separately", async () => {
-    const service = await bench.service({ ...LONG, renewedLease: 1_500 });
-    const first = await service.acquire('a');
-    const second = service.acquire('a', PATIENT);
-    await first.release();
-    const lock = await second;
-    await throughout(2_500, () => lock.isHeld);
-    await lock.verify();
-    expect(await lock.release()).toBe(true);
-  });
 });
 
 describe('a batch under faults', () => {
-  it('a waiter that aborts as it is granted the lock gets a result, and later waiters are served', async () => {
-    const service = await bench.service(LONG);
-    for (let round = 0; round < 200; round += 1) {
-      const first = await service.acquire('a');
-      const controller = new AbortController();
-      const second = service.acquire('a', { ...PATIENT, signal: controller.signal });
-      const third = service.acquire('a', PATIENT);
-      const releasing = first.release();
-      const abort = () => controller.abort(new Error('enough'));
-      if (round % 3 === 0) abort();
-      else if (round % 3 === 1) queueMicrotask(abort);
-      else setImmediate(abort);
-      expect(await releasing).toBe(true);
-      const outcome = await second.catch((error: Error) => error);
-      if (outcome instanceof Error) expect(outcome.message).toBe('enough');
-      else expect(await outcome.release()).toBe(true);
-      expect(await (await third).release()).toBe(true);
-    }
-    await bench.untilNothingIsLeft();
-  });
-
-  it('a lease that ends between two members serves none: the next waiter gets its own grant', async () => {
-    const [service, other] = await bench.serviceList(2, LONG);
-    const first = await service!.acquire('a', { expire: 1_000 });
-    const second = service!.acquire('a', PATIENT);
-    const others = other!.acquire('a', PATIENT);
-    await bench.untilWaiting('a', 1);
-    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_100);
-    expect(await first.release()).toBe(false);
-    const foreign = await others;
-    expect(foreign.fencingToken).toBeGreaterThan(first.fencingToken + LONG.localHandoffs - 1);
-    expect(await foreign.release()).toBe(true);
-    const lock = await second;
-    expect(lock.fencingToken).toBeGreaterThan(foreign.fencingToken);
-    expect(await lock.release()).toBe(true);
-  });
-
   it('a lease with less than half of its time left goes back to Redis', async () => {
     const service = await bench.service({ ...LONG, grantTimeout: 2_000 });
     const first = await service.acquire('a', { expire: 2_000 });
@@ -194,17 +97,6 @@ describe('a batch under faults', () => {
     expect(await commandsOf(() => first.release())).toBe(1);
     const lock = await second;
     expect(lock.remainingTime()).toBeGreaterThan(1_000);
-    await lock.release();
-  });
-
-  it('an extended lease is not handed to a local waiter', async () => {
-    const service = await bench.service({ ...LONG, renewedLease: 2_000 });
-    const first = await service.acquire('a');
-    const second = service.acquire('a', PATIENT);
-    await first.extend('1h');
-    await first.release();
-    const lock = await second;
-    expect(await bench.redis.admin.pttl(STATE)).toBeLessThanOrEqual(2_000);
     await lock.release();
   });
 
@@ -349,37 +241,5 @@ describe('a batch under faults', () => {
     await verified;
     await aborted(lock.signal);
     expect(lock.isHeld).toBe(false);
-  });
-
-  it('the batch of a stopped process ends with its lease', async () => {
-    const other = await bench.service();
-    const worker = await bench.worker({ ...LONG, renewedLease: 1_000, grantTimeout: 1_000 });
-    const sections = worker.sections({ key: 'a', waiters: 8, times: 500 }).catch(() => undefined);
-    await bench.redis.admin.get('x');
-    await eventually(() => bench.redis.admin.exists(STATE));
-    worker.process.pause();
-    const since = performance.now();
-    const lock = await other.acquire('a', PATIENT);
-    expect(performance.now() - since).toBeLessThan(2_500);
-    worker.process.resume();
-    // None of its holds is valid any more: its clock shows that as soon as its code runs.
-    await new Promise((resolve) => setTimeout(resolve, 300));
-    await lock.verify();
-    await lock.release();
-    await sections;
-  });
-});
-
-describe('a batch on several masters', () => {
-  const masters = new RedlockBench(3);
-
-  it('takes no round trips, and its tokens grow across all clients', async () => {
-    const services = await masters.serviceList(3, { localHandoffTime: '30s' });
-    const tokens: number[] = [];
-    const visits = services.flatMap((service) => queueUp(service, 20, (lock) => tokens.push(lock.fencingToken)));
-    await Promise.all(visits);
-    expect(tokens).toEqual([...new Set(tokens)].sort((a, b) => a - b));
-    expect(tokens).toHaveLength(60);
-    await masters.untilNothingIsLeft();
   });
 });

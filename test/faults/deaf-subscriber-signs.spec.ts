@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { startReplica } from '../../lab/testbed/locks/fault-setups.js';
 import { expect, it } from '@jest/globals';
 import type { LockService } from '../../lib/service/lock.service.js';
 import { eventually } from '../../lab/testbed/wait/eventually.mjs';
@@ -131,10 +132,7 @@ it('a frozen Redis, a stalled process and a refused PING do not replace subscrip
 });
 
 it('does not subscribe to a replica, and follows its address to the master', async () => {
-  await using replica = await startRedis({ args: ['--replicaof', redis.host, String(redis.port)] });
-  await eventually(async () => /master_link_status:up/.test(await replica.admin.info('replication')), {
-    within: 10_000,
-  });
+  await using replica = await startReplica(redis);
   const far = await locks.start(proxy.url);
   proxy.leadTo(replica);
   proxy.cutAll(LISTENING);
@@ -147,7 +145,7 @@ it('does not subscribe to a replica, and follows its address to the master', asy
 });
 
 it('notices a subscription at a replica without INFO, and follows its address', async () => {
-  await using replica = await startRedis({ args: ['--replicaof', redis.host, String(redis.port)] });
+  await using replica = await startReplica(redis);
   for (const server of [redis, replica]) {
     await server.admin.acl('SETUSER', 'blind', 'on', '>secret', '~*', '&*', '+@all', '-info');
   }

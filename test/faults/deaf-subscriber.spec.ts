@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { detours } from '../../lab/testbed/proxies/detours.mjs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { LockService } from '../../lib/service/lock.service.js';
 import type { LockConnectionOption } from '../../lib/module/redis-lock.connection.js';
@@ -51,9 +52,7 @@ const topologies: Record<string, () => Promise<Topology>> = {
       near: sentinels.connection,
       far: async () => {
         const proxies = await Promise.all(sentinels.servers.map((server) => RespProxy.start(server)));
-        const natMap = Object.fromEntries(
-          sentinels.servers.map(({ host, port }, i) => [`${host}:${port}`, { host, port: proxies[i]!.port }]),
-        );
+        const natMap = detours(sentinels.servers, proxies);
         return { connection: { ...sentinels.connection, natMap }, proxies };
       },
       stop: () => sentinels.stop(),

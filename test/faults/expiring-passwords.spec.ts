@@ -1,6 +1,6 @@
-import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, expect, it, jest } from '@jest/globals';
+import { RespProxy } from '../../lab/testbed/proxies/resp-proxy.mjs';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it, jest } from '@jest/globals';
 import type { LockCredentials } from 'nestjs-redis-locks';
 import { FaultLocks, timed } from '../../lab/testbed/locks/fault-locks.js';
 import { startRedis, type RedisServer } from '../../lab/testbed/servers/redis-server.mjs';
@@ -9,80 +9,45 @@ import { eventually } from '../../lab/testbed/wait/eventually.mjs';
 /** ms for which a login is valid. */
 const VALID = 3_000;
 
-/** Stands in for a managed Redis: cuts each connection `VALID` ms after its last AUTH or HELLO. */
-class ImpatientProxy {
-  /** How many connections it has cut. */
-  cuts = 0;
-  private readonly server: Server;
-  private readonly sockets = new Set<Socket>();
-
-  constructor(redis: RedisServer) {
-    this.server = createServer((client) => {
-      const upstream = connect(redis.port, redis.host);
-      const end = (): void => {
-        client.destroy();
-        upstream.destroy();
-      };
-      const cut = (): void => {
-        this.cuts += 1;
-        end();
-      };
-      let timer = setTimeout(cut, VALID).unref();
-      for (const socket of [client, upstream]) {
-        this.sockets.add(socket);
-        socket.on('error', end);
-        socket.on('close', () => {
-          clearTimeout(timer);
-          this.sockets.delete(socket);
-          end();
-        });
-      }
-      client.on('data', (chunk) => {
-        if (/\r\n(auth|hello)\r\n/i.test(chunk.toString('latin1'))) {
-          clearTimeout(timer);
-          timer = setTimeout(cut, VALID).unref();
-        }
-      });
-      client.pipe(upstream).pipe(client);
-    });
-  }
-
-  async start(): Promise<number> {
-    await new Promise<void>((resolve) => this.server.listen(0, '127.0.0.1', resolve));
-    return (this.server.address() as AddressInfo).port;
-  }
-
-  stop(): void {
-    for (const socket of this.sockets) socket.destroy();
-    this.server.close();
-  }
-}
-
 const locks = new FaultLocks();
 let redis: RedisServer;
-let proxy: ImpatientProxy;
-let port: number;
+let proxy: RespProxy;
+/** How many connections the proxy has cut. */
+let cuts: number;
 
 beforeAll(async () => {
   redis = await startRedis();
   await redis.admin.acl('SETUSER', 'app', 'on', '>first', '+@all', '~*', '&*');
 });
+/** Stands in for a managed Redis: cuts each connection `VALID` ms after its last AUTH or HELLO. */
+beforeEach(async () => {
+  proxy = await RespProxy.start(redis);
+  cuts = 0;
+  const timers = new Map<number, NodeJS.Timeout>();
+  proxy.onCommand(({ name, connection }) => {
+    if (name !== 'auth' && name !== 'hello' && timers.has(connection)) return;
+    clearTimeout(timers.get(connection));
+    const cut = (): void => {
+      cuts += proxy.openConnections.filter(({ id }) => id === connection).length;
+      proxy.cutAll(({ id }) => id === connection);
+    };
+    timers.set(connection, setTimeout(cut, VALID).unref());
+  });
+});
 afterEach(async () => {
   await locks.closeAll();
-  proxy.stop();
+  await proxy.close();
 });
 afterAll(() => redis.stop());
 
 it('no lock is lost and no waiter is delayed while passwords expire and change', async () => {
-  proxy = new ImpatientProxy(redis);
-  port = await proxy.start();
   let password = 'first';
   const credentials = jest.fn(async (): Promise<LockCredentials> => ({
     username: 'app',
     password,
     expiresAt: Date.now() + VALID,
   }));
-  const connection = { host: '127.0.0.1', port, credentials };
+  const connection = { host: '127.0.0.1', port: proxy.port, credentials };
   const terms = { renewedLease: '2s' } as const;
   const [holder, waiter] = [await locks.start(connection, terms), await locks.start(connection, terms)];
   const held = await holder.acquire('held');
@@ -106,7 +71,7 @@ it('no lock is lost and no waiter is delayed while passwords expire and change',
   // Less than the 3 s after which a waiter asks by itself.
   expect(ran).toBeLessThan(2_500);
   expect(locks.told('lost')).toEqual([]);
-  expect(proxy.cuts).toBe(0);
+  expect(cuts).toBe(0);
   // Each of the four connections has logged in several times.
   expect(credentials.mock.calls.length).toBeGreaterThan(12);
   expect(locks.lines.filter(({ level }) => level === 'error')).toEqual([]);
@@ -114,8 +79,6 @@ it('no lock is lost and no waiter is delayed while passwords expire and change',
 });
 
 it('a function that fails, and a refused password, end no lock, and no log shows the password', async () => {
-  proxy = new ImpatientProxy(redis);
-  port = await proxy.start();
   await redis.admin.acl('SETUSER', 'app', 'resetpass', '>third');
   const login = { username: 'app', password: 'third', expiresAt: () => Date.now() + VALID };
   let fails = false;
@@ -123,7 +86,7 @@ it('a function that fails, and a refused password, end no lock, and no log shows
     if (fails) throw new Error('the token service is away');
     return { ...login, expiresAt: login.expiresAt() };
   };
-  const service = await locks.start({ host: '127.0.0.1', port, credentials });
+  const service = await locks.start({ host: '127.0.0.1', port: proxy.port, credentials });
   const lock = await service.acquire('a');
   fails = true;
   await eventually(() => locks.lines.some(({ text }) => text.includes('the token service is away')), {
@@ -143,10 +106,8 @@ it.each<[string, unknown, string]>([
   ['no password', { username: 'app' }, 'password is undefined'],
   ['a time that is none', { password: 'x', expiresAt: 'soon' }, 'expiresAt is'],
 ])('the start says what a function has to return: %s', async (_what, login, message) => {
-  proxy = new ImpatientProxy(redis);
-  port = await proxy.start();
   const credentials = async (): Promise<LockCredentials> => login as LockCredentials;
-  await expect(locks.start({ host: '127.0.0.1', port, credentials })).rejects.toMatchObject({
+  await expect(locks.start({ host: '127.0.0.1', port: proxy.port, credentials })).rejects.toMatchObject({
     code: 'LOCK_CONFIG',
     message: expect.stringContaining(message),
   });

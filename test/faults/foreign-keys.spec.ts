@@ -4,7 +4,6 @@ import type { LockHandle } from '../../lib/service/handles/lock-handle.js';
 import { FaultLocks, keysWithTtl, nothingLeftBehind, timed, redisKey } from '../../lab/testbed/locks/fault-locks.js';
 import { useRedis } from '../../lab/testbed/locks/fault-setups.js';
 import type { RedisServer } from '../../lab/testbed/servers/redis-server.mjs';
-import { eventually } from '../../lab/testbed/wait/eventually.mjs';
 
 const ROLES = ['state', 'queue', 'waiters', 'fence', 'tombstones'] as const;
 
@@ -120,19 +119,4 @@ it('causes a typed error for the first request: a foreign state or fence key', a
     expect(error).toMatchObject({ code: 'LOCK_STORE', transient: false, cause: expect.any(Error) });
     expect(error.message).toContain('the key belongs to another application: choose another keyPrefix');
   }
-});
-
-it('renews the other locks if one lock of a command cannot be renewed', async () => {
-  const service = await locks.start(redis.url, { renewedLease: 900 });
-  const names = Array.from({ length: 20 }, (_, i) => `batch:${i}`);
-  const handles = await Promise.all(names.map((name) => service.acquire(name)));
-  await redis.admin.set(redisKey('state', 'batch:7'), 'of another program');
-  const lost = handles[7]!;
-  await new Promise((resolve) => lost.signal.addEventListener('abort', resolve));
-  const renewals = (): number[] => names.map((name) => locks.told('renewed').filter(({ key }) => key === name).length);
-  const before = renewals();
-  await eventually(() => renewals().every((count, i) => i === 7 || count >= before[i]! + 2));
-  expect(handles.map(({ isHeld }) => isHeld)).toEqual(names.map((_, i) => i !== 7));
-  expect(await redis.admin.get(redisKey('state', 'batch:7'))).toBe('of another program');
-  await Promise.all(handles.map((handle) => handle.release().catch(() => undefined)));
 });

@@ -200,3 +200,22 @@ it.each(['EVALSHA', 'TIME', 'ZREVRANGE'])(
     expect(error.message).toMatch(new RegExp(`unknown command.*${command}|the script called ${command}`, 'i'));
   },
 );
+
+it('a server that is loading its data is asked again soon, not after its own estimate', async () => {
+  const server = await serverWithout();
+  const asked = new Set<number>();
+  // To the first question of each connection it says that it still loads its data.
+  const proxy = await RespProxy.start(server, {
+    rewrite: ({ name, connection }) => {
+      if (name !== 'info' || asked.has(connection)) return undefined;
+      asked.add(connection);
+      return ['ECHO', 'loading:1\r\nloading_eta_seconds:5\r\n'];
+    },
+  });
+  ends.push(() => proxy.close());
+  const since = performance.now();
+  const service = await locks.start(proxy.url);
+  expect(await (await service.acquire('a')).release()).toBe(true);
+  expect(asked.size).toBeGreaterThan(0);
+  expect(performance.now() - since).toBeLessThan(4_500);
+});

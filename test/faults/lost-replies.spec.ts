@@ -1,4 +1,5 @@
 import { expect, it } from '@jest/globals';
+import { createHash } from 'node:crypto';
 import type { RedisServer } from '../../lab/testbed/servers/redis-server.mjs';
 import { FaultLocks, nothingLeftBehind, timed } from '../../lab/testbed/locks/fault-locks.js';
 import { useRedis } from '../../lab/testbed/locks/fault-setups.js';
@@ -30,7 +31,11 @@ async function play(key: string, setFault?: (proxy: RespProxy) => Fault) {
   return { sent, hit, error };
 }
 
-async function playWithEvery(faultOf: (proxy: RespProxy, n: number) => Fault): Promise<void> {
+it.each<[string, (proxy: RespProxy, n: number) => Fault]>([
+  ['the reply to the n-th command is lost', (proxy, n) => proxy.cutAfterCommand(n)],
+  ['the connection ends in the middle of the n-th reply', (proxy, n) => proxy.cutWithinReply(n)],
+  ['the n-th command itself is lost', (proxy, n) => proxy.cutBeforeCommand(n)],
+])('continues normally if %s, for every n', async (_, faultOf) => {
   // The first time the server does not know the scripts, which takes some commands more.
   const plain = [await play('plain:1'), await play('plain:2')];
   expect(plain.map(({ error }) => error)).toEqual([undefined, undefined]);
@@ -53,21 +58,45 @@ async function playWithEvery(faultOf: (proxy: RespProxy, n: number) => Fault): P
   // How often a waiter asks again is a matter of milliseconds, so the last numbers may not be reached every time.
   expect(missed).toBeLessThanOrEqual(2);
   await nothingLeftBehind(redis);
-}
-
-it('continues normally if the reply to the n-th command is lost, for every n', async () => {
-  await playWithEvery((proxy, n) => proxy.cutAfterCommand(n));
-});
-
-it('continues normally if the connection ends in the middle of the n-th reply, for every n', async () => {
-  await playWithEvery((proxy, n) => proxy.cutWithinReply(n));
-});
-
-it('continues normally if the n-th command itself is lost, for every n', async () => {
-  await playWithEvery((proxy, n) => proxy.cutBeforeCommand(n));
 });
 
 it('an acquire that arrives after its acquisition was abandoned holds nothing', async () => {
   await leaveBeforeComing(redis, redis.url);
   await nothingLeftBehind(redis);
+});
+
+it('handles an empty script cache in every command', async () => {
+  await using proxy = await RespProxy.start(redis);
+  const observer = await locks.start(redis.url);
+  // The flush goes out before the command: it is sent while the command still waits in the proxy.
+  proxy.delay({ request: 5 });
+  const called: string[] = [];
+  const sentAsText: string[] = [];
+  proxy.onCommand(({ name, args: [script = ''] }) => {
+    if (name === 'eval') sentAsText.push(createHash('sha1').update(script).digest('hex'));
+    if (name !== 'evalsha') return;
+    called.push(script);
+    void redis.admin.script('FLUSH', 'SYNC');
+  });
+  await playLockScenario(locks, { connection: proxy.url, key: 'a', observer });
+  expect(called.length).toBeGreaterThanOrEqual(8);
+  // Only where two clients call the same script within milliseconds does the text that one sends serve the other.
+  expect(sentAsText.length).toBeGreaterThanOrEqual(called.length - 3);
+  expect(sentAsText).toEqual(expect.arrayContaining([...new Set(called)]));
+  await nothingLeftBehind(redis);
+});
+
+it('renews many locks if the server does not know the script', async () => {
+  await using proxy = await RespProxy.start(redis);
+  const service = await locks.start(proxy.url, { renewedLease: 4_500 });
+  const handles = await Promise.all(Array.from({ length: 120 }, (_, i) => service.acquire(`many:${i}`)));
+  await redis.admin.script('FLUSH', 'SYNC');
+  const flushed = performance.now();
+  while (performance.now() - flushed < 4_000) {
+    // No sleep of a guessed length: every renewal that is seen gets an empty cache as its next.
+    await proxy.seen({ names: ['evalsha', 'eval'] });
+    await redis.admin.script('FLUSH', 'SYNC');
+  }
+  expect(handles.filter(({ isHeld }) => !isHeld)).toEqual([]);
+  expect(await Promise.all(handles.map((handle) => handle.release()))).toEqual(handles.map(() => true));
 });

@@ -67,19 +67,6 @@ describe('forceRelease', () => {
     expect(await next.release()).toBe(true);
   });
 
-  it('ends no later hold if it runs after its caller got an error', async () => {
-    const { proxy, operator, one, other } = await setUp(BRIEF);
-    const first = await one.acquire('a');
-    proxy.holdRequests();
-    expect((await timed(() => operator.forceRelease('a'))).error).toMatchObject({ code: 'LOCK_STORE' });
-    await first.release();
-    const next = await other.acquire('a');
-    proxy.heal();
-    await untilAnswered(operator, 'a');
-    await next.verify();
-    expect(await next.release()).toBe(true);
-  });
-
   it('ends no later hold if its second command runs late', async () => {
     const { proxy, operator, one, other } = await setUp(BRIEF);
     const first = await one.acquire('a');

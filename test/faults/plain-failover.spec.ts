@@ -1,8 +1,9 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
+import { untilFollowing, useReplica } from '../../lab/testbed/locks/fault-setups.js';
 import { eventually, eventuallyPasses, throughout } from '../../lab/testbed/wait/eventually.mjs';
 import { FaultLocks, nothingLeftBehind, redisKey, timed } from '../../lab/testbed/locks/fault-locks.js';
-import { startRedis, type RedisServer } from '../../lab/testbed/servers/redis-server.mjs';
-import { RespProxy } from '../../lab/testbed/proxies/resp-proxy.mjs';
+import type { RedisServer } from '../../lab/testbed/servers/redis-server.mjs';
+import type { RespProxy } from '../../lab/testbed/proxies/resp-proxy.mjs';
 import { expectHandoff } from '../../lab/testbed/locks/handoff.js';
 
 /** With leases of 30 s waiters ask by themselves after 3 s at the earliest: anything sooner came by other means. */
@@ -16,26 +17,7 @@ let replica: RedisServer;
 let address: RespProxy;
 const locks = new FaultLocks();
 
-beforeEach(async () => {
-  const args = ['--repl-diskless-sync-delay', '0'];
-  master = await startRedis({ args });
-  replica = await startRedis({ args: [...args, '--replicaof', master.host, String(master.port)] });
-  await untilFollowing();
-  address = await RespProxy.start(master);
-});
-afterEach(async () => {
-  await locks.closeAll();
-  await address.close();
-  await Promise.all([master, replica].map((server) => server.stop()));
-});
-
-const untilFollowing = (): Promise<unknown> =>
-  eventually(
-    async () =>
-      (await master.admin.info('replication')).includes('state=online') &&
-      (await replica.admin.info('replication')).includes('master_link_status:up'),
-    { within: 15_000, what: 'a replica that follows' },
-  );
+useReplica(locks, (...all) => ([master, replica, address] = all));
 
 /** Master and replica change places, by the command `FAILOVER`. */
 async function failover(): Promise<void> {
@@ -60,7 +42,7 @@ describe('FAILOVER, behind an address that leads to the new master', () => {
       await eventuallyPasses(() => lock.verify(), { within: 5_000 });
       await eventually(async () => (await listeners()) === 2, { within: 5_000, what: 'both to hear the new master' });
       await expectHandoff(lock, waiting, SOON);
-      await untilFollowing();
+      await untilFollowing(master);
     }
     expect(locks.told('lost')).toEqual([]);
     await nothingLeftBehind(master);
@@ -86,7 +68,7 @@ describe('FAILOVER, behind an address that leads to the new master', () => {
     await failover();
     address.leadTo(master);
     await eventuallyPasses(() => lock.verify(), { within: 5_000 });
-    await untilFollowing();
+    await untilFollowing(master);
     const before = (await master.commandStats())['wait'] ?? 0;
     expect(await (await service.acquire('b', { replicas })).release()).toBe(true);
     expect((await master.commandStats())['wait']).toBe(before + 1);

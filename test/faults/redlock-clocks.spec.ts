@@ -17,7 +17,7 @@ afterEach(() => Promise.all(masters.map((master) => master.close())));
 
 /** A client of masters whose clocks are ahead by so many ms. */
 async function skewedBy(...skews: number[]): Promise<LockService> {
-  masters = await Promise.all(skews.map((skew, i) => SkewedMaster.start(bench.masters[i]!, skew)));
+  masters = await Promise.all(skews.map((skew, i) => new SkewedMaster(bench.masters[i]!, skew).listen()));
   return bench.service({ ...options, connection: masters.map(({ url }) => url) });
 }
 

@@ -1,7 +1,15 @@
 import { rmSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
 import { eventually } from '../../lab/testbed/wait/eventually.mjs';
-import { FaultLocks, keysWithTtl, nothingLeftBehind, timed } from '../../lab/testbed/locks/fault-locks.js';
+import {
+  abortOf,
+  FaultLocks,
+  keysWithTtl,
+  leaseEnd,
+  nothingLeftBehind,
+  redisKey,
+  timed,
+} from '../../lab/testbed/locks/fault-locks.js';
 import { useRedisForEach } from '../../lab/testbed/locks/fault-setups.js';
 import { startRedis, type RedisServer } from '../../lab/testbed/servers/redis-server.mjs';
 
@@ -217,4 +225,55 @@ describe('a Redis that refuses temporarily', () => {
     await redis.admin.config('SET', 'save', '');
     expect(await (await service.acquire('a')).release()).toBe(true);
   });
+});
+
+it('NOAUTH: after a password is set, holders are notified in time, and all works when it is removed', async () => {
+  const options = { renewedLease: 1_500, commandTimeout: 500 };
+  const [one, other] = [await locks.start(redis.url, options), await locks.start(redis.url, options)];
+  const lock = await one.acquire('a');
+  const waiting = timed(other.acquire('a', { waitTimeout: Infinity }));
+  await eventually(async () => (await redis.admin.zcard(redisKey('queue', 'a'))) === 1, { what: 'a waiter' });
+  const aborted = abortOf(lock.signal);
+  await redis.admin.config('SET', 'requirepass', 'secret');
+  // All connections but the test's own.
+  for (const type of ['normal', 'pubsub']) await redis.admin.call('CLIENT', 'KILL', 'TYPE', type, 'SKIPME', 'yes');
+  const end = await leaseEnd(redis, 'a');
+  for (const work of [() => one.acquire('b'), () => one.tryAcquire('b'), () => one.inspect('b')]) {
+    const { error, ran } = await timed<unknown>(work());
+    expect(error).toMatchObject({ code: 'LOCK_STORE', message: expect.stringMatching(/NOAUTH|unreachable for/) });
+    expect(ran).toBeLessThan(2 * 500 + LATE);
+  }
+  expect((await waiting).error).toMatchObject({ code: 'LOCK_STORE' });
+  expect(await aborted).toBeLessThan(end + LATE);
+  expect(lock.isHeld).toBe(false);
+  await redis.admin.config('SET', 'requirepass', '');
+  const next = await eventually(() => other.acquire('a', { waitTimeout: 5_000 }), { within: 10_000 });
+  expect(next.fencingToken).toBeGreaterThan(lock.fencingToken);
+  expect(await next.release()).toBe(true);
+});
+
+it('LOADING: a server that loads its data serves calls that can wait, and loses no lock', async () => {
+  // A server that has much to load: each key takes half a millisecond.
+  const args = ['--key-load-delay', '500', '--loading-process-events-interval-bytes', '1024'];
+  const server = await startRedis({ args });
+  try {
+    const service = await locks.start(server.url, { commandTimeout: 10_000 });
+    const lock = await service.acquire('a', { expire: '60s' });
+    const filling = server.admin.pipeline();
+    for (let i = 0; i < 3_000; i++) filling.set(`filling:${i}`, 'x'.repeat(200));
+    await filling.exec();
+    await server.admin.save();
+    await server.kill();
+    const started = server.start();
+    const refusal = (): Promise<unknown> => server.client({ enableReadyCheck: false, maxRetriesPerRequest: 0 }).ping();
+    await eventually(async () => (await timed(refusal())).error?.message.startsWith('LOADING'), { what: 'LOADING' });
+    const next = await service.acquire('b', { waitTimeout: 10_000 });
+    expect(await next.release()).toBe(true);
+    await started;
+    await lock.verify();
+    expect(await lock.release()).toBe(true);
+  } finally {
+    await locks.closeAll();
+    await server.stop();
+  }
 });

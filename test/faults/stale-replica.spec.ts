@@ -1,9 +1,10 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
+import { useReplica } from '../../lab/testbed/locks/fault-setups.js';
 import type { LockHandle } from '../../lib/service/handles/lock-handle.js';
 import { eventually } from '../../lab/testbed/wait/eventually.mjs';
 import { FaultLocks, nothingLeftBehind, redisKey, timed } from '../../lab/testbed/locks/fault-locks.js';
-import { startRedis, type RedisServer } from '../../lab/testbed/servers/redis-server.mjs';
-import { RespProxy } from '../../lab/testbed/proxies/resp-proxy.mjs';
+import type { RedisServer } from '../../lab/testbed/servers/redis-server.mjs';
+import type { RespProxy } from '../../lab/testbed/proxies/resp-proxy.mjs';
 
 const LONG = 60_000;
 /** How many ms a question may be on its way, on a busy machine: a lease is counted from its sending by the client. */
@@ -18,21 +19,7 @@ let replica: RedisServer;
 let address: RespProxy;
 const locks = new FaultLocks();
 
-beforeEach(async () => {
-  const args = ['--repl-diskless-sync-delay', '0'];
-  master = await startRedis({ args });
-  replica = await startRedis({ args: [...args, '--replicaof', master.host, String(master.port)] });
-  await eventually(async () => (await replica.admin.info('replication')).includes('master_link_status:up'), {
-    within: 15_000,
-    what: 'a replica that follows',
-  });
-  address = await RespProxy.start(master);
-});
-afterEach(async () => {
-  await locks.closeAll();
-  await address.close();
-  await Promise.all([master, replica].map((server) => server.stop()));
-});
+useReplica(locks, (...all) => ([master, replica, address] = all));
 
 /** From now on the replica misses all writes. */
 async function cutReplicaOff(): Promise<void> {
@@ -115,16 +102,6 @@ describe('a replica that takes over without the last writes', () => {
     const lock = await waiting;
     await eventually(async () => (await master.admin.pttl(STATE)) > 15_000);
     await failover(lock);
-    await giveBack(lock);
-  });
-
-  it('gets the last of the renewals that maxRenewTimes permits, and no more', async () => {
-    const service = await locks.start(address.url, { renewedLease: 9_000 });
-    const lock = await service.acquire('a', { maxRenewTimes: 1 });
-    await cutReplicaOff();
-    await eventually(() => locks.told('renewed').length === 1, { within: 6_000 });
-    await failover(lock);
-    expect(locks.told('renewed')).toHaveLength(1);
     await giveBack(lock);
   });
 
@@ -214,22 +191,4 @@ describe('a server with a shorter lease, on the same connection', () => {
     const [, , ends] = (await master.admin.hget(STATE, id))!.split(' ');
     return sent + Number(ends) - (seconds * 1_000 + micros / 1_000);
   }
-});
-
-describe('a server that is frozen for 4 s during verify()', () => {
-  it('does not shorten a fixed lease of 10 s', async () => {
-    const service = await locks.start(address.url);
-    const lock = await service.acquire('a', { expire: '10s' });
-    const until = validUntil(lock);
-    await master.pause();
-    const verified = timed(lock.verify());
-    const thaw = performance.now() + 4_000;
-    await eventually(() => performance.now() >= thaw, { within: 6_000 });
-    await master.resume();
-    expect((await verified).error).toBeUndefined();
-    expect(lock.isHeld).toBe(true);
-    expect(validUntil(lock)).toBeGreaterThanOrEqual(until - 1);
-    expect(locks.told('lost')).toEqual([]);
-    expect(await lock.release()).toBe(true);
-  });
 });

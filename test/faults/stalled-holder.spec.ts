@@ -1,11 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
-import { eventually } from '../../lab/testbed/wait/eventually.mjs';
 import {
   blockEventLoop,
   FaultLocks,
   nothingLeftBehind,
   startFaultWorker,
-  timed,
   type HolderView,
 } from '../../lab/testbed/locks/fault-locks.js';
 import { useRedis } from '../../lab/testbed/locks/fault-setups.js';
@@ -43,42 +41,6 @@ describe.each([
     expect(locks.told('lost')).toHaveLength(1);
     await nothingLeftBehind(redis);
   });
-
-  it('throws from assertHeld on the first line, without another check before', async () => {
-    const service = await locks.start(redis.url, { renewedLease: LEASE });
-    const handle = await service.acquire('a', options);
-    blockEventLoop(LEASE);
-    expect(() => handle.assertHeld()).toThrow(LOST);
-  });
-
-  it("is reported to the caller of `run`, with the task's value", async () => {
-    const service = await locks.start(redis.url, { renewedLease: LEASE });
-    const task = (): string => {
-      blockEventLoop(LEASE);
-      return 'value of the task';
-    };
-    const { error } = await timed(service.run('a', task, options));
-    expect(error).toEqual(LOST);
-    expect(error.result).toBe('value of the task');
-    expect(await service.run('b', task, { ...options, onLost: 'ignore' })).toBe('value of the task');
-    await nothingLeftBehind(redis);
-  });
-});
-
-it('does not affect the next holder of the key', async () => {
-  const service = await locks.start(redis.url, { renewedLease: LEASE });
-  await using worker = await startFaultWorker({ connection: redis.url });
-  const handle = await service.acquire('a');
-  const theirs = worker.call<{ token: number }>('acquire', 'theirs', 'a');
-  // Long enough for the other process to be granted the key and to renew its first lease.
-  blockEventLoop(LEASE + 300);
-  expect(handle.isHeld).toBe(false);
-  const { token } = await theirs;
-  expect(token).toBeGreaterThan(handle.fencingToken);
-  expect(await handle.release()).toBe(false);
-  expect(await worker.call('view', 'theirs')).toMatchObject({ isHeld: true });
-  expect(await worker.call('release', 'theirs')).toBe(true);
-  await nothingLeftBehind(redis);
 });
 
 /** Stops the worker while it spins, lets another client take the key, and continues the worker. */
@@ -110,43 +72,5 @@ it('a holder that was stopped beyond its lease knows on its first line, and its 
   await lock.verify();
   expect(await lock.release()).toBe(true);
   expect(await worker.call('escaped')).toEqual([]);
-  await nothingLeftBehind(redis);
-});
-
-it("a `run` that was stopped beyond its lease ends with LockLostError and the task's value", async () => {
-  await using worker = await startFaultWorker({ connection: redis.url, renewedLease: LEASE });
-  const { answer, lock } = await stopBeyondLease(worker, 'stallInRun', 'a');
-  expect(answer).toEqual({
-    seen: { stopped: true, isHeld: false, assertHeld: 'LOCK_LOST', aborted: true, remaining: 0 },
-    code: 'LOCK_LOST',
-    result: 'value of the task',
-  });
-  await lock.verify();
-  expect(await lock.release()).toBe(true);
-  await nothingLeftBehind(redis);
-});
-
-it('a waiter that was stopped as it was served releases the lock to the others in time', async () => {
-  await using worker = await startFaultWorker({ connection: redis.url, grantTimeout: 400 });
-  const [one, other] = [await locks.start(redis.url), await locks.start(redis.url, { grantTimeout: 400 })];
-  const handle = await one.acquire('a');
-  const theirs = timed(worker.call<{ token: number }>('acquire', 'theirs', 'a'));
-  await eventually(async () => (await one.inspect('a'))?.waiters.length === 1);
-  worker.pause();
-  const mine = other.acquire('a');
-  await eventually(async () => (await one.inspect('a'))?.waiters.length === 2);
-  const since = performance.now();
-  await handle.release();
-  // The stopped process is there, as far as Redis can know: it costs the first lease, not the full one of 30 s.
-  const lock = await mine;
-  expect(performance.now() - since).toBeLessThan(400 + 2_000);
-  worker.resume();
-  await lock.verify();
-  const { fencingToken } = lock;
-  expect(await lock.release()).toBe(true);
-  // The push that it finds on waking is worth nothing any more; it has asked again.
-  const { value } = await theirs;
-  expect(value!.token).toBeGreaterThan(fencingToken);
-  expect(await worker.call('release', 'theirs')).toBe(true);
   await nothingLeftBehind(redis);
 });

@@ -15,21 +15,6 @@ useRedis(locks, (started) => (redis = started));
 
 const waitersOf = (key: string): Promise<number> => redis.admin.zcard(redisKey('queue', key));
 
-it('grants the lock to a waiter whose subscription was killed right before the unlock', async () => {
-  const [one, other] = [await locks.start(redis.url), await locks.start(redis.url)];
-  const handle = await one.acquire('a');
-  const waiting = other.acquire('a');
-  await eventually(async () => (await waitersOf('a')) === 1);
-  expect(Number(await redis.admin.call('CLIENT', 'KILL', 'TYPE', 'pubsub'))).toBe(2);
-  const since = performance.now();
-  expect(await handle.release()).toBe(true);
-  const next = await waiting;
-  expect(performance.now() - since).toBeLessThan(SOON);
-  await next.verify();
-  expect(await next.release()).toBe(true);
-  await nothingLeftBehind(redis);
-});
-
 it('grants the lock to a waiter whose subscription is killed repeatedly', async () => {
   const [one, other] = [await locks.start(redis.url), await locks.start(redis.url)];
   for (let round = 0; round < 5; round++) {

@@ -1,9 +1,10 @@
 import { Socket } from 'node:net';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { useRedis } from '../../lab/testbed/locks/fault-setups.js';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { blockEventLoop, FaultLocks } from '../../lab/testbed/locks/fault-locks.js';
 import { startWorker, type WorkerProcess } from '../../lab/testbed/workers/processes.mjs';
 import { eventually } from '../../lab/testbed/wait/eventually.mjs';
-import { startRedis, type RedisServer } from '../../lab/testbed/servers/redis-server.mjs';
+import type { RedisServer } from '../../lab/testbed/servers/redis-server.mjs';
 
 const LEASE = 300;
 const WORKER = new URL('../../lab/testbed/workers/throwing-worker.mjs', import.meta.url);
@@ -19,17 +20,12 @@ let redis: RedisServer;
 let worker: WorkerProcess | undefined;
 const locks = new FaultLocks();
 
-beforeAll(async () => {
-  redis = await startRedis();
-});
-beforeEach(() => redis.admin.flushall());
+useRedis(locks, (started) => (redis = started));
 afterEach(async () => {
-  await locks.closeAll();
   await worker?.kill();
   worker = undefined;
   jest.restoreAllMocks();
 });
-afterAll(() => redis.stop());
 
 async function lose(platform: boolean): Promise<Story> {
   worker = await startWorker(WORKER);

@@ -1,7 +1,8 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import { useRedis } from '../../lab/testbed/locks/fault-setups.js';
 import { eventually } from '../../lab/testbed/wait/eventually.mjs';
 import { FaultLocks, nothingLeftBehind } from '../../lab/testbed/locks/fault-locks.js';
-import { startRedis, type RedisServer } from '../../lab/testbed/servers/redis-server.mjs';
+import type { RedisServer } from '../../lab/testbed/servers/redis-server.mjs';
 
 const HOUR = 3_600_000;
 
@@ -13,15 +14,8 @@ const moveWallClock = (by: number): void => {
   jest.spyOn(Date, 'now').mockImplementation(() => realNow() + by);
 };
 
-beforeAll(async () => {
-  redis = await startRedis();
-});
-beforeEach(() => redis.admin.flushall());
-afterEach(async () => {
-  jest.restoreAllMocks();
-  await locks.closeAll();
-});
-afterAll(() => redis.stop());
+useRedis(locks, (started) => (redis = started));
+afterEach(() => void jest.restoreAllMocks());
 
 describe.each([
   ['forward', HOUR],

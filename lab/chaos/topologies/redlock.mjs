@@ -18,7 +18,7 @@ export async function startMasters({ name, masters, installation, clients, seed 
   const random = new Random(seed, 'clocks');
   const servers = await Promise.all(Array.from({ length: masters }, () => Server.start({ ...SERVER, installation })));
   const clocks = await Promise.all(
-    servers.map((server) => SkewedMaster.start(server, random.between(-MOST_SKEW, MOST_SKEW))),
+    servers.map((server) => new SkewedMaster(server, random.between(-MOST_SKEW, MOST_SKEW)).listen()),
   );
   const networks = await Networks.start(clients, clocks);
   return {

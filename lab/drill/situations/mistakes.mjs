@@ -8,7 +8,7 @@ export const MISTAKES = [
     section: 'A clock jumped',
     async script(stage) {
       const redis = await stage.server();
-      const master = await SkewedMaster.start(redis);
+      const master = await new SkewedMaster(redis).listen();
       try {
         const shop = await stage.application('shop-1', { connection: master.url });
         await shop.call('hold', 'stock:42');

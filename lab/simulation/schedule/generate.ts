@@ -61,12 +61,30 @@ const longCandidacies = candidacyOf(
   rarely<number | undefined>(4, undefined, resignations),
 );
 
-/** All of some kinds side by side. */
-const mixedVisit = (kind: fc.Arbitrary<Kind>, replicas: fc.Arbitrary<boolean>): fc.Arbitrary<Visit> =>
-  fc.record({
+/** A visit as most are, with other `terms`. The order of the terms decides which visits a seed has. */
+const visitOf = (terms: Partial<{ [Term in keyof Visit]: fc.Arbitrary<Visit[Term]> }>): fc.Arbitrary<Visit> =>
+  fc.record<Visit>({
     process: processes,
     caller: callers,
     pause: fc.nat(12),
+    keys: fc.constant([0]),
+    kind: fc.constant('exclusive'),
+    units: fc.constant(1),
+    owner: fc.constant(undefined),
+    lease: fc.constant('renewed'),
+    holdAtLeast: fc.constant(0),
+    replicas: fc.constant(false),
+    waitTimeout: waits,
+    abortAfter: fc.constant(undefined),
+    section: sections,
+    act: fc.constant('nothing'),
+    candidacy: fc.constant(undefined),
+    ...terms,
+  });
+
+/** All of some kinds side by side. */
+const mixedVisit = (kind: fc.Arbitrary<Kind>, replicas: fc.Arbitrary<boolean>): fc.Arbitrary<Visit> =>
+  visitOf({
     keys: oneOf<readonly number[]>([8, [0]], [3, [1]], [1, [2]], [1, [0, 1]], [1, [2, 0]], [1, [1, 2]]),
     kind,
     units: fc.integer({ min: 1, max: 2 }),
@@ -74,9 +92,7 @@ const mixedVisit = (kind: fc.Arbitrary<Kind>, replicas: fc.Arbitrary<boolean>): 
     lease: oneOf([6, 'renewed'], [1, 'long'], [2, 'fixed'], [1, 'counted']),
     holdAtLeast: rarely(10, 0, fc.nat(60)),
     replicas,
-    waitTimeout: waits,
     abortAfter: rarely<number | undefined>(10, undefined, fc.nat(120)),
-    section: sections,
     act: oneOf(
       [12, 'nothing'],
       [1, 'verify'],
@@ -96,20 +112,12 @@ const mixedVisit = (kind: fc.Arbitrary<Kind>, replicas: fc.Arbitrary<boolean>): 
   });
 
 /** Many visits want one key alone, so the callers of one process hold it in turn. */
-const plainVisit: fc.Arbitrary<Visit> = fc.record({
-  process: processes,
-  caller: callers,
+const plainVisit = visitOf({
   pause: fc.nat(3),
   keys: oneOf<readonly number[]>([15, [0]], [1, [0, 1]]),
   kind: oneOf([30, 'exclusive'], [1, 'fair'], [1, 'read']),
-  units: fc.constant(1),
-  owner: fc.constant(undefined),
   lease: oneOf([6, 'renewed'], [1, 'long'], [1, 'fixed'], [1, 'counted']),
-  holdAtLeast: fc.constant(0),
-  replicas: fc.constant(false),
-  waitTimeout: waits,
   abortAfter: rarely<number | undefined>(20, undefined, fc.nat(60)),
-  section: sections,
   act: oneOf(
     [20, 'nothing'],
     [1, 'verify'],
@@ -120,25 +128,18 @@ const plainVisit: fc.Arbitrary<Visit> = fc.record({
     [1, 'hand over'],
     [5, 'release in background'],
   ),
-  candidacy: fc.constant(undefined),
 });
 
 /** Many callers of one key that share holds: readers, or callers for permits. Few others. */
 const sharingVisit = (kind: 'read' | 'permits'): fc.Arbitrary<Visit> =>
-  fc.record({
-    process: processes,
-    caller: callers,
-    pause: fc.nat(12),
+  visitOf({
     keys: oneOf<readonly number[]>([15, [0]], [1, [1]], [1, [0, 1]]),
     kind: oneOf<Visit['kind']>([10, kind], [2, 'exclusive'], [1, 'fair']),
     units: oneOf([5, 1], [1, 2]),
     owner: rarely<string | undefined>(15, undefined, fc.constant('ada')),
     lease: oneOf([6, 'renewed'], [1, 'long'], [2, 'fixed'], [1, 'counted']),
     holdAtLeast: rarely(15, 0, fc.nat(60)),
-    replicas: fc.constant(false),
-    waitTimeout: waits,
     abortAfter: rarely<number | undefined>(20, undefined, fc.nat(60)),
-    section: sections,
     act: oneOf(
       [10, 'nothing'],
       [1, 'verify'],
@@ -151,62 +152,36 @@ const sharingVisit = (kind: 'read' | 'permits'): fc.Arbitrary<Visit> =>
       [1, 'hand over'],
       [4, 'release in background'],
     ),
-    candidacy: fc.constant(undefined),
   });
 
 /** Few callers that hold a key so long that most faults strike during the hold, and that set its lease anew. */
-const lastingVisit: fc.Arbitrary<Visit> = fc.record({
-  process: processes,
-  caller: callers,
+const lastingVisit = visitOf({
   pause: fc.nat(TIMES.lease),
   keys: oneOf<readonly number[]>([1, [0]], [1, [1]], [1, [2]]),
   kind: oneOf([6, 'exclusive'], [1, 'fair'], [1, 'read']),
-  units: fc.constant(1),
-  owner: fc.constant(undefined),
   lease: oneOf([2, 'fixed'], [2, 'renewed'], [1, 'long'], [1, 'counted']),
-  holdAtLeast: fc.constant(0),
-  replicas: fc.constant(false),
-  waitTimeout: waits,
-  abortAfter: fc.constant(undefined),
   section: fc.nat(3 * TIMES.lease),
   act: oneOf([2, 'extend'], [1, 'nothing'], [1, 'verify'], [1, 'shrink'], [1, 'hand over']),
-  candidacy: fc.constant(undefined),
 });
 
 /** Many callers of one key that hold it for long, so that some wait whenever a master is replaced. */
-const crowdedVisit: fc.Arbitrary<Visit> = fc.record({
-  process: processes,
-  caller: callers,
+const crowdedVisit = visitOf({
   pause: fc.nat(30),
   keys: oneOf<readonly number[]>([15, [0]], [1, [1]]),
   kind: oneOf([8, 'exclusive'], [1, 'fair'], [1, 'read']),
-  units: fc.constant(1),
-  owner: fc.constant(undefined),
   lease: oneOf([4, 'renewed'], [1, 'long'], [1, 'fixed']),
-  holdAtLeast: fc.constant(0),
-  replicas: fc.constant(false),
-  waitTimeout: waits,
-  abortAfter: fc.constant(undefined),
   section: fc.nat(300),
   act: oneOf([10, 'nothing'], [1, 'verify'], [1, 'extend'], [1, 'hand over'], [1, 'release in background']),
-  candidacy: fc.constant(undefined),
 });
 
 /** Owners that acquire a key again, some of which keep it for their `holdAtLeast`. */
-const ownersVisit: fc.Arbitrary<Visit> = fc.record({
-  process: processes,
-  caller: callers,
-  pause: fc.nat(12),
+const ownersVisit = visitOf({
   keys: oneOf<readonly number[]>([15, [0]], [1, [0, 1]]),
   kind: oneOf([4, 'exclusive'], [1, 'fair'], [1, 'read']),
-  units: fc.constant(1),
   owner: oneOf([2, 'ada'], [1, 'bob'], [1, undefined]),
   lease: oneOf([4, 'renewed'], [1, 'long'], [1, 'fixed']),
   holdAtLeast: rarely(2, 0, fc.nat(120)),
-  replicas: fc.constant(false),
-  waitTimeout: waits,
   abortAfter: rarely<number | undefined>(20, undefined, fc.nat(60)),
-  section: sections,
   act: oneOf(
     [6, 'nothing'],
     [1, 'reenter'],
@@ -215,44 +190,21 @@ const ownersVisit: fc.Arbitrary<Visit> = fc.record({
     [1, 'inspect'],
     [1, 'release in background'],
   ),
-  candidacy: fc.constant(undefined),
 });
 
 /** Many callers that each try one key once, at the same time. */
-const singleTry: fc.Arbitrary<Visit> = fc.record({
-  process: processes,
-  caller: callers,
+const singleTry = visitOf({
   pause: fc.nat(20),
   keys: oneOf<readonly number[]>([15, [0]], [1, [1]]),
-  kind: fc.constant('exclusive' as const),
-  units: fc.constant(1),
-  owner: fc.constant(undefined),
-  lease: fc.constant('renewed' as const),
-  holdAtLeast: fc.constant(0),
-  replicas: fc.constant(false),
   waitTimeout: oneOf([9, 0], [1, 40]),
-  abortAfter: fc.constant(undefined),
   section: fc.nat(5),
-  act: fc.constant('nothing' as const),
-  candidacy: fc.constant(undefined),
 });
 
 /** Few candidates, so that one of them often leads again. */
-const candidacyVisit: fc.Arbitrary<Visit> = fc.record({
-  process: processes,
-  caller: callers,
+const candidacyVisit = visitOf({
   pause: fc.nat(60),
-  keys: fc.constant([0]),
-  kind: fc.constant('exclusive' as const),
-  units: fc.constant(1),
-  owner: fc.constant(undefined),
-  lease: fc.constant('renewed' as const),
-  holdAtLeast: fc.constant(0),
-  replicas: fc.constant(false),
   waitTimeout: fc.constant(0),
-  abortAfter: fc.constant(undefined),
   section: fc.constant(0),
-  act: fc.constant('nothing' as const),
   candidacy: longCandidacies,
 });
 

@@ -9,41 +9,18 @@ const NO_SCRIPT = '0'.repeat(40);
  * they see another time. Only commands that pass through it are changed. The library sees the time in scripts, `TIME`
  * and `INFO` alone.
  */
-export class SkewedMaster {
+export class SkewedMaster extends RespProxy {
   /** Hash of a script as it was sent, and of its changed text. @type {Map<string, string>} */
   #scripts = new Map();
-  #proxy;
   #skew;
 
   /**
    * @param {{ readonly port: number }} target
-   * @param {number} skew ms that the clock is ahead; negative: behind
-   */
-  constructor(target, skew) {
-    this.#skew = skew;
-    this.#proxy = new RespProxy(target, { remembers: false, rewrite: (command) => this.#changed(command) });
-  }
-
-  /**
-   * @param {{ readonly port: number }} server
    * @param {number} [skew] ms that the clock is ahead; negative: behind
    */
-  static async start(server, skew = 0) {
-    const master = new SkewedMaster(server, skew);
-    await master.#proxy.listen();
-    return master;
-  }
-
-  get host() {
-    return this.#proxy.host;
-  }
-
-  get port() {
-    return this.#proxy.port;
-  }
-
-  get url() {
-    return this.#proxy.url;
+  constructor(target, skew = 0) {
+    super(target, { remembers: false, rewrite: (command) => this.#changed(command) });
+    this.#skew = skew;
   }
 
   get skew() {
@@ -54,14 +31,6 @@ export class SkewedMaster {
   setSkew(ms) {
     this.#skew = ms;
     this.#scripts.clear();
-  }
-
-  close() {
-    return this.#proxy.close();
-  }
-
-  async [Symbol.asyncDispose]() {
-    await this.close();
   }
 
   /** @param {import('../proxies/resp-proxy.mjs').ProxiedCommand} command */

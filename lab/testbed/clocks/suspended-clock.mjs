@@ -8,11 +8,8 @@ import { promisify } from 'node:util';
 /** This variable tells the process the path of the file with the state of its clocks. */
 export const CLOCK_VARIABLE = 'TESTBED_SUSPENDED_CLOCK';
 
-/**
- * The contents of the file, in ms: how long the process has been suspended, how far its wall clock has been set; and
- * how often.
- */
-export const FIELDS = /** @type {const} */ (['suspended', 'wallShift', 'resumptions']);
+/** The contents of the file: for how many ms the process has been suspended, and how often. */
+export const FIELDS = /** @type {const} */ (['suspended', 'resumptions']);
 
 const file = process.env[CLOCK_VARIABLE];
 const fields = new Float64Array(FIELDS.length);
@@ -37,9 +34,7 @@ export function nextResume() {
 
 if (descriptor !== undefined) {
   const monotonic = performance.now.bind(performance);
-  const wall = Date.now.bind(Date);
   performance.now = () => monotonic() - told('suspended');
-  Date.now = () => wall() + told('wallShift');
   suspendTimers();
 }
 

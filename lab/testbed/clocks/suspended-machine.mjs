@@ -17,7 +17,7 @@ export class SuspendedMachine {
   #file = join(this.#directory, 'clock');
   #descriptor = openSync(this.#file, 'w');
   /** @type {Record<typeof FIELDS[number], number>} */
-  #clock = { suspended: 0, wallShift: 0, resumptions: 0 };
+  #clock = { suspended: 0, resumptions: 0 };
   #suspendedAt = 0;
 
   constructor() {
@@ -40,28 +40,12 @@ export class SuspendedMachine {
     this.#suspendedAt = performance.now();
   }
 
-  /**
-   * Resumes it; answers for how many ms it was suspended.
-   * @param {number} pid
-   * @param {number} wallStep by how many ms the wall clock was set meanwhile
-   */
-  resume(pid, wallStep = 0) {
-    const lasted = performance.now() - this.#suspendedAt;
-    this.#clock.suspended += lasted;
-    this.#clock.wallShift += wallStep;
+  /** Resumes it. @param {number} pid */
+  resume(pid) {
+    this.#clock.suspended += performance.now() - this.#suspendedAt;
     this.#clock.resumptions += 1;
     this.#tell();
     process.kill(pid, 'SIGCONT');
-    return lasted;
-  }
-
-  /**
-   * Sets the wall clock, and nothing else.
-   * @param {number} ms
-   */
-  stepWall(ms) {
-    this.#clock.wallShift += ms;
-    this.#tell();
   }
 
   [Symbol.dispose]() {

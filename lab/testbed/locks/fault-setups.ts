@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach } from '@jest/globals';
+import { eventually } from '../wait/eventually.mjs';
 import { RespProxy } from '../proxies/resp-proxy.mjs';
 import { startRedisSentinels, type RedisSentinels } from '../servers/redis-sentinels.mjs';
 import { startRedis, type RedisServer } from '../servers/redis-server.mjs';
@@ -81,5 +82,47 @@ export function useSentinelTrio(locks: FaultLocks, downAfter: number, use: (trio
     await Promise.all([...trio.servers, ...trio.sentinels].map((server) => server.resume()));
     await locks.closeAll();
     await trio.stop();
+  });
+}
+
+/** Starts a replica of a master. Resolves when it has all that has been written so far. */
+export async function startReplica(master: RedisServer): Promise<RedisServer> {
+  // It would wait five seconds for more of them.
+  await master.admin.config('SET', 'repl-diskless-sync-delay', '0');
+  const args = ['--repl-diskless-sync-delay', '0', '--replicaof', master.host, String(master.port)];
+  const replica = await startRedis({ args });
+  await untilFollowing(master);
+  return replica;
+}
+
+/** Resolves when the replica of a master has all that has been written so far. */
+export async function untilFollowing(master: RedisServer): Promise<void> {
+  await eventually(async () => (await master.admin.info('replication')).includes('state=online'), {
+    within: 15_000,
+    what: 'a replica that follows',
+  });
+  await master.replicated();
+}
+
+/**
+ * Starts a master, a replica and a proxy before the master for each test: an address that leads to the current master.
+ * Existing connections stay where they are. Services of `locks` end after the test.
+ */
+export function useReplica(
+  locks: FaultLocks,
+  use: (master: RedisServer, replica: RedisServer, address: RespProxy) => void,
+): void {
+  let servers: RedisServer[];
+  let address: RespProxy;
+  beforeEach(async () => {
+    const master = await startRedis();
+    servers = [master, await startReplica(master)];
+    address = await RespProxy.start(master);
+    use(master, servers[1]!, address);
+  });
+  afterEach(async () => {
+    await locks.closeAll();
+    await address.close();
+    await Promise.all(servers.map((server) => server.stop()));
   });
 }

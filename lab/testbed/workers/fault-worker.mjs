@@ -2,6 +2,7 @@
 // would end any other process, are reported with `escaped`.
 import { createLockService } from '../../../dist/esm/module/redis-lock.composition.js';
 import { resolveModuleOptions } from '../../../dist/esm/module/redis-lock.options.js';
+import { nextResume } from '../clocks/suspended-clock.mjs';
 import { started } from '../wait/started.mjs';
 import { viewOf } from './holder-view.mjs';
 import { serve, tell } from './worker-kit.mjs';
@@ -48,31 +49,25 @@ serve({
   async acquire(name, key, options) {
     const handle = await service.acquire(key, options);
     handles.set(name, handle);
-    return { token: handle.fencingToken };
+    handle.onLost(() => tell('lost', { name }));
+    tell('acquired', { name });
+    return { token: handle.fencingToken, ...viewOf(handle) };
   },
-  async release(name) {
-    return handles.get(name).release();
-  },
-  async view(name) {
+  release: (name) => handles.get(name).release(),
+  verify: (name) => handles.get(name).verify(),
+  view: (name) => viewOf(handles.get(name)),
+  /** Looks on the first line after the next resume of a suspended machine, before the event loop has done anything. */
+  async viewAfterResume(name) {
+    // The time before the message: a reader of the message may suspend and resume this process before it gets any further.
+    const waitForResume = nextResume();
+    await tell('ready to be suspended');
+    waitForResume();
     return viewOf(handles.get(name));
   },
   async stallInHand(lease, limit, name) {
     const handle = handles.get(name);
     const stopped = spinUntilStopped(await announceSpinning(), lease, limit);
     return { stopped, ...viewOf(handle) };
-  },
-  async stallInRun(lease, limit, key, options) {
-    let seen;
-    const task = async (lock) => {
-      const stopped = spinUntilStopped(await announceSpinning(), lease, limit);
-      seen = { stopped, ...viewOf(lock) };
-      return 'value of the task';
-    };
-    try {
-      return { seen, value: await service.run(key, task, options) };
-    } catch (error) {
-      return { seen, code: error.code, result: error.result };
-    }
   },
   /** Holds and waits, and causes every error that can be thrown where no code catches it. */
   async holdCarelessly(keys, options) {
@@ -93,13 +88,7 @@ serve({
     };
     handles.set(key, await service.acquire(key, { ...options, onLost }));
   },
-  async escaped() {
-    return escaped;
-  },
-  async lines() {
-    return lines;
-  },
-  async close() {
-    await service.close();
-  },
+  escaped: () => escaped,
+  lines: () => lines,
+  close: () => service.close(),
 });

@@ -164,20 +164,8 @@ export class WorkerProcess {
     return this.#machineOf('suspend').suspend(/** @type {number} */ (this.pid));
   }
 
-  /**
-   * Answers for how many ms the process was suspended.
-   * @param {number} [wallStep] by how many ms the wall clock was set meanwhile
-   */
-  wake(wallStep = 0) {
-    return this.#machineOf('wake').resume(/** @type {number} */ (this.pid), wallStep);
-  }
-
-  /**
-   * Sets the wall clock of the process, and nothing else.
-   * @param {number} ms
-   */
-  stepWall(ms) {
-    this.#machineOf('stepWall').stepWall(ms);
+  wake() {
+    this.#machineOf('wake').resume(/** @type {number} */ (this.pid));
   }
 
   /**

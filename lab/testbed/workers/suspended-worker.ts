@@ -3,7 +3,7 @@ import type { RedisLockModuleOptions } from '../../../lib/module/redis-lock.opti
 import type { HolderView } from '../locks/fault-locks.js';
 import { startWorker, type WorkerProcess } from './processes.mjs';
 
-const WORKER = new URL('suspended-process-worker.mjs', import.meta.url);
+const WORKER = new URL('fault-worker.mjs', import.meta.url);
 
 /** A process with a lock service on a machine of its own, which a test suspends and resumes. */
 export class SuspendedWorker implements AsyncDisposable {
@@ -12,7 +12,7 @@ export class SuspendedWorker implements AsyncDisposable {
   static async start(options: RedisLockModuleOptions): Promise<SuspendedWorker> {
     const worker = new SuspendedWorker();
     worker.process = await startWorker(WORKER, { canBeSuspended: true });
-    await worker.process.call('start', options);
+    await worker.process.call('start', { shutdownTimeout: 0, ...options });
     return worker;
   }
 
@@ -32,49 +32,27 @@ export class SuspendedWorker implements AsyncDisposable {
     return this.process.call('release', name);
   }
 
-  stand(key: string): Promise<void> {
-    return this.process.call('stand', key);
-  }
-
   /** Resolves when the process has reported an event that no call has asked for yet. */
-  async told(event: 'acquired' | 'lost' | 'elected' | 'deposed', within?: number): Promise<void> {
+  async told(event: 'acquired' | 'lost', within?: number): Promise<void> {
     await this.process.next((message) => message.event === event, within);
   }
 
-  /** The view that a holder has on the first line after a suspension of at least `ms`, in which `meanwhile` happens. */
-  async viewAfterResume(name: string, meanwhile: () => Promise<unknown>, wallStep = 0): Promise<HolderView> {
-    return this.lookAfterResume(meanwhile, wallStep, 'viewAfterResume', name);
+  /** The view that a holder has on the first line after a suspension, in which `meanwhile` happens. */
+  async viewAfterResume(name: string, meanwhile: () => Promise<unknown>): Promise<HolderView> {
+    const view = this.process.call<HolderView>('viewAfterResume', name);
+    await this.process.next(({ event }) => event === 'ready to be suspended');
+    await this.sleep(meanwhile);
+    return view;
   }
 
-  /** Whether a candidate leads, on the first line after a suspension in which `meanwhile` happens. */
-  async leadsAfterResume(meanwhile: () => Promise<unknown>): Promise<boolean> {
-    return this.lookAfterResume(meanwhile, 0, 'leadsAfterResume');
-  }
-
-  /** Suspends the machine while `meanwhile` happens; answers for how many ms. */
-  async sleep(meanwhile: () => Promise<unknown>, wallStep = 0): Promise<number> {
+  /** Suspends the machine while `meanwhile` happens. */
+  async sleep(meanwhile: () => Promise<unknown>): Promise<void> {
     await this.process.suspend();
     await meanwhile();
-    return this.process.wake(wallStep);
-  }
-
-  /** Sets the wall clock of the process, and nothing else. */
-  stepWall(ms: number): void {
-    this.process.stepWall(ms);
+    this.process.wake();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.process.kill();
-  }
-
-  private async lookAfterResume<T>(
-    meanwhile: () => Promise<unknown>,
-    wallStep: number,
-    ...call: [string, ...unknown[]]
-  ) {
-    const answer = this.process.call<T>(...call);
-    await this.process.next(({ event }) => event === 'ready to be suspended');
-    await this.sleep(meanwhile, wallStep);
-    return answer;
   }
 }

@@ -31,22 +31,6 @@ describe('a process that is killed', () => {
     await writing;
   });
 
-  it('as a queued writer does not delay the readers behind it', async () => {
-    const [one, other, doomed] = [await bench.service(SHORT), await bench.service(SHORT), await bench.worker(SHORT)];
-    await one.acquire('a', READ);
-    void unawaited(doomed.acquire('a', WRITE));
-    await bench.untilWaiting('a', 1);
-    const reading = other.acquire('a', READ);
-    await bench.untilWaiting('a', 2);
-    await doomed.process.kill();
-    await eventually(async () => (await clients()) === 2);
-    const dead = now();
-    // The next caller goes past it, and takes the waiters along.
-    expect(await one.tryAcquire('a', READ)).not.toBeNull();
-    await reading;
-    expect(between(dead)).toBeLessThan(AT_ONCE);
-  });
-
   it('as a queued writer is detected by the waiters behind it, also without new requests', async () => {
     const [one, other, doomed] = [await bench.service(SHORT), await bench.service(SHORT), await bench.worker(SHORT)];
     await one.acquire('a', READ);
@@ -77,17 +61,6 @@ describe('a process that is killed', () => {
     expect(between(released)).toBeLessThan(AT_ONCE);
   });
 
-  it('with several keys frees all of them within its lease', async () => {
-    const [service, doomed] = [await bench.service(SHORT), await bench.worker(SHORT)];
-    await doomed.acquire(['a', 'b'] as never);
-    const waiting = service.acquire(['b', 'a', 'c']);
-    await bench.untilWaiting('a', 1);
-    await doomed.process.kill();
-    const killed = now();
-    await waiting;
-    expect(between(killed)).toBeLessThan(LEASE + AT_ONCE);
-  });
-
   it('halfway through several keys frees the acquired ones within its lease', async () => {
     const [service, doomed] = [await bench.service(SHORT), await bench.worker(SHORT)];
     const b = await service.acquire('b');
@@ -100,17 +73,6 @@ describe('a process that is killed', () => {
     await waiting;
     expect(between(killed)).toBeLessThan(LEASE + AT_ONCE);
     await b.verify();
-  });
-
-  it('keeps a key locked that it had released with holdAtLeast', async () => {
-    const [service, doomed] = [await bench.service(SHORT), await bench.worker(SHORT)];
-    const since = now();
-    const handle = await doomed.acquire('s', { permits: 1, holdAtLeast: 900 });
-    await doomed.release(handle);
-    await doomed.process.kill();
-    await service.acquire('s', { permits: 1 });
-    expect(between(since)).toBeGreaterThan(895);
-    expect(between(since)).toBeLessThan(900 + AT_ONCE);
   });
 });
 

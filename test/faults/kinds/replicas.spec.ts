@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { startReplica, untilFollowing } from '../../../lab/testbed/locks/fault-setups.js';
 import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
 import { now } from '../../../lab/testbed/history/history.js';
 import { AT_ONCE, between, LockBench, timed } from '../../../lab/testbed/locks/locks.js';
-import { startRedis, type RedisServer } from '../../../lab/testbed/servers/redis-server.mjs';
+import type { RedisServer } from '../../../lab/testbed/servers/redis-server.mjs';
 import { KINDS } from '../../integration/kinds/support.js';
 import { holdIds } from '../../../lab/testbed/locks/redis-key.mjs';
 
@@ -13,21 +14,9 @@ const REPLICAS = { replicas: { min: 1, timeout: 600 } };
 const TIMEOUT = REPLICAS.replicas.timeout;
 
 beforeAll(async () => {
-  // It would wait five seconds for more of them.
-  await bench.redis.admin.config('SET', 'repl-diskless-sync-delay', '0');
-  replica = await startRedis({ args: ['--replicaof', bench.redis.host, String(bench.redis.port)] });
-  await untilFollowing();
+  replica = await startReplica(bench.redis);
 });
 afterAll(() => replica.stop());
-
-async function untilFollowing(): Promise<void> {
-  await eventually(async () => (await bench.redis.admin.info('replication')).includes('state=online'), {
-    within: 10_000,
-    what: 'a replica that follows',
-  });
-  await bench.redis.admin.set('lock:probe', '1', 'PX', 60_000);
-  await eventually(async () => (await bench.redis.admin.wait(1, 100)) === 1, { within: 10_000 });
-}
 
 /** Runs `work` while the replica says nothing. */
 async function withoutReplica<T>(work: () => Promise<T>): Promise<T> {
@@ -36,7 +25,7 @@ async function withoutReplica<T>(work: () => Promise<T>): Promise<T> {
     return await work();
   } finally {
     await replica.resume();
-    await untilFollowing();
+    await untilFollowing(bench.redis);
   }
 }
 
@@ -243,21 +232,6 @@ describe('replicas: { min: 1 } with a replica', () => {
     });
   });
 
-  it('confirms with an empty script cache', async () => {
-    const service = await bench.service();
-    await bench.redis.admin.script('FLUSH', 'SYNC');
-    expect((await service.acquire('a', REPLICAS)).isHeld).toBe(true);
-  });
-
-  it('does not keep a key for holdAtLeast if the confirmation failed', async () => {
-    const service = await bench.service();
-    await withoutReplica(async () => {
-      const { error } = await timed(() => service.acquire('a', { ...REPLICAS, holdAtLeast: '10s' }));
-      expect(error).toMatchObject({ code: 'LOCK_STORE' });
-      expect(await held('a')).toBe(0);
-    });
-  });
-
   it('does not return a lock whose lease ended during the wait', async () => {
     const service = await bench.service();
     await replica.pause();
@@ -265,7 +239,7 @@ describe('replicas: { min: 1 } with a replica', () => {
     await eventually(async () => (await bench.redis.commandStats())['wait'] !== undefined && (await held('a')));
     await eventually(async () => !(await held('a')));
     await replica.resume();
-    await untilFollowing();
+    await untilFollowing(bench.redis);
     const { value, error } = await acquiring;
     expect([value, error?.code]).toEqual([undefined, 'LOCK_LOST']);
   });
@@ -284,7 +258,7 @@ describe('replicas: failures of either server', () => {
       expect(beside.fencingToken).toBeGreaterThan(lock.fencingToken);
     } finally {
       await replica.admin.call('REPLICAOF', bench.redis.host, String(bench.redis.port));
-      await untilFollowing();
+      await untilFollowing(bench.redis);
     }
   });
 
@@ -303,17 +277,31 @@ describe('replicas: failures of either server', () => {
     await eventually(async () => !(await held('a')), { within: 10_000 });
     await (await service.acquire('a', REPLICAS)).release();
   });
+});
 
-  it('a replica that is killed and comes back', async () => {
-    const service = await bench.service();
-    await replica.kill();
-    await expect(service.acquire('a', { replicas: { min: 1, timeout: 100 } })).rejects.toMatchObject({
-      code: 'LOCK_STORE',
-    });
-    await replica.start();
-    await untilFollowing();
-    const lock = await service.acquire('a', REPLICAS);
-    expect(await onReplica('a')).toBe(1);
-    await lock.release();
-  });
+it('the time for replicas of the first of two free keys is added to waitTimeout', async () => {
+  const service = await bench.service();
+  await replica.pause();
+  setTimeout(() => void replica.resume(), 600);
+  const lock = await service.acquire(['a', 'b'], { waitTimeout: 300, replicas: { min: 1, timeout: 5_000 } });
+  expect(await lock.release()).toBe(true);
+});
+
+it('replicas are counted even if ioredis returns numbers as strings', async () => {
+  const { host, port } = bench.redis;
+  const service = await bench.service({ connection: { host, port, stringNumbers: true } });
+  const lock = await service.acquire('a', { replicas: { min: 1, timeout: 2_000 } });
+  expect(await lock.release()).toBe(true);
+});
+
+it('an abort during the wait for replicas takes effect at once, and nothing is kept', async () => {
+  const service = await bench.service();
+  const controller = new AbortController();
+  setTimeout(() => controller.abort(new Error('enough')), 100);
+  const { error, ran } = await timed(() =>
+    service.acquire('a', { replicas: { min: 2, timeout: 2_000 }, signal: controller.signal }),
+  );
+  expect(error).toBe(controller.signal.reason);
+  expect(ran).toBeLessThan(1_500);
+  await bench.untilNothingIsLeft();
 });

@@ -61,26 +61,6 @@ describe('a lost reply', () => {
   });
 });
 
-describe('a Redis with an empty script cache', () => {
-  it('acquires several keys, sets permits, and downgrades', async () => {
-    const service = await bench.service();
-    const forget = (): Promise<unknown> => bench.redis.admin.script('FLUSH', 'SYNC');
-    await forget();
-    const set = await service.acquire(['a', 'b']);
-    await forget();
-    await set.release();
-    await forget();
-    await service.getSemaphore('s', { permits: 2 }).setPermits(1);
-    await forget();
-    expect(await service.getSemaphore('s', { permits: 2 }).getPermits()).toBe(1);
-    await service.run('a', async () => {
-      await forget();
-      await (await service.acquire('a', { kind: 'read' })).release();
-    });
-    await bench.untilNothingIsLeft();
-  });
-});
-
 describe('a Redis that is full', () => {
   it.each(SETS)('grants no locks, and releases held ones: $kind', async ({ options }) => {
     const [one, other] = await bench.serviceList(2);
@@ -100,21 +80,5 @@ describe('a Redis that is full', () => {
     } finally {
       await bench.redis.admin.config('SET', 'maxmemory', '0');
     }
-  });
-});
-
-describe('a Redis that starts empty', () => {
-  it.each(SETS)('notifies its holders, and serves its waiters: $kind', async ({ options }) => {
-    const [one, other] = await bench.serviceList(2, { renewedLease: 900, grantTimeout: 400 });
-    const held = await one!.acquire(['a', 'b'], options);
-    const waiting = other!.acquire('a', { kind: 'write' });
-    await bench.untilWaiting('a', 1);
-    await bench.redis.admin.flushall();
-    const next = await waiting;
-    expect(next.fencingToken).toBeGreaterThan(held.fencingTokens.get('a')!);
-    await eventually(() => held.signal.aborted);
-    expect([held.isHeld, await holds('b')]).toEqual([false, 0]);
-    expect(await held.release()).toBe(false);
-    await next.verify();
   });
 });

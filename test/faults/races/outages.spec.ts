@@ -1,13 +1,17 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
+import { RedisConnection } from '../../../lib/store/redis/redis-connection.js';
+import { IoredisLines } from '../../../lib/store/redis/ioredis-lines.js';
+import type { Socket } from 'node:net';
 import { abortOf, FaultLocks, nothingLeftBehind, redisKey, timed } from '../../../lab/testbed/locks/fault-locks.js';
 import { useRedisForEach } from '../../../lab/testbed/locks/fault-setups.js';
-import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
+import { eventually, throughout } from '../../../lab/testbed/wait/eventually.mjs';
 import { startWorker } from '../../../lab/testbed/workers/processes.mjs';
 import type { RedisServer } from '../../../lab/testbed/servers/redis-server.mjs';
-import { RespProxy } from '../../../lab/testbed/proxies/resp-proxy.mjs';
+import { RespProxy, type ConnectionFilter } from '../../../lab/testbed/proxies/resp-proxy.mjs';
 
 /** Time enough for immediate effects, on a busy machine, and less than any timeout that would be in the way. */
 const AT_ONCE = 1_500;
+const ASKING: ConnectionFilter = ({ isSubscriber }) => !isSubscriber;
 
 const locks = new FaultLocks();
 let redis: RedisServer;
@@ -47,30 +51,6 @@ it('does not repeat all requests of a long outage once Redis is back', async () 
   // The requests of the first moments, and their withdrawals. Each try would be at least two commands.
   expect(evalsha + byText).toBeLessThan(ROUNDS * TRIES);
   await nothingLeftBehind(redis);
-});
-
-it('replaces a dead connection that no end has closed', async () => {
-  await using proxy = await RespProxy.start(redis);
-  const service = await locks.start(proxy.url, { commandTimeout: 1_000 });
-  await (await service.acquire('a')).release();
-  const dead = new Set(proxy.openConnections);
-  proxy.dropRequests((connection) => dead.has(connection));
-  proxy.dropReplies((connection) => dead.has(connection));
-  const lock = await eventually(() => service.tryAcquire('a').catch(() => null), { within: 10_000, what: 'a lock' });
-  expect(await lock.release()).toBe(true);
-});
-
-it('READONLY makes the client reconnect to the new master, and its waiters are served', async () => {
-  await using proxy = await RespProxy.start(redis);
-  const service = await locks.start(proxy.url, { commandTimeout: 3_000 });
-  await (await service.acquire('a')).release();
-  const connections = Math.max(...proxy.openConnections.map(({ id }) => id));
-  // A replica of no master.
-  await redis.admin.replicaof('127.0.0.1', 1);
-  const waiting = service.acquire('a');
-  await eventually(() => proxy.openConnections.some(({ id }) => id > connections), { what: 'a new connection' });
-  await redis.admin.replicaof('NO', 'ONE');
-  expect(await (await waiting).release()).toBe(true);
 });
 
 it('OOM does not end the wait of a call that has a place in the queue', async () => {
@@ -121,4 +101,63 @@ describe('a process whose service has been closed exits at once by itself', () =
     expect(exit).toEqual({ code: 0, signal: null });
     expect(ran).toBeLessThan(AT_ONCE);
   });
+});
+
+it('a client whose connection ends while its commands are still executed acquires a lock once', async () => {
+  await using proxy = await RespProxy.start(redis);
+  const [far, near] = [await locks.start(proxy.url), await locks.start(redis.url)];
+  await (await far.acquire('a')).release();
+  // Its question arrives, and then the connection ends before the answer.
+  proxy.holdReplies(ASKING);
+  const acquiring = far.acquire('a');
+  await eventually(async () => (await near.inspect('a'))?.holds === 1);
+  proxy.dropReplies(ASKING);
+  proxy.endReplies(ASKING);
+  proxy.heal();
+  const lock = await acquiring;
+  expect((await near.inspect('a'))?.holds).toBe(1);
+  expect(await lock.release()).toBe(true);
+  expect(await (await near.acquire('a', { waitTimeout: 0 })).release()).toBe(true);
+  await nothingLeftBehind(redis);
+});
+
+it('a holder whose connection the server has dropped renews on a new one before its lease ends', async () => {
+  await using proxy = await RespProxy.start(redis);
+  const LEASE = 4_000;
+  const service = await locks.start(proxy.url, { commandTimeout: 400, renewedLease: LEASE });
+  const lock = await service.acquire('a');
+  proxy.goDeaf(ASKING, { serverNotices: true });
+  await throughout(LEASE + 500, () => lock.isHeld);
+  await lock.verify();
+  expect(locks.told('lost')).toEqual([]);
+  expect(await lock.release()).toBe(true);
+});
+
+function connectionTo(connection: string): RedisConnection {
+  const logger = { debug() {}, log() {}, warn() {}, error() {} };
+  const observer = { subscribed() {}, reconnected() {}, message() {} };
+  const lines = new IoredisLines(connection, { commandTimeout: 1_000 });
+  const options = { lines, keyPrefix: 'lock', clientId: 'me', commandTimeout: 1_000 };
+  return new RedisConnection(options, logger, observer);
+}
+
+it('a connection that is closed twice is closed once', async () => {
+  const connection = connectionTo(redis.url);
+  connection.open(() => undefined);
+  await eventually(() => connection.listening);
+  const line = jest.spyOn(connection.commands.line!, 'close');
+  connection.close();
+  connection.close();
+  connection.close();
+  expect(line).toHaveBeenCalledTimes(1);
+});
+
+it('a line that is closed many times in one turn adds one listener to its socket', async () => {
+  const line = new IoredisLines(redis.url, { commandTimeout: 1_000 }).open({});
+  await line.opened;
+  const { stream } = (line as unknown as { client: { stream: Socket } }).client;
+  const before = stream.listenerCount('close');
+  for (let i = 0; i < 20; i++) line.close(true);
+  expect(stream.listenerCount('close')).toBe(before + 1);
+  expect(stream.destroyed).toBe(true);
 });

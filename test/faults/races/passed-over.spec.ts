@@ -1,10 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
+import type { LockService } from '../../../lib/service/lock.service.js';
 import { SCRIPTS } from '../../../lib/store/redis/scripts.generated.js';
 import { unawaited } from '../../integration/kinds/support.js';
 import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
 import { redisKey } from '../../../lab/testbed/locks/fault-locks.js';
 import { now } from '../../../lab/testbed/history/history.js';
-import { AT_ONCE, between, LockBench, type RemoteHandle } from '../../../lab/testbed/locks/locks.js';
+import { AT_ONCE, between, LockBench, timed, type RemoteHandle } from '../../../lab/testbed/locks/locks.js';
 
 const KEY = 'a';
 const FAIR = { fair: true } as const;
@@ -17,6 +18,19 @@ async function calls(): Promise<number> {
     (sum, [, count]) => sum + Number(count),
     0,
   );
+}
+
+/** Clients that took a place each and are gone, their places not stale yet. */
+async function joinAndVanish(count: number, mode = 'exclusive'): Promise<void> {
+  const roles = ['state', 'queue', 'waiters', 'fence', 'tombstones', 'limit', 'ends'] as const;
+  const keys = roles.map((role) => redisKey(role, KEY));
+  const pipeline = bench.redis.admin.pipeline();
+  for (let i = 0; i < count; i++) {
+    const request = [`gone${i}:1`, mode, '', 30_000, 1, '0 1 3000 60000 3000 1 '];
+    pipeline.eval(SCRIPTS.acquire.source, keys.length, ...keys, `lock:client:\n${KEY}`, ...request);
+  }
+  await pipeline.exec();
+  await bench.untilWaiting(KEY, count);
 }
 
 describe('a client that does not take its grant', () => {
@@ -89,19 +103,6 @@ describe('a client that does not take its grant', () => {
 });
 
 describe('absent waiters with places that are not stale', () => {
-  /** Clients that took a place each and are gone. */
-  async function joinAndVanish(count: number, mode = 'exclusive'): Promise<void> {
-    const roles = ['state', 'queue', 'waiters', 'fence', 'tombstones', 'limit', 'ends'] as const;
-    const keys = roles.map((role) => redisKey(role, KEY));
-    const pipeline = bench.redis.admin.pipeline();
-    for (let i = 0; i < count; i++) {
-      const request = [`gone${i}:1`, mode, '', 30_000, 1, '0 1 3000 60000 3000 1 '];
-      pipeline.eval(SCRIPTS.acquire.source, keys.length, ...keys, `lock:client:\n${KEY}`, ...request);
-    }
-    await pipeline.exec();
-    await bench.untilWaiting(KEY, count);
-  }
-
   /** As if a minute had passed for them. */
   async function makeStale(): Promise<void> {
     const { admin } = bench.redis;
@@ -215,4 +216,59 @@ describe('a fair waiter', () => {
     expect(served.indexOf('fair')).toBe(1);
     await bench.untilNothingIsLeft();
   });
+});
+
+/** More than one script looks at, twice over. */
+const MANY = 250;
+
+/**
+ * A caller holds the key, and in each client of `waiting` a caller waits behind a long queue of waiters that have gone.
+ */
+async function queueUp(...waiting: LockService[]) {
+  const holder = await bench.service();
+  const lock = await holder.acquire(KEY);
+  await joinAndVanish(MANY);
+  const waiters = waiting.map((service) => timed(() => service.acquire(KEY)));
+  await bench.untilWaiting(KEY, MANY + new Set(waiting).size);
+  return { lock, waiters };
+}
+
+it('a release reaches the first present waiter behind more than 100 absent ones', async () => {
+  const waiter = await bench.service();
+  const { lock, waiters } = await queueUp(waiter);
+  expect(await lock.release()).toBe(true);
+  const { ran } = await timed(() => waiters[0]!);
+  expect(ran).toBeLessThan(AT_ONCE);
+  expect(await (await waiters[0]!).value!.release()).toBe(true);
+});
+
+it('a release with a request for the next local waiter reaches it, too', async () => {
+  const waiter = await bench.service();
+  const { lock, waiters } = await queueUp(waiter, waiter);
+  await lock.release();
+  const first = (await waiters[0]!).value!;
+  const releasing = timed(() => first.release());
+  const { ran } = await timed(() => waiters[1]!);
+  expect(ran).toBeLessThan(AT_ONCE);
+  expect((await releasing).value).toBe(true);
+  expect(await (await waiters[1]!).value!.release()).toBe(true);
+});
+
+it('a forced release reaches it, too', async () => {
+  const waiter = await bench.service();
+  const { waiters } = await queueUp(waiter);
+  await waiter.forceRelease(KEY);
+  const { ran } = await timed(() => waiters[0]!);
+  expect(ran).toBeLessThan(AT_ONCE);
+  expect(await (await waiters[0]!).value!.release()).toBe(true);
+});
+
+it('a single try finds the key free despite them', async () => {
+  const service = await bench.service();
+  const { lock } = await queueUp();
+  await lock.release();
+  const { value, ran } = await timed(() => service.tryAcquire(KEY));
+  expect(value?.isHeld).toBe(true);
+  expect(ran).toBeLessThan(AT_ONCE);
+  expect(await value!.release()).toBe(true);
 });

@@ -221,7 +221,7 @@ describe('doctor', () => {
   it('warns of masters whose clocks differ', async () => {
     await using second = await startRedis();
     await using third = await startRedis();
-    await using ahead = await SkewedMaster.start(third, 5_000);
+    await using ahead = await new SkewedMaster(third, 5_000).listen();
     const masters = await examined(redis.url, ...[redis.url, second.url, ahead.url].flatMap((url) => ['-c', url]));
     expect(masters.about('clocks')).toMatchObject([
       { status: 'warning', found: expect.stringMatching(/differ by \d{4} ms: .*:(\d+) is ahead of/) },

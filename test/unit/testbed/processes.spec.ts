@@ -4,7 +4,6 @@ import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
-import { now } from '../../../lab/testbed/history/history.js';
 import { startWorker, type WorkerProcess } from '../../../lab/testbed/workers/processes.mjs';
 
 const WORKER = new URL('../../../lab/testbed/workers/lock-worker.mjs', import.meta.url);
@@ -20,36 +19,12 @@ describe('WorkerProcess', () => {
     await worker.kill();
   });
 
-  it('answers calls', async () => {
-    expect(await worker.call('ping')).toBe('pong');
-    await expect(worker.call('nonsense')).rejects.toThrow('no method "nonsense"');
-  });
-
-  it('shares the clock of the test', async () => {
-    const before = now();
-    const theirs = await worker.call<bigint>('now');
-    expect(theirs > before && theirs < now()).toBe(true);
-  });
-
-  it('stalls and resumes', async () => {
-    worker.pause();
-    let isAnswered = false;
-    const answer = worker.call('ping').then(() => (isAnswered = true));
-    await expect(eventually(() => isAnswered, { within: 50 })).rejects.toThrow();
-    worker.resume();
-    await answer;
-  });
-
   it('leaves no call pending when it is killed', async () => {
     worker.pause();
     const call = expect(worker.call('ping')).rejects.toThrow('lock-worker.mjs ended (SIGKILL)');
     expect(await worker.kill()).toEqual({ code: null, signal: 'SIGKILL' });
     await call;
     await expect(worker.call('ping')).rejects.toThrow('has ended');
-  });
-
-  it('reports a missing message', async () => {
-    await expect(worker.next(() => true, 20)).rejects.toThrow('within 20 ms');
   });
 
   it('ends with the process that started it, even if it is stalled then', async () => {
