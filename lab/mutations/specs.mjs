@@ -370,7 +370,7 @@ export const SPEC_MUTATIONS = [
   {
     name: 'refused-pause',
     what: 'a request is refused while `setPermits(0)` pauses the semaphore',
-    ...{ file: 'lua/shared/admission.lua', spec: 'test/integration/kinds/semaphore.spec.ts' },
+    ...{ file: 'lua/shared/admission.lua', spec: CONTRACT, test: 'pauses' },
     from: 'return limit > 0 and request.units > limit',
     to: 'return request.units > limit',
   },
