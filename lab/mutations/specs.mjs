@@ -247,14 +247,14 @@ export const SPEC_MUTATIONS = [
   {
     name: 'getters-as-options',
     what: 'options that a getter adds are accepted',
-    ...{ file: 'lib/options/plain-options.ts', spec: 'test/integration/locks/option-input.spec.ts' },
-    from: "if (property.get !== undefined || property.set !== undefined) throw hidden(label, name, 'a getter', written);",
+    ...{ file: 'lib/options/option-readers.ts', spec: 'test/integration/locks/option-input.spec.ts' },
+    from: "if (property.get !== undefined || property.set !== undefined) throw hidden(name, 'a getter');",
     to: '',
   },
   {
     name: 'holes-in-lists',
     what: 'a list of keys with a hole is accepted',
-    ...{ file: 'lib/options/plain-options.ts', spec: 'test/integration/locks/option-input.spec.ts' },
+    ...{ file: 'lib/options/option-readers.ts', spec: 'test/integration/locks/option-input.spec.ts' },
     from: 'if (!Object.hasOwn(list, i)) return i;',
     to: 'if (!(i in Object(list)) && i < 0) return i;',
   },
@@ -370,7 +370,7 @@ export const SPEC_MUTATIONS = [
   {
     name: 'refused-pause',
     what: 'a request is refused while `setPermits(0)` pauses the semaphore',
-    ...{ file: 'lua/shared/admission.lua', spec: 'test/integration/kinds/semaphore.spec.ts' },
+    ...{ file: 'lua/shared/admission.lua', spec: CONTRACT, test: 'pauses' },
     from: 'return limit > 0 and request.units > limit',
     to: 'return request.units > limit',
   },
@@ -623,8 +623,8 @@ export const SPEC_MUTATIONS = [
     name: 'question-under-way-forgotten',
     what: 'a lock that was granted by a message is released without a tombstone, although a question is unanswered',
     ...{ file: 'lib/engine/ticket.ts', spec: TICKET },
-    from: 'const epoch = this.poll.isAsking ? undefined : (this.poll.firstEpoch ?? restsOn);',
-    to: 'const epoch = this.poll.firstEpoch ?? restsOn;',
+    from: 'const epoch = this.isAsking ? undefined : (this.firstEpoch ?? restsOn);',
+    to: 'const epoch = this.firstEpoch ?? restsOn;',
   },
   {
     name: 'leave-without-tombstone',
@@ -769,7 +769,7 @@ export const SPEC_MUTATIONS = [
   {
     name: 'unsuspicious-waits',
     what: 'no warning says that seconds may be meant by a short waitTimeout',
-    ...{ file: 'lib/options/option-warnings.ts', spec: 'test/integration/locks/option-input.spec.ts' },
+    ...{ file: 'lib/options/resolve-acquire-options.ts', spec: 'test/integration/locks/option-input.spec.ts' },
     test: 'cause one warning',
     from: 'waitTimeout >= 1 && ',
     to: 'waitTimeout < 1 && ',

@@ -99,7 +99,7 @@ export const MUTATIONS = [
     name: 'no-poll',
     what: 'a waiter does not retry',
     file: TICKET,
-    from: 'this.poll.askAt(now + reply.retryAfter);',
+    from: 'this.askAt(now + reply.retryAfter);',
     to: '',
   },
   {
@@ -120,7 +120,7 @@ export const MUTATIONS = [
     name: 'no-request-after-loss',
     what: 'no request is sent for the next local waiter after a loss',
     file: 'lib/engine/grants.ts',
-    from: 'hold.grant.users?.ended(hold)?.tryAcquireOrEnqueue();',
+    from: 'hold.grant.users?.ended(hold)?.ask();',
     to: 'hold.grant.users?.ended(hold);',
   },
   {

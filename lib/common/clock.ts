@@ -44,16 +44,12 @@ function keepAlive(): () => void {
 // from the wall clock.
 const standsStill = ['linux', 'android'].includes(platform());
 
-const elapsed = new ElapsedClock({
-  ...readingClock,
-  monotonic: () => performance.now(),
-  wall: () => Date.now(),
-  uptime: standsStill ? uptime : undefined,
-});
-
-export const systemClock: Clock = {
-  now: () => elapsed.now(),
-  setTimer: (delay, callback) => elapsed.setTimer(delay, callback),
-  clearTimer: (timer) => elapsed.clearTimer(timer),
-  keepAlive,
-};
+export const systemClock: Clock = Object.assign(
+  new ElapsedClock({
+    ...readingClock,
+    monotonic: () => performance.now(),
+    wall: () => Date.now(),
+    uptime: standsStill ? uptime : undefined,
+  }),
+  { keepAlive },
+);

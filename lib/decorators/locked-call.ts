@@ -25,7 +25,7 @@ export async function lockPromise(
 ): Promise<unknown> {
   const service = serviceOf();
   const body = (): PromiseLike<unknown> => promised(declaration, method());
-  if (!declaration.applies(call)) return body();
+  if (declaration.applies?.(call) === false) return body();
 
   const key = declaration.keyOf(call, defaultsOf(service).keyBuilder);
   let entered = false;
@@ -67,7 +67,7 @@ export function lockObservable(
   const source = defer(() => observable(declaration, open()));
   return defer(() => {
     const service = serviceOf();
-    if (!declaration.applies(call)) return source;
+    if (declaration.applies?.(call) === false) return source;
     return new Observable((subscriber) => {
       const gone = new AbortController();
       const stop = new Subject<void>();

@@ -44,7 +44,7 @@ export function acquireAtOnce(
 ): Promise<Hold[] | Refusal> {
   const { context, tickets, grants, releases } = parts;
   const { store, clock, limits } = context;
-  const ids = set.map(({ terms }) => context.nextId(terms));
+  const ids = set.map(({ terms }) => context.identity.nextId(terms));
   const owned = set.map(({ key, terms }, i) => ({ key, terms: i === 0 ? terms : ownedBy(ids[0], terms) }));
   const sent = clock.now();
   const { epoch } = store;

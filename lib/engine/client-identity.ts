@@ -56,7 +56,7 @@ export class ClientIdentity {
     return this.store.clientId;
   }
 
-  /** Makes an id that no other acquisition has. */
+  /** Makes an id that no other acquisition has. It names the call site, if there is one. */
   nextId(site?: SiteTerms): string {
     const id = `${this.store.clientId}:${(this.lastId += 1)}`;
     return site === undefined ? id : id + this.suffixOf(site);

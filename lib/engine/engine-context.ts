@@ -2,7 +2,7 @@ import type { Clock } from '../common/clock.js';
 import type { LockLogger } from '../common/logger.js';
 import { TimerQueue } from '../common/timer-queue.js';
 import type { LockStore } from '../store/lock-store.js';
-import { ClientIdentity, type SiteTerms } from './client-identity.js';
+import { ClientIdentity } from './client-identity.js';
 import { ClientNames } from './client-names.js';
 import { EventPublisher, type EventSink } from './event-publisher.js';
 
@@ -34,11 +34,10 @@ export interface EngineContext {
   readonly logger: LockLogger;
   readonly events: EventPublisher;
   readonly limits: EngineLimits;
+  /** The ids of this client and of its acquisitions. */
   readonly identity: ClientIdentity;
   /** The labels and call sites of all clients. */
   readonly names: ClientNames;
-  /** Makes an id that no other acquisition has. It names the call site, if there is one. */
-  readonly nextId: (site?: SiteTerms) => string;
 }
 
 /** What a context is made of. */
@@ -61,6 +60,5 @@ export function createEngineContext({ sink, label, ...given }: EngineContextOpti
     events: new EventPublisher(sink, clock, logger, identity.label, names),
     identity,
     names,
-    nextId: (site) => identity.nextId(site),
   };
 }

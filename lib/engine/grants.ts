@@ -38,7 +38,7 @@ export class Grants implements IdTable {
     if (hold.grant.capacity !== 'one') this.giveBackLater(hold);
     if (nextId === undefined) this.report(hold, error);
     else void this.context.names.learn([nextId], NAME_TIME).then(() => this.report(hold, error));
-    hold.grant.users?.ended(hold)?.tryAcquireOrEnqueue();
+    hold.grant.users?.ended(hold)?.ask();
   };
 
   constructor(

@@ -76,7 +76,7 @@ export class Handovers implements IdTable {
     this.grants.offer(hold);
     const next = hold.grant.users?.ended(hold);
     const offered = this.offer(offer);
-    next?.tryAcquireOrEnqueue();
+    next?.ask();
     return offered;
   }
 
@@ -118,7 +118,7 @@ export class Handovers implements IdTable {
     if (refusal !== undefined) throw refusal;
     const { context } = this;
     const { store, clock } = context;
-    const adoption = this.adoptions.get(offer) ?? { id: context.nextId(terms), isUnderWay: false };
+    const adoption = this.adoptions.get(offer) ?? { id: context.identity.nextId(terms), isUnderWay: false };
     if (adoption.isUnderWay) throw notOffered(key, 'another call of this process is adopting it');
     adoption.isUnderWay = true;
     this.adoptions.set(offer, adoption);

@@ -391,7 +391,7 @@ export interface GrantUsers {
 export interface NextRequest {
   request(): AcquireRequest;
   await(answer: Promise<AcquireReply>, sent: number, epoch: number): void;
-  tryAcquireOrEnqueue(): void;
+  ask(): void;
 }
 
 /** What a grant is for. */

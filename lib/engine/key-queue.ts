@@ -158,7 +158,7 @@ export class KeyQueue {
     const capacity = capacityFor(terms, this.parts.context.limits);
     if (waits) {
       if (capacity !== 'one' && this.sharing?.accepts(mode) === true) return this.sharing;
-      this.endSharing(capacity === 'one' ? undefined : mode, mode);
+      if ((this.sharing ?? this.open) !== undefined) this.endSharing(capacity === 'one' ? undefined : mode, mode);
     }
     const isPlain = waits && owner === undefined && mode.kind === 'exclusive' && !fair;
     if (isPlain && this.plain !== undefined) return this.plain;
@@ -356,7 +356,7 @@ export class Group implements TicketListener, GrantUsers {
     if (first !== undefined && validUntil(granted.from, lease) > now) return this.serveUnder(granted, first);
     // No waiter is left, or the answer came so late that the lease may be over.
     releases.leave(this.key, granted.id, releases.tombstoneFor(granted.epoch));
-    if (this.waits) this.openTicket()?.tryAcquireOrEnqueue();
+    if (this.waits) this.openTicket()?.ask();
     else this.failed(answeredTooLate(this.key, lease, true));
   }
 
@@ -386,7 +386,7 @@ export class Group implements TicketListener, GrantUsers {
       return this.reportContended(waiter);
     }
     this.hopeful = this.hopeful.length === 0 ? [waiter] : [...this.hopeful, waiter];
-    if (this.ticket === undefined) this.openTicket()?.due();
+    if (this.ticket === undefined) this.requestFor(this.waiters.first ?? waiter).due();
   }
 
   /** Serves the waiters for whom the grant has places. */
@@ -499,13 +499,17 @@ export class Group implements TicketListener, GrantUsers {
   private openTicket(): Ticket | undefined {
     this.forgetTicket();
     this.grant = undefined;
-    this.isContended = false;
     const { first } = this.waiters;
     if (first === undefined) {
       this.closeTicket();
       return undefined;
     }
-    this.ticket = new Ticket(this.parts, this.key, first.terms, this.placesFor(first), this);
+    return this.requestFor(first);
+  }
+
+  private requestFor(waiter: Waiter): Ticket {
+    this.isContended = false;
+    this.ticket = new Ticket(this.parts, this.key, waiter.terms, this.placesFor(waiter), this);
     const isOneOfMany = this.role === 'waiting' && this.capacity === 'one';
     this.parts.tickets.add(this.ticket, isOneOfMany ? this.key : undefined);
     return this.ticket;

@@ -3,7 +3,7 @@ import type { LatchCount, LatchStore } from '../store/latch-store.js';
 import type { EngineContext } from './engine-context.js';
 import { aboutKey } from './refusals.js';
 import type { SeenLatches } from './seen-latches.js';
-import { StorePoll, type PolledQuestion } from './store-poll.js';
+import { StorePoll } from './store-poll.js';
 import { PendingCall } from './waiter.js';
 
 /** A waiter asks again after this many ms, and up to a third more. That finds a message that got lost. */
@@ -21,9 +21,8 @@ export class LatchWaiter extends PendingCall<boolean> {
  * The waiters of this client for one latch. However many they are, they share one registration in the store and one
  * question: at once when a waiter joins, and then each period.
  */
-export class LatchWatch implements PolledQuestion<LatchCount> {
+export class LatchWatch extends StorePoll<LatchCount> {
   private readonly waiters = new Set<LatchWaiter>();
-  private readonly poll: StorePoll<LatchCount>;
   private questions = 0;
   /** ms from the latest question to the next. */
   private period = PERIOD;
@@ -34,13 +33,13 @@ export class LatchWatch implements PolledQuestion<LatchCount> {
 
   constructor(
     private readonly key: string,
-    private readonly context: EngineContext,
+    context: EngineContext,
     private readonly store: LatchStore,
     /** The table in which this watch stands while it has waiters. */
     private readonly watches: Map<string, LatchWatch>,
     private readonly seen: SeenLatches,
   ) {
-    this.poll = new StorePoll(context, this, context.limits.commandTimeout);
+    super(context, context.limits.commandTimeout);
   }
 
   join(waiter: LatchWaiter): void {
@@ -52,7 +51,7 @@ export class LatchWatch implements PolledQuestion<LatchCount> {
   /** Removes a waiter. */
   quit(waiter: LatchWaiter): void {
     if (!this.waiters.delete(waiter) || this.waiters.size > 0) return;
-    this.poll.stop();
+    this.stop();
     this.watches.delete(this.key);
   }
 
@@ -66,13 +65,13 @@ export class LatchWatch implements PolledQuestion<LatchCount> {
 
   /** Why the wait cannot end with the result that the latch is closed; `undefined`: it is closed. */
   troubleOf({ latch }: LatchWaiter): LockStoreError | undefined {
-    const { error } = this.poll;
+    const { error } = this;
     return error === undefined && latch === undefined ? unanswered(this.key) : error;
   }
 
   /** The time of a waiter is over. Returns whether it waits for the first answer, once. */
   awaitsAnswer(waiter: LatchWaiter): boolean {
-    if (waiter.overdue || waiter.latch !== undefined || this.poll.error !== undefined) return false;
+    if (waiter.overdue || waiter.latch !== undefined || this.error !== undefined) return false;
     waiter.overdue = true;
     return true;
   }
@@ -80,21 +79,21 @@ export class LatchWatch implements PolledQuestion<LatchCount> {
   /** The store says that a latch has opened. */
   opened(latch: string): void {
     // The answer that is under way may be older than the message.
-    if (this.poll.isAsking) this.outdated = true;
+    if (this.isAsking) this.outdated = true;
     for (const waiter of [...this.waiters]) if (waiter.latch === latch) this.finish(waiter, true);
   }
 
   /** Asks the store now, or as soon as it has answered the question that is under way. */
-  ask(): void {
-    if (this.poll.isAsking) {
+  override ask(): void {
+    if (this.isAsking) {
       this.outdated = true;
       return;
     }
-    this.poll.pause();
-    this.poll.ask();
+    this.pause();
+    super.ask();
   }
 
-  send(): Promise<LatchCount> {
+  protected override send(): Promise<LatchCount> {
     const { random, limits } = this.context;
     this.questions += 1;
     this.outdated = false;
@@ -105,7 +104,7 @@ export class LatchWatch implements PolledQuestion<LatchCount> {
     return this.store.count(this.key, Math.ceil(2 * this.period + limits.commandTimeout), [...seen] as string[]);
   }
 
-  answered(answer: LatchCount, sent: number): void {
+  protected override answered(answer: LatchCount, sent: number): void {
     const { left, latch, opened } = answer;
     const isLost = this.seen.isLost(this.key, this.seenBefore, answer);
     this.seen.answered(this.key, answer, sent);
@@ -124,10 +123,10 @@ export class LatchWatch implements PolledQuestion<LatchCount> {
     }
     if (this.waiters.size === 0) return;
     if (this.outdated) this.ask();
-    else this.poll.askAt(this.context.clock.now() + this.period);
+    else this.askAt(this.context.clock.now() + this.period);
   }
 
-  failed(error: LockStoreError): void {
+  protected override failed(error: LockStoreError): void {
     this.dismissAll(aboutKey(this.key, error));
   }
 

@@ -24,7 +24,7 @@ export class Latches {
   /** @throws LockStoreError, even if the latch was set but too few replicas have it */
   async trySetCount(key: string, count: number, lifetime: number, replicas?: ReplicaTerms): Promise<boolean> {
     this.admission.assertReachable(key);
-    const id = this.context.nextId();
+    const id = this.context.identity.nextId();
     const sent = this.context.clock.now();
     const made = await this.admission.explained(this.store.setCount({ key, id, count, lifetime }));
     if (made) this.seen.closed(key, id, sent);
@@ -35,7 +35,7 @@ export class Latches {
   /** @throws LockStoreError, even if the call has counted but too few replicas have it */
   async countDown(key: string, replicas?: ReplicaTerms): Promise<number> {
     this.admission.assertReachable(key);
-    const id = this.context.nextId();
+    const id = this.context.identity.nextId();
     const { left, counted } = await this.admission.explained(this.store.countDown(key, id));
     if (counted && replicas !== undefined) await this.replicated(key, id, replicas, 'the master has counted');
     return left;
@@ -55,7 +55,7 @@ export class Latches {
     this.admission.assertReachable(key);
     const { left, latch } = await this.admission.explained(this.store.count(key, 0, []));
     // By its name: a command that the network delays must not delete the next latch.
-    return left > 0 && this.store.delete(key, this.context.nextId(), latch);
+    return left > 0 && this.store.delete(key, this.context.identity.nextId(), latch);
   }
 
   /**

@@ -138,7 +138,7 @@ export class LockEngine {
     if (store.permits === undefined) throw permitsFixed(this.lacks);
     this.admission.assertReachable(key);
     this.queues.closeShared(key);
-    return this.admission.explained(store.permits.add({ key, id: this.context.nextId(), change, permits }));
+    return this.admission.explained(store.permits.add({ key, id: this.context.identity.nextId(), change, permits }));
   }
 
   /** @throws LockConfigError if the store does not know requests for all free permits */

@@ -5,20 +5,6 @@ import type { EngineContext } from './engine-context.js';
 /** After a failure the store is asked again after this many ms, and up to twice as many. */
 const RETRY = 50;
 
-/** A question that is asked again and again. */
-export interface PolledQuestion<Reply> {
-  /** It is time to ask. If left out, the question is asked at once. */
-  due?(): void;
-  /** Sends the question to the store. */
-  send(): Promise<Reply>;
-  /** The store has answered the question of `sent`, in `epoch`; also behind `stop`. */
-  answered(reply: Reply, sent: number, epoch: number): void;
-  /** The store has not answered the question of `sent`. It may be sent again. */
-  faltered?(error: LockStoreError, sent: number): void;
-  /** The store has failed for as long as failures are retried, or in a way that does not pass. The poll has ended. */
-  failed(error: LockStoreError): void;
-}
-
 /** What limits the questions of very many polls together, see `Tickets`. */
 export interface QuestionBudget {
   /** By how many times later a question is asked again after a failure. */
@@ -29,39 +15,40 @@ export interface QuestionBudget {
   settled(now: number | undefined): void;
 }
 
-/** Asks the store one question again and again: when it is due, and after a failure, for a limited time. */
-export class StorePoll<Reply> {
+/** A question that the store is asked again and again: when it is due, and after a failure, for a limited time. */
+export abstract class StorePoll<Reply> {
+  /** The failure of the latest question, if the store has not answered since. */
+  error: LockStoreError | undefined;
+  /** The store's epoch at the first question; `undefined`: nothing has been sent. */
+  protected firstEpoch: number | undefined;
+  /** It asks nothing any more. */
+  protected isOver = false;
   private underWay = 0;
   private next: TimerEntry | undefined;
-  private stopped = false;
   private failingSince: number | undefined;
-  private lastError: LockStoreError | undefined;
-  private epochAtFirst: number | undefined;
   private countsFrom = 0;
   /** While a question is to be asked again, the process keeps running: without a connection nothing else may keep it. */
   private letProcessExit: (() => void) | undefined;
 
   constructor(
-    private readonly context: EngineContext,
-    private readonly question: PolledQuestion<Reply>,
+    protected readonly context: EngineContext,
     /** For how many ms failures are retried; 0: not at all. */
     private readonly retriesFor: number,
     private readonly budget?: QuestionBudget,
   ) {}
 
-  /** Whether an answer is under way. */
-  get isAsking(): boolean {
-    return this.underWay > 0;
-  }
+  /** Sends the question to the store. */
+  protected abstract send(): Promise<Reply>;
+  /** The store has answered the question of `sent`, in `epoch`; also behind `stop`. */
+  protected abstract answered(reply: Reply, sent: number, epoch: number): void;
+  /** The store has failed for as long as failures are retried, or in a way that does not pass. The poll has ended. */
+  protected abstract failed(error: LockStoreError): void;
+  /** The store has not answered the question of `sent`. It may be sent again. */
+  protected faltered?(error: LockStoreError, sent: number): void;
 
-  /** The failure of the latest question, if the store has not answered since. */
-  get error(): LockStoreError | undefined {
-    return this.lastError;
-  }
-
-  /** The store's epoch at the first question; `undefined`: nothing has been sent. */
-  get firstEpoch(): number | undefined {
-    return this.epochAtFirst;
+  /** It is time to ask. */
+  due(): void {
+    this.ask();
   }
 
   /** Asks the store now. */
@@ -69,48 +56,48 @@ export class StorePoll<Reply> {
     const { store, clock } = this.context;
     const sent = clock.now();
     const { epoch, unreachable } = store;
-    if (unreachable === undefined) this.epochAtFirst ??= epoch;
-    this.expect(unreachable === undefined ? this.question.send() : Promise.reject(unreachable), sent, epoch);
+    if (unreachable === undefined) this.firstEpoch ??= epoch;
+    this.expect(unreachable === undefined ? this.send() : Promise.reject(unreachable), sent, epoch);
   }
 
   /** The question was sent at `sent`, alone or with another command; `answer` is its answer. */
   await(answer: Promise<Reply>, sent: number, epoch: number): void {
-    this.epochAtFirst ??= epoch;
+    this.firstEpoch ??= epoch;
     this.expect(answer, sent, epoch);
   }
 
+  /** Whether an answer is under way. */
+  protected get isAsking(): boolean {
+    return this.underWay > 0;
+  }
+
   /** Asks at `at` in place of the time that was set before. */
-  askAt(at: number): void {
+  protected askAt(at: number): void {
     const { timers } = this.context;
     if (this.next === undefined) this.next = timers.add(at, () => this.due());
     else timers.move(this.next, at);
   }
 
   /** Asks at `at`, unless it asks earlier anyway. */
-  askBy(at: number): void {
+  protected askBy(at: number): void {
     if (this.next === undefined || !isScheduled(this.next) || at < this.next.at) this.askAt(at);
   }
 
   /** Answers to questions that were sent before now do not count any more. */
-  ignoreEarlier(): void {
+  protected ignoreEarlier(): void {
     this.countsFrom = this.context.clock.now();
   }
 
   /** Cancels the next question. */
-  pause(): void {
+  protected pause(): void {
     this.context.timers.cancel(this.next);
     this.retriesNoMore();
   }
 
   /** Asks nothing any more. Answers that are under way are still passed on, failures are not. */
-  stop(): void {
-    this.stopped = true;
+  protected stop(): void {
+    this.isOver = true;
     this.pause();
-  }
-
-  private due(): void {
-    if (this.question.due === undefined) this.ask();
-    else this.question.due();
   }
 
   private expect(answer: Promise<Reply>, sent: number, epoch: number): void {
@@ -120,26 +107,26 @@ export class StorePoll<Reply> {
       (reply) => {
         this.underWay -= 1;
         this.budget?.settled(this.context.clock.now());
-        if (!this.stopped) {
+        if (!this.isOver) {
           if (sent < this.countsFrom) return;
           this.failingSince = undefined;
-          this.lastError = undefined;
+          this.error = undefined;
           this.retriesNoMore();
         }
-        this.question.answered(reply, sent, epoch);
+        this.answered(reply, sent, epoch);
       },
       (error: LockStoreError) => {
         this.underWay -= 1;
         this.budget?.settled(undefined);
-        if (!this.stopped) this.failed(error, sent);
+        if (!this.isOver) this.retry(error, sent);
       },
     );
   }
 
-  private failed(error: LockStoreError, sent: number): void {
+  private retry(error: LockStoreError, sent: number): void {
     this.failingSince ??= sent;
-    this.lastError = error;
-    this.question.faltered?.(error, sent);
+    this.error = error;
+    this.faltered?.(error, sent);
     const now = this.context.clock.now();
     // Only if the next question comes within the time: on a dead connection each of them takes all of it.
     const last = this.failingSince + this.retriesFor - RETRY;
@@ -150,7 +137,7 @@ export class StorePoll<Reply> {
       return;
     }
     this.retriesNoMore();
-    this.question.failed(error);
+    this.failed(error);
   }
 
   private retriesNoMore(): void {

@@ -5,7 +5,7 @@ import type { EngineContext } from './engine-context.js';
 import type { Grant, HoldTerms } from './hold.js';
 import type { Orphans } from './orphans.js';
 import type { Releases } from './releases.js';
-import { StorePoll, type PolledQuestion } from './store-poll.js';
+import { StorePoll } from './store-poll.js';
 import type { TicketInTable, TicketLine, Tickets } from './tickets.js';
 import { tooManyPermits, upgradeRefused } from './refusals.js';
 import { elapsedSince, validUntil } from './lease-view.js';
@@ -44,7 +44,7 @@ interface Reference {
  * One acquisition on its way: tries to acquire the lock or a place in the store's queue, keeps the place by asking again,
  * and decides whether a pushed grant is certain. Reports every result to its listener, never within a call of the listener.
  */
-export class Ticket implements PolledQuestion<AcquireReply>, TicketInTable {
+export class Ticket extends StorePoll<AcquireReply> implements TicketInTable {
   readonly id: string;
   /** The line of the tickets for its key, and the neighbours in it. */
   line: TicketLine | undefined;
@@ -53,9 +53,6 @@ export class Ticket implements PolledQuestion<AcquireReply>, TicketInTable {
   behind: TicketInTable | undefined;
   follows = false;
   private askedAsFollower = false;
-  private readonly context: EngineContext;
-  private readonly poll: StorePoll<AcquireReply>;
-  private over = false;
   private reference: Reference | undefined;
   /** A push that arrived before the answer by which it can be measured. */
   private early: PushedGrant | undefined;
@@ -72,21 +69,14 @@ export class Ticket implements PolledQuestion<AcquireReply>, TicketInTable {
     private places: Places,
     private readonly listener: TicketListener,
   ) {
-    const { context } = parts;
-    this.context = context;
-    this.id = context.nextId(terms);
-    this.poll = new StorePoll(context, this, places.waits ? context.limits.commandTimeout : 0, parts.tickets);
+    const { context, tickets } = parts;
+    super(context, places.waits ? context.limits.commandTimeout : 0, tickets);
+    this.id = context.identity.nextId(terms);
   }
 
   /** Whether the store has not answered at all. The ticket may not even have been sent. */
   get isUnanswered(): boolean {
-    const isAsking = this.poll.isAsking || this.poll.firstEpoch === undefined;
-    return this.error === undefined && this.reference === undefined && isAsking;
-  }
-
-  /** The failure of the latest question, if the store has not answered since. */
-  get error(): LockStoreError | undefined {
-    return this.poll.error;
+    return this.error === undefined && this.reference === undefined && (this.isAsking || this.isNew);
   }
 
   /** The request that asks the store for the lock. */
@@ -106,27 +96,17 @@ export class Ticket implements PolledQuestion<AcquireReply>, TicketInTable {
 
   askSoon(): void {
     // A reply that is under way sets the time of the next question.
-    if (!this.poll.isAsking && this.poll.firstEpoch !== undefined) this.retryAfter(this.period);
+    if (!this.isAsking && !this.isNew) this.retryAfter(this.period);
   }
 
   get isNew(): boolean {
-    return this.poll.firstEpoch === undefined;
+    return this.firstEpoch === undefined;
   }
 
-  /** Asks the store behind the tickets that came before it (`Tickets.ask`, then `tryAcquireOrEnqueue`). One try goes out now. */
-  due(): void {
-    if (this.places.waits) this.parts.tickets.ask(this);
-    else this.tryAcquireOrEnqueue();
-  }
-
-  /** Asks the store now. */
-  tryAcquireOrEnqueue(): void {
-    this.poll.ask();
-  }
-
-  /** The request was sent along with a release, not before `sent`. */
-  await(answer: Promise<AcquireReply>, sent: number, epoch: number): void {
-    this.poll.await(answer, sent, epoch);
+  /** Asks the store behind the tickets that came before it (`Tickets.askInTurn`, then `ask`). One try goes out now. */
+  override due(): void {
+    if (this.places.waits) this.parts.tickets.askInTurn(this);
+    else this.ask();
   }
 
   /** Hands the place to the next waiter, with its own lease. */
@@ -134,25 +114,24 @@ export class Ticket implements PolledQuestion<AcquireReply>, TicketInTable {
     const changed = terms.lease !== this.terms.lease;
     this.terms = terms;
     this.places = places;
-    if (changed) this.poll.ask();
+    if (changed) this.ask();
   }
 
   /** Gives up the place, or the hold if the store has granted it meanwhile. */
   leave(): void {
-    if (this.over) return;
-    this.finish();
-    const { firstEpoch } = this.poll;
-    if (firstEpoch === undefined) return;
+    if (this.isOver) return;
+    this.stop();
+    if (this.isNew) return;
     const { store, limits } = this.context;
     // A refusal is an answer. A tombstone is only for questions that may still be executed, or again after a reconnect.
-    const isResent = firstEpoch !== store.epoch;
-    const isUnanswered = isResent || this.poll.isAsking || this.error?.transient === true;
+    const isResent = this.firstEpoch !== store.epoch;
+    const isUnanswered = isResent || this.isAsking || this.error?.transient === true;
     this.parts.releases.leave(this.key, this.id, isUnanswered ? 2 * limits.commandTimeout : 0);
   }
 
   /** The store has pushed a grant for this ticket. */
   pushed(grant: PushedGrant): void {
-    if (this.over) return;
+    if (this.isOver) return;
     const { clock, store } = this.context;
     const now = clock.now();
     const { reference } = this;
@@ -165,8 +144,8 @@ export class Ticket implements PolledQuestion<AcquireReply>, TicketInTable {
       }
     }
     // The answer that is under way may be the reference of this push, or the grant itself.
-    if (this.poll.isAsking && this.early === undefined) this.early = grant;
-    else this.poll.ask();
+    if (this.isAsking && this.early === undefined) this.early = grant;
+    else this.ask();
   }
 
   /** Another client waits. This message may arrive before the grant that it is about. */
@@ -176,25 +155,25 @@ export class Ticket implements PolledQuestion<AcquireReply>, TicketInTable {
 
   /** A grant of which this ticket does not know yet was ended by force. An answer under way may be that grant. */
   revoked(): void {
-    if (this.over) return;
-    this.poll.ignoreEarlier();
+    if (this.isOver) return;
+    this.ignoreEarlier();
     this.reference = undefined;
     this.early = undefined;
-    this.poll.ask();
+    this.ask();
   }
 
   /** The store wants to be asked in `delay` ms. */
   retryAfter(delay: number): void {
-    if (!this.over) this.poll.askBy(this.context.clock.now() + delay);
+    if (!this.isOver) this.askBy(this.context.clock.now() + delay);
   }
 
-  send(): Promise<AcquireReply> {
+  protected override send(): Promise<AcquireReply> {
     const { trouble } = this.parts.tickets;
     return trouble === undefined ? this.context.store.acquire(this.request()) : Promise.reject(trouble);
   }
 
-  answered(reply: AcquireReply, sent: number, epoch: number): void {
-    if (this.over) {
+  protected override answered(reply: AcquireReply, sent: number, epoch: number): void {
+    if (this.isOver) {
       // The store may have executed the question behind the leave or the release.
       if (reply.outcome === 'held' || reply.outcome === 'queued') this.parts.orphans.release(this.key, [this.id]);
       return;
@@ -218,13 +197,13 @@ export class Ticket implements PolledQuestion<AcquireReply>, TicketInTable {
     }
   }
 
-  faltered(error: LockStoreError, sent: number): void {
+  protected override faltered(error: LockStoreError, sent: number): void {
     const now = this.context.clock.now();
     this.line?.doubt(now, this.period);
     this.parts.tickets.doubt(error, now, sent, this.period);
   }
 
-  failed(error: LockStoreError): void {
+  protected override failed(error: LockStoreError): void {
     this.leave();
     this.listener.failed(error);
   }
@@ -234,16 +213,16 @@ export class Ticket implements PolledQuestion<AcquireReply>, TicketInTable {
     const released = this.parts.orphans.releaseHolders(this.key, reply.holders);
     if (!this.places.waits && released !== undefined) {
       // What keeps this one try from the key is a release of this client that the store had not executed yet.
-      const answer = released.then(() => (this.over ? reply : this.send()));
-      this.poll.await(answer, this.context.clock.now(), this.context.store.epoch);
+      const answer = released.then(() => (this.isOver ? reply : this.send()));
+      this.await(answer, this.context.clock.now(), this.context.store.epoch);
       return;
     }
     const wasContended = this.isContended;
     this.isContended ||= reply.isSplit !== true;
     if (!wasContended) {
-      if (!this.places.waits) this.finish();
+      if (!this.places.waits) this.stop();
       this.listener.contended(reply.isSplit === true);
-      if (this.over) return;
+      if (this.isOver) return;
     }
     const { clock, store, identity } = this.context;
     const now = clock.now();
@@ -251,7 +230,7 @@ export class Ticket implements PolledQuestion<AcquireReply>, TicketInTable {
     if (reply.outcome === 'queued' && epoch === store.epoch) {
       this.reference = { sent, epoch, time: reply.time, lastToken: reply.lastToken };
     }
-    this.poll.askAt(now + reply.retryAfter);
+    this.askAt(now + reply.retryAfter);
     // Meanwhile the ticket may have come to the front of its line.
     if (this.askedAsFollower && !this.follows) this.retryAfter(this.period);
     const { early } = this;
@@ -265,16 +244,16 @@ export class Ticket implements PolledQuestion<AcquireReply>, TicketInTable {
 
   /** The store will never grant the request. */
   private refused(error: LockError): void {
-    this.finish();
+    this.stop();
     this.listener.failed(error);
   }
 
   private granted(grant: HeldReply | PushedGrant, from: number, restsOn: number): void {
-    this.finish();
+    this.stop();
     const { token, lease, batchSize } = grant;
     // A question that is under way makes a pushed grant a full lease.
-    const longest = this.poll.isAsking ? Math.max(lease, this.terms.lease) : lease;
-    const epoch = this.poll.isAsking ? undefined : (this.poll.firstEpoch ?? restsOn);
+    const longest = this.isAsking ? Math.max(lease, this.terms.lease) : lease;
+    const epoch = this.isAsking ? undefined : (this.firstEpoch ?? restsOn);
     // If a fair request waits behind it, the grant is for one waiter.
     this.listener.granted({
       id: this.id,
@@ -288,10 +267,5 @@ export class Ticket implements PolledQuestion<AcquireReply>, TicketInTable {
       restsOn,
       units: 'units' in grant ? grant.units : undefined,
     });
-  }
-
-  private finish(): void {
-    this.over = true;
-    this.poll.stop();
   }
 }

@@ -30,7 +30,7 @@ export interface TicketInTable extends Linked<TicketInTable> {
   /** Asks as often as a ticket that is alone, once. */
   askSoon(): void;
   /** Asks now. */
-  tryAcquireOrEnqueue(): void;
+  ask(): void;
   pushed(grant: PushedGrant): void;
   retryAfter(delay: number): void;
   revoked(): void;
@@ -44,9 +44,9 @@ export interface TicketInTable extends Linked<TicketInTable> {
  *   often and the others seldom (`TicketLine`). 10,000 waiters send at most 300 requests a second.
  * - Very many keys: with more than 10,000 tickets, each asks less often (`slowness`). 100,000 keys send at most 4,000
  *   requests a second.
- * - At most 500 requests are unanswered (`ask`). The others follow as answers arrive, new tickets first: a new request is not
+ * - At most 500 requests are unanswered (`askInTurn`). The others follow as answers arrive, new tickets first: a new request is not
  *   behind the repetitions. Requests that wait in Redis behind very many others would fail after `commandTimeout`.
- * - A failed request is repeated by its `StorePoll`, later if there are more than 1,000 tickets (`patience`). If the store has
+ * - A failed request is repeated (`StorePoll`), later if there are more than 1,000 tickets (`patience`). If the store has
  *   answered nothing since, all tickets ask soon (`doubt`): waiters learn of a failure as early as if there were few of them.
  */
 export class Tickets implements IdTable {
@@ -112,9 +112,9 @@ export class Tickets implements IdTable {
   }
 
   /** Has a ticket ask, behind the tickets of its kind before it: now, unless very many questions are unanswered. */
-  ask(ticket: TicketInTable): void {
+  askInTurn(ticket: TicketInTable): void {
     const isFirst = this.fresh.isEmpty && (ticket.isNew || this.repeated.isEmpty);
-    if ((isFirst && !this.isFull) || this.trouble !== undefined) ticket.tryAcquireOrEnqueue();
+    if ((isFirst && !this.isFull) || this.trouble !== undefined) ticket.ask();
     else (ticket.isNew ? this.fresh : this.repeated).add(ticket);
   }
 
@@ -122,7 +122,7 @@ export class Tickets implements IdTable {
   askForAll(concerns?: (key: string) => boolean): void {
     const tickets = this.byId.values();
     void inSlices(concerns === undefined ? tickets : tickets.filter(({ key }) => concerns(key)), (ticket) =>
-      this.ask(ticket),
+      this.askInTurn(ticket),
     );
   }
 
@@ -167,7 +167,7 @@ export class Tickets implements IdTable {
   private askNext(): boolean {
     const ticket = this.fresh.take() ?? this.repeated.take();
     // It may have ended meanwhile.
-    if (ticket !== undefined && this.byId.get(ticket.id) === ticket) ticket.tryAcquireOrEnqueue();
+    if (ticket !== undefined && this.byId.get(ticket.id) === ticket) ticket.ask();
     return ticket !== undefined;
   }
 }

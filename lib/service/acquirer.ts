@@ -5,13 +5,13 @@ import type { LockEngine } from '../engine/lock-engine.js';
 import { upgradeRefused } from '../engine/refusals.js';
 import { isLockTimeoutError, LockKeyError } from '../errors/index.js';
 import { assertKey } from '../keys/index.js';
-import { holeIn } from '../options/plain-options.js';
+import { holeIn } from '../options/option-readers.js';
 import type { AcquireOptions, AdoptOptions } from '../options/acquire-options.js';
 import { offerId, readHandover } from './handles/handover-text.js';
 import { HeldLock } from './handles/held-lock.js';
 import { HeldLocks } from './handles/held-locks.js';
 import { currentScope, findInScope } from './lock-scope.js';
-import { OptionWarnings } from '../options/option-warnings.js';
+import { OptionWarnings } from '../options/resolve-acquire-options.js';
 import type { KeyHandle, OwnHandle } from './handles/own-handle.js';
 import { refuseLacking, refuseWithoutPermits } from './refused-features.js';
 import { TimeoutReports } from './timeout-reports.js';
@@ -104,9 +104,8 @@ export class Acquirer {
    * `take`.
    */
   reenter(keys: string | readonly string[], { terms, reentrant }: ReadCall<'run'>): OwnHandle | undefined {
-    const isPlain =
-      reentrant && terms.mode.kind === 'exclusive' && terms.owner === undefined && terms.signal === undefined;
-    if (!isPlain || typeof keys !== 'string') return undefined;
+    if (currentScope() === undefined || !reentrant || typeof keys !== 'string') return undefined;
+    if (terms.mode.kind !== 'exclusive' || terms.owner !== undefined || terms.signal !== undefined) return undefined;
     return this.partInScope(keys, ({ kind }) => kind === 'exclusive')?.reenter();
   }
 

@@ -7,7 +7,7 @@ import type { PushedGrant } from '../../../lib/store/lock-store.js';
 import { FakeClock, settled } from '../../../lab/testbed/clocks/fake-clock.js';
 import { busy, contextOf, FakeStore, held, lasting, passing, queued, TERMS } from './support.js';
 
-const ID = 'me:7';
+const ID = 'me:1';
 const PLACES: Places = { waits: true, batchSize: 1, uncontendedBatchSize: 1 };
 /** The store's report of a grant at its own time of 51 s. */
 const push = (details: Partial<PushedGrant> = {}): PushedGrant => ({
@@ -30,7 +30,7 @@ function setUp({ waits = true, owner = undefined as string | undefined, lease = 
   };
   const parts: TicketParts = {
     tickets: new Tickets({}),
-    context: { ...contextOf(store, clock), nextId: () => ID },
+    context: contextOf(store, clock),
     releases: { leave: (key, id, tombstone) => void told.push(`left ${key} ${id} ${tombstone}`) },
     orphans: { release, releaseHolders: release },
   };
@@ -60,7 +60,7 @@ function setUp({ waits = true, owner = undefined as string | undefined, lease = 
 /** A ticket with a place in the queue: asked at 1000 by our clock, answered at 50 000 by the server's. */
 async function waiting(options?: Parameters<typeof setUp>[0]) {
   const all = setUp(options);
-  all.ticket.tryAcquireOrEnqueue();
+  all.ticket.ask();
   all.clock.advance(10);
   await all.answer(queued({ retryAfter: 20_000 }));
   return all;
@@ -69,7 +69,7 @@ async function waiting(options?: Parameters<typeof setUp>[0]) {
 describe('a requesting ticket', () => {
   it('sends its request', () => {
     const { ticket, store } = setUp({ owner: 'owner', lease: 6_000 });
-    ticket.tryAcquireOrEnqueue();
+    ticket.ask();
     expect(store.acquires[0]!.request).toEqual({
       key: 'a',
       id: ID,
@@ -88,7 +88,7 @@ describe('a requesting ticket', () => {
 
   it('counts the validity of a grant from its request', async () => {
     const { clock, ticket, answer, grants, told } = setUp();
-    ticket.tryAcquireOrEnqueue();
+    ticket.ask();
     clock.advance(400);
     await answer(held(11, 30_000));
     expect(grants).toMatchObject([{ id: ID, token: 11, lease: 30_000, from: 1_000 }]);
@@ -97,7 +97,7 @@ describe('a requesting ticket', () => {
 
   it('retries when the reply says', async () => {
     const { clock, ticket, store, answer } = setUp();
-    ticket.tryAcquireOrEnqueue();
+    ticket.ask();
     await answer(queued({ retryAfter: 700 }));
     await clock.pass(699);
     expect(store.acquires).toHaveLength(1);
@@ -116,14 +116,14 @@ describe('a requesting ticket', () => {
 
   it('reports once that it has to wait', async () => {
     const { told, ticket, answer } = await waiting();
-    ticket.tryAcquireOrEnqueue();
+    ticket.ask();
     await answer(queued());
     expect(told.filter((word) => word === 'contended')).toHaveLength(1);
   });
 
   it('tries only once if it does not wait', async () => {
     const { clock, ticket, store, told, answer } = setUp({ waits: false });
-    ticket.tryAcquireOrEnqueue();
+    ticket.ask();
     await answer(busy());
     await clock.pass(100);
     expect(store.acquires).toHaveLength(1);
@@ -132,7 +132,7 @@ describe('a requesting ticket', () => {
 
   it('releases orphans among the holders that the store names', async () => {
     const { ticket, answer, told } = setUp();
-    ticket.tryAcquireOrEnqueue();
+    ticket.ask();
     await answer(queued({ holders: ['me:3', 'you:4'] }));
     expect(told).toContain('orphans me:3,you:4');
   });
@@ -165,7 +165,7 @@ describe('a pushed grant', () => {
   it('knows that a request is unanswered, which a reconnect would send again behind the release', async () => {
     const { clock, ticket, grants } = await waiting();
     clock.advance(1_500);
-    ticket.tryAcquireOrEnqueue();
+    ticket.ask();
     ticket.pushed(push());
     expect(grants).toMatchObject([{ epoch: undefined }]);
   });
@@ -196,7 +196,7 @@ describe('a pushed grant', () => {
 
   it('is not measured by a reply to a request from before a reconnect', async () => {
     const { clock, ticket, grants, store, answer } = setUp();
-    ticket.tryAcquireOrEnqueue();
+    ticket.ask();
     store.epoch += 1;
     clock.advance(10);
     await answer(queued());
@@ -208,7 +208,7 @@ describe('a pushed grant', () => {
 
   it('that comes before the reply waits for it, and is measured by it', async () => {
     const { clock, ticket, grants, store, answer } = setUp();
-    ticket.tryAcquireOrEnqueue();
+    ticket.ask();
     clock.advance(40);
     ticket.pushed(push({ time: 50_020 }));
     expect([grants.length, store.acquires.length]).toEqual([0, 1]);
@@ -220,7 +220,7 @@ describe('a pushed grant', () => {
 
   it('that comes before the reply does not count if the reply has a larger token', async () => {
     const { ticket, grants, store, answer } = setUp();
-    ticket.tryAcquireOrEnqueue();
+    ticket.ask();
     ticket.pushed(push({ token: 11 }));
     await answer(queued({ lastToken: 12 }));
     expect(grants).toEqual([]);
@@ -229,7 +229,7 @@ describe('a pushed grant', () => {
 
   it('that comes before the reply is ignored if the reply is the grant itself', async () => {
     const { ticket, grants, answer } = setUp();
-    ticket.tryAcquireOrEnqueue();
+    ticket.ask();
     ticket.pushed(push());
     await answer(held(11, 30_000));
     expect(grants).toMatchObject([{ id: ID, token: 11, lease: 30_000, from: 1_000 }]);
@@ -253,7 +253,7 @@ describe('a pushed grant', () => {
 
   it('that was ended by force before it arrived does not count, nor does a pending reply', async () => {
     const { clock, ticket, grants, store, answer } = await waiting();
-    ticket.tryAcquireOrEnqueue();
+    ticket.ask();
     clock.advance(5);
     ticket.revoked();
     expect(store.acquires).toHaveLength(3);
@@ -277,14 +277,14 @@ describe('an abandoned ticket', () => {
 
   it('leaves a tombstone while a request is pending', () => {
     const { ticket, told } = setUp();
-    ticket.tryAcquireOrEnqueue();
+    ticket.ask();
     ticket.leave();
     expect(told).toContain(`left a ${ID} 10000`);
   });
 
   it('leaves a tombstone if a request may have got lost', async () => {
     const { ticket, told, fail } = await waiting();
-    ticket.tryAcquireOrEnqueue();
+    ticket.ask();
     await fail(passing());
     ticket.leave();
     expect(told).toContain(`left a ${ID} 10000`);
@@ -305,7 +305,7 @@ describe('an abandoned ticket', () => {
 
   it('releases a grant that comes nevertheless', async () => {
     const { ticket, told, grants, answer } = setUp();
-    ticket.tryAcquireOrEnqueue();
+    ticket.ask();
     ticket.leave();
     await answer(held(11, 30_000));
     expect(grants).toEqual([]);
@@ -316,7 +316,7 @@ describe('an abandoned ticket', () => {
 describe('a ticket with a failing store', () => {
   it('retries soon after a transient failure', async () => {
     const { clock, ticket, store, fail, answer, grants } = setUp();
-    ticket.tryAcquireOrEnqueue();
+    ticket.ask();
     await fail(passing());
     await clock.pass(100);
     expect(store.acquires).toHaveLength(2);
@@ -326,7 +326,7 @@ describe('a ticket with a failing store', () => {
 
   it('gives up after commandTimeout', async () => {
     const { clock, ticket, store, told, fail } = setUp();
-    ticket.tryAcquireOrEnqueue();
+    ticket.ask();
     while (!told.some((word) => word.startsWith('failed'))) {
       await fail(passing());
       await clock.pass(100);
@@ -340,7 +340,7 @@ describe('a ticket with a failing store', () => {
 
   it('does not retry if the first request took nearly all of commandTimeout', async () => {
     const { clock, ticket, store, told, fail } = setUp();
-    ticket.tryAcquireOrEnqueue();
+    ticket.ask();
     await clock.pass(4_960); // timers come a little early sometimes
     await fail(passing());
     expect(told.at(-1)).toBe('failed: the connection is lost');
@@ -350,38 +350,38 @@ describe('a ticket with a failing store', () => {
 
   it('gives up at once after a permanent failure, without a tombstone', async () => {
     const { ticket, told, fail } = setUp();
-    ticket.tryAcquireOrEnqueue();
+    ticket.ask();
     await fail(lasting());
     expect(told.slice(-2)).toEqual([`left a ${ID} 0`, 'failed: no permission']);
   });
 
   it('gives up at once if it does not wait', async () => {
     const { ticket, told, fail } = setUp({ waits: false });
-    ticket.tryAcquireOrEnqueue();
+    ticket.ask();
     await fail(passing());
     expect(told.at(-1)).toBe('failed: the connection is lost');
   });
 
   it('restarts the time of failures after a reply', async () => {
     const { clock, ticket, told, fail, answer } = setUp();
-    ticket.tryAcquireOrEnqueue();
+    ticket.ask();
     for (let i = 0; i < 4; i++) {
       await clock.pass(3_000);
       await fail(passing());
-      ticket.tryAcquireOrEnqueue();
+      ticket.ask();
       await answer(queued({ retryAfter: 60_000 }));
-      ticket.tryAcquireOrEnqueue();
+      ticket.ask();
     }
     expect(told.filter((word) => word.startsWith('failed'))).toEqual([]);
   });
 
   it('knows the last failure, if any', async () => {
     const { ticket, fail, answer } = setUp();
-    ticket.tryAcquireOrEnqueue();
+    ticket.ask();
     expect([ticket.isUnanswered, ticket.error]).toEqual([true, undefined]);
     await answer(queued());
     expect([ticket.isUnanswered, ticket.error]).toEqual([false, undefined]);
-    ticket.tryAcquireOrEnqueue();
+    ticket.ask();
     expect([ticket.isUnanswered, ticket.error]).toEqual([false, undefined]);
     await fail(passing());
     expect(ticket.isUnanswered).toBe(false);

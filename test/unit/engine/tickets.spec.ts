@@ -17,14 +17,14 @@ it('keeps no ticket that has asked, although there are always others that have t
       ...{ id, isNew: true, key: id, keepsOrder: true, follows: false },
       ...{ line: undefined, list: undefined, before: undefined, behind: undefined },
       ...{ askSoon() {}, pushed() {}, retryAfter() {}, revoked() {}, yield() {} },
-      tryAcquireOrEnqueue() {
+      ask() {
         asked.push(id);
         tickets.sent();
       },
     };
     tickets.add(ticket, undefined);
     if (early.length < 1_000) early.push(new WeakRef(ticket));
-    tickets.ask(ticket);
+    tickets.askInTurn(ticket);
   };
   for (let i = 0; i < 1_000; i++) begin();
   expect(asked).toHaveLength(500);
