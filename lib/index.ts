@@ -12,7 +12,7 @@ export type { DistributedLockOptions } from './decorators/lock-method.options.js
 export type { LockMethodDecorator } from './decorators/lock-method.types.js';
 export { currentLock, findCurrentLock } from './decorators/current-lock.js';
 export { methodKey, type MethodKey } from './decorators/method-key.js';
-export type { KeyBuilder } from './options/key-builder.js';
+export type { KeyBuilder } from './options/acquire-options.js';
 export { lockKey } from './keys/index.js';
 
 export { UseLock, type UseLockOptions } from './interceptors/use-lock.decorator.js';

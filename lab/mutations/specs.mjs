@@ -247,14 +247,14 @@ export const SPEC_MUTATIONS = [
   {
     name: 'getters-as-options',
     what: 'options that a getter adds are accepted',
-    ...{ file: 'lib/options/plain-options.ts', spec: 'test/integration/locks/option-input.spec.ts' },
-    from: "if (property.get !== undefined || property.set !== undefined) throw hidden(label, name, 'a getter', written);",
+    ...{ file: 'lib/options/option-readers.ts', spec: 'test/integration/locks/option-input.spec.ts' },
+    from: "if (property.get !== undefined || property.set !== undefined) throw hidden(name, 'a getter');",
     to: '',
   },
   {
     name: 'holes-in-lists',
     what: 'a list of keys with a hole is accepted',
-    ...{ file: 'lib/options/plain-options.ts', spec: 'test/integration/locks/option-input.spec.ts' },
+    ...{ file: 'lib/options/option-readers.ts', spec: 'test/integration/locks/option-input.spec.ts' },
     from: 'if (!Object.hasOwn(list, i)) return i;',
     to: 'if (!(i in Object(list)) && i < 0) return i;',
   },
@@ -370,7 +370,7 @@ export const SPEC_MUTATIONS = [
   {
     name: 'refused-pause',
     what: 'a request is refused while `setPermits(0)` pauses the semaphore',
-    ...{ file: 'lua/shared/admission.lua', spec: 'test/integration/kinds/semaphore.spec.ts' },
+    ...{ file: 'lua/shared/admission.lua', spec: CONTRACT, test: 'pauses' },
     from: 'return limit > 0 and request.units > limit',
     to: 'return request.units > limit',
   },
@@ -745,25 +745,11 @@ export const SPEC_MUTATIONS = [
   if hold and #ARGV > 1 then`,
   },
   {
-    name: 'thawed-master-trusted',
-    what: 'a message or reply after a silence counts at once',
-    ...{ file: `${REDIS}/mastership.ts`, spec: 'test/unit/store/mastership.spec.ts' },
-    from: 'now - this.provenAt <= UNDOUBTED',
-    to: 'now - this.provenAt <= Infinity',
-  },
-  {
     name: 'suspension-between-reply',
     what: 'a reply that arrives after a suspension counts as young',
     ...{ file: `${REDIS}/script-runner.ts`, spec: SCRIPT_RUNNER, test: 'suspension' },
     from: "private readonly elapsed: Pick<Clock, 'now'> = systemClock",
     to: 'private readonly elapsed: { now(): number } = performance',
-  },
-  {
-    name: 'slow-reply-trusted',
-    what: 'a reply counts however late it arrives',
-    ...{ file: `${REDIS}/script-runner.ts`, spec: SCRIPT_RUNNER, test: 'confirmed' },
-    from: 'this.elapsed.now() - sent > UNDOUBTED',
-    to: 'false',
   },
   {
     name: 'heartbeats-together',
@@ -783,7 +769,7 @@ export const SPEC_MUTATIONS = [
   {
     name: 'unsuspicious-waits',
     what: 'no warning says that seconds may be meant by a short waitTimeout',
-    ...{ file: 'lib/options/option-warnings.ts', spec: 'test/integration/locks/option-input.spec.ts' },
+    ...{ file: 'lib/options/resolve-acquire-options.ts', spec: 'test/integration/locks/option-input.spec.ts' },
     test: 'cause one warning',
     from: 'waitTimeout >= 1 && ',
     to: 'waitTimeout < 1 && ',

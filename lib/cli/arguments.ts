@@ -4,7 +4,7 @@ import { mayBeConnection, withoutSecret } from '../common/credentials.js';
 import { oneLine } from '../common/describe.js';
 import { LockConfigError } from '../errors/index.js';
 import { assertKey } from '../keys/index.js';
-import { readDuration } from '../options/option-readers.js';
+import { read } from '../options/option-readers.js';
 import { COMMANDS, ORDERS, OWN_OPTIONS, SHELLS } from './command-table.js';
 import type { CommandName, Order, OwnOption, Shell, Topic } from './command-table.js';
 import type { WrittenConnection } from './deployment/deployment.js';
@@ -178,7 +178,7 @@ function readConnections(written: readonly string[]): WrittenConnection[] {
 
 function readTime(label: string, written: string): number {
   try {
-    const ms = readDuration(label, written);
+    const ms = read.duration(label, written);
     if (ms > 0 && ms <= LONGEST_TIMER) return ms;
   } catch {
     // Its message is about options in code.

@@ -1,7 +1,7 @@
 import type { LockService } from '../service/lock.service.js';
 import { createLockService } from '../module/redis-lock.composition.js';
 import { readConnections, refuseOtherPrefix } from '../module/redis-lock.connection.js';
-import { MODULE_DEFAULTS } from '../module/redis-lock.option-table.js';
+import { MODULE_DEFAULTS } from '../module/redis-lock.options.js';
 import { resolveModuleOptions } from '../module/redis-lock.options.js';
 import type { ClusterAddress } from '../store/redis/passed-client.js';
 import { refusing, type CommandLine } from './arguments.js';

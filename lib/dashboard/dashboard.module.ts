@@ -1,18 +1,14 @@
 import { Module, type DynamicModule, type Provider } from '@nestjs/common';
-import { describe } from '../common/describe.js';
 import type { LockServices } from '../decorators/injected-service.js';
 import { LockConfigError } from '../errors/index.js';
 import { LOCK_REGISTRY } from '../module/redis-lock.tokens.js';
 import { controllerAt } from './dashboard.controller.js';
 import {
-  PLACE_OPTIONS,
-  resolvePlace,
-  resolveSettings,
-  SETTINGS_OPTIONS,
+  readAsyncOptions,
+  readMadeSettings,
+  readRootOptions,
   type RedisLockDashboardAsyncOptions,
   type RedisLockDashboardOptions,
-  type RedisLockDashboardPlace,
-  type RedisLockDashboardSettings,
   type ResolvedDashboardPlace,
   type ResolvedDashboardSettings,
 } from './dashboard.options.js';
@@ -38,9 +34,8 @@ export class RedisLockDashboardModule {
    * @throws LockConfigError for an option that cannot be used, and if no guards are named
    */
   static forRoot(options: RedisLockDashboardOptions): DynamicModule {
-    const place = resolvePlace('forRoot', options, SETTINGS_OPTIONS.names);
-    const useValue = resolveSettings('forRoot', options, options.guards, PLACE_OPTIONS.names);
-    return dashboard(place, options.imports, { provide: DASHBOARD_SETTINGS, useValue });
+    const page = readRootOptions(options);
+    return dashboard(page, { provide: DASHBOARD_SETTINGS, useValue: page });
   }
 
   /**
@@ -48,56 +43,32 @@ export class RedisLockDashboardModule {
    * @throws LockConfigError if no guards are named. If the settings cannot be used, the application does not start.
    */
   static forRootAsync(options: RedisLockDashboardAsyncOptions): DynamicModule {
-    const place = resolvePlace('forRootAsync', options, ['inject', 'useFactory']);
+    const place = readAsyncOptions(options);
     const { inject = [], useFactory } = options;
     if (typeof useFactory !== 'function') {
       throw new LockConfigError(
         'RedisLockDashboardModule.forRootAsync takes useFactory, a function that returns the settings.',
       );
     }
-    return dashboard(place, options.imports, {
+    return dashboard(place, {
       provide: DASHBOARD_SETTINGS,
       inject,
-      useFactory: async (...args: unknown[]) => resolveMade(await useFactory(...args), options.guards),
+      useFactory: async (...args: unknown[]) => readMadeSettings(await useFactory(...args), place.guards),
     });
   }
 }
 
-function dashboard(
-  place: ResolvedDashboardPlace,
-  imports: RedisLockDashboardPlace['imports'] = [],
-  settings: Provider,
-): DynamicModule {
-  return {
-    module: RedisLockDashboardModule,
-    imports,
-    controllers: [controllerAt(place)],
-    providers: [
-      settings,
-      {
-        provide: LockDashboard,
-        inject: [LOCK_REGISTRY, DASHBOARD_SETTINGS],
-        useFactory: (services: LockServices, resolved: ResolvedDashboardSettings) =>
-          new LockDashboard(services, resolved),
-      },
-    ],
-  };
-}
-
-function resolveMade(
-  made: RedisLockDashboardSettings,
-  guards: RedisLockDashboardPlace['guards'],
-): ResolvedDashboardSettings {
-  if (typeof made !== 'object' || made === null) {
-    throw new LockConfigError(
-      `RedisLockDashboardModule.forRootAsync: the factory returned ${describe(made)}: return the settings, or {} for the defaults.`,
-    );
-  }
-  const early = Object.keys(made).find((name) => PLACE_OPTIONS.names.includes(name));
-  if (early !== undefined) {
-    throw new LockConfigError(
-      `${early} has no effect here: write it beside the factory: forRootAsync({ ${early}, … }).`,
-    );
-  }
-  return resolveSettings('forRootAsync', made, guards);
-}
+const dashboard = (place: ResolvedDashboardPlace, settings: Provider): DynamicModule => ({
+  module: RedisLockDashboardModule,
+  imports: place.imports ?? [],
+  controllers: [controllerAt(place)],
+  providers: [
+    settings,
+    {
+      provide: LockDashboard,
+      inject: [LOCK_REGISTRY, DASHBOARD_SETTINGS],
+      useFactory: (services: LockServices, resolved: ResolvedDashboardSettings) =>
+        new LockDashboard(services, resolved),
+    },
+  ],
+});

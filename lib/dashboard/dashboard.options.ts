@@ -1,20 +1,9 @@
 import type { CanActivate, InjectionToken, ModuleMetadata, Type } from '@nestjs/common';
 import { LONGEST_TIMER } from '../common/clock.js';
 import type { Duration } from '../common/duration.js';
+import { describe } from '../common/describe.js';
 import { LockConfigError } from '../errors/index.js';
-import {
-  checked,
-  isFunction,
-  Options,
-  readCount,
-  readDuration,
-  readFlag,
-  readInstanceName,
-  readList,
-  refuse,
-  type OptionReader,
-} from '../options/option-readers.js';
-import { asWritten } from '../options/option-table.js';
+import { checked, isFunction, isObject, Options, read, refuse, type OptionReader } from '../options/option-readers.js';
 
 type Guard = Type<CanActivate> | CanActivate;
 
@@ -70,22 +59,6 @@ export interface RedisLockDashboardAsyncOptions extends RedisLockDashboardPlace 
   useFactory: (...args: any[]) => RedisLockDashboardSettings | Promise<RedisLockDashboardSettings>;
 }
 
-/** The resolved settings. */
-export interface ResolvedDashboardSettings {
-  readonly readOnly: boolean;
-  /** `undefined`: all instances. */
-  readonly instances: readonly string[] | undefined;
-  /** ms */
-  readonly refresh: number;
-  readonly limit: number;
-}
-
-/** The resolved path and guards. */
-export interface ResolvedDashboardPlace {
-  readonly path: string;
-  readonly guards: ReadonlyArray<Type<CanActivate> | CanActivate>;
-}
-
 /** The shortest interval that a person can follow. */
 const SHORTEST_REFRESH = 250;
 
@@ -101,55 +74,74 @@ const isGuard = checked<Guard>(
   'a guard or its class, as in guards: [AdminGuard]',
 );
 
-const readGuards: OptionReader<readonly Guard[]> = (label, written) =>
-  written === 'none' ? [] : readList(label, written, isGuard, "guards: [AdminGuard], or 'none'");
-
-const readNames: OptionReader<readonly string[]> = (label, written) =>
-  Array.isArray(written)
-    ? readList(label, written, readInstanceName, 'a list of names')
-    : [readInstanceName(label, written)];
-
 const readRefresh: OptionReader<number> = (label, written) => {
-  const ms = readDuration(label, written);
+  const ms = read.duration(label, written);
   if (ms >= SHORTEST_REFRESH) return Math.min(ms, LONGEST_TIMER);
   return refuse(label, written, `at least ${SHORTEST_REFRESH} ms`);
 };
 
-/** Where a page is: how each option is read, and its default. */
-export const PLACE_OPTIONS = new Options({ path: readPath, guards: readGuards, imports: asWritten }, { path: 'locks' });
-/** What a page shows: how each option is read, and its default. */
-export const SETTINGS_OPTIONS = new Options(
-  {
-    readOnly: readFlag,
-    instance: readNames,
-    refresh: readRefresh,
-    limit: (label: string, written: unknown) => readCount(label, written, 1),
-  },
-  { refresh: 2_000, limit: 200 },
+const PLACE = {
+  path: readPath,
+  guards: (label: string, written: unknown): readonly Guard[] =>
+    written === 'none' ? [] : read.list(label, written, isGuard, "guards: [AdminGuard], or 'none'"),
+  imports: (_label: string, written: unknown) => written as RedisLockDashboardPlace['imports'],
+};
+
+const SETTINGS = {
+  readOnly: read.flag,
+  instance: (label: string, written: unknown): readonly string[] =>
+    Array.isArray(written)
+      ? read.list(label, written, read.instance, 'a list of names')
+      : [read.instance(label, written)],
+  refresh: readRefresh,
+  limit: (label: string, written: unknown) => read.count(label, written),
+};
+
+const DEFAULTS = { refresh: 2_000, limit: 200 };
+const PATH = { path: 'locks' };
+
+const ROOT = new Options({ ...PLACE, ...SETTINGS }, { ...PATH, ...DEFAULTS });
+const ASYNC = new Options({ ...PLACE, inject: read.asWritten, useFactory: read.listener }, PATH);
+const MADE = new Options(SETTINGS, DEFAULTS, (name) =>
+  Object.hasOwn(PLACE, name)
+    ? `: ${name} has no effect here: write it beside the factory: forRootAsync({ ${name}, … }).`
+    : undefined,
 );
 
+/** The path and the guards of a page. */
+export type ResolvedDashboardPlace = Pick<ReturnType<typeof ROOT.read>, 'path' | 'imports'> & {
+  readonly guards: readonly Guard[];
+};
+
+/** The settings of a page. `instance`: the names of all instances that it shows; `undefined`: all. */
+export type ResolvedDashboardSettings = ReturnType<typeof MADE.read> & { readonly readOnly: boolean };
+
 /** @throws LockConfigError */
-export function resolvePlace(
-  method: string,
-  written: RedisLockDashboardPlace,
-  more: readonly string[],
-): ResolvedDashboardPlace {
-  const { path, guards } = PLACE_OPTIONS.read(`RedisLockDashboardModule.${method}`, written, '', more);
-  if (guards !== undefined) return { path, guards };
+export function readRootOptions(written: unknown): ResolvedDashboardPlace & ResolvedDashboardSettings {
+  const page = guarded(ROOT.read('RedisLockDashboardModule.forRoot', written));
+  return { ...page, readOnly: page.readOnly ?? page.guards.length === 0 };
+}
+
+/** @throws LockConfigError */
+export const readAsyncOptions = (written: unknown): ResolvedDashboardPlace =>
+  guarded(ASYNC.read('RedisLockDashboardModule.forRootAsync', written));
+
+/** Reads the settings that a factory made. @throws LockConfigError */
+export function readMadeSettings(made: unknown, guards: readonly Guard[]): ResolvedDashboardSettings {
+  if (isObject(made)) {
+    const settings = MADE.read('RedisLockDashboardModule.forRootAsync', made);
+    return { ...settings, readOnly: settings.readOnly ?? guards.length === 0 };
+  }
+  throw new LockConfigError(
+    `RedisLockDashboardModule.forRootAsync: the factory returned ${describe(made)}: return the settings, or {} for the defaults.`,
+  );
+}
+
+function guarded<Place extends { readonly guards: readonly Guard[] | undefined }>(place: Place) {
+  const { guards } = place;
+  if (guards !== undefined) return { ...place, guards };
   throw new LockConfigError(
     'RedisLockDashboardModule shows the holders of all locks and can release them, so it needs guards: write guards: [AdminGuard], ' +
       "or guards: 'none' if access is controlled elsewhere.",
   );
-}
-
-/** @throws LockConfigError */
-export function resolveSettings(
-  method: string,
-  written: RedisLockDashboardSettings,
-  guards: RedisLockDashboardPlace['guards'],
-  more: readonly string[] = [],
-): ResolvedDashboardSettings {
-  const label = `RedisLockDashboardModule.${method}`;
-  const { instance, readOnly = guards === 'none', ...settings } = SETTINGS_OPTIONS.read(label, written, '', more);
-  return Object.freeze({ ...settings, readOnly, instances: instance });
 }

@@ -37,8 +37,8 @@ export class LockDashboard implements OnModuleInit, BeforeApplicationShutdown {
 
   /** @throws LockConfigError for an unknown instance */
   onModuleInit(): void {
-    const { readOnly, refresh, limit } = this.settings;
-    const instances = this.settings.instances ?? this.services.names();
+    const { readOnly, refresh, limit, instance: named } = this.settings;
+    const instances = named ?? this.services.names();
     for (const instance of instances) {
       const service = this.services.service(instance);
       this.observatories.set(instance, new Observatory(service, { instance, instances, readOnly, refresh, limit }));

@@ -1,13 +1,13 @@
 import { isThenable } from '../common/settle.js';
-import { refuseHoles } from '../options/plain-options.js';
+import { refuseHoles } from '../options/option-readers.js';
 import type { OnContended, OnUnavailable, RunOptions } from '../options/acquire-options.js';
 import { isLockKeyError, LockConfigError, LockKeyError } from '../errors/index.js';
 import { compileKeyTemplate, type RequestScope, type TemplateSite } from '../keys/index.js';
 import { readKeys } from '../service/acquirer.js';
-import { readOptions } from '../options/option-table.js';
+import { optionsOf } from '../options/option-table.js';
 import { NO_CONTEXT, refuseContradictions, type CallContext } from '../options/resolve-acquire-options.js';
 import { DEFAULT_INSTANCE, getLockServiceToken } from '../module/redis-lock.tokens.js';
-import type { KeyBuilder } from '../options/key-builder.js';
+import type { KeyBuilder } from '../options/acquire-options.js';
 import { isMethodKey, keyOfMethod } from './method-key.js';
 import type { LockMethodOptions } from './lock-method.options.js';
 
@@ -62,7 +62,7 @@ export function declareLock(
   moreOptions: readonly string[] = [],
 ): LockDeclaration {
   const label = `${site.decorator} on ${site.className}.${site.methodName}`;
-  const read = readOptions('decorator', label, written, `${label}: `, moreOptions);
+  const read = optionsOf('decorator').read(label, written, `${label}: `, moreOptions);
   refuseContradictions(read, read.expire ?? 0, `${label}: `);
   const { key: _, condition, instance = DEFAULT_INSTANCE, onContended, onUnavailable, ...options } = read;
   const keyOf = compileKey(label, site, written.key);

@@ -9,7 +9,7 @@ import {
   type LockStoreError,
   type LockTimeoutError,
 } from '../errors/index.js';
-import { checked, Options, readCount } from '../options/option-readers.js';
+import { checked, Options, read } from '../options/option-readers.js';
 
 /** The options of `LockExceptionFilter`. */
 export interface LockExceptionFilterOptions {
@@ -31,7 +31,7 @@ const OPTIONS = new Options(
       (status) => Number.isInteger(status) && status >= 400 && status <= 599,
       'the status of an HTTP error, such as 423 or 409',
     ),
-    retryAfter: (label: string, written: unknown) => readCount(label, written, 0),
+    retryAfter: (label: string, written: unknown) => read.count(label, written, 0),
   },
   { timeoutStatus: HttpStatus.LOCKED, retryAfter: 1 },
 );

@@ -8,6 +8,9 @@ export function hashTag(name: string): string {
   return close > open + 1 ? name.slice(open + 1, close) : name;
 }
 
+/** The form of a key in all names that contain it. */
+export const tagged = (key: string): string => (hashTag(key) === key ? `{${key}}` : key);
+
 /** The slot of a key in a Redis Cluster, or of a channel of sharded pub/sub. */
 export function hashSlot(name: string): number {
   return crc16(Buffer.from(hashTag(name))) % SLOTS;

@@ -4,7 +4,7 @@ export { methodParameterNames, parameterNames, type ParameterNames } from './par
 export { encodeKeyPart, lockKey, type KeyPart } from './key-encoding.js';
 export { assertKey, MAX_KEY_BYTES } from './lock-key.js';
 export { LATCH_KEY_ROLES, LOCK_KEY_ROLES } from './key-roles.generated.js';
-export { groupBySlot, hashSlot } from './hash-slot.js';
+export { groupBySlot, hashSlot, tagged } from './hash-slot.js';
 export {
   assertKeyPrefix,
   busChannel,
@@ -15,7 +15,6 @@ export {
   redisKeys,
   shardChannel,
   statePattern,
-  tagged,
   type LatchKeys,
   type RedisKeys,
 } from './redis-keys.js';

@@ -1,6 +1,6 @@
 import { LockConfigError } from '../errors/index.js';
 import { describe, quote } from '../common/describe.js';
-import { hashTag } from './hash-slot.js';
+import { hashTag, tagged } from './hash-slot.js';
 import { LATCH_KEY_ROLES, LOCK_KEY_ROLES } from './key-roles.generated.js';
 import { keyFault } from './lock-key.js';
 
@@ -35,9 +35,6 @@ function namesOf<Role extends string>(roles: readonly Role[], prefix: string, ke
   for (const role of roles) names[role] = `${prefix}:${role}:${name}`;
   return names;
 }
-
-/** The form of a key in all names that contain it. */
-export const tagged = (key: string): string => (hashTag(key) === key ? `{${key}}` : key);
 
 /** The pattern of the state keys of all locks, for SCAN. */
 export const statePattern = (prefix: string): string => `${prefix}:state:*`;

@@ -1,8 +1,7 @@
 import type { InjectionToken, ModuleMetadata, Provider, Type } from '@nestjs/common';
-import { LockConfigError } from '../errors/index.js';
-import { refuseUnknownOptions } from '../options/option-readers.js';
-import { MODULE_OPTIONS } from './redis-lock.option-table.js';
-import type { RedisLockModuleOptions } from './redis-lock.options.js';
+import { Options, read, type OptionReader } from '../options/option-readers.js';
+import { MODULE_OPTIONS, type RedisLockModuleOptions } from './redis-lock.options.js';
+import { DEFAULT_INSTANCE } from './redis-lock.tokens.js';
 
 /** A class that makes the options of `forRootAsync`. */
 export interface RedisLockOptionsFactory {
@@ -35,30 +34,19 @@ export interface RedisLockModuleAsyncOptions {
   extraProviders?: Provider[];
 }
 
-const ASYNC_OPTIONS = [
-  'instance',
-  'isGlobal',
-  'imports',
-  'inject',
-  'useFactory',
-  'useClass',
-  'useExisting',
-  'extraProviders',
-] satisfies Array<keyof RedisLockModuleAsyncOptions>;
-
-/** @throws LockConfigError for an option that would be ignored silently */
-export function refuseUnknownAsyncOptions(written: unknown): void {
-  refuseEarlyOptions(written);
-  refuseUnknownOptions('RedisLockModule.forRootAsync', written, ASYNC_OPTIONS);
-}
-
-function refuseEarlyOptions(written: unknown): void {
-  if (typeof written !== 'object' || written === null) return;
-  const early = Object.keys(written).find(
-    (name) => MODULE_OPTIONS.names.includes(name) && !(ASYNC_OPTIONS as string[]).includes(name),
-  );
-  if (early === undefined) return;
-  throw new LockConfigError(
-    `RedisLockModule.forRootAsync: ${early} is made by the factory: return { ${early} } there.`,
-  );
-}
+/** The options of `forRootAsync`. Those of the module come from the factory, except for these two. */
+export const ASYNC_OPTIONS = new Options(
+  {
+    instance: read.instance,
+    isGlobal: read.flag,
+    imports: read.asWritten,
+    inject: read.asWritten,
+    useFactory: read.asWritten,
+    useClass: read.asWritten,
+    useExisting: read.asWritten,
+    extraProviders: read.asWritten,
+  } satisfies Record<keyof RedisLockModuleAsyncOptions, OptionReader>,
+  { instance: DEFAULT_INSTANCE, isGlobal: true },
+  (name) =>
+    MODULE_OPTIONS.names.includes(name) ? `: ${name} is made by the factory: return { ${name} } there.` : undefined,
+);

@@ -2,7 +2,7 @@ import { Logger, Module, type DynamicModule, type InjectionToken, type Provider,
 import { fromCaller } from '../common/from-caller.js';
 import { APP_INTERCEPTOR, ModuleRef, ModulesContainer } from '@nestjs/core';
 import { describe } from '../common/describe.js';
-import { readFlag, readInstanceName, refuseUnknownOptions } from '../options/option-readers.js';
+import { isObject } from '../options/option-readers.js';
 import { LockConfigError } from '../errors/index.js';
 import { RequestContextInterceptor } from '../interceptors/request-context.interceptor.js';
 import { LockService } from '../service/lock.service.js';
@@ -10,11 +10,10 @@ import { createLockService } from './redis-lock.composition.js';
 import { LockExplorer } from './redis-lock.explorer.js';
 import { LockLifecycle } from './redis-lock.lifecycle.js';
 import {
-  refuseUnknownAsyncOptions,
+  ASYNC_OPTIONS,
   type RedisLockModuleAsyncOptions,
   type RedisLockOptionsFactory,
 } from './redis-lock.async-options.js';
-import { MODULE_OPTIONS } from './redis-lock.option-table.js';
 import { resolveModuleOptions, type RedisLockRootOptions, type ResolvedModuleOptions } from './redis-lock.options.js';
 import { LockRegistry } from './redis-lock.registry.js';
 import {
@@ -59,10 +58,9 @@ export class RedisLockModule {
    */
   static forRootAsync(options: RedisLockModuleAsyncOptions): DynamicModule {
     return fromCaller(() => {
-      refuseUnknownAsyncOptions(options);
-      const name = readInstanceName('instance', options.instance ?? DEFAULT_INSTANCE);
+      const { instance: name, isGlobal } = ASYNC_OPTIONS.read('RedisLockModule.forRootAsync', options);
       const providers = [...optionsProviders(name, options), ...(options.extraProviders ?? [])];
-      return instance(name, readFlag('isGlobal', options.isGlobal ?? true), options.imports ?? [], providers);
+      return instance(name, isGlobal, options.imports ?? [], providers);
     });
   }
 }
@@ -155,23 +153,22 @@ function optionsFactory(maker: unknown, useClass: Type | undefined): RedisLockOp
 
 /** The module is registered before its options are made, so `instance` and `isGlobal` cannot come from them. */
 function resolveNamed(name: string, made: unknown): ResolvedModuleOptions {
-  if (typeof made !== 'object' || made === null) {
+  const label = 'RedisLockModule.forRootAsync';
+  if (!isObject(made)) {
     throw new LockConfigError(
-      `RedisLockModule.forRootAsync: the factory returned ${describe(made)}: return the options, or {} for the defaults.`,
+      `${label}: the factory returned ${describe(made)}: return the options, or {} for the defaults.`,
     );
   }
-  refuseUnknownOptions('RedisLockModule.forRootAsync', made, MODULE_OPTIONS.names);
-  const written: RedisLockRootOptions = made;
-  if (written.isGlobal !== undefined) {
+  const { isGlobal, instance: given }: RedisLockRootOptions = made;
+  if (isGlobal !== undefined) {
     throw new LockConfigError(
       'isGlobal has no effect here: write it beside the factory: forRootAsync({ isGlobal, … }).',
     );
   }
-  if (written.instance !== undefined && readInstanceName('instance', written.instance) !== name) {
-    throw new LockConfigError(
-      `the options of RedisLockModule '${name}' have the instance '${written.instance}': ` +
-        `write it beside the factory instead: forRootAsync({ instance: '${written.instance}', … }).`,
-    );
-  }
-  return resolveModuleOptions({ ...written, instance: name });
+  const resolved = resolveModuleOptions(made, label);
+  if (given === undefined || resolved.instance === name) return { ...resolved, instance: name };
+  throw new LockConfigError(
+    `the options of RedisLockModule '${name}' have the instance '${given}': ` +
+      `write it beside the factory instead: forRootAsync({ instance: '${given}', … }).`,
+  );
 }

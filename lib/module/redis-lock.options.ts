@@ -1,18 +1,38 @@
-import type { RedisOptions } from 'ioredis';
 import { Concealed } from '../common/concealed.js';
+import { LONGEST_TIMER } from '../common/clock.js';
 import type { Duration } from '../common/duration.js';
-import type { ReplicaTerms } from '../engine/hold.js';
 import { LockConfigError } from '../errors/index.js';
-import type { OnContended, OnLost, OnUnavailable, ReleaseMode, RunOptions } from '../options/acquire-options.js';
-import type { KeyBuilder } from '../options/key-builder.js';
-import { warningsAbout } from '../options/option-warnings.js';
-import { optionNames, type OptionIn } from '../options/option-table.js';
-import { refuseContradictions } from '../options/resolve-acquire-options.js';
-import { readConnections, refuseOtherPrefix, type LockConnectionOption } from './redis-lock.connection.js';
-import { defaultLabel } from './redis-lock.label.js';
-import { CALL_DEFAULTS, MODULE_OPTIONS } from './redis-lock.option-table.js';
+import { assertKeyPrefix } from '../keys/index.js';
+import type {
+  KeyBuilder,
+  OnContended,
+  OnLost,
+  OnUnavailable,
+  ReleaseMode,
+  RunOptions,
+} from '../options/acquire-options.js';
+import {
+  checked,
+  func,
+  isFunction,
+  isObject,
+  Options,
+  read,
+  refuse,
+  type OptionReader,
+} from '../options/option-readers.js';
+import { optionsOf, type OptionIn } from '../options/option-table.js';
+import { refuseContradictions, warningsAbout } from '../options/resolve-acquire-options.js';
+import {
+  OPTIONS_OF_IOREDIS,
+  readConnections,
+  refuseOtherPrefix,
+  type LockConnectionOption,
+} from './redis-lock.connection.js';
+import { defaultLabel, readLabel } from './redis-lock.label.js';
 import type { LockProtocol } from './redis-lock.protocol.js';
 import type { LockStoreChoice } from './redis-lock.store.js';
+import { DEFAULT_INSTANCE } from './redis-lock.tokens.js';
 
 /** The options of `RedisLockModule`, as they are written. */
 export interface RedisLockModuleOptions {
@@ -132,42 +152,105 @@ export interface RedisLockRootOptions extends RedisLockModuleOptions {
   isGlobal?: boolean;
 }
 
+/** A batch reserves a fencing token for each of its turns, whether a waiter takes the turn or not. */
+const MOST_LOCAL_HANDOFFS = 500;
+
+const readCommandTimeout: OptionReader<number> = (label, written) => {
+  const ms = read.duration(label, written);
+  // Connections set timers of Node for it, and for a little more.
+  if (ms > 0) return Math.ceil(Math.min(ms, LONGEST_TIMER / 2));
+  return refuse(label, written, "the time that a command may take, in milliseconds or a text such as '5s'");
+};
+
+/** What applies if an option of the module was left out, in milliseconds. */
+export const MODULE_DEFAULTS = Object.freeze({
+  instance: DEFAULT_INSTANCE,
+  connection: 'redis://127.0.0.1:6379',
+  store: 'redis',
+  keyPrefix: 'lock',
+  renewedLease: 30_000,
+  defaults: Object.freeze({}),
+  commandTimeout: 5_000,
+  shutdownTimeout: 10_000,
+  drainTimeout: Infinity,
+  grantTimeout: 3_000,
+  localHandoffs: 200,
+  localHandoffTime: 10,
+  isGlobal: true,
+} as const);
+
+/** The defaults of `defaults`: what a call uses if neither it nor the module says otherwise, in milliseconds. */
+export const LOCK_DEFAULTS = Object.freeze({
+  expire: 0,
+  maxRenewTimes: 0,
+  waitTimeout: 10_000,
+  holdAtLeast: 0,
+  replicas: undefined,
+  onContended: 'throw',
+  onUnavailable: 'throw',
+  onLost: 'throw',
+  release: 'awaited',
+} as const);
+
+/** The options in `defaults` of the module. */
+const CALL_DEFAULTS = new Options(optionsOf('defaults').readers, LOCK_DEFAULTS);
+
+/** The one table of the module's options, and how each is read. */
+export const MODULE_OPTIONS = new Options(
+  {
+    instance: read.instance,
+    connection: (_label: string, written: unknown) => readConnections(written),
+    store: checked<LockStoreChoice>(
+      (written) => written === 'redis' || written === 'memory' || isFunction(written),
+      "'redis', 'memory', or a function that makes a store",
+    ),
+    protocol: checked<LockProtocol>(
+      (written) => isObject(written) && 'createStore' in written,
+      'redisson(), which nestjs-redis-locks/redisson exports, or leave it out',
+    ),
+    keyPrefix: (_label: string, written: unknown) => assertKeyPrefix(written),
+    label: readLabel,
+    keyBuilder: func<KeyBuilder>('a function that returns the key: (key) => `${tenant()}:${key}`'),
+    renewedLease: read.lease,
+    defaults: (_label: string, written: unknown) => written as LockDefaults,
+    commandTimeout: readCommandTimeout,
+    shutdownTimeout: read.duration,
+    drainTimeout: read.wait,
+    grantTimeout: read.lease,
+    localHandoffs: (label: string, written: unknown) => read.count(label, written, 1, MOST_LOCAL_HANDOFFS),
+    localHandoffTime: read.duration,
+    isGlobal: read.flag,
+  },
+  MODULE_DEFAULTS,
+  (name) => {
+    const place = CALL_DEFAULTS.names.includes(name)
+      ? 'defaults'
+      : // `name` is an option of Sentinels, and probably meant as `instance`.
+        OPTIONS_OF_IOREDIS.includes(name) && name !== 'name'
+        ? 'connection'
+        : undefined;
+    return place && ` has no option "${name}" of its own: write ${place}: { ${name} }.`;
+  },
+);
+
 /** The options as they are used: complete, checked, in milliseconds. */
-export interface ResolvedModuleOptions {
-  readonly instance: string;
+export type ResolvedModuleOptions = Omit<
+  ReturnType<typeof MODULE_OPTIONS.read>,
+  'connection' | 'label' | 'defaults'
+> & {
   /** Concealed, because Nest keeps the options where they can be printed, and they may contain passwords. */
   readonly connection: Concealed<LockConnectionOption>;
-  readonly store: LockStoreChoice;
-  readonly protocol: LockProtocol | undefined;
-  readonly keyPrefix: string;
   readonly label: string;
-  readonly keyBuilder: KeyBuilder | undefined;
-  readonly isGlobal: boolean;
-  readonly renewedLease: number;
-  readonly commandTimeout: number;
-  readonly shutdownTimeout: number;
-  readonly drainTimeout: number;
-  readonly grantTimeout: number;
-  readonly localHandoffs: number;
-  readonly localHandoffTime: number;
   readonly defaults: ResolvedLockDefaults;
   /** Warnings about defaults that are allowed and probably mistakes. */
   readonly warnings: readonly string[];
-}
+};
 
 /** What applies if a call or a decorated method does not say otherwise. */
-export interface ResolvedLockDefaults {
-  readonly expire: number;
-  readonly maxRenewTimes: number;
-  readonly waitTimeout: number;
-  readonly replicas: ReplicaTerms | undefined;
-  readonly onContended: OnContended;
-  readonly onUnavailable: OnUnavailable;
-  readonly onLost: OnLost;
-  readonly release: ReleaseMode;
+type ResolvedLockDefaults = ReturnType<typeof CALL_DEFAULTS.read> & {
   /** The `waitTimeout` of methods that set neither it nor `onContended`: 0 if the default `onContended` does not throw. */
   readonly methodWaitTimeout: number;
-}
+};
 
 /**
  * Checks options and completes them.
@@ -177,13 +260,11 @@ export function resolveModuleOptions(
   written: RedisLockModuleOptions = {},
   label = 'RedisLockModule',
 ): ResolvedModuleOptions {
-  refuseMisplacedOptions(label, written);
   const options = MODULE_OPTIONS.read(label, written);
   const { connection, store, protocol, keyPrefix } = options;
   // Probably a variable that is not set. Other stores need no connection.
   if (store === 'redis' && Object.hasOwn(written, 'connection')) readConnections(written.connection);
-  const writtenDefaults = options.defaults as LockDefaults;
-  const defaults = resolveLockDefaults(writtenDefaults);
+  const defaults = resolveLockDefaults(options.defaults);
   if (Array.isArray(connection) && defaults.replicas !== undefined) {
     throw new LockConfigError(
       'defaults.replicas cannot be met with several independent masters, which stand in place of replicas: leave one out.',
@@ -202,44 +283,12 @@ export function resolveModuleOptions(
     connection: new Concealed(connection),
     label: options.label ?? defaultLabel(),
     defaults,
-    warnings: warningsAbout('defaults', writtenDefaults),
+    warnings: warningsAbout('defaults', options.defaults),
   });
 }
 
-/** Options of ioredis that users write beside `connection`, because other modules for Nest take them there. */
-const CONNECTION_OPTIONS: readonly string[] = [
-  'host',
-  'port',
-  'username',
-  'password',
-  'db',
-  'path',
-  'family',
-  'tls',
-  'sentinels',
-] satisfies Array<keyof RedisOptions>;
-
-/** Refuses an option that belongs elsewhere, and says where. */
-function refuseMisplacedOptions(label: string, written: unknown): void {
-  if (typeof written !== 'object' || written === null) return;
-  for (const name of Object.keys(written)) {
-    const place = optionNames('defaults').includes(name)
-      ? `defaults: { ${name} }`
-      : CONNECTION_OPTIONS.includes(name)
-        ? `connection: { ${name} }`
-        : undefined;
-    if (place === undefined) continue;
-    throw new LockConfigError(`${label} has no option "${name}" of its own: write ${place}.`);
-  }
-}
-
 function resolveLockDefaults(written: LockDefaults): ResolvedLockDefaults {
-  const defaults = CALL_DEFAULTS.read('defaults', written, 'defaults.') as Omit<
-    ResolvedLockDefaults,
-    'methodWaitTimeout'
-  > & {
-    readonly holdAtLeast: number;
-  };
+  const defaults = CALL_DEFAULTS.read('defaults', written, 'defaults.');
   refuseContradictions({ holdAtLeast: defaults.holdAtLeast }, defaults.expire, 'defaults.');
   const waits = defaults.onContended === 'throw' || written.waitTimeout !== undefined;
   return Object.freeze({ ...defaults, methodWaitTimeout: waits ? defaults.waitTimeout : 0 });

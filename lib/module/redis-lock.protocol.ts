@@ -1,5 +1,4 @@
 import type { LockLogger } from '../common/logger.js';
-import { checked } from '../options/option-readers.js';
 import type { LockStore } from '../store/lock-store.js';
 import type { LockConnectionOption } from './redis-lock.connection.js';
 
@@ -21,8 +20,3 @@ export interface ProtocolParts {
   readonly renewedLease: number;
   readonly logger: LockLogger;
 }
-
-export const readProtocol = checked<LockProtocol>(
-  (written) => typeof written === 'object' && written !== null && 'createStore' in written,
-  'redisson(), which nestjs-redis-locks/redisson exports, or leave it out',
-);

@@ -1,6 +1,5 @@
 import type { Clock } from '../common/clock.js';
 import type { LockLogger } from '../common/logger.js';
-import { checked, isFunction } from '../options/option-readers.js';
 import type { LockStore } from '../store/lock-store.js';
 
 /** What keeps the locks: Redis, the memory of this process, or a store that a function makes. */
@@ -20,8 +19,3 @@ export interface LockStoreParts {
   /** The module's `commandTimeout`, in milliseconds. */
   readonly commandTimeout: number;
 }
-
-export const readStore = checked<LockStoreChoice>(
-  (written) => written === 'redis' || written === 'memory' || isFunction(written),
-  "'redis', 'memory', or a function that makes a store",
-);

@@ -1,8 +1,8 @@
+import { types } from 'node:util';
+import { describe, oneLine, quote } from '../common/describe.js';
 import { durationIn } from '../common/duration.js';
-import { isPlainly, refuseHiddenOptions, refuseHoles, refuseOtherKinds } from './plain-options.js';
-import { LockConfigError } from '../errors/index.js';
-import { describe, quote } from '../common/describe.js';
 import { refuseUrls } from '../common/refuse-urls.js';
+import { LockConfigError } from '../errors/index.js';
 
 /**
  * Turns an option as it was written into the value that is used, a duration into milliseconds. Throws a LockConfigError
@@ -12,8 +12,12 @@ export type OptionReader<Read = any> = (label: string, written: unknown) => Read
 
 /** Refuses a value, and says what to write instead. */
 export function refuse(label: string, written: unknown, instead: string): never {
-  throw new LockConfigError(`${label} is ${show(written)}; write ${instead}.`);
+  throw fault(label, written, `; write ${instead}`);
 }
+
+/** @param rest what is wrong with the value, and what to write instead */
+export const fault = (label: string, written: unknown, rest: string): LockConfigError =>
+  new LockConfigError(`${label} is ${show(written)}${rest}.`);
 
 /** The reader of values that are used as they are written. */
 export const checked =
@@ -21,58 +25,91 @@ export const checked =
   (label, written) =>
     accepts(written) ? (written as Read) : refuse(label, written, instead);
 
+/** One of a few words. */
+export const oneOf = <Word>(words: readonly Word[], instead: string): OptionReader<Word> =>
+  checked((written: unknown) => words.includes(written as Word), instead);
+
+/** A text that matches a pattern. */
+export const text = (pattern: RegExp, instead: string): OptionReader<string> =>
+  checked((written: unknown) => typeof written === 'string' && pattern.test(written), instead);
+
+/** A function. */
+export const func = <Func>(instead: string): OptionReader<Func> => checked(isFunction, instead);
+
 export const isText = (written: unknown): written is string => typeof written === 'string' && written.trim() !== '';
 export const isFunction = (written: unknown): boolean => typeof written === 'function';
+export const isObject = (written: unknown): written is object => typeof written === 'object' && written !== null;
 
 /** In ms: a lease must outlast a few round trips. A shorter one is usually a mistake for seconds. */
-export const SHORTEST_LEASE = 50;
-/** In ms: a shorter wait is of no use, so such a number is usually a mistake for seconds. */
-export const LONGEST_SUSPICIOUS_WAIT = 49;
+const SHORTEST_LEASE = 50;
 /** In days: longer than any job waits for its next run. */
 const LONGEST_DURATION = 366;
 
-/** A lease of at least 50 ms, in whole milliseconds, as Redis counts them. */
-export function readLease(label: string, written: unknown): number {
-  const ms = readDuration(label, written);
-  if (ms >= SHORTEST_LEASE) return Math.ceil(ms);
-  const hint = typeof written === 'number' && written > 0 ? ` is in milliseconds: write '${written}s'` : '';
-  throw new LockConfigError(`${label}${hint || ' is too short'}. It must be at least ${SHORTEST_LEASE} ms.`);
-}
+/** Readers of values that several tables have. */
+export const read = {
+  /** The value as it was written: another place checks it. */
+  asWritten: (_label: string, written: unknown): unknown => written,
 
-/** A lease, or 0 for a lease that is renewed. */
-export function readExpire(label: string, written: unknown): number {
-  if (durationIn(written) === 0) return 0;
-  if (written === Infinity) {
-    throw new LockConfigError(
-      `${label} is endless: write 0 for a lease that is renewed for as long as the lock is held.`,
-    );
-  }
-  return readLease(label, written);
-}
+  /** Any length of time of up to 366 days. */
+  duration: (label: string, written: unknown): number => {
+    const ms = durationIn(written);
+    if (ms !== undefined && ms <= LONGEST_DURATION * 86_400_000) return ms;
+    const [, amount] = /^\s*(\d{1,15})\s*$/.exec(typeof written === 'string' ? written : '') ?? [];
+    if (ms !== undefined) {
+      const longest = `the longest possible is ${LONGEST_DURATION} days`;
+      throw fault(label, written, `; ${longest}: write '${LONGEST_DURATION}d' or less`);
+    }
+    if (amount === undefined) return refuse(label, written, "milliseconds, or a text such as '500ms', '30s', '5m'");
+    const n = Number(amount);
+    throw fault(label, written, `, without a unit: write the number ${n} for milliseconds, or '${n}ms', or '${n}s'`);
+  },
 
-/** A wait: 0 for one try, `Infinity` for no limit. */
-export function readWaitTimeout(label: string, written: unknown): number {
-  return written === Infinity ? Infinity : readDuration(label, written);
-}
+  /** Redis counts whole milliseconds. */
+  wholeDuration: (label: string, written: unknown): number => Math.ceil(read.duration(label, written)),
 
-/** Any length of time of up to 366 days. */
-export function readDuration(label: string, written: unknown): number {
-  const ms = durationIn(written);
-  if (typeof written === 'string' && /^\s*\d{1,15}\s*$/.test(written)) {
-    const amount = Number(written);
-    throw new LockConfigError(
-      `${label} is ${show(written)}, without a unit: write the number ${amount} for milliseconds, or '${amount}ms', or '${amount}s'.`,
-    );
-  }
-  if (ms === undefined) return refuse(label, written, "milliseconds, or a text such as '500ms', '30s', '5m'");
-  if (ms <= LONGEST_DURATION * 86_400_000) return ms;
-  throw new LockConfigError(
-    `${label} is ${show(written)}; the longest possible is ${LONGEST_DURATION} days: write '${LONGEST_DURATION}d' or less.`,
-  );
-}
+  /** A wait: 0 for one try, `Infinity` for no limit. */
+  wait: (label: string, written: unknown): number => (written === Infinity ? Infinity : read.duration(label, written)),
 
-/** Redis counts whole milliseconds. */
-export const readWholeDuration: OptionReader<number> = (label, written) => Math.ceil(readDuration(label, written));
+  /** A lease of at least 50 ms, in whole milliseconds. */
+  lease: (label: string, written: unknown): number => {
+    const ms = read.wholeDuration(label, written);
+    if (ms >= SHORTEST_LEASE) return ms;
+    const why = typeof written === 'number' && ms > 0 ? `is in milliseconds: write '${written}s'` : 'is too short';
+    throw new LockConfigError(`${label} ${why}. It must be at least ${SHORTEST_LEASE} ms.`);
+  },
+
+  /** A lease, or 0 for a lease that is renewed. */
+  expire: (label: string, written: unknown): number => {
+    if (durationIn(written) === 0) return 0;
+    if (written !== Infinity) return read.lease(label, written);
+    const renewed = 'a lease that is renewed for as long as the lock is held';
+    throw new LockConfigError(`${label} is endless: write 0 for ${renewed}.`);
+  },
+
+  /** A whole number of at least `least`. */
+  count: (label: string, written: unknown, least = 1, most = Infinity): number => {
+    const n = Number.isSafeInteger(written) ? Number(written) : NaN;
+    if (n >= least && n <= most) return n;
+    const bound = most < Infinity ? `, and ${most} or less` : '';
+    return refuse(label, written, `a whole number of at least ${least}${bound}`);
+  },
+
+  flag: checked<boolean>((written) => typeof written === 'boolean', 'true or false'),
+  listener: func<(...args: any[]) => unknown>('a function'),
+
+  /** The name of a module instance. */
+  instance: (label: string, written: unknown): string => {
+    refuseUrls(label, written);
+    return isText(written) ? written : refuse(label, written, "the name of a RedisLockModule, such as 'jobs'");
+  },
+
+  /** A list, whose elements the messages name by their position. */
+  list: <Read>(label: string, written: unknown, each: OptionReader<Read>, instead: string): Read[] => {
+    if (!Array.isArray(written) || written.length === 0) return refuse(label, written, instead);
+    refuseHoles(label, written);
+    return written.map((element, i) => each(`${label}[${i}]`, element));
+  },
+};
 
 /**
  * Reads a duration from a text that is only known at run time, such as an environment variable, and returns milliseconds:
@@ -80,55 +117,42 @@ export const readWholeDuration: OptionReader<number> = (label, written) => Math.
  * `'1h'`, `'1d'`.
  * @throws LockConfigError for any other text, and for more than 366 days
  */
-export const parseDuration = (text: string): number => readDuration('parseDuration(text)', text);
-
-export const readTimes = checked<number>((n) => Number.isInteger(n) && n >= 0, 'a whole number, or 0 for no limit');
-
-/** A whole number of at least `least`. */
-export const readCount = (label: string, written: unknown, least: number, most = Infinity): number =>
-  Number.isSafeInteger(written) && Number(written) >= least && Number(written) <= most
-    ? Number(written)
-    : refuse(label, written, `a whole number of at least ${least}${most < Infinity ? `, and ${most} or less` : ''}`);
-
-export const readListener = checked<(...args: any[]) => unknown>(isFunction, 'a function');
-export const readFlag = checked<boolean>((written) => typeof written === 'boolean', 'true or false');
-
-/** One of a few words, or a function. */
-export const choice = <Word>(...words: string[]): OptionReader<Word> =>
-  checked(
-    (written: unknown) => isFunction(written) || words.includes(written as string),
-    `${words.map((word) => `'${word}'`).join(', ')} or a function`,
-  );
-
-/** The name of a module instance. */
-export function readInstanceName(label: string, written: unknown): string {
-  refuseUrls(label, written);
-  return isText(written) ? written : refuse(label, written, "the name of a RedisLockModule, such as 'jobs'");
-}
-
-/** A list, whose elements the messages name by their position. */
-export function readList<Read>(label: string, written: unknown, read: OptionReader<Read>, instead: string): Read[] {
-  if (!Array.isArray(written) || written.length === 0) return refuse(label, written, instead);
-  refuseHoles(label, written);
-  return written.map((each, i) => read(`${label}[${i}]`, each));
-}
+export const parseDuration = (text: string): number => read.duration('parseDuration(text)', text);
 
 /** Checks that an object, such as a logger, has the methods that the library calls. */
 export function refuseWithoutMethods(label: string, given: unknown, methods: readonly string[], example: string): void {
-  const isObject = (typeof given === 'object' && given !== null) || typeof given === 'function';
-  if (isObject && methods.every((name) => typeof (given as Record<string, unknown>)[name] === 'function')) return;
-  throw new LockConfigError(`${label} is ${show(given)} without ${methods.join(', ')}: give ${example}.`);
+  const has = (name: string): boolean => isFunction((given as Record<string, unknown>)[name]);
+  if ((isObject(given) || isFunction(given)) && methods.every(has)) return;
+  throw fault(label, given, ` without ${methods.join(', ')}: give ${example}`);
+}
+
+/** The index of the first hole of a list, which `map` and `every` would skip. */
+export function holeIn(list: readonly unknown[]): number | undefined {
+  for (let i = 0; i < list.length; i++) if (!Object.hasOwn(list, i)) return i;
+  return undefined;
+}
+
+/** @throws LockConfigError for a list with a hole */
+export function refuseHoles(label: string, list: readonly unknown[]): void {
+  const hole = holeIn(list);
+  if (hole === undefined) return;
+  throw new LockConfigError(`${label}[${hole}] is missing: there are two commas in a row, or it was deleted.`);
 }
 
 /** Options that are written in one object: how each is read, and what applies if it was left out. */
 export class Options<Readers extends Readonly<Record<string, OptionReader>>, Unwritten extends object = object> {
   readonly names: readonly string[];
-  private readonly readers: ReadonlyMap<string, OptionReader>;
+  private readonly known: ReadonlyMap<string, OptionReader>;
   private readonly unwritten: Record<string, unknown>;
 
-  constructor(readers: Readers, unwritten?: Unwritten) {
-    this.readers = new Map(Object.entries(readers));
-    this.names = [...this.readers.keys()];
+  /** @param elsewhere the end of the message about a name that belongs elsewhere */
+  constructor(
+    readonly readers: Readers,
+    unwritten?: Unwritten,
+    private readonly elsewhere?: (name: string) => string | undefined,
+  ) {
+    this.known = new Map(Object.entries(readers));
+    this.names = [...this.known.keys()];
     // Names all of them: an option that was left out must not be found in a polluted Object.prototype.
     this.unwritten = { ...Object.fromEntries(this.names.map((name) => [name, undefined])), ...unwritten };
   }
@@ -141,17 +165,16 @@ export class Options<Readers extends Readonly<Record<string, OptionReader>>, Unw
    */
   read(
     label: string,
-    written: object,
+    written: unknown,
     prefix = '',
     more: readonly string[] = [],
   ): Omit<{ readonly [Name in keyof Readers]: ReturnType<Readers[Name]> | undefined }, keyof Unwritten> & {
     readonly [Name in keyof Unwritten]: Name extends keyof Readers ? ReturnType<Readers[Name]> : Unwritten[Name];
   } {
-    if (more.length > 0 || !isPlainly(written, this.names))
-      refuseUnknownOptions(label, written, [...this.names, ...more]);
+    refuseUnknownOptions(label, written, more.length === 0 ? this.names : [...this.names, ...more], this.elsewhere);
     const options: Record<string, unknown> = { ...this.unwritten };
     for (const name of Object.keys(written)) {
-      const read = this.readers.get(name);
+      const read = this.known.get(name);
       const value = (written as Record<string, unknown>)[name];
       if (read !== undefined && value !== undefined) options[name] = read(prefix + name, value);
     }
@@ -170,58 +193,97 @@ const EXAMPLES: Readonly<Record<string, string>> = {
   list: "({ match: 'stock:*' })",
 };
 
-/** Refuses a value that is no object of options: a number, for example, would be ignored silently. */
-export function refuseAllButObjects(label: string, written: unknown): asserts written is object {
-  if (typeof written === 'object' && written !== null && !Array.isArray(written)) return;
+/**
+ * Refuses what is no object of options, an unknown option by name, with the name that was probably meant, and an option that
+ * is hidden.
+ */
+export function refuseUnknownOptions(
+  label: string,
+  written: unknown,
+  known: readonly string[],
+  elsewhere?: (name: string) => string | undefined,
+): asserts written is object {
+  if (isObject(written) && !Array.isArray(written)) {
+    return refuseHiddenOptions(label, written, known, (name) => unknownOption(label, name, known, elsewhere));
+  }
   const example = Object.hasOwn(EXAMPLES, label) ? `: write ${label}${EXAMPLES[label]}` : '';
   throw new LockConfigError(`${label} takes an object of options; this is ${show(written)}${example}.`);
 }
 
-/** Refuses an unknown option by name, with the name that was probably meant, and an option that is not an own property. */
-export function refuseUnknownOptions(label: string, written: unknown, known: readonly string[]): void {
-  refuseAllButObjects(label, written);
-  refuseOtherKinds(label, written);
-  const unknown = Reflect.ownKeys(written)
-    .find((name) => !known.includes(name as string))
-    ?.toString();
-  if (unknown === undefined) return refuseHiddenOptions(label, written, known);
-  const meant = suggestion(unknown, known);
+function unknownOption(
+  label: string,
+  name: string,
+  known: readonly string[],
+  elsewhere?: (name: string) => string | undefined,
+): LockConfigError {
+  const place = elsewhere?.(name);
+  if (place !== undefined) return new LockConfigError(label + place);
+  const meant = suggestion(name, known);
   const example = meant === 'match' ? ` Write list${EXAMPLES['list']}, in which * stands for any text.` : '';
   const hint = meant === undefined ? `the options are ${known.join(', ')}` : `did you mean '${meant}'?${example}`;
-  throw new LockConfigError(`${label} has no option ${quote(unknown)}: ${hint}`);
+  return new LockConfigError(`${label} has no option ${quote(name)}: ${hint}`);
 }
 
-/** The names that other lock libraries use, and the names here. */
-const ELSEWHERE: Readonly<Record<string, string | readonly string[]>> = {
-  ttl: 'expire',
-  lease: 'expire',
-  leaseTime: 'expire',
-  lockAtMostFor: 'expire',
-  duration: 'expire',
-  timeout: 'waitTimeout',
-  waitTime: 'waitTimeout',
-  wait: 'waitTimeout',
-  lockAtLeastFor: 'holdAtLeast',
-  name: ['key', 'instance'],
-  keys: 'key',
-  type: 'kind',
-  lockType: 'kind',
-  mode: 'kind',
-  lockWatchdogTimeout: 'renewedLease',
-  concurrency: 'permits',
-  maxConcurrent: 'permits',
-  url: 'connection',
-  redis: 'connection',
-  prefix: ['keyPrefix', 'match'],
-  keyPrefix: 'match',
-  pattern: 'match',
-  connection: 'instance',
+/**
+ * Refuses options that a getter or a prototype adds. A copy of the options would lose them, and a polluted `Object.prototype`
+ * would give all callers the same owner. A promise, a Map, a Set or a Date has no options at all.
+ * @param known the names that are read
+ * @param unknown the error for all other names, unless they are allowed
+ */
+export function refuseHiddenOptions(
+  label: string,
+  written: object,
+  known: readonly string[],
+  unknown?: (name: string) => LockConfigError,
+): void {
+  const hidden = (name: string, how: string): LockConfigError =>
+    new LockConfigError(
+      `${label}: ${oneLine(name)} is ${how} in ${describe(written)}, but an option must be an own, enumerable property: ` +
+        `write { ${oneLine(name)}: … } with its value.`,
+    );
+  if (!isPlain(written)) {
+    if (types.isPromise(written)) throw new LockConfigError(`${label} is a promise of options: await it first.`);
+    if (types.isMap(written) || types.isSet(written) || types.isDate(written))
+      throw new LockConfigError(`${label} takes a plain object of options; this is ${describe(written)}.`);
+    const inherited = known.find((name) => name in written && !Object.hasOwn(written, name));
+    if (inherited !== undefined) throw hidden(inherited, 'inherited');
+  }
+  // Reflect.ownKeys would take three times as long.
+  for (const name of Object.getOwnPropertyNames(written)) {
+    if (unknown !== undefined && !known.includes(name)) throw unknown(name);
+    const property = Object.getOwnPropertyDescriptor(written, name)!;
+    if (property.get !== undefined || property.set !== undefined) throw hidden(name, 'a getter');
+    if (property.enumerable !== true) throw hidden(name, 'not enumerable');
+  }
+  const [symbol] = Object.getOwnPropertySymbols(written);
+  if (symbol !== undefined && unknown !== undefined) throw unknown(symbol.toString());
+}
+
+/** Whether an object inherits nothing but what every object does. Callers read own properties only. */
+function isPlain(written: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(written);
+  // Something has polluted `Object.prototype` if it has enumerable properties.
+  return prototype === null || (prototype === Object.prototype && Object.keys(prototype).length === 0);
+}
+
+/** The names here, and the names that other lock libraries use. */
+const ELSEWHERE: Readonly<Record<string, readonly string[]>> = {
+  key: ['name', 'keys'],
+  expire: ['ttl', 'lease', 'leaseTime', 'lockAtMostFor', 'duration'],
+  renewedLease: ['lockWatchdogTimeout'],
+  waitTimeout: ['timeout', 'waitTime', 'wait'],
+  holdAtLeast: ['lockAtLeastFor'],
+  kind: ['type', 'lockType', 'mode'],
+  permits: ['concurrency', 'maxConcurrent'],
+  instance: ['name', 'connection'],
+  connection: ['url', 'redis'],
+  keyPrefix: ['prefix'],
+  match: ['prefix', 'keyPrefix', 'pattern'],
 };
 
 /** The option of a list that was probably meant. */
 export function suggestion(unknown: string, known: readonly string[]): string | undefined {
-  const meanings = Object.hasOwn(ELSEWHERE, unknown) ? [ELSEWHERE[unknown]].flat() : [];
-  const translated = known.find((name) => meanings.includes(name));
+  const translated = known.find((name) => Object.hasOwn(ELSEWHERE, name) && ELSEWHERE[name]!.includes(unknown));
   if (translated !== undefined) return translated;
   // A longer text is near no option.
   const text = unknown.slice(0, 100).toLowerCase();
@@ -237,17 +299,15 @@ function editDistance(a: string, b: string): number {
   for (let i = 1; i <= a.length; i++) {
     const next = [i];
     for (let j = 1; j <= b.length; j++) {
-      const replaced = (row[j - 1] as number) + (a[i - 1] === b[j - 1] ? 0 : 1);
-      next.push(Math.min(replaced, (row[j] as number) + 1, (next[j - 1] as number) + 1));
+      const replaced = row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1);
+      next.push(Math.min(replaced, row[j]! + 1, next[j - 1]! + 1));
     }
     row = next;
   }
-  return row[b.length] as number;
+  return row[b.length]!;
 }
 
-const show = (written: unknown): string =>
-  typeof written === 'string' && written !== ''
-    ? quote(written)
-    : typeof written === 'number' || typeof written === 'boolean'
-      ? String(written)
-      : describe(written);
+const show = (written: unknown): string => {
+  if (typeof written === 'string' && written !== '') return quote(written);
+  return typeof written === 'number' || typeof written === 'boolean' ? String(written) : describe(written);
+};

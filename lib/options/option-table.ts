@@ -1,44 +1,35 @@
-import type { ReplicaTerms } from '../engine/hold.js';
+import type { Duration } from '../common/duration.js';
 import { withoutSecret } from '../common/credentials.js';
-import type { LockKind, LockLostListener, OnContended, OnLost, OnUnavailable, ReleaseMode } from './acquire-options.js';
+import type { ReplicaTerms } from '../engine/hold.js';
+import { LockConfigError } from '../errors/index.js';
+import type {
+  AcquireOptions,
+  LockKind,
+  LockLostListener,
+  OnContended,
+  OnLost,
+  OnUnavailable,
+  ReleaseMode,
+} from './acquire-options.js';
 import {
   checked,
-  choice,
+  func,
   isFunction,
+  isObject,
   isText,
+  oneOf,
   Options,
-  readCount,
-  readExpire,
-  readFlag,
-  readInstanceName,
-  readLease,
-  readListener,
-  readTimes,
-  readWaitTimeout,
-  readWholeDuration,
+  read,
   refuse,
+  refuseUnknownOptions,
+  text,
   type OptionReader,
 } from './option-readers.js';
 
-const OWNER = /^[^\s\p{Cc}\p{Cs}]{1,128}$/u;
-const KINDS = ['exclusive', 'read', 'write'];
-
-/** The value as it was written: another place checks it. */
-export const asWritten: OptionReader<unknown> = (_label, written) => written;
-export const readPermits: OptionReader<number> = (label, written) => readCount(label, written, 1);
-const readSignal = checked<AbortSignal>(
-  (written) => written instanceof AbortSignal,
-  'an AbortSignal, such as controller.signal or AbortSignal.timeout(5000)',
-);
-const readOwner = checked<string>(
-  (written) => typeof written === 'string' && OWNER.test(written),
-  'a text of 1 to 128 characters without spaces or control characters',
-);
-const readPattern = checked<string>(isText, "a text that stands for all keys of one kind, such as 'stock:*'");
-const readMatch = checked<string>(
-  (written) => typeof written === 'string' && written !== '',
-  "a key, in which * stands for any text, such as 'stock:*'",
-);
+const readKind: OptionReader<LockKind> = (label, written) => {
+  const hint = written === 'fair' ? ': write fair: true' : written === 'semaphore' ? ': write permits: 3' : '';
+  return oneOf<LockKind>(['exclusive', 'read', 'write'], `'exclusive', 'read' or 'write'${hint}`)(label, written);
+};
 const readHoldIds: OptionReader<readonly string[]> = (label, written) => {
   const ids = [written].flat();
   if (ids.length > 0 && ids.every(isText)) return ids;
@@ -46,149 +37,134 @@ const readHoldIds: OptionReader<readonly string[]> = (label, written) => {
 };
 const readBy: OptionReader<string> = (label, written) =>
   isText(written) ? withoutSecret(written) : refuse(label, written, "who releases the lock, such as by: 'ann@bastion'");
-const readKind: OptionReader<LockKind> = (label, written) => {
-  if (KINDS.includes(written as LockKind)) return written as LockKind;
-  const hint = written === 'fair' ? ': write fair: true' : written === 'semaphore' ? ': write permits: 3' : '';
-  return refuse(label, written, `'exclusive', 'read' or 'write'${hint}`);
-};
-const REPLICAS = new Options({ min: readPermits, timeout: readWholeDuration }, { timeout: 1_000 });
+const REPLICAS = new Options({ min: read.count, timeout: read.wholeDuration }, { timeout: 1_000 });
 const readReplicas: OptionReader<ReplicaTerms> = (label, written) => {
-  const { min, timeout } = REPLICAS.read(label, written as object, `${label}.`);
-  return { min: readPermits(`${label}.min`, min), timeout };
+  const { min, timeout } = REPLICAS.read(label, written, `${label}.`);
+  return { min: read.count(`${label}.min`, min), timeout };
 };
-const readOnContended = choice<OnContended>('throw', 'skip');
-const readOnUnavailable = choice<OnUnavailable>('throw', 'skip');
-const readOnLost = choice<OnLost>('throw', 'ignore');
-const readRelease = checked<ReleaseMode>(
-  (written) => written === 'awaited' || written === 'background',
+const readTimes = checked<number>((n) => Number.isInteger(n) && n >= 0, 'a whole number, or 0 for no limit');
+const readSignal = checked<AbortSignal>(
+  (written) => written instanceof AbortSignal,
+  'an AbortSignal, such as controller.signal or AbortSignal.timeout(5000)',
+);
+const readOwner = text(
+  /^[^\s\p{Cc}\p{Cs}]{1,128}$/u,
+  'a text of 1 to 128 characters without spaces or control characters',
+);
+const readPattern = text(/\S/, "a text that stands for all keys of one kind, such as 'stock:*'");
+const readMatch = text(/[^]/, "a key, in which * stands for any text, such as 'stock:*'");
+const readRelease = oneOf<ReleaseMode>(
+  ['awaited', 'background'],
   "'awaited' (the call returns once Redis has answered its release) or 'background' (it returns as soon as the work has " +
     'ended)',
 );
+/** `'throw'`, another word, or a function. */
+const reaction = <Reaction>(word: string): OptionReader<Reaction> =>
+  checked(
+    (written) => isFunction(written) || written === 'throw' || written === word,
+    `'throw', '${word}' or a function`,
+  );
 /** `onLost` of a call that does not run the work itself, and so has no result to replace. */
-const readLossListener = checked<LockLostListener>(
-  isFunction,
-  "a function: 'throw' and 'ignore' are for run and decorated methods",
-);
-const readCondition = checked<(...args: any[]) => unknown>(
-  isFunction,
-  'a function of the arguments that returns true to lock',
-);
+const readLossListener = func<LockLostListener>("a function: 'throw' and 'ignore' are for run and decorated methods");
+const readCondition = func<(...args: any[]) => unknown>('a function of the arguments that returns true to lock');
 
-/*
+/** An option that is read in the same way in several places. */
+const at = <const Place extends string, Value>(places: readonly Place[], reader: OptionReader<Value>) =>
+  Object.fromEntries(places.map((place) => [place, reader])) as Readonly<Record<Place, OptionReader<Value>>>;
+
+/** All places that acquire a lock for one call. */
+const CALLS = ['decorator', 'acquire', 'run', 'lock', 'semaphore'] as const;
+
+/**
  * The one table of the options of locks: where each option is allowed, and how it is read there. The list of names in the
  * message about an unknown option, the checks and the public types (`OptionIn`) come from it. What an option means, its unit
  * and its default stand in the doc comment of its interface (`acquire-options.ts` for the options of a call), from which
  * `npm run generate:options` writes docs/options.md.
+ *
+ * The places: `defaults` of the module; the `decorator`s `@DistributedLock` and `@UseLock`; `acquire` (also for `tryAcquire`)
+ * and `run` of the service; the calls of a `lock` object and of a `semaphore`; `adopt`; the methods that make these objects;
+ * an `election`; the methods of a latch; `list` and `forceRelease` of the service.
  */
-
-/** Reads an option in every place that acquires a lock for one call. */
-const inCalls = <Read>(read: Read) => ({ decorator: read, acquire: read, run: read, lock: read, semaphore: read });
-
 export const OPTIONS = {
-  key: { decorator: asWritten },
-  expire: { defaults: readExpire, ...inCalls(readExpire), adopt: readExpire, trySetCount: readLease },
-  renewedLease: { ...inCalls(readLease), adopt: readLease, election: readLease },
-  maxRenewTimes: { defaults: readTimes, ...inCalls(readTimes), adopt: readTimes },
-  waitTimeout: { defaults: readWaitTimeout, ...inCalls(readWaitTimeout), await: readWaitTimeout },
-  signal: { acquire: readSignal, run: readSignal, lock: readSignal, semaphore: readSignal, await: readSignal },
-  owner: { acquire: readOwner, run: readOwner, getLock: readOwner },
-  reentrant: { acquire: readFlag, run: readFlag, lock: readFlag },
-  holdAtLeast: { defaults: readWholeDuration, ...inCalls(readWholeDuration) },
-  kind: { decorator: readKind, acquire: readKind, run: readKind },
-  permits: { decorator: readPermits, acquire: readPermits, run: readPermits, getSemaphore: readPermits },
-  units: { decorator: readPermits, acquire: readPermits, run: readPermits },
-  fair: { decorator: readFlag, acquire: readFlag, run: readFlag },
-  replicas: {
-    defaults: readReplicas,
-    ...inCalls(readReplicas),
-    election: readReplicas,
-    trySetCount: readReplicas,
-    countDown: readReplicas,
-  },
-  onContended: { defaults: readOnContended, decorator: readOnContended },
-  onUnavailable: { defaults: readOnUnavailable, decorator: readOnUnavailable },
+  key: at(['decorator'], read.asWritten),
+  expire: { ...at(['defaults', ...CALLS, 'adopt'], read.expire), ...at(['trySetCount'], read.lease) },
+  renewedLease: at([...CALLS, 'adopt', 'election'], read.lease),
+  maxRenewTimes: at(['defaults', ...CALLS, 'adopt'], readTimes),
+  waitTimeout: at(['defaults', ...CALLS, 'await'], read.wait),
+  signal: at(['acquire', 'run', 'lock', 'semaphore', 'await'], readSignal),
+  owner: at(['acquire', 'run', 'getLock'], readOwner),
+  reentrant: at(['acquire', 'run', 'lock'], read.flag),
+  holdAtLeast: at(['defaults', ...CALLS], read.wholeDuration),
+  kind: at(['decorator', 'acquire', 'run'], readKind),
+  permits: at(['decorator', 'acquire', 'run', 'getSemaphore'], read.count),
+  units: at(['decorator', 'acquire', 'run'], read.count),
+  fair: at(['decorator', 'acquire', 'run'], read.flag),
+  replicas: at(['defaults', ...CALLS, 'election', 'trySetCount', 'countDown'], readReplicas),
+  onContended: at(['defaults', 'decorator'], reaction<OnContended>('skip')),
+  onUnavailable: at(['defaults', 'decorator'], reaction<OnUnavailable>('skip')),
   onLost: {
-    defaults: readOnLost,
-    decorator: readOnLost,
-    acquire: readLossListener,
-    run: readOnLost,
-    lock: readLossListener,
-    semaphore: readLossListener,
-    adopt: readLossListener,
+    ...at(['defaults', 'decorator', 'run'], reaction<OnLost>('ignore')),
+    ...at(['acquire', 'lock', 'semaphore', 'adopt'], readLossListener),
   },
-  release: { defaults: readRelease, decorator: readRelease, run: readRelease },
-  pattern: {
-    decorator: readPattern,
-    acquire: readPattern,
-    run: readPattern,
-    getLock: readPattern,
-    getSemaphore: readPattern,
-    adopt: readPattern,
-    election: readPattern,
-  },
-  condition: { decorator: readCondition },
-  instance: { decorator: readInstanceName },
-  match: { list: readMatch },
-  hold: { forceRelease: readHoldIds },
-  by: { forceRelease: readBy },
-  onElected: { election: readListener },
-  onDeposed: { election: readListener },
-  finishTimeout: { election: readWaitTimeout },
-} as const satisfies Record<string, Partial<Record<OptionPlace, OptionReader>>>;
+  release: at(['defaults', 'decorator', 'run'], readRelease),
+  pattern: at(['decorator', 'acquire', 'run', 'getLock', 'getSemaphore', 'adopt', 'election'], readPattern),
+  condition: at(['decorator'], readCondition),
+  instance: at(['decorator'], read.instance),
+  match: at(['list'], readMatch),
+  hold: at(['forceRelease'], readHoldIds),
+  by: at(['forceRelease'], readBy),
+  onElected: at(['election'], read.listener),
+  onDeposed: at(['election'], read.listener),
+  finishTimeout: at(['election'], read.wait),
+};
 
-/**
- * Where options are written: `defaults` of the module; the `decorator`s `@DistributedLock` and `@UseLock`; `acquire` (also
- * for `tryAcquire`) and `run` of the service; the calls of a `lock` object and of a `semaphore`; `adopt`; the methods that
- * make these objects; an `election`; the methods of a latch; `list` and `forceRelease` of the service.
- */
-export type OptionPlace =
-  | 'defaults'
-  | 'decorator'
-  | 'acquire'
-  | 'run'
-  | 'lock'
-  | 'semaphore'
-  | 'adopt'
-  | 'getLock'
-  | 'getSemaphore'
-  | 'election'
-  | 'trySetCount'
-  | 'countDown'
-  | 'await'
-  | 'list'
-  | 'forceRelease';
-
-type OptionTable = typeof OPTIONS;
+type Table = typeof OPTIONS;
+export type OptionPlace = { [Name in keyof Table]: keyof Table[Name] }[keyof Table];
 
 /** The names of the options that a place takes. */
 export type OptionIn<Place extends OptionPlace> = {
-  [Name in keyof OptionTable]: Place extends keyof OptionTable[Name] ? Name : never;
-}[keyof OptionTable];
+  [Name in keyof Table]: Place extends keyof Table[Name] ? Name : never;
+}[keyof Table];
+
+type ReadersIn<Place extends OptionPlace> = {
+  readonly [Name in OptionIn<Place>]: Table[Name] extends { readonly [P in Place]: infer Reader extends OptionReader }
+    ? Reader
+    : never;
+};
 
 /** The options of a place as they were read; an option that was left out is `undefined`. */
 export type ReadOptions<Place extends OptionPlace> = {
-  readonly [Name in OptionIn<Place>]:
-    (OptionTable[Name] extends { readonly [P in Place]: (...args: any[]) => infer Value } ? Value : never) | undefined;
+  readonly [Name in OptionIn<Place>]: ReturnType<ReadersIn<Place>[Name]> | undefined;
 };
 
-const PLACES = new Map<OptionPlace, Record<string, OptionReader>>();
-for (const [name, places] of Object.entries(OPTIONS)) {
-  for (const [place, read] of Object.entries(places) as Array<[OptionPlace, OptionReader]>)
-    PLACES.set(place, { ...PLACES.get(place), [name]: read });
+const IN_PLACES = new Map<string, Options<Record<string, OptionReader>>>();
+for (const place of new Set(Object.values(OPTIONS).flatMap((row) => Object.keys(row)))) {
+  const rows = Object.entries<Readonly<Record<string, OptionReader>>>(OPTIONS);
+  const readers = rows.flatMap(([name, row]) => (Object.hasOwn(row, place) ? [[name, row[place]] as const] : []));
+  IN_PLACES.set(place, new Options(Object.fromEntries(readers) as Record<string, OptionReader>));
 }
-const OPTIONS_IN = new Map([...PLACES].map(([place, readers]) => [place, new Options(readers)]));
 
-/** The names of the options that a place takes. */
-export const optionNames = (place: OptionPlace): readonly string[] => OPTIONS_IN.get(place)!.names;
+/** The options that a place takes. */
+export const optionsOf = <Place extends OptionPlace>(place: Place): Options<ReadersIn<Place>> =>
+  IN_PLACES.get(place) as unknown as Options<ReadersIn<Place>>;
 
-/** The readers of the options that a place takes. */
-export const optionReaders = (place: OptionPlace): Readonly<Record<string, OptionReader>> => PLACES.get(place)!;
-
-/** As `Options.read`, of the options that a place takes. */
-export const readOptions = <Place extends OptionPlace>(
-  place: Place,
+/**
+ * Reads what `tryLock` and `semaphore.tryAcquire` take: the wait and the lease one after the other, as in Java, or an object
+ * of options in their place.
+ * @throws LockConfigError
+ */
+export function tryOptions(
   label: string,
-  written: object,
-  prefix?: string,
-  more?: readonly string[],
-): ReadOptions<Place> => OPTIONS_IN.get(place)!.read(label, written, prefix, more) as ReadOptions<Place>;
+  place: 'lock' | 'semaphore',
+  wait: Duration | AcquireOptions,
+  expire: Duration | undefined,
+): AcquireOptions {
+  // `null` is no lease, but stands for a wait that is not configured.
+  if (!isObject(wait) || Array.isArray(wait))
+    return { waitTimeout: wait as Duration, expire: expire === undefined ? 0 : expire };
+  refuseUnknownOptions(label, wait, optionsOf(place).names);
+  if (expire === undefined) return wait;
+  throw new LockConfigError(
+    `${label} takes the lease either after the wait or in its options: write { waitTimeout: '3s', expire: '10s' }.`,
+  );
+}

@@ -9,9 +9,8 @@ import type {
   OnLost,
   ReleaseMode,
 } from './acquire-options.js';
-import { LONGEST_SUSPICIOUS_WAIT } from './option-readers.js';
-import { readOptions, type ReadOptions } from './option-table.js';
-import type { OptionWarnings } from './option-warnings.js';
+import { durationIn } from '../common/duration.js';
+import { optionsOf, type ReadOptions } from './option-table.js';
 
 /** What applies if a call does not say otherwise, in ms. */
 export interface AcquireDefaults {
@@ -88,7 +87,7 @@ export class CallReader<Place extends 'acquire' | 'run'> {
   }
 
   private resolve(written: object, context: CallContext): ReadCall<Place> {
-    const options = readOptions<'acquire' | 'run'>(this.place, this.label, written);
+    const options = optionsOf<'acquire' | 'run'>(this.place).read(this.label, written);
     return {
       terms: termsOf(options, this.defaults, context),
       reentrant: options.reentrant ?? true,
@@ -113,8 +112,8 @@ export function readAdoptCall(
   defaults: AcquireDefaults,
   mode: HoldMode,
 ): { readonly terms: AcquireTerms; readonly onLost: LockLostListener | undefined } {
-  const { onLost, ...options } = readOptions('adopt', 'adopt', written);
-  const terms = termsOf({ ...readOptions('acquire', 'acquire', {}), ...options }, defaults, NO_CONTEXT);
+  const { onLost, ...options } = optionsOf('adopt').read('adopt', written);
+  const terms = termsOf({ ...optionsOf('acquire').read('acquire', {}), ...options }, defaults, NO_CONTEXT);
   return { terms: { ...terms, mode }, onLost };
 }
 
@@ -158,32 +157,26 @@ export function refuseContradictions(
   expire: number,
   prefix = '',
 ): void {
+  const refuse = (why: string): never => {
+    throw new LockConfigError(prefix + why);
+  };
   if (expire > 0 && renewedLease !== undefined) {
-    throw new LockConfigError(
-      `${prefix}expire (${expire} ms) and renewedLease (${renewedLease} ms) exclude each other: expire above 0 ` +
-        'is a fixed lease, which ends even if the holder still works; renewedLease is a lease that is renewed until the ' +
-        'lock is released. Leave one of them out.',
+    refuse(
+      `expire (${expire} ms) and renewedLease (${renewedLease} ms) exclude each other: expire above 0 is a fixed lease, which ` +
+        'ends even if the holder still works; renewedLease is a lease that is renewed until the lock is released. ' +
+        'Leave one of them out.',
     );
   }
   if (expire > 0 && holdAtLeast > expire) {
-    throw new LockConfigError(
-      `${prefix}holdAtLeast (${holdAtLeast} ms) is longer than expire (${expire} ms): ` +
-        'make expire at least as long, or leave it out.',
-    );
+    const longer = `holdAtLeast (${holdAtLeast} ms) is longer than expire (${expire} ms)`;
+    refuse(`${longer}: make expire at least as long, or leave it out.`);
   }
-  if (kind !== undefined && permits !== undefined) {
-    throw new LockConfigError(`${prefix}kind and permits do not go together: leave one of them out.`);
-  }
-  if (units !== undefined && permits === undefined) {
-    throw new LockConfigError(
-      `${prefix}units (${units}) needs the total number of permits: write { permits: 5, units: ${units} }.`,
-    );
-  }
-  if (units !== undefined && permits !== undefined && units > permits) {
-    throw new LockConfigError(
-      `${prefix}${units} permits of ${permits} can never be granted: request at most ${permits}.`,
-    );
-  }
+  if (kind !== undefined && permits !== undefined)
+    refuse('kind and permits do not go together: leave one of them out.');
+  if (units === undefined) return;
+  if (permits === undefined)
+    refuse(`units (${units}) needs the total number of permits: write { permits: 5, units: ${units} }.`);
+  else if (units > permits) refuse(`${units} permits of ${permits} can never be granted: request at most ${permits}.`);
 }
 
 const EXCLUSIVE: HoldMode = Object.freeze({ kind: 'exclusive' });
@@ -197,4 +190,47 @@ const MODES: Readonly<Record<LockKind, HoldMode>> = {
 function modeOf({ kind, permits, units = 1 }: Pick<ReadOptions<'run'>, 'kind' | 'permits' | 'units'>): HoldMode {
   if (permits === undefined) return kind === undefined ? EXCLUSIVE : MODES[kind];
   return { kind: 'permits', units, limit: permits };
+}
+
+/** In ms: a shorter wait is of no use, so such a number is usually a mistake for seconds. */
+const LONGEST_SUSPICIOUS_WAIT = 49;
+
+/** Options that were written side by side. */
+type SuspiciousOptions = Readonly<Partial<Record<'expire' | 'maxRenewTimes' | 'waitTimeout', unknown>>>;
+
+/** Warnings about options that are allowed and probably a mistake. The options themselves have been checked. */
+export function warningsAbout(label: string, { expire, maxRenewTimes, waitTimeout }: SuspiciousOptions): string[] {
+  const warnings: string[] = [];
+  if (Number(maxRenewTimes) > 0 && Number(durationIn(expire)) > 0) {
+    warnings.push(
+      `${label}: maxRenewTimes has no effect beside expire, a fixed lease, which is not renewed: leave one of them out.`,
+    );
+  }
+  if (typeof waitTimeout === 'number' && waitTimeout >= 1 && waitTimeout <= LONGEST_SUSPICIOUS_WAIT) {
+    warnings.push(
+      `${label}: waitTimeout is ${waitTimeout}, which is in milliseconds: write '${waitTimeout}s' if seconds were meant, ` +
+        `or '${waitTimeout}ms'.`,
+    );
+  }
+  return warnings;
+}
+
+/** At most this many different warnings are logged, because a caller may make a new pattern for each call. */
+const MOST_WARNINGS = 100;
+
+/** Logs each warning once for each label, whatever the values of the options. */
+export class OptionWarnings {
+  private readonly logged = new Set<string>();
+
+  constructor(private readonly warn: (warning: string) => void) {}
+
+  about(label: string, options: SuspiciousOptions): void {
+    for (const warning of warningsAbout(label, options)) {
+      // A caller may compute the value anew for each call.
+      const name = warning.replaceAll(String(options.waitTimeout), '');
+      if (this.logged.has(name) || this.logged.size >= MOST_WARNINGS) continue;
+      this.logged.add(name);
+      this.warn(warning);
+    }
+  }
 }

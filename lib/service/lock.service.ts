@@ -29,7 +29,8 @@ import { Acquirer, NO_OPTIONS, readKeys } from './acquirer.js';
 import { refuseFeature, refuseWithoutPermits } from './refused-features.js';
 import type { LockObject, LockObjectOptions, ReadWriteLock } from './objects/lock.js';
 import type { CallContext } from '../options/resolve-acquire-options.js';
-import { readOptions, readPermits } from '../options/option-table.js';
+import { read } from '../options/option-readers.js';
+import { optionsOf } from '../options/option-table.js';
 import { DefaultSemaphore, type SemaphoreService } from './objects/default-semaphore.js';
 import type { Semaphore, SemaphoreOptions } from './objects/semaphore.js';
 
@@ -188,7 +189,7 @@ export class LockService {
    * count permits (Redlock)
    */
   getSemaphore(key: string, options: SemaphoreOptions): Semaphore {
-    const { permits, pattern } = readOptions('getSemaphore', 'getSemaphore', options);
+    const { permits, pattern } = optionsOf('getSemaphore').read('getSemaphore', options);
     refuseWithoutPermits(this.engine);
     const service: SemaphoreService = {
       acquire: (name, terms, call) => this.acquirer.acquire(name, terms, call),
@@ -199,7 +200,7 @@ export class LockService {
       assertDrains: () => this.engine.assertDrains(),
       addPermits: (name, change, permits) => this.engine.addToLimit(name, change, permits),
     };
-    return new DefaultSemaphore(service, assertKey(key), { permits: readPermits('permits', permits), pattern });
+    return new DefaultSemaphore(service, assertKey(key), { permits: read.count('permits', permits), pattern });
   }
 
   /**
@@ -241,7 +242,7 @@ export class LockService {
    *   option that cannot be used, and from the loop on a store that cannot list
    */
   list(options: LockListOptions = {}): AsyncIterableIterator<LockState> {
-    return heldLocks(this, readOptions('list', 'list', options).match);
+    return heldLocks(this, optionsOf('list').read('list', options).match);
   }
 
   /**
@@ -252,7 +253,7 @@ export class LockService {
    * @throws LockStoreError if Redis fails: the key may still have been released; LockKeyError, LockConfigError
    */
   async forceRelease(key: string, options: ForceReleaseOptions = {}): Promise<boolean> {
-    const { hold, by } = readOptions('forceRelease', 'forceRelease', options);
+    const { hold, by } = optionsOf('forceRelease').read('forceRelease', options);
     return (await this.engine.forceRelease(assertKey(key), hold, by)).holds > 0;
   }
 
@@ -335,7 +336,7 @@ export class LockService {
     { kind, fair, isWrite }: LockObjectKind,
     options: LockObjectOptions,
   ): LockObject {
-    const { owner, pattern } = readOptions('getLock', label, options);
+    const { owner, pattern } = optionsOf('getLock').read(label, options);
     const service: LockObjectService = {
       acquire: (names, terms) => this.acquirer.acquire(names, terms),
       tryAcquire: (names, terms) => this.acquirer.tryAcquire(names, terms),

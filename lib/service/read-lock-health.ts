@@ -3,7 +3,7 @@ import type { EngineContext } from '../engine/engine-context.js';
 import type { InstanceReading } from '../observation/diagnostics/readings.js';
 import type { Hold } from '../engine/hold.js';
 import type { LockEngine } from '../engine/lock-engine.js';
-import { readDuration, refuseUnknownOptions } from '../options/option-readers.js';
+import { read, refuseUnknownOptions } from '../options/option-readers.js';
 import type { LockHealth, LockHealthOptions } from './lock-health.js';
 
 /**
@@ -20,7 +20,7 @@ export async function readLockHealth(
 ): Promise<LockHealth> {
   refuseUnknownOptions('health', options, ['timeout']);
   const { timeout: given } = options;
-  const timeout = given === undefined ? context.limits.commandTimeout : readDuration('timeout', given);
+  const timeout = given === undefined ? context.limits.commandTimeout : read.duration('timeout', given);
   const answer = await probe(engine, context, timeout);
   const holds = engine.currentHolds;
   const { id: client, label } = context.identity;

@@ -10,7 +10,7 @@ import type { AcquireOptions } from '../options/acquire-options.js';
 import type { LockHandle } from '../service/handles/lock-handle.js';
 import { checked, refuseUnknownOptions } from '../options/option-readers.js';
 import { createLockService } from '../module/redis-lock.composition.js';
-import { MODULE_OPTIONS } from '../module/redis-lock.option-table.js';
+import { MODULE_OPTIONS } from '../module/redis-lock.options.js';
 import { resolveModuleOptions, type RedisLockModuleOptions } from '../module/redis-lock.options.js';
 import { DEFAULT_INSTANCE, getLockServiceToken } from '../module/redis-lock.tokens.js';
 import { MemoryBackend } from '../store/memory/memory-backend.js';

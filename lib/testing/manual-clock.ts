@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import type { Clock } from '../common/clock.js';
 import type { Duration } from '../common/duration.js';
 import { outside } from '../common/outside.js';
-import { readDuration } from '../options/option-readers.js';
+import { read } from '../options/option-readers.js';
 
 interface ManualTimer {
   readonly at: number;
@@ -43,7 +43,7 @@ export class ManualClock implements Clock {
    * @throws LockConfigError if it is not a duration
    */
   advance(duration: Duration): Promise<void> {
-    const ms = readDuration('advance()', duration);
+    const ms = read.duration('advance()', duration);
     this.advanced = this.advanced.then(() => this.pass(ms));
     return this.advanced;
   }

@@ -1,7 +1,7 @@
 import { Module, type DynamicModule, type InjectionToken, type Provider } from '@nestjs/common';
 import { refuseUrls } from '../common/refuse-urls.js';
 import { LockService } from '../service/lock.service.js';
-import { readInstanceName, refuseUnknownOptions } from '../options/option-readers.js';
+import { read, refuseUnknownOptions } from '../options/option-readers.js';
 import { RedisLockModule } from '../module/redis-lock.module.js';
 import type { RedisLockRootOptions } from '../module/redis-lock.options.js';
 import { DEFAULT_INSTANCE, getLockServiceToken } from '../module/redis-lock.tokens.js';
@@ -39,7 +39,7 @@ export class RedisLockTestingModule {
       store: 'memory',
       isGlobal,
     });
-    const name = readInstanceName('instance', options.instance ?? DEFAULT_INSTANCE);
+    const name = read.instance('instance', options.instance ?? DEFAULT_INSTANCE);
     const token = getLockTestingToken(name);
     const overrides: Provider[] = [
       { provide: token, useFactory: () => new LockTesting(options) },

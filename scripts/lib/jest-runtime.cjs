@@ -1,6 +1,7 @@
 'use strict';
 
 const { readFileSync } = require('node:fs');
+const { createRequire } = require('node:module');
 const { dirname, isAbsolute, join, sep } = require('node:path');
 const { fileURLToPath, pathToFileURL } = require('node:url');
 const vm = require('node:vm');
@@ -26,6 +27,10 @@ const sourceMaps = new Map();
 let linked = Promise.resolve();
 /** By module, its evaluation. */
 const evaluations = new WeakMap();
+/** By path, the compiled modules of the test framework. */
+const frameworks = new Map();
+/** Nest's logger and its first state: each application sets it for the whole process. */
+let nest;
 
 /**
  * The runtime of Jest, without a context of `node:vm` for each spec file. In a context, each spec file loads Nest, the
@@ -44,11 +49,21 @@ module.exports = class ProcessRuntime extends Runtime {
     this.transformCache.sourceMaps = sourceMaps;
   }
 
-  /** Loads the test framework again for each spec file: the module has the state of one. */
+  /** Evaluates the test framework again for each spec file: the module has the state of one. */
   requireInternalModule(path) {
-    delete require.cache[path];
     delete globalThis[LISTENERS];
-    return require(path);
+    const evaluate = once(frameworks, path, () => {
+      const parameters = ['exports', 'require', 'module', '__filename', '__dirname'];
+      return vm.compileFunction(readFileSync(path, 'utf8'), parameters, { filename: path });
+    });
+    const module = { exports: {} };
+    evaluate(module.exports, createRequire(path), module, path, dirname(path));
+    return module.exports;
+  }
+
+  teardown() {
+    super.teardown();
+    if (nest !== undefined) Object.assign(nest.Logger, nest.state);
   }
 
   /** In a context, it would return modules of the context. */
@@ -84,7 +99,16 @@ module.exports = class ProcessRuntime extends Runtime {
     }
     if (isFile && !path.endsWith('.cjs')) return this.#moduleAt(path);
     const url = isFile ? pathToFileURL(path).href : name;
-    return once(sharedModules, url, async () => moduleOf(url, await import(url)));
+    return once(sharedModules, url, () => this.#importNatively(url));
+  }
+
+  async #importNatively(url) {
+    const values = await import(url);
+    if (url === '@nestjs/common') {
+      const { Logger } = values;
+      nest ??= { Logger, state: { staticInstanceRef: Logger.staticInstanceRef, logLevels: Logger.logLevels } };
+    }
+    return moduleOf(url, values);
   }
 
   #pathOf(name, from) {

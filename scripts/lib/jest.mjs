@@ -6,7 +6,7 @@ import { ROOT } from './paths.mjs';
 import { REDIS_VARIABLE } from './redis-installation.mjs';
 import { run } from './run.mjs';
 
-/** MB for young objects: each spec file loads all its modules again, and most of that is garbage soon. */
+/** MB for young objects: most of what a spec file makes is garbage soon. */
 const YOUNG = 32;
 
 /** Runs Jest with these arguments, on this Redis; resolves to its exit code, and how many tests have passed and failed. */

@@ -4,6 +4,7 @@ import type { LockService } from '../../lib/service/lock.service.js';
 import type { AcquireOptions } from '../../lib/options/acquire-options.js';
 import { aborted, LockBench } from '../../lab/testbed/locks/locks.js';
 import { eventually } from '../../lab/testbed/wait/eventually.mjs';
+import { RedlockBench } from '../integration/redlock/support.js';
 
 const bench = new LockBench();
 const STATE = 'lock:state:{a}';
@@ -89,6 +90,27 @@ describe('a batch of waiters in one process', () => {
 });
 
 describe('a batch under faults', () => {
+  it('a waiter that aborts as it is granted the lock gets a result, and later waiters are served', async () => {
+    const service = await bench.service(LONG);
+    for (let round = 0; round < 200; round += 1) {
+      const first = await service.acquire('a');
+      const controller = new AbortController();
+      const second = service.acquire('a', { ...PATIENT, signal: controller.signal });
+      const third = service.acquire('a', PATIENT);
+      const releasing = first.release();
+      const abort = () => controller.abort(new Error('enough'));
+      if (round % 3 === 0) abort();
+      else if (round % 3 === 1) queueMicrotask(abort);
+      else setImmediate(abort);
+      expect(await releasing).toBe(true);
+      const outcome = await second.catch((error: Error) => error);
+      if (outcome instanceof Error) expect(outcome.message).toBe('enough');
+      else expect(await outcome.release()).toBe(true);
+      expect(await (await third).release()).toBe(true);
+    }
+    await bench.untilNothingIsLeft();
+  });
+
   it('a lease with less than half of its time left goes back to Redis', async () => {
     const service = await bench.service({ ...LONG, grantTimeout: 2_000 });
     const first = await service.acquire('a', { expire: 2_000 });
@@ -241,5 +263,19 @@ describe('a batch under faults', () => {
     await verified;
     await aborted(lock.signal);
     expect(lock.isHeld).toBe(false);
+  });
+});
+
+describe('a batch on several masters', () => {
+  const masters = new RedlockBench(3);
+
+  it('has tokens that grow across all clients', async () => {
+    const services = await masters.serviceList(3, { localHandoffTime: '30s' });
+    const tokens: number[] = [];
+    const visits = services.flatMap((service) => queueUp(service, 20, (lock) => tokens.push(lock.fencingToken)));
+    await Promise.all(visits);
+    expect(tokens).toEqual([...new Set(tokens)].sort((a, b) => a - b));
+    expect(tokens).toHaveLength(60);
+    await masters.untilNothingIsLeft();
   });
 });

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import ts from 'typescript';
 import { describe, expect, it } from '@jest/globals';
 import { durationIn } from '../../lib/common/duration.js';
-import { LOCK_DEFAULTS, MODULE_DEFAULTS } from '../../lib/module/redis-lock.option-table.js';
+import { LOCK_DEFAULTS, MODULE_DEFAULTS } from '../../lib/module/redis-lock.options.js';
 import { read, ROOT } from './documentation.js';
 
 const sourceOf = (name: string): string => join(ROOT, 'lib', `${name}/index.ts`);

@@ -190,22 +190,6 @@ describe.each(VERSIONS)('beside Redisson %s', (version) => {
     expect(await locks.forceRelease('orders')).toBe(false);
   });
 
-  it('tryLock of either side waits as long as it says', async () => {
-    const locks = await service();
-    const lock = await locks.acquire('orders');
-    expect(await java.on('a')('tryLock', 'orders', 200, -1)).toBe(false);
-    const javaWaits = java.on('a')<boolean>('tryLock', 'orders', LATE, -1);
-    await eventually(async () => (await subscribersOf('orders')) === 1);
-    await lock.release();
-    expect(await javaWaits).toBe(true);
-    expect(await locks.tryAcquire('orders', { waitTimeout: 200 })).toBeNull();
-    const weWait = locks.tryAcquire('orders', { waitTimeout: LATE });
-    await java.on('a')('unlock', 'orders');
-    const taken = await weWait;
-    expect(taken?.isHeld).toBe(true);
-    await taken!.release();
-  });
-
   it('fencing tokens grow strictly over both sides', async () => {
     const locks = await service({ protocol: redisson({ fenced: true }) });
     const times = SECTIONS / 20;

@@ -14,7 +14,7 @@ import type { LockCallOptions } from '../../lib/service/objects/lock.js';
 import type { LockDefaults, RedisLockRootOptions } from '../../lib/module/redis-lock.options.js';
 import type { LockMethodOptions } from '../../lib/decorators/lock-method.options.js';
 import type { SemaphoreCallOptions } from '../../lib/service/objects/semaphore.js';
-import type { MODULE_OPTIONS } from '../../lib/module/redis-lock.option-table.js';
+import type { MODULE_OPTIONS } from '../../lib/module/redis-lock.options.js';
 import type { OptionIn } from '../../lib/options/option-table.js';
 
 /** Names on one side only; only `never` compiles. */

@@ -4,6 +4,7 @@ import { Cluster, Redis } from 'ioredis';
 import { started } from '../wait/started.mjs';
 import { serve, tell } from './worker-kit.mjs';
 
+/** The clock that all processes of this machine share, in nanoseconds. */
 const now = () => process.hrtime.bigint();
 /** The warnings of the services. */
 const warnings = [];
@@ -38,14 +39,6 @@ async function increment(counter) {
 
 serve({
   ping: () => 'pong',
-
-  /** The clock that all processes of this machine share, in nanoseconds. */
-  now,
-
-  /** Does not come back to its event loop for so many milliseconds, as in a long computation. */
-  stall(milliseconds) {
-    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, milliseconds);
-  },
 
   /**
    * Starts so many lock services of the built library. `protocol` is the name of one, as functions do not pass between

@@ -3,7 +3,7 @@ import { refuseUrls } from '../../common/refuse-urls.js';
 import type { Duration } from '../../common/duration.js';
 import type { LockServices } from '../../decorators/injected-service.js';
 import type { LockHealth } from '../../service/lock-health.js';
-import { readDuration, refuseUnknownOptions } from '../../options/option-readers.js';
+import { read, refuseUnknownOptions } from '../../options/option-readers.js';
 import { DEFAULT_INSTANCE, LOCK_REGISTRY } from '../../module/redis-lock.tokens.js';
 
 /** The options of `LockHealthIndicator.check`. */
@@ -62,7 +62,9 @@ export class LockHealthIndicator {
     refuseUrls('instance', instance);
     const service = this.services.service(instance);
     const most =
-      maxWatchdogLag === undefined ? service.defaults.renewedLease / 3 : readDuration('maxWatchdogLag', maxWatchdogLag);
+      maxWatchdogLag === undefined
+        ? service.defaults.renewedLease / 3
+        : read.duration('maxWatchdogLag', maxWatchdogLag);
     const health = await service.health(timeout === undefined ? {} : { timeout });
     return { [key]: reportOf(health, most) } as Record<Key, LockHealthReport>;
   }

@@ -1,4 +1,4 @@
-import { readList, refuse, refuseUnknownOptions } from '../../options/option-readers.js';
+import { read, refuse, refuseUnknownOptions } from '../../options/option-readers.js';
 
 /** One measurement. */
 export interface Measure {
@@ -130,9 +130,9 @@ const INCREASING = 'increasing numbers, such as [0.01, 0.1, 1]';
 
 function readBounds(label: string, written: unknown): readonly number[] {
   let before = -Infinity;
-  const read = (at: string, bound: unknown): number =>
+  const readBound = (at: string, bound: unknown): number =>
     Number.isFinite(bound) && Number(bound) > before ? (before = Number(bound)) : refuse(at, bound, INCREASING);
-  return readList(label, written, read, `a list of ${INCREASING}`);
+  return read.list(label, written, readBound, `a list of ${INCREASING}`);
 }
 
 const isList = (bounds: LockBuckets): bounds is readonly number[] => Array.isArray(bounds);

@@ -2,7 +2,7 @@ import { messageOf } from '../../common/describe.js';
 import type { LockAcquisition } from '../diagnostics/index.js';
 import { isLockTimeoutError, type LockTimeoutError } from '../../errors/index.js';
 import { holdIdOf, holdIdsOf, labelsOf, outcomeOf } from './measure-locks.js';
-import { readFlag, refuseUnknownOptions, refuseWithoutMethods } from '../../options/option-readers.js';
+import { read, refuseUnknownOptions, refuseWithoutMethods } from '../../options/option-readers.js';
 import { listenToAcquisitions, listenToEvents } from './listen.js';
 
 /** The methods of a tracer that are used: `Tracer` of `@opentelemetry/api` has them. */
@@ -45,7 +45,7 @@ const ERROR = 2;
  */
 export function openTelemetrySpans(tracer: LockTracer, options: LockSpanOptions = {}): () => void {
   refuseUnknownOptions('openTelemetrySpans', options, ['keys']);
-  const keys = readFlag('keys', options.keys ?? true);
+  const keys = read.flag('keys', options.keys ?? true);
   refuseWithoutMethods('the tracer of openTelemetrySpans', tracer, ['startSpan'], 'trace.getTracer(…)');
   const acquiring = new WeakMap<LockAcquisition, LockSpan>();
   const holding = new Map<string, LockSpan>();

@@ -2,7 +2,7 @@ import type { LockAcquisition, LockDiagnostics } from '../diagnostics/index.js';
 import type { LockEvent } from '../../engine/lock-event.js';
 import {
   Options,
-  readList,
+  read,
   refuse,
   refuseWithoutMethods,
   suggestion,
@@ -38,7 +38,7 @@ const readType: OptionReader<LockEvent['type'] | 'failed'> = (label, written) =>
 };
 const OPTIONS = new Options(
   {
-    types: (label: string, written: unknown) => readList(label, written, readType, `a list of ${TYPES.join(', ')}`),
+    types: (label: string, written: unknown) => read.list(label, written, readType, `a list of ${TYPES.join(', ')}`),
   },
   { types: TYPES },
 );

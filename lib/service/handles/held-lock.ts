@@ -9,7 +9,7 @@ import type { LockLostListener } from '../../options/acquire-options.js';
 import { guardAgainstDropping, unguard, type Guard } from './dropped-handles.js';
 import { newNonce, offerId, writeHandover } from './handover-text.js';
 import type { LockHandle } from './lock-handle.js';
-import { readCount, readLease } from '../../options/option-readers.js';
+import { read } from '../../options/option-readers.js';
 import type { KeyHandle } from './own-handle.js';
 
 /** A store that keeps Redisson's plain locks has no tokens. */
@@ -118,13 +118,13 @@ export class HeldLock implements KeyHandle {
   }
 
   async extend(lease: Duration): Promise<void> {
-    const ms = readLease('lease', lease);
+    const ms = read.lease('lease', lease);
     this.refuseReleased();
     await this.engine.leases.extend(this.hold, ms);
   }
 
   async handOver(within?: Duration): Promise<string> {
-    const given = within === undefined ? undefined : readLease('within', within);
+    const given = within === undefined ? undefined : read.lease('within', within);
     const { handovers } = this.engine;
     if (this.#handover === undefined) {
       this.refuseReleased();
@@ -151,7 +151,7 @@ export class HeldLock implements KeyHandle {
   }
 
   async releaseUnits(units: number): Promise<void> {
-    const count = readCount('units', units, 1);
+    const count = read.count('units', units, 1);
     this.refuseReleased();
     if (count > this.units) throw tooManyUnits(this.key, count, this.units);
     if (count < this.units) return this.engine.releases.releaseUnits(this.hold, count);

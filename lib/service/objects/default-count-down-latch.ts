@@ -4,9 +4,9 @@ import type { Latches } from '../../engine/latches.js';
 import type { StoreFeature } from '../../engine/lock-engine.js';
 import { LockConfigError } from '../../errors/index.js';
 import type { CountDownLatch, LatchCountOptions, LatchOptions, LatchWaitOptions } from './count-down-latch.js';
-import type { OptionWarnings } from '../../options/option-warnings.js';
-import { readCount } from '../../options/option-readers.js';
-import { readOptions } from '../../options/option-table.js';
+import type { OptionWarnings } from '../../options/resolve-acquire-options.js';
+import { read } from '../../options/option-readers.js';
+import { optionsOf } from '../../options/option-table.js';
 
 /** For how long a latch stays closed without a count-down, in ms. */
 const LIFETIME = 86_400_000;
@@ -23,14 +23,14 @@ export class DefaultCountDownLatch implements CountDownLatch {
   ) {}
 
   async trySetCount(count: number, options: LatchOptions = {}): Promise<boolean> {
-    const { expire, replicas = this.defaults.replicas } = readOptions('trySetCount', 'trySetCount', options);
+    const { expire, replicas = this.defaults.replicas } = optionsOf('trySetCount').read('trySetCount', options);
     if (expire !== undefined) this.refuse('latchExpire');
     if (replicas !== undefined) this.refuse('replicas');
-    return this.latches.trySetCount(this.key, readCount('count', count, 1), expire ?? LIFETIME, replicas);
+    return this.latches.trySetCount(this.key, read.count('count', count, 1), expire ?? LIFETIME, replicas);
   }
 
   async countDown(options: LatchCountOptions = {}): Promise<number> {
-    const { replicas = this.defaults.replicas } = readOptions('countDown', 'countDown', options);
+    const { replicas = this.defaults.replicas } = optionsOf('countDown').read('countDown', options);
     if (replicas !== undefined) this.refuse('replicas');
     return this.latches.countDown(this.key, replicas);
   }
@@ -46,7 +46,7 @@ export class DefaultCountDownLatch implements CountDownLatch {
 
   async await(wait: Duration | LatchWaitOptions = {}): Promise<boolean> {
     const options = typeof wait === 'object' ? wait : { waitTimeout: wait };
-    const { waitTimeout = Infinity, signal } = readOptions('await', 'await', options);
+    const { waitTimeout = Infinity, signal } = optionsOf('await').read('await', options);
     this.warnings.about('await', options);
     return this.latches.wait(this.key, { waitTimeout, signal });
   }

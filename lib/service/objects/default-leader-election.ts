@@ -10,8 +10,8 @@ import { HeldLock } from '../handles/held-lock.js';
 import type { Elections } from './elections.js';
 import type { DeposedListener, ElectedListener, LeaderElection, LeaderElectionOptions } from './leader-election.js';
 import type { LockHandle } from '../handles/lock-handle.js';
-import { readListener } from '../../options/option-readers.js';
-import { readOptions } from '../../options/option-table.js';
+import { read } from '../../options/option-readers.js';
+import { optionsOf } from '../../options/option-table.js';
 
 /** After a failure a candidate retries after about so many ms, doubled with each failure up to the second number. */
 const FIRST_RETRY = 250;
@@ -58,7 +58,7 @@ export class DefaultLeaderElection implements LeaderElection {
       onDeposed,
       finishTimeout = FINISH,
       ...asked
-    } = readOptions('election', 'getLeaderElection', options);
+    } = optionsOf('election').read('getLeaderElection', options);
     this.finishTimeout = finishTimeout;
     this.asked = asked;
     this.pattern = asked.pattern ?? key;
@@ -112,11 +112,11 @@ export class DefaultLeaderElection implements LeaderElection {
   }
 
   onElected(listener: ElectedListener): () => void {
-    return addTo(this.electedListeners, readListener('onElected', listener) as ElectedListener);
+    return addTo(this.electedListeners, read.listener('onElected', listener) as ElectedListener);
   }
 
   onDeposed(listener: DeposedListener): () => void {
-    return addTo(this.deposedListeners, readListener('onDeposed', listener) as DeposedListener);
+    return addTo(this.deposedListeners, read.listener('onDeposed', listener) as DeposedListener);
   }
 
   [Symbol.asyncDispose](): Promise<void> {

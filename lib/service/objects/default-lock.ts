@@ -3,8 +3,8 @@ import type { HoldSurvey, HoldSurveyRequest } from '../../engine/lock-engine.js'
 import { LockConfigError, LockNotHeldError } from '../../errors/index.js';
 import type { AcquireOptions } from '../../options/acquire-options.js';
 import { refuseUnknownOptions } from '../../options/option-readers.js';
-import { optionNames } from '../../options/option-table.js';
-import { tryOptions } from '../../options/try-options.js';
+import { optionsOf, tryOptions } from '../../options/option-table.js';
+
 import type { LockHandle } from '../handles/lock-handle.js';
 import { currentScope, type LockScope } from '../lock-scope.js';
 import type { LockObject, LockCallOptions } from './lock.js';
@@ -74,7 +74,7 @@ export class DefaultLock implements LockObject {
   }
 
   async lock(options: LockCallOptions = {}): Promise<LockHandle> {
-    refuseUnknownOptions('lock', options, optionNames('lock'));
+    refuseUnknownOptions('lock', options, optionsOf('lock').names);
     return this.take(true, options.reentrant !== false, () =>
       this.service.acquire(this.keys, { ...options, ...this.asked }),
     );

@@ -5,9 +5,9 @@ import { LockConfigError, LockNotHeldError } from '../../errors/index.js';
 import type { AcquireOptions, RunOptions } from '../../options/acquire-options.js';
 import type { LockHandle } from '../handles/lock-handle.js';
 import { NO_CONTEXT, ONE_TRY, type CallContext } from '../../options/resolve-acquire-options.js';
-import { readCount, refuseUnknownOptions } from '../../options/option-readers.js';
-import { optionNames } from '../../options/option-table.js';
-import { tryOptions } from '../../options/try-options.js';
+import { read, refuseUnknownOptions } from '../../options/option-readers.js';
+import { optionsOf, tryOptions } from '../../options/option-table.js';
+
 import type { Semaphore, SemaphoreCallOptions, SemaphoreDrainOptions, SemaphoreRunOptions } from './semaphore.js';
 
 /** What a `Semaphore` object needs of the service. */
@@ -28,7 +28,7 @@ export type SemaphoreTerms = Pick<AcquireOptions, 'pattern'> & { readonly permit
 const COUNTED: CallContext = Object.freeze({ ...NO_CONTEXT, permits: 'counted by store' });
 
 /** It does not wait, so it takes no option of a wait. */
-const DRAIN_OPTIONS = optionNames('semaphore').filter((name) => name !== 'waitTimeout' && name !== 'signal');
+const DRAIN_OPTIONS = optionsOf('semaphore').names.filter((name) => name !== 'waitTimeout' && name !== 'signal');
 
 /** The default implementation of a semaphore: each hold has some of its permits. */
 export class DefaultSemaphore implements Semaphore {
@@ -39,7 +39,7 @@ export class DefaultSemaphore implements Semaphore {
   ) {}
 
   async acquire(units = 1, options: SemaphoreCallOptions = {}): Promise<LockHandle> {
-    refuseUnknownOptions('semaphore.acquire', options, optionNames('semaphore'));
+    refuseUnknownOptions('semaphore.acquire', options, optionsOf('semaphore').names);
     return this.service.acquire(this.key, { ...options, ...this.terms, units }, COUNTED);
   }
 
@@ -62,7 +62,7 @@ export class DefaultSemaphore implements Semaphore {
         'semaphore.run takes the task first: write run(async (handle) => { … }, { units: 2 }).',
       );
     }
-    refuseUnknownOptions('semaphore.run', options, [...optionNames('semaphore'), 'units']);
+    refuseUnknownOptions('semaphore.run', options, [...optionsOf('semaphore').names, 'units']);
     return this.service.run(this.key, task, { units: 1, ...options, ...this.terms }, COUNTED);
   }
 
@@ -87,7 +87,7 @@ export class DefaultSemaphore implements Semaphore {
   }
 
   async setPermits(permits: number): Promise<void> {
-    await this.service.setPermits(this.key, readCount('permits', permits, 0));
+    await this.service.setPermits(this.key, read.count('permits', permits, 0));
   }
 
   async addPermits(permits: number): Promise<number> {

@@ -15,12 +15,13 @@ import type { Membership } from './membership.js';
 import {
   askEach,
   gather,
+  gatherAll,
   graceAfter,
+  orAfter,
   refuseMinority,
   Round,
   tallyRenewal,
   valuesOf,
-  type Answers,
   type QuorumContext,
 } from './round.js';
 import type { MemberState } from './votes.js';
@@ -90,13 +91,14 @@ const REVOKED_MEMORY = 60_000;
  * @throws LockStoreError if so many masters fail that the rest is no majority
  */
 export async function forceReleaseEverywhere(
-  { members, quorum, clock }: QuorumContext,
+  context: QuorumContext,
   key: string,
   hold?: HoldChoice,
   by?: string,
 ): Promise<ForceReleaseReply> {
+  const { members } = context;
   const looks = askEach(members, async (store) => (await store.inspect(key)).holds);
-  const inTime = await gather(looks, { quorum, clock }, all(quorum));
+  const inTime = await gatherAll(looks, context);
   const found = valuesOf(inTime).flatMap((holds) => holds.filter(chooser(hold)));
   const named = new Set(found.map(({ id }) => id));
   const ending = new Round();
@@ -104,20 +106,12 @@ export async function forceReleaseEverywhere(
     const holds = (await looks[i]!).filter(({ id }) => named.has(id));
     return ending.ask(member, (store) => store.endHolds(key, holds, by, REVOKED_MEMORY));
   });
-  const replies = valuesOf(await gather(endings, { quorum, clock }, all(quorum)));
+  const replies = valuesOf(await gatherAll(endings, context));
   return {
     holds: Math.max(...replies.map(({ holds }) => holds)),
     told: Math.max(...replies.map(({ told }) => told)),
   };
 }
-
-/** Waits for all masters that answer in time. */
-const all =
-  (quorum: number) =>
-  <T>(answers: Answers<T>, last: boolean): Answers<T> | undefined => {
-    refuseMinority(answers, quorum);
-    return last ? [...answers] : undefined;
-  };
 
 /** The cursor of each master; `null`: it has listed all its keys. */
 type Cursors = ReadonlyArray<string | null>;
@@ -128,17 +122,14 @@ type Cursors = ReadonlyArray<string | null>;
  * @throws LockStoreError if no majority answers
  */
 export async function listKeys(masters: QuorumContext, { cursor, budget }: ListRequest): Promise<ListReply> {
-  const { members, quorum } = masters;
+  const { members } = masters;
   const cursors = cursor === '' ? members.map(() => '') : (JSON.parse(cursor) as Cursors);
   const round = new Round();
   const asks = members.map(async (member, i): Promise<ListReply | undefined> => {
     const place = cursors[i] ?? null;
     return place === null ? undefined : round.ask(member, (store) => listOne(store, { cursor: place, budget }));
   });
-  const answers = await gather(asks, masters, (all, last) => {
-    refuseMinority(all, quorum);
-    return last ? [...all] : undefined;
-  });
+  const answers = await gatherAll(asks, masters);
   const parts = valuesOf(answers).filter((part) => part !== undefined);
   const next = answers.map((answer) =>
     answer !== undefined && 'value' in answer ? (answer.value?.cursor ?? null) : null,
@@ -183,12 +174,7 @@ export async function startMasters(membership: Membership, context: QuorumContex
     refuseMinority(answers, quorum);
     return last || valuesOf(answers).length >= quorum ? true : undefined;
   });
-  let timer: unknown;
-  const limit = new Promise<void>((resolve) => {
-    timer = clock.setTimer(START_GRACE, resolve);
-  });
-  await Promise.race([Promise.allSettled(starts), limit]);
-  clock.clearTimer(timer);
+  await orAfter(clock, START_GRACE, Promise.allSettled(starts), []);
   refuse();
   membership.hasStarted = true;
 }

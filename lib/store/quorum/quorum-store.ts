@@ -28,8 +28,9 @@ import { forceReleaseEverywhere, listKeys, offerByMajority, renewByMajority, sta
 import {
   askEach,
   gather,
+  gatherAll,
   minorityError,
-  refuseMinority,
+  orAfter,
   Round,
   tallyRelease,
   valuesOf,
@@ -268,12 +269,8 @@ export class QuorumStore implements LockStore {
   }
 
   /** Asks all masters. Resolves to the replies that arrive in time. */
-  private askMajority<T>(question: (store: QuorumMember) => Promise<T>): Promise<T[]> {
-    const asks = askEach(this.context.members, question);
-    return gather(asks, this.context, (answers, last) => {
-      refuseMinority(answers, this.context.quorum);
-      return last ? valuesOf(answers) : undefined;
-    });
+  private async askMajority<T>(question: (store: QuorumMember) => Promise<T>): Promise<T[]> {
+    return valuesOf(await gatherAll(askEach(this.context.members, question), this.context));
   }
 
   /** A client that receives no grants from a majority joins no queue. Its requests are repeated when it does. */
@@ -314,20 +311,14 @@ export class QuorumStore implements LockStore {
   }
 
   /** The reply to the next request of a release. It may take longer than the release does. */
-  private async nextReply(id: string, next: Acquisition, called: number): Promise<AcquireReply> {
+  private nextReply(id: string, next: Acquisition, called: number): Promise<AcquireReply> {
     const time = this.context.clock.now();
     const later: AcquireReply = { outcome: 'queued', time, retryAfter: 0, lastToken: 0, holders: [] };
-    let timer: unknown;
-    const limit = new Promise<AcquireReply>((resolve) => {
-      timer = this.context.clock.setTimer(NEXT_GRACE, () => resolve(later));
-    });
     const reply = next.outcome.then(
       (known) => this.replyOf(id, next, known, called),
       () => later,
     );
-    const answer = await Promise.race([reply, limit]);
-    this.context.clock.clearTimer(timer);
-    return answer;
+    return orAfter(this.context.clock, NEXT_GRACE, reply, later);
   }
 
   private listenTo(member: Member): void {

@@ -82,6 +82,24 @@ export function gather<T, R>(
   });
 }
 
+/** Waits for all masters that answer in time. @throws LockStoreError if so many have failed that the rest is no majority */
+export const gatherAll = <T>(asks: ReadonlyArray<Promise<T>>, terms: GatherTerms): Promise<Answers<T>> =>
+  gather(asks, terms, (answers, last) => {
+    refuseMinority(answers, terms.quorum);
+    return last ? [...answers] : undefined;
+  });
+
+/** Resolves to an answer, or to another one after `ms`. */
+export async function orAfter<T>(clock: Clock, ms: number, answer: Promise<T>, otherwise: T): Promise<T> {
+  let timer: unknown;
+  const limit = new Promise<T>((resolve) => {
+    timer = clock.setTimer(ms, () => resolve(otherwise));
+  });
+  const first = await Promise.race([answer, limit]);
+  clock.clearTimer(timer);
+  return first;
+}
+
 export const valuesOf = <T>(answers: Answers<T>): T[] =>
   answers.flatMap((answer) => (answer !== undefined && 'value' in answer ? [answer.value] : []));
 
@@ -200,7 +218,7 @@ export function tallyRenewal(
     else errors.push(reply);
   }
   // More replies can only raise this.
-  if (left.length >= quorum) return [...left].sort((a, b) => b - a)[quorum - 1];
+  if (left.length >= quorum) return nthLargest(left, quorum);
   if (notHeld > most) return 'not-held';
   const open = answers.length - left.length - notHeld - errors.length;
   if (!last && (left.length + open >= quorum || notHeld + open > most)) return undefined;

@@ -1,7 +1,7 @@
 import { clearReadingTimer, setReadingTimer } from '../../common/reading-timer.js';
 import { hashSlot } from '../../keys/index.js';
 import { retryDelay } from './connection-options.js';
-import { LastingLine } from './lasting-line.js';
+import { LastingLine, type LastingLineObserver } from './lasting-line.js';
 import { addressOf, askOnce, type Commands, type Lines, type ServerAddress } from './line.js';
 import { Mastership } from './mastership.js';
 
@@ -67,7 +67,7 @@ export class ClusterNodes {
   /** Nodes that were known and are not named now: masters that were replaced, until they are replicas. */
   private absent: readonly ServerAddress[] = [];
   /** The connections to absent nodes, and to the replicas that were asked, by address. */
-  private readonly followers = new Map<string, Replica>();
+  private readonly followers = new Map<string, ClusterNode>();
   /** By address. */
   private readonly masterships = new Map<string, Mastership>();
 
@@ -372,7 +372,7 @@ export class ClusterNodes {
   }
 
   /** The master of a slot, as a replica says; `undefined` if it does not answer. */
-  private async namedBy(replica: Replica, slot: number): Promise<string | undefined> {
+  private async namedBy(replica: ClusterNode, slot: number): Promise<string | undefined> {
     try {
       return (await this.slotsOf(replica.commands, replica.at.host)).slots[slot];
     } catch {
@@ -380,16 +380,9 @@ export class ClusterNodes {
     }
   }
 
-  /** The connection to a replica, which begins with the first question. */
-  private replica(at: ServerAddress): Replica {
-    const address = addressOf(at);
-    let replica = this.followers.get(address);
-    if (replica === undefined) {
-      const commands = new LastingLine(this.target.lines, {}, { waits: true, find: async () => at });
-      this.followers.set(address, (replica = { at, commands }));
-      commands.open();
-    }
-    return replica;
+  /** The connection to a replica. */
+  private replica(at: ServerAddress): ClusterNode {
+    return this.connected(this.followers, at);
   }
 
   /** A node that does not know its own address is where it was asked. */
@@ -399,31 +392,29 @@ export class ClusterNodes {
 
   private reach(at: ServerAddress): ClusterNode {
     const address = addressOf(at);
-    let node = this.nodes.get(address);
+    return this.connected(this.nodes, at, {
+      ready: () => this.observer.ready(address),
+      ended: (error) => {
+        this.observer.ended(address, error);
+        void this.refresh();
+      },
+    });
+  }
+
+  private connected(
+    nodes: Map<string, ClusterNode>,
+    at: ServerAddress,
+    observer: LastingLineObserver = {},
+  ): ClusterNode {
+    const address = addressOf(at);
+    let node = nodes.get(address);
     if (node === undefined) {
-      const commands = new LastingLine(
-        this.target.lines,
-        {
-          ready: () => this.observer.ready(address),
-          ended: (error) => {
-            this.observer.ended(address, error);
-            void this.refresh();
-          },
-        },
-        { waits: true, find: async () => at },
-      );
-      node = { address, at, commands };
-      this.nodes.set(address, node);
+      const commands = new LastingLine(this.target.lines, observer, { waits: true, find: async () => at });
+      nodes.set(address, (node = { address, at, commands }));
       commands.open();
     }
     return node;
   }
-}
-
-/** A replica that says whether it has taken over. */
-interface Replica {
-  readonly at: ServerAddress;
-  readonly commands: LastingLine;
 }
 
 /** What one node has reported. */

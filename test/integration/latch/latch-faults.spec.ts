@@ -1,8 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
 import { AT_ONCE, LockBench, timed } from '../../../lab/testbed/locks/locks.js';
-import type { CommandSelector } from '../../../lab/testbed/proxies/resp-proxy.mjs';
-import { SCRIPTS, type ScriptName } from '../../../lib/store/redis/scripts.generated.js';
 
 const bench = new LockBench();
 const KEY = 'lock:latch:{a}';
@@ -12,13 +10,6 @@ const untilRegistered = (count: number): Promise<unknown> =>
     async () =>
       Object.keys(await bench.redis.admin.hgetall(KEY)).filter((field) => field.startsWith('client:')).length === count,
   );
-
-/** The n-th time that a script is run, whichever way. */
-const runs = (script: ScriptName, nth = 1): CommandSelector => ({
-  nth,
-  names: ['evalsha', 'eval'],
-  where: ({ args }) => args[0] === SCRIPTS[script].sha1 || args[0] === SCRIPTS[script].source,
-});
 
 /** Two clients, the first of which comes through a proxy; the server knows all scripts. */
 async function setUp() {
@@ -36,38 +27,6 @@ async function setUp() {
 }
 
 describe('a latch with lost commands and replies', () => {
-  it.each(['cutAfterCommand', 'cutBeforeCommand'] as const)('counts a count-down once: %s', async (fault) => {
-    const { proxy, latch, other } = await setUp();
-    await other.trySetCount(10);
-    for (let i = 1; i <= 9; i++) {
-      const cut = proxy[fault](runs('latchCountDown'));
-      expect(await latch.countDown()).toBe(10 - i);
-      await cut.happened;
-      expect(await other.getCount()).toBe(10 - i);
-    }
-    const waiting = other.await({ waitTimeout: Infinity });
-    const cut = proxy[fault](runs('latchCountDown'));
-    expect(await latch.countDown()).toBe(0);
-    await cut.happened;
-    expect(await waiting).toBe(true);
-  });
-
-  it('does not count a repeated last count-down for the next latch', async () => {
-    const { proxy, latch, other } = await setUp();
-    await other.trySetCount(1);
-    const [waiting, executed] = [other.await({ waitTimeout: Infinity }), proxy.cutAfterCommand(runs('latchCountDown'))];
-    await untilRegistered(1);
-    // The new connection is not admitted before the next latch is there.
-    proxy.refuse();
-    const counting = latch.countDown();
-    await executed.happened;
-    expect(await waiting).toBe(true);
-    expect(await other.trySetCount(5)).toBe(true);
-    await proxy.accept();
-    await counting;
-    expect(await other.getCount()).toBe(5);
-  });
-
   it('opens within a period after a lost message, and at once after a reconnect', async () => {
     const { proxy, latch, other } = await setUp();
     await other.trySetCount(1);

@@ -100,18 +100,6 @@ describe('an RLock', () => {
     expect(order).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
   });
 
-  it('renews its lease, and a lost one aborts the signal', async () => {
-    const locks = await service({ renewedLease: 1_000 });
-    const lock = await locks.acquire('orders');
-    const first = await bench.redis.admin.pexpiretime('orders');
-    await eventually(async () => (await bench.redis.admin.pexpiretime('orders')) > first + 1_000, { what: 'renewals' });
-    expect(lock.isHeld).toBe(true);
-    // What forceUnlock of Redisson does: it tells no holder.
-    await unlockAsJava('orders');
-    await aborted(lock.signal);
-    expect(lock.isHeld).toBe(false);
-  });
-
   it('a forced release ends the hold of either side, and tells a client of this library at once', async () => {
     const [locks, other] = await bench.serviceList(2, { protocol: redisson() });
     const lock = await locks!.acquire('orders');
