@@ -72,8 +72,8 @@ export const read = {
 
   /** A lease of at least 50 ms, in whole milliseconds. */
   lease: (label: string, written: unknown): number => {
-    const ms = read.wholeDuration(label, written);
-    if (ms >= SHORTEST_LEASE) return ms;
+    const ms = read.duration(label, written);
+    if (ms >= SHORTEST_LEASE) return Math.ceil(ms);
     const why = typeof written === 'number' && ms > 0 ? `is in milliseconds: write '${written}s'` : 'is too short';
     throw new LockConfigError(`${label} ${why}. It must be at least ${SHORTEST_LEASE} ms.`);
   },
