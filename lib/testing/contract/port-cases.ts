@@ -107,10 +107,14 @@ export const PORT_CASES: CaseList = {
         each,
         request: each.request(key, { mode: { kind: 'read' } }),
       }));
-      for (const { each, request } of [first!, ...waiters]) {
-        const joins = async () => (await stage.outcome(each.port.acquire(request))).outcome === 'queued';
-        await stage.until('a place in the queue', joins);
-      }
+      const join = ({ each, request }: NonNullable<typeof first>) =>
+        stage.until(
+          'a place in the queue',
+          async () => (await stage.outcome(each.port.acquire(request))).outcome === 'queued',
+        );
+      await join(first!);
+      // Together: one after another may take longer than the lease.
+      await Promise.all(waiters.map(join));
       const next = first!.request;
       if (way === 'asks') {
         await stage.until('the end of the lease', async () => (await stage.holders(key)).length === 0);
