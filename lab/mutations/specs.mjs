@@ -651,7 +651,7 @@ export const SPEC_MUTATIONS = [
     name: 'longest-renewal',
     what: 'Redlock: the longest of the remaining leases counts',
     ...{ file: 'lib/store/quorum/round.ts', spec: QUORUM_STORE },
-    from: 'return [...left].sort((a, b) => b - a)[quorum - 1];',
+    from: 'return nthLargest(left, quorum);',
     to: 'return Math.max(...left);',
   },
   {

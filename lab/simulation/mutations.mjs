@@ -316,7 +316,7 @@ export const MUTATIONS = [
     name: 'minority-renewal',
     what: 'Redlock: a renewal counts if one master has confirmed it',
     file: `${QUORUM}/round.ts`,
-    from: 'if (left.length >= quorum) return [...left].sort((a, b) => b - a)[quorum - 1];',
+    from: 'if (left.length >= quorum) return nthLargest(left, quorum);',
     to: 'if (left.length >= 1) return Math.max(...left);',
   },
   {
