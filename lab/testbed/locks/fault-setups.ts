@@ -101,6 +101,8 @@ export async function untilFollowing(master: RedisServer): Promise<void> {
     within: 15_000,
     what: 'a replica that follows',
   });
+  // A replica that is online confirms no write before it has sent something by itself, up to a second later.
+  await master.admin.set('probe', '', 'PX', 1);
   await master.replicated();
 }
 
