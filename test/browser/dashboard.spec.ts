@@ -139,7 +139,7 @@ describe('the dashboard in a browser', () => {
     const { page } = browser;
     await rowOf(browser, 'c').waitFor();
     const keys = (expected: string[]) =>
-      eventuallyPasses(async () => expect(await textsOf(browser, '#table td.key')).toEqual(expected));
+      eventuallyPasses(async () => expect(await textsOf(browser, '#table td.key button')).toEqual(expected));
     await keys(['b', 'a', 'c']);
     const head = page.getByRole('columnheader', { name: 'Key' });
     await page.getByRole('button', { name: 'Key' }).press('Enter');
@@ -383,7 +383,7 @@ describe('the dashboard in a browser', () => {
     await eventuallyPasses(async () =>
       expect((await textsOf(browser, '.tile .value')).slice(0, 2)).toEqual(['61', '1']),
     );
-    expect((await textsOf(browser, '#table td.key'))[0]).toBe('key:59');
+    expect((await textsOf(browser, '#table td.key button'))[0]).toBe('key:59');
     expect(await page.locator('#table td.key').count()).toBe(20);
     await page.getByText('The first 20 of 61 locks.').waitFor();
     expect(await rowOf(browser, 'the-last-one').count()).toBe(0);
