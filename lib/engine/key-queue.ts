@@ -113,9 +113,9 @@ export class KeyQueues {
 }
 
 /**
- * The callers of this client for one key, in groups. The callers of a group share one ticket in the store, so however many wait
- * here, the store sees one ticket for each group: one for all plain exclusive callers; one for callers that share grants
- * (readers, or callers for the same number of permits), up to the next caller of another kind; and one for each other caller.
+ * The callers of this client for one key, in groups. The callers of a group share one ticket in the store, whatever their
+ * number. There is one group for all plain exclusive callers; one for callers that share grants (readers, or callers for the
+ * same number of permits), up to the next caller of another kind; and one for each other caller.
  */
 export class KeyQueue {
   /** The group of plain exclusive callers. */
