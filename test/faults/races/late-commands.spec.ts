@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { SCRIPTS } from '../../../lib/store/redis/scripts.generated.js';
+import type { AcquireOptions } from '../../../lib/options/acquire-options.js';
 import type { LockHandle } from '../../../lib/service/handles/lock-handle.js';
 import { deferred } from '../../../lab/testbed/wait/deferred.js';
 import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
@@ -32,6 +33,17 @@ function pushed(proxy: RespProxy, word: string): Promise<void> {
   return seen;
 }
 
+/** A waiter behind a proxy for the lock of another client. A pushed grant of it lasts 300 ms at first. */
+async function waiterBehindProxy(options: AcquireOptions = {}) {
+  const proxy = await bench.proxy();
+  const holder = await bench.service();
+  const waiter = await bench.service({ connection: proxy.url, grantTimeout: 300 });
+  const first = await holder.acquire('a');
+  const waiting = waiter.acquire('a', options);
+  await bench.untilWaiting('a', 1);
+  return { proxy, holder, waiter, first, waiting };
+}
+
 describe('one grant for each acquisition', () => {
   it('a waiter that was granted the lock while it received no messages is not granted it again', async () => {
     const proxy = await bench.proxy();
@@ -61,12 +73,7 @@ describe('one grant for each acquisition', () => {
   });
 
   it('a request that is executed after its release holds nothing in the end', async () => {
-    const proxy = await bench.proxy();
-    const holder = await bench.service();
-    const waiter = await bench.service({ connection: proxy.url, grantTimeout: 300 });
-    const first = await holder.acquire('a');
-    const waiting = waiter.acquire('a', { expire: 20_000 });
-    await bench.untilWaiting('a', 1);
+    const { proxy, waiter, first, waiting } = await waiterBehindProxy({ expire: 20_000 });
     // Its next question is not understood, and so it is executed only when it is asked by its text: late.
     await bench.redis.admin.script('FLUSH', 'SYNC');
     await bench.redis.admin.script('LOAD', SCRIPTS.release.source);
@@ -168,14 +175,9 @@ describe('a grant that has not reached its client', () => {
 });
 
 it('a late message about the end of an earlier grant does not end a later one', async () => {
-  const proxy = await bench.proxy();
-  const one = await bench.service();
-  const two = await bench.service({ connection: proxy.url, grantTimeout: 300 });
-  const lock = await one.acquire('a');
-  const waiting = two.acquire('a');
-  await bench.untilWaiting('a', 1);
+  const { proxy, holder: one, waiter: two, first, waiting } = await waiterBehindProxy();
   proxy.holdReplies(({ isSubscriber }) => isSubscriber);
-  await lock.release();
+  await first.release();
   expect(await one.forceRelease('a')).toBe(true);
   const second = await waiting;
   expect(second.isHeld).toBe(true);
