@@ -235,9 +235,19 @@ function readClusterAddress(written: { cluster: unknown; options?: unknown }): R
   return { cluster, options: read };
 }
 
+/** Whether each `%` of a text begins the code of a character. */
+function isEncoded(text: string): boolean {
+  try {
+    decodeURIComponent(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 /** The messages do not repeat the URL, because it may contain a password. */
 function readUrl(label: string, url: string): string {
-  const { pathname, search, hash, searchParams } = new URL(URL.canParse(url) ? url : 'redis://');
+  const { username, password, pathname, search, hash, searchParams } = new URL(URL.canParse(url) ? url : 'redis://');
   const wrong = !isRedisUrl(url)
     ? "must be a URL such as 'redis://user:password@host:6379/0', with redis:// or rediss:// (TLS); " +
       "for a socket write { path: '/tmp/redis.sock' }"
@@ -252,7 +262,9 @@ function readUrl(label: string, url: string): string {
           `${pathname}${search}${hash}`.includes('@')
           ? 'is a URL with an @ after its host: percent-encode special characters in user and password, such as ' +
             '%40 for @, %2F for /, %3F for ? and %23 for #'
-          : undefined;
+          : ![username, password, pathname].every(isEncoded)
+            ? 'is a URL with a % that stands for no character: write %25 for a % in user, password and database'
+            : undefined;
   if (wrong !== undefined) throw new LockConfigError(`${label} ${wrong}.`);
   const db = decodeURIComponent(pathname).slice(1) || searchParams.get('db');
   if (db !== null) readDatabase(`the database of ${label}`, db);

@@ -80,6 +80,8 @@ describe('connection', () => {
     ['a URL behind a blank', ' redis://:secret@a', 'white space'],
     ['a URL in front of a line break', 'redis://:secret@a\n', 'white space'],
     ['a node behind a tab', { cluster: ['\tredis://:secret@a'] }, 'white space'],
+    ['a URL with a % of its own in the password', 'redis://:secret%zz@a', '%25'],
+    ['a URL with a % of its own in the database', 'redis://:secret@a/%zz', '%25'],
     ['a Cluster among masters', ['redis://a', { cluster: [node] }, 'redis://c'], 'connection[1] is a Cluster'],
   ])('refuses %s', (_what, written, message) => {
     const read = (): unknown => readConnections(written);
