@@ -648,6 +648,13 @@ export const SPEC_MUTATIONS = [
     to: 'this.until = now + reply.lease;',
   },
   {
+    name: 'subscribes-without-end',
+    what: 'a request asks again each time it has subscribed, although the subscription ends at once',
+    ...{ file: 'lib/store/redis/redis-store.ts', spec: 'test/unit/store/subscribing.spec.ts' },
+    from: 'const isUnheard = waits && !again && ',
+    to: 'const isUnheard = waits && ',
+  },
+  {
     name: 'longest-renewal',
     what: 'Redlock: the longest of the remaining leases counts',
     ...{ file: 'lib/store/quorum/round.ts', spec: QUORUM_STORE },

@@ -176,8 +176,8 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
     this.#link.close();
   }
 
-  /** `place`: where to begin in the queue. */
-  acquire(request: AcquireRequest, place = 0): Promise<AcquireReply> {
+  /** `place`: where to begin in the queue. `again`: the client has just subscribed for this request, and does so once. */
+  acquire(request: AcquireRequest, place = 0, again = false): Promise<AcquireReply> {
     const { key, id, lease, adopts, waits } = request;
     if (adopts !== undefined) return this.handOver(key, adopts, id, lease);
     // A request may join the queue only if the client would receive its grant.
@@ -192,20 +192,21 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
       // The grant may come from the backlog of a master that was replaced, as a message about it.
       const confirmed =
         sign === 'found' ? this.#connection.masters?.confirm(this.keys.of(key).names[0]!, sentTo) : undefined;
-      if (confirmed !== undefined) return confirmed.then((isMaster) => (isMaster ? reply : this.acquire(request)));
+      if (confirmed !== undefined)
+        return confirmed.then((isMaster) => (isMaster ? reply : this.acquire(request, 0, again)));
       const isWaiting = reply.outcome === 'queued' || reply.outcome === 'busy';
       if (more !== undefined) {
         // A request that was granted or refused does not go on itself.
-        return isWaiting ? this.acquire(request, more) : this.grantRemaining(key, more).then(() => reply);
+        return isWaiting ? this.acquire(request, more, again) : this.grantRemaining(key, more).then(() => reply);
       }
-      const isUnheard = waits && subscription === undefined && reply.outcome === 'busy';
+      const isUnheard = waits && !again && subscription === undefined && reply.outcome === 'busy';
       return isUnheard ? this.acquireSubscribed(request, reply) : reply;
     });
   }
 
   /** In a Cluster, the first request for a key comes before its subscription. */
   private async acquireSubscribed(request: AcquireRequest, reply: AcquireReply): Promise<AcquireReply> {
-    if (await this.subscribe(request)) return this.acquire(request);
+    if (await this.subscribe(request)) return this.acquire(request, 0, true);
     void this.retryOnceSubscribed(request);
     return reply;
   }

@@ -1,0 +1,48 @@
+import { expect, it } from '@jest/globals';
+import type { Connection } from '../../../lib/store/redis/connection.js';
+import { RedisStore } from '../../../lib/store/redis/redis-store.js';
+import { ScriptRunner } from '../../../lib/store/redis/script-runner.js';
+import { REPLY_CODES } from '../../../lib/store/protocol.generated.js';
+
+const SILENT = { debug: () => undefined, log: () => undefined, warn: () => undefined, error: () => undefined };
+
+it('a request asks once more when its channel is subscribed to, even if that subscription has ended again', async () => {
+  let asked = 0;
+  const connection = {
+    commands: {
+      run: async () => {
+        asked += 1;
+        // As long as this, it asks without end.
+        if (asked === 10) return [REPLY_CODES.LEFT, 1];
+        return [REPLY_CODES.BUSY, 1, 500, 0, -1, 'other:1'];
+      },
+      send: async () => 'OK',
+    },
+    replyAddress: (key: string) => `lock:client:\n${key}`,
+    subscription: () => undefined,
+    subscribeTo: async () => true,
+    nodes: () => [],
+  } as unknown as Connection;
+  const link = { connection, scripts: new ScriptRunner(connection, 5_000) };
+  const store = new RedisStore(
+    { connection: 'redis://127.0.0.1:1', keyPrefix: 'lock', commandTimeout: 5_000 },
+    SILENT,
+    {
+      link: () => link as never,
+    },
+  );
+  const reply = await store.acquire({
+    ...{
+      key: 'a',
+      id: 'me:1',
+      mode: { kind: 'exclusive' },
+      owner: undefined,
+      lease: 30_000,
+      waits: true,
+      period: 1_000,
+    },
+    ...{ patience: 2_000, grantTimeout: 3_000, batchSize: 1, uncontendedBatchSize: 1, fair: false },
+  });
+  expect([reply.outcome, asked]).toEqual(['busy', 2]);
+  link.scripts.close();
+});
