@@ -25,7 +25,7 @@ export function describe(value: unknown): string {
     case 'function':
       return `a ${typeof value}`;
     case 'object':
-      return value === null ? 'null' : Array.isArray(value) ? 'an array' : describeObject(value);
+      return value === null ? 'null' : Array.isArray(value) ? describeArray(value) : describeObject(value);
     case 'number':
       return Number.isFinite(value) ? 'a number' : String(value);
     case 'undefined':
@@ -34,6 +34,8 @@ export function describe(value: unknown): string {
       return `a ${typeof value}`;
   }
 }
+
+const describeArray = ({ length }: unknown[]): string => (length === 0 ? 'an empty array' : 'an array');
 
 /** The message of a thrown value, even if it is no error or cannot be turned into a text. */
 export function messageOf(thrown: unknown): string {

@@ -4,10 +4,8 @@ import { describe, oneLine, quote } from '../common/describe.js';
 import { LockConfigError } from '../errors/index.js';
 import {
   fault,
-  func,
   isFunction,
   isObject,
-  read,
   refuseHiddenOptions,
   refuseHoles,
   type OptionReader,
@@ -128,13 +126,17 @@ const NESTED = ['host', 'port', 'key', 'cert', 'ca', 'pfx', 'passphrase', 'serve
 const readNested: OptionReader<unknown> = (label, written) =>
   isObject(written) && refuseHiddenOptions(label, written, NESTED);
 
+/** Refuses a value that may contain a password, so the message does not repeat it. */
+function refuseUnseen(label: string, written: unknown, instead: string): never {
+  throw new LockConfigError(`${label} is ${describe(written)}; write ${instead}.`);
+}
+
 /** The options of one server that are checked here. ioredis checks the others. */
 const CHECKS: Readonly<Record<string, OptionReader>> = {
   db: readDatabase,
-  credentials: func('a function that returns { username, password, expiresAt }'),
   tls: readNested,
   sentinelTLS: readNested,
-  sentinels: (label, written) => read.list(label, written, readNested, "a list such as [{ host: 'a', port: 26379 }]"),
+  sentinels: readSentinels,
 };
 
 /**
@@ -152,8 +154,11 @@ function refuseOptions(label: string, written: object): void {
   }
   for (const [name, check] of Object.entries(CHECKS))
     if (options[name] !== undefined && options[name] !== null) check(`${label}.${name}`, options[name]);
-  if (options['credentials'] === undefined) return;
-  if (options['username'] === undefined && options['password'] === undefined) return;
+  const { credentials, username, password } = options;
+  if (credentials === undefined) return;
+  if (!isFunction(credentials))
+    refuseUnseen(`${label}.credentials`, credentials, 'a function that returns { username, password, expiresAt }');
+  if (username === undefined && password === undefined) return;
   throw new LockConfigError(
     `${label} has credentials beside username or password: leave these out, and return them from the function.`,
   );
@@ -184,6 +189,13 @@ function refuseOtherClients(label: string, connection: object): void {
   throw new LockConfigError(
     `${label} is ${what}. The library makes connections of its own, with the address and options of a client. Write ${instead}.`,
   );
+}
+
+function readSentinels(label: string, written: unknown): void {
+  if (!Array.isArray(written) || written.length === 0)
+    return refuseUnseen(label, written, "a list such as [{ host: 'a', port: 26379 }]");
+  refuseHoles(label, written);
+  written.forEach((sentinel: unknown, i) => readNested(`${label}[${i}]`, sentinel));
 }
 
 /** Refuses a database that `SELECT` cannot take, which ioredis would replace by database 0. */

@@ -245,7 +245,9 @@ export function refuseHiddenOptions(
     if (types.isPromise(written)) throw new LockConfigError(`${label} is a promise of options: await it first.`);
     if (types.isMap(written) || types.isSet(written) || types.isDate(written))
       throw new LockConfigError(`${label} takes a plain object of options; this is ${describe(written)}.`);
-    const inherited = known.find((name) => name in written && !Object.hasOwn(written, name));
+    const inherited =
+      known.find((name) => name in written && !Object.hasOwn(written, name)) ??
+      (unknown === undefined ? propertyOfClass(written) : undefined);
     if (inherited !== undefined) throw hidden(inherited, 'inherited');
   }
   // Reflect.ownKeys would take three times as long.
@@ -257,6 +259,18 @@ export function refuseHiddenOptions(
   }
   const [symbol] = Object.getOwnPropertySymbols(written);
   if (symbol !== undefined && unknown !== undefined) throw unknown(symbol.toString());
+}
+
+/** A property that the class of an object adds, other than a method: its getters look like options, and are none. */
+function propertyOfClass(written: object): string | undefined {
+  let from: unknown = Object.getPrototypeOf(written);
+  // `Object.prototype`, also that of another realm, has no prototype itself.
+  for (; isObject(from) && Object.getPrototypeOf(from) !== null; from = Object.getPrototypeOf(from)) {
+    const properties = Object.entries(Object.getOwnPropertyDescriptors(from));
+    const found = properties.find(([name, { value }]) => !isFunction(value) && !Object.hasOwn(written, name));
+    if (found !== undefined) return found[0];
+  }
+  return undefined;
 }
 
 /** Whether an object inherits nothing but what every object does. Callers read own properties only. */

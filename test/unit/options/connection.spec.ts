@@ -77,6 +77,27 @@ describe('connection', () => {
     ],
     ['a pool', createClientPool(), 'connection is a pool of node-redis (createClientPool)'],
     ['a pool of a client', createClient().createPool(), 'Write connection: createClient(options)'],
+    [
+      'getters of a class, which ioredis would not see',
+      new (class Settings {
+        get url() {
+          return 'redis://:secret@a';
+        }
+      })(),
+      'connection: url is inherited in an object (Settings)',
+    ],
+    [
+      'credentials that are no function',
+      { credentials: 'secret' },
+      'connection.credentials is a string of 6 characters',
+    ],
+    ['no credentials', { credentials: null }, 'connection.credentials is null'],
+    [
+      'Sentinels in a text',
+      { sentinels: 'a:secret@b', name: 'm' },
+      'connection.sentinels is a string of 10 characters',
+    ],
+    ['an empty list of Sentinels', { sentinels: [], name: 'm' }, 'connection.sentinels is an empty array'],
     ['a URL behind a blank', ' redis://:secret@a', 'white space'],
     ['a URL in front of a line break', 'redis://:secret@a\n', 'white space'],
     ['a node behind a tab', { cluster: ['\tredis://:secret@a'] }, 'white space'],
