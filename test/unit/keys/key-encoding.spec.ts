@@ -100,7 +100,7 @@ describe('lockKey', () => {
     ['', 'is an empty string'],
     [Number.NaN, 'is NaN'],
     [new Date(), 'is an object (Date)'],
-    [[], 'is an array'],
+    [[], 'is an empty array'],
     ['x'.repeat(100_000), 'is a string of 100000 characters; a key has at most 512 bytes'],
   ])('refuses %p', (value, message) => {
     expect(refusalOf(() => lockKey`import:${value as string}:x`)).toContain(
