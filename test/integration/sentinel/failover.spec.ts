@@ -82,6 +82,8 @@ describe('behind Sentinels', () => {
     expect(next.fencingToken).toBeGreaterThan(lock.fencingToken);
     await lost;
     expect(lock.isHeld).toBe(false);
+    // It says why it is not held, if it is not.
+    await next.verify();
     expect(await next.release()).toBe(true);
   });
 
