@@ -27,7 +27,7 @@ import { waiting } from './rules/waiting.mjs';
  * @typedef {object} Verdict
  * @property {readonly Finding[]} violations
  * @property {readonly ExplainedFinding[]} explained
- * @property {object} model the history as rules, summary and pictures read it
+ * @property {object} model the history as the rules and the summary read it
  */
 
 const RULES = [exclusion, tokens, fencing, updates, waiting, service, validity, latches, remains];

@@ -1,7 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { check, type ChaosEvent } from '../../lab/checker/check.mjs';
 import { excerpt } from '../../lab/chaos/report/excerpt.mjs';
-import { picture } from '../../lab/chaos/report/picture.mjs';
 import { print, summarise } from '../../lab/chaos/report/summary.mjs';
 import { ChaosStory, type StoryHold } from './story.js';
 
@@ -540,14 +539,5 @@ describe('the report', () => {
     expect(lines.filter(({ type }) => type === 'ok').map(({ op }) => op)).toEqual(finding!.operations);
     const later = { rule: 'service', at: 2_190, since: 2_100, message: '', operations: [] };
     expect(excerpt(story.events, later).join('\n')).toContain('network cut');
-  });
-
-  it('the picture marks both operations in the lanes of their clients', () => {
-    const { violations, model } = check(story.events);
-    const drawn = picture(model, violations[0]!);
-    expect(drawn).toMatch(/^<svg .*<\/svg>\s*$/s);
-    expect(drawn).toContain('a.1.1 exclusive 7');
-    expect(drawn).toContain('b.1.2 exclusive 8');
-    expect(drawn.match(/stroke="#111111" stroke-width="2"/g)).toHaveLength(2);
   });
 });

@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { writeHistory } from '../history/merge.mjs';
 import { excerpt } from './excerpt.mjs';
-import { picture } from './picture.mjs';
 
 /**
  * @typedef {object} WrittenRun
@@ -13,10 +12,10 @@ import { picture } from './picture.mjs';
  */
 
 const RESULTS = fileURLToPath(new URL('../results/', import.meta.url));
-const PICTURES = 10;
+const EXCERPTS = 10;
 
 /**
- * Writes history, summary, pictures and the lines that violations are about into a directory of the run's own; answers which.
+ * Writes history, summary and the lines that findings are about into a directory of the run's own; answers which.
  * @param {WrittenRun} run
  * @returns {string}
  */
@@ -26,16 +25,9 @@ export function writeRun({ events, verdict, summary }) {
   mkdirSync(directory, { recursive: true });
   writeHistory(join(directory, 'history.jsonl'), events);
   writeFileSync(join(directory, 'summary.json'), `${JSON.stringify(summary, null, 2)}\n`);
-  draw(directory, 'violation', verdict.violations, verdict.model);
-  draw(directory, 'explained', verdict.explained, verdict.model);
-  for (const [i, finding] of verdict.violations.slice(0, PICTURES).entries()) {
-    writeFileSync(join(directory, `violation-${i + 1}.jsonl`), `${excerpt(events, finding).join('\n')}\n`);
+  for (const [name, findings] of Object.entries({ violation: verdict.violations, explained: verdict.explained })) {
+    for (const [i, finding] of findings.slice(0, EXCERPTS).entries())
+      writeFileSync(join(directory, `${name}-${i + 1}.jsonl`), `${excerpt(events, finding).join('\n')}\n`);
   }
   return directory;
-}
-
-function draw(directory, name, findings, model) {
-  findings.slice(0, PICTURES).forEach((finding, i) => {
-    writeFileSync(join(directory, `${name}-${i + 1}.svg`), picture(model, finding));
-  });
 }
