@@ -45,8 +45,6 @@ export class Guide {
   #used = new Map();
   /** The outputs that this run has seen. */
   #seen = [];
-  /** How many seconds the last run of each command took. */
-  #times = new Map();
 
   /** @param {{ isWritten?: boolean }} [options] `isWritten`: the outputs of this run will replace those of the transcript */
   constructor({ isWritten = false } = {}) {
@@ -68,16 +66,12 @@ export class Guide {
     const block = blocks[count];
     if (block === undefined) throw new Error(`"${section}" in ${GUIDE} lacks the block "${command}"`);
     const { index, 0: whole, 3: output } = block;
-    return { index, whole, output, command, id, line: this.#text.slice(0, index).split('\n').length };
+    return { index, whole, output, line: this.#text.slice(0, index).split('\n').length };
   }
 
-  saw(block, output, seconds) {
+  saw(block, output) {
     this.#seen.push({ block, output });
-    this.#times.set(block.id, seconds);
   }
-
-  /** How many seconds a command of a section took; `undefined`: this run has not seen its output. */
-  took = (section, command) => this.#times.get(`${section}\n${command}`);
 
   /** Blocks that no situation has played. */
   unplayed() {

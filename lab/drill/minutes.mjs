@@ -1,8 +1,7 @@
-import { readFileSync, writeFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
+import { readFileSync } from 'node:fs';
 import { Guide } from './guide.mjs';
 
-/** How fast a person reads, and types a command. */
+/** How fast a person reads, and types a command. The time that commands run is not counted: a busy machine stretches it. */
 const WORDS_A_MINUTE = 230;
 const CHARACTERS_A_MINUTE = 200;
 /** Each answer may take so many minutes. */
@@ -112,59 +111,17 @@ function prose(place) {
 const isPage = (step) => /^[a-z-]+(#|$)/.test(step);
 
 /**
- * Minutes of each answer in the situations that a drill has played, and the seconds of their commands. `took`: the seconds of
- * a command of a section, as measured; `undefined`: it has not run.
+ * The situations in which an answer takes a person on call longer than `GOAL` minutes, with the alert, the guide and the
+ * commands alone.
+ * @returns {string[]}
  */
-export function minutes(took) {
+export function slowSections() {
   const guide = new Guide();
   const timeOf = (section, step) => {
     if (step === PAUSE) return parseInt(PAUSE) / 60;
     if (isPage(step)) return countWords(prose(step)) / WORDS_A_MINUTE;
-    const read = countWords(guide.find(section, step).output) / WORDS_A_MINUTE;
-    return step.length / CHARACTERS_A_MINUTE + (took(section, step) ?? NaN) / 60 + read;
+    return step.length / CHARACTERS_A_MINUTE + countWords(guide.find(section, step).output) / WORDS_A_MINUTE;
   };
-  return Object.entries(PATHS)
-    .map(([section, answers]) => ({
-      section,
-      minutes: answers.map((steps) => steps.reduce((sum, step) => sum + timeOf(section, step), 0)),
-      commands: answers
-        .flat()
-        .filter((step) => step !== PAUSE && !isPage(step))
-        .map((step) => took(section, step)),
-    }))
-    .filter(({ commands }) => !commands.includes(undefined));
-}
-
-const FILE = fileURLToPath(new URL('minutes.md', import.meta.url));
-const HEAD = `# Minutes
-
-How long a person on call takes in each situation of the [transcript](transcript.md), with the alert, the guide and the commands alone.
-Calculated: ${WORDS_A_MINUTE} words read a minute, ${CHARACTERS_A_MINUTE} characters of a command typed a minute. Measured: how long each command ran,
-in the drill or in [Handled](handled.md), which is what a person did who got the same situations without the transcript.
-\`npm run drill -- --write\` writes this page, and \`npm run drill\` fails if reading and typing take more than ${GOAL} minutes. A time of
-0.0: an earlier output says it already. *Alerts* are those of [alert-rules.yml](../../docs/alert-rules.yml) that promtool has fired, with
-one scrape each half second in place of each minute; all others stay quiet.
-
-| situation | what is wrong | who it is | what is safe | commands | alerts |
-|---|---|---|---|---|---|
-`;
-
-/** Writes the minutes of the situations that were played; other rows stay. `fired`: the alerts by section; without promtool, those of the page stay. */
-export function writeMinutes(fired, took) {
-  const known = new Map(
-    [...readFileSync(FILE, 'utf8').matchAll(/^\| (.*?) \|.*\| (.*?) \|$/gm)].map(([row, name, alerts]) => [
-      name,
-      { row, alerts },
-    ]),
-  );
-  const played = new Map(minutes(took).map((each) => [each.section, each]));
-  const rows = Object.keys(PATHS).map((section) => {
-    const each = played.get(section);
-    if (each === undefined) return known.get(section)?.row ?? '';
-    const alerts = fired.has(section) ? fired.get(section).join(', ') || 'none' : (known.get(section)?.alerts ?? '');
-    const seconds = each.commands.reduce((sum, time) => sum + time, 0).toFixed(1);
-    const times = each.minutes.map((time) => time.toFixed(1));
-    return `| ${section} | ${times.join(' | ')} | ${each.commands.length} in ${seconds} s | ${alerts} |`;
-  });
-  writeFileSync(FILE, `${HEAD}${rows.join('\n')}\n`);
+  const isSlow = (section) => (steps) => steps.reduce((sum, step) => sum + timeOf(section, step), 0) > GOAL;
+  return Object.keys(PATHS).filter((section) => PATHS[section].some(isSlow(section)));
 }

@@ -4,7 +4,7 @@ import { tell } from '../../scripts/lib/counts.mjs';
 import { runAsScript, StepFailed } from '../../scripts/lib/run.mjs';
 import { ensureRedis } from '../../scripts/setup.mjs';
 import { GUIDE, Guide } from './guide.mjs';
-import { GOAL, minutes, writeMinutes } from './minutes.mjs';
+import { GOAL, slowSections } from './minutes.mjs';
 import { play, SITUATIONS } from './play.mjs';
 
 const USAGE = `npm run drill -- [options]
@@ -29,16 +29,12 @@ async function main(args) {
 
   const guide = new Guide({ isWritten: values.write ?? false });
   let failed = 0;
-  const fired = new Map();
   for (const situation of chosen) {
     const since = performance.now();
     try {
-      const { lines, alerts } = await play(situation, guide);
-      if (alerts !== undefined) fired.set(situation.section, alerts);
+      const lines = await play(situation, guide);
       const took = ((performance.now() - since) / 1_000).toFixed(1);
-      console.log(
-        `ok      ${situation.name} (${took} s): ${GUIDE}, lines ${lines.join(', ')}; alerts: ${alerts?.join(', ') ?? 'no promtool'}`,
-      );
+      console.log(`ok      ${situation.name} (${took} s): ${GUIDE}, lines ${lines.join(', ')}`);
     } catch (error) {
       failed++;
       console.log(`failed  ${situation.name}: ${error.message}`);
@@ -48,13 +44,9 @@ async function main(args) {
     failed++;
     console.log(`failed  ${guide.unplayed()} blocks of ${GUIDE} are played by no situation`);
   }
-  if (values.write) {
-    guide.write();
-    writeMinutes(fired, guide.took);
-  }
-  // A busy machine stretches the time of the commands.
-  const slow = minutes(() => 0).filter((each) => Math.max(...each.minutes) > GOAL);
-  for (const { section } of slow)
+  if (values.write) guide.write();
+  const slow = slowSections();
+  for (const section of slow)
     console.log(`failed  "${section}": an answer takes more than ${GOAL} minutes, with the guide alone`);
   failed += slow.length;
   const total = chosen.length + slow.length + (values.only === undefined ? 1 : 0);

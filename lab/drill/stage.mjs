@@ -4,7 +4,6 @@ import { RespProxy } from '../testbed/proxies/resp-proxy.mjs';
 import { startRedis } from '../testbed/servers/redis-server.mjs';
 import { eventually } from '../testbed/wait/eventually.mjs';
 import { startWorker } from '../testbed/workers/processes.mjs';
-import { Scrapes } from './alerts.mjs';
 import { Dashboard } from './dashboard.mjs';
 import { GUIDE, stable } from './guide.mjs';
 
@@ -39,7 +38,6 @@ function grep(text, [first, ...rest]) {
 export class Stage {
   #processes = new Map();
   #urls = new Map();
-  #scrapes = new Scrapes(this.#urls);
   #dashboards = new Map();
   #proxies = [];
   #servers = [];
@@ -83,12 +81,9 @@ export class Stage {
   async shows(command, ...texts) {
     const block = this.#guide.find(this.#section, command);
     let output = '';
-    let took = 0;
     try {
       await eventually(async () => {
-        const since = performance.now();
         output = await this.#run(command);
-        took = (performance.now() - since) / 1_000;
         const fits = texts.every((text) => (text instanceof RegExp ? text.test(output) : output.includes(text)));
         return fits && (this.#guide.isWritten || stable(output) === stable(block.output));
       }, PATIENCE);
@@ -96,7 +91,7 @@ export class Stage {
       const wanted = `${texts.map(String).join(', ')} and, as in ${GUIDE}:${block.line}\n${stable(block.output)}`;
       throw new Error(`$ ${command}\n${stable(output)}\nwas to show ${wanted}`, { cause: error });
     }
-    this.#guide.saw(block, output, took);
+    this.#guide.saw(block, output);
     this.lines.push(block.line);
     return output;
   }
@@ -165,13 +160,7 @@ export class Stage {
     return this.#processes.get(name);
   }
 
-  /** The alerts that have fired; `undefined` without promtool. */
-  alerts() {
-    return this.#scrapes.end();
-  }
-
   async end() {
-    await this.#scrapes.stop();
     for (const worker of this.#processes.values()) await worker.kill();
     for (const proxy of this.#proxies) await proxy.close();
     for (const server of this.#servers) await server.stop();
