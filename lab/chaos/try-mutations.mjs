@@ -1,7 +1,6 @@
 import { check } from '../checker/check.mjs';
-import { LIBRARY_VARIABLE } from './clients/mutation.mjs';
+import { MUTATION_VARIABLE } from './clients/mutation.mjs';
 import { runChaos } from './harness/run.mjs';
-import { buildMutant } from './mutant.mjs';
 import { loadTopology } from './topologies/index.mjs';
 
 /** A run is checked when it is over, so the time is spent in runs of so many ms, each with the next seed. */
@@ -42,8 +41,7 @@ const violationsUnchanged = async (mutation, seed, { length, installation }) =>
 
 /** One run as a mutation wants it, on a library with a mutation in it, or without one. */
 async function runWith(mutation, { topology, only }, options) {
-  const mutant = await buildMutant(mutation);
-  process.env[LIBRARY_VARIABLE] = mutant.url;
+  process.env[MUTATION_VARIABLE] = mutation?.name ?? '';
   try {
     const events = await runChaos({ topology, only, ...options });
     const loaded = events
@@ -53,7 +51,6 @@ async function runWith(mutation, { topology, only }, options) {
       throw new Error(`not all clients ran '${mutation?.name ?? 'the library as it is'}': ${loaded.join(', ')}`);
     return check(events).violations;
   } finally {
-    delete process.env[LIBRARY_VARIABLE];
-    mutant.remove();
+    delete process.env[MUTATION_VARIABLE];
   }
 }

@@ -1,11 +1,19 @@
-import { LIBRARY_VARIABLE } from './mutation.mjs';
+import { register } from 'node:module';
+import { MUTATIONS } from '../mutations.mjs';
+import { MUTATION, MUTATION_VARIABLE } from './mutation.mjs';
 
-const directory = new URL(process.env[LIBRARY_VARIABLE] ?? '../../../dist/esm/', import.meta.url);
+const name = process.env[MUTATION_VARIABLE];
+if (name !== undefined) {
+  const mutation = MUTATIONS.find((each) => each.name === name);
+  register('../../simulation/typescript/hooks.mjs', import.meta.url, { data: { mutation, mark: MUTATION } });
+}
+const [directory, extension] = name === undefined ? ['dist/esm', 'js'] : ['lib', 'ts'];
+const load = (module) => import(new URL(`../../../${directory}/${module}.${extension}`, import.meta.url).href);
 
-const { redisson } = await import(new URL('redisson/index.js', directory).href);
-const library = await import(new URL('module/redis-lock.options.js', directory).href);
+const { redisson } = await load('redisson/index');
+const library = await load('module/redis-lock.options');
 
-export const { createLockService } = await import(new URL('module/redis-lock.composition.js', directory).href);
+export const { createLockService } = await load('module/redis-lock.composition');
 
 /** Resolves the options of a module, as processes send them to each other: `protocol` is the name of one. */
 export const resolveModuleOptions = ({ protocol, ...options }) =>

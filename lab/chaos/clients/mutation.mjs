@@ -1,5 +1,5 @@
-/** This variable tells processes from which directory to load the library; without it they load the built one. */
-export const LIBRARY_VARIABLE = 'CHAOS_LIBRARY';
+/** This variable tells processes to run the library as it is written, with this mutation if it is not empty. */
+export const MUTATION_VARIABLE = 'CHAOS_MUTATION';
 
-/** A library with a mutation in it says under this global name which one, from the file that has it. */
+/** The file that has the mutation says under this global name which one it is. */
 export const MUTATION = 'locksMutation';

@@ -7,9 +7,11 @@ import { ROOT } from '../../../scripts/lib/paths.mjs';
 
 let mutation;
 let mutated;
+let mark;
 
+/** `mark`: the global name under which the file with the mutation says which one it has. */
 export function initialize(data) {
-  mutation = data.mutation;
+  ({ mutation, mark } = data);
   mutated = mutation && pathToFileURL(join(ROOT, moduleOf(mutation))).href;
 }
 
@@ -24,7 +26,10 @@ export function resolve(specifier, context, next) {
 
 export async function load(url, context, next) {
   if (!url.endsWith('.ts')) return next(url, context);
-  const { code } = await transform(url === mutated ? mutatedModule(mutation) : readFileSync(new URL(url), 'utf8'), {
+  const text = url === mutated ? mutatedModule(mutation) : readFileSync(new URL(url), 'utf8');
+  const marked =
+    url === mutated && mark !== undefined ? `${text}\n(globalThis as any).${mark} = '${mutation.name}';` : text;
+  const { code } = await transform(marked, {
     filename: fileURLToPath(url),
     swcrc: false,
     sourceMaps: 'inline',
