@@ -1,8 +1,8 @@
 // A client process: a lock service of the built library, callers that lock as their seed says, and a pulse. It ends on
 // request, when it is killed, or with the process that started it.
+import { clockSince } from '../../testbed/history/clock.mjs';
 import { withNodeRedis } from '../../testbed/locks/node-redis-clients.mjs';
 import { serve } from '../../testbed/workers/worker-kit.mjs';
-import { clockSince } from '../history/clock.mjs';
 import { HistoryWriter } from '../history/writer.mjs';
 import { lastRequest, planOperations } from '../schedule/operations.mjs';
 import { createLockService, resolveModuleOptions } from './library.mjs';

@@ -1,15 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { EXPIRES } from '../../testbed/history/leaks.mjs';
 
 const EVERY = 200;
 /** ms in which the leases of the dead have ended, and their places are stale; and so many `commandTimeout`s. */
 const PATIENCE = 12_900;
 const PATIENT_COMMANDS = 3;
-
-/**
- * Records of clients, last fencing tokens, notes of acquisitions that left before their request arrived, and of latches that have been
- * counted down: they stay for a limited time, and expire by themselves.
- */
-const MAY_STAY = /^[^{]*:(fence|ends|tombstones|counted|client):/;
 
 /** Nothing, where a server is away for long. */
 const inTime = (work) => Promise.race([work, sleep(EVERY * 5, undefined, { ref: false })]).catch(() => undefined);
@@ -52,7 +47,7 @@ export class LeftoverWatch {
     const end = performance.now() + this.#patience;
     for (;;) {
       const keys = await this.#topology.keysLeft();
-      const left = keys.filter(({ key, ttl }) => ttl === -1 || !MAY_STAY.test(key)).map(({ key }) => key);
+      const left = keys.filter(({ key, ttl }) => ttl === -1 || !EXPIRES.test(key)).map(({ key }) => key);
       if (left.length === 0 || performance.now() > end) return this.#history.note('left', { keys: left });
       await sleep(EVERY);
     }

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { keysWithTtl } from '../../testbed/history/leaks.mjs';
 import { RedisServer } from '../../testbed/servers/redis-server.mjs';
 
 const NOW = `
@@ -47,12 +48,8 @@ export class Server extends RedisServer {
   #forced = [];
 
   /** Every key, with its TTL in ms (-1: none). */
-  async keysWithTtl() {
-    const names = new Set();
-    for await (const batch of this.admin.scanStream({ count: 1_000 })) for (const name of batch) names.add(name);
-    const keys = await Promise.all([...names].map(async (key) => ({ key, ttl: await this.admin.pttl(key) })));
-    // -2: it has ended between the two commands.
-    return keys.filter(({ ttl }) => ttl !== -2);
+  keysWithTtl() {
+    return keysWithTtl(this.admin);
   }
 
   /** Holds that are there though it is remembered that they have left, or were ended by force. The clock is `skew` ms ahead. */

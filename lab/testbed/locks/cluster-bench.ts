@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll } from '@jest/globals';
 import type { LockService } from '../../../lib/service/lock.service.js';
 import type { RedisLockModuleOptions } from '../../../lib/module/redis-lock.options.js';
 import { eventually, eventuallyPasses } from '../wait/eventually.mjs';
-import { expectAllKeysHaveTtl, expectNothingLeft } from '../history/leaks.js';
+import { expectAllKeysHaveTtl, expectNothingLeft } from '../history/leaks.mjs';
 import { redisKey } from './redis-key.mjs';
 import { startLockWorker, type LockWorker } from './locks.js';
 import { startRedisCluster, type RedisCluster, type RedisClusterOptions } from '../servers/redis-cluster.mjs';

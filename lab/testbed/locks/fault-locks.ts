@@ -3,6 +3,7 @@ import type { LockEvent } from '../../../lib/engine/lock-event.js';
 import type { LockService } from '../../../lib/service/lock.service.js';
 import type { LockConnectionOption } from '../../../lib/module/redis-lock.connection.js';
 import type { RedisLockModuleOptions } from '../../../lib/module/redis-lock.options.js';
+import { EXPIRES, keysWithTtl as keysOf } from '../history/leaks.mjs';
 import { eventually, eventuallyPasses } from '../wait/eventually.mjs';
 import { startWorker, type WorkerProcess } from '../workers/processes.mjs';
 import { timed } from '../wait/timed.mjs';
@@ -55,36 +56,19 @@ export function abortOf(signal: AbortSignal): Promise<number> {
 }
 
 /** Every key in the server, with its TTL in ms. */
-export async function keysWithTtl(redis: RedisServer): Promise<Array<{ key: string; ttl: number }>> {
-  const names = new Set<string>();
-  let cursor = '0';
-  do {
-    const [next, found] = await redis.admin.scan(cursor, 'COUNT', 1000);
-    for (const key of found) names.add(key);
-    cursor = next;
-  } while (cursor !== '0');
-  if (names.size === 0) return [];
-  const pipeline = redis.admin.pipeline();
-  for (const key of names) pipeline.pttl(key);
-  const ttls = (await pipeline.exec()) ?? [];
-  // -2: it has ended between the two commands.
-  return [...names].map((key, i) => ({ key, ttl: Number(ttls[i]?.[1]) })).filter(({ ttl }) => ttl !== -2);
-}
+export const keysWithTtl = ({ admin }: RedisServer) => keysOf(admin);
 
 /**
  * The longest time that the note of an acquisition that left is kept: twice the default `commandTimeout`, and a little.
  */
 const LONGEST_NOTE = 10_100;
 
-/**
- * Waits until nothing is left in the server except entries that expire by themselves: last fencing tokens, notes of
- * acquisitions that left before their request arrived, and the records of clients.
- */
+/** Waits until nothing is left in the server except entries that expire by themselves. */
 export function nothingLeftBehind(redis: RedisServer, within = 10_000): Promise<void> {
   return eventuallyPasses(
     async () => {
       const left = await keysWithTtl(redis);
-      expect(left.filter(({ key }) => !/^[^{]*:(fence|ends|tombstones|client):/.test(key))).toEqual([]);
+      expect(left.filter(({ key }) => !EXPIRES.test(key))).toEqual([]);
       expect(left.filter(({ ttl }) => ttl <= 0)).toEqual([]);
       expect(left.filter(({ key, ttl }) => key.includes(':tombstones:') && ttl > LONGEST_NOTE)).toEqual([]);
     },

@@ -5,7 +5,7 @@ import type { RedisLockModuleOptions } from '../../../lib/module/redis-lock.opti
 import { afterAll, afterEach, beforeAll } from '@jest/globals';
 import { eventually, eventuallyPasses } from '../wait/eventually.mjs';
 import { now, type ValidHold } from '../history/history.js';
-import { expectAllKeysHaveTtl, expectNothingLeft } from '../history/leaks.js';
+import { expectAllKeysHaveTtl, expectNothingLeft } from '../history/leaks.mjs';
 import { startWorker, type WorkerProcess } from '../workers/processes.mjs';
 import { startRedis, type RedisServer } from '../servers/redis-server.mjs';
 import { RespProxy } from '../proxies/resp-proxy.mjs';
@@ -103,7 +103,7 @@ export class LockBench {
 export interface RemoteHandle {
   readonly number: number;
   /** When it had it, by `now()`. */
-  readonly at: bigint;
+  readonly at: number;
   readonly owner: string;
   readonly token: number;
 }
@@ -154,10 +154,10 @@ export class LockWorker {
   }
 
   /** Resolves when the signal of something it holds has fired, to when that was. */
-  async lost({ number }: RemoteHandle): Promise<bigint> {
+  async lost({ number }: RemoteHandle): Promise<number> {
     return (await this.process.next((message) => message.event === 'lost' && message['number'] === number))[
       'at'
-    ] as bigint;
+    ] as number;
   }
 
   sections(sections: Sections): Promise<ValidHold[]> {
@@ -178,7 +178,7 @@ export async function startLockWorker(options: RedisLockModuleOptions, services 
 }
 
 /** Milliseconds from one moment to another one, by `now()`. */
-export const between = (from: bigint, to: bigint = now()): number => Number(to - from) / 1e6;
+export const between = (from: number, to = now()): number => to - from;
 
 /** Resolves when a signal aborts, to its reason. */
 export function aborted(signal: AbortSignal): Promise<unknown> {

@@ -1,9 +1,9 @@
 // A process with one lock service of the built library, for its latches and its elections.
 import { createLockService } from '../../../dist/esm/module/redis-lock.composition.js';
 import { resolveModuleOptions } from '../../../dist/esm/module/redis-lock.options.js';
+import { now } from '../history/clock.mjs';
 import { serve, tell } from './worker-kit.mjs';
 
-const now = () => process.hrtime.bigint();
 const silent = { debug() {}, log() {}, warn() {}, error() {} };
 /** A candidate looks whether it leads this often, in ms. */
 const LOOK = 3;

@@ -8,7 +8,7 @@ const WORKER = new URL('coordination-worker.mjs', import.meta.url);
 
 /** Something that a candidate tells, and when that was by `now()`. */
 export interface Told {
-  readonly at: bigint;
+  readonly at: number;
   readonly token?: number;
   readonly code?: string;
 }

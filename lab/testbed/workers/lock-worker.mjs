@@ -1,11 +1,10 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { Cluster, Redis } from 'ioredis';
+import { now } from '../history/clock.mjs';
 import { started } from '../wait/started.mjs';
 import { serve, tell } from './worker-kit.mjs';
 
-/** The clock that all processes of this machine share, in nanoseconds. */
-const now = () => process.hrtime.bigint();
 /** The warnings of the services. */
 const warnings = [];
 const logger = { debug() {}, log() {}, error() {}, warn: (text) => void warnings.push(text) };

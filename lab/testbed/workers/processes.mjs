@@ -59,7 +59,7 @@ export class WorkerProcess {
     this.#child = fork(path, args, {
       execArgv: [],
       env: { ...process.env, NODE_OPTIONS: '', ...env, ...this.#machine?.env },
-      // Passes on bigint, Map and the like.
+      // Passes on Map, Infinity and the like.
       serialization: 'advanced',
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
       detached: true,

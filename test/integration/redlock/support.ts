@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll } from '@jest/globals';
 import type { LockService } from '../../../lib/service/lock.service.js';
 import type { RedisLockModuleOptions } from '../../../lib/module/redis-lock.options.js';
 import { eventuallyPasses, eventually } from '../../../lab/testbed/wait/eventually.mjs';
-import { expectAllKeysHaveTtl, expectNothingLeft } from '../../../lab/testbed/history/leaks.js';
+import { expectAllKeysHaveTtl, expectNothingLeft } from '../../../lab/testbed/history/leaks.mjs';
 import { startRedis, type RedisServer } from '../../../lab/testbed/servers/redis-server.mjs';
 import { LockServices, several } from '../../../lab/testbed/locks/lock-services.js';
 
