@@ -1,5 +1,4 @@
-import { parseArgs } from 'node:util';
-import { StepFailed } from '../../scripts/lib/run.mjs';
+import { readArguments, StepFailed } from '../../scripts/lib/run.mjs';
 import { HOLDER_NAMES } from './schedule/operations.mjs';
 import { TOPOLOGY_NAMES } from './topologies/index.mjs';
 
@@ -19,26 +18,12 @@ export const USAGE = `npm run chaos -- [options]
   --help
 `;
 
-const flag = { type: 'boolean' };
-const text = { type: 'string' };
-const OPTIONS = {
-  seed: text,
-  minutes: text,
-  topology: text,
-  kept: flag,
-  check: text,
-  faults: text,
-  holders: text,
-  'both-clients': flag,
-  'default-timeouts': flag,
-  recovery: flag,
-  'no-build': flag,
-  help: flag,
-};
+const TEXTS = ['seed', 'minutes', 'topology', 'check', 'faults', 'holders'];
+const FLAGS = ['kept', 'both-clients', 'default-timeouts', 'recovery', 'no-build'];
 
 /** @throws StepFailed for arguments that cannot be read */
 export function readOptions(args) {
-  const values = parse(args);
+  const { values } = readArguments(args, USAGE, { texts: TEXTS, flags: FLAGS });
   const seed = values.seed === undefined ? Math.floor(Math.random() * 1e6) : Number(values.seed);
   if (!Number.isSafeInteger(seed) || seed < 0) throw new StepFailed('--seed takes a whole number from 0');
   const minutes = Number(values.minutes ?? 1);
@@ -54,12 +39,4 @@ export function readOptions(args) {
     recovery: values.recovery ?? false,
     ...{ history: values.check, build: !values['no-build'], help: values.help ?? false },
   };
-}
-
-function parse(args) {
-  try {
-    return parseArgs({ args, options: OPTIONS }).values;
-  } catch (error) {
-    throw new StepFailed(`${error.message}\n\n${USAGE}`);
-  }
 }

@@ -1,7 +1,6 @@
-import { parseArgs } from 'node:util';
 import { build } from '../../scripts/build.mjs';
 import { tell } from '../../scripts/lib/counts.mjs';
-import { runAsScript, StepFailed } from '../../scripts/lib/run.mjs';
+import { readArguments, runAsScript, StepFailed } from '../../scripts/lib/run.mjs';
 import { ensureRedis } from '../../scripts/setup.mjs';
 import { GUIDE, Guide } from './guide.mjs';
 import { GOAL, slowSections } from './minutes.mjs';
@@ -17,9 +16,7 @@ const USAGE = `npm run drill -- [options]
 
 /** Plays each situation with real processes, and compares what an operator sees with the guide. */
 async function main(args) {
-  const flag = { type: 'boolean' };
-  const options = { only: { type: 'string' }, write: flag, 'no-build': flag, help: flag };
-  const { values } = parseArgs({ args, options });
+  const { values } = readArguments(args, USAGE, { texts: ['only'], flags: ['write', 'no-build'] });
   if (values.help) return void console.log(USAGE);
   const names = values.only?.split(',') ?? SITUATIONS.map(({ name }) => name);
   const chosen = SITUATIONS.filter(({ name }) => names.includes(name));

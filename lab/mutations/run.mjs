@@ -1,8 +1,7 @@
 // Changes one place of the library at a time, and sees which laboratory finds it: npm run mutations -- --help
-import { parseArgs } from 'node:util';
 import { MUTATIONS as CHAOS } from '../chaos/mutations.mjs';
 import { tell } from '../../scripts/lib/counts.mjs';
-import { runAsScript, StepFailed } from '../../scripts/lib/run.mjs';
+import { readArguments, runAsScript, StepFailed } from '../../scripts/lib/run.mjs';
 import { checkNodeVersion, ensureNodeModules, ensureRedis } from '../../scripts/setup.mjs';
 import { MUTATIONS as SIMULATION } from '../simulation/mutations.mjs';
 import { ResultsPage } from './results-page.mjs';
@@ -20,12 +19,7 @@ const USAGE = `npm run mutations -- [options] [names]
   --help
 `;
 
-const text = { type: 'string' };
-const flag = { type: 'boolean' };
-const OPTIONS = {
-  ...{ laboratory: text, seeds: text, workers: text, minutes: text, seed: text },
-  ...{ types: flag, help: flag },
-};
+const TEXTS = ['laboratory', 'seeds', 'workers', 'minutes', 'seed'];
 
 const LISTS = { simulation: SIMULATION, specs: SPECS, chaos: CHAOS };
 
@@ -37,7 +31,11 @@ const LISTS = { simulation: SIMULATION, specs: SPECS, chaos: CHAOS };
  */
 
 async function mutations() {
-  const { values, positionals } = read(process.argv.slice(2));
+  const { values, positionals } = readArguments(process.argv.slice(2), USAGE, {
+    texts: TEXTS,
+    flags: ['types'],
+    words: true,
+  });
   if (values.help) return console.log(USAGE);
   const chosen = choose(values.laboratory, positionals);
   checkNodeVersion();
@@ -57,14 +55,6 @@ async function mutations() {
     if (result !== undefined) console.log(page.write(laboratory, mutation, result));
   }
   return tell(sum);
-}
-
-function read(args) {
-  try {
-    return parseArgs({ args, options: OPTIONS, allowPositionals: true });
-  } catch (error) {
-    throw new StepFailed(`${error.message}\n\n${USAGE}`);
-  }
 }
 
 function choose(laboratory, words) {

@@ -1,6 +1,5 @@
 import { availableParallelism } from 'node:os';
-import { parseArgs } from 'node:util';
-import { StepFailed } from '../../scripts/lib/run.mjs';
+import { readArguments, StepFailed } from '../../scripts/lib/run.mjs';
 
 export const USAGE = `npm run simulation -- [options]
 
@@ -13,16 +12,11 @@ export const USAGE = `npm run simulation -- [options]
   --help
 `;
 
-const flag = { type: 'boolean' };
-const text = { type: 'string' };
-const OPTIONS = {
-  ...{ seeds: text, from: text, workers: text, seed: text, path: text },
-  ...{ mutation: text, help: flag },
-};
+const TEXTS = ['seeds', 'from', 'workers', 'seed', 'path', 'mutation'];
 
 /** @throws StepFailed for arguments that cannot be read */
 export function readOptions(args) {
-  const values = parse(args);
+  const { values } = readArguments(args, USAGE, { texts: TEXTS });
   return {
     seeds: readCount('seeds', values.seeds ?? '20000'),
     first: readCount('from', values.from ?? '1'),
@@ -38,12 +32,4 @@ function readCount(name, written) {
   const count = Number(written);
   if (Number.isSafeInteger(count) && count > 0) return count;
   throw new StepFailed(`--${name} takes a whole number from 1`);
-}
-
-function parse(args) {
-  try {
-    return parseArgs({ args, options: OPTIONS }).values;
-  } catch (error) {
-    throw new StepFailed(`${error.message}\n\n${USAGE}`);
-  }
 }

@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { parseArgs } from 'node:util';
 import { ROOT } from './paths.mjs';
 
 /** A failure whose message is all that the user has to read: no stack trace. */
@@ -42,6 +43,20 @@ export function capture(command, args) {
     child.once('error', () => resolve(undefined));
     child.once('close', (code) => resolve(code === 0 ? output : undefined));
   });
+}
+
+/**
+ * The options of a command line by their names: texts and flags, and `help`; with `words`, the other words in `positionals`.
+ * @throws StepFailed with the usage for arguments that cannot be read
+ */
+export function readArguments(args, usage, { texts, flags = [], words = false }) {
+  const named = (type) => (name) => [name, { type }];
+  const options = Object.fromEntries([...texts.map(named('string')), ...[...flags, 'help'].map(named('boolean'))]);
+  try {
+    return parseArgs({ args, options, allowPositionals: words });
+  } catch (error) {
+    throw new StepFailed(`${error.message}\n\n${usage}`);
+  }
 }
 
 /** Runs `main` as a script: its exit code becomes ours, an expected failure is one line. */
