@@ -1,4 +1,5 @@
 import { explanationOf } from '../assumptions.mjs';
+import { excludes } from '../terms.mjs';
 
 /**
  * Which holds of a key may overlap: one exclusive holder, or readers, or permits up to their number. Holders that name
@@ -27,10 +28,9 @@ export function exclusion(model) {
 
 function conflict(one, other) {
   if (one.isNamed && one.owner === other.owner) return undefined;
+  if (!excludes(one.mode, other.mode)) return undefined;
   const modes = [one.mode, other.mode];
-  if (!modes.includes('exclusive')) return one.mode === other.mode ? undefined : 'permits';
-  if (modes.includes('read')) return 'readers and writers';
-  return modes.includes('permits') ? 'permits' : 'exclusion';
+  return modes.includes('permits') ? 'permits' : modes.includes('read') ? 'readers and writers' : 'exclusion';
 }
 
 function report(model, rule, holds, what = 'two incompatible holders') {

@@ -1,5 +1,5 @@
 import { lossBetween } from '../assumptions.mjs';
-import { commandTimeoutOf, laneOf } from '../terms.mjs';
+import { commandTimeoutOf, laneOf, stalledFor } from '../terms.mjs';
 
 /**
  * ms after which a waiter has seen the latch, or has learned that Redis does not answer: some commands that time out.
@@ -33,7 +33,8 @@ export function latches(model) {
     const set = lastSetBefore(model.latches, begin);
     if (set === undefined) continue;
     if (outcome === true && !mayBeOpen(set, end, model, spent)) {
-      const latest = wait.seen ?? begin + SEES + UNANSWERED * commandTimeoutOf(model.run) + stalledFrom(wait, model);
+      const stalled = stalledFor(model.stall, laneOf(wait), begin, end);
+      const latest = wait.seen ?? begin + SEES + UNANSWERED * commandTimeoutOf(model.run) + stalled;
       say(
         `learned that the latch is open, but ${set.id} had set it to ${set.count}`,
         lossBetween(model, set.begin, latest),
@@ -65,9 +66,3 @@ function mayBeOpen(set, until, { latches: all, run }, spent) {
 }
 
 const isUnknown = ({ end, outcome }) => end === undefined || outcome === 'LOCK_STORE';
-
-/** For how long its process did not run while it waited. */
-const stalledFrom = ({ client, begin, end }, { stall }) =>
-  stall
-    .filter((each) => laneOf(each) === laneOf({ client }))
-    .reduce((sum, { from, to }) => sum + Math.max(0, Math.min(to, end) - Math.max(from, begin)), 0);

@@ -1,4 +1,4 @@
-import { commandTimeoutOf } from '../terms.mjs';
+import { commandTimeoutOf, laneOf, stalledFor } from '../terms.mjs';
 
 /**
  * ms without a lock of its own after which a client is not served: longer than a failover takes that has to be repeated.
@@ -17,7 +17,7 @@ export function service({ run, pulse: pulses, stall: stalls }) {
   for (const { client, from, at, ok } of pulses) {
     const since = served.get(client) ?? from;
     served.set(client, ok ? at : since);
-    const without = at - since - (at - since > longest ? stalledFor(client, since, at, stalls) : 0);
+    const without = at - since - (at - since > longest ? stalledFor(stalls, laneOf({ client }), since, at) : 0);
     if (without <= longest) continue;
     const message = `${client} could not acquire a lock of its own for ${Math.round(without)} ms`;
     found.push({ rule: 'service', at, since, message, operations: [] });
@@ -25,10 +25,4 @@ export function service({ run, pulse: pulses, stall: stalls }) {
     served.set(client, at);
   }
   return found;
-}
-
-function stalledFor(client, since, at, stalls) {
-  return stalls
-    .filter((stall) => stall.client === client)
-    .reduce((sum, { from, to }) => sum + Math.max(0, Math.min(to, at) - Math.max(from, since)), 0);
 }

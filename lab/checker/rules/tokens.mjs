@@ -1,4 +1,5 @@
 import { explanationOf, forgottenBetween } from '../assumptions.mjs';
+import { excludes } from '../terms.mjs';
 
 /**
  * Fencing tokens grow between holds that exclude each other, by three rules: a caller that asks after such a hold was granted
@@ -49,7 +50,7 @@ function growth(model) {
 
 /** Readers of one client may share a hold and its token, and so do callers for permits. So their own kind does not count. */
 function largestOf(ofKey = new Map(), mode = 'exclusive') {
-  const others = [...ofKey].filter(([kind]) => mode === 'exclusive' || kind !== mode).map(([, grant]) => grant);
+  const others = [...ofKey].filter(([kind]) => excludes(mode, kind)).map(([, grant]) => grant);
   return others.sort((a, b) => b.token - a.token)[0];
 }
 

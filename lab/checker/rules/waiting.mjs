@@ -1,4 +1,4 @@
-import { commandTimeoutOf, laneOf } from '../terms.mjs';
+import { commandTimeoutOf, stalledFor } from '../terms.mjs';
 
 /** ms beyond the wait: a lock that is released again, a busy machine, and commands that are not answered. */
 const SLACK = 2_600;
@@ -32,7 +32,7 @@ export function waiting({ run, operations, stall: stalls }) {
     const allowed = Math.min(wait, abortAfter) + (operation.slack ?? slack);
     const took = outcome.at - invokedAt;
     // Summed up only where it matters: there are many operations, and many stalls.
-    if (took > allowed && took - stalledFor(operation, stalls) > allowed) {
+    if (took > allowed && took - stalledFor(stalls, operation.lane, invokedAt, outcome.at) > allowed) {
       const message = `the wait of ${op} for '${keys}' ended after ${Math.round(took)} ms, at most ${Math.round(allowed)} are allowed`;
       found.push({ rule: 'waiting', at: outcome.at, ...about, message });
     }
@@ -45,9 +45,3 @@ export function waiting({ run, operations, stall: stalls }) {
 }
 
 const attemptOf = ({ client, keys }) => `${client} ${keys}`;
-
-function stalledFor({ lane, invokedAt, outcome }, stalls) {
-  return stalls
-    .filter((stall) => laneOf(stall) === lane)
-    .reduce((sum, { from, to }) => sum + Math.max(0, Math.min(to, outcome.at) - Math.max(from, invokedAt)), 0);
-}

@@ -1,3 +1,4 @@
+import { excludes } from '../../checker/terms.mjs';
 import type { Hold as ClientHold } from '../../../lib/engine/hold.js';
 import { MAX_HOLDERS, PARKED_READ } from '../../../lib/store/protocol.generated.js';
 import { TIMES } from '../schedule/schedule.js';
@@ -292,7 +293,5 @@ const unitsOf = ({ mode }: Pick<Hold, 'mode'>): number => (mode.kind === 'permit
 /** Whether a hold leaves room for another one, apart from the number of permits. A kept hold has no owner any more. */
 function fits(hold: Hold, { mode, owner }: Pick<Hold, 'mode' | 'owner'>): boolean {
   const kinds = [hold.mode.kind, mode.kind];
-  if (kinds.includes('permits')) return kinds[0] === kinds[1];
-  if (kinds[0] === 'read' && kinds[1] === 'read') return true;
-  return hold.owner === owner && !hold.kept;
+  return !excludes(kinds[0]!, kinds[1]!) || (!kinds.includes('permits') && hold.owner === owner && !hold.kept);
 }

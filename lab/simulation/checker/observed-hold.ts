@@ -1,3 +1,4 @@
+import { excludes } from '../../checker/terms.mjs';
 import type { Hold } from '../../../lib/engine/hold.js';
 import type { Process } from '../world/process.js';
 
@@ -17,10 +18,9 @@ export function isValid({ hold, process: { machine, clock } }: ObservedHold): bo
 /** Whether two must not hold one key together. Permits are counted apart. */
 export function conflicts({ hold: one }: ObservedHold, { hold: other }: ObservedHold): boolean {
   const kinds = [one.terms.mode.kind, other.terms.mode.kind];
-  if (kinds.includes('permits')) return kinds[0] !== kinds[1];
-  if (kinds[0] === 'read' && kinds[1] === 'read') return false;
   // The members of a batch share the id of the grant and its owner.
-  return one.id === other.id || one.owner !== other.owner;
+  const mayShare = !kinds.includes('permits') && one.id !== other.id && one.owner === other.owner;
+  return excludes(kinds[0]!, kinds[1]!) && !mayShare;
 }
 
 export const nameOf = ({ hold, process }: ObservedHold): string =>

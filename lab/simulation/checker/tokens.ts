@@ -1,3 +1,4 @@
+import { excludes } from '../../checker/terms.mjs';
 import type { HoldMode } from '../../../lib/store/lock-store.js';
 import { nameOf, type ObservedHold } from './observed-hold.js';
 import type { BrokenAssumptions } from './broken-assumptions.js';
@@ -18,7 +19,7 @@ export class Tokens {
 
   /** The largest token granted so far to a hold that excludes one of this kind: a caller that asks now gets a larger one. */
   floor(key: string, kind: Kind = 'exclusive'): number {
-    const excluded = [...(this.largest.get(key) ?? [])].filter(([other]) => kind === 'exclusive' || other !== kind);
+    const excluded = [...(this.largest.get(key) ?? [])].filter(([other]) => excludes(kind, other));
     return Math.max(0, ...excluded.map(([, token]) => token));
   }
 
