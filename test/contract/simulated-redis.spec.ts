@@ -205,7 +205,7 @@ const command = fc.oneof(
   words(fc.constantFrom('DEL', 'UNLINK', 'EXISTS'), some(key)),
   words('PEXPIRE', key, fc.constantFrom('100000', '0', '-1', 'x', '1.5')),
   words('PEXPIREAT', key, fc.constantFrom('1', '99999999999999', 'x')),
-  words(fc.constantFrom('GET', 'HLEN', 'HGETALL', 'ZCARD', 'TYPE'), key),
+  words(fc.constantFrom('GET', 'HLEN', 'HGETALL', 'ZCARD'), key),
   words(
     'SET',
     key,

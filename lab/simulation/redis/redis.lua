@@ -163,6 +163,32 @@ local function delete(...)
   return count
 end
 
+-- HDEL, ZREM: removes fields or members.
+local function removal_from(kind)
+  return function(key, ...)
+    local entry, count = entry_of(key, kind), 0
+    if not entry then return 0 end
+    for i = 1, select('#', ...) do
+      local name = select(i, ...)
+      if entry.values[name] then
+        entry.values[name], entry.order = nil, nil
+        count = count + 1
+      end
+    end
+    entry.size = entry.size - count
+    forget_empty(key, entry)
+    return count
+  end
+end
+
+-- HLEN, ZCARD.
+local function size_of(kind)
+  return function(key)
+    local entry = entry_of(key, kind)
+    return entry and entry.size or 0
+  end
+end
+
 local function expire_at(key, ends)
   local entry = entry_of(key)
   if not entry then return 0 end
@@ -192,10 +218,6 @@ local commands = {
   PTTL = { 1, 1, 1, function(key)
     local entry = entry_of(key)
     return entry and (entry.ends and entry.ends - now or -1) or -2
-  end },
-  TYPE = { 1, 1, 1, function(key)
-    local entry = entry_of(key)
-    return { ok = entry and entry.kind or 'none' }
   end },
 
   GET = { 1, 1, 1, function(key)
@@ -234,24 +256,8 @@ local commands = {
     entry.size = entry.size + added
     return added
   end },
-  HDEL = { 2, huge, 1, function(key, ...)
-    local entry, count = entry_of(key, 'hash'), 0
-    if not entry then return 0 end
-    for i = 1, select('#', ...) do
-      local field = select(i, ...)
-      if entry.values[field] then
-        entry.values[field] = nil
-        count = count + 1
-      end
-    end
-    entry.size = entry.size - count
-    forget_empty(key, entry)
-    return count
-  end },
-  HLEN = { 1, 1, 1, function(key)
-    local entry = entry_of(key, 'hash')
-    return entry and entry.size or 0
-  end },
+  HDEL = { 2, huge, 1, removal_from('hash') },
+  HLEN = { 1, 1, 1, size_of('hash') },
   HGETALL = { 1, 1, 1, function(key)
     local entry = entry_of(key, 'hash')
     if not entry then return {} end
@@ -313,20 +319,7 @@ local commands = {
     forget_empty(key, entry)
     return added
   end },
-  ZREM = { 2, huge, 1, function(key, ...)
-    local entry, count = entry_of(key, 'zset'), 0
-    if not entry then return 0 end
-    for i = 1, select('#', ...) do
-      local member = select(i, ...)
-      if entry.values[member] then
-        entry.values[member], entry.order = nil, nil
-        count = count + 1
-      end
-    end
-    entry.size = entry.size - count
-    forget_empty(key, entry)
-    return count
-  end },
+  ZREM = { 2, huge, 1, removal_from('zset') },
   ZREMRANGEBYSCORE = { 3, 3, 1, function(key, least, most)
     local is_meant, entry, count = within(least, most), entry_of(key, 'zset'), 0
     if not entry then return 0 end
@@ -340,10 +333,7 @@ local commands = {
     forget_empty(key, entry)
     return count
   end },
-  ZCARD = { 1, 1, 1, function(key)
-    local entry = entry_of(key, 'zset')
-    return entry and entry.size or 0
-  end },
+  ZCARD = { 1, 1, 1, size_of('zset') },
   ZSCORE = { 2, 2, 1, function(key, member)
     local entry = entry_of(key, 'zset')
     local score = entry and entry.values[member]

@@ -342,8 +342,9 @@ const masters: fc.Arbitrary<readonly ServerTerms[]> = fc
 const visitsOf = (visit: fc.Arbitrary<Visit>, most = MOST_VISITS): fc.Arbitrary<readonly Visit[]> =>
   fc.array(visit, { minLength: 1, maxLength: most, size: 'max' });
 
-const faultsOf = (fault: fc.Arbitrary<Fault>): fc.Arbitrary<readonly Fault[]> =>
-  rarely<readonly Fault[]>(3, [], fc.array(fault, { minLength: 1, maxLength: MOST_FAULTS, size: 'max' }));
+const someFaults = (fault: fc.Arbitrary<Fault>): fc.Arbitrary<readonly Fault[]> =>
+  fc.array(fault, { minLength: 1, maxLength: MOST_FAULTS, size: 'max' });
+const faultsOf = (fault: fc.Arbitrary<Fault>) => rarely<readonly Fault[]>(3, [], someFaults(fault));
 
 const common = {
   noise: fc.nat(),
@@ -352,12 +353,14 @@ const common = {
   drift: fc.array(drift, { minLength: PROCESSES, maxLength: PROCESSES }),
 };
 
+const schedulesOf = (terms: { [Term in 'servers' | 'visits' | 'faults']: fc.Arbitrary<Schedule[Term]> }) =>
+  fc.record<Schedule>({ ...common, ...terms });
+
 const mixedVisits = mixedVisit(
   oneOf([8, 'exclusive'], [2, 'fair'], [2, 'read'], [2, 'permits']),
   oneOf([19, false], [1, true]),
 );
-const schedulesOfOneServer: fc.Arbitrary<Schedule> = fc.record({
-  ...common,
+const schedulesOfOneServer = schedulesOf({
   servers: oneServer,
   visits: fc.oneof(
     visitsOf(mixedVisits),
@@ -370,17 +373,15 @@ const schedulesOfOneServer: fc.Arbitrary<Schedule> = fc.record({
   faults: faultsOf(faultOfOneServer),
 });
 
-const schedulesOfCluster: fc.Arbitrary<Schedule> = fc.record({
-  ...common,
+const schedulesOfCluster = schedulesOf({
   servers: oneServer,
   visits: fc.oneof(visitsOf(mixedVisits), { weight: 3, arbitrary: visitsOf(crowdedVisit) }),
-  faults: fc.array(faultOfCluster, { minLength: 1, maxLength: MOST_FAULTS, size: 'max' }),
+  faults: someFaults(faultOfCluster),
 });
 
 /** Several masters count no permits, and take the place of replicas. */
 const mixedVisitsOfMasters = mixedVisit(oneOf([8, 'exclusive'], [2, 'fair'], [2, 'read']), fc.constant(false));
-const schedulesOfMasters: fc.Arbitrary<Schedule> = fc.record({
-  ...common,
+const schedulesOfMasters = schedulesOf({
   servers: masters,
   visits: fc.oneof(
     visitsOf(mixedVisitsOfMasters),
@@ -392,16 +393,14 @@ const schedulesOfMasters: fc.Arbitrary<Schedule> = fc.record({
   faults: faultsOf(faultOfMasters),
 });
 
-const schedulesOfVotes: fc.Arbitrary<Schedule> = fc.record({
-  ...common,
+const schedulesOfVotes = schedulesOf({
   servers: masters,
   visits: visitsOf(lastingVisit, FEW_VISITS),
-  faults: fc.array(faultOfVotes, { minLength: 1, maxLength: MOST_FAULTS, size: 'max' }),
+  faults: someFaults(faultOfVotes),
 });
 
 /** Elections alone, and the faults by which leaders lose their locks. */
-const schedulesOfElections: fc.Arbitrary<Schedule> = fc.record({
-  ...common,
+const schedulesOfElections = schedulesOf({
   servers: fc.oneof(oneServer, masters),
   visits: visitsOf(candidacyVisit, 6),
   faults: faultsOf(faultOfElections),
