@@ -1,8 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { Hold } from '../../../lib/engine/hold.js';
-import { LockEngine } from '../../../lib/engine/lock-engine.js';
 import { FakeClock, settled } from '../../../lab/testbed/clocks/fake-clock.js';
-import { contextOf, FakeStore, held, passing, queued, TERMS, type Wanted } from './support.js';
+import { engineBench, held, passing, queued, TERMS, type Wanted } from './support.js';
 
 /** Counts what keeps the process alive. */
 class CountingClock extends FakeClock {
@@ -16,24 +15,10 @@ class CountingClock extends FakeClock {
 
 function setUp() {
   const clock = new CountingClock();
-  const store = new FakeStore();
-  const warnings: string[] = [];
-  const events: string[] = [];
-  const logger = { debug() {}, log() {}, warn: (text: string) => void warnings.push(text), error() {} };
-  const sink = { observed: true, next: ({ type }: { type: string }) => void events.push(type) };
-  const engine = new LockEngine(contextOf(store, clock, { logger, sink }));
-  const acquire = ({ key = 'a', ...terms }: Wanted = {}, waitTimeout = Infinity) => {
-    const acquisition = engine.acquire(key, { ...TERMS, ...terms }, { waitTimeout, signal: undefined });
-    acquisition.catch(() => undefined);
-    return acquisition;
-  };
+  const bench = engineBench({ clock });
   /** A hold whose grant is for `turns` callers. */
-  const take = async (turns = 16, terms?: object): Promise<Hold> => {
-    const acquisition = acquire(terms);
-    store.acquires.at(-1)!.answer.resolve(held(5, 30_000, 50_000, turns));
-    return acquisition;
-  };
-  return { clock, store, engine, acquire, take, warnings, events };
+  const take = (turns = 16, terms?: Wanted): Promise<Hold> => bench.take(terms, turns);
+  return { ...bench, clock, take };
 }
 
 const ANSWER = { released: true, next: undefined } as const;

@@ -1,35 +1,20 @@
 import { describe, expect, it } from '@jest/globals';
 import type { Hold } from '../../../lib/engine/hold.js';
-import { LockEngine } from '../../../lib/engine/lock-engine.js';
 import type { AcquireReply } from '../../../lib/store/lock-store.js';
-import { FakeClock, settled } from '../../../lab/testbed/clocks/fake-clock.js';
-import { busy, contextOf, FakeStore, held, passing, queued, TERMS, type Wanted } from './support.js';
+import { settled } from '../../../lab/testbed/clocks/fake-clock.js';
+import { busy, engineBench, held, passing, queued, TERMS } from './support.js';
 
 const OFFER = 'handover:1';
 
 function setUp() {
-  const clock = new FakeClock();
-  const store = new FakeStore();
-  const events: string[] = [];
-  const sink = { observed: true, next: ({ type }: { type: string }) => void events.push(type) };
-  const engine = new LockEngine(contextOf(store, clock, { sink }));
-  const acquire = ({ key = 'a', ...terms }: Wanted = {}, waitTimeout = Infinity) => {
-    const acquisition = engine.acquire(key, { ...TERMS, ...terms }, { waitTimeout, signal: undefined });
-    acquisition.catch(() => undefined);
-    return acquisition;
-  };
-  const take = async (terms?: object): Promise<Hold> => {
-    const acquisition = acquire(terms);
-    store.acquires.at(-1)!.answer.resolve(held(5, 30_000));
-    return acquisition;
-  };
+  const bench = engineBench();
   const adopt = (terms: object = {}) => {
-    const adoption = engine.handovers.adopt('a', { ...TERMS, ...terms }, OFFER);
+    const adoption = bench.engine.handovers.adopt('a', { ...TERMS, ...terms }, OFFER);
     adoption.catch(() => undefined);
     return adoption;
   };
   const offerOf = (hold: Hold) => ({ hold, id: OFFER, lease: 60_000 });
-  return { clock, store, engine, acquire, take, adopt, offerOf, events };
+  return { ...bench, adopt, offerOf };
 }
 
 it('an adopter releases permits that the holder had released, and the store did not know', async () => {

@@ -1,10 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
-import type { Hold } from '../../../lib/engine/hold.js';
-import { LockEngine } from '../../../lib/engine/lock-engine.js';
+import type { LockEngine } from '../../../lib/engine/lock-engine.js';
 import type { HeldReply } from '../../../lib/store/lock-store.js';
 import { deferred } from '../../../lab/testbed/wait/deferred.js';
-import { FakeClock, settled } from '../../../lab/testbed/clocks/fake-clock.js';
-import { busy, contextOf, FakeStore, held, lasting, passing, queued, TERMS, type Wanted } from './support.js';
+import { type FakeClock, settled } from '../../../lab/testbed/clocks/fake-clock.js';
+import { busy, engineBench, type FakeStore, held, lasting, passing, queued, TERMS } from './support.js';
 
 function abortable() {
   const controller = new AbortController();
@@ -16,60 +15,29 @@ const PUSH = { key: 'a', token: 11, lease: 3_000, time: 50_500, batchSize: 1 };
 /** The ids that are under way in one step. */
 const setIdsOf = (engine: LockEngine) => (Reflect.get(engine, 'tickets') as { setIds: Set<string> }).setIds;
 
-function setUp() {
-  const clock = new FakeClock();
-  const store = new FakeStore();
-  const engine = new LockEngine(contextOf(store, clock));
-  const acquire = ({ key = 'a', ...terms }: Wanted = {}, wait: object = {}) => {
-    const acquisition = engine.acquire(
-      key,
-      { ...TERMS, ...terms },
-      { waitTimeout: Infinity, signal: undefined, ...wait },
-    );
-    acquisition.catch(() => undefined);
-    return acquisition;
-  };
-  /** A hold that was granted as soon as it was asked for. */
-  const take = async (terms?: object): Promise<Hold> => {
-    const acquisition = acquire(terms);
-    store.acquires.at(-1)!.answer.resolve(held(5, 30_000));
-    return acquisition;
-  };
-  const left = () => store.releases.map(({ request }) => request.id);
-  return { clock, store, engine, acquire, take, left };
-}
-
 it('a caller that an observer aborts at its first event gets no timeout later', async () => {
-  const clock = new FakeClock();
-  const store = new FakeStore();
   const { signal, abort } = abortable();
-  const types: string[] = [];
-  const sink = {
-    observed: true,
-    next({ type }: { type: string }) {
-      types.push(type);
+  const { clock, acquire, take, events } = engineBench({
+    onEvent: (type) => {
       if (type === 'contended') abort();
     },
-  };
-  const engine = new LockEngine(contextOf(store, clock, { sink }));
-  const holding = engine.acquire('a', TERMS, { waitTimeout: 100, signal: undefined });
-  store.acquires[0]!.answer.resolve(held(5, 30_000));
-  await holding;
-  await expect(engine.acquire('a', TERMS, { waitTimeout: 100, signal })).rejects.toBe(signal.reason);
+  });
+  await take();
+  await expect(acquire({}, 100, signal)).rejects.toBe(signal.reason);
   await clock.pass(200);
-  expect(types).toEqual(['acquired', 'contended']);
+  expect(events).toEqual(['acquired', 'contended']);
 });
 
 describe('grants without a waiter', () => {
   it('are released', () => {
-    const { store, left } = setUp();
+    const { store, left } = engineBench();
     store.listener.granted({ ...PUSH, id: 'me:99' });
     expect(left()).toEqual(['me:99']);
     expect(store.releases[0]!.request).toEqual({ key: 'a', id: 'me:99', tombstoneFor: 0, keep: 0, next: undefined });
   });
 
   it('are released after a pending release that would find nothing', async () => {
-    const { store, engine, acquire, left } = setUp();
+    const { store, engine, acquire, left } = engineBench();
     const acquisition = acquire();
     // The connection was lost: it is asked once more, and both questions are answered.
     store.listener.restored();
@@ -88,8 +56,8 @@ describe('grants without a waiter', () => {
   });
 
   it('are released if they come after the wait was given up', async () => {
-    const { clock, store, acquire, left } = setUp();
-    const waiting = acquire({}, { waitTimeout: 100 });
+    const { clock, store, acquire, left } = engineBench();
+    const waiting = acquire({}, 100);
     store.acquires[0]!.answer.resolve(queued());
     await clock.pass(100);
     await expect(waiting).rejects.toMatchObject({ code: 'LOCK_TIMEOUT' });
@@ -99,7 +67,7 @@ describe('grants without a waiter', () => {
   });
 
   it('are ignored if they repeat a held one', async () => {
-    const { store, take } = setUp();
+    const { store, take } = engineBench();
     const hold = await take();
     store.listener.granted({ ...PUSH, id: hold.id });
     expect(store.releases).toHaveLength(0);
@@ -107,7 +75,7 @@ describe('grants without a waiter', () => {
   });
 
   it('are released if the store names them as holders', async () => {
-    const { store, acquire, take, left } = setUp();
+    const { store, acquire, take, left } = engineBench();
     await take({ key: 'b' });
     void acquire();
     store.acquires.at(-1)!.answer.resolve(queued({ holders: ['me:77', 'me:1', 'you:5'] }));
@@ -116,7 +84,7 @@ describe('grants without a waiter', () => {
   });
 
   it('are not released again while their release is under way', async () => {
-    const { store, engine, acquire, take, left } = setUp();
+    const { store, engine, acquire, take, left } = engineBench();
     const hold = await take();
     const released = engine.releases.release(hold);
     void acquire();
@@ -132,7 +100,7 @@ describe('grants without a waiter', () => {
 
 describe('waiters of one client for one key', () => {
   it('have one ticket, and are served in order, each by the previous release', async () => {
-    const { clock, store, engine, acquire } = setUp();
+    const { clock, store, engine, acquire } = engineBench();
     const order: number[] = [];
     const waits = [1, 2, 3].map(async (number) => {
       const hold = await acquire();
@@ -154,8 +122,8 @@ describe('waiters of one client for one key', () => {
   });
 
   it('inherit the place of the first one if it gives up', async () => {
-    const { clock, store, acquire, left } = setUp();
-    const first = acquire({}, { waitTimeout: 50 });
+    const { clock, store, acquire, left } = engineBench();
+    const first = acquire({}, 50);
     const second = acquire();
     store.acquires[0]!.answer.resolve(queued());
     await clock.pass(50);
@@ -166,12 +134,12 @@ describe('waiters of one client for one key', () => {
   });
 
   it('learn that the key was held, even while the reply to a release with their request is pending', async () => {
-    const { clock, store, engine, acquire, take } = setUp();
+    const { clock, store, engine, acquire, take } = engineBench();
     const first = await take();
-    const second = acquire({}, { waitTimeout: 100 });
+    const second = acquire({}, 100);
     await clock.pass(50);
     void engine.releases.release(first);
-    const third = acquire({}, { waitTimeout: 50 }); // it is unknown whether the key has been free since it came
+    const third = acquire({}, 50); // it is unknown whether the key has been free since it came
     await clock.pass(50);
     await expect(second).rejects.toMatchObject({ code: 'LOCK_TIMEOUT' });
     const refused = expect(third).rejects.toMatchObject({ code: 'LOCK_STORE', transient: true });
@@ -181,9 +149,9 @@ describe('waiters of one client for one key', () => {
   });
 
   it('learn that the store failed, no matter which client held the key', async () => {
-    const { clock, store, engine, acquire, take } = setUp();
+    const { clock, store, engine, acquire, take } = engineBench();
     const first = await take();
-    const second = acquire({}, { waitTimeout: 100 });
+    const second = acquire({}, 100);
     engine.releases.release(first).catch(() => undefined);
     store.releases[0]!.answer.reject(passing());
     await clock.pass(100);
@@ -191,7 +159,7 @@ describe('waiters of one client for one key', () => {
   });
 
   it('send a request after the previous holder has lost the lock', async () => {
-    const { clock, store, acquire, take } = setUp();
+    const { clock, store, acquire, take } = engineBench();
     const first = await take({ renews: false, lease: 1_000 });
     const second = acquire();
     await clock.pass(988);
@@ -202,11 +170,11 @@ describe('waiters of one client for one key', () => {
   });
 
   it('do not share a ticket with owners and single tries', async () => {
-    const { store, acquire } = setUp();
+    const { store, acquire } = engineBench();
     void acquire();
     void acquire({ owner: 'one' });
     void acquire({ owner: 'other' });
-    void acquire({}, { waitTimeout: 0 });
+    void acquire({}, 0);
     expect(store.acquires.map(({ request }) => [request.owner, request.waits])).toEqual([
       [undefined, true],
       ['one', true],
@@ -218,7 +186,7 @@ describe('waiters of one client for one key', () => {
 
 describe('a late grant', () => {
   it('is released, and requested again', async () => {
-    const { clock, store, acquire, left } = setUp();
+    const { clock, store, acquire, left } = engineBench();
     void acquire({ lease: 1_000 });
     clock.advance(1_200);
     store.acquires[0]!.answer.resolve(held(5, 1_000));
@@ -230,7 +198,7 @@ describe('a late grant', () => {
 
 describe('a release', () => {
   it('whose reply was lost with the connection counts as one', async () => {
-    const { store, engine, take } = setUp();
+    const { store, engine, take } = engineBench();
     const hold = await take();
     const released = engine.releases.release(hold);
     store.epoch += 1;
@@ -240,7 +208,7 @@ describe('a release', () => {
   });
 
   it('that Redis does not know, on the same connection, was a loss', async () => {
-    const { store, engine, take } = setUp();
+    const { store, engine, take } = engineBench();
     const hold = await take();
     const released = engine.releases.release(hold);
     store.releases[0]!.answer.resolve({ released: false, next: undefined });
@@ -249,14 +217,14 @@ describe('a release', () => {
   });
 
   it('happens once', async () => {
-    const { store, engine, take } = setUp();
+    const { store, engine, take } = engineBench();
     const hold = await take();
     expect(engine.releases.release(hold)).toBe(engine.releases.release(hold));
     expect(store.releases).toHaveLength(1);
   });
 
   it('that fails is reported, and the lock is no longer renewed', async () => {
-    const { clock, store, engine, take } = setUp();
+    const { clock, store, engine, take } = engineBench();
     const released = engine.releases.release(await take());
     store.releases[0]!.answer.reject(lasting());
     await expect(released).rejects.toMatchObject({ code: 'LOCK_STORE' });
@@ -265,7 +233,7 @@ describe('a release', () => {
   });
 
   it('that fails with a transient error is retried', async () => {
-    const { clock, store, engine, take, left } = setUp();
+    const { clock, store, engine, take, left } = engineBench();
     const hold = await take();
     const released = engine.releases.release(hold);
     store.releases[0]!.answer.reject(passing());
@@ -275,7 +243,7 @@ describe('a release', () => {
   });
 
   it('keeps the key locked for the rest of holdAtLeast', async () => {
-    const { clock, store, engine, take } = setUp();
+    const { clock, store, engine, take } = engineBench();
     const hold = await take({ holdAtLeast: 1_000 });
     clock.advance(400);
     void engine.releases.release(hold);
@@ -283,7 +251,7 @@ describe('a release', () => {
   });
 
   it('ends before a pending renewal is answered', async () => {
-    const { clock, store, engine, take } = setUp();
+    const { clock, store, engine, take } = engineBench();
     const hold = await take();
     await clock.pass(10_000);
     expect(store.renewals).toHaveLength(1);
@@ -299,7 +267,7 @@ describe('a release', () => {
 
 describe('a reconnect', () => {
   it('renews holds first, and then retries for waiters', async () => {
-    const { store, acquire, take } = setUp();
+    const { store, acquire, take } = engineBench();
     await take({ key: 'b' });
     void acquire();
     store.acquires.at(-1)!.answer.resolve(queued());
@@ -316,7 +284,7 @@ describe('a reconnect', () => {
   });
 
   it('that concerns some keys retries for their waiters only, and renews nothing', async () => {
-    const { store, acquire, take } = setUp();
+    const { store, acquire, take } = engineBench();
     await take({ key: 'b' });
     for (const key of ['a', 'c']) {
       void acquire({ key });
@@ -331,9 +299,9 @@ describe('a reconnect', () => {
   });
 
   it('does not retry for a waiter that gives up at the same moment', async () => {
-    const { store, acquire } = setUp();
+    const { store, acquire } = engineBench();
     const { signal, abort } = abortable();
-    void acquire({}, { signal });
+    void acquire({}, Infinity, signal);
     store.acquires[0]!.answer.resolve(queued());
     await settled();
     store.listener.restored();
@@ -345,8 +313,8 @@ describe('a reconnect', () => {
 
 describe('a timeout', () => {
   it('names the option, and not the time that the timer took', async () => {
-    const { clock, store, acquire } = setUp();
-    const waiting = acquire({}, { waitTimeout: 10_000 });
+    const { clock, store, acquire } = engineBench();
+    const waiting = acquire({}, 10_000);
     store.acquires[0]!.answer.resolve(queued({ retryAfter: 60_000 }));
     await settled();
     clock.stall(12_345);
@@ -358,10 +326,10 @@ describe('a timeout', () => {
   });
 
   it('does not say that others held the key if requests have split the masters', async () => {
-    const { clock, store, acquire } = setUp();
-    const waiting = acquire({}, { waitTimeout: 100 });
+    const { clock, store, acquire } = engineBench();
+    const waiting = acquire({}, 100);
     store.acquires[0]!.answer.resolve(queued({ retryAfter: 50, isSplit: true }));
-    const other = acquire({ key: 'b' }, { waitTimeout: 100 });
+    const other = acquire({ key: 'b' }, 100);
     store.acquires[1]!.answer.resolve(queued({ retryAfter: 50, isSplit: true }));
     await clock.pass(50);
     store.acquires[2]!.answer.resolve(queued({ retryAfter: 1_000, isSplit: true }));
@@ -377,13 +345,13 @@ describe('a timeout', () => {
   });
 
   it('says so if this process itself holds the key', async () => {
-    const { clock, store, acquire, take } = setUp();
+    const { clock, store, acquire, take } = engineBench();
     await take({ key: 'b' });
     const { id } = await take({ key: 'a' });
-    const waiting = acquire({}, { waitTimeout: 50 });
-    const single = acquire({}, { waitTimeout: 0 });
+    const waiting = acquire({}, 50);
+    const single = acquire({}, 0);
     store.acquires.at(-1)!.answer.resolve({ ...busy(), holders: ['other:1', id] });
-    const other = acquire({ key: 'c' }, { waitTimeout: 0 });
+    const other = acquire({ key: 'c' }, 0);
     store.acquires.at(-1)!.answer.resolve({ ...busy(), holders: ['other:1'] });
     await clock.pass(50);
     await expect(waiting).rejects.toThrow('waitTimeout of 50 ms (in this process)');
@@ -393,7 +361,7 @@ describe('a timeout', () => {
 });
 
 it('counts the reply to a verify from when the request was sent, also for the next local waiter', async () => {
-  const { clock, store, engine, acquire } = setUp();
+  const { clock, store, engine, acquire } = engineBench();
   const granted = acquire({ lease: 1_000 });
   store.acquires[0]!.answer.resolve(held(5, 1_000, 50_000, 2));
   const hold = await granted;
@@ -410,12 +378,12 @@ it('counts the reply to a verify from when the request was sent, also for the ne
 });
 
 it('hands a lock to no local waiter once a reply names a holder in another client', async () => {
-  const { store, engine, acquire } = setUp();
+  const { store, engine, acquire } = engineBench();
   const first = acquire();
   store.acquires[0]!.answer.resolve(held(5, 30_000, 50_000, 16));
   const hold = await first;
   void acquire();
-  void acquire({ owner: 'one' }, { waitTimeout: 0 }).catch(() => undefined);
+  void acquire({ owner: 'one' }, 0).catch(() => undefined);
   store.acquires[1]!.answer.resolve({ ...busy(), holders: ['other:1'] });
   await settled();
   expect(engine.releases.handOff(hold)).toBe(false);
@@ -423,7 +391,7 @@ it('hands a lock to no local waiter once a reply names a holder in another clien
 
 describe('an unreachable store', () => {
   it('fails single tries at once, and waiters after commandTimeout or waitTimeout', async () => {
-    const { clock, store, acquire } = setUp();
+    const { clock, store, acquire } = engineBench();
     const first = acquire();
     let told = 0;
     first.catch(() => (told = clock.now()));
@@ -431,33 +399,29 @@ describe('an unreachable store', () => {
     await settled();
     store.unreachable = passing();
     const since = clock.now();
-    const ended = new Map<object, number>();
-    const calls = [{ waitTimeout: Infinity }, { waitTimeout: 10_000 }, { waitTimeout: 1_000 }, { waitTimeout: 0 }].map(
-      (wait) =>
-        [{ key: 'b' }, { key: 'c', fair: true }, { key: 'd', owner: 'one' }].map(async (terms) => {
-          await expect(acquire(terms, wait)).rejects.toMatchObject({
-            key: terms.key,
-            message: store.unreachable!.message,
-          });
-          ended.set(wait, clock.now() - since);
-        }),
+    const ended = new Map<number, number>();
+    const calls = [Infinity, 10_000, 1_000, 0].map((waitTimeout) =>
+      [{ key: 'b' }, { key: 'c', fair: true }, { key: 'd', owner: 'one' }].map(async (terms) => {
+        const { message } = store.unreachable!;
+        await expect(acquire(terms, waitTimeout)).rejects.toMatchObject({ key: terms.key, message });
+        ended.set(waitTimeout, clock.now() - since);
+      }),
     );
     await clock.pass(6_000);
     await Promise.all(calls.flat());
     await expect(first).rejects.toMatchObject({ key: 'a', message: store.unreachable.message });
     expect(told - since).toBeGreaterThan(4_900);
-    const [endless, long, short, single] = [...ended].sort(([a], [b]) => Object.values(b)[0] - Object.values(a)[0]);
-    for (const [, after] of [endless!, long!]) expect(after).toBeGreaterThan(4_800);
-    expect(short![1]).toBeGreaterThanOrEqual(1_000);
-    expect(short![1]).toBeLessThan(1_300);
-    expect(single![1]).toBeLessThan(10);
+    for (const endless of [Infinity, 10_000]) expect(ended.get(endless)).toBeGreaterThan(4_800);
+    expect(ended.get(1_000)).toBeGreaterThanOrEqual(1_000);
+    expect(ended.get(1_000)).toBeLessThan(1_300);
+    expect(ended.get(0)).toBeLessThan(10);
     expect(store.acquires).toHaveLength(1);
   });
 
   it('gets no command until it is back, and then the requests of all that wait', async () => {
-    const { clock, store, acquire } = setUp();
+    const { clock, store, acquire } = engineBench();
     store.unreachable = passing();
-    const calls = [acquire({}, { waitTimeout: 1_000 }), acquire({ key: 'b' }, { waitTimeout: 1_000 })];
+    const calls = [acquire({}, 1_000), acquire({ key: 'b' }, 1_000)];
     await clock.pass(500);
     expect(store.acquires).toHaveLength(0);
     store.unreachable = undefined;
@@ -469,7 +433,7 @@ describe('an unreachable store', () => {
 
 describe('closing the engine', () => {
   it('fails waiters, and refuses new calls', async () => {
-    const { store, engine, acquire, left } = setUp();
+    const { store, engine, acquire, left } = engineBench();
     const waiting = acquire();
     store.acquires[0]!.answer.resolve(queued());
     await settled();
@@ -480,7 +444,7 @@ describe('closing the engine', () => {
   });
 
   it('waits for holders, up to its limit', async () => {
-    const { clock, store, engine, take } = setUp();
+    const { clock, store, engine, take } = engineBench();
     const hold = await take();
     const closed = engine.close(500);
     await clock.pass(499);
@@ -494,7 +458,7 @@ describe('closing the engine', () => {
   });
 
   it('ends as soon as the last holder has released', async () => {
-    const { store, engine, take } = setUp();
+    const { store, engine, take } = engineBench();
     const hold = await take();
     const closed = engine.close(60_000);
     void engine.releases.release(hold);
@@ -515,7 +479,7 @@ describe('several keys that are requested in one step', () => {
    * keys.
    */
   async function withWaiter() {
-    const { store, engine, acquire, left } = setUp();
+    const { store, engine, acquire, left } = engineBench();
     const answer = deferred<readonly HeldReply[] | undefined>();
     store.acquireAll = () => answer;
     const controller = abortable();
@@ -561,7 +525,7 @@ describe('a yield message for a fair request', () => {
    * done?
    */
   async function nextAfter(grants: (store: FakeStore, clock: FakeClock) => Promise<void> | void): Promise<string> {
-    const { clock, store, engine, acquire, left } = setUp();
+    const { clock, store, engine, acquire, left } = engineBench();
     const [first, second] = [acquire(), acquire()];
     let isServed = false;
     void second.then(() => (isServed = true));

@@ -1,22 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import type { Hold } from '../../../lib/engine/hold.js';
-import { LockEngine } from '../../../lib/engine/lock-engine.js';
-import { FakeClock, settled } from '../../../lab/testbed/clocks/fake-clock.js';
+import { settled } from '../../../lab/testbed/clocks/fake-clock.js';
 import type { AcquireReply } from '../../../lib/store/lock-store.js';
 import { deferred, type Deferred } from '../../../lab/testbed/wait/deferred.js';
-import { contextOf, FakeStore, held, passing, queued, TERMS } from './support.js';
-
-function setUp() {
-  const clock = new FakeClock();
-  const store = new FakeStore();
-  const engine = new LockEngine(contextOf(store, clock));
-  const acquire = (terms: object, waitTimeout = Infinity) => {
-    const acquisition = engine.acquire('a', { ...TERMS, ...terms }, { waitTimeout, signal: undefined });
-    acquisition.catch(() => undefined);
-    return acquisition;
-  };
-  return { clock, store, engine, acquire };
-}
+import { engineBench, held, passing, queued } from './support.js';
 
 const READ = { mode: { kind: 'read' }, renews: false } as const;
 const PERMIT = { mode: { kind: 'permits', units: 1, limit: 1 } } as const;
@@ -25,7 +12,7 @@ const HOUR = 3_600_000;
 describe('a hold that callers have shared', () => {
   /** A hold that the store keeps for an hour, with a second caller that has a lease of a second. */
   const shared = async () => {
-    const parts = setUp();
+    const parts = engineBench();
     const { store, engine, acquire } = parts;
     const acquisition = acquire({ ...READ, lease: HOUR });
     store.acquires[0]!.answer.resolve(held(5, HOUR));
@@ -60,7 +47,7 @@ describe('a hold that callers have shared', () => {
 describe('a reader whose lease was too short when it was lost', () => {
   /** A reader with a pushed grant of 3 s, whose renewal is not answered until that is over. */
   const lost = async () => {
-    const parts = setUp();
+    const parts = engineBench();
     const { clock, store, acquire } = parts;
     const waiting = acquire({ ...READ, lease: 30_000, renews: true });
     store.acquires[0]!.answer.resolve(queued({ retryAfter: 60_000 }));
@@ -104,18 +91,15 @@ describe('a reader whose lease was too short when it was lost', () => {
 describe('callers that share permits which the store does not know any more', () => {
   /** Callers with one permit each of one grant. */
   const sharing = async (count: number) => {
-    const clock = new FakeClock();
+    const { store, acquire, engine } = engineBench();
     const kept: Array<Deferred<number | 'not-held'>> = [];
     const keepUnits = () => {
       kept.push(deferred());
       return kept.at(-1)!;
     };
-    const store = Object.assign(new FakeStore(), { permits: { add: async () => 0, keepUnits } });
-    const engine = new LockEngine(contextOf(store, clock));
+    Object.assign(store, { permits: { add: async () => 0, keepUnits } });
     const mode = { kind: 'permits', units: 1, limit: 9 } as const;
-    const calls = Array.from({ length: count }, () =>
-      engine.acquire('a', { ...TERMS, mode }, { waitTimeout: Infinity, signal: undefined }),
-    );
+    const calls = Array.from({ length: count }, () => acquire({ mode }));
     store.acquires[0]!.answer.resolve({ ...held(5, 30_000, 50_000, count), units: count } as AcquireReply);
     const holds = await Promise.all(calls);
     expect(store.acquires).toHaveLength(1);
@@ -142,7 +126,7 @@ describe('callers that share permits which the store does not know any more', ()
 });
 
 it('later readers do not share the hold of readers before a writer of their client', async () => {
-  const { clock, store, acquire } = setUp();
+  const { clock, store, acquire } = engineBench();
   const first = acquire({ ...READ, lease: 30_000 });
   store.acquires[0]!.answer.resolve(queued({ retryAfter: 60_000 }));
   await settled();
@@ -159,7 +143,7 @@ it('later readers do not share the hold of readers before a writer of their clie
 
 describe('a waiter for permits behind a local holder', () => {
   it('times out although the store has not answered its new ticket', async () => {
-    const { clock, store, acquire } = setUp();
+    const { clock, store, acquire } = engineBench();
     const first = acquire(PERMIT);
     store.acquires[0]!.answer.resolve(queued({ retryAfter: 60_000 }));
     await clock.pass(100);

@@ -5,6 +5,7 @@ import {
 } from '../../../lib/engine/engine-context.js';
 import type { Grant, HoldTerms } from '../../../lib/engine/hold.js';
 import { ClientGrant } from '../../../lib/engine/hold.js';
+import { LockEngine } from '../../../lib/engine/lock-engine.js';
 import type { Hold } from '../../../lib/engine/hold.js';
 import type { LockLostError } from '../../../lib/errors/index.js';
 import type {
@@ -26,7 +27,7 @@ import type {
 } from '../../../lib/store/lock-store.js';
 import { LockStoreError } from '../../../lib/errors/index.js';
 import { deferred, type Deferred } from '../../../lab/testbed/wait/deferred.js';
-import { type FakeClock } from '../../../lab/testbed/clocks/fake-clock.js';
+import { FakeClock } from '../../../lab/testbed/clocks/fake-clock.js';
 
 /** Something that was asked of the store, and its answer in the hands of the test. */
 export interface Asked<Request, Reply> {
@@ -144,7 +145,13 @@ export const TERMS: HoldTerms = {
   holdAtLeast: 0,
 };
 
-const SILENT = { debug() {}, log() {}, warn() {}, error() {} };
+/** A request to a store. */
+export const REQUEST: AcquireRequest = {
+  ...{ key: 'a', id: 'me:1', mode: { kind: 'exclusive' }, owner: undefined, lease: 30_000, waits: true, period: 1_000 },
+  ...{ patience: 2_000, grantTimeout: 3_000, batchSize: 1, uncontendedBatchSize: 1, fair: false },
+};
+
+export const SILENT = { debug() {}, log() {}, warn() {}, error() {} };
 
 /** A context with limits that suit most tests. */
 export function contextOf(
@@ -160,6 +167,33 @@ export function contextOf(
     ...given,
     limits: { commandTimeout: 5_000, grantTimeout: 3_000, batch: { size: 16, time: 50 }, ...limits },
   });
+}
+
+/** An engine on a store in the hands of the test, and the calls that tests make. */
+export function engineBench({ clock = new FakeClock(), onEvent = (_type: string): void => undefined } = {}) {
+  const store = new FakeStore();
+  const warnings: string[] = [];
+  const events: string[] = [];
+  const logger = { ...SILENT, warn: (text: string) => void warnings.push(text) };
+  const next = ({ type }: { type: string }): void => {
+    events.push(type);
+    onEvent(type);
+  };
+  const engine = new LockEngine(contextOf(store, clock, { logger, sink: { observed: true, next } }));
+  const acquire = ({ key = 'a', ...terms }: Wanted = {}, waitTimeout = Infinity, signal?: AbortSignal) => {
+    const acquisition = engine.acquire(key, { ...TERMS, ...terms }, { waitTimeout, signal });
+    acquisition.catch(() => undefined);
+    return acquisition;
+  };
+  /** A hold that was granted as soon as it was asked for, for `turns` callers. */
+  const take = async (terms?: Wanted, turns = 1): Promise<Hold> => {
+    const acquisition = acquire(terms);
+    store.acquires.at(-1)!.answer.resolve(held(5, 30_000, 50_000, turns));
+    return acquisition;
+  };
+  /** The ids of the releases so far. */
+  const left = () => store.releases.map(({ request }) => request.id);
+  return { clock, store, engine, acquire, take, left, warnings, events };
 }
 
 /** Observes the losses of holds. */

@@ -16,7 +16,7 @@ import type {
   ServerIdentity,
 } from '../../../lib/store/quorum-member.js';
 import { FakeClock, settled } from '../../../lab/testbed/clocks/fake-clock.js';
-import { FakeStore, held, queued, type Asked } from '../engine/support.js';
+import { FakeStore, held, queued, REQUEST, type Asked } from '../engine/support.js';
 
 /**
  * A master in the hands of the test. Tokens are taken at once, unless the test has a say. A lease begins when the request is
@@ -123,7 +123,7 @@ export class Quorum {
 
   /** Asks, and comes back when the masters have been asked. */
   async ask(request: Partial<AcquireRequest> = {}): Promise<Watched<AcquireReply>> {
-    const answer = watch(this.store.acquire({ ...REQUEST, ...request }));
+    const answer = watch(this.store.acquire({ ...REQUEST, lease: 10_000, ...request }));
     await settled();
     return answer;
   }
@@ -135,21 +135,6 @@ export class Quorum {
     return answer.promise;
   }
 }
-
-export const REQUEST: AcquireRequest = {
-  key: 'a',
-  id: 'me:1',
-  mode: { kind: 'exclusive' },
-  owner: undefined,
-  lease: 10_000,
-  waits: true,
-  period: 1_000,
-  patience: 2_500,
-  grantTimeout: 3_000,
-  batchSize: 1,
-  uncontendedBatchSize: 1,
-  fair: false,
-};
 
 export interface Watched<T> {
   readonly promise: Promise<T>;

@@ -1,62 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
-import type { AcquireRequest, HeldReply, LockStoreListener, PushedGrant } from '../../../lib/store/lock-store.js';
+import type { HeldReply } from '../../../lib/store/lock-store.js';
 import { MemoryBackend, sharedBackend } from '../../../lib/store/memory/memory-backend.js';
 import { MemoryStore } from '../../../lib/store/memory/memory-store.js';
+import { StagedStore } from '../../../lib/testing/contract/stage.js';
 import { FakeClock, settled } from '../../../lab/testbed/clocks/fake-clock.js';
-
-class Client implements LockStoreListener {
-  readonly store: MemoryStore;
-  readonly told: string[] = [];
-  readonly grants: PushedGrant[] = [];
-  private lastId = 0;
-
-  constructor(backend: MemoryBackend) {
-    this.store = new MemoryStore(backend);
-    this.store.listen(this);
-  }
-
-  request(details: Partial<AcquireRequest> = {}): AcquireRequest {
-    this.lastId += 1;
-    return {
-      key: 'k',
-      id: `${this.store.clientId}:${this.lastId}`,
-      mode: { kind: 'exclusive' },
-      owner: undefined,
-      lease: 1_000,
-      waits: true,
-      period: 300,
-      patience: 2_000,
-      grantTimeout: 200,
-      batchSize: 1,
-      uncontendedBatchSize: 1,
-      fair: false,
-      ...details,
-    };
-  }
-
-  release(id: string, details: { keep?: number; tombstoneFor?: number; key?: string } = {}) {
-    return this.store.release({ key: 'k', id, tombstoneFor: 0, keep: 0, next: undefined, ...details });
-  }
-
-  granted(grant: PushedGrant): void {
-    this.grants.push(grant);
-    this.told.push(`granted ${grant.id}`);
-  }
-  yield(id: string): void {
-    this.told.push(`yield ${id}`);
-  }
-
-  retryAfter(id: string, delay: number): void {
-    this.told.push(`ask ${id} in ${delay}`);
-  }
-  revoked(id: string): void {
-    this.told.push(`revoked ${id}`);
-  }
-  opened(key: string): void {
-    this.told.push(`opened ${key}`);
-  }
-  restored(): void {}
-}
 
 const ORIGIN = 1_700_000_000_000;
 
@@ -64,48 +11,51 @@ class Bench {
   readonly clock = new FakeClock();
   readonly backend = new MemoryBackend(this.clock, ORIGIN);
 
-  async client(): Promise<Client> {
-    const client = new Client(this.backend);
-    await client.store.start();
+  /** A client that is not subscribed yet. */
+  client(): StagedStore {
+    return new StagedStore(new MemoryStore(this.backend));
+  }
+
+  async started(): Promise<StagedStore> {
+    const client = this.client();
+    await client.port.start();
     return client;
   }
 }
 
 describe('the memory store', () => {
   it('gives no place to a client that is not subscribed yet', async () => {
-    const backend = new MemoryBackend(new FakeClock());
-    const [one, deaf] = [new Client(backend), new Client(backend)];
-    await one.store.start();
-    expect((await one.store.acquire(one.request())).outcome).toBe('held');
-    expect((await deaf.store.acquire(deaf.request())).outcome).toBe('busy');
-    await deaf.store.start();
-    expect((await deaf.store.acquire(deaf.request())).outcome).toBe('queued');
+    const bench = new Bench();
+    const [one, deaf] = [await bench.started(), bench.client()];
+    expect((await one.port.acquire(one.request('k'))).outcome).toBe('held');
+    expect((await deaf.port.acquire(deaf.request('k'))).outcome).toBe('busy');
+    await deaf.port.start();
+    expect((await deaf.port.acquire(deaf.request('k'))).outcome).toBe('queued');
   });
 
   it('replies asynchronously, and sends messages after the reply', async () => {
-    const bench = new Bench();
-    const client = await bench.client();
-    const [first, second] = [client.request(), client.request()];
+    const client = await new Bench().started();
+    const [first, second] = [client.request('k'), client.request('k')];
     const order: string[] = [];
-    const asked = client.store.acquire(first).then(() => order.push('answered'));
+    const asked = client.port.acquire(first).then(() => order.push('answered'));
     order.push('asked');
     await asked;
     expect(order).toEqual(['asked', 'answered']);
-    await client.store.acquire(second);
-    await client.release(first.id);
-    expect(client.told).toEqual([]);
+    await client.port.acquire(second);
+    await client.release('k', first.id);
+    expect(client.pushedGrant(second)).toBeUndefined();
     await settled();
-    expect(client.told).toEqual([`granted ${second.id}`]);
+    expect(client.pushedGrant(second)).toBeDefined();
   });
 
   it('issues tokens that follow its clock and grow while that stands still', async () => {
     const bench = new Bench();
-    const client = await bench.client();
+    const client = await bench.started();
     const tokens: number[] = [];
     for (let i = 0; i < 3; i++) {
-      const request = client.request();
-      tokens.push(((await client.store.acquire(request)) as HeldReply).token);
-      await client.release(request.id);
+      const request = client.request('k');
+      tokens.push(((await client.port.acquire(request)) as HeldReply).token);
+      await client.release('k', request.id);
     }
     const start = Math.floor((ORIGIN + bench.clock.now()) * 1_000);
     expect(tokens).toEqual([start, start + 1, start + 2]);
@@ -113,58 +63,56 @@ describe('the memory store', () => {
 
   it('tells a waiter of no more tokens than it has reserved for its batch', async () => {
     const bench = new Bench();
-    const [one, other] = [await bench.client(), await bench.client()];
-    const [first, second, third] = [one.request(), other.request({ batchSize: 200 }), one.request()];
-    await one.store.acquire({ ...first, uncontendedBatchSize: 1_000 });
-    await other.store.acquire(second);
-    await one.store.acquire(third);
-    await one.release(first.id);
+    const [one, other] = [await bench.started(), await bench.started()];
+    const [first, second] = [one.request('k'), other.request('k', { batchSize: 200 })];
+    const third = one.request('k');
+    await one.port.acquire({ ...first, uncontendedBatchSize: 1_000 });
+    await other.port.acquire(second);
+    await one.port.acquire(third);
+    await one.release('k', first.id);
     await settled();
     // The clock stands still, so the last token is ahead of it.
-    const [grant] = other.grants;
-    expect(grant).toMatchObject({ id: second.id, batchSize: 50 });
-    await other.release(second.id);
+    const grant = other.pushedGrant(second)!;
+    expect(grant.batchSize).toBe(50);
+    await other.release('k', second.id);
     await settled();
-    expect(one.grants[0]!.token).toBe(grant!.token + grant!.batchSize);
+    expect(one.pushedGrant(third)!.token).toBe(grant.token + grant.batchSize);
   });
 
   it('drops the places of a client that closes, and grants the lock to the waiter behind it', async () => {
     const bench = new Bench();
-    const [one, gone, other] = [await bench.client(), await bench.client(), await bench.client()];
+    const [one, gone, other] = [await bench.started(), await bench.started(), await bench.started()];
     const read = { mode: { kind: 'read' } } as const;
-    const [first, second, third] = [one.request(read), gone.request(), other.request(read)];
-    for (const [{ store }, request] of [
-      [one, first],
-      [gone, second],
-      [other, third],
-    ] as const)
-      await store.acquire(request);
-    await gone.store.close();
+    const third = other.request('k', read);
+    await one.port.acquire(one.request('k', read));
+    await gone.port.acquire(gone.request('k'));
+    await other.port.acquire(third);
+    await gone.port.close();
     await settled();
-    expect(other.told).toEqual([`granted ${third.id}`]);
-    expect((await other.store.inspect('k')).waiters).toEqual([]);
+    expect(other.pushedGrant(third)).toBeDefined();
+    expect((await other.port.inspect('k')).waiters).toEqual([]);
   });
 
   it('forgets unused data without a timer', async () => {
     const bench = new Bench();
-    const client = await bench.client();
+    const client = await bench.started();
     for (let i = 0; i < 2_000; i++) {
-      const request = client.request({ key: `k${i}` });
-      await client.store.acquire(request);
-      await client.release(request.id, { key: request.key });
-      await client.store.acquire(client.request({ key: `held${i}` }));
+      const released = client.request(`k${i}`, { lease: 1_000 });
+      await client.port.acquire(released);
+      await client.release(released.key, released.id);
+      await client.port.acquire(client.request(`held${i}`, { lease: 1_000 }));
     }
     expect(bench.clock.timers.size).toBe(0);
     bench.clock.advance(2_000);
-    for (let i = 0; i < 4_000; i++) await client.store.inspect('other');
+    for (let i = 0; i < 4_000; i++) await client.port.inspect('other');
     expect(bench.backend.size).toEqual({ locks: 0, latches: 0 });
   });
 
   it('rejects calls after it is closed', async () => {
-    const client = await new Bench().client();
-    await client.store.close();
-    await expect(client.store.acquire(client.request())).rejects.toMatchObject({ code: 'LOCK_STORE' });
-    expect(await client.store.renew([{ key: 'k', id: 'x:1', lease: 1 }])).toMatchObject([{ code: 'LOCK_STORE' }]);
+    const client = await new Bench().started();
+    await client.port.close();
+    await expect(client.port.acquire(client.request('k'))).rejects.toMatchObject({ code: 'LOCK_STORE' });
+    expect(await client.port.renew([{ key: 'k', id: 'x:1', lease: 1 }])).toMatchObject([{ code: 'LOCK_STORE' }]);
   });
 });
 

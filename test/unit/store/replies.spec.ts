@@ -10,6 +10,7 @@ import {
   requestArgs,
   writeMode,
 } from '../../../lib/store/redis/replies.js';
+import { REQUEST } from '../engine/support.js';
 
 const { BUSY, HELD, HELD_PUSHED } = REPLY_CODES;
 const permits: HoldMode = { kind: 'permits', units: 2, limit: 9 };
@@ -27,10 +28,7 @@ describe('the mode of a request', () => {
   });
 
   it('has one slot if the request is fair', () => {
-    const request: AcquireRequest = {
-      ...{ key: 'a', id: 'me:1', mode: permits, owner: undefined, lease: 30_000, waits: true, period: 1_000 },
-      ...{ patience: 2_000, grantTimeout: 3_000, batchSize: 1, uncontendedBatchSize: 1, fair: false, slots: 3 },
-    };
+    const request = { ...REQUEST, mode: permits, slots: 3 };
     expect(requestArgs('', request)[2]).toBe('permits:2/9*3');
     expect(requestArgs('', { ...request, fair: true })[2]).toBe('permits:2/9');
   });

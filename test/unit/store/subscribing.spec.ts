@@ -3,8 +3,7 @@ import type { Connection } from '../../../lib/store/redis/connection.js';
 import { RedisStore } from '../../../lib/store/redis/redis-store.js';
 import { ScriptRunner } from '../../../lib/store/redis/script-runner.js';
 import { REPLY_CODES } from '../../../lib/store/protocol.generated.js';
-
-const SILENT = { debug: () => undefined, log: () => undefined, warn: () => undefined, error: () => undefined };
+import { REQUEST, SILENT } from '../engine/support.js';
 
 it('a request asks once more when its channel is subscribed to, even if that subscription has ended again', async () => {
   let asked = 0;
@@ -31,18 +30,7 @@ it('a request asks once more when its channel is subscribed to, even if that sub
       link: () => link as never,
     },
   );
-  const reply = await store.acquire({
-    ...{
-      key: 'a',
-      id: 'me:1',
-      mode: { kind: 'exclusive' },
-      owner: undefined,
-      lease: 30_000,
-      waits: true,
-      period: 1_000,
-    },
-    ...{ patience: 2_000, grantTimeout: 3_000, batchSize: 1, uncontendedBatchSize: 1, fair: false },
-  });
+  const reply = await store.acquire(REQUEST);
   expect([reply.outcome, asked]).toEqual(['busy', 2]);
   link.scripts.close();
 });

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
-import type { AcquireRequest, HoldMode } from '../../../lib/store/lock-store.js';
+import type { AcquireRequest } from '../../../lib/store/lock-store.js';
 import { RedissonStore } from '../../../lib/redisson/redisson-store.js';
 import { ReplicaAcknowledgement } from '../../../lib/store/redis/replica-acknowledgement.js';
 import type { Line } from '../../../lib/store/redis/line.js';
@@ -7,13 +7,9 @@ import { KeyScan } from '../../../lib/store/redis/key-scan.js';
 import { RedisStore } from '../../../lib/store/redis/redis-store.js';
 import { LastingLine } from '../../../lib/store/redis/lasting-line.js';
 import { readServerIdentity } from '../../../lib/store/redis/server-identity.js';
+import { REQUEST as USUAL, SILENT } from '../engine/support.js';
 
-const SILENT = { debug: () => undefined, log: () => undefined, warn: () => undefined, error: () => undefined };
-const MODE: HoldMode = { kind: 'exclusive' };
-const REQUEST: AcquireRequest = {
-  ...{ key: 'a', id: 'me:1', mode: MODE, owner: undefined, lease: 30_000, waits: false, period: 1_000 },
-  ...{ patience: 2_000, grantTimeout: 3_000, batchSize: 1, uncontendedBatchSize: 1, fair: false, slots: 1 },
-};
+const REQUEST: AcquireRequest = { ...USUAL, waits: false, slots: 1 };
 const PERMITS: AcquireRequest = { ...REQUEST, mode: { kind: 'permits', units: 1, limit: 2 } };
 const RELEASE = { key: 'a', id: 'me:1', tombstoneFor: 0, keep: 0 };
 
