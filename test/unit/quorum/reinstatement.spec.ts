@@ -12,8 +12,10 @@ async function renewed(...replies: RenewReply[]): Promise<Quorum> {
   return quorum;
 }
 
-async function renew(quorum: Quorum, ...replies: RenewReply[]): Promise<void> {
-  const renewal = quorum.store.renew([{ key: 'a', id: 'me:1', lease: 10_000 }]);
+const renew = (quorum: Quorum, ...replies: RenewReply[]): Promise<void> => renewOf('me:1', quorum, ...replies);
+
+async function renewOf(id: string, quorum: Quorum, ...replies: RenewReply[]): Promise<void> {
+  const renewal = quorum.store.renew([{ key: 'a', id, lease: 10_000 }]);
   replies.forEach((reply, i) => quorum.members[i]!.renewals.at(-1)!.answer.resolve([reply]));
   await renewal;
   await settled();
@@ -82,11 +84,7 @@ describe('a hold that some masters no longer know', () => {
 
     await quorum.hold({ id: 'me:2' });
     failed!.reinstateReply = ({ lease }) => (lease > 0 ? Promise.reject(passing()) : given('missing'));
-    const renewal = quorum.store.renew([{ key: 'a', id: 'me:2', lease: 10_000 }]);
-    const replies: RenewReply[] = [9_000, 'not-held', 9_000];
-    replies.forEach((reply, i) => quorum.members[i]!.renewals.at(-1)!.answer.resolve([reply]));
-    await renewal;
-    await settled();
+    await renewOf('me:2', quorum, 9_000, 'not-held', 9_000);
     void quorum.store.release({ key: 'a', id: 'me:2', tombstoneFor: 0, keep: 0, next: undefined });
     expect(quorum.members.map(({ releases }) => releases[1]!.request.tombstoneFor)).toEqual([0, 1_000, 0]);
   });
