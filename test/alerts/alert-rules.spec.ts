@@ -26,7 +26,9 @@ interface Firing {
 class Recording {
   readonly scrapes: Array<Map<string, string>> = [];
 
-  constructor(private readonly registry: client.Registry) {}
+  private readonly registry = new client.Registry();
+  /** Ends the recording. */
+  readonly stop = prometheusMetrics(client, { registry: this.registry });
 
   async scrape(): Promise<Map<string, string>> {
     const lines = (await this.registry.metrics()).split('\n').filter((line) => line !== '' && !line.startsWith('#'));
@@ -106,9 +108,7 @@ describe('the alert rules, on recorded metrics', () => {
   });
 
   it('fire for a lost lock, late renewals and an unreachable Redis, and not before', async () => {
-    const registry = new client.Registry();
-    const stop = prometheusMetrics(client, { registry });
-    const recording = new Recording(registry);
+    const recording = new Recording();
     // When a renewal of this lease reaches the limit of the rule, half of the lease is left.
     const service = await bench.service({ renewedLease: '30s', commandTimeout: '60s' });
     await service.start();
@@ -131,7 +131,7 @@ describe('the alert rules, on recorded metrics', () => {
     await eventually(async () => (await recording.scrape()).get(lost) === '1');
     expect(held.isHeld).toBe(false);
     const end = recording.scrapes.length - 1;
-    stop();
+    recording.stop();
     const series = recording.series();
     await check(series, `${calm}m`, []);
     const instance = { lock_instance: 'default' };
@@ -150,9 +150,7 @@ describe('the alert rules, on recorded metrics', () => {
   });
 
   it('fire for calls that Redis fails, and for calls that time out', async () => {
-    const registry = new client.Registry();
-    const stop = prometheusMetrics(client, { registry });
-    const recording = new Recording(registry);
+    const recording = new Recording();
     const [one, other] = await bench.serviceList(2);
     await one!.run('b', () => undefined, { pattern: 'refused' });
     await using _held = await one!.acquire('a', { pattern: 'busy' });
@@ -164,7 +162,7 @@ describe('the alert rules, on recorded metrics', () => {
     await expect(one!.acquire('b', { pattern: 'refused' })).rejects.toMatchObject({ code: 'LOCK_STORE' });
     await bench.redis.admin.config('SET', 'maxmemory', '0');
     for (let i = 0; i < 4; i++) await recording.scrape();
-    stop();
+    recording.stop();
     const series = recording.series();
     await check(series, '2m', []);
     await check(series, '6m', [
@@ -174,9 +172,7 @@ describe('the alert rules, on recorded metrics', () => {
   });
 
   it('fire for a process whose event loop was blocked, although no scrape happened meanwhile', async () => {
-    const registry = new client.Registry();
-    const stop = prometheusMetrics(client, { registry });
-    const recording = new Recording(registry);
+    const recording = new Recording();
     const service = await bench.service({ renewedLease: '3s' });
     await service.start();
     const lock = await service.acquire('a');
@@ -185,16 +181,14 @@ describe('the alert rules, on recorded metrics', () => {
     while (performance.now() < until);
     await eventually(() => !lock.isHeld);
     for (let i = 0; i < 2; i++) await recording.scrape();
-    stop();
+    recording.stop();
     const series = recording.series().filter((each) => each.series.includes('watchdog'));
     await check(series, '0m', []);
     await check(series, '2m', [{ alert: 'LockWatchdogLate', labels: { lock_instance: 'default' } }]);
   });
 
   it('are quiet for skipped cron jobs, a waiting candidate and a leader', async () => {
-    const registry = new client.Registry();
-    const stop = prometheusMetrics(client, { registry });
-    const recording = new Recording(registry);
+    const recording = new Recording();
     const [one, other] = await bench.serviceList(2);
     await one!.start();
     const leader = one!.getLeaderElection('leader');
@@ -215,7 +209,7 @@ describe('the alert rules, on recorded metrics', () => {
     await eventually(() => follower.isLeader);
     await cron.release();
     for (let i = 0; i < 4; i++) await recording.scrape();
-    stop();
+    recording.stop();
     const series = recording.series();
     await check(series, '6m', []);
     const leads = series.filter(({ series: name }) => /oldest_hold.*leader|candidates/.test(name));
@@ -231,11 +225,9 @@ describe('the alert rules, on recorded metrics', () => {
     const series: Array<{ series: string; values: string }> = [];
     /** Scrapes the pods of one version. `before`: the number of earlier scrapes. */
     const scraped = async (pod: string, before: number, life: (scrape: () => Promise<unknown>) => Promise<void>) => {
-      const registry = new client.Registry();
-      const stop = prometheusMetrics(client, { registry });
-      const recording = new Recording(registry);
+      const recording = new Recording();
       await life(() => recording.scrape());
-      stop();
+      recording.stop();
       for (const { series: name, values } of recording.series()) {
         series.push({ series: name.replace('{', `{pod="${pod}",`), values: '_ '.repeat(before) + values });
       }
@@ -304,9 +296,7 @@ describe('the alert rules, on recorded metrics', () => {
   });
 
   it('fire for long waits and for a lock that is held too long', async () => {
-    const registry = new client.Registry();
-    const stop = prometheusMetrics(client, { registry });
-    const recording = new Recording(registry);
+    const recording = new Recording();
     const [one, other] = await bench.serviceList(2);
     await one!.start();
     const lock = await one!.acquire('a', { pattern: 'slow' });
@@ -320,7 +310,7 @@ describe('the alert rules, on recorded metrics', () => {
     await lock.release();
     await Promise.all(waiting);
     for (let i = 0; i < 4; i++) await recording.scrape();
-    stop();
+    recording.stop();
     const series = recording.series();
     await check(series, '2m', []);
     await check(series, '6m', [{ alert: 'LockWaitSlow', labels: { lock_instance: 'default', lock_pattern: 'slow' } }]);
