@@ -28,6 +28,16 @@ const LASTING_LINE = 'test/unit/store/lasting-line.spec.ts';
 const NODE_REDIS_SENTINEL = 'test/integration/client/node-redis-sentinel.spec.ts';
 const SCRIPT_RUNNER = 'test/unit/store/script-runner.spec.ts';
 
+/** A forced release takes the holds that exist, in place of the holds that it names. */
+const PRESENT_HOLDS = {
+  from: `for id, since in pairs(granted_at) do
+  local hold = find_hold(holds, id)
+  if hold and hold.since == since then`,
+  to: `for _, id in ipairs(some_holders(holds)) do
+  local hold = find_hold(holds, id)
+  if hold and #ARGV > 1 then`,
+};
+
 /**
  * `spec` is the spec to run, `test` a pattern for the names of its tests (all of them).
  * @type {readonly SpecMutation[]}
@@ -150,13 +160,6 @@ export const SPEC_MUTATIONS = [
     to: 'await answered;',
   },
   {
-    name: 'grant-of-any-node',
-    what: 'a message of any node of a Cluster grants a lock',
-    ...{ file: `${REDIS}/redis-store.ts`, spec: 'test/faults/cluster-frozen.spec.ts', test: 'of another node' },
-    from: 'message.node === from ? message.grant : { ...message.grant, token: 0 }',
-    to: 'message.grant',
-  },
-  {
     name: 'frozen-master-holds-back',
     what: 'in a Cluster, requests to a frozen master hold back those to the others',
     ...{ file: 'lib/engine/tickets.ts', spec: 'test/faults/cluster-frozen.spec.ts', test: 'delays no calls' },
@@ -269,12 +272,7 @@ export const SPEC_MUTATIONS = [
     name: 'repeated-force-release',
     what: 'a forced release ends the holds that exist when it arrives',
     ...{ file: 'lua/force-release.lua', spec: OPERATOR },
-    from: `for id, since in pairs(granted_at) do
-  local hold = find_hold(holds, id)
-  if hold and hold.since == since then`,
-    to: `for _, id in ipairs(some_holders(holds)) do
-  local hold = find_hold(holds, id)
-  if hold and #ARGV > 1 then`,
+    ...PRESENT_HOLDS,
   },
   {
     name: 'repeated-set-permits',
@@ -433,13 +431,6 @@ export const SPEC_MUTATIONS = [
     ...{ file: 'lua/reinstate.lua', spec: 'test/integration/redlock/late-reinstatement.spec.ts' },
     from: 'if latest > 0 then hold.ends',
     to: 'if latest < 0 then hold.ends',
-  },
-  {
-    name: 'reinstatement-beside',
-    what: 'Redlock: a vote is taken again beside another holder',
-    ...{ file: 'lua/reinstate.lua', spec: RESTARTS },
-    from: 'if hold.ends <= now or not admits(holds, hold) then return 0 end',
-    to: 'if hold.ends <= now then return 0 end',
   },
   {
     name: 'reinstatement-without-token',
@@ -755,12 +746,7 @@ export const SPEC_MUTATIONS = [
     name: 'repeated-redlock-release',
     what: 'Redlock: a forced release ends the holds that exist when it arrives',
     ...{ file: 'lua/force-release.lua', spec: 'test/faults/redlock-operator.spec.ts' },
-    from: `for id, since in pairs(granted_at) do
-  local hold = find_hold(holds, id)
-  if hold and hold.since == since then`,
-    to: `for _, id in ipairs(some_holders(holds)) do
-  local hold = find_hold(holds, id)
-  if hold and #ARGV > 1 then`,
+    ...PRESENT_HOLDS,
   },
   {
     name: 'suspension-between-reply',
