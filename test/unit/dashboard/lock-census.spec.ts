@@ -12,6 +12,14 @@ class FakeLocks {
   inspected = 0;
   isAway = false;
   readonly locks = new Map<string, LockState>();
+  readonly census = new LockCensus(this, 3, () => this.now);
+
+  /** What a page gets that looks now. */
+  async look(query = ALL) {
+    const since = this.now;
+    await this.census.refresh();
+    return this.census.view(query, since);
+  }
 
   hold(key: string, { age = 0, waiters = 0 } = {}): void {
     const client = 'c'.repeat(32);
@@ -47,27 +55,17 @@ class FakeLocks {
   };
 }
 
-/** What a page gets that looks now. */
-async function look(census: LockCensus, locks: FakeLocks, query = ALL) {
-  const since = locks.now;
-  await census.refresh();
-  return census.view(query, since);
-}
-
-const census = (locks: FakeLocks) => new LockCensus(locks, 3, () => locks.now);
-
 describe('LockCensus', () => {
   it('counts 5,000 locks in steps of bounded cost, and says when the count is complete and how old it is', async () => {
     const locks = new FakeLocks();
     for (let i = 0; i < 5_000; i++) locks.hold(`key:${i}`, { age: i, waiters: i % 50 === 0 ? 3 : 0 });
-    const counting = census(locks);
     for (let step = 1; step <= 5; step++) {
-      const { totals } = await look(counting, locks);
+      const { totals } = await locks.look();
       expect([step, totals.locks, totals.complete]).toEqual([step, step * 1_000, step === 5]);
       expect(locks.inspected).toBeLessThanOrEqual(step * 1_003);
       locks.now += 2_000;
     }
-    const { totals, list, matching } = await look(counting, locks);
+    const { totals, list, matching } = await locks.look();
     expect(totals).toMatchObject({ locks: 5_000, holding: 5_000, waiting: 300, capped: false });
     // Five steps of 2 s for one turn through all keys.
     expect(totals.age).toBeLessThanOrEqual(10_000);
@@ -79,14 +77,13 @@ describe('LockCensus', () => {
   it('reads what is shown each time, and the rest in turn', async () => {
     const locks = new FakeLocks();
     for (let i = 0; i < 3_000; i++) locks.hold(`key:${i}`, { age: i });
-    const counting = census(locks);
     for (let i = 0; i < 4; i++) {
-      await look(counting, locks);
+      await locks.look();
       locks.now += 2_000;
     }
     locks.locks.delete('key:2999');
     locks.locks.delete('key:0');
-    const { list } = await look(counting, locks);
+    const { list } = await locks.look();
     expect(list.map(({ key, ago }) => [key, ago])).toEqual([
       ['key:2998', 0],
       ['key:2997', 0],
@@ -94,17 +91,16 @@ describe('LockCensus', () => {
     ]);
     for (let i = 0; i < 3; i++) {
       locks.now += 2_000;
-      await look(counting, locks);
+      await locks.look();
     }
-    expect((await look(counting, locks)).totals.locks).toBe(2_998);
+    expect((await locks.look()).totals.locks).toBe(2_998);
   });
 
   it('puts the lock first that is held longest, whenever it was read', async () => {
     const locks = new FakeLocks();
     for (let i = 0; i < 1_500; i++) locks.hold(`key:${i}`, { age: 2_000 - i });
-    const counting = census(locks);
     for (let i = 0; i < 5; i++) {
-      const { list } = await look(counting, locks);
+      const { list } = await locks.look();
       expect(list.map(({ key }) => key)).toEqual(['key:0', 'key:1', 'key:2']);
       locks.now += 2_000;
     }
@@ -113,52 +109,47 @@ describe('LockCensus', () => {
   it('keeps what it knows while the store is away, and says since when', async () => {
     const locks = new FakeLocks();
     locks.hold('a', { age: 5_000 });
-    const counting = census(locks);
-    await look(counting, locks);
+    await locks.look();
     locks.isAway = true;
     locks.now = 20_000;
-    const away = await look(counting, locks);
+    const away = await locks.look();
     expect(away).toMatchObject({ age: 20_000, trouble: { message: 'Redis is away', for: 20_000 } });
     expect(away.list).toMatchObject([{ key: 'a', ago: 20_000, holders: [{ age: 5_000, lease: 30_000 }] }]);
     locks.isAway = false;
     locks.now = 22_000;
-    expect(await look(counting, locks)).toMatchObject({ age: 0, trouble: undefined, list: [{ ago: 0 }] });
+    expect(await locks.look()).toMatchObject({ age: 0, trouble: undefined, list: [{ ago: 0 }] });
   });
 
   it('counts no time without a viewer as time without an answer', async () => {
     const locks = new FakeLocks();
     locks.hold('a');
-    const counting = census(locks);
-    await look(counting, locks);
+    await locks.look();
     locks.isAway = true;
     locks.now = 3_600_000;
-    expect(await look(counting, locks)).toMatchObject({ age: undefined, trouble: { for: 0 } });
+    expect(await locks.look()).toMatchObject({ age: undefined, trouble: { for: 0 } });
   });
 
   it('has no age before the first answer', async () => {
     const locks = new FakeLocks();
     locks.isAway = true;
-    const counting = census(locks);
-    await look(counting, locks);
+    await locks.look();
     locks.now = 3_000;
-    expect(await look(counting, locks)).toMatchObject({ age: undefined, trouble: { for: 3_000 }, list: [] });
+    expect(await locks.look()).toMatchObject({ age: undefined, trouble: { for: 3_000 }, list: [] });
   });
 
   it('counts no more than 20,000 keys, and says so', async () => {
     const locks = new FakeLocks();
     for (let i = 0; i < 20_050; i++) locks.hold(`key:${i}`);
-    const counting = census(locks);
-    for (let i = 0; i < 25; i++) await counting.refresh();
-    expect((await look(counting, locks)).totals).toMatchObject({ locks: 20_000, capped: true });
+    for (let i = 0; i < 25; i++) await locks.census.refresh();
+    expect((await locks.look()).totals).toMatchObject({ locks: 20_000, capped: true });
   });
 
   it('reads everything again after a pause, instead of showing old counts', async () => {
     const locks = new FakeLocks();
     locks.hold('a');
-    const counting = census(locks);
-    await look(counting, locks);
+    await locks.look();
     locks.now = 3_600_000;
-    const { totals } = await look(counting, locks);
+    const { totals } = await locks.look();
     expect(totals).toMatchObject({ locks: 1, age: 0 });
   });
 
@@ -169,7 +160,7 @@ describe('LockCensus', () => {
       locks.now += age;
       const lock = locks.locks.get('a')!;
       locks.locks.set('a', { ...lock, holders: [{ ...lock.holders[0]!, ...facts }] });
-      return (await look(census(locks), locks)).list[0]!.holders[0]!.overdue;
+      return (await locks.look()).list[0]!.holders[0]!.overdue;
     };
     const renewedLease = 30_000;
     expect(await overdue(500, { renewedLease, ttl: 900 })).toBe(false);
@@ -186,7 +177,7 @@ describe('LockCensus', () => {
     const found = locks.locks.get('b')!;
     const holder = { ...found.holders[0]!, label: 'pod-7', pattern: 'stock:#{#id}' };
     locks.locks.set('b', { ...found, holders: [holder] });
-    const { list } = await look(census(locks), locks, readQuery({ filter: 'POD-7 stock:' }));
+    const { list } = await locks.look(readQuery({ filter: 'POD-7 stock:' }));
     expect(list).toMatchObject([{ key: 'b', holders: [{ label: 'pod-7', pattern: 'stock:#{#id}' }] }]);
   });
 });
