@@ -251,7 +251,7 @@ export const SPEC_MUTATIONS = [
     name: 'getters-as-options',
     what: 'options that a getter adds are accepted',
     ...{ file: 'lib/options/option-readers.ts', spec: 'test/integration/locks/option-input.spec.ts' },
-    from: "if (property.get !== undefined || property.set !== undefined) throw hidden(name, 'a getter');",
+    from: "if (property.get !== undefined || property.set !== undefined) throw hidden(label, written, name, 'a getter');",
     to: '',
   },
   {

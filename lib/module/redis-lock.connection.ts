@@ -6,7 +6,8 @@ import {
   fault,
   isFunction,
   isObject,
-  refuseHiddenOptions,
+  Options,
+  read,
   refuseHoles,
   type OptionReader,
 } from '../options/option-readers.js';
@@ -39,27 +40,16 @@ const FEWEST_MASTERS = 3;
  */
 export function readConnections(connection: unknown): LockConnectionOption {
   if (isClusterOfClient(connection)) return connection;
-  if (isClusterAddress(connection)) return readClusterAddress(connection);
+  if (isClusterAddress(connection)) return readCluster('connection', connection);
   if (!Array.isArray(connection)) return readConnection('connection', connection);
   refuseHoles('connection', connection);
-  const masters = connection.map((each: unknown, i) => {
-    const label = `connection[${i}]`;
-    if (!isClusterOfClient(each) && !isClusterAddress(each)) return readConnection(label, each);
-    throw new LockConfigError(
-      `${label} is a Cluster: Redlock takes independent masters; for a Cluster write it without the array.`,
-    );
-  });
-  if (masters.length < FEWEST_MASTERS) {
-    throw new LockConfigError(
-      `connection is an array of ${masters.length}: Redlock takes ${FEWEST_MASTERS} or more independent masters, ` +
-        'so that a majority is left when one fails; for one server write it without the array.',
-    );
-  }
-  const twice = masters.findIndex((each, i) => masters.indexOf(each) !== i);
-  if (twice < 0) return Object.freeze(masters);
-  const first = masters.indexOf(masters[twice]!);
+  const masters = connection.map((each: unknown, i) =>
+    readMaster(`connection[${i}]`, each, connection.slice(0, i).indexOf(each)),
+  );
+  if (masters.length >= FEWEST_MASTERS) return Object.freeze(masters);
   throw new LockConfigError(
-    `connection[${twice}] is the same as connection[${first}]: each master must be a separate server.`,
+    `connection is an array of ${masters.length}: Redlock takes ${FEWEST_MASTERS} or more independent masters, ` +
+      'so that a majority is left when one fails; for one server write it without the array.',
   );
 }
 
@@ -67,104 +57,39 @@ const isOneClient = (value: unknown): value is Redis | NodeRedisClient | NodeRed
   isClient(value) || isNodeRedisClient(value) || isNodeRedisSentinel(value);
 const isClusterOfClient = (value: unknown): value is Cluster | NodeRedisCluster =>
   isClusterClient(value) || isNodeRedisCluster(value);
-const isClusterAddress = (value: unknown): value is { cluster: unknown; options?: unknown } =>
+const isClusterAddress = (value: unknown): boolean =>
   isObject(value) && 'cluster' in value && !isFunction(value.cluster);
+
+/** @param same the index of an earlier master that is the same */
+function readMaster(label: string, master: unknown, same: number): RedisConnectionOption {
+  const wrong =
+    isClusterOfClient(master) || isClusterAddress(master)
+      ? 'a Cluster: Redlock takes independent masters; for a Cluster write it without the array'
+      : Array.isArray(master)
+        ? 'an array within an array: write all masters in one array'
+        : same >= 0
+          ? `the same as connection[${same}]: each master must be a separate server`
+          : undefined;
+  if (wrong === undefined) return readConnection(label, master);
+  throw new LockConfigError(`${label} is ${wrong}.`);
+}
 
 function readConnection(label: string, connection: unknown): RedisConnectionOption {
   if (typeof connection === 'string') return readUrl(label, connection);
   if (isOneClient(connection)) return connection;
-  if (!isObject(connection) || Array.isArray(connection)) {
-    throw new LockConfigError(
-      connection === undefined
-        ? `${label} is undefined: is a variable such as process.env.REDIS_URL not set, or a property missing? ` +
-            'Leave the option out for a Redis on this machine.'
-        : isObject(connection)
-          ? `${label} is an array within an array: write all masters in one array.`
-          : `${label} must be a URL such as 'redis://127.0.0.1:6379', ioredis options, or a client.`,
-    );
+  if (isObject(connection)) {
+    refuseOtherClients(label, connection);
+    return readServer(label, connection);
   }
-  refuseOtherClients(label, connection);
-  refuseOptions(label, connection);
-  return connection;
-}
-
-/** The options of ioredis 5 and 6 for one server. */
-export const OPTIONS_OF_IOREDIS: readonly string[] = [
-  ...['host', 'port', 'path', 'family', 'tls', 'username', 'password', 'credentials', 'db', 'protocol', 'replyMapping'],
-  ...['sentinels', 'name', 'role', 'sentinelUsername', 'sentinelPassword', 'sentinelTLS', 'sentinelCommandTimeout'],
-  ...['sentinelRetryStrategy', 'sentinelReconnectStrategy', 'sentinelMaxConnections', 'updateSentinels'],
-  ...['enableTLSForSentinelMode', 'failoverDetector', 'preferredSlaves', 'natMap'],
-  ...['Connector', 'connectTimeout', 'disconnectTimeout', 'commandTimeout', 'socketTimeout', 'keepAlive', 'noDelay'],
-  ...['blockingTimeout', 'blockingTimeoutGrace', 'connectionName', 'disableClientInfo', 'clientInfoTag'],
-  ...['retryStrategy', 'reconnectOnError', 'maxRetriesPerRequest', 'maxLoadingRetryTime', 'autoResubscribe'],
-  ...['autoResendUnfulfilledCommands', 'enableOfflineQueue', 'enableReadyCheck', 'lazyConnect', 'readOnly'],
-  ...['stringNumbers', 'keyPrefix', 'monitor', 'enableAutoPipelining', 'autoPipeliningIgnoredCommands'],
-  ...['offlineQueue', 'commandQueue', 'scripts', 'himportFieldsets', 'showFriendlyErrorStack'],
-];
-
-const NODES = 'for a Cluster write connection: { cluster: [{ host, port }, …] }';
-const CONTENTS = 'write what it contains: connection: { host, port }';
-
-/** Options of other packages, and what to write in their place. */
-const WRITE_INSTEAD = new Map([
-  ['url', "write the URL itself: connection: 'redis://…'"],
-  ['socket', 'it is an option of the package redis; write connection: { host, port }'],
-  ['nodes', NODES],
-  ['rootNodes', `it is an option of the package redis; ${NODES}`],
-  ['startupNodes', NODES],
-  ['redisOptions', 'for a Cluster write connection: { cluster: [{ host, port }, …], options: { redisOptions } }'],
-  ['config', CONTENTS],
-  ['connection', CONTENTS],
-  ['options', CONTENTS],
-  ['database', 'write connection: { db }'],
-  ['user', 'write connection: { username }'],
-  ['pass', 'write connection: { password }'],
-]);
-
-/** Options of TLS and of Sentinels. A prototype must not hide them. */
-const NESTED = ['host', 'port', 'key', 'cert', 'ca', 'pfx', 'passphrase', 'servername', 'rejectUnauthorized'];
-const readNested: OptionReader<unknown> = (label, written) =>
-  isObject(written) && refuseHiddenOptions(label, written, NESTED);
-
-/** Refuses a value that may contain a password, so the message does not repeat it. */
-function refuseUnseen(label: string, written: unknown, instead: string): never {
-  throw new LockConfigError(`${label} is ${describe(written)}; write ${instead}.`);
-}
-
-/** The options of one server that are checked here. ioredis checks the others. */
-const CHECKS: Readonly<Record<string, OptionReader>> = {
-  db: readDatabase,
-  tls: readNested,
-  sentinelTLS: readNested,
-  sentinels: readSentinels,
-};
-
-/**
- * Refuses options of one server that ioredis would not see, because it copies its options, and options that it does not know.
- * It ignores these, and connects to this machine if they hold the address. A `Connector` may have options of its own.
- */
-function refuseOptions(label: string, written: object): void {
-  if (written instanceof URL) throw new LockConfigError(`${label} is a URL object: write its text, url.href.`);
-  refuseHiddenOptions(label, written, OPTIONS_OF_IOREDIS);
-  const options = written as Readonly<Record<string, unknown>>;
-  const unknown = Object.keys(options).find((name) => !OPTIONS_OF_IOREDIS.includes(name));
-  if (unknown !== undefined && !('Connector' in options)) {
-    const instead = WRITE_INSTEAD.get(unknown) ?? 'leave it out';
-    throw new LockConfigError(`${label}.${oneLine(unknown)} is no option of ioredis: ${instead}.`);
-  }
-  for (const [name, check] of Object.entries(CHECKS))
-    if (options[name] !== undefined && options[name] !== null) check(`${label}.${name}`, options[name]);
-  const { credentials, username, password } = options;
-  if (credentials === undefined) return;
-  if (!isFunction(credentials))
-    refuseUnseen(`${label}.credentials`, credentials, 'a function that returns { username, password, expiresAt }');
-  if (username === undefined && password === undefined) return;
   throw new LockConfigError(
-    `${label} has credentials beside username or password: leave these out, and return them from the function.`,
+    connection === undefined
+      ? `${label} is undefined: is a variable such as process.env.REDIS_URL not set, or a property missing? ` +
+          'Leave the option out for a Redis on this machine.'
+      : `${label} must be a URL such as 'redis://127.0.0.1:6379', ioredis options, or a client.`,
   );
 }
 
-/** Refuses a service or a store that has a client, clients of other packages, stubs and wrappers. */
+/** Refuses services and stores that have a client, clients of other packages, stubs and wrappers. */
 function refuseOtherClients(label: string, connection: object): void {
   const own = Object.entries(Object.getOwnPropertyDescriptors(connection)).filter(([name]) => !name.startsWith('_'));
   const [property] = own.find(([, { value }]) => isOneClient(value) || isClusterOfClient(value)) ?? [];
@@ -174,84 +99,132 @@ function refuseOtherClients(label: string, connection: object): void {
     throw fault(label, connection, `, which has a client: write connection: ${client}`);
   }
   if (!['duplicate', 'sendCommand', 'evalsha', 'eval', 'on', 'get'].some(has)) return;
-  const [what, instead] =
-    'totalClients' in connection && 'execute' in connection
-      ? ['a pool of node-redis (createClientPool)', 'connection: createClient(options) with the options of the pool']
-      : 'isOpen' in connection && 'sendCommand' in connection
-        ? [
-            'a client of the package redis (node-redis) before version 5',
-            "connection: 'redis://…' or { host, port }, or pass a client of node-redis 5 or 6",
-          ]
-        : [
-            `${describe(connection)} that is no client of ioredis or node-redis: a wrapper, a stub, or a client of another package`,
-            "connection: 'redis://…' or { host, port }, or pass a client of ioredis or node-redis; in tests write store: 'memory'",
-          ];
   throw new LockConfigError(
-    `${label} is ${what}. The library makes connections of its own, with the address and options of a client. Write ${instead}.`,
+    `${label} is ${describe(connection)} that is no client of ioredis, or of node-redis 5 or 6: a pool, a wrapper, a stub, or ` +
+      'a client of another package. The library makes connections of its own, with the address and options of a client. ' +
+      "Write connection: 'redis://…' or { host, port }, or pass a client: for a pool createClient() with the same options. " +
+      "In tests write store: 'memory'.",
   );
 }
 
-function readSentinels(label: string, written: unknown): void {
-  if (!Array.isArray(written) || written.length === 0)
-    return refuseUnseen(label, written, "a list such as [{ host: 'a', port: 26379 }]");
-  refuseHoles(label, written);
-  written.forEach((sentinel: unknown, i) => readNested(`${label}[${i}]`, sentinel));
+/** Refuses a value that may contain a password, so the message does not repeat it. */
+function refuseUnseen(label: string, written: unknown, instead: string): never {
+  throw new LockConfigError(`${label} is ${describe(written)}; write ${instead}.`);
 }
+
+const asWritten = (...names: readonly string[]): Readonly<Record<string, OptionReader>> =>
+  Object.fromEntries(names.map((name) => [name, read.asWritten]));
+
+/**
+ * The reader of options that ioredis gets as they are written. It copies them, and would not see those of a prototype.
+ * @param isOpen whether an object may have other options than these
+ */
+const forIoredis =
+  <Read extends object>(options: Options<any>, isOpen = (_written: object): boolean => true): OptionReader<Read> =>
+  (label, written) => {
+    if (!isObject(written)) return refuseUnseen(label, written, 'an object of options of ioredis');
+    options.read(label, written, `${label}.`, isOpen(written) ? 'any' : []);
+    return written as Read;
+  };
+
+/** Options of TLS and of a Sentinel. */
+const NESTED = asWritten('host', 'port', 'key', 'cert', 'ca', 'pfx', 'passphrase', 'servername', 'rejectUnauthorized');
+const readNested = forIoredis(new Options(NESTED));
+const readTls: OptionReader = (label, written) => (isObject(written) ? readNested(label, written) : written);
+const SENTINELS = "a list such as [{ host: 'a', port: 26379 }]";
+const readSentinels: OptionReader = (label, written) =>
+  written === null ? null : read.list(label, written, readNested, SENTINELS, refuseUnseen);
 
 /** Refuses a database that `SELECT` cannot take, which ioredis would replace by database 0. */
-function readDatabase(label: string, db: unknown): void {
-  if (/^\d+$/.test(typeof db === 'number' || typeof db === 'string' ? String(db) : '')) return;
+const readDatabase: OptionReader = (label, db) => {
+  if (db === null || /^\d+$/.test(typeof db === 'number' || typeof db === 'string' ? String(db) : '')) return db;
   throw fault(label, db, ': the database must be a number from 0 on, as in redis://host:6379/0');
+};
+const readCredentials: OptionReader = (label, written) =>
+  isFunction(written) || refuseUnseen(label, written, 'a function that returns { username, password, expiresAt }');
+
+/** What to write in place of an option of another package. */
+function writtenInstead(name: string): string | undefined {
+  if (name === 'url') return "write the URL itself: connection: 'redis://…'";
+  if (/nodes$/i.test(name) || name === 'redisOptions')
+    return 'for a Cluster write connection: { cluster: [{ host, port }, …], options: { redisOptions } }';
+  if (!['socket', 'config', 'connection', 'options'].includes(name)) return undefined;
+  return 'write what it contains: connection: { host, port }';
 }
 
-/** The options beside `cluster`, if they are an object. */
-const readClusterOptions = (label: string, options: unknown, example: string): object => {
-  if (!isObject(options)) throw new LockConfigError(`${label} must be an object of ${example}.`);
-  refuseHiddenOptions(label, options, ['redisOptions', 'natMap', 'dnsLookup', 'scaleReads', 'keyPrefix']);
-  return options;
+/** The options of ioredis 5 and 6 for one server. ioredis ignores all others, and connects to this machine without a `host`. */
+export const SERVER_OPTIONS = new Options(
+  {
+    ...asWritten(
+      ...['host', 'port', 'path', 'family', 'username', 'password', 'protocol', 'replyMapping', 'name', 'role'],
+      ...['sentinelUsername', 'sentinelPassword', 'sentinelCommandTimeout', 'sentinelRetryStrategy'],
+      ...['sentinelReconnectStrategy', 'sentinelMaxConnections', 'updateSentinels', 'enableTLSForSentinelMode'],
+      ...['failoverDetector', 'preferredSlaves', 'natMap', 'Connector', 'connectTimeout', 'disconnectTimeout'],
+      ...['commandTimeout', 'socketTimeout', 'keepAlive', 'noDelay', 'blockingTimeout', 'blockingTimeoutGrace'],
+      ...['connectionName', 'disableClientInfo', 'clientInfoTag', 'retryStrategy', 'reconnectOnError'],
+      ...['maxRetriesPerRequest', 'maxLoadingRetryTime', 'autoResubscribe', 'autoResendUnfulfilledCommands'],
+      ...['enableOfflineQueue', 'enableReadyCheck', 'lazyConnect', 'readOnly', 'stringNumbers', 'keyPrefix', 'monitor'],
+      ...['enableAutoPipelining', 'autoPipeliningIgnoredCommands', 'offlineQueue', 'commandQueue', 'scripts'],
+      ...['himportFieldsets', 'showFriendlyErrorStack'],
+    ),
+    db: readDatabase,
+    tls: readTls,
+    sentinelTLS: readTls,
+    sentinels: readSentinels,
+    credentials: readCredentials,
+  },
+  undefined,
+  (name) => writtenInstead(name) && ` has no option ${quote(name)}: ${writtenInstead(name)}.`,
+);
+
+// A `Connector` may have options of its own.
+const readServerOptions = forIoredis<LineOptions>(SERVER_OPTIONS, (written) => 'Connector' in written);
+
+const readServer: OptionReader<LineOptions> = (label, written) => {
+  if (written instanceof URL) throw new LockConfigError(`${label} is a URL object: write its text, url.href.`);
+  const options = readServerOptions(label, written);
+  const { credentials, username, password } = options as Readonly<Record<string, unknown>>;
+  if (credentials === undefined || (username === undefined && password === undefined)) return options;
+  throw new LockConfigError(
+    `${label} has credentials beside username or password: leave these out, and return them from the function.`,
+  );
 };
 
-function readClusterAddress(written: { cluster: unknown; options?: unknown }): RedisClusterOption {
-  refuseHiddenOptions('connection', written, ['cluster', 'options']);
-  const { cluster, options = {}, ...rest } = written;
-  const [unknown] = Object.keys(rest);
-  if (unknown !== undefined) {
-    throw new LockConfigError(
-      `connection.${oneLine(unknown)} is not known beside connection.cluster: write options for each node in ` +
-        'connection.options.redisOptions, and other options of ioredis in connection.options.',
-    );
-  }
-  if (Array.isArray(cluster)) refuseHoles('connection.cluster', cluster);
-  const isNode = (node: unknown): boolean => isObject(node) || ['string', 'number'].includes(typeof node);
-  if (!Array.isArray(cluster) || cluster.length === 0 || !cluster.every(isNode)) {
-    throw new LockConfigError(
-      "connection.cluster must be a list of nodes, such as [{ host: 'a', port: 6379 }, 'redis://b:6379'].",
-    );
-  }
-  cluster.forEach((node: unknown, i) => {
-    if (typeof node === 'string' && isRedisUrl(node)) readUrl(`connection.cluster[${i}]`, node);
-    if (isObject(node)) refuseOptions(`connection.cluster[${i}]`, node);
-  });
-  const read: ClusterOptions = readClusterOptions(
-    'connection.options',
-    options,
-    'the Cluster options of ioredis, such as { natMap }',
-  );
-  if (read.redisOptions !== undefined) {
-    const label = 'connection.options.redisOptions';
-    refuseOptions(
-      label,
-      readClusterOptions(label, read.redisOptions, 'the ioredis options for each node, such as { password }'),
-    );
-  }
-  return { cluster, options: read };
+const readNode: OptionReader<ClusterNode> = (label, node) => {
+  if (isObject(node)) return readServer(label, node);
+  if (typeof node === 'number') return node;
+  if (typeof node === 'string') return isRedisUrl(node) ? readUrl(label, node) : node;
+  return refuseUnseen(label, node, "a node, such as { host: 'a', port: 6379 } or 'redis://a:6379'");
+};
+
+const CLUSTER = new Options(
+  {
+    cluster: read.asWritten,
+    options: forIoredis<ClusterOptions>(
+      new Options({ redisOptions: readServer, ...asWritten('natMap', 'dnsLookup', 'scaleReads', 'keyPrefix') }),
+    ),
+  },
+  { options: {} },
+  (name) =>
+    ` has no option ${quote(name)} beside cluster: write options for each node in connection.options.redisOptions, and other ` +
+    'options of ioredis in connection.options.',
+);
+
+function readCluster(label: string, written: unknown): RedisClusterOption {
+  const { cluster, options } = CLUSTER.read(label, written, `${label}.`);
+  const instead = "a list of nodes, such as [{ host: 'a', port: 6379 }, 'redis://b:6379']";
+  return { cluster: read.list(`${label}.cluster`, cluster, readNode, instead, refuseUnseen), options };
 }
 
-/** Whether each `%` of a text begins the code of a character. */
-function isEncoded(text: string): boolean {
+/**
+ * Whether a URL means the same to all. If a password is not encoded, the URL may end too early: the rest of the password would
+ * become a port, a path or a host, and be printed.
+ */
+function isEncoded(url: string): boolean {
   try {
-    decodeURIComponent(text);
-    return true;
+    const { username, password, pathname, search, hash } = new URL(url);
+    decodeURIComponent(`${username} ${password} ${pathname}`);
+    return !`${pathname}${search}${hash}`.includes('@');
   } catch {
     return false;
   }
@@ -259,7 +232,6 @@ function isEncoded(text: string): boolean {
 
 /** The messages do not repeat the URL, because it may contain a password. */
 function readUrl(label: string, url: string): string {
-  const { username, password, pathname, search, hash, searchParams } = new URL(URL.canParse(url) ? url : 'redis://');
   const wrong = !isRedisUrl(url)
     ? "must be a URL such as 'redis://user:password@host:6379/0', with redis:// or rediss:// (TLS); " +
       "for a socket write { path: '/tmp/redis.sock' }"
@@ -267,17 +239,12 @@ function readUrl(label: string, url: string): string {
       /\s/.test(url)
       ? 'is a URL with white space in it: trim the text, such as process.env.REDIS_URL.trim(), and write %20 for a ' +
         'space in a password'
-      : !URL.canParse(url)
-        ? "is no valid URL; write 'redis://user:password@host:6379/0', special characters percent-encoded"
-        : // If a password is not encoded, the URL ends too early: the rest of the password would become a port, a path or a
-          // host, and be printed.
-          `${pathname}${search}${hash}`.includes('@')
-          ? 'is a URL with an @ after its host: percent-encode special characters in user and password, such as ' +
-            '%40 for @, %2F for /, %3F for ? and %23 for #'
-          : ![username, password, pathname].every(isEncoded)
-            ? 'is a URL with a % that stands for no character: write %25 for a % in user, password and database'
-            : undefined;
+      : isEncoded(url)
+        ? undefined
+        : "is no valid URL; write 'redis://user:password@host:6379/0', with special characters in user, password and " +
+          'database percent-encoded: %40 for @, %2F for /, %3F for ?, %23 for #, %25 for %, %20 for a space';
   if (wrong !== undefined) throw new LockConfigError(`${label} ${wrong}.`);
+  const { pathname, searchParams } = new URL(url);
   const db = decodeURIComponent(pathname).slice(1) || searchParams.get('db');
   if (db !== null) readDatabase(`the database of ${label}`, db);
   return url;

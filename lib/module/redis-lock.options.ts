@@ -24,9 +24,9 @@ import {
 import { optionsOf, type OptionIn } from '../options/option-table.js';
 import { refuseContradictions, warningsAbout } from '../options/resolve-acquire-options.js';
 import {
-  OPTIONS_OF_IOREDIS,
   readConnections,
   refuseOtherPrefix,
+  SERVER_OPTIONS,
   type LockConnectionOption,
 } from './redis-lock.connection.js';
 import { defaultLabel, readLabel } from './redis-lock.label.js';
@@ -226,7 +226,7 @@ export const MODULE_OPTIONS = new Options(
     const place = CALL_DEFAULTS.names.includes(name)
       ? 'defaults'
       : // `name` is an option of Sentinels, and probably meant as `instance`.
-        OPTIONS_OF_IOREDIS.includes(name) && name !== 'name'
+        SERVER_OPTIONS.names.includes(name) && name !== 'name'
         ? 'connection'
         : undefined;
     return place && ` has no option "${name}" of its own: write ${place}: { ${name} }.`;

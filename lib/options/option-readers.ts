@@ -104,8 +104,14 @@ export const read = {
   },
 
   /** A list, whose elements the messages name by their position. */
-  list: <Read>(label: string, written: unknown, each: OptionReader<Read>, instead: string): Read[] => {
-    if (!Array.isArray(written) || written.length === 0) return refuse(label, written, instead);
+  list: <Read>(
+    label: string,
+    written: unknown,
+    each: OptionReader<Read>,
+    instead: string,
+    refused = refuse,
+  ): Read[] => {
+    if (!Array.isArray(written) || written.length === 0) return refused(label, written, instead);
     refuseHoles(label, written);
     return written.map((element, i) => each(`${label}[${i}]`, element));
   },
@@ -139,6 +145,9 @@ export function refuseHoles(label: string, list: readonly unknown[]): void {
   throw new LockConfigError(`${label}[${hole}] is missing: there are two commas in a row, or it was deleted.`);
 }
 
+/** Names that are allowed, too: the caller reads these options itself. `'any'`: every name. */
+type MoreNames = readonly string[] | 'any';
+
 /** Options that are written in one object: how each is read, and what applies if it was left out. */
 export class Options<Readers extends Readonly<Record<string, OptionReader>>, Unwritten extends object = object> {
   readonly names: readonly string[];
@@ -160,25 +169,75 @@ export class Options<Readers extends Readonly<Record<string, OptionReader>>, Unw
   /**
    * Reads an object of these options. `undefined` counts as left out, `null` does not.
    * @param prefix stands before the name of an option in messages, such as `defaults.`
-   * @param more names of options that the caller reads itself
+   * @param more names that the caller reads itself
    * @throws LockConfigError for the first option that cannot be used
    */
   read(
     label: string,
     written: unknown,
     prefix = '',
-    more: readonly string[] = [],
+    more: MoreNames = [],
   ): Omit<{ readonly [Name in keyof Readers]: ReturnType<Readers[Name]> | undefined }, keyof Unwritten> & {
     readonly [Name in keyof Unwritten]: Name extends keyof Readers ? ReturnType<Readers[Name]> : Unwritten[Name];
   } {
-    refuseUnknownOptions(label, written, more.length === 0 ? this.names : [...this.names, ...more], this.elsewhere);
+    this.check(label, written, more);
     const options: Record<string, unknown> = { ...this.unwritten };
-    for (const name of Object.keys(written)) {
+    for (const name of Object.keys(written as object)) {
       const read = this.known.get(name);
       const value = (written as Record<string, unknown>)[name];
       if (read !== undefined && value !== undefined) options[name] = read(prefix + name, value);
     }
     return options as unknown as ReturnType<this['read']>;
+  }
+
+  /**
+   * Refuses what is no object of options, an option by an unknown name, and options that a getter or a prototype adds: a copy
+   * would lose them, and a polluted `Object.prototype` would give all callers the same owner.
+   * @throws LockConfigError
+   */
+  check(label: string, written: unknown, more: MoreNames = []): void {
+    if (!isObject(written) || Array.isArray(written)) {
+      const example = Object.hasOwn(EXAMPLES, label) ? `: write ${label}${EXAMPLES[label]}` : '';
+      throw new LockConfigError(`${label} takes an object of options; this is ${show(written)}${example}.`);
+    }
+    if (!isPlain(written)) this.refuseInherited(label, written, more);
+    // Reflect.ownKeys would take three times as long.
+    for (const name of Object.getOwnPropertyNames(written)) {
+      if (more !== 'any' && !this.isKnown(name, more)) throw this.unknown(label, name, more);
+      const property = Object.getOwnPropertyDescriptor(written, name)!;
+      if (property.get !== undefined || property.set !== undefined) throw hidden(label, written, name, 'a getter');
+      if (property.enumerable !== true) throw hidden(label, written, name, 'not enumerable');
+    }
+    const [symbol] = Object.getOwnPropertySymbols(written);
+    if (symbol !== undefined && more !== 'any') throw this.unknown(label, symbol.toString(), more);
+  }
+
+  private isKnown(name: string, more: MoreNames): boolean {
+    return this.known.has(name) || (more !== 'any' && more.includes(name));
+  }
+
+  /** A promise, a Map, a Set or a Date has no options at all. The getters of a class look like options, and are none. */
+  private refuseInherited(label: string, written: object, more: MoreNames): void {
+    if (types.isPromise(written)) throw new LockConfigError(`${label} is a promise of options: await it first.`);
+    if (types.isMap(written) || types.isSet(written) || types.isDate(written))
+      throw new LockConfigError(`${label} takes a plain object of options; this is ${describe(written)}.`);
+    for (let from = prototypeOf(written); from !== null; from = prototypeOf(from)) {
+      const isOfClass = prototypeOf(from) !== null;
+      for (const [name, { value }] of Object.entries(Object.getOwnPropertyDescriptors(from))) {
+        const looksLikeOption = this.isKnown(name, more) || (isOfClass && !isFunction(value));
+        if (looksLikeOption && !Object.hasOwn(written, name)) throw hidden(label, written, name, 'inherited');
+      }
+    }
+  }
+
+  private unknown(label: string, name: string, more: readonly string[]): LockConfigError {
+    const place = this.elsewhere?.(name);
+    if (place !== undefined) return new LockConfigError(label + place);
+    const names = [...this.names, ...more];
+    const meant = suggestion(name, names);
+    const example = meant === 'match' ? ` Write list${EXAMPLES['list']}, in which * stands for any text.` : '';
+    const hint = meant === undefined ? `the options are ${names.join(', ')}` : `did you mean '${meant}'?${example}`;
+    return new LockConfigError(`${label} has no option ${quote(name)}: ${hint}`);
   }
 }
 
@@ -193,89 +252,17 @@ const EXAMPLES: Readonly<Record<string, string>> = {
   list: "({ match: 'stock:*' })",
 };
 
-/**
- * Refuses what is no object of options, an unknown option by name, with the name that was probably meant, and an option that
- * is hidden.
- */
-export function refuseUnknownOptions(
-  label: string,
-  written: unknown,
-  known: readonly string[],
-  elsewhere?: (name: string) => string | undefined,
-): asserts written is object {
-  if (isObject(written) && !Array.isArray(written)) {
-    return refuseHiddenOptions(label, written, known, (name) => unknownOption(label, name, known, elsewhere));
-  }
-  const example = Object.hasOwn(EXAMPLES, label) ? `: write ${label}${EXAMPLES[label]}` : '';
-  throw new LockConfigError(`${label} takes an object of options; this is ${show(written)}${example}.`);
-}
+const hidden = (label: string, written: object, name: string, how: string): LockConfigError =>
+  new LockConfigError(
+    `${label}: ${oneLine(name)} is ${how} in ${describe(written)}, but an option must be an own, enumerable property: ` +
+      `write { ${oneLine(name)}: … } with its value.`,
+  );
 
-function unknownOption(
-  label: string,
-  name: string,
-  known: readonly string[],
-  elsewhere?: (name: string) => string | undefined,
-): LockConfigError {
-  const place = elsewhere?.(name);
-  if (place !== undefined) return new LockConfigError(label + place);
-  const meant = suggestion(name, known);
-  const example = meant === 'match' ? ` Write list${EXAMPLES['list']}, in which * stands for any text.` : '';
-  const hint = meant === undefined ? `the options are ${known.join(', ')}` : `did you mean '${meant}'?${example}`;
-  return new LockConfigError(`${label} has no option ${quote(name)}: ${hint}`);
-}
-
-/**
- * Refuses options that a getter or a prototype adds. A copy of the options would lose them, and a polluted `Object.prototype`
- * would give all callers the same owner. A promise, a Map, a Set or a Date has no options at all.
- * @param known the names that are read
- * @param unknown the error for all other names, unless they are allowed
- */
-export function refuseHiddenOptions(
-  label: string,
-  written: object,
-  known: readonly string[],
-  unknown?: (name: string) => LockConfigError,
-): void {
-  const hidden = (name: string, how: string): LockConfigError =>
-    new LockConfigError(
-      `${label}: ${oneLine(name)} is ${how} in ${describe(written)}, but an option must be an own, enumerable property: ` +
-        `write { ${oneLine(name)}: … } with its value.`,
-    );
-  if (!isPlain(written)) {
-    if (types.isPromise(written)) throw new LockConfigError(`${label} is a promise of options: await it first.`);
-    if (types.isMap(written) || types.isSet(written) || types.isDate(written))
-      throw new LockConfigError(`${label} takes a plain object of options; this is ${describe(written)}.`);
-    const inherited =
-      known.find((name) => name in written && !Object.hasOwn(written, name)) ??
-      (unknown === undefined ? propertyOfClass(written) : undefined);
-    if (inherited !== undefined) throw hidden(inherited, 'inherited');
-  }
-  // Reflect.ownKeys would take three times as long.
-  for (const name of Object.getOwnPropertyNames(written)) {
-    if (unknown !== undefined && !known.includes(name)) throw unknown(name);
-    const property = Object.getOwnPropertyDescriptor(written, name)!;
-    if (property.get !== undefined || property.set !== undefined) throw hidden(name, 'a getter');
-    if (property.enumerable !== true) throw hidden(name, 'not enumerable');
-  }
-  const [symbol] = Object.getOwnPropertySymbols(written);
-  if (symbol !== undefined && unknown !== undefined) throw unknown(symbol.toString());
-}
-
-/** A property that the class of an object adds, other than a method: its getters look like options, and are none. */
-function propertyOfClass(written: object): string | undefined {
-  let from: unknown = Object.getPrototypeOf(written);
-  // `Object.prototype`, also that of another realm, has no prototype itself.
-  for (; isObject(from) && Object.getPrototypeOf(from) !== null; from = Object.getPrototypeOf(from)) {
-    const properties = Object.entries(Object.getOwnPropertyDescriptors(from));
-    const found = properties.find(([name, { value }]) => !isFunction(value) && !Object.hasOwn(written, name));
-    if (found !== undefined) return found[0];
-  }
-  return undefined;
-}
+const prototypeOf = (value: object): object | null => Object.getPrototypeOf(value) as object | null;
 
 /** Whether an object inherits nothing but what every object does. Callers read own properties only. */
 function isPlain(written: object): boolean {
-  const prototype: unknown = Object.getPrototypeOf(written);
+  const prototype = prototypeOf(written);
   // Something has polluted `Object.prototype` if it has enumerable properties.
   return prototype === null || (prototype === Object.prototype && Object.keys(prototype).length === 0);
 }
@@ -292,6 +279,9 @@ const ELSEWHERE: Readonly<Record<string, readonly string[]>> = {
   instance: ['name', 'connection'],
   connection: ['url', 'redis'],
   keyPrefix: ['prefix'],
+  db: ['database'],
+  username: ['user'],
+  password: ['pass'],
   match: ['prefix', 'keyPrefix', 'pattern'],
 };
 
@@ -304,7 +294,8 @@ export function suggestion(unknown: string, known: readonly string[]): string | 
   const near = known
     .map((name) => ({ name, distance: editDistance(text, name.toLowerCase()) }))
     .sort((a, b) => a.distance - b.distance)[0];
-  return near !== undefined && near.distance <= Math.max(2, Math.floor(text.length / 3)) ? near.name : undefined;
+  const most = Math.max(2, Math.floor(text.length / 3));
+  return near !== undefined && near.distance <= most && near.distance < near.name.length ? near.name : undefined;
 }
 
 /** The Levenshtein distance, computed row by row. */

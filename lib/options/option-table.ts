@@ -21,7 +21,6 @@ import {
   Options,
   read,
   refuse,
-  refuseUnknownOptions,
   text,
   type OptionReader,
 } from './option-readers.js';
@@ -162,7 +161,7 @@ export function tryOptions(
   // `null` is no lease, but stands for a wait that is not configured.
   if (!isObject(wait) || Array.isArray(wait))
     return { waitTimeout: wait as Duration, expire: expire === undefined ? 0 : expire };
-  refuseUnknownOptions(label, wait, optionsOf(place).names);
+  optionsOf(place).check(label, wait);
   if (expire === undefined) return wait;
   throw new LockConfigError(
     `${label} takes the lease either after the wait or in its options: write { waitTimeout: '3s', expire: '10s' }.`,

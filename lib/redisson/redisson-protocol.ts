@@ -1,6 +1,6 @@
 import type { ClusterOptions } from 'ioredis';
 import { LockConfigError } from '../errors/index.js';
-import { refuseUnknownOptions } from '../options/option-readers.js';
+import { func, oneOf, Options, read } from '../options/option-readers.js';
 import { describe } from '../common/describe.js';
 import type { LockProtocol } from '../module/redis-lock.protocol.js';
 import { isClusterTarget, type ConnectionTarget } from '../store/redis/connect.js';
@@ -30,13 +30,19 @@ export interface RedissonOptions {
   shardedSubscriptionMode?: ShardedSubscriptionMode;
 }
 
-const OPTIONS = ['nameMapper', 'fenced', 'shardedSubscriptionMode'] as const;
+const OPTIONS = new Options(
+  {
+    nameMapper: func<RedissonNameMapper>('a function such as (key) => `shop:${key}`'),
+    fenced: read.flag,
+    shardedSubscriptionMode: oneOf<ShardedSubscriptionMode>(['auto', 'on', 'off'], "'auto', 'on' or 'off'"),
+  },
+  { nameMapper: (key: string) => key, fenced: false },
+);
+
 /** Options of ioredis that may add a prefix to all keys. */
 interface Prefixed {
   readonly keyPrefix?: string;
 }
-
-const MODES: readonly unknown[] = ['auto', 'on', 'off'] satisfies ShardedSubscriptionMode[];
 
 /**
  * Keeps the locks of an instance as Redisson does, so that they exclude the `RLock`s of Java services and wake their waiters:
@@ -47,19 +53,7 @@ const MODES: readonly unknown[] = ['auto', 'on', 'off'] satisfies ShardedSubscri
  * @throws LockConfigError for an option that cannot be used
  */
 export function redisson(options: RedissonOptions = {}): LockProtocol {
-  refuseUnknownOptions('redisson', options, OPTIONS);
-  const { nameMapper = (key) => key, fenced = false, shardedSubscriptionMode } = options;
-  if (typeof nameMapper !== 'function') {
-    throw new LockConfigError(
-      `nameMapper is ${describe(nameMapper)}; write a function such as (key) => \`shop:\${key}\`.`,
-    );
-  }
-  if (typeof fenced !== 'boolean') throw new LockConfigError(`fenced is ${describe(fenced)}; write true or false.`);
-  if (shardedSubscriptionMode !== undefined && !MODES.includes(shardedSubscriptionMode)) {
-    throw new LockConfigError(
-      `shardedSubscriptionMode is ${describe(shardedSubscriptionMode)}; write 'auto', 'on' or 'off'.`,
-    );
-  }
+  const { nameMapper, fenced, shardedSubscriptionMode } = OPTIONS.read('redisson', options);
   return {
     name: 'redisson',
     createStore: ({ connection, keyPrefix, commandTimeout, renewedLease, logger }) => {

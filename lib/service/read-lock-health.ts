@@ -3,7 +3,7 @@ import type { EngineContext } from '../engine/engine-context.js';
 import type { InstanceReading } from '../observation/diagnostics/readings.js';
 import type { Hold } from '../engine/hold.js';
 import type { LockEngine } from '../engine/lock-engine.js';
-import { read, refuseUnknownOptions } from '../options/option-readers.js';
+import { Options, read } from '../options/option-readers.js';
 import type { LockHealth, LockHealthOptions } from './lock-health.js';
 
 /**
@@ -12,15 +12,15 @@ import type { LockHealth, LockHealthOptions } from './lock-health.js';
  */
 const PROBE = 'nestjs-redis-locks:health';
 
+const OPTIONS = new Options({ timeout: read.duration });
+
 /** Asks Redis, and checks the subscription and the holds. */
 export async function readLockHealth(
   engine: LockEngine,
   context: EngineContext,
   options: LockHealthOptions = {},
 ): Promise<LockHealth> {
-  refuseUnknownOptions('health', options, ['timeout']);
-  const { timeout: given } = options;
-  const timeout = given === undefined ? context.limits.commandTimeout : read.duration('timeout', given);
+  const { timeout = context.limits.commandTimeout } = OPTIONS.read('health', options);
   const answer = await probe(engine, context, timeout);
   const holds = engine.currentHolds;
   const { id: client, label } = context.identity;

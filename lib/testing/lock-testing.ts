@@ -8,7 +8,7 @@ import { LockConfigError } from '../errors/index.js';
 import { LockService } from '../service/lock.service.js';
 import type { AcquireOptions } from '../options/acquire-options.js';
 import type { LockHandle } from '../service/handles/lock-handle.js';
-import { checked, refuseUnknownOptions } from '../options/option-readers.js';
+import { oneOf, Options } from '../options/option-readers.js';
 import { createLockService } from '../module/redis-lock.composition.js';
 import { MODULE_OPTIONS } from '../module/redis-lock.options.js';
 import { resolveModuleOptions, type RedisLockModuleOptions } from '../module/redis-lock.options.js';
@@ -41,16 +41,10 @@ export interface OverridesProviders {
   overrideProvider(token: any): { useValue(value: any): unknown };
 }
 
-/** The names of all options. */
-export const TESTING_OPTIONS: readonly string[] = [
-  ...MODULE_OPTIONS.names.filter((name) => name !== 'store' && name !== 'isGlobal'),
-  'clock',
-];
+const { store: _, isGlobal: _isGlobal, ...readers } = MODULE_OPTIONS.readers;
+const readClock = oneOf<'system' | 'manual'>(['system', 'manual'], "'system' or 'manual'");
 
-const readClock = checked<LockTestingOptions['clock']>(
-  (written) => written === 'system' || written === 'manual',
-  "'system' or 'manual'",
-);
+export const TESTING_OPTIONS = new Options({ ...readers, clock: readClock }, { clock: 'system' });
 
 /** How many ms of a manual clock must pass for immediate timers to fire. */
 const END = 2;
@@ -71,9 +65,8 @@ export class LockTesting implements AsyncDisposable {
 
   /** @throws LockConfigError for an option that cannot be used */
   constructor(options: LockTestingOptions = {}) {
-    refuseUnknownOptions('LockTesting', options, TESTING_OPTIONS);
-    const { clock = 'system', ...written } = options;
-    readClock('clock', clock);
+    const { clock } = TESTING_OPTIONS.read('LockTesting', options);
+    const { clock: _clock, ...written } = options;
     this.manualClock = clock === 'manual' ? new ManualClock() : undefined;
     const time = this.manualClock ?? systemClock;
     const backend = new MemoryBackend(time);

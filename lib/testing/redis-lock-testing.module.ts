@@ -1,7 +1,6 @@
 import { Module, type DynamicModule, type InjectionToken, type Provider } from '@nestjs/common';
 import { refuseUrls } from '../common/refuse-urls.js';
 import { LockService } from '../service/lock.service.js';
-import { read, refuseUnknownOptions } from '../options/option-readers.js';
 import { RedisLockModule } from '../module/redis-lock.module.js';
 import type { RedisLockRootOptions } from '../module/redis-lock.options.js';
 import { DEFAULT_INSTANCE, getLockServiceToken } from '../module/redis-lock.tokens.js';
@@ -27,7 +26,9 @@ export class RedisLockTestingModule {
    * @throws LockConfigError for an option that cannot be used
    */
   static forRoot(given: LockTestingOptions & Pick<RedisLockRootOptions, 'isGlobal'> = {}): DynamicModule {
-    refuseUnknownOptions('RedisLockTestingModule.forRoot', given, [...TESTING_OPTIONS, 'isGlobal']);
+    const { instance: name = DEFAULT_INSTANCE } = TESTING_OPTIONS.read('RedisLockTestingModule.forRoot', given, '', [
+      'isGlobal',
+    ]);
     const { isGlobal, ...options } = given;
     const { clock: _clock, ...written } = options;
     const {
@@ -39,7 +40,6 @@ export class RedisLockTestingModule {
       store: 'memory',
       isGlobal,
     });
-    const name = read.instance('instance', options.instance ?? DEFAULT_INSTANCE);
     const token = getLockTestingToken(name);
     const overrides: Provider[] = [
       { provide: token, useFactory: () => new LockTesting(options) },

@@ -1,9 +1,8 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { refuseUrls } from '../../common/refuse-urls.js';
 import type { Duration } from '../../common/duration.js';
 import type { LockServices } from '../../decorators/injected-service.js';
 import type { LockHealth } from '../../service/lock-health.js';
-import { read, refuseUnknownOptions } from '../../options/option-readers.js';
+import { Options, read } from '../../options/option-readers.js';
 import { DEFAULT_INSTANCE, LOCK_REGISTRY } from '../../module/redis-lock.tokens.js';
 
 /** The options of `LockHealthIndicator.check`. */
@@ -22,6 +21,11 @@ export interface LockHealthCheckOptions {
    */
   maxWatchdogLag?: Duration;
 }
+
+const OPTIONS = new Options(
+  { instance: read.instance, timeout: read.duration, maxWatchdogLag: read.duration },
+  { instance: DEFAULT_INSTANCE },
+);
 
 /** The result of a check, in the format of Terminus. Times are in ms. */
 export interface LockHealthReport {
@@ -57,16 +61,13 @@ export class LockHealthIndicator {
     key: Key = 'locks' as Key,
     options: LockHealthCheckOptions = {},
   ): Promise<Record<Key, LockHealthReport>> {
-    refuseUnknownOptions('check', options, ['instance', 'timeout', 'maxWatchdogLag']);
-    const { instance = DEFAULT_INSTANCE, timeout, maxWatchdogLag } = options;
-    refuseUrls('instance', instance);
+    const { instance, timeout, maxWatchdogLag } = OPTIONS.read('check', options);
     const service = this.services.service(instance);
-    const most =
-      maxWatchdogLag === undefined
-        ? service.defaults.renewedLease / 3
-        : read.duration('maxWatchdogLag', maxWatchdogLag);
-    const health = await service.health(timeout === undefined ? {} : { timeout });
-    return { [key]: reportOf(health, most) } as Record<Key, LockHealthReport>;
+    const health = await service.health({ timeout });
+    return { [key]: reportOf(health, maxWatchdogLag ?? service.defaults.renewedLease / 3) } as Record<
+      Key,
+      LockHealthReport
+    >;
   }
 }
 

@@ -1,4 +1,4 @@
-import { read, refuse, refuseUnknownOptions } from '../../options/option-readers.js';
+import { isObject, Options, read, refuse, type OptionReader } from '../../options/option-readers.js';
 
 /** One measurement. */
 export interface Measure {
@@ -110,32 +110,27 @@ export const BUCKETS: readonly number[] = [
 export type DurationName = 'acquire' | 'wait' | 'hold';
 export type LockBuckets = readonly number[] | { readonly [Name in DurationName]?: readonly number[] | false };
 
-const DURATIONS: readonly DurationName[] = ['acquire', 'wait', 'hold'];
-
-/** The bounds of each histogram. @throws LockConfigError */
-export function readBuckets(written: LockBuckets | undefined): Record<DurationName, readonly number[] | false> {
-  const each = (bounds: LockBuckets | undefined, name: DurationName): readonly number[] | false => {
-    if (bounds === undefined) return BUCKETS;
-    if (isList(bounds)) return readBounds('buckets', bounds);
-    const own: unknown = bounds[name];
-    return own === false ? false : own === undefined ? BUCKETS : readBounds(`buckets.${name}`, own);
-  };
-  const isObject = typeof written === 'object' && written !== null && !isList(written);
-  if (isObject) refuseUnknownOptions('buckets', written, DURATIONS);
-  else if (written !== undefined) readBounds('buckets', written);
-  return { acquire: each(written, 'acquire'), wait: each(written, 'wait'), hold: each(written, 'hold') };
-}
+type Bounds = readonly number[] | false;
+/** The bounds of each histogram unless a user gives others. */
+export const EVERY_BUCKET: Readonly<Record<DurationName, Bounds>> = { acquire: BUCKETS, wait: BUCKETS, hold: BUCKETS };
 
 const INCREASING = 'increasing numbers, such as [0.01, 0.1, 1]';
 
-function readBounds(label: string, written: unknown): readonly number[] {
+const readBounds: OptionReader<readonly number[]> = (label, written) => {
   let before = -Infinity;
   const readBound = (at: string, bound: unknown): number =>
     Number.isFinite(bound) && Number(bound) > before ? (before = Number(bound)) : refuse(at, bound, INCREASING);
   return read.list(label, written, readBound, `a list of ${INCREASING}`);
-}
+};
+const readOwnBounds: OptionReader<Bounds> = (label, written) => written !== false && readBounds(label, written);
+const OF_EACH = new Options({ acquire: readOwnBounds, wait: readOwnBounds, hold: readOwnBounds }, EVERY_BUCKET);
 
-const isList = (bounds: LockBuckets): bounds is readonly number[] => Array.isArray(bounds);
+/** The bounds of each histogram. @throws LockConfigError */
+export const readBuckets: OptionReader<Readonly<Record<DurationName, Bounds>>> = (label, written) => {
+  if (isObject(written) && !Array.isArray(written)) return OF_EACH.read(label, written, `${label}.`);
+  const bounds = readBounds(label, written);
+  return { acquire: bounds, wait: bounds, hold: bounds };
+};
 
 /** The pattern of all locks beyond the first `MOST_PATTERNS` patterns. */
 export const OTHER = '(other)';

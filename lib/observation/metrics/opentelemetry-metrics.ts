@@ -1,6 +1,7 @@
-import { refuseUnknownOptions, refuseWithoutMethods } from '../../options/option-readers.js';
+import { Options, refuseWithoutMethods } from '../../options/option-readers.js';
 import { measureLocks } from './measure-locks.js';
 import {
+  EVERY_BUCKET,
   MEASURES,
   READINGS,
   readBuckets,
@@ -49,6 +50,8 @@ const METHODS = [
   'createObservableCounter',
 ] satisfies Array<keyof LockMeter>;
 
+const OPTIONS = new Options({ buckets: readBuckets }, { buckets: EVERY_BUCKET });
+
 /**
  * Measures all locks of this process with OpenTelemetry, until the returned function is called.
  *
@@ -58,8 +61,7 @@ const METHODS = [
  * @throws LockConfigError for a value that is not a meter, or an option that cannot be used
  */
 export function openTelemetryMetrics(meter: LockMeter, options: LockMeterOptions = {}): () => void {
-  refuseUnknownOptions('openTelemetryMetrics', options, ['buckets']);
-  const buckets = readBuckets(options.buckets);
+  const { buckets } = OPTIONS.read('openTelemetryMetrics', options);
   refuseWithoutMethods('the meter of openTelemetryMetrics', meter, METHODS, 'metrics.getMeter(…)');
   const recorders = new Map<string, (value: number, labels: Labels) => void>();
   for (const [id, measure] of Object.entries(MEASURES)) {

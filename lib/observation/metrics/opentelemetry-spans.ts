@@ -2,7 +2,7 @@ import { messageOf } from '../../common/describe.js';
 import type { LockAcquisition } from '../diagnostics/index.js';
 import { isLockTimeoutError, type LockTimeoutError } from '../../errors/index.js';
 import { holdIdOf, holdIdsOf, labelsOf, outcomeOf } from './measure-locks.js';
-import { read, refuseUnknownOptions, refuseWithoutMethods } from '../../options/option-readers.js';
+import { Options, read, refuseWithoutMethods } from '../../options/option-readers.js';
 import { listenToAcquisitions, listenToEvents } from './listen.js';
 
 /** The methods of a tracer that are used: `Tracer` of `@opentelemetry/api` has them. */
@@ -28,6 +28,8 @@ export interface LockSpanOptions {
   keys?: boolean;
 }
 
+const OPTIONS = new Options({ keys: read.flag }, { keys: true });
+
 /** The label of the client that held the lock before. */
 const PREVIOUS = 'lock.previous_holder';
 
@@ -44,8 +46,7 @@ const ERROR = 2;
  * @throws LockConfigError for an option that cannot be used
  */
 export function openTelemetrySpans(tracer: LockTracer, options: LockSpanOptions = {}): () => void {
-  refuseUnknownOptions('openTelemetrySpans', options, ['keys']);
-  const keys = read.flag('keys', options.keys ?? true);
+  const { keys } = OPTIONS.read('openTelemetrySpans', options);
   refuseWithoutMethods('the tracer of openTelemetrySpans', tracer, ['startSpan'], 'trace.getTracer(…)');
   const acquiring = new WeakMap<LockAcquisition, LockSpan>();
   const holding = new Map<string, LockSpan>();

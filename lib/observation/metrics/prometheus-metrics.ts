@@ -1,6 +1,7 @@
-import { refuseUnknownOptions, refuseWithoutMethods } from '../../options/option-readers.js';
+import { Options, read, refuseWithoutMethods } from '../../options/option-readers.js';
 import { measureLocks, type Outcome } from './measure-locks.js';
 import {
+  EVERY_BUCKET,
   MEASURES,
   READINGS,
   readBuckets,
@@ -62,6 +63,8 @@ export interface PrometheusOptions {
   buckets?: LockBuckets;
 }
 
+const OPTIONS = new Options({ registry: read.asWritten, buckets: readBuckets }, { buckets: EVERY_BUCKET });
+
 /**
  * Measures all locks of this process with prom-client, until the returned function is called, which also removes the metrics
  * from the registry.
@@ -72,8 +75,7 @@ export interface PrometheusOptions {
  * @throws LockConfigError for an option that cannot be used
  */
 export function prometheusMetrics(client: PrometheusClient, options: PrometheusOptions = {}): () => void {
-  refuseUnknownOptions('prometheusMetrics', options, ['registry', 'buckets']);
-  const buckets = readBuckets(options.buckets);
+  const { buckets } = OPTIONS.read('prometheusMetrics', options);
   refuseWithoutMethods('the client of prometheusMetrics', client, ['Histogram', 'Counter', 'Gauge'], 'prom-client');
   const { registry = client.register } = options;
   refuseWithoutMethods('registry', registry, ['removeSingleMetric'], 'a Registry of prom-client');

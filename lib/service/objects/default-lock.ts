@@ -2,7 +2,6 @@ import type { Duration } from '../../common/duration.js';
 import type { HoldSurvey, HoldSurveyRequest } from '../../engine/lock-engine.js';
 import { LockConfigError, LockNotHeldError } from '../../errors/index.js';
 import type { AcquireOptions } from '../../options/acquire-options.js';
-import { refuseUnknownOptions } from '../../options/option-readers.js';
 import { optionsOf, tryOptions } from '../../options/option-table.js';
 
 import type { LockHandle } from '../handles/lock-handle.js';
@@ -74,7 +73,7 @@ export class DefaultLock implements LockObject {
   }
 
   async lock(options: LockCallOptions = {}): Promise<LockHandle> {
-    refuseUnknownOptions('lock', options, optionsOf('lock').names);
+    optionsOf('lock').check('lock', options);
     return this.take(true, options.reentrant !== false, () =>
       this.service.acquire(this.keys, { ...options, ...this.asked }),
     );

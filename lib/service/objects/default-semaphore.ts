@@ -5,7 +5,7 @@ import { LockConfigError, LockNotHeldError } from '../../errors/index.js';
 import type { AcquireOptions, RunOptions } from '../../options/acquire-options.js';
 import type { LockHandle } from '../handles/lock-handle.js';
 import { NO_CONTEXT, ONE_TRY, type CallContext } from '../../options/resolve-acquire-options.js';
-import { read, refuseUnknownOptions } from '../../options/option-readers.js';
+import { Options, read } from '../../options/option-readers.js';
 import { optionsOf, tryOptions } from '../../options/option-table.js';
 
 import type { Semaphore, SemaphoreCallOptions, SemaphoreDrainOptions, SemaphoreRunOptions } from './semaphore.js';
@@ -28,7 +28,8 @@ export type SemaphoreTerms = Pick<AcquireOptions, 'pattern'> & { readonly permit
 const COUNTED: CallContext = Object.freeze({ ...NO_CONTEXT, permits: 'counted by store' });
 
 /** It does not wait, so it takes no option of a wait. */
-const DRAIN_OPTIONS = optionsOf('semaphore').names.filter((name) => name !== 'waitTimeout' && name !== 'signal');
+const { waitTimeout: _, signal: _signal, ...drainReaders } = optionsOf('semaphore').readers;
+const DRAIN_OPTIONS = new Options(drainReaders);
 
 /** The default implementation of a semaphore: each hold has some of its permits. */
 export class DefaultSemaphore implements Semaphore {
@@ -39,7 +40,7 @@ export class DefaultSemaphore implements Semaphore {
   ) {}
 
   async acquire(units = 1, options: SemaphoreCallOptions = {}): Promise<LockHandle> {
-    refuseUnknownOptions('semaphore.acquire', options, optionsOf('semaphore').names);
+    optionsOf('semaphore').check('semaphore.acquire', options);
     return this.service.acquire(this.key, { ...options, ...this.terms, units }, COUNTED);
   }
 
@@ -62,7 +63,7 @@ export class DefaultSemaphore implements Semaphore {
         'semaphore.run takes the task first: write run(async (handle) => { … }, { units: 2 }).',
       );
     }
-    refuseUnknownOptions('semaphore.run', options, [...optionsOf('semaphore').names, 'units']);
+    optionsOf('semaphore').check('semaphore.run', options, ['units']);
     return this.service.run(this.key, task, { units: 1, ...options, ...this.terms }, COUNTED);
   }
 
@@ -100,7 +101,7 @@ export class DefaultSemaphore implements Semaphore {
   }
 
   async drainPermits(options: SemaphoreDrainOptions = {}): Promise<LockHandle | null> {
-    refuseUnknownOptions('drainPermits', options, DRAIN_OPTIONS);
+    DRAIN_OPTIONS.check('drainPermits', options);
     this.service.assertDrains();
     return this.service.tryAcquire(this.key, { ...options, ...this.terms }, { ...ONE_TRY, permits: 'all' });
   }

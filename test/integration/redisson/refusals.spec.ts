@@ -85,10 +85,7 @@ describe('options', () => {
   it.each<[unknown, RegExp]>([
     [{ nameMapper: 'shop' }, /nameMapper is .*write a function/],
     [{ fenced: 1 }, /fenced is .*write true or false/],
-    [
-      { shardedSubscriptionMode: 'ON' },
-      /shardedSubscriptionMode is a string of 2 characters; write 'auto', 'on' or 'off'/,
-    ],
+    [{ shardedSubscriptionMode: 'ON' }, /shardedSubscriptionMode is "[^"]+"; write 'auto', 'on' or 'off'/],
     [{ prefix: 'a' }, /prefix/],
   ])('redisson(%j) is refused', (options, pattern) => {
     expect(() => redisson(options as RedissonOptions)).toThrow(expect.objectContaining(refused(pattern)));

@@ -136,8 +136,8 @@ describe('a command line', () => {
     [['-c', 'localhost'], 'redis://'],
     [['-p', 'a{b'], 'keyPrefix'],
     [['-c', 'redis://a', '-c', 'redis://b'], '3 or more'],
-    [['-c', '{"cluster":[]}'], 'connection.cluster must be a list of nodes'],
-    [['-c', '{"cluster":["redis://a"],"password":"secret"}'], 'connection.password is not known'],
+    [['-c', '{"cluster":[]}'], 'connection.cluster is an empty array; write a list of nodes'],
+    [['-c', '{"cluster":["redis://a"],"password":"secret"}'], 'connection has no option "password" beside cluster'],
     [['-c', '{"cluster":["redis://a"]}', '-c', 'redis://b', '-c', 'redis://c'], 'connection[0] is a Cluster'],
   ])('%j is refused before anything is connected', async (args, why) => {
     const refusal = connect(read('ls', ...args) as CommandLine);

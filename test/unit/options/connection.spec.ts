@@ -18,39 +18,43 @@ describe('connection', () => {
   });
 
   it.each([
-    ['no nodes', { cluster: [] }, 'connection.cluster must be a list of nodes'],
-    ['a node that is none', { cluster: [node, null] }, 'connection.cluster must be a list of nodes'],
-    ['a node without a list', { cluster: node }, 'connection.cluster must be a list of nodes'],
-    ['options of nodes beside them', { cluster: [node], password: 'x' }, 'connection.password is not known'],
-    ['options that are none', { cluster: [node], options: 'x' }, 'connection.options must be'],
+    ['no nodes', { cluster: [] }, 'connection.cluster is an empty array; write a list of nodes'],
+    ['a node that is none', { cluster: [node, null] }, 'connection.cluster[1] is null; write a node'],
+    ['a node without a list', { cluster: node }, 'connection.cluster is an object; write a list of nodes'],
+    ['options of nodes beside them', { cluster: [node], password: 'x' }, 'no option "password" beside cluster'],
     [
-      'a URL as an option',
-      { url: 'redis://:secret@a' },
-      'connection.url is no option of ioredis: write the URL itself',
+      'options that are none',
+      { cluster: [node], options: 'x' },
+      'connection.options is a string of 1 characters; write an object',
     ],
+    ['a URL as an option', { url: 'redis://:secret@a' }, 'connection has no option "url": write the URL itself'],
     [
       'options of node-redis',
       { socket: node },
-      'connection.socket is no option of ioredis: it is an option of the pack',
+      'connection has no option "socket": write what it contains: connection: { host, port }',
     ],
-    ['a list of nodes', { nodes: [node] }, 'for a Cluster write connection: { cluster: [{ host, port }, …] }'],
-    ['options within config', { config: node }, 'connection.config is no option of ioredis'],
+    ['a list of nodes', { nodes: [node] }, 'for a Cluster write connection: { cluster: [{ host, port }, …]'],
+    ['options within config', { config: node }, 'connection has no option "config": write what'],
     [
       'an unknown option',
       { host: 'a', passwort: 'secret' },
-      'connection.passwort is no option of ioredis: leave it out',
+      'connection has no option "passwort": did you mean \'password\'?',
     ],
-    ['that of a node', { cluster: [{ host: 'a', url: 'b' }] }, 'connection.cluster[0].url is no option of ioredis'],
+    ['that of a node', { cluster: [{ host: 'a', url: 'b' }] }, 'connection.cluster[0] has no option "url"'],
     [
       'that of all nodes',
       { cluster: [node], options: { redisOptions: { url: 'b' } } },
-      'connection.options.redisOptions.url is no option of ioredis',
+      'connection.options.redisOptions has no option "url"',
     ],
     ['a database in letters', 'redis://a/abc', 'the database of connection is "abc"'],
     ['a database in the query', 'redis://a?db=-1', 'the database of connection is "-1"'],
     ['a database in letters among options', { host: 'a', db: 'abc' }, 'connection.db is "abc"'],
     ['a database that is no number', { host: 'a', db: NaN }, 'connection.db is NaN'],
-    ['a stub', { evalsha: async () => 1, duplicate: () => ({}), options: {} }, 'no client of ioredis or node-redis'],
+    [
+      'a stub',
+      { evalsha: async () => 1, duplicate: () => ({}), options: {} },
+      'no client of ioredis, or of node-redis',
+    ],
     ['a stub of a Cluster', { isCluster: true, duplicate: () => ({}), options: {} }, 'no client of ioredis'],
     [
       'a wrapper',
@@ -73,10 +77,10 @@ describe('connection', () => {
     [
       'a client of node-redis 4',
       { isOpen: false, options: {}, duplicate() {}, sendCommand() {}, on() {} },
-      'a client of the package redis (node-redis) before version 5',
+      'no client of ioredis, or of node-redis 5 or 6',
     ],
-    ['a pool', createClientPool(), 'connection is a pool of node-redis (createClientPool)'],
-    ['a pool of a client', createClient().createPool(), 'Write connection: createClient(options)'],
+    ['a pool', createClientPool(), 'that is no client of ioredis, or of node-redis 5 or 6: a pool'],
+    ['a pool of a client', createClient().createPool(), 'for a pool createClient() with the same options'],
     [
       'getters of a class, which ioredis would not see',
       new (class Settings {
