@@ -89,7 +89,7 @@ export class KeyQueues {
 
   /** Another client holds the key. So no grant of an exclusive lock is valid here, for example after its data was deleted. */
   heldElsewhere(key: string): void {
-    this.keys.get(key)?.plain?.closeGrants();
+    this.keys.get(key)?.held?.close();
   }
 
   /** Rejects all waiters with `reason`, in slices if there are very many. */
@@ -113,23 +113,30 @@ export class KeyQueues {
 }
 
 /**
- * The callers of this client for one key, in groups. The callers of a group share one ticket in the store, whatever their
- * number. There is one group for all plain exclusive callers; one for callers that share grants (readers, or callers for the
- * same number of permits), up to the next caller of another kind; and one for each other caller.
+ * The callers of this client for one key: the waiters in groups, and the grants that later callers may use. The waiters of a
+ * group share one ticket in the store, whatever their number. There is one group for all plain exclusive callers; one for
+ * callers that share grants (readers, or callers for the same number of permits), up to the next caller of another kind; and
+ * one for each other caller.
+ *
+ * While a plain exclusive caller holds the key, the others wait for it without a ticket: a release hands the lock to the next
+ * waiter as long as the grant allows, then it goes to the store and takes a place for the next waiter in the same step (cohort
+ * locking: Dice, Marathe, Shavit).
  */
-export class KeyQueue {
-  /** The group of plain exclusive callers. */
-  plain: Group | undefined;
-  /** The latest group of callers that share grants, which later ones may join. */
-  sharing: Group | undefined;
+export class KeyQueue implements GrantUsers {
+  /** The grant of the plain exclusive caller that holds the key. */
+  held: ClientGrant | undefined;
   /** How many callers wait. One try does not. */
   waiting = 0;
+  /** The group of plain exclusive waiters. */
+  private plain: Group | undefined;
+  /** The latest group of callers that share grants, which later ones may join. */
+  private sharing: Group | undefined;
   /** Groups that no later caller joins. */
   private others: Set<Group> | undefined;
   /** The latest grant that readers may join. Earlier ones stop admitting callers before it does. */
   private latest: ClientGrant | undefined;
-  /** Shared grants that may serve further callers. Some may be over. */
-  private open: Set<ClientGrant> | undefined;
+  /** Shared grants that may serve further callers, with the groups that they were granted to. Some may be over. */
+  private open: Map<ClientGrant, Group> | undefined;
 
   constructor(
     readonly key: string,
@@ -147,18 +154,18 @@ export class KeyQueue {
 
   /** The group in which a caller waits. */
   groupFor(terms: HoldTerms, waits: boolean): Group {
-    const { owner, mode, fair } = terms;
+    const { mode, fair } = terms;
     if (fair) this.closeGrants();
     const capacity = capacityFor(terms, this.parts.context.limits);
     if (waits) {
       if (capacity !== 'one' && this.sharing?.accepts(mode) === true) return this.sharing;
       if ((this.sharing ?? this.open) !== undefined) this.endSharing(capacity === 'one' ? undefined : mode, mode);
     }
-    const isPlain = waits && owner === undefined && mode.kind === 'exclusive' && !fair;
-    if (isPlain && this.plain !== undefined) return this.plain;
-    const role = isPlain ? 'plain' : waits ? 'waiting' : 'one try';
+    const joinsPlain = waits && isPlain(terms);
+    if (joinsPlain && this.plain !== undefined) return this.plain;
+    const role = joinsPlain ? 'plain' : waits ? 'waiting' : 'one try';
     const group = new Group(this, mode, capacity, role, this.parts);
-    if (isPlain) this.plain = group;
+    if (joinsPlain) this.plain = group;
     else if (capacity !== 'one' && waits) this.sharing = group;
     else (this.others ??= new Set()).add(group);
     return group;
@@ -166,34 +173,73 @@ export class KeyQueue {
 
   /** No further caller may use the current grants. */
   closeGrants(): void {
-    this.plain?.closeGrants();
+    this.held?.close();
     this.closeShared();
   }
 
   /** The shared grants serve no further caller, except grants for requests such as `except`. */
   closeShared(except?: HoldMode): void {
     if (this.open === undefined) return;
-    for (const grant of this.open) {
+    for (const grant of this.open.keys()) {
       if (except === undefined || !wantsTheSame(grant.mode, except)) grant.close();
       // Requests must not get slower with the number of grants.
       if (grant.isOver) this.open.delete(grant);
     }
   }
 
-  /** A grant may serve later callers. */
-  share(grant: ClientGrant): void {
-    (this.open ??= new Set()).add(grant);
+  /** A grant for a group may serve later callers. */
+  share(grant: ClientGrant, group: Group): void {
+    (this.open ??= new Map()).set(grant, group);
     this.latest = grant;
   }
 
-  /** A grant has no holder any more. */
-  unshare(grant: ClientGrant): void {
-    this.open?.delete(grant);
-    if (this.latest === grant) this.latest = undefined;
-    this.forgetIfUnused();
+  handOff(hold: Hold): boolean {
+    const { grant } = hold;
+    if (grant === this.held) return this.plain?.passOn(hold) === true;
+    const group = this.open?.get(grant);
+    if (group === undefined) return false;
+    if (group.passOn(hold)) return true;
+    // Callers that wait now may stand in a later group.
+    const later = group.isClosed ? undefined : this.sharing;
+    return later !== undefined && later !== group && later.accepts(grant.mode) && later.passOn(hold);
   }
 
-  /** A group has no waiter, and no holder behind which one could wait. */
+  mayTakeOver(hold: Hold): boolean {
+    const { grant, terms } = hold;
+    if (grant.capacity !== 'one') return grant.isOnly(hold) && grant.admits(terms);
+    return grant === this.held && this.plain === undefined && grant.mayPass(hold, terms);
+  }
+
+  takeOver(hold: Hold, terms: HoldTerms): Hold | undefined {
+    if (!isPlain(terms) || hold.grant !== this.held || this.plain !== undefined) return undefined;
+    if (!hold.grant.mayPass(hold, terms) || !hold.end()) return undefined;
+    const next = this.parts.grants.pass(hold, terms);
+    this.publishHandoff(hold, next, next.acquiredAt, false);
+    return next;
+  }
+
+  ended({ grant }: Hold): Ticket | undefined {
+    if (grant.capacity !== 'one') {
+      // Waiters that share grants have a ticket already.
+      if (!grant.isEmpty && grant.state !== 'offered') return undefined;
+      this.open?.delete(grant);
+      if (this.latest === grant) this.latest = undefined;
+    }
+    // The waiters know the holder until now.
+    const next = this.held === grant ? this.plain?.openTicket() : undefined;
+    if (this.held === grant) this.held = undefined;
+    this.forgetIfUnused();
+    return next;
+  }
+
+  /** Reports a handoff within this client. Observers may call anything, so this comes last. */
+  publishHandoff(from: Hold, to: Hold, since: number, contended: boolean): void {
+    const { events } = this.parts.context;
+    events.released(from);
+    events.acquired(to, since, contended, [from.id]);
+  }
+
+  /** A group has no waiter any more. */
   forget(group: Group): void {
     if (this.plain === group) this.plain = undefined;
     else if (this.sharing === group) this.sharing = undefined;
@@ -214,37 +260,35 @@ export class KeyQueue {
     this.closeShared(except ?? (mode.kind === 'read' ? mode : undefined));
     const { sharing } = this;
     if (sharing === undefined) return;
-    sharing.close();
+    sharing.isClosed = true;
     this.sharing = undefined;
     (this.others ??= new Set()).add(sharing);
   }
 
   private forgetIfUnused(): void {
-    const { plain, sharing, latest, others, open } = this;
-    if ((plain ?? sharing ?? latest) !== undefined || others?.size || open?.size) return;
+    const { held, plain, sharing, latest, others, open } = this;
+    if ((held ?? plain ?? sharing ?? latest) !== undefined || others?.size || open?.size) return;
     if (this.keys.get(this.key) === this) this.keys.delete(this.key);
   }
 }
 
+/** Whether a caller asks for the key alone, and in no order with the callers of other clients. */
+const isPlain = ({ owner, mode, fair }: HoldTerms): boolean =>
+  owner === undefined && mode.kind === 'exclusive' && !fair;
+
 /**
- * Callers that share one ticket, first come, first served.
- *
- * A grant for one at a time serves the first of them. While it holds the key, the others wait for it without a ticket: a
- * release hands the lock to the next waiter as long as the grant allows, then it goes to the store and takes a place for the
- * next waiter in the same step (cohort locking: Dice, Marathe, Shavit). A grant that several share serves all readers, or as
- * many callers as it has permits for, and the rest asks again at once.
+ * Waiters that share one ticket, first come, first served. A grant for one at a time serves the first of them. A grant that
+ * several share serves all readers, or as many callers as it has permits for, and the rest asks again at once.
  */
-export class Group implements TicketListener, GrantUsers {
+export class Group implements TicketListener {
   private readonly waiters = new LinkedList<Waiter>();
   private ticket: Ticket | undefined;
-  /** One at a time: the grant whose holder the callers wait for. */
-  private grant: ClientGrant | undefined;
   /** Waiters that may get the key at once, since the store has not answered yet. */
   private hopeful: readonly Waiter[] = NONE;
   /** Whether the store has answered that the key is not free. */
   private isContended = false;
   /** Later callers stand in another group, behind a caller of another kind. They do not share the grants of this one. */
-  private isClosed = false;
+  isClosed = false;
   /** Ids of the last holders that are known. For observers. */
   private lastHolders: readonly string[] | undefined;
   /** When the key was last known to be held. */
@@ -270,13 +314,14 @@ export class Group implements TicketListener, GrantUsers {
     return this.role !== 'one try';
   }
 
+  /** The grant whose holder the callers wait for. */
+  private get held(): ClientGrant | undefined {
+    return this.role === 'plain' ? this.queue.held : undefined;
+  }
+
   /** Whether a caller wants the same as the callers of this group. */
   accepts(mode: HoldMode): boolean {
     return wantsTheSame(this.mode, mode);
-  }
-
-  close(): void {
-    this.isClosed = true;
   }
 
   /** Adds a waiter, and ends its wait at its deadline or with its signal. */
@@ -300,45 +345,6 @@ export class Group implements TicketListener, GrantUsers {
     for (const waiter of waiters) this.remove(waiter);
     this.closeTicket();
     return waiters;
-  }
-
-  closeGrants(): void {
-    if (this.capacity === 'one') this.grant?.close();
-    else this.queue.closeShared();
-  }
-
-  handOff(hold: Hold): boolean {
-    if (this.passOn(hold)) return true;
-    // Callers that wait now may stand in a later group.
-    const later = this.capacity === 'one' || this.isClosed ? undefined : this.queue.sharing;
-    return later !== undefined && later !== this && later.accepts(this.mode) && later.passOn(hold);
-  }
-
-  mayTakeOver(hold: Hold): boolean {
-    const { grant, terms } = hold;
-    if (this.capacity === 'one') return this.waiters.first === undefined && grant.mayPass(hold, terms);
-    return grant.isOnly(hold) && grant.admits(terms);
-  }
-
-  takeOver(hold: Hold, terms: HoldTerms): Hold | undefined {
-    const isPlain = terms.mode.kind === 'exclusive' && terms.owner === undefined && !terms.fair;
-    if (!isPlain || this.capacity !== 'one' || this.waiters.first !== undefined) return undefined;
-    if (!hold.grant.mayPass(hold, terms) || !hold.end()) return undefined;
-    const next = this.parts.grants.pass(hold, terms);
-    this.watch(next);
-    this.publishHandoff(hold, next, next.acquiredAt, false);
-    return next;
-  }
-
-  ended(hold: Hold): Ticket | undefined {
-    const { grant } = hold;
-    if (this.capacity !== 'one') {
-      // Waiters that share grants have a ticket already.
-      if (grant.isEmpty || grant.state === 'offered') this.queue.unshare(grant);
-      return undefined;
-    }
-    if (this.grant !== grant) return undefined;
-    return this.openTicket();
   }
 
   granted(granted: Grant): void {
@@ -375,8 +381,8 @@ export class Group implements TicketListener, GrantUsers {
   /** A waiter has joined: makes a request for it, or reports that another holder keeps it from the key. */
   private joined(waiter: Waiter): void {
     // A lost hold does not tell which client holds the lock now.
-    if (this.grant?.holds[0]?.state === 'held') this.seenHeld();
-    if (this.grant !== undefined || (this.ticket !== undefined && (this.capacity === 'one' || this.isContended))) {
+    if (this.held?.holds[0]?.state === 'held') this.seenHeld();
+    if (this.held !== undefined || (this.ticket !== undefined && (this.capacity === 'one' || this.isContended))) {
       return this.reportContended(waiter);
     }
     this.hopeful = this.hopeful.length === 0 ? [waiter] : [...this.hopeful, waiter];
@@ -386,27 +392,27 @@ export class Group implements TicketListener, GrantUsers {
   /** Serves the waiters for whom the grant has places. */
   private serveUnder(granted: Grant, { terms }: Waiter): void {
     const { grants, context, releases } = this.parts;
-    const { capacity } = this;
-    const grant = grants.add(
-      { key: this.key, mode: capacity === 'one' ? terms.mode : this.mode },
-      granted,
-      capacity,
-      this,
-    );
+    const { capacity, queue } = this;
+    const isLone = capacity === 'one' && this.role !== 'plain';
+    const mode = capacity === 'one' ? terms.mode : this.mode;
+    const grant = grants.add({ key: this.key, mode }, granted, capacity, isLone ? undefined : queue);
     const { places } = grant;
     if (capacity === 'one') this.hopeful = NONE;
     const served: Array<{ readonly waiter: Waiter; readonly hold: Hold }> = [];
     for (let { first } = this.waiters; first !== undefined && served.length < places; { first } = this.waiters) {
       this.remove(first);
-      served.push({ waiter: first, hold: this.watch(grants.serve(grant, first.terms)) });
+      served.push({ waiter: first, hold: grants.serve(grant, first.terms) });
     }
-    if (capacity !== 'one') {
-      this.queue.share(grant);
+    if (capacity === 'one') {
+      if (!isLone) queue.held = grant;
+      this.holdsNow(served[0]!.hold);
+    } else {
+      queue.share(grant, this);
       // The permits still pass to the other waiters of this group.
       if (this.isClosed && capacity === 'readers') grant.close();
       // Some callers have stopped waiting since the request was sent.
       if (served.length < places && capacity === 'permits') releases.sendUnits(grant).catch(() => undefined);
-      if (this.waiters.first === undefined) this.queue.forget(this);
+      if (this.waiters.first === undefined) queue.forget(this);
       else {
         this.seenHeld();
         this.openTicket()?.due();
@@ -419,34 +425,25 @@ export class Group implements TicketListener, GrantUsers {
   }
 
   /** Hands a hold to the first waiter, if the grant allows that. */
-  private passOn(hold: Hold): boolean {
+  passOn(hold: Hold): boolean {
     const { first } = this.waiters;
     if (first === undefined || !hold.grant.mayPass(hold, first.terms) || !hold.end()) return false;
     this.remove(first);
-    const next = this.watch(this.parts.grants.pass(hold, first.terms));
-    if (this.capacity !== 'one') {
+    const next = this.parts.grants.pass(hold, first.terms);
+    if (this.capacity === 'one') this.holdsNow(next);
+    else {
       if (this.waiters.first === undefined) this.closeTicket();
       else this.ticket?.inherit(this.waiters.first.terms, this.placesFor(this.waiters.first));
     }
     first.served(next);
-    this.publishHandoff(hold, next, first.since, first.isContended);
+    this.queue.publishHandoff(hold, next, first.since, first.isContended);
     return true;
   }
 
-  /** A caller of this group has a hold. */
-  private watch(hold: Hold): Hold {
-    if (this.capacity === 'one') {
-      this.grant = hold.grant;
-      this.seenHeld(hold.acquiredAt);
-    }
-    return hold;
-  }
-
-  /** Observers may call anything, so this comes last. */
-  private publishHandoff(from: Hold, to: Hold, since: number, contended: boolean): void {
-    const { events } = this.parts.context;
-    events.released(from);
-    events.acquired(to, since, contended, [from.id]);
+  /** One caller of this group holds the key alone. */
+  private holdsNow({ acquiredAt }: Hold): void {
+    if (this.waiters.first === undefined) this.queue.forget(this);
+    else this.seenHeld(acquiredAt);
   }
 
   private remove(waiter: Waiter): boolean {
@@ -490,9 +487,8 @@ export class Group implements TicketListener, GrantUsers {
   }
 
   /** Makes a request for the next waiter. The hold for which the callers have waited has ended, if there was one. */
-  private openTicket(): Ticket | undefined {
+  openTicket(): Ticket | undefined {
     this.forgetTicket();
-    this.grant = undefined;
     const { first } = this.waiters;
     if (first === undefined) {
       this.closeTicket();
@@ -520,12 +516,13 @@ export class Group implements TicketListener, GrantUsers {
     const { ticket } = this;
     this.forgetTicket();
     ticket?.leave();
-    if (this.grant === undefined) this.queue.forget(this);
+    this.queue.forget(this);
   }
 
   /** Ids of the holders that are known. */
   private holders(): readonly string[] | undefined {
-    return this.grant === undefined ? (this.ticket?.holders ?? this.lastHolders) : [this.grant.id];
+    const { held } = this;
+    return held === undefined ? (this.ticket?.holders ?? this.lastHolders) : [held.id];
   }
 
   private timedOut(waiter: Waiter): void {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { capacityFor, ClientGrant, type Capacity } from '../../../lib/engine/hold.js';
-import type { Grant, HoldTerms } from '../../../lib/engine/hold.js';
-import { KeyQueue } from '../../../lib/engine/key-queue.js';
+import type { Grant, Hold, HoldTerms } from '../../../lib/engine/hold.js';
+import { KeyQueue, type Group } from '../../../lib/engine/key-queue.js';
 import { TransientMap } from '../../../lib/common/transient.js';
 import { FakeClock } from '../../../lab/testbed/clocks/fake-clock.js';
 import { contextOf, FakeStore, TERMS } from './support.js';
@@ -105,6 +105,7 @@ it('a grant that is lost ends the holds of all its callers', () => {
 });
 
 describe('many grants of one key', () => {
+  const GROUP = {} as Group;
   const queueOf = () => new KeyQueue('a', {} as never, new TransientMap());
 
   it('do not make requests slower once their time is over', () => {
@@ -114,7 +115,7 @@ describe('many grants of one key', () => {
     for (let i = 0; i < 1_000; i++) {
       const { grant } = setUp(READ, 'readers');
       Object.defineProperty(grant, 'isOver', { get: () => (looks += 1) > 0 && clock.now() > 1_000 });
-      queue.share(grant);
+      queue.share(grant, GROUP);
     }
     clock.stall(60);
     for (let i = 0; i < 1_000; i++) queue.closeShared({ kind: 'read' });
@@ -124,8 +125,8 @@ describe('many grants of one key', () => {
   it('are closed for a request of another kind as long as they are open', () => {
     const queue = queueOf();
     const grants = Array.from({ length: 3 }, () => setUp(READ, 'readers').grant);
-    for (const grant of grants) queue.share(grant);
-    queue.unshare(grants[1]!);
+    for (const grant of grants) queue.share(grant, GROUP);
+    queue.ended({ grant: grants[1]! } as Hold);
     queue.closeShared({ kind: 'read' });
     expect(grants.map(({ isOver }) => isOver)).toEqual([false, false, false]);
     queue.closeShared({ kind: 'exclusive' });
