@@ -27,6 +27,8 @@ const VOLATILE = [
   [/\b127\.0\.0\.1:\d+/g, '<address>'],
   [/\b\d{13,20}\b/g, '<number>'],
   [/\b[0-9a-f]{8}\b/g, '<client>'],
+  // A client writes its record in the background, before or after the eviction.
+  [/(evicted keys: )\d+/g, '$1<count>'],
   [/\d+\.\d MiB/g, '<size>'],
   // The user of the program, and its host.
   [/\bby [\w.-]+@[\w.-]+/g, 'by <user>'],
