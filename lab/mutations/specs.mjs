@@ -90,7 +90,7 @@ export const SPEC_MUTATIONS = [
     what: 'observers learn of a loss before the signal aborts',
     ...{ file: 'lib/engine/hold.ts', spec: 'test/faults/throwing-observers.spec.ts' },
     from: 'this.lossSignal?.abort(loss);\n',
-    to: 'this.observers?.forEach((observer) => observer(this, loss));\n      this.lossSignal?.abort(loss);\n',
+    to: 'this.grant.context.lost?.(this, loss);\n      this.lossSignal?.abort(loss);\n',
   },
   {
     name: 'no-heartbeat',

@@ -7,6 +7,7 @@ import type { HoldChoice } from '../store/lock-store.js';
 import {
   ClientGrant,
   type Capacity,
+  type GrantContext,
   type GrantUsers,
   type Grant,
   type GrantTarget,
@@ -32,6 +33,7 @@ export class Grants implements IdTable {
   private emptied: (() => void) | undefined;
   /** Many readers of one key may be lost at once. */
   private readonly warnings: RepeatedWarnings;
+  private readonly grantContext: GrantContext;
   private readonly lost = (hold: Hold, error: LockLostError): void => {
     const { nextId } = hold.grant;
     this.remove(hold);
@@ -46,12 +48,14 @@ export class Grants implements IdTable {
     private readonly watchdog: Watchdog,
     private readonly releases: Releases,
   ) {
-    this.warnings = new RepeatedWarnings(context.logger, context.clock);
+    const { clock, logger, store, limits, identity } = context;
+    this.warnings = new RepeatedWarnings(logger, clock);
+    this.grantContext = { clock, logger, store, limits, identity, lost: this.lost };
   }
 
   /** Registers a grant; `serve` makes the hold of each caller that uses it. */
   add(target: GrantTarget, grant: Grant, capacity?: Capacity, users?: GrantUsers): ClientGrant {
-    const added = new ClientGrant(this.context, target, grant, capacity, users);
+    const added = new ClientGrant(this.grantContext, target, grant, capacity, users);
     this.byId.set(added.id, added);
     return added;
   }
@@ -65,7 +69,6 @@ export class Grants implements IdTable {
   serve(grant: ClientGrant, terms: HoldTerms): Hold {
     const hold = grant.add(terms);
     this.held += 1;
-    hold.observeLoss(this.lost);
     const { lease, holdAtLeast } = terms;
     this.context.identity.cover(hold.acquiredAt, Math.max(lease, holdAtLeast));
     this.watchdog.add(hold);
@@ -128,12 +131,12 @@ export class Grants implements IdTable {
 
   /** How often the owner of a hold has its key in this client, in the same mode. */
   countOf({ terms, key, owner, handles }: Hold): number {
-    if (terms.owner === undefined) return handles.count;
+    if (terms.owner === undefined) return handles;
     const { kind } = terms.mode;
     const same = this.all().filter(
       (other) => other.key === key && other.owner === owner && other.terms.mode.kind === kind && other.isHeld,
     );
-    return same.reduce((count, other) => count + other.handles.count, 0);
+    return same.reduce((count, other) => count + other.handles, 0);
   }
 
   /**

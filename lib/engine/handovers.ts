@@ -50,7 +50,7 @@ export class Handovers implements IdTable {
   private assertAlone(hold: Hold): void {
     hold.assertHeld();
     const { key, owner, handles, terms } = hold;
-    const again = handles.count > 1 || this.grants.all().some((other) => other !== hold && ownsToo(other, hold));
+    const again = handles > 1 || this.grants.all().some((other) => other !== hold && ownsToo(other, hold));
     const isShared = !hold.grant.isOnly(hold);
     const why = isShared
       ? 'other callers of this process share its hold: acquire it with `fair: true`, then it has a hold of its own'

@@ -27,48 +27,6 @@ export type HoldState = 'held' | 'offered' | 'released' | 'lost';
 /** The part of the engine that acts on the loss of a hold, after the signal of the holder was aborted. */
 export type LossObserver = (hold: Hold, error: LockLostError) => void;
 
-/** Counts the handles that share a hold. The last release of a handle releases the hold. */
-class HoldHandles {
-  private open = 0;
-  private forgotten = 0;
-
-  /** How many handles are not released. */
-  get count(): number {
-    return this.open;
-  }
-
-  /** Whether exactly one handle is left that a caller may still release. */
-  get isLast(): boolean {
-    return this.open - this.forgotten === 1;
-  }
-
-  add(): void {
-    this.open += 1;
-  }
-
-  /** A handle was released. */
-  remove(): void {
-    this.open -= 1;
-  }
-
-  /** A handle will not be released; returns whether no handle is left that may be. */
-  forget(): boolean {
-    this.forgotten += 1;
-    return this.forgotten === this.open;
-  }
-
-  /** A forgotten handle is released after all. */
-  reclaim(): void {
-    this.forgotten -= 1;
-  }
-
-  /** A handle was garbage-collected; returns whether no handle is left that a caller may release. */
-  drop(): boolean {
-    this.open -= 1;
-    return this.open === this.forgotten;
-  }
-}
-
 /** The signal of a hold. Its listeners run in the async context of the code that has read it first. */
 class LossSignal {
   private readonly controller = new AbortController();
@@ -100,10 +58,11 @@ async function callLossListener(listener: LossListener, loss: LockLostError, log
 export class Hold {
   readonly id: string;
   readonly token: number;
-  readonly owner: string;
   readonly acquiredAt: number;
-  /** The handles that share this hold by re-entry. */
-  readonly handles = new HoldHandles();
+  /** How many handles that share this hold by re-entry are not released. The last release releases the hold. */
+  private openHandles = 0;
+  /** How many of them will not be released. */
+  private forgottenHandles = 0;
 
   private currentState: HoldState = 'held';
   private currentTerms: HoldTerms;
@@ -116,7 +75,6 @@ export class Hold {
   private lossError: LockLostError | undefined;
   private lossSignal: LossSignal | undefined;
   private listeners: Set<LossListener> | undefined;
-  private observer: LossObserver | undefined;
   /** The release by its holder. Only `releaseWith` sets it. */
   releasing: Promise<boolean> | undefined;
   /** When the watchdog looks at this hold next. Only the watchdog uses it. */
@@ -126,19 +84,21 @@ export class Hold {
     terms: HoldTerms,
     readonly grant: ClientGrant,
     { id, token, from }: { readonly id: string; readonly token: number; readonly from: number },
-    private readonly context: Pick<EngineContext, 'clock' | 'logger'>,
   ) {
     this.id = id;
     this.token = token;
-    this.acquiredAt = context.clock.now();
+    this.acquiredAt = this.now();
     this.currentTerms = terms;
     this.promised = this.fullLease = terms.lease;
-    this.promisedFrom = from;
-    this.owner = terms.owner ?? grant.id;
+    this.promisedFrom = Math.floor(from);
   }
 
   get key(): string {
     return this.grant.key;
+  }
+
+  get owner(): string {
+    return this.currentTerms.owner ?? this.grant.id;
   }
 
   get terms(): HoldTerms {
@@ -168,14 +128,14 @@ export class Hold {
   /** Ends the hold if its lease is over: right on the first line after a stall or a suspension, before any timer runs. */
   get isHeld(): boolean {
     if (this.currentState !== 'held') return false;
-    if (this.context.clock.now() < this.validUntil) return true;
+    if (this.now() < this.validUntil) return true;
     this.lose('lease-ended', this.grant.renewalError);
     return false;
   }
 
   /** ms that are left of the lease. Never negative, even if the process stalls between the two clock readings. */
   get remaining(): number {
-    return this.isHeld ? Math.max(0, this.validUntil - this.context.clock.now()) : 0;
+    return this.isHeld ? Math.max(0, this.validUntil - this.now()) : 0;
   }
 
   /** The full lease in ms, as the call asked for or as `extend` set it last. */
@@ -219,6 +179,42 @@ export class Hold {
     this.givenUp = true;
   }
 
+  /** How many handles are not released. */
+  get handles(): number {
+    return this.openHandles;
+  }
+
+  /** Whether exactly one handle is left that a caller may still release. */
+  get isLastHandle(): boolean {
+    return this.openHandles - this.forgottenHandles === 1;
+  }
+
+  addHandle(): void {
+    this.openHandles += 1;
+  }
+
+  /** A handle was released. */
+  removeHandle(): void {
+    this.openHandles -= 1;
+  }
+
+  /** A handle will not be released; returns whether no handle is left that may be. */
+  forgetHandle(): boolean {
+    this.forgottenHandles += 1;
+    return this.forgottenHandles === this.openHandles;
+  }
+
+  /** A forgotten handle is released after all. */
+  reclaimHandle(): void {
+    this.forgottenHandles -= 1;
+  }
+
+  /** A handle was garbage-collected; returns whether no handle is left that a caller may release. */
+  dropHandle(): boolean {
+    this.openHandles -= 1;
+    return this.openHandles === this.forgottenHandles;
+  }
+
   /** Begins the hold anew with other terms, under the same owner: the last key of a set has been acquired. */
   restart(terms: HoldTerms): void {
     this.currentTerms = { ...terms, owner: this.currentTerms.owner, holdAtLeast: 0 };
@@ -236,7 +232,7 @@ export class Hold {
 
   /** Keeps the key taken for at least `ms` from now on; 0: a release frees it at once. */
   keepFor(ms: number): void {
-    const holdAtLeast = ms > 0 ? this.context.clock.now() - this.acquiredAt + ms : 0;
+    const holdAtLeast = ms > 0 ? this.now() - this.acquiredAt + ms : 0;
     this.currentTerms = { ...this.currentTerms, holdAtLeast };
   }
 
@@ -247,7 +243,7 @@ export class Hold {
 
   /** ms that are left of the lease that the holder was promised. */
   get promisedLease(): number {
-    return Math.max(0, Math.ceil(this.promisedFrom + this.promised - this.context.clock.now()));
+    return Math.max(0, Math.ceil(this.promisedFrom + this.promised - this.now()));
   }
 
   /** The store has confirmed a renewal. */
@@ -288,8 +284,9 @@ export class Hold {
     const loss = (this.lossError = this.lostError(reason, cause, by));
     outside(() => {
       this.lossSignal?.abort(loss);
-      for (const listener of this.listeners ?? []) void callLossListener(listener, loss, this.context.logger);
-      queueMicrotask(() => this.observer?.(this, loss));
+      const { logger, lost } = this.grant.context;
+      for (const listener of this.listeners ?? []) void callLossListener(listener, loss, logger);
+      queueMicrotask(() => lost?.(this, loss));
     });
   }
 
@@ -302,17 +299,16 @@ export class Hold {
     this.listeners?.delete(listener);
   }
 
-  /** Calls `observer` behind the listeners of the holder. */
-  observeLoss(observer: LossObserver): void {
-    this.observer = observer;
-  }
-
   /** The error of a call with a handle that its holder has released. */
   releasedError(): LockLostError {
     return new LockLostError(`the lock '${this.key}' is not held any more: it has been released`, {
       key: this.key,
       method: this.terms.method,
     });
+  }
+
+  private now(): number {
+    return this.grant.context.clock.now();
   }
 
   private get promisedUntil(): number {
@@ -328,7 +324,7 @@ export class Hold {
   private promise({ sent, lease }: Question): boolean {
     if (sent + lease <= this.promisedFrom + this.promised) return false;
     this.promised = lease;
-    this.promisedFrom = sent;
+    this.promisedFrom = Math.floor(sent);
     return true;
   }
 
@@ -394,6 +390,12 @@ export interface NextRequest {
   ask(): void;
 }
 
+/** What all grants of a client share. */
+export interface GrantContext extends Pick<EngineContext, 'clock' | 'logger' | 'store' | 'limits' | 'identity'> {
+  /** Called with each hold that was lost, behind the listeners of its holder. */
+  readonly lost?: LossObserver;
+}
+
 /** What a grant is for. */
 export type GrantTarget = Pick<AcquireRequest, 'key' | 'mode'>;
 
@@ -446,7 +448,7 @@ export class ClientGrant {
   private sum = 0;
 
   constructor(
-    private readonly context: Pick<EngineContext, 'clock' | 'logger' | 'store' | 'limits' | 'identity'>,
+    readonly context: GrantContext,
     { key, mode }: GrantTarget,
     grant: Grant,
     readonly capacity: Capacity = 'one',
@@ -458,10 +460,10 @@ export class ClientGrant {
     this.id = grant.id;
     this.firstToken = grant.token;
     this.epoch = grant.epoch;
-    this.from = grant.from;
+    this.from = Math.floor(grant.from);
     this.batchSize = grant.batchSize;
     this.allUnits = grant.units;
-    this.grantedAt = context.clock.now();
+    this.grantedAt = Math.floor(context.clock.now());
     this.isClosed = grant.yields === true;
   }
 
@@ -535,7 +537,7 @@ export class ClientGrant {
     const token = this.firstToken + (capacity === 'readers' ? 0 : number - 1);
     // The lease of a later caller has begun already in the store.
     const own = capacity === 'one' && allUnits !== undefined ? withUnits(terms, allUnits) : terms;
-    const hold = new Hold(own, this, { id, token, from: isFirst ? this.from : context.clock.now() }, context);
+    const hold = new Hold(own, this, { id, token, from: isFirst ? this.from : context.clock.now() });
     if (this.first === undefined) this.first = hold;
     else (this.others ??= new Set()).add(hold);
     this.sum += hold.units;

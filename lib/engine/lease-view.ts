@@ -46,7 +46,7 @@ export class LeaseView {
 
   constructor({ from, lease, longest, restsOn }: LeaseGrant) {
     this.end = validUntil(from, lease);
-    this.mayLast = from + longest;
+    this.mayLast = Math.ceil(from + longest);
     this.full = lease;
     this.epoch = restsOn;
   }
@@ -78,7 +78,7 @@ export class LeaseView {
 
   /** Numbers a question that is about to be sent. */
   ask(sent: number, epoch: number, lease: number): Question {
-    this.mayLast = Math.max(this.mayLast, sent + lease);
+    this.mayLast = Math.max(this.mayLast, Math.ceil(sent + lease));
     return { number: ++this.asked, sent, epoch, lease };
   }
 
@@ -120,10 +120,11 @@ const ROUNDING = 2;
 
 /**
  * Until when a client may rely on a lease, on its own monotonic clock. `from` is when the client *sent* the question, never
- * when the answer arrived. The store counts the lease from a later moment, so the client's view ends first.
+ * when the answer arrived. The store counts the lease from a later moment, so the client's view ends first. A whole number:
+ * V8 keeps others in an object of their own, and each held lock has several such times.
  */
 export function validUntil(from: number, lease: number): number {
-  return from + lease * (1 - DRIFT) - ROUNDING;
+  return Math.floor(from + lease * (1 - DRIFT) - ROUNDING);
 }
 
 /**

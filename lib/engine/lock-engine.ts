@@ -14,6 +14,7 @@ import type {
 import { AcquireSet } from './acquire-set.js';
 import { Admission } from './admission.js';
 import { Confirmations } from './confirmations.js';
+import { DroppedHandles } from './dropped-handles.js';
 import type { EngineContext } from './engine-context.js';
 import type { Hold, HoldTerms, KeyTerms } from './hold.js';
 import { Handovers, type Offer } from './handovers.js';
@@ -52,6 +53,8 @@ export class LockEngine {
   private readonly admission: Admission;
   /** Renews holds; stops renewing a hold that no handle will release. */
   readonly watchdog: Watchdog;
+  /** Handles that may be garbage-collected without a release. */
+  readonly dropped: DroppedHandles;
   private readonly grants: Grants;
   private readonly tickets: Tickets;
   private readonly queues: KeyQueues;
@@ -75,6 +78,7 @@ export class LockEngine {
     this.admission = new Admission(context);
     this.storeReleases = new Releases(context);
     this.watchdog = new Watchdog(context, this.storeReleases);
+    this.dropped = new DroppedHandles(this.watchdog);
     this.grants = new Grants(context, this.watchdog, this.storeReleases);
     this.tickets = new Tickets(store, store.mayKeepPlaces ? Infinity : context.limits.front);
     const { storeReleases: releases, grants, tickets, admission } = this;

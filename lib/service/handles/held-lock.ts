@@ -6,7 +6,7 @@ import type { Hold, LossListener } from '../../engine/hold.js';
 import { NO_TOKEN, type LockEngine, type Offer } from '../../engine/lock-engine.js';
 import { LockConfigError, type LockLostError } from '../../errors/index.js';
 import type { LockLostListener } from '../../options/acquire-options.js';
-import { guardAgainstDropping, unguard, type Guard } from './dropped-handles.js';
+import type { Linked } from '../../common/linked-list.js';
 import { newNonce, offerId, writeHandover } from './handover-text.js';
 import type { LockHandle } from './lock-handle.js';
 import { read } from '../../options/option-readers.js';
@@ -34,22 +34,26 @@ interface StartedHandover {
  * The handle of one hold. By re-entry several handles share a hold, and the last release of a handle releases it. The
  * engine never refers to handles, so that a dropped handle can be garbage-collected.
  */
-export class HeldLock implements KeyHandle {
+export class HeldLock implements KeyHandle, Linked<HeldLock> {
   /** Called when the handle is released. */
   onReleased: (() => void) | undefined;
   private released: Promise<boolean> | undefined;
   private listeners: LossListener[] | undefined;
-  private guard: Guard | undefined;
+  private isGuarded = false;
+  /** Young handles stand in a list, see `DroppedHandles`. */
+  list: object | undefined;
+  before: HeldLock | undefined;
+  behind: HeldLock | undefined;
   private over = false;
   private abandoned = false;
   // Private, also towards `util.inspect`, because the nonce is a credential.
   #handover: StartedHandover | undefined;
 
   constructor(
-    private readonly hold: Hold,
+    readonly hold: Hold,
     readonly engine: LockEngine,
   ) {
-    hold.handles.add();
+    hold.addHandle();
   }
 
   get key(): string {
@@ -161,14 +165,14 @@ export class HeldLock implements KeyHandle {
   release(): Promise<boolean> {
     if (this.abandoned) this.reclaim();
     // A promise keeps the async context in which it was made, and the handle keeps the promise.
-    if (this.released === undefined && this.hold.handles.isLast) outside(() => this.releaseLast());
+    if (this.released === undefined && this.hold.isLastHandle) outside(() => this.releaseLast());
     else if (!this.releaseAtOnce()) this.released ??= outside(() => this.releaseHold());
     return this.released as Promise<boolean>;
   }
 
   releaseAtOnce(): boolean {
     if (this.released !== undefined || this.abandoned) return false;
-    if (this.hold.handles.isLast) {
+    if (this.hold.isLastHandle) {
       if (!outside(() => this.engine.releases.handOff(this.hold))) return false;
       this.end();
       this.released = HELD;
@@ -212,15 +216,16 @@ export class HeldLock implements KeyHandle {
 
   /** Stops the renewal if this handle is garbage-collected before it is released. */
   guardAgainstDropping(): this {
-    this.guard ??= guardAgainstDropping(this, this.hold, this.engine);
+    if (!this.isGuarded) this.engine.dropped.guard(this);
+    this.isGuarded = true;
     return this;
   }
 
   abandon(why: string): void {
     if (this.abandoned || !this.isHeld) return;
     this.abandoned = true;
-    if (this.guard !== undefined) unguard(this.guard);
-    if (this.hold.handles.forget()) this.engine.watchdog.abandon(this.hold, `'${this.key}' ${why}`);
+    this.unguard();
+    if (this.hold.forgetHandle()) this.engine.watchdog.abandon(this.hold, `'${this.key}' ${why}`);
   }
 
   /** Calls `listener` when the lock is lost. */
@@ -271,15 +276,19 @@ export class HeldLock implements KeyHandle {
   /** Counts the share of this handle again, so that the release below counts. */
   private reclaim(): void {
     this.abandoned = false;
-    this.guard = undefined;
-    this.hold.handles.reclaim();
+    this.hold.reclaimHandle();
+  }
+
+  private unguard(): void {
+    if (this.isGuarded) this.engine.dropped.unguard(this);
+    this.isGuarded = false;
   }
 
   private end(): void {
     this.over = true;
-    if (this.guard !== undefined) unguard(this.guard);
+    this.unguard();
     this.onReleased?.();
-    this.hold.handles.remove();
+    this.hold.removeHandle();
   }
 
   private refuseReleased(): void {

@@ -217,7 +217,6 @@ export function holdOf(
     ...{ id: 'me:1', token: 11, lease: full.lease, longest: full.lease, batchSize: 1 },
     ...{ from: clock.now(), epoch: 0, restsOn: 0, ...grant },
   };
-  const hold = new ClientGrant(contextOf(new FakeStore(), clock), { key, mode: full.mode }, granted).add(full);
-  if (observer !== undefined) hold.observeLoss(observer.lost);
-  return hold;
+  const context = { ...contextOf(new FakeStore(), clock), ...observer };
+  return new ClientGrant(context, { key, mode: full.mode }, granted).add(full);
 }
