@@ -14,14 +14,13 @@ const SLICE = 2;
 /** How many callbacks run between two looks at the clock. */
 const CALLBACKS_PER_LOOK = 16;
 
-/** A callback that is due at a time. `TimerQueue.cancel` and `TimerQueue.move` take it. */
+/** What is due at a time. An object of which there are many can be its own entry. */
 export interface TimerEntry {
+  /** Only the queue sets it. */
   at: number;
-  readonly run: (subject: unknown) => void;
-  /** Passed to `run`: an entry for each of many needs no closure of its own. */
-  readonly subject: unknown;
-  /** Index in the heap; -1: the entry is not in the queue. */
+  /** Index in the heap; -1: the entry is not in the queue. Only the queue sets it. */
   index: number;
+  run(): void;
 }
 
 /** Whether an entry is still due. */
@@ -41,12 +40,7 @@ export class TimerQueue {
 
   /** Calls `run` at `at`, by the clock of the queue. If `at` is `Infinity`, the call never happens. */
   add(at: number, run: () => void): TimerEntry {
-    return this.addFor(undefined, at, run);
-  }
-
-  /** Calls `run` with `subject` at `at`. */
-  addFor<Subject>(subject: Subject, at: number, run: (subject: Subject) => void): TimerEntry {
-    const entry: TimerEntry = { at, run: run as TimerEntry['run'], subject, index: -1 };
+    const entry: TimerEntry = { at, index: -1, run };
     this.insert(entry);
     return entry;
   }
@@ -62,7 +56,7 @@ export class TimerQueue {
     return limit;
   }
 
-  /** Sets another time for an entry, even after it has run or was cancelled. */
+  /** Sets the time of an entry, also of a new one, and of one that has run or was cancelled. */
   move(entry: TimerEntry, at: number): void {
     this.cancel(entry);
     entry.at = at;
@@ -116,7 +110,7 @@ export class TimerQueue {
     try {
       for (let first = this.heap[0]; first !== undefined && first.at <= now; first = this.heap[0]) {
         this.cancel(first);
-        first.run(first.subject);
+        first.run();
         count += 1;
         if (count % CALLBACKS_PER_LOOK === 0 && this.clock.now() - now >= SLICE) break;
       }

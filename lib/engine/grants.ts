@@ -43,6 +43,11 @@ export class Grants implements IdTable {
     hold.grant.users?.ended(hold)?.ask();
   };
 
+  private readonly due = (hold: Hold): void => {
+    if (hold.state === 'offered') this.remove(hold);
+    else this.watchdog.look(hold);
+  };
+
   constructor(
     private readonly context: EngineContext,
     private readonly watchdog: Watchdog,
@@ -50,7 +55,7 @@ export class Grants implements IdTable {
   ) {
     const { clock, logger, store, limits, identity } = context;
     this.warnings = new RepeatedWarnings(logger, clock);
-    this.grantContext = { clock, logger, store, limits, identity, lost: this.lost };
+    this.grantContext = { clock, logger, store, limits, identity, lost: this.lost, due: this.due };
   }
 
   /** Registers a grant; `serve` makes the hold of each caller that uses it. */
@@ -62,12 +67,12 @@ export class Grants implements IdTable {
 
   /** Registers a grant for one caller. */
   addFor({ key, terms }: KeyTerms, grant: Grant): Hold {
-    return this.serve(this.add({ key, mode: terms.mode }, grant), terms);
+    return this.serve(this.add({ key, mode: terms.mode }, grant), terms, grant.from);
   }
 
-  /** Makes the hold of one more caller under a grant, and has it renewed. */
-  serve(grant: ClientGrant, terms: HoldTerms): Hold {
-    const hold = grant.add(terms);
+  /** Makes the hold of one more caller under a grant, and has it renewed. `from`: of the first caller, see `ClientGrant.add`. */
+  serve(grant: ClientGrant, terms: HoldTerms, from?: number): Hold {
+    const hold = grant.add(terms, from);
     this.held += 1;
     const { lease, holdAtLeast } = terms;
     this.context.identity.cover(hold.acquiredAt, Math.max(lease, holdAtLeast));
@@ -114,7 +119,7 @@ export class Grants implements IdTable {
     grant.close();
     grant.state = 'offered';
     hold.offer();
-    hold.watch = this.context.timers.add(grant.lease.lastsUntil, () => this.remove(hold));
+    this.context.timers.move(hold, grant.lease.lastsUntil);
     this.left();
   }
 

@@ -3,7 +3,7 @@ import { settledBy } from '../common/settle.js';
 import { inSlices } from '../common/slices.js';
 import { TransientMap, TransientSet } from '../common/transient.js';
 import type { ReleaseReply } from '../store/lock-store.js';
-import type { ClientGrant, Idle, Hold, HoldTerms } from './hold.js';
+import type { Hold, HoldTerms } from './hold.js';
 import type { EngineContext } from './engine-context.js';
 import type { Grants } from './grants.js';
 import { permitsFixed } from './refusals.js';
@@ -12,14 +12,21 @@ import type { Releases } from './releases.js';
 /** The result of a release by handoff. Made outside of all scopes, so that it keeps no async context. */
 const HANDED_OFF = outside(() => Promise.resolve(true));
 
+/** The holder of a grant is done, and the release leaves at the end of the turn. */
+interface Idle {
+  readonly hold: Hold;
+  /** Settles the release. */
+  readonly ended: (result: boolean | Promise<boolean>) => void;
+}
+
 /**
  * Releases holds: hands them to the next local waiter, or releases them in the store. A release whose caller does not wait for
  * the answer leaves at the end of the turn of the event loop. Until then its grant is idle, and a caller of this client may take
  * it over without a command, under the conditions of a local handoff.
  */
 export class HoldReleases {
-  /** The idle grants, by key. */
-  private readonly idle = new TransientMap<string, ClientGrant>();
+  /** The holders whose grants are idle, by key. */
+  private readonly idle = new TransientMap<string, Idle>();
   private readonly underWay = new TransientSet<Promise<boolean>>();
   private isScheduled = false;
   private readonly sendAtEndOfTurn = (): void => {
@@ -50,9 +57,8 @@ export class HoldReleases {
       const { grant, key } = hold;
       if (!hold.isHeld || this.idle.has(key) || grant.users?.mayTakeOver(hold) !== true)
         return this.endUnattended(hold);
-      const released = new Promise<boolean>((ended) => void (grant.idle = { hold, ended }));
+      const released = new Promise<boolean>((ended) => this.idle.set(key, { hold, ended }));
       released.catch(() => undefined);
-      this.idle.set(key, grant);
       if (!this.isScheduled) {
         this.isScheduled = true;
         // Behind all microtasks, and so behind the code that awaits the call which has ended.
@@ -82,7 +88,7 @@ export class HoldReleases {
 
   /** Sends all releases that have not been sent. */
   sendAll(): void {
-    for (const { key } of this.idle.values()) this.send(key);
+    for (const { hold } of this.idle.values()) this.send(hold.key);
   }
 
   /** Resolves when the releases whose callers do not wait are answered, or at `deadline`. */
@@ -143,12 +149,9 @@ export class HoldReleases {
 
   /** The grant of a key is idle no more. */
   private wake(key: string): Idle | undefined {
-    const grant = this.idle.get(key);
-    if (grant === undefined) return undefined;
+    const idle = this.idle.get(key);
     // Observers of a handoff may acquire or release this key again.
-    this.idle.delete(key);
-    const { idle } = grant;
-    grant.idle = undefined;
+    if (idle !== undefined) this.idle.delete(key);
     return idle;
   }
 

@@ -55,9 +55,7 @@ async function callLossListener(listener: LossListener, loss: LockLostError, log
  * held, then either released (by its holder) or lost (ended under its holder). In between it may be offered: its holder has
  * handed it over, and the store may still have it. A hold never becomes held again.
  */
-export class Hold {
-  readonly id: string;
-  readonly token: number;
+export class Hold implements TimerEntry {
   readonly acquiredAt: number;
   /** How many handles that share this hold by re-entry are not released. The last release releases the hold. */
   private openHandles = 0;
@@ -77,16 +75,19 @@ export class Hold {
   private listeners: Set<LossListener> | undefined;
   /** The release by its holder. Only `releaseWith` sets it. */
   releasing: Promise<boolean> | undefined;
-  /** When the watchdog looks at this hold next. Only the watchdog uses it. */
-  watch: TimerEntry | undefined;
+  /** Whether the watchdog looks at this hold, next at `at`. Only the watchdog sets it. */
+  isWatched = false;
+  at = 0;
+  index = -1;
 
   constructor(
     terms: HoldTerms,
     readonly grant: ClientGrant,
-    { id, token, from }: { readonly id: string; readonly token: number; readonly from: number },
+    readonly id: string,
+    /** Counts the callers that the grant serves, from 1 on. */
+    private readonly turn: number,
+    from: number,
   ) {
-    this.id = id;
-    this.token = token;
     this.acquiredAt = this.now();
     this.currentTerms = terms;
     this.promised = this.fullLease = terms.lease;
@@ -95,6 +96,10 @@ export class Hold {
 
   get key(): string {
     return this.grant.key;
+  }
+
+  get token(): number {
+    return this.grant.tokenOf(this.turn);
   }
 
   get owner(): string {
@@ -262,6 +267,11 @@ export class Hold {
     this.currentState = 'offered';
   }
 
+  /** The time of the next look has come. */
+  run(): void {
+    this.grant.context.due?.(this);
+  }
+
   /** Ends the hold as released; returns whether it was held until now. */
   end(): boolean {
     const held = this.isHeld;
@@ -394,6 +404,8 @@ export interface NextRequest {
 export interface GrantContext extends Pick<EngineContext, 'clock' | 'logger' | 'store' | 'limits' | 'identity'> {
   /** Called with each hold that was lost, behind the listeners of its holder. */
   readonly lost?: LossObserver;
+  /** Called with each hold whose time in the timer queue has come. */
+  readonly due?: (hold: Hold) => void;
 }
 
 /** What a grant is for. */
@@ -401,13 +413,6 @@ export type GrantTarget = Pick<AcquireRequest, 'key' | 'mode'>;
 
 /** `offered`: it is being handed over to another client, and has no holder here. `lost`: the store has ended it. */
 export type GrantState = 'held' | 'offered' | 'lost';
-
-/** The holder of a grant is done, and the release leaves at the end of the turn. */
-export interface Idle {
-  readonly hold: Hold;
-  /** Settles the release. */
-  readonly ended: (result: boolean | Promise<boolean>) => void;
-}
 
 /**
  * What the store has granted this client for one acquisition, and which callers of this client use it: see `Capacity`. Each
@@ -423,8 +428,6 @@ export class ClientGrant {
   readonly mode: HoldMode;
   readonly lease: LeaseView;
   state: GrantState = 'held';
-  /** Until the end of the turn in which its holder has ended. */
-  idle: Idle | undefined;
   /** The failure of the latest renewal, unless the store has answered since. */
   renewalError: Error | undefined;
   /** The id under which the store keeps it. */
@@ -435,7 +438,6 @@ export class ClientGrant {
   /** After a release by force: the id of the acquisition that got the lock by it, if that is known. */
   nextId: string | undefined;
   private readonly grantedAt: number;
-  private readonly from: number;
   private readonly batchSize: number;
   /** How many permits it has, if the request asked for all that were free. */
   private readonly allUnits: number | undefined;
@@ -460,7 +462,6 @@ export class ClientGrant {
     this.id = grant.id;
     this.firstToken = grant.token;
     this.epoch = grant.epoch;
-    this.from = Math.floor(grant.from);
     this.batchSize = grant.batchSize;
     this.allUnits = grant.units;
     this.grantedAt = Math.floor(context.clock.now());
@@ -527,17 +528,19 @@ export class ClientGrant {
     return verdict;
   }
 
-  /** Makes the hold of one more caller. */
-  add(terms: HoldTerms): Hold {
+  /** The fencing token of the caller that was served as the `turn`th. */
+  tokenOf(turn: number): number {
+    return this.firstToken + (this.capacity === 'readers' ? 0 : turn - 1);
+  }
+
+  /** Makes the hold of one more caller. `from`: since when it has its lease; the store has counted a shared one for longer. */
+  add(terms: HoldTerms, from = this.context.clock.now()): Hold {
     const { capacity, context, allUnits } = this;
-    const number = (this.served += 1);
-    const isFirst = number === 1;
+    const turn = (this.served += 1);
     // The first has the id of the grant, which other clients show.
-    const id = isFirst || capacity === 'one' ? this.id : context.identity.sharerId(this.id, number, terms);
-    const token = this.firstToken + (capacity === 'readers' ? 0 : number - 1);
-    // The lease of a later caller has begun already in the store.
+    const id = turn === 1 || capacity === 'one' ? this.id : context.identity.sharerId(this.id, turn, terms);
     const own = capacity === 'one' && allUnits !== undefined ? withUnits(terms, allUnits) : terms;
-    const hold = new Hold(own, this, { id, token, from: isFirst ? this.from : context.clock.now() });
+    const hold = new Hold(own, this, id, turn, from);
     if (this.first === undefined) this.first = hold;
     else (this.others ??= new Set()).add(hold);
     this.sum += hold.units;

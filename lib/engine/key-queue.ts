@@ -42,12 +42,12 @@ export interface AcquireParts extends TicketParts {
 
 /** The queues of all keys for which callers of this client wait, or hold a grant that others may use. */
 export class KeyQueues {
-  private readonly keys = new TransientMap<string, KeyQueue>();
+  readonly keys = new TransientMap<string, KeyQueue>();
   /** How many callers have got a hold without a command in this turn of the event loop. */
   private servedInTurn = 0;
 
   constructor(
-    private readonly parts: AcquireParts,
+    readonly parts: AcquireParts,
     private readonly admission: Admission,
     private readonly releases: HoldReleases,
   ) {}
@@ -67,7 +67,7 @@ export class KeyQueues {
     const due = answerBy ?? answerDue(since, waitTimeout, context.limits.commandTimeout, context.store.answerTime);
     const waiter = new Waiter(context, key, terms, since, waitTimeout, due);
     let queue = this.keys.get(key);
-    if (queue === undefined) this.keys.set(key, (queue = new KeyQueue(key, this.parts, this.keys)));
+    if (queue === undefined) this.keys.set(key, (queue = new KeyQueue(key, this)));
     queue.groupFor(terms, waitTimeout > 0).join(waiter, signal);
     return waiter.promise;
   }
@@ -140,15 +140,14 @@ export class KeyQueue implements GrantUsers {
 
   constructor(
     readonly key: string,
-    private readonly parts: AcquireParts,
-    private readonly keys: TransientMap<string, KeyQueue>,
+    private readonly queues: Pick<KeyQueues, 'keys' | 'parts'>,
   ) {}
 
   /** Joins the readers that share a grant of this client, without a command. */
   join(terms: HoldTerms): Hold | undefined {
     if (this.latest?.admits(terms) !== true) return undefined;
-    const hold = this.parts.grants.serve(this.latest, terms);
-    this.parts.context.events.acquired(hold, hold.acquiredAt, false);
+    const hold = this.queues.parts.grants.serve(this.latest, terms);
+    this.queues.parts.context.events.acquired(hold, hold.acquiredAt, false);
     return hold;
   }
 
@@ -156,7 +155,7 @@ export class KeyQueue implements GrantUsers {
   groupFor(terms: HoldTerms, waits: boolean): Group {
     const { mode, fair } = terms;
     if (fair) this.closeGrants();
-    const capacity = capacityFor(terms, this.parts.context.limits);
+    const capacity = capacityFor(terms, this.queues.parts.context.limits);
     if (waits) {
       if (capacity !== 'one' && this.sharing?.accepts(mode) === true) return this.sharing;
       if ((this.sharing ?? this.open) !== undefined) this.endSharing(capacity === 'one' ? undefined : mode, mode);
@@ -164,7 +163,7 @@ export class KeyQueue implements GrantUsers {
     const joinsPlain = waits && isPlain(terms);
     if (joinsPlain && this.plain !== undefined) return this.plain;
     const role = joinsPlain ? 'plain' : waits ? 'waiting' : 'one try';
-    const group = new Group(this, mode, capacity, role, this.parts);
+    const group = new Group(this, mode, capacity, role, this.queues.parts);
     if (joinsPlain) this.plain = group;
     else if (capacity !== 'one' && waits) this.sharing = group;
     else (this.others ??= new Set()).add(group);
@@ -213,7 +212,7 @@ export class KeyQueue implements GrantUsers {
   takeOver(hold: Hold, terms: HoldTerms): Hold | undefined {
     if (!isPlain(terms) || hold.grant !== this.held || this.plain !== undefined) return undefined;
     if (!hold.grant.mayPass(hold, terms) || !hold.end()) return undefined;
-    const next = this.parts.grants.pass(hold, terms);
+    const next = this.queues.parts.grants.pass(hold, terms);
     this.publishHandoff(hold, next, next.acquiredAt, false);
     return next;
   }
@@ -234,7 +233,7 @@ export class KeyQueue implements GrantUsers {
 
   /** Reports a handoff within this client. Observers may call anything, so this comes last. */
   publishHandoff(from: Hold, to: Hold, since: number, contended: boolean): void {
-    const { events } = this.parts.context;
+    const { events } = this.queues.parts.context;
     events.released(from);
     events.acquired(to, since, contended, [from.id]);
   }
@@ -268,7 +267,7 @@ export class KeyQueue implements GrantUsers {
   private forgetIfUnused(): void {
     const { held, plain, sharing, latest, others, open } = this;
     if ((held ?? plain ?? sharing ?? latest) !== undefined || others?.size || open?.size) return;
-    if (this.keys.get(this.key) === this) this.keys.delete(this.key);
+    if (this.queues.keys.get(this.key) === this) this.queues.keys.delete(this.key);
   }
 }
 
@@ -401,7 +400,8 @@ export class Group implements TicketListener {
     const served: Array<{ readonly waiter: Waiter; readonly hold: Hold }> = [];
     for (let { first } = this.waiters; first !== undefined && served.length < places; { first } = this.waiters) {
       this.remove(first);
-      served.push({ waiter: first, hold: grants.serve(grant, first.terms) });
+      const from = served.length === 0 ? granted.from : undefined;
+      served.push({ waiter: first, hold: grants.serve(grant, first.terms, from) });
     }
     if (capacity === 'one') {
       if (!isLone) queue.held = grant;

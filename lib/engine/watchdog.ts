@@ -46,14 +46,6 @@ export class Watchdog {
   /** The grants that the store is being asked about, and the question; `undefined`: it is about to be sent. */
   private readonly asked = new Map<ClientGrant, Question | undefined>();
   private readonly warnings: RepeatedWarnings;
-  private readonly look = (hold: Hold): void => {
-    this.noteLag(hold);
-    // Ends a hold whose lease is over.
-    if (!hold.isHeld) return;
-    if (this.mayRenew(hold) || this.isInDoubt(hold)) this.enqueue(hold.grant, hold);
-    // The watchdog looks again when the lease ends, whatever the result of the renewal.
-    this.context.timers.move(hold.watch!, hold.validUntil);
-  };
   private worst = { late: 0, at: -Infinity };
   /** The grants to ask about, and the holds whose turn it is; the others are asked about early. */
   private readonly due = new Map<ClientGrant, Set<Hold> | undefined>();
@@ -67,7 +59,18 @@ export class Watchdog {
 
   /** Renews a hold from now on. */
   add(hold: Hold): void {
-    hold.watch = this.context.timers.addFor(hold, this.nextLook(hold), this.look);
+    hold.isWatched = true;
+    this.lookAt(hold, this.nextLook(hold));
+  }
+
+  /** It is time to look at a hold. */
+  look(hold: Hold): void {
+    this.noteLag(hold);
+    // Ends a hold whose lease is over.
+    if (!hold.isHeld) return;
+    if (this.mayRenew(hold) || this.isInDoubt(hold)) this.enqueue(hold.grant, hold);
+    // The watchdog looks again when the lease ends, whatever the result of the renewal.
+    this.lookAt(hold, hold.validUntil);
   }
 
   /** Stops renewing a hold, whatever is under way. */
@@ -75,8 +78,8 @@ export class Watchdog {
     // After a block of the event loop the loss may be found before the watchdog looks.
     this.noteLag(hold);
     if (hold.grant.isOnly(hold)) this.forget(hold.grant);
-    this.context.timers.cancel(hold.watch);
-    hold.watch = undefined;
+    this.context.timers.cancel(hold);
+    hold.isWatched = false;
   }
 
   /** No handle can release this hold any more: it ends with its lease. */
@@ -133,7 +136,11 @@ export class Watchdog {
 
   /** The lease of a hold was set anew. */
   reschedule(hold: Hold): void {
-    if (hold.watch !== undefined) this.context.timers.move(hold.watch, this.nextLook(hold));
+    if (hold.isWatched) this.lookAt(hold, this.nextLook(hold));
+  }
+
+  private lookAt(hold: Hold, at: number): void {
+    this.context.timers.move(hold, Math.ceil(at));
   }
 
   private noteLag(hold: Hold): void {
@@ -199,7 +206,7 @@ export class Watchdog {
       const late = counted.map(({ hold }) => this.lateness(hold));
       const again = this.answered(grant, question, reply);
       for (const [i, { hold, lease }] of counted.entries()) {
-        if (hold.watch !== undefined && hold.isHeld) this.count(hold, { ...question, lease }, late[i]!);
+        if (hold.isWatched && hold.isHeld) this.count(hold, { ...question, lease }, late[i]!);
       }
       if (again) this.enqueue(grant);
     } else if (isLatest) {
@@ -230,12 +237,11 @@ export class Watchdog {
   }
 
   private retry(hold: Hold): void {
-    if (hold.watch === undefined || !hold.isHeld) return;
-    const { clock, timers } = this.context;
-    const now = clock.now();
+    if (!hold.isWatched || !hold.isHeld) return;
+    const now = this.context.clock.now();
     const delay = Math.max(EARLIEST_RETRY, Math.min((hold.validUntil - now) * RETRY_AFTER, LATEST_RETRY));
     const due = this.nextLook(hold, now);
-    timers.move(hold.watch, Math.min(now + delay, due > now ? due : hold.validUntil));
+    this.lookAt(hold, Math.min(now + delay, due > now ? due : hold.validUntil));
   }
 
   /** For how many ms the renewal of a hold has been due; 0 if it is in time. */

@@ -106,7 +106,7 @@ it('a grant that is lost ends the holds of all its callers', () => {
 
 describe('many grants of one key', () => {
   const GROUP = {} as Group;
-  const queueOf = () => new KeyQueue('a', {} as never, new TransientMap());
+  const queueOf = () => new KeyQueue('a', { keys: new TransientMap(), parts: {} as never });
 
   it('do not make requests slower once their time is over', () => {
     const queue = queueOf();

@@ -210,13 +210,14 @@ export function holdOf(
     terms: { key = 'a', ...terms } = {},
     grant = {},
     observer,
-  }: { terms?: Wanted; grant?: Partial<Grant>; observer?: Observer } = {},
+    due,
+  }: { terms?: Wanted; grant?: Partial<Grant>; observer?: Observer; due?: (hold: Hold) => void } = {},
 ): Hold {
   const full = { ...TERMS, ...terms };
   const granted = {
     ...{ id: 'me:1', token: 11, lease: full.lease, longest: full.lease, batchSize: 1 },
     ...{ from: clock.now(), epoch: 0, restsOn: 0, ...grant },
   };
-  const context = { ...contextOf(new FakeStore(), clock), ...observer };
-  return new ClientGrant(context, { key, mode: full.mode }, granted).add(full);
+  const context = { ...contextOf(new FakeStore(), clock), ...observer, due };
+  return new ClientGrant(context, { key, mode: full.mode }, granted).add(full, granted.from);
 }
