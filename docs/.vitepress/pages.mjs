@@ -18,6 +18,7 @@ const ELSEWHERE = {
   'lab/chaos/README.md': 'chaos.md',
   'lab/chaos/recovery.md': 'recovery.md',
   'lab/simulation/README.md': 'simulation.md',
+  'lab/model/README.md': 'model.md',
   'lab/mutations/README.md': 'mutations.md',
   'lab/mutations/results.md': 'mutation-results.md',
   'bench/details.md': 'bench/details.md',
