@@ -119,7 +119,7 @@ export class Grants implements IdTable {
     grant.close();
     grant.state = 'offered';
     hold.offer();
-    this.context.timers.move(hold, grant.lease.lastsUntil);
+    this.context.timers.move(hold, Math.ceil(grant.lease.lastsUntil));
     this.left();
   }
 

@@ -46,7 +46,7 @@ export class LeaseView {
 
   constructor({ from, lease, longest, restsOn }: LeaseGrant) {
     this.end = validUntil(from, lease);
-    this.mayLast = Math.ceil(from + longest);
+    this.mayLast = from + longest;
     this.full = lease;
     this.epoch = restsOn;
   }
@@ -78,7 +78,7 @@ export class LeaseView {
 
   /** Numbers a question that is about to be sent. */
   ask(sent: number, epoch: number, lease: number): Question {
-    this.mayLast = Math.max(this.mayLast, Math.ceil(sent + lease));
+    this.mayLast = Math.max(this.mayLast, sent + lease);
     return { number: ++this.asked, sent, epoch, lease };
   }
 
