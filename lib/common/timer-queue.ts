@@ -56,7 +56,7 @@ export class TimerQueue {
     return limit;
   }
 
-  /** Sets the time of an entry, also of a new one, and of one that has run or was cancelled. */
+  /** Sets the time of an entry. The entry may be new, have run, or be cancelled. */
   move(entry: TimerEntry, at: number): void {
     this.cancel(entry);
     entry.at = at;
