@@ -163,6 +163,33 @@ export class LockWorker {
   sections(sections: Sections): Promise<ValidHold[]> {
     return this.process.call('sections', sections);
   }
+
+  awaitLatch(key: string, waiters: number): Promise<boolean[]> {
+    return this.process.call('awaitLatch', key, waiters);
+  }
+
+  countDown(key: string, times: number): Promise<number[]> {
+    return this.process.call('countDown', key, times);
+  }
+
+  stand(key: string): Promise<void> {
+    return this.process.call('stand', key);
+  }
+
+  /** Ends the candidacy. */
+  stop(): Promise<void> {
+    return this.process.call('stop');
+  }
+
+  /** The next election or deposition that was not looked at yet. `at`: when that was by `now()`. */
+  async told(event: 'elected' | 'deposed', within?: number): Promise<{ at: number; token?: number; code?: string }> {
+    return (await this.process.next((message) => message.event === event, within)) as never;
+  }
+
+  /** From when to when it was certainly the leader. */
+  terms(): Promise<ValidHold[]> {
+    return this.process.call('terms');
+  }
 }
 
 /** A process of its own with so many started services of the built library. */

@@ -14,6 +14,11 @@ const services = [];
 /** Its handles, by number. */
 const handles = [];
 let counters;
+/** The election in which this process stands, and from when to when it was certainly the leader. */
+let election;
+const terms = [];
+/** A candidate looks whether it leads this often, in ms. */
+const LOOK = 3;
 
 /** A handle does not pass between processes: a number stands for it. */
 function keep(handle) {
@@ -89,6 +94,51 @@ serve({
   look(number) {
     const { isHeld, holdCount, signal } = handles[number];
     return { isHeld, holdCount, aborted: signal.aborted };
+  },
+
+  /** How so many waits for a latch ended. */
+  awaitLatch(key, waiters) {
+    const latch = services[0].getCountDownLatch(key);
+    return Promise.all(Array.from({ length: waiters }, () => latch.await({ waitTimeout: Infinity })));
+  },
+
+  countDown(key, times) {
+    const latch = services[0].getCountDownLatch(key);
+    return Promise.all(Array.from({ length: times }, () => latch.countDown()));
+  },
+
+  /** Stands for election, and reports the outcome. */
+  stand(key) {
+    let term;
+    election = services[0].getLeaderElection(key, {
+      onElected(handle) {
+        const at = now();
+        if (!election.isLeader) return;
+        term = { key, who: String(process.pid), token: handle.fencingToken, from: at, to: at };
+        terms.push(term);
+        tell('elected', { at, token: handle.fencingToken });
+      },
+      onDeposed(error) {
+        term = undefined;
+        tell('deposed', { at: now(), code: error?.code });
+      },
+    });
+    setInterval(() => {
+      // The time before the look: its result was true from then on.
+      const at = now();
+      if (term !== undefined && election.isLeader) term.to = at;
+    }, LOOK).unref();
+    election.start();
+  },
+
+  terms: () => terms,
+  stop: () => election.stop(),
+
+  /** Does not come back to its event loop for so many milliseconds; answers whether it leads on the next line. */
+  stall(ms) {
+    const led = election.isLeader;
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+    return { led, leads: election.isLeader };
   },
 
   /**

@@ -1,9 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Random } from '../../../lab/chaos/schedule/random.mjs';
-import { coordinationWorkers, type CoordinationWorker } from '../../../lab/testbed/workers/coordination.js';
 import { assertNoViolation, now } from '../../../lab/testbed/history/history.js';
-import { AT_ONCE, between, LockBench } from '../../../lab/testbed/locks/locks.js';
+import { AT_ONCE, between, LockBench, type LockWorker } from '../../../lab/testbed/locks/locks.js';
 
 /** Short, so that a lease ends within a test. */
 const LEASE = 1_000;
@@ -11,11 +10,10 @@ const OPTIONS = { renewedLease: LEASE, commandTimeout: 500, grantTimeout: 500 };
 
 describe('candidates in several processes', () => {
   const bench = new LockBench();
-  const start = coordinationWorkers(bench);
 
   /** Of candidates that stand one behind the other. */
-  async function standing(count: number): Promise<CoordinationWorker[]> {
-    const workers = await start(count, OPTIONS);
+  async function standing(count: number): Promise<LockWorker[]> {
+    const workers = await bench.workers(count, OPTIONS);
     for (const [i, worker] of workers.entries()) {
       await worker.stand('a');
       if (i === 0) await worker.told('elected');
@@ -25,7 +23,7 @@ describe('candidates in several processes', () => {
   }
 
   it('replace a killed leader soon after its lease', async () => {
-    const [leader, next] = (await standing(2)) as [CoordinationWorker, CoordinationWorker];
+    const [leader, next] = (await standing(2)) as [LockWorker, LockWorker];
     const killed = now();
     await leader.process.kill();
     const { at } = await next.told('elected');
@@ -33,7 +31,7 @@ describe('candidates in several processes', () => {
   });
 
   it('replace a leader that stalls past its lease, and it knows on its next line', async () => {
-    const [one, two] = (await standing(2)) as [CoordinationWorker, CoordinationWorker];
+    const [one, two] = (await standing(2)) as [LockWorker, LockWorker];
     const stall = one.process.call<{ led: boolean; leads: boolean }>('stall', LEASE + 600);
     const { at } = await two.told('elected');
     expect(await stall).toEqual({ led: true, leads: false });
@@ -48,7 +46,7 @@ describe('candidates in several processes', () => {
 
   it('never have two leaders, whatever fails', async () => {
     const lease = 500;
-    const workers = await start(4, { ...OPTIONS, renewedLease: lease });
+    const workers = await bench.workers(4, { ...OPTIONS, renewedLease: lease });
     await Promise.all(workers.map((worker) => worker.stand('a')));
     const random = new Random(42);
     const until = performance.now() + 9_000;

@@ -1,11 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import type { LockService } from '../../../lib/service/lock.service.js';
-import { coordinationWorkers } from '../../../lab/testbed/workers/coordination.js';
 import { eventually, eventuallyPasses } from '../../../lab/testbed/wait/eventually.mjs';
 import { AT_ONCE, inTurn, LockBench, timed } from '../../../lab/testbed/locks/locks.js';
 
 const bench = new LockBench();
-const start = coordinationWorkers(bench);
 const KEY = 'lock:latch:{a}';
 
 /** The clients that are noted down as waiting for the latch. */
@@ -126,7 +124,7 @@ describe('a count-down latch', () => {
 
 describe('a latch in several processes', () => {
   it('opens for all after each has counted down', async () => {
-    const workers = await start(3);
+    const workers = await bench.workers(3);
     const latch = (await bench.service()).getCountDownLatch('a');
     await latch.trySetCount(30);
     const waiting = [...workers.map((worker) => worker.awaitLatch('a', 20)), latch.await({ waitTimeout: Infinity })];
