@@ -62,6 +62,12 @@ function setUp() {
     );
     return outcome;
   };
+  /** Waits, and comes back when the store has been asked. */
+  const begin = async (options?: Parameters<typeof wait>[0]) => {
+    const outcome = wait(options);
+    await settled();
+    return outcome;
+  };
   const answer = async (count: LatchCount): Promise<void> => {
     fake.questions.at(-1)!.answer.resolve(count);
     await settled();
@@ -71,7 +77,7 @@ function setUp() {
     await settled();
   };
   const asked = (): number => fake.questions.length;
-  return { clock, store, fake, latches, admission, wait, answer, fail, asked };
+  return { clock, store, fake, latches, admission, wait, begin, answer, fail, asked };
 }
 
 describe('waiting for a latch', () => {
@@ -99,9 +105,8 @@ describe('waiting for a latch', () => {
   });
 
   it('ignores a reply to a request from before the waiter came', async () => {
-    const { wait, answer, asked } = setUp();
-    const first = wait();
-    await settled();
+    const { wait, begin, answer, asked } = setUp();
+    const first = await begin();
     const second = wait();
     await answer(open());
     expect(first.value).toBe(true);
@@ -112,9 +117,8 @@ describe('waiting for a latch', () => {
   });
 
   it('ends by the message about the latch that it has seen, and by no other', async () => {
-    const { latches, wait, answer, asked } = setUp();
-    const outcome = wait();
-    await settled();
+    const { latches, begin, answer, asked } = setUp();
+    const outcome = await begin();
     await answer(closed('y'));
     latches.opened('a', 'x');
     latches.opened('b', 'y');
@@ -127,9 +131,8 @@ describe('waiting for a latch', () => {
   });
 
   it('does not miss a message that comes before the reply', async () => {
-    const { latches, wait, answer, asked } = setUp();
-    const outcome = wait();
-    await settled();
+    const { latches, begin, answer, asked } = setUp();
+    const outcome = await begin();
     latches.opened('a', 'x');
     await answer(closed('x'));
     expect(asked()).toBe(2);
@@ -151,20 +154,16 @@ describe('waiting for a latch', () => {
   });
 
   it('reports a latch as lost if another one has taken its place, once', async () => {
-    const { wait, answer, fake } = setUp();
-    const first = wait();
-    await settled();
+    const { begin, answer, fake } = setUp();
+    const first = await begin();
     await answer(closed('x'));
     // This client has seen the first latch closed, so that one counts for a later waiter as well.
-    const second = wait();
-    await settled();
+    const second = await begin();
     await answer(closed('y'));
     for (const outcome of [first, second]) expect(outcome.error).toMatchObject({ code: 'LOCK_LATCH_LOST' });
-    const third = wait();
-    await settled();
+    const third = await begin();
     await answer(closed('y'));
-    const fourth = wait();
-    await settled();
+    const fourth = await begin();
     expect(fake.questions.at(-1)!.seen).toEqual(['y']);
     await answer(closed('z', 'y'));
     expect(third.value).toBe(true);
@@ -172,12 +171,10 @@ describe('waiting for a latch', () => {
   });
 
   it('reports a latch as opened even if another one has taken its place', async () => {
-    const { latches, wait, answer } = setUp();
-    const old = wait();
-    await settled();
+    const { latches, begin, answer } = setUp();
+    const old = await begin();
     await answer(closed('x'));
-    const late = wait();
-    await settled();
+    const late = await begin();
     await answer(closed('y', 'x'));
     expect(old.value).toBe(true);
     expect(late.value).toBeUndefined();
@@ -187,9 +184,8 @@ describe('waiting for a latch', () => {
   });
 
   it('asks at once when the store receives messages again', async () => {
-    const { latches, wait, answer, asked } = setUp();
-    wait();
-    await settled();
+    const { latches, begin, answer, asked } = setUp();
+    await begin();
     latches.askNow();
     expect(asked()).toBe(1);
     await answer(closed('x'));
@@ -200,9 +196,8 @@ describe('waiting for a latch', () => {
   });
 
   it('retries after a transient failure, and reports a permanent one', async () => {
-    const { clock, wait, answer, fail, asked } = setUp();
-    const outcome = wait();
-    await settled();
+    const { clock, begin, answer, fail, asked } = setUp();
+    const outcome = await begin();
     await fail(passing());
     clock.advance(50);
     expect(asked()).toBe(2);
@@ -215,9 +210,8 @@ describe('waiting for a latch', () => {
   });
 
   it('gives up after the store has failed for commandTimeout', async () => {
-    const { clock, wait, fail, asked } = setUp();
-    const outcome = wait();
-    await settled();
+    const { clock, begin, fail, asked } = setUp();
+    const outcome = await begin();
     while (outcome.error === undefined) {
       await fail(passing());
       clock.advance(50);
@@ -227,7 +221,7 @@ describe('waiting for a latch', () => {
   });
 
   it('returns false only if the latch is known to be closed', async () => {
-    const { clock, wait, answer, fail } = setUp();
+    const { clock, wait, begin, answer, fail } = setUp();
     const [early, known, failing] = [wait({ waitTimeout: 10 }), wait({ waitTimeout: 20 }), wait({ waitTimeout: 70 })];
     clock.advance(10);
     await settled();
@@ -238,8 +232,7 @@ describe('waiting for a latch', () => {
     clock.advance(10);
     await settled();
     expect(known).toEqual({ value: false });
-    wait();
-    await settled();
+    await begin();
     const error = passing();
     await fail(error);
     clock.advance(49);
@@ -264,24 +257,21 @@ describe('waiting for a latch', () => {
   });
 
   it('waits only for the reply in a single look', async () => {
-    const { wait, answer, fake } = setUp();
-    const outcome = wait({ waitTimeout: 0 });
-    await settled();
+    const { begin, answer, fake } = setUp();
+    const outcome = await begin({ waitTimeout: 0 });
     expect(fake.questions[0]!.patience).toBe(0);
     await answer(closed('x'));
     expect(outcome.value).toBe(false);
   });
 
   it('sends no request to an unreachable store', async () => {
-    const { store, fake, clock, wait, asked, answer, latches } = setUp();
-    const waiting = wait();
-    await settled();
+    const { store, fake, clock, wait, begin, asked, answer, latches } = setUp();
+    const waiting = await begin();
     await answer(closed('x'));
     store.unreachable = passing();
     expect(asked()).toBe(1);
     const late = wait();
-    const single = wait({ waitTimeout: 0 });
-    await settled();
+    const single = await begin({ waitTimeout: 0 });
     expect(late.error).toBeUndefined();
     expect(single.error).toMatchObject({ key: 'a', message: store.unreachable.message });
     const failure = { message: store.unreachable.message, key: 'a', transient: true };
@@ -308,13 +298,11 @@ describe('waiting for a latch', () => {
   });
 
   it('is refused once the engine is closing', async () => {
-    const { clock, latches, admission, wait } = setUp();
-    const waiting = wait();
-    await settled();
+    const { clock, latches, admission, begin } = setUp();
+    const waiting = await begin();
     const closing = admission.close();
     latches.dismissAll(closing);
-    const late = wait();
-    await settled();
+    const late = await begin();
     expect([waiting.error, late.error]).toEqual([closing, closing]);
     expect(clock.timers.size).toBe(0);
   });
@@ -332,9 +320,8 @@ describe('a caller that asks for a latch again and again', () => {
   const REMEMBERED = 540_000;
 
   /** Waits until an answer comes. */
-  async function ask({ wait, answer }: ReturnType<typeof setUp>, count: LatchCount, waitTimeout = 0) {
-    const outcome = wait({ waitTimeout });
-    await settled();
+  async function ask({ begin, answer }: ReturnType<typeof setUp>, count: LatchCount, waitTimeout = 0) {
+    const outcome = await begin({ waitTimeout });
     await answer(count);
     return outcome;
   }
@@ -343,8 +330,7 @@ describe('a caller that asks for a latch again and again', () => {
     'learns at its next wait that the latch is gone, with a waitTimeout of %i ms',
     async (waitTimeout) => {
       const test = setUp();
-      const first = test.wait({ waitTimeout });
-      await settled();
+      const first = await test.begin({ waitTimeout });
       await test.answer(closed('x'));
       test.clock.advance(waitTimeout);
       await settled();
@@ -385,8 +371,7 @@ describe('a caller that asks for a latch again and again', () => {
   it('ignores an answer to a question from before the latch was set', async () => {
     const test = setUp();
     await test.latches.trySetCount('a', 1, 50);
-    const early = test.wait({ waitTimeout: 0 });
-    await settled();
+    const early = await test.begin({ waitTimeout: 0 });
     test.clock.advance(10);
     await test.latches.trySetCount('a', 1, 50);
     await test.answer(closed('me:1'));
@@ -402,8 +387,7 @@ describe('a caller that asks for a latch again and again', () => {
     await ask(test, closed('x'));
     test.clock.advance(REMEMBERED - 1);
     expect((await ask(test, open())).error).toMatchObject(LOST);
-    const late = test.wait({ waitTimeout: 0 });
-    await settled();
+    const late = await test.begin({ waitTimeout: 0 });
     expect(test.fake.questions.at(-1)!.seen).toEqual(['x']);
     test.clock.advance(1);
     await test.answer(open());
