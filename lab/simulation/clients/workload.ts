@@ -26,10 +26,6 @@ export class Workload {
     return this.busy === 0 && this.lanes.every((lane) => lane.length === 0);
   }
 
-  get isIdle(): boolean {
-    return this.busy === 0;
-  }
-
   /** Lets the callers continue with their remaining visits, in a new life of their process. */
   start(process: Process): void {
     // Visits that were under way in a life that crashed never return.

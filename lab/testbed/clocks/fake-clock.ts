@@ -39,11 +39,6 @@ export class FakeClock implements Clock {
     this.time = Math.max(this.time, end);
   }
 
-  /** Lets time pass without a timer, as a callback that computes for so long does. */
-  compute(ms: number): void {
-    this.time += ms;
-  }
-
   /** As `advance`, in steps of 1 ms at most, with everything that promises bring about in between. */
   async pass(ms: number): Promise<void> {
     await settled();
@@ -53,7 +48,7 @@ export class FakeClock implements Clock {
     }
   }
 
-  /** Time passes and no timer is called: a stalled process. */
+  /** Time passes and no timer is called: a stalled process, or a callback that computes. */
   stall(ms: number): void {
     this.time += ms;
   }
