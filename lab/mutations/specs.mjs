@@ -303,6 +303,17 @@ export const SPEC_MUTATIONS = [
     to: 'local count = change',
   },
   {
+    name: 'no-grant-timeout',
+    what: 'a grant whose client does not take it stands for a whole lease',
+    ...{
+      file: 'lua/shared/grant-waiters.lua',
+      spec: 'test/contract/one-redis.spec.ts',
+      test: 'lets its first grant',
+    },
+    from: 'pushed and math.min(ticket.lease, ticket.grant_timeout) or ticket.lease',
+    to: 'ticket.lease',
+  },
+  {
     name: 'starving-queue',
     what: 'a waiter that asks for more permits than exist blocks the queue',
     ...{ file: 'lua/shared/grant-waiters.lua', spec: CONTRACT },
