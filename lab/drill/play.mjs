@@ -12,7 +12,7 @@ export const SITUATIONS = [...HOLDERS, ...QUEUES, ...LOSSES, ...MISTAKES];
 export async function play({ section, script }, guide = new Guide()) {
   const stage = new Stage(guide, section);
   try {
-    await script(stage);
+    await script(stage, await stage.server());
     return stage.lines;
   } finally {
     await stage.end();

@@ -56,7 +56,6 @@ export class Stage {
   async server(options) {
     const server = await startRedis(options);
     this.#servers.push(server);
-    this.redis ??= server;
     this.url ??= server.url;
     return server;
   }
@@ -75,6 +74,13 @@ export class Stage {
     this.#urls.set(name, url);
     this.#dashboards.set(name, new Dashboard(url));
     return worker;
+  }
+
+  /** `shop-1`, which holds `stock:42`. */
+  async holder(options) {
+    const shop = await this.application('shop-1', options);
+    await shop.call('hold', 'stock:42');
+    return shop;
   }
 
   /** Runs a command of the guide, until its output contains all texts, and is that of the guide. */

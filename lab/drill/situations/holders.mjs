@@ -4,9 +4,7 @@ export const HOLDERS = [
     name: 'a killed holder',
     section: 'The holder has crashed',
     async script(stage) {
-      await stage.server();
-      const shop = await stage.application('shop-1', { renewedLease: '30s' });
-      await shop.call('hold', 'stock:42');
+      const shop = await stage.holder({ renewedLease: '30s' });
       await stage.named('shop-1');
       await shop.kill();
       // A lease of 30 s that is renewed has never less than 20 s left.
@@ -23,9 +21,7 @@ export const HOLDERS = [
     name: 'a frozen holder',
     section: 'The holder is frozen',
     async script(stage) {
-      await stage.server();
-      const shop = await stage.application('shop-1', { renewedLease: '30s' });
-      await shop.call('hold', 'stock:42');
+      const shop = await stage.holder({ renewedLease: '30s' });
       await stage.named('shop-1');
       await stage.opens('shop-1');
       shop.pause();
@@ -43,9 +39,7 @@ export const HOLDERS = [
     name: 'a forgotten release',
     section: 'The holder lives and does not release',
     async script(stage) {
-      await stage.server();
-      const shop = await stage.application('shop-1', { renewedLease: '30s' });
-      await shop.call('hold', 'stock:42');
+      await stage.holder({ renewedLease: '30s' });
       const inspect = 'npx nestjs-redis-locks inspect stock:42';
       const tokenOf = (output) => /\b\d{13,20}\b/.exec(output)?.[0];
       const first = await stage.shows(inspect, '1 holding', / 2\d\.\d s/);
@@ -57,8 +51,7 @@ export const HOLDERS = [
   {
     name: 'a release by force',
     section: 'Free the key',
-    async script(stage) {
-      const redis = await stage.server();
+    async script(stage, redis) {
       const [shop, other] = [await stage.application('shop-1'), await stage.application('shop-2')];
       await shop.call('hold', 'stock:42');
       await other.call('wait', 'stock:42');
@@ -85,7 +78,6 @@ export const HOLDERS = [
     name: 'a hot key',
     section: 'The key is busy',
     async script(stage) {
-      await stage.server();
       const names = ['shop-1', 'shop-2', 'shop-3'];
       const shops = await Promise.all(names.map((name) => stage.application(name)));
       await Promise.all(shops.map((shop) => shop.call('takeTurns', 'stock:42')));
@@ -105,7 +97,6 @@ export const HOLDERS = [
     name: 'a cron job that another replica runs',
     section: 'A cron job is skipped',
     async script(stage) {
-      await stage.server();
       const [first, second] = [await stage.application('job-1'), await stage.application('job-2')];
       if (!(await first.call('tick', 'nightly-report', { holdAtLeast: '1m' }))) throw new Error('the job does not run');
       await stage.named('job-1');
@@ -120,7 +111,6 @@ export const HOLDERS = [
     name: 'a cron job that never runs',
     section: 'A cron job never runs',
     async script(stage) {
-      await stage.server();
       const crashed = await stage.application('job-1');
       await crashed.call('hold', 'nightly-report', { expire: '1h' });
       await stage.named('job-1');

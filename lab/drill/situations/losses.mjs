@@ -6,9 +6,7 @@ export const LOSSES = [
     name: 'a deployment',
     section: 'The old pod stopped before its work was done',
     async script(stage) {
-      await stage.server();
-      const shop = await stage.application('shop-1');
-      await shop.call('hold', 'stock:42');
+      const shop = await stage.holder();
       await shop.call('shutDown');
       await stage.shows('grep stock:42 shop-1.log', 'the application has shut down');
       // Nest has closed the server before the loss is counted.
@@ -19,7 +17,6 @@ export const LOSSES = [
     name: 'a hung request at SIGTERM',
     section: 'The old pod does not end',
     async script(stage) {
-      await stage.server();
       const options = { forceCloseConnections: false, drainTimeout: '30s', shutdownTimeout: '100ms' };
       const shop = await stage.application('shop-1', options);
       stage.hangs('shop-1');
@@ -34,10 +31,8 @@ export const LOSSES = [
   {
     name: 'an eviction',
     section: 'Redis evicted the lock',
-    async script(stage) {
-      const redis = await stage.server();
-      const shop = await stage.application('shop-1');
-      await shop.call('hold', 'stock:42');
+    async script(stage, redis) {
+      await stage.holder();
       await redis.admin.config('SET', 'maxmemory-policy', 'allkeys-random');
       await redis.admin.config('SET', 'maxmemory', '1');
       await redis.admin.set('another', 'application').catch(() => undefined);
@@ -51,9 +46,7 @@ export const LOSSES = [
     name: 'a stalled holder',
     section: 'The lease ended while the process was stalled',
     async script(stage) {
-      await stage.server();
-      const shop = await stage.application('shop-1');
-      await shop.call('hold', 'stock:42');
+      const shop = await stage.holder();
       const other = await stage.application('shop-2');
       shop.pause();
       await other.call('hold', 'stock:42', { waitTimeout: '1m' });
@@ -68,8 +61,7 @@ export const LOSSES = [
   {
     name: 'a failover',
     section: 'A failover',
-    async script(stage) {
-      const master = await stage.server();
+    async script(stage, master) {
       const replica = await stage.server();
       for (const { admin } of [master, replica]) await admin.config('SET', 'repl-diskless-sync-delay', '0');
       await replica.admin.replicaof(master.host, master.port);
@@ -93,10 +85,8 @@ export const LOSSES = [
   {
     name: 'a restart without persistence',
     section: 'Redis forgot the lock',
-    async script(stage) {
-      const redis = await stage.server();
-      const shop = await stage.application('shop-1', { renewedLease: '1m' });
-      await shop.call('hold', 'stock:42');
+    async script(stage, redis) {
+      await stage.holder({ renewedLease: '1m' });
       await stage.opens('shop-1');
       await redis.kill();
       await stage.shows('Dashboard of shop-1', 'No data from Redis', 'was ');
@@ -110,10 +100,8 @@ export const LOSSES = [
   {
     name: 'a full Redis',
     section: 'Redis is full',
-    async script(stage) {
-      const redis = await stage.server();
-      const shop = await stage.application('shop-1');
-      await shop.call('hold', 'stock:42');
+    async script(stage, redis) {
+      const shop = await stage.holder();
       await stage.named('shop-1');
       await redis.admin.config('SET', 'maxmemory', '1');
       await shop.call('attempt', 'stock:43');

@@ -6,12 +6,10 @@ export const MISTAKES = [
   {
     name: 'a clock that jumped',
     section: 'A clock jumped',
-    async script(stage) {
-      const redis = await stage.server();
+    async script(stage, redis) {
       const master = await new SkewedMaster(redis).listen();
       try {
-        const shop = await stage.application('shop-1', { connection: master.url });
-        await shop.call('hold', 'stock:42');
+        await stage.holder({ connection: master.url });
         stage.url = master.url;
         master.setSkew(60_000);
         await stage.shows('grep stock:42 shop-1.log', 'Redis does not know it any more');
@@ -25,8 +23,7 @@ export const MISTAKES = [
   {
     name: 'a lock taken by hand',
     section: 'A value was written by hand',
-    async script(stage) {
-      const redis = await stage.server();
+    async script(stage, redis) {
       await redis.admin.set('lock:state:{stock:42}', 'mine');
       const shop = await stage.application('shop-1');
       await shop.call('attempt', 'stock:42');
@@ -41,9 +38,7 @@ export const MISTAKES = [
     name: 'a wrong prefix',
     section: 'Every key looks free',
     async script(stage) {
-      await stage.server();
-      const shop = await stage.application('shop-1', { keyPrefix: 'shop:lock' });
-      await shop.call('hold', 'stock:42');
+      await stage.holder({ keyPrefix: 'shop:lock' });
       await stage.shows('curl -s http://shop-1/metrics | grep redis_lock_held', /\} 1/);
       await stage.shows('grep prefix shop-1.log', "prefix 'shop:lock'");
       await stage.shows('npx nestjs-redis-locks ls', "No lock is held with the prefix 'lock'");

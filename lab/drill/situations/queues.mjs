@@ -7,8 +7,7 @@ export const QUEUES = [
   {
     name: 'a starved writer',
     section: 'A reader holds the key, and a writer waits',
-    async script(stage) {
-      const redis = await stage.server();
+    async script(stage, redis) {
       const report = await stage.application('report-1');
       await report.call('hold', 'prices', { kind: 'read', owner: 'monthly-report' });
       const shop = await stage.application('shop-1');
@@ -34,11 +33,9 @@ export const QUEUES = [
   {
     name: 'a deaf subscriber',
     section: 'A waiter does not hear that it was granted the lock',
-    async script(stage) {
-      const redis = await stage.server();
+    async script(stage, redis) {
       const proxy = await stage.proxy(redis);
-      const shop = await stage.application('shop-1');
-      await shop.call('hold', 'stock:42');
+      const shop = await stage.holder();
       const far = await stage.application('shop-2', { connection: proxy.url });
       await far.call('wait', 'stock:42');
       await stage.until('a waiter', async () => (await redis.admin.zcard('lock:queue:{stock:42}')) === 1);
@@ -57,13 +54,12 @@ export const QUEUES = [
   {
     name: 'a deadlock',
     section: 'Two processes wait for each other',
-    async script(stage) {
-      await stage.server();
+    async script(stage, redis) {
       const [shop, other] = [await stage.application('shop-1'), await stage.application('shop-2')];
       await shop.call('nest', 'order:7', 'stock:42');
       await other.call('nest', 'stock:42', 'order:7', { waitTimeout: '20s' });
       await shop.call('proceed');
-      await stage.until('a waiter', async () => (await stage.redis.admin.zcard('lock:queue:{stock:42}')) === 1);
+      await stage.until('a waiter', async () => (await redis.admin.zcard('lock:queue:{stock:42}')) === 1);
       await shop.call('look', 'order:7');
       await other.call('look', 'order:7');
       await other.call('proceed');
@@ -74,8 +70,7 @@ export const QUEUES = [
   {
     name: 'a wrong ACL',
     section: 'Redis refuses the commands',
-    async script(stage) {
-      const redis = await stage.server();
+    async script(stage, redis) {
       const rules = ['on', '>password', '~lock:*', '&lock:client:*', '+@all', '-hset'];
       await redis.admin.acl('SETUSER', 'locks', 'reset', ...rules);
       stage.url = redis.url.replace('//', '//locks:password@');
