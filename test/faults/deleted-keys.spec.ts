@@ -49,30 +49,6 @@ describe.each(deletions)('a holder when %s', (_, deleteIt) => {
     }
     await nothingLeftBehind(redis);
   });
-
-  it('is followed by its waiters, with larger tokens', async () => {
-    const options = { renewedLease: LEASE };
-    const [one, other] = [await locks.start(redis.url, options), await locks.start(redis.url, options)];
-    const handle = await one.acquire('a');
-    const waiting = [other.acquire('a'), other.acquire('a'), one.acquire('a')];
-    await eventually(async () => (await one.inspect('a'))?.waiters.length === 1);
-    await deleteIt();
-    const since = performance.now();
-    let last = handle.fencingToken;
-    const served = waiting.map(async (lock) => {
-      const { fencingToken, release } = Object.assign(Object.create(null), {
-        fencingToken: (await lock).fencingToken,
-        release: async () => (await lock).release(),
-      });
-      expect(fencingToken).toBeGreaterThan(last);
-      last = fencingToken;
-      expect(await release()).toBe(true);
-    });
-    await Promise.all(served);
-    expect(performance.now() - since).toBeLessThan(2 * LEASE);
-    expect(handle.isHeld).toBe(false);
-    await nothingLeftBehind(redis);
-  });
 });
 
 /**

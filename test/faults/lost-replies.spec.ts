@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import type { RedisServer } from '../../lab/testbed/servers/redis-server.mjs';
 import { FaultLocks, nothingLeftBehind, timed } from '../../lab/testbed/locks/fault-locks.js';
 import { useRedis } from '../../lab/testbed/locks/fault-setups.js';
-import { leaveBeforeComing, playLockScenario } from '../../lab/testbed/locks/lock-scenario.js';
+import { playLockScenario } from '../../lab/testbed/locks/lock-scenario.js';
 import { RespProxy, type Fault } from '../../lab/testbed/proxies/resp-proxy.mjs';
 
 /** Scenarios mostly wait, so several are played at once, each over a proxy and on a key of its own. */
@@ -57,11 +57,6 @@ it.each<[string, (proxy: RespProxy, n: number) => Fault]>([
   expect(failures).toEqual([]);
   // How often a waiter asks again is a matter of milliseconds, so the last numbers may not be reached every time.
   expect(missed).toBeLessThanOrEqual(2);
-  await nothingLeftBehind(redis);
-});
-
-it('an acquire that arrives after its acquisition was abandoned holds nothing', async () => {
-  await leaveBeforeComing(redis, redis.url);
   await nothingLeftBehind(redis);
 });
 

@@ -172,38 +172,6 @@ describe('addPermits', () => {
 });
 
 describe('the release of some permits', () => {
-  it.each(['cutAfterCommand', 'cutBeforeCommand', 'cutWithinReply'] as const)(
-    'releases them once if it is sent again: %s',
-    async (fault) => {
-      const { proxy, operator, one } = await setUp();
-      const [far, near] = [operator, one].map((service) => service.getSemaphore('s', { permits: 5 }));
-      const handle = await far!.acquire(5);
-      await handle.releaseUnits(1);
-      const cut = proxy[fault](runs('keepUnits'));
-      const releasing = handle.releaseUnits(2);
-      await cut.happened;
-      await releasing;
-      expect(handle.units).toBe(2);
-      await handle.verify();
-      expect(await near!.availablePermits()).toBe(3);
-      await far!.release(handle);
-      expect(await near!.availablePermits()).toBe(5);
-    },
-  );
-
-  it('is repeated after it has failed, as long as the rest is held', async () => {
-    const { proxy, operator, one } = await setUp(BRIEF);
-    const [far, near] = [operator, one].map((service) => service.getSemaphore('s', { permits: 5 }));
-    const handle = await eventually(() => far!.acquire(5));
-    proxy.holdRequests();
-    expect((await timed(() => handle.releaseUnits(2))).error).toMatchObject({ code: 'LOCK_STORE', transient: true });
-    expect(handle.units).toBe(3);
-    proxy.heal();
-    await eventually(async () => (await near!.availablePermits()) === 2);
-    expect(await handle.release()).toBe(true);
-    expect(await near!.availablePermits()).toBe(5);
-  });
-
   it('reports a handle that Redis does not know any more as lost', async () => {
     const { operator } = await setUp();
     const handle = await operator.getSemaphore('s', { permits: 5 }).acquire(5);

@@ -52,25 +52,3 @@ it('a forced release whose replies are lost ends no later hold when it is sent a
   expect(await next.release()).toBe(true);
   await bench.untilNothingIsLeft();
 });
-
-it('a forced release that arrives after its caller got an error ends no later hold', async () => {
-  const { proxies, operator, one, other } = await setUp(1_500);
-  const first = await one.acquire('a');
-  await bench.untilHeldByAll('a');
-  for (const proxy of proxies) {
-    const stop = proxy.onCommand(({ args }) => {
-      if (args[0] !== sha1) return;
-      stop();
-      proxy.holdRequests();
-    });
-  }
-  expect((await timed(operator.forceRelease('a'))).error).toMatchObject({ code: 'LOCK_STORE' });
-  expect(await first.release()).toBe(true);
-  const next = await other.acquire('a');
-  await bench.untilHeldByAll('a');
-  for (const proxy of proxies) proxy.heal();
-  await eventually(async () => (await operator.inspect('a').catch(() => undefined)) !== undefined);
-  await next.verify();
-  expect(next.isHeld).toBe(true);
-  expect(await next.release()).toBe(true);
-});

@@ -23,36 +23,6 @@ it('notifies a holder that does not check within about a second after the resume
   expect(ran).toBeLessThan(SOON);
 });
 
-it('leaves a fixed lease its remaining time', async () => {
-  await using worker = await SuspendedWorker.start({ connection: redis.url });
-  await worker.acquire('mine', 'a', { expire: 20_000 });
-  let left = 0;
-  const view = await worker.viewAfterResume('mine', async () => {
-    await sleep(1_000);
-    left = await redis.admin.pttl('lock:state:{a}');
-  });
-  expect(view).toMatchObject({ isHeld: true, assertHeld: undefined, aborted: false });
-  expect(view.remaining).toBeLessThanOrEqual(left);
-  // The part that is subtracted for clocks that run at different speeds, and for clocks that tell 1/100 s.
-  expect(view.remaining).toBeGreaterThan(left - 1_500);
-  await worker.verify('mine');
-  expect(await worker.release('mine')).toBe(true);
-  await nothingLeftBehind(redis);
-});
-
-it('keeps renewing a lease that outlasts the suspension', async () => {
-  await using worker = await SuspendedWorker.start({ connection: redis.url, renewedLease: 4_000 });
-  await worker.acquire('mine', 'a');
-  for (let i = 0; i < 4; i += 1) {
-    await worker.sleep(() => sleep(700));
-    expect(await worker.view('mine')).toMatchObject({ isHeld: true, aborted: false });
-    // So much later the lease of before would be over.
-    await sleep(700);
-  }
-  await worker.verify('mine');
-  expect(await worker.release('mine')).toBe(true);
-});
-
 it('does not rely on a pushed grant from before the resume', async () => {
   const times = { grantTimeout: 800 };
   await using worker = await SuspendedWorker.start({ connection: redis.url, ...times });
@@ -100,23 +70,6 @@ it('does not rely on a reply to `acquire` that is read after the suspension', as
   await mine!.verify();
   expect(await mine!.release()).toBe(true);
   expect((await theirs).token).toBeGreaterThan(mine!.fencingToken);
-});
-
-it('does not rely on a reply to `verify` that is read after the suspension', async () => {
-  await using worker = await SuspendedWorker.start({ connection: redis.url });
-  const service = await locks.start(redis.url);
-  await worker.acquire('mine', 'a', { expire: 1_500 });
-  await redis.pause();
-  const verified = timed(worker.verify('mine'));
-  // Its requests have reached Redis by then.
-  await worker.view('mine');
-  await sleep(100);
-  await worker.sleep(async () => {
-    await redis.resume();
-    await service.acquire('a', { waitTimeout: 10_000 });
-  });
-  expect((await verified).error).toMatchObject({ code: 'LOCK_LOST' });
-  expect(await worker.view('mine')).toEqual(LOST);
 });
 
 describe.each([

@@ -1,5 +1,4 @@
 import { describe, expect, it } from '@jest/globals';
-import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
 import { now } from '../../../lab/testbed/history/history.js';
 import { AT_ONCE, between, LockBench, timed } from '../../../lab/testbed/locks/locks.js';
 import { unawaited } from '../../integration/kinds/support.js';
@@ -10,27 +9,7 @@ const SHORT = { renewedLease: LEASE, grantTimeout: 300 };
 const READ = { kind: 'read' } as const;
 const WRITE = { kind: 'write' } as const;
 
-const clients = async (): Promise<number> =>
-  ((await bench.redis.admin.pubsub('CHANNELS', 'lock:client:*')) as string[]).length;
-
 describe('a process that is killed', () => {
-  it('as a reader delays a writer by its own lease at most, whatever other readers renew', async () => {
-    const [other, writer, doomed] = [await bench.service(SHORT), await bench.service(SHORT), await bench.worker(SHORT)];
-    const reading = await other.acquire('a', READ);
-    await doomed.acquire('a', READ);
-    const writing = writer.acquire('a', WRITE);
-    await bench.untilWaiting('a', 1);
-    await doomed.process.kill();
-    const killed = now();
-    // The watchdog of the other reader does not keep the dead one alive.
-    await eventually(async () => (await other.inspect('a'))!.holds === 1, { within: LEASE + AT_ONCE });
-    expect(between(killed)).toBeLessThan(LEASE + AT_ONCE);
-    await reading.verify();
-    expect((await bench.waiters('a')).length).toBe(1);
-    await reading.release();
-    await writing;
-  });
-
   it('as a queued writer is detected by the waiters behind it, also without new requests', async () => {
     const [one, other, doomed] = [await bench.service(SHORT), await bench.service(SHORT), await bench.worker(SHORT)];
     await one.acquire('a', READ);
@@ -42,23 +21,6 @@ describe('a process that is killed', () => {
     const killed = now();
     await reading;
     expect(between(killed)).toBeLessThan(SHORT.grantTimeout * 1.4 + AT_ONCE);
-  });
-
-  it('as a queued writer or reader is skipped at once when the writer before it releases', async () => {
-    const [holder, last, doomed] = [await bench.service(), await bench.service(), await bench.worker()];
-    const lock = await holder.acquire('a', WRITE);
-    for (const options of [WRITE, READ]) {
-      void unawaited(doomed.acquire('a', options));
-    }
-    await bench.untilWaiting('a', 2);
-    const waiting = last.acquire('a', WRITE);
-    await bench.untilWaiting('a', 3);
-    await doomed.process.kill();
-    await eventually(async () => (await clients()) === 2);
-    const released = now();
-    await lock.release();
-    await waiting;
-    expect(between(released)).toBeLessThan(AT_ONCE);
   });
 
   it('halfway through several keys frees the acquired ones within its lease', async () => {
@@ -96,19 +58,5 @@ describe('a process that is stopped', () => {
     expect((await late).error).toMatchObject({ code: expect.stringMatching(/LOCK_(TIMEOUT|STORE)/) });
     await value!.verify();
     await bench.untilWaiting('a', 0);
-  });
-
-  it('beyond its lease has lost its permits, and its late release does not affect other holders', async () => {
-    const [service, frozen] = [await bench.service(SHORT), await bench.worker(SHORT)];
-    const semaphore = service.getSemaphore('s', { permits: 2 });
-    const theirs = await frozen.acquire('s', { permits: 2 });
-    await semaphore.acquire();
-    frozen.process.pause();
-    const mine = await semaphore.acquire();
-    frozen.process.resume();
-    expect(await frozen.release(theirs)).toBe(false);
-    await mine.verify();
-    expect(await semaphore.availablePermits()).toBe(0);
-    expect(await semaphore.tryAcquire()).toBeNull();
   });
 });

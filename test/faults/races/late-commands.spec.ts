@@ -1,37 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
 import { SCRIPTS } from '../../../lib/store/redis/scripts.generated.js';
 import type { AcquireOptions } from '../../../lib/options/acquire-options.js';
-import type { LockHandle } from '../../../lib/service/handles/lock-handle.js';
-import { deferred } from '../../../lab/testbed/wait/deferred.js';
 import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
-import { redisKey } from '../../../lab/testbed/locks/fault-locks.js';
 import { LockBench, timed } from '../../../lab/testbed/locks/locks.js';
-import type { ConnectionFilter, RespProxy } from '../../../lab/testbed/proxies/resp-proxy.mjs';
 
 const bench = new LockBench();
-
-const SUBSCRIBERS: ConnectionFilter = ({ isSubscriber }) => isSubscriber;
-const COMMANDS: ConnectionFilter = ({ isSubscriber }) => !isSubscriber;
-
-/** How many clients listen, as Redis sees it. */
-const listening = async (): Promise<number> =>
-  ((await bench.redis.admin.pubsub('CHANNELS', 'lock:client:*')) as string[]).length;
-
-/** Scripts that the server has been asked to run so far. */
-async function scriptCalls(): Promise<number> {
-  const { evalsha = 0, eval: byText = 0 } = await bench.redis.commandStats();
-  return evalsha + byText;
-}
-
-/** Resolves when a push that says `word` has been passed on. */
-function pushed(proxy: RespProxy, word: string): Promise<void> {
-  const seen = deferred();
-  proxy.dropPushes((push) => {
-    if (Array.isArray(push) && push.some((part) => typeof part === 'string' && part.startsWith(word))) seen.resolve();
-    return false;
-  });
-  return seen;
-}
 
 /** A waiter behind a proxy for the lock of another client. A pushed grant of it lasts 300 ms at first. */
 async function waiterBehindProxy(options: AcquireOptions = {}) {
@@ -44,120 +17,7 @@ async function waiterBehindProxy(options: AcquireOptions = {}) {
   return { proxy, holder, waiter, first, waiting };
 }
 
-describe('one grant for each acquisition', () => {
-  it('a waiter that was granted the lock while it received no messages is not granted it again', async () => {
-    const proxy = await bench.proxy();
-    const [holder, other] = await bench.serviceList(2);
-    const deaf = await bench.service({ connection: proxy.url, grantTimeout: 300 });
-    const first = await holder!.acquire('a', { expire: 20_000 });
-    const waiting = deaf.acquire('a', { expire: 20_000 });
-    await bench.untilWaiting('a', 1);
-    proxy.refuse();
-    proxy.cutAll(SUBSCRIBERS);
-    await eventually(async () => (await listening()) === 2);
-    await first.release();
-    // It is not notified; it asks when its period is over, and does not take a place of which it could not be notified.
-    const lock = await waiting;
-    expect(await bench.waiters('a')).toEqual([]);
-
-    await proxy.accept();
-    await eventually(async () => (await listening()) === 3);
-    // Settles the queue. A ticket that had stayed would be granted now, for `grantTimeout`.
-    const { error } = await timed(() => other!.acquire('a', { waitTimeout: 700 }));
-    expect(error).toMatchObject({ code: 'LOCK_TIMEOUT' });
-    const holders = (await other!.inspect('a'))?.holders ?? [];
-    expect(holders.map(({ fencingToken }) => fencingToken)).toEqual([lock.fencingToken]);
-    await lock.verify();
-    expect(await lock.release()).toBe(true);
-    await bench.untilNothingIsLeft();
-  });
-
-  it('a request that is executed after its release holds nothing in the end', async () => {
-    const { proxy, waiter, first, waiting } = await waiterBehindProxy({ expire: 20_000 });
-    // Its next question is not understood, and so it is executed only when it is asked by its text: late.
-    await bench.redis.admin.script('FLUSH', 'SYNC');
-    await bench.redis.admin.script('LOAD', SCRIPTS.release.source);
-    proxy.holdReplies(COMMANDS);
-    await proxy.seen({ names: ['evalsha'], where: ({ args }) => args[0] === SCRIPTS.acquire.sha1 });
-    await first.release();
-    const lock = await waiting;
-    const released = lock.release();
-    await eventually(async () => (await bench.redis.admin.exists(redisKey('state', 'a'))) === 0);
-
-    const late = proxy.seen({ names: ['eval'], where: ({ args }) => args[0] === SCRIPTS.acquire.source });
-    proxy.heal();
-    await late;
-    expect(await released).toBe(true);
-    // Answered after the earlier commands: so they have been executed by then.
-    await waiter.inspect('a');
-    await bench.untilNothingIsLeft();
-  });
-
-  it('a duplicate request from before a reconnect that arrives after the release holds nothing', async () => {
-    const proxy = await bench.proxy();
-    // Gives a silent connection up, and sends the unanswered commands again on the next one.
-    const connection = { host: proxy.host, port: proxy.port, socketTimeout: 500 };
-    const service = await bench.service({ connection });
-    const known = proxy.seen({ names: ['evalsha'] });
-    await (await service.acquire('known')).release();
-    const old = (await known).connection;
-    proxy.holdRequests(({ id }) => id === old);
-    const lock = await service.acquire('a');
-    expect(await lock.release()).toBe(true);
-    expect(await bench.redis.admin.exists(redisKey('state', 'a'))).toBe(0);
-
-    const calls = await scriptCalls();
-    proxy.heal();
-    await eventually(async () => (await scriptCalls()) > calls);
-    expect(await bench.redis.admin.exists(redisKey('state', 'a'))).toBe(0);
-    await bench.untilNothingIsLeft();
-    const next = await service.tryAcquire('a');
-    expect(await next?.release()).toBe(true);
-  });
-});
-
 describe('a grant that has not reached its client', () => {
-  it('does not count if it was ended by force before its reply came', async () => {
-    const proxy = await bench.proxy();
-    const [far, near] = [await bench.service({ connection: proxy.url }), await bench.service()];
-    await (await far.acquire('a')).release();
-    const revoked = pushed(proxy, 'revoked');
-    proxy.holdReplies(COMMANDS);
-    let granted: LockHandle | undefined;
-    const waiting = far.acquire('a').then((lock) => (granted = lock));
-    await eventually(() => near.inspect('a'));
-    expect(await near.forceRelease('a')).toBe(true);
-    const lock = await near.tryAcquire('a');
-    expect(lock?.isHeld).toBe(true);
-    await revoked;
-    // The push is on its way to a client of this process: a few turns, and it has been read.
-    for (let turn = 0; turn < 5; turn++) await bench.redis.admin.ping();
-
-    proxy.heal();
-    // Its answer comes behind the one of the grant.
-    await far.inspect('a');
-    expect(granted).toBeUndefined();
-    expect(await lock!.release()).toBe(true);
-    const next = await waiting;
-    expect(next.fencingToken).toBeGreaterThan(lock!.fencingToken);
-    expect(await next.release()).toBe(true);
-    await bench.untilNothingIsLeft();
-  });
-
-  it('is released although the connection was down when its caller gave up', async () => {
-    const proxy = await bench.proxy();
-    const service = await bench.service({ connection: proxy.url });
-    await (await service.acquire('known')).release();
-    const cut = proxy.cutAfterCommand({ names: ['evalsha'] });
-    const controller = new AbortController();
-    const waiting = timed(() => service.acquire('a', { signal: controller.signal }));
-    await cut.happened;
-    controller.abort(new Error('given up'));
-    expect((await waiting).error).toBe(controller.signal.reason);
-    expect(await bench.redis.admin.exists(redisKey('state', 'a'))).toBe(1);
-    await bench.untilNothingIsLeft();
-  });
-
   it('ends a single try without a hold if every reply comes after the end of its lease', async () => {
     const proxy = await bench.proxy();
     const service = await bench.service({ connection: proxy.url });

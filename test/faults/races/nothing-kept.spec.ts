@@ -155,20 +155,3 @@ it('an AbortSignal shared by many waiters has one listener, and none after they 
   process.off('warning', warned);
   expect(warnings).toEqual([]);
 });
-
-it('an AbortSignal shared by many waiters ends all pending waits, and no other call', async () => {
-  const service = await bench.service();
-  const controller = new AbortController();
-  const first = await service.acquire('a');
-  const waiting = Array.from({ length: 20 }, () => timed(() => service.acquire('a', { signal: controller.signal })));
-  const other = service.acquire('a');
-  await first.release();
-  const lock = (await waiting[0]!).value!;
-  controller.abort(new Error('given up'));
-  const outcomes = await Promise.all(waiting.slice(1));
-  expect(outcomes.map(({ error }) => error)).toEqual(outcomes.map(() => controller.signal.reason));
-  expect(lock.isHeld).toBe(true);
-  expect(await lock.release()).toBe(true);
-  expect(await (await other).release()).toBe(true);
-  await bench.untilNothingIsLeft();
-});

@@ -2,7 +2,7 @@ import { describe, expect, it, jest } from '@jest/globals';
 import { RedisConnection } from '../../../lib/store/redis/redis-connection.js';
 import { IoredisLines } from '../../../lib/store/redis/ioredis-lines.js';
 import type { Socket } from 'node:net';
-import { abortOf, FaultLocks, nothingLeftBehind, redisKey, timed } from '../../../lab/testbed/locks/fault-locks.js';
+import { FaultLocks, nothingLeftBehind, redisKey, timed } from '../../../lab/testbed/locks/fault-locks.js';
 import { useRedisForEach } from '../../../lab/testbed/locks/fault-setups.js';
 import { eventually, throughout } from '../../../lab/testbed/wait/eventually.mjs';
 import { startWorker } from '../../../lab/testbed/workers/processes.mjs';
@@ -16,17 +16,6 @@ const ASKING: ConnectionFilter = ({ isSubscriber }) => !isSubscriber;
 const locks = new FaultLocks();
 let redis: RedisServer;
 useRedisForEach(locks, (started) => (redis = started));
-
-it('release() of a lost lock returns false at once, even if Redis does not answer', async () => {
-  const service = await locks.start(redis.url, { commandTimeout: 5_000 });
-  const lock = await service.acquire('a', { expire: 500 });
-  await redis.pause();
-  await abortOf(lock.signal);
-  const { value, error, ran } = await timed(lock.release());
-  await redis.resume();
-  expect([value, error]).toEqual([false, undefined]);
-  expect(ran).toBeLessThan(AT_ONCE);
-});
 
 it('does not repeat all requests of a long outage once Redis is back', async () => {
   const TIMEOUT = 500;
@@ -101,24 +90,6 @@ describe('a process whose service has been closed exits at once by itself', () =
     expect(exit).toEqual({ code: 0, signal: null });
     expect(ran).toBeLessThan(AT_ONCE);
   });
-});
-
-it('a client whose connection ends while its commands are still executed acquires a lock once', async () => {
-  await using proxy = await RespProxy.start(redis);
-  const [far, near] = [await locks.start(proxy.url), await locks.start(redis.url)];
-  await (await far.acquire('a')).release();
-  // Its question arrives, and then the connection ends before the answer.
-  proxy.holdReplies(ASKING);
-  const acquiring = far.acquire('a');
-  await eventually(async () => (await near.inspect('a'))?.holds === 1);
-  proxy.dropReplies(ASKING);
-  proxy.endReplies(ASKING);
-  proxy.heal();
-  const lock = await acquiring;
-  expect((await near.inspect('a'))?.holds).toBe(1);
-  expect(await lock.release()).toBe(true);
-  expect(await (await near.acquire('a', { waitTimeout: 0 })).release()).toBe(true);
-  await nothingLeftBehind(redis);
 });
 
 it('a holder whose connection the server has dropped renews on a new one before its lease ends', async () => {

@@ -5,7 +5,7 @@ import { unawaited } from '../../integration/kinds/support.js';
 import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
 import { redisKey } from '../../../lab/testbed/locks/fault-locks.js';
 import { now } from '../../../lab/testbed/history/history.js';
-import { AT_ONCE, between, LockBench, timed, type RemoteHandle } from '../../../lab/testbed/locks/locks.js';
+import { AT_ONCE, between, LockBench, timed } from '../../../lab/testbed/locks/locks.js';
 
 const KEY = 'a';
 const FAIR = { fair: true } as const;
@@ -68,38 +68,6 @@ describe('a client that does not take its grant', () => {
     expect(fallenBehind.length).toBeLessThan(4);
     await bench.untilNothingIsLeft();
   });
-
-  it('gets the places of its other waiters back when it retries', async () => {
-    const options = { grantTimeout: 1_000, commandTimeout: 20_000, renewedLease: 10_000 };
-    const [holder, second, third] = await bench.serviceList(3, options);
-    const frozen = await bench.worker(options);
-    const lock = await holder!.acquire(KEY);
-    const served: string[] = [];
-    const note = <T>(name: string, call: Promise<T>): Promise<T> =>
-      call.then((value) => {
-        served.push(name);
-        return value;
-      });
-    const theirs = [1, 2].map(() => unawaited(note('frozen', frozen.acquire(KEY, { ...FAIR, waitTimeout: '60s' }))));
-    await bench.untilWaiting(KEY, 2);
-    const places = await bench.waiters(KEY);
-    frozen.process.pause();
-    const afterThem = note('second', second!.acquire(KEY, FAIR));
-    await bench.untilWaiting(KEY, 3);
-    await lock.release();
-    const mine = await afterThem;
-    const last = note('third', third!.acquire(KEY, { ...FAIR, waitTimeout: '60s' }));
-    await bench.untilWaiting(KEY, 2);
-    frozen.process.resume();
-    await eventually(async () => (await bench.waiters(KEY))[0] === places[1], { what: 'the old place' });
-    await mine.release();
-    const theirHandle = (await Promise.race<unknown>(theirs)) as RemoteHandle;
-    expect(served).toEqual(['second', 'frozen']);
-    await frozen.release(theirHandle);
-    await (await last).release();
-    await Promise.all(theirs);
-    expect(served).toEqual(['second', 'frozen', 'third', 'frozen']);
-  });
 });
 
 describe('absent waiters with places that are not stale', () => {
@@ -156,23 +124,6 @@ describe('absent waiters with places that are not stale', () => {
     await cycles(1);
     expect(await cycles(20)).toBeLessThan(2 * without + 20);
     await Promise.all(held.map((handle) => handle.release()));
-  });
-
-  it('are dropped by retries once they are stale', async () => {
-    const [holder, other] = await bench.serviceList(2, { grantTimeout: 700 });
-    const lock = await holder!.acquire(KEY);
-    await joinAndVanish(30);
-    const waiting = other!.acquire(KEY, { waitTimeout: '60s' });
-    await bench.untilWaiting(KEY, 31);
-    await lock.release();
-    const mine = await waiting;
-    const next = holder!.acquire(KEY, { waitTimeout: '60s' });
-    await bench.untilWaiting(KEY, 31);
-    await makeStale();
-    await bench.untilWaiting(KEY, 1);
-    await mine.release();
-    await (await next).release();
-    await bench.untilNothingIsLeft();
   });
 
   it('are dropped once they are stale', async () => {
@@ -240,35 +191,4 @@ it('a release reaches the first present waiter behind more than 100 absent ones'
   const { ran } = await timed(() => waiters[0]!);
   expect(ran).toBeLessThan(AT_ONCE);
   expect(await (await waiters[0]!).value!.release()).toBe(true);
-});
-
-it('a release with a request for the next local waiter reaches it, too', async () => {
-  const waiter = await bench.service();
-  const { lock, waiters } = await queueUp(waiter, waiter);
-  await lock.release();
-  const first = (await waiters[0]!).value!;
-  const releasing = timed(() => first.release());
-  const { ran } = await timed(() => waiters[1]!);
-  expect(ran).toBeLessThan(AT_ONCE);
-  expect((await releasing).value).toBe(true);
-  expect(await (await waiters[1]!).value!.release()).toBe(true);
-});
-
-it('a forced release reaches it, too', async () => {
-  const waiter = await bench.service();
-  const { waiters } = await queueUp(waiter);
-  await waiter.forceRelease(KEY);
-  const { ran } = await timed(() => waiters[0]!);
-  expect(ran).toBeLessThan(AT_ONCE);
-  expect(await (await waiters[0]!).value!.release()).toBe(true);
-});
-
-it('a single try finds the key free despite them', async () => {
-  const service = await bench.service();
-  const { lock } = await queueUp();
-  await lock.release();
-  const { value, ran } = await timed(() => service.tryAcquire(KEY));
-  expect(value?.isHeld).toBe(true);
-  expect(ran).toBeLessThan(AT_ONCE);
-  expect(await value!.release()).toBe(true);
 });
