@@ -43,25 +43,6 @@ describe('holdAtLeast', () => {
     await expect(wrong).rejects.toThrow('defaults.holdAtLeast (2000 ms) is longer than expire (1000 ms)');
   });
 
-  it('of a reader excludes writers, not readers', async () => {
-    const [one, other] = await bench.serviceList(2);
-    await (await one!.acquire('a', { kind: 'read', holdAtLeast: '5s' })).release();
-    expect(await other!.tryAcquire('a', { kind: 'write' })).toBeNull();
-    expect(await one!.tryAcquire('a', { kind: 'write' })).toBeNull();
-    expect(await other!.tryAcquire('a', { kind: 'read' })).not.toBeNull();
-  });
-
-  it('of permits counts as used', async () => {
-    const [one, other] = await bench.serviceList(2);
-    const semaphore = one!.getSemaphore('s', { permits: 3 });
-    const since = now();
-    await semaphore.run(() => undefined, { units: 2, holdAtLeast: LEAST });
-    expect(await semaphore.availablePermits()).toBe(1);
-    expect(await other!.getSemaphore('s', { permits: 3 }).tryAcquire(2)).toBeNull();
-    await other!.getSemaphore('s', { permits: 3 }).acquire(3);
-    expect(between(since)).toBeGreaterThanOrEqual(LEAST - 5);
-  });
-
   it.each(KINDS)('does not delay a release after that time: $kind', async ({ options }) => {
     const [one, other] = await bench.serviceList(2);
     const lock = await one!.acquire('a', { ...options, holdAtLeast: 60 });
@@ -80,13 +61,5 @@ describe('holdAtLeast', () => {
     await (await one!.acquire('a', { ...options, holdAtLeast: '20s' })).release();
     expect(await other!.forceRelease('a')).toBe(true);
     expect(await other!.tryAcquire('a')).not.toBeNull();
-  });
-
-  it.each(KINDS)('does not admit its owner again before that: $kind', async ({ options }) => {
-    const service = await bench.service();
-    const mine = { ...options, owner: 'me', holdAtLeast: '5s' } as const;
-    await (await service.acquire('a', mine)).release();
-    expect(await service.tryAcquire('a', { kind: 'write', owner: 'me' })).toBeNull();
-    expect(await service.getLock('a').isHeldBy('me')).toBe(false);
   });
 });

@@ -1,8 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { LockObject, LockService } from 'nestjs-redis-locks';
-import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
-import { now } from '../../../lab/testbed/history/history.js';
-import { AT_ONCE, between, LockBench } from '../../../lab/testbed/locks/locks.js';
+import { LockBench } from '../../../lab/testbed/locks/locks.js';
 
 const bench = new LockBench();
 
@@ -71,21 +69,6 @@ describe.each(SHAPES)('the RLock shape of $kind', ({ make, shared = false }) => 
     expect(counts).toEqual([0, 1, 2, 1, 0]);
     await expect(lock.unlock()).rejects.toMatchObject({ code: 'LOCK_NOT_HELD' });
     await bench.untilNothingIsLeft();
-  });
-
-  it('forceUnlock releases, notifies the former holder, and wakes waiters', async () => {
-    const [one, other] = await bench.serviceList(2);
-    const handle = await make(one!).lock();
-    const waiting = other!.getReadWriteLock('a').writeLock().lock();
-    await bench.untilWaiting('a', 1);
-    const at = now();
-    expect(await make(other!).forceUnlock()).toBe(true);
-    expect((await waiting).isHeld).toBe(true);
-    await eventually(() => handle.signal.aborted);
-    expect(between(at)).toBeLessThan(AT_ONCE);
-    expect(handle.signal.reason).toMatchObject({ code: 'LOCK_LOST' });
-    expect(handle.isHeld).toBe(false);
-    expect(make(one!).isHeldByCurrentContext()).toBe(false);
   });
 
   it('lock() accepts a signal, and refuses options that make no sense', async () => {

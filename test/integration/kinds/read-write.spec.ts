@@ -11,9 +11,6 @@ const READ = { kind: 'read' } as const;
 const READ_ALONE = { kind: 'read', fair: true } as const;
 const WRITE = { kind: 'write' } as const;
 
-const releaseAll = (handles: readonly LockHandle[]): Promise<boolean[]> =>
-  Promise.all(handles.map((handle) => handle.release()));
-
 describe('a read-write lock', () => {
   it('grants to 20 readers by one release, with two commands', async () => {
     const [writer, ...others] = await bench.serviceList(6);
@@ -31,32 +28,6 @@ describe('a read-write lock', () => {
     expect(readers.every(({ isHeld }) => isHeld)).toBe(true);
     expect((await writer!.inspect('a'))!.holds).toBe(20);
     expect(took).toBeLessThan(AT_ONCE);
-  });
-
-  it('lets no reader overtake a writer in a queue that is too long for one script', async () => {
-    const [holder, one, writing, crowd] = await bench.serviceList(4);
-    const lock = await holder!.acquire('a', WRITE);
-    // A named owner: others of the same owner may follow it past the writer, so all of the queue is looked at.
-    const first = one!.acquire('a', { ...READ, owner: 'me' });
-    await bench.untilWaiting('a', 1);
-    const writer = writing!.acquire('a', WRITE);
-    await bench.untilWaiting('a', 2);
-    let passed = 0;
-    const readers = Array.from({ length: 140 }, () =>
-      crowd!.acquire('a', READ_ALONE).then((handle) => {
-        passed += 1;
-        return handle;
-      }),
-    );
-    await bench.untilWaiting('a', 142);
-    await lock.release();
-    const reader = await first;
-    await crowd!.inspect('a');
-    expect(passed).toBe(0);
-    await reader.release();
-    await (await writer).release();
-    await releaseAll(await Promise.all(readers));
-    await bench.untilNothingIsLeft();
   });
 
   it('admits an owner to the exclusive lock although its expired hold is one of very many', async () => {
@@ -111,24 +82,6 @@ describe('downgrade and upgrade', () => {
     expect(await other!.tryAcquire('a', WRITE)).not.toBeNull();
   });
 
-  it('by owner: a writer reads, releases the write lock, and keeps reading, also in another process', async () => {
-    const [service, there, worker] = [await bench.service(), await bench.service(), await bench.worker()];
-    const lock = service.getReadWriteLock('a', { owner: 'me' });
-    await lock.writeLock().lock();
-    const remote = await worker.acquire('a', { ...READ, owner: 'me' });
-    await lock.readLock().lock();
-    expect(await there.tryAcquire('a', READ)).toBeNull();
-    await lock.writeLock().unlock();
-    expect(await there.tryAcquire('a', WRITE)).toBeNull();
-    const beside = await there.tryAcquire('a', READ);
-    expect(beside).not.toBeNull();
-    await lock.readLock().unlock();
-    await beside!.release();
-    expect(await there.tryAcquire('a', WRITE)).toBeNull();
-    await worker.release(remote);
-    expect(await there.tryAcquire('a', WRITE)).not.toBeNull();
-  });
-
   it('refuse the upgrade from reading to writing at once, by scope', async () => {
     const service = await bench.service();
     await service.run(
@@ -152,19 +105,6 @@ describe('downgrade and upgrade', () => {
       READ,
     );
     await bench.untilNothingIsLeft();
-  });
-
-  it('refuse the upgrade at once by owner, from this process and from another one', async () => {
-    const [service, worker] = [await bench.service(), await bench.worker()];
-    const reading = await service.acquire('a', { ...READ, owner: 'me' });
-    const here = await timed(() => service.acquire('a', { ...WRITE, owner: 'me' }));
-    expect(here.error).toMatchObject({ code: 'LOCK_CONFIG', key: 'a' });
-    expect(here.ran).toBeLessThan(AT_ONCE);
-    await expect(worker.tryAcquire('a', { ...WRITE, owner: 'me' })).rejects.toMatchObject({ code: 'LOCK_CONFIG' });
-    await reading.verify();
-    expect(await bench.waiters('a')).toEqual([]);
-    await reading.release();
-    await (await service.acquire('a', { ...WRITE, owner: 'me' })).release();
   });
 
   it('leave no place in the queue if an upgrade is noticed while it waits', async () => {
@@ -223,22 +163,5 @@ describe('downgrade and upgrade', () => {
     await first.release();
     await value!.release();
     await writing;
-  });
-});
-
-describe('leases of readers', () => {
-  it('do not delay readers behind a writer that gives up', async () => {
-    const [one, other, writer] = await bench.serviceList(3);
-    await one!.acquire('a', READ);
-    const aborting = new AbortController();
-    const writing = timed(() => writer!.acquire('a', { ...WRITE, signal: aborting.signal }));
-    await bench.untilWaiting('a', 1);
-    const reading = timed(() => other!.acquire('a', READ));
-    await bench.untilWaiting('a', 2);
-    const at = now();
-    aborting.abort(new Error('enough'));
-    expect((await writing).error).toMatchObject({ message: 'enough' });
-    expect((await reading).value!.isHeld).toBe(true);
-    expect(between(at)).toBeLessThan(AT_ONCE);
   });
 });

@@ -1,43 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
 import type { LockHandle } from '../../../lib/service/handles/lock-handle.js';
 import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
-import { now } from '../../../lab/testbed/history/history.js';
-import { AT_ONCE, between, LockBench, timed } from '../../../lab/testbed/locks/locks.js';
+import { LockBench } from '../../../lab/testbed/locks/locks.js';
 
 const bench = new LockBench();
 
 describe('a semaphore', () => {
-  it('supports weights, and small requests do not starve a large one', async () => {
-    const [one, other] = await bench.serviceList(2);
-    const semaphore = one!.getSemaphore('s', { permits: 4 });
-    const small = await Promise.all([semaphore.acquire(), semaphore.acquire(), semaphore.acquire()]);
-    let bigIsIn = false;
-    const big = other!
-      .getSemaphore('s', { permits: 4 })
-      .acquire(3)
-      .then((handle) => {
-        bigIsIn = true;
-        return handle;
-      });
-    await bench.untilWaiting('s', 1);
-    // One is free, but a caller that asks now queues behind the big one.
-    expect(await semaphore.availablePermits()).toBe(1);
-    expect(await semaphore.tryAcquire()).toBeNull();
-    const late = semaphore.acquire(2);
-    await bench.untilWaiting('s', 2);
-    await semaphore.release(small[0]);
-    await one!.inspect('s');
-    expect(bigIsIn).toBe(false);
-    await semaphore.release(small[1]);
-    const held = await big;
-    await semaphore.release(small[2]);
-    await one!.inspect('s');
-    expect((await one!.inspect('s'))!.waiters.map(({ units }) => units)).toEqual([2]);
-    await held.release();
-    await late;
-    expect(await semaphore.availablePermits()).toBe(2);
-  });
-
   it('refuses to release a permit that it does not hold, or no longer holds', async () => {
     const service = await bench.service();
     const [semaphore, twin] = [service.getSemaphore('s', { permits: 2 }), service.getSemaphore('s', { permits: 2 })];
@@ -116,44 +84,6 @@ describe('a semaphore', () => {
     expect(value).toBe('inner, 0 free');
     await expect(semaphore.run(() => Promise.reject(new Error('task')))).rejects.toThrow('task');
     expect(await semaphore.availablePermits()).toBe(3);
-  });
-
-  it('takes no permits from holders when setPermits lowers the number, and grants none until they fit', async () => {
-    const [one, other] = await bench.serviceList(2);
-    const semaphore = one!.getSemaphore('s', { permits: 3 });
-    const held = await Promise.all([semaphore.acquire(), semaphore.acquire(), semaphore.acquire()]);
-    await semaphore.setPermits(1);
-    for (const handle of held) await handle.verify();
-    expect([await semaphore.availablePermits(), await semaphore.getPermits()]).toEqual([0, 1]);
-    const waiting = other!.getSemaphore('s', { permits: 3 }).acquire();
-    await bench.untilWaiting('s', 1);
-    await held[0].release();
-    await held[1].release();
-    expect(await bench.waiters('s')).toHaveLength(1);
-    await held[2].release();
-    await waiting;
-    expect(await semaphore.tryAcquire()).toBeNull();
-  });
-
-  it('does not delay waiters behind an aborted or late request for many permits', async () => {
-    const [one, other] = await bench.serviceList(2);
-    const semaphore = one!.getSemaphore('s', { permits: 3 });
-    const held = await semaphore.acquire(2);
-    for (const ends of ['aborted', 'late']) {
-      const giveUp = new AbortController();
-      const options = ends === 'aborted' ? { signal: giveUp.signal } : { waitTimeout: 1_000 };
-      const many = timed(() => semaphore.acquire(3, options));
-      await bench.untilWaiting('s', 1);
-      const behind = timed(() => other!.getSemaphore('s', { permits: 3 }).acquire());
-      await bench.untilWaiting('s', 2);
-      giveUp.abort(new Error('enough'));
-      expect((await many).error).toBeDefined();
-      const over = now();
-      await (await behind).value!.release();
-      expect(between(over)).toBeLessThan(AT_ONCE);
-    }
-    await held.release();
-    await bench.untilNothingIsLeft();
   });
 
   it('excludes locks of other kinds on the same key', async () => {

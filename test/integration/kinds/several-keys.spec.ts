@@ -119,37 +119,6 @@ describe('several keys', () => {
     expect(served).toEqual(['one', 'fair', 'several']);
   });
 
-  it('queue behind existing waiters: a free key with a waiter is not acquired', async () => {
-    const [one, reader, writer] = await bench.serviceList(3);
-    const reading = await reader!.acquire('b', { kind: 'read' });
-    const writing = writer!.acquire('b', { kind: 'write' });
-    await bench.untilWaiting('b', 1);
-    expect(await one!.tryAcquire(['a', 'b'], { kind: 'read' })).toBeNull();
-    expect(await held('a')).toEqual([]);
-    await reading.release();
-    await (await writing).release();
-    expect(await one!.tryAcquire(['a', 'b'], { kind: 'read' })).not.toBeNull();
-  });
-
-  it('leave nothing behind after an abort halfway, and delay no other client', async () => {
-    const [one, other] = await bench.serviceList(2);
-    const c = await other!.acquire('c');
-    const aborting = new AbortController();
-    const waiting = timed(() => one!.acquire(['a', 'b', 'c'], { signal: aborting.signal }));
-    await bench.untilWaiting('c', 1);
-    expect(await held('a', 'b')).toEqual(['a', 'b']);
-    const a = timed(() => other!.acquire('a'));
-    await bench.untilWaiting('a', 1);
-    const at = now();
-    aborting.abort(new Error('enough'));
-    expect((await waiting).error).toMatchObject({ message: 'enough' });
-    await (await a).value!.release();
-    expect(between(at)).toBeLessThan(AT_ONCE);
-    expect(await held('a', 'b')).toEqual([]);
-    await c.release();
-    await bench.untilNothingIsLeft();
-  });
-
   it('share one waitTimeout', async () => {
     const [one, other] = await bench.serviceList(2);
     const a = await other!.acquire('a', { expire: 400 });
@@ -223,19 +192,6 @@ describe('several keys', () => {
   });
   const since = now();
 
-  it('are renewed together while they are held, and while the others are awaited', async () => {
-    const [one, other] = await bench.serviceList(2, { renewedLease: 1_000 });
-    const b = await other!.acquire('b');
-    const waiting = one!.acquire(['a', 'b']);
-    await bench.untilWaiting('b', 1);
-    await eventually(async () => (await other!.inspect('a'))!.holders[0]!.since.getTime() < Date.now() - 1_400);
-    await b.release();
-    const set = await waiting;
-    const taken = now();
-    await eventually(() => between(taken) > 1_400);
-    await set.verify();
-  });
-
   it('abort the signal once, as soon as one of them is lost', async () => {
     const [one, other] = await bench.serviceList(2);
     const losses: string[] = [];
@@ -262,17 +218,6 @@ describe('several keys', () => {
     await set.extend('20s');
     for (const key of set.keys) expect((await service.inspect(key))!.ttl).toBeGreaterThan(19_000);
     expect(set.remainingTime()).toBeGreaterThan(19_000);
-  });
-
-  it('with an owner re-enter, from another process too', async () => {
-    const [service, worker] = [await bench.service(), await bench.worker()];
-    const set = await service.acquire(['a', 'b'], { owner: 'me' });
-    const again = await worker.acquire(['b', 'c', 'a'] as never, { owner: 'me' });
-    expect(await worker.tryAcquire('a', { owner: 'you' })).toBeNull();
-    await set.release();
-    expect(await held('a', 'b', 'c')).toEqual(['a', 'b', 'c']);
-    await worker.release(again);
-    expect(await held('a', 'b', 'c')).toEqual([]);
   });
 
   it.each(['at once', 'one by one'])('have one owner if they are acquired %s', async (how) => {

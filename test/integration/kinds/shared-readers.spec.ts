@@ -2,7 +2,6 @@ import { describe, expect, it } from '@jest/globals';
 import type { LockHandle } from 'nestjs-redis-locks';
 import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
 import { LockBench } from '../../../lab/testbed/locks/locks.js';
-import { redisKey } from '../../../lab/testbed/locks/redis-key.mjs';
 import { observe, releaseAll } from './support.js';
 
 const bench = new LockBench();
@@ -26,22 +25,6 @@ describe('readers of one process', () => {
     expect(await stored('a')).toBe(1);
     expect(await others[0]!.release()).toBe(true);
     expect(await scripts()).toBe(1);
-    await bench.untilNothingIsLeft();
-  });
-
-  it('share one ticket, and are granted together', async () => {
-    const [writer, readers] = await bench.serviceList(2);
-    const lock = await writer!.acquire('a');
-    const reading = Array.from({ length: 50 }, () => readers!.acquire('a', READ));
-    await bench.untilWaiting('a', 1);
-    await lock.release();
-    const handles = await Promise.all(reading);
-    expect(await stored('a')).toBe(1);
-    expect(new Set(handles.map(({ fencingToken }) => fencingToken)).size).toBe(1);
-    expect(handles[0]!.fencingToken).toBeGreaterThan(lock.fencingToken);
-    // After the first, short lease of a grant by message.
-    await Promise.all(handles.map((handle) => handle.verify()));
-    expect(await releaseAll(handles)).toEqual(handles.map(() => true));
     await bench.untilNothingIsLeft();
   });
 
@@ -85,89 +68,6 @@ describe('readers of one process', () => {
     expect(writer.isHeld).toBe(true);
     await writer.release();
     await bench.untilNothingIsLeft();
-  });
-
-  it('extend their own leases, and no other', async () => {
-    const service = await bench.service(LONG);
-    const fixed = { ...READ, expire: '20s' } as const;
-    const [one, two] = await Promise.all([service.acquire('a', fixed), service.acquire('a', fixed)]);
-    await one.extend('1h');
-    expect(one.remainingTime()).toBeGreaterThan(3_000_000);
-    expect(await bench.redis.admin.pttl(redisKey('state', 'a'))).toBeGreaterThan(3_000_000);
-    await two.verify();
-    expect(two.remainingTime()).toBeLessThanOrEqual(20_000);
-    await Promise.all([two.extend(200), two.extend('30s'), two.extend('10s')]);
-    expect(two.remainingTime()).toBeGreaterThan(25_000);
-    expect(two.remainingTime()).toBeLessThanOrEqual(30_000);
-    await one.verify();
-    expect(one.remainingTime()).toBeGreaterThan(3_000_000);
-    await Promise.all([one.release(), two.release()]);
-    await bench.untilNothingIsLeft();
-  });
-
-  it('stop joining as soon as a writer of another process waits', async () => {
-    const [readers, writers] = await bench.serviceList(2, LONG);
-    const first = await readers!.acquire('a', READ);
-    const second = await readers!.acquire('a', READ);
-    const writing = writers!.acquire('a');
-    await bench.untilWaiting('a', 1);
-    await eventually(async () => {
-      const late = await readers!.tryAcquire('a', READ);
-      await late?.release();
-      return late === null;
-    });
-    const late = readers!.acquire('a', READ);
-    await bench.untilWaiting('a', 2);
-    await releaseAll([first, second]);
-    const writer = await writing;
-    await writer.release();
-    const reader = await late;
-    expect(reader.fencingToken).toBeGreaterThan(writer.fencingToken);
-    await reader.release();
-    await bench.untilNothingIsLeft();
-  });
-
-  it('stop joining as soon as a writer of their own process asks', async () => {
-    const service = await bench.service(LONG);
-    const first = await service.acquire('a', READ);
-    const writing = service.acquire('a');
-    const late = service.acquire('a', READ);
-    await bench.untilWaiting('a', 2);
-    await first.release();
-    const writer = await writing;
-    await writer.release();
-    expect((await late).fencingToken).toBeGreaterThan(writer.fencingToken);
-    await (await late).release();
-  });
-
-  it('join for localHandoffTime only', async () => {
-    const service = await bench.service({ localHandoffTime: 1 });
-    const first = await service.acquire('a', READ);
-    const granted = performance.now();
-    await eventually(() => performance.now() - granted > 2);
-    const second = await service.acquire('a', READ);
-    expect(await stored('a')).toBe(2);
-    expect(second.fencingToken).toBeGreaterThan(first.fencingToken);
-    await releaseAll([first, second]);
-  });
-
-  it('have holds of their own with fair, an owner, holdAtLeast, or localHandoffs: 1', async () => {
-    const service = await bench.service(LONG);
-    const alone = await bench.service({ localHandoffs: 1 });
-    const first = await service.acquire('a', READ);
-    const others = [
-      await service.acquire('a', { ...READ, fair: true }),
-      await service.acquire('a', { ...READ, owner: 'me' }),
-      await service.acquire('a', { ...READ, holdAtLeast: 1 }),
-      await alone.acquire('a', READ),
-      await alone.acquire('a', READ),
-    ];
-    expect(await stored('a')).toBe(6);
-    // Code that knows the owner may hold the key under that name elsewhere.
-    expect(first.owner).toEqual(expect.any(String));
-    others.push(await service.acquire('a', READ));
-    expect(await stored('a')).toBe(7);
-    await releaseAll([first, ...others]);
   });
 
   it('are all shown by inspect in their process, and one of them can be released by force', async () => {

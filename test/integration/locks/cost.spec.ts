@@ -1,7 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
-import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
-import { LockBench, type LockWorker, type RemoteHandle, record } from '../../../lab/testbed/locks/locks.js';
+import { LockBench, type LockWorker, type RemoteHandle } from '../../../lab/testbed/locks/locks.js';
 
 const bench = new LockBench();
 
@@ -72,19 +70,6 @@ describe('the cost of a lock', () => {
     expect(Math.min(first, second)).toBeLessThan(5 * few);
   });
 
-  it('re-entry in the same async context: no command', async () => {
-    const service = await bench.service();
-    await service.run('a', async (outer) => {
-      await bench.redis.resetCommandStats();
-      const inner = await service.acquire('a');
-      await service.run('a', () => service.getLock('a').lock());
-      expect(inner.holdCount).toBe(3);
-      expect(await inner.release()).toBe(true);
-      outer.assertHeld();
-      expect(await calls()).toEqual({});
-    });
-  });
-
   const handoffs = [
     { of: '2 waiting processes', workers: 2, services: 1 },
     { of: '40 clients in 4 waiting processes', workers: 4, services: 10 },
@@ -107,50 +92,5 @@ describe('the cost of a lock', () => {
       expect(await calls()).toEqual({ evalsha: 1, publish: 1 });
       release = () => worker.release(handle);
     }
-  });
-
-  it('waiting 3 s for a lease of 30 s: 100 clients send fewer than 100 commands beyond their first', async () => {
-    const [holder, ...clients] = await bench.serviceList(101);
-    await holder!.acquire('a');
-    for (const client of clients) client.acquire('a').catch(() => undefined);
-    await bench.untilWaiting('a', 100);
-    await bench.redis.resetCommandStats();
-    await sleep(3_000);
-    const { evalsha = 0, ping = 0, ...others } = await calls();
-    expect(evalsha).toBeLessThan(100);
-    // Each connection that listens says every 3 to 5 s that it is there.
-    expect(ping).toBeLessThanOrEqual(101);
-    expect(others).toEqual({});
-  });
-
-  it('many locks that are renewed at once: few commands', async () => {
-    const service = await bench.service({ renewedLease: 1_500 });
-    const locks = await Promise.all(Array.from({ length: 300 }, (_, i) => service.acquire(`many:${i}`)));
-    const renewals = record(service);
-    await bench.redis.resetCommandStats();
-    await eventually(() => renewals.length >= 900);
-    const { evalsha = 0 } = await bench.redis.commandStats();
-    expect(evalsha).toBeLessThan(40); // 3 rounds of 3 commands, if all fell due in the same moment
-    expect(await Promise.all(locks.map((lock) => lock.release()))).toEqual(locks.map(() => true));
-  });
-
-  it('many waiters: two connections and one subscription', async () => {
-    const connections = async () => ((await bench.redis.admin.client('LIST')) as string).trim().split('\n').length;
-    const before = await connections();
-    const [holder, service] = await bench.serviceList(2);
-    const keys = Array.from({ length: 50 }, (_, i) => `key:${i}`);
-    const held = await Promise.all(keys.map((key) => holder!.acquire(key)));
-    const waiting = keys.flatMap((key) => Array.from({ length: 20 }, () => service!.run(key, () => undefined)));
-    await Promise.all(keys.map((key) => bench.untilWaiting(key, 1)));
-    expect(await bench.redis.admin.pubsub('CHANNELS', '*')).toHaveLength(2);
-    expect(await connections()).toBe(before + 4);
-
-    await Promise.all(held.map((lock) => lock.release()));
-    await Promise.all(waiting);
-    expect(await bench.redis.admin.pubsub('CHANNELS', '*')).toHaveLength(2);
-    expect(await connections()).toBe(before + 4);
-    await bench.close();
-    await eventually(async () => (await connections()) === before);
-    expect(await bench.redis.admin.pubsub('CHANNELS', '*')).toEqual([]);
   });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import type { LockHolder, LockService, LockWaiter } from 'nestjs-redis-locks';
+import type { LockHolder, LockService } from 'nestjs-redis-locks';
 import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
 import { LockBench, record } from '../../../lab/testbed/locks/locks.js';
 
@@ -10,16 +10,6 @@ const holderOf = (service: LockService, key: string): Promise<LockHolder> =>
   eventually(async () => (await service.inspect(key))?.holders.find(({ label }) => label !== undefined), {
     what: `the label of the holder of '${key}'`,
   });
-
-/** The waiters of a key, once all their labels are known. */
-const waitersOf = (service: LockService, key: string): Promise<readonly LockWaiter[]> =>
-  eventually(
-    async () => {
-      const waiters = (await service.inspect(key))?.waiters ?? [];
-      return waiters.length > 0 && waiters.every(({ label }) => label !== undefined) ? waiters : undefined;
-    },
-    { what: `the labels of the waiters of '${key}'` },
-  );
 
 describe('inspect', () => {
   it('counts the callers of this process that wait, whether they have a ticket or not', async () => {
@@ -49,46 +39,6 @@ describe('inspect', () => {
     await lock.verify();
   });
 
-  it('names the process and the pattern of holders and waiters of other clients', async () => {
-    const observer = await bench.service();
-    const holder = await bench.service({ label: 'orders:1' });
-    const waiter = await bench.service({ label: 'imports:2' });
-    const lock = await holder.acquire('a', { pattern: 'order:{id}' });
-    const waiting = waiter.acquire('a', { pattern: 'import' });
-    await bench.untilWaiting('a', 1);
-    expect(await holderOf(observer, 'a')).toMatchObject({
-      ...{ client: holder.clientId, label: 'orders:1', pattern: 'order:{id}', method: undefined },
-      id: expect.stringMatching(/^[0-9a-f]{32}:\d+\.[0-9a-z]{1,2}$/),
-    });
-    expect(await waitersOf(observer, 'a')).toMatchObject([
-      { client: waiter.clientId, label: 'imports:2', pattern: 'import', since: expect.any(Date) },
-    ]);
-    await lock.release();
-    await (await waiting).release();
-  });
-
-  it('says which lease the client of a holder renews, and nothing of a fixed or a limited one', async () => {
-    const observer = await bench.service();
-    const holder = await bench.service({ renewedLease: '20s' });
-    await using _renewed = await holder.acquire('a', { pattern: 'x' });
-    await using _fixed = await holder.acquire('b', { pattern: 'x', expire: '1m' });
-    await using _limited = await holder.acquire('c', { pattern: 'x', maxRenewTimes: 2 });
-    const leases = ['a', 'b', 'c'].map(async (key) => (await holderOf(observer, key)).renewedLease);
-    expect(await Promise.all(leases)).toEqual([20_000, undefined, undefined]);
-  });
-
-  it('still names a holder whose process was killed', async () => {
-    const observer = await bench.service();
-    const worker = await bench.worker({ label: 'crashed:1' });
-    await worker.acquire('a', { pattern: 'report', expire: '1m' });
-    await holderOf(await bench.service(), 'a'); // the record is written
-    await worker.process.kill();
-    const info = (await observer.inspect('a'))!.holders[0]!;
-    expect(info).toMatchObject({ label: 'crashed:1', pattern: 'report' });
-    const ttl = await bench.redis.admin.pttl(`lock:client:${info.client}`);
-    expect(ttl).toBeGreaterThan(info.ttl);
-  });
-
   it('tells which holders and waiters are connected, right after one was killed', async () => {
     const [observer, holder] = await bench.serviceList(2);
     const worker = await bench.worker();
@@ -109,19 +59,6 @@ describe('inspect', () => {
     expect(await connected()).toEqual(['false false', 'true true', 'true true']);
     await Promise.all([lock.release(), observer!.forceRelease('a')]);
     await (await waiting).release();
-  });
-
-  it('names it again after Redis has lost everything and the holder has reconnected', async () => {
-    const [observer, holder] = await bench.serviceList(2, { renewedLease: '10s' });
-    const lock = await holder!.acquire('a');
-    await holderOf(observer!, 'a');
-    await bench.redis.admin.flushall();
-    await bench.redis.admin.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
-    await eventually(async () => (await bench.redis.admin.exists(`lock:client:${holder!.clientId}`)) === 1, {
-      within: 15_000,
-      what: 'the record',
-    });
-    await lock.release().catch(() => undefined);
   });
 
   it('shows only the ids if the records may not be read', async () => {
