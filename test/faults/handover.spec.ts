@@ -127,15 +127,3 @@ it('the text of a handover is in no log, error, event, rendering, command or val
   for (const secret of [text, nonce, text.split('.').at(-1)!]) expect(seen).not.toContain(secret);
   await adopted.release();
 });
-
-it.each([
-  ['no text', 5],
-  ['another text', 'lock-handover.1.e30'],
-  ['an empty text', ''],
-])('%s is refused', async (_what, text) => {
-  const service = await locks.start(redis.url);
-  await expect(service.adopt(text as string)).rejects.toMatchObject({
-    code: 'LOCK_CONFIG',
-    message: expect.stringContaining('adopt takes the text that handOver() of a lock has returned'),
-  });
-});

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { currentLock, DistributedLock, getLockServiceToken, UseLock, type LockHandle } from 'nestjs-redis-locks';
+import { currentLock, DistributedLock, getLockServiceToken, type LockHandle } from 'nestjs-redis-locks';
 import type { LockService } from '../../../lib/service/lock.service.js';
 import { deferred } from '../../../lab/testbed/wait/deferred.js';
 import { eventually, eventuallyPasses } from '../../../lab/testbed/wait/eventually.mjs';
@@ -138,20 +138,6 @@ describe('renewedLease that cannot be used', () => {
   ])('%s: beside a fixed lease', async (_name, call) => {
     await expect(call(await bench.service())).rejects.toMatchObject({ code: 'LOCK_CONFIG', message: explained });
     expect(await bench.redis.admin.keys('*')).toEqual([]);
-  });
-
-  it.each([
-    ['@DistributedLock', DistributedLock],
-    ['@UseLock', UseLock],
-  ])('%s: beside a fixed lease, when the class is defined', (name, decorator) => {
-    const define = () => {
-      class Orders {
-        @((decorator as typeof DistributedLock)({ key: 'a', ...both }))
-        async pay(): Promise<void> {}
-      }
-      return Orders;
-    };
-    expect(define).toThrow(`${name} on Orders.pay: ${explained}`);
   });
 
   it.each<[unknown, RegExp]>([

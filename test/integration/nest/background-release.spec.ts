@@ -79,15 +79,4 @@ describe("release: 'background'", () => {
     await released(key);
     proxy.heal();
   });
-
-  it('the decorator refuses another word when the class is defined', () => {
-    const define = (): unknown => {
-      class Wrong {
-        @DistributedLock({ key: 'a', release: 'later' as never })
-        async work(): Promise<void> {}
-      }
-      return Wrong;
-    };
-    expect(define).toThrow(/^@DistributedLock on Wrong\.work: release is "later"; write 'awaited'/);
-  });
 });

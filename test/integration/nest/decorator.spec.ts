@@ -1,14 +1,7 @@
-import { Injectable, SetMetadata, applyDecorators } from '@nestjs/common';
+import { Injectable, SetMetadata } from '@nestjs/common';
 import { describe, expect, it, jest } from '@jest/globals';
 import { lastValueFrom, Observable, of } from 'rxjs';
-import {
-  currentLock,
-  findCurrentLock,
-  DistributedLock,
-  lockKey,
-  LockService,
-  type LockTimeoutError,
-} from 'nestjs-redis-locks';
+import { findCurrentLock, DistributedLock, lockKey, LockService, type LockTimeoutError } from 'nestjs-redis-locks';
 import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
 import { NestBench, Section, Work } from './support.js';
 
@@ -32,23 +25,6 @@ describe('@DistributedLock', () => {
     expect({ most, entries }).toEqual({ most: 1, entries: 6 });
   });
 
-  it('lets calls with different keys run in parallel', async () => {
-    @Injectable()
-    class Stock {
-      @DistributedLock('stock:#sku')
-      async reserve(sku: string, work: Work<string>): Promise<string> {
-        return `${sku} ${await work.run()}`;
-      }
-    }
-    const stock = await bench.make(Stock);
-    const [a, b] = [new Work<string>(), new Work<string>()];
-    const both = Promise.all([stock.reserve('a', a), stock.reserve('b', b)]);
-    await Promise.all([a.begun, b.begun]);
-    a.end.resolve('done');
-    b.end.resolve('too');
-    expect(await both).toEqual(['a done', 'b too']);
-  });
-
   it('accepts key, expire and maxRenewTimes by position', async () => {
     @Injectable()
     class Stock {
@@ -61,17 +37,6 @@ describe('@DistributedLock', () => {
     const ttl = await (await bench.make(Stock)).reserve();
     expect(ttl).toBeGreaterThan(115_000);
     expect(ttl).toBeLessThanOrEqual(120_000);
-  });
-
-  it('calls a key function with the instance and the arguments', async () => {
-    @Injectable()
-    class Stock {
-      @DistributedLock({ key: (sku: string, shelf: number) => `stock:${sku}:${shelf}` })
-      async reserve(_sku: string, _shelf: number): Promise<string | undefined> {
-        return findCurrentLock()?.key;
-      }
-    }
-    expect(await (await bench.make(Stock)).reserve('a', 7)).toBe('stock:a:7');
   });
 
   it('rejects a call whose arguments make no key, and does not run it', async () => {
@@ -109,35 +74,6 @@ describe('@DistributedLock', () => {
     expect(Reflect.getMetadata('design:paramtypes', Stock.prototype, 'reserve')).toEqual([String, Number]);
   });
 
-  it('works within applyDecorators', async () => {
-    const Guarded = () =>
-      applyDecorators(SetMetadata('guarded', true), DistributedLock('stock:1'), SetMetadata('late', 1));
-    @Injectable()
-    class Stock {
-      section = new Section();
-      @Guarded()
-      async reserve(): Promise<number> {
-        return this.section.pass();
-      }
-    }
-    const stock = await bench.make(Stock);
-    expect((await others(stock.section, () => stock.reserve())).most).toBe(1);
-    expect(Reflect.getMetadata('late', Stock.prototype.reserve)).toBe(1);
-  });
-
-  it('reads parameter names through a lock below it', async () => {
-    @Injectable()
-    class Transfers {
-      @DistributedLock('account:#from')
-      @DistributedLock('account:#to')
-      async transfer(from: string, to: string): Promise<Array<string | undefined>> {
-        return [findCurrentLock()?.key, findCurrentLock(`account:${from}`)?.key, findCurrentLock(`account:${to}`)?.key];
-      }
-    }
-    const keys = await (await bench.make(Transfers)).transfer('a', 'b');
-    expect(keys).toEqual(['account:b', 'account:a', 'account:b']);
-  });
-
   it('does not affect spies and mocks of the instance', async () => {
     @Injectable()
     class Stock {
@@ -148,21 +84,6 @@ describe('@DistributedLock', () => {
     const stock = await bench.make(Stock);
     expect(JSON.stringify(stock)).toBe('{"shelf":1}');
     expect(Object.keys(stock)).toEqual(['shelf']);
-  });
-
-  it('gives the running method its lock', async () => {
-    @Injectable()
-    class Stock {
-      @DistributedLock('stock:1')
-      async reserve() {
-        const lock = currentLock();
-        await lock.verify();
-        return { key: lock.key, held: lock.isHeld, aborted: lock.signal.aborted, other: findCurrentLock('stock:2') };
-      }
-    }
-    const stock = await bench.make(Stock);
-    expect(await stock.reserve()).toEqual({ key: 'stock:1', held: true, aborted: false, other: undefined });
-    expect(findCurrentLock()).toBeUndefined();
   });
 
   describe('a key function that fails', () => {
@@ -181,25 +102,15 @@ describe('@DistributedLock', () => {
     };
     const site = '@DistributedLock on Stock.reserve: the key function failed: ';
 
-    it('by a key that cannot be used', async () => {
-      const error = await rejection(() => '');
+    it.each<[string, (...args: any[]) => string, string, unknown]>([
+      ['a key that cannot be used', () => '', 'The lock key "" is empty', undefined],
+      ['a value that cannot be in a key', (order) => lockKey`stock:${order}`, 'lockKey: value 1', undefined],
+      ['a mistake in its code', (order) => order.sku, 'Cannot read properties of undefined', expect.any(TypeError)],
+    ])('by %s', async (_what, key, message, cause) => {
+      const error = await rejection(key);
       expect(error).toMatchObject({
-        ...{ code: 'LOCK_KEY', method: 'Stock.reserve' },
-        message: expect.stringContaining(`${site}The lock key "" is empty`),
-      });
-    });
-
-    it('by a value that cannot be in a key', async () => {
-      const error = await rejection((order) => lockKey`stock:${order}`);
-      expect(error).toMatchObject({ code: 'LOCK_KEY', message: expect.stringContaining(`${site}lockKey: value 1`) });
-    });
-
-    it('by a mistake in its code', async () => {
-      const error = await rejection((order) => order.sku);
-      expect(error).toMatchObject({
-        ...{ code: 'LOCK_KEY', method: 'Stock.reserve' },
-        message: expect.stringContaining(`${site}Cannot read properties of undefined`),
-        cause: expect.any(TypeError),
+        ...{ code: 'LOCK_KEY', method: 'Stock.reserve', message: expect.stringContaining(`${site}${message}`) },
+        ...(cause !== undefined && { cause }),
       });
     });
 
@@ -280,21 +191,6 @@ describe('@DistributedLock', () => {
       expect(ran).not.toHaveBeenCalled();
     });
 
-    it('skip: waits if waitTimeout is given as well', async () => {
-      @Injectable()
-      class Stock {
-        @DistributedLock({ key: 'stock:1', onContended: 'skip', waitTimeout: '5s' })
-        async reserve(): Promise<string | undefined> {
-          return 'ran';
-        }
-      }
-      const stock = await bench.make(Stock);
-      const other = await bench.occupy('stock:1');
-      const reserved = stock.reserve();
-      await other.release();
-      expect(await reserved).toBe('ran');
-    });
-
     it.each([
       ["'throw'", 'throw', {}, 'timeout'],
       ["'skip'", 'skip', {}, 'skipped'],
@@ -355,18 +251,20 @@ describe('@DistributedLock', () => {
       await expect(stock.reserve()).rejects.toMatchObject({ code: 'LOCK_TIMEOUT', key: 'stock:2' });
     });
 
+    const skip = { onContended: 'skip' } as const;
     it.each([
-      ['does not wait', {}, undefined],
-      ['waits for the waitTimeout beside it', { waitTimeout: '5s' }, 'ran'],
-    ] as const)('skip as a default of the module %s', async (_case, wait, expected) => {
+      ['the method waits for the waitTimeout beside it', { ...skip, waitTimeout: '5s' }, {}, 'ran'],
+      ['the module does not wait', {}, skip, undefined],
+      ['the module waits for the waitTimeout beside it', {}, { ...skip, waitTimeout: '5s' }, 'ran'],
+    ] as const)('skip of %s', async (_case, options, defaults, expected) => {
       @Injectable()
       class Stock {
-        @DistributedLock('stock:1')
-        async reserve(): Promise<string> {
+        @DistributedLock({ key: 'stock:1', ...options })
+        async reserve(): Promise<string | undefined> {
           return 'ran';
         }
       }
-      const stock = await bench.make(Stock, { defaults: { onContended: 'skip', ...wait } });
+      const stock = await bench.make(Stock, { defaults });
       const other = await bench.occupy('stock:1');
       const reserved = stock.reserve();
       if (expected === undefined) expect(await reserved).toBeUndefined();
@@ -377,14 +275,9 @@ describe('@DistributedLock', () => {
 
   describe('onLost', () => {
     class Jobs {
-      lost: unknown;
       work = new Work<string>();
       @DistributedLock('job')
       throwing(): Promise<string> {
-        return this.work.run();
-      }
-      @DistributedLock({ key: 'job', onLost: 'ignore' })
-      ignoring(): Promise<string> {
         return this.work.run();
       }
       @DistributedLock({ key: 'job', onLost: (error, lock) => lostTo(`${error.code} ${lock.key}`) })
@@ -394,7 +287,7 @@ describe('@DistributedLock', () => {
     }
     let lostTo: (what: string) => void;
 
-    async function losing(method: 'throwing' | 'ignoring' | 'telling') {
+    async function losing(method: 'throwing' | 'telling') {
       const app = await bench.boot({ providers: [Jobs] });
       const jobs = app.get(Jobs);
       const told = new Promise<string>((resolve) => (lostTo = resolve));
@@ -411,42 +304,12 @@ describe('@DistributedLock', () => {
       await expect(result).rejects.toMatchObject({ ...about, result: 'value', cause: about });
     });
 
-    it('throw: the error of the method wins', async () => {
-      const { jobs, result } = await losing('throwing');
-      jobs.work.end.reject(new Error('out of stock'));
-      await expect(result).rejects.toThrow('out of stock');
-    });
-
-    it('ignore: the caller gets the value', async () => {
-      const { jobs, result } = await losing('ignoring');
-      jobs.work.end.resolve('value');
-      expect(await result).toBe('value');
-    });
-
     it('function: called while the method runs, and the caller still gets the error', async () => {
       const { jobs, result, told } = await losing('telling');
       expect(await told).toBe('LOCK_LOST job');
       jobs.work.end.resolve('value');
       await expect(result).rejects.toMatchObject({ code: 'LOCK_LOST', result: 'value' });
     });
-  });
-
-  it('rejects on an instance that has no service, and does not run', async () => {
-    const ran = jest.fn();
-    class Stock {
-      @DistributedLock('stock:1')
-      async reserve(): Promise<void> {
-        ran();
-      }
-    }
-    const stock = new Stock();
-    await expect(stock.reserve()).rejects.toMatchObject({
-      code: 'LOCK_CONFIG',
-      message: expect.stringMatching(/Stock\.reserve: this instance has no LockService.*nestjs-redis-locks\/testing/),
-    });
-    const { reserve } = stock;
-    await expect(reserve()).rejects.toThrow('called without its instance');
-    expect(ran).not.toHaveBeenCalled();
   });
 
   it('rejects with LockConfigError if the method is synchronous', async () => {

@@ -71,12 +71,6 @@ class Orders {
     return work.run();
   }
 
-  @Get('sync')
-  @UseLock('sync')
-  sync() {
-    return held();
-  }
-
   @Get('stream')
   @UseLock('stream')
   streaming(): Observable<string> {
@@ -174,11 +168,6 @@ describe.each(adapters)('request handlers on %s', (_name, makeAdapter) => {
     await listen();
     await Promise.all(Array.from({ length: 5 }, () => get('counted')));
     expect(section).toMatchObject({ most: 1, entries: 5 });
-  });
-
-  it('may be synchronous', async () => {
-    await listen();
-    expect(await get('sync')).toEqual({ held: 'sync' });
   });
 
   it('are locked until their Observable completes', async () => {
