@@ -102,20 +102,6 @@ describe('a leader election', () => {
     expect(one.told).toEqual([ELECTED, LEFT, ELECTED, LEFT, ELECTED]);
   });
 
-  it('also alternates between two candidates of one service', async () => {
-    const service = await bench.service();
-    const [one, other] = [candidate(service), candidate(service)];
-    one.election.start();
-    await leads(one.election);
-    other.election.start();
-    for (let round = 0; round < 5; round++) {
-      const [leader, follower] = one.election.isLeader ? [one, other] : [other, one];
-      await leader.election.resign();
-      await leads(follower.election);
-      expect(leader.election.isLeader).toBe(false);
-    }
-  });
-
   it('treats a release of the handle as resign', async () => {
     const [one, other] = await pair();
     const { signal } = one.election;

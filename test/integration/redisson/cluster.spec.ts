@@ -27,7 +27,6 @@ async function subscribersOf(channel: string, isSharded: boolean): Promise<numbe
 
 describe.each([
   ['auto', true],
-  ['on', true],
   ['off', false],
 ] as const)('in a Cluster with shardedSubscriptionMode %s', (mode, isSharded) => {
   const subscribed = (): Promise<unknown> =>

@@ -77,14 +77,6 @@ describe('an RLock', () => {
     await value!.release();
   });
 
-  it('is taken over when the lease of a crashed client of Redisson ends', async () => {
-    const locks = await service();
-    await lockAsJava('orders', 700);
-    const { ran, value } = await timed(() => locks.acquire('orders', { waitTimeout: '60s' }));
-    expect(ran).toBeLessThan(700 + AT_ONCE);
-    await value!.release();
-  });
-
   it('serves the waiters of a process in order, with one attempt for each message', async () => {
     const locks = await service();
     await lockAsJava('orders');

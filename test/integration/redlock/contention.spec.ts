@@ -30,19 +30,6 @@ async function resetStats(): Promise<void> {
   await Promise.all(bench.masters.map((master) => master.resetCommandStats()));
 }
 
-async function waitersPass(services: LockService[], times: number): Promise<{ counter: Counter; took: number }> {
-  const counter = new Counter();
-  const since = performance.now();
-  await Promise.all(
-    services.map(async (service) => {
-      for (let i = 0; i < times; i += 1) {
-        await service.run('a', () => counter.increment(), { waitTimeout: 30_000 });
-      }
-    }),
-  );
-  return { counter, took: performance.now() - since };
-}
-
 /** One try. On a busy machine the masters may take longer than a try waits for them. */
 const tryOnce = (service: LockService): Promise<LockHandle | null> =>
   service.tryAcquire('a').catch((error: unknown) => {
@@ -51,47 +38,6 @@ const tryOnce = (service: LockService): Promise<LockHandle | null> =>
   });
 
 describe('many clients on several masters', () => {
-  for (const masters of [3, 5]) {
-    it(`resolve split votes: 10 clients that wait, ${masters} masters`, async () => {
-      const services = await bench.serviceList(10, { connection: bench.urls.slice(0, masters) });
-      await resetStats();
-      const { counter, took } = await waitersPass(services, 20);
-      expect(counter).toMatchObject({ value: 200, most: 1 });
-      await bench.untilNothingIsLeft();
-      const commands = await commandsOf();
-      process.stdout.write(
-        `${masters} masters, 200 sections of 10 clients: ${(took / 200).toFixed(2)} ms and ${(commands / 200 / masters).toFixed(2)} commands per master each\n`,
-      );
-    });
-
-    it(`resolve split votes: 10 clients that try once, ${masters} masters`, async () => {
-      const services = await bench.serviceList(10, { connection: bench.urls.slice(0, masters) });
-      const counter = new Counter();
-      let [tries, held] = [0, 0];
-      await resetStats();
-      await Promise.all(
-        services.map(async (service) => {
-          for (let mine = 0; mine < 5;) {
-            tries += 1;
-            const lock = await tryOnce(service);
-            if (lock !== null) {
-              mine += 1;
-              held += 1;
-              await counter.increment();
-              await lock.release();
-            }
-            await new Promise((resolve) => setTimeout(resolve, Math.random() * 5));
-          }
-        }),
-      );
-      expect(counter).toMatchObject({ value: 50, most: 1 });
-      await bench.untilNothingIsLeft();
-      process.stdout.write(
-        `${masters} masters, tryAcquire: ${(tries / held).toFixed(2)} tries per hold, ${((await commandsOf()) / held / masters).toFixed(2)} commands per master\n`,
-      );
-    });
-  }
-
   it('resolve split votes of waiters and single tries, while masters freeze and resume', async () => {
     const services = await bench.serviceList(8, { commandTimeout: 5_000 });
     const counter = new Counter();

@@ -143,10 +143,8 @@ async function tryTogether(
 
 describe('clients that try once at the same moment for a free key', () => {
   const courses: Array<[string, number, number, Distance]> = [
-    ['3 masters, 20 ms one way', 3, 3, apart(20)],
     ['3 masters, 40 ms one way', 3, 3, apart(40)],
     ['5 masters, 30 ms one way', 5, 5, apart(30)],
-    ['ways of different lengths', 3, 3, (client, master) => (client === master ? 1 : 12 * (client + 1) + 5 * master)],
     ['one client near all masters, two far away', 3, 3, (client) => 40 * client],
   ];
   for (const [what, masters, clients, distance] of courses) {
@@ -173,7 +171,6 @@ describe('clients that try once at the same moment for a free key', () => {
 
   const waits: Array<[number, number]> = [
     [100, 20],
-    [200, 40],
     [500, 40],
   ];
   for (const [waitTimeout, oneWay] of waits) {

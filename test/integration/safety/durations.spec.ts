@@ -1,12 +1,10 @@
-import { describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import type { RedisLockModuleOptions } from '../../../lib/module/redis-lock.options.js';
 import { resolveModuleOptions } from '../../../lib/module/redis-lock.options.js';
 import { FaultLocks, keysWithTtl, nothingLeftBehind, redisKey, timed } from '../../../lab/testbed/locks/fault-locks.js';
 import { useRedis } from '../../../lab/testbed/locks/fault-setups.js';
 import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
 import type { RedisServer } from '../../../lab/testbed/servers/redis-server.mjs';
-
-const LONGEST = 2 ** 31 - 1;
 /** No length of time at all. */
 const NONSENSE: unknown[] = [
   -1,
@@ -138,39 +136,6 @@ it.each([-1, 1.5, NaN, Infinity, '3', null])('maxRenewTimes %p is refused', asyn
   expect((await timed(service.acquire('a', { maxRenewTimes: maxRenewTimes as never }))).error).toMatchObject({
     code: 'LOCK_CONFIG',
   });
-});
-
-it('the longest duration is a lease, a wait and a timer, and no timer fires at once', async () => {
-  const timers = jest.spyOn(globalThis, 'setTimeout');
-  const service = await locks.start(redis.url, {
-    renewedLease: LONGEST,
-    commandTimeout: LONGEST,
-    grantTimeout: LONGEST,
-  });
-  const handle = await service.acquire('a', { expire: LONGEST, waitTimeout: LONGEST, holdAtLeast: 0 });
-  expect(handle.remainingTime()).toBeGreaterThan(LONGEST * 0.98);
-  expect(await redis.admin.pttl(redisKey('state', 'a'))).toBeGreaterThan(LONGEST - 10_000);
-  const watched = await service.acquire('b');
-  const controller = new AbortController();
-  const waiting = timed(service.acquire('a', { waitTimeout: LONGEST, signal: controller.signal }));
-  const endless = timed(service.acquire('a', { waitTimeout: Infinity, signal: controller.signal, owner: 'x' }));
-  await redis.resetCommandStats();
-  // Anything that fires at once has fired many times by then.
-  for (let turn = 0; turn < 50; turn++) await redis.admin.ping();
-  expect((await redis.commandStats())['evalsha'] ?? 0).toBeLessThanOrEqual(2);
-  expect(locks.told('renewed')).toEqual([]);
-  expect(locks.told('timeout')).toEqual([]);
-  expect([handle.isHeld, watched.isHeld]).toEqual([true, true]);
-  controller.abort(new Error('enough'));
-  expect([(await waiting).error.message, (await endless).error.message]).toEqual(['enough', 'enough']);
-  await handle.extend(400);
-  expect(handle.remainingTime()).toBeGreaterThan(400);
-  await handle.release();
-  await watched.release();
-  // Node would set a time that is too long for a timer to 1 ms.
-  const delays = timers.mock.calls.map(([, delay]) => delay ?? 0);
-  timers.mockRestore();
-  expect(delays.filter((delay) => delay > LONGEST)).toEqual([]);
 });
 
 it('the shortest lease works: 50 ms, fixed and renewed', async () => {

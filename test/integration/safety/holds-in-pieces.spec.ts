@@ -22,8 +22,6 @@ const PIECE = 4;
 /** So making them again takes about this many scripts. */
 const PIECES = 25;
 const HOLDS = PIECE * PIECES;
-const LIMIT = HOLDS + 2;
-const PERMITS = `permits:1/${LIMIT}`;
 
 const { ends, state } = redisKeys('lock', 'a');
 
@@ -69,28 +67,6 @@ it('a script adds one piece to lost ends, and its reply says that there is more'
   expect(await expectConsistent('a')).toBe('all');
 });
 
-it('exactly the free permits are granted while the ends are incomplete', async () => {
-  await holdAndLose(PERMITS);
-  expect((await acquire('a', 'c1:1', PERMITS, 60_000))[0]).toBe(HELD);
-  expect((await acquire('a', 'c1:2', PERMITS, 60_000))[0]).toBe(HELD);
-  expect((await acquire('a', 'c1:3', PERMITS, 60_000))[0]).toBe(BUSY);
-  expect(await expectConsistent('a')).toBe('part');
-  await complete();
-  expect((await acquire('a', 'c1:3', PERMITS, 60_000))[0]).toBe(BUSY);
-});
-
-it('holds that are released and renewed between the pieces are counted once', async () => {
-  await holdAndLose(PERMITS);
-  for (let i = 0; i < HOLDS; i += 2) {
-    await run('a', 'release', `c0:${i}`, '0 0 0');
-    expect(await redis.admin.eval(scripts.pieces.renew, 1, state, `c0:${i + 1}`, 90_000)).toEqual([90_000]);
-    await expectConsistent('a');
-  }
-  await complete();
-  expect((await readHolds(state)).length).toBe(HOLDS / 2);
-  expect(await redis.admin.zcard(ends)).toBe(HOLDS / 2);
-});
-
 it('an owner re-enters once its request has led to the last piece', async () => {
   const enter = (id: string, place = 0): Promise<number[]> =>
     run('a', 'acquire', id, 'read', 'ada', 60_000, 1, `${place} 1 3000 600000 3000 1`);
@@ -120,16 +96,6 @@ it('a writer that asks for several keys, and an offer, wait for the ends', async
   await complete();
   expect((await all())[0]).toBe(BUSY);
   expect((await run('a', 'hand-over', 'c0:1', 'offer:1', 5_000))[0]).toBe(HELD);
-});
-
-it('pieces from two servers do not count as complete while holds are missing', async () => {
-  await holdAndLose('read');
-  await addPiece();
-  // A cursor of another server may lead anywhere.
-  await redis.admin.hset(state, '#next', '127 1');
-  const scripts = await complete();
-  expect(scripts).toBeGreaterThan(PIECES / 3);
-  expect(await redis.admin.zcard(ends)).toBe(HOLDS);
 });
 
 it('a full Redis releases holds while their ends are incomplete', async () => {

@@ -1,8 +1,7 @@
 import { expect, it } from '@jest/globals';
-import { FaultLocks, keysWithTtl, nothingLeftBehind, timed } from '../../../lab/testbed/locks/fault-locks.js';
+import { FaultLocks, keysWithTtl, nothingLeftBehind } from '../../../lab/testbed/locks/fault-locks.js';
 import { useRedis } from '../../../lab/testbed/locks/fault-setups.js';
 import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
-import { leaveBeforeComing } from '../../../lab/testbed/locks/lock-scenario.js';
 import type { RedisServer } from '../../../lab/testbed/servers/redis-server.mjs';
 
 /** The longest that anything is kept: the fence, for ten minutes beyond the lease. */
@@ -29,14 +28,6 @@ it('every key of a contended lock has a TTL, and lives under the prefix', async 
   expect(keys.filter(({ ttl }) => ttl < 0 || ttl > LONGEST_TTL)).toEqual([]);
   await held.release();
   await (await waiting).release();
-  await nothingLeftBehind(redis);
-});
-
-it('the tombstone of an abandoned acquisition has a TTL', async () => {
-  await leaveBeforeComing(redis, redis.url);
-  const notes = (await keysWithTtl(redis)).filter(({ key }) => key.startsWith('lock:tombstones:'));
-  expect(notes).toHaveLength(1);
-  expect(notes[0]!.ttl).toBeGreaterThan(0);
   await nothingLeftBehind(redis);
 });
 
@@ -82,32 +73,5 @@ it('the TTL of the state is the longest of its leases, whichever of them ends', 
   expect(await ttl()).toBeGreaterThan(29_000);
   expect(await long.release()).toBe(true);
   expect(await ttl()).toBeLessThanOrEqual(500);
-  await nothingLeftBehind(redis);
-});
-
-it('an abort, a timeout or a forced release halfway leaves no key without a TTL', async () => {
-  const services = await Promise.all(Array.from({ length: 4 }, () => locks.start(redis.url, { commandTimeout: 500 })));
-  const eternal: string[] = [];
-  for (let round = 0; round < 20; round++) {
-    const [one, two, three, four] = services as [
-      (typeof services)[0],
-      (typeof services)[0],
-      (typeof services)[0],
-      (typeof services)[0],
-    ];
-    const handle = await one.acquire('a');
-    const given = [
-      timed(two.acquire('a', { waitTimeout: 1 + round })),
-      timed(three.acquire('a', { signal: AbortSignal.timeout(1 + round) })),
-      timed(four.acquire('a', { owner: 'x', waitTimeout: 5 })),
-    ];
-    if (round % 2 === 0) void one.forceRelease('a');
-    for (let look = 0; look < 5; look++) {
-      eternal.push(...(await keysWithTtl(redis)).filter(({ ttl }) => ttl < 0).map(({ key }) => key));
-    }
-    await handle.release();
-    for (const { value } of await Promise.all(given)) await value?.release();
-  }
-  expect(eternal).toEqual([]);
   await nothingLeftBehind(redis);
 });
