@@ -156,21 +156,6 @@ besideRedisson((sides, version) => {
       await untilNothingIsLeft();
     });
 
-    it('is killed: another client here gets the lock within 5 s', async () => {
-      const locks = await sides.service();
-      await on('a')('lock', -1);
-      await workerWaits(1);
-      const ours = acquire(locks);
-      await untilQueued(2);
-      await worker.kill();
-      await on('a')('unlock');
-      const time = new RunningTime();
-      const lock = await ours;
-      expect(time.stop().ran).toBeLessThan(DEAD);
-      await lock.release();
-      await untilNothingIsLeft();
-    });
-
     it('is killed: beside waiters of Redisson alone, its waiters are passed over when their time is over', async () => {
       const locks = await sides.service({ renewedLease: LEASE });
       const holder = await acquire(locks);
@@ -184,80 +169,6 @@ besideRedisson((sides, version) => {
       await on('b')('unlock');
       await untilNothingIsLeft();
     });
-
-    it('is stopped and continues: it loses its place for a time, and gets it back', async () => {
-      const locks = await sides.service();
-      await on('a')('lock', -1);
-      const { granted } = await workerWaits(1);
-      const ours = acquire(locks);
-      await untilQueued(2);
-      const theirs = on('b')('lock', -1);
-      await untilQueued(3);
-      worker.pause();
-      await on('a')('unlock');
-      const lock = await ours;
-      worker.resume();
-      await untilQueued(2);
-      let isBack = false;
-      void theirs.then(() => expect(isBack).toBe(true));
-      await lock.release();
-      const { number } = (await granted) as { number: number };
-      isBack = true;
-      expect(await worker.call('release', number)).toBe(true);
-      await theirs;
-      await on('b')('unlock');
-      await untilNothingIsLeft();
-    });
-
-    it('shuts down: its waiters leave the queue at once', async () => {
-      const closing = await sides.service();
-      await on('a')('lock', -1);
-      const leaving = acquire(closing).catch(() => undefined);
-      await untilQueued(1);
-      const theirs = on('b')('lock', -1);
-      await untilQueued(2);
-      await closing.close();
-      await leaving;
-      expect(await sides.redis.admin.llen(QUEUE)).toBe(1);
-      await on('a')('unlock');
-      await theirs;
-      await on('b')('unlock');
-    });
-  });
-
-  it('waiters here that a fast clock of Java has dropped return in the order of their arrival', async () => {
-    const locks = await sides.service();
-    await on('a')('lock', -1);
-    const order: number[] = [];
-    const waiting: Array<Promise<void>> = [];
-    for (let i = 0; i < 5; i++) {
-      waiting.push(
-        acquire(locks).then(async (lock) => {
-          order.push(i);
-          await lock.release();
-        }),
-      );
-      await untilQueued(i + 1);
-    }
-    const owners = await sides.redis.admin.lrange(QUEUE, 0, -1);
-    await Promise.all(
-      owners.map((owner) =>
-        eventually(async () => (await sides.subscribersOf(`redisson_lock__channel:{orders}:${owner}`)) === 1, {
-          within: LATE,
-        }),
-      ),
-    );
-    // To Redisson, they are overdue: its next request drops them, and stands first.
-    await sides.redis.admin.zadd(TIMES, ...owners.flatMap((owner) => [1, owner]));
-    const theirs = on('b')('lock', -1);
-    await eventually(async () => (await sides.redis.admin.lrange(QUEUE, 0, -1)).length === 6, { within: LATE });
-    expect((await sides.redis.admin.lrange(QUEUE, 0, -1)).slice(0, 5)).toEqual(owners);
-    await on('a')('unlock');
-    await Promise.all(waiting);
-    await theirs;
-    expect(order).toEqual([0, 1, 2, 3, 4]);
-    await on('b')('unlock');
-    await untilNothingIsLeft();
   });
 
   it('a crash of a waiter of Redisson is passed over when its time is over', async () => {
@@ -274,29 +185,6 @@ besideRedisson((sides, version) => {
       await (await next).release();
       await untilNothingIsLeft();
     } finally {
-      await short.kill();
-    }
-  });
-
-  it('a crash of a holder on either side is taken over within the lease', async () => {
-    const short = await RedissonProcess.start(version, sides.redis.url, LEASE);
-    const proxy = await RespProxy.start(sides.redis);
-    try {
-      const crashing = await sides.service({ connection: proxy.url, renewedLease: LEASE });
-      await on('a', short)('lock', -1);
-      const waiting = acquire(crashing);
-      await untilQueued(1);
-      await short.kill();
-      const lock = await waiting;
-      const next = on('b')('tryLock', LEASE + LATE, -1);
-      await untilQueued(1);
-      proxy.dropRequests();
-      expect(await next).toBe(true);
-      expect(lock.isHeld).toBe(false);
-      await on('b')('unlock');
-    } finally {
-      proxy.heal();
-      proxy.disconnect();
       await short.kill();
     }
   });

@@ -111,15 +111,6 @@ describe('ls', () => {
     expect(client).toContain('a');
   });
 
-  it('never calls KEYS', async () => {
-    await setUp();
-    await bench.redis.resetCommandStats();
-    await run('ls');
-    const stats = await bench.redis.commandStats();
-    expect(stats['scan']).toBeGreaterThan(0);
-    expect(stats['keys']).toBeUndefined();
-  });
-
   it('accepts a pattern and a prefix, and writes JSON', async () => {
     await setUp();
     const service = await bench.service({ keyPrefix: 'shop:lock' });

@@ -1,8 +1,7 @@
 import { afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import type { LockState } from 'nestjs-redis-locks';
-import { cli, CliProcess } from './cli.js';
+import { cli } from './cli.js';
 import { ClusterBench } from '../../../lab/testbed/locks/cluster-bench.js';
-import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
 import { COMMANDS, IN_CLUSTER } from '../../../lab/testbed/servers/least-privilege.js';
 import { aborted } from '../../../lab/testbed/locks/locks.js';
 import { checksOfServer, readReport } from './support.js';
@@ -47,24 +46,6 @@ describe('the command line program in a Cluster', () => {
     expect(await run('release', keys[0]!, '--force')).toMatchObject({ code: 0, stderr: '' });
     await aborted(lock!.signal);
     await (await waiting).release();
-  });
-
-  it('watches all masters', async () => {
-    const keys = await bench.cluster.keysOnAllMasters('k', 3);
-    const service = await bench.service();
-    const held = await Promise.all(keys.map((key) => service.acquire(key)));
-    const watch = new CliProcess(where(), ['watch', '--json', '-i', '20ms']);
-    const looks = () =>
-      watch.stdout
-        .split('\n')
-        .slice(0, -1)
-        .map((line) => (JSON.parse(line) as { locks: LockState[] }).locks.map(({ key }) => key));
-    await eventually(() => looks().length >= 2, { within: 60_000 });
-    expect(looks()[0]).toEqual([...keys].sort());
-    await Promise.all(held.map((lock) => lock.release()));
-    await eventually(() => looks().at(-1)!.length === 0, { within: 60_000 });
-    watch.kill('SIGINT');
-    expect(await watch.ended).toMatchObject({ code: 0, stderr: '' });
   });
 
   it('says why it cannot connect', async () => {

@@ -80,29 +80,6 @@ describe('the command line program prints no credential', () => {
       await redis.stop();
     }
   });
-
-  it('with the URL in the wrong place', async () => {
-    const url = `redis://ann:${PASSWORD}@127.0.0.1:1`;
-    const results = await Promise.all(
-      [['ls', url], [url], ['inspect', url], ['ls', `--url=${url}`], ['ls', '-p', url], ['ls', '-t', url]].map((args) =>
-        program('redis://127.0.0.1:1', args),
-      ),
-    );
-    expect(results.map(({ code }) => code)).toEqual(results.map(() => 2));
-    for (const result of results) expectNoPassword(printed(result));
-  });
-
-  it('with other arguments that contain a password', async () => {
-    const lines = [
-      ['release', `REDIS_URL=redis://:${ENCODED}@h`, '--json'],
-      ['inspect', `{ "password": "${ENCODED}" }`],
-      ['ls', `--{host:h,password:${ENCODED}}`],
-      [`ann:${ENCODED}@h:6379`],
-    ];
-    const results = await Promise.all(lines.map((args) => program('redis://127.0.0.1:1', args)));
-    expect(results.map(({ code }) => code)).toEqual(results.map(() => 2));
-    for (const result of results) expectNoPassword(printed(result));
-  });
 });
 
 describe("an application prints no credential with Nest's logger", () => {

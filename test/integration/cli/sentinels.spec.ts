@@ -4,7 +4,6 @@ import { cli } from './cli.js';
 import { FaultLocks } from '../../../lab/testbed/locks/fault-locks.js';
 import { useSentinels } from '../../../lab/testbed/locks/fault-setups.js';
 import type { RedisSentinels } from '../../../lab/testbed/servers/redis-sentinels.mjs';
-import { readReport } from './support.js';
 
 let sentinels: RedisSentinels;
 const locks = new FaultLocks();
@@ -25,12 +24,6 @@ describe('the command line program behind Sentinels', () => {
     expect(await run('inspect', 'a')).toMatchObject({ code: 0, stdout: expect.stringContaining('1 holding') });
     const released = await run('release', 'a', '--force');
     expect(released).toMatchObject({ code: 0, stdout: expect.stringMatching(/^a was released by \S+@\S+, from /) });
-  });
-
-  it('examines the master', async () => {
-    const { code, amiss, about } = readReport(await run('doctor', '--json'));
-    expect([code, amiss]).toEqual([0, []]);
-    expect(about('role')).toMatchObject([{ found: 'a master' }]);
   });
 
   it('reports that no Sentinel knows the master', async () => {
