@@ -50,19 +50,6 @@ describe('a Cluster without sharded pub/sub, as before Redis 7', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it('broken subscriptions are restored, and waiters are served soon', async () => {
-    const [one, other] = await bench.serviceList(2);
-    const lock = await one!.acquire('b');
-    const waiting = other!.acquire('b');
-    await bench.untilWaiting('b', 1);
-    for (const { admin } of bench.cluster.nodes) await admin.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
-    const since = performance.now();
-    expect(await lock.release()).toBe(true);
-    expect(await (await waiting).release()).toBe(true);
-    expect(performance.now() - since).toBeLessThan(SOON);
-    await bench.untilNothingIsLeft();
-  });
-
   it('a crashed waiter blocks the others for one grantTimeout', async () => {
     const grantTimeout = 1_000;
     await using proxies = await ClusterProxies.start(bench.cluster);

@@ -153,10 +153,7 @@ describe('a master of a Cluster that is frozen, replaced and thawed', () => {
     await bench.untilNothingIsLeft();
   }
 
-  // Which of its backlog and the news about the new master it reads first is chance.
-  const rounds = [1, 2, 3];
-
-  it.each(rounds)('grants nothing to a waiter that has no command under way (round %i)', async () => {
+  it('grants nothing to a waiter that has no command under way', async () => {
     // It asks again after 10 s.
     const [holder, other] = [await service(), await service({ grantTimeout: 10_000 })];
     const held = await holder.acquire('a');
@@ -168,7 +165,7 @@ describe('a master of a Cluster that is frozen, replaced and thawed', () => {
     expect(await released).toBe(true);
   });
 
-  it.each(rounds)('grants nothing to a call that was sent to it in the meantime (round %i)', async () => {
+  it('grants nothing to a call that was sent to it in the meantime', async () => {
     const [holder, other] = [await service(), await service()];
     await useOf(other, 'a');
     const { old, lock } = await takeOver(await holder.acquire('a'));

@@ -4,7 +4,6 @@ import { startFaultWorker } from '../../lab/testbed/locks/fault-locks.js';
 import { describe, expect, it } from '@jest/globals';
 import { ClusterBench } from '../../lab/testbed/locks/cluster-bench.js';
 import { eventually, throughout } from '../../lab/testbed/wait/eventually.mjs';
-import { expectHandoff } from '../../lab/testbed/locks/handoff.js';
 
 const bench = new ClusterBench();
 const OPTIONS = { renewedLease: 1_500 };
@@ -138,19 +137,6 @@ describe('broken subscriptions', () => {
       await (await waiting).release();
       expect(performance.now() - since).toBeLessThan(SOON);
     }
-    await bench.untilNothingIsLeft();
-  });
-
-  it('together with the connections for commands: holders keep their locks, and no lock is acquired twice', async () => {
-    const [one, other] = await bench.serviceList(2);
-    const lock = await one!.acquire('e');
-    const waiting = other!.acquire('e');
-    await bench.untilWaiting('e', 1);
-    for (const { admin } of bench.cluster.nodes) {
-      await admin.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
-      await admin.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
-    }
-    await expectHandoff(lock, waiting, SOON);
     await bench.untilNothingIsLeft();
   });
 });

@@ -33,7 +33,6 @@ async function play(key: string, setFault?: (proxy: RespProxy) => Fault) {
 
 it.each<[string, (proxy: RespProxy, n: number) => Fault]>([
   ['the reply to the n-th command is lost', (proxy, n) => proxy.cutAfterCommand(n)],
-  ['the connection ends in the middle of the n-th reply', (proxy, n) => proxy.cutWithinReply(n)],
   ['the n-th command itself is lost', (proxy, n) => proxy.cutBeforeCommand(n)],
 ])('continues normally if %s, for every n', async (_, faultOf) => {
   // The first time the server does not know the scripts, which takes some commands more.

@@ -4,7 +4,6 @@ import {
   FaultLocks,
   nothingLeftBehind,
   startFaultWorker,
-  timed,
   type HolderView,
 } from '../../lab/testbed/locks/fault-locks.js';
 import { useRedis } from '../../lab/testbed/locks/fault-setups.js';
@@ -40,19 +39,6 @@ describe.each([
     await expect(handle.extend(1_000)).rejects.toEqual(LOST);
     expect(await handle.release()).toBe(false);
     expect(locks.told('lost')).toHaveLength(1);
-    await nothingLeftBehind(redis);
-  });
-
-  it("is reported to the caller of `run`, with the task's value", async () => {
-    const service = await locks.start(redis.url, { renewedLease: LEASE });
-    const task = (): string => {
-      blockEventLoop(LEASE);
-      return 'value of the task';
-    };
-    const { error } = await timed(service.run('a', task, options));
-    expect(error).toEqual(LOST);
-    expect(error.result).toBe('value of the task');
-    expect(await service.run('b', task, { ...options, onLost: 'ignore' })).toBe('value of the task');
     await nothingLeftBehind(redis);
   });
 });

@@ -2,18 +2,13 @@ import { channel, tracingChannel } from 'node:diagnostics_channel';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { Test } from '@nestjs/testing';
 import type { LockConnectionOption } from '../../../lib/module/redis-lock.connection.js';
 import { LOCK_CHANNELS } from '../../../lib/observation/diagnostics/index.js';
-import { LockService } from '../../../lib/service/lock.service.js';
-import { RedisLockModule } from '../../../lib/module/redis-lock.module.js';
-import { INSTANCE_OPTIONS } from '../../../lib/module/redis-lock.tokens.js';
+import { type LockService } from '../../../lib/service/lock.service.js';
 import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
 import { FaultLocks, timed } from '../../../lab/testbed/locks/fault-locks.js';
 import { leaks } from './renderings.js';
 import { startRedis, type RedisServer } from '../../../lab/testbed/servers/redis-server.mjs';
-import { startRedisCluster } from '../../../lab/testbed/servers/redis-cluster.mjs';
-import { startRedisSentinels } from '../../../lab/testbed/servers/redis-sentinels.mjs';
 
 const PASSWORD = 'pass:word/with@all{that}';
 const OTHER = 'another-Secret-77';
@@ -167,43 +162,6 @@ describe('errors, logs and events of the library contain no credentials', () => 
     }
   });
 
-  it('Sentinels: a wrong password for them, and for the master', async () => {
-    const sentinels = await startRedisSentinels();
-    stopping.push(() => sentinels.stop());
-    const ways = [
-      { ...sentinels.connection, sentinelUsername: 'ann', sentinelPassword: PASSWORD, password: OTHER },
-      { ...sentinels.connection, username: 'ann', password: PASSWORD },
-    ];
-    for (const way of ways) {
-      const outcomes = await refusedOn(way);
-      expect(errorsAmong(outcomes).length).toBeGreaterThan(5);
-      expect(leaks(SECRETS, outcomes)).toEqual([]);
-      await locks.closeAll();
-    }
-  });
-
-  it('Cluster: a wrong password, for nodes as URLs and as options', async () => {
-    const cluster = await startRedisCluster();
-    stopping.push(() => cluster.stop());
-    const { host, port } = cluster.nodes[0]!;
-    for (const connection of [
-      { cluster: cluster.addresses, options: { redisOptions: { username: 'ann', password: PASSWORD } } },
-      { cluster: [`redis://ann:${encodeURIComponent(PASSWORD)}@${host}:${port}`] },
-    ]) {
-      const outcomes = await refusedOn(connection);
-      expect(errorsAmong(outcomes).length).toBeGreaterThan(5);
-      expect(leaks(SECRETS, outcomes)).toEqual([]);
-      await locks.closeAll();
-    }
-  });
-
-  it('Redlock: wrong passwords of all masters', async () => {
-    const servers = await Promise.all([1, 2, 3].map(() => redisWith('--requirepass', OTHER)));
-    const outcomes = await refusedOn(servers.map((redis) => withLogin(redis, PASSWORD)));
-    expect(errorsAmong(outcomes).length).toBeGreaterThan(5);
-    expect(leaks(SECRETS, outcomes)).toEqual([]);
-  });
-
   it("a client of the user's", async () => {
     const redis = await redisWith('--requirepass', OTHER);
     const client = redis.client({ password: PASSWORD, lazyConnect: true });
@@ -241,29 +199,5 @@ describe('objects of the library reveal no credentials', () => {
       expect(leaks(SECRETS, await objectsOn(connection))).toEqual([]);
       await locks.closeAll();
     }
-  });
-
-  it('a Cluster, and Redlock', async () => {
-    const cluster = await startRedisCluster();
-    stopping.push(() => cluster.stop());
-    for (const node of cluster.nodes) await node.admin.acl('SETUSER', 'ann', 'on', `>${PASSWORD}`, '~*', '&*', '+@all');
-    const options = { redisOptions: { username: 'ann', password: PASSWORD } };
-    expect(leaks(SECRETS, await objectsOn({ cluster: cluster.addresses, options }))).toEqual([]);
-    await locks.closeAll();
-    const servers = await Promise.all([1, 2, 3].map(() => redisWith('--requirepass', PASSWORD)));
-    expect(leaks(SECRETS, await objectsOn(servers.map((redis) => withLogin(redis, PASSWORD))))).toEqual([]);
-  });
-
-  it('the module and what it provides', async () => {
-    const redis = await redisWith('--requirepass', PASSWORD);
-    const definition = RedisLockModule.forRoot({ connection: withLogin(redis, PASSWORD) });
-    expect(leaks(SECRETS, [definition])).toEqual([]);
-    const module = await Test.createTestingModule({ imports: [definition] }).compile();
-    const app = await module.init();
-    stopping.push(() => app.close());
-    const handle = await app.get(LockService).acquire('a');
-    await handle.release();
-    expect(leaks(SECRETS, [handle])).toEqual([]);
-    expect(leaks(SECRETS, [app.get(INSTANCE_OPTIONS, { strict: false }), app.get(LockService)])).toEqual([]);
   });
 });
