@@ -14,41 +14,10 @@ beforeEach(async () => {
   [service, other] = (await bench.serviceList(2)) as [LockService, LockService];
 });
 
-/** Runs `work` while a method of this client holds 'mine' and the next timer has been set within its scope. */
-function besideAScope(work: () => Promise<void>): Promise<void> {
-  const [armed, done] = [deferred(), deferred()];
-  const running = service.run('mine', async () => {
-    await service.acquire('short', { expire: 300 });
-    armed.resolve();
-    await done;
-  });
-  return armed.then(work).finally(async () => {
-    done.resolve();
-    await running;
-  });
-}
-
 /** A request for 'mine' returns `null` to every caller except the method that holds it. */
 const tryMine = (): Promise<LockHandle | null> => service.tryAcquire('mine');
 
 describe('code that the engine calls runs outside all scopes', () => {
-  it('onLost does not re-enter the lock of the call that set its timer', async () => {
-    await besideAScope(async () => {
-      const got = deferred<Promise<LockHandle | null>>();
-      await service.acquire('lost', { expire: 500, onLost: () => got.resolve(tryMine()) });
-      expect(await got).toBeNull();
-    });
-  });
-
-  it('a listener of the signal does not re-enter the lock of the call that set its timer', async () => {
-    await besideAScope(async () => {
-      const lock = await service.acquire('lost', { expire: 500 });
-      const got = deferred<Promise<LockHandle | null>>();
-      lock.signal.addEventListener('abort', () => got.resolve(tryMine()));
-      expect(await got).toBeNull();
-    });
-  });
-
   it('neither re-enters the lock of the call that notices the loss after a stall', async () => {
     const [byListener, bySignal] = [deferred<Promise<LockHandle | null>>(), deferred<Promise<LockHandle | null>>()];
     const lock = await service.acquire('lost', { expire: 300, onLost: () => byListener.resolve(tryMine()) });

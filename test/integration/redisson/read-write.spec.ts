@@ -144,17 +144,6 @@ describe('an RReadWriteLock', () => {
     expect(order).toEqual(['w1', 'r1', 'w2', 'r2']);
   });
 
-  it('a reader that asks for the write lock is refused', async () => {
-    const locks = await service();
-    await locks.run(
-      'shelf',
-      async () => {
-        await expect(locks.acquire('shelf', { kind: 'write' })).rejects.toMatchObject({ code: 'LOCK_CONFIG' });
-      },
-      { kind: 'read' },
-    );
-  });
-
   it('publishes what Redisson publishes: 0 after the last reader, 1 after the writer', async () => {
     const locks = await service();
     const subscriber = bench.redis.admin.duplicate();
