@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe } from '@jest/globals';
-import { createLockClient } from 'nestjs-redis-locks/client';
 import type { LockService, RedisLockModuleOptions } from 'nestjs-redis-locks';
 import { redisson } from 'nestjs-redis-locks/redisson';
+import { LockServices } from '../../lab/testbed/locks/lock-services.js';
 import { startRedis, type RedisServer } from '../../lab/testbed/servers/redis-server.mjs';
 import { RedissonProcess } from '../../lab/testbed/workers/redisson-process.mjs';
 
@@ -14,27 +14,22 @@ export const LEASE = 3_000;
 /** How much later than it could, in ms, something may happen on a busy machine: less than the lease of 30 s. */
 export const LATE = 15_000;
 
-export const quiet = { debug() {}, log() {}, warn() {}, error() {} };
-
 /** A Redis, a JVM with Redisson, and services of this library, for one test after the other. */
 export class Sides {
   redis!: RedisServer;
   java!: RedissonProcess;
-  private readonly services: LockService[] = [];
+  private readonly services = new LockServices();
 
-  async service(options: RedisLockModuleOptions = {}): Promise<LockService> {
-    const given = { connection: this.redis.url, protocol: redisson(), shutdownTimeout: 0, ...options };
-    const locks = await createLockClient(given, { logger: quiet });
-    this.services.push(locks);
-    return locks;
+  service(options: RedisLockModuleOptions = {}): Promise<LockService> {
+    return this.services.start({ connection: this.redis.url, protocol: redisson(), ...options });
   }
 
   async subscribersOf(channel: string): Promise<number> {
     return Number((await this.redis.admin.pubsub('NUMSUB', channel))[1]);
   }
 
-  async closeServices(): Promise<void> {
-    await Promise.all(this.services.splice(0).map((locks) => locks.close()));
+  closeServices(): Promise<void> {
+    return this.services.closeAll();
   }
 }
 

@@ -1,10 +1,10 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { createLockClient } from 'nestjs-redis-locks/client';
 import type { LockService } from 'nestjs-redis-locks';
 import { redisson, type RedissonOptions } from 'nestjs-redis-locks/redisson';
+import { LockServices } from '../../lab/testbed/locks/lock-services.js';
 import { eventually, eventuallyPasses } from '../../lab/testbed/wait/eventually.mjs';
 import { RedissonProcess } from '../../lab/testbed/workers/redisson-process.mjs';
-import { isFull, LATE, quiet, VERSIONS } from './sides.js';
+import { isFull, LATE, VERSIONS } from './sides.js';
 import { cluster, named, sentinels, type Topology } from './topologies.js';
 
 const SECTIONS = isFull ? 2_000 : 100;
@@ -20,18 +20,13 @@ describe.each(VERSIONS)('beside Redisson %s', (version) => {
     ['Sentinels', sentinels, 'NUMSUB'],
     ['a Redis Cluster', cluster, 'SHARDNUMSUB'],
   ] as const)('on %s', (where, start, kind) => {
-    const services: LockService[] = [];
+    const services = new LockServices();
     const processes: RedissonProcess[] = [];
     let topology: Topology;
     let java: RedissonProcess;
 
-    const service = async (options: RedissonOptions = {}): Promise<LockService> => {
-      const { connection } = topology;
-      const given = { connection, protocol: redisson(options), commandTimeout: '15s', shutdownTimeout: 0 } as const;
-      const locks = await createLockClient(given, { logger: quiet });
-      services.push(locks);
-      return locks;
-    };
+    const service = (options: RedissonOptions = {}): Promise<LockService> =>
+      services.start({ connection: topology.connection, protocol: redisson(options), commandTimeout: '15s' });
     const redissonProcess = async (detail = topology.java.detail ?? ''): Promise<RedissonProcess> => {
       const started = await RedissonProcess.start(version, { ...topology.java, detail });
       processes.push(started);
@@ -48,7 +43,7 @@ describe.each(VERSIONS)('beside Redisson %s', (version) => {
       topology = await start();
       java = await redissonProcess();
     });
-    afterEach(() => Promise.all(services.splice(0).map((locks) => locks.close())));
+    afterEach(() => services.closeAll());
     afterAll(async () => {
       await Promise.all(processes.map((process) => process.kill()));
       await topology.stop();

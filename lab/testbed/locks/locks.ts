@@ -77,6 +77,21 @@ export class LockBench {
     return this.endLater(await RespProxy.start(this.redis));
   }
 
+  /** The messages on these channels from now on, as `<channel> <message>`. */
+  async messages(...channels: string[]): Promise<string[]> {
+    const subscriber = this.redis.admin.duplicate();
+    this.endLater({ [Symbol.asyncDispose]: async () => subscriber.disconnect() });
+    const heard: string[] = [];
+    subscriber.on('message', (channel, message) => heard.push(`${channel} ${message}`));
+    await subscriber.subscribe(...channels);
+    return heard;
+  }
+
+  /** How many connections are subscribed to a channel. */
+  async subscribers(channel: string): Promise<number> {
+    return Number((await this.redis.admin.pubsub('NUMSUB', channel))[1]);
+  }
+
   /** The waiters of a key, as Redis sees them. */
   async waiters(key: string): Promise<string[]> {
     return this.redis.admin.zrange(redisKey('queue', key), 0, '-1');

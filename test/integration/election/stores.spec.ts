@@ -1,42 +1,16 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import type { LockService } from '../../../lib/service/lock.service.js';
-import { createLockService } from '../../../lib/module/redis-lock.composition.js';
-import { resolveModuleOptions, type RedisLockModuleOptions } from '../../../lib/module/redis-lock.options.js';
+import { describe, expect, it } from '@jest/globals';
 import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
-import { startRedis, type RedisServer } from '../../../lab/testbed/servers/redis-server.mjs';
+import { RedlockBench } from '../redlock/support.js';
 
-const masters: RedisServer[] = [];
-const services: LockService[] = [];
-const lines: string[] = [];
-const say = (text: string): void => void lines.push(text);
-const logger = { debug() {}, log() {}, warn: say, error: say };
+const bench = new RedlockBench(3);
 
-beforeAll(async () => {
-  masters.push(...(await Promise.all([startRedis(), startRedis(), startRedis()])));
-});
-afterEach(async () => {
-  await Promise.all(services.splice(0).map((service) => service.close()));
-  lines.length = 0;
-});
-afterAll(() => Promise.all(masters.map((master) => master.stop())));
-
-const stores: ReadonlyArray<readonly [string, () => RedisLockModuleOptions]> = [
-  ['in memory', () => ({ store: 'memory', keyPrefix: 'elections' })],
-  ['on Redlock', () => ({ connection: masters.map(({ url }) => url) })],
-];
-
-async function start(options: RedisLockModuleOptions, count: number): Promise<LockService[]> {
-  const made = Array.from({ length: count }, () =>
-    createLockService(resolveModuleOptions({ shutdownTimeout: 5_000, ...options }), logger),
-  );
-  services.push(...made);
-  await Promise.all(made.map((service) => service.start()));
-  return made;
-}
-
-describe.each(stores)('an election %s', (_name, options) => {
+describe.each([
+  ['in memory', { store: 'memory', keyPrefix: 'elections' }],
+  ['on Redlock', {}],
+] as const)('an election %s', (_name, options) => {
   it('elects one candidate, and another one after a resign, loss, stop or shutdown', async () => {
-    const all = (await start(options(), 3)).map((service) => ({ service, election: service.getLeaderElection('a') }));
+    const services = await bench.serviceList(3, { shutdownTimeout: 5_000, ...options });
+    const all = services.map((service) => ({ service, election: service.getLeaderElection('a') }));
     for (const { election } of all) election.start();
     const leader = () => eventually(() => all.find(({ election }) => election.isLeader), { within: 10_000 });
     const next = async (last: (typeof all)[number]): Promise<(typeof all)[number]> => {
@@ -64,7 +38,7 @@ describe.each(stores)('an election %s', (_name, options) => {
 
 describe('features that a store lacks', () => {
   it('no latches on several masters', async () => {
-    const [service] = (await start(stores[1]![1](), 1)) as [LockService];
+    const service = await bench.service();
     expect(() => service.getCountDownLatch('a')).toThrow(
       expect.objectContaining({
         code: 'LOCK_CONFIG',
@@ -74,10 +48,11 @@ describe('features that a store lacks', () => {
   });
 
   it('an election whose options can never be met fails, and does not stand', async () => {
-    const [service] = (await start(stores[1]![1](), 1)) as [LockService];
+    const service = await bench.service();
     const election = service.getLeaderElection('b', { replicas: { min: 1 } }).start();
-    await eventually(() => lines.some((line) => /cannot stand for election to lead 'b': `replicas`/.test(line)));
+    const complaints = (): string[] => bench.lines.filter((line) => /^(warn|error)/.test(line));
+    await eventually(() => complaints().some((line) => /cannot stand for election to lead 'b': `replicas`/.test(line)));
     await election.stop();
-    expect(lines).toHaveLength(1);
+    expect(complaints()).toHaveLength(1);
   });
 });

@@ -3,7 +3,6 @@ import type { LockHandle } from '../../../lib/service/handles/lock-handle.js';
 import { deferred } from '../../../lab/testbed/wait/deferred.js';
 import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
 import { now } from '../../../lab/testbed/history/history.js';
-import { RespProxy } from '../../../lab/testbed/proxies/resp-proxy.mjs';
 import { AT_ONCE, between, LockBench, record, timed } from '../../../lab/testbed/locks/locks.js';
 
 const bench = new LockBench();
@@ -48,43 +47,35 @@ describe('several keys', () => {
     ['two keys, 100 ms away', ['a', 'b'], 100],
     ['12 keys, 20 ms away', Array.from({ length: 11 }, (_, i) => `a:${i}`).concat('b'), 20],
   ])('one try reports %s as contended, not Redis as failed', async (_, keys, distance) => {
-    const far = await RespProxy.start(bench.redis);
-    try {
-      const [holder, service] = [await bench.service(), await bench.service({ connection: far.url })];
-      await holder.acquire('b');
-      await service.tryAcquire(keys);
-      far.delay({ request: distance / 2, reply: distance / 2 });
-      let failed = 0;
-      for (let tries = 0; tries < 12; tries++) {
-        const outcome = await service.tryAcquire(keys).catch((error: { code: string }) => error.code);
-        if (outcome === 'LOCK_STORE') failed += 1;
-        else expect(outcome).toBeNull();
-      }
-      // On a busy machine some answers may take longer than the time for one.
-      expect(failed).toBeLessThan(6);
-      expect(await held('a', 'a:0')).toEqual([]);
-    } finally {
-      await far.close();
+    const far = await bench.proxy();
+    const [holder, service] = [await bench.service(), await bench.service({ connection: far.url })];
+    await holder.acquire('b');
+    await service.tryAcquire(keys);
+    far.delay({ request: distance / 2, reply: distance / 2 });
+    let failed = 0;
+    for (let tries = 0; tries < 12; tries++) {
+      const outcome = await service.tryAcquire(keys).catch((error: { code: string }) => error.code);
+      if (outcome === 'LOCK_STORE') failed += 1;
+      else expect(outcome).toBeNull();
     }
+    // On a busy machine some answers may take longer than the time for one.
+    expect(failed).toBeLessThan(6);
+    expect(await held('a', 'a:0')).toEqual([]);
   });
 
   it('a wait that ends before all answers are there has timed out if a key was held', async () => {
-    const far = await RespProxy.start(bench.redis);
-    try {
-      const [holder, service] = [await bench.service(), await bench.service({ connection: far.url })];
-      await holder.acquire('b');
-      await service.tryAcquire(['a', 'b']);
-      far.delay({ request: 45, reply: 45 });
-      let failed = 0;
-      for (let tries = 0; tries < 6; tries++) {
-        const { error } = await timed(() => service.acquire(['a', 'b'], { waitTimeout: 100 }));
-        if ((error as { code?: string }).code === 'LOCK_STORE') failed += 1;
-        else expect(error).toMatchObject({ code: 'LOCK_TIMEOUT' });
-      }
-      expect(failed).toBeLessThan(3);
-    } finally {
-      await far.close();
+    const far = await bench.proxy();
+    const [holder, service] = [await bench.service(), await bench.service({ connection: far.url })];
+    await holder.acquire('b');
+    await service.tryAcquire(['a', 'b']);
+    far.delay({ request: 45, reply: 45 });
+    let failed = 0;
+    for (let tries = 0; tries < 6; tries++) {
+      const { error } = await timed(() => service.acquire(['a', 'b'], { waitTimeout: 100 }));
+      if ((error as { code?: string }).code === 'LOCK_STORE') failed += 1;
+      else expect(error).toMatchObject({ code: 'LOCK_TIMEOUT' });
     }
+    expect(failed).toBeLessThan(3);
   });
 
   it('a call that holds one key goes ahead of waiters for the next, and lets one of them pass each time', async () => {

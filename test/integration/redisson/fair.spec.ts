@@ -31,7 +31,7 @@ async function times(): Promise<Map<string, number>> {
 const differenceOf = (all: ReadonlyMap<string, number>, one: string, other: string): number =>
   all.get(one)! - all.get(other)!;
 const untilSubscribed = (waiter: string, count = 1): Promise<unknown> =>
-  eventually(async () => Number((await bench.redis.admin.pubsub('NUMSUB', `${CHANNEL}:${waiter}`))[1]) === count);
+  eventually(async () => (await bench.subscribers(`${CHANNEL}:${waiter}`)) === count);
 const wait = (locks: LockService): Promise<LockHandle> => locks.acquire('orders', { fair: true, waitTimeout: '60s' });
 
 function permutations<T>(all: readonly T[]): T[][] {
@@ -96,13 +96,9 @@ describe('an RFairLock', () => {
     await javaWaits(JAVA[0], 60_000);
     const second = wait(locks);
     await eventually(async () => (await queue()).length === 2);
-    const subscriber = bench.redis.admin.duplicate();
-    const messages: string[] = [];
-    subscriber.on('message', (channel) => messages.push(channel));
-    await subscriber.subscribe(`${CHANNEL}:${JAVA[0]}`);
+    const messages = await bench.messages(`${CHANNEL}:${JAVA[0]}`);
     await holder.release();
     await eventually(() => messages.length > 0);
-    subscriber.disconnect();
     expect(await locks.tryAcquire('orders', { fair: true })).toBeNull();
     expect(await bench.redis.admin.exists('orders')).toBe(0);
     // Redisson takes the lock, and later leaves it to the waiter here.
@@ -291,13 +287,9 @@ describe('an RFairLock', () => {
     const last = wait(locks);
     await eventually(async () => (await queue()).length === 3);
     proxy.disconnect();
-    const subscriber = bench.redis.admin.duplicate();
-    const messages: string[] = [];
-    subscriber.on('message', (channel) => messages.push(channel));
-    await subscriber.subscribe(`${CHANNEL}:${JAVA[1]}`);
+    const messages = await bench.messages(`${CHANNEL}:${JAVA[1]}`);
     await javaReleases();
     await eventually(() => messages.length > 0, A_RETRY);
-    subscriber.disconnect();
     expect((await queue())[0]).toBe(JAVA[1]);
     await bench.redis.admin.multi().lpop(QUEUE).zrem(TIMES, JAVA[1]).exec();
     await (await last).release();

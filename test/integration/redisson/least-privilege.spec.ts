@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Redis } from 'ioredis';
 import type { LockService, RedisLockModuleOptions } from 'nestjs-redis-locks';
-import { createLockClient } from 'nestjs-redis-locks/client';
 import { redisson, type RedissonOptions } from 'nestjs-redis-locks/redisson';
+import { LockServices } from '../../../lab/testbed/locks/lock-services.js';
 import { startRedisCluster, type RedisCluster } from '../../../lab/testbed/servers/redis-cluster.mjs';
 import { startRedis, type RedisServer } from '../../../lab/testbed/servers/redis-server.mjs';
 import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
@@ -14,18 +14,13 @@ const IN_CLUSTER = /In a Cluster, add\s+`([^`]+)`/.exec(text)![1]!.split(' ');
 const COMMANDS = RULES.filter((rule) => rule.startsWith('+')).map((rule) => rule.slice(1));
 
 const LATE = { within: 60_000 };
-const quiet = { debug() {}, log() {}, warn() {}, error() {} };
-const services: LockService[] = [];
+const services = new LockServices();
 
-async function service(
+const service = (
   connection: RedisLockModuleOptions['connection'],
   options: RedissonOptions = {},
-): Promise<LockService> {
-  const given = { connection: connection!, protocol: redisson(options), shutdownTimeout: 0, commandTimeout: 5_000 };
-  const locks = await createLockClient(given, { logger: quiet });
-  services.push(locks);
-  return locks;
-}
+): Promise<LockService> =>
+  services.start({ connection: connection!, protocol: redisson(options), commandTimeout: 5_000 });
 
 /** Every kind of lock, each with a waiter of another client. */
 async function useAllKinds(one: LockService, other: LockService): Promise<void> {
@@ -72,7 +67,7 @@ describe('on one server, with the rights that docs/redisson.md lists', () => {
     await redis.admin.acl('SETUSER', 'locks', ...RULES);
   });
   afterAll(async () => {
-    await Promise.all(services.splice(0).map((locks) => locks.close()));
+    await services.closeAll();
     await redis.stop();
   });
 
@@ -141,7 +136,7 @@ describe('in a Cluster, with the rights that docs/redisson.md lists', () => {
     for (const { admin } of cluster.nodes) await admin.acl('SETUSER', 'locks', ...RULES, ...IN_CLUSTER);
   });
   afterAll(async () => {
-    await Promise.all(services.splice(0).map((locks) => locks.close()));
+    await services.closeAll();
     await cluster.stop();
   });
 

@@ -15,8 +15,7 @@ const unlockAsJava = (name: string): Promise<unknown> =>
 const lockAsJava = (name: string, lease = 30_000): Promise<unknown> =>
   bench.redis.admin.multi().hset(name, 'java:1', 1).pexpire(name, lease).exec();
 
-const subscribersOf = async (name: string): Promise<number> =>
-  Number((await bench.redis.admin.pubsub('NUMSUB', `redisson_lock__channel:{${name}}`))[1]);
+const subscribersOf = (name: string): Promise<number> => bench.subscribers(`redisson_lock__channel:{${name}}`);
 
 describe('an RLock', () => {
   it('is a hash of the bare name with one field, the client and the number of the acquisition, and a count of 1', async () => {
@@ -54,14 +53,10 @@ describe('an RLock', () => {
 
   it('wakes waiters of Redisson by its channel, once for each release', async () => {
     const locks = await service();
-    const subscriber = bench.redis.admin.duplicate();
-    const messages: string[] = [];
-    subscriber.on('message', (channel, message) => messages.push(`${channel} ${message}`));
-    await subscriber.subscribe('redisson_lock__channel:{orders}', 'redisson_lock__channel:a{b}');
+    const messages = await bench.messages('redisson_lock__channel:{orders}', 'redisson_lock__channel:a{b}');
     for (const key of ['orders', 'a{b}']) await (await locks.acquire(key)).release();
     await eventually(() => messages.length >= 2);
     expect(messages).toEqual(['redisson_lock__channel:{orders} 0', 'redisson_lock__channel:a{b} 0']);
-    subscriber.disconnect();
   });
 
   it('is woken by a release of Redisson, long before it would retry', async () => {

@@ -10,7 +10,7 @@ const CHANNEL = 'redisson_rwlock:{shelf}';
 const fields = (): Promise<Record<string, string>> => bench.redis.admin.hgetall('shelf');
 const timeoutOf = (owner: string): string => `{shelf}:${owner}:rwlock_timeout:1`;
 const leases = (): Promise<string[]> => bench.redis.admin.keys('*:rwlock_timeout:*');
-const subscribers = async (): Promise<number> => Number((await bench.redis.admin.pubsub('NUMSUB', CHANNEL))[1]);
+const subscribers = (): Promise<number> => bench.subscribers(CHANNEL);
 
 /** What Redisson does when a thread that has no hold takes the read lock. */
 const readAsJava = (lease = 30_000, owner = 'java:1'): Promise<unknown> =>
@@ -146,10 +146,7 @@ describe('an RReadWriteLock', () => {
 
   it('publishes what Redisson publishes: 0 after the last reader, 1 after the writer', async () => {
     const locks = await service();
-    const subscriber = bench.redis.admin.duplicate();
-    const messages: string[] = [];
-    subscriber.on('message', (_channel, message) => messages.push(message));
-    await subscriber.subscribe(CHANNEL);
+    const messages = await bench.messages(CHANNEL);
     const [one, other] = [
       await locks.acquire('shelf', { kind: 'read' }),
       await locks.acquire('shelf', { kind: 'read' }),
@@ -158,8 +155,7 @@ describe('an RReadWriteLock', () => {
     await other.release();
     await (await locks.acquire('shelf', { kind: 'write' })).release();
     await eventually(() => messages.length >= 2);
-    expect(messages).toEqual(['0', '1']);
-    subscriber.disconnect();
+    expect(messages).toEqual([`${CHANNEL} 0`, `${CHANNEL} 1`]);
   });
 
   it.each(['read', 'write'] as const)(

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import type { LockService } from 'nestjs-redis-locks';
 import { redisson } from 'nestjs-redis-locks/redisson';
-import { createLockClient } from 'nestjs-redis-locks/client';
+import { LockServices } from '../../../lab/testbed/locks/lock-services.js';
 import { startRedisSentinels, type RedisSentinels } from '../../../lab/testbed/servers/redis-sentinels.mjs';
 import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
 import { timed } from '../../../lab/testbed/wait/timed.mjs';
@@ -9,26 +9,20 @@ import { timed } from '../../../lab/testbed/wait/timed.mjs';
 const CHANNEL = 'redisson_lock__channel:{orders}';
 /** Without a message a waiter tries again after 3 s. */
 const SOON = 2_500;
-const quiet = { debug() {}, log() {}, warn() {}, error() {} };
 
 let sentinels: RedisSentinels;
-const services: LockService[] = [];
+const services = new LockServices();
 
 beforeEach(async () => {
   sentinels = await startRedisSentinels();
 });
 afterEach(async () => {
-  await Promise.all(services.splice(0).map((locks) => locks.close()));
+  await services.closeAll();
   await sentinels.stop();
 });
 
-async function service(): Promise<LockService> {
-  const { connection } = sentinels;
-  const options = { connection, protocol: redisson(), commandTimeout: '15s', shutdownTimeout: 0 } as const;
-  const locks = await createLockClient(options, { logger: quiet });
-  services.push(locks);
-  return locks;
-}
+const service = (): Promise<LockService> =>
+  services.start({ connection: sentinels.connection, protocol: redisson(), commandTimeout: '15s' });
 
 it('a holder keeps its lock through a failover, and the new master wakes the waiter of the other client', async () => {
   const [one, other] = [await service(), await service()];
