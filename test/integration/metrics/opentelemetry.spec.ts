@@ -26,17 +26,15 @@ afterEach(async () => {
 });
 
 describe('openTelemetryMetrics', () => {
-  function measured() {
+  function measured(options?: Parameters<typeof openTelemetryMetrics>[1]) {
     const exporter = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE);
     const reader = new PeriodicExportingMetricReader({ exporter, exportIntervalMillis: 3_600_000 });
     const provider = new MeterProvider({ readers: [reader] });
-    stops.push(openTelemetryMetrics(provider.getMeter('locks')), () => provider.shutdown());
+    stops.push(openTelemetryMetrics(provider.getMeter('locks'), options), () => provider.shutdown());
     return async () => {
+      exporter.reset();
       await reader.forceFlush();
-      const metrics = exporter
-        .getMetrics()
-        .at(-1)!
-        .scopeMetrics.flatMap((scope) => scope.metrics);
+      const metrics = exporter.getMetrics().flatMap(({ scopeMetrics }) => scopeMetrics.flatMap((each) => each.metrics));
       return new Map(metrics.map(({ descriptor, dataPoints }) => [descriptor.name, dataPoints]));
     };
   }
@@ -60,24 +58,12 @@ describe('openTelemetryMetrics', () => {
       buckets: { boundaries: expect.arrayContaining([0.001]) },
     });
   });
-});
 
-describe('the gauges and buckets of openTelemetryMetrics', () => {
   it('observes each instance, and leaves out a histogram that is off', async () => {
-    const exporter = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE);
-    const reader = new PeriodicExportingMetricReader({ exporter, exportIntervalMillis: 3_600_000 });
-    const provider = new MeterProvider({ readers: [reader] });
-    const meter = provider.getMeter('locks');
-    stops.push(openTelemetryMetrics(meter, { buckets: { hold: false } }), () => provider.shutdown());
+    const collect = measured({ buckets: { hold: false } });
     const service = await bench.service();
     await service.start();
     await service.acquire('a', { pattern: 'x' });
-    const collect = async () => {
-      exporter.reset();
-      await reader.forceFlush();
-      const metrics = exporter.getMetrics().flatMap(({ scopeMetrics }) => scopeMetrics.flatMap((each) => each.metrics));
-      return new Map(metrics.map(({ descriptor, dataPoints }) => [descriptor.name, dataPoints]));
-    };
     const found = await collect();
     const attributes = { 'lock.instance': 'default' };
     expect(found.get('redis_lock.reachable')).toMatchObject([{ attributes, value: 1 }]);

@@ -1,8 +1,14 @@
-import { Controller, Get, Injectable, type BeforeApplicationShutdown } from '@nestjs/common';
+import { Controller, Get, Injectable, type BeforeApplicationShutdown, type LoggerService } from '@nestjs/common';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import { describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { findCurrentLock, DistributedLock, LockService, RedisLockModule } from 'nestjs-redis-locks';
+import {
+  findCurrentLock,
+  DistributedLock,
+  LockService,
+  RedisLockModule,
+  type RedisLockModuleOptions,
+} from 'nestjs-redis-locks';
 import { eventually, throughout } from '../../../lab/testbed/wait/eventually.mjs';
 import { startRedisCluster } from '../../../lab/testbed/servers/redis-cluster.mjs';
 import { startRedis } from '../../../lab/testbed/servers/redis-server.mjs';
@@ -12,10 +18,12 @@ import { NestBench, Work } from './support.js';
 const bench = new NestBench();
 
 @Injectable()
+@Controller()
 class Jobs {
   readonly work = new Work<string>();
   signal: AbortSignal | undefined;
 
+  @Get()
   @DistributedLock('job')
   run(): Promise<string> {
     this.signal = findCurrentLock()?.signal;
@@ -26,6 +34,18 @@ class Jobs {
 const isLocked = async (key: string) => (await bench.redis.admin.keys(`lock:state:{${key}}`)).length > 0;
 const waiting = async (app: { get(type: typeof LockService): LockService }, key: string) =>
   (await app.get(LockService).inspect(key))?.waiters.length === 1;
+
+/** Closes an application during a request that holds a lock until `work` ends. */
+async function closeDuringRequest(options: Partial<RedisLockModuleOptions>, logger: LoggerService | false = false) {
+  const builder = bench.build({ controllers: [Jobs] }, options);
+  const module = await (logger ? builder.setLogger(logger) : builder).compile();
+  const app = module.createNestApplication(new ExpressAdapter(), { logger });
+  await app.listen(0, '127.0.0.1');
+  const answer = fetch(await app.getUrl(), { headers: { connection: 'close' } });
+  const jobs = app.get(Jobs);
+  await jobs.work.begun;
+  return { work: jobs.work, answer, closing: app.close(), signal: jobs.signal! };
+}
 
 describe('shutdown', () => {
   it('waits for holders, and their work completes', async () => {
@@ -112,55 +132,22 @@ describe('shutdown', () => {
   });
 
   it('names the locks of a request that does not end', async () => {
-    const work = new Work<string>();
-    @Controller()
-    class Orders {
-      @Get()
-      @DistributedLock('hung')
-      pay(): Promise<string> {
-        return work.run();
-      }
-    }
     const warnings: string[] = [];
     const ignore = (): void => undefined;
     const logger = { log: ignore, error: ignore, debug: ignore, warn: (line: string) => void warnings.push(line) };
-    const module = await bench
-      .build({ controllers: [Orders] })
-      .setLogger(logger)
-      .compile();
-    const app = module.createNestApplication(new ExpressAdapter(), { logger });
-    await app.listen(0, '127.0.0.1');
-    const answer = fetch(await app.getUrl(), { headers: { connection: 'close' } });
-    await work.begun;
-    const closing = app.close();
-    await eventually(() => warnings.find((line) => /open requests for \d+ s, .* holds: 'hung'/.test(line)));
-    expect(await isLocked('hung')).toBe(true);
+    const { work, answer, closing } = await closeDuringRequest({}, logger);
+    await eventually(() => warnings.find((line) => /open requests for \d+ s, .* holds: 'job'/.test(line)));
+    expect(await isLocked('job')).toBe(true);
     work.end.resolve('paid');
     expect(await (await answer).text()).toBe('paid');
     await closing;
-    expect(await isLocked('hung')).toBe(false);
+    expect(await isLocked('job')).toBe(false);
   });
 
   it('releases the lock of a request that does not end after drainTimeout and shutdownTimeout', async () => {
-    const work = new Work<string>();
-    let signal: AbortSignal | undefined;
-    @Controller()
-    class Orders {
-      @Get()
-      @DistributedLock('endless')
-      pay(): Promise<string> {
-        signal = findCurrentLock()?.signal;
-        return work.run();
-      }
-    }
-    const module = await bench.build({ controllers: [Orders] }, { drainTimeout: 50, shutdownTimeout: 50 }).compile();
-    const app = module.createNestApplication(new ExpressAdapter(), { logger: false });
-    await app.listen(0, '127.0.0.1');
-    const answer = fetch(await app.getUrl(), { headers: { connection: 'close' } });
-    await work.begun;
-    const closing = app.close();
-    await eventually(async () => !(await isLocked('endless')));
-    expect(signal?.reason).toMatchObject({ code: 'LOCK_LOST', lossReason: 'shutdown' });
+    const { work, answer, closing, signal } = await closeDuringRequest({ drainTimeout: 50, shutdownTimeout: 50 });
+    await eventually(async () => !(await isLocked('job')));
+    expect(signal.reason).toMatchObject({ code: 'LOCK_LOST', lossReason: 'shutdown' });
     work.end.resolve('paid');
     await Promise.all([answer, closing]);
   });
