@@ -42,7 +42,7 @@ export function scriptParts(directory, file) {
     const own = source
       .split('\n')
       .filter((line) => line !== '' && !LITERALS.test(line))
-      .map((text) => ({ file: name, text }));
+      .map((text) => ({ file: name, text, words: wordsOf(text) }));
     lines = lines.length === 0 ? own : unitsOf(own).reduceRight((around, unit) => placed(unit, around), lines);
   }
   const parts = [];
@@ -119,7 +119,7 @@ function unitsOf(lines) {
 function placed(own, lines) {
   const names = new Set(own.flatMap(({ text }) => namesAtTop(text)));
   const paths = blockPaths(lines);
-  const uses = lines.flatMap(({ text }, i) => (wordsOf(text).some((word) => names.has(word)) ? [i] : []));
+  const uses = lines.flatMap(({ words }, i) => (words.some((word) => names.has(word)) ? [i] : []));
   if (uses.length === 0) return lines;
   let block = uses.map((i) => paths[i]).reduce((a, b) => a.slice(0, a.filter((each, i) => each === b[i]).length));
   // A loop would make its functions anew each time; a function, too, would set its variables anew with each call.
@@ -129,7 +129,7 @@ function placed(own, lines) {
   const indent = block.at(-1)?.indent ?? 0;
   let at = uses[0];
   while (paths[at].length > block.length || indentOf(lines[at]) > indent || LATER_PART.test(lines[at].text)) at -= 1;
-  const moved = own.map(({ file, text }) => ({ file, text: ' '.repeat(indent) + text }));
+  const moved = own.map((line) => ({ ...line, text: ' '.repeat(indent) + line.text }));
   return [...lines.slice(0, at), ...moved, ...lines.slice(at)];
 }
 
@@ -145,9 +145,8 @@ function blockPaths(lines) {
   const path = [];
   let kind;
   return lines.map((line, i) => {
-    const words = wordsOf(line.text);
     const around = LATER_PART.test(line.text) ? path.slice(0, -1) : [...path];
-    for (const word of words) {
+    for (const word of line.words) {
       if (word === 'end' || word === 'else' || word === 'elseif' || word === 'until') path.pop();
       if (word === 'for' || word === 'while') kind = 'loop';
       const opens = { then: 'branch', else: 'branch', repeat: 'loop', function: 'function', do: kind ?? 'branch' }[
