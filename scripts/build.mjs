@@ -1,7 +1,9 @@
+import { once } from 'node:events';
 import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { bundleCode, bundleDeclarations } from './lib/bundle.mjs';
+import { Worker } from 'node:worker_threads';
+import { bundleCode } from './lib/bundle.mjs';
 import { ROOT } from './lib/paths.mjs';
 import { runAsScript, runOrFail } from './lib/run.mjs';
 
@@ -19,8 +21,7 @@ export async function build() {
   mkdirSync(fresh, { recursive: true });
   try {
     await compile(modules);
-    await bundleCode(modules, fresh);
-    await bundleDeclarations(modules, fresh);
+    await Promise.all([bundleDeclarations(modules, fresh), bundleCode(modules, fresh)]);
     for (const format of FORMATS) replace(join(DIST, format), join(fresh, format), join(fresh, `old-${format}`));
   } finally {
     rmSync(fresh, { recursive: true, force: true });
@@ -32,6 +33,14 @@ function compile(outDir) {
   return runOrFail(process.execPath, [tsc, '-p', 'tsconfig.esm.json', '--outDir', outDir], {
     what: 'Compiling the library',
   });
+}
+
+/** In a thread of its own: it takes as long as the code. */
+async function bundleDeclarations(modules, dist) {
+  const thread = new Worker(new URL('./lib/declarations-thread.mjs', import.meta.url), {
+    workerData: { modules, dist },
+  });
+  await once(thread, 'exit');
 }
 
 function replace(target, source, old) {

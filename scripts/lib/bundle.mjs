@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join, posix } from 'node:path';
 import { ENTRY_POINTS, INTERNALS, PROGRAMS, SMALL_ENTRY_POINTS } from './entries.mjs';
 import { readModuleGraph } from './module-graph.mjs';
@@ -38,7 +38,9 @@ export async function bundleDeclarations(modules, dist) {
   await core.writeHalf({ dist, format: 'cjs', entries: ENTRY_POINTS, options, plugins });
   // ES modules declare the same, and can import the types of CommonJS.
   for (const name of Object.keys(ENTRY_POINTS)) {
-    const path = posix.relative(posix.join('esm', posix.dirname(name)), posix.join('cjs', name));
+    const directory = posix.join('esm', posix.dirname(name));
+    const path = posix.relative(directory, posix.join('cjs', name));
+    mkdirSync(join(dist, directory), { recursive: true });
     writeFileSync(join(dist, 'esm', `${name}.d.ts`), `export * from '${path}.js';\n`);
   }
 }
