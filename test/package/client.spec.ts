@@ -89,8 +89,11 @@ describe('nestjs-redis-locks/client and nestjs-redis-locks/store without Nest', 
       strict: true,
       noEmit: true,
     });
-    const messages = ts
-      .getPreEmitDiagnostics(program)
+    // All other packages are links to files outside of the directory.
+    const messages = program
+      .getSourceFiles()
+      .filter(({ fileName }) => fileName.startsWith(directory))
+      .flatMap((source) => ts.getPreEmitDiagnostics(program, source))
       .map(({ messageText, file }) => `${file?.fileName}: ${ts.flattenDiagnosticMessageText(messageText, '\n')}`);
     expect(messages).toEqual([]);
     expect(program.getSourceFiles().filter(({ fileName }) => fileName.includes('@nestjs'))).toEqual([]);
