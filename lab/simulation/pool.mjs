@@ -1,5 +1,6 @@
 import { fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
+import { SHORT_LIVED } from '../../scripts/lib/short-lived.mjs';
 import { MUTATION_VARIABLE } from './mutations.mjs';
 
 /** Seeds that a worker is given at a time. */
@@ -27,11 +28,13 @@ export async function runSeeds({ seeds, first = 1, workers, shrinks = true, stop
   return sum;
 }
 
+const register = new URL('typescript/register.mjs', import.meta.url).href;
+
 /** One worker, from its first chunk to its last. */
 function work(takeChunk, done, mutation) {
   const worker = fork(fileURLToPath(new URL('worker.mjs', import.meta.url)), {
     // Much is made and soon forgotten.
-    execArgv: ['--max-semi-space-size=32', '--import', new URL('typescript/register.mjs', import.meta.url).href],
+    execArgv: [...SHORT_LIVED, '--max-semi-space-size=32', '--import', register],
     env: { ...process.env, NODE_OPTIONS: '', [MUTATION_VARIABLE]: mutation ?? '' },
   });
   return new Promise((resolve, reject) => {

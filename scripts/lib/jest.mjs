@@ -5,6 +5,7 @@ import { COUNTS_VARIABLE } from './count-reporter.mjs';
 import { ROOT } from './paths.mjs';
 import { REDIS_VARIABLE } from './redis-installation.mjs';
 import { run } from './run.mjs';
+import { SHORT_LIVED } from './short-lived.mjs';
 
 /** MB for young objects: most of what a spec file makes is garbage soon. */
 const YOUNG = 32;
@@ -15,7 +16,7 @@ export async function runJest(jestArguments, installation, env = {}, stdio = 'in
   const file = join(directory, 'counts.json');
   try {
     const jest = join(ROOT, 'node_modules/jest/bin/jest.js');
-    const code = await run(process.execPath, [jest, ...jestArguments], {
+    const code = await run(process.execPath, [...SHORT_LIVED, jest, ...jestArguments], {
       stdio,
       env: {
         ...env,

@@ -1,6 +1,7 @@
 // @ts-check
 import { fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
+import { SHORT_LIVED } from '../../../scripts/lib/short-lived.mjs';
 import { SuspendedMachine } from '../clocks/suspended-machine.mjs';
 import { Guard } from '../servers/guard.mjs';
 
@@ -57,7 +58,7 @@ export class WorkerProcess {
     this.#name = path.replace(/^.*\//, '');
     if (canBeSuspended) this.#machine = new SuspendedMachine();
     this.#child = fork(path, args, {
-      execArgv: [],
+      execArgv: SHORT_LIVED,
       env: { ...process.env, NODE_OPTIONS: '', ...env, ...this.#machine?.env },
       // Passes on Map, Infinity and the like.
       serialization: 'advanced',

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { run } from '../../../lib/cli/run.js';
+import { SHORT_LIVED } from '../../../scripts/lib/short-lived.mjs';
 
 const ROOT = new URL('../../../', import.meta.url);
 
@@ -45,7 +46,7 @@ export class CliProcess {
   private readonly child: ChildProcess;
 
   constructor(url: string, args: readonly string[], env: NodeJS.ProcessEnv = {}) {
-    this.child = spawn(process.execPath, [PROGRAM, ...args], {
+    this.child = spawn(process.execPath, [...SHORT_LIVED, PROGRAM, ...args], {
       env: { PATH: process.env['PATH'], REDIS_URL: url, ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
       // Should a test fail before it ends, the process does not outlive it.
