@@ -123,9 +123,9 @@ export const SPEC_MUTATIONS = [
   {
     name: 'subscribed-to-replica',
     what: 'a client subscribes to a replica',
-    ...{ file: `${REDIS}/redis-connection.ts`, spec: DEAF_SIGNS },
-    from: 'if (await isReplica(line)) {\n        this.health',
-    to: "if ((await isReplica(line)) && line.state === 'ended') {\n        this.health",
+    ...{ file: `${REDIS}/subscriber.ts`, spec: DEAF_SIGNS },
+    from: 'if (await isReplica(line)) throw',
+    to: "if ((await isReplica(line)) && line.state === 'ended') throw",
   },
   {
     name: 'first-sentinel-only',
@@ -144,8 +144,8 @@ export const SPEC_MUTATIONS = [
   {
     name: 'no-cluster-refresh',
     what: 'a command without an answer does not refresh the slots of a Cluster',
-    ...{ file: `${REDIS}/cluster-connection.ts`, spec: 'test/faults/cluster-frozen.spec.ts', test: 'as long as' },
-    from: 'if (!this.closed) void this.slotMap.examine();',
+    ...{ file: `${REDIS}/redis-connection.ts`, spec: 'test/faults/cluster-frozen.spec.ts', test: 'as long as' },
+    from: 'if (!this.closed) this.servers.doubt();',
     to: '',
   },
   {
@@ -883,9 +883,9 @@ export const SPEC_MUTATIONS = [
   {
     name: 'lost-node',
     what: 'the end of the connection to a master of a Cluster raises no question about its holds',
-    ...{ file: `${REDIS}/cluster-connection.ts`, spec: 'test/faults/cluster-failover.spec.ts', test: 'sends nothing' },
-    from: 'this.observer.nodeLost?.((name) => this.slotMap.isOwner(address, hashSlot(name)));',
-    to: '',
+    ...{ file: `${REDIS}/redis-connection.ts`, spec: 'test/faults/cluster-failover.spec.ts', test: 'sends nothing' },
+    from: 'this.interrupted(error);\n        observer.nodeLost?.(served);',
+    to: 'this.interrupted(error);',
   },
   {
     name: 'holds-over-time',

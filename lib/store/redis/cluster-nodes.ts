@@ -1,9 +1,14 @@
-import { clearReadingTimer, setReadingTimer } from '../../common/reading-timer.js';
+import { setReadingTimer } from '../../common/reading-timer.js';
 import { hashSlot } from '../../keys/index.js';
+import { ClusterRouter } from './cluster-router.js';
 import { retryDelay } from './connection-options.js';
+import type { Masters } from './connection.js';
+import { gather, type Answer } from './gather.js';
 import { LastingLine, type LastingLineObserver } from './lasting-line.js';
-import { addressOf, askOnce, type Commands, type Lines, type ServerAddress } from './line.js';
+import { addressOf, askOnce, type Commands, type Line, type Lines, type ServerAddress } from './line.js';
 import { Mastership } from './mastership.js';
+import { nodeId } from './server-identity.js';
+import type { Server, Servers, ServersObserver } from './servers.js';
 
 /** How many other masters are asked whether one is still the master of a slot, and for how many ms. */
 const WITNESSES = 3;
@@ -24,28 +29,17 @@ export interface ClusterTarget {
   readonly resolveNat: (address: ServerAddress) => ServerAddress;
 }
 
-export interface ClusterNode {
-  /** `host:port` */
-  readonly address: string;
+export interface ClusterNode extends Server {
   readonly at: ServerAddress;
-  readonly commands: LastingLine;
-}
-
-export interface ClusterNodesObserver {
-  /** A node has named the masters of the slots. */
-  refreshed(): void;
-  /** No node has answered. */
-  unreachable(error: Error): void;
-  ready(address: string): void;
-  ended(address: string, error: Error | undefined): void;
-  /** A master turns out to be replaced. `served`: its slots; `refreshed`: when the new masters are known. */
-  replaced(served: ReadonlySet<number>, refreshed: Promise<void>): void;
-  /** A reply does not count, so the command is sent again. It may have been executed. */
-  unconfirmed(): void;
+  readonly mastership: Mastership;
 }
 
 /** The masters of a Cluster, the slots that each of them serves, and a connection for commands to each. */
-export class ClusterNodes {
+export class ClusterNodes implements Servers, Masters {
+  readonly isCluster = true;
+  readonly commands: ClusterRouter;
+  readonly lines: Lines;
+  readonly masters: Masters = this;
   /** The address of the master of each slot, as far as it is known. */
   private slots: Array<string | undefined> = [];
   private readonly nodes = new Map<string, ClusterNode>();
@@ -57,26 +51,26 @@ export class ClusterNodes {
   private isUnreachable = false;
   private timer: NodeJS.Timeout | undefined;
   private isClosed = false;
-  /** The masters that have not answered `examine` yet. */
-  private readonly asked = new Set<ClusterNode>();
-  /** The number of the latest `examine`, and of the latest one whose masters have all answered. */
-  private round = 0;
-  private finished = 0;
   /** The replicas of each master, by its address. */
   private replicas: ReadonlyMap<string, readonly ServerAddress[]> = new Map();
   /** Nodes that were known and are not named now: masters that were replaced, until they are replicas. */
   private absent: readonly ServerAddress[] = [];
   /** The connections to absent nodes, and to the replicas that were asked, by address. */
   private readonly followers = new Map<string, ClusterNode>();
-  /** By address. */
-  private readonly masterships = new Map<string, Mastership>();
 
   constructor(
-    readonly target: ClusterTarget,
-    private readonly observer: ClusterNodesObserver,
-  ) {}
+    private readonly target: ClusterTarget,
+    commandTimeout: number,
+    private readonly observer: ServersObserver,
+  ) {
+    this.lines = target.lines;
+    this.commands = new ClusterRouter(this, commandTimeout);
+  }
 
-  /** Whether a node has named the masters, and nodes have answered since. */
+  get known(): ClusterNode[] {
+    return [...this.nodes.values()];
+  }
+
   get isKnown(): boolean {
     return this.nodes.size > 0 && !this.isUnreachable;
   }
@@ -85,8 +79,9 @@ export class ClusterNodes {
     return this.isClosed;
   }
 
-  get masters(): ClusterNode[] {
-    return [...this.nodes.values()];
+  get isAsking(): boolean {
+    for (const { mastership } of this.nodes.values()) if (mastership.isAsking) return true;
+    return false;
   }
 
   open(): void {
@@ -101,61 +96,39 @@ export class ClusterNodes {
     for (const { commands } of [...this.nodes.values(), ...this.followers.values()]) commands.close();
   }
 
-  /** The node that serves a slot; `undefined` if that is not known at the moment. */
-  ownerOf(slot: number): ClusterNode | undefined {
+  /** A node that is frozen or cut off cannot report that it has lost its slots. The other nodes can. */
+  doubt(): void {
+    void this.refresh();
+  }
+
+  /** The node that serves a slot, or a random master. */
+  of(slot: number | undefined): ClusterNode | undefined {
+    if (this.isClosed) return undefined;
+    if (slot === undefined) return shuffled(this.known)[0];
     return this.nodes.get(this.slots[slot] ?? '');
   }
 
-  /** Whether another node than this one is known to serve a slot. */
-  hasLeft(slot: number, address: string): boolean {
-    const owner = this.slots[slot];
+  has(server: Server): boolean {
+    return this.nodes.get(server.address) === server;
+  }
+
+  hasLeft(slot: number | undefined, { address }: Pick<Server, 'address'>): boolean {
+    const owner = slot === undefined ? undefined : this.slots[slot];
     return owner !== undefined && owner !== address;
   }
 
-  /** Whether this node, which may be away, is known as the master of a slot. */
-  isOwner(address: string, slot: number): boolean {
-    return this.slots[slot] === address;
-  }
-
-  /** Whether others are asked about a master now. */
-  get isAsking(): boolean {
-    return [...this.masterships.values()].some(({ isAsking }) => isAsking);
+  identify(line: Line): Promise<string | undefined> {
+    return nodeId(line);
   }
 
   confirm(name: string, address = this.slots[hashSlot(name)]): Promise<boolean> | undefined {
-    const confirmed = address === undefined ? undefined : this.confirmAt(address, name);
+    if (address === undefined) return undefined;
+    const hasLeft = this.hasLeft(hashSlot(name), { address });
+    const confirmed = hasLeft ? Promise.resolve(false) : this.nodes.get(address)?.mastership.confirm(name);
     return confirmed?.then((isMaster) => {
       if (!isMaster) this.observer.unconfirmed();
       return isMaster;
     });
-  }
-
-  /** The same for a message of a certain node on a channel. */
-  confirmAt(address: string, name: string): Promise<boolean> | undefined {
-    if (this.hasLeft(hashSlot(name), address)) return Promise.resolve(false);
-    let mastership = this.masterships.get(address);
-    if (mastership === undefined) {
-      mastership = new Mastership((asked) => this.isStillMaster(address, asked));
-      this.masterships.set(address, mastership);
-    }
-    return mastership.confirm(name);
-  }
-
-  /** A random master. */
-  any(): ClusterNode | undefined {
-    const { masters } = this;
-    return masters[Math.floor(Math.random() * masters.length)];
-  }
-
-  has(address: string): boolean {
-    return this.nodes.has(address);
-  }
-
-  /** Sends a PING to a node on its connection for commands. Rejects if there is none. */
-  async ping(address: string): Promise<void> {
-    const node = this.nodes.get(address);
-    if (node === undefined) throw new Error(`${address} is no longer a master`);
-    await node.commands.send('PING');
   }
 
   /** The node to which another one redirects. It may be a new one. `from`: the node that has named it. */
@@ -178,32 +151,6 @@ export class ClusterNodes {
       if (!isLearned) void this.refresh();
     });
     return this.refreshing;
-  }
-
-  /**
-   * Asks all masters for the masters of the slots, except the ones that still owe such an answer. If all answers name other
-   * masters than are known, most of them are right, and the client leaves the silent ones.
-   */
-  async examine(): Promise<void> {
-    const others = this.masters.filter((node) => !this.asked.has(node));
-    if (others.length === 0) return void this.refresh();
-    const round = ++this.round;
-    const ask = async (node: ClusterNode): Promise<SlotMap | undefined> => {
-      this.asked.add(node);
-      try {
-        return await this.slotsOf(node.commands, node.at.host);
-      } catch {
-        return undefined;
-      } finally {
-        this.asked.delete(node);
-      }
-    };
-    const replies = (await Promise.all(others.map(ask))).filter((reply) => reply !== undefined);
-    if (replies.length === 0 || round < this.finished || this.isClosed) return;
-    this.finished = round;
-    if (replies.some(({ slots }) => slots.every((address, slot) => this.slots[slot] === address))) return;
-    const namedBy = ({ text }: SlotMap): number => replies.filter((other) => other.text === text).length;
-    this.adopt(replies.reduce((best, other) => (namedBy(other) > namedBy(best) ? other : best)));
   }
 
   /** Resolves to whether a node has answered. */
@@ -241,16 +188,15 @@ export class ClusterNodes {
     }
     this.attempts += 1;
     // A node that is slow to answer may still serve.
-    this.isUnreachable ||= failures === asked.length || !this.masters.some(isReady);
+    this.isUnreachable ||= failures === asked.length || !this.known.some(({ commands }) => commands.isReady);
     if (this.isUnreachable) this.observer.unreachable(failure);
     return false;
   }
 
-  /** The nodes to ask: the masters, the connected ones first, then the other nodes that are known or were named. */
+  /** The nodes to ask: the masters, those first that answer, then the other nodes that are known or were named. */
   private async *candidates(signal: AbortSignal): AsyncGenerator<() => Promise<SlotMap>> {
     const seen = new Set<string>();
-    const masters = shuffled(this.masters);
-    for (const { address, at, commands } of masters.sort((one, other) => isReady(other) - isReady(one))) {
+    for (const { address, at, commands } of promptFirst(this.known)) {
       seen.add(address);
       yield () => this.slotsOf(commands, at.host);
     }
@@ -286,8 +232,7 @@ export class ClusterNodes {
       size += end - start + 1;
       for (let slot = start; slot <= end; slot++) slots[slot] = addresses[0]!;
     }
-    const text = ranges.map(([start, end, [named, port]]) => `${start}-${end} ${named}:${port}`).sort();
-    return { slots, size, known, replicas, text: text.join() };
+    return { slots, size, known, replicas };
   }
 
   /** Uses the masters that a node has named, and leaves the others. */
@@ -300,88 +245,45 @@ export class ClusterNodes {
     // The list may lack nodes that are down. They are dropped only when as many others have taken their places.
     if (known.size >= this.remembered.length) this.remembered = [...known.values()];
     this.absent = this.remembered.filter((at) => !known.has(addressOf(at)));
-    for (const at of this.absent) this.replica(at);
-    const others = new Set(
-      [...known.values(), ...this.absent].map(addressOf).filter((address) => !masters.has(address)),
-    );
-    for (const [address, { commands }] of this.followers) {
-      if (others.has(address)) continue;
-      this.followers.delete(address);
-      commands.close();
-    }
-    for (const [address, node] of this.nodes) {
-      if (masters.has(address)) continue;
-      this.nodes.delete(address);
-      node.commands.close();
-    }
+    for (const at of this.absent) this.follower(at);
+    const others = new Set([...known.keys(), ...this.absent.map(addressOf)].filter((each) => !masters.has(each)));
+    leaveOthers(this.nodes, masters);
+    leaveOthers(this.followers, others);
     for (const address of masters) if (address !== undefined) this.reach(known.get(address)!);
-    this.observer.refreshed();
+    this.observer.reached();
   }
 
   /**
    * Asks the replicas of the master: only one of them can have taken over, and it knows at once. Other masters learn that
-   * later. They are asked for a key, and redirect to the master of its slot. Half of them are enough if the replicas do not
-   * answer. If no node answers in time, the node counts as master.
+   * later. Half of them are enough if the replicas do not answer. If no node answers in time, the node counts as master.
    */
-  private async isStillMaster(address: string, name: string): Promise<boolean> {
-    const others = this.masters.filter((node) => node.address !== address);
-    const witnesses = others.sort((one, other) => isReady(other) - isReady(one)).slice(0, WITNESSES);
-    const absent = this.absent.map((at) => this.replica(at)).filter(({ commands }) => commands.isReady);
-    const replicas = [...(this.replicas.get(address) ?? []).map((at) => this.replica(at)), ...absent];
-    const owner = await new Promise<string | undefined>((resolve) => {
-      const timer = setReadingTimer(ANSWER_WITHIN, () => resolve(undefined));
-      const agrees = async (answer: Promise<string | undefined>): Promise<boolean> => {
-        const named = await answer;
-        if (named !== undefined && named !== address) resolve(named);
-        return named === address;
-      };
-      const slot = hashSlot(name);
-      const byReplicas = Promise.all(replicas.map((each) => agrees(this.namedBy(each, slot)))).then((agree) => {
-        if (agree.length > 0 && agree.every(Boolean)) resolve(address);
-      });
-      let agree = 0;
-      const byMasters = witnesses.map(async (node) => {
-        if (await agrees(this.redirection(node, name))) agree += 1;
-        if (2 * agree < witnesses.length) return;
-        await byReplicas;
-        resolve(address);
-      });
-      void Promise.all([byReplicas, ...byMasters]).then(() => {
-        clearReadingTimer(timer);
-        resolve(undefined);
-      });
-    });
-    if (owner === undefined || owner === address) return true;
-    const served = new Set(
-      Array.from({ length: SLOTS }, (_, slot) => slot).filter((slot) => this.isOwner(address, slot)),
+  private async isStillMaster(address: string, slot: number): Promise<boolean> {
+    const replicas = (this.replicas.get(address) ?? []).map((at) => this.follower(at));
+    for (const at of this.absent) if (this.follower(at).commands.isReady) replicas.push(this.follower(at));
+    const witnesses = promptFirst(this.known.filter((node) => node.address !== address)).slice(0, WITNESSES);
+    const asked = [...replicas, ...witnesses].map(
+      async ({ commands, at }) => (await this.slotsOf(commands, at.host)).slots[slot],
     );
-    this.slots[hashSlot(name)] = owner;
-    this.observer.replaced(served, this.refresh());
+    const agree = (answers: Answers): number => answers.filter((answer) => answer?.value === address).length;
+    const denial = (answers: Answers): string | undefined =>
+      answers.find((answer) => answer?.value !== undefined && answer.value !== address)?.value;
+    const answers = await gather(asked, ANSWER_WITHIN, (sofar) => {
+      if (denial(sofar) !== undefined) return true;
+      const [first, rest] = [sofar.slice(0, replicas.length), sofar.slice(replicas.length)];
+      if (first.includes(undefined)) return false;
+      return (first.length > 0 && agree(first) === first.length) || 2 * agree(rest) >= rest.length;
+    });
+    const owner = denial(answers);
+    if (owner === undefined) return true;
+    const before = this.slots;
+    this.slots = [...before];
+    this.slots[slot] = owner;
+    void this.refresh().then(() => this.observer.replaced((name) => before[hashSlot(name)] === address));
     return false;
   }
 
-  /** The master of a key, as another node says; `undefined` if it does not answer. */
-  private async redirection(node: ClusterNode, name: string): Promise<string | undefined> {
-    try {
-      await node.commands.send('EXISTS', name);
-      return node.address;
-    } catch (error) {
-      const { to } = redirectionIn(error as Error) ?? {};
-      return to === undefined ? undefined : this.redirectedTo(to, node).address;
-    }
-  }
-
-  /** The master of a slot, as a replica says; `undefined` if it does not answer. */
-  private async namedBy(replica: ClusterNode, slot: number): Promise<string | undefined> {
-    try {
-      return (await this.slotsOf(replica.commands, replica.at.host)).slots[slot];
-    } catch {
-      return undefined;
-    }
-  }
-
-  /** The connection to a replica. */
-  private replica(at: ServerAddress): ClusterNode {
+  /** The connection to a node that is no master. */
+  private follower(at: ServerAddress): ClusterNode {
     return this.connected(this.followers, at);
   }
 
@@ -393,9 +295,9 @@ export class ClusterNodes {
   private reach(at: ServerAddress): ClusterNode {
     const address = addressOf(at);
     return this.connected(this.nodes, at, {
-      ready: () => this.observer.ready(address),
+      ready: () => this.observer.ready(),
       ended: (error) => {
-        this.observer.ended(address, error);
+        this.observer.ended(error, (name) => this.slots[hashSlot(name)] === address);
         void this.refresh();
       },
     });
@@ -409,13 +311,17 @@ export class ClusterNodes {
     const address = addressOf(at);
     let node = nodes.get(address);
     if (node === undefined) {
-      const commands = new LastingLine(this.target.lines, observer, { waits: true, find: async () => at });
-      nodes.set(address, (node = { address, at, commands }));
+      const commands = new LastingLine(this.lines, observer, { waits: true, find: async () => at });
+      const mastership = new Mastership((name) => this.isStillMaster(address, hashSlot(name)));
+      nodes.set(address, (node = { address, at, commands, mastership }));
       commands.open();
     }
     return node;
   }
 }
+
+/** The masters of a slot that nodes name. */
+type Answers = ReadonlyArray<Answer<string | undefined> | undefined>;
 
 /** What one node has reported. */
 interface SlotMap {
@@ -427,8 +333,6 @@ interface SlotMap {
   readonly known: ReadonlyMap<string, ServerAddress>;
   /** The replicas of each master, by its address. */
   readonly replicas: ReadonlyMap<string, readonly ServerAddress[]>;
-  /** The same for two nodes that report the same masters. */
-  readonly text: string;
 }
 
 /** An entry of the reply to CLUSTER SLOTS: the master comes first. */
@@ -441,7 +345,19 @@ export function redirectionIn({ message }: Error): { isAsk: boolean; slot: numbe
   return to === undefined ? undefined : { isAsk: word === 'ASK', slot: Number(slot), to };
 }
 
-const isReady = ({ commands }: ClusterNode): number => Number(commands.isReady);
+/** A random order of nodes, in which the ones come last that are not connected or owe an answer. */
+function promptFirst(nodes: readonly ClusterNode[]): ClusterNode[] {
+  const isLate = ({ commands }: ClusterNode): number => Number(!commands.isReady || commands.owing > STAGGER);
+  return shuffled(nodes).sort((one, other) => isLate(one) - isLate(other));
+}
+
+function leaveOthers(nodes: Map<string, ClusterNode>, used: ReadonlySet<string | undefined>): void {
+  for (const [address, { commands }] of nodes) {
+    if (used.has(address)) continue;
+    nodes.delete(address);
+    commands.close();
+  }
+}
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setReadingTimer(ms, resolve));
 

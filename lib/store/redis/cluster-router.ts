@@ -38,7 +38,7 @@ export class ClusterRouter implements Commands {
     const isOver = (): boolean => nodes.isOver || performance.now() >= until;
     let redirected: { readonly node: ClusterNode; readonly isAsk: boolean } | undefined;
     for (let redirections = 0; ;) {
-      const { node = slot === undefined ? nodes.any() : nodes.ownerOf(slot), isAsk = false } = redirected ?? {};
+      const { node = nodes.of(slot), isAsk = false } = redirected ?? {};
       redirected = undefined;
       try {
         if (node === undefined) throw new Error('CLUSTERDOWN no node is known to serve the slot');
@@ -54,7 +54,7 @@ export class ClusterRouter implements Commands {
           if (!redirection.isAsk) nodes.moved(redirection.slot, redirected.node);
           if (++redirections <= AT_ONCE) continue;
         } else if (node === undefined) await nodes.refresh();
-        const isFound = node === undefined && (slot === undefined || nodes.ownerOf(slot) !== undefined);
+        const isFound = node === undefined && nodes.of(slot) !== undefined;
         if (!isFound) await new Promise<void>((resolve) => setReadingTimer(AGAIN, resolve));
         if (isOver()) throw why;
       }

@@ -9,8 +9,7 @@ import {
   type SentinelAddress,
 } from 'ioredis';
 import type { LockLogger } from '../../common/logger.js';
-import { ClusterConnection } from './cluster-connection.js';
-import type { ClusterTarget } from './cluster-nodes.js';
+import { ClusterNodes, type ClusterTarget } from './cluster-nodes.js';
 import type { Connection, ConnectionObserver, ConnectionOptions } from './connection.js';
 import { IoredisLines, type LineOptions, type OwnClientOptions } from './ioredis-lines.js';
 import type { ServerAddress } from './line.js';
@@ -24,10 +23,12 @@ import {
   type NodeRedisCluster,
 } from './node-redis-lines.js';
 import { isNodeRedisSentinel, NodeRedisMaster, type NodeRedisSentinel } from './node-redis-sentinel.js';
+import { OneServer, type OneServerOptions } from './one-server.js';
 import { clusterAddressOf, isClient, isClusterClient, optionsOf, type ClusterAddress } from './passed-client.js';
 import { RedisConnection } from './redis-connection.js';
 import { SentinelWatch } from './sentinel-watch.js';
 import { Sentinels } from './sentinels.js';
+import type { Servers, ServersObserver } from './servers.js';
 
 /** Where Redis is: one server (with or without Sentinels), or a Cluster. */
 export type ConnectionTarget =
@@ -43,24 +44,34 @@ export function connect(
   logger: LockLogger,
   observer: ConnectionObserver,
 ): Connection {
+  const serversFor = serversOf(connection, options);
+  return new RedisConnection(options, serversFor, logger, observer);
+}
+
+function serversOf(connection: ConnectionTarget, options: ConnectionOptions): (observer: ServersObserver) => Servers {
   if (isClusterTarget(connection)) {
     const target = isNodeRedisCluster(connection)
       ? nodeRedisCluster(connection, options)
       : clusterOf(isClusterClient(connection) ? clusterAddressOf(connection) : connection, options);
-    return new ClusterConnection({ ...options, target }, logger, observer);
+    return (observer) => new ClusterNodes(target, options.commandTimeout, observer);
   }
-  if (isNodeRedisClient(connection)) {
-    return new RedisConnection({ ...options, lines: new NodeRedisLines(connection, options) }, logger, observer);
-  }
+  const server = oneServerOf(connection, options);
+  return (observer) => new OneServer(server, options.keyPrefix, observer);
+}
+
+function oneServerOf(
+  connection: Exclude<ConnectionTarget, Cluster | ClusterAddress | NodeRedisCluster>,
+  options: ConnectionOptions,
+): OneServerOptions {
+  if (isNodeRedisClient(connection)) return { lines: new NodeRedisLines(connection, options) };
   if (isNodeRedisSentinel(connection)) {
     const sentinels = new NodeRedisMaster(connection, options);
-    return new RedisConnection({ ...options, lines: sentinels, sentinels }, logger, observer);
+    return { lines: sentinels, sentinels };
   }
   const target = isClient(connection) ? optionsOf(connection) : connection;
   const sentinels = sentinelsOf(target, options.commandTimeout);
   const sentinelWatch = sentinels?.options.failoverDetector ? new SentinelWatch(sentinels) : undefined;
-  const lines = new IoredisLines(target, options);
-  return new RedisConnection({ ...options, lines, sentinels, sentinelWatch }, logger, observer);
+  return { lines: new IoredisLines(target, options), sentinels, sentinelWatch };
 }
 
 /** A client of one server also has a `cluster` property: the command. */

@@ -1,4 +1,3 @@
-import { DOUBT_AGAIN } from './connection-options.js';
 import type { LockConfigError } from '../../errors/index.js';
 import type { ConnectionHealth } from './connection-health.js';
 import type { Commands } from './line.js';
@@ -124,16 +123,4 @@ export interface ReplicaConfirmation {
    * @throws LockStoreError if the server refuses or does not answer in time
    */
   confirm(key: string, id: string, min: number, timeout: number, script?: ConfirmingScript): Promise<number>;
-}
-
-/** Raises doubts about a new connection until it receives messages or is closed. */
-export function doubtUntilListening(
-  connection: Pick<Connection, 'listening' | 'doubt'>,
-  isClosed: () => boolean,
-): void {
-  setTimeout(() => {
-    if (isClosed() || connection.listening) return;
-    connection.doubt();
-    doubtUntilListening(connection, isClosed);
-  }, DOUBT_AGAIN).unref();
 }

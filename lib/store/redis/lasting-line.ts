@@ -6,7 +6,7 @@ import type { ScriptCall } from './script-call.js';
 import { refusesWrites } from './store-failure.js';
 
 /** Receives the events of the lines, one after the other. */
-export interface LastingLineObserver extends Pick<LineObserver, 'connected' | 'message'> {
+export interface LastingLineObserver extends Pick<LineObserver, 'message'> {
   ready?(line: Line): void;
   /** A line that was ready has ended, or an attempt has failed. */
   ended?(error: Error | undefined): void;
@@ -20,8 +20,6 @@ export interface LastingLineOptions {
   readonly resends?: boolean;
   /** Whether commands wait for a line that is being opened, and fail with it. */
   readonly waits?: boolean;
-  /** Whether silence is normal, because a heartbeat finds a dead line. */
-  readonly isQuiet?: boolean;
   /** Finds the server, each time. If left out, it is the one in the options of the client. */
   readonly find?: () => Promise<ServerAddress>;
   /** Checks a line before it is used. If it rejects, another one is opened. */
@@ -61,6 +59,11 @@ export class LastingLine implements Commands {
 
   get isReady(): boolean {
     return this.isOpen && this.line?.state === 'ready';
+  }
+
+  /** For how many ms the server has owed an answer. */
+  get owing(): number {
+    return this.unanswered.size === 0 ? 0 : performance.now() - this.quietSince;
   }
 
   /** Connects. The first command does so, too: a service can be used before it is started. */
@@ -145,7 +148,6 @@ export class LastingLine implements Commands {
     this.address = address;
     const line: Line = this.lines.open(
       {
-        connected: () => this.observer.connected?.(),
         message: (channel, message, isSharded) => {
           if (line === this.line) this.observer.message?.(channel, message, isSharded);
         },
@@ -194,7 +196,6 @@ export class LastingLine implements Commands {
 
   /** A connection can be dead although no end has closed it. */
   private watchForSilence(delay: number): void {
-    if (this.options.isQuiet) return;
     this.silence ??= setReadingTimer(delay, () => {
       this.silence = undefined;
       if (this.isOpen && this.unanswered.size === 0) return;

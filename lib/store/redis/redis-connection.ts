@@ -1,207 +1,144 @@
 import type { LockLogger } from '../../common/logger.js';
-import { isLockConfigError, LockConfigError } from '../../errors/index.js';
-import { clientChannel, groupBySlot } from '../../keys/index.js';
+import { isLockConfigError, type LockConfigError } from '../../errors/index.js';
+import { busChannel, clientChannel, groupBySlot, shardChannel } from '../../keys/index.js';
 import { ConnectionHealth } from './connection-health.js';
-import { retryDelay } from './connection-options.js';
-import {
-  ONE_SERVER,
-  doubtUntilListening,
-  type Connection,
-  type ConnectionObserver,
-  type ConnectionOptions,
-  type Masters,
-  type ReplicaConfirmation,
-} from './connection.js';
-import { Heartbeat, HEARTBEAT } from './heartbeat.js';
-import { KeyChannels } from './key-channels.js';
+import { DOUBT_AGAIN } from './connection-options.js';
+import type { Connection, ConnectionObserver, ConnectionOptions, Masters } from './connection.js';
 import type { ScannedNode } from './key-scan.js';
-import { LastingLine } from './lasting-line.js';
-import { isSame, type Line, type Lines, type ServerAddress } from './line.js';
-import { Mastership } from './mastership.js';
-import { ReplicaAcknowledgement, retryConfirmation } from './replica-acknowledgement.js';
-import type { SentinelWatch } from './sentinel-watch.js';
-import type { MasterFinder } from './sentinels.js';
-import { isOneOfSeveral, isReplica } from './server-identity.js';
-import { refusesWrites } from './store-failure.js';
-import { Doubts, type Subscription } from './subscription.js';
-
-/** How many ms after a refused subscription the client tries again. */
-const SUBSCRIBE_AGAIN = 1_000;
-/** For how many ms after a question to the Sentinels a doubt raises no further one. */
-const SENTINELS_AGAIN = 400;
-
-export interface RedisConnectionOptions extends ConnectionOptions {
-  readonly lines: Lines;
-  /** What names the master, if there are Sentinels. */
-  readonly sentinels?: MasterFinder | undefined;
-  /** Hears from the Sentinels which server is the master. */
-  readonly sentinelWatch?: SentinelWatch | undefined;
-}
+import type { Commands } from './line.js';
+import { Listener } from './listener.js';
+import { Replicas } from './replicas.js';
+import type { Servers, ServersObserver } from './servers.js';
+import type { Subscription } from './subscription.js';
 
 /**
- * The two connections of a client to one server: one for commands, and a subscriber to the client's channel. With
- * Sentinels, both connections ask them for the master each time they connect.
+ * The connections of a client: one to each server for commands, subscribers, which receive the messages, and those for the
+ * confirmations of replicas.
  */
 export class RedisConnection implements Connection {
-  readonly commands: LastingLine;
-  readonly health: ConnectionHealth;
+  readonly commands: Commands;
   readonly masters: Masters | undefined;
-  readonly replicas: ReplicaConfirmation = {
-    confirm: (key, id, min, timeout, script) =>
-      retryConfirmation(timeout, (left) => this.acknowledgement.confirm(key, id, min, left, script)),
-  };
+  readonly replicas: Replicas;
+  readonly health: ConnectionHealth;
   epoch = 0;
 
-  /** The confirmed subscription. Cleared when its connection ends. */
-  private confirmed: Subscription | undefined;
-  private readonly doubts = new Doubts();
-  /** If left out, keys have no channels, and messages about them arrive on the channel of the client. */
-  private readonly keyChannels: KeyChannels | undefined;
-  private readonly heartbeat: Heartbeat;
-  /** How many times in a row the server has refused the subscription. */
-  private refusals = 0;
-  /** Whether the connection for commands has been lost since the last `reconnected`. */
+  private readonly servers: Servers;
+  private readonly listener: Listener;
+  /** Whether a connection for commands has been lost since the last `reconnected`. */
   private lost = false;
-  /** The subscriber was connected before the connection for commands was last lost. */
-  private isSubscriberOlder = false;
-  private readonly subscriber: LastingLine;
-  private readonly acknowledgement: ReplicaAcknowledgement;
-  /** The server whose replicas are asked. */
-  private acknowledgedAt: ServerAddress | undefined;
-  private readonly sentinels: MasterFinder | undefined;
-  private readonly sentinelWatch: SentinelWatch | undefined;
-  private doubted = -Infinity;
   private closed = false;
-  /** Whether the server has refused a command for keys of several slots. */
-  private hasSlots = false;
+  /** Whether a command may use the keys of one slot only. */
+  private hasSlots: boolean;
+  /** The beginning of the channels of all clients, outside a Cluster. */
+  private readonly channelStart: string | undefined;
   private refused: ((why: LockConfigError) => void) | undefined;
-  /** Whether the server was found to serve all keys. */
-  private servesAll = false;
-  /** The beginning of the channels of all clients. */
-  private readonly channelStart: string;
 
   constructor(
-    private readonly options: RedisConnectionOptions,
+    private readonly options: ConnectionOptions,
+    serversFor: (observer: ServersObserver) => Servers,
     private readonly logger: LockLogger,
     private readonly observer: ConnectionObserver,
   ) {
-    const { lines, commandTimeout, sentinels } = options;
-    this.channelStart = clientChannel(options.keyPrefix, '');
+    const { keyPrefix, clientId, commandTimeout } = options;
     this.health = new ConnectionHealth(logger, commandTimeout);
-    this.sentinels = sentinels;
-    if (sentinels !== undefined) sentinels.moved = () => this.leaveOldMaster();
-    this.sentinelWatch = options.sentinelWatch;
-    if (options.sentinelWatch !== undefined) this.masters = new Mastership(() => this.isStillMaster());
-    const find = sentinels && (() => sentinels.find());
-    this.commands = new LastingLine(
-      lines,
-      { ready: () => this.commandsReady(), ended: (error) => this.commandsEnded(error) },
-      { resends: true, find, admit: sentinels && ((line) => refuseReplica(line, sentinels)) },
-    );
-    this.subscriber = new LastingLine(
-      lines,
-      {
-        connected: () => {
-          this.isSubscriberOlder = false;
-          this.heartbeat.begin();
-        },
-        ready: (line) => {
-          this.heartbeat.rest();
-          void this.subscribe(line);
-        },
-        ended: (error) => this.subscriberEnded(error),
-        message: (channel, message) => this.received(channel, message),
+    const servers = serversFor({
+      reached: () => {
+        this.health.up();
+        this.listener.open();
+        this.follow();
+        this.resumed();
       },
-      { find, isQuiet: true },
-    );
-    this.keyChannels =
-      options.keyChannel &&
-      new KeyChannels(this.subscriber, options.keyChannel, observer, (error) => this.health.failed(error));
-    this.heartbeat = new Heartbeat(
-      () => this.subscriber.send('PING', HEARTBEAT),
-      () => this.commands.send('PING'),
-      () => this.subscriber.leave(new Error('the subscriber connection has gone silent, while commands are answered')),
-    );
-    this.acknowledgement = new ReplicaAcknowledgement(
-      () => {
-        // The replicas that count are those of the server that executes the commands.
-        if (!this.commands.isReady) throw new Error('Connection is closed.');
-        this.acknowledgedAt = this.commands.address;
-        return lines.open({}, this.acknowledgedAt);
+      changed: () => this.follow(),
+      ready: () => this.resumed(),
+      unreachable: (error) => {
+        this.health.down();
+        this.interrupted(error);
       },
-      commandTimeout,
-      () => this.doubt(),
-    );
+      ended: (error, served) => {
+        this.interrupted(error);
+        observer.nodeLost?.(served);
+      },
+      replaced: (served) => observer.nodeLost?.(served),
+      unconfirmed: () => (this.epoch += 1),
+    });
+    this.servers = servers;
+    this.commands = servers.commands;
+    this.masters = servers.masters;
+    this.hasSlots = servers.isCluster;
+    this.replicas = new Replicas(servers, commandTimeout, () => this.doubt());
+    if (!servers.isCluster) this.channelStart = clientChannel(keyPrefix, '');
+    const own = servers.isCluster ? busChannel(keyPrefix, clientId) : clientChannel(keyPrefix, clientId);
+    this.listener = new Listener(servers, own, options.isSharded, {
+      message: (message, from, channel) => {
+        if (options.keyChannel !== undefined && channel !== own) observer.keyMessage?.(channel, message);
+        else observer.message(message, from);
+      },
+      placedLate: (channel) => observer.keySubscribed?.(channel),
+      lost: () => (this.epoch += 1),
+      restored: (names) => {
+        this.recovered();
+        observer.subscribed(names && ((key) => names.has(this.channelOf(key)!)));
+      },
+      failed: (error) => this.failed(error),
+    });
   }
 
   get address(): string | undefined {
-    return this.commands.isReady ? this.commands.line!.peer : undefined;
+    const { commands } = this.servers.known[0] ?? {};
+    return !this.servers.isCluster && commands?.isReady ? commands.line!.peer : undefined;
   }
 
   get listening(): boolean {
-    return this.confirmed !== undefined;
+    return this.listener.listening;
   }
 
   get fullySubscribed(): boolean {
-    return this.listening && !this.doubts.isPending && this.keyChannels?.isWhole !== false;
+    return this.listener.fullySubscribed;
   }
 
   get subscriptionError(): Error | undefined {
-    return this.listening ? undefined : (this.health.lastError ?? this.subscriber.line?.unanswered);
+    if (this.listening) return undefined;
+    const silent = this.servers.known.map(({ commands }) => commands.line?.unanswered);
+    return this.health.lastError ?? silent.find((error) => error !== undefined);
   }
 
   open(refused: (why: LockConfigError) => void): void {
     this.refused = refused;
-    this.commands.open();
-    this.subscriber.open();
-    this.sentinelWatch?.follow();
+    this.servers.open();
     // A frozen server accepts connections and does not answer. If its machine is gone, even connecting hangs.
-    if (this.sentinels !== undefined) doubtUntilListening(this, () => this.closed);
+    this.doubtUntilListening();
   }
 
   close(): void {
     if (this.closed) return;
     this.closed = true;
-    this.unconfirm();
-    this.heartbeat.end();
-    this.sentinelWatch?.close();
-    this.sentinels?.close();
-    this.keyChannels?.close();
-    this.subscriber.close();
-    this.acknowledgement.close();
-    this.commands.close();
+    this.listener.close();
+    this.replicas.close();
+    this.servers.close();
     this.health.down();
   }
 
-  /** Only Sentinels can name another server. */
   doubt(): void {
-    const { sentinels } = this;
-    const now = performance.now();
-    // Many calls may fail at once, and each of them raises a doubt.
-    if (sentinels === undefined || this.closed || now - this.doubted < SENTINELS_AGAIN) return;
-    this.doubted = now;
-    sentinels.find().then(
-      // The connection may be older than the Sentinels' last answer, and lead to another server.
-      () => this.leaveOldMaster(),
-      () => undefined,
-    );
+    if (!this.closed) this.servers.doubt();
   }
 
   replyAddress(key: string): string {
-    return `${this.channelStart}\n${key}`;
+    return `${this.channelStart ?? shardChannel(this.options.keyPrefix, key, '')}\n${key}`;
   }
 
   subscription(key: string, patience: number): Subscription | undefined {
-    return this.keyChannels === undefined || this.keyChannels.isSubscribed(key, patience) ? this.confirmed : undefined;
+    const channel = this.channelOf(key);
+    return channel === undefined ? this.listener.own.subscription : this.listener.subscription(channel, patience);
   }
 
   /** The client's own channel is already being subscribed to. */
   async subscribeTo(key: string, patience: number, limit: number): Promise<boolean> {
-    return this.listening && (this.keyChannels === undefined || this.keyChannels.subscribeTo(key, patience, limit));
+    const channel = this.channelOf(key);
+    return channel === undefined ? this.listening : this.listener.subscribeTo(channel, patience, limit);
   }
 
   nodes(): ScannedNode[] {
-    return [{ address: '', commands: this.commands }];
+    return [...this.servers.known];
   }
 
   separateSlots(): void {
@@ -217,152 +154,48 @@ export class RedisConnection implements Connection {
     return this.hasSlots ? groupBySlot(items, nameOf) : [[...items]];
   }
 
-  private commandsReady(): void {
-    this.health.up();
-    this.recovered();
-    this.sentinelWatch?.follow();
-    this.followMaster();
-    if (this.lost) this.observer.reconnected();
-    this.lost = false;
+  /** The channel on which messages about a key arrive; `undefined`: the client's own. */
+  private channelOf(key: string): string | undefined {
+    const { keyPrefix, clientId, keyChannel } = this.options;
+    if (keyChannel !== undefined) return keyChannel(key);
+    return this.servers.isCluster ? shardChannel(keyPrefix, key, clientId) : undefined;
   }
 
-  private commandsEnded(error: Error | undefined): void {
+  private doubtUntilListening(): void {
+    setTimeout(() => {
+      if (this.closed || this.listening) return;
+      this.doubt();
+      this.doubtUntilListening();
+    }, DOUBT_AGAIN).unref();
+  }
+
+  private follow(): void {
+    this.listener.follow();
+    this.replicas.follow();
+  }
+
+  /** A server may have executed a command before its connection broke. The command is sent again. */
+  private interrupted(error: Error | undefined): void {
     this.lost = true;
-    this.isSubscriberOlder = true;
-    this.health.down();
     this.epoch += 1;
-    // The calls that a replica refuses say so.
-    if (!refusesWrites(error)) this.failed(error);
+    if (error !== undefined) this.failed(error);
   }
 
-  private subscriberEnded(error: Error | undefined): void {
-    this.heartbeat.end();
-    this.unconfirm();
-    this.epoch += 1;
-    this.failed(error);
+  private resumed(): void {
+    this.recovered();
+    if (!this.lost || !this.servers.isKnown) return;
+    this.lost = false;
+    this.observer.reconnected();
   }
 
-  private received(channel: string, message: string): void {
-    const confirmed = this.masters?.confirm(channel);
-    if (confirmed === undefined) return this.pass(channel, message);
-    void confirmed.then((isMaster) => {
-      // If the connection has ended meanwhile, the waiters ask when they are subscribed again.
-      if (isMaster && this.listening) this.pass(channel, message);
-    });
-  }
-
-  private pass(channel: string, message: string): void {
-    if (this.keyChannels?.has(channel)) this.observer.keyMessage?.(channel, message);
-    else this.observer.message(message, ONE_SERVER);
-  }
-
-  /** Whether the Sentinels have announced no other master by now. */
-  private async isStillMaster(): Promise<boolean> {
-    const sentinels = this.sentinels!;
-    const { master } = sentinels;
-    await this.sentinelWatch!.catchUp();
-    if (master !== undefined && !isSame(master, sentinels.master!)) return false;
-    return !this.linesElsewhere().length;
-  }
-
-  /** The connections that lead to another server than the master that the Sentinels name. */
-  private linesElsewhere(): LastingLine[] {
-    const master = this.sentinels?.master;
-    return [this.commands, this.subscriber].filter(
-      ({ address }) => master !== undefined && address !== undefined && !isSame(address, master),
-    );
-  }
-
-  private failed(error: Error | undefined): void {
-    if (error === undefined) return;
+  private failed(error: Error): void {
     if (isLockConfigError(error)) this.refused?.(error);
     this.health.failed(error);
   }
 
-  /**
-   * The master may be another server now, named by Sentinels or behind the same address. The old one may still run: as
-   * a replica, frozen or cut off. Then it has not closed the subscriber connection, which stays silent.
-   */
-  private followMaster(): void {
-    const { sentinels, subscriber } = this;
-    const isElsewhere = (address: ServerAddress | undefined): boolean =>
-      address !== undefined && !isSame(address, this.commands.address!);
-    if (subscriber.isReady && (sentinels ? isElsewhere(subscriber.address) : this.isSubscriberOlder))
-      subscriber.leave();
-    // Without Sentinels, a connection that was made before may lead to another server behind the address.
-    if (!sentinels || isElsewhere(this.acknowledgedAt)) this.acknowledgement.close();
-  }
-
-  /** Reconnects all connections that lead to another server than the master, also connections that are being made. */
-  private leaveOldMaster(): void {
-    const master = this.sentinels?.master;
-    if (master === undefined || this.closed) return;
-    for (const line of this.linesElsewhere()) line.leave();
-    if (this.acknowledgedAt !== undefined && !isSame(this.acknowledgedAt, master)) this.acknowledgement.close();
-  }
-
-  private async subscribe(line: Line): Promise<void> {
-    const { subscriber } = this;
-    const isOver = (): boolean => this.closed || line.state !== 'ready';
-    const later = (ms: number, action: () => unknown): void =>
-      void setTimeout(() => {
-        if (!isOver()) action();
-      }, ms).unref();
-    try {
-      if (await isReplica(line)) {
-        this.health.failed(new Error(`the subscriber connection leads to a replica: ${line.peer}`));
-        // The address may lead to another server by then.
-        later(retryDelay(++this.refusals), () => subscriber.leave());
-        return;
-      }
-      if (!this.servesAll && (await isOneOfSeveral(line, this.options.keyPrefix))) {
-        this.refused?.(oneOfSeveral(line.peer));
-      }
-      this.servesAll = true;
-      await line.subscribe(clientChannel(this.options.keyPrefix, this.options.clientId));
-      if (!isOver()) await this.keyChannels?.resume();
-    } catch (error) {
-      if (isOver()) return;
-      this.health.failed(error as Error);
-      later(SUBSCRIBE_AGAIN, () => this.subscribe(line));
-      return;
-    }
-    if (isOver()) return;
-    this.refusals = 0;
-    this.confirm();
-    this.recovered();
-    this.observer.subscribed();
-  }
-
-  private confirm(): void {
-    const subscription: Subscription = {
-      since: performance.now(),
-      doubt: (why) => {
-        if (this.confirmed === subscription) this.doubts.raise(() => this.subscriber.leave(new Error(why)));
-      },
-    };
-    this.confirmed = subscription;
-  }
-
-  private unconfirm(): void {
-    this.confirmed = undefined;
-    this.keyChannels?.interrupted();
-    this.doubts.drop();
-  }
-
+  /** The outage is over when all servers are connected again, and all subscriptions stand. */
   private recovered(): void {
-    if (this.commands.isReady && this.listening) this.health.recovered();
+    const { known, isKnown } = this.servers;
+    if (isKnown && known.every(({ commands }) => commands.isReady) && this.fullySubscribed) this.health.recovered();
   }
 }
-
-async function refuseReplica(line: Line, sentinels: MasterFinder): Promise<void> {
-  if (!(await isReplica(line))) return;
-  sentinels.mistaken?.();
-  throw new Error(`the connection leads to a replica: ${line.peer}`);
-}
-
-const oneOfSeveral = (address: string): LockConfigError =>
-  new LockConfigError(
-    `connection leads to ${address}, which is one node of a Cluster and serves only some of the keys: ` +
-      'write connection: { cluster: [{ host, port }] } with one or more of its nodes, or pass a Cluster client.',
-  );

@@ -1,5 +1,7 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import { RedisConnection } from '../../../lib/store/redis/redis-connection.js';
+import { OneServer } from '../../../lib/store/redis/one-server.js';
+import type { ServersObserver } from '../../../lib/store/redis/servers.js';
 import { IoredisLines } from '../../../lib/store/redis/ioredis-lines.js';
 import type { Socket } from 'node:net';
 import { FaultLocks, nothingLeftBehind, redisKey, timed } from '../../../lab/testbed/locks/fault-locks.js';
@@ -104,19 +106,17 @@ it('a holder whose connection the server has dropped renews on a new one before 
   expect(await lock.release()).toBe(true);
 });
 
-function connectionTo(connection: string): RedisConnection {
+it('a connection that is closed twice is closed once', async () => {
   const logger = { debug() {}, log() {}, warn() {}, error() {} };
   const observer = { subscribed() {}, reconnected() {}, message() {} };
-  const lines = new IoredisLines(connection, { commandTimeout: 1_000 });
-  const options = { lines, keyPrefix: 'lock', clientId: 'me', commandTimeout: 1_000 };
-  return new RedisConnection(options, logger, observer);
-}
-
-it('a connection that is closed twice is closed once', async () => {
-  const connection = connectionTo(redis.url);
+  const lines = new IoredisLines(redis.url, { commandTimeout: 1_000 });
+  const options = { keyPrefix: 'lock', clientId: 'me', commandTimeout: 1_000 };
+  let server!: OneServer;
+  const serversFor = (of: ServersObserver): OneServer => (server = new OneServer({ lines }, 'lock', of));
+  const connection = new RedisConnection(options, serversFor, logger, observer);
   connection.open(() => undefined);
   await eventually(() => connection.listening);
-  const line = jest.spyOn(connection.commands.line!, 'close');
+  const line = jest.spyOn(server.commands.line!, 'close');
   connection.close();
   connection.close();
   connection.close();

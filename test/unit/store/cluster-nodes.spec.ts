@@ -65,11 +65,15 @@ async function start(cluster: FakeCluster): Promise<ClusterNodes> {
       named: async () => [{ host: '10.0.0.1', port: 6379 }],
       resolveNat: (at) => at,
     },
-    { refreshed: ignore, unreachable: ignore, ready: ignore, ended: ignore, replaced: ignore, unconfirmed: ignore },
+    60_000,
+    {
+      ...{ reached: ignore, changed: ignore, unreachable: ignore, ready: ignore, ended: ignore },
+      ...{ replaced: ignore, unconfirmed: ignore },
+    },
   );
   begun.push(nodes);
   nodes.open();
-  await eventually(() => nodes.masters.length === 3 && nodes.masters.every(({ commands }) => commands.isReady));
+  await eventually(() => nodes.known.length === 3 && nodes.known.every(({ commands }) => commands.isReady));
   return nodes;
 }
 

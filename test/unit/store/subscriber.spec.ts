@@ -1,6 +1,7 @@
 import { expect, it } from '@jest/globals';
 import type { Line, LineObserver } from '../../../lib/store/redis/line.js';
-import { ShardSubscriber } from '../../../lib/store/redis/shard-subscriber.js';
+import type { Server } from '../../../lib/store/redis/servers.js';
+import { Subscriber } from '../../../lib/store/redis/subscriber.js';
 
 /** A line whose server never answers a subscription. */
 class Unanswered implements Line {
@@ -24,15 +25,12 @@ class Unanswered implements Line {
   close = (): void => this.under.forEach((reject) => reject(new Error('Connection is closed.')));
 }
 
-function open(): { line: ShardSubscriber; client: Unanswered } {
+function open(): { line: Subscriber; client: Unanswered } {
   let client!: Unanswered;
   const observer = { message: () => undefined, departed: () => undefined, ended: () => undefined };
-  const line = new ShardSubscriber(
-    '127.0.0.1:1',
-    (events) => (client = new Unanswered(events)),
-    observer,
-    async () => undefined,
-  );
+  const server = { address: '127.0.0.1:1', at: undefined, commands: { send: async () => undefined } };
+  const lines = { silence: 60_000, open: (events: LineObserver) => (client = new Unanswered(events)) };
+  const line = new Subscriber(server as unknown as Server, { lines, identify: async () => undefined }, observer);
   return { line, client };
 }
 
@@ -40,7 +38,11 @@ const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve)
 
 it('all subscriptions under way fail with the end of their connection', async () => {
   const { line, client } = open();
-  const subscriptions = Promise.allSettled([line.subscribeInSlot('a'), line.subscribeInSlot('b'), line.subscribe('c')]);
+  const subscriptions = Promise.allSettled([
+    line.subscribe('a', true),
+    line.subscribe('b', true),
+    line.subscribe('c', false),
+  ]);
   await turn();
   client.observer.ended!(new Error('read ECONNRESET'));
   for (const { status } of await subscriptions) expect(status).toBe('rejected');
@@ -48,7 +50,7 @@ it('all subscriptions under way fail with the end of their connection', async ()
 
 it('very many subscriptions go out in several turns of the event loop', async () => {
   const { line, client } = open();
-  const subscriptions = Array.from({ length: 250 }, (_, i) => line.subscribeInSlot(`${i}`));
+  const subscriptions = Array.from({ length: 250 }, (_, i) => line.subscribe(`${i}`, true));
   const sent: number[] = [];
   while (client.sent < 250) {
     await turn();

@@ -1,0 +1,163 @@
+import { LockConfigError } from '../../errors/index.js';
+import { ONE_SERVER, type Masters } from './connection.js';
+import { LastingLine } from './lasting-line.js';
+import { isSame, type Line, type Lines } from './line.js';
+import { Mastership } from './mastership.js';
+import type { SentinelWatch } from './sentinel-watch.js';
+import type { MasterFinder } from './sentinels.js';
+import { isOneOfSeveral, isReplica } from './server-identity.js';
+import type { Server, Servers, ServersObserver } from './servers.js';
+import { refusesWrites } from './store-failure.js';
+
+/** For how many ms after a question to the Sentinels a doubt raises no further one. */
+const SENTINELS_AGAIN = 400;
+
+export interface OneServerOptions {
+  readonly lines: Lines;
+  /** What names the master, if there are Sentinels. */
+  readonly sentinels?: MasterFinder | undefined;
+  /** Hears from the Sentinels which server is the master. */
+  readonly sentinelWatch?: SentinelWatch | undefined;
+}
+
+/** One server. With Sentinels, it is the master that they name each time the client connects. */
+export class OneServer implements Servers {
+  readonly isCluster = false;
+  readonly commands: LastingLine;
+  readonly lines: Lines;
+  readonly masters: Masters | undefined;
+  private readonly sentinels: MasterFinder | undefined;
+  private server: Server;
+  private doubted = -Infinity;
+  private refreshing: Promise<void> | undefined;
+  /** Whether the server was found to serve all keys. */
+  private servesAll = false;
+
+  constructor(
+    private readonly options: OneServerOptions,
+    private readonly keyPrefix: string,
+    private readonly observer: ServersObserver,
+  ) {
+    const { lines, sentinels, sentinelWatch } = options;
+    this.lines = lines;
+    this.sentinels = sentinels;
+    if (sentinels !== undefined) sentinels.moved = () => this.leaveOldMaster();
+    if (sentinelWatch !== undefined) this.masters = new Mastership(() => this.isStillMaster(sentinelWatch));
+    this.commands = new LastingLine(
+      lines,
+      {
+        ready: () => this.ready(),
+        // The calls that a replica refuses say so.
+        ended: (error) => observer.unreachable(refusesWrites(error) ? undefined : error),
+      },
+      {
+        resends: true,
+        find: sentinels && (() => sentinels.find()),
+        admit: sentinels && ((line) => refuseReplica(line, sentinels)),
+      },
+    );
+    this.server = this.current();
+  }
+
+  get known(): readonly Server[] {
+    return [this.server];
+  }
+
+  get isKnown(): boolean {
+    return this.commands.isReady;
+  }
+
+  open(): void {
+    this.commands.open();
+    this.options.sentinelWatch?.follow();
+  }
+
+  close(): void {
+    this.options.sentinelWatch?.close();
+    this.sentinels?.close();
+    this.commands.close();
+  }
+
+  /** Only Sentinels can name another server. */
+  doubt(): void {
+    const now = performance.now();
+    // Many calls may fail at once, and each of them raises a doubt.
+    if (this.sentinels === undefined || now - this.doubted < SENTINELS_AGAIN) return;
+    this.doubted = now;
+    this.sentinels.find().then(
+      // The connection may be older than the Sentinels' last answer, and lead to another server.
+      () => this.leaveOldMaster(),
+      () => undefined,
+    );
+  }
+
+  /** The answer comes when the connection stands. */
+  refresh(): Promise<void> {
+    const over = (): void => void (this.refreshing = undefined);
+    return (this.refreshing ??= this.commands.send('PING').then(over, over));
+  }
+
+  of(): Server | undefined {
+    return this.isKnown ? this.server : undefined;
+  }
+
+  has(server: Server): boolean {
+    return server === this.server;
+  }
+
+  hasLeft(_slot: number | undefined, server: Server): boolean {
+    return !this.has(server);
+  }
+
+  async identify(line: Line): Promise<string> {
+    if (!this.servesAll && (await isOneOfSeveral(line, this.keyPrefix))) throw oneOfSeveral(line.peer);
+    this.servesAll = true;
+    return ONE_SERVER;
+  }
+
+  private ready(): void {
+    this.options.sentinelWatch?.follow();
+    const { at } = this.server;
+    // The old master may still run: as a replica, frozen or cut off. Then it has not closed the other connections, which
+    // stay silent. Without Sentinels, the same address may lead to another server.
+    if (at === undefined || !isSame(at, this.commands.address!)) this.server = this.current();
+    this.observer.reached();
+  }
+
+  private current(): Server {
+    return { address: '', at: this.commands.address, commands: this.commands };
+  }
+
+  /** Leaves a server that is not the master, also one to which a connection is being made. */
+  private leaveOldMaster(): void {
+    if (this.isAtMaster) return;
+    this.server = this.current();
+    this.observer.changed();
+    this.commands.leave();
+  }
+
+  private get isAtMaster(): boolean {
+    const { address } = this.commands;
+    const master = this.sentinels?.master;
+    return address === undefined || master === undefined || isSame(address, master);
+  }
+
+  /** Whether the Sentinels have announced no other master by now. */
+  private async isStillMaster(sentinelWatch: SentinelWatch): Promise<boolean> {
+    const { address } = this.commands;
+    await sentinelWatch.catchUp();
+    return this.isAtMaster && address !== undefined && isSame(address, this.commands.address!);
+  }
+}
+
+async function refuseReplica(line: Line, sentinels: MasterFinder): Promise<void> {
+  if (!(await isReplica(line))) return;
+  sentinels.mistaken?.();
+  throw new Error(`the connection leads to a replica: ${line.peer}`);
+}
+
+const oneOfSeveral = (address: string): LockConfigError =>
+  new LockConfigError(
+    `connection leads to ${address}, which is one node of a Cluster and serves only some of the keys: ` +
+      'write connection: { cluster: [{ host, port }] } with one or more of its nodes, or pass a Cluster client.',
+  );

@@ -1,0 +1,56 @@
+import type { Masters } from './connection.js';
+import type { LastingLine } from './lasting-line.js';
+import type { Commands, Line, Lines, ServerAddress } from './line.js';
+
+/** A server that executes commands: another one in the same place is another object. */
+export interface Server {
+  /** `host:port` in a Cluster; otherwise `''`. */
+  readonly address: string;
+  /** Where it is, unless that is in the options of the client. */
+  readonly at: ServerAddress | undefined;
+  readonly commands: LastingLine;
+}
+
+export interface ServersObserver {
+  /** The servers are known, and commands reach them. Some may be others than before. */
+  reached(): void;
+  /** Some servers are no longer used. */
+  changed(): void;
+  /** The connection to a server is ready. */
+  ready(): void;
+  /** No server can be reached now. */
+  unreachable(error: Error | undefined): void;
+  /** The connection to a master of a Cluster has ended. `served`: as for `ConnectionObserver`. */
+  ended(error: Error | undefined, served: (name: string) => boolean): void;
+  /** A master of a Cluster turns out to be replaced, and the new one is known. */
+  replaced(served: (name: string) => boolean): void;
+  /** A reply does not count, so the command is sent again. It may have been executed. */
+  unconfirmed(): void;
+}
+
+/** The servers of a client, and a connection for commands to each: one server, or the masters of a Cluster. */
+export interface Servers {
+  readonly isCluster: boolean;
+  readonly lines: Lines;
+  /** Sends a command to the server of its key. */
+  readonly commands: Commands;
+  readonly masters: Masters | undefined;
+  readonly known: readonly Server[];
+  /** Whether commands reach the known servers, as far as they are not down themselves. */
+  readonly isKnown: boolean;
+
+  open(): void;
+  close(): void;
+  /** Checks whether another server has taken the place of one. */
+  doubt(): void;
+  /** Resolves when the servers have been looked for. Never rejects. */
+  refresh(): Promise<void>;
+  /** The server of a slot, or any if no slot is passed; `undefined` if it is not known or not connected. */
+  of(slot: number | undefined): Server | undefined;
+  /** Whether a server is in use. */
+  has(server: Server): boolean;
+  /** Whether another server than this one is known to serve a slot. */
+  hasLeft(slot: number | undefined, server: Server): boolean;
+  /** Checks the server of a new subscriber connection. Resolves to the name by which its grants name it. */
+  identify(line: Line): Promise<string | undefined>;
+}
