@@ -339,12 +339,6 @@ interface SlotMap {
 type SlotRange = readonly [start: number, end: number, master: ReportedNode, ...replicas: ReportedNode[]];
 type ReportedNode = readonly [host: string | null, port: number, ...more: unknown[]];
 
-/** The redirection in a refusal, such as `MOVED 42 10.0.0.1:6379`. */
-export function redirectionIn({ message }: Error): { isAsk: boolean; slot: number; to: string } | undefined {
-  const [, word, slot, to] = /^(MOVED|ASK) (\d+) (.*:\d+)$/.exec(message) ?? [];
-  return to === undefined ? undefined : { isAsk: word === 'ASK', slot: Number(slot), to };
-}
-
 /** A random order of nodes, in which the ones come last that are not connected or owe an answer. */
 function promptFirst(nodes: readonly ClusterNode[]): ClusterNode[] {
   const isLate = ({ commands }: ClusterNode): number => Number(!commands.isReady || commands.owing > STAGGER);

@@ -1,7 +1,7 @@
 import { setReadingTimer } from '../../common/reading-timer.js';
 import { hashSlot } from '../../keys/index.js';
 import { isAnswer } from './store-failure.js';
-import { redirectionIn, type ClusterNode, type ClusterNodes } from './cluster-nodes.js';
+import type { ClusterNode, ClusterNodes } from './cluster-nodes.js';
 import type { Commands } from './line.js';
 
 /** After how many ms a command is sent again that a node cannot execute yet, or whose connection has ended. */
@@ -60,4 +60,10 @@ export class ClusterRouter implements Commands {
       }
     }
   }
+}
+
+/** The redirection in a refusal, such as `MOVED 42 10.0.0.1:6379`. */
+function redirectionIn({ message }: Error): { isAsk: boolean; slot: number; to: string } | undefined {
+  const [, word, slot, to] = /^(MOVED|ASK) (\d+) (.*:\d+)$/.exec(message) ?? [];
+  return to === undefined ? undefined : { isAsk: word === 'ASK', slot: Number(slot), to };
 }
