@@ -131,8 +131,8 @@ export const SPEC_MUTATIONS = [
     name: 'first-sentinel-only',
     what: 'only the first Sentinel is asked for the master',
     ...{ file: `${REDIS}/sentinels.ts`, spec: 'test/faults/frozen-sentinel.spec.ts' },
-    from: 'for (const sentinel of sentinels) askSentinel',
-    to: 'for (const sentinel of sentinels.slice(0, 1)) askSentinel',
+    from: 'const asked = sentinels.map(',
+    to: 'const asked = sentinels.slice(0, 1).map(',
   },
   {
     name: 'superseded-master',

@@ -3,7 +3,7 @@ import { hashSlot } from '../../keys/index.js';
 import { ClusterRouter } from './cluster-router.js';
 import { retryDelay } from './connection-options.js';
 import type { Masters } from './connection.js';
-import { gather, type Answer } from './gather.js';
+import { gather, given, type Answers } from './gather.js';
 import { LastingLine, type LastingLineObserver } from './lasting-line.js';
 import { addressOf, askOnce, type Commands, type Line, type Lines, type ServerAddress } from './line.js';
 import { Mastership } from './mastership.js';
@@ -264,9 +264,9 @@ export class ClusterNodes implements Servers, Masters {
     const asked = [...replicas, ...witnesses].map(
       async ({ commands, at }) => (await this.slotsOf(commands, at.host)).slots[slot],
     );
-    const agree = (answers: Answers): number => answers.filter((answer) => answer?.value === address).length;
-    const denial = (answers: Answers): string | undefined =>
-      answers.find((answer) => answer?.value !== undefined && answer.value !== address)?.value;
+    const agree = (answers: Answers<unknown>): number => given(answers).filter((named) => named === address).length;
+    const denial = (answers: Answers<string | undefined>): string | undefined =>
+      given(answers).find((named) => named !== undefined && named !== address);
     const answers = await gather(asked, ANSWER_WITHIN, (sofar) => {
       if (denial(sofar) !== undefined) return true;
       const [first, rest] = [sofar.slice(0, replicas.length), sofar.slice(replicas.length)];
@@ -319,9 +319,6 @@ export class ClusterNodes implements Servers, Masters {
     return node;
   }
 }
-
-/** The masters of a slot that nodes name. */
-type Answers = ReadonlyArray<Answer<string | undefined> | undefined>;
 
 /** What one node has reported. */
 interface SlotMap {

@@ -12,7 +12,7 @@ import type { LockLogger } from '../../common/logger.js';
 import { ClusterNodes, type ClusterTarget } from './cluster-nodes.js';
 import type { Connection, ConnectionObserver, ConnectionOptions } from './connection.js';
 import { IoredisLines, type LineOptions, type OwnClientOptions } from './ioredis-lines.js';
-import type { ServerAddress } from './line.js';
+import type { Lines, ServerAddress } from './line.js';
 import { mappedBy } from './connection-options.js';
 import {
   isNodeRedisClient,
@@ -23,11 +23,10 @@ import {
   type NodeRedisCluster,
 } from './node-redis-lines.js';
 import { isNodeRedisSentinel, NodeRedisMaster, type NodeRedisSentinel } from './node-redis-sentinel.js';
-import { OneServer, type OneServerOptions } from './one-server.js';
+import { OneServer } from './one-server.js';
 import { clusterAddressOf, isClient, isClusterClient, optionsOf, type ClusterAddress } from './passed-client.js';
 import { RedisConnection } from './redis-connection.js';
-import { SentinelWatch } from './sentinel-watch.js';
-import { Sentinels } from './sentinels.js';
+import { Sentinels, type MasterFinder } from './sentinels.js';
 import type { Servers, ServersObserver } from './servers.js';
 
 /** Where Redis is: one server (with or without Sentinels), or a Cluster. */
@@ -55,23 +54,15 @@ function serversOf(connection: ConnectionTarget, options: ConnectionOptions): (o
       : clusterOf(isClusterClient(connection) ? clusterAddressOf(connection) : connection, options);
     return (observer) => new ClusterNodes(target, options.commandTimeout, observer);
   }
-  const server = oneServerOf(connection, options);
-  return (observer) => new OneServer(server, options.keyPrefix, observer);
-}
-
-function oneServerOf(
-  connection: Exclude<ConnectionTarget, Cluster | ClusterAddress | NodeRedisCluster>,
-  options: ConnectionOptions,
-): OneServerOptions {
-  if (isNodeRedisClient(connection)) return { lines: new NodeRedisLines(connection, options) };
+  const oneServer = (lines: Lines, sentinels?: MasterFinder) => (observer: ServersObserver) =>
+    new OneServer(lines, sentinels, options.keyPrefix, observer);
+  if (isNodeRedisClient(connection)) return oneServer(new NodeRedisLines(connection, options));
   if (isNodeRedisSentinel(connection)) {
-    const sentinels = new NodeRedisMaster(connection, options);
-    return { lines: sentinels, sentinels };
+    const master = new NodeRedisMaster(connection, options);
+    return oneServer(master, master);
   }
   const target = isClient(connection) ? optionsOf(connection) : connection;
-  const sentinels = sentinelsOf(target, options.commandTimeout);
-  const sentinelWatch = sentinels?.options.failoverDetector ? new SentinelWatch(sentinels) : undefined;
-  return { lines: new IoredisLines(target, options), sentinels, sentinelWatch };
+  return oneServer(new IoredisLines(target, options), sentinelsOf(target, options.commandTimeout));
 }
 
 /** A client of one server also has a `cluster` property: the command. */

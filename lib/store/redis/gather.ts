@@ -1,20 +1,25 @@
 import { clearReadingTimer, setReadingTimer } from '../../common/reading-timer.js';
 
-/** The answer to one of several questions, or why it has failed. */
-export interface Answer<T> {
+/** The answers to questions, or why these have failed. `undefined` as long as neither has come. */
+export type Answers<T> = ReadonlyArray<Answer<T> | undefined>;
+
+interface Answer<T> {
   readonly value?: T;
   readonly error?: Error;
 }
 
+/** The answers to the questions that have not failed. */
+export const given = <T>(answers: Answers<T>): T[] =>
+  answers.flatMap((answer) => (answer === undefined || answer.error !== undefined ? [] : [answer.value as T]));
+
 /**
  * Collects the answers to questions, in the order of the questions, until they are enough, all have come, or `ms` are over.
- * An answer is `undefined` as long as it has not come.
  */
 export function gather<T>(
   asked: ReadonlyArray<Promise<T>>,
   ms: number,
-  isEnough: (answers: ReadonlyArray<Answer<T> | undefined>) => boolean,
-): Promise<ReadonlyArray<Answer<T> | undefined>> {
+  isEnough: (answers: Answers<T>) => boolean,
+): Promise<Answers<T>> {
   const answers = asked.map((): Answer<T> | undefined => undefined);
   return new Promise((resolve) => {
     const over = (): void => {

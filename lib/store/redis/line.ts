@@ -61,6 +61,7 @@ export async function askOnce<T>(
   giveUp: AbortSignal,
   ask: (line: Line) => Promise<T>,
 ): Promise<T> {
+  giveUp.throwIfAborted();
   const line = lines.open({}, server);
   const leave = (): void => line.close(true);
   giveUp.addEventListener('abort', leave, { once: true });

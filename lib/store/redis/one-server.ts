@@ -12,21 +12,11 @@ import { refusesWrites } from './store-failure.js';
 /** For how many ms after a question to the Sentinels a doubt raises no further one. */
 const SENTINELS_AGAIN = 400;
 
-export interface OneServerOptions {
-  readonly lines: Lines;
-  /** What names the master, if there are Sentinels. */
-  readonly sentinels?: MasterFinder | undefined;
-  /** Hears from the Sentinels which server is the master. */
-  readonly sentinelWatch?: SentinelWatch | undefined;
-}
-
 /** One server. With Sentinels, it is the master that they name each time the client connects. */
 export class OneServer implements Servers {
   readonly isCluster = false;
   readonly commands: LastingLine;
-  readonly lines: Lines;
   readonly masters: Masters | undefined;
-  private readonly sentinels: MasterFinder | undefined;
   private server: Server;
   private doubted = -Infinity;
   private refreshing: Promise<void> | undefined;
@@ -34,15 +24,15 @@ export class OneServer implements Servers {
   private servesAll = false;
 
   constructor(
-    private readonly options: OneServerOptions,
+    readonly lines: Lines,
+    /** What names the master, if there are Sentinels. */
+    private readonly sentinels: MasterFinder | undefined,
     private readonly keyPrefix: string,
     private readonly observer: ServersObserver,
   ) {
-    const { lines, sentinels, sentinelWatch } = options;
-    this.lines = lines;
-    this.sentinels = sentinels;
+    const watch = sentinels?.watch;
     if (sentinels !== undefined) sentinels.moved = () => this.leaveOldMaster();
-    if (sentinelWatch !== undefined) this.masters = new Mastership(() => this.isStillMaster(sentinelWatch));
+    if (watch !== undefined) this.masters = new Mastership(() => this.isStillMaster(watch));
     this.commands = new LastingLine(
       lines,
       {
@@ -69,11 +59,10 @@ export class OneServer implements Servers {
 
   open(): void {
     this.commands.open();
-    this.options.sentinelWatch?.follow();
+    this.sentinels?.watch?.follow();
   }
 
   close(): void {
-    this.options.sentinelWatch?.close();
     this.sentinels?.close();
     this.commands.close();
   }
@@ -116,7 +105,7 @@ export class OneServer implements Servers {
   }
 
   private ready(): void {
-    this.options.sentinelWatch?.follow();
+    this.sentinels?.watch?.follow();
     const { at } = this.server;
     // The old master may still run: as a replica, frozen or cut off. Then it has not closed the other connections, which
     // stay silent. Without Sentinels, the same address may lead to another server.
@@ -143,9 +132,9 @@ export class OneServer implements Servers {
   }
 
   /** Whether the Sentinels have announced no other master by now. */
-  private async isStillMaster(sentinelWatch: SentinelWatch): Promise<boolean> {
+  private async isStillMaster(watch: SentinelWatch): Promise<boolean> {
     const { address } = this.commands;
-    await sentinelWatch.catchUp();
+    await watch.catchUp();
     return this.isAtMaster && address !== undefined && isSame(address, this.commands.address!);
   }
 }

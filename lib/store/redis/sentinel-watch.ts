@@ -1,4 +1,4 @@
-import { clearReadingTimer, setReadingTimer } from '../../common/reading-timer.js';
+import { gather, given, type Answers } from './gather.js';
 import { isAnswer } from './store-failure.js';
 import { LastingLine } from './lasting-line.js';
 import { addressOf, type ServerAddress } from './line.js';
@@ -49,23 +49,13 @@ export class SentinelWatch {
    * half of them do not answer in time, all are asked for the master.
    */
   async catchUp(): Promise<void> {
-    const lines = [...this.lines.values()];
-    const isCaughtUp = await new Promise<boolean>((resolve) => {
-      const timer = setReadingTimer(ANSWER_WITHIN, () => resolve(false));
-      let answers = 0;
-      const answered = (): void => {
-        answers += 1;
-        if (2 * answers > lines.length) resolve(true);
-      };
-      const asked = lines.map((line) =>
-        line.send('PING').then(answered, (error: unknown) => isAnswer(error) && answered()),
-      );
-      void Promise.all(asked).then(() => {
-        clearReadingTimer(timer);
-        resolve(false);
-      });
-    });
-    if (!isCaughtUp) await this.sentinels.find().catch(() => undefined);
+    const asked = [...this.lines.values()].map((line) =>
+      line.send('PING').catch((error: unknown) => {
+        if (!isAnswer(error)) throw error;
+      }),
+    );
+    const isMost = (answers: Answers<unknown>): boolean => 2 * given(answers).length > asked.length;
+    if (!isMost(await gather(asked, ANSWER_WITHIN, isMost))) await this.sentinels.find().catch(() => undefined);
     await this.heard;
   }
 

@@ -1,4 +1,6 @@
+import { gather, given } from './gather.js';
 import { addressOf, askOnce, isSame, type Lines, type ServerAddress } from './line.js';
+import { SentinelWatch } from './sentinel-watch.js';
 
 /** When the first Sentinel has answered, the others get as much time again, and at least this many ms. */
 const LEAST_GRACE = 250;
@@ -33,6 +35,8 @@ export interface MasterFinder {
   readonly master: ServerAddress | undefined;
   /** Called when the master has changed. */
   moved: () => void;
+  /** Hears at once which server is the master. */
+  readonly watch?: SentinelWatch | undefined;
   /** Asks for the master. @throws Error if there is no answer */
   find(): Promise<ServerAddress>;
   /** The server that it has named is a replica. */
@@ -64,13 +68,16 @@ interface Remembered {
  */
 export class Sentinels implements MasterFinder {
   moved = (): void => undefined;
+  readonly watch: SentinelWatch | undefined;
 
   private discovered: readonly ServerAddress[] = [];
   private remembered: Remembered | undefined;
   private asking: Promise<ServerAddress> | undefined;
   private readonly closing = new AbortController();
 
-  constructor(readonly options: SentinelOptions) {}
+  constructor(readonly options: SentinelOptions) {
+    if (options.failoverDetector) this.watch = new SentinelWatch(this);
+  }
 
   /** All known Sentinels: the ones that the user named, and the ones that these name. */
   get known(): readonly ServerAddress[] {
@@ -94,6 +101,7 @@ export class Sentinels implements MasterFinder {
   }
 
   close(): void {
+    this.watch?.close();
     this.closing.abort();
   }
 
@@ -115,39 +123,18 @@ export class Sentinels implements MasterFinder {
   }
 
   /** The answers of a majority, or all that arrive in time. Rejects if there is none. */
-  private answersOf(sentinels: readonly ServerAddress[]): Promise<SentinelAnswer[]> {
-    return new Promise((resolve, reject) => {
-      const answers: SentinelAnswer[] = [];
-      const since = performance.now();
-      let failures = 0;
-      let lastError = new Error('no Sentinel answered in time');
-      const giveUp = new AbortController();
-      const settle = (): void => {
-        clearTimeout(timer);
-        this.closing.signal.removeEventListener('abort', settle);
-        giveUp.abort();
-        if (answers.length > 0) resolve(answers);
-        else reject(lastError);
-      };
-      // Replies that arrived while the event loop was blocked are read first.
-      const settleIn = (ms: number): NodeJS.Timeout => setTimeout(() => setImmediate(settle), ms);
-      let timer = settleIn(this.options.patience);
-      const answered = (answer: SentinelAnswer): void => {
-        answers.push(answer);
-        if (answers.length > sentinels.length / 2 || answers.length + failures === sentinels.length) return settle();
-        if (answers.length > 1) return;
-        clearTimeout(timer);
-        timer = settleIn(Math.max(LEAST_GRACE, performance.now() - since));
-      };
-      const failed = (error: Error): void => {
-        lastError = error;
-        failures += 1;
-        if (answers.length + failures === sentinels.length) settle();
-      };
-      if (this.closing.signal.aborted) return settle();
-      this.closing.signal.addEventListener('abort', settle, { once: true });
-      for (const sentinel of sentinels) askSentinel(sentinel, this.options, giveUp.signal).then(answered, failed);
-    });
+  private async answersOf(sentinels: readonly ServerAddress[]): Promise<readonly SentinelAnswer[]> {
+    const giveUp = new AbortController();
+    const signal = AbortSignal.any([giveUp.signal, this.closing.signal]);
+    const asked = sentinels.map((sentinel) => askSentinel(sentinel, this.options, signal));
+    const since = performance.now();
+    const first = await gather(asked, this.options.patience, (answers) => given(answers).length > 0);
+    const grace = given(first).length === 0 ? 0 : Math.max(LEAST_GRACE, performance.now() - since);
+    const answers = await gather(asked, grace, (sofar) => given(sofar).length > sentinels.length / 2);
+    giveUp.abort();
+    const failure = answers.find((answer) => answer?.error !== undefined)?.error;
+    if (given(answers).length === 0) throw failure ?? new Error('no Sentinel answered in time');
+    return given(answers);
   }
 
   private judge(answers: readonly SentinelAnswer[], isNews: boolean): void {

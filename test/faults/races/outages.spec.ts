@@ -112,7 +112,7 @@ it('a connection that is closed twice is closed once', async () => {
   const lines = new IoredisLines(redis.url, { commandTimeout: 1_000 });
   const options = { keyPrefix: 'lock', clientId: 'me', commandTimeout: 1_000 };
   let server!: OneServer;
-  const serversFor = (of: ServersObserver): OneServer => (server = new OneServer({ lines }, 'lock', of));
+  const serversFor = (of: ServersObserver): OneServer => (server = new OneServer(lines, undefined, 'lock', of));
   const connection = new RedisConnection(options, serversFor, logger, observer);
   connection.open(() => undefined);
   await eventually(() => connection.listening);
