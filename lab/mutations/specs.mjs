@@ -156,8 +156,8 @@ export const SPEC_MUTATIONS = [
       spec: 'test/faults/cluster-frozen.spec.ts',
       test: 'that start in the meantime',
     },
-    from: 'await Promise.race([answered, completed, pause(STAGGER)]);',
-    to: 'await answered;',
+    from: 'await gather(asked, STAGGER, ',
+    to: 'await gather(asked, 600_000, ',
   },
   {
     name: 'frozen-master-holds-back',

@@ -158,38 +158,27 @@ export class ClusterNodes implements Servers, Masters {
     if (this.attempts > 0) await pause(retryDelay(this.attempts));
     if (this.isClosed) return true;
     const giveUp = new AbortController();
-    let best: SlotMap | undefined;
-    let failure = new Error('no node of the Cluster has answered');
-    let complete!: () => void;
-    const completed = new Promise<void>((resolve) => (complete = resolve));
-    const asked: Array<Promise<void>> = [];
-    let failures = 0;
+    const isWhole = (sofar: Answers<SlotMap>): boolean => given(sofar).some(({ size }) => size === SLOTS);
+    const asked: Array<Promise<SlotMap>> = [];
     for await (const ask of this.candidates(giveUp.signal)) {
-      const answered = ask().then(
-        (map) => {
-          if (best === undefined || map.size > best.size) best = map;
-          if (map.size === SLOTS) complete();
-        },
-        (error: Error) => {
-          failure = error;
-          failures += 1;
-        },
-      );
-      asked.push(answered);
-      await Promise.race([answered, completed, pause(STAGGER)]);
-      if (best?.size === SLOTS) break;
+      asked.push(ask());
+      if (isWhole(await gather(asked, STAGGER, (sofar) => isWhole(sofar) || sofar.at(-1) !== undefined))) break;
     }
-    await Promise.race([Promise.all(asked), completed, pause(PATIENCE)]);
+    const answers = await gather(asked, PATIENCE, isWhole);
     giveUp.abort();
     if (this.isClosed) return true;
-    if (best !== undefined) {
-      this.adopt(best);
+    const [largest] = given(answers).sort((one, other) => other.size - one.size);
+    if (largest !== undefined) {
+      this.adopt(largest);
       return true;
     }
     this.attempts += 1;
     // A node that is slow to answer may still serve.
-    this.isUnreachable ||= failures === asked.length || !this.known.some(({ commands }) => commands.isReady);
-    if (this.isUnreachable) this.observer.unreachable(failure);
+    this.isUnreachable ||= !answers.includes(undefined) || !this.known.some(({ commands }) => commands.isReady);
+    if (this.isUnreachable) {
+      const failure = answers.find((answer) => answer?.error !== undefined)?.error;
+      this.observer.unreachable(failure ?? new Error('no node of the Cluster has answered'));
+    }
     return false;
   }
 

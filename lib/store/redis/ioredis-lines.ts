@@ -74,8 +74,6 @@ class IoredisLine implements Line {
   /** The channels in slots whose subscription the server has confirmed. */
   private readonly channels = new Set<string>();
   private gathering: ReadingTimer | undefined;
-  /** Rejects the subscriptions that are under way. */
-  private readonly underWay = new Set<(error: Error) => void>();
   private renewal: ReadingTimer | undefined;
   /** The password in use, as long as it may appear in errors. */
   private login: { readonly password: string } | undefined;
@@ -157,11 +155,11 @@ class IoredisLine implements Line {
   }
 
   async subscribe(channel: string): Promise<void> {
-    await this.unlessEnded(this.client.subscribe(channel));
+    await this.client.subscribe(channel);
   }
 
   async subscribeInSlot(channel: string): Promise<void> {
-    await this.unlessEnded(this.client.ssubscribe(channel));
+    await this.client.ssubscribe(channel);
     this.channels.add(channel);
   }
 
@@ -178,7 +176,6 @@ class IoredisLine implements Line {
       this.isOver = true;
       clearReadingTimer(this.gathering);
       clearReadingTimer(this.renewal);
-      for (const reject of [...this.underWay]) reject(new Error('Connection is closed.'));
       this.client.disconnect();
     }
     if (isBroken) stream?.destroy();
@@ -188,21 +185,6 @@ class IoredisLine implements Line {
     if (this.isOver) return;
     this.close(true);
     this.observer.ended?.(error);
-  }
-
-  /** Passes a reply on, or rejects when the line ends: ioredis 5 never settles a command that was answered with MOVED. */
-  private unlessEnded(reply: Promise<unknown>): Promise<unknown> {
-    return new Promise((resolve, reject) => {
-      this.underWay.add(reject);
-      const settled = (settle: () => void): void => {
-        this.underWay.delete(reject);
-        settle();
-      };
-      reply.then(
-        (value) => settled(() => resolve(value)),
-        (error: Error) => settled(() => reject(error)),
-      );
-    });
   }
 
   private async logIn(provide: LockCredentialsProvider): Promise<void> {

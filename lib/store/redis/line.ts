@@ -38,6 +38,7 @@ export interface Line extends Commands {
   readonly peer: string;
   /** What the line waits for, if it has reached the server and the server does not answer. */
   readonly unanswered: Error | undefined;
+  /** May never settle if the line ends before the reply. */
   subscribe(channel: string): Promise<void>;
   /** Subscribes to a channel in a slot that this server serves. */
   subscribeInSlot(channel: string): Promise<void>;

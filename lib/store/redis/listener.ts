@@ -162,7 +162,7 @@ export class Listener implements SubscriberObserver {
     for (const [server, line] of [...this.lines]) if (!this.servers.has(server)) line.end();
     const strayed = [...this.channels.values()].filter(
       ({ line, subscription, slot }) =>
-        isSeen(subscription) && line?.isOver === false && this.servers.hasLeft(slot, line.server),
+        line !== undefined && isSeen(subscription) && this.servers.hasLeft(slot, line.server),
     );
     this.depart(strayed);
   }
@@ -197,13 +197,7 @@ export class Listener implements SubscriberObserver {
     if (error !== undefined) this.observer.failed(error);
     this.wasCut = true;
     this.observer.lost();
-    for (const channel of lost) {
-      channel.line = undefined;
-      // `place` finds out by itself that the connection has ended.
-      if (channel.subscription === undefined) continue;
-      channel.subscription = undefined;
-      void this.placeLater(channel);
-    }
+    for (const channel of lost) void this.placeLater(channel);
   }
 
   /** The slots of these channels have moved. The other channels of the same connections stay where they are. */
@@ -214,8 +208,6 @@ export class Listener implements SubscriberObserver {
     for (const channel of channels) {
       const line = channel.line!;
       lines.add(line);
-      channel.line = undefined;
-      channel.subscription = undefined;
       // Mostly a command has found the new master first.
       void (this.servers.hasLeft(channel.slot, line.server) ? this.place(channel) : this.placeLater(channel));
     }
@@ -232,14 +224,18 @@ export class Listener implements SubscriberObserver {
     let line = this.lines.get(server);
     if (line === undefined) this.lines.set(server, (line = new Subscriber(server, this.servers, this)));
     channel.line = line;
+    channel.subscription = undefined;
     try {
-      channel.subscription = await this.subscribe(channel, line);
+      const subscription = await this.subscribe(channel, line);
+      // The connection has ended, or the slot has moved: the channel is being subscribed to again.
+      if (channel.line !== line || line.isOver) return;
+      channel.subscription = subscription;
     } catch (error) {
-      // The end of the connection has been reported already, and a slot that has moved is no failure.
-      if (!line.isOver && !isMoved(error)) this.observer.failed(error as Error);
+      if (channel.line !== line || line.isOver) return;
+      // A slot that has moved is no failure.
+      if (!isMoved(error)) this.observer.failed(error as Error);
+      return this.placeLater(channel);
     }
-    if (line.isOver) channel.subscription = undefined;
-    if (channel.subscription === undefined) return this.placeLater(channel);
     if (this.isWanted(channel)) return this.placed(channel);
     this.leave(line, channel.name);
     if (!this.isUsed(line)) line.end();
@@ -306,6 +302,7 @@ export class Listener implements SubscriberObserver {
 
   private async placeLater(channel: Channel): Promise<void> {
     channel.line = undefined;
+    channel.subscription = undefined;
     channel.isNew = false;
     const delay = Math.min(FIRST_RETRY * 2 ** channel.attempts, LAST_RETRY);
     channel.attempts += 1;
