@@ -1,8 +1,13 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { LockStoreError } from '../../errors/index.js';
 import { hashSlot } from '../../keys/index.js';
 import type { ConfirmingScript, ReplicaConfirmation } from './connection.js';
-import { ReplicaAcknowledgement, retryConfirmation } from './replica-acknowledgement.js';
+import { ReplicaAcknowledgement } from './replica-acknowledgement.js';
 import type { Server, Servers } from './servers.js';
 import { storeFailure } from './store-failure.js';
+
+/** How many ms after a failure the replicas are asked again. The server may be another one by then. */
+const AGAIN = 50;
 
 /**
  * Confirms writes at the replicas of the servers. `WAIT` covers only what its own connection wrote. So each master gets a
@@ -17,21 +22,26 @@ export class Replicas implements ReplicaConfirmation {
     private readonly doubt: () => void,
   ) {}
 
-  confirm(
+  /** Retries until `timeout`, to get over a failover: the next request goes to the server that has the lock by then. */
+  async confirm(
     key: string,
     id: string,
     min: number,
     timeout: number,
     script: ConfirmingScript = 'confirm',
   ): Promise<number> {
-    let isFirst = true;
-    return retryConfirmation(timeout, async (left) => {
-      if (!isFirst) void this.servers.refresh();
-      isFirst = false;
-      const server = this.servers.of(hashSlot(key));
-      if (server === undefined) throw storeFailure(new Error('Connection is closed.'));
-      return this.at(server).confirm(key, id, min, left, script);
-    });
+    const until = performance.now() + timeout;
+    for (;;) {
+      try {
+        const server = this.servers.of(hashSlot(key));
+        if (server === undefined) throw storeFailure(new Error('Connection is closed.'));
+        return await this.at(server).confirm(key, id, min, Math.max(0, until - performance.now()), script);
+      } catch (error) {
+        if (!(error as LockStoreError).transient || performance.now() + AGAIN > until) throw error;
+      }
+      void this.servers.refresh();
+      await sleep(AGAIN, undefined, { ref: false });
+    }
   }
 
   /** Closes connections to servers that are no longer masters. A frozen one does not report that itself. */
