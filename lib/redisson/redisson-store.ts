@@ -237,7 +237,6 @@ export class RedissonStore implements LockStore, ConnectionObserver {
   }
 
   subscribed(): void {
-    this.#link.subscribed();
     this.listener?.restored();
   }
 

@@ -148,18 +148,13 @@ export class StoreLine implements Connection {
   start(): Promise<void> {
     return new Promise((resolve, reject) => {
       this.started = (error) => (error === undefined ? resolve() : reject(error));
-      this.open();
+      void this.open();
     });
   }
 
-  open(): void {
+  async open(): Promise<void> {
     this.commandLink = this.newLink();
     this.subscribe();
-  }
-
-  subscribed(): void {
-    this.started?.();
-    this.started = undefined;
   }
 
   /** A command that waits for a reply then gets none, as with ioredis. */
@@ -346,6 +341,8 @@ export class StoreLine implements Connection {
     const subscribed = (): void => {
       if (link !== this.pushes) return;
       this.confirmSubscription();
+      this.started?.();
+      this.started = undefined;
       this.observer.subscribed();
     };
     this.later(link.delay(), () => {

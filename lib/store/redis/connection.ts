@@ -1,4 +1,3 @@
-import type { LockConfigError } from '../../errors/index.js';
 import type { ConnectionHealth } from './connection-health.js';
 import type { Commands } from './line.js';
 import type { ScannedNode } from './key-scan.js';
@@ -69,10 +68,11 @@ export interface Connection {
   readonly masters?: Masters | undefined;
 
   /**
-   * Starts to connect. The observer receives the outcome. Failed attempts are repeated without a limit. `refused` is
-   * called if the server cannot serve these options.
+   * Starts to connect. Resolves when the client is subscribed to its own channel for the first time. Failed attempts are
+   * repeated without a limit.
+   * @throws LockConfigError if the server cannot serve the options. LockStoreError if the connection is closed before
    */
-  open(refused: (why: LockConfigError) => void): void;
+  open(): Promise<void>;
   close(): void;
 
   /** The server, or the known masters of a Cluster. */

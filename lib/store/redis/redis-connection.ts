@@ -1,5 +1,5 @@
 import type { LockLogger } from '../../common/logger.js';
-import { isLockConfigError, type LockConfigError } from '../../errors/index.js';
+import { isLockConfigError, LockStoreError } from '../../errors/index.js';
 import { busChannel, clientChannel, groupBySlot, shardChannel } from '../../keys/index.js';
 import { ConnectionHealth } from './connection-health.js';
 import { DOUBT_AGAIN } from './connection-options.js';
@@ -31,7 +31,11 @@ export class RedisConnection implements Connection {
   private hasSlots: boolean;
   /** The beginning of the channels of all clients, outside a Cluster. */
   private readonly channelStart: string | undefined;
-  private refused: ((why: LockConfigError) => void) | undefined;
+  /** Ends a pending `open`. */
+  private settle!: (error?: Error) => void;
+  private readonly opened = new Promise<void>((resolve, reject) => {
+    this.settle = (error) => (error === undefined ? resolve() : reject(error));
+  });
 
   constructor(
     private readonly options: ConnectionOptions,
@@ -62,6 +66,8 @@ export class RedisConnection implements Connection {
       unconfirmed: () => (this.epoch += 1),
     });
     this.servers = servers;
+    // No caller may wait for it.
+    this.opened.catch(() => undefined);
     this.commands = servers.commands;
     this.masters = servers.masters;
     this.hasSlots = servers.isCluster;
@@ -77,6 +83,7 @@ export class RedisConnection implements Connection {
       lost: () => (this.epoch += 1),
       restored: (names) => {
         this.recovered();
+        this.settle();
         observer.subscribed(names && ((key) => names.has(this.channelOf(key)!)));
       },
       failed: (error) => this.failed(error),
@@ -102,16 +109,17 @@ export class RedisConnection implements Connection {
     return this.health.lastError ?? silent.find((error) => error !== undefined);
   }
 
-  open(refused: (why: LockConfigError) => void): void {
-    this.refused = refused;
+  open(): Promise<void> {
     this.servers.open();
     // A frozen server accepts connections and does not answer. If its machine is gone, even connecting hangs.
     this.doubtUntilListening();
+    return this.opened;
   }
 
   close(): void {
     if (this.closed) return;
     this.closed = true;
+    this.settle(new LockStoreError('the lock service was closed before it reached Redis'));
     this.listener.close();
     this.replicas.close();
     this.servers.close();
@@ -189,7 +197,7 @@ export class RedisConnection implements Connection {
   }
 
   private failed(error: Error): void {
-    if (isLockConfigError(error)) this.refused?.(error);
+    if (isLockConfigError(error)) this.settle(error);
     this.health.failed(error);
   }
 

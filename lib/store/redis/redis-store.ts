@@ -412,7 +412,6 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
   }
 
   subscribed(concerns?: (key: string) => boolean): void {
-    this.#link.subscribed();
     this.listener?.restored(concerns);
   }
 

@@ -1,5 +1,6 @@
 import type { LockLogger } from '../../common/logger.js';
-import { LockStoreError, type LockConfigError } from '../../errors/index.js';
+import { readingClock } from '../../common/reading-timer.js';
+import type { LockStoreError } from '../../errors/index.js';
 import { lacksCommand, storeFailure } from './store-failure.js';
 import { connect, isClusterTarget, type ConnectOptions } from './connect.js';
 import type { Connection, ConnectionObserver } from './connection.js';
@@ -8,6 +9,7 @@ import { guardCredentials } from './credentials.js';
 import { listOf, text } from './reply-readers.js';
 import { namedKeys } from './script-call.js';
 import { ScriptRunner } from './script-runner.js';
+import { within } from './time-limit.js';
 
 /** A store's way to Redis: its connections, and the scripts that it runs there. Nothing is sent before `start()`. */
 export class StoreLink {
@@ -15,11 +17,8 @@ export class StoreLink {
   readonly scripts: ScriptRunner;
   private readonly commandTimeout: number;
   private readonly isCluster: boolean;
-  /** Ends a pending start, with or without an error. */
-  private started: ((error?: LockStoreError | LockConfigError) => void) | undefined;
 
   /**
-   * @param observer receives the messages, and calls `subscribed` of this link for each confirmed subscription
    * @param commands the commands that `start` looks for, if they are not those of the scripts of this library's own protocol
    */
   constructor(
@@ -41,7 +40,13 @@ export class StoreLink {
    */
   async start(): Promise<void> {
     if (this.connection.listening) return;
-    await this.untilListening();
+    const late = (): LockStoreError =>
+      downError(
+        `Redis could not be reached within ${this.commandTimeout} ms`,
+        this.connection.subscriptionError,
+        false,
+      );
+    await within(this.commandTimeout, this.connection.open(), late, readingClock, true);
     // A script without keys might go to a node of a Cluster that is down, and delay the start.
     if (this.isCluster) return;
     try {
@@ -56,32 +61,7 @@ export class StoreLink {
     }
   }
 
-  private untilListening(): Promise<void> {
-    const { commandTimeout } = this;
-    return new Promise((resolve, reject) => {
-      const tooLate = (): void => {
-        const cause = this.connection.subscriptionError;
-        this.started?.(downError(`Redis could not be reached within ${commandTimeout} ms`, cause, false));
-      };
-      // Replies that arrived while the event loop was blocked are read first.
-      const timer = setTimeout(() => setImmediate(tooLate), commandTimeout);
-      this.started = (error) => {
-        clearTimeout(timer);
-        this.started = undefined;
-        if (error === undefined) resolve();
-        else reject(error);
-      };
-      this.connection.open((why) => this.started?.(why));
-    });
-  }
-
-  /** The server has confirmed a subscription: a pending start has succeeded. */
-  subscribed(): void {
-    this.started?.();
-  }
-
   close(): void {
-    this.started?.(new LockStoreError('the lock service was closed before it reached Redis'));
     this.connection.close();
     this.scripts.close();
   }

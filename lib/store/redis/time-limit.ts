@@ -89,18 +89,20 @@ export class TimeLimit {
 /**
  * Resolves to an answer that arrives within `ms`.
  * @param keepsRunning whether the process keeps running until then: the connections do not keep it
- * @throws LockStoreError with the text of `late`
+ * @throws LockStoreError otherwise: what `late` says or makes
  */
 export async function within<T>(
   ms: number,
   answer: Promise<T>,
-  late: string,
+  late: string | (() => LockStoreError),
   clock = readingClock,
   keepsRunning = false,
 ): Promise<T> {
   let timer: unknown;
   const limit = new Promise<never>((_resolve, reject) => {
-    timer = clock.setTimer(ms, () => reject(new LockStoreError(late, { transient: true })));
+    timer = clock.setTimer(ms, () =>
+      reject(typeof late === 'string' ? new LockStoreError(late, { transient: true }) : late()),
+    );
   });
   if (keepsRunning) clock.keepRunning?.(timer, true);
   try {

@@ -114,7 +114,7 @@ it('a connection that is closed twice is closed once', async () => {
   let server!: OneServer;
   const serversFor = (of: ServersObserver): OneServer => (server = new OneServer(lines, undefined, 'lock', of));
   const connection = new RedisConnection(options, serversFor, logger, observer);
-  connection.open(() => undefined);
+  void connection.open();
   await eventually(() => connection.listening);
   const line = jest.spyOn(server.commands.line!, 'close');
   connection.close();
