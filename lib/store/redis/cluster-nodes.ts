@@ -284,7 +284,7 @@ export class ClusterNodes implements Servers, Masters {
   private reach(at: ServerAddress): ClusterNode {
     const address = addressOf(at);
     return this.connected(this.nodes, at, {
-      ready: () => this.observer.ready(),
+      ready: () => this.observer.reached(),
       ended: (error) => {
         this.observer.ended(error, (name) => this.slots[hashSlot(name)] === address);
         void this.refresh();

@@ -34,8 +34,6 @@ interface Command {
 
 /** A connection to one server that is made again whenever it ends: one line after the other. */
 export class LastingLine implements Commands {
-  /** How many lines that were ready have ended. */
-  epoch = 0;
   line: Line | undefined;
   /** The server of the line, if it was looked for. */
   address: ServerAddress | undefined;
@@ -176,7 +174,6 @@ export class LastingLine implements Commands {
   private over(line: Line, error: Error | undefined): void {
     if (line !== this.line) return;
     this.line = undefined;
-    if (this.isOpen) this.epoch += 1;
     this.isOpen = false;
     clearReadingTimer(this.silence);
     this.silence = undefined;

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { NatMap } from 'ioredis';
 import { LockConfigError } from '../../errors/index.js';
 import type { ClusterTarget } from './cluster-nodes.js';
@@ -155,9 +154,6 @@ function nodeTemplate(cluster: NodeRedisCluster): NodeRedisClient {
   return node.client;
 }
 
-/** After how many ms a server that loads its data is asked again. */
-const LOADING_AGAIN = 100;
-
 class NodeRedisLine implements Line {
   readonly opened: Promise<void>;
   readonly peer: string;
@@ -311,24 +307,12 @@ class NodeRedisLine implements Line {
 
   private async open(): Promise<void> {
     await this.client.connect();
-    await this.untilLoaded();
+    // A server that loads its data refuses this. One that does not permit it has answered.
+    await this.send('PING').catch((error: Error) => {
+      if (!/^NOPERM\b/.test(error.message)) throw error;
+    });
     this.isGreeted = true;
     if (this.name !== undefined) this.send('CLIENT', 'SETNAME', this.name).catch(() => undefined);
-  }
-
-  private async untilLoaded(): Promise<void> {
-    for (;;) {
-      try {
-        await this.send('PING');
-        return;
-      } catch (error) {
-        const { message } = error as Error;
-        // A server that does not permit PING has answered.
-        if (/^NOPERM\b/.test(message)) return;
-        if (!/^LOADING\b/.test(message)) throw error;
-      }
-      await sleep(LOADING_AGAIN, undefined, { ref: false });
-    }
   }
 }
 

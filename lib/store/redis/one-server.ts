@@ -121,7 +121,7 @@ export class OneServer implements Servers {
   private leaveOldMaster(): void {
     if (this.isAtMaster) return;
     this.server = this.current();
-    this.observer.changed();
+    this.observer.unreachable(undefined);
     this.commands.leave();
   }
 

@@ -52,10 +52,9 @@ export class RedisConnection implements Connection {
         this.follow();
         this.resumed();
       },
-      changed: () => this.follow(),
-      ready: () => this.resumed(),
       unreachable: (error) => {
         this.health.down();
+        this.follow();
         this.interrupted(error);
       },
       ended: (error, served) => {

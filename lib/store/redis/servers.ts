@@ -12,12 +12,8 @@ export interface Server {
 }
 
 export interface ServersObserver {
-  /** The servers are known, and commands reach them. Some may be others than before. */
+  /** It is known which servers there are, or the connection to one is ready. Some may be others than before. */
   reached(): void;
-  /** Some servers are no longer used. */
-  changed(): void;
-  /** The connection to a server is ready. */
-  ready(): void;
   /** No server can be reached now. */
   unreachable(error: Error | undefined): void;
   /** The connection to a master of a Cluster has ended. `served`: as for `ConnectionObserver`. */

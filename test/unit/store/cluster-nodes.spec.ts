@@ -67,8 +67,7 @@ async function start(cluster: FakeCluster): Promise<ClusterNodes> {
     },
     60_000,
     {
-      ...{ reached: ignore, changed: ignore, unreachable: ignore, ready: ignore, ended: ignore },
-      ...{ replaced: ignore, unconfirmed: ignore },
+      ...{ reached: ignore, unreachable: ignore, ended: ignore, replaced: ignore, unconfirmed: ignore },
     },
   );
   begun.push(nodes);
