@@ -19,6 +19,9 @@ export function setReadingTimer(delay: number, callback: () => void): ReadingTim
   return timer;
 }
 
+/** Resolves after `ms`, once Node has read what has arrived by then. */
+export const pause = (ms: number): Promise<void> => new Promise((resolve) => setReadingTimer(ms, resolve));
+
 /** The time as timers count it. Simulations bring their own. */
 export interface ReadingClock {
   /** ms */

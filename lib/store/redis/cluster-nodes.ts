@@ -1,4 +1,4 @@
-import { setReadingTimer } from '../../common/reading-timer.js';
+import { pause } from '../../common/reading-timer.js';
 import { hashSlot } from '../../keys/index.js';
 import { ClusterRouter } from './cluster-router.js';
 import { retryDelay } from './connection-options.js';
@@ -338,8 +338,6 @@ function leaveOthers(nodes: Map<string, ClusterNode>, used: ReadonlySet<string |
     commands.close();
   }
 }
-
-const pause = (ms: number): Promise<void> => new Promise((resolve) => setReadingTimer(ms, resolve));
 
 function shuffled<T>(list: readonly T[]): T[] {
   return list

@@ -1,4 +1,4 @@
-import { setReadingTimer } from '../../common/reading-timer.js';
+import { pause } from '../../common/reading-timer.js';
 import { hashSlot } from '../../keys/index.js';
 import { isAnswer } from './store-failure.js';
 import type { ClusterNode, ClusterNodes } from './cluster-nodes.js';
@@ -55,7 +55,7 @@ export class ClusterRouter implements Commands {
           if (++redirections <= AT_ONCE) continue;
         } else if (node === undefined) await nodes.refresh();
         const isFound = node === undefined && nodes.of(slot) !== undefined;
-        if (!isFound) await new Promise<void>((resolve) => setReadingTimer(AGAIN, resolve));
+        if (!isFound) await pause(AGAIN);
         if (isOver()) throw why;
       }
     }

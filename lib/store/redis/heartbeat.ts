@@ -1,4 +1,5 @@
-import { clearReadingTimer, setReadingTimer, type ReadingTimer } from '../../common/reading-timer.js';
+import { pause } from '../../common/reading-timer.js';
+import { gather } from './gather.js';
 import { isAnswer } from './store-failure.js';
 
 /**
@@ -26,9 +27,7 @@ export const HEARTBEAT = 'heartbeat';
  * reconnecting does not help.
  */
 export class Heartbeat {
-  /** The heartbeat that has not been answered yet. */
-  private exchange: object | undefined;
-  private timer: ReadingTimer | undefined;
+  private isOver = false;
 
   constructor(
     /** Sends a PING on the subscriber connection. */
@@ -39,47 +38,34 @@ export class Heartbeat {
     private readonly silent: () => void,
   ) {}
 
-  private beat(): void {
-    const exchange = this.begin();
-    const answered = (): void => {
-      if (this.exchange === exchange) this.rest();
-    };
-    this.ping().then(answered, (error: unknown) => {
-      // A refusal is an answer. Any other error comes with the end of the connection.
-      if (isAnswer(error)) answered();
-    });
-  }
-
-  /** The connection is made. The server also has to answer the commands that a client sends then. */
-  begin(): object {
-    const exchange = (this.exchange = {});
-    this.wake(DEADLINE, () => void this.judge(exchange));
-    return exchange;
-  }
-
-  /** The server has answered. */
-  rest(): void {
-    this.exchange = undefined;
-    this.wake(PERIOD * (1 + JITTER * (2 * Math.random() - 1)), () => this.beat());
+  /** The connection is made. `opened`: settles when the server has answered the commands that a client sends then. */
+  async watch(opened: Promise<unknown>): Promise<void> {
+    for (let answer = opened; await this.isAnswered(answer); answer = this.ping()) {
+      await pause(PERIOD * (1 + JITTER * (2 * Math.random() - 1)));
+      if (this.isOver) return;
+    }
+    if (!this.isOver) this.silent();
   }
 
   /** The connection has ended. */
   end(): void {
-    this.exchange = undefined;
-    clearReadingTimer(this.timer);
+    this.isOver = true;
   }
 
-  private async judge(exchange: object): Promise<void> {
-    const sent = performance.now();
-    const areAnswered = await this.areCommandsAnswered();
-    if (this.exchange !== exchange) return;
-    if (!areAnswered) return this.wake(RETRY, () => void this.judge(exchange));
-    // If the network is slow, both connections are slow.
-    this.wake(Math.max(GRACE, performance.now() - sent), () => {
-      if (this.exchange !== exchange) return;
-      this.end();
-      this.silent();
-    });
+  /** A refusal is an answer. Any other error comes with the end of the connection. */
+  private async isAnswered(answer: Promise<unknown>): Promise<boolean> {
+    const comesWithin = async (ms: number): Promise<boolean> => {
+      const [come] = await gather([answer], ms, () => true);
+      return come !== undefined || this.isOver;
+    };
+    if (await comesWithin(DEADLINE)) return true;
+    for (;;) {
+      const sent = performance.now();
+      const areAnswered = await this.areCommandsAnswered();
+      // If the network is slow, both connections are slow.
+      if (await comesWithin(areAnswered ? Math.max(GRACE, performance.now() - sent) : RETRY)) return true;
+      if (areAnswered) return false;
+    }
   }
 
   private async areCommandsAnswered(): Promise<boolean> {
@@ -89,11 +75,5 @@ export class Heartbeat {
     } catch (error) {
       return isAnswer(error);
     }
-  }
-
-  /** Replies that arrived while the event loop was blocked are read first. */
-  private wake(ms: number, action: () => void): void {
-    clearReadingTimer(this.timer);
-    this.timer = setReadingTimer(ms, action);
   }
 }

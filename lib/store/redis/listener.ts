@@ -1,7 +1,8 @@
 import { outside } from '../../common/outside.js';
-import { clearReadingTimer, setReadingTimer } from '../../common/reading-timer.js';
+import { clearReadingTimer, pause, setReadingTimer } from '../../common/reading-timer.js';
 import { inSlices } from '../../common/slices.js';
 import { hashSlot } from '../../keys/index.js';
+import { gather } from './gather.js';
 import { isMoved } from './server-identity.js';
 import type { Server, Servers } from './servers.js';
 import { lacksCommand } from './store-failure.js';
@@ -272,23 +273,14 @@ export class Listener implements SubscriberObserver {
   /** Subscribes once more. If that works, the waiters of the channel have to ask, because messages may have been missed. */
   private async probe(channel: Channel, line: Subscriber, why: string): Promise<void> {
     const { subscription } = channel;
-    const unlessPast = (act: () => void) => (): void => {
-      if (!line.isOver && channel.subscription === subscription) act();
-    };
-    const replace = unlessPast(() => this.replace(channel, line, why));
-    const timer = setReadingTimer(ANSWERS_WITHIN, replace);
-    try {
-      await line.subscribe(channel.name, this.isInSlot(channel));
-      setReadingTimer(
-        SETTLES_WITHIN,
-        unlessPast(() => this.tellRestored(channel)),
-      );
-    } catch (error) {
-      if (isMoved(error)) unlessPast(() => this.depart([channel]))();
-      else replace();
-    } finally {
-      clearReadingTimer(timer);
-    }
+    const isPast = (): boolean => line.isOver || channel.subscription !== subscription;
+    const again = line.subscribe(channel.name, this.isInSlot(channel));
+    const [answer] = await gather([again], ANSWERS_WITHIN, () => true);
+    if (isPast()) return;
+    if (isMoved(answer?.error)) return this.depart([channel]);
+    if (answer === undefined || answer.error !== undefined) return this.replace(channel, line, why);
+    await pause(SETTLES_WITHIN);
+    if (!isPast()) this.tellRestored(channel);
   }
 
   private replace({ slot }: Channel, line: Subscriber, why: string): void {
@@ -307,7 +299,7 @@ export class Listener implements SubscriberObserver {
     const delay = Math.min(FIRST_RETRY * 2 ** channel.attempts, LAST_RETRY);
     channel.attempts += 1;
     // The first retry is immediate, because another server is usually known by then.
-    if (channel.attempts > 1) await new Promise((resolve) => outside(() => setTimeout(resolve, delay).unref()));
+    if (channel.attempts > 1) await pause(delay);
     if (!this.closed && this.isWanted(channel)) await this.servers.refresh();
     if (!this.closed && this.isWanted(channel)) await this.place(channel);
   }

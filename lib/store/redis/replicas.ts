@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { pause } from '../../common/reading-timer.js';
 import type { LockStoreError } from '../../errors/index.js';
 import { hashSlot } from '../../keys/index.js';
 import type { ConfirmingScript, ReplicaConfirmation } from './connection.js';
@@ -40,7 +40,7 @@ export class Replicas implements ReplicaConfirmation {
         if (!(error as LockStoreError).transient || performance.now() + AGAIN > until) throw error;
       }
       void this.servers.refresh();
-      await sleep(AGAIN, undefined, { ref: false });
+      await pause(AGAIN);
     }
   }
 

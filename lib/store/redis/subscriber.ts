@@ -46,7 +46,7 @@ export class Subscriber {
     this.line = outside(() =>
       servers.lines.open(
         {
-          connected: () => this.heartbeat.begin(),
+          connected: () => void this.heartbeat.watch(this.opened),
           message: (channel, message, isSharded) => observer.message(this, message, isSharded, channel),
           departed: (channels) => observer.departed(this, channels),
           ended: (error) => this.end(error),
@@ -99,7 +99,6 @@ export class Subscriber {
   private async open(): Promise<void> {
     const { line } = this;
     await line.opened;
-    this.heartbeat.rest();
     if (await isReplica(line)) throw new Error(`the subscriber connection leads to a replica: ${line.peer}`);
     this.id = await this.servers.identify(line);
   }

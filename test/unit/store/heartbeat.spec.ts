@@ -39,8 +39,7 @@ it('clients that connect in the same moment do not send their heartbeats in the 
         silent,
       ),
   );
-  for (const heartbeat of heartbeats) heartbeat.begin();
-  for (const heartbeat of heartbeats) heartbeat.rest();
+  for (const heartbeat of heartbeats) void heartbeat.watch(Promise.resolve());
   await jest.advanceTimersByTimeAsync(4 * LATEST);
   for (const heartbeat of heartbeats) heartbeat.end();
 
