@@ -90,14 +90,10 @@ class IoredisLine implements Line {
       client.stream.unref();
       if (!this.isOver) observer.connected?.();
     });
-    client.on(
-      'message',
-      (channel: string, message: string) => this.isOver || observer.message?.(channel, message, false),
-    );
-    client.on(
-      'smessage',
-      (channel: string, message: string) => this.isOver || observer.message?.(channel, message, true),
-    );
+    const heard = (isSharded: boolean) => (channel: string, message: string) =>
+      this.isOver || observer.message?.(channel, message, isSharded);
+    client.on('message', heard(false));
+    client.on('smessage', heard(true));
     // A slot has moved, and some of the channels with it. ioredis 5 means that the server has refused a channel, and never
     // settles the command.
     client.on('moved', () => ('protocol' in client.options ? this.gather() : this.end(undefined)));

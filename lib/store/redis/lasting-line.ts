@@ -98,10 +98,6 @@ export class LastingLine implements Commands {
     return this.put((line) => line.send(command, ...args));
   }
 
-  subscribe(channel: string): Promise<unknown> {
-    return this.put((line) => line.subscribe(channel));
-  }
-
   private put(send: (line: Line) => Promise<unknown>): Promise<unknown> {
     return new Promise((resolve, reject) => {
       const command: Command = { send, resolve, reject };

@@ -111,7 +111,10 @@ export class RedisConnection implements Connection {
   open(): Promise<void> {
     this.servers.open();
     // A frozen server accepts connections and does not answer. If its machine is gone, even connecting hangs.
-    this.doubtUntilListening();
+    const timer = setInterval(() => {
+      if (this.closed || this.listening) clearInterval(timer);
+      else this.doubt();
+    }, DOUBT_AGAIN).unref();
     return this.opened;
   }
 
@@ -166,14 +169,6 @@ export class RedisConnection implements Connection {
     const { keyPrefix, clientId, keyChannel } = this.options;
     if (keyChannel !== undefined) return keyChannel(key);
     return this.servers.isCluster ? shardChannel(keyPrefix, key, clientId) : undefined;
-  }
-
-  private doubtUntilListening(): void {
-    setTimeout(() => {
-      if (this.closed || this.listening) return;
-      this.doubt();
-      this.doubtUntilListening();
-    }, DOUBT_AGAIN).unref();
   }
 
   private follow(): void {

@@ -62,18 +62,18 @@ export class SentinelWatch {
   private open(sentinel: ServerAddress): LastingLine {
     const { name, lines } = this.sentinels.options;
     const hear = (): void => void (this.heard = Promise.all([this.heard, this.sentinels.hear(sentinel)]));
-    const line = new LastingLine(
+    const lasting = new LastingLine(
       lines,
       {
-        ready: () => void line.subscribe(SWITCHED).then(hear, () => undefined),
+        ready: (line) => void line.subscribe(SWITCHED).then(hear, () => undefined),
         message: (_channel, text) => {
           if (text.startsWith(`${name} `)) hear();
         },
       },
       { find: async () => sentinel },
     );
-    line.open();
-    return line;
+    lasting.open();
+    return lasting;
   }
 
   /** A line that does not answer is replaced. */
