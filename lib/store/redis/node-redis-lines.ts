@@ -307,7 +307,7 @@ class NodeRedisLine implements Line {
 
   private async open(): Promise<void> {
     await this.client.connect();
-    // A server that loads its data refuses this. One that does not permit it has answered.
+    // A server that loads its data refuses PING. A server that does not permit PING has answered.
     await this.send('PING').catch((error: Error) => {
       if (!/^NOPERM\b/.test(error.message)) throw error;
     });
