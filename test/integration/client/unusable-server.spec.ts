@@ -95,3 +95,17 @@ describe('a node of a Cluster as one server', () => {
     expect(await (await locks.acquire('a')).release()).toBe(true);
   });
 });
+
+describe('a login function that returns no login', () => {
+  const bench = new ClusterBench();
+
+  it('stops the start in a Cluster', async () => {
+    const redisOptions = { credentials: () => ({ password: 1 }) };
+    const cluster = bench.cluster.addresses;
+    const started = start({ cluster, options: { redisOptions } } as unknown as LockClientOptions['connection']);
+    await expect(started).rejects.toMatchObject({
+      code: 'LOCK_CONFIG',
+      message: expect.stringContaining('credentials returned a login whose password is'),
+    });
+  });
+});
