@@ -196,11 +196,6 @@ export class LockWorker {
     return this.process.call('stop');
   }
 
-  /** The next election or deposition that was not looked at yet. `at`: when that was by `now()`. */
-  async told(event: 'elected' | 'deposed', within?: number): Promise<{ at: number; token?: number; code?: string }> {
-    return (await this.process.next((message) => message.event === event, within)) as never;
-  }
-
   /** From when to when it was certainly the leader. */
   terms(): Promise<ValidHold[]> {
     return this.process.call('terms');

@@ -107,7 +107,7 @@ serve({
     return Promise.all(Array.from({ length: times }, () => latch.countDown()));
   },
 
-  /** Stands for election, and reports the outcome. */
+  /** Stands for election, and records its terms. */
   stand(key) {
     let term;
     election = services[0].getLeaderElection(key, {
@@ -116,11 +116,9 @@ serve({
         if (!election.isLeader) return;
         term = { key, who: String(process.pid), token: handle.fencingToken, from: at, to: at };
         terms.push(term);
-        tell('elected', { at, token: handle.fencingToken });
       },
-      onDeposed(error) {
+      onDeposed() {
         term = undefined;
-        tell('deposed', { at: now(), code: error?.code });
       },
     });
     setInterval(() => {
@@ -132,14 +130,11 @@ serve({
   },
 
   terms: () => terms,
+  resign: () => election.resign(),
   stop: () => election.stop(),
 
-  /** Does not come back to its event loop for so many milliseconds; answers whether it leads on the next line. */
-  stall(ms) {
-    const led = election.isLeader;
-    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
-    return { led, leads: election.isLeader };
-  },
+  /** Does not come back to its event loop for so many milliseconds. */
+  stall: (ms) => void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms),
 
   /**
    * So many waiters pass through so many critical sections each, and count them where nothing but the lock protects
