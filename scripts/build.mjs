@@ -6,6 +6,7 @@ import { Worker } from 'node:worker_threads';
 import { bundleCode } from './lib/bundle.mjs';
 import { ROOT } from './lib/paths.mjs';
 import { runAsScript, runOrFail } from './lib/run.mjs';
+import { SHORT_LIVED } from './lib/short-lived.mjs';
 
 const DIST = join(ROOT, 'dist');
 const FORMATS = ['esm', 'cjs'];
@@ -30,7 +31,7 @@ export async function build() {
 
 function compile(outDir) {
   const tsc = join(ROOT, 'node_modules/typescript/bin/tsc');
-  return runOrFail(process.execPath, [tsc, '-p', 'tsconfig.esm.json', '--outDir', outDir], {
+  return runOrFail(process.execPath, [...SHORT_LIVED, tsc, '-p', 'tsconfig.esm.json', '--outDir', outDir], {
     what: 'Compiling the library',
   });
 }
