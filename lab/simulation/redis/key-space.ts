@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { LuaScript } from '../../../lib/store/redis/scripts.generated.js';
 import { LuaVm } from './lua-vm.js';
-import { readReply, textOf } from './reply.js';
+import { readReply } from './reply.js';
 
 /** One for all servers of this process: a script is compiled once. */
 const vm = await LuaVm.start(readFileSync(new URL('redis.lua', import.meta.url), 'utf8'));
@@ -62,20 +62,8 @@ export class KeySpace {
   }
 
   look(time: number, ...names: readonly string[]): StoredKey[] {
-    const [head, bytes] = vm.call('look', this.number, time, ...names) as [string, string];
-    const words = head.split(' ');
-    let place = 0;
-    let word = 0;
-    const part = (): string => {
-      const from = place;
-      place += Number(words[word++]);
-      return textOf(bytes.slice(from, place));
-    };
-    return names.map(() => {
-      const [ends, type, size] = [Number(words[word++]), words[word++] as StoredKey['type'], Number(words[word++])];
-      const parts = Array.from({ length: size }, part);
-      return { ends, type, value: type === 'string' ? parts[0]! : parts };
-    });
+    const keys = readReply(vm.call('look', this.number, time, ...names)[0]!) as Array<[number, string, string]>;
+    return keys.map(([ends, type, value]) => ({ ends, type, value }) as StoredKey);
   }
 
   names(time: number): string[] {

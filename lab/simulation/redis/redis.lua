@@ -383,36 +383,27 @@ local commands = {
   end },
 }
 
--- The command of a name in any case. Each way to write it is remembered.
-local function command_of(name)
-  local command = commands[string.upper(tostring(name))] or fail('ERR Unknown Redis command called from script')
-  commands[name] = command
-  return command
-end
-
 local function execute(name, ...)
-  local command, count = commands[name] or command_of(name), select('#', ...)
+  local command = commands[name] or commands[string.upper(tostring(name))] or fail('ERR Unknown Redis command called from script')
+  local count = select('#', ...)
   if count < command[1] or count > command[2] then fail('ERR Wrong number of args calling Redis command from script') end
-  local args, has_numbers = { ... }, false
+  local args = { ... }
   for i = 1, count do
-    local arg = args[i]
-    local kind = type(arg)
+    local kind = type(args[i])
     if kind == 'number' then
-      arg, has_numbers = format('%.17g', arg), true
-      args[i] = arg
+      args[i] = format('%.17g', args[i])
     elseif kind ~= 'string' then
       fail('ERR Lua redis lib command arguments must be strings or integers')
     end
-    if declared and i <= command[3] and not declared[arg] then undeclared = arg end
+    if declared and i <= command[3] and not declared[args[i]] then undeclared = args[i] end
   end
-  if has_numbers then return command[4](unpack(args, 1, count)) end
-  return command[4](...)
+  return command[4](unpack(args, 1, count))
 end
 
 local redis = {
-  call = function(name, ...)
-    if name == nil then fail('ERR Please specify at least one argument for this redis.call() call') end
-    return execute(name, ...)
+  call = function(...)
+    if select('#', ...) == 0 then fail('ERR Please specify at least one argument for this redis.call() call') end
+    return execute(...)
   end,
   pcall = function(...)
     local worked, reply = pcall(execute, ...)
@@ -445,23 +436,23 @@ end
 
 -- Writes what a script or a command returns as Redis does.
 local function write(value, out)
-  local kind, place = type(value), #out + 1
-  if kind == 'string' then
-    out[place] = '$' .. #value .. '\r\n' .. value .. '\r\n'
-  elseif kind == 'number' then
-    out[place] = write_number(value)
+  local kind = type(value)
+  if kind == 'number' then
+    out[#out + 1] = write_number(value)
+  elseif kind == 'string' then
+    out[#out + 1] = '$' .. #value .. '\r\n' .. value .. '\r\n'
   elseif value == true then
-    out[place] = ':1\r\n'
+    out[#out + 1] = ':1\r\n'
   elseif kind ~= 'table' then
-    out[place] = '$-1\r\n'
+    out[#out + 1] = '$-1\r\n'
   elseif type(value.err) == 'string' then
-    out[place] = '-' .. string.gsub(value.err, '[\r\n]', ' ') .. '\r\n'
+    out[#out + 1] = '-' .. string.gsub(value.err, '[\r\n]', ' ') .. '\r\n'
   elseif type(value.ok) == 'string' then
-    out[place] = '+' .. string.gsub(value.ok, '[\r\n]', ' ') .. '\r\n'
+    out[#out + 1] = '+' .. string.gsub(value.ok, '[\r\n]', ' ') .. '\r\n'
   else
     local size = 0
     while value[size + 1] ~= nil do size = size + 1 end
-    out[place] = '*' .. size .. '\r\n'
+    out[#out + 1] = '*' .. size .. '\r\n'
     for i = 1, size do write(value[i], out) end
   end
 end
@@ -548,33 +539,24 @@ return {
     return finish(worked, reply, {})
   end,
 
-  -- Keys as they are. Returns words and a text. The words are, for each key, its end (-1: none), its type, how many parts its
-  -- value has, and how many bytes each part; the text is all parts. A hash and a sorted set are lists.
+  -- Keys as they are: the end of each (-1: none), its type, and its value: of a hash and a sorted set a list.
   look = function(number, time, ...)
     begin(number, time)
-    local words, parts = {}, {}
-    for _, key in ipairs({ ... }) do
+    local list = {}
+    for i, key in ipairs({ ... }) do
       local entry = entry_of(key)
-      local kind, from = entry and entry.kind or 'none', #parts
-      if kind == 'string' then
-        parts[from + 1] = entry.value
-      elseif kind == 'zset' then
-        for _, member in ipairs(sorted(entry)) do
-          parts[#parts + 1] = member
-          parts[#parts + 1] = text_of(entry.values[member])
-        end
-      elseif kind == 'hash' then
+      local value = entry and entry.value or {}
+      if entry and entry.kind == 'zset' then
+        value = with_scores(sorted(entry), entry, true)
+      elseif entry and entry.kind == 'hash' then
         for field, text in pairs(entry.values) do
-          parts[#parts + 1] = field
-          parts[#parts + 1] = text
+          value[#value + 1] = field
+          value[#value + 1] = text
         end
       end
-      words[#words + 1] = entry and entry.ends or -1
-      words[#words + 1] = kind
-      words[#words + 1] = #parts - from
-      for i = from + 1, #parts do words[#words + 1] = #parts[i] end
+      list[i] = { entry and entry.ends or -1, entry and entry.kind or 'none', value }
     end
-    return concat(words, ' '), concat(parts)
+    return written(list)
   end,
 
   -- The names of all keys.

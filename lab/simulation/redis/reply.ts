@@ -8,12 +8,12 @@ export function readReply(wire: string): unknown {
     place = end + 2;
     if (type === ':') return Number(head);
     if (type === '+') return head;
-    if (type === '-') return replyError(textOf(head));
+    if (type === '-') return replyError(text(head));
     const size = Number(head);
     if (size < 0) return null;
     if (type === '*') return Array.from({ length: size }, next);
     place += size + 2;
-    return textOf(wire.slice(place - size - 2, place - 2));
+    return text(wire.slice(place - size - 2, place - 2));
   };
   return next();
 }
@@ -24,6 +24,4 @@ export function replyError(message: string): Error {
   return error;
 }
 
-/** The text of UTF-8. Each character of `bytes` is one byte. */
-export const textOf = (bytes: string): string =>
-  /^[\0-\x7f]*$/.test(bytes) ? bytes : Buffer.from(bytes, 'latin1').toString();
+const text = (bytes: string): string => (/^[\0-\x7f]*$/.test(bytes) ? bytes : Buffer.from(bytes, 'latin1').toString());
