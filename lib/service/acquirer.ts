@@ -9,10 +9,9 @@ import { holeIn } from '../options/option-readers.js';
 import type { AcquireOptions, AdoptOptions } from '../options/acquire-options.js';
 import { offerId, readHandover } from './handles/handover-text.js';
 import { HeldLock } from './handles/held-lock.js';
-import { HeldLocks } from './handles/held-locks.js';
+import { HeldLocks, type OwnHandle } from './handles/held-locks.js';
 import { currentScope, findInScope } from './lock-scope.js';
 import { OptionWarnings } from '../options/resolve-acquire-options.js';
-import type { KeyHandle, OwnHandle } from './handles/own-handle.js';
 import { refuseLacking, refuseWithoutPermits } from './refused-features.js';
 import { TimeoutReports } from './timeout-reports.js';
 import { OwnerHandles } from './handles/owner-handles.js';
@@ -32,7 +31,7 @@ export const NO_OPTIONS: AcquireOptions = Object.freeze(Object.create(null) as A
 /** How one key is acquired: again through a handle of the scope, or from the engine. */
 interface Step {
   readonly key: string;
-  readonly again: KeyHandle | undefined;
+  readonly again: HeldLock | undefined;
   /** Those of the call. A holder that reads as well asks as the owner of its hold. */
   readonly terms: AcquireTerms;
 }
@@ -110,7 +109,7 @@ export class Acquirer {
   }
 
   /** The innermost handle of these keys in the scopes around the caller. */
-  inScope(keys: readonly string[], kind: KeyHandle['kind']): OwnHandle | undefined {
+  inScope(keys: readonly string[], kind: HeldLock['kind']): OwnHandle | undefined {
     const [key] = keys as [string];
     const part = this.partInScope(key, (lock) => lock.kind === kind);
     if (keys.length === 1 || part === undefined) return part;
@@ -165,7 +164,7 @@ export class Acquirer {
     const { mode, owner } = terms;
     const step: Step = { key, again: undefined, terms };
     if (!reentrant || mode.kind === 'permits' || currentScope() === undefined) return step;
-    const find = (kind: KeyHandle['kind']): KeyHandle | undefined =>
+    const find = (kind: HeldLock['kind']): HeldLock | undefined =>
       this.partInScope(key, (lock) => lock.kind === kind && (owner === undefined || owner === lock.owner));
     const alone = find('exclusive');
     if (mode.kind === 'exclusive' && alone !== undefined) return { ...step, again: alone };
@@ -175,7 +174,7 @@ export class Acquirer {
     return step;
   }
 
-  private partInScope(key: string, fits: (lock: KeyHandle) => boolean): KeyHandle | undefined {
+  private partInScope(key: string, fits: (lock: HeldLock) => boolean): HeldLock | undefined {
     return findInScope((lock) => {
       const part = lock.part(key);
       return part?.engine === this.engine && part.isHeld && fits(part) ? part : undefined;
@@ -242,7 +241,7 @@ export class Acquirer {
    * Releases new holds, since a re-entered lock was lost while the call waited for them.
    * @throws LockLostError
    */
-  private async releaseAll(holds: readonly Hold[], lost: KeyHandle): Promise<void> {
+  private async releaseAll(holds: readonly Hold[], lost: HeldLock): Promise<void> {
     for (const hold of holds) hold.keepFor(0);
     await Promise.all(
       holds.map((hold) =>

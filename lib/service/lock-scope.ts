@@ -1,5 +1,5 @@
 import { scopeStorage } from '../common/caller-context.js';
-import type { OwnHandle } from './handles/own-handle.js';
+import type { OwnHandle } from './handles/held-locks.js';
 import { TakenLocks } from './objects/taken-locks.js';
 
 /** From so many lock objects on, a scope removes unused ones. */

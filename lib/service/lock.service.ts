@@ -9,7 +9,7 @@ import { LockConfigError, LockLostError } from '../errors/index.js';
 import { assertKey } from '../keys/index.js';
 import { answerReadings } from '../observation/diagnostics/readings.js';
 import type { AcquireOptions, AdoptOptions, RunOptions } from '../options/acquire-options.js';
-import { DefaultCountDownLatch, latchesOf } from './objects/default-count-down-latch.js';
+import { DefaultCountDownLatch } from './objects/default-count-down-latch.js';
 import type { CountDownLatch } from './objects/count-down-latch.js';
 import { Elections } from './objects/elections.js';
 import { HeldLock } from './handles/held-lock.js';
@@ -23,7 +23,7 @@ import type { LockHealth, LockHealthOptions } from './lock-health.js';
 import type { LockState } from './lock-state.js';
 import { readInstance, readLockHealth } from './read-lock-health.js';
 import { inspectKey } from './read-lock-state.js';
-import { DefaultLock, type LockObjectService, type LockObjectTerms } from './objects/default-lock.js';
+import { DefaultLock, type LockObjectTerms } from './objects/default-lock.js';
 import { LockScope } from './lock-scope.js';
 import { Acquirer, NO_OPTIONS, readKeys } from './acquirer.js';
 import { refuseFeature, refuseWithoutPermits } from './refused-features.js';
@@ -31,7 +31,7 @@ import type { LockObject, LockObjectOptions, ReadWriteLock } from './objects/loc
 import type { CallContext } from '../options/resolve-acquire-options.js';
 import { read } from '../options/option-readers.js';
 import { optionsOf } from '../options/option-table.js';
-import { DefaultSemaphore, type SemaphoreService } from './objects/default-semaphore.js';
+import { DefaultSemaphore } from './objects/default-semaphore.js';
 import type { Semaphore, SemaphoreOptions } from './objects/semaphore.js';
 
 /** So often a shutdown that waits for open requests logs the locks that are held, in ms. */
@@ -191,16 +191,8 @@ export class LockService {
   getSemaphore(key: string, options: SemaphoreOptions): Semaphore {
     const { permits, pattern } = optionsOf('getSemaphore').read('getSemaphore', options);
     refuseWithoutPermits(this.engine);
-    const service: SemaphoreService = {
-      acquire: (name, terms, call) => this.acquirer.acquire(name, terms, call),
-      tryAcquire: (name, terms, call) => this.acquirer.tryAcquire(name, terms, call),
-      run: (name, task, terms, call) => this.run(name, task, terms, call),
-      survey: (request) => this.engine.survey(request),
-      setPermits: (name, permits) => this.engine.setLimit(name, permits),
-      assertDrains: () => this.engine.assertDrains(),
-      addPermits: (name, change, permits) => this.engine.addToLimit(name, change, permits),
-    };
-    return new DefaultSemaphore(service, assertKey(key), { permits: read.count('permits', permits), pattern });
+    const terms = { permits: read.count('permits', permits), pattern };
+    return new DefaultSemaphore(this.acquirer, this.engine, this.run.bind(this), assertKey(key), terms);
   }
 
   /**
@@ -208,10 +200,7 @@ export class LockService {
    * @throws LockKeyError for a key that cannot be used; LockConfigError on a store that keeps no latches (Redlock)
    */
   getCountDownLatch(key: string): CountDownLatch {
-    const { engine, defaults, acquirer } = this;
-    refuseFeature(engine, 'latches');
-    const refuse = refuseFeature.bind(undefined, engine);
-    return new DefaultCountDownLatch(latchesOf(engine), refuse, assertKey(key), defaults, acquirer.warnings);
+    return new DefaultCountDownLatch(this.engine, assertKey(key), this.defaults, this.acquirer.warnings);
   }
 
   /**
@@ -337,16 +326,8 @@ export class LockService {
     options: LockObjectOptions,
   ): LockObject {
     const { owner, pattern } = optionsOf('getLock').read(label, options);
-    const service: LockObjectService = {
-      acquire: (names, terms) => this.acquirer.acquire(names, terms),
-      tryAcquire: (names, terms) => this.acquirer.tryAcquire(names, terms),
-      forceRelease: (key) => this.forceRelease(key),
-      survey: (request) => this.engine.survey(request),
-      inScope: (names, held) => this.acquirer.inScope(names, held),
-      ofOwner: (names, owner) => this.acquirer.owners.of(names, owner),
-      lease: this.defaults.renewedLease,
-    };
-    return new DefaultLock(service, { keys, kind, fair, isWrite, owner, pattern });
+    const terms = { keys, kind, fair, isWrite, owner, pattern };
+    return new DefaultLock(this.acquirer, this.engine, this.defaults.renewedLease, terms);
   }
 }
 

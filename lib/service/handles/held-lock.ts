@@ -10,7 +10,6 @@ import type { Linked } from '../../common/linked-list.js';
 import { newNonce, offerId, writeHandover } from './handover-text.js';
 import type { LockHandle } from './lock-handle.js';
 import { read } from '../../options/option-readers.js';
-import type { KeyHandle } from './own-handle.js';
 
 /** A store that keeps Redisson's plain locks has no tokens. */
 const WITHOUT_TOKEN =
@@ -34,9 +33,11 @@ interface StartedHandover {
  * The handle of one hold. By re-entry several handles share a hold, and the last release of a handle releases it. The
  * engine never refers to handles, so that a dropped handle can be garbage-collected.
  */
-export class HeldLock implements KeyHandle, Linked<HeldLock> {
+export class HeldLock implements LockHandle, Linked<HeldLock> {
   /** Called when the handle is released. */
   onReleased: (() => void) | undefined;
+  /** Whether the holder has released it. */
+  isReleased = false;
   private released: Promise<boolean> | undefined;
   private listeners: LossListener[] | undefined;
   private isGuarded = false;
@@ -44,7 +45,6 @@ export class HeldLock implements KeyHandle, Linked<HeldLock> {
   list: object | undefined;
   before: HeldLock | undefined;
   behind: HeldLock | undefined;
-  private over = false;
   private abandoned = false;
   // Private, also towards `util.inspect`, because the nonce is a credential.
   #handover: StartedHandover | undefined;
@@ -85,6 +85,7 @@ export class HeldLock implements KeyHandle, Linked<HeldLock> {
     return new Map(this.hold.token === NO_TOKEN ? [] : [[this.hold.key, this.hold.token]]);
   }
 
+  /** The owner of the hold of each key, as its events name it. Does not make the owner known. */
   get holders(): ReadonlyMap<string, string> {
     const { key, terms, id } = this.hold;
     return new Map([[key, terms.owner ?? id]]);
@@ -95,12 +96,7 @@ export class HeldLock implements KeyHandle, Linked<HeldLock> {
   }
 
   get isHeld(): boolean {
-    return !this.over && this.hold.isHeld;
-  }
-
-  /** Whether the holder has released it. */
-  get isReleased(): boolean {
-    return this.over;
+    return !this.isReleased && this.hold.isHeld;
   }
 
   get holdCount(): number {
@@ -108,7 +104,7 @@ export class HeldLock implements KeyHandle, Linked<HeldLock> {
   }
 
   remainingTime(): number {
-    return this.over ? 0 : this.hold.remaining;
+    return this.isReleased ? 0 : this.hold.remaining;
   }
 
   assertHeld(): void {
@@ -165,11 +161,14 @@ export class HeldLock implements KeyHandle, Linked<HeldLock> {
   release(): Promise<boolean> {
     if (this.abandoned) this.reclaim();
     // A promise keeps the async context in which it was made, and the handle keeps the promise.
-    if (this.released === undefined && this.hold.isLastHandle) outside(() => this.releaseLast());
-    else if (!this.releaseAtOnce()) this.released ??= outside(() => this.releaseHold());
-    return this.released as Promise<boolean>;
+    if (!this.releaseAtOnce()) this.released ??= outside(() => this.releaseWith('release'));
+    return this.released!;
   }
 
+  /**
+   * Releases the handle if that needs no command: other handles share the hold, or a waiter of this process gets the lock.
+   * `false`: it is not released yet.
+   */
   releaseAtOnce(): boolean {
     if (this.released !== undefined || this.abandoned) return false;
     if (this.hold.isLastHandle) {
@@ -185,15 +184,12 @@ export class HeldLock implements KeyHandle, Linked<HeldLock> {
     return true;
   }
 
+  /** Releases the handle without waiting for the answer. A failure is logged, and a loss is an event. */
   releaseInBackground(): void {
     if (this.releaseAtOnce()) return;
     if (this.abandoned) this.reclaim();
-    outside(() => {
-      if (this.released === undefined) {
-        this.end();
-        this.released = this.engine.releases.releaseInBackground(this.hold);
-      } else this.released.catch(() => undefined);
-    });
+    if (this.released === undefined) this.released = outside(() => this.releaseWith('releaseInBackground'));
+    else this.released.catch(() => undefined);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -205,6 +201,7 @@ export class HeldLock implements KeyHandle, Linked<HeldLock> {
     }
   }
 
+  /** The handle of one of its keys. */
   part(key: string): HeldLock | undefined {
     return key === this.key ? this : undefined;
   }
@@ -221,6 +218,10 @@ export class HeldLock implements KeyHandle, Linked<HeldLock> {
     return this;
   }
 
+  /**
+   * Stops the renewal, so that the lock ends with its lease, unless another handle shares it or this one is released before.
+   * `why` follows the key in the log: "was not unlocked".
+   */
   abandon(why: string): void {
     if (this.abandoned || !this.isHeld) return;
     this.abandoned = true;
@@ -261,16 +262,9 @@ export class HeldLock implements KeyHandle, Linked<HeldLock> {
     return terms.renews ? lastLease : Math.max(1, Math.floor(remaining));
   }
 
-  private releaseLast(): void {
-    if (this.engine.releases.handOff(this.hold)) {
-      this.end();
-      this.released = HELD;
-    } else this.released = this.releaseHold();
-  }
-
-  private releaseHold(): Promise<boolean> {
+  private releaseWith(command: 'release' | 'releaseInBackground'): Promise<boolean> {
     this.end();
-    return this.engine.releases.release(this.hold);
+    return this.engine.releases[command](this.hold);
   }
 
   /** Counts the share of this handle again, so that the release below counts. */
@@ -285,14 +279,14 @@ export class HeldLock implements KeyHandle, Linked<HeldLock> {
   }
 
   private end(): void {
-    this.over = true;
+    this.isReleased = true;
     this.unguard();
     this.onReleased?.();
     this.hold.removeHandle();
   }
 
   private refuseReleased(): void {
-    if (this.over && this.hold.loss === undefined) throw this.hold.releasedError();
+    if (this.isReleased && this.hold.loss === undefined) throw this.hold.releasedError();
   }
 }
 

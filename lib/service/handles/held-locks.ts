@@ -3,17 +3,21 @@ import { outside } from '../../common/outside.js';
 import type { Duration } from '../../common/duration.js';
 import { LockConfigError, type LockLostError } from '../../errors/index.js';
 import type { LockLostListener } from '../../options/acquire-options.js';
-import type { KeyHandle, OwnHandle } from './own-handle.js';
+import type { HeldLock } from './held-lock.js';
+import type { LockHandle } from './lock-handle.js';
+
+/** A handle with what only the library uses. */
+export type OwnHandle = HeldLock | HeldLocks;
 
 /** The handle of several locks that were acquired together: it is held as long as all of them are. */
-export class HeldLocks implements OwnHandle {
+export class HeldLocks implements LockHandle {
   onReleased: (() => void) | undefined;
   readonly keys: readonly string[];
-  private over = false;
+  isReleased = false;
   private lostSignal: AbortSignal | undefined;
   private released: Promise<boolean> | undefined;
 
-  constructor(private readonly parts: readonly KeyHandle[]) {
+  constructor(private readonly parts: readonly HeldLock[]) {
     this.keys = parts.map(({ key }) => key);
   }
 
@@ -27,7 +31,7 @@ export class HeldLocks implements OwnHandle {
     return owner!;
   }
 
-  get kind(): KeyHandle['kind'] {
+  get kind(): HeldLock['kind'] {
     return this.first.kind;
   }
 
@@ -53,11 +57,7 @@ export class HeldLocks implements OwnHandle {
   }
 
   get isHeld(): boolean {
-    return !this.over && this.parts.every(({ isHeld }) => isHeld);
-  }
-
-  get isReleased(): boolean {
-    return this.over;
+    return !this.isReleased && this.parts.every(({ isHeld }) => isHeld);
   }
 
   get holdCount(): number {
@@ -119,7 +119,7 @@ export class HeldLocks implements OwnHandle {
     await Promise.all(this.parts.map((part) => part[Symbol.asyncDispose]()));
   }
 
-  part(key: string): KeyHandle | undefined {
+  part(key: string): HeldLock | undefined {
     return this.parts.find((part) => part.key === key);
   }
 
@@ -154,7 +154,7 @@ export class HeldLocks implements OwnHandle {
     return `LockHandle ${inspect(this.toJSON(), options)}`;
   }
 
-  private get first(): KeyHandle {
+  private get first(): HeldLock {
     return this.parts[0]!;
   }
 
@@ -166,8 +166,8 @@ export class HeldLocks implements OwnHandle {
   }
 
   private end(): void {
-    if (this.over) return;
-    this.over = true;
+    if (this.isReleased) return;
+    this.isReleased = true;
     this.onReleased?.();
   }
 }

@@ -1,4 +1,4 @@
-import type { OwnHandle } from './own-handle.js';
+import type { OwnHandle } from './held-locks.js';
 
 /** The handles of named owners, so that each caller that names the owner can unlock. */
 export class OwnerHandles {

@@ -1,37 +1,47 @@
 import type { Duration } from '../../common/duration.js';
 import type { ReplicaTerms } from '../../engine/hold.js';
 import type { Latches } from '../../engine/latches.js';
-import type { StoreFeature } from '../../engine/lock-engine.js';
+import type { LockEngine } from '../../engine/lock-engine.js';
 import { LockConfigError } from '../../errors/index.js';
 import type { CountDownLatch, LatchCountOptions, LatchOptions, LatchWaitOptions } from './count-down-latch.js';
 import type { OptionWarnings } from '../../options/resolve-acquire-options.js';
 import { read } from '../../options/option-readers.js';
 import { optionsOf } from '../../options/option-table.js';
+import { refuseFeature } from '../refused-features.js';
 
 /** For how long a latch stays closed without a count-down, in ms. */
 const LIFETIME = 86_400_000;
 
+const WITHOUT_LATCHES =
+  'Count-down latches need one Redis that counts, and these locks are on several independent masters (Redlock): ' +
+  'set up a second instance on one of them, RedisLockModule.forRoot({ instance, connection }), and get the latch from that.';
+
 /** The default implementation of a count-down latch, on the latches of the engine. */
 export class DefaultCountDownLatch implements CountDownLatch {
+  private readonly latches: Latches;
+
+  /** @throws LockConfigError on a store that keeps no latches */
   constructor(
-    private readonly latches: Latches,
-    /** Throws if the store lacks the feature. */
-    private readonly refuse: (feature: StoreFeature) => void,
+    private readonly engine: LockEngine,
     readonly key: string,
     private readonly defaults: { readonly replicas?: ReplicaTerms | undefined },
     private readonly warnings: OptionWarnings,
-  ) {}
+  ) {
+    refuseFeature(engine, 'latches');
+    if (engine.latches === undefined) throw new LockConfigError(WITHOUT_LATCHES);
+    this.latches = engine.latches;
+  }
 
   async trySetCount(count: number, options: LatchOptions = {}): Promise<boolean> {
     const { expire, replicas = this.defaults.replicas } = optionsOf('trySetCount').read('trySetCount', options);
-    if (expire !== undefined) this.refuse('latchExpire');
-    if (replicas !== undefined) this.refuse('replicas');
+    if (expire !== undefined) refuseFeature(this.engine, 'latchExpire');
+    if (replicas !== undefined) refuseFeature(this.engine, 'replicas');
     return this.latches.trySetCount(this.key, read.count('count', count, 1), expire ?? LIFETIME, replicas);
   }
 
   async countDown(options: LatchCountOptions = {}): Promise<number> {
     const { replicas = this.defaults.replicas } = optionsOf('countDown').read('countDown', options);
-    if (replicas !== undefined) this.refuse('replicas');
+    if (replicas !== undefined) refuseFeature(this.engine, 'replicas');
     return this.latches.countDown(this.key, replicas);
   }
 
@@ -40,7 +50,7 @@ export class DefaultCountDownLatch implements CountDownLatch {
   }
 
   async delete(): Promise<boolean> {
-    this.refuse('latchDelete');
+    refuseFeature(this.engine, 'latchDelete');
     return this.latches.delete(this.key);
   }
 
@@ -50,13 +60,4 @@ export class DefaultCountDownLatch implements CountDownLatch {
     this.warnings.about('await', options);
     return this.latches.wait(this.key, { waitTimeout, signal });
   }
-}
-
-/** @throws LockConfigError on a store that keeps no latches */
-export function latchesOf({ latches }: { readonly latches: Latches | undefined }): Latches {
-  if (latches !== undefined) return latches;
-  throw new LockConfigError(
-    'Count-down latches need one Redis that counts, and these locks are on several independent masters (Redlock): ' +
-      'set up a second instance on one of them, RedisLockModule.forRoot({ instance, connection }), and get the latch from that.',
-  );
 }

@@ -1,5 +1,5 @@
 import type { Duration } from '../../common/duration.js';
-import type { HoldSurvey, HoldSurveyRequest } from '../../engine/lock-engine.js';
+import type { HoldSurvey, LockEngine } from '../../engine/lock-engine.js';
 import { LockConfigError, LockNotHeldError } from '../../errors/index.js';
 import type { AcquireOptions } from '../../options/acquire-options.js';
 import { optionsOf, tryOptions } from '../../options/option-table.js';
@@ -7,22 +7,9 @@ import { optionsOf, tryOptions } from '../../options/option-table.js';
 import type { LockHandle } from '../handles/lock-handle.js';
 import { currentScope, type LockScope } from '../lock-scope.js';
 import type { LockObject, LockCallOptions } from './lock.js';
-import type { OwnHandle } from '../handles/own-handle.js';
+import type { Acquirer } from '../acquirer.js';
+import type { OwnHandle } from '../handles/held-locks.js';
 import { TakenLocks } from './taken-locks.js';
-
-/** What a lock object needs of the service. */
-export interface LockObjectService {
-  acquire(keys: readonly string[], options: AcquireOptions): Promise<OwnHandle>;
-  tryAcquire(keys: readonly string[], options: AcquireOptions): Promise<OwnHandle | null>;
-  forceRelease(key: string): Promise<boolean>;
-  survey(request: HoldSurveyRequest): Promise<HoldSurvey>;
-  /** The innermost handle of the keys in the scopes around the caller. */
-  inScope(keys: readonly string[], kind: LockHandle['kind']): LockHandle | undefined;
-  /** The held handles of an owner in this client, the latest last. */
-  ofOwner(keys: readonly string[], owner: string): LockHandle[];
-  /** The lease in ms of locks that are renewed. */
-  readonly lease: number;
-}
 
 /** The keys of a lock object, and how it locks them. */
 export interface LockObjectTerms {
@@ -59,13 +46,16 @@ export class DefaultLock implements LockObject {
   private readonly asked: Pick<AcquireOptions, 'kind' | 'fair' | 'owner' | 'pattern'>;
 
   constructor(
-    private readonly service: LockObjectService,
+    private readonly acquirer: Pick<Acquirer, 'acquire' | 'tryAcquire' | 'inScope' | 'owners'>,
+    private readonly engine: LockEngine,
+    /** The lease in ms of locks that are renewed. */
+    private readonly lease: number,
     { keys, isWrite, ...asked }: LockObjectTerms,
   ) {
     this.keys = keys;
     this.asked = isWrite === true ? { ...asked, kind: 'write' } : asked;
     ({ owner: this.owner, kind: this.kind } = asked);
-    this.outside = new TakenLocks(service.lease);
+    this.outside = new TakenLocks(lease);
   }
 
   get key(): string {
@@ -75,7 +65,7 @@ export class DefaultLock implements LockObject {
   async lock(options: LockCallOptions = {}): Promise<LockHandle> {
     optionsOf('lock').check('lock', options);
     return this.take(true, options.reentrant !== false, () =>
-      this.service.acquire(this.keys, { ...options, ...this.asked }),
+      this.acquirer.acquire(this.keys, { ...options, ...this.asked }),
     );
   }
 
@@ -83,7 +73,7 @@ export class DefaultLock implements LockObject {
     const options = tryOptions('tryLock', 'lock', wait, expire);
     const { waitTimeout = 0, reentrant } = options;
     return this.take(waitTimeout !== 0, reentrant !== false, () =>
-      this.service.tryAcquire(this.keys, { ...options, ...this.asked }),
+      this.acquirer.tryAcquire(this.keys, { ...options, ...this.asked }),
     );
   }
 
@@ -95,10 +85,10 @@ export class DefaultLock implements LockObject {
 
   async forceUnlock(): Promise<boolean> {
     const released = this.takenHere(currentScope()).forceReleasing();
-    const results = await Promise.all(this.keys.map((key) => this.service.forceRelease(key)));
+    const results = await Promise.all(this.keys.map((key) => this.engine.forceRelease(key)));
     // The message to their holds may arrive later than this answer.
     released();
-    return results.includes(true);
+    return results.some(({ holds }) => holds > 0);
   }
 
   async isLocked(): Promise<boolean> {
@@ -126,25 +116,23 @@ export class DefaultLock implements LockObject {
 
   /** Asks about the holders of each key in the mode of this object. */
   private survey(owner?: string): Promise<HoldSurvey[]> {
-    return Promise.all(this.keys.map((key) => this.service.survey({ key, kind: this.kind, owner })));
+    return Promise.all(this.keys.map((key) => this.engine.survey({ key, kind: this.kind, owner })));
   }
 
   /** The handle that `unlock()` would release. */
   private latest(): LockHandle | undefined {
     if (this.owner === undefined) return this.takenHere(currentScope()).latest;
-    return this.service
-      .ofOwner(this.keys, this.owner)
-      .filter(({ kind }) => kind === this.kind)
-      .at(-1);
+    const held = this.acquirer.owners.of(this.keys, this.owner);
+    return held.filter(({ kind }) => kind === this.kind).at(-1);
   }
 
   /** The handle by which the caller's context holds the lock: through this object, or as the lock of its scope. */
   private heldHere(): LockHandle | undefined {
-    return this.latest() ?? (this.owner === undefined ? this.service.inScope(this.keys, this.kind) : undefined);
+    return this.latest() ?? (this.owner === undefined ? this.acquirer.inScope(this.keys, this.kind) : undefined);
   }
 
   private takenHere(scope: LockScope | undefined): TakenLocks {
-    return scope === undefined ? this.outside : scope.takenThrough(this, this.service.lease);
+    return scope === undefined ? this.outside : scope.takenThrough(this, this.lease);
   }
 
   /** @throws LockConfigError if another call of the context holds the lock, and this call would not wait for it */
@@ -157,7 +145,7 @@ export class DefaultLock implements LockObject {
     const scope = currentScope();
     const taken = this.takenHere(scope);
     const inUse = (): LockConfigError => this.inUse(scope);
-    const reenters = reentrant && this.service.inScope(this.keys, this.kind) !== undefined;
+    const reenters = reentrant && this.acquirer.inScope(this.keys, this.kind) !== undefined;
     const isToldApart = reenters || (scope !== undefined && waits && this.kind === 'exclusive');
     if (!isToldApart && taken.isInUse) {
       taken.gotNothing();
@@ -188,7 +176,7 @@ export class DefaultLock implements LockObject {
     }
     const cause = taken.refused();
     if (cause === 'lost') return this.notHeld('the lock had been lost');
-    if (this.owner === undefined && this.service.inScope(this.keys, this.kind) !== undefined) {
+    if (this.owner === undefined && this.acquirer.inScope(this.keys, this.kind) !== undefined) {
       return this.notHeld('it is held by the scope of this call, which releases it when it ends');
     }
     // This may have been the only unlock() of what was acquired in a context around this one.

@@ -1,8 +1,9 @@
 import { describe } from '../../common/describe.js';
 import type { Duration } from '../../common/duration.js';
-import type { HoldSurvey, HoldSurveyRequest } from '../../engine/lock-engine.js';
+import type { HoldSurvey, LockEngine } from '../../engine/lock-engine.js';
 import { LockConfigError, LockNotHeldError } from '../../errors/index.js';
 import type { AcquireOptions, RunOptions } from '../../options/acquire-options.js';
+import type { Acquirer } from '../acquirer.js';
 import type { LockHandle } from '../handles/lock-handle.js';
 import { NO_CONTEXT, ONE_TRY, type CallContext } from '../../options/resolve-acquire-options.js';
 import { Options, read } from '../../options/option-readers.js';
@@ -10,16 +11,13 @@ import { optionsOf, tryOptions } from '../../options/option-table.js';
 
 import type { Semaphore, SemaphoreCallOptions, SemaphoreDrainOptions, SemaphoreRunOptions } from './semaphore.js';
 
-/** What a `Semaphore` object needs of the service. */
-export interface SemaphoreService {
-  acquire(key: string, options: AcquireOptions, call: CallContext): Promise<LockHandle>;
-  tryAcquire(key: string, options: AcquireOptions, call: CallContext): Promise<LockHandle | null>;
-  run<T>(key: string, task: (lock: LockHandle) => T | Promise<T>, options: RunOptions, call: CallContext): Promise<T>;
-  survey(request: HoldSurveyRequest): Promise<HoldSurvey>;
-  setPermits(key: string, permits: number): Promise<void>;
-  addPermits(key: string, change: number, permits: number): Promise<number>;
-  assertDrains(): void;
-}
+/** Runs a task with permits of a key, as `LockService.run` does. */
+type Run = <T>(
+  key: string,
+  task: (lock: LockHandle) => T | Promise<T>,
+  options: RunOptions,
+  call: CallContext,
+) => Promise<T>;
 
 /** The number of permits, and the name in metrics. */
 export type SemaphoreTerms = Pick<AcquireOptions, 'pattern'> & { readonly permits: number };
@@ -34,14 +32,16 @@ const DRAIN_OPTIONS = new Options(drainReaders);
 /** The default implementation of a semaphore: each hold has some of its permits. */
 export class DefaultSemaphore implements Semaphore {
   constructor(
-    private readonly service: SemaphoreService,
+    private readonly acquirer: Acquirer,
+    private readonly engine: LockEngine,
+    private readonly runWith: Run,
     readonly key: string,
     private readonly terms: SemaphoreTerms,
   ) {}
 
   async acquire(units = 1, options: SemaphoreCallOptions = {}): Promise<LockHandle> {
     optionsOf('semaphore').check('semaphore.acquire', options);
-    return this.service.acquire(this.key, { ...options, ...this.terms, units }, COUNTED);
+    return this.acquirer.acquire(this.key, { ...options, ...this.terms, units }, COUNTED);
   }
 
   async tryAcquire(
@@ -50,7 +50,7 @@ export class DefaultSemaphore implements Semaphore {
     expire?: Duration,
   ): Promise<LockHandle | null> {
     const options = tryOptions('semaphore.tryAcquire', 'semaphore', wait, expire);
-    return this.service.tryAcquire(
+    return this.acquirer.tryAcquire(
       this.key,
       { ...options, ...this.terms, units },
       { ...ONE_TRY, permits: 'counted by store' },
@@ -64,7 +64,7 @@ export class DefaultSemaphore implements Semaphore {
       );
     }
     optionsOf('semaphore').check('semaphore.run', options, ['units']);
-    return this.service.run(this.key, task, { units: 1, ...options, ...this.terms }, COUNTED);
+    return this.runWith(this.key, task, { units: 1, ...options, ...this.terms }, COUNTED);
   }
 
   async release(handle: LockHandle, units?: number): Promise<void> {
@@ -88,7 +88,7 @@ export class DefaultSemaphore implements Semaphore {
   }
 
   async setPermits(permits: number): Promise<void> {
-    await this.service.setPermits(this.key, read.count('permits', permits, 0));
+    await this.engine.setLimit(this.key, read.count('permits', permits, 0));
   }
 
   async addPermits(permits: number): Promise<number> {
@@ -97,17 +97,17 @@ export class DefaultSemaphore implements Semaphore {
         `addPermits takes how many permits to add, a whole number other than 0; this is ${typeof permits === 'number' ? permits : describe(permits)}.`,
       );
     }
-    return this.service.addPermits(this.key, permits, this.terms.permits);
+    return this.engine.addToLimit(this.key, permits, this.terms.permits);
   }
 
   async drainPermits(options: SemaphoreDrainOptions = {}): Promise<LockHandle | null> {
     DRAIN_OPTIONS.check('drainPermits', options);
-    this.service.assertDrains();
-    return this.service.tryAcquire(this.key, { ...options, ...this.terms }, { ...ONE_TRY, permits: 'all' });
+    this.engine.assertDrains();
+    return this.acquirer.tryAcquire(this.key, { ...options, ...this.terms }, { ...ONE_TRY, permits: 'all' });
   }
 
   private survey(): Promise<HoldSurvey> {
-    return this.service.survey({ key: this.key, kind: 'permits' });
+    return this.engine.survey({ key: this.key, kind: 'permits' });
   }
 
   private notHeld(why: string): LockNotHeldError {

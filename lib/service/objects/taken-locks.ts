@@ -1,4 +1,4 @@
-import type { OwnHandle } from '../handles/own-handle.js';
+import type { OwnHandle } from '../handles/held-locks.js';
 
 /** At most so many lost locks are kept until their `unlock()`: some calls never unlock. */
 const MOST_LOST = 100;

@@ -1,7 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import { inspect } from 'node:util';
 import { DefaultLock } from '../../../lib/service/objects/default-lock.js';
-import type { OwnHandle } from '../../../lib/service/handles/own-handle.js';
+import type { LockEngine } from '../../../lib/engine/lock-engine.js';
+import { OwnerHandles } from '../../../lib/service/handles/owner-handles.js';
+import type { OwnHandle } from '../../../lib/service/handles/held-locks.js';
 import { deferred } from '../../../lab/testbed/wait/deferred.js';
 import { LockBench } from '../../../lab/testbed/locks/locks.js';
 
@@ -28,13 +30,14 @@ describe('a Lock object', () => {
     const service = {
       acquire: async () => deaf,
       tryAcquire: async () => deaf,
-      forceRelease: async () => true,
-      survey: () => Promise.reject(new Error('not asked')),
       inScope: () => undefined,
-      ofOwner: () => [],
-      lease: 30_000,
+      owners: new OwnerHandles(),
     };
-    const lock = new DefaultLock(service, {
+    const engine = {
+      forceRelease: async () => ({ holds: 1 }),
+      survey: () => Promise.reject(new Error('not asked')),
+    };
+    const lock = new DefaultLock(service, engine as unknown as LockEngine, 30_000, {
       keys: ['a'],
       kind: 'exclusive',
       fair: false,
