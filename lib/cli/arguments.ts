@@ -2,7 +2,6 @@ import { parseArgs, type ParseArgsConfig } from 'node:util';
 import { LONGEST_TIMER } from '../common/clock.js';
 import { mayBeConnection, withoutSecret } from '../common/credentials.js';
 import { oneLine } from '../common/describe.js';
-import { LockConfigError } from '../errors/index.js';
 import { assertKey } from '../keys/index.js';
 import { read } from '../options/option-readers.js';
 import { COMMANDS, ORDERS, OWN_OPTIONS, SHELLS } from './command-table.js';
@@ -59,16 +58,8 @@ export type Answer = 'version' | { readonly help: Topic | undefined } | { readon
  */
 export function readCommandLine(args: readonly string[], env: NodeJS.ProcessEnv): CommandLine | Answer {
   const { values, positionals } = parse(args);
-  for (const text of [
-    ...positionals,
-    values.prefix,
-    values.timeout,
-    values.interval,
-    values.hold,
-    values.holder,
-    values.sort,
-  ])
-    refuseConnections(text);
+  const { connection, ...others } = values;
+  for (const text of [...positionals, ...Object.values(others)]) refuseConnections(text);
   const [name, ...rest] = positionals;
   const topic = name !== undefined && Object.hasOwn(COMMANDS, name) ? (name as Topic) : undefined;
   if (values.help === true) return { help: topic };
@@ -86,7 +77,7 @@ export function readCommandLine(args: readonly string[], env: NodeJS.ProcessEnv)
   return {
     command,
     subject: readSubject(command, rest),
-    connections: readConnections(values.connection ?? [env['REDIS_URL'] || 'redis://127.0.0.1:6379']),
+    connections: readConnections(connection ?? [env['REDIS_URL'] || 'redis://127.0.0.1:6379']),
     prefix: values.prefix,
     timeout: readTime('--timeout', values.timeout ?? '5s'),
     interval: readTime('--interval', values.interval ?? '1s'),
@@ -129,8 +120,8 @@ function messageWithout(args: readonly string[], message: string): string {
 }
 
 /** Refuses an address of Redis among the arguments. It may hold a password, so the message does not repeat it. */
-function refuseConnections(text: string | undefined): void {
-  if (text === undefined || !mayBeConnection(text)) return;
+function refuseConnections(text: string | boolean): void {
+  if (typeof text !== 'string' || !mayBeConnection(text)) return;
   throw new UsageError('an address of Redis belongs after --connection, or in the environment variable REDIS_URL');
 }
 
@@ -193,7 +184,6 @@ export function refusing<T>(read: () => T): T {
   try {
     return read();
   } catch (error) {
-    if (error instanceof Error && 'code' in error) throw new UsageError(error.message);
-    throw error instanceof LockConfigError ? new UsageError(error.message) : error;
+    throw error instanceof Error && 'code' in error ? new UsageError(error.message) : error;
   }
 }
