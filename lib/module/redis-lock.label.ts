@@ -1,27 +1,25 @@
 import { hostname } from 'node:os';
-import { describe, quote } from '../common/describe.js';
 import { isAddress } from '../common/credentials.js';
 import { LockConfigError } from '../errors/index.js';
+import { text } from '../options/option-readers.js';
+
+const LONGEST = 64;
 
 /** `CLIENT SETNAME` takes no spaces and no control characters. */
-const LABEL = /^[!-~]+$/;
-const LONGEST = 64;
+const readName = text(
+  new RegExp(`^[!-~]{1,${LONGEST}}$`),
+  `1 to ${LONGEST} printable ASCII characters without spaces, such as 'orders:7f9c'`,
+);
 
 /**
  * The label of a client, by which people find its process.
  * @throws LockConfigError
  */
 export function readLabel(label: string, written: unknown): string {
-  if (typeof written === 'string' && isAddress(written)) {
-    throw new LockConfigError(
-      `${label} is a URL or a login, which may contain a password. Labels appear in logs, errors, Redis and the dashboard: ` +
-        "write a name such as 'orders:7f9c', and the URL in connection.",
-    );
-  }
-  if (typeof written === 'string' && LABEL.test(written) && written.length <= LONGEST) return written;
-  const given = typeof written === 'string' && written !== '' ? quote(written) : describe(written);
+  if (typeof written !== 'string' || !isAddress(written)) return readName(label, written);
   throw new LockConfigError(
-    `${label} must be 1 to ${LONGEST} printable ASCII characters without spaces, such as 'orders:7f9c'; it is ${given}.`,
+    `${label} is a URL or a login, which may contain a password. Labels appear in logs, errors, Redis and the dashboard: ` +
+      "write a name such as 'orders:7f9c', and the URL in connection.",
   );
 }
 

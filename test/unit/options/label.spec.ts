@@ -15,7 +15,9 @@ it.each(['orders', 'orders-7f9c:17', 'a'.repeat(64), 'a/b@c'])('%s is a label', 
 it.each(['', 'two words', 'line\nbreak', 'bell\u0007', 'größe', 'a'.repeat(65), 17, null, {}])(
   'refuses %p, and says what a label is',
   (label) => {
-    expect(() => readLabel('label', label)).toThrow(/label must be 1 to 64 printable ASCII characters without spaces/);
+    expect(() => readLabel('label', label)).toThrow(
+      /^label is .+; write 1 to 64 printable ASCII characters without spaces/,
+    );
   },
 );
 
