@@ -1,9 +1,13 @@
-import type { ForceReleaseReply, HoldName, HoldMode, LockStore } from './lock-store.js';
+import type { ClientRecordStore } from './client-records.js';
+import type { ForceReleaseReply, HoldName, HoldMode, ListReply, ListRequest, LockStore } from './lock-store.js';
 
 /** The interface of a store that is one of several independent ones. */
 export interface QuorumMember extends LockStore {
   /** Whether the client would receive a pushed grant now. Only then may an acquisition wait in the queue. */
   readonly listening: boolean;
+  readonly fullySubscribed: boolean;
+  readonly clients: ClientRecordStore;
+  list(request: ListRequest): Promise<ListReply>;
   /** Raises the fencing token of a hold. Even if the hold is gone, no other hold gets these tokens. */
   fence(request: FenceRequest): Promise<FenceReply>;
   /** Gives a hold that other masters have its vote again on this one, which has lost it. */

@@ -1,4 +1,4 @@
-import { isLockConfigError, LockConfigError } from '../../errors/index.js';
+import { isLockConfigError, type LockConfigError } from '../../errors/index.js';
 import {
   chooser,
   type HoldChoice,
@@ -10,7 +10,6 @@ import {
   type RenewReply,
   type RenewRequest,
 } from '../lock-store.js';
-import type { QuorumMember } from '../quorum-member.js';
 import type { Membership } from './membership.js';
 import {
   askEach,
@@ -127,7 +126,7 @@ export async function listKeys(masters: QuorumContext, { cursor, budget }: ListR
   const round = new Round();
   const asks = members.map(async (member, i): Promise<ListReply | undefined> => {
     const place = cursors[i] ?? null;
-    return place === null ? undefined : round.ask(member, (store) => listOne(store, { cursor: place, budget }));
+    return place === null ? undefined : round.ask(member, (store) => store.list({ cursor: place, budget }));
   });
   const answers = await gatherAll(asks, masters);
   const parts = valuesOf(answers).filter((part) => part !== undefined);
@@ -139,11 +138,6 @@ export async function listKeys(masters: QuorumContext, { cursor, budget }: ListR
     cursor: next.every((each) => each === null) ? undefined : JSON.stringify(next),
     time: parts[0]?.time ?? Date.now(),
   };
-}
-
-async function listOne(store: QuorumMember, request: ListRequest): Promise<ListReply> {
-  if (store.list === undefined) throw new LockConfigError('one of the masters cannot list its keys');
-  return store.list(request);
 }
 
 /** After a majority has started, the others get this many ms to show that they are not independent. */

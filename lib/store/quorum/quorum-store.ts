@@ -47,19 +47,19 @@ export class QuorumClientRecords implements ClientRecordStore {
 
   /** @throws AggregateError if no master takes it */
   async write(record: ClientRecord, lifetime: number): Promise<void> {
-    await this.first(async ({ clients }) => clients?.write(record, lifetime));
+    await this.first(({ clients }) => clients.write(record, lifetime));
   }
 
   async read(clientId: string): Promise<ClientRecord | undefined> {
     const answer = this.first(
-      async ({ clients }) => (await clients?.read(clientId)) ?? Promise.reject(new Error('none')),
+      async ({ clients }) => (await clients.read(clientId)) ?? Promise.reject(new Error('none')),
     );
     return answer.catch(() => undefined);
   }
 
   /** A client that no answering master knows receives at most the messages of masters that are away. */
   async connected(clientIds: readonly string[]): Promise<ReadonlyMap<string, boolean>> {
-    const asked = this.reachable().map(async ({ store }) => store.clients?.connected?.(clientIds));
+    const asked = this.reachable().map(async ({ store }) => store.clients.connected?.(clientIds));
     const answers = (await Promise.allSettled(asked)).flatMap((each) =>
       each.status === 'fulfilled' ? (each.value ?? []) : [],
     );
@@ -118,9 +118,7 @@ export class QuorumStore implements LockStore {
   }
 
   get fullySubscribed(): boolean {
-    return (
-      this.context.members.filter(({ store }) => store.fullySubscribed ?? store.listening).length >= this.context.quorum
-    );
+    return this.context.members.filter(({ store }) => store.fullySubscribed).length >= this.context.quorum;
   }
 
   get epoch(): number {

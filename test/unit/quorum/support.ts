@@ -4,6 +4,7 @@ import type {
   AcquireRequest,
   ContendedReply,
   ForceReleaseReply,
+  ListReply,
   LockStoreListener,
   ReleaseReply,
 } from '../../../lib/store/lock-store.js';
@@ -24,6 +25,7 @@ import { FakeStore, held, queued, REQUEST, type Asked } from '../engine/support.
  */
 export class FakeMember extends FakeStore implements QuorumMember {
   override listening = true;
+  readonly clients = { write: async () => undefined, read: async () => undefined };
   private sent = 0;
   private ends = 0;
   identity: () => Promise<ServerIdentity | undefined> = async () => ({ runId: undefined, inCluster: false });
@@ -43,6 +45,14 @@ export class FakeMember extends FakeStore implements QuorumMember {
   override acquire(request: AcquireRequest): Promise<AcquireReply> {
     this.sent = this.clock.now();
     return super.acquire(request);
+  }
+
+  get fullySubscribed(): boolean {
+    return this.listening;
+  }
+
+  async list(): Promise<ListReply> {
+    throw new Error('nothing lists the keys of this master');
   }
 
   fence(request: FenceRequest): Promise<FenceReply> {
