@@ -39,24 +39,35 @@ export interface GatherTerms {
 /**
  * Passes the replies to `decide` as they come, until it returns an outcome. It returns `undefined` as long as the
  * outcome is open. With `last` set, no more replies are awaited, and an error that it throws is the outcome.
+ * @param look is asked again and again after the first reply, for an outcome that does not come from the replies
  */
 export function gather<T, R>(
   asks: ReadonlyArray<Promise<T>>,
   { quorum, clock, graceAfter: graceOf = graceAfter }: GatherTerms,
   decide: (answers: Answers<T>, last: boolean) => R | undefined,
+  look?: () => R | undefined,
 ): Promise<R> {
   return new Promise((resolve, reject) => {
     const answers: Array<Answer<T> | undefined> = asks.map(() => undefined);
     const since = clock.now();
     let timer: unknown;
+    let looking: unknown;
     let isOver = false;
 
     const end = (finish: () => void): void => {
       isOver = true;
       clock.clearTimer(timer);
+      clock.clearTimer(looking);
       finish();
     };
-    const look = (last: boolean): void => {
+    const lookAfter = (ms: number): void => {
+      looking = clock.setTimer(ms, () => {
+        const result = look?.();
+        if (result === undefined) lookAfter(ms);
+        else end(() => resolve(result));
+      });
+    };
+    const consider = (last: boolean): void => {
       if (isOver) return;
       try {
         const result = decide(answers, last);
@@ -68,10 +79,11 @@ export function gather<T, R>(
     };
     const came = (i: number, answer: Answer<T>): void => {
       answers[i] = answer;
-      look(answers.every((each) => each !== undefined));
+      consider(answers.every((each) => each !== undefined));
+      if (!isOver && look !== undefined && looking === undefined) lookAfter(graceAfter(clock.now() - since));
       if (isOver || timer !== undefined || valuesOf(answers).length < quorum) return;
       const grace = graceOf(clock.now() - since);
-      if (grace !== undefined) timer = clock.setTimer(grace, () => look(true));
+      if (grace !== undefined) timer = clock.setTimer(grace, () => consider(true));
     };
     asks.forEach((ask, i) => {
       ask.then(

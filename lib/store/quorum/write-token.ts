@@ -2,7 +2,7 @@ import { LockStoreError } from '../../errors/index.js';
 import type { AcquireRequest } from '../lock-store.js';
 import type { FenceReply, FenceRequest } from '../quorum-member.js';
 import { heldAt } from './decision.js';
-import { gather, graceAfter, nthLargest, Round, type Answers, type QuorumContext } from './round.js';
+import { gather, nthLargest, Round, type Answers, type QuorumContext } from './round.js';
 import type { Majority, MemberState } from './votes.js';
 
 /**
@@ -46,16 +46,18 @@ export async function writeToken(
   });
 }
 
+/** `changed`: the votes have changed meanwhile. A number: the largest token that a master knows. */
+type Written = 'written' | 'failed' | 'changed' | number;
+
 async function write(
   { quorum, clock }: QuorumContext,
   request: FenceRequest,
-  held: readonly MemberState[],
+  asked: readonly MemberState[],
   states: readonly MemberState[],
-): Promise<'written' | 'failed' | 'changed' | number> {
+): Promise<Written> {
   const sent = clock.now();
-  const change = changeOf(states, held, { quorum, clock });
   const round = new Round();
-  const answers = held.map(async (state) => {
+  const answers = asked.map(async (state) => {
     try {
       const reply = await round.ask(state.member, (store) => store.fence(request));
       state.fenced(reply, request.token, sent, clock.now());
@@ -63,46 +65,20 @@ async function write(
     } catch (error) {
       if (!state.isOpen) state.fail(error as Error);
       throw error;
-    } finally {
-      change.expect(graceAfter(clock.now() - sent));
     }
   });
-  const decided = gather(answers, { quorum, clock }, (replies, last) => decide(replies, quorum, last));
-  try {
-    return await Promise.race([decided, change.happened]);
-  } finally {
-    change.stop();
-  }
-}
-
-/**
- * The majority may have no master to spare. If one of its masters crashes after the grant, the outcome is known early:
- * other clients hold the lock by now, or the rest is no majority. Then the failed command is not awaited.
- */
-function changeOf(
-  states: readonly MemberState[],
-  asked: readonly MemberState[],
-  { quorum, clock }: Pick<QuorumContext, 'quorum' | 'clock'>,
-): { readonly happened: Promise<'changed'>; expect(after: number): void; stop(): void } {
-  let timer: unknown;
-  let isOver = false;
-  let happen!: (what: 'changed') => void;
-  const happened = new Promise<'changed'>((resolve) => (happen = resolve));
-  const look = (every: number): void => {
+  // The majority may have no master to spare. If one of its masters crashes after the grant, the outcome is known early:
+  // other clients hold the lock by now, or the rest is no majority. Then the failed command is not awaited.
+  const look = (): 'changed' | undefined => {
     const held = heldAt(states, clock.now());
-    if (held.length < quorum || held.some((state) => !asked.includes(state))) happen('changed');
-    else timer = clock.setTimer(every, () => look(every));
+    return held.length < quorum || held.some((state) => !asked.includes(state)) ? 'changed' : undefined;
   };
-  return {
-    happened,
-    expect(after) {
-      if (!isOver) timer ??= clock.setTimer(after, () => look(after));
-    },
-    stop() {
-      isOver = true;
-      clock.clearTimer(timer);
-    },
-  };
+  return gather<FenceReply, Written>(
+    answers,
+    { quorum, clock },
+    (replies, last) => decide(replies, quorum, last),
+    look,
+  );
 }
 
 /** Until when the masters with the token hold the lock. Checks the validity once more. */
