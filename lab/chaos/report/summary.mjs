@@ -1,60 +1,35 @@
 import { causeOf } from '../../checker/assumptions.mjs';
 import { calmPulse, recoveries, summariseRecoveries } from './recovery.mjs';
 
-/**
- * @typedef {Readonly<Record<string, number>>} Counts
- *
- * @typedef {{ readonly median: number | undefined, readonly worst: number | undefined }} Spread
- *
- * @typedef {object} Recovery ms to normal service, for a kind of fault
- * @property {string} kind
- * @property {number} count
- * @property {number} never
- * @property {number} kept locks of other clients that were held when such a fault began, and were not lost
- * @property {number} lost
- * @property {Spread} fromBegin
- * @property {Spread} fromEnd
- *
- * @typedef {object} Summary
- * @property {number} seed
- * @property {string} topology
- * @property {number} seconds
- * @property {readonly import('../../checker/check.mjs').Finding[]} violations
- * @property {readonly import('../../checker/check.mjs').ExplainedFinding[]} explained
- * @property {Counts} acquisitions how acquisitions ended
- * @property {Counts} kinds kinds of locks that were granted
- * @property {number} holds
- * @property {number} lost
- * @property {Counts} clients holds of each client
- * @property {Counts} faults
- * @property {Counts} failovers by their causes
- * @property {Spread} calmPulse ms that a pulse takes while no fault is in force
- * @property {readonly Recovery[]} recovery
- */
-
 /** How many findings of each sort are printed. */
 const SHOWN = 8;
 
 /**
  * The results of a run, as data: the figures of the summary that is printed, and of `summary.json`.
+ * @typedef {ReturnType<typeof summarise>} Summary
  * @param {import('../../checker/check.mjs').Verdict} verdict
- * @returns {Summary}
  */
 export function summarise({ model, violations, explained }) {
   const { seed, topology, length } = model.run;
   return {
     ...{ seed, topology, seconds: Math.round(length / 1_000), violations, explained },
+    /** How acquisitions ended. */
     acquisitions: countBy(model.operations, ({ outcome }) => outcomeOf(outcome)),
+    /** Kinds of locks that were granted. */
     kinds: countBy(
       model.operations.filter(({ isGranted }) => isGranted),
       ({ kind }) => kind,
     ),
     holds: model.holds.length,
     lost: model.operations.filter(({ marks }) => marks.some(({ type }) => type === 'lost')).length,
+    /** Holds of each client. */
     clients: countBy(model.holds, ({ lane }) => lane),
     faults: countBy(model.faults, ({ kind }) => kind),
+    /** By their causes. */
     failovers: countBy(model.failovers, (failover) => causeOf(failover, model.faults)?.kind ?? 'no fault'),
+    /** ms that a pulse takes while no fault is in force. */
     calmPulse: calmPulse(model),
+    /** ms to normal service, for each kind of fault. */
     recovery: summariseRecoveries(recoveries(model)),
   };
 }
