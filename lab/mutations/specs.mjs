@@ -212,7 +212,7 @@ export const SPEC_MUTATIONS = [
     name: 'impatient-confirmation',
     what: 'a confirmation by replicas fails with the first error of a failover',
     ...{
-      file: `${REDIS}/replica-acknowledgement.ts`,
+      file: `${REDIS}/replicas.ts`,
       spec: 'test/faults/sentinel-cut-off.spec.ts',
       test: 'confirmation',
     },
