@@ -9,7 +9,7 @@ const LOST_ENDS = 'test/faults/lost-ends.spec.ts';
 const SHARED_LOCK = 'test/integration/locks/shared-lock-object.spec.ts';
 const OPERATOR = 'test/faults/operator-commands.spec.ts';
 const LATE_COMMANDS = 'test/faults/races/late-commands.spec.ts';
-const PASSED_OVER = 'test/faults/races/passed-over.spec.ts';
+const PARKED = 'test/faults/races/parked.spec.ts';
 const DEAF_SIGNS = 'test/faults/deaf-subscriber-signs.spec.ts';
 const RESTARTS = 'test/faults/redlock-restarts.spec.ts';
 const ELECTION_OUTAGES = 'test/integration/election/election-outages.spec.ts';
@@ -284,21 +284,21 @@ export const SPEC_MUTATIONS = [
   {
     name: 'late-clients-keep-their-turn',
     what: 'a client that let a grant expire keeps its turn',
-    ...{ file: 'lua/shared/grant-waiters.lua', spec: PASSED_OVER },
-    from: 'not string.find(passed, client_of(id), 1, true) and is_present(id)',
-    to: 'is_present(id)',
+    ...{ file: 'lua/shared/parked.lua', spec: PARKED },
+    from: 'has_tombstone(client_of(id)) or not is_present(id)',
+    to: 'not is_present(id)',
   },
   {
     name: 'no-parking',
     what: 'each release looks at the tickets of dead clients again',
-    ...{ file: 'lua/shared/grant-waiters.lua', spec: PASSED_OVER },
+    ...{ file: 'lua/shared/grant-waiters.lua', spec: PARKED },
     from: 'park(id) -- the ticket',
     to: 'rank = rank + 1 -- the ticket',
   },
   {
     name: 'latest-fair-only',
     what: 'a fair waiter that leaves ends the strict order of the others',
-    ...{ file: 'lua/shared/queue.lua', spec: PASSED_OVER },
+    ...{ file: 'lua/shared/queue.lua', spec: PARKED },
     from: "local count = (tonumber(redis.call('HGET', WAITERS, 'fair')) or 0) + change",
     to: 'local count = change',
   },

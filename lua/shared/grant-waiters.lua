@@ -16,11 +16,7 @@
 local MAX_TICKETS, MAX_GRANTS = 32, 15
 -- A script reads this many tickets at a time: mostly it grants the first, and the second becomes the head.
 local TICKETS_PER_READ = 2
--- If no other waiter can be granted, the script looks at this many parked tickets.
---- @export
-local PARKED_READ = 3
 -- A head that retries within this many ms after the end of the lease that blocks it needs no message.
---- @export
 local HEAD_RETRY_SLACK = 1000
 
 -- `asker` gets its grant as the reply instead of a message, so it need not be subscribed. Returns the rank to go on from
@@ -30,15 +26,13 @@ local HEAD_RETRY_SLACK = 1000
 -- A ticket that asks for more permits than exist is dropped: it could never be granted, and would block the queue.
 local function grant_waiters(holds, asker, from, tell_first)
   drop_expired(holds)
-  local passed = holds.not_taken -- clients that are passed over
-  if asker then passed = string.gsub(passed, client_of(asker) .. ' ', '') end
 
-  local present = {}
+  local absent = {}
   local function can_take_grant(id)
     if id == asker then return true end
-    local channel = channel_of(id)
-    if present[channel] == nil then present[channel] = not string.find(passed, client_of(id), 1, true) and is_present(id) end
-    return present[channel]
+    local client = client_of(id)
+    if absent[client] == nil then absent[client] = is_absent(id) end
+    return not absent[client]
   end
 
   local granted, refused, head = {}, {}, nil -- granted: including the hold of the asker
@@ -54,13 +48,9 @@ local function grant_waiters(holds, asker, from, tell_first)
 
   while true do
     if #tickets == 0 then
-      local noted, fair
-      tickets, noted, fair = read_tickets(rank, TICKETS_PER_READ)
-      if looked == 0 and #tickets > 0 then
-        some_fair = fair
-        if passed ~= '' then pass_over(passed) end
-        passed = noted .. passed
-      end
+      local fair
+      tickets, fair = read_tickets(rank, TICKETS_PER_READ)
+      if looked == 0 then some_fair = fair end
     end
     local ticket = table.remove(tickets, 1)
     if not ticket then break end
@@ -91,13 +81,12 @@ local function grant_waiters(holds, asker, from, tell_first)
       owners_may_follow = owners_may_follow or ticket.owner ~= id
     end
   end
-  -- A client is passed over in favour of other clients only. A lock that no other client wants is granted to it.
+  -- Tickets are parked in favour of other clients only. A lock that no other client wants is granted to them.
   if holds.sums.holds == 0 and not head and not more then
-    for _, ticket in ipairs(read_parked(PARKED_READ)) do
+    for _, ticket in ipairs(read_parked()) do
       if holds.sums.holds == 0 and ticket.stale_at > now and is_present(ticket.id) and admits(holds, ticket) then grant_to(ticket) end
     end
   end
-  if passed ~= '' then forget_passed() end
 
   if tell_first then tell_first(granted[1] and granted[1].id) end
   local single_grants = #granted > 0 and some_fair ~= false and fair_waits()

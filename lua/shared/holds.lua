@@ -12,16 +12,15 @@
 -- to the holds that may have expired. So the time of a script does not grow with the number of holds.
 --- @include "shared/keys"
 --- @include "shared/clock"
---- @include "shared/messages"
 --- @include "shared/hold"
 --- @include "shared/retry-time"
 --- @include "shared/ends"
+--- @include "shared/parked"
 
 -- A reply names at most this many holds, and a script has at most this many unmarked holders end their batches.
 --- @export
 local MAX_HOLDERS = 4
 -- A retry may arrive this many ms late, and still notices a pushed grant that was not taken.
---- @export
 local PUSHED_GRACE = 500
 
 local function counts_for_owner(hold)
@@ -90,10 +89,9 @@ end
 --   is_many   whether the state has the many form
 --   expired   holds whose leases have ended, and that are still in the state
 --   has_more  whether further leases may have ended. The sums may contain them then, so they only ever refuse too much.
---   not_taken the clients of the pushed grants among the expired holds that were removed, each followed by a space
 local function read_sums(id)
   local sums = { holds = 0, units = 0, exclusive = 0, read = 0, permits = 0, named = 0, marked = 0 }
-  local holds = { sums = sums, expired = {}, not_taken = '', known = {} }
+  local holds = { sums = sums, expired = {}, known = {} }
   local size = redis.call('HLEN', STATE)
   if size == 1 then
     local hold = read_hold(unpack(redis.call('HGETALL', STATE)))
@@ -173,14 +171,17 @@ end
 
 -- Removes the expired holds from the state. The sums in Redis have them until then, so this comes before any other change.
 local function drop_expired(holds)
-  if #holds.expired == 0 then return end
-  for _, hold in ipairs(holds.expired) do
+  local expired = holds.expired
+  if #expired == 0 then return end
+  for _, hold in ipairs(expired) do
     local field, number = take_out(holds, hold)
     if field then redis.call('HSET', STATE, field, number) end
-    if hold.status == STATUS_PUSHED then holds.not_taken = holds.not_taken .. client_of(hold.id) .. ' ' end
   end
   holds.expired = {}
   save_sums(holds)
+  for _, hold in ipairs(expired) do
+    if hold.status == STATUS_PUSHED then count_as_absent(hold.id) end
+  end
 end
 
 -- Lets the state live as long as the lease of a hold that is new or has another end. After a pushed grant it lives until

@@ -13,11 +13,6 @@ local function write_ticket(ticket)
     ticket.retry_at, ticket.stale_at, ticket.lease, ticket.grant_timeout, ticket.batch_size, ticket.owner))
 end
 
--- With the last ticket the whole queue disappears.
-local function forget_passed()
-  if redis.call('EXISTS', QUEUE) == 0 then redis.call('HDEL', WAITERS, 'passed') end
-end
-
 -- A place without a ticket is stale.
 local function read_ticket(id, text)
   if not text then return { id = id, stale_at = 0 } end
@@ -46,31 +41,26 @@ end
 
 -- Removes a ticket. `batch_size`: that of the ticket, if it is known.
 local function drop_ticket(id, batch_size)
-  local passed
   if not batch_size then
-    local text, layout
-    text, passed, layout = unpack(redis.call('HMGET', WAITERS, id, 'passed', 'layout'))
+    local text, layout = unpack(redis.call('HMGET', WAITERS, id, 'layout'))
     assert_layout(layout)
     batch_size = text and read_ticket(id, text).batch_size
   end
   if redis.call('HDEL', WAITERS, id) == 1 and is_fair(batch_size) then count_fair(-1) end
-  local had_place = redis.call('ZREM', QUEUE, id)
-  if passed then forget_passed() end
-  return had_place
+  return redis.call('ZREM', QUEUE, id)
 end
 
--- Returns tickets, the clients that are passed over, and whether the queue contains fair requests (nil: not known).
+-- Returns tickets, and whether the queue contains fair requests (nil: not known).
 local function tickets_of(ids)
-  if #ids == 0 then return ids, '' end
+  if #ids == 0 then return ids end
   local fields = { unpack(ids) }
   fields[#fields + 1] = 'fair'
-  fields[#fields + 1] = 'passed'
   fields[#fields + 1] = 'layout'
   local texts = redis.call('HMGET', WAITERS, unpack(fields))
   assert_layout(texts[#fields])
   local tickets = {}
   for i, id in ipairs(ids) do tickets[i] = read_ticket(id, texts[i]) end
-  return tickets, texts[#fields - 1] or '', texts[#fields - 2] ~= false
+  return tickets, texts[#fields - 1] ~= false
 end
 
 -- Returns `count` tickets in order from a rank on, without parked ones; fewer at the end of the queue.
@@ -92,5 +82,5 @@ local function read_places(from, count)
   -- Several tickets may have the same place (Redlock). The next page begins with it, unless this one has no other.
   local next_place = #ids < count and '' or integer(tonumber(last))
   if next_place == from then next_place = '(' .. next_place end
-  return tickets_of(ids), next_place
+  return (tickets_of(ids)), next_place
 end

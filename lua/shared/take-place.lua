@@ -6,7 +6,6 @@
 --- @include "shared/parked"
 
 -- A request that goes ahead looks at this many tickets.
---- @export
 local TICKETS_AHEAD = 64
 
 -- The place of a request that goes ahead: its caller holds other keys, which stand idle until it is granted. The place is
@@ -42,12 +41,11 @@ end
 local function take_place(request)
   local id, age = request.id, request.age
   local last, some_parked = last_place()
-  local had_ticket, passed, layout = unpack(redis.call('HMGET', WAITERS, id, 'passed', 'layout'))
+  local had_ticket, layout = unpack(redis.call('HMGET', WAITERS, id, 'layout'))
   assert_layout(layout)
   local since = had_ticket and read_ticket(id, had_ticket).since or math.floor(now - (age or 0))
   if had_ticket then redis.call('HDEL', WAITERS, id) end
-  if passed and string.find(passed, client_of(id), 1, true) then no_longer_passed_over(passed, client_of(id)) end
-  if some_parked and tonumber(redis.call('ZSCORE', QUEUE, id) or -1) >= PARKED then unpark(id) end
+  if some_parked then unpark(id) end
   if is_fair(request.batch_size) and not had_ticket then count_fair(1) end
   local added
   if age then
@@ -61,6 +59,7 @@ local function take_place(request)
   -- After the ticket is in its place: if the queue were empty for a moment, Redis would delete the key, and the ticket would
   -- have no TTL.
   if some_parked then sweep_parked() end
+  redis.call('ZREM', TOMBSTONES, client_of(id))
   return added == 1, not last, since
 end
 

@@ -4,13 +4,11 @@
 --- @include "shared/clock"
 
 -- The last fencing token of a key stays in Redis for this many ms after the lease.
---- @export
 local FENCE_RETENTION = 600000
 
 -- If a token is ahead of this server's clock, the fence key lives until the clock has passed the token, and
 -- FENCE_RETENTION longer: the clock of another master may have made the token. The limit is one day in ms. Without it, a
 -- clock that is wrong by years would fill the memory.
---- @export
 local MAX_RETENTION_AHEAD = 86400000
 
 -- The last token of the lock in use, once it was read.

@@ -1,4 +1,5 @@
--- Tombstones: ids of acquisitions that were abandoned or revoked while a command of theirs may still be on its way.
+-- Tombstones: ids of acquisitions that were abandoned or revoked while a command of theirs may still be on its way, of calls
+-- that have had their effect (add-limit.lua), and of clients that have let a grant expire (shared/parked.lua).
 --- @include "shared/keys"
 --- @include "shared/clock"
 

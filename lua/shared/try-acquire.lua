@@ -51,6 +51,10 @@ local function try_acquire(holds, request, after_release)
     return not_held(BUSY, holds, retry_time(holds, 0, request) - now, more)
   end
 
+  -- Nothing can be granted if the lock is held exclusively and the request is not at the head of the queue. The exceptions
+  -- are a lock that this script has released or found expired, and a place that an age has changed.
+  local changed = after_release or request.age or #holds.expired > 0 or holds.has_more
+  drop_expired(holds) -- first: from now on its client is not absent, even if it has let a grant expire
   local is_new, was_empty, since = take_place(request)
   local rank = redis.call('ZRANK', QUEUE, request.id)
   local ticket = { id = request.id, mode = request.mode, since = since, retry_at = retry_time(holds, rank, request),
@@ -59,9 +63,6 @@ local function try_acquire(holds, request, after_release)
   write_ticket(ticket)
   keep_queue_for(request.patience, was_empty)
   local more
-  -- Nothing can be granted if the lock is held exclusively and the request is not at the head of the queue. The exceptions
-  -- are a lock that this script has released, and a place that an age has changed.
-  local changed = after_release or request.age or #holds.expired > 0 or holds.has_more
   if changed or rank == 0 or not is_closed(holds) then more = grant_waiters(holds, request.id, from) end
   local mine = find_hold(holds, request.id)
   if mine then return held(mine), more end

@@ -109,6 +109,9 @@ const pairs = (list: readonly string[]): string[] =>
 
 /** Numbers that depend on a TTL that a script has read, and the time when that was. */
 const TIMES = /(?<=^sums = .* )\d+$/;
+/** Whether a number follows the id of a client in the tombstones: it is such a number, too. */
+const isEndOfClient = (before: string | undefined, key: string): boolean =>
+  key.includes(':tombstones:') && before !== undefined && /^[a-z][^:]*$/.test(before);
 
 async function compareStates(done: readonly string[]): Promise<void> {
   const before = micros();
@@ -117,7 +120,8 @@ async function compareStates(done: readonly string[]): Promise<void> {
   const own = simulatedState();
   const stripped = (state: readonly Found[]): unknown =>
     state.map(({ ends, value, ...rest }) => ({
-      ...{ ...rest, hasEnd: ends >= 0, value: value.map((text) => text.replace(TIMES, 'time')) },
+      ...{ ...rest, hasEnd: ends >= 0 },
+      value: value.map((text, i) => (isEndOfClient(value[i - 1], rest.key) ? 'time' : text.replace(TIMES, 'time'))),
     }));
   expect({ done, state: stripped(own) }).toEqual({ done, state: stripped(real) });
   own.forEach(({ key, ends }, i) => {

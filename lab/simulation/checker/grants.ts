@@ -262,12 +262,12 @@ class Script {
     if (isParked || (!asks && !this.server.isPresent(id))) return false;
     // A client that releases a grant has not let it expire.
     const released = call.script === 'release' ? call.args[1] : undefined;
-    const isPassedOver = before.expired.some(
+    const letsExpire = before.expired.some(
       (hold) => hold.pushed && hold.id !== released && clientOf(hold.id) === client,
     );
-    // A client that asks for a place is not passed over.
+    // A client that asks for a place is not absent any more.
     if (asksForPlace(call) && this.askers.some((asker) => clientOf(asker) === client)) return true;
-    return !isPassedOver && !before.passed.includes(client) && !after.passed.includes(client);
+    return !letsExpire && !before.tombstones.includes(client) && !after.tombstones.includes(client);
   }
 
   /** Whether a new hold re-enters: its owner had another hold that admits it. */

@@ -2,7 +2,7 @@ import type { HoldMode, StoredHold, StoredLock, StoredWaiter } from '../../../li
 import type { StoredKey } from './key-space.js';
 
 /** The keys of a lock that tell its holders and its waiters. */
-export const READ_ROLES = ['state', 'queue', 'waiters', 'fence', 'limit'] as const;
+export const READ_ROLES = ['state', 'queue', 'waiters', 'fence', 'limit', 'tombstones'] as const;
 
 /** From this score on, a place in the queue is that of a parked ticket (lua/shared/queue.lua). */
 const PARKED = 2 ** 52;
@@ -33,8 +33,8 @@ export interface LockImage {
   readonly expired: readonly Hold[];
   /** In the order of the queue, with stale ones. */
   readonly tickets: readonly Ticket[];
-  /** The ids of the clients that are passed over, as one text. */
-  readonly passed: string;
+  /** The ids of acquisitions, clients and calls that have a tombstone. */
+  readonly tombstones: readonly string[];
   readonly lastToken: number;
   readonly limit: number | undefined;
 }
@@ -45,23 +45,23 @@ type WrittenTicket = Omit<Ticket, 'isStale'>;
 export class LockReader {
   private readonly holds: readonly Hold[];
   private readonly tickets: readonly WrittenTicket[];
-  private readonly passed: string;
+  private readonly tombstones: ReadonlyArray<[id: string, ends: string]>;
   private readonly lastToken: number;
   private readonly limit: number | undefined;
   private readonly ends: readonly number[];
 
   /** `keys`: those of `READ_ROLES`. */
-  constructor([state, queue, waiters, fence, limit]: readonly StoredKey[]) {
+  constructor([state, queue, waiters, fence, limit, tombstones]: readonly StoredKey[]) {
     this.ends = [state, queue, waiters, fence, limit].map((key) => key!.ends);
     this.holds = pairsOf(state!)
       .filter(([field]) => !field.startsWith('#'))
       .map(([field, text]) => readHold(field.replace(/^\+/, ''), text));
     const texts = new Map(pairsOf(waiters!));
-    this.passed = texts.get('passed') ?? '';
     this.tickets = pairsOf(queue!).map(([id, place]) => readTicket(id, Number(place), texts.get(id)));
     this.lastToken = Number(textOf(fence!) ?? 0);
     const permits = textOf(limit!)?.split(' ')[0];
     this.limit = permits === undefined ? undefined : Number(permits);
+    this.tombstones = pairsOf(tombstones!);
   }
 
   /** `now`: by the server's clock, in ms. */
@@ -79,13 +79,13 @@ export class LockReader {
 
   /** The same with everything that only scripts go by. */
   imageAt(now: number): LockImage {
-    const [state, queue, waiters, fence, limit] = this.ends.map((ends) => ends >= now);
+    const [state, queue, , fence, limit] = this.ends.map((ends) => ends >= now);
     const holds = state ? this.holds : [];
     return {
       holds: holds.filter(({ ends }) => ends > now),
       expired: holds.filter(({ ends }) => ends <= now),
       tickets: queue ? this.tickets.map((ticket) => ({ ...ticket, isStale: ticket.staleAt <= now })) : [],
-      passed: waiters ? this.passed : '',
+      tombstones: this.tombstones.filter(([, ends]) => Number(ends) > now).map(([id]) => id),
       lastToken: fence ? this.lastToken : 0,
       limit: limit ? this.limit : undefined,
     };

@@ -17,16 +17,6 @@ local function use_lock(position)
 for role = 1, 7 do KEYS[role] = all_keys[7 * (position - 1) + role] end
 end
 local locks = {}`,
-  'shared/clock': `local now, now_micros
-do
-local time = redis.call('TIME')
-now_micros = time[1] * 1000000 + time[2]
-now = math.floor(now_micros / 1000)
-end`,
-  'shared/tombstones': `local function has_tombstone(id)
-local ends = redis.call('ZSCORE', KEYS[5], id)
-return ends and tonumber(ends) > now
-end`,
   'shared/modes': `local function with_mode(record, mode)
 record.mode, record.kind = mode, mode
 if mode == 'exclusive' or mode == 'read' then return record end
@@ -68,6 +58,12 @@ error('WRONGTYPE the state key holds something that is no lock')
 end
 return with_mode({ id = id, status = status, ends = tonumber(ends), token = tonumber(token), since = tonumber(since),
 owner = owner }, mode)
+end`,
+  'shared/clock': `local now, now_micros
+do
+local time = redis.call('TIME')
+now_micros = time[1] * 1000000 + time[2]
+now = math.floor(now_micros / 1000)
 end`,
   'shared/holds 2': `local function find_hold(holds, id)
 if holds.only then return holds.only.id == id and holds.only or nil end
@@ -154,7 +150,7 @@ end
 local function read_holds(id)
 local function read_sums(id)
 local sums = { holds = 0, units = 0, exclusive = 0, read = 0, permits = 0, named = 0, marked = 0 }
-local holds = { sums = sums, expired = {}, not_taken = '', known = {} }
+local holds = { sums = sums, expired = {}, known = {} }
 local size = redis.call('HLEN', KEYS[1])
 if size == 1 then
 local hold = read_hold(unpack(redis.call('HGETALL', KEYS[1])))
@@ -221,6 +217,10 @@ holds.has_more = holds.has_more or looked == 32
 end
 find_expired(holds)
 return holds
+end`,
+  'shared/tombstones': `local function has_tombstone(id)
+local ends = redis.call('ZSCORE', KEYS[5], id)
+return ends and tonumber(ends) > now
 end`,
   'shared/token': `local cached, cached_of
 local function last_token()
@@ -315,17 +315,29 @@ if redis.call('ZREM', KEYS[7], hold.id, '!' .. hold.id) == 2 then holds.sums.mar
 return count_owner(hold, -1)
 end
 local function drop_expired(holds)
-if #holds.expired == 0 then return end`,
+local expired = holds.expired
+if #expired == 0 then return end
+for _, hold in ipairs(expired) do
+local field, number = take_out(holds, hold)
+if field then redis.call('HSET', KEYS[1], field, number) end
+end
+holds.expired = {}
+save_sums(holds)`,
+  'shared/parked': `local function count_as_absent(id)
+local lifetime = redis.call('PTTL', KEYS[2])`,
+  'shared/tombstones 2': `local function write_tombstone(id, lifetime)
+redis.call('ZREMRANGEBYSCORE', KEYS[5], '-inf', integer(now))
+redis.call('ZADD', KEYS[5], integer(now + lifetime), id)
+redis.call('PEXPIRE', KEYS[5], integer(math.max(redis.call('PTTL', KEYS[5]), lifetime)))
+end`,
   'shared/messages': `local function client_of(id)
 return string.match(id, '^[^:]+')
 end`,
-  'shared/holds 8': `for _, hold in ipairs(holds.expired) do
-local field, number = take_out(holds, hold)
-if field then redis.call('HSET', KEYS[1], field, number) end
-if hold.status == 'pushed' then holds.not_taken = holds.not_taken .. client_of(hold.id) .. ' ' end
+  'shared/parked 2': `if lifetime > 0 then write_tombstone(client_of(id), lifetime) end
+end`,
+  'shared/holds 8': `for _, hold in ipairs(expired) do
+if hold.status == 'pushed' then count_as_absent(hold.id) end
 end
-holds.expired = {}
-save_sums(holds)
 end
 local function remove_hold(holds, hold)
 drop_expired(holds)
@@ -424,7 +436,7 @@ end`,
   'shared/holds 12': `local function read_holds(id)
 local function read_sums(id)
 local sums = { holds = 0, units = 0, exclusive = 0, read = 0, permits = 0, named = 0, marked = 0 }
-local holds = { sums = sums, expired = {}, not_taken = '', known = {} }
+local holds = { sums = sums, expired = {}, known = {} }
 local size = redis.call('HLEN', KEYS[1])
 if size == 1 then
 local hold = read_hold(unpack(redis.call('HGETALL', KEYS[1])))
@@ -490,14 +502,17 @@ if redis.call('ZREM', KEYS[7], hold.id, '!' .. hold.id) == 2 then holds.sums.mar
 return count_owner(hold, -1)
 end`,
   'shared/holds 14': `local function drop_expired(holds)
-if #holds.expired == 0 then return end
-for _, hold in ipairs(holds.expired) do
+local expired = holds.expired
+if #expired == 0 then return end
+for _, hold in ipairs(expired) do
 local field, number = take_out(holds, hold)
 if field then redis.call('HSET', KEYS[1], field, number) end
-if hold.status == 'pushed' then holds.not_taken = holds.not_taken .. client_of(hold.id) .. ' ' end
 end
 holds.expired = {}
-save_sums(holds)
+save_sums(holds)`,
+  'shared/holds 15': `for _, hold in ipairs(expired) do
+if hold.status == 'pushed' then count_as_absent(hold.id) end
+end
 end
 local function find_hold(holds, id)
 if holds.only then return holds.only.id == id and holds.only or nil end
@@ -524,7 +539,7 @@ end
 return 'permits' .. ':' .. integer(units) .. '/' .. integer(request.limit), slots
 end
 if request.slots or request.drains then mode, slots = granted_mode(request) end`,
-  'shared/holds 15': `local function add_hold(holds, hold)
+  'shared/holds 16': `local function add_hold(holds, hold)
 local old = find_hold(holds, hold.id)
 local function remove_hold(holds, hold)
 drop_expired(holds)
@@ -566,7 +581,7 @@ write_sums(holds.sums, '+' .. hold.id, text_of(hold), count_owner(hold, 1))
 end
 keep_state_for(holds, hold)
 end`,
-  'shared/holds 16': `local function owns(holds, owner, kind)
+  'shared/holds 17': `local function owns(holds, owner, kind)
 if holds.sums[kind] == 0 then return false end
 if holds.only then return holds.only.owner == owner and holds.only.status ~= 'kept' end
 local own = find_hold(holds, owner)
@@ -586,7 +601,7 @@ if request.kind == 'read' then return true end
 request.free = limit_for(request) - sums.units
 return (request.units > 0 or request.drains) and request.free >= math.max(1, request.units)
 end`,
-  'shared/holds 17': `local function write_hold(holds, hold)
+  'shared/holds 18': `local function write_hold(holds, hold)
 redis.call('HSET', KEYS[1], holds.is_many and '+' .. hold.id or hold.id, text_of(hold))
 end`,
   'shared/grant 6': `local function grant_at_once(holds, request)
@@ -617,6 +632,14 @@ local BUS = TAG and string.sub(CHANNELS, 1, TAG - 1) .. 'bus:' or CHANNELS
 local SHARDED = TAG and redis.REDIS_VERSION_NUM ~= nil`,
   'shared/try-acquire': `local function try_acquire(holds, request, after_release)
 local from = request.from`,
+  'shared/admission 4': `local function is_closed(holds)
+return holds.sums.exclusive > 0
+end
+local function exceeds_limit(request)
+if request.kind ~= 'permits' then return false end
+local limit = limit_for(request)
+return limit > 0 and request.units > limit
+end`,
   'shared/queue 2': `local function read_ticket(id, text)
 if not text then return { id = id, stale_at = 0 } end
 local since, mode, retry_at, stale_at, lease, grant_timeout, batch_size, owner =
@@ -626,27 +649,18 @@ return with_mode({ id = id, since = tonumber(since), retry_at = tonumber(retry_a
 lease = tonumber(lease), grant_timeout = tonumber(grant_timeout), batch_size = tonumber(batch_size), owner = owner }, mode)
 end
 local function tickets_of(ids)
-if #ids == 0 then return ids, '' end
+if #ids == 0 then return ids end
 local fields = { unpack(ids) }
 fields[#fields + 1] = 'fair'
-fields[#fields + 1] = 'passed'
 fields[#fields + 1] = 'layout'
 local texts = redis.call('HMGET', KEYS[3], unpack(fields))
 assert_layout(texts[#fields])
 local tickets = {}
 for i, id in ipairs(ids) do tickets[i] = read_ticket(id, texts[i]) end
-return tickets, texts[#fields - 1] or '', texts[#fields - 2] ~= false
+return tickets, texts[#fields - 1] ~= false
 end`,
-  'shared/parked': `local function read_parked(count)
-return (tickets_of(redis.call('ZRANGE', KEYS[2], integer(4503599627370496), '+inf', 'BYSCORE', 'LIMIT', 0, count)))
-end`,
-  'shared/admission 4': `local function is_closed(holds)
-return holds.sums.exclusive > 0
-end
-local function exceeds_limit(request)
-if request.kind ~= 'permits' then return false end
-local limit = limit_for(request)
-return limit > 0 and request.units > limit
+  'shared/parked 3': `local function read_parked()
+return (tickets_of(redis.call('ZRANGE', KEYS[2], integer(4503599627370496), '+inf', 'BYSCORE', 'LIMIT', 0, 5)))
 end`,
   'shared/queue 3': `local function count_fair(change)
 local count = (tonumber(redis.call('HGET', KEYS[3], 'fair')) or 0) + change
@@ -655,44 +669,18 @@ end
 local function is_fair(batch_size)
 return batch_size == 0
 end
-local function forget_passed()
-if redis.call('EXISTS', KEYS[2]) == 0 then redis.call('HDEL', KEYS[3], 'passed') end
-end
 local function drop_ticket(id, batch_size)
-local passed
 if not batch_size then
-local text, layout
-text, passed, layout = unpack(redis.call('HMGET', KEYS[3], id, 'passed', 'layout'))
+local text, layout = unpack(redis.call('HMGET', KEYS[3], id, 'layout'))
 assert_layout(layout)
 batch_size = text and read_ticket(id, text).batch_size
 end
 if redis.call('HDEL', KEYS[3], id) == 1 and is_fair(batch_size) then count_fair(-1) end
-local had_place = redis.call('ZREM', KEYS[2], id)
-if passed then forget_passed() end
-return had_place
+return redis.call('ZREM', KEYS[2], id)
 end
 local function write_ticket(ticket)
 redis.call('HSET', KEYS[3], ticket.id, string.format('%.0f %s %.0f %.0f %.0f %.0f %.0f %s', ticket.since, ticket.mode,
 ticket.retry_at, ticket.stale_at, ticket.lease, ticket.grant_timeout, ticket.batch_size, ticket.owner))
-end`,
-  'shared/retry-time': `local function free_at(holds, request)
-if holds.only then return holds.only.ends end
-if not holds.is_many then return end`,
-  'shared/ends 6': `local function first_end()
-local found = redis.call('ZRANGE', KEYS[7], '(' .. integer(now), '+inf', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')
-local hold = read_ends({ found[1] })[1]
-if not hold or hold.ends == tonumber(found[2]) then return hold and hold.ends end
-local first, holds = hold.ends, read_first(32)
-local last = #holds == 32 and tonumber(redis.call('ZSCORE', KEYS[7], holds[#holds].id)) or math.huge
-for _, each in ipairs(holds) do
-first = math.min(first, each.ends)
-redis.pcall('ZADD', KEYS[7], 'XX', integer(each.ends), each.id)
-end
-return first <= last and first or nil
-end`,
-  'shared/retry-time 2': `if request.kind ~= 'exclusive' then return first_end() end
-local last = read_latest(1)[1]
-return last and last.ends
 end`,
   'shared/messages 3': `local function call_if_known(...)
 local reply = redis.pcall(...)
@@ -715,16 +703,36 @@ if TAG and not SHARDED then return true end
 local reply = call_if_known('PUBSUB', SHARDED and 'SHARDNUMSUB' or 'NUMSUB', channel_of(id))
 return not reply or reply[2] > 0
 end`,
+  'shared/retry-time': `local function free_at(holds, request)
+if holds.only then return holds.only.ends end
+if not holds.is_many then return end`,
+  'shared/ends 6': `local function first_end()
+local found = redis.call('ZRANGE', KEYS[7], '(' .. integer(now), '+inf', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')
+local hold = read_ends({ found[1] })[1]
+if not hold or hold.ends == tonumber(found[2]) then return hold and hold.ends end
+local first, holds = hold.ends, read_first(32)
+local last = #holds == 32 and tonumber(redis.call('ZSCORE', KEYS[7], holds[#holds].id)) or math.huge
+for _, each in ipairs(holds) do
+first = math.min(first, each.ends)
+redis.pcall('ZADD', KEYS[7], 'XX', integer(each.ends), each.id)
+end
+return first <= last and first or nil
+end`,
+  'shared/retry-time 2': `if request.kind ~= 'exclusive' then return first_end() end
+local last = read_latest(1)[1]
+return last and last.ends
+end`,
   'shared/grant-waiters': `local function grant_waiters(holds, asker, from, tell_first)
 drop_expired(holds)
-local passed = holds.not_taken
-if asker then passed = string.gsub(passed, client_of(asker) .. ' ', '') end
-local present = {}
+local absent = {}
 local function can_take_grant(id)
 if id == asker then return true end
-local channel = channel_of(id)
-if present[channel] == nil then present[channel] = not string.find(passed, client_of(id), 1, true) and is_present(id) end
-return present[channel]
+local client = client_of(id)`,
+  'shared/parked 4': `local function is_absent(id)
+return has_tombstone(client_of(id)) or not is_present(id)
+end`,
+  'shared/grant-waiters 2': `if absent[client] == nil then absent[client] = is_absent(id) end
+return not absent[client]
 end
 local granted, refused, head = {}, {}, nil
 local function grant_to(ticket)
@@ -736,11 +744,7 @@ end
 local owners_may_follow = false
 local rank, looked, more = from, 0, nil
 local tickets, some_fair = {}, nil`,
-  'shared/parked 2': `local function pass_over(clients)
-local passed = (redis.call('HGET', KEYS[3], 'passed') or '') .. clients
-redis.call('HSET', KEYS[3], 'passed', string.sub(passed, -4000))
-end
-local function park(id)
+  'shared/parked 5': `local function park(id)
 redis.call('ZADD', KEYS[2], integer(redis.call('ZSCORE', KEYS[2], id) + 4503599627370496), id)
 end`,
   'shared/queue 4': `local function read_tickets(rank, count)
@@ -751,15 +755,11 @@ if tonumber(places[i + 1]) < 4503599627370496 then ids[#ids + 1] = places[i] end
 end
 return tickets_of(ids)
 end`,
-  'shared/grant-waiters 2': `while true do
+  'shared/grant-waiters 3': `while true do
 if #tickets == 0 then
-local noted, fair
-tickets, noted, fair = read_tickets(rank, 2)
-if looked == 0 and #tickets > 0 then
-some_fair = fair
-if passed ~= '' then pass_over(passed) end
-passed = noted .. passed
-end
+local fair
+tickets, fair = read_tickets(rank, 2)
+if looked == 0 then some_fair = fair end
 end
 local ticket = table.remove(tickets, 1)
 if not ticket then break end
@@ -788,11 +788,10 @@ owners_may_follow = owners_may_follow or ticket.owner ~= id
 end
 end
 if holds.sums.holds == 0 and not head and not more then
-for _, ticket in ipairs(read_parked(3)) do
+for _, ticket in ipairs(read_parked()) do
 if holds.sums.holds == 0 and ticket.stale_at > now and is_present(ticket.id) and admits(holds, ticket) then grant_to(ticket) end
 end
 end
-if passed ~= '' then forget_passed() end
 if tell_first then tell_first(granted[1] and granted[1].id) end
 local single_grants = #granted > 0 and some_fair ~= false and fair_waits()`,
   'shared/messages 4': `local function publish_to_waiter(id, ...)
@@ -804,7 +803,7 @@ if type(node) ~= 'string' then node = '-' end
 publish_to_waiter(hold.id, 'granted', hold.id, integer(hold.token), integer(hold.ends - now), integer(now),
 hold.batch_size, hold.units or 0, node, KEY)
 end`,
-  'shared/grant-waiters 3': `for _, hold in ipairs(granted) do
+  'shared/grant-waiters 4': `for _, hold in ipairs(granted) do
 if single_grants then
 hold.batch_size = 1
 if hold.kind == 'read' then publish_yield(hold.id) end
@@ -814,7 +813,7 @@ end`,
   'shared/messages 5': `local function publish_retry(id, delay)
 publish_to_waiter(id, 'retry', id, integer(delay), KEY)
 end`,
-  'shared/grant-waiters 4': `for _, id in ipairs(refused) do publish_retry(id, 0) end
+  'shared/grant-waiters 5': `for _, id in ipairs(refused) do publish_retry(id, 0) end
 local free = head and free_at(holds, head)
 if free and head.id ~= asker and head.retry_at > free + 1000 then
 head.retry_at = free + 2
@@ -840,7 +839,7 @@ local reply = held(grant(holds, request, request.lease, request.batch_size))
 return reply, after_release and grant_waiters(holds, nil, from) or nil
 end
 local function not_held(code, holds, delay, more)`,
-  'shared/holds 18': `local function some_holders(holds)
+  'shared/holds 19': `local function some_holders(holds)
 local ids = {}
 for _, hold in ipairs(holds.only and { holds.only } or holds.is_many and read_first(4) or {}) do
 if hold.status ~= 'kept' then ids[#ids + 1] = hold.id end
@@ -862,7 +861,9 @@ drop_ticket(request.id)
 return held(grant(holds, request, request.lease, request.batch_size))
 end
 return not_held(2, holds, retry_time(holds, 0, request) - now, more)
-end`,
+end
+local changed = after_release or request.age or #holds.expired > 0 or holds.has_more
+drop_expired(holds)`,
   'shared/take-place': `local function take_place(request)
 local id, age = request.id, request.age
 local function last_place()
@@ -872,27 +873,20 @@ local unparked = redis.call('ZRANGE', KEYS[2], '(' .. integer(4503599627370496),
 return math.max(last - 4503599627370496, tonumber(unparked) or 0), true
 end
 local last, some_parked = last_place()
-local had_ticket, passed, layout = unpack(redis.call('HMGET', KEYS[3], id, 'passed', 'layout'))
+local had_ticket, layout = unpack(redis.call('HMGET', KEYS[3], id, 'layout'))
 assert_layout(layout)
 local since = had_ticket and read_ticket(id, had_ticket).since or math.floor(now - (age or 0))
 if had_ticket then redis.call('HDEL', KEYS[3], id) end`,
-  'shared/parked 3': `local function no_longer_passed_over(passed, client)
-passed = string.gsub(passed, client .. ' ', '')
-if passed == '' then redis.call('HDEL', KEYS[3], 'passed') else redis.call('HSET', KEYS[3], 'passed', passed) end
-end`,
-  'shared/take-place 2': `if passed and string.find(passed, client_of(id), 1, true) then no_longer_passed_over(passed, client_of(id)) end`,
-  'shared/parked 4': `local function unpark(id)
-local client = client_of(id)
+  'shared/parked 6': `local function unpark(id)
+local client, place = client_of(id), tonumber(redis.call('ZSCORE', KEYS[2], id) or 0)
+if place < 4503599627370496 then return end
 local parked = redis.call('ZRANGE', KEYS[2], integer(4503599627370496), '+inf', 'BYSCORE', 'LIMIT', 0, 300, 'WITHSCORES')
-local own = tonumber(redis.call('ZSCORE', KEYS[2], id))
-redis.call('ZADD', KEYS[2], integer(own - 4503599627370496), id)
+redis.call('ZADD', KEYS[2], integer(place - 4503599627370496), id)
 for i = 1, #parked, 2 do
-if parked[i] ~= id and client_of(parked[i]) == client then
-redis.call('ZADD', KEYS[2], integer(parked[i + 1] - 4503599627370496), parked[i])
-end
+if client_of(parked[i]) == client then redis.call('ZADD', KEYS[2], integer(parked[i + 1] - 4503599627370496), parked[i]) end
 end
 end`,
-  'shared/take-place 3': `if some_parked and tonumber(redis.call('ZSCORE', KEYS[2], id) or -1) >= 4503599627370496 then unpark(id) end
+  'shared/take-place 2': `if some_parked then unpark(id) end
 if is_fair(request.batch_size) and not had_ticket then count_fair(1) end
 local added
 if age then
@@ -914,12 +908,13 @@ end
 if request.ahead and not had_ticket and last then place = place_ahead() end
 added = redis.call('ZADD', KEYS[2], 'NX', integer(place or (last or 0) + 2 - (last or 0) % 2), id)
 end`,
-  'shared/parked 5': `local function sweep_parked()
-for _, ticket in ipairs(read_parked(10)) do
+  'shared/parked 7': `local function sweep_parked()
+for _, ticket in ipairs(read_parked()) do
 if ticket.stale_at <= now then drop_ticket(ticket.id, ticket.batch_size) end
 end
 end`,
-  'shared/take-place 4': `if some_parked then sweep_parked() end
+  'shared/take-place 3': `if some_parked then sweep_parked() end
+redis.call('ZREM', KEYS[5], client_of(id))
 return added == 1, not last, since
 end`,
   'shared/try-acquire 6': `local is_new, was_empty, since = take_place(request)
@@ -928,7 +923,7 @@ local ticket = { id = request.id, mode = request.mode, since = since, retry_at =
 stale_at = now + request.patience, lease = request.lease, grant_timeout = request.grant_timeout,
 batch_size = request.batch_size, owner = request.owner }
 write_ticket(ticket)`,
-  'shared/take-place 5': `local function keep_queue_for(patience, was_empty)
+  'shared/take-place 4': `local function keep_queue_for(patience, was_empty)
 local left = redis.call('PTTL', KEYS[3])
 if left >= patience and not was_empty then return end
 left = integer(math.max(left, redis.call('PTTL', KEYS[2]), patience * 5 / 4))
@@ -937,7 +932,6 @@ redis.call('PEXPIRE', KEYS[3], left)
 end`,
   'shared/try-acquire 7': `keep_queue_for(request.patience, was_empty)
 local more
-local changed = after_release or request.age or #holds.expired > 0 or holds.has_more
 if changed or rank == 0 or not is_closed(holds) then more = grant_waiters(holds, request.id, from) end
 local mine = find_hold(holds, request.id)
 if mine then return held(mine), more end`,
@@ -1007,15 +1001,19 @@ return tonumber(permits), version and version ~= '' and version or '0'
 end`,
   'add-limit 3': `local permits, version = limit_set()
 permits = permits or stated`,
-  'add-limit 4': `if not has_tombstone(record) then
-if now > latest then return { -1, -1 } end
-permits = math.max(0, permits + change)`,
-  'shared/tombstones 2': `local function write_tombstone(id, lifetime)
+  'shared/tombstones 3': `local function write_tombstone(id, lifetime)
 redis.call('ZREMRANGEBYSCORE', KEYS[5], '-inf', integer(now))
 redis.call('ZADD', KEYS[5], integer(now + lifetime), id)
 redis.call('PEXPIRE', KEYS[5], integer(math.max(redis.call('PTTL', KEYS[5]), lifetime)))
+end
+local function has_tombstone(id)
+local ends = redis.call('ZSCORE', KEYS[5], id)
+return ends and tonumber(ends) > now
 end`,
-  'add-limit 5': `write_tombstone(record, latest - now + 1)
+  'add-limit 4': `if not has_tombstone(record) then
+if now > latest then return { -1, -1 } end
+permits = math.max(0, permits + change)
+write_tombstone(record, latest - now + 1)
 redis.call('SET', KEYS[6], integer(permits) .. ' ' .. version, 'PX', 604800000)
 end`,
   'shared/token 3': `local cached, cached_of`,
@@ -1039,8 +1037,8 @@ call_if_known('PUBLISH', BUS .. client_of(id), table.concat({ ... }, ' '))
 end
 publish_to_client(id, 'yield', id, KEY)
 end`,
-  'shared/grant-waiters 5': `local function grant_waiters(holds, asker, from, tell_first)`,
-  'shared/holds 19': `local function save_sums(holds, ...)
+  'shared/grant-waiters 6': `local function grant_waiters(holds, asker, from, tell_first)`,
+  'shared/holds 20': `local function save_sums(holds, ...)
 if not holds.is_many then return end
 if holds.sums.holds > 0 then return write_sums(holds.sums, ...) end
 redis.call('UNLINK', KEYS[1], KEYS[7])
@@ -1068,19 +1066,24 @@ if redis.call('ZREM', KEYS[7], hold.id, '!' .. hold.id) == 2 then holds.sums.mar
 return count_owner(hold, -1)
 end
 local function drop_expired(holds)
-if #holds.expired == 0 then return end
-for _, hold in ipairs(holds.expired) do
+local expired = holds.expired
+if #expired == 0 then return end
+for _, hold in ipairs(expired) do
 local field, number = take_out(holds, hold)
 if field then redis.call('HSET', KEYS[1], field, number) end
-if hold.status == 'pushed' then holds.not_taken = holds.not_taken .. client_of(hold.id) .. ' ' end
 end
 holds.expired = {}
-save_sums(holds)
+save_sums(holds)`,
+  'shared/parked 8': `local function count_as_absent(id)
+local lifetime = redis.call('PTTL', KEYS[2])
+if lifetime > 0 then write_tombstone(client_of(id), lifetime) end
 end`,
-  'shared/grant-waiters 6': `drop_expired(holds)
-local passed = holds.not_taken
-if asker then passed = string.gsub(passed, client_of(asker) .. ' ', '') end
-local present = {}`,
+  'shared/holds 21': `for _, hold in ipairs(expired) do
+if hold.status == 'pushed' then count_as_absent(hold.id) end
+end
+end`,
+  'shared/grant-waiters 7': `drop_expired(holds)
+local absent = {}`,
   'shared/messages 7': `local function channel_of(id)
 return (SHARDED and CHANNELS or BUS) .. client_of(id)
 end
@@ -1089,48 +1092,14 @@ if TAG and not SHARDED then return true end
 local reply = call_if_known('PUBSUB', SHARDED and 'SHARDNUMSUB' or 'NUMSUB', channel_of(id))
 return not reply or reply[2] > 0
 end`,
-  'shared/grant-waiters 7': `local function can_take_grant(id)
+  'shared/grant-waiters 8': `local function can_take_grant(id)
 if id == asker then return true end
-local channel = channel_of(id)
-if present[channel] == nil then present[channel] = not string.find(passed, client_of(id), 1, true) and is_present(id) end
-return present[channel]
+local client = client_of(id)`,
+  'shared/grant-waiters 9': `if absent[client] == nil then absent[client] = is_absent(id) end
+return not absent[client]
 end
 local granted, refused, head = {}, {}, nil`,
-  'shared/queue 5': `local function read_ticket(id, text)
-if not text then return { id = id, stale_at = 0 } end
-local since, mode, retry_at, stale_at, lease, grant_timeout, batch_size, owner =
-string.match(text, '^(%d+) (%S+) (%d+) (%d+) (%d+) (%d+) (%d+) (.+)$')
-assert_layout(not since and 1)
-return with_mode({ id = id, since = tonumber(since), retry_at = tonumber(retry_at), stale_at = tonumber(stale_at),
-lease = tonumber(lease), grant_timeout = tonumber(grant_timeout), batch_size = tonumber(batch_size), owner = owner }, mode)
-end
-local function forget_passed()
-if redis.call('EXISTS', KEYS[2]) == 0 then redis.call('HDEL', KEYS[3], 'passed') end
-end
-local function drop_ticket(id, batch_size)
-local passed
-if not batch_size then
-local text, layout
-text, passed, layout = unpack(redis.call('HMGET', KEYS[3], id, 'passed', 'layout'))
-assert_layout(layout)
-batch_size = text and read_ticket(id, text).batch_size
-end
-local function count_fair(change)
-local count = (tonumber(redis.call('HGET', KEYS[3], 'fair')) or 0) + change
-if count > 0 then redis.call('HSET', KEYS[3], 'fair', count) else redis.call('HDEL', KEYS[3], 'fair') end
-end
-local function is_fair(batch_size)
-return batch_size == 0
-end
-if redis.call('HDEL', KEYS[3], id) == 1 and is_fair(batch_size) then count_fair(-1) end
-local had_place = redis.call('ZREM', KEYS[2], id)
-if passed then forget_passed() end
-return had_place
-end
-local function fair_waits()
-return redis.call('HGET', KEYS[3], 'fair') ~= false
-end`,
-  'shared/holds 20': `local function find_hold(holds, id)
+  'shared/holds 22': `local function find_hold(holds, id)
 if holds.only then return holds.only.id == id and holds.only or nil end
 if not holds.is_many then return end
 if holds.known[id] == nil then
@@ -1144,7 +1113,34 @@ for _, hold in ipairs(holds.expired) do
 if hold.id == id then return nil, hold end
 end
 end`,
-  'shared/grant-waiters 8': `local function grant_to(ticket)
+  'shared/queue 5': `local function read_ticket(id, text)
+if not text then return { id = id, stale_at = 0 } end
+local since, mode, retry_at, stale_at, lease, grant_timeout, batch_size, owner =
+string.match(text, '^(%d+) (%S+) (%d+) (%d+) (%d+) (%d+) (%d+) (.+)$')
+assert_layout(not since and 1)
+return with_mode({ id = id, since = tonumber(since), retry_at = tonumber(retry_at), stale_at = tonumber(stale_at),
+lease = tonumber(lease), grant_timeout = tonumber(grant_timeout), batch_size = tonumber(batch_size), owner = owner }, mode)
+end
+local function drop_ticket(id, batch_size)
+if not batch_size then
+local text, layout = unpack(redis.call('HMGET', KEYS[3], id, 'layout'))
+assert_layout(layout)
+batch_size = text and read_ticket(id, text).batch_size
+end
+local function count_fair(change)
+local count = (tonumber(redis.call('HGET', KEYS[3], 'fair')) or 0) + change
+if count > 0 then redis.call('HSET', KEYS[3], 'fair', count) else redis.call('HDEL', KEYS[3], 'fair') end
+end
+local function is_fair(batch_size)
+return batch_size == 0
+end
+if redis.call('HDEL', KEYS[3], id) == 1 and is_fair(batch_size) then count_fair(-1) end
+return redis.call('ZREM', KEYS[2], id)
+end
+local function fair_waits()
+return redis.call('HGET', KEYS[3], 'fair') ~= false
+end`,
+  'shared/grant-waiters 10': `local function grant_to(ticket)
 drop_ticket(ticket.id, ticket.batch_size)
 local pushed = ticket.id ~= asker
 local lease = pushed and math.min(ticket.lease, ticket.grant_timeout) or ticket.lease`,
@@ -1167,7 +1163,7 @@ end
 remember_token(token + count - 1, lease)
 return token, count
 end`,
-  'shared/holds 21': `local function add_hold(holds, hold)
+  'shared/holds 23': `local function add_hold(holds, hold)
 local old = find_hold(holds, hold.id)
 local function keep_state_for(holds, hold)
 local ends = hold.ends
@@ -1188,31 +1184,11 @@ if last then keep_state_for(holds, last) end
 end
 end
 if old then remove_hold(holds, old) else drop_expired(holds) end`,
-  'shared/grant-waiters 9': `granted[#granted + 1] = grant(holds, ticket, lease, ticket.batch_size, pushed)
+  'shared/grant-waiters 11': `granted[#granted + 1] = grant(holds, ticket, lease, ticket.batch_size, pushed)
 end
 local owners_may_follow = false
 local rank, looked, more = from, 0, nil
 local tickets, some_fair = {}, nil`,
-  'shared/queue 6': `local function tickets_of(ids)
-if #ids == 0 then return ids, '' end
-local fields = { unpack(ids) }
-fields[#fields + 1] = 'fair'
-fields[#fields + 1] = 'passed'
-fields[#fields + 1] = 'layout'
-local texts = redis.call('HMGET', KEYS[3], unpack(fields))
-assert_layout(texts[#fields])
-local tickets = {}
-for i, id in ipairs(ids) do tickets[i] = read_ticket(id, texts[i]) end
-return tickets, texts[#fields - 1] or '', texts[#fields - 2] ~= false
-end
-local function read_tickets(rank, count)
-local places = redis.call('ZRANGE', KEYS[2], rank, rank + count - 1, 'WITHSCORES')
-local ids = {}
-for i = 1, #places, 2 do
-if tonumber(places[i + 1]) < 4503599627370496 then ids[#ids + 1] = places[i] end
-end
-return tickets_of(ids)
-end`,
   'shared/admission 6': `local function is_closed(holds)
 return holds.sums.exclusive > 0
 end
@@ -1236,15 +1212,30 @@ if request.kind ~= 'permits' then return false end
 local limit = limit_for(request)
 return limit > 0 and request.units > limit
 end`,
-  'shared/grant-waiters 10': `while true do
-if #tickets == 0 then
-local noted, fair
-tickets, noted, fair = read_tickets(rank, 2)
-if looked == 0 and #tickets > 0 then
-some_fair = fair
-if passed ~= '' then pass_over(passed) end
-passed = noted .. passed
+  'shared/queue 6': `local function tickets_of(ids)
+if #ids == 0 then return ids end
+local fields = { unpack(ids) }
+fields[#fields + 1] = 'fair'
+fields[#fields + 1] = 'layout'
+local texts = redis.call('HMGET', KEYS[3], unpack(fields))
+assert_layout(texts[#fields])
+local tickets = {}
+for i, id in ipairs(ids) do tickets[i] = read_ticket(id, texts[i]) end
+return tickets, texts[#fields - 1] ~= false
 end
+local function read_tickets(rank, count)
+local places = redis.call('ZRANGE', KEYS[2], rank, rank + count - 1, 'WITHSCORES')
+local ids = {}
+for i = 1, #places, 2 do
+if tonumber(places[i + 1]) < 4503599627370496 then ids[#ids + 1] = places[i] end
+end
+return tickets_of(ids)
+end`,
+  'shared/grant-waiters 12': `while true do
+if #tickets == 0 then
+local fair
+tickets, fair = read_tickets(rank, 2)
+if looked == 0 then some_fair = fair end
 end
 local ticket = table.remove(tickets, 1)
 if not ticket then break end
@@ -1273,14 +1264,13 @@ owners_may_follow = owners_may_follow or ticket.owner ~= id
 end
 end
 if holds.sums.holds == 0 and not head and not more then`,
-  'shared/grant-waiters 11': `for _, ticket in ipairs(read_parked(3)) do
+  'shared/grant-waiters 13': `for _, ticket in ipairs(read_parked()) do
 if holds.sums.holds == 0 and ticket.stale_at > now and is_present(ticket.id) and admits(holds, ticket) then grant_to(ticket) end
 end
 end
-if passed ~= '' then forget_passed() end
 if tell_first then tell_first(granted[1] and granted[1].id) end
 local single_grants = #granted > 0 and some_fair ~= false and fair_waits()`,
-  'shared/grant-waiters 12': `for _, id in ipairs(refused) do publish_retry(id, 0) end`,
+  'shared/grant-waiters 14': `for _, id in ipairs(refused) do publish_retry(id, 0) end`,
   'shared/ends 7': `local function first_end()
 local found = redis.call('ZRANGE', KEYS[7], '(' .. integer(now), '+inf', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')
 local hold = read_ends({ found[1] })[1]
@@ -1296,20 +1286,20 @@ redis.pcall('ZADD', KEYS[7], 'XX', integer(each.ends), each.id)
 end
 return first <= last and first or nil
 end`,
-  'shared/grant-waiters 13': `local free = head and free_at(holds, head)
+  'shared/grant-waiters 15': `local free = head and free_at(holds, head)
 if free and head.id ~= asker and head.retry_at > free + 1000 then
 head.retry_at = free + 2`,
   'shared/queue 7': `local function write_ticket(ticket)
 redis.call('HSET', KEYS[3], ticket.id, string.format('%.0f %s %.0f %.0f %.0f %.0f %.0f %s', ticket.since, ticket.mode,
 ticket.retry_at, ticket.stale_at, ticket.lease, ticket.grant_timeout, ticket.batch_size, ticket.owner))
 end`,
-  'shared/grant-waiters 14': `write_ticket(head)
+  'shared/grant-waiters 16': `write_ticket(head)
 publish_retry(head.id, head.retry_at - now)
 end
 if holds.has_more and not more then more = from end
 return more, head
 end`,
-  'add-limit 6': `local more = grant_waiters(holds, nil, 0) or -1`,
+  'add-limit 5': `local more = grant_waiters(holds, nil, 0) or -1`,
   'shared/end-batches 3': `local function end_batches_beyond(limit, holds)
 local function end_batches(holds)
 for _, hold in ipairs(holds.only and { holds.only } or holds.is_many and read_latest(4) or {}) do
@@ -1318,7 +1308,7 @@ end
 end
 if holds.sums.units > limit then end_batches(holds) end
 end`,
-  'add-limit 7': `end_batches_beyond(permits, holds)
+  'add-limit 6': `end_batches_beyond(permits, holds)
 return { permits, more }`,
   'confirm': `for _, field in ipairs({ ARGV[1], '+' .. ARGV[1] }) do
 local text = redis.call('HGET', KEYS[1], field)
@@ -1330,7 +1320,7 @@ end
 return 0`,
   'fence': `local token = tonumber(ARGV[2])
 local last_of_all = token + ARGV[3] - 1`,
-  'shared/holds 22': `local function count_hold(sums, hold, change)
+  'shared/holds 24': `local function count_hold(sums, hold, change)
 sums.holds = sums.holds + change
 sums.units = sums.units + change * (hold.units or 0)
 sums[hold.kind] = sums[hold.kind] + change
@@ -1353,7 +1343,7 @@ end`,
   'shared/hold 4': `return with_mode({ id = id, status = status, ends = tonumber(ends), token = tonumber(token), since = tonumber(since),
 owner = owner }, mode)
 end`,
-  'shared/holds 23': `holds.has_more = restore_ends(sums)
+  'shared/holds 25': `holds.has_more = restore_ends(sums)
 local function write_sums(sums, ...)
 redis.call('HSET', KEYS[1], '#sums', string.format('%d %d %d %d %d %d', sums.holds, sums.units, sums.exclusive, sums.read,
 sums.named, sums.marked), ...)
@@ -1398,8 +1388,8 @@ if last >= token and not (hold.token == token and last <= last_of_all) then retu
 remember_token(last_of_all, left)
 if hold.token ~= token then
 hold.token = token`,
-  'shared/holds 24': `local function write_hold(holds, hold)`,
-  'shared/holds 25': `redis.call('HSET', KEYS[1], holds.is_many and '+' .. hold.id or hold.id, text_of(hold))
+  'shared/holds 26': `local function write_hold(holds, hold)`,
+  'shared/holds 27': `redis.call('HSET', KEYS[1], holds.is_many and '+' .. hold.id or hold.id, text_of(hold))
 end`,
   'fence 6': `write_hold(holds, hold)
 end
@@ -1407,25 +1397,7 @@ return { 1, left }`,
   'force-release': `local lifetime, granted_at = tonumber(ARGV[2]), {}
 for i = 4, #ARGV, 2 do granted_at[ARGV[i]] = tonumber(ARGV[i + 1]) end`,
   'force-release 2': `local holds, ended, told = read_holds(), {}, 0`,
-  'shared/tombstones 3': `local function write_tombstone(id, lifetime)
-redis.call('ZREMRANGEBYSCORE', KEYS[5], '-inf', integer(now))
-redis.call('ZADD', KEYS[5], integer(now + lifetime), id)
-redis.call('PEXPIRE', KEYS[5], integer(math.max(redis.call('PTTL', KEYS[5]), lifetime)))
-end
-local function revocation(id)
-return 'revoked:' .. id
-end`,
-  'shared/holds 26': `local function drop_expired(holds)
-if #holds.expired == 0 then return end
-for _, hold in ipairs(holds.expired) do
-local field, number = take_out(holds, hold)
-if field then redis.call('HSET', KEYS[1], field, number) end
-if hold.status == 'pushed' then holds.not_taken = holds.not_taken .. client_of(hold.id) .. ' ' end
-end
-holds.expired = {}
-save_sums(holds)
-end`,
-  'shared/holds 27': `local function remove_hold(holds, hold)
+  'shared/holds 28': `local function remove_hold(holds, hold)
 drop_expired(holds)
 count_hold(holds.sums, hold, -1)
 save_sums(holds, take_out(holds, hold))
@@ -1447,6 +1419,9 @@ if holds.known[id] then return holds.known[id] end
 for _, hold in ipairs(holds.expired) do
 if hold.id == id then return nil, hold end
 end
+end`,
+  'shared/tombstones 4': `local function revocation(id)
+return 'revoked:' .. id
 end`,
   'shared/messages 8': `local function call_if_known(...)
 local reply = redis.pcall(...)
@@ -1488,19 +1463,10 @@ publish_to_client(hold.id, 'revoked', hold.id, integer(hold.token), by, next_id 
 end`,
   'force-release 5': `for _, hold in ipairs(ended) do publish_revoked(hold, ARGV[3], next_id) end
 end`,
-  'shared/grant-waiters 15': `local function grant_waiters(holds, asker, from, tell_first)
-drop_expired(holds)
-local passed = holds.not_taken
-if asker then passed = string.gsub(passed, client_of(asker) .. ' ', '') end
-local present = {}
-local function can_take_grant(id)
-if id == asker then return true end
-local channel = channel_of(id)
-if present[channel] == nil then present[channel] = not string.find(passed, client_of(id), 1, true) and is_present(id) end
-return present[channel]
-end
-local granted, refused, head = {}, {}, nil`,
-  'shared/holds 28': `local function add_hold(holds, hold)
+  'shared/parked 9': `local function is_absent(id)`,
+  'shared/parked 10': `return has_tombstone(client_of(id)) or not is_present(id)
+end`,
+  'shared/holds 29': `local function add_hold(holds, hold)
 local old = find_hold(holds, hold.id)
 if old then remove_hold(holds, old) else drop_expired(holds) end`,
   'shared/messages 11': `local function publish_yield(id)
@@ -1526,7 +1492,7 @@ if not hold or hold.status == 'kept' then return { 3, now } end
 if holds.has_more then return {} end
 hold.status = 'held'
 leave_out(holds, hold)`,
-  'shared/holds 29': `local function owner_field(kind, owner)
+  'shared/holds 30': `local function owner_field(kind, owner)
 return '#owner:' .. kind .. ':' .. owner
 end
 local function owns(holds, owner, kind)
@@ -1544,7 +1510,7 @@ end`,
   'hand-over 5': `for _, kind in ipairs({ 'exclusive', 'read', 'permits' }) do
 if owns(holds, hold.owner, kind) then return { 4, now } end
 end`,
-  'shared/holds 30': `local function save_sums(holds, ...)
+  'shared/holds 31': `local function save_sums(holds, ...)
 if not holds.is_many then return end
 if holds.sums.holds > 0 then return write_sums(holds.sums, ...) end
 redis.call('UNLINK', KEYS[1], KEYS[7])
@@ -1593,11 +1559,9 @@ end`,
 hold.id, hold.owner, hold.since, hold.ends = to, to, now, now + lease`,
   'hand-over 8': `add_hold(holds, hold)
 if hold.kind == 'permits' then redis.call('PEXPIRE', KEYS[6], 604800000) end`,
-  'shared/grant-waiters 16': `local function grant_waiters(holds, asker, from, tell_first)
+  'shared/grant-waiters 17': `local function grant_waiters(holds, asker, from, tell_first)
 drop_expired(holds)
-local passed = holds.not_taken
-if asker then passed = string.gsub(passed, client_of(asker) .. ' ', '') end
-local present = {}`,
+local absent = {}`,
   'shared/messages 12': `local function call_if_known(...)
 local reply = redis.pcall(...)
 local failure = type(reply) == 'table' and reply.err
@@ -1681,10 +1645,9 @@ local last = places[#places]`,
   'shared/queue 9': `local next_place = #ids < count and '' or integer(tonumber(last))
 if next_place == from then next_place = '(' .. next_place end
 local function tickets_of(ids)
-if #ids == 0 then return ids, '' end
+if #ids == 0 then return ids end
 local fields = { unpack(ids) }
 fields[#fields + 1] = 'fair'
-fields[#fields + 1] = 'passed'
 fields[#fields + 1] = 'layout'
 local texts = redis.call('HMGET', KEYS[3], unpack(fields))
 assert_layout(texts[#fields])
@@ -1698,9 +1661,9 @@ return with_mode({ id = id, since = tonumber(since), retry_at = tonumber(retry_a
 lease = tonumber(lease), grant_timeout = tonumber(grant_timeout), batch_size = tonumber(batch_size), owner = owner }, mode)
 end
 for i, id in ipairs(ids) do tickets[i] = read_ticket(id, texts[i]) end
-return tickets, texts[#fields - 1] or '', texts[#fields - 2] ~= false
+return tickets, texts[#fields - 1] ~= false
 end
-return tickets_of(ids), next_place
+return (tickets_of(ids)), next_place
 end`,
   'inspect 3': `if ARGV[2] ~= '' then tickets, next_place = read_places(ARGV[2], tonumber(ARGV[3])) end
 for _, ticket in ipairs(tickets) do
@@ -1836,14 +1799,11 @@ return 1`,
   'limit 2': `return { version, now }`,
   'reinstate': `local id, mode, owner = ARGV[1], ARGV[2], ARGV[3] == '' and ARGV[1] or ARGV[3]
 local left, latest, token, last_of_all = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6]), ARGV[6] + ARGV[7] - 1`,
-  'shared/tombstones 4': `local function revocation(id)
-return 'revoked:' .. id
-end`,
   'reinstate 2': `if has_tombstone(id) or has_tombstone(revocation(id)) then return -1 end`,
   'reinstate 3': `if find_hold(holds, id) then return 1 end
 local hold = with_mode({ id = id, status = 'held', owner = owner, ends = now + left, token = token, since = now }, mode)
 if latest > 0 then hold.ends = math.min(hold.ends, latest) end`,
-  'shared/holds 31': `local function owner_field(kind, owner)
+  'shared/holds 32': `local function owner_field(kind, owner)
 return '#owner:' .. kind .. ':' .. owner
 end`,
   'shared/admission 10': `local function admits(holds, request)
@@ -1859,7 +1819,7 @@ if request.kind == 'read' then return true end`,
 return (request.units > 0 or request.drains) and request.free >= math.max(1, request.units)
 end`,
   'reinstate 4': `if hold.ends <= now or not admits(holds, hold) then return 0 end`,
-  'shared/holds 32': `local function save_sums(holds, ...)
+  'shared/holds 33': `local function save_sums(holds, ...)
 if not holds.is_many then return end
 if holds.sums.holds > 0 then return write_sums(holds.sums, ...) end
 redis.call('UNLINK', KEYS[1], KEYS[7])
@@ -1884,20 +1844,17 @@ if redis.call('ZREM', KEYS[7], hold.id, '!' .. hold.id) == 2 then holds.sums.mar
 return count_owner(hold, -1)
 end
 local function drop_expired(holds)
-if #holds.expired == 0 then return end`,
-  'shared/holds 33': `for _, hold in ipairs(holds.expired) do
+local expired = holds.expired
+if #expired == 0 then return end
+for _, hold in ipairs(expired) do
 local field, number = take_out(holds, hold)
 if field then redis.call('HSET', KEYS[1], field, number) end
-if hold.status == 'pushed' then holds.not_taken = holds.not_taken .. client_of(hold.id) .. ' ' end
 end
 holds.expired = {}
-save_sums(holds)
-end`,
+save_sums(holds)`,
   'shared/queue 10': `local function drop_ticket(id, batch_size)
-local passed
 if not batch_size then
-local text, layout
-text, passed, layout = unpack(redis.call('HMGET', KEYS[3], id, 'passed', 'layout'))
+local text, layout = unpack(redis.call('HMGET', KEYS[3], id, 'layout'))
 assert_layout(layout)
 local function read_ticket(id, text)
 if not text then return { id = id, stale_at = 0 } end
@@ -1917,12 +1874,7 @@ local function is_fair(batch_size)
 return batch_size == 0
 end
 if redis.call('HDEL', KEYS[3], id) == 1 and is_fair(batch_size) then count_fair(-1) end
-local had_place = redis.call('ZREM', KEYS[2], id)
-local function forget_passed()
-if redis.call('EXISTS', KEYS[2]) == 0 then redis.call('HDEL', KEYS[3], 'passed') end
-end
-if passed then forget_passed() end
-return had_place
+return redis.call('ZREM', KEYS[2], id)
 end`,
   'reinstate 5': `drop_ticket(id)`,
   'shared/token 7': `local cached, cached_of
@@ -1965,7 +1917,7 @@ local tombstone_for, keep, from = string.match(ARGV[3], '^(%d+) (%d+) (%d+)$')
 tombstone_for, keep, from = tonumber(tombstone_for), tonumber(keep), tonumber(from)`,
   'shared/holds 35': `local function read_sums(id)
 local sums = { holds = 0, units = 0, exclusive = 0, read = 0, permits = 0, named = 0, marked = 0 }
-local holds = { sums = sums, expired = {}, not_taken = '', known = {} }
+local holds = { sums = sums, expired = {}, known = {} }
 local size = redis.call('HLEN', KEYS[1])
 if size == 1 then
 local hold = read_hold(unpack(redis.call('HGETALL', KEYS[1])))
@@ -2113,38 +2065,30 @@ assert_layout(not since and 1)
 return with_mode({ id = id, since = tonumber(since), retry_at = tonumber(retry_at), stale_at = tonumber(stale_at),
 lease = tonumber(lease), grant_timeout = tonumber(grant_timeout), batch_size = tonumber(batch_size), owner = owner }, mode)
 end
-local function forget_passed()
-if redis.call('EXISTS', KEYS[2]) == 0 then redis.call('HDEL', KEYS[3], 'passed') end
-end
 local function drop_ticket(id, batch_size)
-local passed
 if not batch_size then
-local text, layout
-text, passed, layout = unpack(redis.call('HMGET', KEYS[3], id, 'passed', 'layout'))
+local text, layout = unpack(redis.call('HMGET', KEYS[3], id, 'layout'))
 assert_layout(layout)
 batch_size = text and read_ticket(id, text).batch_size
 end
 if redis.call('HDEL', KEYS[3], id) == 1 and is_fair(batch_size) then count_fair(-1) end
-local had_place = redis.call('ZREM', KEYS[2], id)
-if passed then forget_passed() end
-return had_place
+return redis.call('ZREM', KEYS[2], id)
 end`,
-  'release 6': `if released == 0 or tombstone_for > 0 then drop_ticket(id) end`,
-  'release 7': `if tombstone_for > 0 then write_tombstone(id, tombstone_for) end`,
+  'release 6': `if released == 0 or tombstone_for > 0 then drop_ticket(id) end
+if tombstone_for > 0 then write_tombstone(id, tombstone_for) end`,
+  'shared/admission 13': `local function is_closed(holds)
+return holds.sums.exclusive > 0
+end`,
   'shared/queue 12': `local function tickets_of(ids)
-if #ids == 0 then return ids, '' end
+if #ids == 0 then return ids end
 local fields = { unpack(ids) }
 fields[#fields + 1] = 'fair'
-fields[#fields + 1] = 'passed'
 fields[#fields + 1] = 'layout'
 local texts = redis.call('HMGET', KEYS[3], unpack(fields))
 assert_layout(texts[#fields])
 local tickets = {}
 for i, id in ipairs(ids) do tickets[i] = read_ticket(id, texts[i]) end
-return tickets, texts[#fields - 1] or '', texts[#fields - 2] ~= false
-end`,
-  'shared/admission 13': `local function is_closed(holds)
-return holds.sums.exclusive > 0
+return tickets, texts[#fields - 1] ~= false
 end`,
   'shared/messages 15': `local function call_if_known(...)
 local reply = redis.pcall(...)
@@ -2171,10 +2115,13 @@ if TAG and not SHARDED then return true end
 local reply = call_if_known('PUBSUB', SHARDED and 'SHARDNUMSUB' or 'NUMSUB', channel_of(id))
 return not reply or reply[2] > 0
 end`,
-  'release 8': `if sends_next then`,
-  'release 9': `local request = request_at(4)`,
-  'release 10': `local reply, more = grant_at_once(holds, request), nil`,
-  'release 11': `if not reply then reply, more = try_acquire(holds, request, true) end
+  'release 7': `if sends_next then`,
+  'release 8': `local request = request_at(4)`,
+  'release 9': `local reply, more = grant_at_once(holds, request), nil`,
+  'shared/try-acquire 10': `local function try_acquire(holds, request, after_release)
+local from = request.from
+if has_tombstone(request.id) then return { 3, now }, (grant_waiters(holds, nil, from)) end`,
+  'release 10': `if not reply then reply, more = try_acquire(holds, request, true) end
 return { released, more or -1, unpack(reply) }
 end
 return { released, grant_waiters(holds, nil, from) or -1 }`,
@@ -2278,13 +2225,12 @@ const script = (name: string, parts: ReadonlyArray<keyof typeof PARTS>): LuaScri
 export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
   acquireAll: script('acquire-all', [
     'acquire-all',
-    'shared/clock',
-    'shared/tombstones',
     'shared/modes',
     'shared/request',
     'shared/holds',
     'shared/keys',
     'shared/hold',
+    'shared/clock',
     'shared/holds 2',
     'shared/admission',
     'shared/modes 2',
@@ -2298,6 +2244,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/holds 5',
     'shared/ends 4',
     'shared/holds 6',
+    'shared/tombstones',
     'shared/token',
     'acquire-all 2',
     'shared/grant',
@@ -2306,7 +2253,10 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/token 2',
     'shared/grant 3',
     'shared/holds 7',
+    'shared/parked',
+    'shared/tombstones 2',
     'shared/messages',
+    'shared/parked 2',
     'shared/holds 8',
     'shared/ends 5',
     'shared/holds 9',
@@ -2334,62 +2284,66 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/ends 4',
     'shared/holds 6',
     'acquire 4',
-    'shared/queue',
     'shared/holds 13',
     'shared/messages',
     'shared/holds 14',
+    'shared/parked',
+    'shared/tombstones 2',
+    'shared/parked 2',
+    'shared/holds 15',
+    'shared/queue',
     'shared/ends 5',
     'shared/hold 2',
     'shared/token',
     'shared/grant 5',
     'shared/token 2',
     'shared/grant 3',
-    'shared/holds 15',
-    'shared/grant 4',
     'shared/holds 16',
+    'shared/grant 4',
+    'shared/holds 17',
     'shared/admission',
     'shared/modes 2',
     'shared/admission 3',
     'shared/request 2',
-    'shared/holds 17',
+    'shared/holds 18',
     'shared/grant 6',
     'acquire 5',
     'shared/messages 2',
     'shared/try-acquire',
-    'shared/tombstones',
-    'shared/queue 2',
-    'shared/parked',
     'shared/admission 4',
+    'shared/queue 2',
+    'shared/parked 3',
+    'shared/tombstones',
     'shared/queue 3',
+    'shared/messages 3',
     'shared/ends 2',
     'shared/retry-time',
     'shared/ends 6',
     'shared/retry-time 2',
-    'shared/messages 3',
     'shared/grant-waiters',
-    'shared/parked 2',
-    'shared/queue 4',
+    'shared/parked 4',
     'shared/grant-waiters 2',
-    'shared/messages 4',
+    'shared/parked 5',
+    'shared/queue 4',
     'shared/grant-waiters 3',
-    'shared/messages 5',
+    'shared/messages 4',
     'shared/grant-waiters 4',
+    'shared/messages 5',
+    'shared/grant-waiters 5',
     'shared/try-acquire 2',
     'shared/admission 5',
     'shared/try-acquire 3',
-    'shared/holds 18',
+    'shared/holds 19',
     'shared/try-acquire 4',
     'shared/retry-time 3',
     'shared/try-acquire 5',
     'shared/take-place',
-    'shared/parked 3',
+    'shared/parked 6',
     'shared/take-place 2',
-    'shared/parked 4',
+    'shared/parked 7',
     'shared/take-place 3',
-    'shared/parked 5',
-    'shared/take-place 4',
     'shared/try-acquire 6',
-    'shared/take-place 5',
+    'shared/take-place 4',
     'shared/try-acquire 7',
     'shared/end-batches',
     'shared/try-acquire 8',
@@ -2413,59 +2367,61 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'add-limit 2',
     'shared/modes 3',
     'add-limit 3',
-    'shared/tombstones',
+    'shared/tombstones 3',
     'add-limit 4',
-    'shared/tombstones 2',
-    'add-limit 5',
     'shared/token 3',
-    'shared/ends 5',
     'shared/messages 6',
-    'shared/grant-waiters 5',
-    'shared/holds 19',
+    'shared/ends 5',
     'shared/grant-waiters 6',
-    'shared/messages 7',
-    'shared/grant-waiters 7',
-    'shared/queue 5',
     'shared/holds 20',
+    'shared/parked 8',
+    'shared/holds 21',
+    'shared/grant-waiters 7',
+    'shared/messages 7',
     'shared/grant-waiters 8',
+    'shared/parked 4',
+    'shared/grant-waiters 9',
+    'shared/holds 22',
+    'shared/queue 5',
+    'shared/grant-waiters 10',
     'shared/grant 5',
     'shared/token 4',
     'shared/grant 3',
-    'shared/holds 21',
+    'shared/holds 23',
     'shared/hold 2',
     'shared/holds 10',
     'shared/grant 4',
-    'shared/grant-waiters 9',
-    'shared/parked 2',
-    'shared/queue 6',
+    'shared/grant-waiters 11',
     'shared/admission 6',
-    'shared/holds 16',
+    'shared/holds 17',
     'shared/admission 7',
     'shared/modes 4',
     'shared/admission 8',
-    'shared/grant-waiters 10',
-    'shared/parked',
-    'shared/grant-waiters 11',
-    'shared/messages 4',
-    'shared/grant-waiters 3',
-    'shared/messages 5',
+    'shared/parked 5',
+    'shared/queue 6',
     'shared/grant-waiters 12',
+    'shared/parked 3',
+    'shared/grant-waiters 13',
+    'shared/messages 4',
+    'shared/grant-waiters 4',
+    'shared/messages 5',
+    'shared/grant-waiters 14',
     'shared/retry-time',
     'shared/ends 7',
     'shared/retry-time 2',
-    'shared/grant-waiters 13',
+    'shared/grant-waiters 15',
     'shared/queue 7',
-    'shared/grant-waiters 14',
-    'add-limit 6',
+    'shared/grant-waiters 16',
+    'add-limit 5',
     'shared/end-batches 3',
-    'add-limit 7',
+    'add-limit 6',
   ]),
   confirm: script('confirm', [
     'confirm',
   ]),
   fence: script('fence', [
     'fence',
-    'shared/holds 22',
+    'shared/holds 24',
     'shared/keys',
     'shared/hold 3',
     'shared/modes',
@@ -2473,19 +2429,19 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/clock 3',
     'shared/holds 12',
     'shared/ends 3',
-    'shared/holds 23',
+    'shared/holds 25',
     'shared/ends 8',
     'shared/holds 6',
     'fence 2',
-    'shared/holds 20',
+    'shared/holds 22',
     'fence 3',
     'shared/token',
     'fence 4',
     'shared/token 5',
     'fence 5',
-    'shared/holds 24',
+    'shared/holds 26',
     'shared/hold 2',
-    'shared/holds 25',
+    'shared/holds 27',
     'fence 6',
   ]),
   forceRelease: script('force-release', [
@@ -2502,12 +2458,15 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/ends 4',
     'shared/holds 6',
     'force-release 2',
-    'shared/tombstones 3',
     'shared/holds 13',
+    'shared/tombstones 2',
     'shared/messages',
-    'shared/holds 26',
+    'shared/holds 14',
+    'shared/parked 8',
+    'shared/holds 21',
     'shared/ends 5',
-    'shared/holds 27',
+    'shared/holds 28',
+    'shared/tombstones 4',
     'shared/messages 8',
     'force-release 3',
     'shared/messages 9',
@@ -2515,37 +2474,41 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/messages 10',
     'force-release 5',
     'shared/token 3',
-    'shared/grant-waiters 15',
+    'shared/grant-waiters',
+    'shared/parked 9',
+    'shared/tombstones',
+    'shared/parked 10',
+    'shared/grant-waiters 9',
     'shared/queue 5',
-    'shared/grant-waiters 8',
+    'shared/grant-waiters 10',
     'shared/grant 5',
     'shared/token 4',
     'shared/grant 3',
-    'shared/holds 28',
+    'shared/holds 29',
     'shared/hold 2',
     'shared/holds 10',
     'shared/grant 4',
-    'shared/grant-waiters 9',
-    'shared/parked 2',
-    'shared/queue 6',
+    'shared/grant-waiters 11',
     'shared/admission 6',
-    'shared/holds 16',
+    'shared/holds 17',
     'shared/admission 7',
     'shared/modes 2',
     'shared/admission 8',
-    'shared/grant-waiters 10',
-    'shared/parked',
-    'shared/grant-waiters 11',
-    'shared/messages 11',
-    'shared/grant-waiters 3',
-    'shared/messages 5',
+    'shared/parked 5',
+    'shared/queue 6',
     'shared/grant-waiters 12',
+    'shared/parked 3',
+    'shared/grant-waiters 13',
+    'shared/messages 11',
+    'shared/grant-waiters 4',
+    'shared/messages 5',
+    'shared/grant-waiters 14',
     'shared/retry-time',
     'shared/ends 7',
     'shared/retry-time 2',
-    'shared/grant-waiters 13',
+    'shared/grant-waiters 15',
     'shared/queue 7',
-    'shared/grant-waiters 14',
+    'shared/grant-waiters 16',
     'force-release 6',
   ]),
   handOver: script('hand-over', [
@@ -2562,49 +2525,57 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/ends 4',
     'shared/holds 6',
     'hand-over 2',
-    'shared/holds 20',
+    'shared/holds 22',
     'hand-over 3',
     'shared/request 2',
     'hand-over 4',
-    'shared/holds 29',
-    'hand-over 5',
     'shared/holds 30',
+    'hand-over 5',
+    'shared/holds 31',
     'shared/messages',
-    'shared/holds 26',
+    'shared/holds 14',
+    'shared/parked',
+    'shared/tombstones 2',
+    'shared/parked 2',
+    'shared/holds 21',
     'hand-over 6',
     'shared/token 6',
     'hand-over 7',
     'shared/ends 5',
-    'shared/holds 21',
+    'shared/holds 23',
     'shared/hold 2',
     'shared/holds 10',
     'hand-over 8',
     'shared/messages 2',
-    'shared/grant-waiters 16',
+    'shared/grant-waiters 17',
     'shared/messages 12',
-    'shared/grant-waiters 7',
-    'shared/queue 5',
     'shared/grant-waiters 8',
-    'shared/grant 7',
+    'shared/parked 9',
+    'shared/tombstones',
+    'shared/parked 10',
     'shared/grant-waiters 9',
-    'shared/parked 2',
-    'shared/queue 6',
+    'shared/queue 5',
+    'shared/grant-waiters 10',
+    'shared/grant 7',
+    'shared/grant-waiters 11',
     'shared/admission 9',
     'shared/modes 2',
     'shared/admission 8',
-    'shared/grant-waiters 10',
-    'shared/parked',
-    'shared/grant-waiters 11',
-    'shared/messages 13',
-    'shared/grant-waiters 3',
-    'shared/messages 5',
+    'shared/parked 5',
+    'shared/queue 6',
     'shared/grant-waiters 12',
+    'shared/parked 3',
+    'shared/grant-waiters 13',
+    'shared/messages 13',
+    'shared/grant-waiters 4',
+    'shared/messages 5',
+    'shared/grant-waiters 14',
     'shared/retry-time',
     'shared/ends 7',
     'shared/retry-time 2',
-    'shared/grant-waiters 13',
+    'shared/grant-waiters 15',
     'shared/queue 7',
-    'shared/grant-waiters 14',
+    'shared/grant-waiters 16',
     'hand-over 9',
   ]),
   inspect: script('inspect', [
@@ -2636,48 +2607,56 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/ends 4',
     'shared/holds 6',
     'keep-units 2',
-    'shared/holds 20',
+    'shared/holds 22',
     'keep-units 3',
     'shared/holds 13',
     'shared/messages',
-    'shared/holds 26',
+    'shared/holds 14',
+    'shared/parked',
+    'shared/tombstones 2',
+    'shared/parked 2',
+    'shared/holds 21',
     'shared/ends 5',
     'shared/hold 2',
-    'shared/holds 15',
+    'shared/holds 16',
     'keep-units 4',
-    'shared/holds 17',
+    'shared/holds 18',
     'keep-units 5',
     'shared/token 3',
     'shared/messages 2',
-    'shared/grant-waiters 16',
+    'shared/grant-waiters 17',
     'shared/messages 12',
-    'shared/grant-waiters 7',
-    'shared/queue 5',
     'shared/grant-waiters 8',
+    'shared/parked 9',
+    'shared/tombstones',
+    'shared/parked 10',
+    'shared/grant-waiters 9',
+    'shared/queue 5',
+    'shared/grant-waiters 10',
     'shared/grant 5',
     'shared/token 4',
     'shared/grant 8',
-    'shared/grant-waiters 9',
-    'shared/parked 2',
-    'shared/queue 6',
+    'shared/grant-waiters 11',
     'shared/admission 6',
-    'shared/holds 16',
+    'shared/holds 17',
     'shared/admission 7',
     'shared/modes 2',
     'shared/admission 8',
-    'shared/grant-waiters 10',
-    'shared/parked',
-    'shared/grant-waiters 11',
-    'shared/messages 13',
-    'shared/grant-waiters 3',
-    'shared/messages 5',
+    'shared/parked 5',
+    'shared/queue 6',
     'shared/grant-waiters 12',
+    'shared/parked 3',
+    'shared/grant-waiters 13',
+    'shared/messages 13',
+    'shared/grant-waiters 4',
+    'shared/messages 5',
+    'shared/grant-waiters 14',
     'shared/retry-time',
     'shared/ends 7',
     'shared/retry-time 2',
-    'shared/grant-waiters 13',
+    'shared/grant-waiters 15',
     'shared/queue 7',
-    'shared/grant-waiters 14',
+    'shared/grant-waiters 16',
     'keep-units 6',
   ]),
   latchConfirm: script('latch-confirm', [
@@ -2761,18 +2740,21 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/ends 4',
     'shared/holds 6',
     'keep-units 2',
-    'shared/holds 20',
+    'shared/holds 22',
     'reinstate 3',
-    'shared/holds 31',
+    'shared/holds 32',
     'shared/admission 10',
-    'shared/holds 16',
+    'shared/holds 17',
     'shared/admission 11',
     'shared/modes 2',
     'shared/admission 12',
     'reinstate 4',
-    'shared/holds 32',
-    'shared/messages',
     'shared/holds 33',
+    'shared/parked',
+    'shared/tombstones 2',
+    'shared/messages',
+    'shared/parked 2',
+    'shared/holds 21',
     'hand-over 6',
     'shared/queue 10',
     'reinstate 5',
@@ -2796,10 +2778,13 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'release 2',
     'shared/clock 2',
     'shared/holds 36',
+    'shared/tombstones 2',
     'shared/messages',
-    'shared/holds 26',
+    'shared/holds 14',
+    'shared/parked 8',
+    'shared/holds 21',
     'shared/ends 9',
-    'shared/holds 27',
+    'shared/holds 28',
     'release 3',
     'shared/holds 37',
     'shared/ends 3',
@@ -2812,65 +2797,62 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'release 5',
     'shared/queue 11',
     'release 6',
-    'shared/tombstones 2',
-    'release 7',
-    'shared/queue 12',
-    'shared/parked',
     'shared/token',
     'shared/queue',
     'shared/grant 5',
     'shared/token 2',
     'shared/grant 8',
     'shared/admission 13',
-    'shared/holds 16',
+    'shared/holds 17',
     'shared/admission',
     'shared/modes 2',
     'shared/admission 8',
+    'shared/queue 12',
+    'shared/parked 3',
+    'shared/tombstones',
     'shared/queue 7',
+    'shared/messages 15',
     'shared/ends 2',
     'shared/retry-time',
     'shared/ends 6',
     'shared/retry-time 2',
-    'shared/messages 15',
     'shared/grant-waiters',
-    'shared/parked 2',
-    'shared/queue 4',
+    'shared/parked 4',
     'shared/grant-waiters 2',
-    'shared/messages 4',
+    'shared/parked 5',
+    'shared/queue 4',
     'shared/grant-waiters 3',
-    'shared/messages 5',
+    'shared/messages 4',
     'shared/grant-waiters 4',
-    'release 8',
+    'shared/messages 5',
+    'shared/grant-waiters 5',
+    'release 7',
     'shared/request',
-    'release 9',
+    'release 8',
     'shared/request 2',
-    'shared/holds 17',
+    'shared/holds 18',
     'shared/grant 6',
-    'release 10',
-    'shared/try-acquire',
-    'shared/tombstones',
-    'shared/try-acquire 2',
+    'release 9',
+    'shared/try-acquire 10',
     'shared/admission 5',
     'shared/try-acquire 3',
-    'shared/holds 18',
+    'shared/holds 19',
     'shared/try-acquire 4',
     'shared/retry-time 3',
     'shared/try-acquire 5',
     'shared/take-place',
-    'shared/parked 3',
+    'shared/parked 6',
     'shared/take-place 2',
-    'shared/parked 4',
+    'shared/parked 7',
     'shared/take-place 3',
-    'shared/parked 5',
-    'shared/take-place 4',
     'shared/try-acquire 6',
-    'shared/take-place 5',
+    'shared/take-place 4',
     'shared/try-acquire 7',
     'shared/end-batches',
     'shared/try-acquire 8',
     'shared/end-batches 2',
     'shared/try-acquire 9',
-    'release 11',
+    'release 10',
   ]),
   renew: script('renew', [
     'shared/clock',
@@ -2895,45 +2877,53 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/holds 6',
     'set-limit 3',
     'shared/token 3',
-    'shared/ends 5',
     'shared/messages 6',
-    'shared/grant-waiters 5',
-    'shared/holds 19',
+    'shared/ends 5',
     'shared/grant-waiters 6',
-    'shared/messages 7',
-    'shared/grant-waiters 7',
-    'shared/queue 5',
     'shared/holds 20',
+    'shared/parked',
+    'shared/tombstones 2',
+    'shared/parked 2',
+    'shared/holds 21',
+    'shared/grant-waiters 7',
+    'shared/messages 7',
     'shared/grant-waiters 8',
+    'shared/parked 9',
+    'shared/tombstones',
+    'shared/parked 10',
+    'shared/grant-waiters 9',
+    'shared/holds 22',
+    'shared/queue 5',
+    'shared/grant-waiters 10',
     'shared/grant 5',
     'shared/token 4',
     'shared/grant 3',
-    'shared/holds 21',
+    'shared/holds 23',
     'shared/hold 2',
     'shared/holds 10',
     'shared/grant 4',
-    'shared/grant-waiters 9',
-    'shared/parked 2',
-    'shared/queue 6',
+    'shared/grant-waiters 11',
     'shared/admission 6',
-    'shared/holds 16',
+    'shared/holds 17',
     'shared/admission 7',
     'shared/modes 4',
     'shared/admission 8',
-    'shared/grant-waiters 10',
-    'shared/parked',
-    'shared/grant-waiters 11',
-    'shared/messages 4',
-    'shared/grant-waiters 3',
-    'shared/messages 5',
+    'shared/parked 5',
+    'shared/queue 6',
     'shared/grant-waiters 12',
+    'shared/parked 3',
+    'shared/grant-waiters 13',
+    'shared/messages 4',
+    'shared/grant-waiters 4',
+    'shared/messages 5',
+    'shared/grant-waiters 14',
     'shared/retry-time',
     'shared/ends 7',
     'shared/retry-time 2',
-    'shared/grant-waiters 13',
+    'shared/grant-waiters 15',
     'shared/queue 7',
-    'shared/grant-waiters 14',
-    'add-limit 6',
+    'shared/grant-waiters 16',
+    'add-limit 5',
     'shared/end-batches 3',
     'set-limit 4',
   ]),
@@ -2951,7 +2941,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/clock 3',
     'shared/holds 12',
     'shared/ends 3',
-    'shared/holds 23',
+    'shared/holds 25',
     'shared/ends 4',
     'shared/holds 6',
     'survey 2',

@@ -296,7 +296,10 @@ export class Lock {
       // When a waiter retries depends on how many holds the script looks at.
       waiters: mapValues(await admin.hgetall(waiters), (text) => text.replace(/^(\d+ \S+) \d+/, '$1')),
       tokens: await admin.get(fence),
-      tombstones: await admin.zrange(tombstones, 0, '-1', 'WITHSCORES'),
+      // The end of the tombstone of a client counts from a TTL, which passes between the two sides.
+      tombstones: (await admin.zrange(tombstones, 0, '-1', 'WITHSCORES')).filter(
+        (_, i, all) => i % 2 === 0 || all[i - 1]!.includes(':'),
+      ),
       limit: (await admin.get(limit))?.split(' ')[0],
     };
   }

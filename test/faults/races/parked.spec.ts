@@ -34,7 +34,7 @@ async function joinAndVanish(count: number, mode = 'exclusive'): Promise<void> {
 }
 
 describe('a client that does not take its grant', () => {
-  it('is passed over with all its fair waiters until it retries, and then gets its places back', async () => {
+  it('delays the others once, however many of its fair waiters wait, and gets its places back when it retries', async () => {
     const options = { grantTimeout: 700, commandTimeout: 20_000, renewedLease: 10_000 };
     const [holder, last] = await bench.serviceList(2, options);
     const frozen = await bench.worker(options);
