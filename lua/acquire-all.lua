@@ -3,7 +3,7 @@
 --
 -- KEYS    for each lock: state, queue, waiters, fence, tombstones, limit, ends
 -- ARGV    for each lock: request (shared/request.lua)
--- Output  for each lock: HELD, now, token, ms of lease left, batch size, number of permits
+-- Output  for each lock: HELD, now, -1, token, ms of lease left, batch size, number of permits
 --         { BUSY, position of a lock that holds keep from this request, ids of up to four holds ... }
 --         an empty list if only a request for each lock can tell: another reason keeps the script from granting one of them
 --
@@ -52,6 +52,6 @@ for position, lock in ipairs(locks) do
   use_lock(position)
   local hold = lock.mine or grant(lock.holds, lock.request, lock.request.lease, 1)
   local parts = held(hold)
-  for i = 1, 6 do reply[#reply + 1] = parts[i] or 0 end
+  for i = 1, 7 do reply[#reply + 1] = parts[i] or 0 end
 end
 return reply

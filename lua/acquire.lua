@@ -4,12 +4,11 @@
 -- ARGV    1 address (shared/messages.lua), 2-7 request (shared/request.lua)
 -- Output  the token, if the key was free: the hold has the lease and the uncontended batch size of the request, and began
 --           at the time in the token
---         { HELD or HELD_PUSHED, now, token, ms of lease left, batch size }, and how many permits a hold of permits has, and
---           the rank from which other waiters go on, if some are left
---         { QUEUED, QUEUED_UNSUBSCRIBED or BUSY, now, ms until the retry, last token, rank to go on from or -1,
---           ids of up to four holds ... }
---         { LEFT or UPGRADE, now } or { TOO_MANY, now, number of permits }, and the rank from which other waiters go on, if
---           the script has not looked at all
+--         { HELD or HELD_PUSHED, now, rank, token, ms of lease left, batch size }, and how many permits a hold of permits has
+--         { QUEUED, QUEUED_UNSUBSCRIBED or BUSY, now, rank, ms until the retry, last token, ids of up to four holds ... }
+--         { LEFT or UPGRADE, now, rank } or { TOO_MANY, now, rank, number of permits }
+--         The rank is the one to go on from, or -1. A request that is granted or refused does not go on itself: then the
+--         other waiters do.
 --- @include "shared/keys"
 --- @include "shared/reply-codes"
 --- @include "shared/token"
@@ -40,12 +39,4 @@ end
 local request = request_at(2)
 request.drains = request.units == 0 and not request.waits
 local holds = read_holds(request.id)
-local reply = grant_at_once(holds, request)
-if reply then return reply end
-local more
-reply, more = try_acquire(holds, request)
-if more then
-  if reply[1] == HELD then reply[6] = reply[6] or 0 end -- no permits
-  reply[#reply + 1] = more
-end
-return reply
+return grant_at_once(holds, request) or try_acquire(holds, request)

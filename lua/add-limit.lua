@@ -25,6 +25,6 @@ if not has_tombstone(record) then
   write_tombstone(record, latest - now + 1)
   redis.call('SET', LIMIT, integer(permits) .. ' ' .. version, 'PX', LIMIT_RETENTION)
 end
-local more = grant_waiters(holds, nil, 0) or -1
+local more = grant_waiters(holds, nil, 0)
 end_batches_beyond(permits, holds)
 return { permits, more }

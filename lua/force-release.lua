@@ -29,5 +29,5 @@ end
 local function tell_ended(next_id)
   for _, hold in ipairs(ended) do publish_revoked(hold, ARGV[3], next_id) end
 end
-local more = grant_waiters(holds, nil, 0, tell_ended) or -1
+local more = grant_waiters(holds, nil, 0, tell_ended)
 return { #ended, told, more }

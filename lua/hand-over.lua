@@ -4,8 +4,8 @@
 --
 -- KEYS    1 state, 2 queue, 3 waiters, 4 fence, 5 tombstones, 6 limit, 7 ends
 -- ARGV    1 address, 2 hold id, 3 new id, 4 lease in ms
--- Output  { HELD, now, token, ms of lease left, batch size }, and how many permits a hold of permits has
---         { LEFT, now }: there is no such hold; { UPGRADE, now }: its owner has another hold of this key
+-- Output  { HELD, now, -1, token, ms of lease left, batch size }, and how many permits a hold of permits has
+--         { LEFT, now, -1 }: there is no such hold; { UPGRADE, now, -1 }: its owner has another hold of this key
 --         an empty list: not known yet, ask again
 --
 -- May arrive twice or late: a second copy finds the hold under its new id, and changes nothing.
@@ -24,13 +24,13 @@ local holds = read_holds(from)
 local moved = find_hold(holds, to)
 if moved then return held(moved) end
 local hold = find_hold(holds, from)
-if not hold or hold.status == STATUS_KEPT then return { LEFT, now } end
+if not hold or hold.status == STATUS_KEPT then return { LEFT, now, -1 } end
 if holds.has_more then return {} end
 
 hold.status = STATUS_HELD
 leave_out(holds, hold)
 for _, kind in ipairs({ EXCLUSIVE, READ, PERMITS }) do
-  if owns(holds, hold.owner, kind) then return { UPGRADE, now } end
+  if owns(holds, hold.owner, kind) then return { UPGRADE, now, -1 } end
 end
 drop_expired(holds)
 hold.token = next_token(lease, 1, 1)

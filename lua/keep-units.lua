@@ -29,4 +29,4 @@ if released > 0 then
       token = hold.token, since = hold.since, ends = now + keep }, mode_of(released)))
   end
 end
-return { hold.units, grant_waiters(holds, nil, 0) or -1 }
+return { hold.units, (grant_waiters(holds, nil, 0)) }

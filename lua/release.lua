@@ -7,7 +7,7 @@
 --           ms to keep the lock taken (0: none), rank in the queue to go on from (0 at first),
 --         4-9 request of the next waiter, if there is one (shared/request.lua)
 -- Output  1: it was held, no request came with the command, and no client waits; or else
---         { 1: it was held, or 0, rank to go on from or -1, then the reply to the request, if there was one }
+--         { 1: it was held, or 0, rank to go on from or -1 }, or with a request { 1 or 0, the reply to it (acquire.lua) ... }
 --
 -- Redis accepts the first write even if its memory is full, and then also the others.
 --- @include "shared/keys"
@@ -51,8 +51,6 @@ if released == 0 or tombstone_for > 0 then drop_ticket(id) end
 if tombstone_for > 0 then write_tombstone(id, tombstone_for) end
 if sends_next then
   local request = request_at(4)
-  local reply, more = grant_at_once(holds, request), nil
-  if not reply then reply, more = try_acquire(holds, request, true) end
-  return { released, more or -1, unpack(reply) }
+  return { released, unpack(grant_at_once(holds, request) or try_acquire(holds, request, true)) }
 end
-return { released, grant_waiters(holds, nil, from) or -1 }
+return { released, (grant_waiters(holds, nil, from)) }

@@ -21,6 +21,6 @@ if version <= seen then
   redis.call('SET', LIMIT, permits .. ' ' .. integer(math.max(version + 1, now_micros)), 'PX', LIMIT_RETENTION)
   limit = tonumber(permits)
 end
-local more = grant_waiters(holds, nil, 0) or -1
+local more = grant_waiters(holds, nil, 0)
 end_batches_beyond(limit, holds)
 return more

@@ -351,14 +351,14 @@ export const MUTATIONS = [
     name: 'release-grants-nobody',
     what: 'a release grants the lock to no waiter',
     file: 'lua/release.lua',
-    from: 'return { released, grant_waiters(holds, nil, from) or -1 }',
+    from: 'return { released, (grant_waiters(holds, nil, from)) }',
     to: 'return { released, -1 }',
   },
   {
     name: 'granted-asker-forgets-rest',
     what: 'a request that is granted together with many waiters does not say where to go on',
     file: 'lua/shared/try-acquire.lua',
-    from: 'if mine then return held(mine), more end',
+    from: 'if mine then return held(mine, HELD, more) end',
     to: 'if mine then return held(mine) end',
   },
   {
@@ -380,7 +380,7 @@ export const MUTATIONS = [
     name: 'parked-not-looked-at',
     what: 'parked tickets are never granted',
     file: 'lua/shared/grant-waiters.lua',
-    from: 'if holds.sums.holds == 0 and not head and not more then',
+    from: 'if holds.sums.holds == 0 and not head and more < 0 then',
     to: 'if false then',
   },
   {

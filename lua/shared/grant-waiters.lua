@@ -20,7 +20,7 @@ local TICKETS_PER_READ = 2
 local HEAD_RETRY_SLACK = 1000
 
 -- `asker` gets its grant as the reply instead of a message, so it need not be subscribed. Returns the rank to go on from
--- (nil: the script has looked at all tickets), and the first ticket that only the holds keep from a grant. `tell_first`
+-- (-1: the script has looked at all tickets), and the first ticket that only the holds keep from a grant. `tell_first`
 -- publishes what clients must receive before the grants; its argument is the id of the first grant, or nil.
 --
 -- A ticket that asks for more permits than exist is dropped: it could never be granted, and would block the queue.
@@ -43,7 +43,7 @@ local function grant_waiters(holds, asker, from, tell_first)
     granted[#granted + 1] = grant(holds, ticket, lease, ticket.batch_size, pushed)
   end
   local owners_may_follow = false
-  local rank, looked, more = from, 0, nil -- rank: of the next ticket, not counting dropped ones
+  local rank, looked, more = from, 0, -1 -- rank: of the next ticket, not counting dropped ones
   local tickets, some_fair = {}, nil -- some_fair: at the first look; nil: not known
 
   while true do
@@ -82,7 +82,7 @@ local function grant_waiters(holds, asker, from, tell_first)
     end
   end
   -- Tickets are parked in favour of other clients only. A lock that no other client wants is granted to them.
-  if holds.sums.holds == 0 and not head and not more then
+  if holds.sums.holds == 0 and not head and more < 0 then
     for _, ticket in ipairs(read_parked()) do
       if holds.sums.holds == 0 and ticket.stale_at > now and is_present(ticket.id) and admits(holds, ticket) then grant_to(ticket) end
     end
@@ -106,6 +106,6 @@ local function grant_waiters(holds, asker, from, tell_first)
     write_ticket(head)
     publish_retry(head.id, head.retry_at - now)
   end
-  if holds.has_more and not more then more = from end
+  if holds.has_more and more < 0 then more = from end
   return more, head
 end

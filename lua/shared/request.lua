@@ -28,7 +28,8 @@ local function request_at(at)
     batch_size = tonumber(batch_size), age = tonumber(age), ahead = age == 'ahead', backed_off = backed_off ~= '' }, ARGV[at + 1])
 end
 
--- { HELD or HELD_PUSHED, now, token, ms of lease left, batch size }, and how many permits a hold of permits has
-local function held(hold, code)
-  return { code or HELD, now, hold.token, hold.ends - now, hold.batch_size or 1, hold.units }
+-- { HELD or HELD_PUSHED, now, rank to go on from or -1, token, ms of lease left, batch size }, and how many permits a hold of
+-- permits has
+local function held(hold, code, more)
+  return { code or HELD, now, more or -1, hold.token, hold.ends - now, hold.batch_size or 1, hold.units }
 end

@@ -17,38 +17,36 @@
 --- @include "shared/grant-waiters"
 --- @include "shared/tombstones"
 
--- { QUEUED, QUEUED_UNSUBSCRIBED or BUSY, now, ms until the retry, last token, rank to go on from or -1, ids of holds ... }
-local function not_held(code, holds, delay, more)
-  return { code, now, delay, last_token(), more or -1, unpack(some_holders(holds)) }
+-- { QUEUED, QUEUED_UNSUBSCRIBED or BUSY, now, rank to go on from or -1, ms until the retry, last token, ids of holds ... }
+local function not_held(code, holds, more, delay)
+  return { code, now, more, delay, last_token(), unpack(some_holders(holds)) }
 end
 
--- `after_release`: the same script has just released a hold, so waiters may be granted, or earlier than they expect.
---
--- Returns the reply. If the request does not go on itself, then also the rank from which other waiters go on, as
--- `grant_waiters` does.
+-- Returns the reply. `after_release`: the same script has just released a hold, so waiters may be granted, or earlier than
+-- they expect.
 local function try_acquire(holds, request, after_release)
   local from = request.from
-  if has_tombstone(request.id) then return { LEFT, now }, (grant_waiters(holds, nil, from)) end
-  local refusal = exceeds_limit(request) and { TOO_MANY, now, limit_for(request) }
-    or upgrades(holds, request) and { UPGRADE, now }
+  if has_tombstone(request.id) then return { LEFT, now, (grant_waiters(holds, nil, from)) } end
+  local refusal = exceeds_limit(request) and { TOO_MANY, now, -1, limit_for(request) }
+    or upgrades(holds, request) and { UPGRADE, now, -1 }
   if refusal then
     -- The request may have a ticket from before the number of permits, or the holds of its owner, have changed.
-    if drop_ticket(request.id) == 0 and not after_release then return refusal end
-    return refusal, (grant_waiters(holds, nil, from))
+    if drop_ticket(request.id) == 1 or after_release then refusal[3] = grant_waiters(holds, nil, from) end
+    return refusal
   end
   if reenters(holds, request) then
     drop_ticket(request.id)
-    local reply = held(grant(holds, request, request.lease, request.batch_size))
-    return reply, after_release and grant_waiters(holds, nil, from) or nil
+    local hold = grant(holds, request, request.lease, request.batch_size)
+    return held(hold, HELD, after_release and grant_waiters(holds, nil, from))
   end
 
   if not request.waits then
     local more, head = grant_waiters(holds, nil, from)
-    if not more and not head and admits(holds, request) then
+    if more < 0 and not head and admits(holds, request) then
       drop_ticket(request.id) -- from when its client was subscribed: the ticket of a hold would be granted again
       return held(grant(holds, request, request.lease, request.batch_size))
     end
-    return not_held(BUSY, holds, retry_time(holds, 0, request) - now, more)
+    return not_held(BUSY, holds, more, retry_time(holds, 0, request) - now)
   end
 
   -- Nothing can be granted if the lock is held exclusively and the request is not at the head of the queue. The exceptions
@@ -62,14 +60,14 @@ local function try_acquire(holds, request, after_release)
     batch_size = request.batch_size, owner = request.owner }
   write_ticket(ticket)
   keep_queue_for(request.patience, was_empty)
-  local more
+  local more = -1
   if changed or rank == 0 or not is_closed(holds) then more = grant_waiters(holds, request.id, from) end
   local mine = find_hold(holds, request.id)
-  if mine then return held(mine), more end
+  if mine then return held(mine, HELD, more) end
   if is_fair(request.batch_size) then
     end_batches(holds)
   elseif holds.sums.permits > 0 then
-    if end_uncontended_batches(holds, request) then more = more or from end
+    if end_uncontended_batches(holds, request) and more < 0 then more = from end
   elseif is_new then
     -- Readers may join the holds that their clients have. An exclusive holder has an uncontended batch if no other client
     -- waited. The request of another kind ends both.
@@ -77,5 +75,5 @@ local function try_acquire(holds, request, after_release)
     local has_batch = holds.only and is_closed(holds) and last_token() - holds.only.token >= UNCONTENDED_BATCH_SIZE - 1
     if joins or rank == 0 and has_batch then end_batches(holds) end
   end
-  return not_held((request.just_heard or is_present(request.id)) and QUEUED or QUEUED_UNSUBSCRIBED, holds, ticket.retry_at - now, more)
+  return not_held((request.just_heard or is_present(request.id)) and QUEUED or QUEUED_UNSUBSCRIBED, holds, more, ticket.retry_at - now)
 end

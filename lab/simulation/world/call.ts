@@ -1,4 +1,3 @@
-import { REPLY_CODES } from '../../../lib/store/protocol.generated.js';
 import { SCRIPTS, type ScriptName } from '../../../lib/store/redis/scripts.generated.js';
 
 /** A command, and if it runs a script, the parts of that. */
@@ -88,25 +87,13 @@ export function describeCall({ words, script, args }: Call): string {
 /** Whether a reply says that another command has to look at the rest of the queue or of the holds. */
 export function hasMore({ script }: Call, reply: unknown): boolean {
   const list = Array.isArray(reply) ? (reply as unknown[]) : [];
-  const places: unknown[] =
-    script === 'acquire'
-      ? [placeIn(list)]
-      : script === 'release'
-        ? [list[1], placeIn(list.slice(2))]
-        : script === 'forceRelease'
-          ? [list[2]]
-          : script === 'setLimit'
-            ? [reply]
-            : [list[1]];
-  return places.some((place) => Number(place ?? -1) >= 0);
-}
-
-/** Where the reply to a request for a lock says that another command has to go on. */
-function placeIn([code, , ...parts]: readonly unknown[]): unknown {
-  const { QUEUED, QUEUED_UNSUBSCRIBED, HELD, HELD_PUSHED, BUSY, LEFT, UPGRADE, TOO_MANY } = REPLY_CODES;
-  const is = (...codes: number[]): boolean => codes.includes(Number(code));
-  if (is(QUEUED, QUEUED_UNSUBSCRIBED, BUSY)) return parts[2];
-  if (is(HELD, HELD_PUSHED)) return parts[4];
-  if (is(LEFT, UPGRADE)) return parts[0];
-  return is(TOO_MANY) ? parts[1] : undefined;
+  const place =
+    script === 'setLimit'
+      ? reply
+      : script === 'acquire' || script === 'forceRelease'
+        ? list[2]
+        : script === 'release' && list.length > 2
+          ? list[3]
+          : list[1];
+  return Number(place ?? -1) >= 0;
 }

@@ -216,8 +216,10 @@ export class ScriptWalk {
    */
   async #release(key, label, id, how = '0 0 0', next = []) {
     let reply = await this.#script(key, label, 'release', [this.#address(key), id, how, ...next]);
-    while (Array.isArray(reply) && Number(reply[1]) >= 0) {
-      reply = await this.#script(key, label, 'release', [this.#address(key), id, `0 0 ${reply[1]}`]);
+    let place = Array.isArray(reply) ? Number(reply[next.length > 0 ? 3 : 1]) : -1;
+    while (place >= 0) {
+      reply = await this.#script(key, label, 'release', [this.#address(key), id, `0 0 ${place}`]);
+      place = Array.isArray(reply) ? Number(reply[1]) : -1;
     }
   }
 
@@ -235,7 +237,7 @@ export class ScriptWalk {
       const rest = String(request.at(-1)).replace(/^\d+/, String(place));
       const args = [this.#address(key), ...request.slice(0, -1), rest];
       const reply = await this.#script(key, label, 'acquire', args);
-      place = [QUEUED, BUSY, QUEUED_UNSUBSCRIBED].includes(Number(reply[0])) ? Number(reply[4]) : -1;
+      place = [QUEUED, BUSY, QUEUED_UNSUBSCRIBED].includes(Number(reply[0])) ? Number(reply[2]) : -1;
     }
   }
 

@@ -48,6 +48,7 @@ import {
   readHandOverReply,
   readInspectReply,
   readMessage,
+  readNextReply,
   readReleaseReply,
   readSurveyReply,
   requestArgs,
@@ -194,14 +195,17 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
         sign === 'found' ? this.#connection.masters?.confirm(this.keys.of(key).names[0]!, sentTo) : undefined;
       if (confirmed !== undefined)
         return confirmed.then((isMaster) => (isMaster ? reply : this.acquire(request, 0, again)));
-      const isWaiting = reply.outcome === 'queued' || reply.outcome === 'busy';
-      if (more !== undefined) {
-        // A request that was granted or refused does not go on itself.
-        return isWaiting ? this.acquire(request, more, again) : this.grantRemaining(key, more).then(() => reply);
-      }
+      if (more >= 0) return this.goOn(request, answer, again);
       const isUnheard = waits && !again && subscription === undefined && reply.outcome === 'busy';
       return isUnheard ? this.acquireSubscribed(request, reply) : reply;
     });
+  }
+
+  /** Continues where a script has stopped. A request that was granted or refused does not go on itself. */
+  private async goOn(request: AcquireRequest, { reply, more }: AcquireAnswer, again = false): Promise<AcquireReply> {
+    if (reply.outcome === 'queued' || reply.outcome === 'busy') return this.acquire(request, more, again);
+    await this.grantRemaining(request.key, more);
+    return reply;
   }
 
   /** In a Cluster, the first request for a key comes before its subscription. */
@@ -221,18 +225,23 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
   }
 
   private releaseNow({ key, id, tombstoneFor, keep, next }: ReleaseRequest): Promise<ReleaseReply> {
-    const subscription = next?.waits ? this.#connection.subscription(next.key, next.patience) : undefined;
-    const sent = this.clock.now();
+    const before = [this.#connection.replyAddress(key), id];
     const what = `${tombstoneFor} ${keep} 0`;
-    const rest =
-      next === undefined ? [what] : requestArgs(what, next, 0, this.evidence.presence(next.key, subscription));
-    const args = [this.#connection.replyAddress(key), id, ...rest];
-    return this.#scripts.run('release', this.keys.of(key), args, (raw): ReleaseReply | Promise<ReleaseReply> => {
-      const { reply, more, asked } = readReleaseReply(raw, next !== undefined);
-      if (next !== undefined && asked !== undefined) this.weigh(asked, next, sent, subscription);
-      if (more !== undefined) return this.grantRemaining(key, more, id).then(() => reply);
-      if (next === undefined || asked?.more === undefined) return reply;
-      return this.acquire(next, asked.more).then((answer) => ({ ...reply, next: answer }));
+    if (next === undefined) {
+      return this.#scripts.run('release', this.keys.of(key), [...before, what], (raw) => {
+        const [released, more] = readReleaseReply(raw);
+        const reply: ReleaseReply = { released, next };
+        return more < 0 ? reply : this.grantRemaining(key, more, id).then(() => reply);
+      });
+    }
+    const subscription = next.waits ? this.#connection.subscription(next.key, next.patience) : undefined;
+    const sent = this.clock.now();
+    const request = requestArgs(what, next, 0, this.evidence.presence(next.key, subscription));
+    return this.#scripts.run('release', this.keys.of(key), [...before, ...request], (raw) => {
+      const [released, answer] = readNextReply(raw);
+      this.weigh(answer, next, sent, subscription);
+      if (answer.more < 0) return { released, next: answer.reply };
+      return this.goOn(next, answer).then((reply) => ({ released, next: reply }));
     });
   }
 
@@ -260,8 +269,8 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
    * continue; negative if the script has looked at all tickets.
    */
   private async grantRemaining(key: string, place: number, id = `${this.clientId}:0`): Promise<void> {
-    for (let from: number | undefined = place; from !== undefined && from >= 0;) {
-      from = await this.run('release', key, [id, `0 0 ${from}`], (raw) => readReleaseReply(raw, false).more);
+    for (let from = place; from >= 0;) {
+      [, from] = await this.run('release', key, [id, `0 0 ${from}`], readReleaseReply);
     }
   }
 

@@ -7,7 +7,6 @@ import type {
   HeldReply,
   HoldMode,
   PushedGrant,
-  ReleaseReply,
   StoredLock,
   HoldSurvey,
 } from '../lock-store.js';
@@ -18,30 +17,18 @@ import type { SubscriptionSign } from './subscription.js';
 
 const { QUEUED, HELD, BUSY, LEFT, UPGRADE, QUEUED_UNSUBSCRIBED, HELD_PUSHED, TOO_MANY } = REPLY_CODES;
 /** The number of elements of each grant in the reply of `lua/acquire-all.lua`. */
-const HELD_PARTS = 6;
-
-/**
- * A script's reply, and the place in the queue from which the script has to be run again if it did not reach the end.
- */
-export interface Partial<Reply> {
-  readonly reply: Reply;
-  readonly more: number | undefined;
-}
-
-function placeToGoOn(raw: unknown): number | undefined {
-  const place = integer(raw, -1);
-  return place < 0 ? undefined : place;
-}
-
-/** The same at the end of a grant or a refusal, which has it only if there is one. */
-const restFrom = (raw: unknown): number | undefined => (raw === undefined ? undefined : natural(raw));
+const HELD_PARTS = 7;
 
 /** The terms of a request that the reply does not repeat if the key was free. */
 type AskedTerms = Pick<AcquireRequest, 'lease' | 'uncontendedBatchSize' | 'fair'>;
 
-/** The reply to `acquire`, and what the server says about the client's subscription. */
-export interface AcquireAnswer extends Partial<AcquireReply> {
-  readonly sign?: SubscriptionSign;
+/** The reply to `acquire`. */
+export interface AcquireAnswer {
+  readonly reply: AcquireReply;
+  /** The place in the queue from which another script has to go on; -1: the script has reached the end. */
+  readonly more: number;
+  /** What the server says about the client's subscription. */
+  readonly sign?: SubscriptionSign | undefined;
 }
 
 /** A token of a free key is the time of the grant in microseconds. No other reply is as large: not a count, and not a flag. */
@@ -49,45 +36,43 @@ const LEAST_TIME = 1_000_000_000;
 
 /** Reads the reply to a request for a lock. */
 export function readAcquireReply(raw: unknown, request: AskedTerms): AcquireAnswer {
-  return Array.isArray(raw)
-    ? readAnswer(raw)
-    : { reply: heldAsAsked(integer(raw, LEAST_TIME), request), more: undefined };
+  return Array.isArray(raw) ? readAnswer(raw) : { reply: heldAsAsked(integer(raw, LEAST_TIME), request), more: -1 };
 }
 
 /** Reads a reply in the form of a list. */
 export function readAnswer(raw: unknown): AcquireAnswer {
-  const parts = list(raw, 2);
-  const code = integer(parts[0]);
+  const parts = list(raw, 3);
+  const [code, time, more] = [integer(parts[0]), natural(parts[1]), integer(parts[2], -1)];
   if (code === HELD || code === HELD_PUSHED) {
-    const sign = code === HELD_PUSHED ? 'found' : undefined;
-    return { reply: heldReply(parts), more: restFrom(parts[HELD_PARTS]), sign };
+    return { reply: heldReply(parts), more, sign: code === HELD_PUSHED ? 'found' : undefined };
   }
   if (code === QUEUED || code === QUEUED_UNSUBSCRIBED || code === BUSY) {
-    const [, time, askIn, lastToken, more, ...holders] = list(parts, 5);
+    const [askIn, lastToken, ...holders] = list(parts.slice(3), 2);
     const reply: ContendedReply = {
       outcome: code === BUSY ? 'busy' : 'queued',
-      time: natural(time),
+      time,
       retryAfter: integer(askIn),
       lastToken: natural(lastToken),
       holders: holders.map(text),
     };
-    return { reply, more: placeToGoOn(more), sign: code === QUEUED_UNSUBSCRIBED ? 'unheard' : undefined };
+    return { reply, more, sign: code === QUEUED_UNSUBSCRIBED ? 'unheard' : undefined };
   }
   if (code === TOO_MANY) {
-    const [, time, limit, more] = list(parts, 3, 4);
-    return { reply: { outcome: 'too many', time: natural(time), limit: natural(limit) }, more: restFrom(more) };
+    const [, , , limit] = tuple(parts, 4);
+    return { reply: { outcome: 'too many', time, limit: natural(limit) }, more };
   }
-  const [, time, more] = list(parts, 2, 3);
-  const outcome = oneOf(code, LEFT, UPGRADE) === UPGRADE ? 'upgrade' : 'left';
-  return { reply: { outcome, time: natural(time) }, more: restFrom(more) };
+  tuple(parts, 3);
+  return { reply: { outcome: oneOf(code, LEFT, UPGRADE) === UPGRADE ? 'upgrade' : 'left', time }, more };
 }
 
 /** Reads the reply of `lua/hand-over.lua`. `undefined`: send it again. */
 export function readHandOverReply(raw: unknown): AcquireReply | undefined {
   const parts = list(raw);
   if (parts.length === 0) return undefined;
-  if (oneOf(parts[0], HELD, LEFT, UPGRADE) !== HELD) tuple(parts, 2);
-  return readAnswer(raw).reply;
+  oneOf(parts[0], HELD, LEFT, UPGRADE);
+  const { reply, more } = readAnswer(raw);
+  oneOf(more, -1);
+  return reply;
 }
 
 /** Reads the reply of `lua/acquire-all.lua`: nothing, a key that is not free, or the grants in one flat list. */
@@ -109,7 +94,7 @@ export function readAcquireAllReply(raw: unknown, requests: readonly AcquireRequ
 
 /** A hold of another kind than permits has no number of permits: it is 0, or left out. */
 function heldReply(raw: readonly unknown[]): HeldReply {
-  const [, time, token, lease, batchSize, units = 0] = list(raw, HELD_PARTS - 1, HELD_PARTS + 1);
+  const [, time, , token, lease, batchSize, units = 0] = list(raw, HELD_PARTS - 1, HELD_PARTS);
   return {
     outcome: 'held',
     time: natural(time),
@@ -163,22 +148,17 @@ export function readMode(raw: unknown): HoldMode {
 /** The number of slots in the mode of a ticket is left out. */
 const MODE = /^(exclusive|read|permits)(?::(\d+)\/(\d+)(?:\*\d+)?)?$/;
 
-const RELEASED = { reply: { released: true, next: undefined }, more: undefined, asked: undefined };
+/** Reads the reply to `release` without a request: whether the lock was held, and the place to go on from, as in `AcquireAnswer`. */
+export function readReleaseReply(raw: unknown): readonly [released: boolean, more: number] {
+  if (!Array.isArray(raw)) return [flag(oneOf(raw, 1)), -1];
+  const [released, more] = tuple(raw, 2);
+  return [flag(released), integer(more, -1)];
+}
 
-/**
- * `hasNext`: whether a request came with the command. `asked`: the reply to it. That request may have to be continued.
- */
-export function readReleaseReply(
-  raw: unknown,
-  hasNext: boolean,
-): Partial<ReleaseReply> & { readonly asked: AcquireAnswer | undefined } {
-  if (!Array.isArray(raw) && !hasNext) {
-    oneOf(raw, 1);
-    return RELEASED;
-  }
-  const [released, more, ...next] = hasNext ? list(raw, 4) : tuple(raw, 2);
-  const asked = hasNext ? readAnswer(next) : undefined;
-  return { reply: { released: flag(released), next: asked?.reply }, more: placeToGoOn(more), asked };
+/** Reads the reply to `release` with the request of the next waiter: whether the lock was held, and the reply to the request. */
+export function readNextReply(raw: unknown): readonly [released: boolean, answer: AcquireAnswer] {
+  const [released, ...answer] = list(raw, 1);
+  return [flag(released), readAnswer(answer)];
 }
 
 /** Reads the reply of `lua/fence.lua`. */

@@ -389,14 +389,14 @@ end`,
 if request.kind == 'permits' then redis.call('PEXPIRE', KEYS[6], 604800000) end
 return hold
 end`,
-  'shared/request 2': `local function held(hold, code)
-return { code or 1, now, hold.token, hold.ends - now, hold.batch_size or 1, hold.units }
+  'shared/request 2': `local function held(hold, code, more)
+return { code or 1, now, more or -1, hold.token, hold.ends - now, hold.batch_size or 1, hold.units }
 end`,
   'acquire-all 3': `for position, lock in ipairs(locks) do
 use_lock(position)
 local hold = lock.mine or grant(lock.holds, lock.request, lock.request.lease, 1)
 local parts = held(hold)
-for i = 1, 6 do reply[#reply + 1] = parts[i] or 0 end
+for i = 1, 7 do reply[#reply + 1] = parts[i] or 0 end
 end
 return reply`,
   'acquire': `local known = ARGV[3] == 'exclusive' and redis.call('EXISTS', KEYS[1], KEYS[2], KEYS[5], KEYS[4])
@@ -604,28 +604,6 @@ end`,
   'shared/holds 18': `local function write_hold(holds, hold)
 redis.call('HSET', KEYS[1], holds.is_many and '+' .. hold.id or hold.id, text_of(hold))
 end`,
-  'shared/grant 6': `local function grant_at_once(holds, request)
-local mine = find_hold(holds, request.id)
-local function complete(holds, hold, request)
-local has_last = holds.only and hold.kind == 'exclusive' and request.batch_size > 1 and not fair_waits()
-local slots = math.max(1, math.floor((hold.units or 1) / math.max(1, request.units or 1)))
-hold.batch_size = has_last and last_token() - hold.token + 1 or slots
-local ends, was_pushed = math.max(hold.ends, hold.since + request.lease), hold.status == 'pushed'
-if ends > hold.ends or was_pushed then
-hold.ends, hold.status = ends, was_pushed and 'held' or hold.status
-keep_state_for(holds, hold)
-write_hold(holds, hold)
-end
-return held(hold, was_pushed and 6)
-end
-if mine then return complete(holds, mine, request) end
-if admits(holds, request) and redis.call('EXISTS', KEYS[2], KEYS[5]) == 0 then
-return held(grant(holds, request, request.lease, request.uncontended_batch_size))
-end
-end`,
-  'acquire 5': `local reply = grant_at_once(holds, request)
-if reply then return reply end
-local more`,
   'shared/messages 2': `local CHANNELS, KEY = string.match(ARGV[1], '^([^\\n]+)\\n(.+)$')
 local TAG = string.find(CHANNELS, '{', 1, true)
 local BUS = TAG and string.sub(CHANNELS, 1, TAG - 1) .. 'bus:' or CHANNELS
@@ -742,7 +720,7 @@ local lease = pushed and math.min(ticket.lease, ticket.grant_timeout) or ticket.
 granted[#granted + 1] = grant(holds, ticket, lease, ticket.batch_size, pushed)
 end
 local owners_may_follow = false
-local rank, looked, more = from, 0, nil
+local rank, looked, more = from, 0, -1
 local tickets, some_fair = {}, nil`,
   'shared/parked 5': `local function park(id)
 redis.call('ZADD', KEYS[2], integer(redis.call('ZSCORE', KEYS[2], id) + 4503599627370496), id)
@@ -787,7 +765,7 @@ grant_to(ticket)
 owners_may_follow = owners_may_follow or ticket.owner ~= id
 end
 end
-if holds.sums.holds == 0 and not head and not more then
+if holds.sums.holds == 0 and not head and more < 0 then
 for _, ticket in ipairs(read_parked()) do
 if holds.sums.holds == 0 and ticket.stale_at > now and is_present(ticket.id) and admits(holds, ticket) then grant_to(ticket) end
 end
@@ -820,25 +798,25 @@ head.retry_at = free + 2
 write_ticket(head)
 publish_retry(head.id, head.retry_at - now)
 end
-if holds.has_more and not more then more = from end
+if holds.has_more and more < 0 then more = from end
 return more, head
 end`,
-  'shared/try-acquire 2': `if has_tombstone(request.id) then return { 3, now }, (grant_waiters(holds, nil, from)) end`,
+  'shared/try-acquire 2': `if has_tombstone(request.id) then return { 3, now, (grant_waiters(holds, nil, from)) } end`,
   'shared/admission 5': `local function upgrades(holds, request)
 return request.kind == 'exclusive' and owns(holds, request.owner, 'read') and not owns(holds, request.owner, 'exclusive')
 end`,
-  'shared/try-acquire 3': `local refusal = exceeds_limit(request) and { 7, now, limit_for(request) }
-or upgrades(holds, request) and { 4, now }
+  'shared/try-acquire 3': `local refusal = exceeds_limit(request) and { 7, now, -1, limit_for(request) }
+or upgrades(holds, request) and { 4, now, -1 }
 if refusal then
-if drop_ticket(request.id) == 0 and not after_release then return refusal end
-return refusal, (grant_waiters(holds, nil, from))
+if drop_ticket(request.id) == 1 or after_release then refusal[3] = grant_waiters(holds, nil, from) end
+return refusal
 end
 if reenters(holds, request) then
 drop_ticket(request.id)
-local reply = held(grant(holds, request, request.lease, request.batch_size))
-return reply, after_release and grant_waiters(holds, nil, from) or nil
+local hold = grant(holds, request, request.lease, request.batch_size)
+return held(hold, 1, after_release and grant_waiters(holds, nil, from))
 end
-local function not_held(code, holds, delay, more)`,
+local function not_held(code, holds, more, delay)`,
   'shared/holds 19': `local function some_holders(holds)
 local ids = {}
 for _, hold in ipairs(holds.only and { holds.only } or holds.is_many and read_first(4) or {}) do
@@ -846,7 +824,7 @@ if hold.status ~= 'kept' then ids[#ids + 1] = hold.id end
 end
 return ids
 end`,
-  'shared/try-acquire 4': `return { code, now, delay, last_token(), more or -1, unpack(some_holders(holds)) }
+  'shared/try-acquire 4': `return { code, now, more, delay, last_token(), unpack(some_holders(holds)) }
 end`,
   'shared/retry-time 3': `local function retry_time(holds, rank, request)
 local follows = request.period >= request.grant_timeout * 10
@@ -856,11 +834,11 @@ return math.min(now + request.period, free + 2 + math.min(rank, 100) * 10)
 end`,
   'shared/try-acquire 5': `if not request.waits then
 local more, head = grant_waiters(holds, nil, from)
-if not more and not head and admits(holds, request) then
+if more < 0 and not head and admits(holds, request) then
 drop_ticket(request.id)
 return held(grant(holds, request, request.lease, request.batch_size))
 end
-return not_held(2, holds, retry_time(holds, 0, request) - now, more)
+return not_held(2, holds, more, retry_time(holds, 0, request) - now)
 end
 local changed = after_release or request.age or #holds.expired > 0 or holds.has_more
 drop_expired(holds)`,
@@ -931,10 +909,10 @@ redis.call('PEXPIRE', KEYS[2], left)
 redis.call('PEXPIRE', KEYS[3], left)
 end`,
   'shared/try-acquire 7': `keep_queue_for(request.patience, was_empty)
-local more
+local more = -1
 if changed or rank == 0 or not is_closed(holds) then more = grant_waiters(holds, request.id, from) end
 local mine = find_hold(holds, request.id)
-if mine then return held(mine), more end`,
+if mine then return held(mine, 1, more) end`,
   'shared/end-batches': `local function end_batches(holds)
 for _, hold in ipairs(holds.only and { holds.only } or holds.is_many and read_latest(4) or {}) do
 if hold.status ~= 'kept' then publish_yield(hold.id) end
@@ -970,20 +948,34 @@ holds.sums.marked = holds.sums.marked - ended
 write_sums(holds.sums)
 return ended >= 32
 end`,
-  'shared/try-acquire 9': `if end_uncontended_batches(holds, request) then more = more or from end
+  'shared/try-acquire 9': `if end_uncontended_batches(holds, request) and more < 0 then more = from end
 elseif is_new then
 local joins = request.kind ~= 'read' and holds.sums.read > 0
 local has_batch = holds.only and is_closed(holds) and last_token() - holds.only.token >= 1000 - 1
 if joins or rank == 0 and has_batch then end_batches(holds) end
 end
-return not_held((request.just_heard or is_present(request.id)) and 0 or 5, holds, ticket.retry_at - now, more)
+return not_held((request.just_heard or is_present(request.id)) and 0 or 5, holds, more, ticket.retry_at - now)
 end`,
-  'acquire 6': `reply, more = try_acquire(holds, request)
-if more then
-if reply[1] == 1 then reply[6] = reply[6] or 0 end
-reply[#reply + 1] = more
+  'shared/grant 6': `local function grant_at_once(holds, request)
+local mine = find_hold(holds, request.id)
+local function complete(holds, hold, request)
+local has_last = holds.only and hold.kind == 'exclusive' and request.batch_size > 1 and not fair_waits()
+local slots = math.max(1, math.floor((hold.units or 1) / math.max(1, request.units or 1)))
+hold.batch_size = has_last and last_token() - hold.token + 1 or slots
+local ends, was_pushed = math.max(hold.ends, hold.since + request.lease), hold.status == 'pushed'
+if ends > hold.ends or was_pushed then
+hold.ends, hold.status = ends, was_pushed and 'held' or hold.status
+keep_state_for(holds, hold)
+write_hold(holds, hold)
 end
-return reply`,
+return held(hold, was_pushed and 6)
+end
+if mine then return complete(holds, mine, request) end
+if admits(holds, request) and redis.call('EXISTS', KEYS[2], KEYS[5]) == 0 then
+return held(grant(holds, request, request.lease, request.uncontended_batch_size))
+end
+end`,
+  'acquire 5': `return grant_at_once(holds, request) or try_acquire(holds, request)`,
   'add-limit': `local record, change, stated, latest = 'added:' .. ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])`,
   'shared/clock 3': `local function integer(number)
 return string.format('%.0f', number)
@@ -1187,7 +1179,7 @@ if old then remove_hold(holds, old) else drop_expired(holds) end`,
   'shared/grant-waiters 11': `granted[#granted + 1] = grant(holds, ticket, lease, ticket.batch_size, pushed)
 end
 local owners_may_follow = false
-local rank, looked, more = from, 0, nil
+local rank, looked, more = from, 0, -1
 local tickets, some_fair = {}, nil`,
   'shared/admission 6': `local function is_closed(holds)
 return holds.sums.exclusive > 0
@@ -1263,7 +1255,7 @@ grant_to(ticket)
 owners_may_follow = owners_may_follow or ticket.owner ~= id
 end
 end
-if holds.sums.holds == 0 and not head and not more then`,
+if holds.sums.holds == 0 and not head and more < 0 then`,
   'shared/grant-waiters 13': `for _, ticket in ipairs(read_parked()) do
 if holds.sums.holds == 0 and ticket.stale_at > now and is_present(ticket.id) and admits(holds, ticket) then grant_to(ticket) end
 end
@@ -1296,10 +1288,10 @@ end`,
   'shared/grant-waiters 16': `write_ticket(head)
 publish_retry(head.id, head.retry_at - now)
 end
-if holds.has_more and not more then more = from end
+if holds.has_more and more < 0 then more = from end
 return more, head
 end`,
-  'add-limit 5': `local more = grant_waiters(holds, nil, 0) or -1`,
+  'add-limit 5': `local more = grant_waiters(holds, nil, 0)`,
   'shared/end-batches 3': `local function end_batches_beyond(limit, holds)
 local function end_batches(holds)
 for _, hold in ipairs(holds.only and { holds.only } or holds.is_many and read_latest(4) or {}) do
@@ -1481,14 +1473,14 @@ if type(node) ~= 'string' then node = '-' end
 publish_to_waiter(hold.id, 'granted', hold.id, integer(hold.token), integer(hold.ends - now), integer(now),
 hold.batch_size, hold.units or 0, node, KEY)
 end`,
-  'force-release 6': `local more = grant_waiters(holds, nil, 0, tell_ended) or -1
+  'force-release 6': `local more = grant_waiters(holds, nil, 0, tell_ended)
 return { #ended, told, more }`,
   'hand-over': `local from, to, lease = ARGV[2], ARGV[3], tonumber(ARGV[4])`,
   'hand-over 2': `local holds = read_holds(from)`,
   'hand-over 3': `local moved = find_hold(holds, to)`,
   'hand-over 4': `if moved then return held(moved) end
 local hold = find_hold(holds, from)
-if not hold or hold.status == 'kept' then return { 3, now } end
+if not hold or hold.status == 'kept' then return { 3, now, -1 } end
 if holds.has_more then return {} end
 hold.status = 'held'
 leave_out(holds, hold)`,
@@ -1508,7 +1500,7 @@ end
 return number > 0
 end`,
   'hand-over 5': `for _, kind in ipairs({ 'exclusive', 'read', 'permits' }) do
-if owns(holds, hold.owner, kind) then return { 4, now } end
+if owns(holds, hold.owner, kind) then return { 4, now, -1 } end
 end`,
   'shared/holds 31': `local function save_sums(holds, ...)
 if not holds.is_many then return end
@@ -1696,7 +1688,7 @@ add_hold(holds, hold)
 if request.kind == 'permits' then redis.call('PEXPIRE', KEYS[6], 604800000) end
 return hold
 end`,
-  'keep-units 6': `return { hold.units, grant_waiters(holds, nil, 0) or -1 }`,
+  'keep-units 6': `return { hold.units, (grant_waiters(holds, nil, 0)) }`,
   'latch-confirm': `if not redis.call('ZSCORE', KEYS[1], ARGV[1]) then return 0 end
 redis.call('PEXPIRE', KEYS[1], math.max(1, redis.call('PTTL', KEYS[1])))
 return 1`,
@@ -2117,14 +2109,12 @@ return not reply or reply[2] > 0
 end`,
   'release 7': `if sends_next then`,
   'release 8': `local request = request_at(4)`,
-  'release 9': `local reply, more = grant_at_once(holds, request), nil`,
   'shared/try-acquire 10': `local function try_acquire(holds, request, after_release)
 local from = request.from
-if has_tombstone(request.id) then return { 3, now }, (grant_waiters(holds, nil, from)) end`,
-  'release 10': `if not reply then reply, more = try_acquire(holds, request, true) end
-return { released, more or -1, unpack(reply) }
+if has_tombstone(request.id) then return { 3, now, (grant_waiters(holds, nil, from)) } end`,
+  'release 9': `return { released, unpack(grant_at_once(holds, request) or try_acquire(holds, request, true)) }
 end
-return { released, grant_waiters(holds, nil, from) or -1 }`,
+return { released, (grant_waiters(holds, nil, from)) }`,
   'renew': `local function renew(state, id, lease)
 local field, text = id, redis.call('HGET', state, id)
 if not text then
@@ -2306,8 +2296,6 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/admission 3',
     'shared/request 2',
     'shared/holds 18',
-    'shared/grant 6',
-    'acquire 5',
     'shared/messages 2',
     'shared/try-acquire',
     'shared/admission 4',
@@ -2349,7 +2337,8 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/try-acquire 8',
     'shared/end-batches 2',
     'shared/try-acquire 9',
-    'acquire 6',
+    'shared/grant 6',
+    'acquire 5',
   ]),
   addLimit: script('add-limit', [
     'add-limit',
@@ -2831,8 +2820,6 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'release 8',
     'shared/request 2',
     'shared/holds 18',
-    'shared/grant 6',
-    'release 9',
     'shared/try-acquire 10',
     'shared/admission 5',
     'shared/try-acquire 3',
@@ -2852,7 +2839,8 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/try-acquire 8',
     'shared/end-batches 2',
     'shared/try-acquire 9',
-    'release 10',
+    'shared/grant 6',
+    'release 9',
   ]),
   renew: script('renew', [
     'shared/clock',

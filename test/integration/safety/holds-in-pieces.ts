@@ -229,9 +229,9 @@ export class Lock {
     }
     const reply: readonly unknown[] = raw;
     if (op.script === 'release') {
-      const [released, , ...asked] = reply;
+      const [released, ...asked] = reply;
       const request = [ADDRESS, ...op.args.slice(3)];
-      const next = asked.length > 0 ? await this.acquireToTheEnd(request, asked, micros) : [];
+      const next = asked.length > 1 ? await this.acquireToTheEnd(request, asked, micros) : [];
       await this.settle(micros);
       return [released, next];
     }
@@ -253,13 +253,13 @@ export class Lock {
     micros: number,
   ): Promise<readonly unknown[]> {
     let reply = first;
-    while ([QUEUED, BUSY, QUEUED_UNSUBSCRIBED].includes(Number(reply[0])) && Number(reply[4]) >= 0) {
-      const rest = String(args.at(-1)).replace(/^\d+/, String(reply[4]));
+    while ([QUEUED, BUSY, QUEUED_UNSUBSCRIBED].includes(Number(reply[0])) && Number(reply[2]) >= 0) {
+      const rest = String(args.at(-1)).replace(/^\d+/, String(reply[2]));
       reply = (await this.call({ script: 'acquire', args: [...args.slice(0, -1), rest] }, micros)) as unknown[];
     }
     await this.settle(micros);
-    // The last of seven elements of a grant is the rank from which other waiters go on.
-    return Number(reply[0]) === HELD && reply.length === 7 ? reply.slice(0, Number(reply[5]) > 0 ? 6 : 5) : reply;
+    // After a grant or a refusal, the other waiters have gone on from this rank.
+    return Array.isArray(reply) ? reply.map((part, i) => (i === 2 ? -1 : (part as unknown))) : reply;
   }
 
   async call({ script, args }: Call, micros: number): Promise<unknown> {
@@ -271,10 +271,10 @@ export class Lock {
     if (!Array.isArray(reply)) return reply;
     // A request that is not granted names any four holds.
     if (script === 'acquire-all' && Number(reply[0]) === BUSY) return reply.slice(0, 2);
-    const start = script === 'acquire' ? 0 : script === 'release' ? 2 : reply.length;
+    const start = script === 'acquire' ? 0 : script === 'release' && reply.length > 2 ? 1 : reply.length;
     if (![QUEUED, BUSY, QUEUED_UNSUBSCRIBED].includes(Number(reply[start]))) return reply;
     // When it retries depends on how many holds the script looks at.
-    return reply.slice(0, start + 5).map((part, i) => (i === start + 2 ? 0 : (part as unknown)));
+    return reply.slice(0, start + 5).map((part, i) => (i === start + 3 ? 0 : (part as unknown)));
   }
 
   async force(numbers: readonly number[], micros: number): Promise<unknown> {
@@ -466,5 +466,5 @@ export async function acquire(
 ): Promise<number[]> {
   const request = [id, mode, '', lease, 1, `${place} ${waits} 3000 600000 3000 1`];
   const reply: number | number[] = await run(key, 'acquire', ...request);
-  return Array.isArray(reply) ? reply : [HELD, Math.floor(reply / 1_000), reply, lease, 1];
+  return Array.isArray(reply) ? reply : [HELD, Math.floor(reply / 1_000), -1, reply, lease, 1];
 }

@@ -151,6 +151,7 @@ async function outcomesOf(sources: readonly string[], situation: Situation, name
 const wholeReply = (token: number, { request }: Situation): number[] => [
   REPLY_CODES.HELD,
   Math.floor(token / 1_000),
+  -1,
   token,
   request.lease,
   Math.max(1, request.uncontendedBatchSize),

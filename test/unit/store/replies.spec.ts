@@ -39,13 +39,13 @@ describe('the reply to a request', () => {
 
   it('has the number of permits of the hold, if it has any', () => {
     for (const code of [HELD, HELD_PUSHED]) {
-      expect(readAnswer([code, 5, '7', 30_000, 4, 6]).reply).toEqual({ ...held, units: 6 });
-      expect(readAnswer([code, 5, '7', 30_000, 4]).reply).toStrictEqual(held);
+      expect(readAnswer([code, 5, -1, '7', 30_000, 4, 6]).reply).toEqual({ ...held, units: 6 });
+      expect(readAnswer([code, 5, -1, '7', 30_000, 4]).reply).toStrictEqual(held);
     }
   });
 
   it('for several keys has the number of permits of each', () => {
-    const reply = [HELD, 5, '7', 30_000, 4, 0, HELD, 5, '7', 30_000, 4, 6];
+    const reply = [HELD, 5, -1, '7', 30_000, 4, 0, HELD, 5, -1, '7', 30_000, 4, 6];
     const requests = [{ key: 'a' }, { key: 'b' }] as AcquireRequest[];
     expect(readAcquireAllReply(reply, requests)).toStrictEqual([held, { ...held, units: 6 }]);
     expect(readAcquireAllReply([], requests)).toBeUndefined();

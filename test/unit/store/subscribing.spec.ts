@@ -12,8 +12,8 @@ it('a request asks once more when its channel is subscribed to, even if that sub
       run: async () => {
         asked += 1;
         // As long as this, it asks without end.
-        if (asked === 10) return [REPLY_CODES.LEFT, 1];
-        return [REPLY_CODES.BUSY, 1, 500, 0, -1, 'other:1'];
+        if (asked === 10) return [REPLY_CODES.LEFT, 1, -1];
+        return [REPLY_CODES.BUSY, 1, -1, 500, 0, 'other:1'];
       },
       send: async () => 'OK',
     },
