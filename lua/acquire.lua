@@ -10,7 +10,7 @@
 --         The rank is the one to go on from, or -1. A request that is granted or refused does not go on itself: then the
 --         other waiters do.
 --- @include "shared/keys"
---- @include "shared/reply-codes"
+--- @include "shared/clock"
 --- @include "shared/token"
 --- @include "shared/holds"
 --- @include "shared/request"
@@ -23,17 +23,13 @@
 -- states of both ways.
 local known = ARGV[3] == 'exclusive' and redis.call('EXISTS', STATE, QUEUE, TOMBSTONES, FENCE)
 local last = known == 1 and redis.call('GET', FENCE)
-if known == 0 or last then
-  local time = redis.call('TIME')
-  local token = time[1] * 1000000 + time[2]
-  if not last or (tonumber(last) or math.huge) < token then
-    local id, lease, text = ARGV[2], ARGV[5], string.format('%.0f', token)
-    local owner, now = ARGV[4] == '' and id or ARGV[4], string.sub(text, 1, -4)
-    redis.call('SET', FENCE, string.format('%.0f', token + math.max(1, ARGV[6]) - 1), 'PX', FENCE_RETENTION + lease)
-    redis.call('HSET', STATE, id, 'exclusive held ' .. now + lease .. ' ' .. text .. ' ' .. now .. ' ' .. owner)
-    redis.call('PEXPIRE', STATE, lease)
-    return token
-  end
+if known == 0 or last and (tonumber(last) or math.huge) < now_micros then
+  local id, lease, token = ARGV[2], ARGV[5], string.format('%.0f', now_micros)
+  local owner, since = ARGV[4] == '' and id or ARGV[4], string.sub(token, 1, -4)
+  redis.call('SET', FENCE, string.format('%.0f', now_micros + math.max(1, ARGV[6]) - 1), 'PX', FENCE_RETENTION + lease)
+  redis.call('HSET', STATE, id, 'exclusive held ' .. since + lease .. ' ' .. token .. ' ' .. since .. ' ' .. owner)
+  redis.call('PEXPIRE', STATE, lease)
+  return now_micros
 end
 
 local request = request_at(2)

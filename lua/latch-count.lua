@@ -10,7 +10,7 @@
 local left = count_left()
 local reply = { left, left > 0 and redis.call('HGET', LATCH, 'name') or '' }
 for i = 3, #ARGV do
-  if has_opened(ARGV[i]) then reply[#reply + 1] = ARGV[i] end
+  if has_counted('opened:' .. ARGV[i]) then reply[#reply + 1] = ARGV[i] end
 end
 local patience = tonumber(ARGV[2])
 if left > 0 and patience > 0 then

@@ -401,8 +401,8 @@ export const MUTATIONS = [
     name: 'token-of-a-free-key',
     what: 'the same for a key that is free',
     file: 'lua/acquire.lua',
-    from: 'if not last or (tonumber(last) or math.huge) < token then',
-    to: 'do',
+    from: 'if known == 0 or last and (tonumber(last) or math.huge) < now_micros then',
+    to: 'if known == 0 or last then',
   },
   {
     name: 'no-hold-at-least',

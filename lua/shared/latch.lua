@@ -26,10 +26,6 @@ local function has_counted(id)
   return ends and tonumber(ends) > now
 end
 
-local function has_opened(name)
-  return has_counted('opened:' .. name)
-end
-
 -- Records a call for `lifetime` ms. Redis accepts the first write even if its memory is full, and then also
 -- the others.
 local function record_call(id, lifetime)

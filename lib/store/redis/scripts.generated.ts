@@ -401,17 +401,13 @@ end
 return reply`,
   'acquire': `local known = ARGV[3] == 'exclusive' and redis.call('EXISTS', KEYS[1], KEYS[2], KEYS[5], KEYS[4])
 local last = known == 1 and redis.call('GET', KEYS[4])`,
-  'acquire 2': `if known == 0 or last then
-local time = redis.call('TIME')
-local token = time[1] * 1000000 + time[2]
-if not last or (tonumber(last) or math.huge) < token then
-local id, lease, text = ARGV[2], ARGV[5], string.format('%.0f', token)
-local owner, now = ARGV[4] == '' and id or ARGV[4], string.sub(text, 1, -4)
-redis.call('SET', KEYS[4], string.format('%.0f', token + math.max(1, ARGV[6]) - 1), 'PX', 600000 + lease)
-redis.call('HSET', KEYS[1], id, 'exclusive held ' .. now + lease .. ' ' .. text .. ' ' .. now .. ' ' .. owner)
+  'acquire 2': `if known == 0 or last and (tonumber(last) or math.huge) < now_micros then
+local id, lease, token = ARGV[2], ARGV[5], string.format('%.0f', now_micros)
+local owner, since = ARGV[4] == '' and id or ARGV[4], string.sub(token, 1, -4)
+redis.call('SET', KEYS[4], string.format('%.0f', now_micros + math.max(1, ARGV[6]) - 1), 'PX', 600000 + lease)
+redis.call('HSET', KEYS[1], id, 'exclusive held ' .. since + lease .. ' ' .. token .. ' ' .. since .. ' ' .. owner)
 redis.call('PEXPIRE', KEYS[1], lease)
-return token
-end
+return now_micros
 end`,
   'acquire 3': `local request = request_at(2)
 request.drains = request.units == 0 and not request.waits`,
@@ -1751,15 +1747,8 @@ end
 return { 0, 1 }`,
   'latch-count': `local left = count_left()
 local reply = { left, left > 0 and redis.call('HGET', KEYS[1], 'name') or '' }`,
-  'shared/latch 5': `local function has_opened(name)
-local function has_counted(id)
-local ends = redis.call('ZSCORE', KEYS[2], id)
-return ends and tonumber(ends) > now
-end
-return has_counted('opened:' .. name)
-end`,
   'latch-count 2': `for i = 3, #ARGV do
-if has_opened(ARGV[i]) then reply[#reply + 1] = ARGV[i] end
+if has_counted('opened:' .. ARGV[i]) then reply[#reply + 1] = ARGV[i] end
 end
 local patience = tonumber(ARGV[2])
 if left > 0 and patience > 0 then
@@ -1773,8 +1762,8 @@ return reply`,
   'latch-delete 3': `if has_counted(id) then return 1 end
 if redis.call('HGET', KEYS[1], 'name') ~= name then return 0 end
 redis.call('DEL', KEYS[1])`,
-  'shared/latch 6': `local function record_call(id, lifetime)`,
-  'shared/latch 7': `redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', integer(now))
+  'shared/latch 5': `local function record_call(id, lifetime)`,
+  'shared/latch 6': `redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', integer(now))
 redis.call('ZADD', KEYS[2], integer(now + lifetime), id)
 redis.call('PEXPIRE', KEYS[2], integer(math.max(redis.call('PTTL', KEYS[2]), lifetime)))
 end`,
@@ -2672,7 +2661,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/latch 2',
     'latch-count',
     'shared/clock',
-    'shared/latch 5',
+    'shared/latch 3',
     'latch-count 2',
     'shared/clock 2',
     'latch-count 3',
@@ -2686,9 +2675,9 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/clock',
     'shared/latch 3',
     'latch-delete 3',
-    'shared/latch 6',
+    'shared/latch 5',
     'shared/clock 2',
-    'shared/latch 7',
+    'shared/latch 6',
     'latch-delete 4',
   ]),
   latchSet: script('latch-set', [
@@ -2700,9 +2689,9 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/clock',
     'shared/latch 3',
     'latch-set 2',
-    'shared/latch 6',
+    'shared/latch 5',
     'shared/clock 2',
-    'shared/latch 7',
+    'shared/latch 6',
     'latch-set 3',
   ]),
   limit: script('limit', [
