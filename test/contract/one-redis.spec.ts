@@ -187,12 +187,12 @@ describe('tickets of clients that are absent, or that have let a grant expire', 
     expect((await send(live, last)).outcome).toBe('held');
   });
 
-  it('are parked if their client is passed over, also where the holds do not admit them', async () => {
-    const [holder, reader, passed, writer] = (await stores(4)) as [StagedStore, StagedStore, StagedStore, StagedStore];
+  it('are parked if their client let a grant expire, also where the holds do not admit them', async () => {
+    const [holder, reader, absent, writer] = (await stores(4)) as [StagedStore, StagedStore, StagedStore, StagedStore];
     const held = await hold(holder);
-    const [lost] = (await queue(passed, 1, { ...READ, grantTimeout: 2_000 })) as [AcquireRequest];
+    const [lost] = (await queue(absent, 1, { ...READ, grantTimeout: 2_000 })) as [AcquireRequest];
     const [read] = (await queue(reader, 1, READ)) as [AcquireRequest];
-    const [before] = (await queue(passed, 1)) as [AcquireRequest];
+    const [before] = (await queue(absent, 1)) as [AcquireRequest];
     const [after] = (await queue(writer, 1)) as [AcquireRequest];
     await holder.release(key, held.id);
     expect((await send(reader, read)).outcome).toBe('held');
@@ -202,10 +202,10 @@ describe('tickets of clients that are absent, or that have let a grant expire', 
     expect((await send(holder, holder.request(key, { ...READ, waits: false }))).outcome).toBe('busy');
     expect(await waiting()).toEqual([after.id, before.id]);
     // A client that retries gets its place back.
-    expect((await send(passed, before)).outcome).toBe('queued');
+    expect((await send(absent, before)).outcome).toBe('queued');
     expect(await waiting()).toEqual([before.id, after.id]);
     await reader.release(key, read.id);
-    await until(() => passed.isGranted(before));
+    await until(() => absent.isGranted(before));
     expect(await waiting()).toEqual([after.id]);
   });
 });
