@@ -17,7 +17,7 @@ export const LIMIT_RETENTION = 604_800_000;
 
 /**
  * A script looks at this many parked tickets: a request for a place drops the stale ones, and a lock that no other
- * client wants is granted to the first one that takes it.
+ * client wants is granted to the first ticket whose client takes it.
  */
 export const PARKED_READ = 5;
 

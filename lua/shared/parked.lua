@@ -8,7 +8,7 @@
 --- @include "shared/tombstones"
 
 -- A script looks at this many parked tickets: a request for a place drops the stale ones, and a lock that no other client
--- wants is granted to the first one that takes it.
+-- wants is granted to the first ticket whose client takes it.
 --- @export
 local PARKED_READ = 5
 -- A client that retries finds its other tickets among this many parked ones.
