@@ -1,8 +1,8 @@
 import { pause } from '../../common/reading-timer.js';
 import { hashSlot } from '../../keys/index.js';
 import { isAnswer } from './store-failure.js';
-import type { ClusterNode, ClusterNodes } from './cluster-nodes.js';
 import type { Commands } from './line.js';
+import type { Server, Servers } from './servers.js';
 
 /** After how many ms a command is sent again that a node cannot execute yet, or whose connection has ended. */
 const AGAIN = 100;
@@ -11,13 +11,22 @@ const AT_ONCE = 3;
 /** What a node says that cannot execute a command yet: its slot moves, or has no master. */
 const NOT_YET = /^(TRYAGAIN|CLUSTERDOWN|LOADING|MASTERDOWN)\b/;
 
+/** The nodes of a Cluster to which commands go. */
+interface Nodes extends Pick<Servers, 'of' | 'refresh'> {
+  readonly isOver: boolean;
+  /** The node to which another one redirects. It may be a new one. `from`: the node that has named it. */
+  redirectedTo(named: string, from: Server): Server;
+  /** A node has redirected a command: the slot has another master. */
+  moved(slot: number, node: Server): void;
+}
+
 /**
  * Sends each command to the master of its slot, and follows redirections. A command is sent again if its reply was lost, or
  * if the Cluster cannot serve the slot, for at most `commandTimeout`.
  */
 export class ClusterRouter implements Commands {
   constructor(
-    private readonly nodes: ClusterNodes,
+    private readonly nodes: Nodes,
     private readonly commandTimeout: number,
   ) {}
 
@@ -31,12 +40,12 @@ export class ClusterRouter implements Commands {
   readonly send: Commands['send'] = (command, ...args) =>
     this.route(args[0] === undefined ? undefined : String(args[0]), ({ commands }) => commands.send(command, ...args));
 
-  private async route(key: string | undefined, send: (node: ClusterNode) => Promise<unknown>): Promise<unknown> {
+  private async route(key: string | undefined, send: (node: Server) => Promise<unknown>): Promise<unknown> {
     const { nodes } = this;
     const slot = key === undefined ? undefined : hashSlot(key);
     const until = performance.now() + this.commandTimeout;
     const isOver = (): boolean => nodes.isOver || performance.now() >= until;
-    let redirected: { readonly node: ClusterNode; readonly isAsk: boolean } | undefined;
+    let redirected: { readonly node: Server; readonly isAsk: boolean } | undefined;
     for (let redirections = 0; ;) {
       const { node = nodes.of(slot), isAsk = false } = redirected ?? {};
       redirected = undefined;

@@ -1,14 +1,23 @@
 import { gather, given, type Answers } from './gather.js';
 import { isAnswer } from './store-failure.js';
 import { LastingLine } from './lasting-line.js';
-import { addressOf, type ServerAddress } from './line.js';
-import type { Sentinels } from './sentinels.js';
+import { addressOf, type Lines, type ServerAddress } from './line.js';
 
 const SWITCHED = '+switch-master';
 /** How often, in ms, the connections are checked: one can be dead although no end has closed it. */
 const TRIAL = 10_000;
 /** For how many ms Sentinels may delay a confirmation. */
 const ANSWER_WITHIN = 250;
+
+/** The Sentinels that are watched. */
+interface Sentinels {
+  readonly known: readonly ServerAddress[];
+  /** `most`: the largest number of Sentinels to subscribe to. */
+  readonly options: { readonly name: string; readonly lines: Lines; readonly most: number };
+  /** Asks a Sentinel that has announced a change. Never rejects. */
+  hear(sentinel: ServerAddress): Promise<void>;
+  find(): Promise<unknown>;
+}
 
 /**
  * Subscribes to the Sentinels to learn of a new master. After a manual failover, the old master accepts writes for
