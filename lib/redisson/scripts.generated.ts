@@ -14,17 +14,17 @@ export type ScriptName = 'acquireFair' | 'acquirePermits' | 'acquireShared' | 'a
 const PARTS = {
   'acquire-fair': `local LOCK, LATCH = KEYS[1], KEYS[2]
 local owner, lease, waits, has_waited = ARGV[1], tonumber(ARGV[2]), ARGV[3] == '1', ARGV[4] == '1'`,
-  'shared/names': `local function tagged(lock)
+  'shared/names tagged': `local function tagged(lock)
 return string.find(lock, '{', 1, true) and lock or '{' .. lock .. '}'
 end`,
-  'shared/fair-queue': `local function times_of(lock) return 'redisson_lock_timeout:' .. tagged(lock) end
-local function numbers_of(lock) return times_of(lock) .. ':numbers' end
-local function asked_of(lock) return times_of(lock) .. ':asked' end
-local function queue_of(lock) return 'redisson_lock_queue:' .. tagged(lock) end`,
+  'shared/fair-queue times_of': `local function times_of(lock) return 'redisson_lock_timeout:' .. tagged(lock) end`,
+  'shared/fair-queue numbers_of': `local function numbers_of(lock) return times_of(lock) .. ':numbers' end`,
+  'shared/fair-queue asked_of': `local function asked_of(lock) return times_of(lock) .. ':asked' end`,
+  'shared/fair-queue queue_of': `local function queue_of(lock) return 'redisson_lock_queue:' .. tagged(lock) end`,
   'acquire-fair 2': `local queue, times, asked, numbers = queue_of(LOCK), times_of(LOCK), asked_of(LOCK), numbers_of(LOCK)
 local function hold()
 redis.call('HSET', LOCK, owner, 1)`,
-  'shared/lengthen': `local function lengthen(key, ms)
+  'shared/lengthen lengthen': `local function lengthen(key, ms)
 ms = math.max(redis.call('PTTL', key), ms)
 redis.call('PEXPIRE', key, ms)
 return ms
@@ -32,7 +32,7 @@ end`,
   'acquire-fair 3': `lengthen(LOCK, lease)
 return { 1, 0 }
 end`,
-  'shared/fair-queue 2': `local function add_time(lock, owner, ms)
+  'shared/fair-queue add_time': `local function add_time(lock, owner, ms)
 redis.call('ZINCRBY', times_of(lock), string.format('%.0f', ms), owner)
 end`,
   'acquire-fair 4': `local function keep_places(now)
@@ -53,7 +53,7 @@ redis.call('ZADD', asked, time, owner)
 redis.call('PEXPIRE', asked, 10000)
 redis.call('PEXPIRE', numbers, 600000)
 end`,
-  'shared/fair-queue 3': `local function same_client(owner, other)
+  'shared/fair-queue same_client': `local function same_client(owner, other)
 return other and string.match(owner, '^[^:]*') == string.match(other, '^[^:]*')
 end`,
   'acquire-fair 5': `local function return_to_queue(now, number)
@@ -91,14 +91,14 @@ redis.call('PEXPIRE', numbers, 600000)
 end
 if redis.call('HEXISTS', LOCK, owner) == 1 then return hold() end
 if redis.call('EXISTS', LATCH) == 1 then return { 2 } end`,
-  'shared/clock': `local function clock()
+  'shared/clock clock': `local function clock()
 local time = redis.call('TIME')
 return time[1] * 1000 + math.floor(time[2] / 1000)
 end`,
   'acquire-fair 6': `local now = clock()
 if waits then keep_places(now) end
 local first = redis.call('LINDEX', queue, 0)`,
-  'shared/fair-queue 4': `local function remove_waiter(lock, owner)
+  'shared/fair-queue remove_waiter': `local function remove_waiter(lock, owner)
 if redis.call('ZREM', times_of(lock), owner) == 0 then return end
 local queue = queue_of(lock)
 local at = redis.call('LPOS', queue, owner)
@@ -107,23 +107,23 @@ local previous = at > 0 and redis.call('LINDEX', queue, at - 1)
 redis.call('LREM', queue, 0, owner)
 if same_client(owner, previous) or same_client(owner, redis.call('LINDEX', queue, at)) then return end
 for _, waiter in ipairs(redis.call('LRANGE', queue, at, -1)) do add_time(lock, waiter, -10000) end
-end
-local function channel_of(lock, owner) return 'redisson_lock__channel:' .. tagged(lock) .. ':' .. owner end`,
-  'shared/publish': `local function listeners_of(channel, is_sharded)
+end`,
+  'shared/fair-queue channel_of': `local function channel_of(lock, owner) return 'redisson_lock__channel:' .. tagged(lock) .. ':' .. owner end`,
+  'shared/publish listeners_of': `local function listeners_of(channel, is_sharded)
 local reply = redis.pcall('PUBSUB', is_sharded and 'SHARDNUMSUB' or 'NUMSUB', channel)
 if not reply.err then return reply[2] end
-end
-local HOW = ARGV[#ARGV]
+end`,
+  'shared/publish': `local HOW = ARGV[#ARGV]
 local unheard = false`,
-  'shared/fair-queue 5': `local function head_of(lock)
-local function dies_at(lock, owner)`,
-  'shared/publish 2': `local function is_deserted(channel)
+  'shared/fair-queue head_of': `local function head_of(lock)`,
+  'shared/fair-queue dies_at': `local function dies_at(lock, owner)`,
+  'shared/publish is_deserted': `local function is_deserted(channel)
 return HOW ~= 'plain' and listeners_of(channel, HOW == 'sharded') == 0
 end`,
-  'shared/fair-queue 6': `if not redis.call('ZSCORE', numbers_of(lock), owner) or not is_deserted(channel_of(lock, owner)) then return nil end
+  'shared/fair-queue dies_at 2': `if not redis.call('ZSCORE', numbers_of(lock), owner) or not is_deserted(channel_of(lock, owner)) then return nil end
 return (tonumber(redis.call('ZSCORE', asked_of(lock), owner)) or 0) + 4500
-end
-while true do
+end`,
+  'shared/fair-queue head_of 2': `while true do
 local head = redis.call('LINDEX', queue_of(lock), 0)
 local due = head and redis.call('ZSCORE', times_of(lock), head)
 if not due then return head end
@@ -142,7 +142,7 @@ end`,
 local left, holder = redis.call('PTTL', LOCK), redis.call('HKEYS', LOCK)[1]
 if not holder then
 if not head or head == owner then`,
-  'shared/fair-queue 7': `local function leave_queue(lock, owner)
+  'shared/fair-queue leave_queue': `local function leave_queue(lock, owner)
 local asked = asked_of(lock)
 redis.call('ZREM', asked, owner)
 if redis.call('ZCARD', asked) == 1 and redis.call('ZSCORE', asked, 'kept') then redis.call('DEL', asked) end
@@ -152,13 +152,13 @@ end`,
   'acquire-fair 8': `leave_queue(LOCK, owner)
 return hold()
 end`,
-  'shared/fair-queue 8': `local function wake(lock, owner)`,
-  'shared/publish 3': `local function publish(channel, message)
+  'shared/fair-queue wake': `local function wake(lock, owner)`,
+  'shared/publish publish': `local function publish(channel, message)
 redis.call(HOW == 'sharded' and 'SPUBLISH' or 'PUBLISH', channel, message)
 if HOW == 'single' then return end
 if (listeners_of(channel, HOW ~= 'sharded') or 0) > 0 then unheard = channel end
 end`,
-  'shared/fair-queue 9': `publish(channel_of(lock, owner), '0')
+  'shared/fair-queue wake 2': `publish(channel_of(lock, owner), '0')
 end`,
   'acquire-fair 9': `if head ~= first then wake(LOCK, head) end
 left = (redis.call('ZSCORE', times, head) or now + 4000) - now
@@ -168,19 +168,16 @@ if waits then join_queue(now) end
 return { 0, left < 0 and 4000 or math.min(left, 4000), holder }`,
   'acquire-permits': `local SEMAPHORE, LATCH = KEYS[1], KEYS[2]
 local owner, lease, units, limit, channel = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5]`,
-  'shared/names 2': `local function suffixed(lock, suffix)
-local function tagged(lock)
-return string.find(lock, '{', 1, true) and lock or '{' .. lock .. '}'
-end
-return tagged(lock) .. ':' .. suffix
+  'shared/names suffixed': `local function suffixed(lock, suffix)`,
+  'shared/names suffixed 2': `return tagged(lock) .. ':' .. suffix
 end`,
   'acquire-permits 2': `local timeouts = suffixed(SEMAPHORE, 'timeout')`,
-  'shared/permits': `local function permit_of(owner, i)
+  'shared/permits permit_of': `local function permit_of(owner, i)
 if not string.find(owner, '^%x+$') then return owner .. ':' .. i end
 return (string.gsub(owner, '%x%x', function(byte) return string.char(tonumber(byte, 16)) end))
 end`,
-  'shared/permits 2': `local function set_permit_lease(lock, owner, lease, shortens)
-local function permits_of(lock, owner)
+  'shared/permits set_permit_lease': `local function set_permit_lease(lock, owner, lease, shortens)`,
+  'shared/permits permits_of': `local function permits_of(lock, owner)
 local permits, now = {}, clock()
 while true do
 local permit = permit_of(owner, #permits + 1)
@@ -188,8 +185,8 @@ local ends = permit ~= permits[#permits] and redis.call('ZSCORE', suffixed(lock,
 if not ends or tonumber(ends) <= now then return permits end
 permits[#permits + 1] = permit
 end
-end
-local timeouts, permits = suffixed(lock, 'timeout'), permits_of(lock, owner)
+end`,
+  'shared/permits set_permit_lease 2': `local timeouts, permits = suffixed(lock, 'timeout'), permits_of(lock, owner)
 if #permits == 0 then return -1 end
 local now = clock()
 local left = shortens and lease or math.max(lease, redis.call('ZSCORE', timeouts, permits[1]) - now)
@@ -198,28 +195,22 @@ return left
 end`,
   'acquire-permits 3': `if set_permit_lease(SEMAPHORE, owner, lease) > 0 then return { 1, 0 } end
 if redis.call('EXISTS', LATCH) == 1 then return { 2 } end`,
-  'shared/publish 4': `local HOW = ARGV[#ARGV]
-local unheard = false
-local function publish(channel, message)
+  'shared/publish publish 2': `local function publish(channel, message)
 redis.call(HOW == 'sharded' and 'SPUBLISH' or 'PUBLISH', channel, message)
-if HOW == 'single' then return end
-local function listeners_of(channel, is_sharded)
-local reply = redis.pcall('PUBSUB', is_sharded and 'SHARDNUMSUB' or 'NUMSUB', channel)
-if not reply.err then return reply[2] end
-end
-if (listeners_of(channel, HOW ~= 'sharded') or 0) > 0 then unheard = channel end
+if HOW == 'single' then return end`,
+  'shared/publish publish 3': `if (listeners_of(channel, HOW ~= 'sharded') or 0) > 0 then unheard = channel end
 end`,
   'acquire-permits 4': `if redis.call('SETNX', SEMAPHORE, limit) == 1 then
 redis.call('DEL', timeouts)
 publish(channel, limit)
 end`,
-  'shared/permits 3': `local function end_overdue(lock, channel)
-local ended = redis.call('ZREMRANGEBYSCORE', suffixed(lock, 'timeout'), 0, clock())
-local function give_back(lock, channel, count)
+  'shared/permits end_overdue': `local function end_overdue(lock, channel)
+local ended = redis.call('ZREMRANGEBYSCORE', suffixed(lock, 'timeout'), 0, clock())`,
+  'shared/permits give_back': `local function give_back(lock, channel, count)
 local free = redis.call('INCRBY', lock, count)
 if free > 0 then publish(channel, free) end
-end
-if ended > 0 then give_back(lock, channel, ended) end
+end`,
+  'shared/permits end_overdue 2': `if ended > 0 then give_back(lock, channel, ended) end
 end`,
   'acquire-permits 5': `end_overdue(SEMAPHORE, channel)
 local free = tonumber(redis.call('GET', SEMAPHORE))
@@ -251,8 +242,8 @@ if free then redis.call('HSET', LOCK, 'mode', wanted) end
 end
 redis.call('HSET', LOCK, field, 1)
 if wanted == 'read' then`,
-  'shared/read-write': `local function read_lease(lock, owner, i)`,
-  'shared/read-write 2': `return suffixed(lock, owner .. ':rwlock_timeout:' .. i)
+  'shared/read-write read_lease': `local function read_lease(lock, owner, i)`,
+  'shared/read-write read_lease 2': `return suffixed(lock, owner .. ':rwlock_timeout:' .. i)
 end`,
   'acquire-shared 2': `local own = read_lease(LOCK, owner, 1)
 redis.call('SET', own, 1, 'PX', math.max(redis.call('PTTL', own), lease))
@@ -281,35 +272,23 @@ redis.call('HSET', LOCK, owner, 1)`,
   'acquire 3': `lengthen(LOCK, lease)
 return { 1, token }`,
   'extend': `local owner, lease, longest = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])`,
-  'shared/permits 4': `local function set_permit_lease(lock, owner, lease, shortens)`,
-  'shared/permits 5': `local function permits_of(lock, owner)
-local permits, now = {}, clock()
-local function permit_of(owner, i)
-if not string.find(owner, '^%x+$') then return owner .. ':' .. i end
-return (string.gsub(owner, '%x%x', function(byte) return string.char(tonumber(byte, 16)) end))
-end
-while true do
+  'shared/permits permits_of 2': `local function permits_of(lock, owner)
+local permits, now = {}, clock()`,
+  'shared/permits permits_of 3': `while true do
 local permit = permit_of(owner, #permits + 1)
 local ends = permit ~= permits[#permits] and redis.call('ZSCORE', suffixed(lock, 'timeout'), permit)
 if not ends or tonumber(ends) <= now then return permits end
 permits[#permits + 1] = permit
 end
-end
-local timeouts, permits = suffixed(lock, 'timeout'), permits_of(lock, owner)
-if #permits == 0 then return -1 end
-local now = clock()
-local left = shortens and lease or math.max(lease, redis.call('ZSCORE', timeouts, permits[1]) - now)
-for _, permit in ipairs(permits) do redis.call('ZADD', timeouts, string.format('%.0f', now + left), permit) end
-return left
-end
-local function is_semaphore(lock)
+end`,
+  'shared/permits is_semaphore': `local function is_semaphore(lock)
 return redis.call('TYPE', lock).ok == 'string'
 end`,
   'extend 2': `if is_semaphore(KEYS[1]) then return set_permit_lease(KEYS[1], owner, lease, true) end`,
-  'shared/read-write 3': `local function read_lease(lock, owner, i)
+  'shared/read-write read_lease 3': `local function read_lease(lock, owner, i)
 return suffixed(lock, owner .. ':rwlock_timeout:' .. i)
-end
-local function lease_key(lock, owner)
+end`,
+  'shared/read-write lease_key': `local function lease_key(lock, owner)
 if redis.call('HEXISTS', lock, owner) == 0 then
 return redis.call('HEXISTS', lock, owner .. ':write') == 1 and lock or nil
 end
@@ -317,19 +296,19 @@ return redis.call('HEXISTS', lock, 'mode') == 1 and read_lease(lock, owner, 1) o
 end`,
   'extend 3': `local key = lease_key(KEYS[1], owner)
 if not key then return -1 end`,
-  'shared/read-write 4': `local function longest_lease(lock)
-local longest = 0
-local function longest_read_lease(lock, owner)
-local longest = 0
-local function read_leases(lock, owner)
+  'shared/read-write longest_lease': `local function longest_lease(lock)
+local longest = 0`,
+  'shared/read-write longest_read_lease': `local function longest_read_lease(lock, owner)
+local longest = 0`,
+  'shared/read-write read_leases': `local function read_leases(lock, owner)
 local keys = {}
 for i = 1, tonumber(redis.call('HGET', lock, owner)) or 0 do keys[i] = read_lease(lock, owner, i) end
 return keys
-end
-for _, key in ipairs(read_leases(lock, owner)) do longest = math.max(longest, redis.call('PTTL', key)) end
+end`,
+  'shared/read-write longest_read_lease 2': `for _, key in ipairs(read_leases(lock, owner)) do longest = math.max(longest, redis.call('PTTL', key)) end
 return longest
-end
-for _, field in ipairs(redis.call('HKEYS', lock)) do
+end`,
+  'shared/read-write longest_lease 2': `for _, field in ipairs(redis.call('HKEYS', lock)) do
 longest = math.max(longest, longest_read_lease(lock, field))
 end
 return longest
@@ -347,58 +326,24 @@ else`,
 end
 return lease`,
   'force-release': `local ended, told = 0, 0`,
-  'shared/publish 5': `local function listeners_of(channel, is_sharded)
-local reply = redis.pcall('PUBSUB', is_sharded and 'SHARDNUMSUB' or 'NUMSUB', channel)
-if not reply.err then return reply[2] end
-end
-local HOW = ARGV[#ARGV]
-local unheard = false
-local function publish(channel, message)
-redis.call(HOW == 'sharded' and 'SPUBLISH' or 'PUBLISH', channel, message)
-if HOW == 'single' then return end
-if (listeners_of(channel, HOW ~= 'sharded') or 0) > 0 then unheard = channel end
-end`,
-  'shared/end-hold': `local function end_hold(lock, owner, channel, shared, permits)`,
-  'shared/names 3': `local function suffixed(lock, suffix)
+  'shared/end-hold end_hold': `local function end_hold(lock, owner, channel, shared, permits)`,
+  'shared/names suffixed 3': `local function suffixed(lock, suffix)
 return tagged(lock) .. ':' .. suffix
 end`,
-  'shared/permits 6': `local function end_permits(lock, owner, channel)
-local function permits_of(lock, owner)
-local permits, now = {}, clock()
-local function permit_of(owner, i)
-if not string.find(owner, '^%x+$') then return owner .. ':' .. i end
-return (string.gsub(owner, '%x%x', function(byte) return string.char(tonumber(byte, 16)) end))
-end
-while true do
-local permit = permit_of(owner, #permits + 1)
-local ends = permit ~= permits[#permits] and redis.call('ZSCORE', suffixed(lock, 'timeout'), permit)
-if not ends or tonumber(ends) <= now then return permits end
-permits[#permits + 1] = permit
-end
-end
-local permits = permits_of(lock, owner)
+  'shared/permits end_permits': `local function end_permits(lock, owner, channel)`,
+  'shared/permits end_permits 2': `local permits = permits_of(lock, owner)
 if #permits == 0 then return 0 end
-for _, permit in ipairs(permits) do redis.call('ZREM', suffixed(lock, 'timeout'), permit) end
-local function give_back(lock, channel, count)
-local free = redis.call('INCRBY', lock, count)
-if free > 0 then publish(channel, free) end
-end
-give_back(lock, channel, #permits)
+for _, permit in ipairs(permits) do redis.call('ZREM', suffixed(lock, 'timeout'), permit) end`,
+  'shared/permits end_permits 3': `give_back(lock, channel, #permits)
 return 1
-end
-local function is_semaphore(lock)
-return redis.call('TYPE', lock).ok == 'string'
 end`,
-  'shared/end-hold 2': `if is_semaphore(lock) then return end_permits(lock, owner, permits) end`,
-  'shared/read-write 5': `local function read_leases(lock, owner)
-local keys = {}
-local function read_lease(lock, owner, i)
-return suffixed(lock, owner .. ':rwlock_timeout:' .. i)
-end
-for i = 1, tonumber(redis.call('HGET', lock, owner)) or 0 do keys[i] = read_lease(lock, owner, i) end
+  'shared/end-hold end_hold 2': `if is_semaphore(lock) then return end_permits(lock, owner, permits) end`,
+  'shared/read-write read_leases 2': `local function read_leases(lock, owner)
+local keys = {}`,
+  'shared/read-write read_leases 3': `for i = 1, tonumber(redis.call('HGET', lock, owner)) or 0 do keys[i] = read_lease(lock, owner, i) end
 return keys
 end`,
-  'shared/end-hold 3': `local leases = read_leases(lock, owner)
+  'shared/end-hold end_hold 3': `local leases = read_leases(lock, owner)
 local reads = redis.call('HDEL', lock, owner)
 local mode = redis.call('HGET', lock, 'mode')
 if not mode then
@@ -409,19 +354,12 @@ for _, key in ipairs(leases) do redis.call('DEL', key) end
 local writes = redis.call('HDEL', lock, owner .. ':write')
 if reads + writes == 0 then return 0 end
 if mode == 'write' and writes == 0 then return 1 end`,
-  'shared/read-write 6': `local function longest_lease(lock)
-local longest = 0
-local function longest_read_lease(lock, owner)
+  'shared/read-write longest_read_lease 3': `local function longest_read_lease(lock, owner)
 local longest = 0
 for _, key in ipairs(read_leases(lock, owner)) do longest = math.max(longest, redis.call('PTTL', key)) end
 return longest
-end
-for _, field in ipairs(redis.call('HKEYS', lock)) do
-longest = math.max(longest, longest_read_lease(lock, field))
-end
-return longest
 end`,
-  'shared/end-hold 4': `local longest = longest_lease(lock)
+  'shared/end-hold end_hold 4': `local longest = longest_lease(lock)
 if longest > 0 then
 redis.call('HSET', lock, 'mode', 'read')
 redis.call('PEXPIRE', lock, longest)
@@ -441,61 +379,30 @@ ended = ended + 1
 if redis.call('PUBLISH', ARGV[i + 1], 'revoked ' .. ARGV[i] .. ' ' .. ARGV[4]) > 0 then told = told + 1 end
 end
 end`,
-  'shared/fair-queue 10': `local function wake_head(lock)
-if redis.call('EXISTS', lock) == 1 then return end
-local function channel_of(lock, owner) return 'redisson_lock__channel:' .. tagged(lock) .. ':' .. owner end
-local function head_of(lock)
-local function times_of(lock) return 'redisson_lock_timeout:' .. tagged(lock) end
-local function dies_at(lock, owner)
-local function numbers_of(lock) return times_of(lock) .. ':numbers' end`,
-  'shared/fair-queue 11': `if not redis.call('ZSCORE', numbers_of(lock), owner) or not is_deserted(channel_of(lock, owner)) then return nil end
-local function asked_of(lock) return times_of(lock) .. ':asked' end
-return (tonumber(redis.call('ZSCORE', asked_of(lock), owner)) or 0) + 4500
-end
-local function queue_of(lock) return 'redisson_lock_queue:' .. tagged(lock) end
-local function remove_waiter(lock, owner)
+  'shared/fair-queue wake_head': `local function wake_head(lock)
+if redis.call('EXISTS', lock) == 1 then return end`,
+  'shared/fair-queue dies_at 3': `if not redis.call('ZSCORE', numbers_of(lock), owner) or not is_deserted(channel_of(lock, owner)) then return nil end`,
+  'shared/fair-queue dies_at 4': `return (tonumber(redis.call('ZSCORE', asked_of(lock), owner)) or 0) + 4500
+end`,
+  'shared/fair-queue remove_waiter 2': `local function remove_waiter(lock, owner)
 if redis.call('ZREM', times_of(lock), owner) == 0 then return end
 local queue = queue_of(lock)
 local at = redis.call('LPOS', queue, owner)
 if not at then return end
 local previous = at > 0 and redis.call('LINDEX', queue, at - 1)
-redis.call('LREM', queue, 0, owner)
-local function same_client(owner, other)
-return other and string.match(owner, '^[^:]*') == string.match(other, '^[^:]*')
-end
-if same_client(owner, previous) or same_client(owner, redis.call('LINDEX', queue, at)) then return end
-local function add_time(lock, owner, ms)
-redis.call('ZINCRBY', times_of(lock), string.format('%.0f', ms), owner)
-end
-for _, waiter in ipairs(redis.call('LRANGE', queue, at, -1)) do add_time(lock, waiter, -10000) end
-end
-while true do
-local head = redis.call('LINDEX', queue_of(lock), 0)
-local due = head and redis.call('ZSCORE', times_of(lock), head)
-if not due then return head end
-local now, dies = clock(), dies_at(lock, head)
-if tonumber(due) <= now then
-redis.call('ZREM', times_of(lock), head)
-redis.call('LPOP', queue_of(lock))
-elseif dies and dies <= now then
-remove_waiter(lock, head)
-else
-return head, dies
-end
-end
-end
-local head = head_of(lock)
-local function wake(lock, owner)
+redis.call('LREM', queue, 0, owner)`,
+  'shared/fair-queue remove_waiter 3': `if same_client(owner, previous) or same_client(owner, redis.call('LINDEX', queue, at)) then return end`,
+  'shared/fair-queue remove_waiter 4': `for _, waiter in ipairs(redis.call('LRANGE', queue, at, -1)) do add_time(lock, waiter, -10000) end
+end`,
+  'shared/fair-queue wake_head 2': `local head = head_of(lock)`,
+  'shared/fair-queue wake 3': `local function wake(lock, owner)
 publish(channel_of(lock, owner), '0')
-end
-if head then wake(lock, head) end
+end`,
+  'shared/fair-queue wake_head 3': `if head then wake(lock, head) end
 end`,
   'force-release 3': `wake_head(KEYS[1])
 return { ended, told }`,
   'inspect': `local LOCK, TOKEN = KEYS[1], KEYS[2]`,
-  'shared/permits 7': `local function is_semaphore(lock)
-return redis.call('TYPE', lock).ok == 'string'
-end`,
   'inspect 2': `if is_semaphore(LOCK) then`,
   'inspect 3': `local permits, now = redis.call('ZRANGE', suffixed(LOCK, 'timeout'), 0, -1, 'WITHSCORES'), clock()
 for i = 1, #permits, 2 do
@@ -508,19 +415,6 @@ return { redis.call('GET', LOCK), 'permits', permits }
 end
 local mode = redis.call('HGET', LOCK, 'mode')
 local owners = {}`,
-  'shared/read-write 7': `local function longest_read_lease(lock, owner)
-local longest = 0
-local function read_leases(lock, owner)
-local keys = {}
-local function read_lease(lock, owner, i)
-return suffixed(lock, owner .. ':rwlock_timeout:' .. i)
-end
-for i = 1, tonumber(redis.call('HGET', lock, owner)) or 0 do keys[i] = read_lease(lock, owner, i) end
-return keys
-end
-for _, key in ipairs(read_leases(lock, owner)) do longest = math.max(longest, redis.call('PTTL', key)) end
-return longest
-end`,
   'inspect 4': `for _, field in ipairs(redis.call('HKEYS', LOCK)) do
 if field ~= 'mode' then
 local reads = mode and string.sub(field, -6) ~= ':write'
@@ -551,77 +445,18 @@ return 1`,
   'release': `local LOCK, LATCH = KEYS[1], KEYS[2]
 local owner, keep = ARGV[1], tonumber(ARGV[5])`,
   'release 2': `local released = end_hold(LOCK, owner, ARGV[2], ARGV[3], ARGV[4])`,
-  'shared/fair-queue 12': `local function times_of(lock) return 'redisson_lock_timeout:' .. tagged(lock) end
-local function queue_of(lock) return 'redisson_lock_queue:' .. tagged(lock) end
-local function remove_waiter(lock, owner)
-if redis.call('ZREM', times_of(lock), owner) == 0 then return end
-local queue = queue_of(lock)
-local at = redis.call('LPOS', queue, owner)
-if not at then return end
-local previous = at > 0 and redis.call('LINDEX', queue, at - 1)
-redis.call('LREM', queue, 0, owner)
-local function same_client(owner, other)
-return other and string.match(owner, '^[^:]*') == string.match(other, '^[^:]*')
-end
-if same_client(owner, previous) or same_client(owner, redis.call('LINDEX', queue, at)) then return end
-local function add_time(lock, owner, ms)
-redis.call('ZINCRBY', times_of(lock), string.format('%.0f', ms), owner)
-end
-for _, waiter in ipairs(redis.call('LRANGE', queue, at, -1)) do add_time(lock, waiter, -10000) end
-end
-local function numbers_of(lock) return times_of(lock) .. ':numbers' end
-local function asked_of(lock) return times_of(lock) .. ':asked' end
-local function leave_queue(lock, owner)
-local asked = asked_of(lock)
-redis.call('ZREM', asked, owner)
-if redis.call('ZCARD', asked) == 1 and redis.call('ZSCORE', asked, 'kept') then redis.call('DEL', asked) end
-redis.call('ZREM', numbers_of(lock), owner)
-remove_waiter(lock, owner)
-end`,
   'release 3': `if released == 0 then leave_queue(LOCK, owner) end`,
-  'shared/fair-queue 13': `local function wake_head(lock)
-if redis.call('EXISTS', lock) == 1 then return end
-local function channel_of(lock, owner) return 'redisson_lock__channel:' .. tagged(lock) .. ':' .. owner end
-local function head_of(lock)
-local function dies_at(lock, owner)`,
-  'shared/fair-queue 14': `if not redis.call('ZSCORE', numbers_of(lock), owner) or not is_deserted(channel_of(lock, owner)) then return nil end
-return (tonumber(redis.call('ZSCORE', asked_of(lock), owner)) or 0) + 4500
-end
-while true do
-local head = redis.call('LINDEX', queue_of(lock), 0)
-local due = head and redis.call('ZSCORE', times_of(lock), head)
-if not due then return head end
-local now, dies = clock(), dies_at(lock, head)
-if tonumber(due) <= now then
-redis.call('ZREM', times_of(lock), head)
-redis.call('LPOP', queue_of(lock))
-elseif dies and dies <= now then
-remove_waiter(lock, head)
-else
-return head, dies
-end
-end
-end
-local head = head_of(lock)
-local function wake(lock, owner)
-publish(channel_of(lock, owner), '0')
-end
-if head then wake(lock, head) end
-end`,
   'release 4': `wake_head(LOCK)
 if keep > 0 then redis.call('SET', LATCH, released, 'PX', keep) end
 return { released, unheard }`,
   'renew': `local longest = tonumber(ARGV[#ARGV])
 local function renew(lock, owner, lease)`,
   'renew 2': `if is_semaphore(lock) then return set_permit_lease(lock, owner, lease) end`,
-  'shared/read-write 8': `local function lease_key(lock, owner)
+  'shared/read-write lease_key 2': `local function lease_key(lock, owner)
 if redis.call('HEXISTS', lock, owner) == 0 then
 return redis.call('HEXISTS', lock, owner .. ':write') == 1 and lock or nil
-end
-local function read_lease(lock, owner, i)
-return suffixed(lock, owner .. ':rwlock_timeout:' .. i)
-end
-return redis.call('HEXISTS', lock, 'mode') == 1 and read_lease(lock, owner, 1) or lock
+end`,
+  'shared/read-write lease_key 3': `return redis.call('HEXISTS', lock, 'mode') == 1 and read_lease(lock, owner, 1) or lock
 end`,
   'renew 3': `local key = lease_key(lock, owner)
 local left = key and redis.call('PTTL', key) or -2
@@ -650,100 +485,165 @@ const script = (name: string, parts: ReadonlyArray<keyof typeof PARTS>): LuaScri
 export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
   acquireFair: script('acquire-fair', [
     'acquire-fair',
-    'shared/names',
-    'shared/fair-queue',
+    'shared/names tagged',
+    'shared/fair-queue times_of',
+    'shared/fair-queue numbers_of',
+    'shared/fair-queue asked_of',
+    'shared/fair-queue queue_of',
     'acquire-fair 2',
-    'shared/lengthen',
+    'shared/lengthen lengthen',
     'acquire-fair 3',
-    'shared/fair-queue 2',
+    'shared/fair-queue add_time',
     'acquire-fair 4',
-    'shared/fair-queue 3',
+    'shared/fair-queue same_client',
     'acquire-fair 5',
-    'shared/clock',
+    'shared/clock clock',
     'acquire-fair 6',
-    'shared/fair-queue 4',
+    'shared/fair-queue remove_waiter',
+    'shared/fair-queue channel_of',
+    'shared/publish listeners_of',
     'shared/publish',
-    'shared/fair-queue 5',
-    'shared/publish 2',
-    'shared/fair-queue 6',
+    'shared/fair-queue head_of',
+    'shared/fair-queue dies_at',
+    'shared/publish is_deserted',
+    'shared/fair-queue dies_at 2',
+    'shared/fair-queue head_of 2',
     'acquire-fair 7',
-    'shared/fair-queue 7',
+    'shared/fair-queue leave_queue',
     'acquire-fair 8',
-    'shared/fair-queue 8',
-    'shared/publish 3',
-    'shared/fair-queue 9',
+    'shared/fair-queue wake',
+    'shared/publish publish',
+    'shared/fair-queue wake 2',
     'acquire-fair 9',
   ]),
   acquirePermits: script('acquire-permits', [
     'acquire-permits',
-    'shared/names 2',
+    'shared/names suffixed',
+    'shared/names tagged',
+    'shared/names suffixed 2',
     'acquire-permits 2',
-    'shared/permits',
-    'shared/clock',
-    'shared/permits 2',
+    'shared/permits permit_of',
+    'shared/clock clock',
+    'shared/permits set_permit_lease',
+    'shared/permits permits_of',
+    'shared/permits set_permit_lease 2',
     'acquire-permits 3',
-    'shared/publish 4',
+    'shared/publish',
+    'shared/publish publish 2',
+    'shared/publish listeners_of',
+    'shared/publish publish 3',
     'acquire-permits 4',
-    'shared/permits 3',
+    'shared/permits end_overdue',
+    'shared/permits give_back',
+    'shared/permits end_overdue 2',
     'acquire-permits 5',
   ]),
   acquireShared: script('acquire-shared', [
     'acquire-shared',
-    'shared/read-write',
-    'shared/names 2',
-    'shared/read-write 2',
+    'shared/read-write read_lease',
+    'shared/names suffixed',
+    'shared/names tagged',
+    'shared/names suffixed 2',
+    'shared/read-write read_lease 2',
     'acquire-shared 2',
-    'shared/lengthen',
+    'shared/lengthen lengthen',
     'acquire-shared 3',
   ]),
   acquire: script('acquire', [
     'acquire',
-    'shared/clock',
+    'shared/clock clock',
     'acquire 2',
-    'shared/lengthen',
+    'shared/lengthen lengthen',
     'acquire 3',
   ]),
   extend: script('extend', [
     'extend',
-    'shared/names 2',
-    'shared/permits 4',
-    'shared/clock',
-    'shared/permits 5',
+    'shared/names suffixed',
+    'shared/names tagged',
+    'shared/names suffixed 2',
+    'shared/permits set_permit_lease',
+    'shared/clock clock',
+    'shared/permits permits_of 2',
+    'shared/permits permit_of',
+    'shared/permits permits_of 3',
+    'shared/permits set_permit_lease 2',
+    'shared/permits is_semaphore',
     'extend 2',
-    'shared/read-write 3',
+    'shared/read-write read_lease 3',
+    'shared/read-write lease_key',
     'extend 3',
-    'shared/read-write 4',
+    'shared/read-write longest_lease',
+    'shared/read-write longest_read_lease',
+    'shared/read-write read_leases',
+    'shared/read-write longest_read_lease 2',
+    'shared/read-write longest_lease 2',
     'extend 4',
-    'shared/lengthen',
+    'shared/lengthen lengthen',
     'extend 5',
   ]),
   forceRelease: script('force-release', [
     'force-release',
-    'shared/publish 5',
-    'shared/clock',
-    'shared/names',
-    'shared/end-hold',
-    'shared/names 3',
-    'shared/permits 6',
-    'shared/end-hold 2',
-    'shared/read-write 5',
-    'shared/end-hold 3',
-    'shared/read-write 6',
-    'shared/end-hold 4',
+    'shared/publish listeners_of',
+    'shared/publish',
+    'shared/publish publish',
+    'shared/clock clock',
+    'shared/names tagged',
+    'shared/end-hold end_hold',
+    'shared/names suffixed 3',
+    'shared/permits end_permits',
+    'shared/permits permits_of 2',
+    'shared/permits permit_of',
+    'shared/permits permits_of 3',
+    'shared/permits end_permits 2',
+    'shared/permits give_back',
+    'shared/permits end_permits 3',
+    'shared/permits is_semaphore',
+    'shared/end-hold end_hold 2',
+    'shared/read-write read_leases 2',
+    'shared/read-write read_lease 3',
+    'shared/read-write read_leases 3',
+    'shared/end-hold end_hold 3',
+    'shared/read-write longest_lease',
+    'shared/read-write longest_read_lease 3',
+    'shared/read-write longest_lease 2',
+    'shared/end-hold end_hold 4',
     'force-release 2',
-    'shared/fair-queue 10',
-    'shared/publish 2',
-    'shared/fair-queue 11',
+    'shared/fair-queue wake_head',
+    'shared/fair-queue channel_of',
+    'shared/fair-queue head_of',
+    'shared/fair-queue times_of',
+    'shared/fair-queue dies_at',
+    'shared/fair-queue numbers_of',
+    'shared/publish is_deserted',
+    'shared/fair-queue dies_at 3',
+    'shared/fair-queue asked_of',
+    'shared/fair-queue dies_at 4',
+    'shared/fair-queue queue_of',
+    'shared/fair-queue remove_waiter 2',
+    'shared/fair-queue same_client',
+    'shared/fair-queue remove_waiter 3',
+    'shared/fair-queue add_time',
+    'shared/fair-queue remove_waiter 4',
+    'shared/fair-queue head_of 2',
+    'shared/fair-queue wake_head 2',
+    'shared/fair-queue wake 3',
+    'shared/fair-queue wake_head 3',
     'force-release 3',
   ]),
   inspect: script('inspect', [
     'inspect',
-    'shared/permits 7',
-    'shared/names 2',
+    'shared/permits is_semaphore',
+    'shared/names suffixed',
+    'shared/names tagged',
+    'shared/names suffixed 2',
     'inspect 2',
-    'shared/clock',
+    'shared/clock clock',
     'inspect 3',
-    'shared/read-write 7',
+    'shared/read-write longest_read_lease',
+    'shared/read-write read_leases 2',
+    'shared/read-write read_lease 3',
+    'shared/read-write read_leases 3',
+    'shared/read-write longest_read_lease 2',
     'inspect 4',
   ]),
   isSharded: script('is-sharded', [
@@ -751,7 +651,10 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
   ]),
   latchCountDown: script('latch-count-down', [
     'latch-count-down',
-    'shared/publish 4',
+    'shared/publish',
+    'shared/publish publish 2',
+    'shared/publish listeners_of',
+    'shared/publish publish 3',
     'latch-count-down 2',
   ]),
   latchCount: script('latch-count', [
@@ -759,40 +662,80 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
   ]),
   latchSet: script('latch-set', [
     'latch-set',
-    'shared/publish 4',
+    'shared/publish',
+    'shared/publish publish 2',
+    'shared/publish listeners_of',
+    'shared/publish publish 3',
     'latch-set 2',
   ]),
   release: script('release', [
     'release',
-    'shared/publish 5',
-    'shared/clock',
-    'shared/names',
-    'shared/end-hold',
-    'shared/names 3',
-    'shared/permits 6',
-    'shared/end-hold 2',
-    'shared/read-write 5',
-    'shared/end-hold 3',
-    'shared/read-write 6',
-    'shared/end-hold 4',
+    'shared/publish listeners_of',
+    'shared/publish',
+    'shared/publish publish',
+    'shared/clock clock',
+    'shared/names tagged',
+    'shared/end-hold end_hold',
+    'shared/names suffixed 3',
+    'shared/permits end_permits',
+    'shared/permits permits_of 2',
+    'shared/permits permit_of',
+    'shared/permits permits_of 3',
+    'shared/permits end_permits 2',
+    'shared/permits give_back',
+    'shared/permits end_permits 3',
+    'shared/permits is_semaphore',
+    'shared/end-hold end_hold 2',
+    'shared/read-write read_leases 2',
+    'shared/read-write read_lease 3',
+    'shared/read-write read_leases 3',
+    'shared/end-hold end_hold 3',
+    'shared/read-write longest_lease',
+    'shared/read-write longest_read_lease 3',
+    'shared/read-write longest_lease 2',
+    'shared/end-hold end_hold 4',
     'release 2',
-    'shared/fair-queue 12',
+    'shared/fair-queue times_of',
+    'shared/fair-queue queue_of',
+    'shared/fair-queue remove_waiter 2',
+    'shared/fair-queue same_client',
+    'shared/fair-queue remove_waiter 3',
+    'shared/fair-queue add_time',
+    'shared/fair-queue remove_waiter 4',
+    'shared/fair-queue numbers_of',
+    'shared/fair-queue asked_of',
+    'shared/fair-queue leave_queue',
     'release 3',
-    'shared/fair-queue 13',
-    'shared/publish 2',
-    'shared/fair-queue 14',
+    'shared/fair-queue wake_head',
+    'shared/fair-queue channel_of',
+    'shared/fair-queue head_of',
+    'shared/fair-queue dies_at',
+    'shared/publish is_deserted',
+    'shared/fair-queue dies_at 2',
+    'shared/fair-queue head_of 2',
+    'shared/fair-queue wake_head 2',
+    'shared/fair-queue wake 3',
+    'shared/fair-queue wake_head 3',
     'release 4',
   ]),
   renew: script('renew', [
     'renew',
-    'shared/names 2',
-    'shared/permits 4',
-    'shared/clock',
-    'shared/permits 5',
+    'shared/names suffixed',
+    'shared/names tagged',
+    'shared/names suffixed 2',
+    'shared/permits set_permit_lease',
+    'shared/clock clock',
+    'shared/permits permits_of 2',
+    'shared/permits permit_of',
+    'shared/permits permits_of 3',
+    'shared/permits set_permit_lease 2',
+    'shared/permits is_semaphore',
     'renew 2',
-    'shared/read-write 8',
+    'shared/read-write lease_key 2',
+    'shared/read-write read_lease 3',
+    'shared/read-write lease_key 3',
     'renew 3',
-    'shared/lengthen',
+    'shared/lengthen lengthen',
     'renew 4',
   ]),
 };

@@ -26,7 +26,7 @@ export function assembleScript(directory, file) {
 }
 
 /**
- * The pieces of a script in their order, each with the name of the file that it comes from. The files include each other at
+ * The pieces of a script in their order, each with the file that it comes from, and the function. The files include each other at
  * their heads. Here each function goes to the place where the script first needs it: into the innermost block around all
  * lines that use it. Redis makes all functions of a script anew with each call, and those of a block only if the script gets
  * there.
@@ -42,11 +42,11 @@ export function scriptParts(directory, file) {
     const own = source
       .split('\n')
       .filter((line) => line !== '' && !LITERALS.test(line))
-      .map((text) => ({ file: name, text, words: wordsOf(text) }));
+      .map((text) => ({ part: name, text, words: wordsOf(text) }));
     lines = lines.length === 0 ? own : unitsOf(own).reduceRight((around, unit) => placed(unit, around), lines);
   }
   const parts = [];
-  for (const { file: name, text } of lines) {
+  for (const { part: name, text } of lines) {
     if (parts.at(-1)?.name === name) parts.at(-1).lines.push(text);
     else parts.push({ name, lines: [text] });
   }
@@ -96,6 +96,7 @@ function constantsOf(files) {
   return values;
 }
 
+const FUNCTION = /^local function (\w+)/;
 /** A line that continues or ends a statement with blocks. */
 const LATER_PART = /^\s*(end|else|elseif|until)\b/;
 const STRING = /"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'/g;
@@ -106,7 +107,7 @@ function unitsOf(lines) {
   const units = [];
   let isFunction = true;
   for (const line of lines) {
-    const begins = /^local function /.test(line.text);
+    const begins = FUNCTION.test(line.text);
     const continues = isFunction && /^(\s|end)/.test(line.text);
     if (begins || (isFunction && !continues)) units.push([]);
     if (begins || !continues) isFunction = begins;
@@ -129,7 +130,13 @@ function placed(own, lines) {
   const indent = block.at(-1)?.indent ?? 0;
   let at = uses[0];
   while (paths[at].length > block.length || indentOf(lines[at]) > indent || LATER_PART.test(lines[at].text)) at -= 1;
-  const moved = own.map((line) => ({ ...line, text: ' '.repeat(indent) + line.text }));
+  // A function is a piece of its own: most scripts that need it have other neighbours around it.
+  const [, functionName] = FUNCTION.exec(own[0].text) ?? [];
+  const moved = own.map(({ part, text, words }) => ({
+    part: functionName === undefined ? part : `${part} ${functionName}`,
+    text: ' '.repeat(indent) + text,
+    words,
+  }));
   return [...lines.slice(0, at), ...moved, ...lines.slice(at)];
 }
 

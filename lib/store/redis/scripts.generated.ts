@@ -17,14 +17,14 @@ local function use_lock(position)
 for role = 1, 7 do KEYS[role] = all_keys[7 * (position - 1) + role] end
 end
 local locks = {}`,
-  'shared/modes': `local function with_mode(record, mode)
+  'shared/modes with_mode': `local function with_mode(record, mode)
 record.mode, record.kind = mode, mode
 if mode == 'exclusive' or mode == 'read' then return record end
 local units, limit, slots = string.match(mode, '^permits:(%d+)/(%d+)%*?(%d*)$')
 record.kind, record.units, record.limit, record.slots = 'permits', tonumber(units), tonumber(limit), tonumber(slots)
 return record
 end`,
-  'shared/request': `local function request_at(at)
+  'shared/request request_at': `local function request_at(at)
 local id, owner = ARGV[at], ARGV[at + 2]
 local from, waits, period, patience, grant_timeout, batch_size, age, backed_off =
 string.match(ARGV[at + 5], '^(%d+) ([012]) (%d+) (%d+) (%d+) (%d+) ?(%S*) ?(.*)$')
@@ -33,24 +33,24 @@ uncontended_batch_size = tonumber(ARGV[at + 4]), from = tonumber(from), waits = 
 period = tonumber(period), patience = tonumber(patience), grant_timeout = tonumber(grant_timeout),
 batch_size = tonumber(batch_size), age = tonumber(age), ahead = age == 'ahead', backed_off = backed_off ~= '' }, ARGV[at + 1])
 end`,
-  'shared/holds': `local function counts_for_owner(hold)
+  'shared/holds counts_for_owner': `local function counts_for_owner(hold)
 return hold.owner ~= hold.id and hold.status ~= 'kept'
-end
-local function count_hold(sums, hold, change)
+end`,
+  'shared/holds count_hold': `local function count_hold(sums, hold, change)
 sums.holds = sums.holds + change
 sums.units = sums.units + change * (hold.units or 0)
 sums[hold.kind] = sums[hold.kind] + change
 if counts_for_owner(hold) then sums.named = sums.named + change end
-end
-local function leave_out(holds, hold)
+end`,
+  'shared/holds leave_out': `local function leave_out(holds, hold)
 holds.expired[#holds.expired + 1] = hold
 holds.only, holds.known[hold.id] = nil, false
 count_hold(holds.sums, hold, -1)
 end`,
-  'shared/keys': `local function assert_layout(found)
+  'shared/keys assert_layout': `local function assert_layout(found)
 if found then error('LOCKLAYOUT found ' .. found .. ', expected ' .. 2) end
 end`,
-  'shared/hold': `local function read_hold(id, text)
+  'shared/hold read_hold': `local function read_hold(id, text)
 local mode, status, ends, token, since, owner = string.match(text, '^(%S+) (%a+) (%d+) (%d+) (%d+) (.+)$')
 if not mode then
 assert_layout(redis.call('HGET', KEYS[1], 'layout') or string.find(text, '^%S+ %d+ %d+ %d+ ') and 1)
@@ -65,7 +65,7 @@ local time = redis.call('TIME')
 now_micros = time[1] * 1000000 + time[2]
 now = math.floor(now_micros / 1000)
 end`,
-  'shared/holds 2': `local function find_hold(holds, id)
+  'shared/holds find_hold': `local function find_hold(holds, id)
 if holds.only then return holds.only.id == id and holds.only or nil end
 if not holds.is_many then return end
 if holds.known[id] == nil then
@@ -78,11 +78,11 @@ if holds.known[id] then return holds.known[id] end
 for _, hold in ipairs(holds.expired) do
 if hold.id == id then return nil, hold end
 end
-end
-local function owner_field(kind, owner)
+end`,
+  'shared/holds owner_field': `local function owner_field(kind, owner)
 return '#owner:' .. kind .. ':' .. owner
-end
-local function owns(holds, owner, kind)
+end`,
+  'shared/holds owns': `local function owns(holds, owner, kind)
 if holds.sums[kind] == 0 then return false end
 if holds.only then return holds.only.owner == owner and holds.only.status ~= 'kept' end
 local own = find_hold(holds, owner)
@@ -94,34 +94,34 @@ if hold.kind == kind and hold.owner == owner and counts_for_owner(hold) then num
 end
 return number > 0
 end`,
-  'shared/admission': `local function reenters(holds, request)
+  'shared/admission reenters': `local function reenters(holds, request)
 if request.kind == 'permits' then return false end
 return owns(holds, request.owner, 'exclusive') or request.kind == 'read' and owns(holds, request.owner, 'read')
 end`,
-  'shared/modes 2': `local function limit_for(request)
-local function limit_set()
+  'shared/modes limit_for': `local function limit_for(request)`,
+  'shared/modes limit_set': `local function limit_set()
 local permits, version = string.match(redis.call('GET', KEYS[6]) or '', '^(%d+) ?(%d*)$')
 return tonumber(permits), version and version ~= '' and version or '0'
-end
-return limit_set() or request.limit
 end`,
-  'shared/admission 2': `local function admits(holds, request)
+  'shared/modes limit_for 2': `return limit_set() or request.limit
+end`,
+  'shared/admission admits': `local function admits(holds, request)
 local sums = holds.sums
 if request.kind ~= 'permits' and (sums.holds == 0 or reenters(holds, request)) then return true end
 if request.kind == 'exclusive' or sums[request.kind] ~= sums.holds then return false end
 if request.kind == 'read' then return true end
 request.free = limit_for(request) - sums.units
 return (request.units > 0 or request.drains) and request.free >= math.max(1, request.units)
-end
-local function exceeds_limit(request)
+end`,
+  'shared/admission exceeds_limit': `local function exceeds_limit(request)
 if request.kind ~= 'permits' then return false end
 local limit = limit_for(request)
 return limit > 0 and request.units > limit
-end
-local function upgrades(holds, request)
+end`,
+  'shared/admission upgrades': `local function upgrades(holds, request)
 return request.kind == 'exclusive' and owns(holds, request.owner, 'read') and not owns(holds, request.owner, 'exclusive')
 end`,
-  'shared/ends': `local function read_ends(ids)
+  'shared/ends read_ends': `local function read_ends(ids)
 local fields, holds = {}, {}
 for i = 1, #ids do fields[i] = '+' .. ids[i] end
 local texts = #ids > 0 and redis.call('HMGET', KEYS[1], unpack(fields)) or {}
@@ -130,25 +130,25 @@ if texts[i] then holds[#holds + 1] = read_hold(id, texts[i]) else redis.call('ZR
 end
 return holds
 end`,
-  'shared/clock 2': `local function integer(number)
+  'shared/clock integer': `local function integer(number)
 return string.format('%.0f', number)
 end`,
-  'shared/holds 3': `local function some_holders(holds)
+  'shared/holds some_holders': `local function some_holders(holds)
 local ids = {}`,
-  'shared/ends 2': `local function read_first(number)
+  'shared/ends read_first': `local function read_first(number)
 return read_ends(redis.call('ZRANGE', KEYS[7], '(' .. integer(now), '+inf', 'BYSCORE', 'LIMIT', 0, number))
 end`,
-  'shared/holds 4': `for _, hold in ipairs(holds.only and { holds.only } or holds.is_many and read_first(4) or {}) do
+  'shared/holds some_holders 2': `for _, hold in ipairs(holds.only and { holds.only } or holds.is_many and read_first(4) or {}) do
 if hold.status ~= 'kept' then ids[#ids + 1] = hold.id end
 end
 return ids
-end
-local function write_sums(sums, ...)
+end`,
+  'shared/holds write_sums': `local function write_sums(sums, ...)
 redis.call('HSET', KEYS[1], '#sums', string.format('%d %d %d %d %d %d', sums.holds, sums.units, sums.exclusive, sums.read,
 sums.named, sums.marked), ...)
-end
-local function read_holds(id)
-local function read_sums(id)
+end`,
+  'shared/holds read_holds': `local function read_holds(id)`,
+  'shared/holds read_sums': `local function read_sums(id)
 local sums = { holds = 0, units = 0, exclusive = 0, read = 0, permits = 0, named = 0, marked = 0 }
 local holds = { sums = sums, expired = {}, known = {} }
 local size = redis.call('HLEN', KEYS[1])
@@ -158,13 +158,13 @@ count_hold(sums, hold, 1)
 if hold.ends > now then holds.only = hold else leave_out(holds, hold) end
 elseif size > 1 then
 local text, layout, own = unpack(redis.call('HMGET', KEYS[1], '#sums', 'layout', '+' .. id))
-assert_layout(layout)
-local function refuse()
+assert_layout(layout)`,
+  'shared/holds refuse': `local function refuse()
 local _, fields = unpack(redis.call('HSCAN', KEYS[1], '0', 'COUNT', 1))
 read_hold(fields[1], fields[2])
 error('WRONGTYPE the state key holds something that is no lock')
-end
-if not text then refuse() end
+end`,
+  'shared/holds read_sums 2': `if not text then refuse() end
 local number, units, exclusive, read, named, marked = string.match(text, '^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+)$')
 sums.holds, sums.units, sums.exclusive, sums.read = tonumber(number), tonumber(units), tonumber(exclusive), tonumber(read)
 sums.named, sums.marked, sums.permits = tonumber(named), tonumber(marked), number - exclusive - read
@@ -172,13 +172,13 @@ holds.is_many, holds.known[id] = true, own and read_hold(id, own)
 if own and holds.known[id].ends <= now then leave_out(holds, holds.known[id]) end
 end
 return holds
-end
-local holds = read_sums(id or '')
-local function find_expired(holds)
+end`,
+  'shared/holds read_holds 2': `local holds = read_sums(id or '')`,
+  'shared/holds find_expired': `local function find_expired(holds)
 if not holds.is_many then return end
 local sums = holds.sums
 if redis.call('ZCARD', KEYS[7]) < sums.holds + sums.marked then`,
-  'shared/ends 3': `local function restore_ends(sums)
+  'shared/ends restore_ends': `local function restore_ends(sums)
 local place, added = string.match(redis.call('HGET', KEYS[1], '#next') or '0 0', '^(%d+) (%d+)$')
 redis.call('HDEL', KEYS[1], '#next')
 redis.call('ZREMRANGEBYSCORE', KEYS[7], '-inf', '(0')
@@ -194,10 +194,10 @@ if next_place == '0' and tonumber(added) == 0 then return false end
 redis.call('HSET', KEYS[1], '#next', next_place == '0' and '0 0' or next_place .. ' ' .. added)
 return true
 end`,
-  'shared/holds 5': `holds.has_more = restore_ends(sums)
+  'shared/holds find_expired 2': `holds.has_more = restore_ends(sums)
 write_sums(sums)
 end`,
-  'shared/ends 4': `local function read_over()
+  'shared/ends read_over': `local function read_over()
 local ids = redis.call('ZRANGE', KEYS[7], 0, integer(now), 'BYSCORE', 'LIMIT', 0, 32)
 local expired = {}
 for _, hold in ipairs(read_ends(ids)) do
@@ -209,21 +209,21 @@ end
 end
 return expired, #ids
 end`,
-  'shared/holds 6': `local over, looked = read_over()
+  'shared/holds find_expired 3': `local over, looked = read_over()
 for _, hold in ipairs(over) do
 if holds.known[hold.id] ~= false then leave_out(holds, hold) end
 end
 holds.has_more = holds.has_more or looked == 32
-end
-find_expired(holds)
+end`,
+  'shared/holds read_holds 3': `find_expired(holds)
 return holds
 end`,
-  'shared/tombstones': `local function has_tombstone(id)
+  'shared/tombstones has_tombstone': `local function has_tombstone(id)
 local ends = redis.call('ZSCORE', KEYS[5], id)
 return ends and tonumber(ends) > now
 end`,
-  'shared/token': `local cached, cached_of
-local function last_token()
+  'shared/token': `local cached, cached_of`,
+  'shared/token last_token': `local function last_token()
 if cached_of == KEYS[4] then return cached end
 local last = redis.call('GET', KEYS[4])
 cached = last and (tonumber(last) or error('WRONGTYPE the fence key holds something that is no fencing token')) or 0
@@ -249,39 +249,39 @@ end
 locks[position] = { holds = holds, request = request, mine = mine }
 end
 local reply = {}`,
-  'shared/grant': `local function grant(holds, request, lease, batch_size, pushed)
-local mode, slots = request.mode, 1
-local function granted_mode(request)
+  'shared/grant grant': `local function grant(holds, request, lease, batch_size, pushed)
+local mode, slots = request.mode, 1`,
+  'shared/grant granted_mode': `local function granted_mode(request)
 local units, slots = request.free, 1
 if not request.drains then`,
-  'shared/queue': `local function fair_waits()
+  'shared/queue fair_waits': `local function fair_waits()
 return redis.call('HGET', KEYS[3], 'fair') ~= false
 end`,
-  'shared/grant 2': `slots = fair_waits() and 1 or math.max(1, math.min(request.slots, math.floor(request.free / request.units)))
+  'shared/grant granted_mode 2': `slots = fair_waits() and 1 or math.max(1, math.min(request.slots, math.floor(request.free / request.units)))
 units = slots * request.units
 end
 return 'permits' .. ':' .. integer(units) .. '/' .. integer(request.limit), slots
-end
-if request.slots or request.drains then mode, slots = granted_mode(request) end`,
-  'shared/token 2': `local function next_token(lease, count, least)
+end`,
+  'shared/grant grant 2': `if request.slots or request.drains then mode, slots = granted_mode(request) end`,
+  'shared/token next_token': `local function next_token(lease, count, least)
 local token = math.max(last_token() + 1, now_micros)
 if token > now_micros then count = math.min(count, 50) end
-count = math.max(count, least)
-local function remember_token(token, lease)
+count = math.max(count, least)`,
+  'shared/token remember_token': `local function remember_token(token, lease)
 local ahead = math.min(math.max(0, (token - now_micros) / 1000), 86400000)
 cached, cached_of = token, KEYS[4]
 redis.call('SET', KEYS[4], integer(token), 'PX', integer(600000 + lease + ahead))
-end
-remember_token(token + count - 1, lease)
+end`,
+  'shared/token next_token 2': `remember_token(token + count - 1, lease)
 return token, count
 end`,
-  'shared/grant 3': `local token, reserved = next_token(lease, batch_size, slots)
+  'shared/grant grant 3': `local token, reserved = next_token(lease, batch_size, slots)
 local alone = request.kind == 'permits' and batch_size >= 1000
 local hold = with_mode({ id = request.id, status = pushed and 'pushed' or alone and 'alone' or 'held',
 ends = now + lease, token = token, since = now, owner = request.owner, batch_size = reserved }, mode)`,
-  'shared/holds 7': `local function add_hold(holds, hold)
-local old = find_hold(holds, hold.id)
-local function keep_state_for(holds, hold)
+  'shared/holds add_hold': `local function add_hold(holds, hold)
+local old = find_hold(holds, hold.id)`,
+  'shared/holds keep_state_for': `local function keep_state_for(holds, hold)
 local ends = hold.ends
 if hold.status == 'pushed' then
 ends = ends + math.max(ends - hold.since, 2 + 100 * 10) + 500
@@ -289,21 +289,21 @@ end
 if holds.sums.holds > 1 then ends = math.max(ends, now + redis.call('PTTL', KEYS[1])) end
 redis.call('PEXPIREAT', KEYS[1], integer(ends))
 if holds.is_many then redis.call('PEXPIREAT', KEYS[7], integer(ends + 600000)) end
-end
-local function save_sums(holds, ...)
+end`,
+  'shared/holds save_sums': `local function save_sums(holds, ...)
 if not holds.is_many then return end
 if holds.sums.holds > 0 then return write_sums(holds.sums, ...) end
 redis.call('UNLINK', KEYS[1], KEYS[7])
 holds.is_many = false
-end
-local function count_owner(hold, change)
+end`,
+  'shared/holds count_owner': `local function count_owner(hold, change)
 if not counts_for_owner(hold) then return end
 local field = owner_field(hold.kind, hold.owner)
 local number = (tonumber(redis.call('HGET', KEYS[1], field)) or 0) + change
 if number > 0 then return field, number end
 redis.call('HDEL', KEYS[1], field)
-end
-local function take_out(holds, hold)
+end`,
+  'shared/holds take_out': `local function take_out(holds, hold)
 holds.known[hold.id] = false
 if not holds.is_many then
 holds.only = nil
@@ -313,8 +313,8 @@ end
 redis.call('HDEL', KEYS[1], '+' .. hold.id)
 if redis.call('ZREM', KEYS[7], hold.id, '!' .. hold.id) == 2 then holds.sums.marked = holds.sums.marked - 1 end
 return count_owner(hold, -1)
-end
-local function drop_expired(holds)
+end`,
+  'shared/holds drop_expired': `local function drop_expired(holds)
 local expired = holds.expired
 if #expired == 0 then return end
 for _, hold in ipairs(expired) do
@@ -323,52 +323,52 @@ if field then redis.call('HSET', KEYS[1], field, number) end
 end
 holds.expired = {}
 save_sums(holds)`,
-  'shared/parked': `local function count_as_absent(id)
+  'shared/parked count_as_absent': `local function count_as_absent(id)
 local lifetime = redis.call('PTTL', KEYS[2])`,
-  'shared/tombstones 2': `local function write_tombstone(id, lifetime)
+  'shared/tombstones write_tombstone': `local function write_tombstone(id, lifetime)
 redis.call('ZREMRANGEBYSCORE', KEYS[5], '-inf', integer(now))
 redis.call('ZADD', KEYS[5], integer(now + lifetime), id)
 redis.call('PEXPIRE', KEYS[5], integer(math.max(redis.call('PTTL', KEYS[5]), lifetime)))
 end`,
-  'shared/messages': `local function client_of(id)
+  'shared/messages client_of': `local function client_of(id)
 return string.match(id, '^[^:]+')
 end`,
-  'shared/parked 2': `if lifetime > 0 then write_tombstone(client_of(id), lifetime) end
+  'shared/parked count_as_absent 2': `if lifetime > 0 then write_tombstone(client_of(id), lifetime) end
 end`,
-  'shared/holds 8': `for _, hold in ipairs(expired) do
+  'shared/holds drop_expired 2': `for _, hold in ipairs(expired) do
 if hold.status == 'pushed' then count_as_absent(hold.id) end
 end
-end
-local function remove_hold(holds, hold)
+end`,
+  'shared/holds remove_hold': `local function remove_hold(holds, hold)
 drop_expired(holds)
 count_hold(holds.sums, hold, -1)
 save_sums(holds, take_out(holds, hold))
 if holds.sums.holds == 1 and holds.is_many then`,
-  'shared/ends 5': `local function read_latest(number)
+  'shared/ends read_latest': `local function read_latest(number)
 return read_ends(redis.call('ZRANGE', KEYS[7], '+inf', '(' .. integer(now), 'BYSCORE', 'REV', 'LIMIT', 0, number))
 end`,
-  'shared/holds 9': `local last = read_latest(1)[1]
+  'shared/holds remove_hold 2': `local last = read_latest(1)[1]
 if last then keep_state_for(holds, last) end
 end
-end
-if old then remove_hold(holds, old) else drop_expired(holds) end`,
-  'shared/hold 2': `local function text_of(hold)
+end`,
+  'shared/holds add_hold 2': `if old then remove_hold(holds, old) else drop_expired(holds) end`,
+  'shared/hold text_of': `local function text_of(hold)
 return string.format('%s %s %.0f %.0f %.0f %s', hold.mode, hold.status, hold.ends, hold.token, hold.since, hold.owner)
 end`,
-  'shared/holds 10': `if holds.sums.holds == 0 then
+  'shared/holds add_hold 3': `if holds.sums.holds == 0 then
 holds.only = hold
 count_hold(holds.sums, hold, 1)
 redis.call('HSET', KEYS[1], hold.id, text_of(hold))
-else
-local function note_end(holds, hold)
+else`,
+  'shared/holds note_end': `local function note_end(holds, hold)
 holds.known[hold.id] = hold
 redis.call('ZADD', KEYS[7], integer(hold.ends), hold.id)
 if hold.status == 'alone' then
 redis.call('ZADD', KEYS[7], -1, '!' .. hold.id)
 holds.sums.marked = holds.sums.marked + 1
 end
-end
-local function become_many(holds)
+end`,
+  'shared/holds become_many': `local function become_many(holds)
 redis.call('UNLINK', KEYS[7])
 holds.is_many = true
 local first = holds.only
@@ -377,19 +377,19 @@ holds.only = nil
 redis.call('HSET', KEYS[1], '+' .. first.id, text_of(first), count_owner(first, 1))
 redis.call('HDEL', KEYS[1], first.id)
 note_end(holds, first)
-end
-if not holds.is_many then become_many(holds) end
+end`,
+  'shared/holds add_hold 4': `if not holds.is_many then become_many(holds) end
 count_hold(holds.sums, hold, 1)
 note_end(holds, hold)
 write_sums(holds.sums, '+' .. hold.id, text_of(hold), count_owner(hold, 1))
 end
 keep_state_for(holds, hold)
 end`,
-  'shared/grant 4': `add_hold(holds, hold)
+  'shared/grant grant 4': `add_hold(holds, hold)
 if request.kind == 'permits' then redis.call('PEXPIRE', KEYS[6], 604800000) end
 return hold
 end`,
-  'shared/request 2': `local function held(hold, code, more)
+  'shared/request held': `local function held(hold, code, more)
 return { code or 1, now, more or -1, hold.token, hold.ends - now, hold.batch_size or 1, hold.units }
 end`,
   'acquire-all 3': `for position, lock in ipairs(locks) do
@@ -411,133 +411,16 @@ return now_micros
 end`,
   'acquire 3': `local request = request_at(2)
 request.drains = request.units == 0 and not request.waits`,
-  'shared/holds 11': `local function counts_for_owner(hold)
-return hold.owner ~= hold.id and hold.status ~= 'kept'
-end
-local function count_hold(sums, hold, change)
-sums.holds = sums.holds + change
-sums.units = sums.units + change * (hold.units or 0)
-sums[hold.kind] = sums[hold.kind] + change
-if counts_for_owner(hold) then sums.named = sums.named + change end
-end
-local function leave_out(holds, hold)
-holds.expired[#holds.expired + 1] = hold
-holds.only, holds.known[hold.id] = nil, false
-count_hold(holds.sums, hold, -1)
-end
-local function write_sums(sums, ...)
-redis.call('HSET', KEYS[1], '#sums', string.format('%d %d %d %d %d %d', sums.holds, sums.units, sums.exclusive, sums.read,
-sums.named, sums.marked), ...)
-end`,
-  'shared/holds 12': `local function read_holds(id)
-local function read_sums(id)
-local sums = { holds = 0, units = 0, exclusive = 0, read = 0, permits = 0, named = 0, marked = 0 }
-local holds = { sums = sums, expired = {}, known = {} }
-local size = redis.call('HLEN', KEYS[1])
-if size == 1 then
-local hold = read_hold(unpack(redis.call('HGETALL', KEYS[1])))
-count_hold(sums, hold, 1)
-if hold.ends > now then holds.only = hold else leave_out(holds, hold) end
-elseif size > 1 then
-local text, layout, own = unpack(redis.call('HMGET', KEYS[1], '#sums', 'layout', '+' .. id))
-assert_layout(layout)
-local function refuse()
-local _, fields = unpack(redis.call('HSCAN', KEYS[1], '0', 'COUNT', 1))
-read_hold(fields[1], fields[2])
-error('WRONGTYPE the state key holds something that is no lock')
-end
-if not text then refuse() end
-local number, units, exclusive, read, named, marked = string.match(text, '^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+)$')
-sums.holds, sums.units, sums.exclusive, sums.read = tonumber(number), tonumber(units), tonumber(exclusive), tonumber(read)
-sums.named, sums.marked, sums.permits = tonumber(named), tonumber(marked), number - exclusive - read
-holds.is_many, holds.known[id] = true, own and read_hold(id, own)
-if own and holds.known[id].ends <= now then leave_out(holds, holds.known[id]) end
-end
-return holds
-end
-local holds = read_sums(id or '')
-local function find_expired(holds)
-if not holds.is_many then return end
-local sums = holds.sums
-if redis.call('ZCARD', KEYS[7]) < sums.holds + sums.marked then`,
   'acquire 4': `local holds = read_holds(request.id)`,
-  'shared/holds 13': `local function keep_state_for(holds, hold)
-local ends = hold.ends
-if hold.status == 'pushed' then
-ends = ends + math.max(ends - hold.since, 2 + 100 * 10) + 500
-end
-if holds.sums.holds > 1 then ends = math.max(ends, now + redis.call('PTTL', KEYS[1])) end
-redis.call('PEXPIREAT', KEYS[1], integer(ends))
-if holds.is_many then redis.call('PEXPIREAT', KEYS[7], integer(ends + 600000)) end
-end
-local function save_sums(holds, ...)
-if not holds.is_many then return end
-if holds.sums.holds > 0 then return write_sums(holds.sums, ...) end
-redis.call('UNLINK', KEYS[1], KEYS[7])
-holds.is_many = false
-end
-local function owner_field(kind, owner)
-return '#owner:' .. kind .. ':' .. owner
-end
-local function count_owner(hold, change)
-if not counts_for_owner(hold) then return end
-local field = owner_field(hold.kind, hold.owner)
-local number = (tonumber(redis.call('HGET', KEYS[1], field)) or 0) + change
-if number > 0 then return field, number end
-redis.call('HDEL', KEYS[1], field)
-end
-local function take_out(holds, hold)
-holds.known[hold.id] = false
-if not holds.is_many then
-holds.only = nil
-redis.call('HDEL', KEYS[1], hold.id)
-return
-end
-redis.call('HDEL', KEYS[1], '+' .. hold.id)
-if redis.call('ZREM', KEYS[7], hold.id, '!' .. hold.id) == 2 then holds.sums.marked = holds.sums.marked - 1 end
-return count_owner(hold, -1)
-end`,
-  'shared/holds 14': `local function drop_expired(holds)
-local expired = holds.expired
-if #expired == 0 then return end
-for _, hold in ipairs(expired) do
-local field, number = take_out(holds, hold)
-if field then redis.call('HSET', KEYS[1], field, number) end
-end
-holds.expired = {}
-save_sums(holds)`,
-  'shared/holds 15': `for _, hold in ipairs(expired) do
-if hold.status == 'pushed' then count_as_absent(hold.id) end
-end
-end
-local function find_hold(holds, id)
-if holds.only then return holds.only.id == id and holds.only or nil end
-if not holds.is_many then return end
-if holds.known[id] == nil then
-local text = redis.call('HGET', KEYS[1], '+' .. id)
-local hold = text and read_hold(id, text)
-holds.known[id] = hold
-if hold and hold.ends <= now then leave_out(holds, hold) end
-end
-if holds.known[id] then return holds.known[id] end
-for _, hold in ipairs(holds.expired) do
-if hold.id == id then return nil, hold end
-end
-end`,
-  'shared/grant 5': `local function grant(holds, request, lease, batch_size, pushed)
-local mode, slots = request.mode, 1
-local function granted_mode(request)
+  'shared/grant granted_mode 3': `local function granted_mode(request)
 local units, slots = request.free, 1
 if not request.drains then
 slots = fair_waits() and 1 or math.max(1, math.min(request.slots, math.floor(request.free / request.units)))
 units = slots * request.units
 end
 return 'permits' .. ':' .. integer(units) .. '/' .. integer(request.limit), slots
-end
-if request.slots or request.drains then mode, slots = granted_mode(request) end`,
-  'shared/holds 16': `local function add_hold(holds, hold)
-local old = find_hold(holds, hold.id)
-local function remove_hold(holds, hold)
+end`,
+  'shared/holds remove_hold 3': `local function remove_hold(holds, hold)
 drop_expired(holds)
 count_hold(holds.sums, hold, -1)
 save_sums(holds, take_out(holds, hold))
@@ -545,84 +428,34 @@ if holds.sums.holds == 1 and holds.is_many then
 local last = read_latest(1)[1]
 if last then keep_state_for(holds, last) end
 end
-end
-if old then remove_hold(holds, old) else drop_expired(holds) end
+end`,
+  'shared/holds add_hold 5': `if old then remove_hold(holds, old) else drop_expired(holds) end
 if holds.sums.holds == 0 then
 holds.only = hold
 count_hold(holds.sums, hold, 1)
 redis.call('HSET', KEYS[1], hold.id, text_of(hold))
-else
-local function note_end(holds, hold)
-holds.known[hold.id] = hold
-redis.call('ZADD', KEYS[7], integer(hold.ends), hold.id)
-if hold.status == 'alone' then
-redis.call('ZADD', KEYS[7], -1, '!' .. hold.id)
-holds.sums.marked = holds.sums.marked + 1
-end
-end
-local function become_many(holds)
-redis.call('UNLINK', KEYS[7])
-holds.is_many = true
-local first = holds.only
-if not first then return end
-holds.only = nil
-redis.call('HSET', KEYS[1], '+' .. first.id, text_of(first), count_owner(first, 1))
-redis.call('HDEL', KEYS[1], first.id)
-note_end(holds, first)
-end
-if not holds.is_many then become_many(holds) end
-count_hold(holds.sums, hold, 1)
-note_end(holds, hold)
-write_sums(holds.sums, '+' .. hold.id, text_of(hold), count_owner(hold, 1))
-end
-keep_state_for(holds, hold)
-end`,
-  'shared/holds 17': `local function owns(holds, owner, kind)
-if holds.sums[kind] == 0 then return false end
-if holds.only then return holds.only.owner == owner and holds.only.status ~= 'kept' end
-local own = find_hold(holds, owner)
-if own and own.owner == owner and own.kind == kind and own.status ~= 'kept' then return true end
-if holds.sums.named == 0 or holds.has_more then return false end
-local number = tonumber(redis.call('HGET', KEYS[1], owner_field(kind, owner))) or 0
-for _, hold in ipairs(holds.expired) do
-if hold.kind == kind and hold.owner == owner and counts_for_owner(hold) then number = number - 1 end
-end
-return number > 0
-end`,
-  'shared/admission 3': `local function admits(holds, request)
-local sums = holds.sums
-if request.kind ~= 'permits' and (sums.holds == 0 or reenters(holds, request)) then return true end
-if request.kind == 'exclusive' or sums[request.kind] ~= sums.holds then return false end
-if request.kind == 'read' then return true end
-request.free = limit_for(request) - sums.units
-return (request.units > 0 or request.drains) and request.free >= math.max(1, request.units)
-end`,
-  'shared/holds 18': `local function write_hold(holds, hold)
+else`,
+  'shared/holds write_hold': `local function write_hold(holds, hold)
 redis.call('HSET', KEYS[1], holds.is_many and '+' .. hold.id or hold.id, text_of(hold))
 end`,
-  'shared/messages 2': `local CHANNELS, KEY = string.match(ARGV[1], '^([^\\n]+)\\n(.+)$')
+  'shared/messages': `local CHANNELS, KEY = string.match(ARGV[1], '^([^\\n]+)\\n(.+)$')
 local TAG = string.find(CHANNELS, '{', 1, true)
 local BUS = TAG and string.sub(CHANNELS, 1, TAG - 1) .. 'bus:' or CHANNELS
 local SHARDED = TAG and redis.REDIS_VERSION_NUM ~= nil`,
-  'shared/try-acquire': `local function try_acquire(holds, request, after_release)
+  'shared/try-acquire try_acquire': `local function try_acquire(holds, request, after_release)
 local from = request.from`,
-  'shared/admission 4': `local function is_closed(holds)
+  'shared/admission is_closed': `local function is_closed(holds)
 return holds.sums.exclusive > 0
-end
-local function exceeds_limit(request)
-if request.kind ~= 'permits' then return false end
-local limit = limit_for(request)
-return limit > 0 and request.units > limit
 end`,
-  'shared/queue 2': `local function read_ticket(id, text)
+  'shared/queue read_ticket': `local function read_ticket(id, text)
 if not text then return { id = id, stale_at = 0 } end
 local since, mode, retry_at, stale_at, lease, grant_timeout, batch_size, owner =
 string.match(text, '^(%d+) (%S+) (%d+) (%d+) (%d+) (%d+) (%d+) (.+)$')
 assert_layout(not since and 1)
 return with_mode({ id = id, since = tonumber(since), retry_at = tonumber(retry_at), stale_at = tonumber(stale_at),
 lease = tonumber(lease), grant_timeout = tonumber(grant_timeout), batch_size = tonumber(batch_size), owner = owner }, mode)
-end
-local function tickets_of(ids)
+end`,
+  'shared/queue tickets_of': `local function tickets_of(ids)
 if #ids == 0 then return ids end
 local fields = { unpack(ids) }
 fields[#fields + 1] = 'fair'
@@ -633,17 +466,17 @@ local tickets = {}
 for i, id in ipairs(ids) do tickets[i] = read_ticket(id, texts[i]) end
 return tickets, texts[#fields - 1] ~= false
 end`,
-  'shared/parked 3': `local function read_parked()
+  'shared/parked read_parked': `local function read_parked()
 return (tickets_of(redis.call('ZRANGE', KEYS[2], integer(4503599627370496), '+inf', 'BYSCORE', 'LIMIT', 0, 5)))
 end`,
-  'shared/queue 3': `local function count_fair(change)
+  'shared/queue count_fair': `local function count_fair(change)
 local count = (tonumber(redis.call('HGET', KEYS[3], 'fair')) or 0) + change
 if count > 0 then redis.call('HSET', KEYS[3], 'fair', count) else redis.call('HDEL', KEYS[3], 'fair') end
-end
-local function is_fair(batch_size)
+end`,
+  'shared/queue is_fair': `local function is_fair(batch_size)
 return batch_size == 0
-end
-local function drop_ticket(id, batch_size)
+end`,
+  'shared/queue drop_ticket': `local function drop_ticket(id, batch_size)
 if not batch_size then
 local text, layout = unpack(redis.call('HMGET', KEYS[3], id, 'layout'))
 assert_layout(layout)
@@ -651,36 +484,36 @@ batch_size = text and read_ticket(id, text).batch_size
 end
 if redis.call('HDEL', KEYS[3], id) == 1 and is_fair(batch_size) then count_fair(-1) end
 return redis.call('ZREM', KEYS[2], id)
-end
-local function write_ticket(ticket)
+end`,
+  'shared/queue write_ticket': `local function write_ticket(ticket)
 redis.call('HSET', KEYS[3], ticket.id, string.format('%.0f %s %.0f %.0f %.0f %.0f %.0f %s', ticket.since, ticket.mode,
 ticket.retry_at, ticket.stale_at, ticket.lease, ticket.grant_timeout, ticket.batch_size, ticket.owner))
 end`,
-  'shared/messages 3': `local function call_if_known(...)
+  'shared/messages call_if_known': `local function call_if_known(...)
 local reply = redis.pcall(...)
 local failure = type(reply) == 'table' and reply.err
 if failure and (string.find(failure, 'NOPERM', 1, true) or string.find(failure, 'ACL', 1, true)
 or string.find(failure, 'user executing', 1, true)) then error(failure, 0) end
 return not failure and reply
-end
-local function publish_yield(id)
-local function publish_to_client(id, ...)
+end`,
+  'shared/messages publish_yield': `local function publish_yield(id)`,
+  'shared/messages publish_to_client': `local function publish_to_client(id, ...)
 call_if_known('PUBLISH', BUS .. client_of(id), table.concat({ ... }, ' '))
-end
-publish_to_client(id, 'yield', id, KEY)
-end
-local function channel_of(id)
+end`,
+  'shared/messages publish_yield 2': `publish_to_client(id, 'yield', id, KEY)
+end`,
+  'shared/messages channel_of': `local function channel_of(id)
 return (SHARDED and CHANNELS or BUS) .. client_of(id)
-end
-local function is_present(id)
+end`,
+  'shared/messages is_present': `local function is_present(id)
 if TAG and not SHARDED then return true end
 local reply = call_if_known('PUBSUB', SHARDED and 'SHARDNUMSUB' or 'NUMSUB', channel_of(id))
 return not reply or reply[2] > 0
 end`,
-  'shared/retry-time': `local function free_at(holds, request)
+  'shared/retry-time free_at': `local function free_at(holds, request)
 if holds.only then return holds.only.ends end
 if not holds.is_many then return end`,
-  'shared/ends 6': `local function first_end()
+  'shared/ends first_end': `local function first_end()
 local found = redis.call('ZRANGE', KEYS[7], '(' .. integer(now), '+inf', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')
 local hold = read_ends({ found[1] })[1]
 if not hold or hold.ends == tonumber(found[2]) then return hold and hold.ends end
@@ -692,20 +525,20 @@ redis.pcall('ZADD', KEYS[7], 'XX', integer(each.ends), each.id)
 end
 return first <= last and first or nil
 end`,
-  'shared/retry-time 2': `if request.kind ~= 'exclusive' then return first_end() end
+  'shared/retry-time free_at 2': `if request.kind ~= 'exclusive' then return first_end() end
 local last = read_latest(1)[1]
 return last and last.ends
 end`,
-  'shared/grant-waiters': `local function grant_waiters(holds, asker, from, tell_first)
+  'shared/grant-waiters grant_waiters': `local function grant_waiters(holds, asker, from, tell_first)
 drop_expired(holds)
 local absent = {}
 local function can_take_grant(id)
 if id == asker then return true end
 local client = client_of(id)`,
-  'shared/parked 4': `local function is_absent(id)
+  'shared/parked is_absent': `local function is_absent(id)
 return has_tombstone(client_of(id)) or not is_present(id)
 end`,
-  'shared/grant-waiters 2': `if absent[client] == nil then absent[client] = is_absent(id) end
+  'shared/grant-waiters grant_waiters 2': `if absent[client] == nil then absent[client] = is_absent(id) end
 return not absent[client]
 end
 local granted, refused, head = {}, {}, nil
@@ -718,10 +551,10 @@ end
 local owners_may_follow = false
 local rank, looked, more = from, 0, -1
 local tickets, some_fair = {}, nil`,
-  'shared/parked 5': `local function park(id)
+  'shared/parked park': `local function park(id)
 redis.call('ZADD', KEYS[2], integer(redis.call('ZSCORE', KEYS[2], id) + 4503599627370496), id)
 end`,
-  'shared/queue 4': `local function read_tickets(rank, count)
+  'shared/queue read_tickets': `local function read_tickets(rank, count)
 local places = redis.call('ZRANGE', KEYS[2], rank, rank + count - 1, 'WITHSCORES')
 local ids = {}
 for i = 1, #places, 2 do
@@ -729,7 +562,7 @@ if tonumber(places[i + 1]) < 4503599627370496 then ids[#ids + 1] = places[i] end
 end
 return tickets_of(ids)
 end`,
-  'shared/grant-waiters 3': `while true do
+  'shared/grant-waiters grant_waiters 3': `while true do
 if #tickets == 0 then
 local fair
 tickets, fair = read_tickets(rank, 2)
@@ -768,26 +601,26 @@ end
 end
 if tell_first then tell_first(granted[1] and granted[1].id) end
 local single_grants = #granted > 0 and some_fair ~= false and fair_waits()`,
-  'shared/messages 4': `local function publish_to_waiter(id, ...)
+  'shared/messages publish_to_waiter': `local function publish_to_waiter(id, ...)
 call_if_known(SHARDED and 'SPUBLISH' or 'PUBLISH', channel_of(id), table.concat({ ... }, ' '))
-end
-local function publish_granted(hold)
+end`,
+  'shared/messages publish_granted': `local function publish_granted(hold)
 local node = SHARDED and redis.pcall('CLUSTER', 'MYID')
 if type(node) ~= 'string' then node = '-' end
 publish_to_waiter(hold.id, 'granted', hold.id, integer(hold.token), integer(hold.ends - now), integer(now),
 hold.batch_size, hold.units or 0, node, KEY)
 end`,
-  'shared/grant-waiters 4': `for _, hold in ipairs(granted) do
+  'shared/grant-waiters grant_waiters 4': `for _, hold in ipairs(granted) do
 if single_grants then
 hold.batch_size = 1
 if hold.kind == 'read' then publish_yield(hold.id) end
 end
 if hold.id ~= asker then publish_granted(hold) end
 end`,
-  'shared/messages 5': `local function publish_retry(id, delay)
+  'shared/messages publish_retry': `local function publish_retry(id, delay)
 publish_to_waiter(id, 'retry', id, integer(delay), KEY)
 end`,
-  'shared/grant-waiters 5': `for _, id in ipairs(refused) do publish_retry(id, 0) end
+  'shared/grant-waiters grant_waiters 5': `for _, id in ipairs(refused) do publish_retry(id, 0) end
 local free = head and free_at(holds, head)
 if free and head.id ~= asker and head.retry_at > free + 1000 then
 head.retry_at = free + 2
@@ -797,11 +630,8 @@ end
 if holds.has_more and more < 0 then more = from end
 return more, head
 end`,
-  'shared/try-acquire 2': `if has_tombstone(request.id) then return { 3, now, (grant_waiters(holds, nil, from)) } end`,
-  'shared/admission 5': `local function upgrades(holds, request)
-return request.kind == 'exclusive' and owns(holds, request.owner, 'read') and not owns(holds, request.owner, 'exclusive')
-end`,
-  'shared/try-acquire 3': `local refusal = exceeds_limit(request) and { 7, now, -1, limit_for(request) }
+  'shared/try-acquire try_acquire 2': `if has_tombstone(request.id) then return { 3, now, (grant_waiters(holds, nil, from)) } end`,
+  'shared/try-acquire try_acquire 3': `local refusal = exceeds_limit(request) and { 7, now, -1, limit_for(request) }
 or upgrades(holds, request) and { 4, now, -1 }
 if refusal then
 if drop_ticket(request.id) == 1 or after_release then refusal[3] = grant_waiters(holds, nil, from) end
@@ -811,24 +641,24 @@ if reenters(holds, request) then
 drop_ticket(request.id)
 local hold = grant(holds, request, request.lease, request.batch_size)
 return held(hold, 1, after_release and grant_waiters(holds, nil, from))
-end
-local function not_held(code, holds, more, delay)`,
-  'shared/holds 19': `local function some_holders(holds)
+end`,
+  'shared/try-acquire not_held': `local function not_held(code, holds, more, delay)`,
+  'shared/holds some_holders 3': `local function some_holders(holds)
 local ids = {}
 for _, hold in ipairs(holds.only and { holds.only } or holds.is_many and read_first(4) or {}) do
 if hold.status ~= 'kept' then ids[#ids + 1] = hold.id end
 end
 return ids
 end`,
-  'shared/try-acquire 4': `return { code, now, more, delay, last_token(), unpack(some_holders(holds)) }
+  'shared/try-acquire not_held 2': `return { code, now, more, delay, last_token(), unpack(some_holders(holds)) }
 end`,
-  'shared/retry-time 3': `local function retry_time(holds, rank, request)
+  'shared/retry-time retry_time': `local function retry_time(holds, rank, request)
 local follows = request.period >= request.grant_timeout * 10
 local free = not follows and free_at(holds, request)
 if not free then return now + request.period end
 return math.min(now + request.period, free + 2 + math.min(rank, 100) * 10)
 end`,
-  'shared/try-acquire 5': `if not request.waits then
+  'shared/try-acquire try_acquire 4': `if not request.waits then
 local more, head = grant_waiters(holds, nil, from)
 if more < 0 and not head and admits(holds, request) then
 drop_ticket(request.id)
@@ -838,20 +668,20 @@ return not_held(2, holds, more, retry_time(holds, 0, request) - now)
 end
 local changed = after_release or request.age or #holds.expired > 0 or holds.has_more
 drop_expired(holds)`,
-  'shared/take-place': `local function take_place(request)
-local id, age = request.id, request.age
-local function last_place()
+  'shared/take-place take_place': `local function take_place(request)
+local id, age = request.id, request.age`,
+  'shared/take-place last_place': `local function last_place()
 local last = tonumber(redis.call('ZREVRANGE', KEYS[2], 0, 0, 'WITHSCORES')[2])
 if not last or last < 4503599627370496 then return last, false end
 local unparked = redis.call('ZRANGE', KEYS[2], '(' .. integer(4503599627370496), '-inf', 'BYSCORE', 'REV', 'LIMIT', 0, 1, 'WITHSCORES')[2]
 return math.max(last - 4503599627370496, tonumber(unparked) or 0), true
-end
-local last, some_parked = last_place()
+end`,
+  'shared/take-place take_place 2': `local last, some_parked = last_place()
 local had_ticket, layout = unpack(redis.call('HMGET', KEYS[3], id, 'layout'))
 assert_layout(layout)
 local since = had_ticket and read_ticket(id, had_ticket).since or math.floor(now - (age or 0))
 if had_ticket then redis.call('HDEL', KEYS[3], id) end`,
-  'shared/parked 6': `local function unpark(id)
+  'shared/parked unpark': `local function unpark(id)
 local client, place = client_of(id), tonumber(redis.call('ZSCORE', KEYS[2], id) or 0)
 if place < 4503599627370496 then return end
 local parked = redis.call('ZRANGE', KEYS[2], integer(4503599627370496), '+inf', 'BYSCORE', 'LIMIT', 0, 300, 'WITHSCORES')
@@ -860,15 +690,15 @@ for i = 1, #parked, 2 do
 if client_of(parked[i]) == client then redis.call('ZADD', KEYS[2], integer(parked[i + 1] - 4503599627370496), parked[i]) end
 end
 end`,
-  'shared/take-place 2': `if some_parked then unpark(id) end
+  'shared/take-place take_place 3': `if some_parked then unpark(id) end
 if is_fair(request.batch_size) and not had_ticket then count_fair(1) end
 local added
 if age then
 local place = integer(now_micros - age * 1000)
 added = request.backed_off and redis.call('ZADD', KEYS[2], place, id) or redis.call('ZADD', KEYS[2], 'LT', place, id)
 else
-local place
-local function place_ahead()
+local place`,
+  'shared/take-place place_ahead': `local function place_ahead()
 if fair_waits() then return end
 local behind
 local tickets = redis.call('ZRANGE', KEYS[2], 0, 64 - 1, 'WITHSCORES')
@@ -878,46 +708,46 @@ if place >= 4503599627370496 then break end
 if place % 2 == 1 then behind = nil else behind = behind or place end
 end
 return behind and behind + 1
-end
-if request.ahead and not had_ticket and last then place = place_ahead() end
+end`,
+  'shared/take-place take_place 4': `if request.ahead and not had_ticket and last then place = place_ahead() end
 added = redis.call('ZADD', KEYS[2], 'NX', integer(place or (last or 0) + 2 - (last or 0) % 2), id)
 end`,
-  'shared/parked 7': `local function sweep_parked()
+  'shared/parked sweep_parked': `local function sweep_parked()
 for _, ticket in ipairs(read_parked()) do
 if ticket.stale_at <= now then drop_ticket(ticket.id, ticket.batch_size) end
 end
 end`,
-  'shared/take-place 3': `if some_parked then sweep_parked() end
+  'shared/take-place take_place 5': `if some_parked then sweep_parked() end
 redis.call('ZREM', KEYS[5], client_of(id))
 return added == 1, not last, since
 end`,
-  'shared/try-acquire 6': `local is_new, was_empty, since = take_place(request)
+  'shared/try-acquire try_acquire 5': `local is_new, was_empty, since = take_place(request)
 local rank = redis.call('ZRANK', KEYS[2], request.id)
 local ticket = { id = request.id, mode = request.mode, since = since, retry_at = retry_time(holds, rank, request),
 stale_at = now + request.patience, lease = request.lease, grant_timeout = request.grant_timeout,
 batch_size = request.batch_size, owner = request.owner }
 write_ticket(ticket)`,
-  'shared/take-place 4': `local function keep_queue_for(patience, was_empty)
+  'shared/take-place keep_queue_for': `local function keep_queue_for(patience, was_empty)
 local left = redis.call('PTTL', KEYS[3])
 if left >= patience and not was_empty then return end
 left = integer(math.max(left, redis.call('PTTL', KEYS[2]), patience * 5 / 4))
 redis.call('PEXPIRE', KEYS[2], left)
 redis.call('PEXPIRE', KEYS[3], left)
 end`,
-  'shared/try-acquire 7': `keep_queue_for(request.patience, was_empty)
+  'shared/try-acquire try_acquire 6': `keep_queue_for(request.patience, was_empty)
 local more = -1
 if changed or rank == 0 or not is_closed(holds) then more = grant_waiters(holds, request.id, from) end
 local mine = find_hold(holds, request.id)
 if mine then return held(mine, 1, more) end`,
-  'shared/end-batches': `local function end_batches(holds)
+  'shared/end-batches end_batches': `local function end_batches(holds)
 for _, hold in ipairs(holds.only and { holds.only } or holds.is_many and read_latest(4) or {}) do
 if hold.status ~= 'kept' then publish_yield(hold.id) end
 end
 end`,
-  'shared/try-acquire 8': `if is_fair(request.batch_size) then
+  'shared/try-acquire try_acquire 7': `if is_fair(request.batch_size) then
 end_batches(holds)
 elseif holds.sums.permits > 0 then`,
-  'shared/end-batches 2': `local function end_uncontended_batches(holds, request)
+  'shared/end-batches end_uncontended_batches': `local function end_uncontended_batches(holds, request)
 local client, place, ended = client_of(request.id), 0, 0
 local only = holds.only
 if only and only.status == 'alone' and client_of(only.id) ~= client then
@@ -944,7 +774,7 @@ holds.sums.marked = holds.sums.marked - ended
 write_sums(holds.sums)
 return ended >= 32
 end`,
-  'shared/try-acquire 9': `if end_uncontended_batches(holds, request) and more < 0 then more = from end
+  'shared/try-acquire try_acquire 8': `if end_uncontended_batches(holds, request) and more < 0 then more = from end
 elseif is_new then
 local joins = request.kind ~= 'read' and holds.sums.read > 0
 local has_batch = holds.only and is_closed(holds) and last_token() - holds.only.token >= 1000 - 1
@@ -952,9 +782,9 @@ if joins or rank == 0 and has_batch then end_batches(holds) end
 end
 return not_held((request.just_heard or is_present(request.id)) and 0 or 5, holds, more, ticket.retry_at - now)
 end`,
-  'shared/grant 6': `local function grant_at_once(holds, request)
-local mine = find_hold(holds, request.id)
-local function complete(holds, hold, request)
+  'shared/grant grant_at_once': `local function grant_at_once(holds, request)
+local mine = find_hold(holds, request.id)`,
+  'shared/grant complete': `local function complete(holds, hold, request)
 local has_last = holds.only and hold.kind == 'exclusive' and request.batch_size > 1 and not fair_waits()
 local slots = math.max(1, math.floor((hold.units or 1) / math.max(1, request.units or 1)))
 hold.batch_size = has_last and last_token() - hold.token + 1 or slots
@@ -965,261 +795,67 @@ keep_state_for(holds, hold)
 write_hold(holds, hold)
 end
 return held(hold, was_pushed and 6)
-end
-if mine then return complete(holds, mine, request) end
+end`,
+  'shared/grant grant_at_once 2': `if mine then return complete(holds, mine, request) end
 if admits(holds, request) and redis.call('EXISTS', KEYS[2], KEYS[5]) == 0 then
 return held(grant(holds, request, request.lease, request.uncontended_batch_size))
 end
 end`,
   'acquire 5': `return grant_at_once(holds, request) or try_acquire(holds, request)`,
   'add-limit': `local record, change, stated, latest = 'added:' .. ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])`,
-  'shared/clock 3': `local function integer(number)
-return string.format('%.0f', number)
-end
-local now, now_micros
-do
-local time = redis.call('TIME')
-now_micros = time[1] * 1000000 + time[2]
-now = math.floor(now_micros / 1000)
-end`,
   'add-limit 2': `local holds = read_holds()`,
-  'shared/modes 3': `local function limit_set()
-local permits, version = string.match(redis.call('GET', KEYS[6]) or '', '^(%d+) ?(%d*)$')
-return tonumber(permits), version and version ~= '' and version or '0'
-end`,
   'add-limit 3': `local permits, version = limit_set()
 permits = permits or stated`,
-  'shared/tombstones 3': `local function write_tombstone(id, lifetime)
-redis.call('ZREMRANGEBYSCORE', KEYS[5], '-inf', integer(now))
-redis.call('ZADD', KEYS[5], integer(now + lifetime), id)
-redis.call('PEXPIRE', KEYS[5], integer(math.max(redis.call('PTTL', KEYS[5]), lifetime)))
-end
-local function has_tombstone(id)
-local ends = redis.call('ZSCORE', KEYS[5], id)
-return ends and tonumber(ends) > now
-end`,
   'add-limit 4': `if not has_tombstone(record) then
 if now > latest then return { -1, -1 } end
 permits = math.max(0, permits + change)
 write_tombstone(record, latest - now + 1)
 redis.call('SET', KEYS[6], integer(permits) .. ' ' .. version, 'PX', 604800000)
 end`,
-  'shared/token 3': `local cached, cached_of`,
-  'shared/messages 6': `local function call_if_known(...)
-local reply = redis.pcall(...)
-local failure = type(reply) == 'table' and reply.err
-if failure and (string.find(failure, 'NOPERM', 1, true) or string.find(failure, 'ACL', 1, true)
-or string.find(failure, 'user executing', 1, true)) then error(failure, 0) end
-return not failure and reply
-end
-local CHANNELS, KEY = string.match(ARGV[1], '^([^\\n]+)\\n(.+)$')
-local TAG = string.find(CHANNELS, '{', 1, true)
-local BUS = TAG and string.sub(CHANNELS, 1, TAG - 1) .. 'bus:' or CHANNELS
-local SHARDED = TAG and redis.REDIS_VERSION_NUM ~= nil
-local function client_of(id)
-return string.match(id, '^[^:]+')
-end
-local function publish_yield(id)
-local function publish_to_client(id, ...)
-call_if_known('PUBLISH', BUS .. client_of(id), table.concat({ ... }, ' '))
-end
-publish_to_client(id, 'yield', id, KEY)
-end`,
-  'shared/grant-waiters 6': `local function grant_waiters(holds, asker, from, tell_first)`,
-  'shared/holds 20': `local function save_sums(holds, ...)
-if not holds.is_many then return end
-if holds.sums.holds > 0 then return write_sums(holds.sums, ...) end
-redis.call('UNLINK', KEYS[1], KEYS[7])
-holds.is_many = false
-end
-local function owner_field(kind, owner)
-return '#owner:' .. kind .. ':' .. owner
-end
-local function count_owner(hold, change)
-if not counts_for_owner(hold) then return end
-local field = owner_field(hold.kind, hold.owner)
-local number = (tonumber(redis.call('HGET', KEYS[1], field)) or 0) + change
-if number > 0 then return field, number end
-redis.call('HDEL', KEYS[1], field)
-end
-local function take_out(holds, hold)
-holds.known[hold.id] = false
-if not holds.is_many then
-holds.only = nil
-redis.call('HDEL', KEYS[1], hold.id)
-return
-end
-redis.call('HDEL', KEYS[1], '+' .. hold.id)
-if redis.call('ZREM', KEYS[7], hold.id, '!' .. hold.id) == 2 then holds.sums.marked = holds.sums.marked - 1 end
-return count_owner(hold, -1)
-end
-local function drop_expired(holds)
-local expired = holds.expired
-if #expired == 0 then return end
-for _, hold in ipairs(expired) do
-local field, number = take_out(holds, hold)
-if field then redis.call('HSET', KEYS[1], field, number) end
-end
-holds.expired = {}
-save_sums(holds)`,
-  'shared/parked 8': `local function count_as_absent(id)
+  'shared/grant-waiters grant_waiters 6': `local function grant_waiters(holds, asker, from, tell_first)`,
+  'shared/parked count_as_absent 3': `local function count_as_absent(id)
 local lifetime = redis.call('PTTL', KEYS[2])
 if lifetime > 0 then write_tombstone(client_of(id), lifetime) end
 end`,
-  'shared/holds 21': `for _, hold in ipairs(expired) do
-if hold.status == 'pushed' then count_as_absent(hold.id) end
-end
-end`,
-  'shared/grant-waiters 7': `drop_expired(holds)
+  'shared/grant-waiters grant_waiters 7': `drop_expired(holds)
 local absent = {}`,
-  'shared/messages 7': `local function channel_of(id)
-return (SHARDED and CHANNELS or BUS) .. client_of(id)
-end
-local function is_present(id)
-if TAG and not SHARDED then return true end
-local reply = call_if_known('PUBSUB', SHARDED and 'SHARDNUMSUB' or 'NUMSUB', channel_of(id))
-return not reply or reply[2] > 0
-end`,
-  'shared/grant-waiters 8': `local function can_take_grant(id)
+  'shared/grant-waiters grant_waiters 8': `local function can_take_grant(id)
 if id == asker then return true end
 local client = client_of(id)`,
-  'shared/grant-waiters 9': `if absent[client] == nil then absent[client] = is_absent(id) end
+  'shared/grant-waiters grant_waiters 9': `if absent[client] == nil then absent[client] = is_absent(id) end
 return not absent[client]
 end
 local granted, refused, head = {}, {}, nil`,
-  'shared/holds 22': `local function find_hold(holds, id)
-if holds.only then return holds.only.id == id and holds.only or nil end
-if not holds.is_many then return end
-if holds.known[id] == nil then
-local text = redis.call('HGET', KEYS[1], '+' .. id)
-local hold = text and read_hold(id, text)
-holds.known[id] = hold
-if hold and hold.ends <= now then leave_out(holds, hold) end
-end
-if holds.known[id] then return holds.known[id] end
-for _, hold in ipairs(holds.expired) do
-if hold.id == id then return nil, hold end
-end
-end`,
-  'shared/queue 5': `local function read_ticket(id, text)
-if not text then return { id = id, stale_at = 0 } end
-local since, mode, retry_at, stale_at, lease, grant_timeout, batch_size, owner =
-string.match(text, '^(%d+) (%S+) (%d+) (%d+) (%d+) (%d+) (%d+) (.+)$')
-assert_layout(not since and 1)
-return with_mode({ id = id, since = tonumber(since), retry_at = tonumber(retry_at), stale_at = tonumber(stale_at),
-lease = tonumber(lease), grant_timeout = tonumber(grant_timeout), batch_size = tonumber(batch_size), owner = owner }, mode)
-end
-local function drop_ticket(id, batch_size)
+  'shared/queue drop_ticket 2': `local function drop_ticket(id, batch_size)
 if not batch_size then
 local text, layout = unpack(redis.call('HMGET', KEYS[3], id, 'layout'))
 assert_layout(layout)
 batch_size = text and read_ticket(id, text).batch_size
-end
-local function count_fair(change)
-local count = (tonumber(redis.call('HGET', KEYS[3], 'fair')) or 0) + change
-if count > 0 then redis.call('HSET', KEYS[3], 'fair', count) else redis.call('HDEL', KEYS[3], 'fair') end
-end
-local function is_fair(batch_size)
-return batch_size == 0
-end
-if redis.call('HDEL', KEYS[3], id) == 1 and is_fair(batch_size) then count_fair(-1) end
-return redis.call('ZREM', KEYS[2], id)
-end
-local function fair_waits()
-return redis.call('HGET', KEYS[3], 'fair') ~= false
 end`,
-  'shared/grant-waiters 10': `local function grant_to(ticket)
+  'shared/queue drop_ticket 3': `if redis.call('HDEL', KEYS[3], id) == 1 and is_fair(batch_size) then count_fair(-1) end
+return redis.call('ZREM', KEYS[2], id)
+end`,
+  'shared/grant-waiters grant_waiters 10': `local function grant_to(ticket)
 drop_ticket(ticket.id, ticket.batch_size)
 local pushed = ticket.id ~= asker
 local lease = pushed and math.min(ticket.lease, ticket.grant_timeout) or ticket.lease`,
-  'shared/token 4': `local function next_token(lease, count, least)
-local function last_token()
-if cached_of == KEYS[4] then return cached end
-local last = redis.call('GET', KEYS[4])
-cached = last and (tonumber(last) or error('WRONGTYPE the fence key holds something that is no fencing token')) or 0
-cached_of = KEYS[4]
-return cached
-end
-local token = math.max(last_token() + 1, now_micros)
+  'shared/token next_token 3': `local function next_token(lease, count, least)`,
+  'shared/token next_token 4': `local token = math.max(last_token() + 1, now_micros)
 if token > now_micros then count = math.min(count, 50) end
-count = math.max(count, least)
-local function remember_token(token, lease)
-local ahead = math.min(math.max(0, (token - now_micros) / 1000), 86400000)
-cached, cached_of = token, KEYS[4]
-redis.call('SET', KEYS[4], integer(token), 'PX', integer(600000 + lease + ahead))
-end
-remember_token(token + count - 1, lease)
-return token, count
-end`,
-  'shared/holds 23': `local function add_hold(holds, hold)
-local old = find_hold(holds, hold.id)
-local function keep_state_for(holds, hold)
-local ends = hold.ends
-if hold.status == 'pushed' then
-ends = ends + math.max(ends - hold.since, 2 + 100 * 10) + 500
-end
-if holds.sums.holds > 1 then ends = math.max(ends, now + redis.call('PTTL', KEYS[1])) end
-redis.call('PEXPIREAT', KEYS[1], integer(ends))
-if holds.is_many then redis.call('PEXPIREAT', KEYS[7], integer(ends + 600000)) end
-end
-local function remove_hold(holds, hold)
-drop_expired(holds)
-count_hold(holds.sums, hold, -1)
-save_sums(holds, take_out(holds, hold))
-if holds.sums.holds == 1 and holds.is_many then
-local last = read_latest(1)[1]
-if last then keep_state_for(holds, last) end
-end
-end
-if old then remove_hold(holds, old) else drop_expired(holds) end`,
-  'shared/grant-waiters 11': `granted[#granted + 1] = grant(holds, ticket, lease, ticket.batch_size, pushed)
+count = math.max(count, least)`,
+  'shared/grant-waiters grant_waiters 11': `granted[#granted + 1] = grant(holds, ticket, lease, ticket.batch_size, pushed)
 end
 local owners_may_follow = false
 local rank, looked, more = from, 0, -1
 local tickets, some_fair = {}, nil`,
-  'shared/admission 6': `local function is_closed(holds)
-return holds.sums.exclusive > 0
-end
-local function reenters(holds, request)
+  'shared/admission reenters 2': `local function reenters(holds, request)
 if request.kind == 'permits' then return false end`,
-  'shared/admission 7': `return owns(holds, request.owner, 'exclusive') or request.kind == 'read' and owns(holds, request.owner, 'read')
+  'shared/admission reenters 3': `return owns(holds, request.owner, 'exclusive') or request.kind == 'read' and owns(holds, request.owner, 'read')
 end`,
-  'shared/modes 4': `local function limit_for(request)
+  'shared/modes limit_for 3': `local function limit_for(request)
 return limit_set() or request.limit
 end`,
-  'shared/admission 8': `local function admits(holds, request)
-local sums = holds.sums
-if request.kind ~= 'permits' and (sums.holds == 0 or reenters(holds, request)) then return true end
-if request.kind == 'exclusive' or sums[request.kind] ~= sums.holds then return false end
-if request.kind == 'read' then return true end
-request.free = limit_for(request) - sums.units
-return (request.units > 0 or request.drains) and request.free >= math.max(1, request.units)
-end
-local function exceeds_limit(request)
-if request.kind ~= 'permits' then return false end
-local limit = limit_for(request)
-return limit > 0 and request.units > limit
-end`,
-  'shared/queue 6': `local function tickets_of(ids)
-if #ids == 0 then return ids end
-local fields = { unpack(ids) }
-fields[#fields + 1] = 'fair'
-fields[#fields + 1] = 'layout'
-local texts = redis.call('HMGET', KEYS[3], unpack(fields))
-assert_layout(texts[#fields])
-local tickets = {}
-for i, id in ipairs(ids) do tickets[i] = read_ticket(id, texts[i]) end
-return tickets, texts[#fields - 1] ~= false
-end
-local function read_tickets(rank, count)
-local places = redis.call('ZRANGE', KEYS[2], rank, rank + count - 1, 'WITHSCORES')
-local ids = {}
-for i = 1, #places, 2 do
-if tonumber(places[i + 1]) < 4503599627370496 then ids[#ids + 1] = places[i] end
-end
-return tickets_of(ids)
-end`,
-  'shared/grant-waiters 12': `while true do
+  'shared/grant-waiters grant_waiters 12': `while true do
 if #tickets == 0 then
 local fair
 tickets, fair = read_tickets(rank, 2)
@@ -1252,21 +888,18 @@ owners_may_follow = owners_may_follow or ticket.owner ~= id
 end
 end
 if holds.sums.holds == 0 and not head and more < 0 then`,
-  'shared/grant-waiters 13': `for _, ticket in ipairs(read_parked()) do
+  'shared/grant-waiters grant_waiters 13': `for _, ticket in ipairs(read_parked()) do
 if holds.sums.holds == 0 and ticket.stale_at > now and is_present(ticket.id) and admits(holds, ticket) then grant_to(ticket) end
 end
 end
 if tell_first then tell_first(granted[1] and granted[1].id) end
 local single_grants = #granted > 0 and some_fair ~= false and fair_waits()`,
-  'shared/grant-waiters 14': `for _, id in ipairs(refused) do publish_retry(id, 0) end`,
-  'shared/ends 7': `local function first_end()
+  'shared/grant-waiters grant_waiters 14': `for _, id in ipairs(refused) do publish_retry(id, 0) end`,
+  'shared/ends first_end 2': `local function first_end()
 local found = redis.call('ZRANGE', KEYS[7], '(' .. integer(now), '+inf', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')
 local hold = read_ends({ found[1] })[1]
-if not hold or hold.ends == tonumber(found[2]) then return hold and hold.ends end
-local function read_first(number)
-return read_ends(redis.call('ZRANGE', KEYS[7], '(' .. integer(now), '+inf', 'BYSCORE', 'LIMIT', 0, number))
-end
-local first, holds = hold.ends, read_first(32)
+if not hold or hold.ends == tonumber(found[2]) then return hold and hold.ends end`,
+  'shared/ends first_end 3': `local first, holds = hold.ends, read_first(32)
 local last = #holds == 32 and tonumber(redis.call('ZSCORE', KEYS[7], holds[#holds].id)) or math.huge
 for _, each in ipairs(holds) do
 first = math.min(first, each.ends)
@@ -1274,27 +907,18 @@ redis.pcall('ZADD', KEYS[7], 'XX', integer(each.ends), each.id)
 end
 return first <= last and first or nil
 end`,
-  'shared/grant-waiters 15': `local free = head and free_at(holds, head)
+  'shared/grant-waiters grant_waiters 15': `local free = head and free_at(holds, head)
 if free and head.id ~= asker and head.retry_at > free + 1000 then
 head.retry_at = free + 2`,
-  'shared/queue 7': `local function write_ticket(ticket)
-redis.call('HSET', KEYS[3], ticket.id, string.format('%.0f %s %.0f %.0f %.0f %.0f %.0f %s', ticket.since, ticket.mode,
-ticket.retry_at, ticket.stale_at, ticket.lease, ticket.grant_timeout, ticket.batch_size, ticket.owner))
-end`,
-  'shared/grant-waiters 16': `write_ticket(head)
+  'shared/grant-waiters grant_waiters 16': `write_ticket(head)
 publish_retry(head.id, head.retry_at - now)
 end
 if holds.has_more and more < 0 then more = from end
 return more, head
 end`,
   'add-limit 5': `local more = grant_waiters(holds, nil, 0)`,
-  'shared/end-batches 3': `local function end_batches_beyond(limit, holds)
-local function end_batches(holds)
-for _, hold in ipairs(holds.only and { holds.only } or holds.is_many and read_latest(4) or {}) do
-if hold.status ~= 'kept' then publish_yield(hold.id) end
-end
-end
-if holds.sums.units > limit then end_batches(holds) end
+  'shared/end-batches end_batches_beyond': `local function end_batches_beyond(limit, holds)`,
+  'shared/end-batches end_batches_beyond 2': `if holds.sums.units > limit then end_batches(holds) end
 end`,
   'add-limit 6': `end_batches_beyond(permits, holds)
 return { permits, more }`,
@@ -1308,49 +932,28 @@ end
 return 0`,
   'fence': `local token = tonumber(ARGV[2])
 local last_of_all = token + ARGV[3] - 1`,
-  'shared/holds 24': `local function count_hold(sums, hold, change)
+  'shared/holds count_hold 2': `local function count_hold(sums, hold, change)
 sums.holds = sums.holds + change
 sums.units = sums.units + change * (hold.units or 0)
-sums[hold.kind] = sums[hold.kind] + change
-local function counts_for_owner(hold)
-return hold.owner ~= hold.id and hold.status ~= 'kept'
-end
-if counts_for_owner(hold) then sums.named = sums.named + change end
-end
-local function leave_out(holds, hold)
-holds.expired[#holds.expired + 1] = hold
-holds.only, holds.known[hold.id] = nil, false
-count_hold(holds.sums, hold, -1)
+sums[hold.kind] = sums[hold.kind] + change`,
+  'shared/holds count_hold 3': `if counts_for_owner(hold) then sums.named = sums.named + change end
 end`,
-  'shared/hold 3': `local function read_hold(id, text)
+  'shared/hold read_hold 2': `local function read_hold(id, text)
 local mode, status, ends, token, since, owner = string.match(text, '^(%S+) (%a+) (%d+) (%d+) (%d+) (.+)$')
 if not mode then
 assert_layout(redis.call('HGET', KEYS[1], 'layout') or string.find(text, '^%S+ %d+ %d+ %d+ ') and 1)
 error('WRONGTYPE the state key holds something that is no lock')
 end`,
-  'shared/hold 4': `return with_mode({ id = id, status = status, ends = tonumber(ends), token = tonumber(token), since = tonumber(since),
+  'shared/hold read_hold 3': `return with_mode({ id = id, status = status, ends = tonumber(ends), token = tonumber(token), since = tonumber(since),
 owner = owner }, mode)
 end`,
-  'shared/holds 25': `holds.has_more = restore_ends(sums)
-local function write_sums(sums, ...)
-redis.call('HSET', KEYS[1], '#sums', string.format('%d %d %d %d %d %d', sums.holds, sums.units, sums.exclusive, sums.read,
-sums.named, sums.marked), ...)
-end
-write_sums(sums)
+  'shared/holds find_expired 4': `holds.has_more = restore_ends(sums)`,
+  'shared/holds find_expired 5': `write_sums(sums)
 end`,
-  'shared/ends 8': `local function read_over()
+  'shared/ends read_over 2': `local function read_over()
 local ids = redis.call('ZRANGE', KEYS[7], 0, integer(now), 'BYSCORE', 'LIMIT', 0, 32)
-local expired = {}
-local function read_ends(ids)
-local fields, holds = {}, {}
-for i = 1, #ids do fields[i] = '+' .. ids[i] end
-local texts = #ids > 0 and redis.call('HMGET', KEYS[1], unpack(fields)) or {}
-for i, id in ipairs(ids) do
-if texts[i] then holds[#holds + 1] = read_hold(id, texts[i]) else redis.call('ZREM', KEYS[7], id) end
-end
-return holds
-end
-for _, hold in ipairs(read_ends(ids)) do
+local expired = {}`,
+  'shared/ends read_over 3': `for _, hold in ipairs(read_ends(ids)) do
 if hold.ends <= now then
 expired[#expired + 1] = hold
 else
@@ -1362,11 +965,6 @@ end`,
   'fence 2': `local holds = read_holds(ARGV[1])`,
   'fence 3': `local hold = find_hold(holds, ARGV[1])`,
   'fence 4': `local last = last_token()`,
-  'shared/token 5': `local function remember_token(token, lease)
-local ahead = math.min(math.max(0, (token - now_micros) / 1000), 86400000)
-cached, cached_of = token, KEYS[4]
-redis.call('SET', KEYS[4], integer(token), 'PX', integer(600000 + lease + ahead))
-end`,
   'fence 5': `if not hold or hold.status == 'kept' then
 if last < last_of_all then remember_token(last_of_all, 0) end
 return { -1 }
@@ -1376,8 +974,8 @@ if last >= token and not (hold.token == token and last <= last_of_all) then retu
 remember_token(last_of_all, left)
 if hold.token ~= token then
 hold.token = token`,
-  'shared/holds 26': `local function write_hold(holds, hold)`,
-  'shared/holds 27': `redis.call('HSET', KEYS[1], holds.is_many and '+' .. hold.id or hold.id, text_of(hold))
+  'shared/holds write_hold 2': `local function write_hold(holds, hold)`,
+  'shared/holds write_hold 3': `redis.call('HSET', KEYS[1], holds.is_many and '+' .. hold.id or hold.id, text_of(hold))
 end`,
   'fence 6': `write_hold(holds, hold)
 end
@@ -1385,52 +983,10 @@ return { 1, left }`,
   'force-release': `local lifetime, granted_at = tonumber(ARGV[2]), {}
 for i = 4, #ARGV, 2 do granted_at[ARGV[i]] = tonumber(ARGV[i + 1]) end`,
   'force-release 2': `local holds, ended, told = read_holds(), {}, 0`,
-  'shared/holds 28': `local function remove_hold(holds, hold)
-drop_expired(holds)
-count_hold(holds.sums, hold, -1)
-save_sums(holds, take_out(holds, hold))
-if holds.sums.holds == 1 and holds.is_many then
-local last = read_latest(1)[1]
-if last then keep_state_for(holds, last) end
-end
-end
-local function find_hold(holds, id)
-if holds.only then return holds.only.id == id and holds.only or nil end
-if not holds.is_many then return end
-if holds.known[id] == nil then
-local text = redis.call('HGET', KEYS[1], '+' .. id)
-local hold = text and read_hold(id, text)
-holds.known[id] = hold
-if hold and hold.ends <= now then leave_out(holds, hold) end
-end
-if holds.known[id] then return holds.known[id] end
-for _, hold in ipairs(holds.expired) do
-if hold.id == id then return nil, hold end
-end
-end`,
-  'shared/tombstones 4': `local function revocation(id)
+  'shared/tombstones revocation': `local function revocation(id)
 return 'revoked:' .. id
 end`,
-  'shared/messages 8': `local function call_if_known(...)
-local reply = redis.pcall(...)
-local failure = type(reply) == 'table' and reply.err
-if failure and (string.find(failure, 'NOPERM', 1, true) or string.find(failure, 'ACL', 1, true)
-or string.find(failure, 'user executing', 1, true)) then error(failure, 0) end
-return not failure and reply
-end
-local CHANNELS, KEY = string.match(ARGV[1], '^([^\\n]+)\\n(.+)$')
-local TAG = string.find(CHANNELS, '{', 1, true)
-local BUS = TAG and string.sub(CHANNELS, 1, TAG - 1) .. 'bus:' or CHANNELS
-local SHARDED = TAG and redis.REDIS_VERSION_NUM ~= nil
-local function channel_of(id)
-return (SHARDED and CHANNELS or BUS) .. client_of(id)
-end
-local function is_present(id)
-if TAG and not SHARDED then return true end
-local reply = call_if_known('PUBSUB', SHARDED and 'SHARDNUMSUB' or 'NUMSUB', channel_of(id))
-return not reply or reply[2] > 0
-end
-local function receives_revocation(id)
+  'shared/messages receives_revocation': `local function receives_revocation(id)
 return TAG ~= nil or is_present(id)
 end`,
   'force-release 3': `for id, since in pairs(granted_at) do
@@ -1442,32 +998,20 @@ if receives_revocation(id) then told = told + 1 end
 if lifetime > 0 then write_tombstone(revocation(id), math.max(hold.ends - now, lifetime)) end
 end
 end`,
-  'shared/messages 9': `local function publish_to_client(id, ...)
-call_if_known('PUBLISH', BUS .. client_of(id), table.concat({ ... }, ' '))
-end`,
   'force-release 4': `local function tell_ended(next_id)`,
-  'shared/messages 10': `local function publish_revoked(hold, by, next_id)
+  'shared/messages publish_revoked': `local function publish_revoked(hold, by, next_id)
 publish_to_client(hold.id, 'revoked', hold.id, integer(hold.token), by, next_id or '-', KEY)
 end`,
   'force-release 5': `for _, hold in ipairs(ended) do publish_revoked(hold, ARGV[3], next_id) end
 end`,
-  'shared/parked 9': `local function is_absent(id)`,
-  'shared/parked 10': `return has_tombstone(client_of(id)) or not is_present(id)
+  'shared/parked is_absent 2': `local function is_absent(id)`,
+  'shared/parked is_absent 3': `return has_tombstone(client_of(id)) or not is_present(id)
 end`,
-  'shared/holds 29': `local function add_hold(holds, hold)
+  'shared/holds add_hold 6': `local function add_hold(holds, hold)
 local old = find_hold(holds, hold.id)
 if old then remove_hold(holds, old) else drop_expired(holds) end`,
-  'shared/messages 11': `local function publish_yield(id)
+  'shared/messages publish_yield 3': `local function publish_yield(id)
 publish_to_client(id, 'yield', id, KEY)
-end
-local function publish_to_waiter(id, ...)
-call_if_known(SHARDED and 'SPUBLISH' or 'PUBLISH', channel_of(id), table.concat({ ... }, ' '))
-end
-local function publish_granted(hold)
-local node = SHARDED and redis.pcall('CLUSTER', 'MYID')
-if type(node) ~= 'string' then node = '-' end
-publish_to_waiter(hold.id, 'granted', hold.id, integer(hold.token), integer(hold.ends - now), integer(now),
-hold.batch_size, hold.units or 0, node, KEY)
 end`,
   'force-release 6': `local more = grant_waiters(holds, nil, 0, tell_ended)
 return { #ended, told, more }`,
@@ -1480,102 +1024,18 @@ if not hold or hold.status == 'kept' then return { 3, now, -1 } end
 if holds.has_more then return {} end
 hold.status = 'held'
 leave_out(holds, hold)`,
-  'shared/holds 30': `local function owner_field(kind, owner)
-return '#owner:' .. kind .. ':' .. owner
-end
-local function owns(holds, owner, kind)
-if holds.sums[kind] == 0 then return false end
-if holds.only then return holds.only.owner == owner and holds.only.status ~= 'kept' end
-local own = find_hold(holds, owner)
-if own and own.owner == owner and own.kind == kind and own.status ~= 'kept' then return true end
-if holds.sums.named == 0 or holds.has_more then return false end
-local number = tonumber(redis.call('HGET', KEYS[1], owner_field(kind, owner))) or 0
-for _, hold in ipairs(holds.expired) do
-if hold.kind == kind and hold.owner == owner and counts_for_owner(hold) then number = number - 1 end
-end
-return number > 0
-end`,
   'hand-over 5': `for _, kind in ipairs({ 'exclusive', 'read', 'permits' }) do
 if owns(holds, hold.owner, kind) then return { 4, now, -1 } end
 end`,
-  'shared/holds 31': `local function save_sums(holds, ...)
-if not holds.is_many then return end
-if holds.sums.holds > 0 then return write_sums(holds.sums, ...) end
-redis.call('UNLINK', KEYS[1], KEYS[7])
-holds.is_many = false
-end
-local function count_owner(hold, change)
-if not counts_for_owner(hold) then return end
-local field = owner_field(hold.kind, hold.owner)
-local number = (tonumber(redis.call('HGET', KEYS[1], field)) or 0) + change
-if number > 0 then return field, number end
-redis.call('HDEL', KEYS[1], field)
-end
-local function take_out(holds, hold)
-holds.known[hold.id] = false
-if not holds.is_many then
-holds.only = nil
-redis.call('HDEL', KEYS[1], hold.id)
-return
-end
-redis.call('HDEL', KEYS[1], '+' .. hold.id)
-if redis.call('ZREM', KEYS[7], hold.id, '!' .. hold.id) == 2 then holds.sums.marked = holds.sums.marked - 1 end
-return count_owner(hold, -1)
-end`,
   'hand-over 6': `drop_expired(holds)`,
-  'shared/token 6': `local cached, cached_of
-local function next_token(lease, count, least)
-local function last_token()
-if cached_of == KEYS[4] then return cached end
-local last = redis.call('GET', KEYS[4])
-cached = last and (tonumber(last) or error('WRONGTYPE the fence key holds something that is no fencing token')) or 0
-cached_of = KEYS[4]
-return cached
-end
-local token = math.max(last_token() + 1, now_micros)
-if token > now_micros then count = math.min(count, 50) end
-count = math.max(count, least)
-local function remember_token(token, lease)
-local ahead = math.min(math.max(0, (token - now_micros) / 1000), 86400000)
-cached, cached_of = token, KEYS[4]
-redis.call('SET', KEYS[4], integer(token), 'PX', integer(600000 + lease + ahead))
-end
-remember_token(token + count - 1, lease)
-return token, count
-end`,
   'hand-over 7': `hold.token = next_token(lease, 1, 1)
 hold.id, hold.owner, hold.since, hold.ends = to, to, now, now + lease`,
   'hand-over 8': `add_hold(holds, hold)
 if hold.kind == 'permits' then redis.call('PEXPIRE', KEYS[6], 604800000) end`,
-  'shared/grant-waiters 17': `local function grant_waiters(holds, asker, from, tell_first)
+  'shared/grant-waiters grant_waiters 17': `local function grant_waiters(holds, asker, from, tell_first)
 drop_expired(holds)
 local absent = {}`,
-  'shared/messages 12': `local function call_if_known(...)
-local reply = redis.pcall(...)
-local failure = type(reply) == 'table' and reply.err
-if failure and (string.find(failure, 'NOPERM', 1, true) or string.find(failure, 'ACL', 1, true)
-or string.find(failure, 'user executing', 1, true)) then error(failure, 0) end
-return not failure and reply
-end
-local function channel_of(id)
-return (SHARDED and CHANNELS or BUS) .. client_of(id)
-end
-local function is_present(id)
-if TAG and not SHARDED then return true end
-local reply = call_if_known('PUBSUB', SHARDED and 'SHARDNUMSUB' or 'NUMSUB', channel_of(id))
-return not reply or reply[2] > 0
-end`,
-  'shared/grant 7': `local function grant(holds, request, lease, batch_size, pushed)
-local mode, slots = request.mode, 1
-local function granted_mode(request)
-local units, slots = request.free, 1
-if not request.drains then
-slots = fair_waits() and 1 or math.max(1, math.min(request.slots, math.floor(request.free / request.units)))
-units = slots * request.units
-end
-return 'permits' .. ':' .. integer(units) .. '/' .. integer(request.limit), slots
-end
-if request.slots or request.drains then mode, slots = granted_mode(request) end
+  'shared/grant grant 5': `if request.slots or request.drains then mode, slots = granted_mode(request) end
 local token, reserved = next_token(lease, batch_size, slots)
 local alone = request.kind == 'permits' and batch_size >= 1000
 local hold = with_mode({ id = request.id, status = pushed and 'pushed' or alone and 'alone' or 'held',
@@ -1583,28 +1043,6 @@ ends = now + lease, token = token, since = now, owner = request.owner, batch_siz
 add_hold(holds, hold)
 if request.kind == 'permits' then redis.call('PEXPIRE', KEYS[6], 604800000) end
 return hold
-end`,
-  'shared/admission 9': `local function is_closed(holds)
-return holds.sums.exclusive > 0
-end
-local function reenters(holds, request)
-if request.kind == 'permits' then return false end
-return owns(holds, request.owner, 'exclusive') or request.kind == 'read' and owns(holds, request.owner, 'read')
-end`,
-  'shared/messages 13': `local function publish_yield(id)
-local function publish_to_client(id, ...)
-call_if_known('PUBLISH', BUS .. client_of(id), table.concat({ ... }, ' '))
-end
-publish_to_client(id, 'yield', id, KEY)
-end
-local function publish_to_waiter(id, ...)
-call_if_known(SHARDED and 'SPUBLISH' or 'PUBLISH', channel_of(id), table.concat({ ... }, ' '))
-end
-local function publish_granted(hold)
-local node = SHARDED and redis.pcall('CLUSTER', 'MYID')
-if type(node) ~= 'string' then node = '-' end
-publish_to_waiter(hold.id, 'granted', hold.id, integer(hold.token), integer(hold.ends - now), integer(now),
-hold.batch_size, hold.units or 0, node, KEY)
 end`,
   'hand-over 9': `grant_waiters(holds, nil, 0)
 return held(hold)`,
@@ -1625,33 +1063,25 @@ end
 end
 end
 local waiters, tickets, next_place = {}, {}, ''`,
-  'shared/queue 8': `local function read_places(from, count)
+  'shared/queue read_places': `local function read_places(from, count)
 local places = redis.call('ZRANGE', KEYS[2], from, '+inf', 'BYSCORE', 'LIMIT', 0, count, 'WITHSCORES')
 local ids = {}
 for i = 1, #places, 2 do ids[#ids + 1] = places[i] end
 local last = places[#places]`,
-  'shared/queue 9': `local next_place = #ids < count and '' or integer(tonumber(last))
-if next_place == from then next_place = '(' .. next_place end
-local function tickets_of(ids)
+  'shared/queue read_places 2': `local next_place = #ids < count and '' or integer(tonumber(last))
+if next_place == from then next_place = '(' .. next_place end`,
+  'shared/queue tickets_of 2': `local function tickets_of(ids)
 if #ids == 0 then return ids end
 local fields = { unpack(ids) }
 fields[#fields + 1] = 'fair'
 fields[#fields + 1] = 'layout'
 local texts = redis.call('HMGET', KEYS[3], unpack(fields))
 assert_layout(texts[#fields])
-local tickets = {}
-local function read_ticket(id, text)
-if not text then return { id = id, stale_at = 0 } end
-local since, mode, retry_at, stale_at, lease, grant_timeout, batch_size, owner =
-string.match(text, '^(%d+) (%S+) (%d+) (%d+) (%d+) (%d+) (%d+) (.+)$')
-assert_layout(not since and 1)
-return with_mode({ id = id, since = tonumber(since), retry_at = tonumber(retry_at), stale_at = tonumber(stale_at),
-lease = tonumber(lease), grant_timeout = tonumber(grant_timeout), batch_size = tonumber(batch_size), owner = owner }, mode)
-end
-for i, id in ipairs(ids) do tickets[i] = read_ticket(id, texts[i]) end
+local tickets = {}`,
+  'shared/queue tickets_of 3': `for i, id in ipairs(ids) do tickets[i] = read_ticket(id, texts[i]) end
 return tickets, texts[#fields - 1] ~= false
-end
-return (tickets_of(ids)), next_place
+end`,
+  'shared/queue read_places 3': `return (tickets_of(ids)), next_place
 end`,
   'inspect 3': `if ARGV[2] ~= '' then tickets, next_place = read_places(ARGV[2], tonumber(ARGV[3])) end
 for _, ticket in ipairs(tickets) do
@@ -1676,7 +1106,7 @@ add_hold(holds, with_mode({ id = id .. '/kept' .. integer(units), status = 'kept
 token = hold.token, since = hold.since, ends = now + keep }, mode_of(released)))
 end
 end`,
-  'shared/grant 8': `local token, reserved = next_token(lease, batch_size, slots)
+  'shared/grant grant 6': `local token, reserved = next_token(lease, batch_size, slots)
 local alone = request.kind == 'permits' and batch_size >= 1000
 local hold = with_mode({ id = request.id, status = pushed and 'pushed' or alone and 'alone' or 'held',
 ends = now + lease, token = token, since = now, owner = request.owner, batch_size = reserved }, mode)
@@ -1689,15 +1119,15 @@ end`,
 redis.call('PEXPIRE', KEYS[1], math.max(1, redis.call('PTTL', KEYS[1])))
 return 1`,
   'latch-count-down': `local id, lifetime_of_record = ARGV[2], tonumber(ARGV[3])`,
-  'shared/latch': `local function count_left()
+  'shared/latch count_left': `local function count_left()
 local count, layout = unpack(redis.call('HMGET', KEYS[1], 'count', 'layout'))`,
-  'shared/latch 2': `assert_layout(layout)
+  'shared/latch count_left 2': `assert_layout(layout)
 if count then return tonumber(count) end
 if redis.call('EXISTS', KEYS[1]) == 1 then error('WRONGTYPE the latch key holds something that is no latch') end
 return 0
 end`,
   'latch-count-down 2': `local left = count_left()`,
-  'shared/latch 3': `local function has_counted(id)
+  'shared/latch has_counted': `local function has_counted(id)
 local ends = redis.call('ZSCORE', KEYS[2], id)
 return ends and tonumber(ends) > now
 end`,
@@ -1705,7 +1135,7 @@ end`,
 if left == 0 then return { 0, 0 } end
 local lifetime = redis.call('HGET', KEYS[1], 'lifetime')
 lifetime_of_record = math.max(lifetime_of_record, tonumber(lifetime))`,
-  'shared/latch 4': `local function record_call(id, lifetime)
+  'shared/latch record_call': `local function record_call(id, lifetime)
 redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', integer(now))
 redis.call('ZADD', KEYS[2], integer(now + lifetime), id)
 redis.call('PEXPIRE', KEYS[2], integer(math.max(redis.call('PTTL', KEYS[2]), lifetime)))
@@ -1720,25 +1150,11 @@ local fields = redis.call('HGETALL', KEYS[1])
 local name = redis.call('HGET', KEYS[1], 'name')
 redis.call('DEL', KEYS[1])
 record_call('opened:' .. name, math.max(lifetime_of_record, 600000))`,
-  'shared/messages 14': `local CHANNELS, KEY = string.match(ARGV[1], '^([^\\n]+)\\n(.+)$')
-local TAG = string.find(CHANNELS, '{', 1, true)
-local BUS = TAG and string.sub(CHANNELS, 1, TAG - 1) .. 'bus:' or CHANNELS
-local SHARDED = TAG and redis.REDIS_VERSION_NUM ~= nil
-local function publish_opened(client, latch)
-local function publish_to_client(id, ...)
-local function call_if_known(...)
-local reply = redis.pcall(...)
-local failure = type(reply) == 'table' and reply.err
-if failure and (string.find(failure, 'NOPERM', 1, true) or string.find(failure, 'ACL', 1, true)
-or string.find(failure, 'user executing', 1, true)) then error(failure, 0) end
-return not failure and reply
-end
-local function client_of(id)
-return string.match(id, '^[^:]+')
-end
-call_if_known('PUBLISH', BUS .. client_of(id), table.concat({ ... }, ' '))
-end
-publish_to_client(client, 'opened', latch, KEY)
+  'shared/messages publish_opened': `local function publish_opened(client, latch)`,
+  'shared/messages publish_to_client 2': `local function publish_to_client(id, ...)`,
+  'shared/messages publish_to_client 3': `call_if_known('PUBLISH', BUS .. client_of(id), table.concat({ ... }, ' '))
+end`,
+  'shared/messages publish_opened 2': `publish_to_client(client, 'opened', latch, KEY)
 end`,
   'latch-count-down 5': `for i = 1, #fields, 2 do
 local client, waits_until = string.match(fields[i], '^client:(.+)$'), tonumber(fields[i + 1])
@@ -1762,8 +1178,8 @@ return reply`,
   'latch-delete 3': `if has_counted(id) then return 1 end
 if redis.call('HGET', KEYS[1], 'name') ~= name then return 0 end
 redis.call('DEL', KEYS[1])`,
-  'shared/latch 5': `local function record_call(id, lifetime)`,
-  'shared/latch 6': `redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', integer(now))
+  'shared/latch record_call 2': `local function record_call(id, lifetime)`,
+  'shared/latch record_call 3': `redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', integer(now))
 redis.call('ZADD', KEYS[2], integer(now + lifetime), id)
 redis.call('PEXPIRE', KEYS[2], integer(math.max(redis.call('PTTL', KEYS[2]), lifetime)))
 end`,
@@ -1784,110 +1200,23 @@ local left, latest, token, last_of_all = tonumber(ARGV[4]), tonumber(ARGV[5]), t
   'reinstate 3': `if find_hold(holds, id) then return 1 end
 local hold = with_mode({ id = id, status = 'held', owner = owner, ends = now + left, token = token, since = now }, mode)
 if latest > 0 then hold.ends = math.min(hold.ends, latest) end`,
-  'shared/holds 32': `local function owner_field(kind, owner)
-return '#owner:' .. kind .. ':' .. owner
-end`,
-  'shared/admission 10': `local function admits(holds, request)
-local sums = holds.sums
-local function reenters(holds, request)
-if request.kind == 'permits' then return false end`,
-  'shared/admission 11': `return owns(holds, request.owner, 'exclusive') or request.kind == 'read' and owns(holds, request.owner, 'read')
-end
-if request.kind ~= 'permits' and (sums.holds == 0 or reenters(holds, request)) then return true end
+  'shared/admission admits 2': `local function admits(holds, request)
+local sums = holds.sums`,
+  'shared/admission admits 3': `if request.kind ~= 'permits' and (sums.holds == 0 or reenters(holds, request)) then return true end
 if request.kind == 'exclusive' or sums[request.kind] ~= sums.holds then return false end
 if request.kind == 'read' then return true end`,
-  'shared/admission 12': `request.free = limit_for(request) - sums.units
+  'shared/admission admits 4': `request.free = limit_for(request) - sums.units
 return (request.units > 0 or request.drains) and request.free >= math.max(1, request.units)
 end`,
   'reinstate 4': `if hold.ends <= now or not admits(holds, hold) then return 0 end`,
-  'shared/holds 33': `local function save_sums(holds, ...)
-if not holds.is_many then return end
-if holds.sums.holds > 0 then return write_sums(holds.sums, ...) end
-redis.call('UNLINK', KEYS[1], KEYS[7])
-holds.is_many = false
-end
-local function count_owner(hold, change)
-if not counts_for_owner(hold) then return end
-local field = owner_field(hold.kind, hold.owner)
-local number = (tonumber(redis.call('HGET', KEYS[1], field)) or 0) + change
-if number > 0 then return field, number end
-redis.call('HDEL', KEYS[1], field)
-end
-local function take_out(holds, hold)
-holds.known[hold.id] = false
-if not holds.is_many then
-holds.only = nil
-redis.call('HDEL', KEYS[1], hold.id)
-return
-end
-redis.call('HDEL', KEYS[1], '+' .. hold.id)
-if redis.call('ZREM', KEYS[7], hold.id, '!' .. hold.id) == 2 then holds.sums.marked = holds.sums.marked - 1 end
-return count_owner(hold, -1)
-end
-local function drop_expired(holds)
-local expired = holds.expired
-if #expired == 0 then return end
-for _, hold in ipairs(expired) do
-local field, number = take_out(holds, hold)
-if field then redis.call('HSET', KEYS[1], field, number) end
-end
-holds.expired = {}
-save_sums(holds)`,
-  'shared/queue 10': `local function drop_ticket(id, batch_size)
+  'shared/queue drop_ticket 4': `local function drop_ticket(id, batch_size)
 if not batch_size then
 local text, layout = unpack(redis.call('HMGET', KEYS[3], id, 'layout'))
-assert_layout(layout)
-local function read_ticket(id, text)
-if not text then return { id = id, stale_at = 0 } end
-local since, mode, retry_at, stale_at, lease, grant_timeout, batch_size, owner =
-string.match(text, '^(%d+) (%S+) (%d+) (%d+) (%d+) (%d+) (%d+) (.+)$')
-assert_layout(not since and 1)
-return with_mode({ id = id, since = tonumber(since), retry_at = tonumber(retry_at), stale_at = tonumber(stale_at),
-lease = tonumber(lease), grant_timeout = tonumber(grant_timeout), batch_size = tonumber(batch_size), owner = owner }, mode)
-end
-batch_size = text and read_ticket(id, text).batch_size
-end
-local function count_fair(change)
-local count = (tonumber(redis.call('HGET', KEYS[3], 'fair')) or 0) + change
-if count > 0 then redis.call('HSET', KEYS[3], 'fair', count) else redis.call('HDEL', KEYS[3], 'fair') end
-end
-local function is_fair(batch_size)
-return batch_size == 0
-end
-if redis.call('HDEL', KEYS[3], id) == 1 and is_fair(batch_size) then count_fair(-1) end
-return redis.call('ZREM', KEYS[2], id)
+assert_layout(layout)`,
+  'shared/queue drop_ticket 5': `batch_size = text and read_ticket(id, text).batch_size
 end`,
   'reinstate 5': `drop_ticket(id)`,
-  'shared/token 7': `local cached, cached_of
-local function remember_token(token, lease)
-local ahead = math.min(math.max(0, (token - now_micros) / 1000), 86400000)
-cached, cached_of = token, KEYS[4]
-redis.call('SET', KEYS[4], integer(token), 'PX', integer(600000 + lease + ahead))
-end
-local function last_token()
-if cached_of == KEYS[4] then return cached end
-local last = redis.call('GET', KEYS[4])
-cached = last and (tonumber(last) or error('WRONGTYPE the fence key holds something that is no fencing token')) or 0
-cached_of = KEYS[4]
-return cached
-end`,
   'reinstate 6': `remember_token(math.max(last_token(), last_of_all), left)`,
-  'shared/holds 34': `local function add_hold(holds, hold)
-local old = find_hold(holds, hold.id)
-local function keep_state_for(holds, hold)
-local ends = hold.ends
-if hold.status == 'pushed' then
-ends = ends + math.max(ends - hold.since, 2 + 100 * 10) + 500
-end
-if holds.sums.holds > 1 then ends = math.max(ends, now + redis.call('PTTL', KEYS[1])) end
-redis.call('PEXPIREAT', KEYS[1], integer(ends))
-if holds.is_many then redis.call('PEXPIREAT', KEYS[7], integer(ends + 600000)) end
-end
-local function remove_hold(holds, hold)
-drop_expired(holds)
-count_hold(holds.sums, hold, -1)
-save_sums(holds, take_out(holds, hold))
-if holds.sums.holds == 1 and holds.is_many then`,
   'reinstate 7': `add_hold(holds, hold)
 return 1`,
   'release': `local id, plainly, sends_next = ARGV[2], ARGV[3] == '0 0 0', ARGV[4] ~= nil
@@ -1896,85 +1225,8 @@ local released = redis.call('HDEL', KEYS[1], id)
 if released == 1 and plainly and not sends_next and redis.call('EXISTS', KEYS[1], KEYS[2]) == 0 then return 1 end
 local tombstone_for, keep, from = string.match(ARGV[3], '^(%d+) (%d+) (%d+)$')
 tombstone_for, keep, from = tonumber(tombstone_for), tonumber(keep), tonumber(from)`,
-  'shared/holds 35': `local function read_sums(id)
-local sums = { holds = 0, units = 0, exclusive = 0, read = 0, permits = 0, named = 0, marked = 0 }
-local holds = { sums = sums, expired = {}, known = {} }
-local size = redis.call('HLEN', KEYS[1])
-if size == 1 then
-local hold = read_hold(unpack(redis.call('HGETALL', KEYS[1])))
-count_hold(sums, hold, 1)
-if hold.ends > now then holds.only = hold else leave_out(holds, hold) end
-elseif size > 1 then
-local text, layout, own = unpack(redis.call('HMGET', KEYS[1], '#sums', 'layout', '+' .. id))
-assert_layout(layout)
-local function refuse()
-local _, fields = unpack(redis.call('HSCAN', KEYS[1], '0', 'COUNT', 1))
-read_hold(fields[1], fields[2])
-error('WRONGTYPE the state key holds something that is no lock')
-end
-if not text then refuse() end
-local number, units, exclusive, read, named, marked = string.match(text, '^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+)$')
-sums.holds, sums.units, sums.exclusive, sums.read = tonumber(number), tonumber(units), tonumber(exclusive), tonumber(read)
-sums.named, sums.marked, sums.permits = tonumber(named), tonumber(marked), number - exclusive - read
-holds.is_many, holds.known[id] = true, own and read_hold(id, own)
-if own and holds.known[id].ends <= now then leave_out(holds, holds.known[id]) end
-end
-return holds
-end`,
   'release 2': `local holds = read_sums(id)
 local hold = text and read_hold(id, text)`,
-  'shared/holds 36': `local function keep_state_for(holds, hold)
-local ends = hold.ends
-if hold.status == 'pushed' then
-ends = ends + math.max(ends - hold.since, 2 + 100 * 10) + 500
-end
-if holds.sums.holds > 1 then ends = math.max(ends, now + redis.call('PTTL', KEYS[1])) end
-redis.call('PEXPIREAT', KEYS[1], integer(ends))
-if holds.is_many then redis.call('PEXPIREAT', KEYS[7], integer(ends + 600000)) end
-end
-local function write_sums(sums, ...)
-redis.call('HSET', KEYS[1], '#sums', string.format('%d %d %d %d %d %d', sums.holds, sums.units, sums.exclusive, sums.read,
-sums.named, sums.marked), ...)
-end
-local function save_sums(holds, ...)
-if not holds.is_many then return end
-if holds.sums.holds > 0 then return write_sums(holds.sums, ...) end
-redis.call('UNLINK', KEYS[1], KEYS[7])
-holds.is_many = false
-end
-local function owner_field(kind, owner)
-return '#owner:' .. kind .. ':' .. owner
-end
-local function count_owner(hold, change)
-if not counts_for_owner(hold) then return end
-local field = owner_field(hold.kind, hold.owner)
-local number = (tonumber(redis.call('HGET', KEYS[1], field)) or 0) + change
-if number > 0 then return field, number end
-redis.call('HDEL', KEYS[1], field)
-end
-local function take_out(holds, hold)
-holds.known[hold.id] = false
-if not holds.is_many then
-holds.only = nil
-redis.call('HDEL', KEYS[1], hold.id)
-return
-end
-redis.call('HDEL', KEYS[1], '+' .. hold.id)
-if redis.call('ZREM', KEYS[7], hold.id, '!' .. hold.id) == 2 then holds.sums.marked = holds.sums.marked - 1 end
-return count_owner(hold, -1)
-end`,
-  'shared/ends 9': `local function read_ends(ids)
-local fields, holds = {}, {}
-for i = 1, #ids do fields[i] = '+' .. ids[i] end
-local texts = #ids > 0 and redis.call('HMGET', KEYS[1], unpack(fields)) or {}
-for i, id in ipairs(ids) do
-if texts[i] then holds[#holds + 1] = read_hold(id, texts[i]) else redis.call('ZREM', KEYS[7], id) end
-end
-return holds
-end
-local function read_latest(number)
-return read_ends(redis.call('ZRANGE', KEYS[7], '+inf', '(' .. integer(now), 'BYSCORE', 'REV', 'LIMIT', 0, number))
-end`,
   'release 3': `if released == 0 then
 local live, expired = find_hold(holds, id)
 hold = live or expired
@@ -1983,122 +1235,24 @@ if live then remove_hold(holds, live) else drop_expired(holds) end
 if hold then released = 1 end
 end
 if plainly and not sends_next and released == 1 and redis.call('EXISTS', KEYS[2]) == 0 then return 1 end`,
-  'shared/holds 37': `local function find_expired(holds)
-if not holds.is_many then return end
-local sums = holds.sums
-if redis.call('ZCARD', KEYS[7]) < sums.holds + sums.marked then`,
-  'shared/holds 38': `local over, looked = read_over()
-for _, hold in ipairs(over) do
-if holds.known[hold.id] ~= false then leave_out(holds, hold) end
-end
-holds.has_more = holds.has_more or looked == 32
-end`,
   'release 4': `find_expired(holds)`,
-  'shared/holds 39': `local function add_hold(holds, hold)
+  'shared/holds add_hold 7': `local function add_hold(holds, hold)
 local old = find_hold(holds, hold.id)
 if old then remove_hold(holds, old) else drop_expired(holds) end
 if holds.sums.holds == 0 then
 holds.only = hold
 count_hold(holds.sums, hold, 1)
 redis.call('HSET', KEYS[1], hold.id, text_of(hold))
-else
-local function note_end(holds, hold)
-holds.known[hold.id] = hold
-redis.call('ZADD', KEYS[7], integer(hold.ends), hold.id)
-if hold.status == 'alone' then
-redis.call('ZADD', KEYS[7], -1, '!' .. hold.id)
-holds.sums.marked = holds.sums.marked + 1
-end
-end
-local function become_many(holds)
-redis.call('UNLINK', KEYS[7])
-holds.is_many = true
-local first = holds.only
-if not first then return end
-holds.only = nil
-redis.call('HSET', KEYS[1], '+' .. first.id, text_of(first), count_owner(first, 1))
-redis.call('HDEL', KEYS[1], first.id)
-note_end(holds, first)
-end
-if not holds.is_many then become_many(holds) end
-count_hold(holds.sums, hold, 1)
-note_end(holds, hold)
-write_sums(holds.sums, '+' .. hold.id, text_of(hold), count_owner(hold, 1))
-end
-keep_state_for(holds, hold)
-end`,
+else`,
   'release 5': `if hold and keep > 0 then
 hold.id, hold.status, hold.ends = id .. '/kept', 'kept', now + keep
 add_hold(holds, hold)
 end`,
-  'shared/queue 11': `local function count_fair(change)
-local count = (tonumber(redis.call('HGET', KEYS[3], 'fair')) or 0) + change
-if count > 0 then redis.call('HSET', KEYS[3], 'fair', count) else redis.call('HDEL', KEYS[3], 'fair') end
-end
-local function is_fair(batch_size)
-return batch_size == 0
-end
-local function read_ticket(id, text)
-if not text then return { id = id, stale_at = 0 } end
-local since, mode, retry_at, stale_at, lease, grant_timeout, batch_size, owner =
-string.match(text, '^(%d+) (%S+) (%d+) (%d+) (%d+) (%d+) (%d+) (.+)$')
-assert_layout(not since and 1)
-return with_mode({ id = id, since = tonumber(since), retry_at = tonumber(retry_at), stale_at = tonumber(stale_at),
-lease = tonumber(lease), grant_timeout = tonumber(grant_timeout), batch_size = tonumber(batch_size), owner = owner }, mode)
-end
-local function drop_ticket(id, batch_size)
-if not batch_size then
-local text, layout = unpack(redis.call('HMGET', KEYS[3], id, 'layout'))
-assert_layout(layout)
-batch_size = text and read_ticket(id, text).batch_size
-end
-if redis.call('HDEL', KEYS[3], id) == 1 and is_fair(batch_size) then count_fair(-1) end
-return redis.call('ZREM', KEYS[2], id)
-end`,
   'release 6': `if released == 0 or tombstone_for > 0 then drop_ticket(id) end
 if tombstone_for > 0 then write_tombstone(id, tombstone_for) end`,
-  'shared/admission 13': `local function is_closed(holds)
-return holds.sums.exclusive > 0
-end`,
-  'shared/queue 12': `local function tickets_of(ids)
-if #ids == 0 then return ids end
-local fields = { unpack(ids) }
-fields[#fields + 1] = 'fair'
-fields[#fields + 1] = 'layout'
-local texts = redis.call('HMGET', KEYS[3], unpack(fields))
-assert_layout(texts[#fields])
-local tickets = {}
-for i, id in ipairs(ids) do tickets[i] = read_ticket(id, texts[i]) end
-return tickets, texts[#fields - 1] ~= false
-end`,
-  'shared/messages 15': `local function call_if_known(...)
-local reply = redis.pcall(...)
-local failure = type(reply) == 'table' and reply.err
-if failure and (string.find(failure, 'NOPERM', 1, true) or string.find(failure, 'ACL', 1, true)
-or string.find(failure, 'user executing', 1, true)) then error(failure, 0) end
-return not failure and reply
-end
-local CHANNELS, KEY = string.match(ARGV[1], '^([^\\n]+)\\n(.+)$')
-local TAG = string.find(CHANNELS, '{', 1, true)
-local BUS = TAG and string.sub(CHANNELS, 1, TAG - 1) .. 'bus:' or CHANNELS
-local SHARDED = TAG and redis.REDIS_VERSION_NUM ~= nil
-local function publish_yield(id)
-local function publish_to_client(id, ...)
-call_if_known('PUBLISH', BUS .. client_of(id), table.concat({ ... }, ' '))
-end
-publish_to_client(id, 'yield', id, KEY)
-end
-local function channel_of(id)
-return (SHARDED and CHANNELS or BUS) .. client_of(id)
-end
-local function is_present(id)
-if TAG and not SHARDED then return true end
-local reply = call_if_known('PUBSUB', SHARDED and 'SHARDNUMSUB' or 'NUMSUB', channel_of(id))
-return not reply or reply[2] > 0
-end`,
   'release 7': `if sends_next then`,
   'release 8': `local request = request_at(4)`,
-  'shared/try-acquire 10': `local function try_acquire(holds, request, after_release)
+  'shared/try-acquire try_acquire 9': `local function try_acquire(holds, request, after_release)
 local from = request.from
 if has_tombstone(request.id) then return { 3, now, (grant_waiters(holds, nil, from)) } end`,
   'release 9': `return { released, unpack(grant_at_once(holds, request) or try_acquire(holds, request, true)) }
@@ -2162,30 +1316,13 @@ if hold.kind == kind then ends = math.max(ends, hold.ends) end
 end
 if #latest == 32 and (others or now + redis.call('PTTL', KEYS[1]) > ends + 1) then return {} end
 end`,
-  'shared/holds 40': `local function owns(holds, owner, kind)
+  'shared/holds owns 2': `local function owns(holds, owner, kind)
 if holds.sums[kind] == 0 then return false end
-if holds.only then return holds.only.owner == owner and holds.only.status ~= 'kept' end
-local function find_hold(holds, id)
-if holds.only then return holds.only.id == id and holds.only or nil end
-if not holds.is_many then return end
-if holds.known[id] == nil then
-local text = redis.call('HGET', KEYS[1], '+' .. id)
-local hold = text and read_hold(id, text)
-holds.known[id] = hold
-if hold and hold.ends <= now then leave_out(holds, hold) end
-end
-if holds.known[id] then return holds.known[id] end
-for _, hold in ipairs(holds.expired) do
-if hold.id == id then return nil, hold end
-end
-end
-local own = find_hold(holds, owner)
+if holds.only then return holds.only.owner == owner and holds.only.status ~= 'kept' end`,
+  'shared/holds owns 3': `local own = find_hold(holds, owner)
 if own and own.owner == owner and own.kind == kind and own.status ~= 'kept' then return true end
-if holds.sums.named == 0 or holds.has_more then return false end
-local function owner_field(kind, owner)
-return '#owner:' .. kind .. ':' .. owner
-end
-local number = tonumber(redis.call('HGET', KEYS[1], owner_field(kind, owner))) or 0
+if holds.sums.named == 0 or holds.has_more then return false end`,
+  'shared/holds owns 4': `local number = tonumber(redis.call('HGET', KEYS[1], owner_field(kind, owner))) or 0
 for _, hold in ipairs(holds.expired) do
 if hold.kind == kind and hold.owner == owner and counts_for_owner(hold) then number = number - 1 end
 end
@@ -2204,194 +1341,315 @@ const script = (name: string, parts: ReadonlyArray<keyof typeof PARTS>): LuaScri
 export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
   acquireAll: script('acquire-all', [
     'acquire-all',
-    'shared/modes',
-    'shared/request',
-    'shared/holds',
-    'shared/keys',
-    'shared/hold',
+    'shared/modes with_mode',
+    'shared/request request_at',
+    'shared/holds counts_for_owner',
+    'shared/holds count_hold',
+    'shared/holds leave_out',
+    'shared/keys assert_layout',
+    'shared/hold read_hold',
     'shared/clock',
-    'shared/holds 2',
-    'shared/admission',
-    'shared/modes 2',
-    'shared/admission 2',
-    'shared/ends',
-    'shared/clock 2',
-    'shared/holds 3',
-    'shared/ends 2',
-    'shared/holds 4',
-    'shared/ends 3',
-    'shared/holds 5',
-    'shared/ends 4',
-    'shared/holds 6',
-    'shared/tombstones',
+    'shared/holds find_hold',
+    'shared/holds owner_field',
+    'shared/holds owns',
+    'shared/admission reenters',
+    'shared/modes limit_for',
+    'shared/modes limit_set',
+    'shared/modes limit_for 2',
+    'shared/admission admits',
+    'shared/admission exceeds_limit',
+    'shared/admission upgrades',
+    'shared/ends read_ends',
+    'shared/clock integer',
+    'shared/holds some_holders',
+    'shared/ends read_first',
+    'shared/holds some_holders 2',
+    'shared/holds write_sums',
+    'shared/holds read_holds',
+    'shared/holds read_sums',
+    'shared/holds refuse',
+    'shared/holds read_sums 2',
+    'shared/holds read_holds 2',
+    'shared/holds find_expired',
+    'shared/ends restore_ends',
+    'shared/holds find_expired 2',
+    'shared/ends read_over',
+    'shared/holds find_expired 3',
+    'shared/holds read_holds 3',
+    'shared/tombstones has_tombstone',
     'shared/token',
+    'shared/token last_token',
     'acquire-all 2',
-    'shared/grant',
-    'shared/queue',
-    'shared/grant 2',
-    'shared/token 2',
-    'shared/grant 3',
-    'shared/holds 7',
-    'shared/parked',
-    'shared/tombstones 2',
-    'shared/messages',
-    'shared/parked 2',
-    'shared/holds 8',
-    'shared/ends 5',
-    'shared/holds 9',
-    'shared/hold 2',
-    'shared/holds 10',
-    'shared/grant 4',
-    'shared/request 2',
+    'shared/grant grant',
+    'shared/grant granted_mode',
+    'shared/queue fair_waits',
+    'shared/grant granted_mode 2',
+    'shared/grant grant 2',
+    'shared/token next_token',
+    'shared/token remember_token',
+    'shared/token next_token 2',
+    'shared/grant grant 3',
+    'shared/holds add_hold',
+    'shared/holds keep_state_for',
+    'shared/holds save_sums',
+    'shared/holds count_owner',
+    'shared/holds take_out',
+    'shared/holds drop_expired',
+    'shared/parked count_as_absent',
+    'shared/tombstones write_tombstone',
+    'shared/messages client_of',
+    'shared/parked count_as_absent 2',
+    'shared/holds drop_expired 2',
+    'shared/holds remove_hold',
+    'shared/ends read_latest',
+    'shared/holds remove_hold 2',
+    'shared/holds add_hold 2',
+    'shared/hold text_of',
+    'shared/holds add_hold 3',
+    'shared/holds note_end',
+    'shared/holds become_many',
+    'shared/holds add_hold 4',
+    'shared/grant grant 4',
+    'shared/request held',
     'acquire-all 3',
   ]),
   acquire: script('acquire', [
     'acquire',
     'shared/clock',
     'acquire 2',
-    'shared/modes',
-    'shared/request',
+    'shared/modes with_mode',
+    'shared/request request_at',
     'acquire 3',
-    'shared/holds 11',
-    'shared/keys',
-    'shared/hold',
-    'shared/ends',
-    'shared/clock 2',
-    'shared/holds 12',
-    'shared/ends 3',
-    'shared/holds 5',
-    'shared/ends 4',
-    'shared/holds 6',
+    'shared/holds counts_for_owner',
+    'shared/holds count_hold',
+    'shared/holds leave_out',
+    'shared/holds write_sums',
+    'shared/keys assert_layout',
+    'shared/hold read_hold',
+    'shared/ends read_ends',
+    'shared/clock integer',
+    'shared/holds read_holds',
+    'shared/holds read_sums',
+    'shared/holds refuse',
+    'shared/holds read_sums 2',
+    'shared/holds read_holds 2',
+    'shared/holds find_expired',
+    'shared/ends restore_ends',
+    'shared/holds find_expired 2',
+    'shared/ends read_over',
+    'shared/holds find_expired 3',
+    'shared/holds read_holds 3',
     'acquire 4',
-    'shared/holds 13',
-    'shared/messages',
-    'shared/holds 14',
-    'shared/parked',
-    'shared/tombstones 2',
-    'shared/parked 2',
-    'shared/holds 15',
-    'shared/queue',
-    'shared/ends 5',
-    'shared/hold 2',
+    'shared/holds keep_state_for',
+    'shared/holds save_sums',
+    'shared/holds owner_field',
+    'shared/holds count_owner',
+    'shared/holds take_out',
+    'shared/messages client_of',
+    'shared/holds drop_expired',
+    'shared/parked count_as_absent',
+    'shared/tombstones write_tombstone',
+    'shared/parked count_as_absent 2',
+    'shared/holds drop_expired 2',
+    'shared/holds find_hold',
+    'shared/queue fair_waits',
+    'shared/ends read_latest',
+    'shared/hold text_of',
     'shared/token',
-    'shared/grant 5',
-    'shared/token 2',
-    'shared/grant 3',
-    'shared/holds 16',
-    'shared/grant 4',
-    'shared/holds 17',
-    'shared/admission',
-    'shared/modes 2',
-    'shared/admission 3',
-    'shared/request 2',
-    'shared/holds 18',
-    'shared/messages 2',
-    'shared/try-acquire',
-    'shared/admission 4',
-    'shared/queue 2',
-    'shared/parked 3',
-    'shared/tombstones',
-    'shared/queue 3',
-    'shared/messages 3',
-    'shared/ends 2',
-    'shared/retry-time',
-    'shared/ends 6',
-    'shared/retry-time 2',
-    'shared/grant-waiters',
-    'shared/parked 4',
-    'shared/grant-waiters 2',
-    'shared/parked 5',
-    'shared/queue 4',
-    'shared/grant-waiters 3',
-    'shared/messages 4',
-    'shared/grant-waiters 4',
-    'shared/messages 5',
-    'shared/grant-waiters 5',
-    'shared/try-acquire 2',
-    'shared/admission 5',
-    'shared/try-acquire 3',
-    'shared/holds 19',
-    'shared/try-acquire 4',
-    'shared/retry-time 3',
-    'shared/try-acquire 5',
-    'shared/take-place',
-    'shared/parked 6',
-    'shared/take-place 2',
-    'shared/parked 7',
-    'shared/take-place 3',
-    'shared/try-acquire 6',
-    'shared/take-place 4',
-    'shared/try-acquire 7',
-    'shared/end-batches',
-    'shared/try-acquire 8',
-    'shared/end-batches 2',
-    'shared/try-acquire 9',
-    'shared/grant 6',
+    'shared/token last_token',
+    'shared/grant grant',
+    'shared/grant granted_mode 3',
+    'shared/grant grant 2',
+    'shared/token next_token',
+    'shared/token remember_token',
+    'shared/token next_token 2',
+    'shared/grant grant 3',
+    'shared/holds add_hold',
+    'shared/holds remove_hold 3',
+    'shared/holds add_hold 5',
+    'shared/holds note_end',
+    'shared/holds become_many',
+    'shared/holds add_hold 4',
+    'shared/grant grant 4',
+    'shared/holds owns',
+    'shared/admission reenters',
+    'shared/modes limit_for',
+    'shared/modes limit_set',
+    'shared/modes limit_for 2',
+    'shared/admission admits',
+    'shared/request held',
+    'shared/holds write_hold',
+    'shared/messages',
+    'shared/try-acquire try_acquire',
+    'shared/admission is_closed',
+    'shared/admission exceeds_limit',
+    'shared/queue read_ticket',
+    'shared/queue tickets_of',
+    'shared/parked read_parked',
+    'shared/tombstones has_tombstone',
+    'shared/queue count_fair',
+    'shared/queue is_fair',
+    'shared/queue drop_ticket',
+    'shared/queue write_ticket',
+    'shared/messages call_if_known',
+    'shared/messages publish_yield',
+    'shared/messages publish_to_client',
+    'shared/messages publish_yield 2',
+    'shared/messages channel_of',
+    'shared/messages is_present',
+    'shared/ends read_first',
+    'shared/retry-time free_at',
+    'shared/ends first_end',
+    'shared/retry-time free_at 2',
+    'shared/grant-waiters grant_waiters',
+    'shared/parked is_absent',
+    'shared/grant-waiters grant_waiters 2',
+    'shared/parked park',
+    'shared/queue read_tickets',
+    'shared/grant-waiters grant_waiters 3',
+    'shared/messages publish_to_waiter',
+    'shared/messages publish_granted',
+    'shared/grant-waiters grant_waiters 4',
+    'shared/messages publish_retry',
+    'shared/grant-waiters grant_waiters 5',
+    'shared/try-acquire try_acquire 2',
+    'shared/admission upgrades',
+    'shared/try-acquire try_acquire 3',
+    'shared/try-acquire not_held',
+    'shared/holds some_holders 3',
+    'shared/try-acquire not_held 2',
+    'shared/retry-time retry_time',
+    'shared/try-acquire try_acquire 4',
+    'shared/take-place take_place',
+    'shared/take-place last_place',
+    'shared/take-place take_place 2',
+    'shared/parked unpark',
+    'shared/take-place take_place 3',
+    'shared/take-place place_ahead',
+    'shared/take-place take_place 4',
+    'shared/parked sweep_parked',
+    'shared/take-place take_place 5',
+    'shared/try-acquire try_acquire 5',
+    'shared/take-place keep_queue_for',
+    'shared/try-acquire try_acquire 6',
+    'shared/end-batches end_batches',
+    'shared/try-acquire try_acquire 7',
+    'shared/end-batches end_uncontended_batches',
+    'shared/try-acquire try_acquire 8',
+    'shared/grant grant_at_once',
+    'shared/grant complete',
+    'shared/grant grant_at_once 2',
     'acquire 5',
   ]),
   addLimit: script('add-limit', [
     'add-limit',
-    'shared/holds 11',
-    'shared/modes',
-    'shared/keys',
-    'shared/hold',
-    'shared/ends',
-    'shared/clock 3',
-    'shared/holds 12',
-    'shared/ends 3',
-    'shared/holds 5',
-    'shared/ends 4',
-    'shared/holds 6',
+    'shared/holds counts_for_owner',
+    'shared/holds count_hold',
+    'shared/holds leave_out',
+    'shared/holds write_sums',
+    'shared/modes with_mode',
+    'shared/keys assert_layout',
+    'shared/hold read_hold',
+    'shared/ends read_ends',
+    'shared/clock integer',
+    'shared/clock',
+    'shared/holds read_holds',
+    'shared/holds read_sums',
+    'shared/holds refuse',
+    'shared/holds read_sums 2',
+    'shared/holds read_holds 2',
+    'shared/holds find_expired',
+    'shared/ends restore_ends',
+    'shared/holds find_expired 2',
+    'shared/ends read_over',
+    'shared/holds find_expired 3',
+    'shared/holds read_holds 3',
     'add-limit 2',
-    'shared/modes 3',
+    'shared/modes limit_set',
     'add-limit 3',
-    'shared/tombstones 3',
+    'shared/tombstones write_tombstone',
+    'shared/tombstones has_tombstone',
     'add-limit 4',
-    'shared/token 3',
-    'shared/messages 6',
-    'shared/ends 5',
-    'shared/grant-waiters 6',
-    'shared/holds 20',
-    'shared/parked 8',
-    'shared/holds 21',
-    'shared/grant-waiters 7',
-    'shared/messages 7',
-    'shared/grant-waiters 8',
-    'shared/parked 4',
-    'shared/grant-waiters 9',
-    'shared/holds 22',
-    'shared/queue 5',
-    'shared/grant-waiters 10',
-    'shared/grant 5',
-    'shared/token 4',
-    'shared/grant 3',
-    'shared/holds 23',
-    'shared/hold 2',
-    'shared/holds 10',
-    'shared/grant 4',
-    'shared/grant-waiters 11',
-    'shared/admission 6',
-    'shared/holds 17',
-    'shared/admission 7',
-    'shared/modes 4',
-    'shared/admission 8',
-    'shared/parked 5',
-    'shared/queue 6',
-    'shared/grant-waiters 12',
-    'shared/parked 3',
-    'shared/grant-waiters 13',
-    'shared/messages 4',
-    'shared/grant-waiters 4',
-    'shared/messages 5',
-    'shared/grant-waiters 14',
-    'shared/retry-time',
-    'shared/ends 7',
-    'shared/retry-time 2',
-    'shared/grant-waiters 15',
-    'shared/queue 7',
-    'shared/grant-waiters 16',
+    'shared/token',
+    'shared/messages call_if_known',
+    'shared/messages',
+    'shared/messages client_of',
+    'shared/messages publish_yield',
+    'shared/messages publish_to_client',
+    'shared/messages publish_yield 2',
+    'shared/ends read_latest',
+    'shared/grant-waiters grant_waiters 6',
+    'shared/holds save_sums',
+    'shared/holds owner_field',
+    'shared/holds count_owner',
+    'shared/holds take_out',
+    'shared/holds drop_expired',
+    'shared/parked count_as_absent 3',
+    'shared/holds drop_expired 2',
+    'shared/grant-waiters grant_waiters 7',
+    'shared/messages channel_of',
+    'shared/messages is_present',
+    'shared/grant-waiters grant_waiters 8',
+    'shared/parked is_absent',
+    'shared/grant-waiters grant_waiters 9',
+    'shared/holds find_hold',
+    'shared/queue read_ticket',
+    'shared/queue drop_ticket 2',
+    'shared/queue count_fair',
+    'shared/queue is_fair',
+    'shared/queue drop_ticket 3',
+    'shared/queue fair_waits',
+    'shared/grant-waiters grant_waiters 10',
+    'shared/grant grant',
+    'shared/grant granted_mode 3',
+    'shared/grant grant 2',
+    'shared/token next_token 3',
+    'shared/token last_token',
+    'shared/token next_token 4',
+    'shared/token remember_token',
+    'shared/token next_token 2',
+    'shared/grant grant 3',
+    'shared/holds add_hold',
+    'shared/holds keep_state_for',
+    'shared/holds remove_hold 3',
+    'shared/holds add_hold 2',
+    'shared/hold text_of',
+    'shared/holds add_hold 3',
+    'shared/holds note_end',
+    'shared/holds become_many',
+    'shared/holds add_hold 4',
+    'shared/grant grant 4',
+    'shared/grant-waiters grant_waiters 11',
+    'shared/admission is_closed',
+    'shared/admission reenters 2',
+    'shared/holds owns',
+    'shared/admission reenters 3',
+    'shared/modes limit_for 3',
+    'shared/admission admits',
+    'shared/admission exceeds_limit',
+    'shared/parked park',
+    'shared/queue tickets_of',
+    'shared/queue read_tickets',
+    'shared/grant-waiters grant_waiters 12',
+    'shared/parked read_parked',
+    'shared/grant-waiters grant_waiters 13',
+    'shared/messages publish_to_waiter',
+    'shared/messages publish_granted',
+    'shared/grant-waiters grant_waiters 4',
+    'shared/messages publish_retry',
+    'shared/grant-waiters grant_waiters 14',
+    'shared/retry-time free_at',
+    'shared/ends first_end 2',
+    'shared/ends read_first',
+    'shared/ends first_end 3',
+    'shared/retry-time free_at 2',
+    'shared/grant-waiters grant_waiters 15',
+    'shared/queue write_ticket',
+    'shared/grant-waiters grant_waiters 16',
     'add-limit 5',
-    'shared/end-batches 3',
+    'shared/end-batches end_batches_beyond',
+    'shared/end-batches end_batches',
+    'shared/end-batches end_batches_beyond 2',
     'add-limit 6',
   ]),
   confirm: script('confirm', [
@@ -2399,242 +1657,391 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
   ]),
   fence: script('fence', [
     'fence',
-    'shared/holds 24',
-    'shared/keys',
-    'shared/hold 3',
-    'shared/modes',
-    'shared/hold 4',
-    'shared/clock 3',
-    'shared/holds 12',
-    'shared/ends 3',
-    'shared/holds 25',
-    'shared/ends 8',
-    'shared/holds 6',
+    'shared/holds count_hold 2',
+    'shared/holds counts_for_owner',
+    'shared/holds count_hold 3',
+    'shared/holds leave_out',
+    'shared/keys assert_layout',
+    'shared/hold read_hold 2',
+    'shared/modes with_mode',
+    'shared/hold read_hold 3',
+    'shared/clock integer',
+    'shared/clock',
+    'shared/holds read_holds',
+    'shared/holds read_sums',
+    'shared/holds refuse',
+    'shared/holds read_sums 2',
+    'shared/holds read_holds 2',
+    'shared/holds find_expired',
+    'shared/ends restore_ends',
+    'shared/holds find_expired 4',
+    'shared/holds write_sums',
+    'shared/holds find_expired 5',
+    'shared/ends read_over 2',
+    'shared/ends read_ends',
+    'shared/ends read_over 3',
+    'shared/holds find_expired 3',
+    'shared/holds read_holds 3',
     'fence 2',
-    'shared/holds 22',
+    'shared/holds find_hold',
     'fence 3',
     'shared/token',
+    'shared/token last_token',
     'fence 4',
-    'shared/token 5',
+    'shared/token remember_token',
     'fence 5',
-    'shared/holds 26',
-    'shared/hold 2',
-    'shared/holds 27',
+    'shared/holds write_hold 2',
+    'shared/hold text_of',
+    'shared/holds write_hold 3',
     'fence 6',
   ]),
   forceRelease: script('force-release', [
     'force-release',
-    'shared/holds 11',
-    'shared/modes',
-    'shared/keys',
-    'shared/hold',
-    'shared/ends',
-    'shared/clock 3',
-    'shared/holds 12',
-    'shared/ends 3',
-    'shared/holds 5',
-    'shared/ends 4',
-    'shared/holds 6',
+    'shared/holds counts_for_owner',
+    'shared/holds count_hold',
+    'shared/holds leave_out',
+    'shared/holds write_sums',
+    'shared/modes with_mode',
+    'shared/keys assert_layout',
+    'shared/hold read_hold',
+    'shared/ends read_ends',
+    'shared/clock integer',
+    'shared/clock',
+    'shared/holds read_holds',
+    'shared/holds read_sums',
+    'shared/holds refuse',
+    'shared/holds read_sums 2',
+    'shared/holds read_holds 2',
+    'shared/holds find_expired',
+    'shared/ends restore_ends',
+    'shared/holds find_expired 2',
+    'shared/ends read_over',
+    'shared/holds find_expired 3',
+    'shared/holds read_holds 3',
     'force-release 2',
-    'shared/holds 13',
-    'shared/tombstones 2',
+    'shared/holds keep_state_for',
+    'shared/holds save_sums',
+    'shared/holds owner_field',
+    'shared/holds count_owner',
+    'shared/holds take_out',
+    'shared/tombstones write_tombstone',
+    'shared/messages client_of',
+    'shared/holds drop_expired',
+    'shared/parked count_as_absent 3',
+    'shared/holds drop_expired 2',
+    'shared/ends read_latest',
+    'shared/holds remove_hold 3',
+    'shared/holds find_hold',
+    'shared/tombstones revocation',
+    'shared/messages call_if_known',
     'shared/messages',
-    'shared/holds 14',
-    'shared/parked 8',
-    'shared/holds 21',
-    'shared/ends 5',
-    'shared/holds 28',
-    'shared/tombstones 4',
-    'shared/messages 8',
+    'shared/messages channel_of',
+    'shared/messages is_present',
+    'shared/messages receives_revocation',
     'force-release 3',
-    'shared/messages 9',
+    'shared/messages publish_to_client',
     'force-release 4',
-    'shared/messages 10',
+    'shared/messages publish_revoked',
     'force-release 5',
-    'shared/token 3',
-    'shared/grant-waiters',
-    'shared/parked 9',
-    'shared/tombstones',
-    'shared/parked 10',
-    'shared/grant-waiters 9',
-    'shared/queue 5',
-    'shared/grant-waiters 10',
-    'shared/grant 5',
-    'shared/token 4',
-    'shared/grant 3',
-    'shared/holds 29',
-    'shared/hold 2',
-    'shared/holds 10',
-    'shared/grant 4',
-    'shared/grant-waiters 11',
-    'shared/admission 6',
-    'shared/holds 17',
-    'shared/admission 7',
-    'shared/modes 2',
-    'shared/admission 8',
-    'shared/parked 5',
-    'shared/queue 6',
-    'shared/grant-waiters 12',
-    'shared/parked 3',
-    'shared/grant-waiters 13',
-    'shared/messages 11',
-    'shared/grant-waiters 4',
-    'shared/messages 5',
-    'shared/grant-waiters 14',
-    'shared/retry-time',
-    'shared/ends 7',
-    'shared/retry-time 2',
-    'shared/grant-waiters 15',
-    'shared/queue 7',
-    'shared/grant-waiters 16',
+    'shared/token',
+    'shared/grant-waiters grant_waiters',
+    'shared/parked is_absent 2',
+    'shared/tombstones has_tombstone',
+    'shared/parked is_absent 3',
+    'shared/grant-waiters grant_waiters 9',
+    'shared/queue read_ticket',
+    'shared/queue drop_ticket 2',
+    'shared/queue count_fair',
+    'shared/queue is_fair',
+    'shared/queue drop_ticket 3',
+    'shared/queue fair_waits',
+    'shared/grant-waiters grant_waiters 10',
+    'shared/grant grant',
+    'shared/grant granted_mode 3',
+    'shared/grant grant 2',
+    'shared/token next_token 3',
+    'shared/token last_token',
+    'shared/token next_token 4',
+    'shared/token remember_token',
+    'shared/token next_token 2',
+    'shared/grant grant 3',
+    'shared/holds add_hold 6',
+    'shared/hold text_of',
+    'shared/holds add_hold 3',
+    'shared/holds note_end',
+    'shared/holds become_many',
+    'shared/holds add_hold 4',
+    'shared/grant grant 4',
+    'shared/grant-waiters grant_waiters 11',
+    'shared/admission is_closed',
+    'shared/admission reenters 2',
+    'shared/holds owns',
+    'shared/admission reenters 3',
+    'shared/modes limit_for',
+    'shared/modes limit_set',
+    'shared/modes limit_for 2',
+    'shared/admission admits',
+    'shared/admission exceeds_limit',
+    'shared/parked park',
+    'shared/queue tickets_of',
+    'shared/queue read_tickets',
+    'shared/grant-waiters grant_waiters 12',
+    'shared/parked read_parked',
+    'shared/grant-waiters grant_waiters 13',
+    'shared/messages publish_yield 3',
+    'shared/messages publish_to_waiter',
+    'shared/messages publish_granted',
+    'shared/grant-waiters grant_waiters 4',
+    'shared/messages publish_retry',
+    'shared/grant-waiters grant_waiters 14',
+    'shared/retry-time free_at',
+    'shared/ends first_end 2',
+    'shared/ends read_first',
+    'shared/ends first_end 3',
+    'shared/retry-time free_at 2',
+    'shared/grant-waiters grant_waiters 15',
+    'shared/queue write_ticket',
+    'shared/grant-waiters grant_waiters 16',
     'force-release 6',
   ]),
   handOver: script('hand-over', [
     'hand-over',
-    'shared/holds 11',
-    'shared/modes',
-    'shared/keys',
-    'shared/hold',
-    'shared/ends',
-    'shared/clock 3',
-    'shared/holds 12',
-    'shared/ends 3',
-    'shared/holds 5',
-    'shared/ends 4',
-    'shared/holds 6',
+    'shared/holds counts_for_owner',
+    'shared/holds count_hold',
+    'shared/holds leave_out',
+    'shared/holds write_sums',
+    'shared/modes with_mode',
+    'shared/keys assert_layout',
+    'shared/hold read_hold',
+    'shared/ends read_ends',
+    'shared/clock integer',
+    'shared/clock',
+    'shared/holds read_holds',
+    'shared/holds read_sums',
+    'shared/holds refuse',
+    'shared/holds read_sums 2',
+    'shared/holds read_holds 2',
+    'shared/holds find_expired',
+    'shared/ends restore_ends',
+    'shared/holds find_expired 2',
+    'shared/ends read_over',
+    'shared/holds find_expired 3',
+    'shared/holds read_holds 3',
     'hand-over 2',
-    'shared/holds 22',
+    'shared/holds find_hold',
     'hand-over 3',
-    'shared/request 2',
+    'shared/request held',
     'hand-over 4',
-    'shared/holds 30',
+    'shared/holds owner_field',
+    'shared/holds owns',
     'hand-over 5',
-    'shared/holds 31',
-    'shared/messages',
-    'shared/holds 14',
-    'shared/parked',
-    'shared/tombstones 2',
-    'shared/parked 2',
-    'shared/holds 21',
+    'shared/holds save_sums',
+    'shared/holds count_owner',
+    'shared/holds take_out',
+    'shared/messages client_of',
+    'shared/holds drop_expired',
+    'shared/parked count_as_absent',
+    'shared/tombstones write_tombstone',
+    'shared/parked count_as_absent 2',
+    'shared/holds drop_expired 2',
     'hand-over 6',
-    'shared/token 6',
+    'shared/token',
+    'shared/token next_token 3',
+    'shared/token last_token',
+    'shared/token next_token 4',
+    'shared/token remember_token',
+    'shared/token next_token 2',
     'hand-over 7',
-    'shared/ends 5',
-    'shared/holds 23',
-    'shared/hold 2',
-    'shared/holds 10',
+    'shared/ends read_latest',
+    'shared/holds add_hold',
+    'shared/holds keep_state_for',
+    'shared/holds remove_hold 3',
+    'shared/holds add_hold 2',
+    'shared/hold text_of',
+    'shared/holds add_hold 3',
+    'shared/holds note_end',
+    'shared/holds become_many',
+    'shared/holds add_hold 4',
     'hand-over 8',
-    'shared/messages 2',
-    'shared/grant-waiters 17',
-    'shared/messages 12',
-    'shared/grant-waiters 8',
-    'shared/parked 9',
-    'shared/tombstones',
-    'shared/parked 10',
-    'shared/grant-waiters 9',
-    'shared/queue 5',
-    'shared/grant-waiters 10',
-    'shared/grant 7',
-    'shared/grant-waiters 11',
-    'shared/admission 9',
-    'shared/modes 2',
-    'shared/admission 8',
-    'shared/parked 5',
-    'shared/queue 6',
-    'shared/grant-waiters 12',
-    'shared/parked 3',
-    'shared/grant-waiters 13',
-    'shared/messages 13',
-    'shared/grant-waiters 4',
-    'shared/messages 5',
-    'shared/grant-waiters 14',
-    'shared/retry-time',
-    'shared/ends 7',
-    'shared/retry-time 2',
-    'shared/grant-waiters 15',
-    'shared/queue 7',
-    'shared/grant-waiters 16',
+    'shared/messages',
+    'shared/grant-waiters grant_waiters 17',
+    'shared/messages call_if_known',
+    'shared/messages channel_of',
+    'shared/messages is_present',
+    'shared/grant-waiters grant_waiters 8',
+    'shared/parked is_absent 2',
+    'shared/tombstones has_tombstone',
+    'shared/parked is_absent 3',
+    'shared/grant-waiters grant_waiters 9',
+    'shared/queue read_ticket',
+    'shared/queue drop_ticket 2',
+    'shared/queue count_fair',
+    'shared/queue is_fair',
+    'shared/queue drop_ticket 3',
+    'shared/queue fair_waits',
+    'shared/grant-waiters grant_waiters 10',
+    'shared/grant grant',
+    'shared/grant granted_mode 3',
+    'shared/grant grant 5',
+    'shared/grant-waiters grant_waiters 11',
+    'shared/admission is_closed',
+    'shared/admission reenters',
+    'shared/modes limit_for',
+    'shared/modes limit_set',
+    'shared/modes limit_for 2',
+    'shared/admission admits',
+    'shared/admission exceeds_limit',
+    'shared/parked park',
+    'shared/queue tickets_of',
+    'shared/queue read_tickets',
+    'shared/grant-waiters grant_waiters 12',
+    'shared/parked read_parked',
+    'shared/grant-waiters grant_waiters 13',
+    'shared/messages publish_yield',
+    'shared/messages publish_to_client',
+    'shared/messages publish_yield 2',
+    'shared/messages publish_to_waiter',
+    'shared/messages publish_granted',
+    'shared/grant-waiters grant_waiters 4',
+    'shared/messages publish_retry',
+    'shared/grant-waiters grant_waiters 14',
+    'shared/retry-time free_at',
+    'shared/ends first_end 2',
+    'shared/ends read_first',
+    'shared/ends first_end 3',
+    'shared/retry-time free_at 2',
+    'shared/grant-waiters grant_waiters 15',
+    'shared/queue write_ticket',
+    'shared/grant-waiters grant_waiters 16',
     'hand-over 9',
   ]),
   inspect: script('inspect', [
     'inspect',
-    'shared/modes',
-    'shared/keys',
-    'shared/hold',
+    'shared/modes with_mode',
+    'shared/keys assert_layout',
+    'shared/hold read_hold',
     'shared/clock',
     'inspect 2',
-    'shared/queue 8',
-    'shared/clock 2',
-    'shared/queue 9',
+    'shared/queue read_places',
+    'shared/clock integer',
+    'shared/queue read_places 2',
+    'shared/queue tickets_of 2',
+    'shared/queue read_ticket',
+    'shared/queue tickets_of 3',
+    'shared/queue read_places 3',
     'inspect 3',
-    'shared/modes 3',
+    'shared/modes limit_set',
     'shared/token',
+    'shared/token last_token',
     'inspect 4',
   ]),
   keepUnits: script('keep-units', [
     'keep-units',
-    'shared/holds 11',
-    'shared/modes',
-    'shared/keys',
-    'shared/hold',
-    'shared/ends',
-    'shared/clock 3',
-    'shared/holds 12',
-    'shared/ends 3',
-    'shared/holds 5',
-    'shared/ends 4',
-    'shared/holds 6',
+    'shared/holds counts_for_owner',
+    'shared/holds count_hold',
+    'shared/holds leave_out',
+    'shared/holds write_sums',
+    'shared/modes with_mode',
+    'shared/keys assert_layout',
+    'shared/hold read_hold',
+    'shared/ends read_ends',
+    'shared/clock integer',
+    'shared/clock',
+    'shared/holds read_holds',
+    'shared/holds read_sums',
+    'shared/holds refuse',
+    'shared/holds read_sums 2',
+    'shared/holds read_holds 2',
+    'shared/holds find_expired',
+    'shared/ends restore_ends',
+    'shared/holds find_expired 2',
+    'shared/ends read_over',
+    'shared/holds find_expired 3',
+    'shared/holds read_holds 3',
     'keep-units 2',
-    'shared/holds 22',
+    'shared/holds find_hold',
     'keep-units 3',
-    'shared/holds 13',
-    'shared/messages',
-    'shared/holds 14',
-    'shared/parked',
-    'shared/tombstones 2',
-    'shared/parked 2',
-    'shared/holds 21',
-    'shared/ends 5',
-    'shared/hold 2',
-    'shared/holds 16',
+    'shared/holds keep_state_for',
+    'shared/holds save_sums',
+    'shared/holds owner_field',
+    'shared/holds count_owner',
+    'shared/holds take_out',
+    'shared/messages client_of',
+    'shared/holds drop_expired',
+    'shared/parked count_as_absent',
+    'shared/tombstones write_tombstone',
+    'shared/parked count_as_absent 2',
+    'shared/holds drop_expired 2',
+    'shared/ends read_latest',
+    'shared/hold text_of',
+    'shared/holds add_hold',
+    'shared/holds remove_hold 3',
+    'shared/holds add_hold 5',
+    'shared/holds note_end',
+    'shared/holds become_many',
+    'shared/holds add_hold 4',
     'keep-units 4',
-    'shared/holds 18',
+    'shared/holds write_hold',
     'keep-units 5',
-    'shared/token 3',
-    'shared/messages 2',
-    'shared/grant-waiters 17',
-    'shared/messages 12',
-    'shared/grant-waiters 8',
-    'shared/parked 9',
-    'shared/tombstones',
-    'shared/parked 10',
-    'shared/grant-waiters 9',
-    'shared/queue 5',
-    'shared/grant-waiters 10',
-    'shared/grant 5',
-    'shared/token 4',
-    'shared/grant 8',
-    'shared/grant-waiters 11',
-    'shared/admission 6',
-    'shared/holds 17',
-    'shared/admission 7',
-    'shared/modes 2',
-    'shared/admission 8',
-    'shared/parked 5',
-    'shared/queue 6',
-    'shared/grant-waiters 12',
-    'shared/parked 3',
-    'shared/grant-waiters 13',
-    'shared/messages 13',
-    'shared/grant-waiters 4',
-    'shared/messages 5',
-    'shared/grant-waiters 14',
-    'shared/retry-time',
-    'shared/ends 7',
-    'shared/retry-time 2',
-    'shared/grant-waiters 15',
-    'shared/queue 7',
-    'shared/grant-waiters 16',
+    'shared/token',
+    'shared/messages',
+    'shared/grant-waiters grant_waiters 17',
+    'shared/messages call_if_known',
+    'shared/messages channel_of',
+    'shared/messages is_present',
+    'shared/grant-waiters grant_waiters 8',
+    'shared/parked is_absent 2',
+    'shared/tombstones has_tombstone',
+    'shared/parked is_absent 3',
+    'shared/grant-waiters grant_waiters 9',
+    'shared/queue read_ticket',
+    'shared/queue drop_ticket 2',
+    'shared/queue count_fair',
+    'shared/queue is_fair',
+    'shared/queue drop_ticket 3',
+    'shared/queue fair_waits',
+    'shared/grant-waiters grant_waiters 10',
+    'shared/grant grant',
+    'shared/grant granted_mode 3',
+    'shared/grant grant 2',
+    'shared/token next_token 3',
+    'shared/token last_token',
+    'shared/token next_token 4',
+    'shared/token remember_token',
+    'shared/token next_token 2',
+    'shared/grant grant 6',
+    'shared/grant-waiters grant_waiters 11',
+    'shared/admission is_closed',
+    'shared/admission reenters 2',
+    'shared/holds owns',
+    'shared/admission reenters 3',
+    'shared/modes limit_for',
+    'shared/modes limit_set',
+    'shared/modes limit_for 2',
+    'shared/admission admits',
+    'shared/admission exceeds_limit',
+    'shared/parked park',
+    'shared/queue tickets_of',
+    'shared/queue read_tickets',
+    'shared/grant-waiters grant_waiters 12',
+    'shared/parked read_parked',
+    'shared/grant-waiters grant_waiters 13',
+    'shared/messages publish_yield',
+    'shared/messages publish_to_client',
+    'shared/messages publish_yield 2',
+    'shared/messages publish_to_waiter',
+    'shared/messages publish_granted',
+    'shared/grant-waiters grant_waiters 4',
+    'shared/messages publish_retry',
+    'shared/grant-waiters grant_waiters 14',
+    'shared/retry-time free_at',
+    'shared/ends first_end 2',
+    'shared/ends read_first',
+    'shared/ends first_end 3',
+    'shared/retry-time free_at 2',
+    'shared/grant-waiters grant_waiters 15',
+    'shared/queue write_ticket',
+    'shared/grant-waiters grant_waiters 16',
     'keep-units 6',
   ]),
   latchConfirm: script('latch-confirm', [
@@ -2642,266 +2049,385 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
   ]),
   latchCountDown: script('latch-count-down', [
     'latch-count-down',
-    'shared/latch',
-    'shared/keys',
-    'shared/latch 2',
+    'shared/latch count_left',
+    'shared/keys assert_layout',
+    'shared/latch count_left 2',
     'latch-count-down 2',
     'shared/clock',
-    'shared/latch 3',
+    'shared/latch has_counted',
     'latch-count-down 3',
-    'shared/clock 2',
-    'shared/latch 4',
+    'shared/clock integer',
+    'shared/latch record_call',
     'latch-count-down 4',
-    'shared/messages 14',
+    'shared/messages',
+    'shared/messages publish_opened',
+    'shared/messages publish_to_client 2',
+    'shared/messages call_if_known',
+    'shared/messages client_of',
+    'shared/messages publish_to_client 3',
+    'shared/messages publish_opened 2',
     'latch-count-down 5',
   ]),
   latchCount: script('latch-count', [
-    'shared/latch',
-    'shared/keys',
-    'shared/latch 2',
+    'shared/latch count_left',
+    'shared/keys assert_layout',
+    'shared/latch count_left 2',
     'latch-count',
     'shared/clock',
-    'shared/latch 3',
+    'shared/latch has_counted',
     'latch-count 2',
-    'shared/clock 2',
+    'shared/clock integer',
     'latch-count 3',
   ]),
   latchDelete: script('latch-delete', [
     'latch-delete',
-    'shared/latch',
-    'shared/keys',
-    'shared/latch 2',
+    'shared/latch count_left',
+    'shared/keys assert_layout',
+    'shared/latch count_left 2',
     'latch-delete 2',
     'shared/clock',
-    'shared/latch 3',
+    'shared/latch has_counted',
     'latch-delete 3',
-    'shared/latch 5',
-    'shared/clock 2',
-    'shared/latch 6',
+    'shared/latch record_call 2',
+    'shared/clock integer',
+    'shared/latch record_call 3',
     'latch-delete 4',
   ]),
   latchSet: script('latch-set', [
     'latch-set',
-    'shared/latch',
-    'shared/keys',
-    'shared/latch 2',
+    'shared/latch count_left',
+    'shared/keys assert_layout',
+    'shared/latch count_left 2',
     'latch-count-down 2',
     'shared/clock',
-    'shared/latch 3',
+    'shared/latch has_counted',
     'latch-set 2',
-    'shared/latch 5',
-    'shared/clock 2',
-    'shared/latch 6',
+    'shared/latch record_call 2',
+    'shared/clock integer',
+    'shared/latch record_call 3',
     'latch-set 3',
   ]),
   limit: script('limit', [
-    'shared/modes 3',
+    'shared/modes limit_set',
     'limit',
     'shared/clock',
     'limit 2',
   ]),
   reinstate: script('reinstate', [
     'reinstate',
-    'shared/tombstones 4',
+    'shared/tombstones revocation',
     'shared/clock',
-    'shared/tombstones',
+    'shared/tombstones has_tombstone',
     'reinstate 2',
-    'shared/holds 11',
-    'shared/modes',
-    'shared/keys',
-    'shared/hold',
-    'shared/ends',
-    'shared/clock 2',
-    'shared/holds 12',
-    'shared/ends 3',
-    'shared/holds 5',
-    'shared/ends 4',
-    'shared/holds 6',
+    'shared/holds counts_for_owner',
+    'shared/holds count_hold',
+    'shared/holds leave_out',
+    'shared/holds write_sums',
+    'shared/modes with_mode',
+    'shared/keys assert_layout',
+    'shared/hold read_hold',
+    'shared/ends read_ends',
+    'shared/clock integer',
+    'shared/holds read_holds',
+    'shared/holds read_sums',
+    'shared/holds refuse',
+    'shared/holds read_sums 2',
+    'shared/holds read_holds 2',
+    'shared/holds find_expired',
+    'shared/ends restore_ends',
+    'shared/holds find_expired 2',
+    'shared/ends read_over',
+    'shared/holds find_expired 3',
+    'shared/holds read_holds 3',
     'keep-units 2',
-    'shared/holds 22',
+    'shared/holds find_hold',
     'reinstate 3',
-    'shared/holds 32',
-    'shared/admission 10',
-    'shared/holds 17',
-    'shared/admission 11',
-    'shared/modes 2',
-    'shared/admission 12',
+    'shared/holds owner_field',
+    'shared/admission admits 2',
+    'shared/admission reenters 2',
+    'shared/holds owns',
+    'shared/admission reenters 3',
+    'shared/admission admits 3',
+    'shared/modes limit_for',
+    'shared/modes limit_set',
+    'shared/modes limit_for 2',
+    'shared/admission admits 4',
     'reinstate 4',
-    'shared/holds 33',
-    'shared/parked',
-    'shared/tombstones 2',
-    'shared/messages',
-    'shared/parked 2',
-    'shared/holds 21',
+    'shared/holds save_sums',
+    'shared/holds count_owner',
+    'shared/holds take_out',
+    'shared/holds drop_expired',
+    'shared/parked count_as_absent',
+    'shared/tombstones write_tombstone',
+    'shared/messages client_of',
+    'shared/parked count_as_absent 2',
+    'shared/holds drop_expired 2',
     'hand-over 6',
-    'shared/queue 10',
+    'shared/queue drop_ticket 4',
+    'shared/queue read_ticket',
+    'shared/queue drop_ticket 5',
+    'shared/queue count_fair',
+    'shared/queue is_fair',
+    'shared/queue drop_ticket 3',
     'reinstate 5',
-    'shared/token 7',
+    'shared/token',
+    'shared/token remember_token',
+    'shared/token last_token',
     'reinstate 6',
-    'shared/holds 34',
-    'shared/ends 5',
-    'shared/holds 9',
-    'shared/hold 2',
-    'shared/holds 10',
+    'shared/holds add_hold',
+    'shared/holds keep_state_for',
+    'shared/holds remove_hold',
+    'shared/ends read_latest',
+    'shared/holds remove_hold 2',
+    'shared/holds add_hold 2',
+    'shared/hold text_of',
+    'shared/holds add_hold 3',
+    'shared/holds note_end',
+    'shared/holds become_many',
+    'shared/holds add_hold 4',
     'reinstate 7',
   ]),
   release: script('release', [
     'release',
-    'shared/holds',
-    'shared/modes',
-    'shared/keys',
-    'shared/hold',
+    'shared/holds counts_for_owner',
+    'shared/holds count_hold',
+    'shared/holds leave_out',
+    'shared/modes with_mode',
+    'shared/keys assert_layout',
+    'shared/hold read_hold',
     'shared/clock',
-    'shared/holds 35',
+    'shared/holds read_sums',
+    'shared/holds refuse',
+    'shared/holds read_sums 2',
     'release 2',
-    'shared/clock 2',
-    'shared/holds 36',
-    'shared/tombstones 2',
-    'shared/messages',
-    'shared/holds 14',
-    'shared/parked 8',
-    'shared/holds 21',
-    'shared/ends 9',
-    'shared/holds 28',
+    'shared/clock integer',
+    'shared/holds keep_state_for',
+    'shared/holds write_sums',
+    'shared/holds save_sums',
+    'shared/holds owner_field',
+    'shared/holds count_owner',
+    'shared/holds take_out',
+    'shared/tombstones write_tombstone',
+    'shared/messages client_of',
+    'shared/holds drop_expired',
+    'shared/parked count_as_absent 3',
+    'shared/holds drop_expired 2',
+    'shared/ends read_ends',
+    'shared/ends read_latest',
+    'shared/holds remove_hold 3',
+    'shared/holds find_hold',
     'release 3',
-    'shared/holds 37',
-    'shared/ends 3',
-    'shared/holds 5',
-    'shared/ends 4',
-    'shared/holds 38',
+    'shared/holds find_expired',
+    'shared/ends restore_ends',
+    'shared/holds find_expired 2',
+    'shared/ends read_over',
+    'shared/holds find_expired 3',
     'release 4',
-    'shared/hold 2',
-    'shared/holds 39',
+    'shared/hold text_of',
+    'shared/holds add_hold 7',
+    'shared/holds note_end',
+    'shared/holds become_many',
+    'shared/holds add_hold 4',
     'release 5',
-    'shared/queue 11',
+    'shared/queue count_fair',
+    'shared/queue is_fair',
+    'shared/queue read_ticket',
+    'shared/queue drop_ticket',
     'release 6',
     'shared/token',
-    'shared/queue',
-    'shared/grant 5',
-    'shared/token 2',
-    'shared/grant 8',
-    'shared/admission 13',
-    'shared/holds 17',
-    'shared/admission',
-    'shared/modes 2',
-    'shared/admission 8',
-    'shared/queue 12',
-    'shared/parked 3',
-    'shared/tombstones',
-    'shared/queue 7',
-    'shared/messages 15',
-    'shared/ends 2',
-    'shared/retry-time',
-    'shared/ends 6',
-    'shared/retry-time 2',
-    'shared/grant-waiters',
-    'shared/parked 4',
-    'shared/grant-waiters 2',
-    'shared/parked 5',
-    'shared/queue 4',
-    'shared/grant-waiters 3',
-    'shared/messages 4',
-    'shared/grant-waiters 4',
-    'shared/messages 5',
-    'shared/grant-waiters 5',
+    'shared/token last_token',
+    'shared/queue fair_waits',
+    'shared/grant grant',
+    'shared/grant granted_mode 3',
+    'shared/grant grant 2',
+    'shared/token next_token',
+    'shared/token remember_token',
+    'shared/token next_token 2',
+    'shared/grant grant 6',
+    'shared/admission is_closed',
+    'shared/holds owns',
+    'shared/admission reenters',
+    'shared/modes limit_for',
+    'shared/modes limit_set',
+    'shared/modes limit_for 2',
+    'shared/admission admits',
+    'shared/admission exceeds_limit',
+    'shared/queue tickets_of',
+    'shared/parked read_parked',
+    'shared/tombstones has_tombstone',
+    'shared/queue write_ticket',
+    'shared/messages call_if_known',
+    'shared/messages',
+    'shared/messages publish_yield',
+    'shared/messages publish_to_client',
+    'shared/messages publish_yield 2',
+    'shared/messages channel_of',
+    'shared/messages is_present',
+    'shared/ends read_first',
+    'shared/retry-time free_at',
+    'shared/ends first_end',
+    'shared/retry-time free_at 2',
+    'shared/grant-waiters grant_waiters',
+    'shared/parked is_absent',
+    'shared/grant-waiters grant_waiters 2',
+    'shared/parked park',
+    'shared/queue read_tickets',
+    'shared/grant-waiters grant_waiters 3',
+    'shared/messages publish_to_waiter',
+    'shared/messages publish_granted',
+    'shared/grant-waiters grant_waiters 4',
+    'shared/messages publish_retry',
+    'shared/grant-waiters grant_waiters 5',
     'release 7',
-    'shared/request',
+    'shared/request request_at',
     'release 8',
-    'shared/request 2',
-    'shared/holds 18',
-    'shared/try-acquire 10',
-    'shared/admission 5',
-    'shared/try-acquire 3',
-    'shared/holds 19',
-    'shared/try-acquire 4',
-    'shared/retry-time 3',
-    'shared/try-acquire 5',
-    'shared/take-place',
-    'shared/parked 6',
-    'shared/take-place 2',
-    'shared/parked 7',
-    'shared/take-place 3',
-    'shared/try-acquire 6',
-    'shared/take-place 4',
-    'shared/try-acquire 7',
-    'shared/end-batches',
-    'shared/try-acquire 8',
-    'shared/end-batches 2',
-    'shared/try-acquire 9',
-    'shared/grant 6',
+    'shared/request held',
+    'shared/holds write_hold',
+    'shared/try-acquire try_acquire 9',
+    'shared/admission upgrades',
+    'shared/try-acquire try_acquire 3',
+    'shared/try-acquire not_held',
+    'shared/holds some_holders 3',
+    'shared/try-acquire not_held 2',
+    'shared/retry-time retry_time',
+    'shared/try-acquire try_acquire 4',
+    'shared/take-place take_place',
+    'shared/take-place last_place',
+    'shared/take-place take_place 2',
+    'shared/parked unpark',
+    'shared/take-place take_place 3',
+    'shared/take-place place_ahead',
+    'shared/take-place take_place 4',
+    'shared/parked sweep_parked',
+    'shared/take-place take_place 5',
+    'shared/try-acquire try_acquire 5',
+    'shared/take-place keep_queue_for',
+    'shared/try-acquire try_acquire 6',
+    'shared/end-batches end_batches',
+    'shared/try-acquire try_acquire 7',
+    'shared/end-batches end_uncontended_batches',
+    'shared/try-acquire try_acquire 8',
+    'shared/grant grant_at_once',
+    'shared/grant complete',
+    'shared/grant grant_at_once 2',
     'release 9',
   ]),
   renew: script('renew', [
     'shared/clock',
     'renew',
-    'shared/clock 2',
+    'shared/clock integer',
     'renew 2',
   ]),
   setLimit: script('set-limit', [
     'set-limit',
-    'shared/modes 3',
+    'shared/modes limit_set',
     'set-limit 2',
-    'shared/holds 11',
-    'shared/modes',
-    'shared/keys',
-    'shared/hold',
-    'shared/ends',
-    'shared/clock 3',
-    'shared/holds 12',
-    'shared/ends 3',
-    'shared/holds 5',
-    'shared/ends 4',
-    'shared/holds 6',
+    'shared/holds counts_for_owner',
+    'shared/holds count_hold',
+    'shared/holds leave_out',
+    'shared/holds write_sums',
+    'shared/modes with_mode',
+    'shared/keys assert_layout',
+    'shared/hold read_hold',
+    'shared/ends read_ends',
+    'shared/clock integer',
+    'shared/clock',
+    'shared/holds read_holds',
+    'shared/holds read_sums',
+    'shared/holds refuse',
+    'shared/holds read_sums 2',
+    'shared/holds read_holds 2',
+    'shared/holds find_expired',
+    'shared/ends restore_ends',
+    'shared/holds find_expired 2',
+    'shared/ends read_over',
+    'shared/holds find_expired 3',
+    'shared/holds read_holds 3',
     'set-limit 3',
-    'shared/token 3',
-    'shared/messages 6',
-    'shared/ends 5',
-    'shared/grant-waiters 6',
-    'shared/holds 20',
-    'shared/parked',
-    'shared/tombstones 2',
-    'shared/parked 2',
-    'shared/holds 21',
-    'shared/grant-waiters 7',
-    'shared/messages 7',
-    'shared/grant-waiters 8',
-    'shared/parked 9',
-    'shared/tombstones',
-    'shared/parked 10',
-    'shared/grant-waiters 9',
-    'shared/holds 22',
-    'shared/queue 5',
-    'shared/grant-waiters 10',
-    'shared/grant 5',
-    'shared/token 4',
-    'shared/grant 3',
-    'shared/holds 23',
-    'shared/hold 2',
-    'shared/holds 10',
-    'shared/grant 4',
-    'shared/grant-waiters 11',
-    'shared/admission 6',
-    'shared/holds 17',
-    'shared/admission 7',
-    'shared/modes 4',
-    'shared/admission 8',
-    'shared/parked 5',
-    'shared/queue 6',
-    'shared/grant-waiters 12',
-    'shared/parked 3',
-    'shared/grant-waiters 13',
-    'shared/messages 4',
-    'shared/grant-waiters 4',
-    'shared/messages 5',
-    'shared/grant-waiters 14',
-    'shared/retry-time',
-    'shared/ends 7',
-    'shared/retry-time 2',
-    'shared/grant-waiters 15',
-    'shared/queue 7',
-    'shared/grant-waiters 16',
+    'shared/token',
+    'shared/messages call_if_known',
+    'shared/messages',
+    'shared/messages client_of',
+    'shared/messages publish_yield',
+    'shared/messages publish_to_client',
+    'shared/messages publish_yield 2',
+    'shared/ends read_latest',
+    'shared/grant-waiters grant_waiters 6',
+    'shared/holds save_sums',
+    'shared/holds owner_field',
+    'shared/holds count_owner',
+    'shared/holds take_out',
+    'shared/holds drop_expired',
+    'shared/parked count_as_absent',
+    'shared/tombstones write_tombstone',
+    'shared/parked count_as_absent 2',
+    'shared/holds drop_expired 2',
+    'shared/grant-waiters grant_waiters 7',
+    'shared/messages channel_of',
+    'shared/messages is_present',
+    'shared/grant-waiters grant_waiters 8',
+    'shared/parked is_absent 2',
+    'shared/tombstones has_tombstone',
+    'shared/parked is_absent 3',
+    'shared/grant-waiters grant_waiters 9',
+    'shared/holds find_hold',
+    'shared/queue read_ticket',
+    'shared/queue drop_ticket 2',
+    'shared/queue count_fair',
+    'shared/queue is_fair',
+    'shared/queue drop_ticket 3',
+    'shared/queue fair_waits',
+    'shared/grant-waiters grant_waiters 10',
+    'shared/grant grant',
+    'shared/grant granted_mode 3',
+    'shared/grant grant 2',
+    'shared/token next_token 3',
+    'shared/token last_token',
+    'shared/token next_token 4',
+    'shared/token remember_token',
+    'shared/token next_token 2',
+    'shared/grant grant 3',
+    'shared/holds add_hold',
+    'shared/holds keep_state_for',
+    'shared/holds remove_hold 3',
+    'shared/holds add_hold 2',
+    'shared/hold text_of',
+    'shared/holds add_hold 3',
+    'shared/holds note_end',
+    'shared/holds become_many',
+    'shared/holds add_hold 4',
+    'shared/grant grant 4',
+    'shared/grant-waiters grant_waiters 11',
+    'shared/admission is_closed',
+    'shared/admission reenters 2',
+    'shared/holds owns',
+    'shared/admission reenters 3',
+    'shared/modes limit_for 3',
+    'shared/admission admits',
+    'shared/admission exceeds_limit',
+    'shared/parked park',
+    'shared/queue tickets_of',
+    'shared/queue read_tickets',
+    'shared/grant-waiters grant_waiters 12',
+    'shared/parked read_parked',
+    'shared/grant-waiters grant_waiters 13',
+    'shared/messages publish_to_waiter',
+    'shared/messages publish_granted',
+    'shared/grant-waiters grant_waiters 4',
+    'shared/messages publish_retry',
+    'shared/grant-waiters grant_waiters 14',
+    'shared/retry-time free_at',
+    'shared/ends first_end 2',
+    'shared/ends read_first',
+    'shared/ends first_end 3',
+    'shared/retry-time free_at 2',
+    'shared/grant-waiters grant_waiters 15',
+    'shared/queue write_ticket',
+    'shared/grant-waiters grant_waiters 16',
     'add-limit 5',
-    'shared/end-batches 3',
+    'shared/end-batches end_batches_beyond',
+    'shared/end-batches end_batches',
+    'shared/end-batches end_batches_beyond 2',
     'set-limit 4',
   ]),
   start: script('start', [
@@ -2909,23 +2435,38 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
   ]),
   survey: script('survey', [
     'survey',
-    'shared/holds',
-    'shared/keys',
-    'shared/hold 3',
-    'shared/modes',
-    'shared/hold 4',
-    'shared/ends',
-    'shared/clock 3',
-    'shared/holds 12',
-    'shared/ends 3',
-    'shared/holds 25',
-    'shared/ends 4',
-    'shared/holds 6',
+    'shared/holds counts_for_owner',
+    'shared/holds count_hold',
+    'shared/holds leave_out',
+    'shared/keys assert_layout',
+    'shared/hold read_hold 2',
+    'shared/modes with_mode',
+    'shared/hold read_hold 3',
+    'shared/ends read_ends',
+    'shared/clock integer',
+    'shared/clock',
+    'shared/holds read_holds',
+    'shared/holds read_sums',
+    'shared/holds refuse',
+    'shared/holds read_sums 2',
+    'shared/holds read_holds 2',
+    'shared/holds find_expired',
+    'shared/ends restore_ends',
+    'shared/holds find_expired 4',
+    'shared/holds write_sums',
+    'shared/holds find_expired 5',
+    'shared/ends read_over',
+    'shared/holds find_expired 3',
+    'shared/holds read_holds 3',
     'survey 2',
-    'shared/ends 5',
+    'shared/ends read_latest',
     'survey 3',
-    'shared/holds 40',
-    'shared/modes 3',
+    'shared/holds owns 2',
+    'shared/holds find_hold',
+    'shared/holds owns 3',
+    'shared/holds owner_field',
+    'shared/holds owns 4',
+    'shared/modes limit_set',
     'survey 4',
   ]),
 };
