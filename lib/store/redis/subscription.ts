@@ -93,8 +93,12 @@ export interface Question {
  * even if heartbeats are answered.
  */
 export class SubscriptionEvidence {
-  /** When messages have announced the grants of acquisitions: the latest ones, in their order. */
-  private readonly told = new Map<string, number>();
+  /** The latest acquisitions whose grants a message has announced. */
+  private told = new Set<string>();
+  /** The acquisitions before those. */
+  private toldBefore = new Set<string>();
+  /** Since when `told` is filled. */
+  private toldSince = 0;
   /** The key of the last grant that a message has announced. */
   private lastKey: string | undefined;
   /** When that message arrived. */
@@ -106,12 +110,11 @@ export class SubscriptionEvidence {
   heard(id: string, key: string): void {
     this.lastKey = key;
     this.lastAt = this.clock.now();
-    this.told.set(id, this.lastAt);
-    if (this.told.size <= REMEMBERED) return;
-    for (const [oldest, at] of this.told) {
-      if (this.told.size <= REMEMBERED || this.lastAt - at < REMEMBERED_FOR) return;
-      this.told.delete(oldest);
-    }
+    this.told.add(id);
+    if (this.told.size < REMEMBERED || this.lastAt - this.toldSince < REMEMBERED_FOR) return;
+    this.toldBefore = this.told;
+    this.told = new Set();
+    this.toldSince = this.lastAt;
   }
 
   /**
@@ -132,11 +135,15 @@ export class SubscriptionEvidence {
     }
     // A grant that is older than this subscription may have been sent to the one before.
     const grantedAt = sent - (lease - leaseLeft);
-    if (subscription.since > grantedAt || this.told.has(id)) return;
+    if (subscription.since > grantedAt || this.hasHeard(id)) return;
     const judge = (): void => {
-      if (!this.told.has(id)) subscription.doubt('the message about a granted lock did not arrive');
+      if (!this.hasHeard(id)) subscription.doubt('the message about a granted lock did not arrive');
     };
     // Messages that have arrived by then are read first.
     this.clock.setTimer(ON_ITS_WAY, judge);
+  }
+
+  private hasHeard(id: string): boolean {
+    return this.told.has(id) || this.toldBefore.has(id);
   }
 }
