@@ -1,5 +1,5 @@
 import { DOUBT } from './connection-options.js';
-import type { ConfirmingScript, ReplicaConfirmation } from './connection.js';
+import type { ReplicaConfirmation } from './connection.js';
 import type { Line } from './line.js';
 import { flag, natural, readReply } from './reply-readers.js';
 import { SCRIPTS } from './scripts.generated.js';
@@ -38,13 +38,7 @@ export class ReplicaAcknowledgement implements ReplicaConfirmation {
     this.line?.close();
   }
 
-  async confirm(
-    key: string,
-    id: string,
-    min: number,
-    timeout: number,
-    script: ConfirmingScript = 'confirm',
-  ): Promise<number> {
+  readonly confirm: ReplicaConfirmation['confirm'] = async (key, id, min, timeout, script = 'confirm') => {
     const until = performance.now() + timeout;
     const { name, source } = SCRIPTS[script];
     const late = `Redis did not answer within ${this.commandTimeout} ms (commandTimeout) how many replicas have the write`;
@@ -71,7 +65,7 @@ export class ReplicaAcknowledgement implements ReplicaConfirmation {
     } finally {
       clearInterval(doubting);
     }
-  }
+  };
 
   /** Resolves to the reply to a WAIT that covers what has been sent before. */
   private wait(line: Line, min: number, until: number): Promise<unknown> {

@@ -1,7 +1,7 @@
 import { pause } from '../../common/reading-timer.js';
 import type { LockStoreError } from '../../errors/index.js';
 import { hashSlot } from '../../keys/index.js';
-import type { ConfirmingScript, ReplicaConfirmation } from './connection.js';
+import type { ReplicaConfirmation } from './connection.js';
 import { ReplicaAcknowledgement } from './replica-acknowledgement.js';
 import type { Server, Servers } from './servers.js';
 import { storeFailure } from './store-failure.js';
@@ -23,13 +23,7 @@ export class Replicas implements ReplicaConfirmation {
   ) {}
 
   /** Retries until `timeout`, to get over a failover: the next request goes to the server that has the lock by then. */
-  async confirm(
-    key: string,
-    id: string,
-    min: number,
-    timeout: number,
-    script: ConfirmingScript = 'confirm',
-  ): Promise<number> {
+  readonly confirm: ReplicaConfirmation['confirm'] = async (key, id, min, timeout, script) => {
     const until = performance.now() + timeout;
     for (;;) {
       try {
@@ -42,7 +36,7 @@ export class Replicas implements ReplicaConfirmation {
       void this.servers.refresh();
       await pause(AGAIN);
     }
-  }
+  };
 
   /** Closes connections to servers that are no longer masters. A frozen one does not report that itself. */
   follow(): void {
