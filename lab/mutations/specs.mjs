@@ -888,6 +888,13 @@ export const SPEC_MUTATIONS = [
     to: 'this.interrupted(error);',
   },
   {
+    name: 'overtaken-subscription',
+    what: 'a channel whose slot has moved counts as subscribed to by the late reply of the old master',
+    ...{ file: `${REDIS}/listener.ts`, spec: 'test/unit/store/listener.spec.ts' },
+    from: 'if (channel.line !== line || line.isOver) return;\n      channel.subscription = subscription;',
+    to: 'channel.subscription = subscription;',
+  },
+  {
     name: 'holds-over-time',
     what: 'each request for permits looks at all holds of its client, even those whose time is over',
     ...{ file: 'lib/engine/key-queue.ts', spec: 'test/unit/engine/client-grant.spec.ts' },
