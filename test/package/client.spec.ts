@@ -89,11 +89,8 @@ describe('nestjs-redis-locks/client and nestjs-redis-locks/store without Nest', 
       strict: true,
       noEmit: true,
     });
-    // All other packages are links to files outside of the directory.
-    const messages = program
-      .getSourceFiles()
-      .filter(({ fileName }) => fileName.startsWith(directory))
-      .flatMap((source) => ts.getPreEmitDiagnostics(program, source))
+    const messages = ts
+      .getPreEmitDiagnostics(program)
       .map(({ messageText, file }) => `${file?.fileName}: ${ts.flattenDiagnosticMessageText(messageText, '\n')}`);
     expect(messages).toEqual([]);
     expect(program.getSourceFiles().filter(({ fileName }) => fileName.includes('@nestjs'))).toEqual([]);
