@@ -85,9 +85,11 @@ function prepare(batch: ChainableCommander, key: string, situation: Situation, m
 /** Where the tombstones are among what is stored. */
 const TOMBSTONES = 11;
 
-/** Tombstones with their ends in steps of 10 s from now on: an end may count from a TTL, which no clock can stop. */
+/** Tombstones, those of clients with their ends in steps of 10 s: they count from a TTL, which no clock can stop. */
 const inSteps = (tombstones: readonly string[], now: number): unknown[] =>
-  tombstones.map((each, i) => (i % 2 === 0 ? each : Math.ceil((Number(each) - now) / 10_000)));
+  tombstones.map((each, i) =>
+    i % 2 === 0 || tombstones[i - 1]!.includes(':') ? each : Math.ceil((Number(each) - now) / 10_000),
+  );
 
 /** A key of the test, and its TTL in ms. */
 const [PROBE, PROBE_TTL] = ['probe', 3_600_000];
