@@ -117,7 +117,7 @@ export const SPEC_MUTATIONS = [
     name: 'ignored-find',
     what: 'a grant whose message never came is ignored',
     ...{ file: `${REDIS}/subscription.ts`, spec: DEAF_SIGNS },
-    from: 'if (!this.told.has(id)) subscription.doubt(',
+    from: 'if (!this.hasHeard(id)) subscription.doubt(',
     to: "if (id === '') subscription.doubt(",
   },
   {
