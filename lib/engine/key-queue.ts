@@ -43,7 +43,7 @@ export interface AcquireParts extends TicketParts {
 /** The queues of all keys for which callers of this client wait, or hold a grant that others may use. */
 export class KeyQueues {
   readonly keys = new TransientMap<string, KeyQueue>();
-  /** How many callers have got a hold without a command in this turn of the event loop. */
+  /** How many callers were granted a hold without a command in this turn of the event loop. */
   private servedInTurn = 0;
 
   constructor(
@@ -198,7 +198,7 @@ export class KeyQueue implements GrantUsers {
     const group = this.open?.get(grant);
     if (group === undefined) return false;
     if (group.passOn(hold)) return true;
-    // Callers that wait now may stand in a later group.
+    // The next waiter may be in a later group.
     const later = group.isClosed ? undefined : this.sharing;
     return later !== undefined && later !== group && later.accepts(grant.mode) && later.passOn(hold);
   }
@@ -218,15 +218,16 @@ export class KeyQueue implements GrantUsers {
   }
 
   ended({ grant }: Hold): Ticket | undefined {
-    if (grant.capacity !== 'one') {
+    let next: Ticket | undefined;
+    if (grant === this.held) {
+      // Before `held` is cleared, because the next timeout or grant names this holder.
+      next = this.plain?.openTicket();
+      this.held = undefined;
+    } else if (grant.isEmpty || grant.state === 'offered') {
       // Waiters that share grants have a ticket already.
-      if (!grant.isEmpty && grant.state !== 'offered') return undefined;
       this.open?.delete(grant);
       if (this.latest === grant) this.latest = undefined;
     }
-    // The waiters know the holder until now.
-    const next = this.held === grant ? this.plain?.openTicket() : undefined;
-    if (this.held === grant) this.held = undefined;
     this.forgetIfUnused();
     return next;
   }
@@ -271,7 +272,7 @@ export class KeyQueue implements GrantUsers {
   }
 }
 
-/** Whether a caller asks for the key alone, and in no order with the callers of other clients. */
+/** Whether a request is plain: exclusive, without an owner, and not fair. */
 const isPlain = ({ owner, mode, fair }: HoldTerms): boolean =>
   owner === undefined && mode.kind === 'exclusive' && !fair;
 
@@ -286,7 +287,7 @@ export class Group implements TicketListener {
   private hopeful: readonly Waiter[] = NONE;
   /** Whether the store has answered that the key is not free. */
   private isContended = false;
-  /** Later callers stand in another group, behind a caller of another kind. They do not share the grants of this one. */
+  /** Later callers join another group, behind a caller of another kind. They do not share the grants of this one. */
   isClosed = false;
   /** Ids of the last holders that are known. For observers. */
   private lastHolders: readonly string[] | undefined;
@@ -313,7 +314,7 @@ export class Group implements TicketListener {
     return this.role !== 'one try';
   }
 
-  /** The grant whose holder the callers wait for. */
+  /** The grant of the holder for which the waiters wait. */
   private get held(): ClientGrant | undefined {
     return this.role === 'plain' ? this.queue.held : undefined;
   }
@@ -586,7 +587,7 @@ export class Group implements TicketListener {
   }
 }
 
-/** The error of a caller that gets no lock. `waitTimeout`: left out for one try. */
+/** The error of a caller that was not granted the lock. `waitTimeout`: left out for one try. */
 export function notGranted(
   key: string,
   {

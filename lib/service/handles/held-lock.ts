@@ -31,7 +31,7 @@ interface StartedHandover {
 
 /**
  * The handle of one hold. By re-entry several handles share a hold, and the last release of a handle releases it. The
- * engine never refers to handles, so that a dropped handle can be garbage-collected.
+ * engine refers to young handles only (`DroppedHandles`), so that a dropped handle can be garbage-collected.
  */
 export class HeldLock implements LockHandle, Linked<HeldLock> {
   /** Called when the handle is released. */
@@ -41,7 +41,7 @@ export class HeldLock implements LockHandle, Linked<HeldLock> {
   private released: Promise<boolean> | undefined;
   private listeners: LossListener[] | undefined;
   private isGuarded = false;
-  /** Young handles stand in a list, see `DroppedHandles`. */
+  /** The list of young handles, and the neighbours in it. */
   list: object | undefined;
   before: HeldLock | undefined;
   behind: HeldLock | undefined;
