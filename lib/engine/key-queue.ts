@@ -223,8 +223,9 @@ export class KeyQueue implements GrantUsers {
       // Before `held` is cleared, because the next timeout or grant names this holder.
       next = this.plain?.openTicket();
       this.held = undefined;
-    } else if (grant.isEmpty || grant.state === 'offered') {
+    } else {
       // Waiters that share grants have a ticket already.
+      if (!grant.isEmpty && grant.state !== 'offered') return undefined;
       this.open?.delete(grant);
       if (this.latest === grant) this.latest = undefined;
     }
