@@ -63,7 +63,6 @@ export const LOSSES = [
     section: 'A failover',
     async script(stage, master) {
       const replica = await stage.server();
-      for (const { admin } of [master, replica]) await admin.config('SET', 'repl-diskless-sync-delay', '0');
       await replica.admin.replicaof(master.host, master.port);
       const shop = await stage.application('shop-1');
       // Its lease outlives the situation, since nothing can renew it.

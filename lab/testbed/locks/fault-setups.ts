@@ -87,10 +87,7 @@ export function useSentinelTrio(locks: FaultLocks, downAfter: number, use: (trio
 
 /** Starts a replica of a master. Resolves when it has all that has been written so far. */
 export async function startReplica(master: RedisServer): Promise<RedisServer> {
-  // It would wait five seconds for more of them.
-  await master.admin.config('SET', 'repl-diskless-sync-delay', '0');
-  const args = ['--repl-diskless-sync-delay', '0', '--replicaof', master.host, String(master.port)];
-  const replica = await startRedis({ args });
+  const replica = await startRedis({ args: ['--replicaof', master.host, String(master.port)] });
   await untilFollowing(master);
   return replica;
 }
@@ -101,7 +98,6 @@ export async function untilFollowing(master: RedisServer): Promise<void> {
     within: 15_000,
     what: 'a replica that follows',
   });
-  // A replica that is online confirms no write before it has sent something by itself, up to a second later.
   await master.admin.set('probe', '', 'PX', 1);
   await master.replicated();
 }

@@ -27,7 +27,7 @@ export async function startRedisCluster(options = {}) {
     ...['--cluster-enabled', 'yes', '--cluster-node-timeout', String(nodeTimeout)],
     // A master without a successor leaves the others at work.
     ...['--cluster-require-full-coverage', 'no', '--cluster-replica-validity-factor', '0'],
-    ...['--repl-diskless-sync-delay', '0', ...(options.args ?? [])],
+    ...(options.args ?? []),
   ];
   const count = masters * (1 + replicas);
   const cluster = new RedisCluster(await Promise.all(Array.from({ length: count }, () => start({ ...server, args }))));

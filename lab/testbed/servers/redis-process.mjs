@@ -119,7 +119,9 @@ export class RedisProcess {
   /** @returns {{ command: string, args: string[], end?: string }} */
   #commandLine() {
     const { kind, command, image } = this.#installation;
-    const settings = ['--save', '', '--appendonly', 'no', ...this.#args];
+    // A master that copies its data to a replica without a file sends no later write before the replica's first
+    // acknowledgement, up to a second after it follows.
+    const settings = ['--save', '', '--appendonly', 'no', '--repl-diskless-sync', 'no', ...this.#args];
     if (kind === 'binary') {
       const config = this.hasConfig ? [join(this.#directory, 'redis.conf')] : [];
       const own = ['--port', String(this.port), '--bind', HOST, '--dir', this.#directory];

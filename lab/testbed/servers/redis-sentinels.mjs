@@ -40,7 +40,7 @@ export async function startRedisSentinels(options = {}) {
   const canBeCutOff = count > 1;
   const users = canBeCutOff ? [FIRST_SENTINEL, OTHER_SENTINELS, REPLICA] : [];
   const args = [
-    ...['--repl-diskless-sync-delay', '0', '--repl-ping-replica-period', '1'],
+    ...['--repl-ping-replica-period', '1'],
     ...(canBeCutOff ? ['--masteruser', REPLICA, '--masterauth', REPLICA] : []),
     ...users.flatMap((user) => ['--user', ...rightsOf(user)]),
   ];
@@ -172,7 +172,8 @@ export class RedisSentinels {
     return eventuallyPasses(
       async () => {
         const [master, replica] = [await this.master(), await this.replica()];
-        if (!/connected_slaves:1\r/.test(await master.admin.info('replication'))) throw new Error('no replica follows');
+        await master.admin.publish('testbed:follows', '');
+        await master.replicated();
         if (!/master_link_status:up/.test(await replica.admin.info('replication'))) {
           throw new Error('the replica is behind');
         }

@@ -4,6 +4,7 @@ import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
 import { FaultLocks, redisKey, useOf } from '../../../lab/testbed/locks/fault-locks.js';
 import { expectHandoff } from '../../../lab/testbed/locks/handoff.js';
 import { RespProxy } from '../../../lab/testbed/proxies/resp-proxy.mjs';
+import type { RedisServer } from '../../../lab/testbed/servers/redis-server.mjs';
 import { startRedisSentinels, type RedisSentinels } from '../../../lab/testbed/servers/redis-sentinels.mjs';
 
 type Options = Partial<Parameters<typeof createSentinel>[0]>;
@@ -48,6 +49,17 @@ const waiters = async (key: string, count: number): Promise<unknown> => {
   const { admin } = await sentinels.master();
   return eventually(async () => (await admin.zcard(redisKey('queue', key))) === count);
 };
+
+/** Ends the connections of clients, and not those of the Sentinels, which would take the master for dead. */
+async function disconnectClients({ admin }: RedisServer): Promise<void> {
+  const own = await admin.call('CLIENT', 'ID');
+  for (const line of String(await admin.call('CLIENT', 'LIST', 'TYPE', 'normal'))
+    .trim()
+    .split('\n')) {
+    const id = /^id=(\d+)/.exec(line)![1]!;
+    if (!line.includes(' name=sentinel-') && id !== String(own)) await admin.call('CLIENT', 'KILL', 'ID', id);
+  }
+}
 
 /** `npm run test:clients` runs the failovers of test/integration/sentinel with such clients. */
 describe('a Sentinel client of node-redis that the application passes in', () => {
@@ -117,7 +129,7 @@ describe('a Sentinel client of node-redis that the application passes in', () =>
     await own.destroy();
     await useOf(service, 'b');
     await lock.verify();
-    await (await sentinels.master()).admin.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
+    await disconnectClients(await sentinels.master());
     await expect(service.acquire('b')).rejects.toMatchObject({
       code: 'LOCK_STORE',
       transient: true,
