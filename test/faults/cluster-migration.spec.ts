@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ClusterProxies } from '../../lab/testbed/proxies/cluster-proxies.js';
-import { startFaultWorker } from '../../lab/testbed/locks/fault-locks.js';
 import { describe, expect, it } from '@jest/globals';
 import { ClusterBench } from '../../lab/testbed/locks/cluster-bench.js';
+import { startLockWorker } from '../../lab/testbed/workers/lock-process.js';
 import { eventually, throughout } from '../../lab/testbed/wait/eventually.mjs';
 
 const bench = new ClusterBench();
@@ -143,19 +143,16 @@ describe('broken subscriptions', () => {
 
 it('a connection that breaks while it sends ASKING for a moving slot causes no unhandled rejection', async () => {
   await using proxies = await ClusterProxies.start(bench.cluster);
-  const worker = await startFaultWorker({ connection: proxies.connection, ...OPTIONS });
-  try {
-    await worker.call('acquire', 'held', 'f', {});
-    const arriving = proxies.of(await bench.cluster.otherMaster('f'));
-    await bench.cluster.migrate('f', async () => {
-      arriving.holdReplies();
-      // A renewal is sent on to where its key is by now, after an ASKING that gets no answer.
-      await sleep(OPTIONS.renewedLease / 2);
-      arriving.cutAll();
-      arriving.heal();
-    });
-    expect(await worker.call('escaped')).toEqual([]);
-  } finally {
-    await worker.kill();
-  }
+  const options = { connection: proxies.connection, ...OPTIONS };
+  await using worker = await startLockWorker(options, { catchesErrors: true });
+  await worker.acquire('f');
+  const arriving = proxies.of(await bench.cluster.otherMaster('f'));
+  await bench.cluster.migrate('f', async () => {
+    arriving.holdReplies();
+    // A renewal is sent on to where its key is by now, after an ASKING that gets no answer.
+    await sleep(OPTIONS.renewedLease / 2);
+    arriving.cutAll();
+    arriving.heal();
+  });
+  expect(await worker.escaped()).toEqual([]);
 });

@@ -1,15 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
 import { eventually } from '../../lab/testbed/wait/eventually.mjs';
 import { useProxiedRedis } from '../../lab/testbed/locks/fault-setups.js';
-import {
-  FaultLocks,
-  nothingLeftBehind,
-  redisKey,
-  startFaultWorker,
-  timed,
-} from '../../lab/testbed/locks/fault-locks.js';
+import { FaultLocks, nothingLeftBehind, redisKey, timed } from '../../lab/testbed/locks/fault-locks.js';
 import type { RedisServer } from '../../lab/testbed/servers/redis-server.mjs';
 import { type RespProxy } from '../../lab/testbed/proxies/resp-proxy.mjs';
+import { startLockWorker } from '../../lab/testbed/workers/lock-process.js';
 
 let redis: RedisServer;
 let proxy: RespProxy;
@@ -114,33 +109,30 @@ it('a task that fails after its lock was lost rejects with its own error', async
 });
 
 it('failing renewals cause no unhandled rejection and no uncaught exception', async () => {
-  await using worker = await startFaultWorker({ connection: proxy.url, renewedLease: 900, commandTimeout: 400 });
-  await worker.call('holdCarelessly', ['a', 'b', 'c']);
+  const options = { connection: proxy.url, renewedLease: 900, commandTimeout: 400 };
+  await using worker = await startLockWorker(options, { catchesErrors: true });
+  await worker.process.call('holdCarelessly', ['a', 'b', 'c']);
   // A refused renewal, a renewal without an answer, and a cut connection: all three are retried.
   await redis.admin.del(redisKey('state', 'a'));
   await redis.admin.set(redisKey('state', 'a'), 'of another program');
-  await eventually(async () =>
-    (await worker.call<string[]>('lines')).some((line) => line.includes("could not renew 'a'")),
-  );
+  await eventually(async () => (await worker.lines()).some((line) => line.includes("could not renew 'a'")));
   proxy.dropReplies();
-  await eventually(
-    async () => (await worker.call<string[]>('lines')).filter((line) => line.includes('onLost throws')).length === 3,
-  );
+  await eventually(async () => (await worker.lines()).filter((line) => line.includes('onLost throws')).length === 3);
   proxy.heal();
-  expect(await worker.call('escaped')).toEqual([]);
-  expect(worker.isRunning).toBe(true);
-  await worker.call('close');
-  expect(await worker.call('escaped')).toEqual([]);
+  expect(await worker.escaped()).toEqual([]);
+  expect(worker.process.isRunning).toBe(true);
+  await worker.process.call('close');
+  expect(await worker.escaped()).toEqual([]);
 });
 
 it('a rejection of an asynchronous onLost is logged, and does not end the process', async () => {
-  await using worker = await startFaultWorker({ connection: redis.url, renewedLease: 900 });
-  await worker.call('holdWithAsyncListener', 'a');
+  await using worker = await startLockWorker({ connection: redis.url, renewedLease: 900 }, { catchesErrors: true });
+  await worker.process.call('holdCarelessly', ['a'], true);
   await redis.admin.del(redisKey('state', 'a'));
   const lines = await eventually(async () => {
-    const said = await worker.call<string[]>('lines');
+    const said = await worker.lines();
     return said.some((line) => line.includes("the lock 'a' is not held any more")) ? said : undefined;
   });
-  expect(await worker.call('escaped')).toEqual([]);
+  expect(await worker.escaped()).toEqual([]);
   expect(lines.filter((line) => line.startsWith('error'))).toEqual([expect.stringContaining('onLost rejects')]);
 });

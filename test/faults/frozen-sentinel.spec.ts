@@ -3,9 +3,10 @@ import type { RedisSentinels } from '../../lab/testbed/servers/redis-sentinels.m
 import { eventually, throughout } from '../../lab/testbed/wait/eventually.mjs';
 import { SilentPort } from '../../lab/testbed/proxies/silent-port.mjs';
 import { useSentinelTrio } from '../../lab/testbed/locks/fault-setups.js';
-import { FaultLocks, redisKey, startFaultWorker, timed, useOf } from '../../lab/testbed/locks/fault-locks.js';
+import { FaultLocks, redisKey, timed, useOf } from '../../lab/testbed/locks/fault-locks.js';
 import type { RedisServer } from '../../lab/testbed/servers/redis-server.mjs';
 import { RunningTime } from '../../lab/testbed/wait/running-time.mjs';
+import { startLockWorker } from '../../lab/testbed/workers/lock-process.js';
 
 /** ms without an answer until the Sentinels take a server for dead. */
 const DOWN_AFTER = 2_000;
@@ -69,23 +70,23 @@ describe('a master that is frozen, replaced and thawed', () => {
     // The master knows the scripts, so a release that has waited in its socket takes effect there.
     await useOf(holder, 'a');
     // It asks again after 10 s.
-    await using waiter = await startFaultWorker({ connection: trio.connection, grantTimeout: 10_000 });
+    await using waiter = await startLockWorker({ connection: trio.connection, grantTimeout: 10_000 });
     const held = await holder.acquire('a');
-    const waiting = waiter.call<{ token: number }>('acquire', 'lock', 'a', { waitTimeout: '60s' });
+    const waiting = waiter.acquire('a', { waitTimeout: '60s' });
     let isGranted = false;
     void waiting.then(() => (isGranted = true));
     const old = await trio.master();
     await eventually(async () => (await old.admin.zcard(redisKey('queue', 'a'))) === 1);
     await old.replicated();
     await old.pause();
-    waiter.pause();
+    waiter.process.pause();
     const released = timed(held.release());
     await trio.untilMasterIsNot(old);
     const lock = await next.acquire('a', { waitTimeout: '60s' });
     await old.resume();
     // The grant is on its way before the process reads what the Sentinels have announced.
     await eventually(async () => (await old.admin.hexists(redisKey('state', 'a'), held.owner)) === 0);
-    waiter.resume();
+    waiter.process.resume();
     await throughout(2_000, () => lock.isHeld && !isGranted, { what: 'a lock with a single holder' });
     expect(await lock.release()).toBe(true);
     expect((await waiting).token).toBeGreaterThan(lock.fencingToken);

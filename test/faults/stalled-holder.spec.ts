@@ -1,13 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
-import {
-  blockEventLoop,
-  FaultLocks,
-  nothingLeftBehind,
-  startFaultWorker,
-  type HolderView,
-} from '../../lab/testbed/locks/fault-locks.js';
+import { blockEventLoop, FaultLocks, nothingLeftBehind } from '../../lab/testbed/locks/fault-locks.js';
 import { useRedis } from '../../lab/testbed/locks/fault-setups.js';
-import type { WorkerProcess } from '../../lab/testbed/workers/processes.mjs';
+import { LOST as LOST_THERE, startLockWorker } from '../../lab/testbed/workers/lock-process.js';
 import type { RedisServer } from '../../lab/testbed/servers/redis-server.mjs';
 
 const LEASE = 500;
@@ -43,34 +37,22 @@ describe.each([
   });
 });
 
-/** Stops the worker while it spins, lets another client take the key, and continues the worker. */
-async function stopBeyondLease(worker: WorkerProcess, method: string, what: string) {
+it('a holder that was stopped beyond its lease knows on its first line, and its late release has no effect', async () => {
+  const options = { connection: redis.url, renewedLease: LEASE };
+  await using worker = await startLockWorker(options, { catchesErrors: true });
   const service = await locks.start(redis.url);
-  const answer = worker.call(method, LEASE, 10_000, what);
-  await worker.next(({ event }) => event === 'spinning');
-  worker.pause();
+  const mine = await worker.acquire('a');
+  const view = worker.process.call('lookAfterStop', mine.number, LEASE, 10_000);
+  await worker.process.next(({ event }) => event === 'spinning');
+  worker.process.pause();
   const lock = await service.acquire('a', { waitTimeout: 5_000 });
   // However late it was stopped, it was stopped for longer than the 100 ms that it looks for.
   blockEventLoop(250);
-  worker.resume();
-  return { answer: await answer, lock };
-}
-
-it('a holder that was stopped beyond its lease knows on its first line, and its late release has no effect', async () => {
-  await using worker = await startFaultWorker({ connection: redis.url, renewedLease: LEASE });
-  await worker.call('acquire', 'mine', 'a');
-  const { answer, lock } = await stopBeyondLease(worker, 'stallInHand', 'mine');
-  const expected: HolderView & { stopped: boolean } = {
-    stopped: true,
-    isHeld: false,
-    assertHeld: 'LOCK_LOST',
-    aborted: true,
-    remaining: 0,
-  };
-  expect(answer).toEqual(expected);
-  expect(await worker.call('release', 'mine')).toBe(false);
+  worker.process.resume();
+  expect(await view).toEqual({ stopped: true, ...LOST_THERE });
+  expect(await worker.release(mine)).toBe(false);
   await lock.verify();
   expect(await lock.release()).toBe(true);
-  expect(await worker.call('escaped')).toEqual([]);
+  expect(await worker.escaped()).toEqual([]);
   await nothingLeftBehind(redis);
 });

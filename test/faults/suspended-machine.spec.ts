@@ -1,34 +1,35 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
 import { eventually } from '../../lab/testbed/wait/eventually.mjs';
-import { FaultLocks, LOST, untilFree, nothingLeftBehind, timed } from '../../lab/testbed/locks/fault-locks.js';
+import { FaultLocks, untilFree, nothingLeftBehind, timed } from '../../lab/testbed/locks/fault-locks.js';
 import { useRedis } from '../../lab/testbed/locks/fault-setups.js';
 import type { RedisServer } from '../../lab/testbed/servers/redis-server.mjs';
-import { SuspendedWorker } from '../../lab/testbed/workers/suspended-worker.js';
+import { LOST, startLockWorker } from '../../lab/testbed/workers/lock-process.js';
 
 /** ms after a resume within which a holder that does not look is notified; a second, and more on a busy machine. */
 const SOON = 2_500;
 
 let redis: RedisServer;
 const locks = new FaultLocks();
+const MACHINE = { canBeSuspended: true };
 
 useRedis(locks, (started) => (redis = started));
 
 it('notifies a holder that does not check within about a second after the resume', async () => {
-  await using worker = await SuspendedWorker.start({ connection: redis.url });
-  await worker.acquire('mine', 'a', { expire: 2_500 });
+  await using worker = await startLockWorker({ connection: redis.url }, MACHINE);
+  const mine = await worker.acquire('a', { expire: 2_500 });
   await worker.sleep(() => untilFree(redis, 'a'));
-  const { ran, error } = await timed(worker.told('lost'));
+  const { ran, error } = await timed(worker.lost(mine));
   expect(error).toBeUndefined();
   expect(ran).toBeLessThan(SOON);
 });
 
 it('does not rely on a pushed grant from before the resume', async () => {
   const times = { grantTimeout: 800 };
-  await using worker = await SuspendedWorker.start({ connection: redis.url, ...times });
+  await using worker = await startLockWorker({ connection: redis.url, ...times }, MACHINE);
   const [one, other] = [await locks.start(redis.url, times), await locks.start(redis.url, times)];
   const first = await one.acquire('a');
-  const theirs = worker.acquire('theirs', 'a');
+  const theirs = worker.acquire('a');
   await eventually(async () => (await one.inspect('a'))?.waiters.length === 1);
   let second = first;
   await worker.sleep(async () => {
@@ -37,24 +38,24 @@ it('does not rely on a pushed grant from before the resume', async () => {
     second = await other.acquire('a', { waitTimeout: 10_000 });
   });
   let hasIt = false;
-  void worker.told('acquired').then(() => (hasIt = true));
+  void theirs.then(() => (hasIt = true));
   // It reads the grant, and either accepts it or queues again.
   await eventually(async () => hasIt || (await one.inspect('a'))?.waiters.length === 1);
   expect(hasIt).toBe(false);
   await second.verify();
   expect(await second.release()).toBe(true);
   expect((await theirs).token).toBeGreaterThan(second.fencingToken);
-  expect(await worker.release('theirs')).toBe(true);
+  expect(await worker.release(await theirs)).toBe(true);
   await nothingLeftBehind(redis);
 });
 
 it('does not rely on a reply to `acquire` that is read after the suspension', async () => {
-  await using worker = await SuspendedWorker.start({ connection: redis.url });
+  await using worker = await startLockWorker({ connection: redis.url }, MACHINE);
   const service = await locks.start(redis.url);
   await redis.pause();
-  const theirs = worker.acquire('theirs', 'a', { expire: 500, waitTimeout: 20_000 });
+  const theirs = worker.acquire('a', { expire: 500, waitTimeout: 20_000 });
   // Its requests have reached Redis by then.
-  await worker.view('nothing').catch(() => undefined);
+  await worker.lines();
   await sleep(100);
   let mine = undefined as Awaited<ReturnType<typeof service.acquire>> | undefined;
   await worker.sleep(async () => {
@@ -64,7 +65,7 @@ it('does not rely on a reply to `acquire` that is read after the suspension', as
     mine = await service.acquire('a', { waitTimeout: 10_000 });
   });
   let hasIt = false;
-  void worker.told('acquired').then(() => (hasIt = true));
+  void theirs.then(() => (hasIt = true));
   await eventually(async () => hasIt || (await service.inspect('a'))?.waiters.length === 1);
   expect(hasIt).toBe(false);
   await mine!.verify();
@@ -78,16 +79,16 @@ describe.each([
   ['of a short lease, after less than a second', 400, { expire: 400 }],
 ])('a lock %s, on a machine that was suspended for longer than its lease', (_, lease, options) => {
   it('is not held on the first line after the resume, after another client had it', async () => {
-    await using worker = await SuspendedWorker.start({ connection: redis.url, renewedLease: lease });
+    await using worker = await startLockWorker({ connection: redis.url, renewedLease: lease }, MACHINE);
     const service = await locks.start(redis.url);
-    await worker.acquire('mine', 'a', options);
+    const mine = await worker.acquire('a', options);
     let fencingToken = 0;
-    const view = await worker.viewAfterResume('mine', async () => {
+    const view = await worker.lookAfterResume(mine, async () => {
       const theirs = await service.acquire('a', { waitTimeout: 10_000 });
       fencingToken = theirs.fencingToken;
     });
     expect(view).toEqual(LOST);
-    expect(await worker.release('mine')).toBe(false);
+    expect(await worker.release(mine)).toBe(false);
     const [held] = (await service.inspect('a'))!.holders;
     expect(held).toMatchObject({ fencingToken });
   });

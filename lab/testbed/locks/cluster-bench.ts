@@ -4,7 +4,7 @@ import type { RedisLockModuleOptions } from '../../../lib/module/redis-lock.opti
 import { eventually, eventuallyPasses } from '../wait/eventually.mjs';
 import { expectAllKeysHaveTtl, expectNothingLeft } from '../history/leaks.mjs';
 import { redisKey } from './redis-key.mjs';
-import { startLockWorker, type LockWorker } from './locks.js';
+import { startLockWorker, type LockWorker } from '../workers/lock-process.js';
 import { startRedisCluster, type RedisCluster, type RedisClusterOptions } from '../servers/redis-cluster.mjs';
 import { LockServices, several } from './lock-services.js';
 

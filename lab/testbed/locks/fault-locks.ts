@@ -5,7 +5,6 @@ import type { LockConnectionOption } from '../../../lib/module/redis-lock.connec
 import type { RedisLockModuleOptions } from '../../../lib/module/redis-lock.options.js';
 import { EXPIRES, keysWithTtl as keysOf } from '../history/leaks.mjs';
 import { eventually, eventuallyPasses } from '../wait/eventually.mjs';
-import { startWorker, type WorkerProcess } from '../workers/processes.mjs';
 import { timed } from '../wait/timed.mjs';
 import { LockServices, type LogLine } from './lock-services.js';
 import { redisKey } from './redis-key.mjs';
@@ -97,20 +96,6 @@ export function blockEventLoop(ms: number): void {
   }
 }
 
-const WORKER = new URL('../workers/fault-worker.mjs', import.meta.url);
-
-/** The view that a holder in another process has of its lock, on one line. */
-export interface HolderView {
-  readonly isHeld: boolean;
-  /** The code of the error that `assertHeld` throws. */
-  readonly assertHeld: string | undefined;
-  readonly aborted: boolean;
-  readonly remaining: number;
-}
-
-/** The view of a holder that knows that it has lost its lock. */
-export const LOST: HolderView = { isHeld: false, assertHeld: 'LOCK_LOST', aborted: true, remaining: 0 };
-
 /** Resolves when no caller holds a key any more. */
 export const untilFree = (redis: RedisServer, key: string): Promise<unknown> =>
   eventually(async () => (await redis.admin.exists(redisKey('state', key))) === 0, { within: 10_000 });
@@ -118,11 +103,4 @@ export const untilFree = (redis: RedisServer, key: string): Promise<unknown> =>
 /** Acquires a key, however long that takes during a fault, and releases it. */
 export async function useOf(service: LockService, key: string): Promise<void> {
   await (await service.acquire(key, { waitTimeout: '60s' })).release();
-}
-
-/** A process of its own with a started service of the built library (`dist/esm`). */
-export async function startFaultWorker(options: RedisLockModuleOptions): Promise<WorkerProcess> {
-  const worker = await startWorker(WORKER);
-  await worker.call('start', { shutdownTimeout: 0, ...options });
-  return worker;
 }

@@ -1,12 +1,11 @@
 import type { LockEvent } from '../../../lib/engine/lock-event.js';
 import type { LockService } from '../../../lib/service/lock.service.js';
-import type { AcquireOptions } from '../../../lib/options/acquire-options.js';
 import type { RedisLockModuleOptions } from '../../../lib/module/redis-lock.options.js';
 import { afterAll, afterEach, beforeAll } from '@jest/globals';
 import { eventually, eventuallyPasses } from '../wait/eventually.mjs';
-import { now, type ValidHold } from '../history/history.js';
+import { now } from '../history/history.js';
 import { expectAllKeysHaveTtl, expectNothingLeft } from '../history/leaks.mjs';
-import { startWorker, type WorkerProcess } from '../workers/processes.mjs';
+import { startLockWorker, type LockWorker } from '../workers/lock-process.js';
 import { startRedis, type RedisServer } from '../servers/redis-server.mjs';
 import { RespProxy } from '../proxies/resp-proxy.mjs';
 import { timed } from '../wait/timed.mjs';
@@ -14,8 +13,6 @@ import { redisKey } from './redis-key.mjs';
 import { LockServices, several } from './lock-services.js';
 
 export { timed };
-
-const WORKER = new URL('../workers/lock-worker.mjs', import.meta.url);
 
 /**
  * How long something may take that happens at once, on a machine that is busy with other tests: less than the 3 s after
@@ -63,7 +60,7 @@ export class LockBench {
 
   /** A process of its own with so many started services of the built library. */
   async worker(options: RedisLockModuleOptions = {}, services = 1): Promise<LockWorker> {
-    const worker = await startLockWorker({ connection: this.redis.url, ...options }, services);
+    const worker = await startLockWorker({ connection: this.redis.url, ...options }, { services });
     this.endLater(worker.process);
     return worker;
   }
@@ -112,106 +109,6 @@ export class LockBench {
     this.disposables.push(disposable);
     return disposable;
   }
-}
-
-/** A lock that a process has acquired. */
-export interface RemoteHandle {
-  readonly number: number;
-  /** When it had it, by `now()`. */
-  readonly at: number;
-  readonly owner: string;
-  readonly token: number;
-}
-
-export interface Sections {
-  readonly key: string;
-  /** How many pass at the same time; default 1. */
-  readonly waiters?: number;
-  /** How often each of them passes. */
-  readonly times: number;
-  /** The name under which Redis keeps the unguarded counter. */
-  readonly counter?: string;
-  readonly options?: AcquireOptions;
-}
-
-/** The lock services of another process. */
-export class LockWorker {
-  constructor(readonly process: WorkerProcess) {}
-
-  acquire(key: string, options?: AcquireOptions): Promise<RemoteHandle> {
-    return this.process.call('acquire', key, options);
-  }
-
-  tryAcquire(key: string, options?: AcquireOptions): Promise<RemoteHandle | null> {
-    return this.process.call('tryAcquire', key, options);
-  }
-
-  /** Acquires a key and drops the handle; resolves when the process has noticed that no code can release it. */
-  async forget(key: string, options?: AcquireOptions): Promise<void> {
-    await this.process.call('forget', key, options);
-    const noticed = async (): Promise<boolean> => {
-      await this.process.call('collectGarbage');
-      return (await this.warnings()).some((text) => text.includes('dropped without release'));
-    };
-    await eventually(noticed, { what: 'a handle found dropped', every: 50 });
-  }
-
-  warnings(): Promise<string[]> {
-    return this.process.call('warnings');
-  }
-
-  release({ number }: RemoteHandle): Promise<boolean> {
-    return this.process.call('release', number);
-  }
-
-  look({ number }: RemoteHandle): Promise<{ isHeld: boolean; holdCount: number; aborted: boolean }> {
-    return this.process.call('look', number);
-  }
-
-  /** Resolves when the signal of something it holds has fired, to when that was. */
-  async lost({ number }: RemoteHandle): Promise<number> {
-    return (await this.process.next((message) => message.event === 'lost' && message['number'] === number))[
-      'at'
-    ] as number;
-  }
-
-  sections(sections: Sections): Promise<ValidHold[]> {
-    return this.process.call('sections', sections);
-  }
-
-  awaitLatch(key: string, waiters: number): Promise<boolean[]> {
-    return this.process.call('awaitLatch', key, waiters);
-  }
-
-  countDown(key: string, times: number): Promise<number[]> {
-    return this.process.call('countDown', key, times);
-  }
-
-  stand(key: string): Promise<void> {
-    return this.process.call('stand', key);
-  }
-
-  /** Ends the candidacy. */
-  stop(): Promise<void> {
-    return this.process.call('stop');
-  }
-
-  /** From when to when it was certainly the leader. */
-  terms(): Promise<ValidHold[]> {
-    return this.process.call('terms');
-  }
-}
-
-/** A process of its own with so many started services of the built library. */
-export async function startLockWorker(options: RedisLockModuleOptions, services = 1): Promise<LockWorker> {
-  const worker = new LockWorker(await startWorker(WORKER));
-  try {
-    await worker.process.call('start', options, services);
-  } catch (error) {
-    await worker.process.kill();
-    throw error;
-  }
-  return worker;
 }
 
 /** Milliseconds from one moment to another one, by `now()`. */

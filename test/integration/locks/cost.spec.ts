@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { LockBench, type LockWorker, type RemoteHandle } from '../../../lab/testbed/locks/locks.js';
+import { LockBench } from '../../../lab/testbed/locks/locks.js';
+import type { LockWorker, RemoteHandle } from '../../../lab/testbed/workers/lock-process.js';
 
 const bench = new LockBench();
 
