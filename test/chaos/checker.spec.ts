@@ -7,64 +7,56 @@ import { ChaosStory, type StoryHold } from './story.js';
 /** The rules that a history breaks. */
 const broken = (story: ChaosStory): string[] => check(story.events).violations.map(({ rule }) => rule);
 
-function storyOf(...holds: Array<[client: string, hold: StoryHold]>): ChaosStory {
+/**
+ * A hold in one line: `b permits*2 key=other owner=ada asked=5 20-60 until=90 killed #4` is a hold of client `b.1` from 20 to
+ * 60 with token 4. Only the times and the token have to be there.
+ */
+function holdOf(text: string): [client: string, hold: StoryHold] {
+  const [client, ...words] = text.split(' ');
+  const details = words.map((word): Partial<StoryHold> => {
+    const [name, value] = word.split(/[=*#-]/) as [string, string];
+    if (word.startsWith('#')) return { token: Number(value) };
+    if (/^\d/.test(word)) return { from: Number(name), to: Number(value) };
+    if (name === 'read' || name === 'permits') return { mode: name, ...(value && { units: Number(value) }) };
+    if (name === 'asked') return { askedAt: Number(value) };
+    if (name === 'until') return { until: Number(value) };
+    if (name === 'released') return { end: { releasedAt: Number(value) } };
+    if (name === 'lost') return { end: value === undefined ? name : { lostAt: Number(value) } };
+    return name === 'killed' ? { end: name } : { [name]: value };
+  });
+  return [`${client}.1`, Object.assign({}, ...details) as StoryHold];
+}
+
+function storyOf(...holds: string[]): ChaosStory {
   const story = new ChaosStory();
-  for (const [client, hold] of holds) story.hold(client, hold);
+  for (const hold of holds) story.hold(...holdOf(hold));
   return story;
 }
 
 describe('valid histories', () => {
-  it.each<[string, ChaosStory]>([
-    ['one after the other', storyOf(['a.1', { from: 10, to: 50, token: 1 }], ['b.1', { from: 51, to: 90, token: 2 }])],
-    [
-      'two keys',
-      storyOf(['a.1', { from: 10, to: 50, token: 1 }], ['b.1', { key: 'other', from: 20, to: 60, token: 1 }]),
-    ],
-    [
-      'readers together, whose tokens arrived in another order',
-      storyOf(
-        ['a.1', { mode: 'read', from: 10, to: 50, token: 2 }],
-        ['b.1', { mode: 'read', from: 12, to: 60, token: 1 }],
-      ),
-    ],
-    [
-      'permits up to their number',
-      storyOf(
-        ['a.1', { mode: 'permits', units: 2, from: 10, to: 50, token: 1 }],
-        ['b.1', { mode: 'permits', units: 1, from: 20, to: 60, token: 2 }],
-        ['c.1', { mode: 'permits', units: 2, from: 51, to: 70, token: 3 }],
-      ),
-    ],
+  it.each<[string, ...string[]]>([
+    ['one after the other', 'a 10-50 #1', 'b 51-90 #2'],
+    ['two keys', 'a 10-50 #1', 'b key=other 20-60 #1'],
+    ['readers together, whose tokens arrived in another order', 'a read 10-50 #2', 'b read 12-60 #1'],
+    ['permits up to their number', 'a permits*2 10-50 #1', 'b permits*1 20-60 #2', 'c permits*2 51-70 #3'],
     [
       'two callers with the same owner, the first of which received its grant later',
-      storyOf(
-        ['a.1', { owner: 'ada', from: 10, to: 50, token: 2 }],
-        ['b.1', { owner: 'ada', askedAt: 5, from: 20, to: 60, token: 1 }],
-      ),
+      'a owner=ada 10-50 #2',
+      'b owner=ada asked=5 20-60 #1',
     ],
-    [
-      'a holder that was killed, and the next one after its lease',
-      storyOf(
-        ['a.1', { from: 10, to: 50, until: 150, end: 'killed', token: 1 }],
-        ['b.1', { from: 151, to: 160, token: 2 }],
-      ),
-    ],
+    ['a holder that was killed, and the next one after its lease', 'a 10-50 until=150 killed #1', 'b 151-160 #2'],
     [
       'a holder that was stopped, and noted its release when others had come and gone',
-      storyOf(
-        ['a.1', { from: 10, to: 50, until: 150, end: { releasedAt: 900 }, token: 1 }],
-        ['b.1', { from: 151, to: 160, token: 2 }],
-      ),
+      'a 10-50 until=150 released=900 #1',
+      'b 151-160 #2',
     ],
     [
       'a holder that gave its lock back some time before it noted it',
-      storyOf(
-        ['a.1', { from: 10, to: 50, until: 900, end: { releasedAt: 500 }, token: 1 }],
-        ['b.1', { from: 51, to: 160, token: 2 }],
-      ),
+      'a 10-50 until=900 released=500 #1',
+      'b 51-160 #2',
     ],
-  ])('%s', (_, story) => {
-    expect(check(story.events)).toMatchObject({ violations: [], explained: [] });
+  ])('%s', (_, ...holds) => {
+    expect(check(storyOf(...holds).events)).toMatchObject({ violations: [], explained: [] });
   });
 
   it('a lease that its holder made shorter', () => {
@@ -77,81 +69,22 @@ describe('valid histories', () => {
 });
 
 describe('exclusion', () => {
-  it.each<[string, string, ChaosStory]>([
-    [
-      'exclusion',
-      'two at once',
-      storyOf(['a.1', { from: 10, to: 50, token: 1 }], ['b.1', { from: 49, to: 90, token: 2 }]),
-    ],
-    [
-      'exclusion',
-      'one within the other',
-      storyOf(['a.1', { from: 10, to: 50, token: 1 }], ['b.1', { from: 20, to: 30, token: 2 }]),
-    ],
-    [
-      'exclusion',
-      'two names',
-      storyOf(
-        ['a.1', { owner: 'ada', from: 10, to: 50, token: 1 }],
-        ['b.1', { owner: 'grace', from: 20, to: 60, token: 2 }],
-      ),
-    ],
-    [
-      'exclusion',
-      'before the lease of a killed holder has ended',
-      storyOf(
-        ['a.1', { from: 10, to: 50, until: 150, end: 'killed', token: 1 }],
-        ['b.1', { from: 149, to: 160, token: 2 }],
-      ),
-    ],
-    [
-      'exclusion',
-      'before the lease of a stopped holder has ended',
-      storyOf(
-        ['a.1', { from: 10, to: 50, until: 150, end: { lostAt: 300 }, token: 1 }],
-        ['b.1', { from: 149, to: 160, token: 2 }],
-      ),
-    ],
-    [
-      'readers and writers',
-      'a writer among readers',
-      storyOf(
-        ['a.1', { mode: 'read', from: 10, to: 90, token: 1 }],
-        ['b.1', { mode: 'read', from: 11, to: 20, token: 2 }],
-        ['c.1', { from: 30, to: 40, token: 3 }],
-      ),
-    ],
-    [
-      'readers and writers',
-      'a reader beside a writer',
-      storyOf(['a.1', { from: 10, to: 90, token: 1 }], ['b.1', { mode: 'read', from: 11, to: 20, token: 2 }]),
-    ],
-    [
-      'permits',
-      'one permit too many',
-      storyOf(
-        ['a.1', { mode: 'permits', units: 2, from: 10, to: 50, token: 1 }],
-        ['b.1', { mode: 'permits', units: 2, from: 20, to: 60, token: 2 }],
-      ),
-    ],
-    [
-      'permits',
-      'a permit beside a reader',
-      storyOf(
-        ['a.1', { mode: 'permits', from: 10, to: 50, token: 1 }],
-        ['b.1', { mode: 'read', from: 20, to: 60, token: 2 }],
-      ),
-    ],
-  ])('%s: %s', (rule, _, story) => {
-    expect(broken(story)).toEqual([rule]);
+  it.each<[string, string, ...string[]]>([
+    ['exclusion', 'two at once', 'a 10-50 #1', 'b 49-90 #2'],
+    ['exclusion', 'one within the other', 'a 10-50 #1', 'b 20-30 #2'],
+    ['exclusion', 'two names', 'a owner=ada 10-50 #1', 'b owner=grace 20-60 #2'],
+    ['exclusion', 'before the lease of a killed holder has ended', 'a 10-50 until=150 killed #1', 'b 149-160 #2'],
+    ['exclusion', 'before the lease of a stopped holder has ended', 'a 10-50 until=150 lost=300 #1', 'b 149-160 #2'],
+    ['readers and writers', 'a writer among readers', 'a read 10-90 #1', 'b read 11-20 #2', 'c 30-40 #3'],
+    ['readers and writers', 'a reader beside a writer', 'a 10-90 #1', 'b read 11-20 #2'],
+    ['permits', 'one permit too many', 'a permits*2 10-50 #1', 'b permits*2 20-60 #2'],
+    ['permits', 'a permit beside a reader', 'a permits 10-50 #1', 'b read 20-60 #2'],
+  ])('%s: %s', (rule, _, ...holds) => {
+    expect(broken(storyOf(...holds))).toEqual([rule]);
   });
 
   it('finds each of three overlapping holds, and reports it with its operations', () => {
-    const story = storyOf(
-      ['a.1', { from: 10, to: 50, token: 1 }],
-      ['b.1', { from: 20, to: 60, token: 2 }],
-      ['c.1', { from: 30, to: 70, token: 3 }],
-    );
+    const story = storyOf('a 10-50 #1', 'b 20-60 #2', 'c 30-70 #3');
     expect(check(story.events).violations.map(({ operations }) => operations)).toEqual([
       ['a.1.1', 'b.1.2'],
       ['a.1.1', 'c.1.3'],
@@ -161,8 +94,7 @@ describe('exclusion', () => {
 });
 
 describe('assumptions that were broken on purpose', () => {
-  const twoAtOnce = (): ChaosStory =>
-    storyOf(['a.1', { from: 100, to: 300, token: 1 }], ['b.1', { from: 200, to: 250, token: 2 }]);
+  const twoAtOnce = (): ChaosStory => storyOf('a 100-300 #1', 'b 200-250 #2');
 
   it('name the violation that they explain', () => {
     const story = twoAtOnce();
@@ -175,10 +107,7 @@ describe('assumptions that were broken on purpose', () => {
   });
 
   it('explain a hold whose grant was reported after the next one', () => {
-    const story = storyOf(
-      ['a.1', { askedAt: 90, from: 210, to: 300, token: 1 }],
-      ['b.1', { askedAt: 180, from: 200, to: 250, token: 2 }],
-    );
+    const story = storyOf('a asked=90 210-300 #1', 'b asked=180 200-250 #2');
     story.fault('all deleted', { begin: 150, breaks: 'data deleted' });
     expect(check(story.events).violations).toEqual([]);
   });
@@ -203,7 +132,7 @@ describe('assumptions that were broken on purpose', () => {
       { from: 1_300, to: 2_400 },
     ],
   ])('a repeated forced release explains %s', (_, from, rules, stall) => {
-    const story = storyOf(['a.1', { askedAt: 1_050, from, to: from + 50, until: 4_000, end: 'lost', token: 1 }]);
+    const story = storyOf(`a asked=1050 ${from}-${from + 50} until=4000 lost #1`);
     const times = { begin: 1_100, active: 1_200, end: 3_000 };
     story.fault('forced release sent again', {
       ...times,
@@ -216,30 +145,20 @@ describe('assumptions that were broken on purpose', () => {
   });
 
   it('explain nothing else', () => {
-    const story = storyOf(['a.1', { from: 10, to: 50, token: 5 }], ['b.1', { from: 200, to: 250, token: 4 }]);
+    const story = storyOf('a 10-50 #5', 'b 200-250 #4');
     story.fault('all deleted', { begin: 150, breaks: 'data deleted' });
     expect(broken(story)).toContain('tokens');
   });
 });
 
 describe('tokens', () => {
-  it.each<[string, ChaosStory]>([
-    ['fall', storyOf(['a.1', { from: 10, to: 50, token: 2 }], ['b.1', { from: 60, to: 90, token: 1 }])],
-    ['stay', storyOf(['a.1', { from: 10, to: 50, token: 2 }], ['b.1', { from: 60, to: 90, token: 2 }])],
-    [
-      'fall among callers that had asked before',
-      storyOf(['a.1', { from: 10, to: 50, token: 2 }], ['b.1', { askedAt: 3, from: 60, to: 90, token: 1 }]),
-    ],
-    [
-      'fall below those of a holder long gone',
-      storyOf(
-        ['a.1', { from: 10, to: 50, token: 9 }],
-        ['b.1', { mode: 'read', askedAt: 5, from: 60, to: 90, token: 3 }],
-        ['c.1', { mode: 'read', askedAt: 95, from: 100, to: 110, token: 4 }],
-      ),
-    ],
-  ])('%s', (_, story) => {
-    expect(broken(story)).toContain('tokens');
+  it.each<[string, ...string[]]>([
+    ['fall', 'a 10-50 #2', 'b 60-90 #1'],
+    ['stay', 'a 10-50 #2', 'b 60-90 #2'],
+    ['fall among callers that had asked before', 'a 10-50 #2', 'b asked=3 60-90 #1'],
+    ['fall below those of a holder long gone', 'a 10-50 #9', 'b read asked=5 60-90 #3', 'c read asked=95 100-110 #4'],
+  ])('%s', (_, ...holds) => {
+    expect(broken(storyOf(...holds))).toContain('tokens');
   });
 
   it('differ for a re-entry', () => {
@@ -340,7 +259,7 @@ describe('other rules', () => {
   });
 
   it('a lock is lost before its lease has ended', () => {
-    const story = (): ChaosStory => storyOf(['a.1', { from: 10, to: 50, until: 900, end: { lostAt: 500 }, token: 1 }]);
+    const story = (): ChaosStory => storyOf('a 10-50 until=900 lost=500 #1');
     expect(broken(story())).toEqual(['validity']);
     const explained = story();
     explained.fault('forced release', { begin: 40, breaks: 'force release', key: 'stock' });
@@ -363,7 +282,7 @@ describe('other rules', () => {
   });
 
   it('a truncated history proves nothing', () => {
-    const { events } = storyOf(['a.1', { from: 10, to: 50, token: 1 }]);
+    const { events } = storyOf('a 10-50 #1');
     expect(check(events.slice(0, -1)).violations.map(({ rule }) => rule)).toEqual(['incomplete']);
     expect(check(events.filter(({ type }) => type !== 'left')).violations.map(({ rule }) => rule)).toEqual([
       'incomplete',
@@ -493,7 +412,7 @@ describe('latches', () => {
 });
 
 describe('the report', () => {
-  const story = storyOf(['a.1', { from: 1_000, to: 1_500, token: 7 }], ['b.1', { from: 1_200, to: 1_250, token: 8 }]);
+  const story = storyOf('a 1000-1500 #7', 'b 1200-1250 #8');
   story.fault('network cut', { begin: 2_000, end: 2_100, alone: true, client: 'b' });
   story.event(2_040, 'pulse', { client: 'b.1', from: 1_990, ok: true });
   story.event(2_180, 'pulse', { client: 'b.1', from: 2_050, ok: false });
