@@ -1,9 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
 import type { Hold } from '../../../lib/engine/hold.js';
-import { settled } from '../../../lab/testbed/clocks/fake-clock.js';
+import { settled, FakeClock } from '../../../lab/testbed/clocks/fake-clock.js';
 import type { AcquireReply } from '../../../lib/store/lock-store.js';
 import { deferred, type Deferred } from '../../../lab/testbed/wait/deferred.js';
-import { engineBench, held, passing, queued } from './support.js';
+import { engineBench, held, passing, queued, contextOf, FakeStore } from './support.js';
+import { Releases } from '../../../lib/engine/releases.js';
 
 const READ = { mode: { kind: 'read' }, renews: false } as const;
 const PERMIT = { mode: { kind: 'permits', units: 1, limit: 1 } } as const;
@@ -157,4 +158,44 @@ describe('a waiter for permits behind a local holder', () => {
     await clock.pass(60);
     await expect(second).rejects.toMatchObject({ code: 'LOCK_TIMEOUT' });
   });
+});
+
+function setUpReleases() {
+  const clock = new FakeClock();
+  const store = new FakeStore();
+  const sent: number[] = [];
+  let isDown = true;
+  const permits = {
+    keepUnits: async ({ units }: { units: number }) => {
+      sent.push(units);
+      if (isDown) throw passing();
+      return units;
+    },
+  };
+  const units = new Releases(contextOf(Object.assign(store, { permits }), clock));
+  return { clock, sent, units, recover: () => (isDown = false) };
+}
+
+it('one retry at a time says how many permits a hold still has', async () => {
+  const { clock, sent, units, recover } = setUpReleases();
+  const hold = { key: 'a', id: 'me:1', units: 5, isHeld: true };
+  for (let i = 0; i < 4; i++) {
+    hold.units -= 1;
+    await expect(units.sendUnits(hold)).rejects.toThrow();
+  }
+  expect(sent.splice(0)).toEqual([4, 3, 2, 1]);
+  await clock.pass(600);
+  expect(sent.splice(0)).toEqual([1, 1]);
+  recover();
+  await clock.pass(600);
+  expect(sent).toEqual([1]);
+});
+
+it('nothing is retried for a hold that has ended', async () => {
+  const { clock, sent, units } = setUpReleases();
+  const hold = { key: 'a', id: 'me:1', units: 1, isHeld: true };
+  await expect(units.sendUnits(hold)).rejects.toThrow();
+  hold.isHeld = false;
+  await clock.pass(600);
+  expect(sent).toEqual([1]);
 });
