@@ -16,12 +16,7 @@ export async function ensureRedis() {
     installation,
     async start(options) {
       const server = new RedisProcess(installation, options);
-      try {
-        await server.start();
-      } catch (error) {
-        await server.stop();
-        throw error;
-      }
+      await server.start();
       return server;
     },
   };

@@ -90,6 +90,7 @@ export class RedisProcess {
       const log = this.log;
       // Another process took the port after our search for a free one and before the server bound it.
       if (!/address already in use|port is already allocated/i.test(log) || attempt === PORT_ATTEMPTS) {
+        await this.stop();
         throw new Error(`Redis did not start on ${HOST}:${this.port}:\n${log.slice(-2000)}`);
       }
       if (isPortFixed) await sleep(50);
@@ -191,7 +192,8 @@ export class RedisProcess {
   }
 
   /**
-   * Ends the server at once, stalled or not, and keeps its directory: `start()` may follow.
+   * Ends the server as a crash does, stalled or not, and keeps its directory: `start()` may follow. Data that was not saved is
+   * gone.
    * @param {NodeJS.Signals} [signal]
    */
   async kill(signal = 'SIGKILL') {

@@ -25,25 +25,21 @@ const DATA = ['appendonlydir', 'appendonly.aof', 'dump.rdb'];
  */
 export const startRedis = (options) => RedisServer.start(options);
 
-/** A real Redis (or Valkey) server whose life a test or a laboratory controls. */
-export class RedisServer {
+/** A real Redis (or Valkey) server whose life a test or a laboratory controls, and its clients. */
+export class RedisServer extends RedisProcess {
   /** @type {Redis[]} */
   #clients = [];
   /** @type {Redis | undefined} */
   #admin;
   #adminOptions;
-  #process;
 
   /**
-   * @param {RedisProcess} process
-   * @param {'binary' | 'docker'} kind
-   * @param {import('ioredis').RedisOptions} [adminOptions]
+   * @param {import('./redis-process.mjs').RedisInstallation} installation
+   * @param {RedisServerOptions} [options]
    */
-  constructor(process, kind, adminOptions) {
-    this.#process = process;
-    /** In Docker servers do not see each other at 127.0.0.1: no replicas, Sentinel or Cluster. */
-    this.kind = kind;
-    this.#adminOptions = adminOptions;
+  constructor(installation, { persistent = false, admin, args = [], ...options } = {}) {
+    super(installation, { ...options, args: [...(persistent ? PERSISTENT : []), ...args] });
+    this.#adminOptions = admin;
   }
 
   /**
@@ -52,49 +48,22 @@ export class RedisServer {
    * @param {RedisServerOptions} [options]
    * @returns {Promise<InstanceType<Server>>}
    */
-  static async start({ installation: given, persistent = false, admin, args = [], ...options } = {}) {
+  static async start({ installation: given, ...options } = {}) {
     const installation = given ?? (await findRedis());
     if (installation === undefined) throw new Error('no Redis on the PATH: run the tests with `npm test`');
-    const process = new RedisProcess(installation, { ...options, args: [...(persistent ? PERSISTENT : []), ...args] });
-    const server = /** @type {InstanceType<Server>} */ (new this(process, installation.kind, admin));
+    const server = /** @type {InstanceType<Server>} */ (new this(installation, options));
     await server.start();
     return server;
   }
 
-  get host() {
-    return this.#process.host;
-  }
-
-  /** The same after every restart. */
-  get port() {
-    return this.#process.port;
-  }
-
-  get url() {
-    return this.#process.url;
-  }
-
-  /** The log of the server since its last start. */
-  get log() {
-    return this.#process.log;
-  }
-
-  get isRunning() {
-    return this.#process.isRunning;
-  }
-
   /**
    * Starts the server again after `kill()`, on the same port: with the data that it has saved, or empty.
+   * @override
    * @param {{ empty?: boolean }} [options]
    */
   async start({ empty = false } = {}) {
-    if (empty) for (const name of DATA) rmSync(join(this.#process.directory, name), { recursive: true, force: true });
-    try {
-      await this.#process.start();
-    } catch (error) {
-      await this.#process.stop();
-      throw error;
-    }
+    if (empty) for (const name of DATA) rmSync(join(this.directory, name), { recursive: true, force: true });
+    await super.start();
   }
 
   /**
@@ -144,19 +113,11 @@ export class RedisServer {
 
   /** Stalls the server: connections stay open and nothing is answered. */
   pause() {
-    return this.#process.signal('SIGSTOP');
+    return this.signal('SIGSTOP');
   }
 
   resume() {
-    return this.#process.signal('SIGCONT');
-  }
-
-  /**
-   * Ends the server as a crash does. `start()` may follow: data that was not saved is gone.
-   * @param {NodeJS.Signals} [signal]
-   */
-  kill(signal) {
-    return this.#process.kill(signal);
+    return this.signal('SIGCONT');
   }
 
   /**
@@ -170,11 +131,11 @@ export class RedisServer {
     await this.start({ empty });
   }
 
-  /** Ends the server and the clients it gave out. */
+  /** Ends the server and the clients it gave out. @override */
   async stop() {
     for (const client of this.#clients.splice(0)) client.disconnect();
     this.#admin = undefined;
-    await this.#process.stop();
+    await super.stop();
   }
 
   async [Symbol.asyncDispose]() {
