@@ -1,4 +1,5 @@
 import { OPERATOR } from '../topologies/networks.mjs';
+import { atOnce } from './servers.mjs';
 
 const target = ({ random, keys, servers }) => ({ server: random.between(0, servers - 1), key: random.among(keys) });
 
@@ -41,7 +42,7 @@ export const DATA = [
   {
     name: 'all deleted',
     breaks: 'data deleted',
-    plan: ({ random, servers }) => ({ server: random.between(0, servers - 1) }),
+    plan: atOnce,
     begin: async (world, { server }) => void (await world.servers[server].admin.flushall()),
   },
   {

@@ -1,18 +1,13 @@
 import { LOST } from '../../checker/assumptions.mjs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { eventually } from '../../testbed/wait/eventually.mjs';
+import { atOnce, planned } from './servers.mjs';
 
 /**
  * Sentinels and Clusters try again if no master was elected; the caller that asked for the failover has to ask again.
  */
 const ELECTED = { within: 10_000, every: 20, what: 'a new master' };
 const ATTEMPTS = 6;
-
-const planned =
-  (least, most) =>
-  ({ random, servers }) => ({ server: random.between(0, servers - 1), lasts: random.between(least, most) });
-
-const atOnce = ({ random, servers }) => ({ server: random.between(0, servers - 1) });
 
 /**
  * A kind of fault that ends with another master. It waits until there is a replica to become one: that of the last

@@ -1,4 +1,5 @@
 import { DATA } from './data.mjs';
+import { stopClient } from './processes.mjs';
 
 /** What only a process of Node can do. */
 const OF_NODE = ['client suspended', 'client blocked'];
@@ -20,10 +21,7 @@ export const besideRedisson = (faults, nodes) => [
       client: random.among(clients),
       lasts: Math.round(longestLease * (1.2 + 1.5 * random.next())),
     }),
-    begin({ clients }, { client }) {
-      clients.get(client).stop();
-      return () => clients.get(client).goOn();
-    },
+    begin: stopClient,
   },
   {
     name: 'lock deleted',

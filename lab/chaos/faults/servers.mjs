@@ -1,7 +1,8 @@
-const planned =
+/** Which server, and for how long. */
+export const planned =
   (least, most) =>
   ({ random, servers }) => ({ server: random.between(0, servers - 1), lasts: random.between(least, most) });
-const atOnce = ({ random, servers }) => ({ server: random.between(0, servers - 1) });
+export const atOnce = ({ random, servers }) => ({ server: random.between(0, servers - 1) });
 
 const restart =
   (options) =>

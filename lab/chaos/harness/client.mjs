@@ -33,34 +33,14 @@ export class Client {
     await this.#process.call('start', { ...this.#settings, client, file: join(this.directory, `${client}.jsonl`) });
   }
 
-  stop() {
-    this.#process.pause();
-  }
-
-  goOn() {
-    this.#process.resume();
-  }
-
-  suspend() {
-    return this.#process.suspend();
-  }
-
-  resume() {
-    this.#process.wake();
-  }
-
-  block(ms) {
-    // It may be killed meanwhile.
-    return this.#process.call('block', ms).catch(() => undefined);
+  /** The process of its present life. */
+  get process() {
+    return this.#process;
   }
 
   async kill() {
     await this.#process.kill();
     this.history.note('down', { client: this.#name });
-  }
-
-  replace() {
-    return this.start();
   }
 
   call(method, ...args) {

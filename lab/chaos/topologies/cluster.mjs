@@ -3,10 +3,8 @@ import { startRedisCluster } from '../../testbed/servers/redis-cluster.mjs';
 import { eventually } from '../../testbed/wait/eventually.mjs';
 import { IN_CLUSTERS } from '../faults/cluster.mjs';
 import { EVERYWHERE } from '../faults/index.mjs';
-import { FailoverNotes } from './failovers.mjs';
 import { Networks } from './networks.mjs';
-import { Pair } from './pair.mjs';
-import { said } from './said.mjs';
+import { FailoverNotes, Pair, said } from './pair.mjs';
 import { SERVER, Server } from './server.mjs';
 
 const MASTERS = 3;

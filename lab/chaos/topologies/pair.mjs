@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { said } from './said.mjs';
 
 /** How often, in ms, servers are asked for their roles. */
 const EVERY = 25;
+/** ms after which a server that is asked how it is does not answer. */
+const PATIENCE = 1_000;
 
 /**
  * A master and its replica. The two servers may exchange their roles. A fault of this pair strikes the present master.
@@ -132,4 +133,34 @@ export class Pair {
       await sleep(EVERY);
     }
   }
+}
+
+/**
+ * Writes down each failover, of any cause: `begin` as soon as clients may find another master, `end` when the old one
+ * acknowledges nothing any more.
+ */
+export class FailoverNotes {
+  #history;
+  #count = 0;
+
+  constructor(history) {
+    this.#history = history;
+  }
+
+  /**
+   * `from`: the last moment at which the new master was certainly a replica. `over` resolves when the old one is none any
+   * more. `details` go into the history as they are.
+   */
+  async note({ from, over, ...details }) {
+    const id = ++this.#count;
+    this.#history.note('failover', { id, phase: 'begin', from, ...details });
+    await over;
+    this.#history.note('failover', { id, phase: 'end' });
+  }
+}
+
+/** The answer of a server, as a text; also that it does not answer, or why it refuses. */
+export async function said(question) {
+  const answer = question().catch((error) => error);
+  return String(await Promise.race([answer, sleep(PATIENCE, 'no answer')]));
 }

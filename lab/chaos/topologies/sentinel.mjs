@@ -1,10 +1,8 @@
 import { MASTER_NAME, startRedisSentinels } from '../../testbed/servers/redis-sentinels.mjs';
 import { EVERYWHERE } from '../faults/index.mjs';
 import { BEHIND_SENTINELS } from '../faults/sentinel.mjs';
-import { FailoverNotes } from './failovers.mjs';
 import { Networks } from './networks.mjs';
-import { Pair } from './pair.mjs';
-import { said } from './said.mjs';
+import { FailoverNotes, Pair, said } from './pair.mjs';
 import { SERVER, Server } from './server.mjs';
 
 /** ms without an answer. Longer than servers are stopped in passing, so that a failover is a fault of its own. */
