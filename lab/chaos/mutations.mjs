@@ -1,7 +1,7 @@
 import { readMutations } from '../mutations/list.mjs';
 
 /**
- * A mutation that chaos finds on a topology. `only` names the kinds of fault of the run (all): those that the line handles.
+ * A mutation that chaos finds on a topology. `only`: the kinds of fault that the line handles, default all.
  * @typedef {import('../mutations/mutate.mjs').Mutation & { topology: string, only?: string[] }} ChaosMutation
  */
 
