@@ -1,7 +1,7 @@
 import { Module, type DynamicModule, type Provider } from '@nestjs/common';
-import type { LockServices } from '../decorators/injected-service.js';
 import { LockConfigError } from '../errors/index.js';
 import { LOCK_REGISTRY } from '../module/redis-lock.tokens.js';
+import type { LockServices } from '../service/lock.service.js';
 import { controllerAt } from './dashboard.controller.js';
 import {
   readAsyncOptions,

@@ -1,7 +1,7 @@
 import { Logger, type BeforeApplicationShutdown, type OnModuleInit } from '@nestjs/common';
 import { quote } from '../common/describe.js';
 import type { LockHolder } from '../errors/index.js';
-import type { LockServices } from '../decorators/injected-service.js';
+import type { LockServices } from '../service/lock.service.js';
 import type { ResolvedDashboardSettings } from './dashboard.options.js';
 import { lockOf, type ReadLock } from './lock-view.js';
 import { Observatory } from './observatory.js';

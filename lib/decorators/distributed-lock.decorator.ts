@@ -1,13 +1,22 @@
+import { Inject, Optional } from '@nestjs/common';
 import type { Duration } from '../common/duration.js';
 import { fromCaller } from '../common/from-caller.js';
+import { LockConfigError } from '../errors/index.js';
+import { DEFAULT_INSTANCE, LOCK_REGISTRY } from '../module/redis-lock.tokens.js';
+import type { LockService, LockServices } from '../service/lock.service.js';
 import { readLockArguments } from './lock-arguments.js';
 import { declareLock, type LockDeclaration } from './lock-declaration.js';
-import { handOnNames, namesOf } from './method-lock-metadata.js';
+import {
+  declareInstance,
+  declaredInstances,
+  handOnNames,
+  namesOf,
+  type DeclaredInstance,
+} from './method-lock-metadata.js';
 import type { DistributedLockOptions, LockKey } from './lock-method.options.js';
 import type { LockMethodDecorator } from './lock-method.types.js';
 import type { OnContended, OnUnavailable } from '../options/acquire-options.js';
 import { lockableMethod, returnKind, untypedMethod, type Method, type ReturnKind } from './lockable-method.js';
-import { injectService, serviceOf } from './injected-service.js';
 import { lockObservable, lockPromise } from './locked-call.js';
 
 /**
@@ -71,12 +80,7 @@ function wrap(method: Method, lock: LockDeclaration, kind: ReturnKind): Method {
   const call = kind === 'observable' ? lockObservable : lockPromise;
   return new Proxy(method, {
     apply: (target, self: object, args: unknown[]) =>
-      call(
-        lock,
-        { self, args },
-        () => serviceOf(self, lock),
-        () => Reflect.apply(target, self, args),
-      ),
+      call(lock, { self, args }, serviceOf, () => Reflect.apply(target, self, args)),
   });
 }
 
@@ -84,4 +88,44 @@ function copyMetadata(from: object, to: object): void {
   for (const key of Reflect.getOwnMetadataKeys(from)) {
     Reflect.defineMetadata(key, Reflect.getOwnMetadata(key, from), to);
   }
+}
+
+/**
+ * Makes Nest inject the service into every instance of the class, also into request-scoped ones. A named service is optional
+ * for Nest, because only the module can say in its error which names there are. The registry is not optional, so that a
+ * missing module is an error.
+ */
+export function injectService(
+  lock: Omit<DeclaredInstance, 'instance' | 'site'>,
+  { instance, site, token }: LockDeclaration,
+): void {
+  const { target } = lock;
+  const known = declaredInstances(target.constructor).some((declared) => declared.instance === instance);
+  declareInstance(target.constructor, { ...lock, instance, site });
+  if (known) return;
+  Inject(token)(target, token);
+  if (instance === DEFAULT_INSTANCE) return;
+  Optional()(target, token);
+  Inject(LOCK_REGISTRY)(target, LOCK_REGISTRY);
+}
+
+type Injected = { [LOCK_REGISTRY]?: LockServices } & Record<symbol, LockService | undefined>;
+
+/**
+ * The service that was injected into the instance of a call.
+ * @throws LockConfigError if there is none: the method never runs unlocked instead
+ */
+export function serviceOf(self: unknown, { instance, site, token }: LockDeclaration): LockService {
+  if (typeof self !== 'object' || self === null) {
+    throw new LockConfigError(`${site} was called without its instance: bind the method, or call it on the instance.`);
+  }
+  const { [token]: service, [LOCK_REGISTRY]: services } = self as Injected;
+  if (service !== undefined) return service;
+  if (services !== undefined) throw new LockConfigError(`${site}: ${services.unknownName(instance)}`);
+  throw new LockConfigError(
+    `${site}: this instance has no LockService, so the method was not run. Nest injects it into instances that it ` +
+      'constructs; instances from useFactory and useValue get it when the application starts. An instance made with new, ' +
+      'or by a factory for each request, gets none: provide the class instead, or use LockService.run. In a test, ' +
+      "import RedisLockTestingModule, or call new LockTesting().withLocks(instance), of 'nestjs-redis-locks/testing'.",
+  );
 }

@@ -145,12 +145,12 @@ function compileKey(label: string, site: LockSite, key: LockMethodOptions['key']
       `${label}: there is no key; write a template such as key: 'stock:#{#order.sku}', several in a list, or a function.`,
     );
   });
-  if (templates.length === 0) throw new LockConfigError(`${label}: the list of keys is empty.`);
+  const [first, ...others] = templates;
+  if (first === undefined) throw new LockConfigError(`${label}: the list of keys is empty.`);
   return (call) => {
     const { self, args, request } = call;
-    const className = classNameOf(call, site);
-    const keys = templates.map((template) => template.resolve({ self, args, request, className }));
-    return keys.length === 1 ? keys[0]! : keys;
+    const scope = { self, args, request, className: classNameOf(call, site) };
+    return others.length === 0 ? first.resolve(scope) : templates.map((template) => template.resolve(scope));
   };
 }
 

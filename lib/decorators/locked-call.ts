@@ -13,7 +13,7 @@ import type { LockDeclaration, LockedCall } from './lock-declaration.js';
 import { isThenable } from '../common/settle.js';
 
 /** Finds the service of a call. Throws if there is none: the method never runs unlocked instead. */
-export type ServiceOf = () => LockService;
+export type ServiceOf = (self: unknown, declaration: LockDeclaration) => LockService;
 
 /** Calls a method that returns a promise, while holding its lock. */
 export async function lockPromise(
@@ -22,7 +22,7 @@ export async function lockPromise(
   serviceOf: ServiceOf,
   method: () => unknown,
 ): Promise<unknown> {
-  const service = serviceOf();
+  const service = serviceOf(call.self, declaration);
   const defaults: Defaults = service.defaults ?? NO_DEFAULTS;
   const body = (): PromiseLike<unknown> => promised(declaration, method());
   if (declaration.applies?.(call) === false) return body();
@@ -66,7 +66,7 @@ export function lockObservable(
 ): Observable<unknown> {
   const source = defer(() => observable(declaration, open()));
   return defer(() => {
-    const service = serviceOf();
+    const service = serviceOf(call.self, declaration);
     const defaults: Defaults = service.defaults ?? NO_DEFAULTS;
     if (declaration.applies?.(call) === false) return source;
     return new Observable((subscriber) => {

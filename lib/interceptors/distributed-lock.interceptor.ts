@@ -1,9 +1,9 @@
 import { Inject, Injectable, type CallHandler, type ExecutionContext, type NestInterceptor } from '@nestjs/common';
 import { of, type Observable } from 'rxjs';
-import type { LockServices } from '../decorators/injected-service.js';
 import type { LockedCall } from '../decorators/lock-declaration.js';
-import { lockObservable, type LockObservableOptions } from '../decorators/locked-call.js';
+import { lockObservable, type LockObservableOptions, type ServiceOf } from '../decorators/locked-call.js';
 import { LOCK_REGISTRY } from '../module/redis-lock.tokens.js';
+import type { LockServices } from '../service/lock.service.js';
 import { clientDisconnect } from './client-disconnect.js';
 import { declaredLocks } from './handler-lock-metadata.js';
 import { lockRequest } from './lock-request.js';
@@ -30,9 +30,10 @@ export class DistributedLockInterceptor implements NestInterceptor {
     const call: LockedCall = { args: [request, context], request, type: context.getClass() };
     // Nest needs a value to answer with, so a skipped handler emits `undefined`.
     const options: LockObservableOptions = { signal: clientDisconnect(context), skipped: of(undefined) };
+    const serviceOf: ServiceOf = (_self, { instance }) => this.services.service(instance);
     // Nest binds the handler to the async context in which `handle()` is called, so the call must be inside the locks' scopes.
     return locks.reduceRight<() => Observable<unknown>>(
-      (inner, lock) => () => lockObservable(lock, call, () => this.services.service(lock.instance), inner, options),
+      (inner, lock) => () => lockObservable(lock, call, serviceOf, inner, options),
       () => next.handle(),
     )();
   }

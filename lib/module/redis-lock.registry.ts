@@ -1,8 +1,7 @@
 import type { ModuleRef, ModulesContainer } from '@nestjs/core';
 import { withoutLogin } from '../common/credentials.js';
-import type { LockServices } from '../decorators/injected-service.js';
 import { LockConfigError } from '../errors/index.js';
-import type { LockService } from '../service/lock.service.js';
+import type { LockService, LockServices } from '../service/lock.service.js';
 import { DEFAULT_INSTANCE, getLockServiceToken, INSTANCE_NAME } from './redis-lock.tokens.js';
 
 /**

@@ -1,4 +1,4 @@
-import { traceAcquisition } from '../observation/diagnostics/acquisition.js';
+import { traceAcquisition, type LockAcquisition } from '../observation/diagnostics/acquisition.js';
 import type { Hold } from '../engine/hold.js';
 import type { EngineContext } from '../engine/engine-context.js';
 import type { LockEngine } from '../engine/lock-engine.js';
@@ -50,7 +50,7 @@ export class Acquirer {
 
   constructor(
     private readonly engine: LockEngine,
-    context: EngineContext,
+    private readonly context: EngineContext,
     private readonly defaults: AcquireDefaults,
     /** The name of the module instance, for observers. */
     private readonly instance: string,
@@ -98,16 +98,6 @@ export class Acquirer {
     return lock.guardAgainstDropping();
   }
 
-  /**
-   * Re-enters one key that the scopes around the caller hold exclusively, without a promise. `undefined`: the call needs
-   * `take`.
-   */
-  reenter(keys: string | readonly string[], { terms, reentrant }: ReadCall<'run'>): OwnHandle | undefined {
-    if (currentScope() === undefined || !reentrant || typeof keys !== 'string') return undefined;
-    if (terms.mode.kind !== 'exclusive' || terms.owner !== undefined || terms.signal !== undefined) return undefined;
-    return this.partInScope(keys, ({ kind }) => kind === 'exclusive')?.reenter();
-  }
-
   /** The innermost handle of these keys in the scopes around the caller. */
   inScope(keys: readonly string[], kind: HeldLock['kind']): OwnHandle | undefined {
     const [key] = keys as [string];
@@ -125,18 +115,19 @@ export class Acquirer {
     try {
       const call = read();
       const { onLost } = call;
-      return this.take(keys, call, (lock) => {
-        if (onLost !== undefined) lock.onLost(onLost);
-        lock.guardAgainstDropping();
+      const lock = this.take(keys, call, (taken) => {
+        if (onLost !== undefined) taken.onLost(onLost);
+        taken.guardAgainstDropping();
       });
+      return Promise.resolve(lock);
     } catch (error) {
       return Promise.reject(error);
     }
   }
 
   /**
-   * Acquires one key or several, for a caller that releases the handle in any case. Not an `async` function: its frame would be
-   * a quarter of the memory of a waiter.
+   * Acquires one key or several, for a caller that releases the handle in any case. A call that only re-enters one key gets its
+   * handle at once, and publishes nothing. Not an `async` function: its frame would be a quarter of the memory of a waiter.
    * @param finish is called with the handle before the caller gets it
    * @throws as `acquire`, and LockKeyError at once
    */
@@ -144,19 +135,34 @@ export class Acquirer {
     keys: string | readonly string[],
     { terms, reentrant }: Pick<ReadCall<'run'>, 'terms' | 'reentrant'>,
     finish?: (lock: OwnHandle) => void,
-  ): Promise<OwnHandle> {
+  ): OwnHandle | Promise<OwnHandle> {
+    const { engine, timeouts } = this;
     const names = typeof keys === 'string' ? assertKey(keys) : readKeys(keys);
-    if (this.engine.lacks !== undefined) refuseLacking(this.engine, terms);
-    if (terms.mode.kind === 'permits') refuseWithoutPermits(this.engine);
+    if (engine.lacks !== undefined) refuseLacking(engine, terms);
+    if (terms.mode.kind === 'permits') refuseWithoutPermits(engine);
     terms.signal?.throwIfAborted();
     const finished = (lock: OwnHandle): OwnHandle => {
       if (terms.owner !== undefined) this.owners.add(lock, terms.owner);
       finish?.(lock);
       return lock;
     };
-    if (typeof names === 'string') return this.acquireOne(this.stepFor(names, terms, reentrant), finished);
-    const steps = names.map((key) => this.stepFor(key, terms, reentrant));
-    return this.acquireSeveral(steps, terms).then(finished);
+    const since = this.context.clock.now();
+    if (typeof names !== 'string') {
+      const steps = names.map((key) => this.stepFor(key, terms, reentrant));
+      if (steps.every(({ again }) => again !== undefined)) return this.acquireAll(steps, terms).then(finished);
+      const failed = (error: unknown): Promise<never> => timeouts.explain(error, names, terms, since);
+      return traceAcquisition(
+        () => this.described(names, terms),
+        () => this.acquireAll(steps, terms).then(finished, failed),
+      );
+    }
+    const { again, terms: own } = this.stepFor(names, terms, reentrant);
+    if (again !== undefined) return finished(again.reenter());
+    const failed = (error: unknown): Promise<never> => timeouts.explain(error, [names], own, since);
+    return traceAcquisition(
+      () => this.described([names], own),
+      () => engine.acquire(names, own, own).then((hold) => finished(new HeldLock(hold, engine)), failed),
+    );
   }
 
   /** An exclusive holder may acquire the key again, or read it as well. A reader may read again, but not write. */
@@ -181,38 +187,16 @@ export class Acquirer {
     });
   }
 
-  /** A call that only re-enters publishes no event. */
-  private acquireOne(step: Step, finish: (lock: OwnHandle) => OwnHandle): Promise<OwnHandle> {
-    const { key, again, terms } = step;
-    if (again !== undefined) return Promise.resolve(finish(again.reenter()));
-    const failed = this.timeouts.begin([step], terms);
-    return this.observed([step], terms, () =>
-      this.engine.acquire(key, terms, terms).then((hold) => finish(new HeldLock(hold, this.engine)), failed),
-    );
-  }
-
-  private acquireSeveral(steps: readonly Step[], terms: AcquireTerms): Promise<OwnHandle> {
-    if (steps.every(({ again }) => again !== undefined)) return this.acquireAll(steps, terms);
-    const failed = this.timeouts.begin(steps, terms);
-    return this.observed(steps, terms, () => this.acquireAll(steps, terms).then(undefined, failed));
-  }
-
-  private observed(
-    steps: readonly Step[],
-    { pattern, method, mode, owner, waitTimeout, optional = false }: AcquireTerms,
-    go: () => Promise<OwnHandle>,
-  ): Promise<OwnHandle> {
+  /** The message to observers about an acquisition. */
+  private described(keys: readonly string[], terms: AcquireTerms): LockAcquisition {
     const { engine, instance } = this;
-    return traceAcquisition(
-      () => ({
-        ...{ instance, pattern, method, owner, waitTimeout, optional, kind: mode.kind },
-        keys: steps.map(({ key }) => key),
-        get isClosing() {
-          return engine.isClosing;
-        },
-      }),
-      go,
-    );
+    const { pattern, method, mode, owner, waitTimeout, optional = false } = terms;
+    return {
+      ...{ instance, keys, pattern, method, owner, waitTimeout, optional, kind: mode.kind },
+      get isClosing() {
+        return engine.isClosing;
+      },
+    };
   }
 
   private async acquireAll(steps: readonly Step[], terms: AcquireTerms): Promise<OwnHandle> {

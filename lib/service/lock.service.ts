@@ -122,7 +122,8 @@ export class LockService {
     if (typeof task !== 'function') throw notATask(task, options);
     const call = acquirer.runCalls.read(options, context);
     const { onLost = defaults.onLost, release = defaults.release } = call;
-    const lock = acquirer.reenter(key, call) ?? (await acquirer.take(key, call));
+    const taken = acquirer.take(key, call);
+    const lock = taken instanceof Promise ? await taken : taken;
     if (typeof onLost === 'function') lock.onLost(onLost);
     const scope = LockScope.ofLock(lock);
     let result: T;
@@ -329,6 +330,16 @@ export class LockService {
     const terms = { keys, kind, fair, isWrite, owner, pattern };
     return new DefaultLock(this.acquirer, this.engine, this.defaults.renewedLease, terms);
   }
+}
+
+/** The services of an application by name, provided as `LOCK_REGISTRY`. */
+export interface LockServices {
+  /** @throws LockConfigError that lists the known names, if there is no service with this name */
+  service(name: string): LockService;
+  /** The names of all services. */
+  names(): string[];
+  /** A message that there is no instance with this name, with the names that there are. */
+  unknownName(name: string): string;
 }
 
 type LockObjectKind = Pick<LockObjectTerms, 'kind' | 'fair' | 'isWrite'>;

@@ -43,29 +43,27 @@ export class TimeoutReports {
     this.warnings = new RepeatedWarnings(context.logger, context.clock);
   }
 
-  /** Returns what a call that begins now does with its error: rejects with it, and names the holder if it is a timeout. */
-  begin(
-    steps: ReadonlyArray<{ readonly key: string }>,
+  /** Rejects with the error of a call that began at `since`. If it is a timeout, its message names the holder. */
+  async explain(
+    error: unknown,
+    keys: readonly string[],
     { optional, waitTimeout, signal, method, pattern, mode }: AcquireTerms,
-  ): (error: unknown) => Promise<never> {
-    const by = this.context.clock.now() + waitTimeout + ANSWER_TIME;
-    return async (error) => {
-      if (isLockStoreError(error) && !this.engine.isClosing) this.reportFailure(steps, error, method ?? pattern);
-      if (optional === true || !isLockTimeoutError(error) || error.key === undefined) throw error;
-      const { key } = error;
-      const own = findInScope((lock) => lock.part(key));
-      const isOwn =
-        own?.engine === this.engine && own.isHeld && (own.kind === 'exclusive' || mode.kind === 'exclusive');
-      throw await this.withHolder(isOwn ? waitsForItself(key) : error, key, by, signal);
-    };
+    since: number,
+  ): Promise<never> {
+    if (isLockStoreError(error) && !this.engine.isClosing) this.reportFailure(keys, error, method ?? pattern);
+    if (optional === true || !isLockTimeoutError(error) || error.key === undefined) throw error;
+    const { key } = error;
+    const own = findInScope((lock) => lock.part(key));
+    const isOwn = own?.engine === this.engine && own.isHeld && (own.kind === 'exclusive' || mode.kind === 'exclusive');
+    throw await this.withHolder(isOwn ? waitsForItself(key) : error, key, since + waitTimeout + ANSWER_TIME, signal);
   }
 
   private reportFailure(
-    [first, ...others]: ReadonlyArray<{ readonly key: string }>,
+    [first, ...others]: readonly string[],
     { message }: LockStoreError,
     site: string | undefined,
   ): void {
-    const what = `'${first?.key}'${others.length === 0 ? '' : ` and ${others.length} more`}`;
+    const what = `'${first}'${others.length === 0 ? '' : ` and ${others.length} more`}`;
     const where = site === undefined ? '' : ` for ${site}`;
     // Numbers such as the duration of an outage differ in each message.
     this.warnings.warn(`${site} ${message.replaceAll(/\d+/g, '#')}`, `could not acquire ${what}${where}: ${message}`);

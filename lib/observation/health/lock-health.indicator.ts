@@ -1,9 +1,9 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { Duration } from '../../common/duration.js';
-import type { LockServices } from '../../decorators/injected-service.js';
 import type { LockHealth } from '../../service/lock-health.js';
 import { Options, read } from '../../options/option-readers.js';
 import { DEFAULT_INSTANCE, LOCK_REGISTRY } from '../../module/redis-lock.tokens.js';
+import type { LockServices } from '../../service/lock.service.js';
 
 /** The options of `LockHealthIndicator.check`. */
 export interface LockHealthCheckOptions {
