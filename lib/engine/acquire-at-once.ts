@@ -2,7 +2,7 @@ import { listenToAbort } from '../common/abort.js';
 import { LockStoreError, type LockError } from '../errors/index.js';
 import type { AcquireReply, AcquireRequest, HeldReply } from '../store/lock-store.js';
 import type { AcquireParts } from './key-queue.js';
-import { acquireRequest } from './acquire-request.js';
+import { acquireRequest } from './hold-terms.js';
 import type { Admission } from './admission.js';
 import type { Grant, Hold, HoldTerms, KeyTerms } from './hold.js';
 import { tooManyPermits, upgradeRefused } from './refusals.js';

@@ -5,6 +5,8 @@ import type { WaitTerms } from './waiter.js';
 
 /** Decides whether a new acquisition may begin. */
 export class Admission {
+  /** Why every acquisition is refused from now on; `undefined`: the engine is open. */
+  closing: LockStoreError | undefined;
   private readonly closed = new AbortController();
   private why = 'the application has shut down, make this call before app.close()';
   /** Whether the engine has closed the store. */
@@ -12,14 +14,9 @@ export class Admission {
 
   constructor(private readonly context: EngineContext) {}
 
-  /** Aborts when the engine accepts no acquisition any more. The reason is a `LockStoreError`. */
+  /** Aborts when the engine accepts no acquisition any more. */
   get signal(): AbortSignal {
     return this.closed.signal;
-  }
-
-  /** Why every acquisition is refused from now on; `undefined`: the engine is open. */
-  get closing(): LockStoreError | undefined {
-    return this.closed.signal.reason as LockStoreError | undefined;
   }
 
   /**
@@ -54,9 +51,9 @@ export class Admission {
     this.why = why ?? this.why;
     const beginning = why ?? 'the application is shutting down';
     // Temporary for the client of a request: another process can serve its next try.
-    const error = new LockStoreError(`${beginning}: no lock can be acquired any more`, { transient: true });
-    this.closed.abort(this.closing ?? error);
-    return this.closing!;
+    this.closing ??= new LockStoreError(`${beginning}: no lock can be acquired any more`, { transient: true });
+    this.closed.abort(this.closing);
+    return this.closing;
   }
 
   /** Passes a reply on. If the store fails because the engine has closed it, the error says so. */

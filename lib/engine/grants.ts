@@ -6,7 +6,6 @@ import type { LockLostError } from '../errors/index.js';
 import type { HoldChoice } from '../store/lock-store.js';
 import {
   ClientGrant,
-  type Capacity,
   type GrantContext,
   type GrantUsers,
   type Grant,
@@ -16,6 +15,7 @@ import {
   type KeyTerms,
 } from './hold.js';
 import type { EngineContext } from './engine-context.js';
+import type { Capacity } from './hold-terms.js';
 import type { IdTable } from './orphans.js';
 import type { Releases } from './releases.js';
 import type { Watchdog } from './watchdog.js';

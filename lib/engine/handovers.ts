@@ -1,7 +1,7 @@
 import { LockConfigError, LockNotHeldError } from '../errors/index.js';
 import type { AcquireReply } from '../store/lock-store.js';
 import { answeredTooLate } from './refusals.js';
-import { acquireRequest } from './acquire-request.js';
+import { acquireRequest } from './hold-terms.js';
 import type { Admission } from './admission.js';
 import type { EngineContext } from './engine-context.js';
 import type { Hold, HoldTerms } from './hold.js';

@@ -1,5 +1,6 @@
 import type { LockLostError } from '../errors/index.js';
-import type { HoldMode } from '../store/lock-store.js';
+import { FOLLOWER_PERIOD, type AcquireRequest, type HoldMode } from '../store/lock-store.js';
+import type { EngineContext, EngineLimits } from './engine-context.js';
 import type { LeaseGrant } from './lease-view.js';
 
 /** A grant as the engine uses it. `from` lies before the moment from which the store counts `lease`. */
@@ -67,3 +68,92 @@ export const unitsOf = (mode: HoldMode): number => (mode.kind === 'permits' ? mo
 /** The terms with another number of permits. */
 export const withUnits = (terms: HoldTerms, units: number): HoldTerms =>
   terms.mode.kind === 'permits' && terms.mode.units !== units ? { ...terms, mode: { ...terms.mode, units } } : terms;
+
+/**
+ * How many callers of this client a grant serves: one after another, any number of readers at a time, or as many callers at a
+ * time as its permits suffice for.
+ */
+export type Capacity = 'one' | 'readers' | 'permits';
+
+/**
+ * What a grant for a request may serve. A request with an owner or with `fair: true` has a grant of its own, and so has one for
+ * which the store does something at each grant or release.
+ */
+export function capacityFor(terms: HoldTerms, { batch }: Pick<EngineLimits, 'batch'>): Capacity {
+  const { mode, owner, fair, alone } = terms;
+  if (mode.kind === 'exclusive' || owner !== undefined || fair || alone === true) return 'one';
+  if (batch.size === 1 || !mayShareGrant(terms)) return 'one';
+  if (mode.kind === 'read') return 'readers';
+  return mode.units > 0 ? 'permits' : 'one';
+}
+
+/** Whether a request may share a grant. The store does `replicas` and `holdAtLeast` at each grant or release. */
+export const mayShareGrant = ({ replicas, holdAtLeast }: HoldTerms): boolean =>
+  replicas === undefined && holdAtLeast === 0;
+
+/** Whether two requests want the same: to read, or the same number of permits. */
+export function wantsTheSame(one: HoldMode, other: HoldMode): boolean {
+  if (one.kind !== 'permits' || other.kind !== 'permits') return one.kind === other.kind;
+  return one.units === other.units && one.limit === other.limit;
+}
+
+/** For which waiters of this client a request asks. */
+export interface Places {
+  readonly waits: boolean;
+  /** How many waiters of this client may get the lock under one grant, and how many while no other client waits. */
+  readonly batchSize: number;
+  readonly uncontendedBatchSize: number;
+  /** How many waiters of this client may have permits under one grant at the same time, when the request is sent. */
+  readonly slots?: (() => number) | undefined;
+  /** When the first waiter called. */
+  readonly since?: number;
+}
+
+/** One try of one caller. */
+const ONE_TRY: Places = { waits: false, batchSize: 1, uncontendedBatchSize: 1 };
+
+/** How often a ticket asks. */
+export interface Asking {
+  /** See `TicketLine`. */
+  readonly follows: boolean;
+  /** See `Tickets`. */
+  readonly slowness: number;
+}
+
+/** In how many ms a waiter asks again at the latest, unless it follows others or the client has very many tickets. */
+export function retryPeriod({ random, limits: { grantTimeout } }: EngineContext, lease: number): number {
+  return Math.ceil(Math.min(lease / 3, grantTimeout * (1 + random() / 3)));
+}
+
+/** Builds the request that asks the store for a lock. */
+export function acquireRequest(
+  context: EngineContext,
+  key: string,
+  id: string,
+  { mode, owner, lease, fair, ahead }: HoldTerms,
+  { waits, batchSize, uncontendedBatchSize, slots, since }: Places = ONE_TRY,
+  { follows, slowness }: Asking = { follows: false, slowness: 1 },
+): AcquireRequest {
+  const { commandTimeout, grantTimeout } = context.limits;
+  const shortest = retryPeriod(context, lease);
+  const period = follows
+    ? Math.ceil(FOLLOWER_PERIOD * grantTimeout * (1 + context.random() / 3))
+    : Math.ceil(shortest * slowness);
+  return {
+    key,
+    id,
+    mode,
+    owner,
+    lease,
+    waits,
+    period,
+    patience: period + shortest + commandTimeout,
+    grantTimeout,
+    batchSize,
+    uncontendedBatchSize,
+    fair,
+    ahead,
+    slots: slots?.(),
+    since,
+  };
+}

@@ -5,10 +5,13 @@ import { outside } from '../common/outside.js';
 import type { TimerEntry } from '../common/timer-queue.js';
 import { LockLostError, LOSS_REASONS, type LossReason } from '../errors/index.js';
 import type { AcquireReply, AcquireRequest, HoldMode, StoredHold } from '../store/lock-store.js';
-import type { EngineContext, EngineLimits } from './engine-context.js';
+import type { EngineContext } from './engine-context.js';
 import {
+  capacityFor,
+  mayShareGrant,
   unitsOf,
   withUnits,
+  type Capacity,
   type Grant,
   type HoldTerms,
   type KeyTerms,
@@ -351,33 +354,6 @@ const MOST_SERVED = 1_000;
 
 /** A caller renews its lease at once if the grant has less than this part of it. */
 const ENOUGH = 0.9;
-
-/**
- * How many callers of this client a grant serves: one after another, any number of readers at a time, or as many callers at a
- * time as its permits suffice for.
- */
-export type Capacity = 'one' | 'readers' | 'permits';
-
-/**
- * What a grant for a request may serve. A request with an owner or with `fair: true` has a grant of its own, and so has one for
- * which the store does something at each grant or release.
- */
-export function capacityFor(terms: HoldTerms, { batch }: Pick<EngineLimits, 'batch'>): Capacity {
-  const { mode, owner, fair, alone } = terms;
-  if (owner !== undefined || fair || alone === true || batch.size === 1 || !mayShareGrant(terms)) return 'one';
-  if (mode.kind === 'read') return 'readers';
-  return mode.kind === 'permits' && mode.units > 0 ? 'permits' : 'one';
-}
-
-/** Whether a request may share a grant. The store does `replicas` and `holdAtLeast` at each grant or release. */
-export const mayShareGrant = ({ replicas, holdAtLeast }: HoldTerms): boolean =>
-  replicas === undefined && holdAtLeast === 0;
-
-/** Whether two requests want the same: to read, or the same number of permits. */
-export function wantsTheSame(one: HoldMode, other: HoldMode): boolean {
-  if (one.kind !== 'permits' || other.kind !== 'permits') return one.kind === other.kind;
-  return one.units === other.units && one.limit === other.limit;
-}
 
 /** The callers of this client that get a grant. */
 export interface GrantUsers {

@@ -5,20 +5,18 @@ import { READING_TIME } from '../common/timer-queue.js';
 import { TransientMap } from '../common/transient.js';
 import { LockStoreError, LockTimeoutError, type LockError } from '../errors/index.js';
 import { UNCONTENDED_BATCH_SIZE, type HoldMode } from '../store/lock-store.js';
-import type { Places } from './acquire-request.js';
 import type { Admission } from './admission.js';
 import { aboutKey, answeredTooLate } from './refusals.js';
+import type { ClientGrant, GrantUsers, Hold } from './hold.js';
 import {
   capacityFor,
   mayShareGrant,
   wantsTheSame,
   type Capacity,
-  type ClientGrant,
-  type GrantUsers,
   type Grant,
-  type Hold,
   type HoldTerms,
-} from './hold.js';
+  type Places,
+} from './hold-terms.js';
 import type { Grants } from './grants.js';
 import type { HoldReleases } from './hold-releases.js';
 import { Ticket, type TicketListener, type TicketParts } from './ticket.js';
@@ -49,7 +47,7 @@ export class KeyQueues {
   constructor(
     readonly parts: AcquireParts,
     private readonly admission: Admission,
-    private readonly releases: HoldReleases,
+    readonly releases: HoldReleases,
   ) {}
 
   /**
@@ -59,16 +57,13 @@ export class KeyQueues {
   acquire(key: string, terms: HoldTerms, wait: WaitTerms): Promise<Hold> {
     const refusal = this.admission.refusal(key, wait);
     if (refusal !== undefined) return Promise.reject(refusal);
-    const served = this.keys.get(key)?.join(terms) ?? this.releases.takeOver(key, terms);
+    const served = this.keys.get(key)?.serveAtOnce(terms);
     if (served !== undefined) return this.inItsTurn(served);
     const { context } = this.parts;
-    const { waitTimeout, answerBy, signal } = wait;
-    const since = context.clock.now();
-    const due = answerBy ?? answerDue(since, waitTimeout, context.limits.commandTimeout, context.store.answerTime);
-    const waiter = new Waiter(context, key, terms, since, waitTimeout, due);
+    const waiter = new Waiter(context, key, terms, context.clock.now(), wait.waitTimeout);
     let queue = this.keys.get(key);
     if (queue === undefined) this.keys.set(key, (queue = new KeyQueue(key, this)));
-    queue.groupFor(terms, waitTimeout > 0).join(waiter, signal);
+    queue.groupFor(terms, wait.waitTimeout > 0).join(waiter, wait);
     return waiter.promise;
   }
 
@@ -140,14 +135,15 @@ export class KeyQueue implements GrantUsers {
 
   constructor(
     readonly key: string,
-    private readonly queues: Pick<KeyQueues, 'keys' | 'parts'>,
+    private readonly queues: Pick<KeyQueues, 'keys' | 'parts' | 'releases'>,
   ) {}
 
-  /** Joins the readers that share a grant of this client, without a command. */
-  join(terms: HoldTerms): Hold | undefined {
-    if (this.latest?.admits(terms) !== true) return undefined;
-    const hold = this.queues.parts.grants.serve(this.latest, terms);
-    this.queues.parts.context.events.acquired(hold, hold.acquiredAt, false);
+  /** Serves a caller without a command: beside the readers that share a grant, or in place of a hold that has just ended. */
+  serveAtOnce(terms: HoldTerms): Hold | undefined {
+    const { parts, releases } = this.queues;
+    if (this.latest?.admits(terms) !== true) return releases.takeOver(this.key, terms);
+    const hold = parts.grants.serve(this.latest, terms);
+    parts.context.events.acquired(hold, hold.acquiredAt, false);
     return hold;
   }
 
@@ -162,8 +158,7 @@ export class KeyQueue implements GrantUsers {
     }
     const joinsPlain = waits && isPlain(terms);
     if (joinsPlain && this.plain !== undefined) return this.plain;
-    const role = joinsPlain ? 'plain' : waits ? 'waiting' : 'one try';
-    const group = new Group(this, mode, capacity, role, this.queues.parts);
+    const group = new Group(this, mode, capacity, waits, joinsPlain, this.queues.parts);
     if (joinsPlain) this.plain = group;
     else if (capacity !== 'one' && waits) this.sharing = group;
     else (this.others ??= new Set()).add(group);
@@ -302,22 +297,16 @@ export class Group implements TicketListener {
     private readonly queue: KeyQueue,
     private readonly mode: HoldMode,
     private readonly capacity: Capacity,
-    /** All plain exclusive callers that wait share the group `plain`. A request that does not wait is one try. */
-    private readonly role: 'plain' | 'waiting' | 'one try',
+    /** Otherwise its request is one try. */
+    private readonly waits: boolean,
+    /** Whether it is the group of the plain exclusive callers that wait. */
+    private readonly isPlain: boolean,
     private readonly parts: AcquireParts,
   ) {}
 
-  private get key(): string {
-    return this.queue.key;
-  }
-
-  private get waits(): boolean {
-    return this.role !== 'one try';
-  }
-
   /** The grant of the holder for which the waiters wait. */
   private get held(): ClientGrant | undefined {
-    return this.role === 'plain' ? this.queue.held : undefined;
+    return this.isPlain ? this.queue.held : undefined;
   }
 
   /** Whether a caller wants the same as the callers of this group. */
@@ -326,7 +315,7 @@ export class Group implements TicketListener {
   }
 
   /** Adds a waiter, and ends its wait at its deadline or with its signal. */
-  join(waiter: Waiter, signal: AbortSignal | undefined): void {
+  join(waiter: Waiter, { waitTimeout, answerBy, signal }: WaitTerms): void {
     this.waiters.append(waiter);
     if (this.waits) this.queue.waiting += 1;
     if (signal !== undefined) {
@@ -334,10 +323,20 @@ export class Group implements TicketListener {
       if (signal.aborted) return this.giveUp(waiter, signal.reason);
       waiter.listenTo(signal, () => this.giveUp(waiter, signal.reason));
     }
-    // Before the timer is set: the store works meanwhile.
-    this.joined(waiter);
+    // A lost hold does not tell which client holds the lock now.
+    if (this.held?.holds[0]?.state === 'held') this.seenHeld();
+    if (this.held !== undefined || (this.ticket !== undefined && (this.capacity === 'one' || this.isContended))) {
+      this.reportContended(waiter);
+    } else {
+      this.hopeful = this.hopeful.length === 0 ? [waiter] : [...this.hopeful, waiter];
+      if (this.ticket === undefined) this.requestFor(this.waiters.first ?? waiter).due();
+    }
+    // Behind the request: the store works meanwhile.
+    const { limits, store } = this.parts.context;
+    const { since } = waiter;
+    waiter.answerBy = answerBy ?? answerDue(since, waitTimeout, limits.commandTimeout, store.answerTime);
     // A single try waits only for the answer.
-    waiter.endBy(this.waits ? waiter.since + waiter.waitTimeout : waiter.answerBy, () => this.timedOut(waiter));
+    waiter.endBy(this.waits ? since + waitTimeout : waiter.answerBy, () => this.timedOut(waiter));
   }
 
   /** Removes all waiters. The caller rejects them. */
@@ -356,9 +355,9 @@ export class Group implements TicketListener {
     const now = context.clock.now();
     if (first !== undefined && validUntil(granted.from, lease) > now) return this.serveUnder(granted, first);
     // No waiter is left, or the answer came so late that the lease may be over.
-    releases.leave(this.key, granted.id, releases.tombstoneFor(granted.epoch));
+    releases.leave(this.queue.key, granted.id, releases.tombstoneFor(granted.epoch));
     if (this.waits) this.openTicket()?.ask();
-    else this.failed(answeredTooLate(this.key, lease, true));
+    else this.failed(answeredTooLate(this.queue.key, lease, true));
   }
 
   contended(isSplit = false): void {
@@ -374,29 +373,18 @@ export class Group implements TicketListener {
 
   failed(error: LockError): void {
     this.forgetTicket();
-    const reason = aboutKey(this.key, error);
+    const reason = aboutKey(this.queue.key, error);
     // There may be thousands.
     void inSlices(this.removeAll(), (waiter) => waiter.refused(reason));
-  }
-
-  /** A waiter has joined: makes a request for it, or reports that another holder keeps it from the key. */
-  private joined(waiter: Waiter): void {
-    // A lost hold does not tell which client holds the lock now.
-    if (this.held?.holds[0]?.state === 'held') this.seenHeld();
-    if (this.held !== undefined || (this.ticket !== undefined && (this.capacity === 'one' || this.isContended))) {
-      return this.reportContended(waiter);
-    }
-    this.hopeful = this.hopeful.length === 0 ? [waiter] : [...this.hopeful, waiter];
-    if (this.ticket === undefined) this.requestFor(this.waiters.first ?? waiter).due();
   }
 
   /** Serves the waiters for whom the grant has places. */
   private serveUnder(granted: Grant, { terms }: Waiter): void {
     const { grants, context, releases } = this.parts;
     const { capacity, queue } = this;
-    const isLone = capacity === 'one' && this.role !== 'plain';
+    const isLone = capacity === 'one' && !this.isPlain;
     const mode = capacity === 'one' ? terms.mode : this.mode;
-    const grant = grants.add({ key: this.key, mode }, granted, capacity, isLone ? undefined : queue);
+    const grant = grants.add({ key: this.queue.key, mode }, granted, capacity, isLone ? undefined : queue);
     const { places } = grant;
     if (capacity === 'one') this.hopeful = NONE;
     const served: Array<{ readonly waiter: Waiter; readonly hold: Hold }> = [];
@@ -466,7 +454,7 @@ export class Group implements TicketListener {
       const slots = (): number => Math.min(Math.max(1, waiters.size), most);
       return { waits, batchSize, uncontendedBatchSize, slots, since };
     }
-    const batchSize = this.role === 'plain' && mayShareGrant(terms) ? limits.batch.size : 1;
+    const batchSize = this.isPlain && mayShareGrant(terms) ? limits.batch.size : 1;
     const uncontendedBatchSize = batchSize > 1 && behind !== undefined ? UNCONTENDED_BATCH_SIZE : batchSize;
     return { waits, batchSize, uncontendedBatchSize, since };
   }
@@ -501,15 +489,15 @@ export class Group implements TicketListener {
 
   private requestFor(waiter: Waiter): Ticket {
     this.isContended = false;
-    this.ticket = new Ticket(this.parts, this.key, waiter.terms, this.placesFor(waiter), this);
-    const isOneOfMany = this.role === 'waiting' && this.capacity === 'one';
-    this.parts.tickets.add(this.ticket, isOneOfMany ? this.key : undefined);
+    this.ticket = new Ticket(this.parts, this.queue.key, waiter.terms, this.placesFor(waiter), this);
+    const isOneOfMany = this.waits && !this.isPlain && this.capacity === 'one';
+    this.parts.tickets.add(this.ticket, isOneOfMany ? this.queue.key : undefined);
     return this.ticket;
   }
 
   private forgetTicket(): void {
     this.lastHolders = this.holders();
-    if (this.ticket !== undefined) this.parts.tickets.remove(this.ticket, this.key);
+    if (this.ticket !== undefined) this.parts.tickets.remove(this.ticket, this.queue.key);
     this.ticket = undefined;
   }
 
@@ -540,7 +528,7 @@ export class Group implements TicketListener {
     }
     const trouble = isUnanswered ? this.noAnswer(waiter) : this.ticket?.error;
     if (trouble === undefined) events.timeout(waiter, this.holders());
-    this.giveUp(waiter, trouble === undefined ? this.timeoutError(waiter) : aboutKey(this.key, trouble));
+    this.giveUp(waiter, trouble === undefined ? this.timeoutError(waiter) : aboutKey(this.queue.key, trouble));
   }
 
   /** A waiter ends without a hold. The waiters behind it keep the place. */
@@ -575,12 +563,12 @@ export class Group implements TicketListener {
     const { isSplit } = this;
     // A caller that waits for its own process would not find another one.
     const isLocal = this.holders()?.some((id) => this.parts.grants.has(id));
-    return notGranted(this.key, { isSplit, isLocal, waitTimeout: this.waits ? waitTimeout : undefined });
+    return notGranted(this.queue.key, { isSplit, isLocal, waitTimeout: this.waits ? waitTimeout : undefined });
   }
 
   private noAnswer({ since }: Waiter): LockStoreError {
     const { clock, store } = this.parts.context;
-    const { key } = this;
+    const { key } = this.queue;
     const waited = Math.round(clock.now() - since);
     const { outage: cause } = store;
     const message = cause?.message ?? `Redis has not answered for ${waited} ms whether '${key}' is free`;

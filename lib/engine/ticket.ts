@@ -1,6 +1,6 @@
 import { LockStoreError, type LockError } from '../errors/index.js';
 import type { AcquireReply, AcquireRequest, ContendedReply, HeldReply, PushedGrant } from '../store/lock-store.js';
-import { acquireRequest, retryPeriod, type Places } from './acquire-request.js';
+import { acquireRequest, retryPeriod, type Places } from './hold-terms.js';
 import type { EngineContext } from './engine-context.js';
 import type { Grant, HoldTerms } from './hold.js';
 import type { Orphans } from './orphans.js';

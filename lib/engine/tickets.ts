@@ -113,7 +113,7 @@ export class Tickets implements IdTable {
 
   /** Has a ticket ask, behind the tickets of its kind before it: now, unless very many questions are unanswered. */
   askInTurn(ticket: TicketInTable): void {
-    const isFirst = this.fresh.isEmpty && (ticket.isNew || this.repeated.isEmpty);
+    const isFirst = this.fresh.size === 0 && (this.repeated.size === 0 || ticket.isNew);
     if ((isFirst && !this.isFull) || this.trouble !== undefined) ticket.ask();
     else (ticket.isNew ? this.fresh : this.repeated).add(ticket);
   }
@@ -138,7 +138,7 @@ export class Tickets implements IdTable {
       this.answeredAt = now;
       this.silence = undefined;
     }
-    if (this.fresh.isEmpty && this.repeated.isEmpty) return;
+    if (this.fresh.size + this.repeated.size === 0) return;
     if (now !== undefined) this.askNextFew();
     // If the store refuses at once, very many questions would fail without a break for the event loop.
     else setImmediate(() => this.askNextFew());
@@ -229,36 +229,18 @@ export class TicketLine {
 }
 
 /** Tickets in the order in which they were added, each once. */
-class Backlog {
-  private readonly tickets = new Set<TicketInTable>();
+class Backlog extends Set<TicketInTable> {
   /** Continues where it has stopped: a new iterator would pass all tickets that were taken. */
-  private next = this.tickets.values();
-
-  get size(): number {
-    return this.tickets.size;
-  }
-
-  get isEmpty(): boolean {
-    return this.tickets.size === 0;
-  }
-
-  add(ticket: TicketInTable): void {
-    this.tickets.add(ticket);
-  }
+  private next = this.values();
 
   take(): TicketInTable | undefined {
-    if (this.isEmpty) {
+    let { value: ticket } = this.next.next();
+    if (ticket === undefined) {
       // An iterator that has reached the end stays there.
-      this.next = this.tickets.values();
-      return undefined;
+      this.next = this.values();
+      if (this.size > 0) ({ value: ticket } = this.next.next());
     }
-    let found = this.next.next();
-    if (found.done === true) {
-      this.next = this.tickets.values();
-      found = this.next.next();
-    }
-    const ticket = found.value as TicketInTable;
-    this.tickets.delete(ticket);
+    if (ticket !== undefined) this.delete(ticket);
     return ticket;
   }
 }

@@ -115,6 +115,8 @@ export class Waiter extends PendingCall<Hold> implements Linked<Waiter> {
   behind: Waiter | undefined;
   /** Whether it has been reported that another holder keeps it from the key. */
   isContended = false;
+  /** Until when the store may answer. */
+  answerBy = Infinity;
 
   constructor(
     context: Pick<EngineContext, 'clock' | 'timers'>,
@@ -123,8 +125,6 @@ export class Waiter extends PendingCall<Hold> implements Linked<Waiter> {
     readonly since: number,
     /** ms; 0: one try. */
     readonly waitTimeout: number,
-    /** Until when the store may answer. */
-    readonly answerBy: number,
   ) {
     super(context);
   }

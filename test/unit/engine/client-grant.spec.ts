@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { capacityFor, ClientGrant, type Capacity } from '../../../lib/engine/hold.js';
+import { ClientGrant } from '../../../lib/engine/hold.js';
+import { capacityFor, type Capacity } from '../../../lib/engine/hold-terms.js';
 import type { Grant, Hold, HoldTerms } from '../../../lib/engine/hold.js';
 import { KeyQueue, type Group } from '../../../lib/engine/key-queue.js';
 import { TransientMap } from '../../../lib/common/transient.js';
@@ -106,7 +107,7 @@ it('a grant that is lost ends the holds of all its callers', () => {
 
 describe('many grants of one key', () => {
   const GROUP = {} as Group;
-  const queueOf = () => new KeyQueue('a', { keys: new TransientMap(), parts: {} as never });
+  const queueOf = () => new KeyQueue('a', { keys: new TransientMap(), parts: {} as never, releases: {} as never });
 
   it('do not make requests slower once their time is over', () => {
     const queue = queueOf();

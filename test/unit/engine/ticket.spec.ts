@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import type { Places } from '../../../lib/engine/acquire-request.js';
+import type { Places } from '../../../lib/engine/hold-terms.js';
 import type { Grant } from '../../../lib/engine/hold.js';
 import { Tickets } from '../../../lib/engine/tickets.js';
 import { Ticket, type TicketListener, type TicketParts } from '../../../lib/engine/ticket.js';
