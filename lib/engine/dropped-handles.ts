@@ -19,7 +19,8 @@ export class DroppedHandles {
 
   constructor(watchdog: Watchdog) {
     this.registry = new FinalizationRegistry((hold) => {
-      if (hold.dropHandle()) watchdog.abandon(hold);
+      hold.handles -= 1;
+      if (hold.openHandles === 0) watchdog.abandon(hold);
     });
   }
 

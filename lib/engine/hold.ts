@@ -32,12 +32,8 @@ export type LossObserver = (hold: Hold, error: LockLostError) => void;
 
 /** The signal of a hold. Its listeners run in the async context of the code that has read it first. */
 class LossSignal {
-  private readonly controller = new AbortController();
+  readonly controller = new AbortController();
   private readonly run = callerContext();
-
-  get signal(): AbortSignal {
-    return this.controller.signal;
-  }
 
   abort(loss: LockLostError): void {
     this.run(() => this.controller.abort(loss));
@@ -60,20 +56,22 @@ async function callLossListener(listener: LossListener, loss: LockLostError, log
  */
 export class Hold implements TimerEntry {
   readonly acquiredAt: number;
+  state: HoldState = 'held';
+  /** The full lease in ms, as the call asked for or as `extend` set it last. */
+  lastLease: number;
+  /** How the hold was lost, if it was. */
+  loss: LockLostError | undefined;
+  /** How many renewals the store has confirmed. */
+  renewals = 0;
+  /** No handle can release the hold any more: it is not renewed, and ends with its lease. */
+  isAbandoned = false;
   /** How many handles that share this hold by re-entry are not released. The last release releases the hold. */
-  private openHandles = 0;
+  handles = 0;
   /** How many of them will not be released. */
-  private forgottenHandles = 0;
-
-  private currentState: HoldState = 'held';
-  private currentTerms: HoldTerms;
+  abandonedHandles = 0;
   /** The lease that the holder was promised. The store may have less: first after a pushed grant, or after a failover. */
   private promised: number;
   private promisedFrom: number;
-  private fullLease: number;
-  private renewalCount = 0;
-  private givenUp = false;
-  private lossError: LockLostError | undefined;
   private lossSignal: LossSignal | undefined;
   private listeners: Set<LossListener> | undefined;
   /** The release by its holder. Only `releaseWith` sets it. */
@@ -84,7 +82,7 @@ export class Hold implements TimerEntry {
   index = -1;
 
   constructor(
-    terms: HoldTerms,
+    public terms: HoldTerms,
     readonly grant: ClientGrant,
     readonly id: string,
     /** Counts the callers that the grant serves, from 1 on. */
@@ -92,8 +90,7 @@ export class Hold implements TimerEntry {
     from: number,
   ) {
     this.acquiredAt = this.now();
-    this.currentTerms = terms;
-    this.promised = this.fullLease = terms.lease;
+    this.promised = this.lastLease = terms.lease;
     this.promisedFrom = Math.floor(from);
   }
 
@@ -106,15 +103,7 @@ export class Hold implements TimerEntry {
   }
 
   get owner(): string {
-    return this.currentTerms.owner ?? this.grant.id;
-  }
-
-  get terms(): HoldTerms {
-    return this.currentTerms;
-  }
-
-  get state(): HoldState {
-    return this.currentState;
+    return this.terms.owner ?? this.grant.id;
   }
 
   /** Until when the client may rely on this hold. */
@@ -127,7 +116,7 @@ export class Hold implements TimerEntry {
    * tells how much is left does not move the renewal.
    */
   get renewalDue(): number {
-    const { lease } = this.currentTerms;
+    const { lease } = this.terms;
     // A shorter `extend` promises less than a renewal, and moves none.
     const set = this.lacksLease ? Math.min(lease, this.grant.lease.length) : lease;
     return this.validUntil - set * RENEW_AT;
@@ -135,7 +124,7 @@ export class Hold implements TimerEntry {
 
   /** Ends the hold if its lease is over: right on the first line after a stall or a suspension, before any timer runs. */
   get isHeld(): boolean {
-    if (this.currentState !== 'held') return false;
+    if (this.state !== 'held') return false;
     if (this.now() < this.validUntil) return true;
     this.lose('lease-ended', this.grant.renewalError);
     return false;
@@ -146,35 +135,15 @@ export class Hold implements TimerEntry {
     return this.isHeld ? Math.max(0, this.validUntil - this.now()) : 0;
   }
 
-  /** The full lease in ms, as the call asked for or as `extend` set it last. */
-  get lastLease(): number {
-    return this.fullLease;
-  }
-
   get signal(): AbortSignal {
     this.lossSignal ??= new LossSignal();
-    if (this.lossError !== undefined) this.lossSignal.abort(this.lossError);
-    return this.lossSignal.signal;
-  }
-
-  /** How the hold was lost, if it was. */
-  get loss(): LockLostError | undefined {
-    return this.lossError;
-  }
-
-  /** How many renewals the store has confirmed. */
-  get renewals(): number {
-    return this.renewalCount;
-  }
-
-  /** No handle can release the hold any more: it is not renewed, and ends with its lease. */
-  get isAbandoned(): boolean {
-    return this.givenUp;
+    if (this.loss !== undefined) this.lossSignal.abort(this.loss);
+    return this.lossSignal.controller.signal;
   }
 
   /** @throws LockLostError */
   assertHeld(): void {
-    if (!this.isHeld) throw this.lossError ?? this.releasedError();
+    if (!this.isHeld) throw this.loss ?? this.releasedError();
   }
 
   /** Tells a caller the owner, which may use that name to hold the key elsewhere: no other caller gets this grant. */
@@ -183,65 +152,30 @@ export class Hold implements TimerEntry {
     return this.owner;
   }
 
-  abandon(): void {
-    this.givenUp = true;
-  }
-
-  /** How many handles are not released. */
-  get handles(): number {
-    return this.openHandles;
-  }
-
-  /** Whether exactly one handle is left that a caller may still release. */
-  get isLastHandle(): boolean {
-    return this.openHandles - this.forgottenHandles === 1;
-  }
-
-  addHandle(): void {
-    this.openHandles += 1;
-  }
-
-  /** A handle was released. */
-  removeHandle(): void {
-    this.openHandles -= 1;
-  }
-
-  /** A handle will not be released; returns whether no handle is left that may be. */
-  forgetHandle(): boolean {
-    this.forgottenHandles += 1;
-    return this.forgottenHandles === this.openHandles;
-  }
-
-  /** A forgotten handle is released after all. */
-  reclaimHandle(): void {
-    this.forgottenHandles -= 1;
-  }
-
-  /** A handle was garbage-collected; returns whether no handle is left that a caller may release. */
-  dropHandle(): boolean {
-    this.openHandles -= 1;
-    return this.openHandles === this.forgottenHandles;
+  /** How many handles a caller may still release. */
+  get openHandles(): number {
+    return this.handles - this.abandonedHandles;
   }
 
   /** Begins the hold anew with other terms, under the same owner: the last key of a set has been acquired. */
   restart(terms: HoldTerms): void {
-    this.currentTerms = { ...terms, owner: this.currentTerms.owner, holdAtLeast: 0 };
-    this.renewalCount = 0;
+    this.terms = { ...terms, owner: this.terms.owner, holdAtLeast: 0 };
+    this.renewals = 0;
   }
 
   get units(): number {
-    return unitsOf(this.currentTerms.mode);
+    return unitsOf(this.terms.mode);
   }
 
   /** The holder releases all but `units` of its permits. */
   keepUnits(units: number): void {
-    this.currentTerms = withUnits(this.currentTerms, units);
+    this.terms = withUnits(this.terms, units);
   }
 
   /** Keeps the key taken for at least `ms` from now on; 0: a release frees it at once. */
   keepFor(ms: number): void {
     const holdAtLeast = ms > 0 ? this.now() - this.acquiredAt + ms : 0;
-    this.currentTerms = { ...this.currentTerms, holdAtLeast };
+    this.terms = { ...this.terms, holdAtLeast };
   }
 
   /** ms of lease, from now on, that the store lacks of what the holder was promised; 0: nothing is missing. */
@@ -256,18 +190,18 @@ export class Hold implements TimerEntry {
 
   /** The store has confirmed a renewal. */
   renewed(question: Question): void {
-    this.renewalCount += 1;
+    this.renewals += 1;
     this.promise(question);
   }
 
   /** The store has confirmed the longer lease of an `extend`. */
   extended(question: Question): void {
-    if (this.promise(question)) this.fullLease = question.lease;
+    if (this.promise(question)) this.lastLease = question.lease;
   }
 
   /** The hold is being offered to another client. */
   offer(): void {
-    this.currentState = 'offered';
+    this.state = 'offered';
   }
 
   /** The time of the next look has come. */
@@ -278,7 +212,7 @@ export class Hold implements TimerEntry {
   /** Ends the hold as released; returns whether it was held until now. */
   end(): boolean {
     const held = this.isHeld;
-    if (held) this.currentState = 'released';
+    if (held) this.state = 'released';
     return held;
   }
 
@@ -292,9 +226,9 @@ export class Hold implements TimerEntry {
    * in a microtask, since a property such as `isHeld` must not send commands. `by`: the caller of a forced release.
    */
   lose(reason: LossReason, cause?: Error, by?: string): void {
-    if (this.currentState === 'lost') return;
-    this.currentState = 'lost';
-    const loss = (this.lossError = this.lostError(reason, cause, by));
+    if (this.state === 'lost') return;
+    this.state = 'lost';
+    const loss = (this.loss = this.lostError(reason, cause, by));
     outside(() => {
       this.lossSignal?.abort(loss);
       const { logger, lost } = this.grant.context;
@@ -423,7 +357,7 @@ export class ClientGrant {
   private first: Hold | undefined;
   private others: Set<Hold> | undefined;
   /** How many permits the callers have together. Counted all the time: each of very many callers needs it at its release. */
-  private sum = 0;
+  units = 0;
 
   constructor(
     readonly context: GrantContext,
@@ -463,11 +397,6 @@ export class ClientGrant {
 
   get isHeld(): boolean {
     return !this.isEmpty && this.state !== 'lost';
-  }
-
-  /** How many permits the callers have together. */
-  get units(): number {
-    return this.sum;
   }
 
   /** Whether no further caller may use it, because it was closed or its time is over. */
@@ -519,7 +448,7 @@ export class ClientGrant {
     const hold = new Hold(own, this, id, turn, from);
     if (this.first === undefined) this.first = hold;
     else (this.others ??= new Set()).add(hold);
-    this.sum += hold.units;
+    this.units += hold.units;
     return hold;
   }
 
@@ -537,12 +466,12 @@ export class ClientGrant {
     if (!this.has(hold)) return;
     if (this.first === hold) this.first = undefined;
     else this.others!.delete(hold);
-    this.sum -= hold.units;
+    this.units -= hold.units;
   }
 
   /** A caller has released some of its permits. */
   unitsReleased(hold: Hold, count: number): void {
-    if (this.has(hold)) this.sum -= count;
+    if (this.has(hold)) this.units -= count;
   }
 
   /** No further caller may use it. */

@@ -32,43 +32,26 @@ export type Verdict = 'confirmed' | 'lowered' | 'unclear' | 'ignored';
  * each answer. Each hold under the grant has its own promise besides, see `Hold`.
  */
 export class LeaseView {
-  private end: number;
-  private mayLast: number;
-  /** The length of the lease that was set last. Answers that only tell how much of it is left do not change it. */
-  private full: number;
+  /** Until when the store keeps the grant for certain. */
+  until: number;
+  /** Until when the store may keep the grant, whatever the result of the questions under way. */
+  lastsUntil: number;
+  /** The length in ms of the lease that was set last. Answers that only tell how much of it is left do not change it. */
+  length: number;
+  /** The newest answer was so slow that the store may have less of the lease than the view says. */
+  isUnclear = false;
   /** The epoch of the newest question whose answer the view rests on. */
   private epoch: number;
   private asked = 0;
   private newestAnswered = 0;
   /** Answers to questions before this one do not count: they may come from a server that is gone. */
   private countsFrom = 0;
-  private unclear = false;
 
   constructor({ from, lease, longest, restsOn }: LeaseGrant) {
-    this.end = validUntil(from, lease);
-    this.mayLast = from + longest;
-    this.full = lease;
+    this.until = validUntil(from, lease);
+    this.lastsUntil = from + longest;
+    this.length = lease;
     this.epoch = restsOn;
-  }
-
-  /** Until when the store keeps the grant for certain. */
-  get until(): number {
-    return this.end;
-  }
-
-  /** The length of the lease that was set last, in ms. */
-  get length(): number {
-    return this.full;
-  }
-
-  /** The newest answer was so slow that the store may have less of the lease than the view says. */
-  get isUnclear(): boolean {
-    return this.unclear;
-  }
-
-  /** Until when the store may keep the grant, whatever the result of the questions under way. */
-  get lastsUntil(): number {
-    return this.mayLast;
   }
 
   /** Whether the view rests on an answer from before the connection was lost. Another server may have another lease. */
@@ -78,7 +61,7 @@ export class LeaseView {
 
   /** Numbers a question that is about to be sent. */
   ask(sent: number, epoch: number, lease: number): Question {
-    this.mayLast = Math.max(this.mayLast, sent + lease);
+    this.lastsUntil = Math.max(this.lastsUntil, sent + lease);
     return { number: ++this.asked, sent, epoch, lease };
   }
 
@@ -91,22 +74,22 @@ export class LeaseView {
     const certain = validUntil(sent, left);
     // An older answer cannot contradict a newer one.
     if (number < this.newestAnswered) {
-      this.end = Math.max(this.end, certain);
+      this.until = Math.max(this.until, certain);
       return 'ignored';
     }
     this.newestAnswered = number;
     const isAnotherServer = epoch > this.epoch;
-    if (sent + left < this.end && received + left >= this.end && !isAnotherServer) {
-      this.unclear = true;
+    if (sent + left < this.until && received + left >= this.until && !isAnotherServer) {
+      this.isUnclear = true;
       return 'unclear';
     }
-    this.unclear = false;
+    this.isUnclear = false;
     this.epoch = Math.max(this.epoch, epoch);
-    const isContradicted = sent + left < this.end;
+    const isContradicted = sent + left < this.until;
     // Another server has its own clock, so nothing stands that was allowed for an earlier one.
-    this.end = isContradicted || isAnotherServer ? certain : Math.max(this.end, certain);
+    this.until = isContradicted || isAnotherServer ? certain : Math.max(this.until, certain);
     // A question for less than is left has set nothing.
-    if (lease > 0 && left <= lease && this.end === certain) this.full = left;
+    if (lease > 0 && left <= lease && this.until === certain) this.length = left;
     // An answer that is still under way to an earlier question may come from a server that is gone.
     if (isContradicted || isAnotherServer) this.countsFrom = number;
     return isContradicted ? 'lowered' : 'confirmed';

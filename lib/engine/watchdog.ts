@@ -85,7 +85,7 @@ export class Watchdog {
   /** No handle can release this hold any more: it ends with its lease. */
   abandon(hold: Hold, why = `the handle of '${hold.key}' was dropped without release()`): void {
     if (hold.state !== 'held' || hold.isAbandoned) return;
-    hold.abandon();
+    hold.isAbandoned = true;
     // Still watched to its end: only then the queue asks the store for its next waiter.
     this.reschedule(hold);
     this.context.logger.warn(`${why}: the lock is not renewed any more and ends with its lease`);

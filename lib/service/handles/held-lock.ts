@@ -53,7 +53,7 @@ export class HeldLock implements LockHandle, Linked<HeldLock> {
     readonly hold: Hold,
     readonly engine: LockEngine,
   ) {
-    hold.addHandle();
+    hold.handles += 1;
   }
 
   get key(): string {
@@ -171,7 +171,7 @@ export class HeldLock implements LockHandle, Linked<HeldLock> {
    */
   releaseAtOnce(): boolean {
     if (this.released !== undefined || this.abandoned) return false;
-    if (this.hold.isLastHandle) {
+    if (this.hold.openHandles === 1) {
       if (!outside(() => this.engine.releases.handOff(this.hold))) return false;
       this.end();
       this.released = HELD;
@@ -226,7 +226,8 @@ export class HeldLock implements LockHandle, Linked<HeldLock> {
     if (this.abandoned || !this.isHeld) return;
     this.abandoned = true;
     this.unguard();
-    if (this.hold.forgetHandle()) this.engine.watchdog.abandon(this.hold, `'${this.key}' ${why}`);
+    this.hold.abandonedHandles += 1;
+    if (this.hold.openHandles === 0) this.engine.watchdog.abandon(this.hold, `'${this.key}' ${why}`);
   }
 
   /** Calls `listener` when the lock is lost. */
@@ -270,7 +271,7 @@ export class HeldLock implements LockHandle, Linked<HeldLock> {
   /** Counts the share of this handle again, so that the release below counts. */
   private reclaim(): void {
     this.abandoned = false;
-    this.hold.reclaimHandle();
+    this.hold.abandonedHandles -= 1;
   }
 
   private unguard(): void {
@@ -282,7 +283,7 @@ export class HeldLock implements LockHandle, Linked<HeldLock> {
     this.isReleased = true;
     this.unguard();
     this.onReleased?.();
-    this.hold.removeHandle();
+    this.hold.handles -= 1;
   }
 
   private refuseReleased(): void {
