@@ -3,21 +3,10 @@ import { isLockStoreError, LockTimeoutError } from '../errors/index.js';
 import { notGranted, type AcquireParts, type KeyQueues } from './key-queue.js';
 import { acquireAtOnce, named, ownedBy, unanswered, type Busy, type Refusal } from './acquire-at-once.js';
 import type { Admission } from './admission.js';
-import type { Confirmations } from './confirmations.js';
 import type { Hold, HoldTerms, KeyTerms } from './hold.js';
 import type { HoldReleases } from './hold-releases.js';
 import type { LeaseOperations } from './lease-operations.js';
 import { answerDue, nextAnswerDue, type WaitTerms } from './waiter.js';
-
-/** What several keys are acquired with. */
-export interface AcquireSetParts {
-  readonly parts: AcquireParts;
-  readonly admission: Admission;
-  readonly queues: KeyQueues;
-  readonly confirmations: Confirmations;
-  readonly leases: LeaseOperations;
-  readonly releases: HoldReleases;
-}
 
 /**
  * Acquires several keys, all or none: in one step if all are free, otherwise one by one, each in its queue. One by one means
@@ -25,14 +14,20 @@ export interface AcquireSetParts {
  * once in any case.
  */
 export class AcquireSet {
-  constructor(private readonly deps: AcquireSetParts) {}
+  constructor(
+    private readonly parts: AcquireParts,
+    private readonly admission: Admission,
+    private readonly queues: KeyQueues,
+    private readonly leases: LeaseOperations,
+    private readonly releases: HoldReleases,
+  ) {}
 
   /**
    * Waits for the holds, in the order of `set`.
    * @throws as `KeyQueues.acquire` does; then nothing is kept
    */
   async acquire(set: readonly KeyTerms[], wait: WaitTerms): Promise<Hold[]> {
-    const { parts, admission, releases, confirmations } = this.deps;
+    const { parts, admission, releases, leases } = this;
     const refusal = admission.refusal(set[0]!.key, wait);
     if (refusal !== undefined) throw refusal;
     for (const { key } of set) releases.send(key);
@@ -49,7 +44,7 @@ export class AcquireSet {
         ? await this.tryEach(set, limit, since, atOnce)
         : await this.inOrder(set, limit, since, atOnce);
     // Only now, so that the replicas confirm all keys at the same time.
-    if (set.some(({ terms }) => terms.replicas)) await confirmations.confirm(holds, since, wait);
+    if (set.some(({ terms }) => terms.replicas)) await leases.confirm(holds, since, wait);
     return holds;
   }
 
@@ -63,7 +58,7 @@ export class AcquireSet {
     since: number,
     refusal: Refusal,
   ): Promise<Hold[]> {
-    const { parts, admission } = this.deps;
+    const { parts, admission } = this;
     let found = refusal;
     const busy = busyOf(refusal);
     // What keeps this try from the key may be a release of this client that the store had not executed yet.
@@ -91,7 +86,7 @@ export class AcquireSet {
     since: number,
     refusal: Refusal,
   ): Promise<Hold[]> {
-    const { parts, queues, releases } = this.deps;
+    const { parts, queues, releases } = this;
     const { clock, timers, store } = parts.context;
     const deadline = since + waitTimeout;
     // Independent masters are asked for one key after another.
@@ -152,7 +147,7 @@ export class AcquireSet {
     since: number,
     waitTimeout: number,
   ): LockTimeoutError {
-    this.deps.parts.context.events.timeout({ ...waitedFor, since });
+    this.parts.context.events.timeout({ ...waitedFor, since });
     const message = `${named(set)} were not all free within the waitTimeout of ${Math.round(waitTimeout)} ms`;
     return new LockTimeoutError(message, { key: waitedFor.key });
   }
@@ -161,7 +156,7 @@ export class AcquireSet {
   private async begin(hold: Hold, terms: HoldTerms): Promise<void> {
     hold.restart(terms);
     refuseLost(hold);
-    if (!terms.renews || terms.maxRenewTimes > 0) await this.deps.leases.extend(hold, terms.lease);
+    if (!terms.renews || terms.maxRenewTimes > 0) await this.leases.extend(hold, terms.lease);
   }
 }
 

@@ -2,13 +2,16 @@ import { settledBy, type WaitLimit } from '../common/settle.js';
 import { LockStoreError } from '../errors/index.js';
 import type { EngineContext } from './engine-context.js';
 import type { Hold, ReplicaTerms } from './hold.js';
+import type { HoldReleases } from './hold-releases.js';
+import { answerTime, type WaitTerms } from './waiter.js';
 import type { Watchdog } from './watchdog.js';
 
-/** What a holder asks the store about its hold. */
+/** What a holder asks the store about its hold: how much of the lease is left, and which replicas have it. */
 export class LeaseOperations {
   constructor(
     private readonly context: EngineContext,
     private readonly watchdog: Watchdog,
+    private readonly releases: HoldReleases,
   ) {}
 
   /**
@@ -49,11 +52,35 @@ export class LeaseOperations {
   }
 
   /**
+   * Waits until the replicas that a call asks for have its new holds, and releases the holds otherwise. The call began at
+   * `since`. The wait takes `timeout` of `replicas` and the time for an answer, however late the holds were granted.
+   * @throws LockStoreError if too few replicas have a hold in time; LockLostError; the reason of the caller's signal
+   */
+  async confirm(holds: readonly Hold[], since: number, { waitTimeout, signal }: WaitTerms): Promise<void> {
+    const { clock, timers, limits } = this.context;
+    const answer = answerTime(limits.commandTimeout);
+    const timeout = Math.max(0, ...holds.map(({ terms }) => terms.replicas?.timeout ?? 0));
+    const at = Math.min(clock.now(), since + waitTimeout) + timeout + answer;
+    try {
+      await Promise.all(holds.map((hold) => this.awaitReplicas(hold, { at, signal })));
+      // One may have been lost while the replicas confirmed another one.
+      for (const hold of holds) if (!hold.isHeld) throw hold.loss!;
+    } catch (error) {
+      // The caller has done nothing under these holds, so the keys need not stay taken.
+      for (const hold of holds) hold.keepFor(0);
+      const released = Promise.allSettled(holds.map((hold) => this.releases.release(hold)));
+      // On a dead connection the answer takes a whole `commandTimeout`. The release continues without the caller.
+      await settledBy(timers, { at: Math.min(at, clock.now() + answer), isAnswer: true }, released);
+      throw error;
+    }
+  }
+
+  /**
    * Waits until the replicas that a new hold asks for have it, if it asks for any.
    * @throws LockStoreError if too few have it in time, or Redis does not answer by `limit`; LockLostError; the reason of the
    * signal of `limit`
    */
-  async awaitReplicas(hold: Hold, limit: Omit<WaitLimit, 'isAnswer'>): Promise<void> {
+  private async awaitReplicas(hold: Hold, limit: Omit<WaitLimit, 'isAnswer'>): Promise<void> {
     if (hold.terms.replicas === undefined) return;
     const { min, timeout } = hold.terms.replicas;
     const { store, timers } = this.context;

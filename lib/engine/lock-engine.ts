@@ -6,14 +6,12 @@ import type {
   HoldSurveyRequest,
   ForceReleaseReply,
   LockStore,
-  StoredHold,
   StoredLock,
   StoreFeature,
   HoldChoice,
 } from '../store/lock-store.js';
 import { AcquireSet } from './acquire-set.js';
 import { Admission } from './admission.js';
-import { Confirmations } from './confirmations.js';
 import { DroppedHandles } from './dropped-handles.js';
 import type { EngineContext } from './engine-context.js';
 import type { Hold, HoldTerms, KeyTerms } from './hold.js';
@@ -55,9 +53,11 @@ export class LockEngine {
   readonly watchdog: Watchdog;
   /** Handles that may be garbage-collected without a release. */
   readonly dropped: DroppedHandles;
-  private readonly grants: Grants;
+  /** The holds of this client. */
+  readonly grants: Grants;
   private readonly tickets: Tickets;
-  private readonly queues: KeyQueues;
+  /** The callers of this client that wait. */
+  readonly queues: KeyQueues;
   /** Asks the store about a hold: `verify`, `extend`. */
   readonly leases: LeaseOperations;
   /** Releases holds. */
@@ -65,7 +65,6 @@ export class LockEngine {
   private readonly storeReleases: Releases;
   /** Holds that pass from one client to another. */
   readonly handovers: Handovers;
-  private readonly confirmations: Confirmations;
   private readonly set: AcquireSet;
   /** Settles when the waiters have been rejected. */
   private dismissed: Promise<unknown> = Promise.resolve();
@@ -88,11 +87,8 @@ export class LockEngine {
     const parts: AcquireParts = { context, releases, orphans, grants, tickets };
     this.releases = new HoldReleases(context, grants, releases);
     this.queues = new KeyQueues(parts, admission, this.releases);
-    this.leases = new LeaseOperations(context, this.watchdog);
-    const { leases, queues, releases: holdReleases } = this;
-    const confirmations = new Confirmations(context, leases, holdReleases);
-    this.confirmations = confirmations;
-    this.set = new AcquireSet({ parts, admission, queues, confirmations, leases, releases: holdReleases });
+    this.leases = new LeaseOperations(context, this.watchdog, this.releases);
+    this.set = new AcquireSet(parts, admission, this.queues, this.leases, this.releases);
     this.latches = store.latches && new Latches(context, store.latches, admission);
     store.listen(new StoreMessages(parts, this.watchdog, this.latches));
   }
@@ -105,7 +101,7 @@ export class LockEngine {
     if (terms.replicas === undefined) return this.queues.acquire(key, terms, wait);
     const since = this.context.clock.now();
     return this.queues.acquire(key, terms, wait).then(async (hold) => {
-      await this.confirmations.confirm([hold], since, wait);
+      await this.leases.confirm([hold], since, wait);
       return hold;
     });
   }
@@ -116,11 +112,6 @@ export class LockEngine {
    */
   acquireAll(set: readonly KeyTerms[], wait: WaitTerms): Promise<Hold[]> {
     return this.set.acquire(set, wait);
-  }
-
-  /** How often the owner of a hold has its key in this client. */
-  holdCount(hold: Hold): number {
-    return this.grants.countOf(hold);
   }
 
   /**
@@ -155,11 +146,6 @@ export class LockEngine {
     return this.admission.explained(this.context.store.setLimit(key, permits));
   }
 
-  /** How many callers of this client wait for a key. */
-  waitingFor(key: string): number {
-    return this.queues.waitingFor(key);
-  }
-
   /**
    * What the store knows of a key. Of local holders under one grant it knows the first, and this client the current one. Of
    * holds that share one, it knows that one, and this client each of them.
@@ -167,7 +153,7 @@ export class LockEngine {
   async inspect(key: string, maxWaiters?: number, maxHolds?: number): Promise<StoredLock> {
     this.releases.send(key);
     const stored = await this.admission.explained(this.context.store.inspect(key, maxWaiters, maxHolds));
-    return { ...stored, holds: stored.holds.flatMap((hold) => this.holdsOf(hold)) };
+    return { ...stored, holds: stored.holds.flatMap((hold) => this.grants.get(hold.id)?.describe(hold) ?? [hold]) };
   }
 
   /** Answers questions about the holds of a key, if possible without reading all of them. */
@@ -195,16 +181,6 @@ export class LockEngine {
   get isSubscribed(): boolean {
     const { store } = this.context;
     return store.fullySubscribed ?? store.listening;
-  }
-
-  /** The holds of this client. */
-  get currentHolds(): readonly Hold[] {
-    return this.grants.all();
-  }
-
-  /** How late the most overdue renewal of the last two minutes was, in ms. */
-  get worstLag(): number {
-    return this.watchdog.worstLag;
   }
 
   /** Whether new acquisitions are refused, since the application shuts down. */
@@ -239,14 +215,10 @@ export class LockEngine {
     await store.close();
   }
 
-  private holdsOf(stored: StoredHold): StoredHold[] {
-    return this.grants.get(stored.id)?.describe(stored) ?? [stored];
-  }
-
   /** Logs what the shutdown waits for, key by key. */
   private reportHolds(timeout: number): void {
     const { clock, logger } = this.context;
-    const holds = this.currentHolds;
+    const holds = this.grants.all();
     for (const { key, acquiredAt } of holds.slice(0, MOST_REPORTED)) {
       const held = Math.round(clock.now() - acquiredAt);
       logger.log(`the shutdown waits up to ${timeout} ms for the holder of '${key}', which has had it for ${held} ms`);
@@ -257,7 +229,7 @@ export class LockEngine {
 
   /** Logs which locks are held while the application waits for its open requests, since so many ms. */
   reportDrain(since: number): void {
-    const keys = this.currentHolds.map(({ key }) => `'${key}'`);
+    const keys = this.grants.all().map(({ key }) => `'${key}'`);
     if (keys.length === 0) return;
     const more = keys.length > MOST_REPORTED ? ` and ${keys.length - MOST_REPORTED} more` : '';
     this.context.logger.warn(

@@ -22,7 +22,7 @@ export async function readLockHealth(
 ): Promise<LockHealth> {
   const { timeout = context.limits.commandTimeout } = OPTIONS.read('health', options);
   const answer = await probe(engine, context, timeout);
-  const holds = engine.currentHolds;
+  const holds = engine.grants.all();
   const { id: client, label } = context.identity;
   return {
     ...{ client, label },
@@ -49,10 +49,10 @@ export async function readInstance(
     readClock(context, timeout),
   ]);
   const now = context.clock.now();
-  const holds = engine.currentHolds.map(({ terms, acquiredAt }) => ({
+  const holds = engine.grants.all().map(({ terms, acquiredAt }) => ({
     ...{ pattern: terms.pattern, kind: terms.mode.kind, age: now - acquiredAt },
   }));
-  const lag = Math.max(watchdogLag, engine.worstLag);
+  const lag = Math.max(watchdogLag, engine.watchdog.worstLag);
   const { epoch: disconnects } = context.store;
   return { instance, reachable, subscribed, roundTrip, disconnects, clockAhead, watchdogLag: lag, candidates, holds };
 }

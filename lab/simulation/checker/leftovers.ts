@@ -31,7 +31,7 @@ export function nothingIsRemembered(process: Process, someForget: boolean): void
   const [grants, tickets, queues] = ['grants', 'tickets', 'queues'].map((part) => Reflect.get(engine, part) as object);
   const sizes = {
     acquisitions: process.acquisitions(someForget),
-    holds: engine.currentHolds.length,
+    holds: engine.grants.all().length,
     grants: sizeOf(grants!, 'byId'),
     setIds: sizeOf(tickets!, 'setIds'),
     tickets: sizeOf(tickets!, 'byId'),

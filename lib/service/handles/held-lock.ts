@@ -100,7 +100,7 @@ export class HeldLock implements LockHandle, Linked<HeldLock> {
   }
 
   get holdCount(): number {
-    return this.isHeld ? this.engine.holdCount(this.hold) : 0;
+    return this.isHeld ? this.engine.grants.countOf(this.hold) : 0;
   }
 
   remainingTime(): number {

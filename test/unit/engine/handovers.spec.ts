@@ -37,7 +37,7 @@ describe('a hold that is handed over', () => {
     const hold = await take();
     const atOffer: unknown[] = [];
     store.offer = (request) => {
-      atOffer.push(hold.state, hold.isHeld, engine.currentHolds, request);
+      atOffer.push(hold.state, hold.isHeld, engine.grants.all(), request);
       return Promise.resolve(60_000);
     };
     expect(await engine.handovers.start(offerOf(hold))).toBe(60_000);

@@ -37,10 +37,10 @@ describe('a hold that callers have shared', () => {
 
   it.each(['released', 'lost'])('leaves no queue behind, if the last of them is %s', async (how) => {
     const { clock, engine, short } = await shared();
-    const { size: before } = Reflect.get(Reflect.get(engine, 'queues') as object, 'keys') as { size: number };
+    const { size: before } = Reflect.get(Reflect.get(engine, 'queues'), 'keys') as { size: number };
     if (how === 'released') engine.releases.release(short).catch(() => undefined);
     else await clock.pass(1_000);
-    const { size: after } = Reflect.get(Reflect.get(engine, 'queues') as object, 'keys') as { size: number };
+    const { size: after } = Reflect.get(Reflect.get(engine, 'queues'), 'keys') as { size: number };
     expect([before, after]).toEqual([1, 0]);
   });
 });
