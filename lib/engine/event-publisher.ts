@@ -4,7 +4,7 @@ import type { LockLogger } from '../common/logger.js';
 import { outside } from '../common/outside.js';
 import type { LockLostError } from '../errors/index.js';
 import type { ClientNames } from './client-names.js';
-import type { HoldTerms, KeyTerms } from './hold-terms.js';
+import type { KeyTerms } from './hold-terms.js';
 import type { LockEvent } from './lock-event.js';
 
 /** Where events go. */
@@ -14,17 +14,13 @@ export interface EventSink {
 }
 
 /** What an event tells about a caller that waits. */
-export interface PublishedRequest {
-  readonly key: string;
-  readonly terms: HoldTerms;
+export interface PublishedRequest extends KeyTerms {
   readonly since: number;
 }
 
 /** What an event tells about a hold. */
-export interface PublishedHold {
-  readonly key: string;
+export interface PublishedHold extends KeyTerms {
   readonly id: string;
-  readonly terms: HoldTerms;
   readonly token: number;
   readonly acquiredAt: number;
   readonly renewals: number;

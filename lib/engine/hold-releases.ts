@@ -193,7 +193,7 @@ export class HoldReleases {
     const { epoch } = store;
     const request = { key, id: grant.id, tombstoneFor, keep: this.keepOf(hold), next: next?.request() };
     const sent = next === undefined ? 0 : clock.now();
-    const answer = this.releases.sendForHold(request, grant.lease.lastsUntil);
+    const answer = this.releases.send(request, grant.lease.lastsUntil, grant.id);
     next?.await(
       answer.then((reply) => reply.next as NonNullable<typeof reply.next>),
       sent,

@@ -1,6 +1,5 @@
 import type { LockLostError } from '../errors/index.js';
 import { FOLLOWER_PERIOD, type AcquireRequest, type HoldMode } from '../store/lock-store.js';
-import type { EngineContext, EngineLimits } from './engine-context.js';
 import type { LeaseGrant } from './lease-view.js';
 
 /** A grant as the engine uses it. `from` lies before the moment from which the store counts `lease`. */
@@ -79,10 +78,10 @@ export type Capacity = 'one' | 'readers' | 'permits';
  * What a grant for a request may serve. A request with an owner or with `fair: true` has a grant of its own, and so has one for
  * which the store does something at each grant or release.
  */
-export function capacityFor(terms: HoldTerms, { batch }: Pick<EngineLimits, 'batch'>): Capacity {
+export function capacityFor(terms: HoldTerms, batchSize: number): Capacity {
   const { mode, owner, fair, alone } = terms;
   if (mode.kind === 'exclusive' || owner !== undefined || fair || alone === true) return 'one';
-  if (batch.size === 1 || !mayShareGrant(terms)) return 'one';
+  if (batchSize === 1 || !mayShareGrant(terms)) return 'one';
   if (mode.kind === 'read') return 'readers';
   return mode.units > 0 ? 'permits' : 'one';
 }
@@ -120,14 +119,20 @@ export interface Asking {
   readonly slowness: number;
 }
 
+/** What limits a request: the context of the engine. */
+interface RequestContext {
+  readonly random: () => number;
+  readonly limits: { readonly commandTimeout: number; readonly grantTimeout: number };
+}
+
 /** In how many ms a waiter asks again at the latest, unless it follows others or the client has very many tickets. */
-export function retryPeriod({ random, limits: { grantTimeout } }: EngineContext, lease: number): number {
+export function retryPeriod({ random, limits: { grantTimeout } }: RequestContext, lease: number): number {
   return Math.ceil(Math.min(lease / 3, grantTimeout * (1 + random() / 3)));
 }
 
 /** Builds the request that asks the store for a lock. */
 export function acquireRequest(
-  context: EngineContext,
+  context: RequestContext,
   key: string,
   id: string,
   { mode, owner, lease, fair, ahead }: HoldTerms,

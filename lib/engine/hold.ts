@@ -507,7 +507,10 @@ export class ClientGrant {
   private mayServe(terms: HoldTerms): boolean {
     const { clock, store, limits } = this.context;
     const { capacity, lease } = this;
-    if (this.isOver || (capacity === 'one' ? !mayShareGrant(terms) : capacityFor(terms, limits) !== capacity))
+    if (
+      this.isOver ||
+      (capacity === 'one' ? !mayShareGrant(terms) : capacityFor(terms, limits.batch.size) !== capacity)
+    )
       return false;
     // Without a connection, or after a reconnect, the store cannot tell this client to yield, nor of a release by force.
     if (!store.listening || this.epoch !== store.epoch) return false;

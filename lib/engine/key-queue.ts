@@ -151,12 +151,12 @@ export class KeyQueue implements GrantUsers {
   groupFor(terms: HoldTerms, waits: boolean): Group {
     const { mode, fair } = terms;
     if (fair) this.closeGrants();
-    const capacity = capacityFor(terms, this.queues.parts.context.limits);
+    const joinsPlain = waits && isPlain(terms);
+    const capacity = joinsPlain ? 'one' : capacityFor(terms, this.queues.parts.context.limits.batch.size);
     if (waits) {
       if (capacity !== 'one' && this.sharing?.accepts(mode) === true) return this.sharing;
       if ((this.sharing ?? this.open) !== undefined) this.endSharing(capacity === 'one' ? undefined : mode, mode);
     }
-    const joinsPlain = waits && isPlain(terms);
     if (joinsPlain && this.plain !== undefined) return this.plain;
     const group = new Group(this, mode, capacity, waits, joinsPlain, this.queues.parts);
     if (joinsPlain) this.plain = group;

@@ -28,15 +28,23 @@ export class Releases {
   constructor(private readonly context: EngineContext) {}
 
   /**
-   * Sends a release. A transient failure is retried until `until`, but the promise rejects with the first failure.
+   * Sends a release. A transient failure is retried until `until`, but the promise rejects with the first failure. `name`: the id
+   * of the hold, under which `ofHold` finds its release until it is answered.
    */
-  send(request: ReleaseRequest, until: number): Promise<ReleaseReply> {
-    return this.sendAs(request, request, until);
-  }
-
-  /** Like `send`, for a hold: `ofHold` finds the release until it is answered. */
-  sendForHold(request: ReleaseRequest, until: number): Promise<ReleaseReply> {
-    return this.sendAs(request.id, request, until);
+  send(request: ReleaseRequest, until: number, name: string | ReleaseRequest = request): Promise<ReleaseReply> {
+    const answer = this.context.store.release(request);
+    this.pending.set(name, answer);
+    answer.then(
+      () => this.pending.delete(name),
+      (error: LockStoreError) => {
+        this.pending.delete(name);
+        if (!this.retries(error) || this.context.clock.now() > until) return;
+        this.again('release', request.key, error, () => {
+          this.send({ ...request, next: undefined }, until).catch(() => undefined);
+        });
+      },
+    );
+    return answer;
   }
 
   /** The release of the hold with this id, if it is not answered yet. */
@@ -98,22 +106,6 @@ export class Releases {
     if (this.pending.size === 0) return;
     const { timers, clock } = this.context;
     await settledBy(timers, { at: clock.now() + timeout }, Promise.allSettled(this.pending.values()));
-  }
-
-  private sendAs(name: string | ReleaseRequest, request: ReleaseRequest, until: number): Promise<ReleaseReply> {
-    const answer = this.context.store.release(request);
-    this.pending.set(name, answer);
-    answer.then(
-      () => this.pending.delete(name),
-      (error: LockStoreError) => {
-        this.pending.delete(name);
-        if (!this.retries(error) || this.context.clock.now() > until) return;
-        this.again('release', request.key, error, () => {
-          this.send({ ...request, next: undefined }, until).catch(() => undefined);
-        });
-      },
-    );
-    return answer;
   }
 
   /** Sends a command again later. */

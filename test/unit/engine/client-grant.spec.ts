@@ -24,7 +24,7 @@ function setUp(terms: HoldTerms, capacity: Capacity, details: Partial<Grant> = {
 describe('the capacity of a grant', () => {
   it('is one, any number of readers, or the permits, unless the request needs a grant of its own', () => {
     const limits = { batch: { size: 16, time: 50 } };
-    const capacities = (terms: HoldTerms) => capacityFor(terms, limits);
+    const capacities = (terms: HoldTerms) => capacityFor(terms, limits.batch.size);
     expect([TERMS, READ, PERMITS].map(capacities)).toEqual(['one', 'readers', 'permits']);
     const alone = [
       { owner: 'ann' },
@@ -34,7 +34,7 @@ describe('the capacity of a grant', () => {
       { replicas: { min: 1, timeout: 9 } },
     ];
     for (const terms of alone) expect(capacities({ ...READ, ...terms })).toBe('one');
-    expect(capacityFor(READ, { batch: { size: 1, time: 50 } })).toBe('one');
+    expect(capacityFor(READ, 1)).toBe('one');
   });
 
   it('says how many callers it serves at once, and with which tokens', () => {
