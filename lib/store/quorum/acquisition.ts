@@ -1,36 +1,12 @@
 import { LockStoreError } from '../../errors/index.js';
 import type { AcquireReply, AcquireRequest } from '../lock-store.js';
-import type { QuorumMember } from '../quorum-member.js';
 import { contendedReply, hasRival, heldAt, minorityOf, refusalOf, VoteWaiting } from './decision.js';
 import type { Member } from './membership.js';
 import { Reinstatement } from './reinstatement.js';
 import type { QuorumContext } from './round.js';
 import { SplitVotes, TieBreak, type TieBreakStep } from './split-votes.js';
-import { MemberState, Votes, type Majority } from './votes.js';
+import { MemberState, type Majority } from './votes.js';
 import { writeToken } from './write-token.js';
-
-/**
- * The request for one master. Its age gives it the same place in every queue, whatever the clocks show. `ageBackoff`:
- * by how many ms the age is reduced.
- */
-export function memberRequest(
-  request: AcquireRequest,
-  { listening }: QuorumMember,
-  age: number,
-  ageBackoff: number,
-): AcquireRequest {
-  // The masters decide whether a batch is possible. A majority reserves the tokens after it has accepted the first of
-  // them.
-  const batchSize = Math.min(request.batchSize, 2);
-  return {
-    ...request,
-    waits: request.waits && listening,
-    batchSize,
-    uncontendedBatchSize: batchSize,
-    age: Math.max(0, age - ageBackoff),
-    backedOff: ageBackoff > 0,
-  };
-}
 
 /** How many rounds one attempt may take, and how many times a majority may fail to accept its token. */
 const MOST_ROUNDS = 50;
@@ -47,7 +23,6 @@ export class Acquisition {
   private readonly splits: SplitVotes;
   readonly reinstatement: Reinstatement;
   private tieBreak: TieBreak;
-  private readonly votes: Votes;
   private running: Promise<Outcome> | undefined;
   private last: Promise<Outcome> | undefined;
   private again = false;
@@ -63,13 +38,8 @@ export class Acquisition {
     this.since = context.clock.now();
     this.splits = new SplitVotes(request.id, context.random);
     this.tieBreak = new TieBreak(request.id, this.since);
-    this.votes = new Votes(request.key, request.id, context.clock);
-    this.reinstatement = new Reinstatement(context.clock, () =>
-      this.majority === undefined || this.ended !== undefined
-        ? undefined
-        : { request: this.request, majority: this.majority },
-    );
-    this.states = context.members.map((member) => new MemberState(member));
+    this.reinstatement = new Reinstatement(context.clock, request, () => (this.isWanted ? this.majority : undefined));
+    this.states = context.members.map((member) => new MemberState(member, request));
     this.waiting = new VoteWaiting(this.states, context, () => this.isWanted);
   }
 
@@ -98,9 +68,20 @@ export class Acquisition {
     return this.last ?? this.attempt();
   }
 
-  /** The request for one master. */
+  /** The request for one master. Its age gives it the same place in every queue, whatever the clocks show. */
   requestFor({ store }: Member): AcquireRequest {
-    return memberRequest(this.request, store, this.context.clock.now() - this.since, this.splits.ageBackoff);
+    const { request } = this;
+    const { ageBackoff } = this.splits;
+    // The masters decide whether a batch is possible. A majority reserves the tokens after it has accepted the first one.
+    const batchSize = Math.min(request.batchSize, 2);
+    return {
+      ...request,
+      waits: request.waits && store.listening,
+      batchSize,
+      uncontendedBatchSize: batchSize,
+      age: Math.max(0, this.context.clock.now() - this.since - ageBackoff),
+      backedOff: ageBackoff > 0,
+    };
   }
 
   /** Sends a request to a master. A lease counts from before the request was sent, never from the reply. */
@@ -125,8 +106,8 @@ export class Acquisition {
     const state = this.stateOf(member);
     const { clock } = this.context;
     if (this.ended !== undefined || state.holdsAt(clock.now())) return;
-    if (state.isSpoiled) return this.votes.release(state);
-    if (this.majority !== undefined) return this.votes.widen(state, this.majority);
+    if (state.isSpoiled) return state.release();
+    if (this.majority !== undefined) return state.widen(this.majority, clock.now());
     state.pushed = true;
     // The reply to a pending request may be the grant itself.
     if (!state.isOpen) this.ask(state);
@@ -186,10 +167,10 @@ export class Acquisition {
       if (held.length === 0) return this.contended();
       const move = hasRival(this.states, quorum, this.request) ? 'rival' : this.nextMove();
       if (move === 'rival' || move === undefined) {
-        for (const state of held) this.votes.release(state);
+        for (const state of held) state.release();
         return this.contended(move === 'rival' ? undefined : this.splits.retryIn(this.states));
       }
-      if (!move.keeps) for (const state of held) this.votes.release(state);
+      if (!move.keeps) for (const state of held) state.release();
       if (move.asks) this.askAll(false);
       await this.waiting.majorityWithin(move.pause);
       // A waiter keeps its votes during the pause. Then the queues decide: their order is the same everywhere.
@@ -201,7 +182,7 @@ export class Acquisition {
   /** The votes of an adoption stay: the caller may ask again, and no client could take them again. */
   private undecided(): never {
     const { key, adopts } = this.request;
-    if (adopts === undefined) for (const state of this.held) this.votes.release(state);
+    if (adopts === undefined) for (const state of this.held) state.release();
     throw new LockStoreError(`the masters reached no decision about '${key}'`, { key, transient: true });
   }
 
@@ -246,7 +227,7 @@ export class Acquisition {
   private answered(state: MemberState, reply: AcquireReply, sent: number, epoch: number): void {
     if (this.ended === 'released') return;
     if (this.ended === 'dropped' || state.isSpoiled) {
-      if (reply.outcome === 'held' || reply.outcome === 'queued') this.votes.release(state);
+      if (reply.outcome === 'held' || reply.outcome === 'queued') state.release();
       return this.ended === 'dropped' ? undefined : this.changed(state);
     }
     const now = this.context.clock.now();
@@ -255,7 +236,7 @@ export class Acquisition {
     if (sent >= state.countsFrom) state.take(reply, sent, epoch, now);
     if (this.majority === undefined) state.countServerOnce(this.states);
     if (reply.outcome === 'held' && sent + reply.lease <= now) {
-      this.votes.release(state);
+      state.release();
       state.fail(new LockStoreError('the reply arrived after the lease had ended', { transient: true }));
     }
     if (state.pushed && !state.isOpen) this.ask(state);
@@ -264,7 +245,7 @@ export class Acquisition {
 
   private failed(state: MemberState, error: Error): void {
     const isOpen = !(error instanceof LockStoreError) || error.transient;
-    if (this.ended === 'dropped' && isOpen) this.votes.release(state, 2 * this.context.commandTimeout);
+    if (this.ended === 'dropped' && isOpen) state.release(2 * this.context.commandTimeout);
     if (this.ended !== undefined) return;
     state.fail(error);
     this.changed(state);
@@ -274,7 +255,7 @@ export class Acquisition {
   private changed(state: MemberState): void {
     if (this.running !== undefined) this.waiting.wake();
     else if (this.majority !== undefined) {
-      if (state.isAnswered) this.votes.raise(state, this.majority);
+      if (state.isAnswered) state.raise(this.majority);
     } else if (state.holdsAt(this.context.clock.now())) this.retry?.();
   }
 
@@ -292,7 +273,7 @@ export class Acquisition {
     const refusal = refusalOf(this.states, quorum);
     const failure = minorityOf(this.states, now, quorum, key);
     for (const state of this.states) {
-      if (state.holdsAt(now) || (refusal !== undefined && state.standing === 'queued')) this.votes.release(state);
+      if (state.holdsAt(now) || (refusal !== undefined && state.standing === 'queued')) state.release();
     }
     if (refusal !== undefined) {
       this.ended ??= 'dropped';
@@ -318,8 +299,7 @@ export class Acquisition {
 
   private win(majority: Majority): Outcome {
     this.majority = majority;
-    for (const state of this.states)
-      if (state.isAnswered && !state.hasToken(majority.token)) this.votes.raise(state, majority);
+    for (const state of this.states) if (state.isAnswered && !state.hasToken(majority.token)) state.raise(majority);
     return { majority };
   }
 }

@@ -1,38 +1,41 @@
 import { systemClock, type Clock } from '../../common/clock.js';
 import type { LockLogger } from '../../common/logger.js';
-import { LockConfigError, type LockStoreError } from '../../errors/index.js';
+import { isLockConfigError, LockConfigError, type LockStoreError } from '../../errors/index.js';
 import type { ClientRecord, ClientRecordStore } from '../client-records.js';
-import type {
-  ListReply,
-  ListRequest,
-  AcquireReply,
-  AcquireRequest,
-  ForceReleaseReply,
-  HoldChoice,
-  LockStore,
-  LockStoreListener,
-  OfferReply,
-  OfferRequest,
-  PushedGrant,
-  ReleaseReply,
-  ReleaseRequest,
-  RenewReply,
-  RenewRequest,
-  StoredLock,
+import {
+  chooser,
+  type AcquireReply,
+  type AcquireRequest,
+  type ForceReleaseReply,
+  type HoldChoice,
+  type ListReply,
+  type ListRequest,
+  type LockStore,
+  type LockStoreListener,
+  type OfferReply,
+  type OfferRequest,
+  type PushedGrant,
+  type ReleaseReply,
+  type ReleaseRequest,
+  type RenewReply,
+  type RenewRequest,
+  type StoredLock,
 } from '../lock-store.js';
 import type { QuorumMember } from '../quorum-member.js';
 import { Acquisition, type Outcome } from './acquisition.js';
 import { Membership, type Member } from './membership.js';
 import { mergeInspections } from './merge-inspections.js';
-import { forceReleaseEverywhere, listKeys, offerByMajority, renewByMajority, startMasters } from './operations.js';
 import {
   askEach,
   gather,
   gatherAll,
+  graceAfter,
   minorityError,
   orAfter,
+  refuseMinority,
   Round,
   tallyRelease,
+  tallyRenewal,
   valuesOf,
   type QuorumContext,
 } from './round.js';
@@ -81,6 +84,14 @@ export class QuorumClientRecords implements ClientRecordStore {
 const NEXT_GRACE = 10;
 /** The largest difference in speed between two clocks, with a small margin. */
 const DRIFT = 0.011;
+/** After a majority has started, the others get this many ms to show that they are not independent. */
+const START_GRACE = 250;
+/**
+ * A master refuses votes for a hold that was ended by force for at least this many ms. The hold's client learns of the
+ * end within one renewal.
+ */
+const REVOKED_MEMORY = 60_000;
+
 export interface QuorumStoreOptions {
   /** One store for each master. They share one client id. */
   readonly members: readonly QuorumMember[];
@@ -148,9 +159,34 @@ export class QuorumStore implements LockStore {
     this.listener = listener;
   }
 
-  /** @throws LockConfigError if masters are not independent; LockStoreError if no majority can be reached */
+  /**
+   * Connects all masters, and finds out whether they are independent servers. Resolves when a majority is ready.
+   * @throws LockConfigError if masters are not independent; LockStoreError if no majority can be reached
+   */
   async start(): Promise<void> {
-    await startMasters(this.membership, this.context);
+    const { members, quorum, clock } = this.context;
+    let unusable: LockConfigError | undefined;
+    const refuse = (): void => {
+      const refusal = unusable ?? this.membership.refusal;
+      if (refusal !== undefined) throw refusal;
+    };
+    const starts = members.map(async (member) => {
+      try {
+        await member.store.start();
+      } catch (error) {
+        if (isLockConfigError(error)) unusable ??= error;
+        throw error;
+      }
+      await member.admit();
+    });
+    await gather(starts, this.context, (answers, last) => {
+      refuse();
+      refuseMinority(answers, quorum);
+      return last || valuesOf(answers).length >= quorum ? true : undefined;
+    });
+    await orAfter(clock, START_GRACE, Promise.allSettled(starts), []);
+    refuse();
+    this.membership.hasStarted = true;
   }
 
   async close(): Promise<void> {
@@ -205,7 +241,7 @@ export class QuorumStore implements LockStore {
     if (requests.length === 0) return [];
     const sent = this.context.clock.now();
     const asks = askEach(this.context.members, (store) => store.renew(requests));
-    const replies = await renewByMajority(this.context, requests, asks);
+    const replies = await this.decideLeases(requests, asks);
     requests.forEach(({ id }, i) => {
       const reply = replies[i];
       const majority = this.acquisitions.get(id)?.majority;
@@ -213,6 +249,26 @@ export class QuorumStore implements LockStore {
     });
     void this.reinstateMissing(requests, replies, asks);
     return replies;
+  }
+
+  /**
+   * Decides each lease that all masters were asked to renew. If one master has lost a hold, a slow master may decide; it
+   * gets the whole time of a command. With less time, a hold that a majority has could be lost by one renewal after the
+   * other. Leases that are decided do not wait for it. A lease that is not decided yet gets an error, and is renewed
+   * again separately.
+   */
+  private decideLeases(
+    requests: readonly RenewRequest[],
+    asks: ReadonlyArray<Promise<readonly RenewReply[]>>,
+  ): Promise<RenewReply[]> {
+    const { quorum, clock } = this.context;
+    let tallies: Array<RenewReply | undefined> = [];
+    const grace = (ms: number): number | undefined =>
+      tallies.every((tally) => tally === undefined) ? undefined : graceAfter(ms);
+    return gather(asks, { quorum, clock, graceAfter: grace }, (answers, last) => {
+      tallies = requests.map((_, i) => tallyRenewal(answers, i, quorum, last));
+      return tallies.includes(undefined) ? undefined : (tallies as RenewReply[]);
+    });
   }
 
   /** Reinstates the votes of holds that have a majority, on masters that do not know them. Never rejects. */
@@ -232,12 +288,38 @@ export class QuorumStore implements LockStore {
     });
   }
 
+  /**
+   * Offers a hold on all masters. Waits for a slow one as a renewal does. A master on which the old id has a place in
+   * the queue, or may still get a vote, gets a tombstone behind the offer.
+   * @throws LockStoreError if so many masters fail that the rest is no majority
+   */
   async offer(request: OfferRequest): Promise<OfferReply> {
-    const given = this.acquisitions.get(request.id);
+    const { members, quorum, clock, commandTimeout } = this.context;
+    const { key, id } = request;
+    const given = this.acquisitions.get(id);
     // The vote of no master is reinstated from now on.
     given?.release();
-    this.acquisitions.delete(request.id);
-    return offerByMajority(this.context, request, given?.states);
+    this.acquisitions.delete(id);
+    const round = new Round();
+    const asks = members.map((member, i) => {
+      const offered = round.ask(member, (store) => store.offer(request));
+      const state = given?.states[i];
+      if (state?.mayAnswer === true || state?.standing === 'queued') {
+        const tombstone = { key, id, tombstoneFor: 2 * commandTimeout, keep: 0, next: undefined };
+        member.tell((store) => store.release(tombstone)).catch(() => undefined);
+      }
+      return offered;
+    });
+    const terms = { quorum, clock, graceAfter: () => undefined };
+    const reply = await gather<OfferReply, RenewReply | 'shared'>(asks, terms, (answers, last) => {
+      if (valuesOf(answers).includes('shared')) return 'shared';
+      const leases = answers.map((answer) =>
+        answer !== undefined && 'value' in answer ? { value: [answer.value as RenewReply] } : answer,
+      );
+      return tallyRenewal(leases, 0, quorum, last);
+    });
+    if (reply instanceof Error) throw reply;
+    return reply;
   }
 
   /** Several keys over several masters cannot be taken in one step. The engine takes them one by one. */
@@ -254,16 +336,56 @@ export class QuorumStore implements LockStore {
     await this.askMajority((store) => store.setLimit(key, permits).then(() => true));
   }
 
-  readonly forceRelease = (key: string, hold?: HoldChoice, by?: string): Promise<ForceReleaseReply> =>
-    forceReleaseEverywhere(this.context, key, hold, by);
+  /**
+   * Ends on each master the holds that exist now, or only those with the ids in `hold`. A master that lists its holds after
+   * the others have decided ends only holds that the others have named. Its other holds may be newer.
+   * @throws LockStoreError if so many masters fail that the rest is no majority
+   */
+  async forceRelease(key: string, hold?: HoldChoice, by?: string): Promise<ForceReleaseReply> {
+    const { members } = this.context;
+    const looks = askEach(members, async (store) => (await store.inspect(key)).holds);
+    const found = valuesOf(await gatherAll(looks, this.context)).flatMap((holds) => holds.filter(chooser(hold)));
+    const named = new Set(found.map(({ id }) => id));
+    const ending = new Round();
+    const endings = members.map(async (member, i) => {
+      const holds = (await looks[i]!).filter(({ id }) => named.has(id));
+      return ending.ask(member, (store) => store.endHolds(key, holds, by, REVOKED_MEMORY));
+    });
+    const replies = valuesOf(await gatherAll(endings, this.context));
+    return {
+      holds: Math.max(...replies.map(({ holds }) => holds)),
+      told: Math.max(...replies.map(({ told }) => told)),
+    };
+  }
 
   async inspect(key: string, maxWaiters?: number): Promise<StoredLock> {
     const replies = await this.askMajority((store) => store.inspect(key, maxWaiters));
     return mergeInspections(replies, this.context.quorum, this.context.members.length);
   }
 
-  list(request: ListRequest): Promise<ListReply> {
-    return listKeys(this.context, request);
+  /**
+   * Lists the keys that any master knows. The cursor contains that of each master, or `null` once it has listed all its keys. A
+   * master that fails is not asked again in this round: another one also knows each key that a majority holds.
+   * @throws LockStoreError if no majority answers
+   */
+  async list({ cursor, budget }: ListRequest): Promise<ListReply> {
+    const { members } = this.context;
+    const cursors = cursor === '' ? members.map(() => '') : (JSON.parse(cursor) as ReadonlyArray<string | null>);
+    const round = new Round();
+    const asks = members.map(async (member, i): Promise<ListReply | undefined> => {
+      const place = cursors[i] ?? null;
+      return place === null ? undefined : round.ask(member, (store) => store.list({ cursor: place, budget }));
+    });
+    const answers = await gatherAll(asks, this.context);
+    const parts = valuesOf(answers).filter((part) => part !== undefined);
+    const next = answers.map((answer) =>
+      answer !== undefined && 'value' in answer ? (answer.value?.cursor ?? null) : null,
+    );
+    return {
+      keys: [...new Set(parts.flatMap(({ keys }) => keys))],
+      cursor: next.every((each) => each === null) ? undefined : JSON.stringify(next),
+      time: parts[0]?.time ?? Date.now(),
+    };
   }
 
   /** Asks all masters. Resolves to the replies that arrive in time. */

@@ -3,12 +3,6 @@ import type { AcquireRequest } from '../lock-store.js';
 import type { ReinstateReply } from '../quorum-member.js';
 import type { Majority, MemberState } from './votes.js';
 
-/** A hold that has a majority. */
-interface Standing {
-  readonly request: AcquireRequest;
-  readonly majority: Majority;
-}
-
 /**
  * Takes the votes of a valid hold again on masters that have lost them, so that it survives a restart of one master
  * after the other. The validity of the hold does not grow: an extra vote only excludes other clients. If a hold was
@@ -20,8 +14,9 @@ export class Reinstatement {
 
   constructor(
     private readonly clock: Clock,
-    /** The current state of the hold; `undefined`: it has ended. */
-    private readonly standing: () => Standing | undefined,
+    private readonly request: AcquireRequest,
+    /** The majority of the hold; `undefined`: the hold has ended. */
+    private readonly majority: () => Majority | undefined,
   ) {}
 
   /** A master has reported that the hold was ended by force. */
@@ -52,15 +47,14 @@ export class Reinstatement {
     state.asking -= 1;
     if (reply === undefined) state.isUnsettled = true;
     else if (reply === 'left') this.revoked();
-    else if (reply === 'held' && this.standing() !== undefined) state.standing = 'held';
+    else if (reply === 'held' && this.majority() !== undefined) state.standing = 'held';
   }
 
   /** Resolves to `undefined` if the master did not answer. */
   private ask(state: MemberState, lease: number): Promise<ReinstateReply | undefined> {
-    const standing = this.standing();
-    if (standing === undefined) return Promise.resolve(undefined);
-    const { request, majority } = standing;
-    const { key, id, mode, owner } = request;
+    const majority = this.majority();
+    if (majority === undefined) return Promise.resolve(undefined);
+    const { key, id, mode, owner } = this.request;
     const latest = state.member.timeAt(majority.until);
     const hold = { key, id, mode, owner, token: majority.token, batchSize: majority.batchSize, lease };
     return state.member
@@ -70,8 +64,7 @@ export class Reinstatement {
 
   /** For how many ms a vote may be taken again; 0: not at all. */
   private get leaseLeft(): number {
-    const standing = this.standing();
-    if (standing === undefined || this.isRevoked) return 0;
-    return Math.max(0, Math.floor(standing.majority.until - this.clock.now()));
+    const majority = this.majority();
+    return majority === undefined || this.isRevoked ? 0 : Math.max(0, Math.floor(majority.until - this.clock.now()));
   }
 }

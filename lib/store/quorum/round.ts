@@ -123,11 +123,10 @@ export function refuseMinority<T>(answers: Answers<T>, quorum: number): void {
   if (errorsOf(answers).length > answers.length - quorum) throw tooFew(answers, quorum);
 }
 
-/** Returns an error that says how many masters answered, and why the others did not. */
-export function tooFew<T>(answers: Answers<T>, quorum: number, key?: string): LockStoreError {
-  return minorityError(answers.length, valuesOf(answers).length, errorsOf(answers), quorum, key);
-}
+const tooFew = <T>(answers: Answers<T>, quorum: number): LockStoreError =>
+  minorityError(answers.length, valuesOf(answers).length, errorsOf(answers), quorum);
 
+/** Returns an error that says how many masters answered, and why the others did not. */
 export function minorityError(
   masters: number,
   answered: number,
@@ -166,10 +165,7 @@ export class Round {
    * @throws LockStoreError if its server has replied in this round by another address
    */
   async ask<T>(member: Member, question: (store: QuorumMember) => Promise<T>): Promise<T> {
-    return this.count(member, await member.ask(question));
-  }
-
-  private count<T>(member: Member, reply: T): T {
+    const reply = await member.ask(question);
     const { server } = member;
     if (server === undefined) return reply;
     const earlier = this.servers.get(server);

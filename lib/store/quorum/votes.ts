@@ -1,6 +1,5 @@
-import type { Clock } from '../../common/clock.js';
 import { LockStoreError } from '../../errors/index.js';
-import type { AcquireReply } from '../lock-store.js';
+import type { AcquireReply, AcquireRequest } from '../lock-store.js';
 import type { FenceReply } from '../quorum-member.js';
 import type { Member } from './membership.js';
 import { repliedBefore } from './round.js';
@@ -12,7 +11,18 @@ const EXCLUDING: readonly Standing[] = ['failed', 'left', 'upgrade'];
 
 const LATE = 'the connection was lost during the release of a vote, which may still be executed at any time';
 
-/** The replies of one master to one acquisition. */
+/** A majority that holds the lock and has accepted its token. */
+export interface Majority {
+  readonly token: number;
+  /** How many tokens are reserved for the batch. */
+  readonly batchSize: number;
+  /** Until when the majority holds it, by the client's clock. */
+  until: number;
+  /** The earliest moment from which one of its leases counts. */
+  readonly from: number;
+}
+
+/** What one master knows of one acquisition: its replies, and the commands that change its vote. */
 export class MemberState {
   standing: Standing = 'none';
   /** The number of pending requests. */
@@ -49,7 +59,10 @@ export class MemberState {
   /** The server that gave the last reply, if it is known. */
   private server: string | undefined;
 
-  constructor(readonly member: Member) {}
+  constructor(
+    readonly member: Member,
+    private readonly of: Pick<AcquireRequest, 'key' | 'id'>,
+  ) {}
 
   /** Whether the vote counts now. After a lost connection, the master has to be asked again. */
   holdsAt(now: number): boolean {
@@ -88,6 +101,34 @@ export class MemberState {
       this.spoil();
       throw error;
     }
+  }
+
+  /** Releases the vote, and gives up the place in the queue. A failure needs no report: the vote ends with its lease. */
+  release(tombstoneFor = 0): void {
+    const { key, id } = this.of;
+    this.clear();
+    if (!this.wasSent) return;
+    const release = this.member.tell((store) => store.release({ key, id, tombstoneFor, keep: 0, next: undefined }));
+    this.givesBack(release).catch(() => undefined);
+  }
+
+  /**
+   * Sends the token to a master that the majority does not need, whether or not it has granted the lock. After another
+   * master has lost its data, it may be the only master that remembers the token.
+   */
+  raise({ token, batchSize }: Majority): void {
+    const { key, id } = this.of;
+    this.member.ask((store) => store.fence({ key, id, token, batchSize })).catch(() => undefined);
+  }
+
+  /** Gives a vote that came after the majority the full lease and the token. */
+  widen(majority: Majority, now: number): void {
+    const { key, id } = this.of;
+    const lease = Math.ceil(majority.until - now);
+    if (lease <= 0) return;
+    this.standing = 'held';
+    this.member.ask((store) => store.renew([{ key, id, lease }])).catch(() => undefined);
+    this.raise(majority);
   }
 
   private spoil(): void {
@@ -157,53 +198,5 @@ export class MemberState {
     this.pushed = false;
     this.holders = [];
     this.retryAt = Infinity;
-  }
-}
-
-/** A majority that holds the lock and has accepted its token. */
-export interface Majority {
-  readonly token: number;
-  /** How many tokens are reserved for the batch. */
-  readonly batchSize: number;
-  /** Until when the majority holds it, by the client's clock. */
-  until: number;
-  /** The earliest moment from which one of its leases counts. */
-  readonly from: number;
-}
-
-/** Changes the votes of one acquisition on single masters. A failure needs no report: the vote ends with its lease. */
-export class Votes {
-  constructor(
-    private readonly key: string,
-    private readonly id: string,
-    private readonly clock: Clock,
-  ) {}
-
-  /** Releases a vote, and gives up the place in the queue. */
-  release(state: MemberState, tombstoneFor = 0): void {
-    const { key, id } = this;
-    state.clear();
-    if (!state.wasSent) return;
-    const release = state.member.tell((store) => store.release({ key, id, tombstoneFor, keep: 0, next: undefined }));
-    state.givesBack(release).catch(() => undefined);
-  }
-
-  /**
-   * Sends the token to a master that the majority does not need, whether or not it has granted the lock. After another
-   * master has lost its data, it may be the only master that remembers the token.
-   */
-  raise(state: MemberState, { token, batchSize }: Majority): void {
-    const { key, id } = this;
-    state.member.ask((store) => store.fence({ key, id, token, batchSize })).catch(() => undefined);
-  }
-
-  /** Gives a vote that came after the majority the full lease and the token. */
-  widen(state: MemberState, majority: Majority): void {
-    const { key, id } = this;
-    const lease = Math.ceil(majority.until - this.clock.now());
-    if (lease <= 0) return;
-    state.standing = 'held';
-    state.member.ask((store) => store.renew([{ key, id, lease }])).catch(() => undefined);
-    this.raise(state, majority);
   }
 }
