@@ -22,10 +22,12 @@ import {
   type RenewReply,
   type RenewRequest,
   type ReplicateRequest,
+  type StoredHold,
   type StoredLock,
+  type StoredWaiter,
   type HoldChoice,
 } from '../lock-store.js';
-import type { AddPermitsRequest, KeepUnitsRequest, PermitStore } from '../permit-store.js';
+import type { PermitStore } from '../permit-store.js';
 import type {
   FenceReply,
   FenceRequest,
@@ -41,13 +43,14 @@ import { LeaseRenewals } from './lease-renewals.js';
 import { RedisClientRecords } from './redis-client-records.js';
 import { RedisLatches } from './redis-latches.js';
 import {
+  passMessage,
   readAcquireAllReply,
   readAcquireReply,
   readCountAndPlace,
   readFenceReply,
+  readForceReleaseReply,
   readHandOverReply,
   readInspectReply,
-  readMessage,
   readNextReply,
   readReleaseReply,
   readSurveyReply,
@@ -62,7 +65,7 @@ import type { ScriptRunner } from './script-runner.js';
 import { readServerIdentity } from './server-identity.js';
 import { refusesSeveralSlots } from './store-failure.js';
 import { StoreLink } from './store-link.js';
-import { SubscriptionEvidence, type Subscription } from './subscription.js';
+import { SubscriptionEvidence } from './subscription.js';
 
 /** The reply to a waiter may be delayed by this many ms, until the client can receive its grant. */
 const LONGEST_HEARING = 250;
@@ -108,8 +111,18 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
   readonly isPartitioned: boolean;
   readonly latches: RedisLatches;
   readonly permits: PermitStore = {
-    add: (request) => this.addPermits(request),
-    keepUnits: (request) => this.keepUnits(request),
+    add: async ({ key, id, change, permits }) => {
+      const { time } = await this.readLimit(key);
+      const args = [id, change, permits, time + MEMORY * this.commandTimeout];
+      const [now] = await this.change('addLimit', key, args, readCountAndPlace);
+      if (now >= 0) return now;
+      const message = `the change of the permits of '${key}' reached Redis too late; it may have been made before`;
+      throw new LockStoreError(message, { key, transient: true });
+    },
+    keepUnits: async ({ key, id, units, keep }) => {
+      const [left] = await this.change('keepUnits', key, [id, units, keep], readCountAndPlace);
+      return left < 0 ? 'not-held' : left;
+    },
   };
   readonly clients: RedisClientRecords;
   // Private, also towards the engine, because they know the password: printing a lock must not reveal it.
@@ -188,7 +201,7 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
     const args = requestArgs(this.#connection.replyAddress(key), request, place, presence);
     return this.#scripts.run('acquire', this.keys.of(key), args, (raw, sentTo) => {
       const answer = readAcquireReply(raw, request);
-      this.weigh(answer, request, sent, subscription);
+      this.evidence.weigh(answer, request, sent, subscription);
       const { reply, more, sign } = answer;
       // The grant may come from the backlog of a master that was replaced, as a message about it.
       const confirmed =
@@ -239,22 +252,10 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
     const request = requestArgs(what, next, 0, this.evidence.presence(next.key, subscription));
     return this.#scripts.run('release', this.keys.of(key), [...before, ...request], (raw) => {
       const [released, answer] = readNextReply(raw);
-      this.weigh(answer, next, sent, subscription);
+      this.evidence.weigh(answer, next, sent, subscription);
       if (answer.more < 0) return { released, next: answer.reply };
       return this.goOn(next, answer).then((reply) => ({ released, next: reply }));
     });
-  }
-
-  /** Checks, from the reply to a request, whether the client receives its messages. */
-  private weigh(
-    { sign, reply }: AcquireAnswer,
-    { id, lease }: AcquireRequest,
-    sent: number,
-    subscription: Subscription | undefined,
-  ): void {
-    if (sign === undefined || subscription === undefined) return;
-    const leaseLeft = reply.outcome === 'held' ? reply.lease : undefined;
-    this.evidence.weigh(sign, { id, lease, sent, subscription }, leaseLeft);
   }
 
   /** Gives a hold another id and a new lease: that of an offer, or of the client that takes it over. */
@@ -293,26 +294,7 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
 
   async setLimit(key: string, permits: number): Promise<void> {
     const { version } = await this.readLimit(key);
-    const more = await this.run('setLimit', key, [permits, version], (raw) => integer(raw, -1));
-    await this.grantRemaining(key, more);
-  }
-
-  private async addPermits({ key, id, change, permits }: AddPermitsRequest): Promise<number> {
-    const { time } = await this.readLimit(key);
-    const args = [id, change, permits, time + MEMORY * this.commandTimeout];
-    const [now, more] = await this.run('addLimit', key, args, readCountAndPlace);
-    if (now < 0) {
-      const message = `the change of the permits of '${key}' reached Redis too late; it may have been made before`;
-      throw new LockStoreError(message, { key, transient: true });
-    }
-    await this.grantRemaining(key, more);
-    return now;
-  }
-
-  private async keepUnits({ key, id, units, keep }: KeepUnitsRequest): Promise<number | 'not-held'> {
-    const [left, more] = await this.run('keepUnits', key, [id, units, keep], readCountAndPlace);
-    await this.grantRemaining(key, more);
-    return left < 0 ? 'not-held' : left;
+    await this.change('setLimit', key, [permits, version], (raw) => [integer(raw, -1)]);
   }
 
   /** Which call has set the number of permits, and the server's clock. */
@@ -350,13 +332,9 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
     do {
       const named = holds.slice(place, (place += HOLDS_PER_COMMAND));
       const args = [memory, writeBy(by), ...named.flatMap(({ id, since }) => [id, since])];
-      const [count, heard, more] = await this.run('forceRelease', key, args, (raw) => {
-        const parts = tuple(raw, 3);
-        return [natural(parts[0]), natural(parts[1]), integer(parts[2], -1)] as const;
-      });
+      const [count, heard] = await this.change('forceRelease', key, args, readForceReleaseReply);
       ended += count;
       told += heard;
-      await this.grantRemaining(key, more);
     } while (place < holds.length);
     // ioredis sends a command again if its reply was lost. The second execution finds no holds.
     return { holds: this.epoch === epoch ? ended : holds.length, told };
@@ -383,22 +361,25 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
   async inspect(key: string, maxWaiters = MAX_WAITERS, maxHolds = Infinity): Promise<StoredLock> {
     const read = (page: string, place: string, count: number) =>
       this.#scripts.run('inspect', this.keys.of(key), [page, place, count], readInspectReply);
-    let part = await read('0', '0', Math.min(maxWaiters, WAITERS_PER_COMMAND));
     // A hold or a waiter may be on two pages.
-    const holds = new Map(part.holds.map((hold) => [hold.id, hold]));
-    const waiters = new Map(part.waiters.map((waiter) => [waiter.id, waiter]));
-    const { lastToken, limit } = part;
+    const holds = new Map<string, StoredHold>();
+    const waiters = new Map<string, StoredWaiter>();
+    let first: Awaited<ReturnType<typeof read>> | undefined;
     let hasMore = false;
-    for (let left = maxWaiters - WAITERS_PER_COMMAND; ; left -= WAITERS_PER_COMMAND - 1) {
-      const place = left > 0 ? part.nextPlace : '';
-      const page = holds.size < maxHolds ? part.nextPage : '';
-      hasMore ||= page !== part.nextPage;
-      if (page === '' && place === '') break;
-      // The next page begins with the last waiter of this one.
-      part = await read(page, place, Math.min(left + 1, WAITERS_PER_COMMAND));
+    let left = maxWaiters;
+    let [page, place] = ['0', '0'];
+    do {
+      const part = await read(page, place, Math.min(left, WAITERS_PER_COMMAND));
+      first ??= part;
       for (const hold of part.holds) holds.set(hold.id, hold);
       for (const waiter of part.waiters) waiters.set(waiter.id, waiter);
-    }
+      // The next page begins with the last waiter of this one.
+      left -= WAITERS_PER_COMMAND - 1;
+      place = left > 1 ? part.nextPlace : '';
+      page = holds.size < maxHolds ? part.nextPage : '';
+      hasMore ||= page !== part.nextPage;
+    } while (page !== '' || place !== '');
+    const { lastToken, limit } = first;
     return {
       lastToken,
       limit,
@@ -433,17 +414,13 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
   }
 
   message(text: string, from: string | undefined): void {
-    const message = readMessage(text);
-    if (message?.word === 'granted') {
-      this.evidence.heard(message.grant.id, message.grant.key);
+    const { listener } = this;
+    if (listener === undefined) return;
+    passMessage(text, listener, (grant, node) => {
+      this.evidence.heard(grant.id, grant.key);
       // Token 0 makes the ticket ask the store, instead of relying on the message.
-      this.listener?.granted(message.node === from ? message.grant : { ...message.grant, token: 0 });
-    } else if (message?.word === 'retry') this.listener?.retryAfter(message.id, message.delay);
-    else if (message?.word === 'yield') this.listener?.yield(message.id);
-    else if (message?.word === 'revoked') {
-      const { id, token, by, next } = message;
-      this.listener?.revoked(id, token, by, next);
-    } else if (message?.word === 'opened') this.listener?.opened(message.key, message.latch);
+      listener.granted(node === from ? grant : { ...grant, token: 0 });
+    });
   }
 
   /**
@@ -457,6 +434,18 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
   /** A slow subscription stands before the request is repeated anyway. Until then the request has no place in the queue. */
   private async retryOnceSubscribed({ key, id, patience, period }: AcquireRequest): Promise<void> {
     if (await this.#connection.subscribeTo(key, patience, period)) this.listener?.retryAfter(id, 0);
+  }
+
+  /** Runs a script that frees something, and goes on with the waiters from the place that is the last number of its reply. */
+  private async change<Numbers extends readonly number[]>(
+    script: ScriptWithAddress,
+    key: string,
+    args: ReadonlyArray<string | number>,
+    read: (reply: unknown) => Numbers,
+  ): Promise<Numbers> {
+    const numbers = await this.run(script, key, args, read);
+    await this.grantRemaining(key, numbers.at(-1)!);
+    return numbers;
   }
 
   private run<Reply>(

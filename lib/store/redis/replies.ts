@@ -6,6 +6,7 @@ import type {
   ContendedReply,
   HeldReply,
   HoldMode,
+  LockStoreListener,
   PushedGrant,
   StoredLock,
   HoldSurvey,
@@ -13,7 +14,6 @@ import type {
 import type { FenceReply } from '../quorum-member.js';
 import { REPLY_CODES } from '../protocol.generated.js';
 import { flag, integer, list, listOf, matching, natural, oneOf, text, tuple } from './reply-readers.js';
-import type { SubscriptionSign } from './subscription.js';
 
 const { QUEUED, HELD, BUSY, LEFT, UPGRADE, QUEUED_UNSUBSCRIBED, HELD_PUSHED, TOO_MANY } = REPLY_CODES;
 /** The number of elements of each grant in the reply of `lua/acquire-all.lua`. */
@@ -21,6 +21,12 @@ const HELD_PARTS = 7;
 
 /** The terms of a request that the reply does not repeat if the key was free. */
 type AskedTerms = Pick<AcquireRequest, 'lease' | 'uncontendedBatchSize' | 'fair'>;
+
+/**
+ * What a reply shows about the client's subscription. `unheard`: the request is queued, but the server sees no
+ * subscriber on the client's channel. `found`: the request holds the lock, and a message has announced that before.
+ */
+export type SubscriptionSign = 'unheard' | 'found';
 
 /** The reply to `acquire`. */
 export interface AcquireAnswer {
@@ -205,45 +211,37 @@ export const writeBy = (by = ''): string => Buffer.from(by).toString('base64url'
 export const readBy = (word: string): string | undefined =>
   printable(Buffer.from(word, 'base64url').toString().slice(0, LONGEST_BY)) || undefined;
 
-/** A message on a client's channel. `undefined`: this version does not know the message. */
-export type ClientMessage =
-  | { readonly word: 'granted'; readonly grant: PushedGrant; readonly node: string }
-  | { readonly word: 'retry'; readonly id: string; readonly delay: number }
-  | { readonly word: 'yield'; readonly id: string }
-  | {
-      readonly word: 'revoked';
-      readonly id: string;
-      readonly token: number;
-      readonly by: string | undefined;
-      readonly next: string | undefined;
-    }
-  | { readonly word: 'opened'; readonly latch: string; readonly key: string };
+/** Receives the messages on a client's channel. */
+type MessageReceiver = Pick<LockStoreListener, 'retryAfter' | 'yield' | 'revoked' | 'opened'>;
 
+/** The messages besides grants, as `lua/shared/messages.lua` writes them. */
+const MESSAGES: ReadonlyArray<readonly [RegExp, (to: MessageReceiver, ...parts: string[]) => void]> = [
+  [/^retry (\S+) (\d+) /, (to, id, delay) => to.retryAfter(id, Number(delay))],
+  [/^yield (\S+) /, (to, id) => to.yield(id)],
+  [
+    /^revoked (\S+) (\d+) (\S+) (\S+) /,
+    (to, id, token, by, next) => to.revoked(id, Number(token), readBy(by), next === '-' ? undefined : next),
+  ],
+  [/^opened (\S+) (.+)$/s, (to, latch, key) => to.opened(key, latch)],
+];
 const GRANTED = /^granted (\S+) (\d+) (\d+) (\d+) (\d+) (\d+) (\S+) (.+)$/s;
-const RETRY = /^retry (\S+) (\d+) /;
-const YIELD = /^yield (\S+) /;
-const REVOKED = /^revoked (\S+) (\d+) (\S+) (\S+) /;
-const OPENED = /^opened (\S+) (.+)$/s;
 
-/** Reads what `lua/shared/messages.lua` writes. */
-export function readMessage(message: string): ClientMessage | undefined {
-  let found: RegExpExecArray | null;
-  if ((found = GRANTED.exec(message)) !== null) {
-    const [, id, ...rest] = found as unknown as [string, string, ...string[]];
+/** Passes on what `lua/shared/messages.lua` writes. A message that this version does not know is ignored. */
+export function passMessage(
+  message: string,
+  to: MessageReceiver,
+  granted: (grant: PushedGrant, node: string) => void,
+): void {
+  const [, id, ...rest] = GRANTED.exec(message) ?? [];
+  if (id !== undefined) {
     const [token, lease, time, batchSize, units] = rest.map(Number) as [number, number, number, number, number];
     const [node, key] = rest.slice(5) as [string, string];
-    return { word: 'granted', node, grant: { key, id, token, lease, time, batchSize, ...permitsOf(units) } };
+    return granted({ key, id, token, lease, time, batchSize, ...permitsOf(units) }, node);
   }
-  if ((found = RETRY.exec(message)) !== null) return { word: 'retry', id: found[1] as string, delay: Number(found[2]) };
-  if ((found = YIELD.exec(message)) !== null) return { word: 'yield', id: found[1] as string };
-  if ((found = REVOKED.exec(message)) !== null) {
-    const [, id, token, by, next] = found as unknown as [string, string, string, string, string];
-    return { word: 'revoked', id, token: Number(token), by: readBy(by), next: next === '-' ? undefined : next };
+  for (const [pattern, pass] of MESSAGES) {
+    const [, ...parts] = pattern.exec(message) ?? [];
+    if (parts.length > 0) return pass(to, ...parts);
   }
-  if ((found = OPENED.exec(message)) !== null) {
-    return { word: 'opened', latch: found[1] as string, key: found[2] as string };
-  }
-  return undefined;
 }
 
 /** Reads the reply of `lua/inspect.lua`. `nextPage`, `nextPlace`: where to go on with holds and waiters; '': all were read. */
@@ -277,4 +275,10 @@ export function readInspectReply(raw: unknown): StoredLock & { readonly nextPage
 export function readCountAndPlace(raw: unknown): readonly [count: number, more: number] {
   const [count, more] = tuple(raw, 2);
   return [integer(count, -1), integer(more, -1)];
+}
+
+/** Reads the reply of `lua/force-release.lua`: how many holds were ended, and how many clients received the message. */
+export function readForceReleaseReply(raw: unknown): readonly [ended: number, told: number, more: number] {
+  const [ended, told, more] = tuple(raw, 3);
+  return [natural(ended), natural(told), integer(more, -1)];
 }

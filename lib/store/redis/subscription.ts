@@ -1,4 +1,6 @@
 import { readingClock } from '../../common/reading-timer.js';
+import type { AcquireRequest } from '../lock-store.js';
+import type { AcquireAnswer } from './replies.js';
 
 /** A subscription that receives grants. It begins when the server confirms it. */
 export interface Subscription {
@@ -71,23 +73,6 @@ const REMEMBERED = 500;
 const REMEMBERED_FOR = 2 * ON_ITS_WAY;
 
 /**
- * What a reply shows about the client's subscription. `unheard`: the request is queued, but the server sees no
- * subscriber on the client's channel. `found`: the request holds the lock, and a message has announced that before.
- */
-export type SubscriptionSign = 'unheard' | 'found';
-
-/** A request, and the subscription on which its grant would have arrived. */
-export interface Question {
-  readonly id: string;
-  /** ms */
-  readonly lease: number;
-  /** When the request was sent. */
-  readonly sent: number;
-  /** The subscription that stood then. */
-  readonly subscription: Subscription;
-}
-
-/**
  * Detects from the server's replies that a client does not receive its messages. A subscription may be dead although no
  * end has closed it, or lead to another server than the commands do. The replies show that before a heartbeat does, and
  * even if heartbeats are answered.
@@ -127,14 +112,17 @@ export class SubscriptionEvidence {
     return hasJustHeard && this.clock.now() - this.lastAt < RECENTLY ? 2 : 1;
   }
 
-  /** `leaseLeft`: what is left of the lease of a `found` hold, in ms. */
-  weigh(sign: SubscriptionSign, { id, lease, sent, subscription }: Question, leaseLeft = 0): void {
-    if (sign === 'unheard') {
-      subscription.doubt('the server sees no subscriber on the channel of this client');
-      return;
-    }
+  /** Judges the subscription that stood when a request was sent by the reply to that request. */
+  weigh(
+    { sign, reply }: Pick<AcquireAnswer, 'sign' | 'reply'>,
+    { id, lease }: Pick<AcquireRequest, 'id' | 'lease'>,
+    sent: number,
+    subscription: Subscription | undefined,
+  ): void {
+    if (sign === undefined || subscription === undefined) return;
+    if (sign === 'unheard') return subscription.doubt('the server sees no subscriber on the channel of this client');
     // A grant that is older than this subscription may have been sent to the one before.
-    const grantedAt = sent - (lease - leaseLeft);
+    const grantedAt = sent - (lease - (reply.outcome === 'held' ? reply.lease : 0));
     if (subscription.since > grantedAt || this.hasHeard(id)) return;
     const judge = (): void => {
       if (!this.hasHeard(id)) subscription.doubt('the message about a granted lock did not arrive');

@@ -2,10 +2,10 @@ import { describe, expect, it } from '@jest/globals';
 import type { AcquireRequest, HoldMode } from '../../../lib/store/lock-store.js';
 import { REPLY_CODES } from '../../../lib/store/protocol.generated.js';
 import {
+  passMessage,
   readAcquireAllReply,
   readAnswer,
   readInspectReply,
-  readMessage,
   readMode,
   requestArgs,
   writeMode,
@@ -68,20 +68,42 @@ describe('the reply to a request', () => {
   });
 });
 
-describe('the message about a grant', () => {
+describe('a message', () => {
   const grant = { id: 'me:1', token: 7, lease: 3_000, time: 5, batchSize: 4 };
 
-  it.each(['a', 'a b', '1 2 3 k', '6', 'granted me:1 7 3000 5 4 6 - k', 'a\nb'])('names the key %j', (key) => {
+  function received(message: string): unknown[] {
+    const calls: unknown[] = [];
+    const heard =
+      (word: string) =>
+      (...parts: unknown[]): void =>
+        void calls.push([word, ...parts]);
+    const to = {
+      retryAfter: heard('retry'),
+      yield: heard('yield'),
+      revoked: heard('revoked'),
+      opened: heard('opened'),
+    };
+    passMessage(message, to, heard('granted'));
+    return calls;
+  }
+
+  it.each(['a', 'a b', '1 2 3 k', '6', 'granted me:1 7 3000 5 4 6 - k', 'a\nb'])('grants the key %j', (key) => {
     const message = (units: number): string => `granted me:1 7 3000 5 4 ${units} node ${key}`;
-    expect(readMessage(message(6))).toStrictEqual({
-      word: 'granted',
-      node: 'node',
-      grant: { ...grant, key, units: 6 },
-    });
-    expect(readMessage(message(0))).toStrictEqual({ word: 'granted', node: 'node', grant: { ...grant, key } });
+    expect(received(message(6))).toStrictEqual([['granted', { ...grant, key, units: 6 }, 'node']]);
+    expect(received(message(0))).toStrictEqual([['granted', { ...grant, key }, 'node']]);
   });
 
-  it('is ignored if it is not complete', () => {
-    expect(readMessage('granted me:1 7 3000 5 4 6 a')).toBeUndefined();
+  it.each([
+    ['retry me:1 25 a b', ['retry', 'me:1', 25]],
+    ['yield me:1 a', ['yield', 'me:1']],
+    ['revoked me:1 7 b3Bz - a', ['revoked', 'me:1', 7, 'ops', undefined]],
+    ['revoked me:1 7 - you:2 a', ['revoked', 'me:1', 7, undefined, 'you:2']],
+    ['opened me:1 a b', ['opened', 'a b', 'me:1']],
+  ])('%j is passed on', (message, call) => {
+    expect(received(message)).toStrictEqual([call]);
+  });
+
+  it.each(['granted me:1 7 3000 5 4 6 a', 'retry me:1 soon a', 'unknown me:1 a', ''])('%j is ignored', (message) => {
+    expect(received(message)).toEqual([]);
   });
 });
