@@ -1,6 +1,6 @@
 import { LockConfigError } from '../errors/index.js';
 import type { CountDownReply, LatchCount, LatchStore, SetCountRequest } from '../store/latch-store.js';
-import type { Connection } from '../store/redis/connection.js';
+import type { Connection } from '../store/redis/redis-connection.js';
 import { readCountDownReply } from '../store/redis/redis-latches.js';
 import { flag, natural } from '../store/redis/reply-readers.js';
 import { LACKING_FEATURES } from './lacking-features.js';

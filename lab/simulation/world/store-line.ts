@@ -1,17 +1,12 @@
 import { LockStoreError } from '../../../lib/errors/index.js';
 import { clientChannel, shardChannel } from '../../../lib/keys/index.js';
-import {
-  ONE_SERVER,
-  type Connection,
-  type ConnectionObserver,
-  type Masters,
-  type ReplicaConfirmation,
-} from '../../../lib/store/redis/connection.js';
+import { ONE_SERVER, type ConnectionObserver, type Masters } from '../../../lib/store/redis/connection.js';
 import { ConnectionHealth } from '../../../lib/store/redis/connection-health.js';
 import type { Commands } from '../../../lib/store/redis/line.js';
 import { Mastership, UNDOUBTED } from '../../../lib/store/redis/mastership.js';
 import { allArgs, namedKeys } from '../../../lib/store/redis/script-call.js';
 import { flag } from '../../../lib/store/redis/reply-readers.js';
+import type { Connection } from '../../../lib/store/redis/redis-connection.js';
 import { ScriptRunner } from '../../../lib/store/redis/script-runner.js';
 import { Doubts, type Subscription } from '../../../lib/store/redis/subscription.js';
 import type { ReadingClock } from '../../../lib/common/reading-timer.js';
@@ -56,7 +51,7 @@ export class StoreLine implements Connection {
   readonly scripts: ScriptRunner;
   readonly health: ConnectionHealth;
   /** Now and then the replicas are behind. */
-  readonly replicas: ReplicaConfirmation = {
+  readonly replicas: Connection['replicas'] = {
     confirm: async (key, id, min, _timeout, script = 'confirm') => {
       const behind = this.surroundings.random() < 0.3;
       const isHeld = await this.scripts.run(script, namedKeys([key]), [id], flag);

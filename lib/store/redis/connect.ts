@@ -10,7 +10,7 @@ import {
 } from 'ioredis';
 import type { LockLogger } from '../../common/logger.js';
 import { ClusterNodes, type ClusterTarget } from './cluster-nodes.js';
-import type { Connection, ConnectionObserver, ConnectionOptions } from './connection.js';
+import type { ConnectionObserver, ConnectionOptions } from './connection.js';
 import { IoredisLines, type LineOptions, type OwnClientOptions } from './ioredis-lines.js';
 import type { Lines, ServerAddress } from './line.js';
 import { mappedBy } from './connection-options.js';
@@ -25,7 +25,7 @@ import {
 import { isNodeRedisSentinel, NodeRedisMaster, type NodeRedisSentinel } from './node-redis-sentinel.js';
 import { OneServer } from './one-server.js';
 import { clusterAddressOf, isClient, isClusterClient, optionsOf, type ClusterAddress } from './passed-client.js';
-import { RedisConnection } from './redis-connection.js';
+import { RedisConnection, type Connection } from './redis-connection.js';
 import { Sentinels, type MasterFinder } from './sentinels.js';
 import type { Servers, ServersObserver } from './servers.js';
 

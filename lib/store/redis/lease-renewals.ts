@@ -1,7 +1,7 @@
 import { isLockStoreError, type LockStoreError } from '../../errors/index.js';
 import type { RenewReply, RenewRequest } from '../lock-store.js';
 import { isAnswer, refusesSeveralSlots, storeFailure } from './store-failure.js';
-import type { Connection } from './connection.js';
+import type { Connection } from './redis-connection.js';
 import { leaseLeft } from './replies.js';
 import { tuple } from './reply-readers.js';
 import { namedKeys } from './script-call.js';

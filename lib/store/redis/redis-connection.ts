@@ -3,7 +3,7 @@ import { isLockConfigError, LockStoreError } from '../../errors/index.js';
 import { busChannel, clientChannel, groupBySlot, shardChannel } from '../../keys/index.js';
 import { ConnectionHealth } from './connection-health.js';
 import { DOUBT_AGAIN } from './connection-options.js';
-import type { Connection, ConnectionObserver, ConnectionOptions, Masters } from './connection.js';
+import type { ConnectionObserver, ConnectionOptions, Masters } from './connection.js';
 import type { ScannedNode } from './key-scan.js';
 import type { Commands } from './line.js';
 import { Listener } from './listener.js';
@@ -15,11 +15,14 @@ import type { Subscription } from './subscription.js';
  * The connections of a client: one to each server for commands, subscribers, which receive the messages, and those for the
  * confirmations of replicas.
  */
-export class RedisConnection implements Connection {
+export class RedisConnection {
   readonly commands: Commands;
-  readonly masters: Masters | undefined;
+  /** Left out if no other server could tell whether a master has been replaced. */
+  readonly masters?: Masters | undefined;
   readonly replicas: Replicas;
+  /** Whether commands reach Redis. */
   readonly health: ConnectionHealth;
+  /** How many times a connection has been lost. */
   epoch = 0;
 
   private readonly servers: Servers;
@@ -89,25 +92,34 @@ export class RedisConnection implements Connection {
     });
   }
 
+  /** The address of the server, if there is one and it is connected. */
   get address(): string | undefined {
     const { commands } = this.servers.known[0] ?? {};
     return !this.servers.isCluster && commands?.isReady ? commands.line!.peer : undefined;
   }
 
+  /** Whether the subscription to the client's own channel is confirmed and its connection has not been lost since. */
   get listening(): boolean {
     return this.listener.listening;
   }
 
+  /** Whether all subscriptions that are due stand, and none is in doubt. */
   get fullySubscribed(): boolean {
     return this.listener.fullySubscribed;
   }
 
+  /** The last error of the subscriptions, while messages cannot be received. */
   get subscriptionError(): Error | undefined {
     if (this.listening) return undefined;
     const silent = this.servers.known.map(({ commands }) => commands.line?.unanswered);
     return this.health.lastError ?? silent.find((error) => error !== undefined);
   }
 
+  /**
+   * Starts to connect. Resolves when the client is subscribed to its own channel for the first time. Failed attempts are
+   * repeated without a limit.
+   * @throws LockConfigError if the server cannot serve the options. LockStoreError if the connection is closed before
+   */
   open(): Promise<void> {
     this.servers.open();
     // A frozen server accepts connections and does not answer. If its machine is gone, even connecting hangs.
@@ -128,29 +140,44 @@ export class RedisConnection implements Connection {
     this.health.down();
   }
 
+  /** Called if the server does not answer or cannot serve: checks whether another server has taken its place. */
   doubt(): void {
     if (!this.closed) this.servers.doubt();
   }
 
+  /**
+   * Where scripts send messages about a key, as `lua/shared/messages.lua` reads it: the beginning of the clients' channels,
+   * and the key. A key contains no line break.
+   */
   replyAddress(key: string): string {
     return `${this.channelStart ?? shardChannel(this.options.keyPrefix, key, '')}\n${key}`;
   }
 
+  /**
+   * The subscription on which the client would receive a grant of this key now; `undefined`: there is none. It stands for at
+   * least `patience` ms.
+   */
   subscription(key: string, patience: number): Subscription | undefined {
     const channel = this.channelOf(key);
     return channel === undefined ? this.listener.own.subscription : this.listener.subscription(channel, patience);
   }
 
-  /** The client's own channel is already being subscribed to. */
+  /**
+   * Subscribes to grants of this key, for at least `patience` ms. Resolves to whether that succeeded within `limit` ms.
+   * If a failure delays it further, the observer's `subscribed` is called in the end. The client's own channel is already being
+   * subscribed to.
+   */
   async subscribeTo(key: string, patience: number, limit: number): Promise<boolean> {
     const channel = this.channelOf(key);
     return channel === undefined ? this.listening : this.listener.subscribeTo(channel, patience, limit);
   }
 
+  /** The server, or the known masters of a Cluster. */
   nodes(): ScannedNode[] {
     return [...this.servers.known];
   }
 
+  /** From now on, a command may use the keys of one slot only: the server has refused several (`CROSSSLOT`). */
   separateSlots(): void {
     if (this.hasSlots) return;
     this.hasSlots = true;
@@ -160,6 +187,7 @@ export class RedisConnection implements Connection {
     );
   }
 
+  /** Splits a list into parts that one command each may process. `nameOf`: names the Redis key of a key. */
   group<T extends { readonly key: string }>(items: readonly T[], nameOf: (key: string) => string): T[][] {
     return this.hasSlots ? groupBySlot(items, nameOf) : [[...items]];
   }
@@ -201,3 +229,8 @@ export class RedisConnection implements Connection {
     if (isKnown && known.every(({ commands }) => commands.isReady) && this.fullySubscribed) this.health.recovered();
   }
 }
+
+/** A client's connections to Redis: one server (with or without Sentinels), or a Cluster. Simulations bring their own. */
+export type Connection = Omit<Pick<RedisConnection, keyof RedisConnection>, 'replicas'> & {
+  readonly replicas: Pick<RedisConnection['replicas'], 'confirm'>;
+};

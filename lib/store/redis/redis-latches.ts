@@ -1,7 +1,7 @@
 import { latchKeys } from '../../keys/index.js';
 import type { CountDownReply, LatchCount, LatchStore, SetCountRequest } from '../latch-store.js';
 import type { ReplicateRequest } from '../lock-store.js';
-import type { Connection } from './connection.js';
+import type { Connection } from './redis-connection.js';
 import { flag, list, natural, text, tuple } from './reply-readers.js';
 import { namedKeys, type ScriptKeys } from './script-call.js';
 import type { ScriptRunner } from './script-runner.js';

@@ -37,7 +37,8 @@ import type {
   ServerIdentity,
 } from '../quorum-member.js';
 import { isClusterTarget, type ConnectionTarget } from './connect.js';
-import type { Connection, ConnectionObserver } from './connection.js';
+import type { ConnectionObserver } from './connection.js';
+import type { Connection } from './redis-connection.js';
 import { KeyScan, timeOf } from './key-scan.js';
 import { LeaseRenewals } from './lease-renewals.js';
 import { RedisClientRecords } from './redis-client-records.js';

@@ -2,7 +2,7 @@ import { systemClock, type Clock } from '../../common/clock.js';
 import { readingClock } from '../../common/reading-timer.js';
 import { LockStoreError } from '../../errors/index.js';
 import { DOUBT, DOUBT_AGAIN } from './connection-options.js';
-import type { Connection } from './connection.js';
+import type { Connection } from './redis-connection.js';
 import { UNDOUBTED } from './mastership.js';
 import { readReply } from './reply-readers.js';
 import type { ScriptCall, ScriptKeys } from './script-call.js';

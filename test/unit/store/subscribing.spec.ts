@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import type { Connection } from '../../../lib/store/redis/connection.js';
+import type { Connection } from '../../../lib/store/redis/redis-connection.js';
 import { RedisStore } from '../../../lib/store/redis/redis-store.js';
 import { ScriptRunner } from '../../../lib/store/redis/script-runner.js';
 import { REPLY_CODES } from '../../../lib/store/protocol.generated.js';

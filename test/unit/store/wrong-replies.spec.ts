@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import type { AcquireRequest } from '../../../lib/store/lock-store.js';
 import { RedissonStore } from '../../../lib/redisson/redisson-store.js';
-import { ReplicaAcknowledgement } from '../../../lib/store/redis/replica-acknowledgement.js';
+import { ReplicaAcknowledgement } from '../../../lib/store/redis/replicas.js';
 import type { Line } from '../../../lib/store/redis/line.js';
 import { KeyScan } from '../../../lib/store/redis/key-scan.js';
 import { RedisStore } from '../../../lib/store/redis/redis-store.js';
