@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { LockLogger } from '../common/logger.js';
-import { LockConfigError, type LockStoreError } from '../errors/index.js';
+import { LockConfigError } from '../errors/index.js';
 import {
   NO_TOKEN,
   chooser,
@@ -8,7 +8,6 @@ import {
   type AcquireRequest,
   type ForceReleaseReply,
   type LockStore,
-  type LockStoreListener,
   type OfferReply,
   type ReleaseReply,
   type ReleaseRequest,
@@ -17,11 +16,10 @@ import {
   type StoredLock,
   type HoldChoice,
 } from '../store/lock-store.js';
-import { isClusterTarget, type ConnectionTarget } from '../store/redis/connect.js';
-import type { ConnectionObserver } from '../store/redis/connection.js';
+import type { ConnectionTarget } from '../store/redis/connect.js';
 import { LeaseRenewals } from '../store/redis/lease-renewals.js';
 import { readBy, writeBy } from '../store/redis/replies.js';
-import { StoreLink } from '../store/redis/store-link.js';
+import { LinkedStore, StoreLink } from '../store/redis/store-link.js';
 import { commandOf } from './acquire-command.js';
 import { FAIR_IS_PLAIN, LACKING_FEATURES, readLeaseTooLong } from './lacking-features.js';
 import {
@@ -73,82 +71,41 @@ export interface RedissonStoreOptions {
  * one field, its owner: the client's UUID and the number of the acquisition, where Redisson has the id of a thread.
  * docs/redisson.md says what is in Redis.
  */
-export class RedissonStore implements LockStore, ConnectionObserver {
-  readonly clientId: string = randomUUID();
+export class RedissonStore extends LinkedStore implements LockStore {
+  readonly clientId: string;
   readonly keepsPermits = true;
-  readonly isPartitioned: boolean;
   readonly latches: RedissonLatches;
   readonly lacks: NonNullable<LockStore['lacks']>;
   // Private, also towards the engine, because it knows the password: printing a lock must not reveal it.
-  readonly #link: StoreLink;
   readonly #renewals: LeaseRenewals;
   private readonly scripts: RedissonScripts;
   private readonly longestRead: number;
   private readonly fenced: boolean;
   private readonly names: RedissonNaming;
   private readonly waiters = new WakeList((id) => this.listener?.retryAfter(id, 0));
-  private listener: LockStoreListener | undefined;
 
   constructor(options: RedissonStoreOptions, logger: LockLogger) {
     const { connection, keyPrefix, commandTimeout, nameMapper, fenced } = options;
+    const clientId = randomUUID();
+    // Subscriptions are asked for by the name of the channel: a key has several.
+    const keyChannel = (channel: string): string => channel;
+    const isSharded = (): boolean => this.scripts.isSharded;
+    const linked = { connection, keyPrefix, commandTimeout, clientId, keyChannel, isSharded };
+    super(connection, (observer) => new StoreLink(linked, logger, observer, ['TIME']));
+    this.clientId = clientId;
     this.fenced = fenced;
     this.lacks = fenced ? { ...LACKING_FEATURES, fair: FAIR_IS_PLAIN } : LACKING_FEATURES;
     this.longestRead = options.renewedLease;
-    // Subscriptions are asked for by the name of the channel: a key has several.
-    const keyChannel = (channel: string): string => channel;
-    const { clientId } = this;
-    const isSharded = (): boolean => this.scripts.isSharded;
-    this.#link = new StoreLink(
-      { connection, keyPrefix, commandTimeout, clientId, keyChannel, isSharded },
-      logger,
-      this,
-      ['TIME'],
-    );
-    const { scripts, connection: redis } = this.#link;
-    this.isPartitioned = isClusterTarget(connection);
     this.names = new RedissonNaming(nameMapper, keyPrefix, this.isPartitioned);
-    this.scripts = new RedissonScripts(scripts, logger, this.isPartitioned, options.shardedSubscriptionMode);
+    this.scripts = new RedissonScripts(this.runner, logger, this.isPartitioned, options.shardedSubscriptionMode);
     this.latches = new RedissonLatches(
       this.scripts,
-      redis,
+      this.connection,
       (key) => this.names.latch(key),
       (key, latch) => this.listener?.opened(key, latch),
     );
-    this.#renewals = new LeaseRenewals(scripts, redis, (key) => this.names.lock(key).lock, SCRIPTS.renew, [
-      this.longestRead,
-    ]);
-  }
-
-  get listening(): boolean {
-    return this.#link.connection.listening;
-  }
-
-  get fullySubscribed(): boolean {
-    return this.#link.connection.fullySubscribed;
-  }
-
-  get epoch(): number {
-    return this.#link.connection.epoch;
-  }
-
-  get unreachable(): LockStoreError | undefined {
-    return this.#link.connection.health.unreachable;
-  }
-
-  get outage(): LockStoreError | undefined {
-    return this.#link.connection.health.outage;
-  }
-
-  listen(listener: LockStoreListener): void {
-    this.listener = listener;
-  }
-
-  start(): Promise<void> {
-    return this.#link.start();
-  }
-
-  async close(): Promise<void> {
-    this.#link.close();
+    const nameOf = (key: string): string => this.nameOf(key);
+    this.#renewals = new LeaseRenewals(this.runner, this.connection, nameOf, SCRIPTS.renew, [this.longestRead]);
   }
 
   async acquire(request: AcquireRequest): Promise<AcquireReply> {
@@ -236,16 +193,12 @@ export class RedissonStore implements LockStore, ConnectionObserver {
     return { lastToken: token, holds: readHolds(owners, readWrite !== null, token), waiters: [], limit: undefined };
   }
 
-  subscribed(): void {
+  override subscribed(): void {
     this.listener?.restored();
   }
 
-  reconnected(): void {
-    this.listener?.restored();
-  }
-
-  nodeLost(served: (name: string) => boolean): void {
-    this.listener?.doubted?.((key) => served(this.names.lock(key).lock));
+  protected nameOf(key: string): string {
+    return this.names.lock(key).lock;
   }
 
   message(text: string): void {
@@ -278,7 +231,7 @@ export class RedissonStore implements LockStore, ConnectionObserver {
     if (request.waits) this.waiters.join(request, channel);
     const earlier = this.behindEarlier(request, channel);
     if (earlier !== undefined) return earlier;
-    const hears = request.waits && this.#link.connection.subscription(channel, request.patience) !== undefined;
+    const hears = request.waits && this.connection.subscription(channel, request.patience) !== undefined;
     const reply = await this.tryAcquire(request, names, hears);
     if (reply.outcome !== 'busy' || !request.waits || this.waiters.isOver(request.id)) return reply;
     if (hears) return { ...reply, outcome: 'queued' };
@@ -286,7 +239,7 @@ export class RedissonStore implements LockStore, ConnectionObserver {
     this.waiters.contended(request.id, reply.holders);
     await this.scripts.decide(names.lock);
     const limit = Math.min(LONGEST_HEARING, lease / 4);
-    const isSubscribed = await this.#link.connection.subscribeTo(channel, request.patience, limit);
+    const isSubscribed = await this.connection.subscribeTo(channel, request.patience, limit);
     if (!isSubscribed || this.waiters.isOver(request.id)) return reply;
     // The lock may have become free before the subscription.
     const stillEarlier = this.behindEarlier(request, channel);
@@ -312,7 +265,7 @@ export class RedissonStore implements LockStore, ConnectionObserver {
   }
 
   private joinIfSubscribed(request: AcquireRequest, channel: string): boolean {
-    if (this.#link.connection.subscription(channel, request.patience) === undefined) return false;
+    if (this.connection.subscription(channel, request.patience) === undefined) return false;
     this.waiters.join(request, channel);
     return true;
   }

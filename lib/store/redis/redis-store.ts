@@ -14,7 +14,6 @@ import {
   type AcquireRequest,
   type ForceReleaseReply,
   type HoldName,
-  type LockStoreListener,
   type OfferReply,
   type OfferRequest,
   type ReleaseReply,
@@ -36,9 +35,8 @@ import type {
   ReinstateRequest,
   ServerIdentity,
 } from '../quorum-member.js';
-import { isClusterTarget, type ConnectionTarget } from './connect.js';
+import type { ConnectionTarget } from './connect.js';
 import type { ConnectionObserver } from './connection.js';
-import type { Connection } from './redis-connection.js';
 import { KeyScan, timeOf } from './key-scan.js';
 import { LeaseRenewals } from './lease-renewals.js';
 import { RedisClientRecords } from './redis-client-records.js';
@@ -62,10 +60,9 @@ import {
 } from './replies.js';
 import { integer, matching, natural, oneOf, tuple } from './reply-readers.js';
 import { LockKeys, namedKeys } from './script-call.js';
-import type { ScriptRunner } from './script-runner.js';
 import { readServerIdentity } from './server-identity.js';
 import { refusesSeveralSlots } from './store-failure.js';
-import { StoreLink } from './store-link.js';
+import { LinkedStore, StoreLink, type Link } from './store-link.js';
 import { SubscriptionEvidence } from './subscription.js';
 
 /** The reply to a waiter may be delayed by this many ms, until the client can receive its grant. */
@@ -98,7 +95,7 @@ export interface RedisStoreOptions {
 
 /** The way to the server. Simulations bring their own. */
 export interface RedisStoreParts {
-  readonly link?: (observer: ConnectionObserver) => Pick<StoreLink, keyof StoreLink>;
+  readonly link?: (observer: ConnectionObserver) => Link;
   readonly clock?: ReadingClock;
 }
 
@@ -106,10 +103,9 @@ export interface RedisStoreParts {
  * The store for one Redis server or a Cluster: sends scripts, and receives messages on the client's channels. A script looks at a
  * part of a long queue only, so further commands may have to continue from there.
  */
-export class RedisStore implements QuorumMember, ConnectionObserver {
+export class RedisStore extends LinkedStore implements QuorumMember {
   readonly clientId: string;
   readonly keepsPermits = true;
-  readonly isPartitioned: boolean;
   readonly latches: RedisLatches;
   readonly permits: PermitStore = {
     add: async ({ key, id, change, permits }) => {
@@ -126,10 +122,7 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
     },
   };
   readonly clients: RedisClientRecords;
-  // Private, also towards the engine, because they know the password: printing a lock must not reveal it.
-  readonly #link: Pick<StoreLink, keyof StoreLink>;
-  readonly #connection: Connection;
-  readonly #scripts: ScriptRunner;
+  // Private, because they know the password: printing a lock must not reveal it.
   readonly #renewals: LeaseRenewals;
   readonly #names: KeyScan;
   private readonly keys: LockKeys;
@@ -137,58 +130,21 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
   private readonly commandTimeout: number;
   private readonly clock: ReadingClock;
   private readonly evidence: SubscriptionEvidence;
-  private listener: LockStoreListener | undefined;
 
   constructor(options: RedisStoreOptions, logger: LockLogger, { link, clock = readingClock }: RedisStoreParts = {}) {
-    const { keyPrefix, commandTimeout } = options;
+    const { keyPrefix, commandTimeout, clientId = newClientId() } = options;
+    super(options.connection, link ?? ((observer) => new StoreLink({ ...options, clientId }, logger, observer)));
     this.keyPrefix = keyPrefix;
     this.commandTimeout = commandTimeout;
     this.clock = clock;
     this.evidence = new SubscriptionEvidence(clock);
-    this.clientId = options.clientId ?? newClientId();
-    this.isPartitioned = isClusterTarget(options.connection);
-    this.#link = link?.(this) ?? new StoreLink({ ...options, clientId: this.clientId }, logger, this);
-    const { connection, scripts } = this.#link;
-    this.#connection = connection;
-    this.#scripts = scripts;
+    this.clientId = clientId;
     this.keys = new LockKeys(keyPrefix);
-    this.#renewals = new LeaseRenewals(scripts, connection, (key) => redisKeys(keyPrefix, key).state);
+    const { connection, runner } = this;
+    this.#renewals = new LeaseRenewals(runner, connection, (key) => redisKeys(keyPrefix, key).state);
     this.#names = new KeyScan(() => connection.nodes(), options);
-    this.clients = new RedisClientRecords(connection, keyPrefix, this.clientId, this.isPartitioned);
-    this.latches = new RedisLatches(scripts, connection, this.clientId, { keyPrefix, commandTimeout });
-  }
-
-  get listening(): boolean {
-    return this.#connection.listening;
-  }
-
-  get fullySubscribed(): boolean {
-    return this.#connection.fullySubscribed;
-  }
-
-  get epoch(): number {
-    return this.#connection.epoch;
-  }
-
-  get unreachable(): LockStoreError | undefined {
-    return this.#connection.health.unreachable;
-  }
-
-  get outage(): LockStoreError | undefined {
-    return this.#connection.health.outage;
-  }
-
-  listen(listener: LockStoreListener): void {
-    this.listener = listener;
-  }
-
-  /** @throws LockStoreError if the store is closed or `commandTimeout` is over; it continues to connect */
-  start(): Promise<void> {
-    return this.#link.start();
-  }
-
-  async close(): Promise<void> {
-    this.#link.close();
+    this.clients = new RedisClientRecords(connection, keyPrefix, clientId, this.isPartitioned);
+    this.latches = new RedisLatches(runner, connection, clientId, { keyPrefix, commandTimeout });
   }
 
   /** `place`: where to begin in the queue. `again`: the client has just subscribed for this request, and does so once. */
@@ -196,17 +152,17 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
     const { key, id, lease, adopts, waits } = request;
     if (adopts !== undefined) return this.handOver(key, adopts, id, lease);
     // A request may join the queue only if the client would receive its grant.
-    const subscription = waits ? this.#connection.subscription(key, request.patience) : undefined;
+    const subscription = waits ? this.connection.subscription(key, request.patience) : undefined;
     const sent = this.clock.now();
     const presence = this.evidence.presence(key, subscription);
-    const args = requestArgs(this.#connection.replyAddress(key), request, place, presence);
-    return this.#scripts.run('acquire', this.keys.of(key), args, (raw, sentTo) => {
+    const args = requestArgs(this.connection.replyAddress(key), request, place, presence);
+    return this.runner.run('acquire', this.keys.of(key), args, (raw, sentTo) => {
       const answer = readAcquireReply(raw, request);
       this.evidence.weigh(answer, request, sent, subscription);
       const { reply, more, sign } = answer;
       // The grant may come from the backlog of a master that was replaced, as a message about it.
       const confirmed =
-        sign === 'found' ? this.#connection.masters?.confirm(this.keys.of(key).names[0]!, sentTo) : undefined;
+        sign === 'found' ? this.connection.masters?.confirm(this.keys.of(key).names[0]!, sentTo) : undefined;
       if (confirmed !== undefined)
         return confirmed.then((isMaster) => (isMaster ? reply : this.acquire(request, 0, again)));
       if (more >= 0) return this.goOn(request, answer, again);
@@ -233,25 +189,25 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
   release(request: ReleaseRequest): Promise<ReleaseReply> {
     const { next } = request;
     // Without a subscription, the next waiter would get no place, and its client would lose its turn.
-    if (next?.waits && this.#connection.subscription(next.key, next.patience) === undefined)
+    if (next?.waits && this.connection.subscription(next.key, next.patience) === undefined)
       return this.subscribe(next).then(() => this.releaseNow(request));
     return this.releaseNow(request);
   }
 
   private releaseNow({ key, id, tombstoneFor, keep, next }: ReleaseRequest): Promise<ReleaseReply> {
-    const before = [this.#connection.replyAddress(key), id];
+    const before = [this.connection.replyAddress(key), id];
     const what = `${tombstoneFor} ${keep} 0`;
     if (next === undefined) {
-      return this.#scripts.run('release', this.keys.of(key), [...before, what], (raw) => {
+      return this.runner.run('release', this.keys.of(key), [...before, what], (raw) => {
         const [released, more] = readReleaseReply(raw);
         const reply: ReleaseReply = { released, next };
         return more < 0 ? reply : this.grantRemaining(key, more, id).then(() => reply);
       });
     }
-    const subscription = next.waits ? this.#connection.subscription(next.key, next.patience) : undefined;
+    const subscription = next.waits ? this.connection.subscription(next.key, next.patience) : undefined;
     const sent = this.clock.now();
     const request = requestArgs(what, next, 0, this.evidence.presence(next.key, subscription));
-    return this.#scripts.run('release', this.keys.of(key), [...before, ...request], (raw) => {
+    return this.runner.run('release', this.keys.of(key), [...before, ...request], (raw) => {
       const [released, answer] = readNextReply(raw);
       this.evidence.weigh(answer, next, sent, subscription);
       if (answer.more < 0) return { released, next: answer.reply };
@@ -278,17 +234,17 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
 
   async acquireAll(requests: readonly AcquireRequest[]): Promise<AcquireAllReply | undefined> {
     // In a Cluster, a script may use the keys of one slot only.
-    if (this.#connection.group(requests, (key) => redisKeys(this.keyPrefix, key).state).length > 1) return undefined;
+    if (this.connection.group(requests, (key) => redisKeys(this.keyPrefix, key).state).length > 1) return undefined;
     const keys = namedKeys(
       requests.flatMap(({ key }) => this.keys.of(key).names),
       requests[0]!.key,
     );
     const args = requests.flatMap((request) => requestArgs('', request).slice(1));
     try {
-      return await this.#scripts.run('acquireAll', keys, args, (raw) => readAcquireAllReply(raw, requests));
+      return await this.runner.run('acquireAll', keys, args, (raw) => readAcquireAllReply(raw, requests));
     } catch (error) {
       if (!refusesSeveralSlots(error)) throw error;
-      this.#connection.separateSlots();
+      this.connection.separateSlots();
       return undefined;
     }
   }
@@ -300,14 +256,14 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
 
   /** Which call has set the number of permits, and the server's clock. */
   private readLimit(key: string): Promise<{ readonly version: string; readonly time: number }> {
-    return this.#scripts.run('limit', this.keys.of(key), [], (raw) => {
+    return this.runner.run('limit', this.keys.of(key), [], (raw) => {
       const [version, time] = tuple(raw, 2);
       return { version: matching(/^\d+$/, version)[0], time: natural(time) };
     });
   }
 
   replicate({ key, id, min, timeout }: ReplicateRequest): Promise<number> {
-    return this.#connection.replicas.confirm(redisKeys(this.keyPrefix, key).state, id, min, timeout);
+    return this.connection.replicas.confirm(redisKeys(this.keyPrefix, key).state, id, min, timeout);
   }
 
   renew(requests: readonly RenewRequest[]): Promise<RenewReply[]> {
@@ -342,26 +298,26 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
   }
 
   fence({ key, id, token, batchSize }: FenceRequest): Promise<FenceReply> {
-    return this.#scripts.run('fence', this.keys.of(key), [id, token, batchSize], readFenceReply);
+    return this.runner.run('fence', this.keys.of(key), [id, token, batchSize], readFenceReply);
   }
 
   async reinstate(request: ReinstateRequest): Promise<ReinstateReply> {
     const { key, id, mode, owner, lease, latest, token, batchSize } = request;
     const args = [id, writeMode(mode), owner ?? '', lease, latest ?? 0, token, batchSize];
-    const code = await this.#scripts.run('reinstate', this.keys.of(key), args, (raw) => oneOf(raw, -1, 0, 1));
+    const code = await this.runner.run('reinstate', this.keys.of(key), args, (raw) => oneOf(raw, -1, 0, 1));
     return code === 1 ? 'held' : code === 0 ? 'missing' : 'left';
   }
 
   /** @throws LockStoreError if the server does not answer within `commandTimeout` */
   identify(): Promise<ServerIdentity | undefined> {
-    const { commands } = this.#connection;
-    return readServerIdentity(commands, this.commandTimeout, () => this.#connection.address, this.clock);
+    const { commands } = this.connection;
+    return readServerIdentity(commands, this.commandTimeout, () => this.connection.address, this.clock);
   }
 
   /** Sends several commands if the lock has many holds or waiters. Stops with the holds once it has `maxHolds`. */
   async inspect(key: string, maxWaiters = MAX_WAITERS, maxHolds = Infinity): Promise<StoredLock> {
     const read = (page: string, place: string, count: number) =>
-      this.#scripts.run('inspect', this.keys.of(key), [page, place, count], readInspectReply);
+      this.runner.run('inspect', this.keys.of(key), [page, place, count], readInspectReply);
     // A hold or a waiter may be on two pages.
     const holds = new Map<string, StoredHold>();
     const waiters = new Map<string, StoredWaiter>();
@@ -391,7 +347,7 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
   }
 
   survey({ key, kind, owner = '' }: HoldSurveyRequest): Promise<HoldSurvey | undefined> {
-    return this.#scripts.run('survey', this.keys.of(key), [kind, owner], readSurveyReply);
+    return this.runner.run('survey', this.keys.of(key), [kind, owner], readSurveyReply);
   }
 
   list(request: ListRequest): Promise<ListReply> {
@@ -399,19 +355,11 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
   }
 
   time(): Promise<number> {
-    return timeOf(this.#connection.commands);
+    return timeOf(this.connection.commands);
   }
 
-  subscribed(concerns?: (key: string) => boolean): void {
-    this.listener?.restored(concerns);
-  }
-
-  reconnected(): void {
-    this.listener?.restored();
-  }
-
-  nodeLost(served: (name: string) => boolean): void {
-    this.listener?.doubted?.((key) => served(tagged(key)));
+  protected nameOf(key: string): string {
+    return tagged(key);
   }
 
   message(text: string, from: string | undefined): void {
@@ -429,12 +377,12 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
    * lease counts from the request, so this may take only a part of it.
    */
   private subscribe({ key, patience, lease }: AcquireRequest): Promise<boolean> {
-    return this.#connection.subscribeTo(key, patience, Math.min(LONGEST_HEARING, lease / 4));
+    return this.connection.subscribeTo(key, patience, Math.min(LONGEST_HEARING, lease / 4));
   }
 
   /** A slow subscription stands before the request is repeated anyway. Until then the request has no place in the queue. */
   private async retryOnceSubscribed({ key, id, patience, period }: AcquireRequest): Promise<void> {
-    if (await this.#connection.subscribeTo(key, patience, period)) this.listener?.retryAfter(id, 0);
+    if (await this.connection.subscribeTo(key, patience, period)) this.listener?.retryAfter(id, 0);
   }
 
   /** Runs a script that frees something, and goes on with the waiters from the place that is the last number of its reply. */
@@ -455,7 +403,7 @@ export class RedisStore implements QuorumMember, ConnectionObserver {
     args: ReadonlyArray<string | number>,
     read: (reply: unknown) => Reply,
   ): Promise<Reply> {
-    return this.#scripts.run(script, this.keys.of(key), [this.#connection.replyAddress(key), ...args], read);
+    return this.runner.run(script, this.keys.of(key), [this.connection.replyAddress(key), ...args], read);
   }
 }
 

@@ -1,8 +1,9 @@
 import type { LockLogger } from '../../common/logger.js';
 import { readingClock } from '../../common/reading-timer.js';
 import type { LockStoreError } from '../../errors/index.js';
+import type { LockStoreListener } from '../lock-store.js';
 import { lacksCommand, storeFailure } from './store-failure.js';
-import { connect, isClusterTarget, type ConnectOptions } from './connect.js';
+import { connect, isClusterTarget, type ConnectionTarget, type ConnectOptions } from './connect.js';
 import type { ConnectionObserver } from './connection.js';
 import type { Connection } from './redis-connection.js';
 import { downError } from './connection-health.js';
@@ -65,6 +66,79 @@ export class StoreLink {
   close(): void {
     this.connection.close();
     this.scripts.close();
+  }
+}
+
+/** As `StoreLink`. Simulations bring their own. */
+export type Link = Pick<StoreLink, keyof StoreLink>;
+
+/** What the stores on the connections to a Redis have in common, whatever their protocol is. */
+export abstract class LinkedStore implements ConnectionObserver {
+  readonly isPartitioned: boolean;
+  protected listener: LockStoreListener | undefined;
+  // Private, also towards the engine, because it knows the password: printing a lock must not reveal it.
+  readonly #link: Link;
+
+  constructor(target: ConnectionTarget, link: (observer: ConnectionObserver) => Link) {
+    this.isPartitioned = isClusterTarget(target);
+    this.#link = link(this);
+  }
+
+  abstract message(text: string, from: string | undefined): void;
+  /** The Redis key, or the hash tag, of a lock. */
+  protected abstract nameOf(key: string): string;
+
+  get listening(): boolean {
+    return this.connection.listening;
+  }
+
+  get fullySubscribed(): boolean {
+    return this.connection.fullySubscribed;
+  }
+
+  get epoch(): number {
+    return this.connection.epoch;
+  }
+
+  get unreachable(): LockStoreError | undefined {
+    return this.connection.health.unreachable;
+  }
+
+  get outage(): LockStoreError | undefined {
+    return this.connection.health.outage;
+  }
+
+  listen(listener: LockStoreListener): void {
+    this.listener = listener;
+  }
+
+  /** @throws LockStoreError if the store is closed or `commandTimeout` is over; it continues to connect */
+  start(): Promise<void> {
+    return this.#link.start();
+  }
+
+  async close(): Promise<void> {
+    this.#link.close();
+  }
+
+  subscribed(concerns?: (key: string) => boolean): void {
+    this.listener?.restored(concerns);
+  }
+
+  reconnected(): void {
+    this.listener?.restored();
+  }
+
+  nodeLost(served: (name: string) => boolean): void {
+    this.listener?.doubted?.((key) => served(this.nameOf(key)));
+  }
+
+  protected get connection(): Connection {
+    return this.#link.connection;
+  }
+
+  protected get runner(): ScriptRunner {
+    return this.#link.scripts;
   }
 }
 
