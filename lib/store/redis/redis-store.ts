@@ -385,7 +385,7 @@ export class RedisStore extends LinkedStore implements QuorumMember {
     if (await this.connection.subscribeTo(key, patience, period)) this.listener?.retryAfter(id, 0);
   }
 
-  /** Runs a script that frees something, and goes on with the waiters from the place that is the last number of its reply. */
+  /** Runs a script that frees something, and continues with the waiters from the place that is the last number of its reply. */
   private async change<Numbers extends readonly number[]>(
     script: ScriptWithAddress,
     key: string,
