@@ -1,7 +1,6 @@
 import { systemClock, type Clock } from '../../common/clock.js';
 import { readingClock } from '../../common/reading-timer.js';
 import { LockStoreError } from '../../errors/index.js';
-import { DOUBT, DOUBT_AGAIN } from './connection-options.js';
 import type { Connection } from './redis-connection.js';
 import { UNDOUBTED } from './mastership.js';
 import { readReply } from './reply-readers.js';
@@ -14,17 +13,15 @@ import { TimeLimit, type Limited } from './time-limit.js';
 export class ScriptRunner {
   private readonly limit: TimeLimit;
   private isClosed = false;
-  /** Checks for silence while a command is pending. */
-  private watch: unknown;
 
   constructor(
     private readonly connection: Pick<Connection, 'commands' | 'health' | 'doubt' | 'masters'>,
     private readonly commandTimeout: number,
-    private readonly clock = readingClock,
+    clock = readingClock,
     /** Counts suspensions: the master may have been replaced meanwhile. */
     private readonly elapsed: Pick<Clock, 'now'> = systemClock,
   ) {
-    this.limit = new TimeLimit(commandTimeout, clock);
+    this.limit = new TimeLimit(commandTimeout, clock, () => connection.doubt());
   }
 
   /**
@@ -84,7 +81,6 @@ export class ScriptRunner {
       // The rest of the work of this turn comes behind the write, while Redis executes the script.
       send();
       const limited = this.limit.begin(() => reject(this.unanswered(keys.key)));
-      this.watch ??= this.watchForSilence();
     });
   }
 
@@ -93,18 +89,6 @@ export class ScriptRunner {
     const { masters } = this.connection;
     if (masters === undefined || this.limit.isOver(limited)) return false;
     return masters.isAsking || this.elapsed.now() - sent > UNDOUBTED;
-  }
-
-  private watchForSilence(delay = DOUBT): unknown {
-    const look = (): void => {
-      this.watch = undefined;
-      if (this.limit.isIdle) return;
-      const silence = this.limit.longest;
-      if (silence >= DOUBT) this.connection.doubt();
-      this.watch = this.watchForSilence(silence >= DOUBT ? DOUBT_AGAIN : Math.ceil(DOUBT - silence));
-    };
-    // Replies that arrived while the event loop was blocked are read first.
-    return this.clock.setTimer(delay, look);
   }
 
   /** The connection was closed. ioredis forgets commands that it would send again after the next connect. */

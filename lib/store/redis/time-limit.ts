@@ -1,6 +1,7 @@
 import { LinkedList, type Linked } from '../../common/linked-list.js';
 import { readingClock } from '../../common/reading-timer.js';
 import { LockStoreError } from '../../errors/index.js';
+import { DOUBT, DOUBT_AGAIN } from './connection-options.js';
 
 /** An operation that has to end within the limit. */
 export class Limited implements Linked<Limited> {
@@ -25,24 +26,15 @@ export class TimeLimit {
   constructor(
     private readonly ms: number,
     private readonly clock = readingClock,
+    /** Called again and again while the oldest operation has been running for `DOUBT` ms. */
+    private readonly doubt = (): void => undefined,
   ) {}
-
-  /** Whether no operation is pending. */
-  get isIdle(): boolean {
-    return this.running.first === undefined;
-  }
-
-  /** For how many ms the oldest operation has been running. */
-  get longest(): number {
-    const { first } = this.running;
-    return first === undefined ? 0 : this.clock.now() + this.ms - first.until;
-  }
 
   /** Calls `expired` when the limit is over, unless `end` was called before. */
   begin(expired: () => void): Limited {
     const limited = new Limited(this.clock.now() + this.ms, expired);
     this.running.append(limited);
-    this.timer ??= this.wakeIn(this.ms);
+    this.timer ??= this.wakeIn(Math.min(this.ms, DOUBT));
     this.clock.keepRunning?.(this.timer, true);
     return limited;
   }
@@ -50,7 +42,7 @@ export class TimeLimit {
   /** Returns `false` if the limit was over before. */
   end(limited: Limited): boolean {
     const hasRun = this.running.remove(limited);
-    if (this.isIdle) this.clock.keepRunning?.(this.timer, false);
+    if (this.running.first === undefined) this.clock.keepRunning?.(this.timer, false);
     return hasRun;
   }
 
@@ -68,21 +60,23 @@ export class TimeLimit {
 
   /** Replies that arrived while the event loop was blocked are read first. */
   private wakeIn(ms: number): unknown {
-    return this.clock.setTimer(ms, () => this.expire());
+    return this.clock.setTimer(ms, () => this.look());
   }
 
-  private expire(): void {
+  private look(): void {
     this.timer = undefined;
     const now = this.clock.now();
-    for (let limited = this.running.first; limited !== undefined; limited = this.running.first) {
-      if (limited.until > now) {
-        this.timer = this.wakeIn(Math.ceil(limited.until - now));
-        this.clock.keepRunning?.(this.timer, true);
-        return;
-      }
-      this.running.remove(limited);
-      limited.expired();
+    let { first } = this.running;
+    for (; first !== undefined && first.until <= now; first = this.running.first) {
+      this.running.remove(first);
+      first.expired();
     }
+    if (first === undefined) return;
+    const silence = now + this.ms - first.until;
+    if (silence >= DOUBT) this.doubt();
+    const next = silence >= DOUBT ? DOUBT_AGAIN : DOUBT - silence;
+    this.timer = this.wakeIn(Math.ceil(Math.min(next, first.until - now)));
+    this.clock.keepRunning?.(this.timer, true);
   }
 }
 

@@ -66,4 +66,31 @@ describe('a shared time limit', () => {
     });
     expect(over).toEqual(['first', 'last']);
   });
+
+  it('raises doubts while an operation has been pending for a second, and no earlier', async () => {
+    let now = 0;
+    let wake: (() => void) | undefined;
+    const clock = {
+      now: () => now,
+      setTimer: (delay: number, callback: () => void) => {
+        wake = () => {
+          now += delay;
+          callback();
+        };
+        return delay;
+      },
+      clearTimer: () => undefined,
+    };
+    const doubts: number[] = [];
+    const limit = new TimeLimit(1_600, clock, () => doubts.push(now));
+    let expiredAt = 0;
+    const soon = limit.begin(() => undefined);
+    now = 400;
+    limit.begin(() => (expiredAt = now));
+    limit.end(soon);
+    now = 0;
+    while (expiredAt === 0) wake!();
+    expect(doubts).toEqual([1_400, 1_650, 1_900]);
+    expect(expiredAt).toBe(2_000);
+  });
 });
