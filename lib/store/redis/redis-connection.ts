@@ -173,8 +173,8 @@ export class RedisConnection {
   }
 
   /** The server, or the known masters of a Cluster. */
-  nodes(): ScannedNode[] {
-    return [...this.servers.known];
+  nodes(): readonly ScannedNode[] {
+    return this.servers.known;
   }
 
   /** From now on, a command may use the keys of one slot only: the server has refused several (`CROSSSLOT`). */

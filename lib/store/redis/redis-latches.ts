@@ -1,22 +1,17 @@
 import { latchKeys } from '../../keys/index.js';
 import type { CountDownReply, LatchCount, LatchStore, SetCountRequest } from '../latch-store.js';
 import type { ReplicateRequest } from '../lock-store.js';
+import type { ConnectionOptions } from './connection.js';
 import type { Connection } from './redis-connection.js';
 import { flag, list, natural, text, tuple } from './reply-readers.js';
 import { namedKeys, type ScriptKeys } from './script-call.js';
 import type { ScriptRunner } from './script-runner.js';
 
 /**
- * For how many `commandTimeout`s Redis remembers a call that has had its effect. A dead connection is detected after
- * three. Then ioredis sends again every command that got no reply.
+ * For how many `commandTimeout`s Redis remembers a call that has had its effect, or executes a late one. A dead connection is
+ * detected after three. Then every command that got no reply is sent again.
  */
-const MEMORY = 5;
-
-export interface RedisLatchesOptions {
-  readonly keyPrefix: string;
-  /** ms */
-  readonly commandTimeout: number;
-}
+export const MEMORY = 5;
 
 /** Reads the count that is left, and whether the call has counted. */
 export function readCountDownReply(raw: unknown): CountDownReply {
@@ -34,8 +29,7 @@ export class RedisLatches implements LatchStore {
   constructor(
     scripts: ScriptRunner,
     connection: Connection,
-    private readonly clientId: string,
-    private readonly options: RedisLatchesOptions,
+    private readonly options: Pick<ConnectionOptions, 'clientId' | 'keyPrefix' | 'commandTimeout'>,
   ) {
     this.#scripts = scripts;
     this.#connection = connection;
@@ -52,7 +46,7 @@ export class RedisLatches implements LatchStore {
   }
 
   count(key: string, patience: number, seen: readonly string[]): Promise<LatchCount> {
-    const args = [this.clientId, patience, ...seen];
+    const args = [this.options.clientId, patience, ...seen];
     return this.#scripts.run('latchCount', this.keysOf(key), args, (raw) => {
       const [left, latch, ...opened] = list(raw, 2);
       return { left: natural(left), latch: text(latch), opened: opened.map(text) };

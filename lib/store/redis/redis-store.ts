@@ -37,10 +37,10 @@ import type {
 } from '../quorum-member.js';
 import type { ConnectionTarget } from './connect.js';
 import type { ConnectionObserver } from './connection.js';
-import { KeyScan, timeOf } from './key-scan.js';
+import { listKeys, timeOf } from './key-scan.js';
 import { LeaseRenewals } from './lease-renewals.js';
 import { RedisClientRecords } from './redis-client-records.js';
-import { RedisLatches } from './redis-latches.js';
+import { MEMORY, RedisLatches } from './redis-latches.js';
 import {
   passMessage,
   readAcquireAllReply,
@@ -73,11 +73,6 @@ const MAX_WAITERS = 1_000;
 const HOLDS_PER_COMMAND = 10;
 /** How many waiters one command reads at most. */
 const WAITERS_PER_COMMAND = 48;
-/**
- * Redis executes an `addLimit` for at most this many `commandTimeout`s, and remembers it as long. A dead connection is
- * detected after three. Then ioredis sends again every command that got no reply.
- */
-const MEMORY = 5;
 
 /** The scripts that publish messages and therefore take an address. */
 type ScriptWithAddress = 'handOver' | 'release' | 'forceRelease' | 'setLimit' | 'addLimit' | 'keepUnits';
@@ -122,9 +117,8 @@ export class RedisStore extends LinkedStore implements QuorumMember {
     },
   };
   readonly clients: RedisClientRecords;
-  // Private, because they know the password: printing a lock must not reveal it.
+  // Private, because it knows the password: printing a lock must not reveal it.
   readonly #renewals: LeaseRenewals;
-  readonly #names: KeyScan;
   private readonly keys: LockKeys;
   private readonly keyPrefix: string;
   private readonly commandTimeout: number;
@@ -142,9 +136,8 @@ export class RedisStore extends LinkedStore implements QuorumMember {
     this.keys = new LockKeys(keyPrefix);
     const { connection, runner } = this;
     this.#renewals = new LeaseRenewals(runner, connection, (key) => redisKeys(keyPrefix, key).state);
-    this.#names = new KeyScan(() => connection.nodes(), options);
     this.clients = new RedisClientRecords(connection, keyPrefix, clientId, this.isPartitioned);
-    this.latches = new RedisLatches(runner, connection, clientId, { keyPrefix, commandTimeout });
+    this.latches = new RedisLatches(runner, connection, { keyPrefix, commandTimeout, clientId });
   }
 
   /** `place`: where to begin in the queue. `again`: the client has just subscribed for this request, and does so once. */
@@ -351,7 +344,8 @@ export class RedisStore extends LinkedStore implements QuorumMember {
   }
 
   list(request: ListRequest): Promise<ListReply> {
-    return this.#names.list(request);
+    const { keyPrefix, commandTimeout } = this;
+    return listKeys(this.connection.nodes(), { keyPrefix, commandTimeout }, request);
   }
 
   time(): Promise<number> {

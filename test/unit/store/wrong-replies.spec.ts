@@ -3,7 +3,7 @@ import type { AcquireRequest } from '../../../lib/store/lock-store.js';
 import { RedissonStore } from '../../../lib/redisson/redisson-store.js';
 import { ReplicaAcknowledgement } from '../../../lib/store/redis/replicas.js';
 import type { Line } from '../../../lib/store/redis/line.js';
-import { KeyScan } from '../../../lib/store/redis/key-scan.js';
+import { listKeys } from '../../../lib/store/redis/key-scan.js';
 import { RedisStore } from '../../../lib/store/redis/redis-store.js';
 import { LastingLine } from '../../../lib/store/redis/lasting-line.js';
 import { readServerIdentity } from '../../../lib/store/redis/server-identity.js';
@@ -227,10 +227,8 @@ describe('a reply that other commands cannot give', () => {
       ],
     ]) {
       const send = async (command: string): Promise<unknown> => (command === 'SCAN' ? scan : time);
-      const listed = new KeyScan(() => [{ address: '', commands: { send, run: send as never } }], options).list({
-        cursor: '',
-        budget: 500,
-      });
+      const nodes = [{ address: '', commands: { send, run: send as never } }];
+      const listed = listKeys(nodes, options, { cursor: '', budget: 500 });
       await expect(listed).rejects.toMatchObject({ code: 'LOCK_STORE', message: expect.stringContaining('answered') });
     }
   });
