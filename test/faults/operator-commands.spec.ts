@@ -67,20 +67,6 @@ describe('forceRelease', () => {
     expect(await next.release()).toBe(true);
   });
 
-  it('ends no later hold if its second command runs late', async () => {
-    const { proxy, operator, one, other } = await setUp(BRIEF);
-    const first = await one.acquire('a');
-    const held = holdAt(proxy, 'forceRelease');
-    expect((await timed(() => operator.forceRelease('a'))).error).toMatchObject({ code: 'LOCK_STORE' });
-    expect(held.stop()).toBe(true);
-    await first.release();
-    const next = await other.acquire('a');
-    proxy.heal();
-    await untilAnswered(operator, 'a');
-    await next.verify();
-    expect(await next.release()).toBe(true);
-  });
-
   it('ends more readers than one command names, and grants the waiting writer', async () => {
     const { operator, one, other } = await setUp();
     const readers: LockHandle[] = [];
@@ -117,17 +103,6 @@ describe('setPermits', () => {
       expect(await near!.getPermits()).toBe(3);
     },
   );
-
-  it('does not undo a later setPermits if it runs after its caller got an error', async () => {
-    const { proxy, operator, one } = await setUp(BRIEF);
-    const [far, near] = [operator, one].map((service) => service.getSemaphore('s', { permits: 1 }));
-    proxy.holdRequests();
-    expect((await timed(() => far!.setPermits(9))).error).toMatchObject({ code: 'LOCK_STORE' });
-    await near!.setPermits(3);
-    proxy.heal();
-    await untilAnswered(operator, 's');
-    expect(await near!.getPermits()).toBe(3);
-  });
 
   it('takes effect if its first reply is lost and no other call has set the number', async () => {
     const { proxy, operator, one } = await setUp();
@@ -178,24 +153,6 @@ describe('the release of some permits', () => {
     await bench.redis.admin.flushall();
     expect((await timed(() => handle.releaseUnits(2))).error).toMatchObject({ code: 'LOCK_LOST' });
     expect(handle.signal.aborted).toBe(true);
-  });
-});
-
-describe('the deletion of a latch', () => {
-  it('deletes no later latch if its first reply is lost', async () => {
-    const { proxy, operator, one } = await setUp();
-    const [far, near] = [operator, one].map((service) => service.getCountDownLatch('l'));
-    await near!.trySetCount(1);
-    await far!.delete();
-    await near!.trySetCount(1);
-    const cut = proxy.cutAfterCommand(runs('latchDelete'));
-    proxy.refuse();
-    const deleting = far!.delete();
-    await cut.happened;
-    expect(await near!.trySetCount(3)).toBe(true);
-    await proxy.accept();
-    expect(await deleting).toBe(true);
-    expect(await near!.getCount()).toBe(3);
   });
 });
 
