@@ -105,11 +105,13 @@ describe('the system clock', () => {
 
   it('does not change while the wall clock is slewed', () => {
     const { machine, ahead } = setUp();
+    let most = 0;
     for (let second = 0; second < 10_000; second += 1) {
       machine.pass(1_000);
       machine.wallShift += 0.5;
-      expect(ahead()).toBeCloseTo(0, 5);
+      most = Math.max(most, Math.abs(ahead()));
     }
+    expect(most).toBeCloseTo(0, 5);
   });
 
   it('reads the boot time only if it has a reason', () => {
