@@ -422,6 +422,8 @@ export class ClientGrant {
   /** Whether the place of a hold that is released now may pass to a caller. It may have released some permits before. */
   mayPass(hold: Hold, terms: HoldTerms): boolean {
     if (this.capacity === 'readers' || this.served >= this.batchSize || !this.has(hold)) return false;
+    // The store may have granted it for an earlier caller, which has given up meanwhile.
+    if (!mayShareGrant(hold.terms)) return false;
     return (this.capacity === 'one' || hold.units === unitsOf(terms.mode)) && this.mayServe(terms);
   }
 

@@ -27,7 +27,7 @@ export class Orphans {
       // In a Cluster a leave may overtake a release that was sent before it, and that release would find nothing.
       const release = this.releases.ofHold(id);
       const again = (): void => this.release(key, [id]);
-      if (release === undefined) this.releases.leave(key, id, 0);
+      if (release === undefined) void this.releases.releaseOrphan(key, id);
       else release.then(again, again);
     }
   }
@@ -41,11 +41,7 @@ export class Orphans {
     if (!holders.every((id) => this.isOwn(id))) this.heldElsewhere(key);
     const ended = holders
       .filter((id) => this.isOrphan(id))
-      .map(
-        (id) =>
-          this.releases.ofHold(id)?.catch(() => undefined) ??
-          this.releases.sendInBackground({ key, id, tombstoneFor: 0, keep: 0, next: undefined }),
-      );
+      .map((id) => this.releases.ofHold(id)?.catch(() => undefined) ?? this.releases.releaseOrphan(key, id));
     return ended.length === 0 ? undefined : Promise.all(ended);
   }
 

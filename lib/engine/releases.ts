@@ -23,6 +23,8 @@ export class Releases {
   private readonly pending = new TransientMap<string | ReleaseRequest, Promise<ReleaseReply>>();
   /** Grants whose command has failed. One retry says all, since a command says how many permits are left when it is sent. */
   private readonly keeping = new Set<PermitGrant>();
+  /** Releases that have failed and are to be sent again, by the id of the acquisition. */
+  private readonly failed = new Map<string, ReleaseRequest>();
   private isClosing = false;
 
   constructor(private readonly context: EngineContext) {}
@@ -39,8 +41,11 @@ export class Releases {
       (error: LockStoreError) => {
         this.pending.delete(name);
         if (!this.retries(error) || this.context.clock.now() > until) return;
+        const again = { ...request, next: undefined };
+        this.failed.set(request.id, again);
         this.again('release', request.key, error, () => {
-          this.send({ ...request, next: undefined }, until).catch(() => undefined);
+          this.failed.delete(request.id);
+          this.send(again, until).catch(() => undefined);
         });
       },
     );
@@ -58,6 +63,14 @@ export class Releases {
    */
   leave(key: string, id: string, tombstone: number, until?: number): void {
     void this.sendInBackground({ key, id, tombstoneFor: tombstone, keep: 0, next: undefined }, until);
+  }
+
+  /**
+   * Releases in the background what the store has for an acquisition that this client does not know any more: as its holder
+   * released it if that has failed, since the key may have to stay taken.
+   */
+  releaseOrphan(key: string, id: string): Promise<unknown> {
+    return this.sendInBackground(this.failed.get(id) ?? { key, id, tombstoneFor: 0, keep: 0, next: undefined });
   }
 
   /** Sends a release whose answer no caller needs. The promise resolves with the first answer or failure. */

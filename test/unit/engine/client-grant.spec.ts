@@ -85,6 +85,14 @@ describe('a grant passes to the next caller', () => {
     expect(grant.mayPass(hold, TERMS)).toBe(false);
   });
 
+  it('not if the release of its holder needs the store, which has granted it for several callers', () => {
+    // The caller that made the request has given up, and another one has its place.
+    for (const own of [{ holdAtLeast: 900 }, { replicas: { min: 1, timeout: 100 } }]) {
+      const { grant } = setUp(TERMS, 'one');
+      expect(grant.mayPass(grant.add({ ...TERMS, ...own }), TERMS)).toBe(false);
+    }
+  });
+
   it('with as many permits as the caller wants', () => {
     const { grant } = setUp(PERMITS, 'permits', { units: 4 });
     const hold = grant.add(PERMITS);

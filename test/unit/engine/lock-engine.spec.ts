@@ -250,6 +250,18 @@ describe('a release', () => {
     expect(store.releases[0]!.request.keep).toBe(600);
   });
 
+  it('keeps the key locked for that time, too, if it has failed and a reply names its hold', async () => {
+    const { store, engine, acquire, take } = engineBench();
+    const hold = await take({ holdAtLeast: 900 });
+    const released = engine.releases.release(hold);
+    store.releases[0]!.answer.reject(passing());
+    await expect(released).rejects.toThrow('the connection is lost');
+    void acquire();
+    store.acquires[1]!.answer.resolve(queued({ holders: [hold.id] }));
+    await settled();
+    expect(store.releases[1]!.request).toEqual(store.releases[0]!.request);
+  });
+
   it('ends before a pending renewal is answered', async () => {
     const { clock, store, engine, take } = engineBench();
     const hold = await take();
