@@ -26,7 +26,8 @@ export class LockBench {
   private readonly services = new LockServices();
   private readonly disposables: AsyncDisposable[] = [];
 
-  constructor() {
+  /** `defaults`: options of all services and processes. */
+  constructor(private readonly defaults: RedisLockModuleOptions = {}) {
     beforeAll(async () => {
       this.redis = await startRedis();
     });
@@ -44,9 +45,14 @@ export class LockBench {
     return this.services.lines.filter(({ level }) => level === 'warn').map(({ text }) => text);
   }
 
+  /** The warnings and errors of the services. */
+  get complaints(): string[] {
+    return this.services.lines.filter(({ level }) => /warn|error/.test(level)).map(({ text }) => text);
+  }
+
   /** A started service. At the end of the test it does not wait for holders. */
   service(options: RedisLockModuleOptions = {}): Promise<LockService> {
-    return this.services.start({ connection: this.redis.url, ...options });
+    return this.services.start({ connection: this.redis.url, ...this.defaults, ...options });
   }
 
   /** Closes all services so far. */
@@ -82,6 +88,11 @@ export class LockBench {
     subscriber.on('message', (channel, message) => heard.push(`${channel} ${message}`));
     await subscriber.subscribe(...channels);
     return heard;
+  }
+
+  /** How often Redis has executed a command since its statistics were reset. */
+  async calls(command = 'evalsha'): Promise<number> {
+    return (await this.redis.commandStats())[command] ?? 0;
   }
 
   /** How many connections are subscribed to a channel. */

@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { LockService } from '../../../lib/service/lock.service.js';
 import type { LeaderElection, LeaderElectionOptions } from '../../../lib/service/objects/leader-election.js';
 import type { LockHandle } from '../../../lib/service/handles/lock-handle.js';
@@ -6,6 +7,10 @@ import { deferred } from '../../../lab/testbed/wait/deferred.js';
 import { eventually, throughout } from '../../../lab/testbed/wait/eventually.mjs';
 import { FaultLocks } from '../../../lab/testbed/locks/fault-locks.js';
 import { aborted, AT_ONCE, inTurn, LockBench, timed } from '../../../lab/testbed/locks/locks.js';
+import { Random } from '../../../lab/chaos/schedule/random.mjs';
+import { assertNoViolation } from '../../../lab/testbed/history/history.js';
+import { useRedis } from '../../../lab/testbed/locks/fault-setups.js';
+import type { RedisServer } from '../../../lab/testbed/servers/redis-server.mjs';
 
 const bench = new LockBench();
 
@@ -168,8 +173,7 @@ describe('a leader election', () => {
 
 describe('listeners of an election', () => {
   it('are only logged if they throw', async () => {
-    const locks = new FaultLocks();
-    const service = await locks.start(bench.redis.url);
+    const service = await bench.service();
     const election = service.getLeaderElection('a', {
       onElected: () => Promise.reject(new Error('of the elected')),
       onDeposed: () => {
@@ -179,11 +183,10 @@ describe('listeners of an election', () => {
     election.start();
     await leads(election);
     await election.stop();
-    expect(locks.lines.filter(({ level }) => level === 'error').map(({ text }) => text)).toEqual([
+    expect(bench.complaints).toEqual([
       "onElected of the election of 'a' failed: of the elected",
       "onDeposed of the election of 'a' failed: of the deposed",
     ]);
-    await locks.closeAll();
   });
 
   it('are called until they are removed', async () => {
@@ -226,21 +229,6 @@ describe('listeners of an election', () => {
     await eventually(() => done.includes('stopped'));
     expect(done[0]).toBe('resigned true');
     await bench.untilNothingIsLeft();
-  });
-
-  it('refuse options that make no sense', async () => {
-    const service = await bench.service();
-    const refused = async (options: object, message: RegExp): Promise<void> => {
-      const { error } = await timed(async () => service.getLeaderElection('a', options));
-      expect(error).toMatchObject({ code: 'LOCK_CONFIG', message: expect.stringMatching(message) });
-    };
-    await refused({ onElect: () => 1 }, /getLeaderElection has no option "onElect": did you mean 'onElected'/);
-    await refused({ onElected: 5 }, /onElected is 5; write a function/);
-    await refused({ replicas: { min: 0 } }, /replicas.min is 0/);
-    await refused({ expire: 500 }, /has no option "expire"/);
-    await refused([], /takes an object of options/);
-    expect(() => service.getLeaderElection('')).toThrow(expect.objectContaining({ code: 'LOCK_KEY' }));
-    expect(() => service.getLeaderElection('a').onElected('x' as never)).toThrow(/write a function/);
   });
 });
 
@@ -288,6 +276,154 @@ describe('elections at shutdown', () => {
     const { ran } = await timed(() => service.close());
     expect(ran).toBeLessThan(200 + AT_ONCE);
     await bench.untilNothingIsLeft();
+    await election.stop();
+  });
+});
+
+/** Short, so that a lease ends within a test. */
+const LEASE = 1_000;
+const OPTIONS = { renewedLease: LEASE, commandTimeout: 500, grantTimeout: 500 };
+
+describe('candidates in several processes', () => {
+  it('never have two leaders, whatever fails', async () => {
+    const lease = 500;
+    const workers = await bench.workers(4, { ...OPTIONS, renewedLease: lease });
+    await Promise.all(workers.map((worker) => worker.stand('a')));
+    const random = new Random(42);
+    const until = performance.now() + 9_000;
+    while (performance.now() < until) {
+      const worker = random.among(workers);
+      const what = random.next();
+      if (what < 0.4) {
+        // Resigns the current leader; the call does not wait for a stalled process.
+        for (const { process } of workers) process.send({ method: 'resign' });
+      } else if (what < 0.6) {
+        worker.process.pause();
+        await sleep(random.next() * 2 * lease);
+        worker.process.resume();
+      } else if (what < 0.75) {
+        worker.process.send({ method: 'stall', args: [Math.round(random.next() * 2 * lease)] });
+      } else if (what < 0.85) {
+        await bench.redis.admin.call('CLIENT', 'KILL', 'TYPE', random.among(['normal', 'pubsub']), 'SKIPME', 'yes');
+      } else {
+        await worker.stop();
+        await worker.stand('a');
+      }
+      await sleep(random.next() * 150);
+    }
+    const terms = (await Promise.all(workers.map((worker) => worker.terms()))).flat();
+    // It was a run worth looking at.
+    expect(terms.length).toBeGreaterThan(6);
+    expect(new Set(terms.map(({ who }) => who)).size).toBeGreaterThan(2);
+    assertNoViolation(terms);
+  });
+});
+
+describe('a candidate whose Redis fails', () => {
+  const locks = new FaultLocks();
+  let redis: RedisServer;
+  useRedis(locks, (started) => (redis = started));
+
+  const said = (pattern: RegExp): string[] => locks.lines.map(({ text }) => text).filter((text) => pattern.test(text));
+
+  it('is deposed when Redis is down, reports it once, and leads again when Redis is back', async () => {
+    const told: string[] = [];
+    const service = await locks.start(redis.url, OPTIONS);
+    const election = service.getLeaderElection('a', {
+      onElected: () => told.push('elected'),
+      onDeposed: (error) => told.push(`deposed ${error?.code}`),
+    });
+    election.start();
+    await eventually(() => election.isLeader);
+    for (let outage = 1; outage <= 2; outage++) {
+      const { signal } = election;
+      const gone = performance.now();
+      await redis.kill();
+      await eventually(() => signal?.aborted, { every: 1 });
+      expect(performance.now() - gone).toBeLessThan(LEASE + AT_ONCE);
+      expect(election.isLeader).toBe(false);
+      // Long enough for several attempts.
+      await eventually(() => said(/cannot stand for election to lead 'a'/).length === outage);
+      await sleep(3 * OPTIONS.commandTimeout);
+      expect(said(/cannot stand for election to lead 'a'/)).toHaveLength(outage);
+      await redis.start();
+      await eventually(() => election.isLeader);
+    }
+    expect(told).toEqual(['elected', 'deposed LOCK_LOST', 'elected', 'deposed LOCK_LOST', 'elected']);
+    await election.stop();
+  });
+
+  it('starts while Redis is down, and leads when Redis is up', async () => {
+    await redis.kill();
+    const service = locks.make(redis.url, OPTIONS);
+    await service.start().catch(() => undefined);
+    const election = service.getLeaderElection('a').start();
+    await throughout(700, () => !election.isLeader);
+    await redis.start();
+    await eventually(() => election.isLeader);
+  });
+
+  it('stops within commandTimeout while Redis is down, leading or not', async () => {
+    const [one, other] = [await locks.start(redis.url, OPTIONS), await locks.start(redis.url, OPTIONS)];
+    const elections = [one.getLeaderElection('a').start(), other.getLeaderElection('a')];
+    await eventually(() => elections[0]!.isLeader);
+    elections[1]!.start();
+    await redis.pause();
+    const since = performance.now();
+    await Promise.all(elections.map((election) => election.stop()));
+    expect(performance.now() - since).toBeLessThan(OPTIONS.commandTimeout + AT_ONCE);
+    expect(said(/could not be released/)).toHaveLength(1);
+    await redis.resume();
+  });
+
+  it.each([
+    ['onElected', { workInElected: true }],
+    ['onDeposed', { workInElected: false }],
+  ])('does not lead again while %s of its lost term still runs', async (_, { workInElected }) => {
+    const [service, other] = [await locks.start(redis.url, OPTIONS), await locks.start(redis.url, OPTIONS)];
+    const work = deferred();
+    const told: string[] = [];
+    const election = service.getLeaderElection('a', {
+      onElected: async () => {
+        told.push('elected');
+        if (workInElected) await work;
+      },
+      onDeposed: async () => {
+        told.push('deposed');
+        if (!workInElected) await work;
+      },
+    });
+    election.start();
+    await eventually(() => election.isLeader);
+    const lostTerm = election.signal!;
+    await other.forceRelease('a');
+    await eventually(() => lostTerm.aborted);
+    // Another process is not kept out by the work of the lost term.
+    expect(await other.run('a', () => 'free', { waitTimeout: LEASE })).toBe('free');
+    await throughout(300, () => !election.isLeader);
+    expect(await other.inspect('a')).toBeNull();
+    work.resolve();
+    await eventually(() => election.isLeader);
+    expect(told).toEqual(['elected', 'deposed', 'elected']);
+    expect(said(/still runs/)).toEqual([]);
+    await election.stop();
+  });
+
+  it('stands again after finishTimeout, with a warning, if the work of a term never ends', async () => {
+    const service = await locks.start(redis.url, OPTIONS);
+    const election = service.getLeaderElection('a', {
+      onElected: () => new Promise(() => undefined),
+      finishTimeout: 400,
+    });
+    election.start();
+    await eventually(() => election.isLeader);
+    const lostTerm = election.signal!;
+    await service.forceRelease('a');
+    await eventually(() => lostTerm.aborted, { every: 1 });
+    const since = performance.now();
+    await eventually(() => election.isLeader, { every: 1 });
+    expect(performance.now() - since).toBeGreaterThan(350);
+    expect(said(/ended 400 ms ago, and its onElected or onDeposed still runs/)).toHaveLength(1);
     await election.stop();
   });
 });

@@ -82,31 +82,6 @@ describe('downgrade and upgrade', () => {
     expect(await other!.tryAcquire('a', WRITE)).not.toBeNull();
   });
 
-  it('refuse the upgrade from reading to writing at once, by scope', async () => {
-    const service = await bench.service();
-    await service.run(
-      'a',
-      async () => {
-        for (const attempt of [
-          () => service.acquire('a', WRITE),
-          () => service.tryAcquire('a'),
-          () => service.run('a', () => undefined),
-          () => service.getReadWriteLock('a').writeLock().tryLock('5s'),
-        ]) {
-          const { error, ran } = await timed<unknown>(attempt);
-          expect(error).toMatchObject({
-            code: 'LOCK_CONFIG',
-            key: 'a',
-            message: expect.stringContaining('release the read lock first'),
-          });
-          expect(ran).toBeLessThan(AT_ONCE);
-        }
-      },
-      READ,
-    );
-    await bench.untilNothingIsLeft();
-  });
-
   it('leave no place in the queue if an upgrade is noticed while it waits', async () => {
     const [holder, service, third] = await bench.serviceList(3, { renewedLease: 2_000, grantTimeout: 600 });
     const lock = await holder!.acquire('a', WRITE);

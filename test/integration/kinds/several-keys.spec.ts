@@ -270,16 +270,6 @@ describe('several keys', () => {
     expect(await other!.getSemaphore('b', options).availablePermits()).toBe(0);
   });
 
-  it('refuse a list that is empty, or contains an invalid key', async () => {
-    const service = await bench.service();
-    for (const keys of [[], ['a', ''], ['a', undefined], ['a', ['b']], [null]] as string[][]) {
-      await expect(service.acquire(keys)).rejects.toMatchObject({ code: 'LOCK_KEY' });
-      await expect(service.run(keys, () => undefined)).rejects.toMatchObject({ code: 'LOCK_KEY' });
-      expect(() => service.getMultiLock(keys)).toThrow(expect.objectContaining({ code: 'LOCK_KEY' }));
-    }
-    expect(await held('a')).toEqual([]);
-  });
-
   it('count as a single key in a list of one', async () => {
     const service = await bench.service();
     const handle = await service.acquire(['a']);

@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import type { CountDownLatch } from '../../../lib/service/objects/count-down-latch.js';
 import type { LockService } from '../../../lib/service/lock.service.js';
 import { eventually, eventuallyPasses } from '../../../lab/testbed/wait/eventually.mjs';
 import { AT_ONCE, inTurn, LockBench, timed } from '../../../lab/testbed/locks/locks.js';
@@ -64,27 +65,6 @@ describe('a count-down latch', () => {
     expect(await Promise.all(latches.map((latch) => latch.getCount()))).toEqual([1, 2, 0, 4]);
     expect(await handle.release()).toBe(true);
   });
-
-  it('refuses values that make no sense', async () => {
-    const service = await bench.service();
-    const latch = service.getCountDownLatch('a');
-    const refused = async (work: () => unknown, message: RegExp): Promise<void> => {
-      const { error } = await timed(async () => work());
-      expect(error).toMatchObject({
-        code: expect.stringMatching(/LOCK_CONFIG|LOCK_KEY/),
-        message: expect.stringMatching(message),
-      });
-    };
-    await refused(() => latch.trySetCount(0), /count is 0; write a whole number of at least 1/);
-    await refused(() => latch.trySetCount(1.5), /count is 1.5/);
-    await refused(() => latch.trySetCount(1, { expire: 5 }), /expire is in milliseconds: write '5s'/);
-    await refused(() => latch.trySetCount(1, { ttl: 500 } as object), /did you mean 'expire'/);
-    await refused(() => latch.await({ timeout: 5 } as object), /did you mean 'waitTimeout'/);
-    await refused(() => latch.await('5' as never), /waitTimeout/);
-    await refused(() => latch.await({ signal: {} as AbortSignal }), /signal is an object; write an AbortSignal/);
-    await refused(() => service.getCountDownLatch(''), /./);
-    expect(await bench.redis.admin.dbsize()).toBe(0);
-  });
 });
 
 describe('a latch in several processes', () => {
@@ -115,5 +95,52 @@ describe('a latch at shutdown', () => {
     expect((await timed(() => latch.await())).error).toMatchObject({ code: 'LOCK_STORE' });
     // Requests are still in flight then, and their effects count.
     expect(await latch.countDown()).toBe(1);
+  });
+});
+
+describe('a latch and a failing Redis', () => {
+  it('opens without memory, but a new latch is refused', async () => {
+    const [latch, other] = (await bench.serviceList(2)).map((service) => service.getCountDownLatch('a')) as [
+      CountDownLatch,
+      CountDownLatch,
+    ];
+    await other.trySetCount(2);
+    await bench.redis.admin.config('SET', 'maxmemory', '1');
+    try {
+      const waiting = latch.await({ waitTimeout: Infinity });
+      await untilRegistered(1);
+      expect(await latch.countDown()).toBe(1);
+      expect(await latch.countDown()).toBe(0);
+      expect(await waiting).toBe(true);
+      const { error } = await timed(() => latch.trySetCount(1));
+      expect(error).toMatchObject({ code: 'LOCK_STORE', message: expect.stringMatching(/out of memory/) });
+      expect(await latch.getCount()).toBe(0);
+    } finally {
+      await bench.redis.admin.config('SET', 'maxmemory', '0');
+    }
+  });
+
+  it.each(['latch', 'counted'])('does not touch foreign data at %s', async (role) => {
+    const latch = (await bench.service()).getCountDownLatch('a');
+    await bench.redis.admin.set(`lock:${role}:{a}`, 'mine', 'PX', 60_000);
+    const { error } = await timed(() => latch.trySetCount(1));
+    expect(error).toMatchObject({ code: 'LOCK_STORE', message: expect.stringMatching(/keyPrefix/) });
+    expect(await bench.redis.admin.get(`lock:${role}:{a}`)).toBe('mine');
+    expect(await bench.redis.admin.dbsize()).toBe(1);
+  });
+
+  it('does not touch a foreign hash at its key', async () => {
+    const latch = (await bench.service()).getCountDownLatch('a');
+    await bench.redis.admin.hset(KEY, 'mine', 1);
+    await bench.redis.admin.pexpire(KEY, 60_000);
+    const calls: Array<() => Promise<unknown>> = [
+      () => latch.trySetCount(1),
+      () => latch.countDown(),
+      () => latch.await(),
+    ];
+    for (const call of calls) {
+      expect((await timed(call)).error).toMatchObject({ code: 'LOCK_STORE' });
+    }
+    expect(await bench.redis.admin.hgetall(KEY)).toEqual({ mine: '1' });
   });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { LockHandle } from '../../../lib/service/handles/lock-handle.js';
 import { eventually, eventuallyPasses } from '../../../lab/testbed/wait/eventually.mjs';
-import { AT_ONCE, between, inTurn, LockBench, record } from '../../../lab/testbed/locks/locks.js';
+import { AT_ONCE, between, inTurn, LockBench } from '../../../lab/testbed/locks/locks.js';
 import { now } from '../../../lab/testbed/history/history.js';
 import { redisKey } from '../../../lab/testbed/locks/redis-key.mjs';
 
@@ -111,20 +111,6 @@ describe("release: 'background'", () => {
     expect(Math.min(...(await waits))).toBeLessThan(AT_ONCE);
   });
 
-  it('a loss that only the release finds is an event, and the call resolves', async () => {
-    const service = await bench.service();
-    const events = record(service);
-    const task = async (): Promise<string> => {
-      await bench.redis.admin.del(redisKey('state', 'a'));
-      return 'value';
-    };
-    expect(await service.run('a', task, BACKGROUND)).toBe('value');
-    await eventuallyPasses(() => expect(events.map(({ type }) => type)).toEqual(['acquired', 'lost']));
-    await expect(service.run('b', async () => bench.redis.admin.del(redisKey('state', 'b')))).rejects.toMatchObject({
-      code: 'LOCK_LOST',
-    });
-  });
-
   it('a loss that the client knows of before the release is a rejection', async () => {
     const service = await bench.service();
     const task = async ({ signal }: LockHandle): Promise<string> => {
@@ -179,16 +165,4 @@ describe("release: 'background'", () => {
     await second!.verify();
     expect(await second!.release()).toBe(true);
   });
-});
-
-it.each([
-  ['a word that it is not', 'later', 'release is "later"; write \'awaited\''],
-  ['a boolean', false, "release is false; write 'awaited'"],
-])('%s is refused', async (_what, release, message) => {
-  const service = await bench.service({ store: 'memory' });
-  await expect(service.run('a', () => undefined, { release } as never)).rejects.toMatchObject({
-    code: 'LOCK_CONFIG',
-    message: expect.stringContaining(message),
-  });
-  await expect(bench.service({ defaults: { release } as never })).rejects.toMatchObject({ code: 'LOCK_CONFIG' });
 });

@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
-import { LockBench } from '../../../lab/testbed/locks/locks.js';
+import { inTurn, LockBench } from '../../../lab/testbed/locks/locks.js';
 import type { LockWorker, RemoteHandle } from '../../../lab/testbed/workers/lock-process.js';
+import { countReachable } from '../../../lab/testbed/history/reachable.js';
 
 const bench = new LockBench();
 
@@ -93,5 +94,38 @@ describe('the cost of a lock', () => {
       expect(await calls()).toEqual({ evalsha: 1, publish: 1 });
       release = () => worker.release(handle);
     }
+  });
+});
+
+describe('many keys, one after the other', () => {
+  it('leave nothing behind in the process', async () => {
+    const [service, other] = [await bench.service(), await bench.service()];
+    const use = async (from: number) => {
+      for (let i = from; i < from + 400; i++) {
+        const key = `key:${i}`;
+        await service.run(key, () =>
+          service
+            .getLock(key)
+            .lock()
+            .then((lock) => lock.release()),
+        );
+        await service.run(key, () => undefined, { owner: `owner:${i}`, holdAtLeast: 1 });
+      }
+      const contended = async (i: number) => {
+        const lock = await other.acquire(`contended:${i}`);
+        const waits = [
+          service.run(lock.key, () => undefined),
+          service.run(lock.key, () => undefined, { waitTimeout: 5 }),
+        ];
+        await lock.release();
+        await Promise.allSettled(waits);
+      };
+      await inTurn(40, (i) => contended(from + i));
+    };
+    await use(0);
+    const before = countReachable(service);
+    await use(1_000);
+    await use(2_000);
+    expect(countReachable(service) - before).toBeLessThan(200); // for 1760 more acquisitions
   });
 });

@@ -1,6 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
 import { type LockLostError, type LockHandle } from 'nestjs-redis-locks/client';
-import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
 import { aborted, AT_ONCE, LockBench, timed } from '../../../lab/testbed/locks/locks.js';
 
 const bench = new LockBench();
@@ -71,17 +70,6 @@ describe('a handle', () => {
     }
     expect(await service!.inspect('a')).toBeNull();
   });
-
-  it('is no longer renewed once it is garbage-collected, with one warning', async () => {
-    const [worker, service] = [await bench.worker({ renewedLease: 2_000 }), await bench.service()];
-    const forgotten = worker.forget('a');
-    await eventually(() => bench.redis.admin.exists('lock:state:{a}'));
-    const next = service.acquire('a');
-    await forgotten;
-    expect((await next).isHeld).toBe(true);
-    const warnings = await worker.warnings();
-    expect(warnings.filter((warning) => warning.includes('dropped without release'))).toHaveLength(1);
-  });
 });
 
 describe('the loss of a lock', () => {
@@ -94,36 +82,26 @@ describe('the loss of a lock', () => {
     expect(await service!.run('a', task, { onLost: 'ignore' })).toBe('value');
   });
 
-  it.each<[string, (error: LockLostError) => unknown]>([
-    ['returns', () => 'another value'],
-    ['throws', () => { throw new Error('the listener failed'); }], // prettier-ignore
-    ['rejects', async () => { throw new Error('the listener failed'); }], // prettier-ignore
-  ])('is the error of run beside a listener that %s', async (_, listener) => {
-    const [service, other] = await bench.serviceList(2);
+  it.each<[string, (error: LockLostError) => unknown, boolean]>([
+    ['returns', () => 'another value', false],
+    ['throws', () => { throw new Error('the listener failed'); }, false], // prettier-ignore
+    ['rejects', async () => { throw new Error('the listener failed'); }, false], // prettier-ignore
+    ['is in the defaults', () => undefined, true],
+  ])('is the error of run beside a listener that %s', async (_, listener, isDefault) => {
     const told: unknown[] = [];
     const onLost = (error: LockLostError): unknown => {
       told.push(error);
       return listener(error);
     };
+    const [service, other] = await bench.serviceList(2, isDefault ? { defaults: { onLost } } : {});
     const task = async (lock: LockHandle) => {
       await other!.forceRelease('a');
       await aborted(lock.signal);
       return 'value';
     };
-    const { error } = await timed(() => service!.run('a', task, { onLost }));
+    const { error } = await timed(() => service!.run('a', task, isDefault ? {} : { onLost }));
     expect(error).toEqual(LOST);
     expect((error as LockLostError).result).toBe('value');
-    expect(told).toEqual([LOST]);
-  });
-
-  it('is an error of run beside a listener in the defaults', async () => {
-    const told: unknown[] = [];
-    const [service, other] = await bench.serviceList(2, { defaults: { onLost: (error) => told.push(error) } });
-    const task = async (lock: LockHandle) => {
-      await other!.forceRelease('a');
-      await aborted(lock.signal);
-    };
-    await expect(service!.run('a', task)).rejects.toEqual(LOST);
     expect(told).toEqual([LOST]);
   });
 });

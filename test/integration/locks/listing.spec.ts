@@ -103,11 +103,9 @@ describe('list()', () => {
     } finally {
       await bench.redis.resume();
     }
-    expect(() => service.list({ pattern: 'a*' } as never)).toThrow(/pattern.*match/s);
     expect(() => service.list({ match: '' })).toThrow(
       'match is an empty string; write a key, in which * stands for any text',
     );
-    await expect(service.forceRelease('a', { hold: 1 } as never)).rejects.toThrow('hold is 1; write the id of a hold');
   });
 });
 

@@ -483,3 +483,48 @@ describe('options that are permitted but suspicious', () => {
     expect([about('waitTimeout').length, about('maxRenewTimes').length, bench.warnings.length]).toEqual([1, 1, 2]);
   });
 });
+
+describe('options that cannot be used', () => {
+  const refused: Array<[options: any, message: RegExp]> = [
+    [{ expire: Infinity }, /write 0/],
+    [{ waitTimeout: ' 5 ' }, /waitTimeout is " 5 ", without a unit/],
+    [{ maxRenewTimes: Infinity }, /0 for no limit/],
+    [{ holdAtLeast: '2s', expire: '1s' }, /longer than expire/],
+    [{ reentrant: 'no' }, /reentrant is "no"; write true or false/],
+    [{ reentrant: 0 }, /reentrant is 0; write true or false/],
+    [{ signal: new AbortController() }, /controller\.signal/],
+    [{ timeout: 1000 }, /did you mean 'waitTimeout'/],
+    [{ expires: 1000 }, /did you mean 'expire'/],
+    ['10s', /object of options/],
+    [null, /object of options/],
+  ];
+
+  it.each(refused)('%p are refused before anything is sent', async (options, message) => {
+    const service = await bench.service();
+    await bench.redis.resetCommandStats();
+    for (const work of [
+      () => service.acquire('a', options),
+      () => service.tryAcquire('a', options),
+      () => service.run('a', () => 'ran', options),
+    ]) {
+      expect(await refusal(work)).toMatchObject({ code: 'LOCK_CONFIG', message: expect.stringMatching(message) });
+    }
+    expect((await bench.redis.commandStats())['evalsha']).toBeUndefined();
+    expect(await bench.redis.admin.keys('*')).toEqual([]);
+  });
+
+  it.each([{ owner: '' }, { owner: 'a b' }, { name: 'me' }, 'me', null])(
+    'getLock refuses %p at once',
+    async (options) => {
+      const service = await bench.service();
+      expect(() => service.getLock('a', options as never)).toThrow(expect.objectContaining({ code: 'LOCK_CONFIG' }));
+    },
+  );
+
+  it('are refused in re-entry, too', async () => {
+    const service = await bench.service();
+    await service.run('a', async () => {
+      await expect(service.acquire('a', { expire: 5 })).rejects.toMatchObject({ code: 'LOCK_CONFIG' });
+    });
+  });
+});

@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import type { LockService } from '../../../lib/service/lock.service.js';
 import type { RedisLockModuleOptions } from '../../../lib/module/redis-lock.options.js';
 import { resolveModuleOptions } from '../../../lib/module/redis-lock.options.js';
 import { FaultLocks, keysWithTtl, nothingLeftBehind, redisKey, timed } from '../../../lab/testbed/locks/fault-locks.js';
@@ -49,6 +50,17 @@ const places: Array<[string, { write(duration: any): Promise<unknown>; refuses: 
   [
     'acquire: expire',
     { write: async (expire) => (await start()).acquire('a', { expire }), refuses: [...TOO_SHORT, Infinity] },
+  ],
+  [
+    'acquire: renewedLease',
+    {
+      write: async (renewedLease) => (await start()).acquire('a', { renewedLease }),
+      refuses: [...TOO_SHORT, 0, Infinity],
+    },
+  ],
+  [
+    'election: finishTimeout',
+    { write: async (finishTimeout) => (await start()).getLeaderElection('a', { finishTimeout }), refuses: [] },
   ],
   [
     'acquire: waitTimeout',
@@ -106,7 +118,7 @@ function resolve(option: keyof RedisLockModuleOptions, inner?: string): (duratio
 }
 
 /** Some configuration services return `null` for a value that is not configured. */
-const takesNullAsNotGiven = (place: string): boolean => place.startsWith('module') || place === 'tryLock: waitTimeout';
+const takesNullAsNotGiven = (place: string): boolean => /^module|^election|^tryLock: waitTimeout$/.test(place);
 
 /** `tryLock({})` has options in the place of the wait. */
 const takesOptions = (place: string): boolean => place === 'tryLock: waitTimeout';
@@ -172,3 +184,28 @@ describe('the interval of renewals is never near zero', () => {
     expect((await redis.commandStats())['evalsha']).toBeLessThan(80);
   });
 });
+
+it('durations of up to 366 days work, also as a wait', async () => {
+  const service = await start();
+  const year = 366 * 86_400_000;
+  const lock = await service.acquire('a', { expire: '366d', holdAtLeast: '30d' });
+  expect((await service.inspect('a'))!.ttl).toBeGreaterThan(year - 60_000);
+  // A timer of Node for so long would be over after 1 ms.
+  const waiting = (await start()).acquire('a', { waitTimeout: '366d', expire: '366d' });
+  const outcome = await Promise.race([waiting.then(String, String), eventuallyWaiting(service)]);
+  expect(outcome).toBe('waits');
+  await lock.release();
+  expect((await service.inspect('a'))!.ttl).toBeGreaterThan(29 * 86_400_000);
+  await service.forceRelease('a');
+  const next = await waiting;
+  await next.verify();
+  expect(next.remainingTime()).toBeGreaterThan(0.98 * year);
+  expect(await next.release()).toBe(true);
+});
+
+/** Waits for as long as a wrong timer would take several times. */
+async function eventuallyWaiting(service: LockService): Promise<string> {
+  await eventually(async () => (await service.inspect('a'))?.waiters.length === 1, { what: 'the waiter' });
+  for (let i = 0; i < 20; i++) await service.inspect('a');
+  return 'waits';
+}

@@ -24,6 +24,9 @@ describe('keys', () => {
     ['nothing', ''] as const,
     ['braces as a whole', '{a}'] as const,
     ['a brace that closes first', 'a}{b}'] as const,
+    ['a blank that is not a space', '\u00a0'] as const,
+    ['a template', 'stock:#{#sku}'] as const,
+    ['nothing but a template', '#{#sku}'] as const,
   ])('a key with %s is refused in every call, on one short line', async (_, key) => {
     const service = await locks.start(redis.url);
     for (const work of [
@@ -33,6 +36,8 @@ describe('keys', () => {
       () => service.inspect(key),
       () => service.forceRelease(key),
       async () => service.getLock(key),
+      async () => service.getCountDownLatch(key),
+      async () => service.getLeaderElection(key),
     ]) {
       const { error } = await timed<unknown>(work());
       expect(error).toMatchObject({ code: 'LOCK_KEY' });

@@ -1,12 +1,211 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
-import type { LockObject, LockHandle, LockService } from 'nestjs-redis-locks';
-import { currentScope } from '../../../lib/service/lock-scope.js';
+import type { LockObject, LockService, LockHandle } from 'nestjs-redis-locks';
+import { inspect } from 'node:util';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { LockBench, aborted, timed } from '../../../lab/testbed/locks/locks.js';
+import { DefaultLock } from '../../../lib/service/objects/default-lock.js';
+import type { LockEngine } from '../../../lib/engine/lock-engine.js';
+import { OwnerHandles } from '../../../lib/service/handles/owner-handles.js';
+import type { OwnHandle } from '../../../lib/service/handles/held-locks.js';
 import { deferred } from '../../../lab/testbed/wait/deferred.js';
+import { currentScope } from '../../../lib/service/lock-scope.js';
 import { eventually, eventuallyPasses } from '../../../lab/testbed/wait/eventually.mjs';
-import { aborted, LockBench, timed } from '../../../lab/testbed/locks/locks.js';
 
 const bench = new LockBench();
+
+interface Shape {
+  readonly kind: string;
+  readonly make: (service: LockService, owner?: string) => LockObject;
+  /** Whether two may have it at the same time. */
+  readonly shared?: boolean;
+}
+
+const own = (owner?: string) => (owner === undefined ? {} : { owner });
+const SHAPES: readonly Shape[] = [
+  { kind: 'getLock', make: (service, owner) => service.getLock('a', own(owner)) },
+  { kind: 'getFairLock', make: (service, owner) => service.getFairLock('a', own(owner)) },
+  { kind: 'readLock', make: (service, owner) => service.getReadWriteLock('a', own(owner)).readLock(), shared: true },
+  { kind: 'writeLock', make: (service, owner) => service.getReadWriteLock('a', own(owner)).writeLock() },
+  { kind: 'getMultiLock', make: (service, owner) => service.getMultiLock(['a', 'b'], own(owner)) },
+];
+
+describe.each(SHAPES)('the RLock shape of $kind', ({ make, shared = false }) => {
+  it('returns what RLock returns before, while and after it is held', async () => {
+    const [one, other] = await bench.serviceList(2);
+    const [lock, theirs] = [make(one!), make(other!)];
+    expect(lock.key).toBe('a');
+    const nothing = [false, 0, false, -2];
+    const told = async (
+      { isHeldByCurrentContext, getHoldCount, isLocked }: LockObject,
+      of: LockObject,
+    ): Promise<unknown[]> => [isHeldByCurrentContext.call(of), getHoldCount.call(of), await isLocked.call(of)];
+    expect([...(await told(lock, lock)), await lock.remainTimeToLive()]).toEqual(nothing);
+
+    const handle = await lock.lock();
+    expect(handle).toMatchObject({ isHeld: true, holdCount: 1 });
+    expect(await told(lock, lock)).toEqual([true, 1, true]);
+    expect(await told(theirs, theirs)).toEqual([false, 0, true]);
+    for (const object of [lock, theirs]) {
+      expect(await object.remainTimeToLive()).toBeGreaterThan(29_000);
+      expect(await object.remainTimeToLive()).toBeLessThanOrEqual(30_000);
+      expect(await object.isHeldBy(handle.owner)).toBe(true);
+      expect(await object.isHeldBy('nobody')).toBe(false);
+    }
+    expect((await theirs.tryLock()) !== null).toBe(shared);
+    if (shared) await theirs.unlock();
+    await expect(theirs.unlock()).rejects.toMatchObject({ code: 'LOCK_NOT_HELD', key: 'a' });
+    await handle.verify();
+
+    expect(await lock.unlock()).toBeUndefined();
+    expect(handle.isHeld).toBe(false);
+    expect([...(await told(lock, lock)), await lock.remainTimeToLive()]).toEqual(nothing);
+    await expect(lock.unlock()).rejects.toMatchObject({ code: 'LOCK_NOT_HELD', key: 'a' });
+    expect(await lock.forceUnlock()).toBe(false);
+    await bench.untilNothingIsLeft();
+  });
+
+  it('counts the holds of an owner: 0, 1, 2, 1, 0', async () => {
+    const [one, other] = await bench.serviceList(2);
+    const lock = make(one!, 'me');
+    const counts = [lock.getHoldCount()];
+    const steps = [() => lock.lock(), () => lock.tryLock(), () => lock.unlock(), () => lock.unlock()];
+    for (const step of steps) {
+      await step();
+      counts.push(lock.getHoldCount());
+      expect(await make(other!).isLocked()).toBe(counts.at(-1)! > 0);
+      expect(await make(other!).isHeldBy('me')).toBe(counts.at(-1)! > 0);
+    }
+    expect(counts).toEqual([0, 1, 2, 1, 0]);
+    await expect(lock.unlock()).rejects.toMatchObject({ code: 'LOCK_NOT_HELD' });
+    await bench.untilNothingIsLeft();
+  });
+
+  it('lock() accepts a signal, and refuses options that make no sense', async () => {
+    const [one, other] = await bench.serviceList(2);
+    await one!.acquire('a');
+    const lock = make(other!);
+    await expect(lock.lock({ signal: AbortSignal.timeout(60) })).rejects.toMatchObject({ name: 'TimeoutError' });
+    await expect(lock.lock({ waitTimeout: 60 })).rejects.toMatchObject({ code: 'LOCK_TIMEOUT' });
+    await expect(lock.lock({ expire: 10 })).rejects.toMatchObject({ code: 'LOCK_CONFIG' });
+    await expect(lock.tryLock(-1)).rejects.toMatchObject({ code: 'LOCK_CONFIG' });
+    expect(await bench.waiters('a')).toEqual([]);
+  });
+});
+
+describe('objects of one key beside each other', () => {
+  it('the two locks of a read-write lock report their own state', async () => {
+    const service = await bench.service();
+    const { readLock, writeLock } = service.getReadWriteLock('a');
+    const [reading, writing] = [readLock(), writeLock()];
+    await reading.lock();
+    expect([await reading.isLocked(), await writing.isLocked()]).toEqual([true, false]);
+    expect([reading.getHoldCount(), writing.getHoldCount()]).toEqual([1, 0]);
+    expect([await writing.remainTimeToLive(), await writing.tryLock()]).toEqual([-2, null]);
+    await expect(writing.unlock()).rejects.toMatchObject({ code: 'LOCK_NOT_HELD' });
+    await reading.unlock();
+    await writing.lock();
+    expect([await reading.isLocked(), await writing.isLocked()]).toEqual([false, true]);
+    await writing.unlock();
+  });
+
+  it('an object inside run is the lock of that scope, for its kind only', async () => {
+    const service = await bench.service();
+    const { readLock, writeLock } = service.getReadWriteLock('a');
+    await service.run(
+      'a',
+      async () => {
+        expect([readLock().isHeldByCurrentContext(), writeLock().isHeldByCurrentContext()]).toEqual([true, false]);
+        expect([readLock().getHoldCount(), writeLock().getHoldCount()]).toEqual([1, 0]);
+      },
+      { kind: 'read' },
+    );
+    await service.run('a', async () => {
+      expect([readLock().isHeldByCurrentContext(), writeLock().isHeldByCurrentContext()]).toEqual([false, true]);
+      await readLock().lock();
+      expect([readLock().isHeldByCurrentContext(), writeLock().isHeldByCurrentContext()]).toEqual([true, true]);
+      await readLock().unlock();
+      expect([readLock().isHeldByCurrentContext(), writeLock().isHeldByCurrentContext()]).toEqual([false, true]);
+    });
+    await bench.untilNothingIsLeft();
+  });
+});
+
+describe('a Lock object', () => {
+  it('returns handles that print without internals of the engine', async () => {
+    const service = await bench.service();
+    const handle = await service.getLock('a').lock();
+    const { owner, fencingToken } = handle;
+    expect(JSON.parse(JSON.stringify({ handle }))).toEqual({
+      handle: { key: 'a', owner, fencingToken, isHeld: true },
+    });
+    const printed = inspect({ handle }, { depth: 5, breakLength: Infinity });
+    expect(printed).toBe(
+      `{ handle: LockHandle { key: 'a', owner: '${owner}', fencingToken: ${fencingToken}, isHeld: true } }`,
+    );
+    await handle.release();
+    expect(inspect(handle)).toMatch(/isHeld: false/);
+  });
+
+  it('forgets its handles at forceUnlock(), before the holds are notified', async () => {
+    const deaf = { isHeld: true, holdCount: 1 } as OwnHandle;
+    const service = {
+      acquire: async () => deaf,
+      tryAcquire: async () => deaf,
+      inScope: () => undefined,
+      owners: new OwnerHandles(),
+    };
+    const engine = {
+      forceRelease: async () => ({ holds: 1 }),
+      survey: () => Promise.reject(new Error('not asked')),
+    };
+    const lock = new DefaultLock(service, engine as unknown as LockEngine, 30_000, {
+      keys: ['a'],
+      kind: 'exclusive',
+      fair: false,
+      owner: undefined,
+      pattern: undefined,
+    });
+    await lock.lock();
+    expect(lock.getHoldCount()).toBe(1);
+    expect(await lock.forceUnlock()).toBe(true);
+    expect([lock.isHeldByCurrentContext(), lock.getHoldCount()]).toEqual([false, 0]);
+    await expect(lock.unlock()).rejects.toMatchObject({ code: 'LOCK_NOT_HELD' });
+  });
+});
+
+describe('a Lock object with an owner', () => {
+  it('releases the latest hold first at unlock(), and the earlier one stays', async () => {
+    const service = await bench.service();
+    const lock = service.getLock('a', { owner: 'me' });
+    const [first, second] = [await lock.lock(), await lock.lock()];
+    await lock.unlock();
+    expect([first.isHeld, second.isHeld]).toEqual([true, false]);
+    await lock.unlock();
+    await expect(lock.unlock()).rejects.toMatchObject({ code: 'LOCK_NOT_HELD' });
+  });
+
+  it('serves two waiters of one owner together', async () => {
+    const [here, there] = await bench.serviceList(2);
+    const lock = await here!.acquire('a');
+    const both = [there!.acquire('a', { owner: 'me' }), there!.acquire('a', { owner: 'me' })];
+    await bench.untilWaiting('a', 2);
+    await lock.release();
+    expect((await Promise.all(both)).map(({ isHeld }) => isHeld)).toEqual([true, true]);
+  });
+
+  it('keeps overlapping contexts apart, like threads of one name', async () => {
+    const service = await bench.service();
+    const end = deferred();
+    const other = service.run('a', () => end, { owner: 'me' });
+    const inside = await service.run('a', (lock) => lock.holdCount, { owner: 'me' });
+    expect(inside).toBe(2);
+    expect(await service.tryAcquire('a')).toBeNull();
+    end.resolve();
+    await other;
+    expect(await service.tryAcquire('a')).not.toBeNull();
+  });
+});
+
 /** Renewals go on while the machine holds this process up for half a second. */
 const LEASE = 1_000;
 
@@ -187,24 +386,26 @@ describe('a shared Lock object outside of any context', () => {
     await handle.release();
   });
 
-  it('does not let a call whose lock was not renewed any more end the lock of the next one', async () => {
-    const service = await bench.service({ renewedLease: LEASE });
-    const lock = service.getLock('a');
-    const first = await lock.lock();
-    await expect(lock.tryLock()).rejects.toMatchObject({ code: 'LOCK_CONFIG' });
-    expect(lock.isHeldByCurrentContext()).toBe(false);
-    await aborted(first.signal);
-    const next = await lock.lock({ expire: '1m' });
-    expect(lock.isHeldByCurrentContext()).toBe(false);
-    await next.verify();
-    await next.release();
-  });
-
-  it('does not let a call whose lock was released by force end the lock of the next one', async () => {
-    const service = await bench.service();
-    const lock = service.getLock('a');
-    await lock.lock();
-    expect(await lock.forceUnlock()).toBe(true);
+  it.each<[string, (lock: LockObject) => Promise<unknown>]>([
+    [
+      'was not renewed any more',
+      async (lock) => {
+        const first = await lock.lock();
+        await expect(lock.tryLock()).rejects.toMatchObject({ code: 'LOCK_CONFIG' });
+        expect(lock.isHeldByCurrentContext()).toBe(false);
+        await aborted(first.signal);
+      },
+    ],
+    [
+      'was released by force',
+      async (lock) => {
+        await lock.lock();
+        expect(await lock.forceUnlock()).toBe(true);
+      },
+    ],
+  ])('does not let a call whose lock %s end the lock of the next one', async (_how, end) => {
+    const lock = (await bench.service({ renewedLease: LEASE })).getLock('a');
+    await end(lock);
     const next = await lock.lock({ expire: '1m' });
     expect(lock.isHeldByCurrentContext()).toBe(false);
     await expect(lock.unlock()).rejects.toMatchObject({ code: 'LOCK_NOT_HELD' });

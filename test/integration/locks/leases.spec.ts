@@ -3,8 +3,9 @@ import { currentLock, DistributedLock, getLockServiceToken, type LockHandle } fr
 import type { LockService } from '../../../lib/service/lock.service.js';
 import { deferred } from '../../../lab/testbed/wait/deferred.js';
 import { eventually, eventuallyPasses } from '../../../lab/testbed/wait/eventually.mjs';
+import { LockBench, record, AT_ONCE, between } from '../../../lab/testbed/locks/locks.js';
 import { now } from '../../../lab/testbed/history/history.js';
-import { between, LockBench, record, AT_ONCE } from '../../../lab/testbed/locks/locks.js';
+import { KINDS } from '../kinds/support.js';
 
 const bench = new LockBench();
 /** Renewals go on while the machine holds this process up for half a second. */
@@ -88,18 +89,6 @@ describe('renewedLease of one call', () => {
     expect(await ofAll(isShort)).toEqual(each(true));
   });
 
-  it('ends after it if the process is frozen', async () => {
-    const [process, here] = [await bench.worker({ renewedLease: '30s' }), await bench.service()];
-    const lock = await process.acquire('a', { renewedLease: 900 });
-    expect(await here.tryAcquire('a', { waitTimeout: 1_500 })).toBeNull();
-    process.process.pause();
-    const frozen = now();
-    await here.acquire('a');
-    expect(between(frozen)).toBeLessThan(900 + AT_ONCE);
-    process.process.resume();
-    expect(await process.look(lock)).toMatchObject({ isHeld: false });
-  });
-
   it('applies to a waiter that takes over the key from another caller of its process', async () => {
     const service = await bench.service({ renewedLease: '30s' });
     const first = await service.acquire('a');
@@ -121,42 +110,68 @@ describe('renewedLease of one call', () => {
   });
 });
 
-describe('renewedLease that cannot be used', () => {
-  const both = { expire: '2s', renewedLease: '5s' } as const;
-  const explained =
-    'expire (2000 ms) and renewedLease (5000 ms) exclude each other: expire above 0 is a fixed lease, which ends ' +
-    'even if the holder still works; renewedLease is a lease that is renewed until the lock is released. Leave one ' +
-    'of them out.';
+it('renewedLease is accepted with expire: 0, which is a renewed lease, too', async () => {
+  const lock = await (await bench.service()).acquire('a', { expire: 0, renewedLease: '5s' });
+  expect(lock.remainingTime()).toBeGreaterThan(4_000);
+  expect(lock.remainingTime()).toBeLessThanOrEqual(5_000);
+});
 
-  it.each<[string, (service: LockService) => Promise<unknown>]>([
-    ['acquire', (service) => service.acquire('a', both)],
-    ['tryAcquire', (service) => service.tryAcquire('a', both)],
-    ['run', (service) => service.run('a', () => 'ran', both)],
-    ['lock', (service) => service.getLock('a').lock(both)],
-    ['semaphore.acquire', (service) => service.getSemaphore('a', { permits: 2 }).acquire(1, both)],
-    ['semaphore.run', (service) => service.getSemaphore('a', { permits: 2 }).run(async () => 'ran', both)],
-  ])('%s: beside a fixed lease', async (_name, call) => {
-    await expect(call(await bench.service())).rejects.toMatchObject({ code: 'LOCK_CONFIG', message: explained });
-    expect(await bench.redis.admin.keys('*')).toEqual([]);
+const LEAST = 800;
+
+describe('holdAtLeast', () => {
+  it.each(KINDS)('makes the next excluded request wait for the rest of it: $kind', async ({ options }) => {
+    const [one, other] = await bench.serviceList(2);
+    const since = now();
+    const lock = await one!.acquire('a', { ...options, holdAtLeast: LEAST });
+    expect(await lock.release()).toBe(true);
+    expect(lock.isHeld).toBe(false);
+    expect(await other!.tryAcquire('a')).toBeNull();
+    await other!.acquire('a');
+    expect(between(since)).toBeGreaterThanOrEqual(LEAST - 5);
+    expect(between(since)).toBeLessThan(LEAST + AT_ONCE);
   });
 
-  it.each<[unknown, RegExp]>([
-    [10, /renewedLease is in milliseconds: write '10s'. It must be at least 50 ms/],
-    ['20ms', /renewedLease is too short/],
-    [0, /renewedLease is too short/],
-    [Infinity, /renewedLease is Infinity/],
-    ['soon', /renewedLease is "soon"/],
-  ])('%p', async (renewedLease, message) => {
-    const service = await bench.service();
-    const refused = { code: 'LOCK_CONFIG', message: expect.stringMatching(message) };
-    const written = { renewedLease } as { renewedLease: number };
-    await expect(service.acquire('a', written)).rejects.toMatchObject(refused);
-    expect(() => service.getLeaderElection('a', written)).toThrow(expect.objectContaining(refused));
+  it('in `defaults` applies to every call, at most for a fixed lease, and not to elections', async () => {
+    const service = await bench.service({ defaults: { holdAtLeast: '20s' } });
+    const kept = async (key: string) => (await service.inspect(key))?.holders ?? [];
+    await service.run('a', () => undefined);
+    expect(await kept('a')).toMatchObject([{ kept: true }]);
+    await service.run('b', () => undefined, { holdAtLeast: 0 });
+    expect(await kept('b')).toEqual([]);
+    await service.run('c', () => undefined, { expire: '10s' });
+    const [short] = await kept('c');
+    expect(short).toMatchObject({ kept: true });
+    expect(short!.ttl).toBeLessThanOrEqual(10_000);
+    const election = service.getLeaderElection('leader');
+    const elected = new Promise<void>((resolve) =>
+      service.events.subscribe(({ type, key }) => type === 'acquired' && key === 'leader' && resolve()),
+    );
+    election.start();
+    await elected;
+    await election.stop();
+    expect(await kept('leader')).toEqual([]);
+    await bench.redis.admin.flushall();
+    const wrong = bench.service({ defaults: { holdAtLeast: '2s', expire: '1s' } });
+    await expect(wrong).rejects.toThrow('defaults.holdAtLeast (2000 ms) is longer than expire (1000 ms)');
   });
 
-  it('is accepted with expire: 0, which is a renewed lease, too', async () => {
-    const lock = await (await bench.service()).acquire('a', { expire: 0, renewedLease: '5s' });
-    expect(lock.remainingTime()).toBeGreaterThan(4_000);
-    expect(lock.remainingTime()).toBeLessThanOrEqual(5_000);
+  it.each(KINDS)('does not delay a release after that time: $kind', async ({ options }) => {
+    const [one, other] = await bench.serviceList(2);
+    const lock = await one!.acquire('a', { ...options, holdAtLeast: 60 });
+    const since = now();
+    const waiting = other!.acquire('a');
+    await bench.untilWaiting('a', 1);
+    while (between(since) < 80) await one!.inspect('a');
+    const released = now();
+    await lock.release();
+    await waiting;
+    expect(between(released)).toBeLessThan(AT_ONCE);
+  });
+
+  it.each(KINDS)('ends with forceRelease: $kind', async ({ options }) => {
+    const [one, other] = await bench.serviceList(2);
+    await (await one!.acquire('a', { ...options, holdAtLeast: '20s' })).release();
+    expect(await other!.forceRelease('a')).toBe(true);
+    expect(await other!.tryAcquire('a')).not.toBeNull();
   });
 });
