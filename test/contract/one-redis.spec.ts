@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import type { LockStoreHarness } from 'nestjs-redis-locks/testing';
-import type { AcquireReply, AcquireRequest } from '../../lib/store/lock-store.js';
+import type { AcquireReply, AcquireRequest, LockStore } from '../../lib/store/lock-store.js';
+import type { QuorumMember } from '../../lib/store/quorum-member.js';
 import { StagedStore } from '../../lib/testing/contract/stage.js';
 import { redisHarness } from './harnesses.js';
 
@@ -207,5 +208,29 @@ describe('tickets of clients that are absent, or that have let a grant expire', 
     await reader.release(key, read.id);
     await until(() => absent.isGranted(before));
     expect(await waiting()).toEqual([after.id]);
+  });
+});
+
+describe('a vote of a Redlock that is taken again late', () => {
+  /** Reinstates a hold whose lease ends `from` ms from now at the latest. */
+  async function reinstate(from: number) {
+    const [{ port }] = (await stores(1)) as [StagedStore];
+    const hold = { mode: { kind: 'exclusive' }, owner: undefined, token: 1, batchSize: 1, lease: 60_000 } as const;
+    const outcome = await (port as LockStore & QuorumMember).reinstate({
+      ...hold,
+      ...{ key, id: `${port.clientId}:1`, latest: Date.now() + from },
+    });
+    return { outcome, holds: (await port.inspect(key)).holds };
+  }
+
+  it('lasts no longer than the lease', async () => {
+    const { outcome, holds } = await reinstate(30_000);
+    expect([outcome, holds.length]).toEqual(['held', 1]);
+    expect(holds[0]!.ttl).toBeGreaterThan(0);
+    expect(holds[0]!.ttl).toBeLessThanOrEqual(30_000);
+  });
+
+  it('is refused after the lease', async () => {
+    expect(await reinstate(-1)).toEqual({ outcome: 'missing', holds: [] });
   });
 });

@@ -1,11 +1,13 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { latchKeys, redisKeys } from '../../../lib/keys/index.js';
 import type { AcquireRequest } from '../../../lib/store/lock-store.js';
 import { LAYOUT } from '../../../lib/store/protocol.generated.js';
 import { QuorumStore } from '../../../lib/store/quorum/quorum-store.js';
 import { newClientId, RedisStore } from '../../../lib/store/redis/redis-store.js';
 import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
+import { StagedStore } from '../../../lib/testing/contract/stage.js';
 import { FaultLocks } from '../../../lab/testbed/locks/fault-locks.js';
+import { useRedis } from '../../../lab/testbed/locks/fault-setups.js';
 import { startRedis, type RedisServer } from '../../../lab/testbed/servers/redis-server.mjs';
 
 const quiet = { debug() {}, log() {}, warn() {}, error() {} };
@@ -16,40 +18,17 @@ const { latch } = latchKeys('lock', KEY);
 
 let redis: RedisServer;
 let store: RedisStore;
+let request: (waits: boolean) => AcquireRequest;
 const locks = new FaultLocks();
-let requests = 0;
 
-beforeAll(async () => {
-  redis = await startRedis();
-});
+useRedis(locks, (started) => (redis = started));
 beforeEach(async () => {
-  await redis.admin.flushall();
-  store = newStore();
+  store = new RedisStore({ connection: redis.url, keyPrefix: 'lock', commandTimeout: 2_000 }, quiet);
+  const staged = new StagedStore(store);
+  request = (waits) => staged.request(KEY, { waits });
   await store.start();
 });
-afterEach(async () => {
-  await store.close();
-  await locks.closeAll();
-});
-afterAll(() => redis.stop());
-
-const newStore = (clientId?: string): RedisStore =>
-  new RedisStore({ connection: redis.url, keyPrefix: 'lock', commandTimeout: 2_000, clientId }, quiet);
-
-const request = (waits: boolean, { clientId }: { clientId: string } = store): AcquireRequest => ({
-  key: KEY,
-  id: `${clientId}:${++requests}`,
-  mode: { kind: 'exclusive' },
-  owner: undefined,
-  lease: 30_000,
-  waits,
-  period: 3_000,
-  patience: 60_000,
-  grantTimeout: 3_000,
-  batchSize: 1,
-  uncontendedBatchSize: 1,
-  fair: false,
-});
+afterEach(() => store.close());
 
 /**
  * A lock that a client of another layout holds, and one for which it waits: in forms that this version does not know.
@@ -147,16 +126,17 @@ it('of several masters, a majority with another layout refuses', async () => {
   const shared = { keyPrefix: 'lock', commandTimeout: 2_000, clientId };
   const members = [redis, ...others].map(({ url }) => new RedisStore({ connection: url, ...shared }, quiet));
   const quorum = new QuorumStore({ members, commandTimeout: 2_000, logger: quiet });
+  const staged = new StagedStore(quorum);
   try {
     await quorum.start();
     await holdIt();
     await others[0]!.admin.hset(state, 'layout', OTHER);
-    await expect(quorum.acquire(request(false, quorum))).rejects.toMatchObject(REFUSED);
+    await expect(quorum.acquire(staged.request(KEY, { waits: false }))).rejects.toMatchObject(REFUSED);
     // One master alone cannot keep the others from a majority.
     await others[0]!.admin.del(state);
     // The refused acquisition gives its vote back in the background.
     await eventually(async () => (await others[1]!.admin.exists(state)) === 0);
-    expect(await quorum.acquire(request(false, quorum))).toMatchObject({ outcome: 'held' });
+    expect(await quorum.acquire(staged.request(KEY, { waits: false }))).toMatchObject({ outcome: 'held' });
   } finally {
     await quorum.close();
     await Promise.all(others.map((each) => each.stop()));

@@ -1,0 +1,283 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Injectable } from '@nestjs/common';
+import { Test } from '@nestjs/testing';
+import { DistributedLock, LockService, RedisLockModule } from 'nestjs-redis-locks';
+import { hashSlot, latchKeys } from '../../../lib/keys/index.js';
+import { RedisStore } from '../../../lib/store/redis/redis-store.js';
+import { StagedStore } from '../../../lib/testing/contract/stage.js';
+import { ClusterBench } from '../../../lab/testbed/locks/cluster-bench.js';
+import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
+import { Section } from '../nest/support.js';
+import { COMMANDS, IN_CLUSTER } from '../../../lab/testbed/servers/least-privilege.js';
+
+const bench = new ClusterBench();
+const quiet = { debug() {}, log() {}, warn() {}, error() {} };
+let store: RedisStore;
+
+beforeAll(async () => {
+  const connection = { cluster: bench.cluster.addresses };
+  store = new RedisStore({ connection, keyPrefix: 'lock', commandTimeout: 3_000 }, quiet);
+  await store.start();
+});
+afterAll(() => store.close());
+
+describe('locks in several slots', () => {
+  it('have the slots that Redis computes', async () => {
+    const names = ['a', 'order:{42}:pay', 'ä€𝄞', '{}x', 'a{}{b}', '{{x}}', 'lock:client:{a{}:0a1b', 'x'.repeat(500)];
+    const slots = await Promise.all(names.map((name) => bench.cluster.nodes[0]!.admin.cluster('KEYSLOT', name)));
+    expect(names.map(hashSlot)).toEqual(slots);
+  });
+
+  it('are renewed with one command per slot, and answered in the order of the requests', async () => {
+    const keys = ['a', 'b', 'c', 'd'].flatMap((tag) => [1, 2, 3, 4, 5].map((n) => `${n}:{${tag}}`)).sort();
+    const staged = new StagedStore(store);
+    const holds = keys.map((key) => staged.request(key, { lease: 5_000, waits: false }));
+    for (const hold of holds) expect((await store.acquire(hold)).outcome).toBe('held');
+    await store.release({ key: keys[7]!, id: holds[7]!.id, tombstoneFor: 0, keep: 0, next: undefined });
+    await bench.resetStats();
+    const replies = await store.renew(holds.map(({ key, id }, i) => ({ key, id, lease: 10_000 + 100 * i })));
+    expect(await bench.calls('evalsha')).toBe(4);
+    replies.forEach((reply, i) => {
+      if (i === 7) expect(reply).toBe('not-held');
+      else expect(Math.abs(Number(reply) - (10_000 + 100 * i))).toBeLessThan(50);
+    });
+  });
+
+  it('are acquired in one step within a slot, otherwise one by one, all or none', async () => {
+    const [one, other] = await bench.serviceList(2);
+    await bench.resetStats();
+    const together = await one!.acquire(['x:{t}', 'y:{t}', 'z:{t}']);
+    expect(await bench.calls('evalsha')).toBe(1);
+    expect(await other!.tryAcquire(['w:{t}', 'y:{t}'])).toBeNull();
+    await together.release();
+
+    const keys = await bench.cluster.keysOnAllMasters('several', 6);
+    const apart = await one!.acquire(keys);
+    expect(apart.fencingTokens.size).toBe(6);
+    for (const key of keys) expect(await other!.tryAcquire(key)).toBeNull();
+    expect(await other!.tryAcquire(['free', keys[3]!])).toBeNull();
+    const waiting = other!.acquire([...keys].reverse());
+    await bench.untilWaiting([...keys].sort()[0]!, 1);
+    await apart.release();
+    const next = await waiting;
+    for (const key of keys) expect(next.fencingTokens.get(key)).toBeGreaterThan(apart.fencingTokens.get(key)!);
+    await next.release();
+    await bench.untilNothingIsLeft();
+  });
+
+  it('notify waiters of latches at other nodes', async () => {
+    const [one, other] = await bench.serviceList(2);
+    const keys = await bench.cluster.keysOnAllMasters('latch', 3);
+    for (const key of keys) {
+      const latch = one!.getCountDownLatch(key);
+      expect(await latch.trySetCount(2)).toBe(true);
+      const opened = [one!, other!].map((service) => service.getCountDownLatch(key).await('10s'));
+      await latch.countDown();
+      // Both have registered before it opens, so they get a message and need not ask.
+      const name = latchKeys('lock', key).latch;
+      await eventually(async () => (await bench.cluster.admin.hlen(name)) >= 5);
+      const since = performance.now();
+      await other!.getCountDownLatch(key).countDown();
+      expect(await Promise.all(opened)).toEqual([true, true]);
+      expect(performance.now() - since).toBeLessThan(2_500);
+    }
+  });
+
+  it('notify a holder that never waited of a forced release', async () => {
+    const [one, other] = await bench.serviceList(2);
+    for (const key of await bench.cluster.keysOnAllMasters('force', 3)) {
+      const lock = await one!.acquire(key, { expire: '20s' });
+      const lost = new Promise((resolve) => lock.signal.addEventListener('abort', resolve, { once: true }));
+      const since = performance.now();
+      expect(await other!.forceRelease(key)).toBe(true);
+      await lost;
+      expect(performance.now() - since).toBeLessThan(2_500);
+      expect(lock.isHeld).toBe(false);
+    }
+  });
+});
+
+it('tells that a holder which has ended is not connected, whatever node has its subscription', async () => {
+  const [observer, other] = [await bench.service(), await bench.service()];
+  const [worker] = await bench.workerList(1);
+  await worker!.acquire('a', { expire: '1m' });
+  const connected = async () => (await observer.inspect('a'))!.holders.map((each) => each.connected);
+  expect(await connected()).toEqual([true]);
+  await worker!.process.kill();
+  await eventually(async () => (await connected())[0] === false);
+  await other.forceRelease('a');
+});
+
+describe('a handoff in a Cluster', () => {
+  it('is one command and one message in the slot, and a hot key has one subscription', async () => {
+    const [one, other] = await bench.serviceList(2);
+    for (const [first, second] of [
+      [one!, other!],
+      [other!, one!],
+    ]) {
+      const lock = await first!.acquire('b');
+      const next = second!.acquire('b');
+      await bench.untilWaiting('b', 1);
+      await lock.release();
+      await (await next).release();
+    }
+    await bench.resetStats();
+    let holder = await one!.acquire('b');
+    const turns = 10;
+    for (let i = 0; i < turns; i++) {
+      const next = [other!, one!][i % 2]!.acquire('b');
+      await bench.untilWaiting('b', 1);
+      await holder.release();
+      holder = await next;
+    }
+    // The first acquire, and for each turn an acquire that waits and a release.
+    expect(await bench.calls('evalsha')).toBe(1 + 2 * turns);
+    expect(await bench.calls('spublish')).toBe(turns);
+    expect(await bench.calls('publish')).toBe(0);
+    expect(await bench.calls('ssubscribe')).toBe(0);
+    await holder.release();
+  });
+
+  it('needs no subscription without waiters', async () => {
+    const service = await bench.service();
+    await bench.resetStats();
+    for (const key of ['c', 'd', 'e']) await (await service.acquire(key)).release();
+    expect(await service.tryAcquire('f')).not.toBeNull();
+    expect(await service.tryAcquire('f')).toBeNull();
+    expect(await bench.calls('ssubscribe')).toBe(0);
+  });
+
+  it('drops a channel after some time without waiters, and subscribes again', async () => {
+    const [one, other] = await bench.serviceList(2, { renewedLease: 600, commandTimeout: 500 });
+    const listening = async (key: string): Promise<number> =>
+      ((await (await bench.cluster.masterOf(key)).admin.call('PUBSUB', 'SHARDCHANNELS', `*{${key}}*`)) as string[])
+        .length;
+    for (let times = 0; times < 2; times++) {
+      const [lock, kept] = [await one!.acquire('h'), await one!.acquire('1:{i}')];
+      const waiting = [other!.acquire('h'), other!.acquire('1:{i}')];
+      await bench.untilWaiting('h', 1);
+      await bench.untilWaiting('1:{i}', 1);
+      const since = performance.now();
+      await lock.release();
+      await (await waiting[0]!).release();
+      expect(performance.now() - since).toBeLessThan(2_500);
+      await eventually(async () => (await listening('h')) === 0);
+      // A caller still waits for this one.
+      expect(await listening('i')).toBe(1);
+      await kept.release();
+      await (await waiting[1]!).release();
+    }
+  });
+});
+
+describe('a Cluster client that the application passes in', () => {
+  it('works beside a client of the library, and stays open', async () => {
+    const client = bench.cluster.client({ scaleReads: 'all' });
+    await client.ping();
+    const listeners = (): number => client.eventNames().reduce((sum, name) => sum + client.listenerCount(name), 0);
+    const before = listeners();
+    const [brought, own] = [await bench.service({ connection: client }), await bench.service()];
+    for (const [first, second] of [
+      [brought, own],
+      [own, brought],
+    ]) {
+      const lock = await first!.acquire('a');
+      const waiting = second!.acquire('a');
+      await bench.untilWaiting('a', 1);
+      const since = performance.now();
+      await lock.release();
+      await (await waiting).release();
+      expect(performance.now() - since).toBeLessThan(2_500);
+    }
+    await brought.close();
+    expect(await client.get('still there')).toBeNull();
+    expect(client.status).toBe('ready');
+    expect(listeners()).toBe(before);
+    await bench.untilNothingIsLeft();
+  });
+
+  it('adds its keyPrefix to no key of a lock', async () => {
+    const connection = bench.cluster.client({ keyPrefix: 'app:' });
+    const service = await bench.service({ connection, keyPrefix: 'app:lock' });
+    const lock = await service.acquire('a');
+    expect(await bench.cluster.admin.exists('app:lock:state:{a}')).toBe(1);
+    await expect(service.acquire('b', { replicas: { min: 1, timeout: 50 } })).rejects.toThrow('0 of at least 1');
+    await lock.release();
+  });
+
+  it('sends scripts to a node that does not know them, even after too many redirections', async () => {
+    const client = bench.cluster.client({ maxRedirections: 0 });
+    for (const { admin } of bench.cluster.nodes) await admin.script('FLUSH');
+    const service = await bench.service({ connection: client });
+    for (const key of await bench.cluster.keysOnAllMasters('flushed', 3)) {
+      expect(await (await service.acquire(key)).release()).toBe(true);
+    }
+    await bench.untilNothingIsLeft();
+  });
+
+  it('serves an application with an unreachable node in its list', async () => {
+    @Injectable()
+    class Stock {
+      readonly section = new Section();
+
+      @DistributedLock({ key: 'stock:#sku' })
+      reserve(sku: string): Promise<number> {
+        expect(sku).toBe('x');
+        return this.section.pass();
+      }
+    }
+    const cluster = [{ host: '127.0.0.1', port: 1 }, ...bench.cluster.addresses];
+    const app = await Test.createTestingModule({
+      imports: [RedisLockModule.forRoot({ connection: { cluster } })],
+      providers: [Stock],
+    })
+      .setLogger({ log() {}, warn() {}, error() {}, debug() {} })
+      .compile();
+    await app.init();
+    const stock = app.get(Stock);
+    await Promise.all(Array.from({ length: 10 }, () => stock.reserve('x')));
+    expect(stock.section).toMatchObject({ most: 1, entries: 10 });
+    expect(await (await app.get(LockService).acquire('y')).release()).toBe(true);
+    await app.close();
+    await bench.untilNothingIsLeft();
+  });
+
+  it('needs only the documented permissions', async () => {
+    const commands = [...COMMANDS, ...IN_CLUSTER].map((command) => `+${command}`);
+    const rules = ['on', '>secret', '~lock:*', 'resetchannels', '&lock:client:*', ...commands];
+    for (const { admin } of bench.cluster.nodes) {
+      await admin.acl('SETUSER', 'locks', ...rules);
+      await admin.acl('LOG', 'RESET');
+    }
+    const redisOptions = { username: 'locks', password: 'secret' };
+    const connection = { cluster: bench.cluster.addresses, options: { redisOptions } };
+    const [one, other] = await bench.serviceList(2, { connection });
+    const lock = await one!.acquire('a');
+    const waiting = other!.acquire('a');
+    await bench.untilWaiting('a', 1);
+    await lock.release();
+    expect(await other!.forceRelease((await waiting).key)).toBe(true);
+    const latch = one!.getCountDownLatch('b');
+    await latch.trySetCount(1);
+    const opened = other!.getCountDownLatch('b').await();
+    await latch.countDown();
+    expect(await opened).toBe(true);
+    const refused = await Promise.all(
+      bench.cluster.nodes.map(async ({ admin }) =>
+        ((await admin.acl('LOG')) as unknown[][]).map((entry) => String(entry[entry.indexOf('object') + 1])),
+      ),
+    );
+    // A telling name for the connection, which ioredis does without when it may not give one.
+    expect(refused.flat().filter((what) => !what.startsWith('client|'))).toEqual([]);
+  });
+
+  it('is not accepted as a Redlock master, nor are its nodes', async () => {
+    const refusal = (connection: unknown): Promise<unknown> => bench.service({ connection: connection as string[] });
+    const own = bench.cluster.nodes.map(({ url }) => url);
+    await expect(refusal(own)).rejects.toMatchObject({ code: 'LOCK_CONFIG' });
+    const message = expect.stringContaining('connection[2] is a Cluster');
+    for (const each of [bench.cluster.client(), { cluster: bench.cluster.addresses }]) {
+      await expect(refusal([...own.slice(0, 2), each])).rejects.toMatchObject({ code: 'LOCK_CONFIG', message });
+    }
+  });
+});

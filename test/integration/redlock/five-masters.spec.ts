@@ -1,0 +1,169 @@
+import { describe, expect, it } from '@jest/globals';
+import { timed } from '../../../lab/testbed/locks/locks.js';
+import { RedlockBench } from './support.js';
+import { isLockStoreError } from '../../../lib/errors/index.js';
+import type { LockHandle } from '../../../lib/service/handles/lock-handle.js';
+import type { LockService } from '../../../lib/service/lock.service.js';
+
+const bench = new RedlockBench(5);
+/** Short, so that requests that are given up do not make the tests slow; long enough to answer in on a busy machine. */
+const commandTimeout = 1_000;
+/** Long, to tell a call that waits for an absent master from a call that does not. */
+const LONG = 6_000;
+
+describe('five masters', () => {
+  it('hold and hand off a lock with two of them frozen', async () => {
+    const services = await bench.serviceList(2, { commandTimeout: LONG });
+    const lock = await services[0]!.acquire('a');
+    const next = services[1]!.acquire('a');
+    await bench.untilWaiting('a', 1);
+    await Promise.all(bench.masters.slice(0, 2).map((master) => master.pause()));
+    const { value: released, ran } = await timed(() => lock.release());
+    expect(released).toBe(true);
+    expect(ran).toBeLessThan(LONG / 2);
+    const { value: second, ran: passing } = await timed(() => next);
+    expect(passing).toBeLessThan(LONG / 2);
+    expect(second!.fencingToken).toBeGreaterThan(lock.fencingToken);
+    expect(await second!.release()).toBe(true);
+    await bench.untilNothingIsLeft(bench.masters.slice(2));
+  });
+
+  it('hold no lock with three of them down, and votes on the others are released', async () => {
+    const service = await bench.service({ commandTimeout });
+    await Promise.all(bench.masters.slice(0, 3).map((master) => master.kill()));
+    for (const acquire of [() => service.tryAcquire('a'), () => service.acquire('a', { waitTimeout: 2_000 })]) {
+      const { error, ran } = await timed<unknown>(acquire);
+      expect(error).toMatchObject({ code: 'LOCK_STORE', transient: true, key: 'a' });
+      expect(error.message).toMatch(/^2 of 5 masters (answered|can be reached), but 3 are needed/);
+      expect(ran).toBeLessThan(3 * commandTimeout);
+    }
+    await bench.untilNothingIsLeft(bench.masters.slice(3));
+  });
+
+  it('hold no lock with three of them frozen, and late grants are released when they resume', async () => {
+    const service = await bench.service({ commandTimeout });
+    await Promise.all(bench.masters.slice(0, 3).map((master) => master.pause()));
+    const asked = timed(() => service.inspect('b'));
+    const { error, ran } = await timed(() => service.acquire('a', { waitTimeout: 5_000 }));
+    expect(error).toMatchObject({ code: 'LOCK_STORE', key: 'a' });
+    expect((await asked).error).toMatchObject({ code: 'LOCK_STORE', key: 'b' });
+    expect(ran).toBeLessThan(3 * commandTimeout);
+    await bench.untilNothingIsLeft(bench.masters.slice(3));
+    await Promise.all(bench.masters.slice(0, 3).map((master) => master.resume()));
+    await bench.untilNothingIsLeft();
+    const lock = await service.acquire('a', { waitTimeout: 5_000 });
+    expect(await lock.release()).toBe(true);
+  });
+
+  it('start with two of them down, and not with three', async () => {
+    await Promise.all(bench.masters.slice(0, 2).map((master) => master.kill()));
+    const { ran } = await timed(() => bench.service({ commandTimeout: LONG }));
+    expect(ran).toBeLessThan(LONG / 2);
+    await bench.masters[2]!.kill();
+    await expect(bench.make({ commandTimeout: LONG / 2 }).start()).rejects.toMatchObject({
+      code: 'LOCK_STORE',
+      message: expect.stringContaining('2 of 5 masters answered'),
+    });
+  });
+});
+
+describe('several masters', () => {
+  it('permits and latches are refused: a majority of servers for each hold says nothing of how many holds there are', async () => {
+    const service = await bench.service();
+    const refused = { code: 'LOCK_CONFIG', message: expect.stringMatching(/^Permits need one Redis that counts/) };
+    expect(() => service.getSemaphore('a', { permits: 3 })).toThrow(expect.objectContaining(refused));
+    await expect(service.acquire('a', { permits: 3 })).rejects.toMatchObject(refused);
+    await expect(service.tryAcquire(['a', 'b'], { permits: 3 })).rejects.toMatchObject(refused);
+    expect(() => service.getCountDownLatch('a')).toThrow(
+      expect.objectContaining({
+        code: 'LOCK_CONFIG',
+        message: expect.stringMatching(/need one Redis.*Redlock.*forRoot/),
+      }),
+    );
+    await bench.untilNothingIsLeft();
+  });
+});
+
+class Counter {
+  value = 0;
+  inside = 0;
+  most = 0;
+
+  /** A read and a write with a pause between them, which nothing but the lock keeps together. */
+  async increment(): Promise<void> {
+    this.most = Math.max(this.most, ++this.inside);
+    const value = this.value;
+    await new Promise((resolve) => setTimeout(resolve, 1));
+    this.value = value + 1;
+    this.inside -= 1;
+  }
+}
+
+async function commandsOf(): Promise<number> {
+  const stats = await Promise.all(bench.masters.map((master) => master.commandStats()));
+  return stats.reduce((sum, { evalsha = 0 }) => sum + evalsha, 0);
+}
+
+async function resetStats(): Promise<void> {
+  await Promise.all(bench.masters.map((master) => master.resetCommandStats()));
+}
+
+/** One try. On a busy machine the masters may take longer than a try waits for them. */
+const tryOnce = (service: LockService): Promise<LockHandle | null> =>
+  service.tryAcquire('a').catch((error: unknown) => {
+    if (isLockStoreError(error) && error.transient) return null;
+    throw error;
+  });
+
+describe('many clients on several masters', () => {
+  it('resolve split votes of waiters and single tries, while masters freeze and resume', async () => {
+    const services = await bench.serviceList(8, { commandTimeout: 5_000 });
+    const counter = new Counter();
+    let expected = 0;
+    const end = performance.now() + 4_000;
+    const work = services.map(async (service, i) => {
+      while (performance.now() < end) {
+        const lock = i < 4 ? await service.acquire('a', { waitTimeout: 30_000 }) : await tryOnce(service);
+        if (lock === null) {
+          await new Promise((resolve) => setTimeout(resolve, Math.random() * 10));
+          continue;
+        }
+        await counter.increment();
+        expected += 1;
+        await lock.release();
+      }
+    });
+    for (let i = 0; i < 8; i += 1) {
+      const frozen = [bench.masters[i % 5]!, bench.masters[(i + 2) % 5]!];
+      await Promise.all(frozen.map((master) => master.pause()));
+      await new Promise((resolve) => setTimeout(resolve, 300));
+      await Promise.all(frozen.map((master) => master.resume()));
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+    await Promise.all(work);
+    expect(counter).toMatchObject({ value: expected, most: 1 });
+    process.stdout.write(`5 masters, two of them frozen in turn: ${expected} sections in 4 s\n`);
+    await bench.untilNothingIsLeft();
+  });
+
+  it('wait for the leases of crashed rivals with few requests', async () => {
+    const connection = bench.urls.slice(0, 3);
+    const lease = 1_500;
+    // As if two clients had died when each of them had reached one master.
+    const dead = await Promise.all(connection.slice(0, 2).map((url) => bench.service({ connection: url })));
+    const since = performance.now();
+    await Promise.all(dead.map((service) => service.acquire('a', { expire: lease })));
+    const services = await bench.serviceList(3, { connection });
+    await resetStats();
+    const counter = new Counter();
+    await Promise.all(services.map((service) => service.run('a', () => counter.increment())));
+    expect(performance.now() - since).toBeGreaterThan(lease - 50);
+    // After the lease they ask again within a second, one after the other.
+    expect(performance.now() - since).toBeLessThan(lease + 5_000);
+    expect(counter).toMatchObject({ value: 3, most: 1 });
+    const perClient = (await commandsOf()) / 3;
+    process.stdout.write(`3 clients that wait ${lease} ms for two dead ones: ${perClient.toFixed(0)} commands each\n`);
+    expect(perClient).toBeLessThan(100);
+    await bench.untilNothingIsLeft();
+  });
+});
