@@ -46,21 +46,6 @@ describe.each([
     await value!.release();
   });
 
-  it('a message of Redisson wakes a waiter here', async () => {
-    const locks = await service(mode);
-    const { admin } = await bench.cluster.masterOf('orders');
-    await admin.multi().hset('orders', 'java:1', 1).pexpire('orders', 30_000).exec();
-    const waiting = locks.acquire('orders', { waitTimeout: '1m' });
-    await subscribed();
-    const { ran, value } = await timed(async () => {
-      await admin.del('orders');
-      await admin.call(isSharded ? 'SPUBLISH' : 'PUBLISH', CHANNEL, '0');
-      return waiting;
-    });
-    expect(ran).toBeLessThan(SOON);
-    await value!.release();
-  });
-
   it('a killed fair waiter is removed within 5 s, or passed over within 10 s on plain channels', async () => {
     const locks = await service(mode);
     const worker = await startWorker(WORKER);
@@ -123,30 +108,6 @@ describe('in a Cluster', () => {
     const warnings = bench.lines.filter((line) => line.includes('shardedSubscriptionMode'));
     // The waiter releases the lock while no client listens to the other kind.
     expect(warnings).toEqual([expect.stringMatching(text)]);
-  });
-
-  it('every kind of lock works, on every master', async () => {
-    const [locks, other] = [await service(), await service()];
-    for (const key of await bench.cluster.keysOnAllMasters('kind', 3)) {
-      const fair = await locks.acquire(`${key}-fair`, { fair: true });
-      const next = other.acquire(`${key}-fair`, { fair: true, waitTimeout: '1m' });
-      await fair.release();
-      await (await next).release();
-      const readers = [await locks.acquire(key, { kind: 'read' }), await other.acquire(key, { kind: 'read' })];
-      const writer = locks.acquire(key, { kind: 'write', waitTimeout: '1m' });
-      await Promise.all(readers.map((reader) => reader.release()));
-      await (await writer).release();
-      const pool = (client: LockService) => client.getSemaphore(`${key}-pool`, { permits: 1 });
-      const permit = await pool(locks).acquire();
-      const nextPermit = pool(other).acquire(1, { waitTimeout: '1m' });
-      await permit.release();
-      await (await nextPermit).release();
-      await bench.cluster.admin.del(`${key}-pool`);
-      await locks.getCountDownLatch(`${key}-latch`).trySetCount(1);
-      const opened = other.getCountDownLatch(`${key}-latch`).await('1m');
-      await locks.getCountDownLatch(`${key}-latch`).countDown();
-      expect(await opened).toBe(true);
-    }
   });
 
   it('locks of all slots are renewed, also those whose names come from a nameMapper', async () => {

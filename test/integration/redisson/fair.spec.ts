@@ -6,8 +6,7 @@ import { LockBench } from '../../../lab/testbed/locks/locks.js';
 import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
 import { timed } from '../../../lab/testbed/wait/timed.mjs';
 
-const bench = new LockBench();
-const service = (options = {}): Promise<LockService> => bench.service({ protocol: redisson(), ...options });
+const bench = new LockBench({ protocol: redisson() });
 const QUEUE = 'redisson_lock_queue:{orders}';
 const TIMES = 'redisson_lock_timeout:{orders}';
 const ASKED = `${TIMES}:asked`;
@@ -55,7 +54,7 @@ async function javaReleases(): Promise<void> {
 
 describe('an RFairLock', () => {
   it('is the hash of an RLock, a list of waiters and their times', async () => {
-    const locks = await service();
+    const locks = await bench.service();
     const first = await wait(locks);
     expect(await bench.redis.admin.hgetall('orders')).toEqual({ [first.owner]: '1' });
     expect(await queue()).toEqual([]);
@@ -72,7 +71,7 @@ describe('an RFairLock', () => {
   });
 
   it('is granted in the order of arrival, across clients', async () => {
-    const clients = await bench.serviceList(3, { protocol: redisson() });
+    const clients = await bench.serviceList(3);
     const holder = await wait(clients[0]!);
     const order: number[] = [];
     const waiting: Array<Promise<void>> = [];
@@ -91,7 +90,7 @@ describe('an RFairLock', () => {
   });
 
   it('is not taken from a waiter of Redisson that comes first, and a release here wakes that waiter', async () => {
-    const locks = await service();
+    const locks = await bench.service();
     const holder = await wait(locks);
     await javaWaits(JAVA[0], 60_000);
     const second = wait(locks);
@@ -109,7 +108,7 @@ describe('an RFairLock', () => {
   });
 
   it('passes over a head of Redisson that is overdue', async () => {
-    const locks = await service();
+    const locks = await bench.service();
     await javaWaits(JAVA[0], -1_000);
     await javaWaits(JAVA[1], -1_000);
     await (await wait(locks)).release();
@@ -117,7 +116,7 @@ describe('an RFairLock', () => {
   });
 
   it('a waiter that gives up leaves the list and the set, and those behind it are overdue earlier', async () => {
-    const locks = await service();
+    const locks = await bench.service();
     await javaHolds(JAVA[0]);
     await javaWaits(JAVA[1], 60_000);
     const giving = new AbortController();
@@ -137,7 +136,7 @@ describe('an RFairLock', () => {
   });
 
   it('a waiter refreshes its place, and frees no place before it while the lock is held', async () => {
-    const locks = await service();
+    const locks = await bench.service();
     await javaHolds(JAVA[0]);
     await javaWaits(JAVA[1], 3_000_000);
     const waiting = wait(locks);
@@ -163,7 +162,7 @@ describe('an RFairLock', () => {
   });
 
   it('a living waiter that Redisson has dropped gets its place at the head again', async () => {
-    const locks = await service();
+    const locks = await bench.service();
     await javaHolds(JAVA[0]);
     const waiting = wait(locks);
     await eventually(async () => (await queue()).length === 1);
@@ -182,7 +181,7 @@ describe('an RFairLock', () => {
   });
 
   it('living waiters that Redisson has dropped return in the order of their arrival', async () => {
-    const clients = await bench.serviceList(2, { protocol: redisson() });
+    const clients = await bench.serviceList(2);
     await javaHolds(JAVA[0]);
     const waiting: Array<Promise<LockHandle>> = [];
     // Several of each client, some of them between those of the other.
@@ -241,19 +240,19 @@ describe('an RFairLock', () => {
     for (const owner of owners) await ask(owner, 0);
     await bench.redis.admin.config('RESETSTAT');
     for (const owner of owners) await ask(owner, 1);
-    const changes = await callsOf('zincrby');
+    const changes = await bench.calls('zincrby');
     // Even if the 300 requests take some seconds, the times of all change a few times.
     expect(changes).toBeLessThan(owners.length * 50);
-    expect(await callsOf('lrange')).toBe(0);
+    expect(await bench.calls('lrange')).toBe(0);
     await bench.redis.admin.del('orders');
     expect(await ask(owners[0]!, 1)).toEqual([1, 0]);
-    expect(await callsOf('lrange')).toBe(0);
+    expect(await bench.calls('lrange')).toBe(0);
     expect(await queue()).toEqual(owners.slice(1));
   });
 
   it('a waiter without a connection loses a free lock to the next one within 5 s, and returns to its place', async () => {
     const proxy = await bench.proxy();
-    const [locks, away] = [await service(), await service({ connection: proxy.url })];
+    const [locks, away] = [await bench.service(), await bench.service({ connection: proxy.url })];
     const holder = await wait(locks);
     const first = wait(away);
     await eventually(async () => (await queue()).length === 1);
@@ -279,7 +278,7 @@ describe('an RFairLock', () => {
 
   it('a waiter of Redisson is woken when the dead waiter before it is removed', async () => {
     const proxy = await bench.proxy();
-    const [locks, away] = [await service(), await service({ connection: proxy.url })];
+    const [locks, away] = [await bench.service(), await bench.service({ connection: proxy.url })];
     await javaHolds(JAVA[0]);
     const lost = wait(away).catch(() => undefined);
     await eventually(async () => (await queue()).length === 1);
@@ -302,7 +301,7 @@ describe('an RFairLock', () => {
     ['has asked a moment ago', 'unsubscribed'],
   ])('a waiter that %s is not taken for dead', async (_why, how) => {
     const proxy = await bench.proxy();
-    const [locks, far] = [await service(), await service({ connection: proxy.url })];
+    const [locks, far] = [await bench.service(), await bench.service({ connection: proxy.url })];
     await javaHolds(JAVA[0]);
     const waiting = wait(far).catch(() => undefined);
     await eventually(async () => (await queue()).length === 1);
@@ -322,7 +321,7 @@ describe('an RFairLock', () => {
 
   it('the waiters of a dead client are passed over together', async () => {
     const proxy = await bench.proxy();
-    const [locks, dead] = [await service(), await service({ connection: proxy.url })];
+    const [locks, dead] = [await bench.service(), await bench.service({ connection: proxy.url })];
     const holder = await wait(locks);
     const lost = [1, 2, 3].map(() => wait(dead).catch(() => undefined));
     await eventually(async () => (await queue()).length === 3);
@@ -342,7 +341,10 @@ describe('an RFairLock', () => {
 
   it('a forced release here wakes the head, and a lost reply leaves one place', async () => {
     const proxy = await bench.proxy();
-    const [locks, far] = [await service(), await service({ connection: proxy.url, commandTimeout: 20_000 })];
+    const [locks, far] = [
+      await bench.service(),
+      await bench.service({ connection: proxy.url, commandTimeout: 20_000 }),
+    ];
     await javaHolds(JAVA[0]);
     // The server knows the script now: the command that is cut off has its effect.
     expect(await locks.tryAcquire('orders', { fair: true })).toBeNull();
@@ -356,8 +358,3 @@ describe('an RFairLock', () => {
     expect(await bench.redis.admin.exists(QUEUE, TIMES, 'orders')).toBe(0);
   });
 });
-
-async function callsOf(command: string): Promise<number> {
-  const stats = await bench.redis.admin.info('commandstats');
-  return Number(new RegExp(`cmdstat_${command}:calls=(\\d+)`).exec(stats)?.[1] ?? 0);
-}

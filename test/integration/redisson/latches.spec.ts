@@ -4,28 +4,23 @@ import { redisson } from 'nestjs-redis-locks/redisson';
 import { AT_ONCE, LockBench, timed } from '../../../lab/testbed/locks/locks.js';
 import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
 
-const bench = new LockBench();
-const service = (options = {}): Promise<LockService> => bench.service({ protocol: redisson(), ...options });
+const bench = new LockBench({ protocol: redisson() });
 const CHANNEL = 'redisson_countdownlatch__channel__{parts}';
-
-/** How many scripts Redis has run. */
-const scripts = async (): Promise<number> =>
-  Number(/cmdstat_evalsha:calls=(\d+)/.exec(await bench.redis.admin.info('commandstats'))?.[1] ?? 0);
 
 /** Waits for the latch, and resolves when the client has asked Redis about it and receives its messages. */
 async function waitFor(locks: LockService): Promise<{ opened: Promise<boolean>; isOver: () => boolean }> {
-  const before = await scripts();
+  const before = await bench.calls();
   const opened = locks.getCountDownLatch('parts').await('60s');
   let over = false;
   opened.then(() => (over = true)).catch(() => undefined);
-  await eventually(async () => (await scripts()) > before);
+  await eventually(async () => (await bench.calls()) > before);
   await eventually(async () => (await bench.subscribers(CHANNEL)) > 0);
   return { opened, isOver: () => over };
 }
 
 describe('an RCountDownLatch', () => {
   it('is an integer without a TTL, which is deleted when it reaches 0', async () => {
-    const latch = (await service()).getCountDownLatch('parts');
+    const latch = (await bench.service()).getCountDownLatch('parts');
     expect(await latch.trySetCount(2)).toBe(true);
     expect(await latch.trySetCount(5)).toBe(false);
     expect(await bench.redis.admin.get('parts')).toBe('2');
@@ -43,7 +38,7 @@ describe('an RCountDownLatch', () => {
   it('publishes 1 when it is set and 0 when it opens, on a channel that always has braces', async () => {
     const braces = 'redisson_countdownlatch__channel__{a{b}}';
     const messages = await bench.messages(CHANNEL, braces);
-    const locks = await service();
+    const locks = await bench.service();
     for (const key of ['parts', 'a{b}']) {
       await locks.getCountDownLatch(key).trySetCount(1);
       await locks.getCountDownLatch(key).countDown();
@@ -53,7 +48,7 @@ describe('an RCountDownLatch', () => {
   });
 
   it.each(['Redisson', 'another client', 'the client itself'])('opens for waiters when %s counts to 0', async (who) => {
-    const [locks, other] = await bench.serviceList(2, { protocol: redisson() });
+    const [locks, other] = await bench.serviceList(2);
     if (who === 'the client itself') await locks!.getCountDownLatch('parts').trySetCount(1);
     else await bench.redis.admin.set('parts', 1);
     const [first, second] = [await waitFor(locks!), locks!.getCountDownLatch('parts').await()];
@@ -69,12 +64,12 @@ describe('an RCountDownLatch', () => {
   });
 
   it('does not open by a message about an earlier latch', async () => {
-    const locks = await service();
+    const locks = await bench.service();
     await bench.redis.admin.set('parts', 1);
     const { opened, isOver } = await waitFor(locks);
-    const before = await scripts();
+    const before = await bench.calls();
     await bench.redis.admin.publish(CHANNEL, '0');
-    await eventually(async () => (await scripts()) > before);
+    await eventually(async () => (await bench.calls()) > before);
     expect(await locks.getCountDownLatch('parts').getCount()).toBe(1);
     expect(isOver()).toBe(false);
     await locks.getCountDownLatch('parts').countDown();
@@ -82,7 +77,7 @@ describe('an RCountDownLatch', () => {
   });
 
   it('opens for waiters that have lost the message', async () => {
-    const locks = await service();
+    const locks = await bench.service();
     await bench.redis.admin.set('parts', 1);
     const { opened } = await waitFor(locks);
     await bench.redis.admin.del('parts');
@@ -90,7 +85,7 @@ describe('an RCountDownLatch', () => {
   });
 
   it('can be set again after it has opened, and the next wait is for the new one', async () => {
-    const latch = (await service()).getCountDownLatch('parts');
+    const latch = (await bench.service()).getCountDownLatch('parts');
     for (let i = 0; i < 3; i++) {
       expect(await latch.trySetCount(1)).toBe(true);
       expect(await latch.await(20)).toBe(false);
@@ -102,7 +97,7 @@ describe('an RCountDownLatch', () => {
 
   it.each(['trySetCount', 'countDown'] as const)('a lost reply to %s counts once', async (which) => {
     const proxy = await bench.proxy();
-    const latch = (await service({ connection: proxy.url, commandTimeout: 20_000 })).getCountDownLatch('parts');
+    const latch = (await bench.service({ connection: proxy.url, commandTimeout: 20_000 })).getCountDownLatch('parts');
     const cut = () => proxy.cutAfterCommand(({ name, args }) => name === 'evalsha' && args.includes('parts'));
     // The server knows the scripts: otherwise the command that is cut off has no effect.
     await latch.trySetCount(2);
@@ -115,30 +110,5 @@ describe('an RCountDownLatch', () => {
     expect(await latch.countDown()).toBe(2);
     await counted;
     expect(await bench.redis.admin.get('parts')).toBe('2');
-  });
-
-  it.each([
-    ['expire', (locks: LockService) => locks.getCountDownLatch('parts').trySetCount(1, { expire: '1d' }), /no expire/],
-    ['delete', (locks: LockService) => locks.getCountDownLatch('parts').delete(), /does not delete a latch/],
-    [
-      'replicas of trySetCount',
-      (locks: LockService) => locks.getCountDownLatch('parts').trySetCount(1, { replicas: { min: 1 } }),
-      /replicas/,
-    ],
-    [
-      'replicas of countDown',
-      (locks: LockService) => locks.getCountDownLatch('parts').countDown({ replicas: { min: 1 } }),
-      /replicas/,
-    ],
-  ] as const)('%s is refused, and changes nothing', async (_name, call, message) => {
-    const locks = await service();
-    for (const count of [undefined, '1']) {
-      if (count !== undefined) await bench.redis.admin.set('parts', count);
-      await expect(call(locks)).rejects.toMatchObject({
-        code: 'LOCK_CONFIG',
-        message: expect.stringMatching(message) as unknown,
-      });
-      expect(await bench.redis.admin.get('parts')).toBe(count ?? null);
-    }
   });
 });

@@ -1,12 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
-import type { LockService } from 'nestjs-redis-locks';
 import { redisson } from 'nestjs-redis-locks/redisson';
 import { RedissonStore } from '../../../lib/redisson/redisson-store.js';
+import { StagedStore } from '../../../lib/testing/contract/stage.js';
 import { aborted, AT_ONCE, LockBench, timed } from '../../../lab/testbed/locks/locks.js';
 import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
 
-const bench = new LockBench();
-const service = (options = {}): Promise<LockService> => bench.service({ protocol: redisson(), ...options });
+const bench = new LockBench({ protocol: redisson() });
 const CHANNEL = 'redisson_sc:{pool}';
 const TIMEOUTS = '{pool}:timeout';
 const free = async (): Promise<number> => Number(await bench.redis.admin.get('pool'));
@@ -14,7 +13,7 @@ const listening = async (): Promise<boolean> => (await bench.subscribers(CHANNEL
 
 describe('a semaphore', () => {
   it('is an integer and a sorted set with one member for each permit', async () => {
-    const pool = (await service()).getSemaphore('pool', { permits: 3 });
+    const pool = (await bench.service()).getSemaphore('pool', { permits: 3 });
     const two = await pool.acquire(2);
     expect(await free()).toBe(1);
     expect(await bench.redis.admin.zrange(TIMEOUTS, '0', '-1')).toEqual([`${two.owner}:1`, `${two.owner}:2`]);
@@ -32,7 +31,7 @@ describe('a semaphore', () => {
 
   it('has the number of permits that Redisson has set', async () => {
     await bench.redis.admin.set('pool', 1);
-    const pool = (await service()).getSemaphore('pool', { permits: 3 });
+    const pool = (await bench.service()).getSemaphore('pool', { permits: 3 });
     const one = await pool.acquire();
     expect(await pool.tryAcquire()).toBeNull();
     expect(await pool.getPermits()).toBe(1);
@@ -40,7 +39,7 @@ describe('a semaphore', () => {
   });
 
   it('refuses a request for more permits than there are', async () => {
-    const pool = (await service()).getSemaphore('pool', { permits: 3 });
+    const pool = (await bench.service()).getSemaphore('pool', { permits: 3 });
     await expect(pool.acquire(4)).rejects.toMatchObject({ code: 'LOCK_CONFIG' });
   });
 
@@ -51,10 +50,8 @@ describe('a semaphore', () => {
     const store = new RedissonStore({ ...options, fenced: false }, console);
     await store.start();
     try {
-      const times = { lease: 30_000, period: 10_000, patience: 25_000, grantTimeout: 3_000 };
-      const batches = { batchSize: 200, uncontendedBatchSize: 1_000, fair: false, waits: true, slots: 2 };
       const mode = { kind: 'permits', units: 2, limit: 9 } as const;
-      const request = { key: 'pool', id: `${store.clientId}:1`, owner: undefined, mode, ...times, ...batches };
+      const request = new StagedStore(store).request('pool', { mode, slots: 2 });
       for (let i = 0; i < 2; i++) {
         const reply = await store.acquire(request);
         expect(reply).toMatchObject({ outcome: 'held' });
@@ -70,7 +67,7 @@ describe('a semaphore', () => {
 
   it('is woken by a release of Redisson, as many waiters as permits are free', async () => {
     await bench.redis.admin.set('pool', 0);
-    const pool = (await service()).getSemaphore('pool', { permits: 3 });
+    const pool = (await bench.service()).getSemaphore('pool', { permits: 3 });
     const waiting = [0, 1].map(() => pool.acquire(1, { waitTimeout: '60s' }));
     await eventually(listening);
     const { ran, value } = await timed(async () => {
@@ -83,7 +80,7 @@ describe('a semaphore', () => {
   });
 
   it('requests for one permit do not pass a request of their process for two', async () => {
-    const locks = await service();
+    const locks = await bench.service();
     const pool = locks.getSemaphore('pool', { permits: 2 });
     let contended = 0;
     locks.events.subscribe(({ type }) => (contended += Number(type === 'contended')));
@@ -108,7 +105,7 @@ describe('a semaphore', () => {
 
   it('publishes how many permits are free', async () => {
     const messages = await bench.messages(CHANNEL);
-    const pool = (await service()).getSemaphore('pool', { permits: 3 });
+    const pool = (await bench.service()).getSemaphore('pool', { permits: 3 });
     const [one, two] = [await pool.acquire(), await pool.acquire(2)];
     await pool.release(one);
     await pool.release(two);
@@ -120,14 +117,14 @@ describe('a semaphore', () => {
     await bench.redis.admin.set('pool', 0);
     const [seconds] = await bench.redis.admin.time();
     await bench.redis.admin.zadd(TIMEOUTS, Number(seconds) * 1_000 + 1_500, 'of another client');
-    const pool = (await service()).getSemaphore('pool', { permits: 1 });
+    const pool = (await bench.service()).getSemaphore('pool', { permits: 1 });
     const permit = await pool.acquire(1, { waitTimeout: '60s' });
     expect(await bench.redis.admin.zrange(TIMEOUTS, '0', '-1')).toEqual([`${permit.owner}:1`]);
     await pool.release(permit);
   });
 
   it('renews the leases of its permits, and notices that they were taken away', async () => {
-    const pool = (await service({ renewedLease: 1_000 })).getSemaphore('pool', { permits: 2 });
+    const pool = (await bench.service({ renewedLease: 1_000 })).getSemaphore('pool', { permits: 2 });
     const permits = await pool.acquire(2);
     const first = Number(await bench.redis.admin.zscore(TIMEOUTS, `${permits.owner}:2`));
     await eventually(
@@ -142,7 +139,7 @@ describe('a semaphore', () => {
   });
 
   it('extend sets the lease of all permits of a hold', async () => {
-    const pool = (await service()).getSemaphore('pool', { permits: 2 });
+    const pool = (await bench.service()).getSemaphore('pool', { permits: 2 });
     const permits = await pool.acquire(2, { expire: '5s' });
     await permits.extend('2m');
     const [, one, , other] = await bench.redis.admin.zrange(TIMEOUTS, '0', '-1', 'WITHSCORES');
@@ -152,7 +149,7 @@ describe('a semaphore', () => {
   });
 
   it('inspect shows the permits of both sides, and a forced release ends one of them', async () => {
-    const locks = await service();
+    const locks = await bench.service();
     const pool = locks.getSemaphore('pool', { permits: 3 });
     const own = await pool.acquire(1);
     const java = Buffer.from('00ff10203040506070809a0b0c0d0e0f', 'hex');
@@ -166,46 +163,5 @@ describe('a semaphore', () => {
     expect(await locks.forceRelease('pool')).toBe(true);
     await aborted(own.signal);
     expect(await free()).toBe(3);
-  });
-
-  it.each(['acquire', 'release'] as const)('a lost reply to %s counts once', async (which) => {
-    const proxy = await bench.proxy();
-    const pool = (await service({ connection: proxy.url, commandTimeout: 1_000 })).getSemaphore('pool', { permits: 3 });
-    await pool.release(await pool.acquire());
-    const cut = (): void => void proxy.cutAfterCommand(({ name, args }) => name === 'evalsha' && args.includes('pool'));
-    if (which === 'acquire') cut();
-    const permits = await pool.acquire(2, { waitTimeout: '30s' });
-    expect(await free()).toBe(1);
-    if (which === 'release') cut();
-    await permits.release();
-    expect(await free()).toBe(3);
-  });
-
-  it.each([
-    [
-      'setPermits',
-      (locks: LockService) => locks.getSemaphore('pool', { permits: 2 }).setPermits(5),
-      /setPermits.*call these methods in Redisson/,
-    ],
-    [
-      'addPermits',
-      (locks: LockService) => locks.getSemaphore('pool', { permits: 2 }).addPermits(1),
-      /setPermits.*call these methods in Redisson/,
-    ],
-    [
-      'drainPermits',
-      (locks: LockService) => locks.getSemaphore('pool', { permits: 2 }).drainPermits(),
-      /setPermits.*call these methods in Redisson/,
-    ],
-    [
-      'the release of some permits',
-      async (locks: LockService) => (await locks.getSemaphore('pool', { permits: 2 }).acquire(2)).releaseUnits(1),
-      /acquire those with a handle of their own/,
-    ],
-  ] as const)('%s is refused', async (_name, call, message) => {
-    await expect(call(await service())).rejects.toMatchObject({
-      code: 'LOCK_CONFIG',
-      message: expect.stringMatching(message) as unknown,
-    });
   });
 });

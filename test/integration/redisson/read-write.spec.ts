@@ -1,11 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import { redisson } from 'nestjs-redis-locks/redisson';
-import { SCRIPTS } from '../../../lib/redisson/scripts.generated.js';
 import { aborted, AT_ONCE, LockBench, timed } from '../../../lab/testbed/locks/locks.js';
 import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
 
-const bench = new LockBench();
-const service = (options = {}) => bench.service({ protocol: redisson(), ...options });
+const bench = new LockBench({ protocol: redisson() });
 const CHANNEL = 'redisson_rwlock:{shelf}';
 const fields = (): Promise<Record<string, string>> => bench.redis.admin.hgetall('shelf');
 const timeoutOf = (owner: string): string => `{shelf}:${owner}:rwlock_timeout:1`;
@@ -23,7 +21,7 @@ const readAsJava = (lease = 30_000, owner = 'java:1'): Promise<unknown> =>
 
 describe('an RReadWriteLock', () => {
   it('is a hash with a mode, one field for each reader, and a key with the lease of each reader', async () => {
-    const locks = await service();
+    const locks = await bench.service();
     const one = await locks.acquire('shelf', { kind: 'read' });
     const other = await locks.getReadWriteLock('shelf').readLock().lock();
     expect(one.kind).toBe('read');
@@ -37,7 +35,7 @@ describe('an RReadWriteLock', () => {
   });
 
   it('of a writer has the field of Redisson, whether it is asked for by type or as an object', async () => {
-    const locks = await service();
+    const locks = await bench.service();
     const byType = await locks.acquire('shelf', { kind: 'write' });
     expect(await fields()).toEqual({ mode: 'write', [`${byType.owner}:write`]: '1' });
     await byType.release();
@@ -48,7 +46,7 @@ describe('an RReadWriteLock', () => {
   });
 
   it('does not join an RLock, as Redisson would, and an RLock does not join it', async () => {
-    const locks = await service();
+    const locks = await bench.service();
     const plain = await locks.acquire('shelf');
     expect(await locks.tryAcquire('shelf', { kind: 'read' })).toBeNull();
     expect(await locks.tryAcquire('shelf', { kind: 'write' })).toBeNull();
@@ -59,7 +57,7 @@ describe('an RReadWriteLock', () => {
   });
 
   it('keeps the lease of the other readers when one leaves', async () => {
-    const locks = await service();
+    const locks = await bench.service();
     await readAsJava(20_000);
     const reader = await locks.acquire('shelf', { kind: 'read' });
     expect(await bench.redis.admin.pttl('shelf')).toBeGreaterThan(20_000);
@@ -71,7 +69,7 @@ describe('an RReadWriteLock', () => {
   });
 
   it('a reader that died keeps no writer out once the living readers have left', async () => {
-    const locks = await service();
+    const locks = await bench.service();
     await readAsJava();
     await bench.redis.admin.del(timeoutOf('java:1'));
     const reader = await locks.acquire('shelf', { kind: 'read' });
@@ -85,7 +83,7 @@ describe('an RReadWriteLock', () => {
   });
 
   it('a writer that reads inside its lock continues to read after its release, and admits other readers at once', async () => {
-    const [locks, other] = await bench.serviceList(2, { protocol: redisson() });
+    const [locks, other] = await bench.serviceList(2);
     await locks!.run(
       'shelf',
       async (writer) => {
@@ -110,7 +108,7 @@ describe('an RReadWriteLock', () => {
   });
 
   it('overlapping readers of a process do not keep its writer out, and come after it', async () => {
-    const locks = await service();
+    const locks = await bench.service();
     const order: string[] = [];
     const contended = new Set<string>();
     locks.events.subscribe((event) => event.type === 'contended' && contended.add(event.kind));
@@ -132,7 +130,7 @@ describe('an RReadWriteLock', () => {
   });
 
   it('a writer that came before a reader of its process is served before it, although the process held the lock then', async () => {
-    const locks = await service();
+    const locks = await bench.service();
     const order: string[] = [];
     const first = await locks.acquire('shelf', { kind: 'write' });
     const waits = (kind: 'read' | 'write', name: string): Promise<void> =>
@@ -145,7 +143,7 @@ describe('an RReadWriteLock', () => {
   });
 
   it('publishes what Redisson publishes: 0 after the last reader, 1 after the writer', async () => {
-    const locks = await service();
+    const locks = await bench.service();
     const messages = await bench.messages(CHANNEL);
     const [one, other] = [
       await locks.acquire('shelf', { kind: 'read' }),
@@ -161,7 +159,7 @@ describe('an RReadWriteLock', () => {
   it.each(['read', 'write'] as const)(
     'the watchdog renews a %s lock, and a lost one aborts the signal',
     async (type) => {
-      const locks = await service({ renewedLease: 1_000 });
+      const locks = await bench.service({ renewedLease: 1_000 });
       const lock = await locks.acquire('shelf', { kind: type });
       const first = await bench.redis.admin.pexpiretime('shelf');
       await eventually(async () => (await bench.redis.admin.pexpiretime('shelf')) > first + 1_000, {
@@ -174,7 +172,7 @@ describe('an RReadWriteLock', () => {
   );
 
   it('inspect shows readers and writers of both sides, and a forced release ends them', async () => {
-    const locks = await service();
+    const locks = await bench.service();
     await readAsJava();
     const reader = await locks.acquire('shelf', { kind: 'read' });
     const info = await locks.inspect('shelf');
@@ -197,7 +195,7 @@ describe('an RReadWriteLock', () => {
   });
 
   it('extend prolongs the lease of one reader, and does not touch the others', async () => {
-    const locks = await service();
+    const locks = await bench.service();
     const short = await locks.acquire('shelf', { kind: 'read', expire: '5s' });
     const long = await locks.acquire('shelf', { kind: 'read', expire: '20s' });
     await short.extend('10s');
@@ -211,7 +209,7 @@ describe('an RReadWriteLock', () => {
   it.each(['the writer', 'its read lock'])(
     'extend of %s never ends the lease of the other one earlier',
     async (which) => {
-      const [locks, other] = await bench.serviceList(2, { protocol: redisson() });
+      const [locks, other] = await bench.serviceList(2);
       await locks!.run(
         'shelf',
         async (writer) => {
@@ -234,7 +232,7 @@ describe('an RReadWriteLock', () => {
   );
 
   it('a read lock whose lease ends during the write keeps no client out after the write', async () => {
-    const locks = await service();
+    const locks = await bench.service();
     await locks.run(
       'shelf',
       async (writer) => {
@@ -249,7 +247,7 @@ describe('an RReadWriteLock', () => {
   });
 
   it('after the write, the lock lasts as long as the longest lease of its readers', async () => {
-    const locks = await service();
+    const locks = await bench.service();
     await locks.run(
       'shelf',
       async (writer) => {
@@ -265,7 +263,7 @@ describe('an RReadWriteLock', () => {
   it.each(['reader', 'writer that also reads'])(
     'a forced release of a %s of Redisson leaves none of its leases',
     async (who) => {
-      const locks = await service();
+      const locks = await bench.service();
       await readAsJava();
       await bench.redis.admin.hincrby('shelf', 'java:1', 1);
       await bench.redis.admin.set('{shelf}:java:1:rwlock_timeout:2', 1, 'PX', 30_000);
@@ -274,30 +272,4 @@ describe('an RReadWriteLock', () => {
       expect(await bench.redis.admin.keys('*shelf*')).toEqual([]);
     },
   );
-
-  it.each(['read', 'write'] as const)(
-    'a %s request that arrives again does not shorten a longer lease',
-    async (mode) => {
-      const ask = (lease: number): Promise<unknown> => {
-        const args = ['me:1', lease, mode, ''];
-        return bench.redis.admin.eval(SCRIPTS.acquireShared.source, 2, 'shelf', 'latch', ...args);
-      };
-      await ask(20_000);
-      await ask(5_000);
-      expect(await bench.redis.admin.pttl('shelf')).toBeGreaterThan(10_000);
-      if (mode === 'read') expect(await bench.redis.admin.pttl(timeoutOf('me:1'))).toBeGreaterThan(10_000);
-      await bench.redis.admin.del('shelf', timeoutOf('me:1'));
-    },
-  );
-
-  it('a lost reply to acquire leaves one hold', async () => {
-    const proxy = await bench.proxy();
-    const locks = await service({ connection: proxy.url, commandTimeout: 1_000 });
-    await (await locks.acquire('warm', { kind: 'read' })).release();
-    proxy.cutAfterCommand(({ name, args }) => name === 'evalsha' && args.includes('shelf'));
-    const reader = await locks.acquire('shelf', { kind: 'read', waitTimeout: '30s' });
-    expect(await fields()).toEqual({ mode: 'read', [reader.owner]: '1' });
-    expect(await reader.release()).toBe(true);
-    expect(await bench.redis.admin.exists('shelf')).toBe(0);
-  });
 });

@@ -1,20 +1,14 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import type { LockService, RedisLockModuleOptions } from 'nestjs-redis-locks';
 import { redisson, type RedissonOptions } from 'nestjs-redis-locks/redisson';
 import { createLockClient } from 'nestjs-redis-locks/client';
-import { startRedis, type RedisServer } from '../../../lab/testbed/servers/redis-server.mjs';
+import { LockBench } from '../../../lab/testbed/locks/locks.js';
 
-let redis: RedisServer;
+const bench = new LockBench({ protocol: redisson() });
 let locks: LockService;
-
-beforeAll(async () => {
-  redis = await startRedis();
-  locks = await createLockClient({ connection: redis.url, protocol: redisson() });
-});
-afterAll(async () => {
-  await locks.close();
-  await redis.stop();
+beforeEach(async () => {
+  locks = await bench.service();
 });
 
 const refused = (pattern: RegExp) => ({ code: 'LOCK_CONFIG', message: expect.stringMatching(pattern) as unknown });
@@ -30,33 +24,62 @@ describe('what the protocol cannot express', () => {
     await expect(locks.acquire('orders', options)).rejects.toMatchObject(refused(pattern));
     await expect(locks.tryAcquire('orders', options)).rejects.toMatchObject(refused(pattern));
     await expect(locks.run('orders', () => undefined, options)).rejects.toMatchObject(refused(pattern));
-    expect(await redis.admin.exists('orders')).toBe(0);
+    expect(await bench.redis.admin.exists('orders')).toBe(0);
   });
 
   it('getFairLock is refused where locks are RFencedLocks', async () => {
-    await using own = closing(await createLockClient({ connection: redis.url, protocol: redisson({ fenced: true }) }));
-    expect(() => own.locks.getFairLock('orders')).toThrow(expect.objectContaining(refused(/RFairLock/)));
+    const fenced = await bench.service({ protocol: redisson({ fenced: true }) });
+    expect(() => fenced.getFairLock('orders')).toThrow(expect.objectContaining(refused(/RFairLock/)));
+  });
+
+  const pool = () => locks.getSemaphore('pool', { permits: 2 });
+  const latch = () => locks.getCountDownLatch('parts');
+  const replicas = { min: 1 };
+  const inRedisson = /setPermits.*call these methods in Redisson/;
+  it.each<[string, () => Promise<unknown>, RegExp]>([
+    ['setPermits', () => pool().setPermits(5), inRedisson],
+    ['addPermits', () => pool().addPermits(1), inRedisson],
+    ['drainPermits', () => pool().drainPermits(), inRedisson],
+    [
+      'the release of some permits',
+      async () => {
+        await using both = await pool().acquire(2);
+        await both.releaseUnits(1);
+      },
+      /acquire those with a handle of their own/,
+    ],
+    ['expire of a latch', () => latch().trySetCount(1, { expire: '1d' }), /no expire/],
+    ['the deletion of a latch', () => latch().delete(), /does not delete a latch/],
+    ['replicas of trySetCount', () => latch().trySetCount(1, { replicas }), /replicas/],
+    ['replicas of countDown', () => latch().countDown({ replicas }), /replicas/],
+  ])('%s is refused by name, and changes nothing', async (_name, call, pattern) => {
+    for (const count of [null, '1']) {
+      if (count !== null) await bench.redis.admin.set('parts', count);
+      await expect(call()).rejects.toMatchObject(refused(pattern));
+      expect(await bench.redis.admin.get('parts')).toBe(count);
+    }
+    // A latch of Redisson has no TTL.
+    await bench.redis.admin.del('parts');
   });
 
   it('a read lock is not extended beyond renewedLease, and stays as it was', async () => {
     const lock = await locks.acquire('shelf', { kind: 'read' });
     await expect(lock.extend('1m')).rejects.toMatchObject(refused(/at most renewedLease/));
     expect(lock.isHeld).toBe(true);
-    expect(await redis.admin.pttl('shelf')).toBeLessThanOrEqual(30_000);
+    expect(await bench.redis.admin.pttl('shelf')).toBeLessThanOrEqual(30_000);
     await lock.verify();
-    expect(await redis.admin.pttl('shelf')).toBeLessThanOrEqual(30_000);
+    expect(await bench.redis.admin.pttl('shelf')).toBeLessThanOrEqual(30_000);
     expect(await lock.release()).toBe(true);
   });
 
   it('a key of another type is an error of the store', async () => {
-    await redis.admin.set('text', 'not a lock');
+    await bench.redis.admin.set('text', 'not a lock');
     await expect(locks.acquire('text', { waitTimeout: 100 })).rejects.toMatchObject({ code: 'LOCK_STORE' });
-    await redis.admin.del('text');
+    await bench.redis.admin.del('text');
   });
 });
 
 describe('options', () => {
-  const start = (options: RedisLockModuleOptions): Promise<LockService> => createLockClient(options);
   const ioredis = (): Redis => new Redis({ lazyConnect: true, keyPrefix: 'shop:' });
 
   it.each<[string, () => RedisLockModuleOptions, RegExp]>([
@@ -79,7 +102,7 @@ describe('options', () => {
     ],
     ['a text', () => ({ protocol: 'redisson' as never }), /protocol is "redisson"; write redisson\(\)/],
   ])('%s beside the protocol is refused', async (_name, options, pattern) => {
-    await expect((async () => start(options()))()).rejects.toMatchObject(refused(pattern));
+    await expect((async () => createLockClient(options()))()).rejects.toMatchObject(refused(pattern));
   });
 
   it.each<[unknown, RegExp]>([
@@ -92,17 +115,12 @@ describe('options', () => {
   });
 
   it('a name mapper that returns no text fails the call', async () => {
-    await using own = closing(await start({ connection: redis.url, protocol: redisson({ nameMapper: () => '' }) }));
-    await expect(own.locks.acquire('orders')).rejects.toThrow(/nameMapper has returned/);
+    const nameless = await bench.service({ protocol: redisson({ nameMapper: () => '' }) });
+    await expect(nameless.acquire('orders')).rejects.toThrow(/nameMapper has returned/);
   });
 });
 
-const closing = (service: LockService): AsyncDisposable & { locks: LockService } => ({
-  locks: service,
-  [Symbol.asyncDispose]: () => service.close(),
-});
-
 it('the health check asks for a key that no application has', async () => {
-  await redis.admin.lpush('health', 'x');
+  await bench.redis.admin.lpush('health', 'x');
   expect(await locks.health()).toMatchObject({ reachable: true });
 });

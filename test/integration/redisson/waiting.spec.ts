@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { RedissonStore } from '../../../lib/redisson/redisson-store.js';
 import type { AcquireRequest } from '../../../lib/store/lock-store.js';
+import { StagedStore } from '../../../lib/testing/contract/stage.js';
 import type { ProxiedConnection } from '../../../lab/testbed/proxies/proxied-connection.mjs';
 import { RespProxy } from '../../../lab/testbed/proxies/resp-proxy.mjs';
 import { startRedis, type RedisServer } from '../../../lab/testbed/servers/redis-server.mjs';
@@ -17,8 +18,9 @@ const asks = (connection: ProxiedConnection): boolean => !listens(connection);
 let redis: RedisServer;
 let proxy: RespProxy;
 let store: RedissonStore;
-let woken: string[];
-let lastNumber = 0;
+let staged: StagedStore;
+
+const requestOf = (): AcquireRequest => staged.request('orders', { period: PERIOD, patience: 2 * PERIOD });
 
 beforeAll(async () => {
   redis = await startRedis();
@@ -27,7 +29,6 @@ afterAll(() => redis.stop());
 beforeEach(async () => {
   await redis.admin.flushall();
   proxy = await RespProxy.start(redis);
-  woken = [];
   const options = {
     connection: proxy.url,
     keyPrefix: 'lock',
@@ -36,25 +37,13 @@ beforeEach(async () => {
     nameMapper: (key: string) => key,
   };
   store = new RedissonStore({ ...options, fenced: false }, quiet);
-  const ignored = (): void => undefined;
-  store.listen({
-    ...{ granted: ignored, yield: ignored, revoked: ignored, opened: ignored, restored: ignored },
-    retryAfter: (id) => woken.push(id),
-  });
+  staged = new StagedStore(store);
   await store.start();
 });
 afterEach(async () => {
   await store.close();
   await proxy[Symbol.asyncDispose]();
 });
-
-function requestOf(waits = true): AcquireRequest {
-  const id = `${store.clientId}:${(lastNumber += 1)}`;
-  return {
-    ...{ key: 'orders', id, mode: { kind: 'exclusive' }, owner: undefined, lease: 30_000, waits, fair: false },
-    ...{ period: PERIOD, patience: 2 * PERIOD, grantTimeout: 3_000, batchSize: 1, uncontendedBatchSize: 1 },
-  };
-}
 
 const release = ({ key, id }: AcquireRequest, next?: AcquireRequest) =>
   store.release({ key, id, tombstoneFor: 0, keep: 0, next });
@@ -70,7 +59,7 @@ describe('a waiter', () => {
     proxy.holdReplies(asks);
     const second = store.acquire(waiter);
     await redis.admin.publish(CHANNEL, '0');
-    await eventually(() => woken.includes(waiter.id));
+    await eventually(() => staged.isToAsk(waiter));
     proxy.heal();
     expect(await second).toMatchObject({ outcome: 'queued', retryAfter: 0 });
   });
@@ -85,7 +74,7 @@ describe('a waiter', () => {
     expect(released).toBe(true);
     expect(reply?.outcome).toBe('queued');
     expect(await redis.admin.exists('orders')).toBe(0);
-    await eventually(() => woken.includes(next.id));
+    await eventually(() => staged.isToAsk(next));
     expect((await store.acquire(next)).outcome).toBe('held');
   });
 
@@ -94,9 +83,9 @@ describe('a waiter', () => {
     await store.acquire(holder);
     proxy.holdReplies(listens);
     expect((await store.acquire(waiter)).outcome).toBe('busy');
-    expect(woken).toEqual([]);
+    expect(staged.isToAsk(waiter)).toBe(false);
     proxy.heal();
-    await eventually(() => woken.includes(waiter.id));
+    await eventually(() => staged.isToAsk(waiter));
   });
 
   it('that gives up before its second request leaves nothing behind', async () => {
@@ -113,7 +102,7 @@ describe('a waiter', () => {
     await redis.admin.hset('orders', 'java:1', 1);
     await store.acquire(later);
     await redis.admin.publish(CHANNEL, '0');
-    await eventually(() => woken.includes(later.id));
-    expect(woken).not.toContain(waiter.id);
+    await eventually(() => staged.isToAsk(later));
+    expect(staged.isToAsk(waiter)).toBe(false);
   });
 });
