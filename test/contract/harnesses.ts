@@ -3,6 +3,7 @@ import type { RedisLockModuleOptions } from 'nestjs-redis-locks';
 import { createLockClient } from 'nestjs-redis-locks/client';
 import { ManualClock, type LockStoreHarness, type StoreTruth } from 'nestjs-redis-locks/testing';
 import type { RedisConnectionOption } from '../../lib/module/redis-lock.connection.js';
+import type { LockStore, LockStoreListener } from '../../lib/store/lock-store.js';
 import { redisKeys } from '../../lib/keys/index.js';
 import { MemoryBackend } from '../../lib/store/memory/memory-backend.js';
 import { MemoryStore } from '../../lib/store/memory/memory-store.js';
@@ -23,14 +24,15 @@ const quiet = { debug() {}, log() {}, warn() {}, error() {} };
 const realTime = { sleep: (ms: number) => sleep(ms, undefined), now: () => performance.now() };
 
 /** Locks in memory, on a clock that stands still. */
-export function memoryHarness(): LockStoreHarness {
+export function memoryHarness(
+  make: (backend: MemoryBackend) => LockStore = (backend) => new MemoryStore(backend),
+): LockStoreHarness {
   const clock = new ManualClock();
   const backend = new MemoryBackend(clock);
   return {
-    client: (options) =>
-      createLockClient({ ...options, store: () => new MemoryStore(backend) }, { clock, logger: quiet }),
+    client: (options) => createLockClient({ ...options, store: () => make(backend) }, { clock, logger: quiet }),
     store: async () => {
-      const store = new MemoryStore(backend);
+      const store = make(backend);
       // A listener that is named later is notified as well.
       await store.start();
       return store;
@@ -44,6 +46,26 @@ export function memoryHarness(): LockStoreHarness {
     deliversOnce: true,
     stop: async () => undefined,
   };
+}
+
+/** A store whose calls, replies and messages are copied, as those of a store in another process are. */
+export const copyingHarness = (): LockStoreHarness => memoryHarness((backend) => copying(new MemoryStore(backend)));
+
+function copying<Part extends object>(store: Part): Part {
+  return new Proxy(store, {
+    get(target, name) {
+      const value: unknown = Reflect.get(target, name, target);
+      if (name === 'listen') {
+        return (listener: LockStoreListener) => (target as unknown as LockStore).listen(copying(listener));
+      }
+      if (typeof value === 'object' && value !== null) return copying(value);
+      if (typeof value !== 'function') return value;
+      return (...args: unknown[]) => {
+        const result: unknown = Reflect.apply(value, target, structuredClone(args));
+        return result instanceof Promise ? result.then((reply) => structuredClone(reply)) : result;
+      };
+    },
+  });
 }
 
 const COMMAND_TIMEOUT = 2_000;

@@ -1,8 +1,11 @@
 import { describe, it } from '@jest/globals';
 import { lockStoreContract } from 'nestjs-redis-locks/testing';
-import { memoryHarness } from './harnesses.js';
+import { copyingHarness, memoryHarness } from './harnesses.js';
 
-describe('the memory store', () => {
-  const harness = memoryHarness();
+describe.each([
+  ['the memory store', memoryHarness],
+  ['a store that is reached by messages', copyingHarness],
+])('%s', (_name, start) => {
+  const harness = start();
   for (const { name, run } of lockStoreContract(harness)) it(name, run);
 });
