@@ -91,7 +91,7 @@ type Call = { readonly script: Name; readonly args: ReadonlyArray<string | numbe
 /** `lose`: deletes the ends. */
 type Op = Call | { readonly pass: number } | { readonly force: readonly number[] } | { readonly lose: 'ends' };
 
-const request = (mode: fc.Arbitrary<string>) =>
+const request = (mode: fc.Arbitrary<string>): fc.Arbitrary<Call['args']> =>
   fc
     .record({ id, mode, owner, lease, batch: fc.constantFrom(0, 1, 16, 1_000), waits: fc.constantFrom(0, 1) })
     .map(({ id, mode, owner, lease, batch, waits }) => {
@@ -100,98 +100,42 @@ const request = (mode: fc.Arbitrary<string>) =>
 
 /** The address stands for itself: each side uses its own key. */
 export const ADDRESS = 'address';
-const call = (script: Name, args: fc.Arbitrary<ReadonlyArray<string | number>>): fc.Arbitrary<Call> =>
-  args.map((rest) => ({ script, args: rest }));
-const opsOf = (mode: fc.Arbitrary<string>): fc.Arbitrary<Op> =>
-  fc.oneof(
-    {
-      weight: 20,
-      arbitrary: call(
-        'acquire',
-        request(mode).map((rest) => [ADDRESS, ...rest]),
-      ),
-    },
-    { weight: 2, arbitrary: call('acquire', request(fc.constant('permits:0/9')).map(drained)) },
-    { weight: 2, arbitrary: call('acquire-all', request(mode)) },
-    {
-      weight: 10,
-      arbitrary: call(
-        'release',
-        fc
-          .record({
-            id,
-            tombstone: fc.constantFrom(0, 0, 0, 5_000),
-            keep: fc.constantFrom(0, 0, 0, 800, 90_000),
-            next: fc.option(request(mode)),
-          })
-          .map(({ id, tombstone, keep, next }) => [ADDRESS, id, `${tombstone} ${keep} 0`, ...(next ?? [])]),
-      ),
-    },
-    { weight: 4, arbitrary: call('renew', fc.tuple(id, lease)) },
-    {
-      weight: 2,
-      arbitrary: call(
-        'hand-over',
-        fc.tuple(id, lease).map(([id, lease]) => [ADDRESS, id, 'offer:1', lease]),
-      ),
-    },
-    {
-      weight: 2,
-      arbitrary: call(
-        'hand-over',
-        fc.tuple(id, lease).map(([id, lease]) => [ADDRESS, 'offer:1', id, lease]),
-      ),
-    },
-    {
-      weight: 2,
-      arbitrary: call(
-        'keep-units',
-        fc.tuple(id, fc.constantFrom(1, 2), fc.constantFrom(0, 900)).map((rest) => [ADDRESS, ...rest]),
-      ),
-    },
-    {
-      weight: 1,
-      arbitrary: call(
-        'set-limit',
-        fc.nat(12).map((permits) => [ADDRESS, permits, '9999999999999999']),
-      ),
-    },
-    {
-      weight: 2,
-      arbitrary: call(
-        'reinstate',
-        fc
-          .tuple(id, mode, owner, lease)
-          .map(([id, mode, owner, lease]) => [id, mode.replace(/\*.*/, ''), owner, lease, 0, 1_000, 4]),
-      ),
-    },
-    {
-      weight: 2,
-      arbitrary: call(
-        'fence',
-        fc.tuple(id, fc.constantFrom(1, 16)).map(([id, size]) => [id, 1_000, size]),
-      ),
-    },
-    {
-      weight: 4,
-      arbitrary: call(
-        'survey',
-        fc.tuple(
-          mode.map((text) => text.replace(/:.*/, '')),
-          owner,
-        ),
-      ),
-    },
+type Arg = string | number;
+
+/** Calls of a script. An argument may stand for any of several, or for several arguments. */
+const calls = (weight: number, script: Name, ...args: ReadonlyArray<Arg | fc.Arbitrary<Arg | readonly Arg[]>>) => ({
+  weight,
+  arbitrary: fc
+    .tuple(...args.map((arg) => (typeof arg === 'object' ? arg : fc.constant(arg))))
+    .map((all): Call => ({ script, args: all.flat() })),
+});
+
+const opsOf = (mode: fc.Arbitrary<string>): fc.Arbitrary<Op> => {
+  const times = fc
+    .tuple(fc.constantFrom(0, 0, 0, 5_000), fc.constantFrom(0, 0, 0, 800, 90_000))
+    .map(([tombstone, keep]) => `${tombstone} ${keep} 0`);
+  const without = (pattern: RegExp) => mode.map((text) => text.replace(pattern, ''));
+  return fc.oneof(
+    calls(20, 'acquire', ADDRESS, request(mode)),
+    calls(2, 'acquire', ADDRESS, request(fc.constant('permits:0/9')).map(drained)),
+    calls(2, 'acquire-all', request(mode)),
+    calls(2, 'release', ADDRESS, id, times),
+    calls(8, 'release', ADDRESS, id, times, request(mode)),
+    calls(4, 'renew', id, lease),
+    calls(2, 'hand-over', ADDRESS, id, 'offer:1', lease),
+    calls(2, 'hand-over', ADDRESS, 'offer:1', id, lease),
+    calls(2, 'keep-units', ADDRESS, id, fc.constantFrom(1, 2), fc.constantFrom(0, 900)),
+    calls(1, 'set-limit', ADDRESS, fc.nat(12), '9999999999999999'),
+    calls(2, 'reinstate', id, without(/\*.*/), owner, lease, 0, 1_000, 4),
+    calls(2, 'fence', id, 1_000, fc.constantFrom(1, 16)),
+    calls(4, 'survey', without(/:.*/), owner),
     { weight: 2, arbitrary: fc.record({ pass: fc.constantFrom(1, 600, 2_100, 60_000) }) },
     { weight: 1, arbitrary: fc.record({ force: fc.uniqueArray(fc.nat(9), { maxLength: 6 }) }) },
   );
+};
 
 /** A request for all free permits does not wait. */
-const drained = ([id, mode, owner, lease, batch]: ReadonlyArray<string | number>) => [
-  ADDRESS,
-  ...[id, mode, owner, lease, batch].map((value) => value!),
-  '0 0 3000 600000 3000 1',
-];
+const drained = (args: Call['args']): Call['args'] => [...args.slice(0, -1), '0 0 3000 600000 3000 1'];
 
 const lose = fc.record({ lose: fc.constant('ends' as const) });
 const length = { minLength: 10, maxLength: 60, size: 'max' } as const;
