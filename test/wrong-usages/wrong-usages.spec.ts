@@ -5,10 +5,18 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import * as library from 'nestjs-redis-locks';
 import { createLockClient, type LockClient } from 'nestjs-redis-locks/client';
 import { RedisLockDashboardModule } from 'nestjs-redis-locks/dashboard';
-import { COMPILE_TIME } from './compile-time.js';
-import { RUN_TIME } from './run-time.js';
 
 const ROOT = join(import.meta.dirname, '../..');
+
+/** Pieces of code that a user may write by mistake, each above a part of the message that the user gets. */
+const usagesIn = (name: string): ReadonlyArray<{ readonly code: string; readonly message: string }> =>
+  [...readFileSync(join(import.meta.dirname, name), 'utf8').matchAll(/^(.*)\n {4}→ (.+)$/gm)].map(
+    ([, code, message]) => ({ code: code!, message: message! }),
+  );
+/** What the compiler refuses. */
+const COMPILE_TIME = usagesIn('compile-time.txt');
+/** What compiles without types, or with `any`, and fails when it runs: when the class is defined, at start, or in the call. */
+const RUN_TIME = usagesIn('run-time.txt');
 
 /** What each piece of code may use. */
 const HEAD = `import type { Observable } from 'rxjs';
@@ -58,14 +66,9 @@ function compile(pieces: readonly string[]): string[] {
   );
 }
 
-describe('wrong usages', () => {
-  it('are at least 60 different ones', () => {
-    const codes = [...COMPILE_TIME, ...RUN_TIME].map(({ code }) => code);
-    expect(new Set(COMPILE_TIME.map(({ code }) => code)).size).toBe(COMPILE_TIME.length);
-    expect(new Set(RUN_TIME.map(({ code }) => code)).size).toBe(RUN_TIME.length);
-    expect(new Set(codes).size).toBeGreaterThanOrEqual(60);
-    for (const { message } of [...COMPILE_TIME, ...RUN_TIME]) expect(message).not.toBe('');
-  });
+it('there are at least 60 different ones', () => {
+  for (const list of [COMPILE_TIME, RUN_TIME]) expect(new Set(list.map(({ code }) => code)).size).toBe(list.length);
+  expect(new Set([...COMPILE_TIME, ...RUN_TIME].map(({ code }) => code)).size).toBeGreaterThanOrEqual(60);
 });
 
 describe('the compiler', () => {
