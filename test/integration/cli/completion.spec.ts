@@ -3,7 +3,7 @@ import { promisify } from 'node:util';
 import { describe, expect, it } from '@jest/globals';
 import { COMMANDS, SHELLS } from '../../../lib/cli/command-table.js';
 import { completionFor } from '../../../lib/cli/completion.js';
-import { program } from './cli.js';
+import { cli } from './cli.js';
 
 const NOWHERE = 'redis://127.0.0.1:1';
 
@@ -19,7 +19,7 @@ COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _nestjs_redis_locks; printf '%s\\n' "
 
 describe('completion', () => {
   it('is written without a connection', async () => {
-    const results = await Promise.all(SHELLS.map((shell) => program(NOWHERE, ['completion', shell])));
+    const results = await Promise.all(SHELLS.map((shell) => cli(NOWHERE, ['completion', shell])));
     expect(results).toEqual(SHELLS.map((shell) => ({ code: 0, stdout: completionFor(shell), stderr: '' })));
   });
 
@@ -60,7 +60,7 @@ describe('completion', () => {
 
 describe('the help of a command', () => {
   it.each(Object.entries(COMMANDS))('%s has its options and an example', async (name, { options, example }) => {
-    const { code, stdout } = await program(NOWHERE, [name, '--help']);
+    const { code, stdout } = await cli(NOWHERE, [name, '--help']);
     expect(code).toBe(0);
     expect(stdout).toMatch(new RegExp(`^Usage: nestjs-redis-locks ${name}\\b`));
     expect(stdout).toContain(`\n\nExample: nestjs-redis-locks ${example}\n`);

@@ -2,7 +2,9 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { program, type CliResult } from './cli.js';
+import type { LockState } from 'nestjs-redis-locks';
+import { createLockClient } from 'nestjs-redis-locks/client';
+import { cli, program, type CliResult } from './cli.js';
 import { overlapping } from '../../../lab/testbed/wait/overlapping.js';
 import { startRedis, type RedisServer } from '../../../lab/testbed/servers/redis-server.mjs';
 import { startRedisSentinels, type RedisSentinels } from '../../../lab/testbed/servers/redis-sentinels.mjs';
@@ -103,5 +105,25 @@ describe("an application prints no credential with Nest's logger", () => {
       expect(text).toMatch(/Node\.js v/);
       expectNoPassword(text);
     }
+  });
+});
+
+describe('the command line program behind Sentinels', () => {
+  const run = (...args: string[]) => cli(JSON.stringify(sentinels.connection), args);
+
+  it('shows and releases the locks of the master', async () => {
+    const service = await createLockClient({ connection: sentinels.connection, shutdownTimeout: 0 });
+    await service.acquire('a');
+    const ls = await run('ls', '--json');
+    expect((JSON.parse(ls.stdout) as LockState[]).map(({ key, holds }) => [key, holds])).toEqual([['a', 1]]);
+    expect(await run('inspect', 'a')).toMatchObject({ code: 0, stdout: expect.stringContaining('1 holding') });
+    const released = await run('release', 'a', '--force');
+    expect(released).toMatchObject({ code: 0, stdout: expect.stringMatching(/^a was released by \S+@\S+, from /) });
+    await service.close();
+  });
+
+  it('reports that no Sentinel knows the master', async () => {
+    const { code, stderr } = await cli(JSON.stringify({ ...sentinels.connection, name: 'other' }), ['ls', '-t', '1s']);
+    expect([code, stderr]).toEqual([1, expect.stringMatching(/^nestjs-redis-locks: other: Redis failed: .*Sentinel/i)]);
   });
 });

@@ -46,22 +46,14 @@ describe('createLockClient', () => {
     expect(lines).toContain(`locks 'default': client ${client.clientId}, label script:1, prefix 'lock'`);
   });
 
-  it('releases its locks and disconnects when it is closed', async () => {
+  it('releases its locks and disconnects at the end of its block, or when it is closed', async () => {
     const client = await createLockClient(settings(), quiet);
     const lock = await client.acquire('b');
-    await client.close();
+    await client[Symbol.asyncDispose]();
     expect(lock.isHeld).toBe(false);
     expect(await redis.admin.exists('lock:state:{b}')).toBe(0);
     await expect(client.acquire('b')).rejects.toThrow('this client was closed');
     await client.close();
-  });
-
-  it('is closed at the end of its block', async () => {
-    const lock = await (async () => {
-      await using client = await createLockClient(settings(), quiet);
-      return await client.acquire('c');
-    })();
-    expect(lock.isHeld).toBe(false);
   });
 
   it('rejects and disconnects if Redis cannot be reached', async () => {
@@ -90,17 +82,6 @@ describe('createLockClient', () => {
     await expect(createLockClient({ host: 'localhost' } as object)).rejects.toThrow(
       'createLockClient has no option "host" of its own: write connection: { host }.',
     );
-  });
-
-  it.each([
-    ['keyBuilder', { keyBuilder: (key: string) => key }, 'build the key where you name it'],
-    ['defaults.onContended', { defaults: { onContended: 'skip' } }, 'use tryAcquire, which resolves to null'],
-    ['defaults.onUnavailable', { defaults: { onUnavailable: 'skip' } }, 'catch the LockStoreError'],
-  ])('refuses %s, which is for decorated methods', async (name, options, instead) => {
-    const refusal = createLockClient({ store: 'memory', ...options } as object, quiet);
-    await expect(refusal).rejects.toMatchObject({ code: 'LOCK_CONFIG' });
-    await expect(refusal).rejects.toThrow(`createLockClient: ${name} is for decorated methods and handlers of Nest`);
-    await expect(refusal).rejects.toThrow(instead);
   });
 
   it('rejects later calls and waiting calls with the reason that it is closed', async () => {

@@ -17,8 +17,8 @@ import { aborted } from '../../../lab/testbed/locks/locks.js';
 import { RespProxy } from '../../../lab/testbed/proxies/resp-proxy.mjs';
 import { deferred } from '../../../lab/testbed/wait/deferred.js';
 import { SCRIPTS } from '../../../lib/store/redis/scripts.generated.js';
-import { NestBench } from '../nest/support.js';
-import { ADAPTERS, OWN, serve, Stream } from './support.js';
+import { ADAPTERS, NestBench } from '../nest/support.js';
+import { OWN, serve, Stream } from './support.js';
 
 const bench = new NestBench();
 
@@ -81,39 +81,6 @@ describe.each(ADAPTERS)('the dashboard on %s', (_name, adapter) => {
     expect((await server.release(order, { ...OWN, ...ann })).body).toEqual({ outcome: 'free' });
   });
 
-  it('reports holders and waiters of all processes', async () => {
-    const server = await serve(bench, {}, { adapter });
-    const own = server.app.get(LockService);
-    const other = (await bench.boot({}, { shutdownTimeout: 0 })).get(LockService);
-    const lock = await own.acquire('stock:42', { owner: 'ann' });
-    await other.acquire('prices', { kind: 'read' });
-    const waiting = other.acquire('stock:42');
-    await eventually(async () => (await own.inspect('stock:42'))?.waiters.length === 1);
-    const { locks, process: where, instance, readOnly } = await server.state();
-    expect({ instance, readOnly, where }).toMatchObject({
-      ...{ instance: 'default', readOnly: true },
-      where: { pid: process.pid, client: own.clientId },
-    });
-    expect(locks).toMatchObject({
-      matching: 2,
-      totals: { locks: 2, holding: 2, waiting: 1, capped: false, complete: true },
-    });
-    expect(locks.list).toMatchObject([
-      {
-        ...{ key: 'stock:42', fencingToken: lock.fencingToken, holding: 1, waiting: 1 },
-        holders: [{ owner: 'ann', client: own.clientId, kind: 'exclusive', fencingToken: lock.fencingToken }],
-        waiters: [{ client: other.clientId, kind: 'exclusive' }],
-      },
-      { key: 'prices', holding: 1, waiting: 0, holders: [{ kind: 'read', client: other.clientId }] },
-    ]);
-    const [holder] = locks.list[0]!.holders;
-    expect(holder!.lease).toBeGreaterThan(20_000);
-    expect(holder!.age).toBeGreaterThanOrEqual(0);
-    expect(holder!.age).toBeLessThan(10_000);
-    await lock.release();
-    await (await waiting).release();
-  });
-
   it('streams events and states to its viewers', async () => {
     const server = await serve(bench, {}, { adapter });
     await using stream = await Stream.open(server);
@@ -156,85 +123,6 @@ describe.each(ADAPTERS)('the dashboard on %s', (_name, adapter) => {
     await eventuallyPasses(async () => {
       expect((await server.state()).activity.incidents).toMatchObject([{ type: 'lost', key: 'a' }]);
     });
-  });
-
-  it('releases very many holds with few commands', async () => {
-    const server = await serve(bench, { readOnly: false }, { adapter });
-    const other = (await bench.boot({}, { shutdownTimeout: 0 })).get(LockService);
-    const readers = await Promise.all(Array.from({ length: 300 }, () => other.acquire('a', ALONE)));
-    const order = { key: 'a', fencingToken: (await server.state()).locks.list[0]!.fencingToken };
-    await bench.redis.admin.config('RESETSTAT');
-    expect((await server.release(order)).body).toEqual({ outcome: 'released' });
-    expect((await bench.redis.commandStats())['evalsha']).toBeLessThan(60);
-    await eventually(() => readers.every(({ signal }) => signal.aborted));
-  });
-
-  it('refuses a release of one hold that has ended since the page showed it', async () => {
-    const server = await serve(bench, { readOnly: false }, { adapter });
-    const other = (await bench.boot({}, { shutdownTimeout: 0 })).get(LockService);
-    const [first, second] = [await other.acquire('a', ALONE), await other.acquire('a', ALONE)];
-    const [{ holders } = { holders: [] }] = (await server.state()).locks.list;
-    const { id, fencingToken } = holders.find((each) => each.fencingToken === first.fencingToken)!;
-    await first.release();
-    const stale = { key: 'a', fencingToken, hold: id };
-    const remaining = { holding: 1, fencingToken: second.fencingToken };
-    expect(await server.release(stale)).toMatchObject({ status: 409, body: { outcome: 'changed', lock: remaining } });
-    await second.verify();
-    await second.release();
-    expect(await server.release(stale)).toEqual({ status: 200, body: { outcome: 'free' } });
-  });
-
-  it('ends no later hold if the lock changes hands while the release is under way', async () => {
-    const proxy = await RespProxy.start(bench.redis);
-    try {
-      const server = await serve(bench, { readOnly: false }, { adapter, module: { connection: proxy.url } });
-      const [holder, other] = (await Promise.all([1, 2].map(() => bench.boot({}, { shutdownTimeout: 0 })))).map((app) =>
-        app.get(LockService),
-      ) as [LockService, LockService];
-      const { release } = server;
-      const warm = await other.acquire('warm');
-      await release({ key: 'warm', fencingToken: warm.fencingToken });
-      const lock = await holder.acquire('a');
-      const waiting = other.acquire('a');
-      await eventually(async () => (await holder.inspect('a'))?.waiters.length === 1);
-      // The first look passes. What follows it waits.
-      let looks = 0;
-      const held = deferred();
-      const stop = proxy.onCommand(({ args }) => {
-        const isOf = ({ sha1 }: { readonly sha1: string }): boolean => args[0] === sha1;
-        if (!args.some((arg) => arg.includes('{a}'))) return;
-        if (isOf(SCRIPTS.forceRelease) || (isOf(SCRIPTS.inspect) && (looks += 1) === 2)) {
-          proxy.holdRequests();
-          held.resolve();
-        }
-      });
-      const releasing = release({ key: 'a', fencingToken: lock.fencingToken });
-      await held;
-      stop();
-      await lock.release();
-      const next = await waiting;
-      proxy.heal();
-      expect(await releasing).toMatchObject({ status: 200, body: { outcome: 'free' } });
-      await next.verify();
-      expect(next.isHeld).toBe(true);
-      expect(await next.release()).toBe(true);
-    } finally {
-      await proxy.close();
-    }
-  });
-
-  it('counts a timeout as an incident with its holder, and a caller that does without the lock as none', async () => {
-    const server = await serve(bench, {}, { adapter, module: { label: 'web:1' } });
-    const locks = server.app.get(LockService);
-    const other = (await bench.boot({}, { shutdownTimeout: 0, label: 'jobs:2' })).get(LockService);
-    await using _held = await other.acquire('a');
-    // Before a caller waits, so that its event has the label of the holder and not the id.
-    await eventually(async () => (await locks.inspect('a'))?.holders[0]?.label === 'jobs:2');
-    expect(await locks.tryAcquire('a')).toBeNull();
-    await expect(locks.acquire('a', { waitTimeout: 0 })).rejects.toMatchObject({ code: 'LOCK_TIMEOUT' });
-    const { activity } = await server.state();
-    expect(activity.incidents).toMatchObject([{ type: 'timeout', key: 'a', label: 'web:1', holder: 'jobs:2' }]);
-    expect(activity.timeouts.reduce((sum, each) => sum + each)).toBe(1);
   });
 
   it.each([
@@ -287,20 +175,6 @@ describe.each(ADAPTERS)('the dashboard on %s', (_name, adapter) => {
     expect((await server.get('/state')).status).toBe(200);
   });
 
-  it('shows the locks beside foreign data, and names the skipped key', async () => {
-    const server = await serve(bench, {}, { adapter });
-    await bench.redis.admin.set('lock:state:{foreign}', 'text', 'EX', 60);
-    await bench.redis.admin.hset('lock:state:{mode}', 'x:1', `sideways held ${Date.now() + 60_000} 1 1 owner`);
-    await bench.redis.admin.pexpire('lock:state:{mode}', 60_000);
-    const held = await server.app.get(LockService).acquire('held');
-    const { locks } = await server.state();
-    expect(locks.list.map(({ key }) => key)).toEqual(['held']);
-    expect(locks.trouble).toBeUndefined();
-    expect(locks.skipped).toMatch(/"foreign".*WRONGTYPE/);
-    expect(locks.skipped).toContain('"mode"');
-    await held.release();
-  });
-
   it('refuses scripts of other origins', async () => {
     const server = await serve(bench, {}, { adapter });
     for (const path of ['/state', '/events'])
@@ -334,6 +208,132 @@ describe.each(ADAPTERS)('the dashboard on %s', (_name, adapter) => {
 });
 
 describe('the dashboard', () => {
+  it('reports holders and waiters of all processes', async () => {
+    const server = await serve(bench, {});
+    const own = server.app.get(LockService);
+    const other = (await bench.boot({}, { shutdownTimeout: 0 })).get(LockService);
+    const lock = await own.acquire('stock:42', { owner: 'ann' });
+    await other.acquire('prices', { kind: 'read' });
+    const waiting = other.acquire('stock:42');
+    await eventually(async () => (await own.inspect('stock:42'))?.waiters.length === 1);
+    const { locks, process: where, instance, readOnly } = await server.state();
+    expect({ instance, readOnly, where }).toMatchObject({
+      ...{ instance: 'default', readOnly: true },
+      where: { pid: process.pid, client: own.clientId },
+    });
+    expect(locks).toMatchObject({
+      matching: 2,
+      totals: { locks: 2, holding: 2, waiting: 1, capped: false, complete: true },
+    });
+    expect(locks.list).toMatchObject([
+      {
+        ...{ key: 'stock:42', fencingToken: lock.fencingToken, holding: 1, waiting: 1 },
+        holders: [{ owner: 'ann', client: own.clientId, kind: 'exclusive', fencingToken: lock.fencingToken }],
+        waiters: [{ client: other.clientId, kind: 'exclusive' }],
+      },
+      { key: 'prices', holding: 1, waiting: 0, holders: [{ kind: 'read', client: other.clientId }] },
+    ]);
+    const [holder] = locks.list[0]!.holders;
+    expect(holder!.lease).toBeGreaterThan(20_000);
+    expect(holder!.age).toBeGreaterThanOrEqual(0);
+    expect(holder!.age).toBeLessThan(10_000);
+    await lock.release();
+    await (await waiting).release();
+  });
+
+  it('releases very many holds with few commands', async () => {
+    const server = await serve(bench, { readOnly: false });
+    const other = (await bench.boot({}, { shutdownTimeout: 0 })).get(LockService);
+    const readers = await Promise.all(Array.from({ length: 300 }, () => other.acquire('a', ALONE)));
+    const order = { key: 'a', fencingToken: (await server.state()).locks.list[0]!.fencingToken };
+    await bench.redis.admin.config('RESETSTAT');
+    expect((await server.release(order)).body).toEqual({ outcome: 'released' });
+    expect((await bench.redis.commandStats())['evalsha']).toBeLessThan(60);
+    await eventually(() => readers.every(({ signal }) => signal.aborted));
+  });
+
+  it('refuses a release of one hold that has ended since the page showed it', async () => {
+    const server = await serve(bench, { readOnly: false });
+    const other = (await bench.boot({}, { shutdownTimeout: 0 })).get(LockService);
+    const [first, second] = [await other.acquire('a', ALONE), await other.acquire('a', ALONE)];
+    const [{ holders } = { holders: [] }] = (await server.state()).locks.list;
+    const { id, fencingToken } = holders.find((each) => each.fencingToken === first.fencingToken)!;
+    await first.release();
+    const stale = { key: 'a', fencingToken, hold: id };
+    const remaining = { holding: 1, fencingToken: second.fencingToken };
+    expect(await server.release(stale)).toMatchObject({ status: 409, body: { outcome: 'changed', lock: remaining } });
+    await second.verify();
+    await second.release();
+    expect(await server.release(stale)).toEqual({ status: 200, body: { outcome: 'free' } });
+  });
+
+  it('ends no later hold if the lock changes hands while the release is under way', async () => {
+    const proxy = await RespProxy.start(bench.redis);
+    try {
+      const server = await serve(bench, { readOnly: false }, { module: { connection: proxy.url } });
+      const [holder, other] = (await Promise.all([1, 2].map(() => bench.boot({}, { shutdownTimeout: 0 })))).map((app) =>
+        app.get(LockService),
+      ) as [LockService, LockService];
+      const { release } = server;
+      const warm = await other.acquire('warm');
+      await release({ key: 'warm', fencingToken: warm.fencingToken });
+      const lock = await holder.acquire('a');
+      const waiting = other.acquire('a');
+      await eventually(async () => (await holder.inspect('a'))?.waiters.length === 1);
+      // The first look passes. What follows it waits.
+      let looks = 0;
+      const held = deferred();
+      const stop = proxy.onCommand(({ args }) => {
+        const isOf = ({ sha1 }: { readonly sha1: string }): boolean => args[0] === sha1;
+        if (!args.some((arg) => arg.includes('{a}'))) return;
+        if (isOf(SCRIPTS.forceRelease) || (isOf(SCRIPTS.inspect) && (looks += 1) === 2)) {
+          proxy.holdRequests();
+          held.resolve();
+        }
+      });
+      const releasing = release({ key: 'a', fencingToken: lock.fencingToken });
+      await held;
+      stop();
+      await lock.release();
+      const next = await waiting;
+      proxy.heal();
+      expect(await releasing).toMatchObject({ status: 200, body: { outcome: 'free' } });
+      await next.verify();
+      expect(next.isHeld).toBe(true);
+      expect(await next.release()).toBe(true);
+    } finally {
+      await proxy.close();
+    }
+  });
+
+  it('counts a timeout as an incident with its holder, and a caller that does without the lock as none', async () => {
+    const server = await serve(bench, {}, { module: { label: 'web:1' } });
+    const locks = server.app.get(LockService);
+    const other = (await bench.boot({}, { shutdownTimeout: 0, label: 'jobs:2' })).get(LockService);
+    await using _held = await other.acquire('a');
+    // Before a caller waits, so that its event has the label of the holder and not the id.
+    await eventually(async () => (await locks.inspect('a'))?.holders[0]?.label === 'jobs:2');
+    expect(await locks.tryAcquire('a')).toBeNull();
+    await expect(locks.acquire('a', { waitTimeout: 0 })).rejects.toMatchObject({ code: 'LOCK_TIMEOUT' });
+    const { activity } = await server.state();
+    expect(activity.incidents).toMatchObject([{ type: 'timeout', key: 'a', label: 'web:1', holder: 'jobs:2' }]);
+    expect(activity.timeouts.reduce((sum, each) => sum + each)).toBe(1);
+  });
+
+  it('shows the locks beside foreign data, and names the skipped key', async () => {
+    const server = await serve(bench, {});
+    await bench.redis.admin.set('lock:state:{foreign}', 'text', 'EX', 60);
+    await bench.redis.admin.hset('lock:state:{mode}', 'x:1', `sideways held ${Date.now() + 60_000} 1 1 owner`);
+    await bench.redis.admin.pexpire('lock:state:{mode}', 60_000);
+    const held = await server.app.get(LockService).acquire('held');
+    const { locks } = await server.state();
+    expect(locks.list.map(({ key }) => key)).toEqual(['held']);
+    expect(locks.trouble).toBeUndefined();
+    expect(locks.skipped).toMatch(/"foreign".*WRONGTYPE/);
+    expect(locks.skipped).toContain('"mode"');
+    await held.release();
+  });
+
   it("requires guards, or an explicit 'none'", () => {
     for (const guards of [undefined, [], 'all', [undefined]] as never[])
       expect(() => RedisLockDashboardModule.forRoot({ guards })).toThrow(/guards: \[AdminGuard\]/);

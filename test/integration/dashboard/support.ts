@@ -1,18 +1,10 @@
 import { request } from 'node:http';
 import type { INestApplication, ModuleMetadata } from '@nestjs/common';
-import type { HttpServer } from '@nestjs/common';
-import { ExpressAdapter } from '@nestjs/platform-express';
-import { FastifyAdapter } from '@nestjs/platform-fastify';
 import type { RedisLockRootOptions } from '../../../lib/module/redis-lock.options.js';
 import { RedisLockDashboardModule, type RedisLockDashboardOptions } from 'nestjs-redis-locks/dashboard';
 import type { DashboardState } from '../../../lib/dashboard/dashboard-state.js';
 import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
-import type { NestBench } from '../nest/support.js';
-
-export const ADAPTERS: Array<[string, () => HttpServer]> = [
-  ['Express', () => new ExpressAdapter()],
-  ['Fastify', () => new FastifyAdapter()],
-];
+import type { ListenOptions, NestBench } from '../nest/support.js';
 
 /** The headers that the page sends with a release. */
 export const OWN = { 'content-type': 'application/json', 'x-lock-dashboard': '1' };
@@ -25,14 +17,9 @@ export interface DashboardServer {
   release(order: object, headers?: Record<string, string>): Promise<{ status: number; body: any }>;
 }
 
-export interface ServeOptions {
-  readonly adapter?: () => HttpServer;
+export interface ServeOptions extends ListenOptions {
   readonly module?: RedisLockRootOptions;
   readonly metadata?: ModuleMetadata;
-  /** Before it listens. */
-  readonly prepare?: (app: INestApplication) => void;
-  /** Whether connections are cut at the end, or waited for. Default `true`. */
-  readonly forceCloseConnections?: boolean;
   /** Where the page is, from the root. */
   readonly at?: string;
 }
@@ -41,28 +28,15 @@ export interface ServeOptions {
 export async function serve(
   bench: NestBench,
   options: Partial<RedisLockDashboardOptions>,
-  {
-    adapter = ADAPTERS[0]![1],
-    module,
-    metadata = {},
-    prepare,
-    forceCloseConnections = true,
-    at = '/locks',
-  }: ServeOptions = {},
+  { module, metadata = {}, at = '/locks', ...listening }: ServeOptions = {},
 ): Promise<DashboardServer> {
   const dashboard = RedisLockDashboardModule.forRoot({ guards: 'none', refresh: 250, ...options });
   const builder = bench.build(
     { ...metadata, imports: [dashboard, ...(metadata.imports ?? [])] },
     { shutdownTimeout: 0, ...module },
   );
-  const app = (await builder.compile()).createNestApplication(adapter() as never, {
-    logger: false,
-    forceCloseConnections,
-  });
-  prepare?.(app);
-  bench.closeLater(app);
-  await app.listen(0, '127.0.0.1');
-  const url = `${await app.getUrl()}${at}`;
+  const { app, url: root } = await bench.listen(builder, listening);
+  const url = root + at;
   const get = (path: string, headers: Record<string, string> = {}): Promise<Response> => fetch(url + path, { headers });
   return {
     ...{ app, url, get },

@@ -1,4 +1,4 @@
-import { Controller, Get, type INestApplication } from '@nestjs/common';
+import { Controller, Get } from '@nestjs/common';
 import { HealthCheck, HealthCheckService, TerminusModule } from '@nestjs/terminus';
 import { describe, expect, it } from '@jest/globals';
 import { LockService } from 'nestjs-redis-locks';
@@ -39,14 +39,11 @@ async function application(module: RedisLockRootOptions = {}, checks: LockHealth
     },
     { shutdownTimeout: 0, ...module },
   );
-  const app: INestApplication = (await builder.compile()).createNestApplication();
-  bench.closeLater(app);
-  await app.listen(0, '127.0.0.1');
-  const url = `${await app.getUrl()}/health`;
+  const { app, url } = await bench.listen(builder);
   return {
     app,
     async look() {
-      const response = await fetch(url);
+      const response = await fetch(`${url}/health`);
       const { details } = (await response.json()) as { details: { locks: LockHealthReport } };
       return { code: response.status, ...details.locks };
     },
@@ -143,6 +140,8 @@ describe('LockService.health', () => {
 
   it('is healthy in memory', async () => {
     const locks = (await bench.boot({}, { store: 'memory' })).get(LockService);
-    expect(await locks.health()).toMatchObject({ reachable: true, error: undefined, subscribed: true });
+    expect(await locks.health()).toMatchObject({
+      ...{ client: locks.clientId, label: locks.label, reachable: true, error: undefined, subscribed: true },
+    });
   });
 });

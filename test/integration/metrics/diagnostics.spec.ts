@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { subscribe, tracingChannel, unsubscribe } from 'node:diagnostics_channel';
-import { Controller, Get, Injectable, Param, type INestApplication } from '@nestjs/common';
+import { Controller, Get, Injectable, Param } from '@nestjs/common';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { DistributedLock, getLockServiceToken, LockService, UseLock } from 'nestjs-redis-locks';
 import { LOCK_CHANNELS, type LockAcquisition, type LockDiagnostics } from 'nestjs-redis-locks/diagnostics';
@@ -97,11 +97,8 @@ describe('diagnostics channels', () => {
   });
 
   it('report the template of a handler', async () => {
-    const builder = bench.build({ controllers: [Orders] });
-    const app: INestApplication = (await builder.compile()).createNestApplication();
-    bench.closeLater(app);
-    await app.listen(0, '127.0.0.1');
-    expect(await (await fetch(`${await app.getUrl()}/7`)).text()).toBe('7');
+    const { url } = await bench.listen(bench.build({ controllers: [Orders] }));
+    expect(await (await fetch(`${url}/7`)).text()).toBe('7');
     expect(keyed()[0]).toEqual(['acquired', 'order:7', 'order:#{#params.id}']);
   });
 

@@ -61,7 +61,6 @@ describe('a lock that cannot be used stops the application when its class is def
     ['no key among several', { key: ['a', undefined] }, [SITE, 'there is no key']],
     ['an empty list of keys', { key: [] }, [SITE, 'the list of keys is empty']],
     ['no options', undefined, [SITE, 'takes an object of options']],
-    ['misspelt option', { key: 'a', expires: 1 }, [SITE, 'no option "expires"', "did you mean 'expire'?"]],
     ['no option at all', { key: 'a', quorum: 3 }, ['no option "quorum"', 'the options are key, expire']],
     ['lease too short', { key: 'a', expire: '10ms' }, ['expire is too short', 'at least 50 ms']],
     ['lease endless', { key: 'a', expire: Infinity }, ['expire is endless: write 0']],
@@ -74,12 +73,6 @@ describe('a lock that cannot be used stops the application when its class is def
     ['returns', { key: 'a', returns: 'stream' }, ["returns must be 'promise' or 'observable'"]],
   ])('%s', (_what, options, parts) => {
     for (const part of parts) expect(define(options)).toThrow(part);
-  });
-
-  it.each([
-    ['option of @DistributedLock', { key: 'a', returns: 'promise' }, ['@UseLock on Orders.pay', 'no option "returns"']],
-  ])('of a handler: %s', (_what, options, parts) => {
-    for (const part of parts) expect(defineHandler(options)).toThrow(part);
   });
 });
 
@@ -155,7 +148,6 @@ describe('options of the module that cannot be used', () => {
     ['connection null', { connection: null }, ['connection must be a URL']],
     ['port alone', { port: 6379 }, ['write connection: { port }']],
     ['isGlobal', { isGlobal: 'yes' }, ['isGlobal is "yes"; write true or false']],
-    ['too few masters', { connection: ['redis://a'] }, ['Redlock takes 3 or more independent masters']],
     ['watchdog in seconds', { renewedLease: 30 }, ["renewedLease is in milliseconds: write '30s'"]],
     [
       'instance',

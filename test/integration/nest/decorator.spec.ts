@@ -1,9 +1,23 @@
-import { Injectable, SetMetadata } from '@nestjs/common';
-import { describe, expect, it, jest } from '@jest/globals';
-import { lastValueFrom, Observable, of } from 'rxjs';
-import { findCurrentLock, DistributedLock, lockKey, LockService, type LockTimeoutError } from 'nestjs-redis-locks';
-import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
+import { Injectable, SetMetadata, Inject, Module, Scope, Controller, Get, type INestApplication } from '@nestjs/common';
+import { describe, expect, it, jest, afterEach, beforeEach } from '@jest/globals';
+import { lastValueFrom, Observable, of, tap } from 'rxjs';
+import {
+  findCurrentLock,
+  DistributedLock,
+  lockKey,
+  LockService,
+  type LockTimeoutError,
+  type LockHolder,
+  currentLock,
+  UseLock,
+} from 'nestjs-redis-locks';
+import { ContextIdFactory, LazyModuleLoader, NestFactory } from '@nestjs/core';
+import { Cron, ScheduleModule, SchedulerRegistry } from '@nestjs/schedule';
+import { eventually, eventuallyPasses } from '../../../lab/testbed/wait/eventually.mjs';
 import { NestBench, Section, Work } from './support.js';
+import type { LockDefaults } from '../../../lib/module/redis-lock.options.js';
+import { redisKey } from '../../../lab/testbed/locks/redis-key.mjs';
+import { RespProxy } from '../../../lab/testbed/proxies/resp-proxy.mjs';
 
 const bench = new NestBench();
 const others = (section: Section, call: () => Promise<unknown>, times = 6) =>
@@ -89,12 +103,7 @@ describe('@DistributedLock', () => {
   describe('a key function that fails', () => {
     class Denied extends Error {}
     const rejection = async (key: (...args: any[]) => string): Promise<any> => {
-      @Injectable()
-      class Stock {
-        @DistributedLock({ key })
-        async reserve(_order?: { sku: string }): Promise<void> {}
-      }
-      const stock = await bench.make(Stock);
+      const stock = await bench.stockWith({ key });
       return stock.reserve().then(
         () => 'no error',
         (error: unknown) => error,
@@ -126,14 +135,7 @@ describe('@DistributedLock', () => {
 
   describe('condition', () => {
     it('runs without a lock if it returns false', async () => {
-      @Injectable()
-      class Stock {
-        @DistributedLock({ key: 'stock:1', condition: (amount: number) => amount > 1 })
-        async reserve(_amount: number): Promise<string | undefined> {
-          return findCurrentLock()?.key;
-        }
-      }
-      const stock = await bench.make(Stock);
+      const stock = await bench.stockWith({ condition: (amount: number) => amount > 1 }, () => findCurrentLock()?.key);
       expect([await stock.reserve(1), await stock.reserve(2)]).toEqual([undefined, 'stock:1']);
     });
 
@@ -142,26 +144,14 @@ describe('@DistributedLock', () => {
       ['answers with a promise', (() => Promise.resolve(false)) as never, 'at once'],
     ])('rejects if it %s, and does not run the method', async (_case, condition, message) => {
       const ran = jest.fn();
-      @Injectable()
-      class Stock {
-        @DistributedLock({ key: 'stock:1', condition })
-        async reserve(): Promise<void> {
-          ran();
-        }
-      }
-      await expect((await bench.make(Stock)).reserve()).rejects.toThrow(message);
+      await expect((await bench.stockWith({ condition }, ran)).reserve()).rejects.toThrow(message);
       expect(ran).not.toHaveBeenCalled();
     });
   });
 
   describe('onContended', () => {
     it('throw: rejects with LockTimeoutError after waitTimeout', async () => {
-      @Injectable()
-      class Stock {
-        @DistributedLock({ key: 'stock:1', waitTimeout: 50 })
-        async reserve(): Promise<void> {}
-      }
-      const stock = await bench.make(Stock);
+      const stock = await bench.stockWith({ waitTimeout: 50 });
       await bench.occupy('stock:1');
       await expect(stock.reserve()).rejects.toMatchObject({
         code: 'LOCK_TIMEOUT',
@@ -176,14 +166,7 @@ describe('@DistributedLock', () => {
 
     it('skip: returns undefined at once, without running', async () => {
       const ran = jest.fn();
-      @Injectable()
-      class Stock {
-        @DistributedLock({ key: 'stock:1', onContended: 'skip' })
-        async reserve(): Promise<void> {
-          ran();
-        }
-      }
-      const stock = await bench.make(Stock);
+      const stock = await bench.stockWith({ onContended: 'skip' }, ran);
       await bench.occupy('stock:1');
       const before = performance.now();
       expect(await stock.reserve()).toBeUndefined();
@@ -219,34 +202,18 @@ describe('@DistributedLock', () => {
     });
 
     it('function: its value, by error, arguments and instance', async () => {
-      @Injectable()
-      class Stock {
-        shelf = 9;
-        @DistributedLock({
-          key: 'stock:1',
-          onContended(this: Stock, error, sku: string) {
-            return `${error.code} ${sku} ${this.shelf}`;
-          },
-        })
-        async reserve(_sku: string): Promise<string> {
-          return 'ran';
-        }
-      }
-      const stock = await bench.make(Stock);
+      const stock = await bench.stockWith({
+        onContended(this: { shelf: number }, error: LockTimeoutError, sku: string) {
+          return `${error.code} ${sku} ${this.shelf}`;
+        },
+      });
       await bench.occupy('stock:1');
       expect(await stock.reserve('a')).toBe('LOCK_TIMEOUT a 9');
     });
 
     it('a timeout of another lock inside the method is an error of the method', async () => {
-      @Injectable()
-      class Stock {
-        constructor(private readonly locks: LockService) {}
-        @DistributedLock({ key: 'stock:1', onContended: 'skip' })
-        async reserve(): Promise<void> {
-          await this.locks.acquire('stock:2', { waitTimeout: 0 });
-        }
-      }
-      const stock = await bench.make(Stock);
+      const locks = (await bench.boot()).get(LockService);
+      const stock = await bench.stockWith({ onContended: 'skip' }, () => locks.acquire('stock:2', { waitTimeout: 0 }));
       await bench.occupy('stock:2');
       await expect(stock.reserve()).rejects.toMatchObject({ code: 'LOCK_TIMEOUT', key: 'stock:2' });
     });
@@ -257,14 +224,7 @@ describe('@DistributedLock', () => {
       ['the module does not wait', {}, skip, undefined],
       ['the module waits for the waitTimeout beside it', {}, { ...skip, waitTimeout: '5s' }, 'ran'],
     ] as const)('skip of %s', async (_case, options, defaults, expected) => {
-      @Injectable()
-      class Stock {
-        @DistributedLock({ key: 'stock:1', ...options })
-        async reserve(): Promise<string | undefined> {
-          return 'ran';
-        }
-      }
-      const stock = await bench.make(Stock, { defaults });
+      const stock = await bench.stockWith(options, () => 'ran', { defaults });
       const other = await bench.occupy('stock:1');
       const reserved = stock.reserve();
       if (expected === undefined) expect(await reserved).toBeUndefined();
@@ -325,5 +285,380 @@ describe('@DistributedLock', () => {
       code: 'LOCK_CONFIG',
       message: expect.stringContaining('make it async'),
     });
+  });
+});
+
+@Injectable()
+class Shelf {
+  @DistributedLock('stock:#sku')
+  async reserve(sku: string): Promise<string> {
+    return `${sku} held ${findCurrentLock()?.holdCount}`;
+  }
+}
+
+@Injectable()
+class Orders {
+  constructor(readonly stock: Shelf) {}
+
+  @DistributedLock('stock:#{#skus[0]}')
+  async place(skus: string[]): Promise<string[]> {
+    const results: string[] = [];
+    for (const sku of skus) results.push(await this.stock.reserve(sku));
+    return results;
+  }
+}
+
+it('locked methods that call each other re-enter keys that the caller holds, and acquire others', async () => {
+  const app = await bench.boot({ providers: [Shelf, Orders] });
+  expect(await app.get(Orders).place(['a', 'a', 'b'])).toEqual(['a held 2', 'a held 2', 'b held 1']);
+});
+
+const held = async (): Promise<string | undefined> => findCurrentLock()?.key;
+
+@Injectable()
+class Plain {
+  @DistributedLock('plain')
+  work(): Promise<string | undefined> {
+    return held();
+  }
+}
+
+describe('instances with locked methods', () => {
+  it.each([
+    ['request-scoped', Scope.REQUEST],
+    ['transient', Scope.TRANSIENT],
+  ])('%s', async (_name, scope) => {
+    @Injectable({ scope })
+    class Jobs {
+      @DistributedLock('jobs')
+      work(): Promise<string | undefined> {
+        return held();
+      }
+    }
+    const app = await bench.boot({ providers: [Jobs] });
+    const [one, two] = [await app.resolve(Jobs), await app.resolve(Jobs, ContextIdFactory.create())];
+    expect(one).not.toBe(two);
+    expect([await one.work(), await two.work()]).toEqual(['jobs', 'jobs']);
+  });
+
+  it('inherited from an abstract class by a class with its own injections and locks', async () => {
+    abstract class Base {
+      @DistributedLock('base:#{#this.name}')
+      work(): Promise<string | undefined> {
+        return held();
+      }
+    }
+    @Injectable()
+    class Child extends Base {
+      readonly name = 'child';
+      @Inject(Plain) readonly plain!: Plain;
+      @DistributedLock('more')
+      more(): Promise<string | undefined> {
+        return held();
+      }
+    }
+    const child = (await bench.boot({ providers: [Plain, Child] })).get(Child);
+    expect([await child.work(), await child.more(), await child.plain.work()]).toEqual(['base:child', 'more', 'plain']);
+  });
+
+  it('overridden: a call of super re-enters', async () => {
+    @Injectable()
+    class Child extends Plain {
+      @DistributedLock('plain')
+      override async work(): Promise<string | undefined> {
+        return `${await super.work()}, held ${findCurrentLock()?.holdCount}`;
+      }
+    }
+    expect(await (await bench.make(Child)).work()).toBe('plain, held 1');
+  });
+
+  it.each([
+    ['useFactory', { provide: Plain, useFactory: () => new Plain() }],
+    ['useFactory, asynchronous', { provide: Plain, useFactory: async () => new Plain() }],
+    ['useValue', { provide: Plain, useValue: new Plain() }],
+    ['useClass under another token', { provide: 'plain', useClass: Plain }],
+  ])('from %s', async (_name, provider) => {
+    const app = await bench.boot({ providers: [provider] });
+    expect(await app.get<Plain>(provider.provide).work()).toBe('plain');
+  });
+
+  it('from useFactory are ready when other modules are initialised', async () => {
+    let key: string | undefined;
+    @Module({ providers: [{ provide: Plain, useFactory: () => new Plain() }] })
+    class Feature {
+      constructor(private readonly plain: Plain) {}
+      async onModuleInit(): Promise<void> {
+        key = await this.plain.work();
+      }
+    }
+    await bench.boot({ imports: [Feature] });
+    expect(key).toBe('plain');
+  });
+
+  it('from useFactory for each request reject, and say what to do', async () => {
+    const provider = { provide: Plain, useFactory: () => new Plain(), scope: Scope.REQUEST };
+    const app = await bench.boot({ providers: [provider] });
+    const plain = await app.resolve(Plain);
+    await expect(plain.work()).rejects.toMatchObject({
+      code: 'LOCK_CONFIG',
+      message: expect.stringContaining('provide the class instead'),
+    });
+  });
+
+  it('in a module that is loaded later', async () => {
+    @Module({ providers: [Plain] })
+    class Late {}
+    const app = await bench.boot();
+    const late = await app.get(LazyModuleLoader).load(() => Late);
+    expect(await late.get(Plain).work()).toBe('plain');
+  });
+
+  it('reject if they are frozen, rather than running unlocked', async () => {
+    const app = await bench.boot({ providers: [{ provide: Plain, useFactory: () => Object.freeze(new Plain()) }] });
+    await expect(app.get(Plain).work()).rejects.toMatchObject({ code: 'LOCK_CONFIG' });
+  });
+});
+
+@Injectable()
+class Catalog {
+  constructor(private readonly locks: LockService) {}
+
+  @DistributedLock('stock:#{#sku}')
+  reserve(sku: string): Promise<LockHolder> {
+    return this.holder(`stock:${sku}`);
+  }
+
+  @DistributedLock({ key: (sku: string) => `stock:${sku}` })
+  count(sku: string): Promise<LockHolder> {
+    return this.holder(`stock:${sku}`);
+  }
+
+  @DistributedLock({ key: 'stock:#{#sku}', pattern: 'stock', onContended: 'skip' })
+  async refresh(sku: string): Promise<LockHolder | undefined> {
+    return this.holder(`stock:${sku}`);
+  }
+
+  private async holder(key: string): Promise<LockHolder> {
+    return (await this.locks.inspect(key))!.holders[0]!;
+  }
+}
+
+it('a holder says in which method it is, and its pattern', async () => {
+  const stock = await bench.make(Catalog);
+  expect(await stock.reserve('a')).toMatchObject({ pattern: 'stock:#{#sku}', method: 'Catalog.reserve' });
+  expect(await stock.count('a')).toMatchObject({ pattern: undefined, method: 'Catalog.count' });
+  expect(await stock.refresh('a')).toMatchObject({ pattern: 'stock', method: 'Catalog.refresh' });
+});
+
+it('another process reads the method from the record of the holder', async () => {
+  const app = await bench.boot({ providers: [Catalog] }, { label: 'shop:1' });
+  const observer = (await bench.boot({}, { label: 'shop:2' })).get(LockService);
+  const locks = app.get(LockService);
+  const service = app.get(Catalog);
+  const blocker = await observer.acquire('stock:b');
+  const waiting = service.reserve('b');
+  await eventually(async () => {
+    const [waiter] = (await observer.inspect('stock:b'))!.waiters;
+    expect(waiter).toMatchObject({ label: 'shop:1', method: 'Catalog.reserve', client: locks.clientId });
+    return true;
+  });
+  await blocker.release();
+  await waiting;
+});
+
+it('a process logs its client id, its label and its prefix once at start', async () => {
+  const lines: string[] = [];
+  const log = (line: unknown): void => void lines.push(String(line));
+  const app = await NestFactory.createApplicationContext(bench.locks({ label: 'shop:1', keyPrefix: 'shop' }), {
+    logger: { log, warn: log, error: log },
+  });
+  bench.closeLater(app);
+  const { clientId } = app.get(LockService);
+  await app.get(LockService).run('a', () => undefined);
+  const own = lines.filter((line) => line.includes(clientId));
+  expect(own).toEqual([`locks 'default': client ${clientId}, label shop:1, prefix 'shop'`]);
+});
+
+const FAR = '0 0 1 1 *';
+
+@Injectable()
+class Stock {
+  constructor(private readonly locks: LockService) {}
+
+  @DistributedLock({ key: 'stock', kind: 'read' })
+  read(): Promise<unknown> {
+    return this.holder('stock');
+  }
+
+  @DistributedLock({ key: 'stock', kind: 'write' })
+  write(): Promise<unknown> {
+    return this.holder('stock');
+  }
+
+  @DistributedLock({ key: 'stock', permits: 5, units: 2 })
+  heavy(): Promise<unknown> {
+    return this.holder('stock');
+  }
+
+  @DistributedLock({ key: 'stock', fair: true })
+  async standInLine(): Promise<void> {}
+
+  @DistributedLock({ key: ['from:#{#p0}', 'to:#{#p1}'], waitTimeout: 0 })
+  async transfer(_from: string, _to: string): Promise<string[]> {
+    return [...currentLock().keys];
+  }
+
+  @DistributedLock({ key: (...skus: string[]) => skus.map((sku) => `sku:${sku}`) })
+  async all(..._skus: string[]): Promise<ReadonlyMap<string, number>> {
+    return currentLock().fencingTokens;
+  }
+
+  private async holder(key: string): Promise<unknown> {
+    return (await this.locks.inspect(key))!.holders[0];
+  }
+}
+
+describe('@DistributedLock of a kind', () => {
+  it('holds the lock as its kind and units say, and waits in the queue of fair callers', async () => {
+    const stock = await bench.make(Stock);
+    expect(await stock.read()).toMatchObject({ kind: 'read' });
+    expect(await stock.write()).toMatchObject({ kind: 'exclusive' });
+    expect(await stock.heavy()).toMatchObject({ kind: 'permits', units: 2 });
+    const other = await bench.occupy('stock');
+    const waiting = stock.standInLine();
+    await eventually(async () => (await bench.redis.admin.hget('lock:waiters:{stock}', 'fair')) === '1');
+    await other.release();
+    await waiting;
+  });
+
+  it('a list of keys: acquires all or none, and currentLock() has them', async () => {
+    const stock = await bench.make(Stock);
+    expect(await stock.transfer('a', 'b')).toEqual(['from:a', 'to:b']);
+    const taken = await bench.occupy('to:b');
+    await expect(stock.transfer('a', 'b')).rejects.toMatchObject({ code: 'LOCK_TIMEOUT' });
+    expect(await bench.redis.admin.exists('lock:state:{from:a}')).toBe(0);
+    await taken.release();
+    expect(await stock.transfer('a', 'b')).toEqual(['from:a', 'to:b']);
+    await expect(stock.transfer('a', '')).rejects.toMatchObject({ code: 'LOCK_KEY' });
+  });
+
+  it('a key function that returns a list', async () => {
+    const stock = await bench.make(Stock);
+    const tokens = await stock.all('1', '2', '1');
+    expect([...tokens.keys()]).toEqual(['sku:1', 'sku:2']);
+    await expect(stock.all()).rejects.toMatchObject({
+      code: 'LOCK_KEY',
+      message: expect.stringContaining('Stock.all'),
+    });
+  });
+
+  it.each([
+    ['an unknown kind', { key: 'a', kind: 'shared' }, /write 'exclusive', 'read' or 'write'/],
+    ['a kind without a text', { key: 'a', kind: Object.create(null) }, /kind is an object; write 'exclusive'/],
+    ["kind: 'fair'", { key: 'a', kind: 'fair' }, /fair: true/],
+    ['no permits', { key: 'a', permits: 0 }, /permits/],
+    ['fair as a text', { key: 'a', fair: 'yes' }, /fair/],
+    ['a list with an empty key', { key: ['a', ''] }, /key/],
+    ['replicas without min', { key: 'a', replicas: {} }, /replicas\.min/],
+    ['replicas of none', { key: 'a', replicas: { min: 0 } }, /replicas\.min/],
+  ])('%s stops the application before it starts', (_what, options, message) => {
+    expect(() => {
+      class Wrong {
+        @DistributedLock(options as never)
+        async work(): Promise<void> {}
+      }
+      return Wrong;
+    }).toThrow(message);
+  });
+});
+
+it('a @Cron job of 5 ms with holdAtLeast runs once on three replicas, though their clocks differ', async () => {
+  let runs = 0;
+  @Injectable()
+  class Nightly {
+    @Cron(FAR, { name: 'nightly' })
+    @DistributedLock({ key: 'nightly', holdAtLeast: '5s', onContended: 'skip' })
+    async run(): Promise<void> {
+      runs += 1;
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+  }
+  const apps = await Promise.all(
+    [1, 2, 3].map(() => bench.boot({ imports: [ScheduleModule.forRoot()], providers: [Nightly] })),
+  );
+  const jobs = apps.map((app) => app.get(SchedulerRegistry).getCronJob('nightly'));
+  // One after the other, each done before the next one begins.
+  for (const job of jobs) await job.fireOnTick();
+  await Promise.all(jobs.map((job) => job.fireOnTick()));
+  await Promise.all(apps.map((app) => app.get(Nightly).run()));
+  expect(runs).toBe(1);
+});
+
+describe("release: 'background'", () => {
+  let proxy: RespProxy;
+
+  beforeEach(async () => {
+    proxy = await RespProxy.start(bench.redis);
+  });
+  afterEach(() => proxy.close());
+
+  /** From now on no call gets an answer of Redis. */
+  const silence = (): void => proxy.holdReplies();
+
+  @Injectable()
+  @Controller()
+  class Answers {
+    @DistributedLock({ key: 'promise', release: 'background' })
+    async promise(): Promise<string> {
+      silence();
+      return 'done';
+    }
+
+    @DistributedLock({ key: 'observable', release: 'background', returns: 'observable' })
+    observable(): Observable<string> {
+      return of('done').pipe(tap(silence));
+    }
+
+    @DistributedLock({ key: 'default' })
+    async byDefault(): Promise<string> {
+      silence();
+      return 'done';
+    }
+
+    @Get('handler')
+    @UseLock({ key: 'handler', release: 'background' })
+    handler(): string {
+      silence();
+      return 'done';
+    }
+  }
+
+  async function start(defaults: LockDefaults = {}): Promise<INestApplication> {
+    const builder = bench.build({ controllers: [Answers] }, { connection: proxy.url, defaults });
+    const { app } = await bench.listen(builder, { forceCloseConnections: false });
+    // The server knows the scripts from here on.
+    await app.get(LockService).run('warm', () => undefined);
+    return app;
+  }
+
+  /** The release has reached Redis, although no answer has come back. */
+  const released = (key: string): Promise<void> =>
+    eventuallyPasses(async () => expect(await bench.redis.admin.exists(redisKey('state', key))).toBe(0));
+
+  it.each<[string, LockDefaults | undefined, string, (app: INestApplication) => Promise<unknown>]>([
+    ['a method that returns a promise', undefined, 'promise', (app) => app.get(Answers).promise()],
+    [
+      'a method that returns an Observable',
+      undefined,
+      'observable',
+      (app) => lastValueFrom(app.get(Answers).observable()),
+    ],
+    ['one by the default', { release: 'background' }, 'default', (app) => app.get(Answers).byDefault()],
+    ['a request handler', undefined, 'handler', async (app) => (await fetch(`${await app.getUrl()}/handler`)).text()],
+  ])('%s answers before Redis has answered its release', async (_what, defaults, key, call) => {
+    const app = await start(defaults);
+    expect(await call(app)).toBe('done');
+    await released(key);
+    proxy.heal();
   });
 });

@@ -3,18 +3,31 @@ import {
   Get,
   Injectable,
   UseFilters,
-  type INestApplication,
   type Provider,
   type Type,
+  type INestApplication,
 } from '@nestjs/common';
 import { APP_FILTER, HttpAdapterHost } from '@nestjs/core';
-import { ExpressAdapter } from '@nestjs/platform-express';
-import { FastifyAdapter } from '@nestjs/platform-fastify';
-import { describe, expect, it } from '@jest/globals';
-import { DistributedLock, LockExceptionFilter, lockKey, LockService, UseLock } from 'nestjs-redis-locks';
+import { describe, expect, it, afterEach } from '@jest/globals';
+import {
+  DistributedLock,
+  LockExceptionFilter,
+  lockKey,
+  LockService,
+  UseLock,
+  LockStoreError,
+  LockTimeoutError,
+} from 'nestjs-redis-locks';
+import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host.js';
+import { firstValueFrom, type Observable } from 'rxjs';
+import { once } from 'node:events';
+import { ClientProxyFactory, MessagePattern, Transport, type ClientProxy } from '@nestjs/microservices';
+import { WsAdapter } from '@nestjs/platform-ws';
+import { SubscribeMessage, WebSocketGateway } from '@nestjs/websockets';
+import { WebSocket } from 'ws';
 import type { RedisLockRootOptions } from '../../../lib/module/redis-lock.options.js';
-import { startRedis } from '../../../lab/testbed/servers/redis-server.mjs';
-import { NestBench } from './support.js';
+import { ADAPTERS, NestBench } from './support.js';
+import { findFreePort } from '../../../lab/testbed/servers/ports.mjs';
 
 const bench = new NestBench();
 
@@ -80,12 +93,7 @@ class Orders {
   }
 }
 
-const adapters: Array<[string, () => ExpressAdapter | FastifyAdapter]> = [
-  ['Express', () => new ExpressAdapter()],
-  ['Fastify', () => new FastifyAdapter()],
-];
-
-describe.each(adapters)('LockExceptionFilter on %s', (_name, makeAdapter) => {
+describe.each(ADAPTERS)('LockExceptionFilter on %s', (_name, adapter) => {
   let url: string;
 
   async function listen({
@@ -94,12 +102,8 @@ describe.each(adapters)('LockExceptionFilter on %s', (_name, makeAdapter) => {
     ...options
   }: RedisLockRootOptions & { providers?: Provider[]; controllers?: Type[] } = {}): Promise<void> {
     const metadata = { controllers, providers: [Accounts, ...providers] };
-    const module = await bench.build(metadata, { shutdownTimeout: 0, ...options }).compile();
-    const settings = { logger: false, forceCloseConnections: true } as const;
-    const app: INestApplication = module.createNestApplication(makeAdapter() as never, settings);
-    bench.closeLater(app);
-    await app.listen(0, '127.0.0.1');
-    url = await app.getUrl();
+    const builder = bench.build(metadata, { shutdownTimeout: 0, ...options });
+    ({ url } = await bench.listen(builder, { adapter }));
   }
 
   const fetched = async (path: string, headers: Record<string, string> = {}) => {
@@ -134,9 +138,7 @@ describe.each(adapters)('LockExceptionFilter on %s', (_name, makeAdapter) => {
   });
 
   it('answers 503 with Retry-After if Redis does not answer', async () => {
-    const redis = await startRedis();
-    await listen({ connection: redis.url, commandTimeout: 200 });
-    await redis.stop();
+    await listen({ connection: 'redis://127.0.0.1:1', commandTimeout: 200 });
     expect(await fetched('impatient')).toMatchObject({ status: 503, retryAfter: '1', body: { code: 'LOCK_STORE' } });
   });
 
@@ -174,5 +176,234 @@ describe.each(adapters)('LockExceptionFilter on %s', (_name, makeAdapter) => {
   ])('leaves mistakes in the code to Nest: %s', async (_what, path) => {
     await listen();
     expect(await fetched(path)).toMatchObject({ status: 500, retryAfter: null });
+  });
+});
+
+describe('LockExceptionFilter on other transports', () => {
+  const filter = new LockExceptionFilter(new HttpAdapterHost(), { retryAfter: 3 });
+  const timeout = new LockTimeoutError('others hold account:7', { key: 'account:7' });
+
+  function caught(type: string, args: unknown[] = [], error: LockTimeoutError | LockStoreError = timeout): unknown {
+    const host = new ExecutionContextHost(args);
+    host.setType(type);
+    return filter.catch(error, host);
+  }
+
+  const ANSWER = {
+    status: 'error',
+    code: 'LOCK_TIMEOUT',
+    message: 'Another request holds the lock. Try again.',
+    retryAfter: 3,
+  };
+
+  it('a microservice: an error with the code, as Nest makes them', async () => {
+    await expect(firstValueFrom(caught('rpc') as Observable<unknown>)).rejects.toEqual(ANSWER);
+  });
+
+  it('a WebSocket of Socket.IO: an exception', () => {
+    const sent: unknown[] = [];
+    caught('ws', [{ emit: (...message: unknown[]) => sent.push(message) }, {}]);
+    expect(sent).toEqual([['exception', ANSWER]]);
+  });
+
+  it('a WebSocket of ws: an exception, and no uncaught exception', () => {
+    const sent: string[] = [];
+    const client = {
+      readyState: 1,
+      send: (message: string) => sent.push(message),
+      emit: () => {
+        throw new Error('this stays within the process');
+      },
+    };
+    caught('ws', [client, {}]);
+    expect(sent.map((message) => JSON.parse(message) as unknown)).toEqual([{ event: 'exception', data: ANSWER }]);
+  });
+
+  it('GraphQL: an error with the code among its extensions, and the cause for the log', () => {
+    expect(() => caught('graphql')).toThrow(
+      expect.objectContaining({
+        message: ANSWER.message,
+        extensions: { code: 'LOCK_TIMEOUT', retryAfter: 3 },
+        cause: timeout,
+      }),
+    );
+  });
+
+  it('reports a failure of Redis', async () => {
+    const error = new LockStoreError('no answer for account:7', { transient: true });
+    await expect(firstValueFrom(caught('rpc', [], error) as Observable<unknown>)).rejects.toEqual({
+      ...ANSWER,
+      code: 'LOCK_STORE',
+      message: 'Temporarily unavailable. Try again.',
+    });
+  });
+
+  it('offers no further try if Redis refuses locks', async () => {
+    const error = new LockStoreError('Redis is out of memory');
+    await expect(firstValueFrom(caught('rpc', [], error) as Observable<unknown>)).rejects.toEqual({
+      ...{ status: 'error', code: 'LOCK_STORE', message: 'Locks are unavailable.' },
+    });
+  });
+
+  it('anything else: the error as it is', () => {
+    expect(() => caught('telegram')).toThrow(timeout);
+  });
+});
+
+const clients: Array<Pick<ClientProxy, 'close'>> = [];
+afterEach(() => {
+  for (const client of clients.splice(0)) client.close();
+});
+
+@Injectable()
+class Stock {
+  @DistributedLock({ key: 'stock', waitTimeout: 0 })
+  async reserve(): Promise<string> {
+    return 'reserved';
+  }
+}
+
+@Controller()
+class Checkout {
+  constructor(private readonly stock: Stock) {}
+
+  @Get('pay')
+  pay(): Promise<string> {
+    return this.stock.reserve();
+  }
+
+  @MessagePattern('pay')
+  payByMessage(): Promise<string> {
+    return this.stock.reserve();
+  }
+
+  @MessagePattern('book')
+  @UseLock({ key: 'stock', waitTimeout: 0 })
+  book(): string {
+    return 'booked';
+  }
+}
+
+@WebSocketGateway()
+@UseFilters(LockExceptionFilter)
+class FilteredGateway {
+  constructor(private readonly stock: Stock) {}
+
+  @SubscribeMessage('pay')
+  async pay(): Promise<object> {
+    return { event: 'paid', data: await this.stock.reserve() };
+  }
+
+  @SubscribeMessage('book')
+  @UseLock({ key: 'stock', waitTimeout: 0 })
+  book(): object {
+    return { event: 'booked', data: 'booked' };
+  }
+}
+
+@WebSocketGateway()
+class UnfilteredGateway {
+  constructor(private readonly stock: Stock) {}
+
+  @SubscribeMessage('pay')
+  async pay(): Promise<object> {
+    return { event: 'paid', data: await this.stock.reserve() };
+  }
+}
+
+interface Hybrid {
+  readonly http: () => Promise<{ status: number; body: unknown }>;
+  readonly message: (pattern: string) => Promise<unknown>;
+  /** Sends a message to the gateway, and returns its answer. */
+  readonly gateway: (event: string) => Promise<unknown>;
+}
+
+/** Starts an application with HTTP, a microservice and gateways; `configure` runs before the microservice is connected. */
+async function start(
+  inheritAppConfig: boolean,
+  configure: (app: INestApplication) => void,
+  providers: any[] = [],
+): Promise<Hybrid> {
+  const where = {
+    transport: Transport.TCP as Transport.TCP,
+    options: { host: '127.0.0.1', port: await findFreePort() },
+  };
+  const prepare = async (app: INestApplication): Promise<void> => {
+    app.useWebSocketAdapter(new WsAdapter(app));
+    configure(app);
+    app.connectMicroservice(where, { inheritAppConfig });
+    await app.startAllMicroservices();
+  };
+  const builder = bench.build({ controllers: [Checkout], providers: [Stock, ...providers] });
+  const { url } = await bench.listen(builder, { prepare, forceCloseConnections: false });
+  const client = ClientProxyFactory.create(where);
+  clients.push(client);
+  return {
+    http: async () => {
+      const response = await fetch(`${url}/pay`, { headers: { connection: 'close' } });
+      return { status: response.status, body: response.status === 200 ? await response.text() : await response.json() };
+    },
+    message: (pattern) => firstValueFrom(client.send<unknown>(pattern, {})).catch((error: unknown) => error),
+    gateway: async (event) => {
+      const socket = new WebSocket(url.replace('http', 'ws'));
+      clients.push(socket);
+      await once(socket, 'open');
+      socket.send(JSON.stringify({ event, data: {} }));
+      const [text] = (await once(socket, 'message')) as [Buffer];
+      socket.close();
+      return JSON.parse(text.toString()) as unknown;
+    },
+  };
+}
+
+const useFilter = (app: INestApplication): void =>
+  void app.useGlobalFilters(new LockExceptionFilter(app.get(HttpAdapterHost)));
+
+const CONTENDED = { status: 'error', code: 'LOCK_TIMEOUT', message: expect.any(String), retryAfter: 1 };
+const UNKNOWN = { status: 'error', message: 'Internal server error' };
+
+describe('LockExceptionFilter in a hybrid application', () => {
+  it('answers both transports with inheritAppConfig, if it is registered before the microservice', async () => {
+    const app = await start(true, useFilter);
+    const other = await bench.occupy('stock');
+    expect(await app.http()).toMatchObject({ status: 423, body: { code: 'LOCK_TIMEOUT' } });
+    expect([await app.message('pay'), await app.message('book')]).toEqual([CONTENDED, CONTENDED]);
+    await other.release();
+    expect([await app.http(), await app.message('book')]).toEqual([{ status: 200, body: 'reserved' }, 'booked']);
+  });
+
+  it('answers microservices as APP_FILTER only with inheritAppConfig', async () => {
+    for (const inherits of [true, false]) {
+      const providers = [{ provide: APP_FILTER, useClass: LockExceptionFilter }];
+      const app = await start(inherits, () => undefined, providers);
+      const other = await bench.occupy('stock');
+      const { status } = await app.http();
+      expect({ inherits, status, message: await app.message('pay') }).toEqual({
+        inherits,
+        status: 423,
+        message: inherits ? CONTENDED : UNKNOWN,
+      });
+      await other.release();
+    }
+  });
+
+  it('answers a gateway that has it with @UseFilters, whether or not it is global', async () => {
+    for (const configure of [useFilter, () => undefined]) {
+      const app = await start(true, configure, [FilteredGateway]);
+      const other = await bench.occupy('stock');
+      const exception = { event: 'exception', data: CONTENDED };
+      expect([await app.gateway('pay'), await app.gateway('book')]).toEqual([exception, exception]);
+      await other.release();
+      expect(await app.gateway('pay')).toEqual({ event: 'paid', data: 'reserved' });
+      expect(await app.gateway('book')).toEqual({ event: 'booked', data: 'booked' });
+    }
+  });
+
+  it('does not answer a gateway as a global filter', async () => {
+    const providers = [UnfilteredGateway, { provide: APP_FILTER, useClass: LockExceptionFilter }];
+    const app = await start(true, useFilter, providers);
+    await bench.occupy('stock');
+    expect(await app.message('pay')).toEqual(CONTENDED);
+    expect(await app.gateway('pay')).toMatchObject({ event: 'exception', data: UNKNOWN });
   });
 });

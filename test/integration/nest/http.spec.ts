@@ -18,13 +18,11 @@ import {
   type Provider,
 } from '@nestjs/common';
 import { APP_INTERCEPTOR } from '@nestjs/core';
-import { ExpressAdapter } from '@nestjs/platform-express';
-import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { map, Subject, type Observable } from 'rxjs';
 import { findCurrentLock, DistributedLock, DistributedLockInterceptor, LockService, UseLock } from 'nestjs-redis-locks';
 import { eventually, throughout } from '../../../lab/testbed/wait/eventually.mjs';
-import { NestBench, Section, Work } from './support.js';
+import { ADAPTERS, NestBench, Section, Work } from './support.js';
 
 const bench = new NestBench();
 
@@ -122,21 +120,13 @@ class Orders {
   }
 }
 
-const adapters: Array<[string, () => ExpressAdapter | FastifyAdapter]> = [
-  ['Express', () => new ExpressAdapter()],
-  ['Fastify', () => new FastifyAdapter()],
-];
-
-describe.each(adapters)('request handlers on %s', (_name, makeAdapter) => {
+describe.each(ADAPTERS)('request handlers on %s', (_name, adapter) => {
   let app: INestApplication;
   let url: string;
 
   async function listen(providers: Provider[] = []): Promise<void> {
-    const module = await bench.build({ controllers: [Orders], providers }, { shutdownTimeout: 0 }).compile();
-    app = module.createNestApplication(makeAdapter() as never, { logger: false, forceCloseConnections: true });
-    bench.closeLater(app);
-    await app.listen(0, '127.0.0.1');
-    url = await app.getUrl();
+    const builder = bench.build({ controllers: [Orders], providers }, { shutdownTimeout: 0 });
+    ({ app, url } = await bench.listen(builder, { adapter }));
   }
 
   const fetched = async (path: string, init?: RequestInit) => {

@@ -92,13 +92,10 @@ describe('keyBuilder of the module', () => {
       }
     }
     const builder = bench.build({ controllers: [Orders] }, { keyBuilder: byTenant });
-    const app = (await builder.compile()).createNestApplication({ logger: false });
-    bench.closeLater(app);
-    app.use((request: { headers: Record<string, string> }, _: unknown, next: () => void) =>
-      context.run(request.headers['x-tenant']!, next),
-    );
-    await app.listen(0, '127.0.0.1');
-    const response = await fetch(`${await app.getUrl()}/7`, { headers: { 'x-tenant': 'acme' } });
+    const tenantOf = (request: { headers: Record<string, string> }, _: unknown, next: () => void) =>
+      context.run(request.headers['x-tenant']!, next);
+    const { url } = await bench.listen(builder, { prepare: (app) => app.use(tenantOf) });
+    const response = await fetch(`${url}/7`, { headers: { 'x-tenant': 'acme' } });
     expect(await response.text()).toBe('acme:order:7');
   });
 

@@ -1,16 +1,5 @@
-import {
-  Controller,
-  Get,
-  Injectable,
-  Param,
-  Post,
-  Sse,
-  type INestApplication,
-  type MessageEvent,
-} from '@nestjs/common';
+import { Controller, Get, Injectable, Param, Post, Sse, type MessageEvent } from '@nestjs/common';
 import { ExternalContextCreator } from '@nestjs/core';
-import { ExpressAdapter } from '@nestjs/platform-express';
-import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { from, type Observable } from 'rxjs';
 import { LockService, type LockObject, type LockHandle } from 'nestjs-redis-locks';
@@ -18,7 +7,7 @@ import { createLockService } from '../../../lib/module/redis-lock.composition.js
 import { resolveModuleOptions } from '../../../lib/module/redis-lock.options.js';
 import { deferred, type Deferred } from '../../../lab/testbed/wait/deferred.js';
 import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
-import { NestBench, Section } from './support.js';
+import { ADAPTERS, NestBench, Section } from './support.js';
 
 const bench = new NestBench();
 /** Renewals go on while the machine holds this process up for half a second. */
@@ -128,11 +117,7 @@ beforeEach(() => {
 });
 afterEach(() => ends.forEach(({ resolve }) => resolve()));
 
-describe.each([
-  ['Express', () => new ExpressAdapter()],
-  ['Fastify', () => new FastifyAdapter()],
-])('a Lock object in a field of a singleton, with requests of %s', (_name, adapter) => {
-  let app: INestApplication;
+describe.each(ADAPTERS)('a Lock object in a field of a singleton, with requests of %s', (_name, adapter) => {
   let url: string;
   let locks: LockService;
 
@@ -140,10 +125,7 @@ describe.each([
     const logger = { debug() {}, log() {}, error() {}, warn: (text: string) => void warnings.push(text) };
     locks = createLockService(resolveModuleOptions({ connection: bench.redis.url, ...OPTIONS }), logger);
     const built = bench.build(METADATA, OPTIONS).overrideProvider(LockService).useValue(locks);
-    app = (await built.compile()).createNestApplication(adapter() as ExpressAdapter);
-    bench.closeLater(app);
-    await app.listen(0, '127.0.0.1');
-    url = await app.getUrl();
+    ({ url } = await bench.listen(built, { adapter, forceCloseConnections: false }));
   });
 
   const post = async (path: string, init: RequestInit = {}): Promise<string> => {

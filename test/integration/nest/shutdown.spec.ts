@@ -1,19 +1,35 @@
-import { Controller, Get, Injectable, type BeforeApplicationShutdown, type LoggerService } from '@nestjs/common';
+import {
+  Controller,
+  Get,
+  Injectable,
+  type BeforeApplicationShutdown,
+  type OnApplicationShutdown,
+  type OnModuleInit,
+  type LoggerService,
+  Module,
+  type OnModuleDestroy,
+} from '@nestjs/common';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import { describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import {
   findCurrentLock,
   DistributedLock,
+  type LeaderElection,
   LockService,
   RedisLockModule,
   type RedisLockModuleOptions,
 } from 'nestjs-redis-locks';
+import { Test } from '@nestjs/testing';
+import { createClient } from 'redis';
+import { deferred } from '../../../lab/testbed/wait/deferred.js';
 import { eventually, throughout } from '../../../lab/testbed/wait/eventually.mjs';
 import { startRedisCluster } from '../../../lab/testbed/servers/redis-cluster.mjs';
 import { startRedis } from '../../../lab/testbed/servers/redis-server.mjs';
 import { WorkerProcess } from '../../../lab/testbed/workers/processes.mjs';
 import { NestBench, Work } from './support.js';
+import { AT_ONCE } from '../../../lab/testbed/locks/locks.js';
+import { redisKey } from '../../../lab/testbed/locks/redis-key.mjs';
 
 const bench = new NestBench();
 
@@ -184,6 +200,47 @@ describe('shutdown', () => {
   });
 });
 
+const busy = deferred();
+
+@Injectable()
+class Mailer implements OnModuleInit, OnApplicationShutdown {
+  readonly election: LeaderElection;
+  ended = false;
+  drains = false;
+
+  constructor(locks: LockService) {
+    this.election = locks.getLeaderElection('mailer', {
+      onElected: (_lock, signal) => signal.addEventListener('abort', () => (this.ended = true)),
+    });
+  }
+
+  onModuleInit(): void {
+    this.election.start();
+  }
+
+  /** Work that takes its time, after every provider was notified of the shutdown. */
+  async onApplicationShutdown(): Promise<void> {
+    if (this.drains) await busy;
+  }
+}
+
+it('an election passes to another replica while the closing replica still finishes its work', async () => {
+  const first = await bench.boot({ providers: [Mailer] });
+  await eventually(() => first.get(Mailer).election.isLeader);
+  const second = await bench.boot({ providers: [Mailer] });
+  await eventually(async () => (await second.get(LockService).inspect('mailer'))?.waiters.length === 1);
+  first.get(Mailer).drains = true;
+  let closed = false;
+  const closing = first.close().then(() => (closed = true));
+  await eventually(() => second.get(Mailer).election.isLeader);
+  expect([first.get(Mailer).election.isLeader, first.get(Mailer).ended, closed]).toEqual([false, true, false]);
+  busy.resolve();
+  const since = performance.now();
+  await closing;
+  expect(performance.now() - since).toBeLessThan(2_000);
+  expect(second.get(Mailer).election.isLeader).toBe(true);
+});
+
 describe('an application that fails to start', () => {
   const file = new URL('../../../lab/testbed/workers/failing-start-worker.mjs', import.meta.url);
   const ends = async (connection: unknown, when: string): Promise<void> => {
@@ -201,4 +258,75 @@ describe('an application that fails to start', () => {
     await ends({ cluster: cluster.addresses }, 'hook');
     await ends({ cluster: ['redis://127.0.0.1:1'] }, 'hook');
   });
+});
+
+/** A module of the application that has a connection and closes it early, as the queue of BullMQ does. */
+function connectionModule(open: () => object, close: (client: never) => unknown) {
+  const client = open();
+
+  @Module({ providers: [{ provide: 'REDIS', useValue: client }], exports: ['REDIS'] })
+  class ConnectionModule implements OnModuleDestroy {
+    async onModuleDestroy(): Promise<void> {
+      await close(client as never);
+    }
+  }
+  return ConnectionModule;
+}
+
+it.each([
+  [
+    'ioredis',
+    () =>
+      connectionModule(
+        () => bench.redis.client(),
+        (client: Redis) => client.quit(),
+      ),
+  ],
+  [
+    'node-redis',
+    () =>
+      connectionModule(
+        () => createClient({ url: bench.redis.url }),
+        (client: ReturnType<typeof createClient>) => client.isOpen && client.close(),
+      ),
+  ],
+  [
+    'node-redis, which is connected and destroyed',
+    () =>
+      connectionModule(
+        () => {
+          const client = createClient({ url: bench.redis.url });
+          client.on('error', () => undefined);
+          void client.connect();
+          return client;
+        },
+        (client: ReturnType<typeof createClient>) => client.destroy(),
+      ),
+  ],
+])('with the connection of the application, app.close() frees the keys at once: %s', async (_client, prepare) => {
+  const connections = prepare();
+  const testing = Test.createTestingModule({
+    imports: [
+      connections,
+      RedisLockModule.forRootAsync({
+        imports: [connections],
+        inject: ['REDIS'],
+        useFactory: (connection: Redis) => ({ connection, shutdownTimeout: '10s' }),
+      }),
+    ],
+    providers: [Jobs],
+  });
+  const app = await (await testing.compile()).createNestApplication().init();
+  const jobs = app.get(Jobs);
+  const held = await app.get(LockService).acquire('held');
+  const result = jobs.run();
+  await jobs.work.begun;
+  const closing = app.close();
+  jobs.work.end.resolve('done');
+  expect(await result).toBe('done');
+  expect(await held.release()).toBe(true);
+  const began = performance.now();
+  await closing;
+  expect(performance.now() - began).toBeLessThan(AT_ONCE);
+  expect(await bench.redis.admin.exists(redisKey('state', 'held'), redisKey('state', 'job'))).toBe(0);
 });

@@ -1,10 +1,31 @@
-import type { INestApplicationContext, ModuleMetadata } from '@nestjs/common';
+import {
+  Injectable,
+  type HttpServer,
+  type INestApplication,
+  type INestApplicationContext,
+  type ModuleMetadata,
+} from '@nestjs/common';
+import { ExpressAdapter } from '@nestjs/platform-express';
+import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { Test, type TestingModuleBuilder } from '@nestjs/testing';
 import { afterAll, afterEach, beforeAll } from '@jest/globals';
-import { LockService, RedisLockModule } from 'nestjs-redis-locks';
+import { DistributedLock, LockService, RedisLockModule } from 'nestjs-redis-locks';
 import type { RedisLockRootOptions } from '../../../lib/module/redis-lock.options.js';
 import { deferred, type Deferred } from '../../../lab/testbed/wait/deferred.js';
 import { startRedis, type RedisServer } from '../../../lab/testbed/servers/redis-server.mjs';
+
+export const ADAPTERS: Array<[string, () => HttpServer]> = [
+  ['Express', () => new ExpressAdapter()],
+  ['Fastify', () => new FastifyAdapter()],
+];
+
+export interface ListenOptions {
+  readonly adapter?: () => HttpServer;
+  /** Before it listens. */
+  readonly prepare?: (app: INestApplication) => unknown;
+  /** Whether connections are cut at the end, or waited for. Default `true`. */
+  readonly forceCloseConnections?: boolean;
+}
 
 /** A Redis for the tests of a file, and applications on it that are closed after each test. */
 export class NestBench {
@@ -51,6 +72,19 @@ export class NestBench {
     }
   }
 
+  /** A started application that serves HTTP. */
+  async listen(
+    builder: TestingModuleBuilder,
+    { adapter = ADAPTERS[0]![1], prepare, forceCloseConnections = true }: ListenOptions = {},
+  ): Promise<{ readonly app: INestApplication; readonly url: string }> {
+    const module = await builder.compile();
+    const app = module.createNestApplication(adapter() as never, { logger: false, forceCloseConnections });
+    this.closeLater(app);
+    await prepare?.(app);
+    await app.listen(0, '127.0.0.1');
+    return { app, url: await app.getUrl() };
+  }
+
   closeLater(app: INestApplicationContext): void {
     this.apps.push(app);
   }
@@ -58,6 +92,20 @@ export class NestBench {
   /** Starts an application that has providers and nothing else, and gives their instances. */
   async make<T>(type: new (...args: any[]) => T, options?: RedisLockRootOptions): Promise<T> {
     return (await this.boot({ providers: [type] }, options)).resolve(type);
+  }
+
+  /** An instance with one method, which is locked with these options. */
+  stockWith(options: object, work: (...args: any[]) => unknown = () => undefined, module?: RedisLockRootOptions) {
+    @Injectable()
+    class Stock {
+      readonly shelf = 9;
+
+      @DistributedLock({ key: 'stock:1', ...options } as any)
+      async reserve(...args: any[]): Promise<any> {
+        return work.apply(this, args);
+      }
+    }
+    return this.make(Stock, module);
   }
 
   /** Holds a key as another caller, until the test lets go. */

@@ -1,84 +1,25 @@
 import { Controller, Get, Injectable } from '@nestjs/common';
-import { describe, expect, it, jest } from '@jest/globals';
+import { beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { lastValueFrom, Observable, of, toArray } from 'rxjs';
-import { DistributedLock, isLockStoreError, LockService, UseLock, type LockStoreError } from 'nestjs-redis-locks';
+import { DistributedLock, isLockStoreError, UseLock, type LockStoreError } from 'nestjs-redis-locks';
 import { NestBench } from './support.js';
 
 const bench = new NestBench();
 /** Nothing listens at this address. */
 const DOWN = { connection: 'redis://127.0.0.1:1', commandTimeout: 200, shutdownTimeout: 0 };
-const ran = jest.fn();
+const ran = jest.fn(() => 'ran');
+beforeEach(() => void ran.mockClear());
 
 @Injectable()
-class Prices {
-  shelf = 9;
-  constructor(readonly locks: LockService) {}
-
-  @DistributedLock('prices')
-  async byDefault(): Promise<string | undefined> {
-    ran();
-    return 'ran';
-  }
-
-  @DistributedLock({ key: 'prices', onUnavailable: 'throw' })
-  async throwing(): Promise<string> {
-    ran();
-    return 'ran';
-  }
-
-  @DistributedLock({ key: 'prices', onUnavailable: 'skip' })
-  async skipping(): Promise<string | undefined> {
-    ran();
-    return 'ran';
-  }
-
-  @DistributedLock({
-    key: 'prices',
-    onUnavailable(this: Prices, error, sku: string) {
-      return `${error.code} ${error.transient} ${sku} ${this.shelf}`;
-    },
-  })
-  async replaced(_sku: string): Promise<string> {
-    ran();
-    return 'ran';
-  }
-
-  @DistributedLock({
-    key: 'prices',
-    onUnavailable: () => {
-      throw new Error('no prices without Redis');
-    },
-  })
-  async failing(): Promise<string> {
-    ran();
-    return 'ran';
-  }
-
-  @DistributedLock({ key: 'prices', waitTimeout: 0, onContended: 'skip', onUnavailable: () => 'unavailable' })
-  async both(): Promise<string | undefined> {
-    ran();
-    return 'ran';
-  }
-
-  @DistributedLock({ key: 'prices', waitTimeout: 0, onUnavailable: 'skip' })
-  async contended(): Promise<string | undefined> {
-    ran();
-    return 'ran';
-  }
-
-  @DistributedLock({ key: 'prices', onUnavailable: 'skip' })
-  async nested(): Promise<string | undefined> {
-    throw Object.assign(new Error('of another lock'), { code: 'LOCK_STORE' });
-  }
-
+class Streams {
   @DistributedLock({ key: 'prices', onUnavailable: () => of('a', 'b') })
-  replacedStream(): Observable<string> {
-    return of('ran');
+  replaced(): Observable<string> {
+    return of(ran());
   }
 
   @DistributedLock({ key: 'prices', onUnavailable: 'skip' })
-  skippedStream(): Observable<string> {
-    return of('ran');
+  skipped(): Observable<string> {
+    return of(ran());
   }
 }
 
@@ -93,66 +34,69 @@ class PricesController {
 }
 
 const collect = (stream: Observable<unknown>) => lastValueFrom(stream.pipe(toArray()));
+/** What a call of a locked method gives while Redis is down. */
+const calledWith = async (options: object, module = DOWN): Promise<unknown> =>
+  (await bench.stockWith(options, ran, module)).reserve('a');
 
 describe('onUnavailable, while Redis is down', () => {
-  it.each(['byDefault', 'throwing'] as const)('%s: the caller gets the LockStoreError', async (method) => {
-    const prices = await bench.make(Prices, DOWN);
-    ran.mockClear();
-    const error = await prices[method]().catch((thrown: unknown) => thrown as LockStoreError);
-    expect(error).toMatchObject({ code: 'LOCK_STORE', transient: true, key: 'prices', method: `Prices.${method}` });
+  it.each([{}, { onUnavailable: 'throw' }])('%j: the caller gets the LockStoreError', async (options) => {
+    const error = await calledWith(options).catch((thrown: unknown) => thrown as LockStoreError);
+    expect(error).toMatchObject({ code: 'LOCK_STORE', transient: true, key: 'stock:1', method: 'Stock.reserve' });
     const { message, cause } = error as LockStoreError;
-    expect(message).toMatch(
-      new RegExp(`^@DistributedLock on Prices.${method} could not lock 'prices': .*ECONNREFUSED`),
-    );
+    expect(message).toMatch(/^@DistributedLock on Stock\.reserve could not lock 'stock:1': .*ECONNREFUSED/);
     expect(cause).toMatchObject({ code: 'LOCK_STORE' });
     expect(ran).not.toHaveBeenCalled();
   });
 
   it('skip: the caller gets undefined, and the method does not run', async () => {
-    const prices = await bench.make(Prices, DOWN);
-    ran.mockClear();
-    expect(await prices.skipping()).toBeUndefined();
-    expect(await collect(prices.skippedStream())).toEqual([]);
+    expect(await calledWith({ onUnavailable: 'skip' })).toBeUndefined();
+    expect(await collect((await bench.make(Streams, DOWN)).skipped())).toEqual([]);
     expect(ran).not.toHaveBeenCalled();
   });
 
   it('function: its value, by error, arguments and instance; what it throws is the error', async () => {
-    const prices = await bench.make(Prices, DOWN);
-    ran.mockClear();
-    expect(await prices.replaced('a')).toBe('LOCK_STORE true a 9');
-    expect(await collect(prices.replacedStream())).toEqual(['a', 'b']);
-    await expect(prices.failing()).rejects.toThrow('no prices without Redis');
+    const described = {
+      onUnavailable(this: { shelf: number }, error: LockStoreError, sku: string) {
+        return `${error.code} ${error.transient} ${sku} ${this.shelf}`;
+      },
+    };
+    expect(await calledWith(described)).toBe('LOCK_STORE true a 9');
+    expect(await collect((await bench.make(Streams, DOWN)).replaced())).toEqual(['a', 'b']);
+    const failing = () => {
+      throw new Error('no prices without Redis');
+    };
+    await expect(calledWith({ onUnavailable: failing })).rejects.toThrow('no prices without Redis');
     expect(ran).not.toHaveBeenCalled();
   });
 
   it('as a default of the module', async () => {
     const onUnavailable = jest.fn((error: unknown) => (isLockStoreError(error) ? 'default' : 'another error'));
-    const prices = await bench.make(Prices, { ...DOWN, defaults: { onUnavailable } });
-    expect(await prices.byDefault()).toBe('default');
-    await expect(prices.throwing()).rejects.toMatchObject({ code: 'LOCK_STORE' });
+    const module = { ...DOWN, defaults: { onUnavailable } };
+    expect(await calledWith({}, module)).toBe('default');
+    await expect(calledWith({ onUnavailable: 'throw' }, module)).rejects.toMatchObject({ code: 'LOCK_STORE' });
   });
 
   it('in a handler', async () => {
-    const app = await bench.build({ controllers: [PricesController] }, DOWN).compile();
-    const http = app.createNestApplication({ logger: false });
-    bench.closeLater(http);
-    await http.listen(0, '127.0.0.1');
-    ran.mockClear();
-    expect(await (await fetch(`${await http.getUrl()}/prices`)).json()).toEqual({ cached: true });
+    const { url } = await bench.listen(bench.build({ controllers: [PricesController] }, DOWN));
+    expect(await (await fetch(`${url}/prices`)).json()).toEqual({ cached: true });
     expect(ran).not.toHaveBeenCalled();
   });
 
   it('stands beside onContended, and neither takes the error of the other', async () => {
-    expect(await (await bench.make(Prices, DOWN)).both()).toBe('unavailable');
-    const prices = await bench.make(Prices);
-    await bench.occupy('prices');
-    expect(await prices.both()).toBeUndefined();
-    await expect(prices.contended()).rejects.toMatchObject({ code: 'LOCK_TIMEOUT' });
+    const both = { waitTimeout: 0, onContended: 'skip', onUnavailable: () => 'unavailable' };
+    expect(await calledWith(both)).toBe('unavailable');
+    await bench.occupy('stock:1');
+    expect(await (await bench.stockWith(both)).reserve()).toBeUndefined();
+    const contended = await bench.stockWith({ waitTimeout: 0, onUnavailable: 'skip' });
+    await expect(contended.reserve()).rejects.toMatchObject({ code: 'LOCK_TIMEOUT' });
   });
 
   it('is not asked about an error of the method', async () => {
-    const prices = await bench.make(Prices);
-    await expect(prices.nested()).rejects.toThrow('of another lock');
-    expect(await prices.skipping()).toBe('ran');
+    const nested = await bench.stockWith({ onUnavailable: 'skip' }, (fails: boolean) => {
+      if (fails) throw Object.assign(new Error('of another lock'), { code: 'LOCK_STORE' });
+      return 'ran';
+    });
+    await expect(nested.reserve(true)).rejects.toThrow('of another lock');
+    expect(await nested.reserve(false)).toBe('ran');
   });
 });

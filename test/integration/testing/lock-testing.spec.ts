@@ -2,8 +2,10 @@ import { Injectable, Module } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { currentLock, DistributedLock, getLockServiceToken, RedisLockModule } from 'nestjs-redis-locks';
-import type { RedisLockRootOptions } from '../../../lib/module/redis-lock.options.js';
 import { getLockTestingToken, LockTesting, ManualClock, RedisLockTestingModule } from 'nestjs-redis-locks/testing';
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import type { RedisLockRootOptions } from '../../../lib/module/redis-lock.options.js';
 import { deferred } from '../../../lab/testbed/wait/deferred.js';
 
 @Injectable()
@@ -37,13 +39,16 @@ async function boot(builder: ReturnType<typeof Test.createTestingModule>) {
   return module.init();
 }
 
+/** An application that has the testing module and one service. */
+async function bootStock(options?: Parameters<typeof RedisLockTestingModule.forRoot>[0]) {
+  const imports = [RedisLockTestingModule.forRoot(options)];
+  const module = await boot(Test.createTestingModule({ imports, providers: [StockService] }));
+  return { testing: module.get(LockTesting), stock: module.get(StockService) };
+}
+
 describe('RedisLockTestingModule', () => {
   it('replaces RedisLockModule, without Redis, and records acquisitions', async () => {
-    const module = await boot(
-      Test.createTestingModule({ imports: [RedisLockTestingModule.forRoot()], providers: [StockService] }),
-    );
-    const testing = module.get(LockTesting);
-    const stock = module.get(StockService);
+    const { testing, stock } = await bootStock();
     await Promise.all([stock.reserve('a'), stock.reserve('a'), stock.reserve('b')]);
     expect(testing.acquisitions.count('stock:a')).toBe(2);
     expect(testing.acquisitions.of('stock:b')).toEqual([
@@ -54,26 +59,20 @@ describe('RedisLockTestingModule', () => {
   });
 
   it('acquires a key as another process would', async () => {
-    const module = await boot(
-      Test.createTestingModule({ imports: [RedisLockTestingModule.forRoot()], providers: [StockService] }),
-    );
-    const testing = module.get(LockTesting);
+    const { testing, stock } = await bootStock();
     const other = await testing.hold('stocktaking');
-    expect(await module.get(StockService).count()).toBeUndefined();
+    expect(await stock.count()).toBeUndefined();
     expect(testing.acquisitions.count('stocktaking', 'skipped')).toBe(1);
     await other.release();
-    expect(await module.get(StockService).count()).toBe('counted');
+    expect(await stock.count()).toBe('counted');
     await testing.hold('left to the end');
     await expect(testing.hold('left to the end')).rejects.toMatchObject({ code: 'LOCK_TIMEOUT' });
   });
 
   it('takes a lock from its holder', async () => {
-    const module = await boot(
-      Test.createTestingModule({ imports: [RedisLockTestingModule.forRoot()], providers: [StockService] }),
-    );
-    const testing = module.get(LockTesting);
+    const { testing, stock } = await bootStock();
     const [begun, end] = [deferred<AbortSignal>(), deferred()];
-    const reserved = module.get(StockService).reserve('a', async () => {
+    const reserved = stock.reserve('a', async () => {
       begun.resolve(currentLock().signal);
       await end;
     });
@@ -86,17 +85,11 @@ describe('RedisLockTestingModule', () => {
   });
 
   it('lets a test advance the clock', async () => {
-    const module = await boot(
-      Test.createTestingModule({
-        imports: [RedisLockTestingModule.forRoot({ clock: 'manual', renewedLease: '30s' })],
-        providers: [StockService],
-      }),
-    );
-    const testing = module.get(LockTesting);
+    const { testing, stock } = await bootStock({ clock: 'manual', renewedLease: '30s' });
     const { clock } = testing;
     expect(clock).toBeInstanceOf(ManualClock);
     const other = await testing.hold('stock:a');
-    const waiting = module.get(StockService).reserve('a');
+    const waiting = stock.reserve('a');
     const refused = expect(waiting).rejects.toMatchObject({ code: 'LOCK_TIMEOUT' });
     await clock.advance(1_900);
     await clock.advance(200);
@@ -264,4 +257,56 @@ describe("store: 'memory'", () => {
     expect(() => RedisLockModule.forRoot({ store: 'redis', connection: undefined })).toThrow('connection is undefined');
     expect(() => RedisLockModule.forRoot({ store: 'disk' as never })).toThrow("'redis', 'memory'");
   });
+});
+
+const LIBRARY = new URL('../../../dist/esm/testing/index.js', import.meta.url).href;
+
+/** The output of a script that only waits for locks in memory. */
+async function printed(script: string): Promise<string> {
+  const source = `import { LockTesting } from '${LIBRARY}'; const testing = new LockTesting(); const { service } = testing; ${script}`;
+  // Jest passes the colours of its terminal on.
+  const env = { ...process.env, FORCE_COLOR: '0' };
+  const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', source], { env });
+  return stdout;
+}
+
+it('the memory store warns once per process, and not in tests', async () => {
+  const index = new URL('../../../dist/esm/index.js', import.meta.url).href;
+  const source = `
+    import 'reflect-metadata';
+    import { NestFactory } from '@nestjs/core';
+    import { RedisLockModule } from '${index}';
+    for (const name of ['one', 'two']) {
+      const imports = [RedisLockModule.forRoot({ instance: name, store: 'memory' })];
+      const app = await NestFactory.createApplicationContext({ module: class {}, imports }, { logger: ['warn', 'error'] });
+      await app.close();
+    }`;
+  const { JEST_WORKER_ID: _, ...environment } = process.env;
+  const env = { ...environment, NODE_ENV: 'development', NO_COLOR: '1' };
+  const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', source], { env });
+  const lines = stdout.split('\n').filter((line) => line !== '');
+  expect(lines).toEqual([expect.stringMatching(/WARN \[RedisLock\] .*process/)]);
+});
+
+it('a wait keeps the process alive even without a connection', async () => {
+  expect(
+    await printed(`
+      const first = await testing.hold('a', { holdAtLeast: 200 });
+      await first.release();
+      const next = await service.acquire('a');
+      console.log('next', await next.release());`),
+  ).toBe('next true\n');
+});
+
+it('a latch that is awaited keeps the process alive', async () => {
+  expect(
+    await printed(`
+      const latch = service.getCountDownLatch('a');
+      await latch.trySetCount(1);
+      console.log(await latch.await(200));`),
+  ).toBe('false\n');
+});
+
+it('held locks do not keep the process alive, nor does a store without waiters', async () => {
+  expect(await printed(`await service.acquire('a'); console.log('held');`)).toBe('held\n');
 });
