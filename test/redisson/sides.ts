@@ -3,6 +3,7 @@ import type { LockService, RedisLockModuleOptions } from 'nestjs-redis-locks';
 import { redisson } from 'nestjs-redis-locks/redisson';
 import { LockServices } from '../../lab/testbed/locks/lock-services.js';
 import { startRedis, type RedisServer } from '../../lab/testbed/servers/redis-server.mjs';
+import { eventually } from '../../lab/testbed/wait/eventually.mjs';
 import { RedissonProcess } from '../../lab/testbed/workers/redisson-process.mjs';
 
 export const VERSIONS = ['3.52.0', '4.7.0'];
@@ -31,6 +32,52 @@ export class Sides {
   closeServices(): Promise<void> {
     return this.services.closeAll();
   }
+}
+
+export const median = (times: number[]): number => times.sort((a, b) => a - b)[Math.floor(times.length / 2)]!;
+
+export interface WakeUps {
+  readonly key: string;
+  /** The name of the lock in Redisson; by default the same. */
+  readonly javaKey?: string;
+  readonly rounds: number;
+  /** How many clients of both sides listen for the lock. */
+  readonly listening: () => Promise<number>;
+}
+
+/** The medians of the times in ms that each side, this one first, takes to be woken by a release of the other. */
+export async function wakeUps(
+  locks: LockService,
+  java: RedissonProcess,
+  { key, javaKey = key, rounds, listening }: WakeUps,
+): Promise<[number, number]> {
+  const [ours, theirs]: number[][] = [[], []];
+  const until = (isTrue: (count: number) => boolean): Promise<unknown> =>
+    eventually(async () => isTrue(await listening()), { within: 4 * LATE });
+  let contended = 0;
+  locks.events.subscribe(({ type }) => {
+    if (type === 'contended') contended += 1;
+  });
+  for (let i = 0; i < rounds; i++) {
+    await java.on('a')('lock', javaKey, -1);
+    const waiting = locks.acquire(key, { waitTimeout: 4 * LATE });
+    await eventually(() => contended === i + 1, { within: LATE });
+    await until((count) => count === 1);
+    const from = performance.now();
+    await java.on('a')('unlock', javaKey);
+    const lock = await waiting;
+    ours!.push(performance.now() - from);
+    const javaWaits = java.on('b')('lock', javaKey, -1);
+    await until((count) => count === 2);
+    const released = performance.now();
+    await lock.release();
+    await javaWaits;
+    theirs!.push(performance.now() - released);
+    await java.on('b')('unlock', javaKey);
+    // This library stays subscribed for some seconds.
+    await until((count) => count < 2);
+  }
+  return [median(ours!), median(theirs!)];
 }
 
 /** The same tests beside each version of Redisson. */

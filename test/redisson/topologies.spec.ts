@@ -4,7 +4,7 @@ import { redisson, type RedissonOptions } from 'nestjs-redis-locks/redisson';
 import { LockServices } from '../../lab/testbed/locks/lock-services.js';
 import { eventually, eventuallyPasses } from '../../lab/testbed/wait/eventually.mjs';
 import { RedissonProcess } from '../../lab/testbed/workers/redisson-process.mjs';
-import { isFull, LATE, VERSIONS } from './sides.js';
+import { isFull, LATE, VERSIONS, wakeUps } from './sides.js';
 import { cluster, named, sentinels, type Topology } from './topologies.js';
 
 const SECTIONS = isFull ? 2_000 : 100;
@@ -12,8 +12,6 @@ const SECTIONS = isFull ? 2_000 : 100;
 const ROUNDS = isFull ? 5 : 1;
 /** Within this time of ms, a failover is over and both sides have found the new master, on a busy machine. */
 const FAILED_OVER = 60_000;
-
-const median = (times: number[]): number => times.sort((a, b) => a - b)[Math.floor(times.length / 2)]!;
 
 describe.each(VERSIONS)('beside Redisson %s', (version) => {
   describe.each([
@@ -66,38 +64,14 @@ describe.each(VERSIONS)('beside Redisson %s', (version) => {
       expect(await topology.call('GET', counter)).toBe(String(SECTIONS));
     });
 
-    /** The medians of the times in ms that each side takes to be woken by the other. */
-    async function wakeUps(locks: LockService, process: RedissonProcess, what: string): Promise<[number, number]> {
-      const name = named('wake');
-      const [ours, theirs]: number[][] = [[], []];
-      let contended = 0;
-      locks.events.subscribe(({ type }) => {
-        if (type === 'contended') contended += 1;
-      });
-      for (let i = 0; i < ROUNDS; i++) {
-        await process.on('a')('lock', name, -1);
-        const waiting = locks.acquire('wake', { waitTimeout: FAILED_OVER });
-        await eventually(() => contended === i + 1, { within: LATE });
-        await untilListening('wake', 1, what);
-        const from = performance.now();
-        await process.on('a')('unlock', name);
-        const lock = await waiting;
-        ours!.push(performance.now() - from);
-        const javaWaits = process.on('b')('lock', name, -1);
-        await untilListening('wake', 2, what);
-        const released = performance.now();
-        await lock.release();
-        await javaWaits;
-        theirs!.push(performance.now() - released);
-        await process.on('b')('unlock', name);
-        // This library stays subscribed for some seconds.
-        await eventually(async () => (await subscribersOf('wake', what)) < 2, { within: LATE });
-      }
-      return [median(ours!), median(theirs!)];
-    }
+    /** Both sides know the lock by the same name in Redis. */
+    const wake = (locks: LockService, process: RedissonProcess, what: string): Promise<[number, number]> => {
+      const listening = (): Promise<number> => subscribersOf('wake', what);
+      return wakeUps(locks, process, { key: 'wake', javaKey: named('wake'), rounds: ROUNDS, listening });
+    };
 
     it('each side is woken by a message of the other', async () => {
-      const [ours, theirs] = await wakeUps(await service({ nameMapper: named }), java, kind);
+      const [ours, theirs] = await wake(await service({ nameMapper: named }), java, kind);
       process.stdout.write(
         `${version} on ${where}: medians of wake-ups: ours ${ours.toFixed(1)} ms, Redisson ${theirs.toFixed(1)} ms\n`,
       );
@@ -110,7 +84,7 @@ describe.each(VERSIONS)('beside Redisson %s', (version) => {
       it('with plain channels, each side is woken by a message of the other', async () => {
         const plain = await redissonProcess('OFF');
         const locks = await service({ nameMapper: named, shardedSubscriptionMode: 'off' });
-        const [ours, theirs] = await wakeUps(locks, plain, 'NUMSUB');
+        const [ours, theirs] = await wake(locks, plain, 'NUMSUB');
         expect(ours).toBeLessThan(isFull ? 50 : 1_000);
         expect(theirs).toBeLessThan(isFull ? 50 : 1_000);
       });
