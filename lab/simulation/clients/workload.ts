@@ -1,7 +1,9 @@
 import { CALLERS, type Visit } from '../schedule/schedule.js';
 import type { Process } from '../world/process.js';
-import { Caller, type CallerSurroundings } from './caller.js';
-import { makeVisit } from './visit.js';
+import { act } from './acts.js';
+import { Caller, isInTurn, type CallerSurroundings, type Held } from './caller.js';
+import { Candidate } from './candidate.js';
+import { adopt } from './handovers.js';
 
 /**
  * The callers of one process: each makes its visits one after the other, in the life of the process that it has
@@ -50,4 +52,28 @@ export class Workload {
       if (process.closing) return;
     }
   }
+}
+
+/** The way of a caller through one section. Rejects with any error that must not happen. */
+async function makeVisit(caller: Caller): Promise<void> {
+  const { process, visit, surroundings } = caller;
+  await process.sleep(visit.pause);
+  if (process.closing) return;
+  surroundings.outcomes.visits += 1;
+  const letter = surroundings.letters.take(process);
+  if (letter !== undefined) await adopt(caller, letter);
+  if (process.closing) return;
+  if (visit.candidacy !== undefined) return new Candidate(caller, visit.candidacy).go();
+  let held: Held;
+  try {
+    held = await caller.take(caller.keys, caller.terms(), visit.waitTimeout);
+  } catch (error) {
+    return caller.refused(error);
+  }
+  surroundings.outcomes.held += 1;
+  if (held.handles.length === 1 && isInTurn(held.observedHolds[0]!.hold)) surroundings.outcomes.inTurn += 1;
+  await process.sleep(visit.section / 2);
+  await act(caller, held);
+  await process.sleep(visit.section / 2);
+  if (visit.act !== 'abandon') await caller.releaseAll(held);
 }

@@ -14,6 +14,9 @@ export interface Call {
   readonly line: string;
 }
 
+/** The prefix of all keys in a simulation. */
+export const KEY_PREFIX = 'lock';
+
 const STATE = /^\w+:state:\{(.+)\}$/;
 const NAMES = Object.keys(SCRIPTS) as ScriptName[];
 const byHash = new Map(NAMES.map((name) => [SCRIPTS[name].sha1, name]));

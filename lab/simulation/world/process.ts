@@ -9,7 +9,7 @@ import { TIMES, type Schedule } from '../schedule/schedule.js';
 import { EngineClock, Machine, MachineClock } from './machine.js';
 import { SimulatedQuorum, type ServerLife } from './quorum.js';
 import type { Servers } from './servers.js';
-import { KEY_PREFIX } from './key-prefix.js';
+import { KEY_PREFIX } from './call.js';
 import { StoreLine } from './store-line.js';
 import type { World } from './world.js';
 

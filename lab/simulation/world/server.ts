@@ -7,8 +7,7 @@ import { replyError } from '../redis/reply.js';
 import { textOf } from '../redis/scripts.js';
 import { LockReader, READ_ROLES, type LockImage } from '../redis/stored-lock.js';
 import { KEYS } from '../schedule/schedule.js';
-import { describeCall, hasMore, type Call } from './call.js';
-import { KEY_PREFIX } from './key-prefix.js';
+import { describeCall, hasMore, KEY_PREFIX, type Call } from './call.js';
 import { WALL, type Machine } from './machine.js';
 
 /** The scripts that may grant a lock, or change its queue. */

@@ -13,10 +13,9 @@ import type { ReadingClock } from '../../../lib/common/reading-timer.js';
 import { replyError } from '../redis/reply.js';
 import type { Random } from '../schedule/noise.js';
 import type { Weather } from '../schedule/schedule.js';
-import { callOf, grantsOf, type Call } from './call.js';
+import { callOf, grantsOf, KEY_PREFIX, type Call } from './call.js';
 import { Link } from './link.js';
 import type { Machine } from './machine.js';
-import { KEY_PREFIX } from './key-prefix.js';
 import type { Server } from './server.js';
 
 /** Where a store is. */

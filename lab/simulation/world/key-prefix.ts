@@ -1,2 +1,0 @@
-/** The prefix of all keys in a simulation. */
-export const KEY_PREFIX = 'lock';
