@@ -1,9 +1,9 @@
 import { LockStoreError } from '../../errors/index.js';
 import type { AcquireReply, AcquireRequest } from '../lock-store.js';
-import { contendedReply, hasRival, heldAt, minorityOf, refusalOf, VoteWaiting } from './decision.js';
+import { answeredAt, decisionOf, hasRival, heldAt, refusalOf, type QuorumDecision } from './decision.js';
 import type { Member } from './membership.js';
 import { Reinstatement } from './reinstatement.js';
-import type { QuorumContext } from './round.js';
+import { graceAfter, minorityError, type QuorumContext } from './round.js';
 import { SplitVotes, TieBreak, type TieBreakStep } from './split-votes.js';
 import { MemberState, type Majority } from './votes.js';
 import { writeToken } from './write-token.js';
@@ -11,6 +11,8 @@ import { writeToken } from './write-token.js';
 /** How many rounds one attempt may take, and how many times a majority may fail to accept its token. */
 const MOST_ROUNDS = 50;
 const MOST_UNWRITTEN = 3;
+/** If no master says when to retry, the waiter retries after this many ms, up to twice as many. */
+const RETRY = 50;
 
 /** The outcome for the engine, before the time since the engine's call is subtracted from a lease. */
 export type Outcome = { readonly majority: Majority } | { readonly reply: Exclude<AcquireReply, { outcome: 'held' }> };
@@ -24,10 +26,10 @@ export class Acquisition {
   readonly reinstatement: Reinstatement;
   private tieBreak: TieBreak;
   private running: Promise<Outcome> | undefined;
-  private last: Promise<Outcome> | undefined;
   private again = false;
   private ended: 'released' | 'dropped' | undefined;
-  private readonly waiting: VoteWaiting;
+  /** Ends the wait for a reply. */
+  private waking: (() => void) | undefined;
 
   constructor(
     private readonly context: QuorumContext,
@@ -40,7 +42,6 @@ export class Acquisition {
     this.tieBreak = new TieBreak(request.id, this.since);
     this.reinstatement = new Reinstatement(context.clock, request, () => (this.isWanted ? this.majority : undefined));
     this.states = context.members.map((member) => new MemberState(member, request));
-    this.waiting = new VoteWaiting(this.states, context, () => this.isWanted);
   }
 
   /** A caller waits: the engine asks again under the same id or releases it, also while the client joins no queue. */
@@ -58,14 +59,8 @@ export class Acquisition {
     else {
       this.tieBreak = new TieBreak(request.id, this.context.clock.now());
       this.running = this.run().finally(() => void (this.running = undefined));
-      this.last = this.running;
     }
     return this.running;
-  }
-
-  /** The outcome of the latest attempt. */
-  get outcome(): Promise<Outcome> {
-    return this.last ?? this.attempt();
   }
 
   /** The request for one master. Its age gives it the same place in every queue, whatever the clocks show. */
@@ -130,7 +125,7 @@ export class Acquisition {
   /** The acquisition is being released everywhere. Later replies do not matter. */
   release(): void {
     this.ended = 'released';
-    this.waiting.wake();
+    this.waking?.();
   }
 
   private stateOf(member: Member): MemberState {
@@ -150,7 +145,7 @@ export class Acquisition {
       this.again = false;
       if (this.held.length < quorum) this.askAll(yields);
       yields = false;
-      const decision = await this.waiting.decision();
+      const decision = await this.decision();
       if (decision === 'over') break;
       if (decision === 'held') {
         const majority = await writeToken(this.context, this.request, this.states, () => this.isWanted);
@@ -172,11 +167,49 @@ export class Acquisition {
       }
       if (!move.keeps) for (const state of held) state.release();
       if (move.asks) this.askAll(false);
-      await this.waiting.majorityWithin(move.pause);
+      await this.majorityWithin(move.pause);
       // A waiter keeps its votes during the pause. Then the queues decide: their order is the same everywhere.
       yields = this.request.waits;
     }
     return this.isWanted ? this.undecided() : { reply: { outcome: 'left', time: clock.now() } };
+  }
+
+  /** Waits for the decision of this round. `over`: the acquisition has ended. */
+  private async decision(): Promise<QuorumDecision | 'over'> {
+    const { clock, quorum } = this.context;
+    const since = clock.now();
+    let patience = Infinity;
+    while (this.isWanted) {
+      const now = clock.now();
+      const decision = decisionOf(this.states, quorum, now, now >= patience);
+      if (decision !== undefined) return decision;
+      if (patience === Infinity && answeredAt(this.states, now) >= quorum) {
+        patience = now + graceAfter(now - since);
+      }
+      await this.wokenBy(patience);
+    }
+    return 'over';
+  }
+
+  /** Resolves when a majority holds the lock, or after `ms`. */
+  private async majorityWithin(ms: number): Promise<void> {
+    const { clock, quorum } = this.context;
+    const end = clock.now() + ms;
+    while (this.isWanted && this.held.length < quorum && clock.now() < end) await this.wokenBy(end);
+  }
+
+  /** Resolves when a vote may have changed, or at `time`. */
+  private wokenBy(time: number): Promise<void> {
+    const { clock } = this.context;
+    return new Promise((resolve) => {
+      const woken = (): void => {
+        clock.clearTimer(timer);
+        this.waking = undefined;
+        resolve();
+      };
+      const timer = time === Infinity ? undefined : clock.setTimer(Math.max(1, Math.ceil(time - clock.now())), woken);
+      this.waking = woken;
+    });
   }
 
   /** The votes of an adoption stay: the caller may ask again, and no client could take them again. */
@@ -253,7 +286,7 @@ export class Acquisition {
 
   /** A master has replied. A reply that comes after the last round may still change the outcome. */
   private changed(state: MemberState): void {
-    if (this.running !== undefined) this.waiting.wake();
+    if (this.running !== undefined) this.waking?.();
     else if (this.majority !== undefined) {
       if (state.isAnswered) state.raise(this.majority);
     } else if (state.holdsAt(this.context.clock.now())) this.retry?.();
@@ -261,7 +294,7 @@ export class Acquisition {
 
   /** Makes a running attempt or the engine ask again. */
   private stir(): void {
-    if (this.running !== undefined) this.waiting.wake();
+    if (this.running !== undefined) this.waking?.();
     else this.retry?.();
   }
 
@@ -271,7 +304,10 @@ export class Acquisition {
     const { key, waits } = this.request;
     const now = clock.now();
     const refusal = refusalOf(this.states, quorum);
-    const failure = minorityOf(this.states, now, quorum, key);
+    const errors = this.states.flatMap(({ isExcluded, standing, error }) =>
+      isExcluded && standing === 'failed' && error !== undefined ? [error] : [],
+    );
+    const failure = minorityError(this.states.length, answeredAt(this.states, now), errors, quorum, key);
     for (const state of this.states) {
       if (state.holdsAt(now) || (refusal !== undefined && state.standing === 'queued')) state.release();
     }
@@ -283,13 +319,29 @@ export class Acquisition {
     throw failure;
   }
 
-  /** `splitFor`: in how many ms an unresolved split vote is tried again. */
+  /**
+   * The outcome without a majority, made of the masters' replies. `splitFor`: no acquisition has one, so the vote is tried again in
+   * so many ms at the latest.
+   */
   private contended(splitFor?: number): Outcome {
+    const { states } = this;
     const { clock, random } = this.context;
     const { waits } = this.request;
-    const reply = contendedReply(this.states, { waits, now: clock.now(), splitFor, random });
+    const now = clock.now();
+    // A master with a pending request is asked already, so its time for a retry does not count.
+    const next = Math.min(...states.filter(({ isOpen }) => !isOpen).map(({ retryAt }) => retryAt));
+    const retryAfter = Math.min(next - now, splitFor ?? Infinity);
     if (!waits) this.drop();
-    return { reply };
+    return {
+      reply: {
+        outcome: waits ? 'queued' : 'busy',
+        time: now,
+        retryAfter: Math.max(2, Number.isFinite(retryAfter) ? retryAfter : RETRY * (1 + random())),
+        lastToken: Math.max(...states.map(({ lastToken }) => lastToken)),
+        isSplit: splitFor !== undefined,
+        holders: [...new Set(states.flatMap(({ holders }) => holders))],
+      },
+    };
   }
 
   /** If no caller needs this acquisition any more, late grants are released. */

@@ -1,6 +1,4 @@
-import type { LockStoreError } from '../../errors/index.js';
-import type { AcquireRequest, ContendedReply } from '../lock-store.js';
-import { graceAfter, minorityError, type QuorumContext } from './round.js';
+import type { AcquireRequest } from '../lock-store.js';
 import type { MemberState } from './votes.js';
 
 /** `impossible`: so many masters fail or refuse that there can be no majority, whatever other clients do. */
@@ -42,13 +40,6 @@ export function hasRival(states: readonly MemberState[], quorum: number, { id, m
   return rivals >= (mode.kind === 'permits' ? mode.limit - mode.units + 1 : 1);
 }
 
-/** The known holders of the votes that this acquisition lacks. */
-export const othersIn = (states: readonly MemberState[]): string =>
-  states
-    .flatMap(({ holders }) => holders)
-    .sort()
-    .join(' ');
-
 /** The refusal of so many masters that there can be no majority, if its reason lies in the request. */
 export function refusalOf(states: readonly MemberState[], quorum: number): 'upgrade' | 'left' | undefined {
   const most = states.length - quorum;
@@ -56,97 +47,4 @@ export function refusalOf(states: readonly MemberState[], quorum: number): 'upgr
   return (['upgrade', 'left'] as const).find(
     (outcome) => excluded.filter(({ standing }) => standing === outcome).length > most,
   );
-}
-
-/** Returns an error that says how many masters answered, and why the others did not. */
-export function minorityOf(states: readonly MemberState[], now: number, quorum: number, key: string): LockStoreError {
-  const errors = states.flatMap(({ isExcluded, standing, error }) =>
-    isExcluded && standing === 'failed' && error !== undefined ? [error] : [],
-  );
-  return minorityError(states.length, answeredAt(states, now), errors, quorum, key);
-}
-
-/** Waits for the votes of one acquisition. `wake` is called whenever a vote may have changed. */
-export class VoteWaiting {
-  private waking: (() => void) | undefined;
-
-  constructor(
-    private readonly states: readonly MemberState[],
-    private readonly context: QuorumContext,
-    /** `false` once the acquisition has ended. */
-    private readonly isWanted: () => boolean,
-  ) {}
-
-  wake(): void {
-    this.waking?.();
-  }
-
-  /** Waits for the decision of this round. `over`: the acquisition has ended. */
-  async decision(): Promise<QuorumDecision | 'over'> {
-    const { clock, quorum } = this.context;
-    const since = clock.now();
-    let patience = Infinity;
-    while (this.isWanted()) {
-      const now = clock.now();
-      const decision = decisionOf(this.states, quorum, now, now >= patience);
-      if (decision !== undefined) return decision;
-      if (patience === Infinity && answeredAt(this.states, now) >= quorum) {
-        patience = now + graceAfter(now - since);
-      }
-      await this.wokenBy(patience);
-    }
-    return 'over';
-  }
-
-  /** Resolves when a majority holds the lock, or after `ms`. */
-  async majorityWithin(ms: number): Promise<void> {
-    const { clock, quorum } = this.context;
-    const end = clock.now() + ms;
-    while (this.isWanted() && heldAt(this.states, clock.now()).length < quorum && clock.now() < end) {
-      await this.wokenBy(end);
-    }
-  }
-
-  /** Resolves with the next `wake`, or at `time`. */
-  private wokenBy(time: number): Promise<void> {
-    const { clock } = this.context;
-    return new Promise((resolve) => {
-      const timer =
-        time === Infinity ? undefined : clock.setTimer(Math.max(1, Math.ceil(time - clock.now())), () => this.wake());
-      this.waking = () => {
-        clock.clearTimer(timer);
-        this.waking = undefined;
-        resolve();
-      };
-    });
-  }
-}
-
-/** If no master says when to retry, the waiter retries after this many ms, up to twice as many. */
-const RETRY = 50;
-
-interface Terms {
-  readonly waits: boolean;
-  readonly now: number;
-  /** If no acquisition has a majority: in how many ms to retry at the latest. */
-  readonly splitFor: number | undefined;
-  readonly random: () => number;
-}
-
-/** The reply to a request that has no majority, made of the masters' replies. */
-export function contendedReply(
-  states: readonly MemberState[],
-  { waits, now, splitFor, random }: Terms,
-): ContendedReply {
-  // A master with a pending request is asked already, so its time for a retry does not count.
-  const next = Math.min(...states.filter(({ isOpen }) => !isOpen).map(({ retryAt }) => retryAt));
-  const retryAfter = Math.min(next - now, splitFor ?? Infinity);
-  return {
-    outcome: waits ? 'queued' : 'busy',
-    time: now,
-    retryAfter: Math.max(2, Number.isFinite(retryAfter) ? retryAfter : RETRY * (1 + random())),
-    lastToken: Math.max(...states.map(({ lastToken }) => lastToken)),
-    isSplit: splitFor !== undefined,
-    holders: [...new Set(states.flatMap(({ holders }) => holders))],
-  };
 }

@@ -18,7 +18,6 @@ export class Membership {
   /** Whether a majority of separate servers has been found. From then on, a problem of another master may be temporary. */
   hasStarted = false;
   private readonly refused = new Map<Member, LockConfigError>();
-  private readonly servers = new Map<string, Member>();
   private warned = false;
 
   constructor(
@@ -54,14 +53,12 @@ export class Membership {
     }
     if (identity.inCluster) this.refuse(member, `${member.name} is a node of a Redis Cluster`);
     if (identity.runId === undefined) return void this.refused.delete(member);
-    const same = this.servers.get(identity.runId);
     // A member that has lost its connection since has to be examined again itself.
-    if (same !== undefined && same !== member && same.isExamined) {
+    const same = this.members.find((other) => other !== member && other.server === identity.runId && other.isExamined);
+    if (same !== undefined) {
       const [one, other] = [same.place + 1, member.place + 1].sort((a, b) => a - b);
       this.refuse(member, `masters ${one} and ${other} of connection are the same server`);
     }
-    for (const [runId, known] of this.servers) if (known === member) this.servers.delete(runId);
-    this.servers.set(identity.runId, member);
     this.refused.delete(member);
   }
 

@@ -228,13 +228,20 @@ export class QuorumStore implements LockStore {
     next?.states.forEach((state, i) => {
       next.expect(state, () => replies[i]!.then((reply) => reply.next!), called);
     });
-    next?.attempt().catch(() => undefined);
+    const nextReply = next?.attempt().then(
+      (outcome) => this.replyOf(request.next!.id, next, outcome, called),
+      () => undefined,
+    );
 
     const released = await gather(replies, this.context, (answers, last) =>
       tallyRelease(answers, this.context.quorum, last),
     );
-    const nextReply = next === undefined ? undefined : await this.nextReply(request.next!.id, next, called);
-    return { released: released === 'released', next: nextReply };
+    if (nextReply === undefined) return { released: released === 'released', next: undefined };
+    // It may take longer than the release does.
+    const reply = await orAfter(this.context.clock, NEXT_GRACE, nextReply, undefined);
+    const time = this.context.clock.now();
+    const later: AcquireReply = { outcome: 'queued', time, retryAfter: 0, lastToken: 0, holders: [] };
+    return { released: released === 'released', next: reply ?? later };
   }
 
   async renew(requests: readonly RenewRequest[]): Promise<RenewReply[]> {
@@ -428,17 +435,6 @@ export class QuorumStore implements LockStore {
     // The drift of the clocks also applies to the time before the request.
     const drift = Math.max(0, called - from) * DRIFT;
     return { outcome: 'held', time: this.context.clock.now(), token, lease: until - called - drift, batchSize };
-  }
-
-  /** The reply to the next request of a release. It may take longer than the release does. */
-  private nextReply(id: string, next: Acquisition, called: number): Promise<AcquireReply> {
-    const time = this.context.clock.now();
-    const later: AcquireReply = { outcome: 'queued', time, retryAfter: 0, lastToken: 0, holders: [] };
-    const reply = next.outcome.then(
-      (known) => this.replyOf(id, next, known, called),
-      () => later,
-    );
-    return orAfter(this.context.clock, NEXT_GRACE, reply, later);
   }
 
   private listenTo(member: Member): void {

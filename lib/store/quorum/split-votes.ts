@@ -1,4 +1,3 @@
-import { othersIn } from './decision.js';
 import type { MemberState } from './votes.js';
 
 /**
@@ -119,7 +118,11 @@ export class SplitVotes {
    * trip at once. These requests reach the masters within half a round trip, and then the votes go to the queues.
    */
   move(states: readonly MemberState[]): TieBreakStep | undefined {
-    const others = othersIn(states);
+    // The known holders of the votes that this acquisition lacks.
+    const others = states
+      .flatMap(({ holders }) => holders)
+      .sort()
+      .join(' ');
     this.splits = others === this.others ? this.splits + 1 : 1;
     this.others = others;
     if (this.splits > MOST_SPLITS) return undefined;
