@@ -209,17 +209,12 @@ export class ClusterNodes implements Servers, Masters {
     const slots: string[] = [];
     let size = 0;
     for (const [start, end, ...nodes] of ranges) {
-      const addresses = nodes.map(([named, port]) => {
-        const at = this.locate(named, port, host);
-        known.set(addressOf(at), at);
-        return addressOf(at);
-      });
-      replicas.set(
-        addresses[0]!,
-        addresses.slice(1).map((address) => known.get(address)!),
-      );
+      const all = nodes.map(([named, port]) => this.locate(named, port, host));
+      for (const at of all) known.set(addressOf(at), at);
+      const master = addressOf(all[0]!);
+      replicas.set(master, all.slice(1));
       size += end - start + 1;
-      for (let slot = start; slot <= end; slot++) slots[slot] = addresses[0]!;
+      for (let slot = start; slot <= end; slot++) slots[slot] = master;
     }
     return { slots, size, known, replicas };
   }

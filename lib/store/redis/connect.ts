@@ -8,9 +8,8 @@ import {
   type RedisOptions,
   type SentinelAddress,
 } from 'ioredis';
-import type { LockLogger } from '../../common/logger.js';
 import { ClusterNodes, type ClusterTarget } from './cluster-nodes.js';
-import type { ConnectionObserver, ConnectionOptions } from './connection.js';
+import type { ConnectionOptions } from './connection.js';
 import { IoredisLines, type LineOptions, type OwnClientOptions } from './ioredis-lines.js';
 import type { Lines, ServerAddress } from './line.js';
 import { mappedBy } from './connection-options.js';
@@ -25,7 +24,6 @@ import {
 import { isNodeRedisSentinel, NodeRedisMaster, type NodeRedisSentinel } from './node-redis-sentinel.js';
 import { OneServer } from './one-server.js';
 import { clusterAddressOf, isClient, isClusterClient, optionsOf, type ClusterAddress } from './passed-client.js';
-import { RedisConnection, type Connection } from './redis-connection.js';
 import { Sentinels, type MasterFinder } from './sentinels.js';
 import type { Servers, ServersObserver } from './servers.js';
 
@@ -37,17 +35,8 @@ export interface ConnectOptions extends ConnectionOptions {
   readonly connection: ConnectionTarget;
 }
 
-/** Creates the connections of a client. Nothing is sent before they are opened. */
-export function connect(
-  { connection, ...options }: ConnectOptions,
-  logger: LockLogger,
-  observer: ConnectionObserver,
-): Connection {
-  const serversFor = serversOf(connection, options);
-  return new RedisConnection(options, serversFor, logger, observer);
-}
-
-function serversOf(connection: ConnectionTarget, options: ConnectionOptions): (observer: ServersObserver) => Servers {
+/** Creates what knows the servers. Nothing is sent before they are opened. */
+export function serversOf({ connection, ...options }: ConnectOptions): (observer: ServersObserver) => Servers {
   if (isClusterTarget(connection)) {
     const target = isNodeRedisCluster(connection)
       ? nodeRedisCluster(connection, options)

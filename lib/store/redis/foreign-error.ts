@@ -27,23 +27,15 @@ const copies = new WeakMap<Error, Error>();
  */
 export function foreignError(error: unknown, depth = 0): Error {
   try {
-    return isError(error) ? ownCopy(error, depth) : new Error(withoutCredentials(String(error)));
+    if (!isError(error)) return new Error(withoutCredentials(String(error)));
+    if (isLockError(error)) return error;
+    const copy = copies.get(error) ?? copyOf(error, depth);
+    if (depth === 0) copies.set(error, copy).set(copy, copy);
+    return copy;
   } catch {
     // An error whose properties throw is still reported as an error.
     return new Error(UNREADABLE);
   }
-}
-
-function ownCopy(error: Error, depth: number): Error {
-  if (isLockError(error)) return error;
-  const known = copies.get(error);
-  if (known !== undefined) return known;
-  const copy = copyOf(error, depth);
-  if (depth === 0) {
-    copies.set(error, copy);
-    copies.set(copy, copy);
-  }
-  return copy;
 }
 
 /** The message of an error. An AggregateError without a message gets those of its errors. */

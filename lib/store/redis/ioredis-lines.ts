@@ -4,6 +4,7 @@ import { LONGEST_TIMER } from '../../common/clock.js';
 import { LockConfigError } from '../../errors/index.js';
 import { clearReadingTimer, setReadingTimer, type ReadingTimer } from '../../common/reading-timer.js';
 import { isAnswer } from './store-failure.js';
+import type { ConnectionOptions } from './connection.js';
 import { EXACT_OPTIONS, OWN_OPTIONS, silenceLimit } from './connection-options.js';
 import { guardCredentials } from './credentials.js';
 import { callProvider, lifetimeOf, type LockCredentials, type LockCredentialsProvider } from './lock-credentials.js';
@@ -11,11 +12,7 @@ import type { Line, LineObserver, Lines, ServerAddress } from './line.js';
 import { allArgs, encodeCall, type ScriptCall } from './script-call.js';
 
 /** What the library adds to the options of a client. */
-export interface OwnClientOptions {
-  readonly commandTimeout: number;
-  /** Its name in `CLIENT LIST`. */
-  readonly label?: string | undefined;
-}
+export type OwnClientOptions = Pick<ConnectionOptions, 'commandTimeout' | 'label'>;
 
 /** The options of ioredis for one server, and the login for servers whose passwords expire. */
 export interface LineOptions extends RedisOptions {

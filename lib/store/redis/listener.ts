@@ -1,5 +1,5 @@
 import { outside } from '../../common/outside.js';
-import { clearReadingTimer, pause, setReadingTimer } from '../../common/reading-timer.js';
+import { pause } from '../../common/reading-timer.js';
 import { inSlices } from '../../common/slices.js';
 import { hashSlot } from '../../keys/index.js';
 import { gather } from './gather.js';
@@ -144,15 +144,10 @@ export class Listener implements SubscriberObserver {
       void this.place(channel);
     }
     const { waiting } = channel;
-    await new Promise<void>((resolve) => {
-      const over = (): void => {
-        clearReadingTimer(timer);
-        waiting.delete(over);
-        resolve();
-      };
-      const timer = setReadingTimer(limit, over);
-      waiting.add(over);
-    });
+    let over!: () => void;
+    const placed = new Promise<void>((resolve) => waiting.add((over = resolve)));
+    await gather([placed], limit, () => true);
+    waiting.delete(over);
     const isHeard = this.subscription(name, patience) !== undefined;
     if (!isHeard) channel.isLate = true;
     return isHeard;
@@ -309,7 +304,7 @@ export class Listener implements SubscriberObserver {
     if (!channel.isNew || channel.slot === undefined) this.tellRestored(channel);
     channel.isNew = false;
     channel.attempts = 0;
-    for (const over of [...channel.waiting]) over();
+    for (const over of channel.waiting) over();
     if (channel.isLate) this.observer.placedLate(channel.name);
     channel.isLate = false;
   }

@@ -35,7 +35,7 @@ import type {
   ReinstateRequest,
   ServerIdentity,
 } from '../quorum-member.js';
-import type { ConnectionTarget } from './connect.js';
+import type { ConnectOptions } from './connect.js';
 import type { ConnectionObserver } from './connection.js';
 import { listKeys, timeOf } from './key-scan.js';
 import { LeaseRenewals } from './lease-renewals.js';
@@ -77,13 +77,7 @@ const WAITERS_PER_COMMAND = 48;
 /** The scripts that publish messages and therefore take an address. */
 type ScriptWithAddress = 'handOver' | 'release' | 'forceRelease' | 'setLimit' | 'addLimit' | 'keepUnits';
 
-export interface RedisStoreOptions {
-  readonly connection: ConnectionTarget;
-  readonly keyPrefix: string;
-  /** ms */
-  readonly commandTimeout: number;
-  /** The name of its connections in `CLIENT LIST`, unless the options of ioredis name them. */
-  readonly label?: string | undefined;
+export interface RedisStoreOptions extends Omit<ConnectOptions, 'clientId' | 'keyChannel' | 'isSharded'> {
   /** If left out, the store makes a new id. The stores of several masters share one id. */
   readonly clientId?: string;
 }

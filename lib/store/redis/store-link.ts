@@ -3,9 +3,9 @@ import { readingClock } from '../../common/reading-timer.js';
 import type { LockStoreError } from '../../errors/index.js';
 import type { LockStoreListener } from '../lock-store.js';
 import { lacksCommand, storeFailure } from './store-failure.js';
-import { connect, isClusterTarget, type ConnectionTarget, type ConnectOptions } from './connect.js';
+import { isClusterTarget, serversOf, type ConnectionTarget, type ConnectOptions } from './connect.js';
 import type { ConnectionObserver } from './connection.js';
-import type { Connection } from './redis-connection.js';
+import { RedisConnection, type Connection } from './redis-connection.js';
 import { downError } from './connection-health.js';
 import { guardCredentials } from './credentials.js';
 import { listOf, text } from './reply-readers.js';
@@ -32,7 +32,7 @@ export class StoreLink {
     this.commandTimeout = options.commandTimeout;
     this.isCluster = isClusterTarget(options.connection);
     guardCredentials(this, options.connection);
-    this.connection = connect(options, logger, observer);
+    this.connection = new RedisConnection(options, serversOf(options), logger, observer);
     this.scripts = new ScriptRunner(this.connection, options.commandTimeout);
   }
 
