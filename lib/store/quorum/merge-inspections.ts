@@ -26,18 +26,13 @@ export function mergeInspections(replies: readonly StoredLock[], quorum: number,
 }
 
 function mergeHold(same: readonly StoredHold[], enough: number): StoredHold {
-  return {
-    ...same[0]!,
-    token: mostFrequent(same.map(({ token }) => token)),
-    ttl: nthLargest(
-      same.map(({ ttl }) => ttl),
+  const ofMajority = (field: 'ttl' | 'since'): number =>
+    nthLargest(
+      same.map((hold) => hold[field]),
       enough,
-    )!,
-    since: nthLargest(
-      same.map(({ since }) => since),
-      enough,
-    )!,
-  };
+    )!;
+  const token = mostFrequent(same.map((hold) => hold.token));
+  return { ...same[0]!, token, ttl: ofMajority('ttl'), since: ofMajority('since') };
 }
 
 /** The token of a hold is that of a majority. A master that granted it late may have another one. */

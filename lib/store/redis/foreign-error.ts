@@ -66,12 +66,8 @@ function copyOf(error: Foreign, depth: number): Error {
       )
     : new Error(message, options);
   // Not enumerable, as in an Error.
-  for (const [name, value] of [
-    ['name', error.name],
-    ['stack', stackOf(error, message, clean)],
-  ] as const) {
-    Object.defineProperty(copy, name, { value, writable: true, configurable: true, enumerable: false });
-  }
+  const hidden = (value: string): PropertyDescriptor => ({ value, writable: true, configurable: true });
+  Object.defineProperties(copy, { name: hidden(error.name), stack: hidden(stackOf(error, message, clean)) });
   for (const field of FIELDS) {
     const value = error[field];
     if (typeof value === 'string') Object.assign(copy, { [field]: clean(value) });

@@ -31,14 +31,11 @@ export function lifetimeOf(login: LockCredentials | undefined): number | undefin
 export async function callProvider(provide: LockCredentialsProvider): Promise<LockCredentials> {
   const credentials: unknown = await provide();
   const { username, password, expiresAt } = (credentials ?? {}) as Partial<LockCredentials>;
-  const wrong =
-    typeof password !== 'string'
-      ? `password is ${describe(password)}`
-      : username !== undefined && typeof username !== 'string'
-        ? `username is ${describe(username)}`
-        : expiresAt !== undefined && !Number.isFinite(Number(expiresAt))
-          ? `expiresAt is ${describe(expiresAt)}`
-          : undefined;
+  const wrong = [
+    typeof password !== 'string' && `password is ${describe(password)}`,
+    !['undefined', 'string'].includes(typeof username) && `username is ${describe(username)}`,
+    expiresAt !== undefined && !Number.isFinite(Number(expiresAt)) && `expiresAt is ${describe(expiresAt)}`,
+  ].find(Boolean);
   if (wrong === undefined) return credentials as LockCredentials;
   throw new LockConfigError(
     `connection.credentials returned a login whose ${wrong}: ` +
