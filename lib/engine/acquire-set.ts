@@ -1,12 +1,33 @@
+import { listenToAbort } from '../common/abort.js';
 import { settledBy } from '../common/settle.js';
-import { isLockStoreError, LockTimeoutError } from '../errors/index.js';
+import { isLockStoreError, LockStoreError, LockTimeoutError, type LockError } from '../errors/index.js';
+import type { AcquireReply, AcquireRequest, HeldReply } from '../store/lock-store.js';
 import { notGranted, type AcquireParts, type KeyQueues } from './key-queue.js';
-import { acquireAtOnce, named, ownedBy, unanswered, type Busy, type Refusal } from './acquire-at-once.js';
 import type { Admission } from './admission.js';
-import type { Hold, HoldTerms, KeyTerms } from './hold.js';
+import type { Hold } from './hold.js';
+import { acquireRequest, type HoldTerms, type KeyTerms } from './hold-terms.js';
 import type { HoldReleases } from './hold-releases.js';
 import type { LeaseOperations } from './lease-operations.js';
-import { answerDue, nextAnswerDue, type WaitTerms } from './waiter.js';
+import { validUntil } from './lease-view.js';
+import { refusedForever } from './refusals.js';
+import { answerDue, nextAnswerDue, PendingCall, type WaitTerms } from './waiter.js';
+
+/** How a set waits: all its questions have one limit. */
+type SetWait = WaitTerms & { readonly answerBy: number };
+
+/** One of the keys is not free. */
+interface Busy {
+  readonly outcome: 'busy';
+  readonly key: string;
+  readonly holders: readonly string[];
+  readonly isSplit?: boolean | undefined;
+}
+
+/** Why a set was not acquired. `undefined`: only a request for each key can tell whether it is free. */
+type Refusal = Busy | LockError | undefined;
+
+/** How a set is asked for: with one request for all keys, or with a request for each key at the same time. */
+type How = 'together' | 'each';
 
 /**
  * Acquires several keys, all or none: in one step if all are free, otherwise one by one, each in its queue. One by one means
@@ -36,8 +57,7 @@ export class AcquireSet {
     // One limit for the whole set, however many questions it takes.
     const answerBy = answerDue(since, wait.waitTimeout, limits.commandTimeout, store.answerTime);
     const limit = { ...wait, answerBy };
-    const atOnce =
-      admission.unreachable(set[0]!.key) ?? (await acquireAtOnce(parts, admission, set, limit, 'together'));
+    const atOnce = admission.unreachable(set[0]!.key) ?? (await this.atOnce(set, limit, 'together'));
     const holds = Array.isArray(atOnce)
       ? atOnce
       : wait.waitTimeout === 0
@@ -52,13 +72,8 @@ export class AcquireSet {
    * Asks for each key at the same time, unless one of them is known to be held.
    * @param refusal of the attempt to acquire them in one step
    */
-  private async tryEach(
-    set: readonly KeyTerms[],
-    limit: WaitTerms & { readonly answerBy: number },
-    since: number,
-    refusal: Refusal,
-  ): Promise<Hold[]> {
-    const { parts, admission } = this;
+  private async tryEach(set: readonly KeyTerms[], limit: SetWait, since: number, refusal: Refusal): Promise<Hold[]> {
+    const { parts } = this;
     let found = refusal;
     const busy = busyOf(refusal);
     // What keeps this try from the key may be a release of this client that the store had not executed yet.
@@ -67,7 +82,7 @@ export class AcquireSet {
       await settledBy(parts.context.timers, { at: limit.answerBy, isAnswer: true }, released);
     }
     if (released !== undefined || found === undefined) {
-      const each = await acquireAtOnce(parts, admission, set, limit, 'each', busy);
+      const each = await this.atOnce(set, limit, 'each', busy);
       if (Array.isArray(each)) return each;
       found = each;
     }
@@ -82,7 +97,7 @@ export class AcquireSet {
   /** @param refusal of the attempt to acquire them in one step */
   private async inOrder(
     set: readonly KeyTerms[],
-    { waitTimeout, answerBy, signal }: WaitTerms & { readonly answerBy: number },
+    { waitTimeout, answerBy, signal }: SetWait,
     since: number,
     refusal: Refusal,
   ): Promise<Hold[]> {
@@ -141,6 +156,96 @@ export class AcquireSet {
     return set.map(({ key }) => held.get(key)!);
   }
 
+  /**
+   * Acquires all keys at once, or none, without a place in a queue.
+   * @param known what an earlier request has found, which is the result if there is no answer in time
+   * @throws LockStoreError without an answer in time or at shutdown; the reason of the caller's signal
+   */
+  private atOnce(
+    set: readonly KeyTerms[],
+    { signal, answerBy }: SetWait,
+    how: How,
+    known?: Busy,
+  ): Promise<Hold[] | Refusal> {
+    const { admission } = this;
+    const { context, tickets, grants, releases } = this.parts;
+    const { store, clock, limits, events } = context;
+    const ids = set.map(({ terms }) => context.identity.nextId(terms));
+    const owned = set.map(({ key, terms }, i) => ({ key, terms: i === 0 ? terms : ownedBy(ids[0], terms) }));
+    const sent = clock.now();
+    const { epoch } = store;
+    const call = new PendingCall<Hold[] | Refusal>(context);
+    let isOver = false;
+
+    /** Returns whether the call had not ended before. */
+    const end = (): boolean => {
+      if (isOver) return false;
+      isOver = true;
+      for (const id of ids) tickets.setIds.delete(id);
+      stopListening();
+      return true;
+    };
+    const leaveAll = (tombstone: number): void => set.forEach(({ key }, i) => releases.leave(key, ids[i]!, tombstone));
+    const giveUp = (settle: () => void): void => {
+      if (!end()) return;
+      leaveAll(2 * limits.commandTimeout);
+      settle();
+    };
+    const hold = (wanted: KeyTerms, { token, lease }: HeldReply, id: string): Hold => {
+      const grant = { id, token, lease, longest: lease, batchSize: 1, from: sent, epoch, restsOn: epoch };
+      const added = grants.addFor(wanted, grant);
+      events.acquired(added, sent, false);
+      return added;
+    };
+    const answered = (reply: readonly HeldReply[] | Refusal): void => {
+      const isLate = !end();
+      if (!isGranted(reply)) return isLate ? undefined : call.served(reply);
+      if (isLate) return leaveAll(0);
+      if (reply.every(({ lease }) => validUntil(sent, lease) > clock.now())) {
+        return call.served(owned.map((wanted, i) => hold(wanted, reply[i]!, ids[i]!)));
+      }
+      leaveAll(0);
+      call.served(tooLate(set));
+    };
+
+    for (const id of ids) tickets.setIds.add(id);
+    const stopListening = listenToAbort(admission.signal, () => giveUp(() => call.refused(admission.closing)));
+    if (signal !== undefined) call.listenTo(signal, () => giveUp(() => call.refused(signal.reason)));
+    // The request waits for no other holder, so without a result it is the answer that is missing.
+    call.endByAnswer(answerBy, () =>
+      giveUp(() => (known === undefined ? call.refused(unanswered(set)) : call.served(known))),
+    );
+    const requests = owned.map(({ key, terms }, i) => acquireRequest(context, key, ids[i]!, terms));
+    const asked = how === 'together' ? store.acquireAll(requests) : this.askEach(requests, (busy) => (known = busy));
+    asked.then(answered, (error: LockError) => giveUp(() => call.served(error)));
+    return call.promise;
+  }
+
+  /**
+   * Asks for each key, and releases what was granted if not all are.
+   * @param learn is called with a key that is not free, before the releases are answered
+   * @throws LockError
+   */
+  private async askEach(
+    requests: readonly AcquireRequest[],
+    learn: (busy: Busy) => void,
+  ): Promise<readonly HeldReply[] | Busy> {
+    const { context, releases } = this.parts;
+    const answers = await Promise.allSettled(requests.map((request) => context.store.acquire(request)));
+    for (const answer of answers) if (answer.status === 'rejected') throw answer.reason;
+    const replies = answers.map((answer) => (answer as PromiseFulfilledResult<AcquireReply>).value);
+    const granted = replies.filter((reply) => reply.outcome === 'held');
+    if (granted.length === requests.length) return granted;
+    const refused = replies.findIndex(({ outcome }) => outcome !== 'held');
+    const busy = busyOrRefused(requests[refused]!, replies[refused]!);
+    learn(busy);
+    const held = requests.filter((_, i) => replies[i]!.outcome === 'held');
+    await Promise.all(
+      held.map(({ key, id }) => releases.sendInBackground({ key, id, tombstoneFor: 0, keep: 0, next: undefined })),
+    );
+    return busy;
+  }
+
   private timedOut(
     set: readonly KeyTerms[],
     waitedFor: KeyTerms,
@@ -159,6 +264,37 @@ export class AcquireSet {
     if (!terms.renews || terms.maxRenewTimes > 0) await this.leases.extend(hold, terms.lease);
   }
 }
+
+/** A caller that names no owner still holds all keys of a set under one owner: that of its first hold. */
+const ownedBy = (owner: string | undefined, terms: HoldTerms): HoldTerms => ({
+  ...terms,
+  owner: terms.owner ?? owner,
+});
+
+/** The keys of a set, for messages. */
+const named = (set: readonly KeyTerms[]): string => set.map(({ key }) => `'${key}'`).join(', ');
+
+/** The store has not answered in time for a set. */
+const unanswered = (set: readonly KeyTerms[]): LockStoreError =>
+  new LockStoreError(`Redis has not answered yet whether ${named(set)} are free`, {
+    key: set[0]!.key,
+    transient: true,
+  });
+
+/** The store has answered for a set, but only after a lease. */
+const tooLate = (set: readonly KeyTerms[]): LockStoreError =>
+  new LockStoreError(`Redis answered after the lease of ${named(set)} had ended`, {
+    key: set[0]!.key,
+    transient: true,
+  });
+
+/** @throws LockError if the store will never grant the request */
+function busyOrRefused({ key, mode }: AcquireRequest, reply: AcquireReply): Busy {
+  if (reply.outcome !== 'queued' && reply.outcome !== 'busy') throw refusedForever(key, mode, reply);
+  return { outcome: 'busy', key, holders: reply.holders, isSplit: reply.isSplit };
+}
+
+const isGranted = (reply: readonly HeldReply[] | Refusal): reply is readonly HeldReply[] => Array.isArray(reply);
 
 const busyOf = (refusal: Refusal): Busy | undefined => (refusal instanceof Error ? undefined : refusal);
 

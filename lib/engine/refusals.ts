@@ -1,5 +1,5 @@
 import { LockConfigError, LockStoreError, type LockError } from '../errors/index.js';
-import type { HoldMode, LockStore } from '../store/lock-store.js';
+import type { AcquireReply, HoldMode, LockStore } from '../store/lock-store.js';
 
 /** A reader that asks for the write lock would wait for itself. */
 export const upgradeRefused = (key: string): LockConfigError =>
@@ -9,15 +9,18 @@ export const upgradeRefused = (key: string): LockConfigError =>
     { key },
   );
 
-/** The semaphore has fewer permits than the request, which would wait forever. */
-export const tooManyPermits = (key: string, mode: HoldMode, limit: number): LockConfigError => {
+/** The error of a request that the store will never grant, from its reply: `left`, `upgrade` or `too many`. */
+export function refusedForever(key: string, mode: HoldMode, reply: AcquireReply): LockError {
+  if (reply.outcome === 'upgrade') return upgradeRefused(key);
+  if (reply.outcome !== 'too many') return new LockStoreError('the acquisition was already abandoned', { key });
+  const { limit } = reply;
   const asked = mode.kind === 'permits' ? mode.units : 1;
   return new LockConfigError(
     `${asked} permits of '${key}' can never be granted, because there are only ${limit}: request at most ${limit}, or raise ` +
       'the number with setPermits.',
     { key },
   );
-};
+}
 
 /** The store has no `permits`. */
 export const permitsFixed = (lacks: LockStore['lacks']): LockConfigError =>

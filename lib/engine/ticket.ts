@@ -1,4 +1,4 @@
-import { LockStoreError, type LockError } from '../errors/index.js';
+import type { LockError, LockStoreError } from '../errors/index.js';
 import type { AcquireReply, AcquireRequest, ContendedReply, HeldReply, PushedGrant } from '../store/lock-store.js';
 import { acquireRequest, retryPeriod, type Places } from './hold-terms.js';
 import type { EngineContext } from './engine-context.js';
@@ -7,7 +7,7 @@ import type { Orphans } from './orphans.js';
 import type { Releases } from './releases.js';
 import { StorePoll } from './store-poll.js';
 import type { TicketInTable, TicketLine, Tickets } from './tickets.js';
-import { tooManyPermits, upgradeRefused } from './refusals.js';
+import { refusedForever } from './refusals.js';
 import { elapsedSince, validUntil } from './lease-view.js';
 
 /** What a ticket reports to the queue for which it stands in the store. */
@@ -178,23 +178,10 @@ export class Ticket extends StorePoll<AcquireReply> implements TicketInTable {
       if (reply.outcome === 'held' || reply.outcome === 'queued') this.parts.orphans.release(this.key, [this.id]);
       return;
     }
-    switch (reply.outcome) {
-      case 'held':
-        this.granted(reply, sent, epoch);
-        break;
-      case 'left':
-        this.refused(new LockStoreError('the acquisition was already abandoned', { key: this.key }));
-        break;
-      case 'upgrade':
-        this.refused(upgradeRefused(this.key));
-        break;
-      case 'too many':
-        this.refused(tooManyPermits(this.key, this.terms.mode, reply.limit));
-        break;
-      case 'queued':
-      case 'busy':
-        this.contended(reply, sent, epoch);
-    }
+    if (reply.outcome === 'held') return this.granted(reply, sent, epoch);
+    if (reply.outcome === 'queued' || reply.outcome === 'busy') return this.contended(reply, sent, epoch);
+    this.stop();
+    this.listener.failed(refusedForever(this.key, this.terms.mode, reply));
   }
 
   protected override faltered(error: LockStoreError, sent: number): void {
@@ -240,12 +227,6 @@ export class Ticket extends StorePoll<AcquireReply> implements TicketInTable {
 
   private get period(): number {
     return retryPeriod(this.context, this.terms.lease);
-  }
-
-  /** The store will never grant the request. */
-  private refused(error: LockError): void {
-    this.stop();
-    this.listener.failed(error);
   }
 
   private granted(grant: HeldReply | PushedGrant, from: number, restsOn: number): void {
