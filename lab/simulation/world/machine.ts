@@ -1,5 +1,4 @@
-import type { Clock } from '../../../lib/common/clock.js';
-import { ElapsedClock } from '../../../lib/common/elapsed-clock.js';
+import { ElapsedClock, type Clock } from '../../../lib/common/clock.js';
 import type { Happening, World } from './world.js';
 
 /** Where a process runs: how fast its clocks are, and whether it runs at all. */

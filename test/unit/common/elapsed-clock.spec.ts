@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { ElapsedClock, type ElapsedClockParts } from '../../../lib/common/elapsed-clock.js';
+import { ElapsedClock, type ElapsedClockParts } from '../../../lib/common/clock.js';
 
 interface FakeTimer {
   readonly at: number;
