@@ -1,4 +1,4 @@
-import { traceAcquisition, type LockAcquisition } from '../observation/diagnostics/acquisition.js';
+import { acquisitions, type LockAcquisition } from '../observation/diagnostics/acquisition.js';
 import type { Hold } from '../engine/hold.js';
 import type { EngineContext } from '../engine/engine-context.js';
 import type { LockEngine } from '../engine/lock-engine.js';
@@ -146,23 +146,21 @@ export class Acquirer {
       finish?.(lock);
       return lock;
     };
+    const steps =
+      typeof names === 'string'
+        ? [this.stepFor(names, terms, reentrant)]
+        : names.map((key) => this.stepFor(key, terms, reentrant));
+    const one = typeof names === 'string' ? steps[0] : undefined;
+    if (one?.again !== undefined) return finished(one.again.reenter());
+    const own = one?.terms ?? terms;
     const since = this.context.clock.now();
-    if (typeof names !== 'string') {
-      const steps = names.map((key) => this.stepFor(key, terms, reentrant));
-      if (steps.every(({ again }) => again !== undefined)) return this.acquireAll(steps, terms).then(finished);
-      const failed = (error: unknown): Promise<never> => timeouts.explain(error, names, terms, since);
-      return traceAcquisition(
-        () => this.described(names, terms),
-        () => this.acquireAll(steps, terms).then(finished, failed),
-      );
-    }
-    const { again, terms: own } = this.stepFor(names, terms, reentrant);
-    if (again !== undefined) return finished(again.reenter());
-    const failed = (error: unknown): Promise<never> => timeouts.explain(error, [names], own, since);
-    return traceAcquisition(
-      () => this.described([names], own),
-      () => engine.acquire(names, own, own).then((hold) => finished(new HeldLock(hold, engine)), failed),
-    );
+    const failed = (error: unknown): Promise<never> => timeouts.explain(error, steps, own, since);
+    const acquire = (): Promise<OwnHandle> =>
+      one === undefined
+        ? this.acquireAll(steps, terms).then(finished, failed)
+        : engine.acquire(one.key, own, own).then((hold) => finished(new HeldLock(hold, engine)), failed);
+    const isObserved = acquisitions.hasSubscribers && steps.some(({ again }) => again === undefined);
+    return isObserved ? acquisitions.tracePromise(acquire, this.described(steps, own)) : acquire();
   }
 
   /** An exclusive holder may acquire the key again, or read it as well. A reader may read again, but not write. */
@@ -188,8 +186,9 @@ export class Acquirer {
   }
 
   /** The message to observers about an acquisition. */
-  private described(keys: readonly string[], terms: AcquireTerms): LockAcquisition {
+  private described(steps: readonly Step[], terms: AcquireTerms): LockAcquisition {
     const { engine, instance } = this;
+    const keys = steps.map(({ key }) => key);
     const { pattern, method, mode, owner, waitTimeout, optional = false } = terms;
     return {
       ...{ instance, keys, pattern, method, owner, waitTimeout, optional, kind: mode.kind },

@@ -46,11 +46,11 @@ export class TimeoutReports {
   /** Rejects with the error of a call that began at `since`. If it is a timeout, its message names the holder. */
   async explain(
     error: unknown,
-    keys: readonly string[],
+    steps: ReadonlyArray<{ readonly key: string }>,
     { optional, waitTimeout, signal, method, pattern, mode }: AcquireTerms,
     since: number,
   ): Promise<never> {
-    if (isLockStoreError(error) && !this.engine.isClosing) this.reportFailure(keys, error, method ?? pattern);
+    if (isLockStoreError(error) && !this.engine.isClosing) this.reportFailure(steps, error, method ?? pattern);
     if (optional === true || !isLockTimeoutError(error) || error.key === undefined) throw error;
     const { key } = error;
     const own = findInScope((lock) => lock.part(key));
@@ -59,11 +59,11 @@ export class TimeoutReports {
   }
 
   private reportFailure(
-    [first, ...others]: readonly string[],
+    [first, ...others]: ReadonlyArray<{ readonly key: string }>,
     { message }: LockStoreError,
     site: string | undefined,
   ): void {
-    const what = `'${first}'${others.length === 0 ? '' : ` and ${others.length} more`}`;
+    const what = `'${first?.key}'${others.length === 0 ? '' : ` and ${others.length} more`}`;
     const where = site === undefined ? '' : ` for ${site}`;
     // Numbers such as the duration of an outage differ in each message.
     this.warnings.warn(`${site} ${message.replaceAll(/\d+/g, '#')}`, `could not acquire ${what}${where}: ${message}`);

@@ -39,12 +39,5 @@ export interface AcquiredLock {
   readonly holders: ReadonlyMap<string, string>;
 }
 
-const acquisitions = tracingChannel<unknown, LockAcquisition>(LOCK_CHANNELS.acquire);
-
-/** Does the work and publishes it to subscribers; `about` is called only if there are any. */
-export function traceAcquisition<Held extends AcquiredLock>(
-  about: () => LockAcquisition,
-  work: () => Promise<Held>,
-): Promise<Held> {
-  return acquisitions.hasSubscribers ? acquisitions.tracePromise(work, about()) : work();
-}
+/** Publishes each acquisition. Nothing is described while it has no subscribers. */
+export const acquisitions = tracingChannel<unknown, LockAcquisition>(LOCK_CHANNELS.acquire);

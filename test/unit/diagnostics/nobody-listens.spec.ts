@@ -1,13 +1,14 @@
 import { channel, subscribe, tracingChannel, unsubscribe } from 'node:diagnostics_channel';
 import { expect, it, jest } from '@jest/globals';
-import { traceAcquisition, type LockAcquisition } from '../../../lib/observation/diagnostics/acquisition.js';
+import { acquisitions, type LockAcquisition } from '../../../lib/observation/diagnostics/acquisition.js';
 import { LOCK_CHANNELS } from '../../../lib/observation/diagnostics/channels.js';
 import { EventChannels } from '../../../lib/observation/diagnostics/event-channels.js';
 import { EventPublisher } from '../../../lib/engine/event-publisher.js';
 import { LockLostError } from '../../../lib/errors/index.js';
 import type { LockEvent } from '../../../lib/engine/lock-event.js';
+import { Acquirer } from '../../../lib/service/acquirer.js';
 import { FakeClock } from '../../../lab/testbed/clocks/fake-clock.js';
-import { holdOf, TERMS } from '../engine/support.js';
+import { engineBench, held, holdOf, TERMS } from '../engine/support.js';
 
 const ABOUT: LockAcquisition = {
   instance: 'default',
@@ -15,12 +16,12 @@ const ABOUT: LockAcquisition = {
   pattern: undefined,
   method: undefined,
   kind: 'exclusive',
-  owner: undefined,
+  owner: 'me',
   waitTimeout: 0,
   optional: false,
   isClosing: false,
 };
-const LOCK = { isHeld: true, fencingTokens: new Map([['a', 1]]), holders: new Map() };
+const DEFAULTS = { expire: 0, maxRenewTimes: 0, waitTimeout: 10_000, renewedLease: 30_000 };
 
 function setUp() {
   const clock = new FakeClock();
@@ -71,16 +72,22 @@ it.each(['contended', 'acquired', 'timeout', 'skipped', 'renewed', 'released', '
   },
 );
 
-it('describes no acquisition without a listener, and adds no promise', async () => {
-  const about = jest.fn(() => ABOUT);
-  const work = Promise.resolve(LOCK);
-  expect(traceAcquisition(about, () => work)).toBe(work);
-  expect(about).not.toHaveBeenCalled();
+it('describes no acquisition without a listener', async () => {
+  const { engine, store, context } = engineBench();
+  const described = jest.spyOn(acquisitions, 'tracePromise');
+  const acquirer = new Acquirer(engine, context, DEFAULTS, 'default');
+  const acquire = async () => {
+    const lock = acquirer.acquire('a', { owner: 'me', waitTimeout: 0 });
+    store.acquires.at(-1)!.answer.resolve(held(5, 30_000));
+    return lock;
+  };
+  await acquire();
+  expect(described).not.toHaveBeenCalled();
   const { start } = tracingChannel<LockAcquisition>(LOCK_CHANNELS.acquire);
   const told: unknown[] = [];
   const listener = (message: unknown): void => void told.push(message);
   start.subscribe(listener);
-  await traceAcquisition(about, () => work);
+  const lock = await acquire();
   start.unsubscribe(listener);
-  expect(told).toEqual([{ ...ABOUT, result: LOCK }]);
+  expect(told).toEqual([{ ...ABOUT, result: lock }]);
 });

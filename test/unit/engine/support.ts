@@ -179,7 +179,8 @@ export function engineBench({ clock = new FakeClock(), onEvent = (_type: string)
     events.push(type);
     onEvent(type);
   };
-  const engine = new LockEngine(contextOf(store, clock, { logger, sink: { observed: true, next } }));
+  const context = contextOf(store, clock, { logger, sink: { observed: true, next } });
+  const engine = new LockEngine(context);
   const acquire = ({ key = 'a', ...terms }: Wanted = {}, waitTimeout = Infinity, signal?: AbortSignal) => {
     const acquisition = engine.acquire(key, { ...TERMS, ...terms }, { waitTimeout, signal });
     acquisition.catch(() => undefined);
@@ -193,7 +194,7 @@ export function engineBench({ clock = new FakeClock(), onEvent = (_type: string)
   };
   /** The ids of the releases so far. */
   const left = () => store.releases.map(({ request }) => request.id);
-  return { clock, store, engine, acquire, take, left, warnings, events };
+  return { clock, store, context, engine, acquire, take, left, warnings, events };
 }
 
 /** Observes the losses of holds. */
