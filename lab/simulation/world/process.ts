@@ -1,7 +1,7 @@
 import { createEngineContext, type EngineContext } from '../../../lib/engine/engine-context.js';
 import { LockEngine } from '../../../lib/engine/lock-engine.js';
 import type { ConnectionObserver } from '../../../lib/store/redis/connection.js';
-import { Elections } from '../../../lib/service/objects/elections.js';
+import { Elections } from '../../../lib/service/objects/default-leader-election.js';
 import type { LockStore } from '../../../lib/store/lock-store.js';
 import { RedisStore } from '../../../lib/store/redis/redis-store.js';
 import { noise, type Random } from '../schedule/noise.js';

@@ -4,10 +4,9 @@ import { messageOf } from '../../common/describe.js';
 import { outside } from '../../common/outside.js';
 import { settledBy } from '../../common/settle.js';
 import type { EngineContext } from '../../engine/engine-context.js';
-import { isLockConfigError, type LockConfigError, type LockLostError } from '../../errors/index.js';
+import { isLockConfigError, LockStoreError, type LockConfigError, type LockLostError } from '../../errors/index.js';
 import type { AcquireOptions } from '../../options/acquire-options.js';
 import { HeldLock } from '../handles/held-lock.js';
-import type { Elections } from './elections.js';
 import type { DeposedListener, ElectedListener, LeaderElection, LeaderElectionOptions } from './leader-election.js';
 import type { LockHandle } from '../handles/lock-handle.js';
 import { read } from '../../options/option-readers.js';
@@ -20,6 +19,40 @@ const LAST_RETRY = 2_000;
 const HANDOVER = 5_000;
 /** Default of `finishTimeout`, in ms. */
 const FINISH = 30_000;
+
+/** What a candidate shows the service. */
+type Candidate = Pick<LeaderElection, 'key' | 'stop'> & { readonly pattern: string };
+
+/** The candidates of a service that stand for election. They stop when the service shuts down. */
+export class Elections {
+  private readonly standing = new Set<Candidate>();
+  /** Why no candidate can stand any more. */
+  private over: string | undefined;
+
+  /** @throws LockStoreError when the application is shutting down */
+  add(election: Candidate): void {
+    if (this.over !== undefined) {
+      const { key } = election;
+      throw new LockStoreError(`${this.over}: no candidate can stand for election any more`, { key });
+    }
+    this.standing.add(election);
+  }
+
+  /** The patterns of the elections, once for each candidate. */
+  get patterns(): string[] {
+    return [...this.standing].map(({ pattern }) => pattern);
+  }
+
+  delete(election: Candidate): void {
+    this.standing.delete(election);
+  }
+
+  /** Stops all candidates, so that other processes take over at once, and refuses new ones. */
+  stopAll(why = 'the application is shutting down'): void {
+    this.over ??= why;
+    for (const election of [...this.standing]) void election.stop();
+  }
+}
 
 /** What a candidate needs: the shared parts, the table of candidates that stop at shutdown, and a way to acquire. */
 export interface ElectionParts {
