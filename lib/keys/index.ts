@@ -1,8 +1,7 @@
 export { compileKeyTemplate, type KeyTemplate } from './key-template.js';
 export type { RequestScope, TemplateScope, TemplateSite } from './template-site.js';
 export { methodParameterNames, parameterNames, type ParameterNames } from './parameter-names.js';
-export { encodeKeyPart, lockKey, type KeyPart } from './key-encoding.js';
-export { assertKey, MAX_KEY_BYTES } from './lock-key.js';
+export { assertKey, encodeKeyPart, lockKey, MAX_KEY_BYTES, type KeyPart } from './lock-key.js';
 export { LATCH_KEY_ROLES, LOCK_KEY_ROLES } from './key-roles.generated.js';
 export { groupBySlot, hashSlot, tagged } from './hash-slot.js';
 export {

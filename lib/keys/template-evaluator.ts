@@ -1,7 +1,7 @@
 import { types } from 'node:util';
 import { LockKeyError } from '../errors/index.js';
 import { describe, oneLine } from '../common/describe.js';
-import { encodeValue, refusal } from './key-encoding.js';
+import { encodeValue, refusal } from './lock-key.js';
 import { readComputed, readProperty } from './property-access.js';
 import type {
   Conditional,

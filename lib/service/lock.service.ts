@@ -8,7 +8,7 @@ import { isThenable } from '../common/settle.js';
 import { LockConfigError, LockLostError } from '../errors/index.js';
 import { assertKey } from '../keys/index.js';
 import { answerReadings } from '../observation/diagnostics/readings.js';
-import type { AcquireOptions, AdoptOptions, RunOptions } from '../options/acquire-options.js';
+import type { AcquireOptions, AdoptOptions, LockKind, RunOptions } from '../options/acquire-options.js';
 import { DefaultCountDownLatch } from './objects/default-count-down-latch.js';
 import type { CountDownLatch } from './objects/count-down-latch.js';
 import { HeldLock } from './handles/held-lock.js';
@@ -22,7 +22,7 @@ import type { LockHealth, LockHealthOptions } from './lock-health.js';
 import type { LockState } from './lock-state.js';
 import { readInstance, readLockHealth } from './read-lock-health.js';
 import { inspectKey } from './read-lock-state.js';
-import { DefaultLock, type LockObjectTerms } from './objects/default-lock.js';
+import { DefaultLock } from './objects/default-lock.js';
 import { LockScope } from './lock-scope.js';
 import { Acquirer, NO_OPTIONS, readKeys } from './acquirer.js';
 import { refuseFeature, refuseWithoutPermits } from './refused-features.js';
@@ -154,13 +154,13 @@ export class LockService {
    * @throws LockKeyError, LockConfigError for a key or an owner that cannot be used
    */
   getLock(key: string, options: LockObjectOptions = {}): LockObject {
-    return this.lockObject('getLock', [assertKey(key)], EXCLUSIVE, options);
+    return this.lockObject('getLock', [assertKey(key)], 'exclusive', options);
   }
 
   /** Like `getLock`, served strictly in the order of arrival at all clients. */
   getFairLock(key: string, options: LockObjectOptions = {}): LockObject {
     refuseFeature(this.engine, 'fair');
-    return this.lockObject('getFairLock', [assertKey(key)], { ...EXCLUSIVE, fair: true }, options);
+    return this.lockObject('getFairLock', [assertKey(key)], 'exclusive', options, true);
   }
 
   /**
@@ -171,8 +171,8 @@ export class LockService {
    */
   getReadWriteLock(key: string, options: LockObjectOptions = {}): ReadWriteLock {
     const keys = [assertKey(key)];
-    const readLock = this.lockObject('getReadWriteLock', keys, { ...EXCLUSIVE, kind: 'read' }, options);
-    const writeLock = this.lockObject('getReadWriteLock', keys, { ...EXCLUSIVE, isWrite: true }, options);
+    const readLock = this.lockObject('getReadWriteLock', keys, 'read', options);
+    const writeLock = this.lockObject('getReadWriteLock', keys, 'write', options);
     return { readLock: () => readLock, writeLock: () => writeLock };
   }
 
@@ -180,7 +180,7 @@ export class LockService {
   getMultiLock(keys: readonly string[], options: LockObjectOptions = {}): LockObject {
     if (!Array.isArray(keys))
       throw new LockConfigError("getMultiLock takes a list of keys: write getMultiLock(['a', 'b']).");
-    return this.lockObject('getMultiLock', readKeys(keys), EXCLUSIVE, options);
+    return this.lockObject('getMultiLock', readKeys(keys), 'exclusive', options);
   }
 
   /**
@@ -322,12 +322,18 @@ export class LockService {
   private lockObject(
     label: string,
     keys: readonly string[],
-    { kind, fair, isWrite }: LockObjectKind,
+    kind: LockKind,
     options: LockObjectOptions,
+    fair = false,
   ): LockObject {
     const { owner, pattern } = optionsOf('getLock').read(label, options);
-    const terms = { keys, kind, fair, isWrite, owner, pattern };
-    return new DefaultLock(this.acquirer, this.engine, this.defaults.renewedLease, terms);
+    return new DefaultLock(this.acquirer, this.engine, this.defaults.renewedLease, {
+      keys,
+      kind,
+      fair,
+      owner,
+      pattern,
+    });
   }
 }
 
@@ -340,11 +346,6 @@ export interface LockServices {
   /** A message that there is no instance with this name, with the names that there are. */
   unknownName(name: string): string;
 }
-
-type LockObjectKind = Pick<LockObjectTerms, 'kind' | 'fair' | 'isWrite'>;
-
-/** Names every field: a missing one would be looked up in `Object.prototype`. */
-const EXCLUSIVE: LockObjectKind = Object.freeze({ kind: 'exclusive', fair: false, isWrite: false });
 
 /**
  * A query of an ORM starts when its `then` is called. This calls it in the scope of the lock, where nested calls re-enter;

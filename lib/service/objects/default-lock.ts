@@ -1,7 +1,7 @@
 import type { Duration } from '../../common/duration.js';
 import type { HoldSurvey, LockEngine } from '../../engine/lock-engine.js';
 import { LockConfigError, LockNotHeldError } from '../../errors/index.js';
-import type { AcquireOptions } from '../../options/acquire-options.js';
+import type { AcquireOptions, LockKind } from '../../options/acquire-options.js';
 import { optionsOf, tryOptions } from '../../options/option-table.js';
 
 import type { LockHandle } from '../handles/lock-handle.js';
@@ -14,10 +14,9 @@ import { TakenLocks } from './taken-locks.js';
 /** The keys of a lock object, and how it locks them. */
 export interface LockObjectTerms {
   readonly keys: readonly string[];
-  readonly kind: 'exclusive' | 'read';
+  /** `write`: it is the write lock of a read-write lock, for a store that makes a difference. */
+  readonly kind: LockKind;
   readonly fair: boolean;
-  /** Whether it is the write lock of a read-write lock, for a store that makes a difference. */
-  readonly isWrite?: boolean;
   readonly owner: string | undefined;
   readonly pattern: string | undefined;
 }
@@ -41,7 +40,7 @@ export class DefaultLock implements LockObject {
 
   private readonly keys: readonly string[];
   private readonly owner: string | undefined;
-  private readonly kind: LockObjectTerms['kind'];
+  private readonly kind: 'exclusive' | 'read';
   /** The options of each call. */
   private readonly asked: Pick<AcquireOptions, 'kind' | 'fair' | 'owner' | 'pattern'>;
 
@@ -50,11 +49,12 @@ export class DefaultLock implements LockObject {
     private readonly engine: LockEngine,
     /** The lease in ms of locks that are renewed. */
     private readonly lease: number,
-    { keys, isWrite, ...asked }: LockObjectTerms,
+    { keys, ...asked }: LockObjectTerms,
   ) {
     this.keys = keys;
-    this.asked = isWrite === true ? { ...asked, kind: 'write' } : asked;
-    ({ owner: this.owner, kind: this.kind } = asked);
+    this.asked = asked;
+    this.owner = asked.owner;
+    this.kind = asked.kind === 'read' ? 'read' : 'exclusive';
     this.outside = new TakenLocks(lease);
   }
 
