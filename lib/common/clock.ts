@@ -31,7 +31,7 @@ const SHARP = 2 * GRAIN;
 /** The clocks of a machine. */
 interface MachineTime {
   /** ms on a monotonic clock. It may stand still while the machine is suspended. */
-  monotonic(): number;
+  now(): number;
   /** ms since 1970. Operators and NTP set this clock. */
   wall(): number;
   /** Seconds since the machine started, suspensions included, like `os.uptime()` on Linux. */
@@ -62,7 +62,7 @@ class SuspensionDetector {
 
   constructor(private readonly time: MachineTime) {
     this.bootLead = { least: -Infinity, most: Infinity };
-    this.knownFrom = time.monotonic() + SHARP;
+    this.knownFrom = time.now() + SHARP;
     this.look();
   }
 
@@ -77,7 +77,7 @@ class SuspensionDetector {
     const { time, bootLead: known } = this;
     // Before the boot time, so that the next look notices a suspension in between.
     const wall = time.wall();
-    const monotonic = time.monotonic();
+    const monotonic = time.now();
     const found = this.readBootLead();
     const isSharp = found.most - found.least <= SHARP;
     if (isSharp) this.isFine = true;
@@ -93,9 +93,9 @@ class SuspensionDetector {
 
   private readBootLead(): Lead {
     const { time } = this;
-    const before = time.monotonic();
+    const before = time.now();
     const seconds = time.uptime();
-    const after = time.monotonic();
+    const after = time.now();
     // Node falls back to whole seconds if it cannot read /proc/uptime; other runtimes round them up.
     const isWhole = Number.isInteger(seconds);
     const [early, late] = [isWhole && !this.isFine ? COARSE_GRAIN : 0, isWhole ? COARSE_GRAIN : GRAIN];
@@ -153,7 +153,7 @@ export class ElapsedClock {
 
   now(): number {
     const { suspensions } = this;
-    const monotonic = this.parts.monotonic();
+    const monotonic = this.parts.now();
     if (suspensions === undefined) return monotonic;
     const age = monotonic - this.lookedAt;
     if (age >= GOOD_FOR || age < 0) {
@@ -224,7 +224,6 @@ const standsStill = ['linux', 'android'].includes(platform());
 export const systemClock: Clock = Object.assign(
   new ElapsedClock({
     ...readingClock,
-    monotonic: () => performance.now(),
     wall: () => Date.now(),
     uptime: standsStill ? uptime : undefined,
   }),

@@ -67,26 +67,6 @@ export class KeyQueues {
     return waiter.promise;
   }
 
-  /** How many callers of this client wait for a key. */
-  waitingFor(key: string): number {
-    return this.keys.get(key)?.waiting ?? 0;
-  }
-
-  /** No further local caller may use the current grants of a key. */
-  closeGrants(key: string): void {
-    this.keys.get(key)?.closeGrants();
-  }
-
-  /** The shared grants of a key serve no further caller. */
-  closeShared(key: string): void {
-    this.keys.get(key)?.closeShared();
-  }
-
-  /** Another client holds the key. So no grant of an exclusive lock is valid here, for example after its data was deleted. */
-  heldElsewhere(key: string): void {
-    this.keys.get(key)?.held?.close();
-  }
-
   /** Rejects all waiters with `reason`, in slices if there are very many. */
   dismissAll(reason: unknown): Promise<void> {
     return inSlices(waitersOf(this.keys.values()), (waiter) => waiter?.refused(reason));
@@ -304,11 +284,6 @@ export class Group implements TicketListener {
     private readonly parts: AcquireParts,
   ) {}
 
-  /** The grant of the holder for which the waiters wait. */
-  private get held(): ClientGrant | undefined {
-    return this.isPlain ? this.queue.held : undefined;
-  }
-
   /** Whether a caller wants the same as the callers of this group. */
   accepts(mode: HoldMode): boolean {
     return wantsTheSame(this.mode, mode);
@@ -323,9 +298,10 @@ export class Group implements TicketListener {
       if (signal.aborted) return this.giveUp(waiter, signal.reason);
       waiter.listenTo(signal, () => this.giveUp(waiter, signal.reason));
     }
+    const held = this.isPlain ? this.queue.held : undefined;
     // A lost hold does not tell which client holds the lock now.
-    if (this.held?.holds[0]?.state === 'held') this.seenHeld();
-    if (this.held !== undefined || (this.ticket !== undefined && (this.capacity === 'one' || this.isContended))) {
+    if (held?.holds[0]?.state === 'held') this.seenHeld();
+    if (held !== undefined || (this.ticket !== undefined && (this.capacity === 'one' || this.isContended))) {
       this.reportContended(waiter);
     } else {
       this.hopeful = this.hopeful.length === 0 ? [waiter] : [...this.hopeful, waiter];
@@ -511,7 +487,7 @@ export class Group implements TicketListener {
 
   /** Ids of the holders that are known. */
   private holders(): readonly string[] | undefined {
-    const { held } = this;
+    const held = this.isPlain ? this.queue.held : undefined;
     return held === undefined ? (this.ticket?.holders ?? this.lastHolders) : [held.id];
   }
 

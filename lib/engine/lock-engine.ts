@@ -82,7 +82,7 @@ export class LockEngine {
     this.tickets = new Tickets(store, store.mayKeepPlaces ? Infinity : context.limits.front);
     const { storeReleases: releases, grants, tickets, admission } = this;
     this.handovers = new Handovers(context, admission, grants, releases);
-    const heldElsewhere = (key: string): void => this.queues.heldElsewhere(key);
+    const heldElsewhere = (key: string): void => this.queues.keys.get(key)?.held?.close();
     const orphans = new Orphans(context, releases, heldElsewhere, [grants, tickets, this.handovers]);
     const parts: AcquireParts = { context, releases, orphans, grants, tickets };
     this.releases = new HoldReleases(context, grants, releases);
@@ -119,7 +119,7 @@ export class LockEngine {
    * the ids that `inspect` shows here.
    */
   async forceRelease(key: string, hold?: HoldChoice, by = this.context.identity.label): Promise<ForceReleaseReply> {
-    this.queues.closeGrants(key);
+    this.queues.keys.get(key)?.closeGrants();
     this.releases.send(key);
     const { ended, inStore } = this.grants.endSome(key, hold, by);
     if (inStore?.length === 0) return { holds: ended, told: ended };
@@ -132,7 +132,7 @@ export class LockEngine {
     const { store } = this.context;
     if (store.permits === undefined) throw permitsFixed(this.lacks);
     this.admission.assertReachable(key);
-    this.queues.closeShared(key);
+    this.queues.keys.get(key)?.closeShared();
     return this.admission.explained(store.permits.add({ key, id: this.context.identity.nextId(), change, permits }));
   }
 
@@ -142,7 +142,7 @@ export class LockEngine {
   }
 
   setLimit(key: string, permits: number): Promise<void> {
-    this.queues.closeShared(key);
+    this.queues.keys.get(key)?.closeShared();
     return this.admission.explained(this.context.store.setLimit(key, permits));
   }
 

@@ -67,7 +67,8 @@ export function compileInterpolation(
   return (scope) => {
     try {
       const value = evaluate(scope);
-      if (Text.is(value)) return value.encoded || context.fault(`${source} ${refusal('')}`);
+      if (typeof value === 'object' && Text.is(value))
+        return value.encoded || context.fault(`${source} ${refusal('')}`);
       return encodeValue(value) ?? context.fault(`${source} ${refusalOf(value, expression, context)}`);
     } catch (error) {
       // Check it without running code of an error that a Proxy has made.

@@ -136,46 +136,50 @@ export class Acquirer {
     { terms, reentrant }: Pick<ReadCall<'run'>, 'terms' | 'reentrant'>,
     finish?: (lock: OwnHandle) => void,
   ): OwnHandle | Promise<OwnHandle> {
-    const { engine, timeouts } = this;
-    const names = typeof keys === 'string' ? assertKey(keys) : readKeys(keys);
-    if (engine.lacks !== undefined) refuseLacking(engine, terms);
-    if (terms.mode.kind === 'permits') refuseWithoutPermits(engine);
     terms.signal?.throwIfAborted();
-    const finished = (lock: OwnHandle): OwnHandle => {
-      if (terms.owner !== undefined) this.owners.add(lock, terms.owner);
-      finish?.(lock);
-      return lock;
-    };
-    const steps =
-      typeof names === 'string'
-        ? [this.stepFor(names, terms, reentrant)]
-        : names.map((key) => this.stepFor(key, terms, reentrant));
-    const one = typeof names === 'string' ? steps[0] : undefined;
-    if (one?.again !== undefined) return finished(one.again.reenter());
+    const one = typeof keys === 'string' ? this.stepFor(keys, terms, reentrant) : undefined;
+    if (one?.again !== undefined) return this.finished(one.again.reenter(), terms, finish);
+    const steps = one === undefined ? readKeys(keys).map((key) => this.stepFor(key, terms, reentrant)) : [one];
+    if (one !== undefined) assertKey(one.key);
+    if (this.engine.lacks !== undefined) refuseLacking(this.engine, terms);
+    if (terms.mode.kind === 'permits') refuseWithoutPermits(this.engine);
+    return this.request(steps, terms, finish);
+  }
+
+  /** Requests what is not re-entered. */
+  private request(steps: readonly Step[], terms: AcquireTerms, finish?: (lock: OwnHandle) => void): Promise<OwnHandle> {
+    const { engine, timeouts } = this;
+    const one = steps.length === 1 ? steps[0] : undefined;
     const own = one?.terms ?? terms;
     const since = this.context.clock.now();
+    const finished = (lock: OwnHandle): OwnHandle => this.finished(lock, terms, finish);
     const failed = (error: unknown): Promise<never> => timeouts.explain(error, steps, own, since);
     const acquire = (): Promise<OwnHandle> =>
-      one === undefined
+      one === undefined || one.again !== undefined
         ? this.acquireAll(steps, terms).then(finished, failed)
         : engine.acquire(one.key, own, own).then((hold) => finished(new HeldLock(hold, engine)), failed);
     const isObserved = acquisitions.hasSubscribers && steps.some(({ again }) => again === undefined);
     return isObserved ? acquisitions.tracePromise(acquire, this.described(steps, own)) : acquire();
   }
 
+  private finished(lock: OwnHandle, { owner }: AcquireTerms, finish?: (lock: OwnHandle) => void): OwnHandle {
+    if (owner !== undefined) this.owners.add(lock, owner);
+    finish?.(lock);
+    return lock;
+  }
+
   /** An exclusive holder may acquire the key again, or read it as well. A reader may read again, but not write. */
   private stepFor(key: string, terms: AcquireTerms, reentrant: boolean): Step {
     const { mode, owner } = terms;
-    const step: Step = { key, again: undefined, terms };
-    if (!reentrant || mode.kind === 'permits' || currentScope() === undefined) return step;
+    if (!reentrant || mode.kind === 'permits' || currentScope() === undefined) return { key, again: undefined, terms };
     const find = (kind: HeldLock['kind']): HeldLock | undefined =>
       this.partInScope(key, (lock) => lock.kind === kind && (owner === undefined || owner === lock.owner));
     const alone = find('exclusive');
-    if (mode.kind === 'exclusive' && alone !== undefined) return { ...step, again: alone };
+    if (mode.kind === 'exclusive' && alone !== undefined) return { key, again: alone, terms };
     const reading = find('read');
-    if (mode.kind === 'read') return { ...step, again: reading, terms: { ...terms, owner: alone?.owner ?? owner } };
+    if (mode.kind === 'read') return { key, again: reading, terms: { ...terms, owner: alone?.owner ?? owner } };
     if (reading !== undefined) throw upgradeRefused(key);
-    return step;
+    return { key, again: undefined, terms };
   }
 
   private partInScope(key: string, fits: (lock: HeldLock) => boolean): HeldLock | undefined {

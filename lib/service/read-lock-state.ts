@@ -41,7 +41,7 @@ export async function inspectKey(engine: LockEngine, { names }: EngineContext, k
     fencingToken: largest(holds, ({ token }) => token, lastToken),
     holders: holds.map((hold) => readHolder(hold, names, connections)),
     waiters: waiters.map((waiter) => ({ ...named(waiter, names, connections), since: new Date(waiter.since) })),
-    waitingHere: engine.queues.waitingFor(key),
+    waitingHere: engine.queues.keys.get(key)?.waiting ?? 0,
     // Callers may name different numbers.
     permits: limit ?? (largest(all, ({ mode }) => (mode.kind === 'permits' ? mode.limit : 0), 0) || undefined),
   };

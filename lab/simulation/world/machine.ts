@@ -156,7 +156,7 @@ export class EngineClock extends ElapsedClock implements Clock {
   constructor(private readonly machine: Machine) {
     const monotonic = new MachineClock(machine);
     super({
-      monotonic: () => monotonic.now(),
+      now: () => monotonic.now(),
       wall: () => WALL + machine.now + machine.wallShift,
       uptime: () => Math.floor(machine.now / 10) / 100,
       setTimer: (delay, callback) => monotonic.setTimer(delay, callback),
