@@ -69,23 +69,17 @@ export class EventPublisher {
   }
 
   released(hold: PublishedHold): void {
-    this.publish(() => ({ type: 'released', ...this.holdFields(hold), held: this.clock.now() - hold.acquiredAt }));
+    this.publish(() => ({ type: 'released', ...this.endFields(hold) }));
   }
 
   unreleased(hold: PublishedHold, reason: string): void {
-    this.publish(() => ({
-      type: 'unreleased',
-      ...this.holdFields(hold),
-      held: this.clock.now() - hold.acquiredAt,
-      reason,
-    }));
+    this.publish(() => ({ type: 'unreleased', ...this.endFields(hold), reason }));
   }
 
   lost(hold: PublishedHold, { message: reason, lossReason, forcedBy }: LockLostError, nextHolder?: string): void {
     this.publish(() => ({
       type: 'lost',
-      ...this.holdFields(hold),
-      held: this.clock.now() - hold.acquiredAt,
+      ...this.endFields(hold),
       reason,
       lossReason: lossReason!,
       forcedBy,
@@ -117,5 +111,9 @@ export class EventPublisher {
   private holdFields(hold: PublishedHold) {
     const { id, token, terms } = hold;
     return { ...this.requestFields(hold), owner: terms.owner ?? id, fencingToken: token };
+  }
+
+  private endFields(hold: PublishedHold) {
+    return { ...this.holdFields(hold), held: this.clock.now() - hold.acquiredAt };
   }
 }

@@ -1,3 +1,4 @@
+import { READING_TIME } from '../common/timer-queue.js';
 import { LatchLostError, LockStoreError } from '../errors/index.js';
 import type { LatchCount, LatchStore } from '../store/latch-store.js';
 import type { EngineContext } from './engine-context.js';
@@ -63,17 +64,16 @@ export class LatchWatch extends StorePoll<LatchCount> {
     }
   }
 
-  /** Why the wait cannot end with the result that the latch is closed; `undefined`: it is closed. */
-  troubleOf({ latch }: LatchWaiter): LockStoreError | undefined {
+  /** The time of a waiter is over. It waits until `due` for the first answer, however short its time is. */
+  timedOut(waiter: LatchWaiter, due: number): void {
     const { error } = this;
-    return error === undefined && latch === undefined ? unanswered(this.key) : error;
-  }
-
-  /** The time of a waiter is over. Returns whether it waits for the first answer, once. */
-  awaitsAnswer(waiter: LatchWaiter): boolean {
-    if (waiter.overdue || waiter.latch !== undefined || this.error !== undefined) return false;
-    waiter.overdue = true;
-    return true;
+    const isUnanswered = waiter.latch === undefined && error === undefined;
+    if (isUnanswered && !waiter.overdue) {
+      waiter.overdue = true;
+      waiter.moveDeadline(Math.max(due, this.context.clock.now() + READING_TIME));
+    } else if (isUnanswered) waiter.refused(unanswered(this.key));
+    else if (error !== undefined) waiter.refused(error);
+    else waiter.served(false);
   }
 
   /** The store says that a latch has opened. */

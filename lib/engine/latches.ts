@@ -1,4 +1,3 @@
-import { READING_TIME } from '../common/timer-queue.js';
 import { LockStoreError } from '../errors/index.js';
 import type { LatchStore } from '../store/latch-store.js';
 import type { Admission } from './admission.js';
@@ -73,7 +72,7 @@ export class Latches {
     const due = answerDue(since, waitTimeout, this.context.limits.commandTimeout);
     if (waitTimeout === 0) return this.look(key, waiter, due);
     const watch = this.watchOf(key);
-    waiter.endBy(since + waitTimeout, () => this.timedOut(watch, waiter, due));
+    waiter.endBy(since + waitTimeout, () => watch.timedOut(waiter, due));
     watch.join(waiter);
     try {
       return await waiter.promise;
@@ -116,17 +115,6 @@ export class Latches {
     this.seen.answered(key, answer, sent);
     if (isLost) throw lost(key);
     return answer.left === 0;
-  }
-
-  private timedOut(watch: LatchWatch, waiter: LatchWaiter, due: number): void {
-    // The first answer is awaited, however short the wait is.
-    if (watch.awaitsAnswer(waiter)) {
-      waiter.moveDeadline(Math.max(due, this.context.clock.now() + READING_TIME));
-      return;
-    }
-    const trouble = watch.troubleOf(waiter);
-    if (trouble === undefined) waiter.served(false);
-    else waiter.refused(trouble);
   }
 
   private async replicated(key: string, id: string, { min, timeout }: ReplicaTerms, done: string): Promise<void> {
