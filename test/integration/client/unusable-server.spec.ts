@@ -75,11 +75,11 @@ describe('a server that was reached', () => {
   });
 });
 
-describe('a node of a Cluster as one server', () => {
-  const bench = new ClusterBench();
+const cluster = new ClusterBench();
 
+describe('a node of a Cluster as one server', () => {
   it('stops the start', async () => {
-    const [node] = bench.cluster.nodes;
+    const [node] = cluster.cluster.nodes;
     const refusal = {
       code: 'LOCK_CONFIG',
       message: expect.stringMatching(/one node of a Cluster.*connection: { cluster:/),
@@ -90,19 +90,19 @@ describe('a node of a Cluster as one server', () => {
   });
 
   it('is accepted if it serves all slots', async () => {
-    await using cluster = await startRedisCluster({ masters: 1 });
-    const locks = await start(cluster.nodes[0]!.url);
+    await using single = await startRedisCluster({ masters: 1 });
+    const locks = await start(single.nodes[0]!.url);
     expect(await (await locks.acquire('a')).release()).toBe(true);
   });
 });
 
 describe('a login function that returns no login', () => {
-  const bench = new ClusterBench();
-
   it('stops the start in a Cluster', async () => {
     const redisOptions = { credentials: () => ({ password: 1 }) };
-    const cluster = bench.cluster.addresses;
-    const started = start({ cluster, options: { redisOptions } } as unknown as LockClientOptions['connection']);
+    const started = start({
+      cluster: cluster.cluster.addresses,
+      options: { redisOptions },
+    } as unknown as LockClientOptions['connection']);
     await expect(started).rejects.toMatchObject({
       code: 'LOCK_CONFIG',
       message: expect.stringContaining('credentials returned a login whose password is'),

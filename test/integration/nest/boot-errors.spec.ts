@@ -76,67 +76,16 @@ describe('a lock that cannot be used stops the application when its class is def
   });
 });
 
-describe.each([
-  ['@DistributedLock', DistributedLock as any],
-  ['@UseLock', UseLock as any],
-])('%s without parentheses', (name, lock) => {
-  const said = `${name} was written without parentheses: write ${name}({ key: … })`;
-
-  it('on a property, a static method, a class', () => {
-    expect(() => {
+it('a lock takes its key, its lease and its renewals by position', () => {
+  for (const key of ['a', () => 'a', ['a', 'b']]) {
+    for (const lock of [DistributedLock, UseLock] as any[]) {
       class Stock {
-        @lock
-        reserve = async (): Promise<void> => {};
+        async reserve(): Promise<void> {}
       }
-      return Stock;
-    }).toThrow(said);
-    expect(() => {
-      class Stock {
-        @lock
-        static async reserve(): Promise<void> {}
-      }
-      return Stock;
-    }).toThrow(said);
-    expect(() => {
-      @lock
-      class Stock {}
-      return Stock;
-    }).toThrow(said);
-  });
-
-  it('as a standard decorator', () => {
-    expect(() => lock(async () => {}, { kind: 'method', name: 'reserve' })).toThrow(said);
-  });
-
-  it('is refused with other arguments than options', () => {
-    expect(() => lock({ key: 'a' }, 30_000)).toThrow('either one object of options or key, expire, maxRenewTimes');
-    for (const key of ['a', () => 'a', ['a', 'b']]) {
-      const decorate = lock(key, '30s', 3);
-      expect(() => {
-        class Stock {
-          @decorate
-          async reserve(): Promise<void> {}
-        }
-        return Stock;
-      }).not.toThrow();
+      const method = Object.getOwnPropertyDescriptor(Stock.prototype, 'reserve');
+      expect(() => lock(key, '30s', 3)(Stock.prototype, 'reserve', method)).not.toThrow();
     }
-  });
-});
-
-describe('a lock on a target other than a method of an instance', () => {
-  const lock = DistributedLock('a') as any;
-
-  it('class', () => {
-    expect(() => {
-      @lock
-      class Stock {}
-      return Stock;
-    }).toThrow('belongs on a method, not on Stock itself');
-  });
-
-  it('standard decorator instead of a legacy one', () => {
-    expect(() => lock(() => undefined, { kind: 'method', name: 'reserve' })).toThrow('experimentalDecorators');
-  });
+  }
 });
 
 describe('options of the module that cannot be used', () => {

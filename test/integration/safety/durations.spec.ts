@@ -8,26 +8,8 @@ import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
 import type { RedisServer } from '../../../lab/testbed/servers/redis-server.mjs';
 /** No length of time at all. */
 const NONSENSE: unknown[] = [
-  -1,
-  -0.001,
-  NaN,
-  -Infinity,
-  '',
-  ' ',
-  '10',
-  '-1s',
-  '1w',
-  '1 s s',
-  's',
-  '1e3ms',
-  'Infinity',
-  '∞',
-  null,
-  true,
-  {},
-  [1],
-  10n,
-  new Date(0),
+  ...[-1, -0.001, NaN, -Infinity, '', ' ', '10', '-1s', '1w', '1 s s'],
+  ...['s', '1e3ms', 'Infinity', '∞', null, true, {}, [1], 10n, new Date(0)],
 ];
 const TOO_LONG = [366 * 86_400_000 + 1, Number.MAX_SAFE_INTEGER, 1e300, '8785h'];
 const TOO_SHORT = [1, 10, 49, 49.999, '49ms', Number.MIN_VALUE];
@@ -42,75 +24,38 @@ const show = (written: unknown): string =>
 
 let extended = 0;
 
+/** What no lease can be; 0 stands for a lease that is renewed. */
+const LEASE = [...TOO_SHORT, Infinity];
+const RENEWED = [...LEASE, 0];
+
 /**
  * Places where a length of time is written, and the values that are refused there besides nonsense and values that are
  * too long.
  */
-const places: Array<[string, { write(duration: any): Promise<unknown>; refuses: unknown[] }]> = [
-  [
-    'acquire: expire',
-    { write: async (expire) => (await start()).acquire('a', { expire }), refuses: [...TOO_SHORT, Infinity] },
-  ],
-  [
-    'acquire: renewedLease',
-    {
-      write: async (renewedLease) => (await start()).acquire('a', { renewedLease }),
-      refuses: [...TOO_SHORT, 0, Infinity],
-    },
-  ],
-  [
-    'election: finishTimeout',
-    { write: async (finishTimeout) => (await start()).getLeaderElection('a', { finishTimeout }), refuses: [] },
-  ],
-  [
-    'acquire: waitTimeout',
-    { write: async (waitTimeout) => (await start()).acquire('a', { waitTimeout }), refuses: [] },
-  ],
-  [
-    'acquire: holdAtLeast',
-    { write: async (holdAtLeast) => (await start()).acquire('a', { holdAtLeast }), refuses: [Infinity] },
-  ],
-  [
-    'extend',
-    {
-      write: async (lease) => (await (await start()).acquire(`a:${++extended}`)).extend(lease),
-      refuses: [...TOO_SHORT, 0, Infinity],
-    },
-  ],
+const places: Array<[string, unknown[], (duration: any) => Promise<unknown>]> = [
+  ['acquire: expire', LEASE, async (expire) => (await start()).acquire('a', { expire })],
+  ['acquire: renewedLease', RENEWED, async (renewedLease) => (await start()).acquire('a', { renewedLease })],
+  ['acquire: waitTimeout', [], async (waitTimeout) => (await start()).acquire('a', { waitTimeout })],
+  ['acquire: holdAtLeast', [Infinity], async (holdAtLeast) => (await start()).acquire('a', { holdAtLeast })],
   [
     'acquire: replicas.timeout',
-    {
-      write: async (timeout) => (await start()).acquire('a', { replicas: { min: 1, timeout } }),
-      refuses: [Infinity],
-    },
+    [Infinity],
+    async (timeout) => (await start()).acquire('a', { replicas: { min: 1, timeout } }),
   ],
-  [
-    'latch: waitTimeout',
-    {
-      write: async (waitTimeout) => (await start()).getCountDownLatch('a').await({ waitTimeout }),
-      refuses: [],
-    },
-  ],
-  [
-    'latch: expire',
-    {
-      write: async (expire) => (await start()).getCountDownLatch('a').trySetCount(1, { expire }),
-      refuses: [...TOO_SHORT, Infinity],
-    },
-  ],
-  ['health: timeout', { write: async (timeout) => (await start()).health({ timeout }), refuses: [Infinity] }],
-  ['tryLock: waitTimeout', { write: async (wait) => (await start()).getLock('a').tryLock(wait), refuses: [] }],
-  [
-    'tryLock: expire',
-    { write: async (lease) => (await start()).getLock('a').tryLock(0, lease), refuses: [...TOO_SHORT, Infinity] },
-  ],
-  ['module: renewedLease', { write: resolve('renewedLease'), refuses: [...TOO_SHORT, 0, Infinity] }],
-  ['module: grantTimeout', { write: resolve('grantTimeout'), refuses: [...TOO_SHORT, 0, Infinity] }],
-  ['module: commandTimeout', { write: resolve('commandTimeout'), refuses: [0, '0s', Infinity] }],
-  ['module: shutdownTimeout', { write: resolve('shutdownTimeout'), refuses: [Infinity] }],
-  ['module: localHandoffTime', { write: resolve('localHandoffTime'), refuses: [Infinity] }],
-  ['module: defaults.expire', { write: resolve('defaults', 'expire'), refuses: [...TOO_SHORT, Infinity] }],
-  ['module: defaults.waitTimeout', { write: resolve('defaults', 'waitTimeout'), refuses: [] }],
+  ['extend', RENEWED, async (lease) => (await (await start()).acquire(`a:${++extended}`)).extend(lease)],
+  ['latch: waitTimeout', [], async (waitTimeout) => (await start()).getCountDownLatch('a').await({ waitTimeout })],
+  ['latch: expire', LEASE, async (expire) => (await start()).getCountDownLatch('a').trySetCount(1, { expire })],
+  ['election: finishTimeout', [], async (finishTimeout) => (await start()).getLeaderElection('a', { finishTimeout })],
+  ['health: timeout', [Infinity], async (timeout) => (await start()).health({ timeout })],
+  ['tryLock: waitTimeout', [], async (wait) => (await start()).getLock('a').tryLock(wait)],
+  ['tryLock: expire', LEASE, async (lease) => (await start()).getLock('a').tryLock(0, lease)],
+  ['module: renewedLease', RENEWED, resolve('renewedLease')],
+  ['module: grantTimeout', RENEWED, resolve('grantTimeout')],
+  ['module: commandTimeout', [0, '0s', Infinity], resolve('commandTimeout')],
+  ['module: shutdownTimeout', [Infinity], resolve('shutdownTimeout')],
+  ['module: localHandoffTime', [Infinity], resolve('localHandoffTime')],
+  ['module: defaults.expire', LEASE, resolve('defaults', 'expire')],
+  ['module: defaults.waitTimeout', [], resolve('defaults', 'waitTimeout')],
 ];
 
 function resolve(option: keyof RedisLockModuleOptions, inner?: string): (duration: unknown) => Promise<unknown> {
@@ -127,7 +72,7 @@ const isEmptyObject = (value: unknown): boolean =>
 
 const start = () => locks.start(redis.url);
 
-describe.each(places)('%s', (place, { write, refuses }) => {
+describe.each(places)('%s', (place, refuses, write) => {
   it('refuses an invalid duration, names the option and says what to write', async () => {
     const written = [...NONSENSE, ...TOO_LONG, ...refuses].filter(
       (value) => !(takesNullAsNotGiven(place) && value === null) && !(takesOptions(place) && isEmptyObject(value)),
