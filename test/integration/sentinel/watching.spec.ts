@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterEach, beforeEach, it } from '@jest/globals';
+import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import type { LockService } from '../../../lib/service/lock.service.js';
 import { RespProxy } from '../../../lab/testbed/proxies/resp-proxy.mjs';
 import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
-import { FaultLocks, redisKey } from '../../../lab/testbed/locks/fault-locks.js';
+import { FaultLocks, redisKey, timed } from '../../../lab/testbed/locks/fault-locks.js';
 import { startRedisSentinels, type RedisSentinels } from '../../../lab/testbed/servers/redis-sentinels.mjs';
 
 /** Until a Sentinel makes a replica of an old master it takes eight seconds and more: anything sooner was announced. */
@@ -26,6 +26,10 @@ afterEach(async () => {
   await sentinels.stop();
 });
 
+/** The connections to the Sentinel that wait for its messages. */
+const listening = async (): Promise<string> =>
+  String(await sentinels.watcher.admin.call('CLIENT', 'LIST', 'TYPE', 'PUBSUB'));
+
 async function followsMaster(service: LockService): Promise<void> {
   const master = await sentinels.master();
   await eventually(async () => {
@@ -38,8 +42,6 @@ async function followsMaster(service: LockService): Promise<void> {
 
 it('a Sentinel that was temporarily down still announces a new master', async () => {
   const service = await locks.start(sentinels.connection);
-  const listening = async (): Promise<string> =>
-    String(await sentinels.watcher.admin.call('CLIENT', 'LIST', 'TYPE', 'PUBSUB'));
   await eventually(async () => (await listening()) !== '');
   await sentinels.watcher.kill();
   await sleep(AWAY);
@@ -54,8 +56,6 @@ it('a client that missed the message about a new master asks for it', async () =
   proxy = await RespProxy.start(sentinels.watcher);
   const { sentinels: _, ...connection } = sentinels.connection;
   const service = await locks.start({ ...connection, sentinels: [{ host, port: proxy.port }] });
-  const listening = async (): Promise<string> =>
-    String(await sentinels.watcher.admin.call('CLIENT', 'LIST', 'TYPE', 'PUBSUB'));
   await eventually(async () => (await listening()) !== '');
   proxy.disconnect();
   await sentinels.failover();
@@ -78,4 +78,24 @@ it('a message about a new master that arrives while a client connects does not e
     within: 10_000,
     every: 50,
   });
+});
+
+/** How often it is closed, after up to so many ms: each time in another moment, of which some are bad ones. */
+const CLOSINGS = 120;
+const LATEST = 8;
+
+it('a client that is closed while it connects leaves no connection to Sentinels, and no pending start', async () => {
+  const starts: Array<ReturnType<typeof timed<void>>> = [];
+  for (let i = 0; i < CLOSINGS; i++) {
+    const service = locks.make(sentinels.connection);
+    starts.push(timed(service.start()));
+    await sleep((i * LATEST) / CLOSINGS);
+    await service.close();
+  }
+  for (const { error, ran } of await Promise.all(starts)) {
+    if (error !== undefined)
+      expect(error).toMatchObject({ code: 'LOCK_STORE', message: expect.stringContaining('closed') });
+    expect(ran).toBeLessThan(1_000);
+  }
+  await eventually(async () => (await listening()) === '');
 });
