@@ -30,8 +30,6 @@ const MOST_SLOTS = 1_000;
 /** After this many holds without a command, the event loop continues: they take some milliseconds. */
 const MOST_IN_TURN = 1_000;
 
-const NONE: readonly never[] = Object.freeze([]);
-
 /** What callers acquire with. */
 export interface AcquireParts extends TicketParts {
   readonly releases: Releases;
@@ -260,7 +258,7 @@ export class Group implements TicketListener {
   private readonly waiters = new LinkedList<Waiter>();
   private ticket: Ticket | undefined;
   /** Waiters that may get the key at once, since the store has not answered yet. */
-  private hopeful: readonly Waiter[] = NONE;
+  private hopeful: Waiter[] | undefined;
   /** Whether the store has answered that the key is not free. */
   private isContended = false;
   /** Later callers join another group, behind a caller of another kind. They do not share the grants of this one. */
@@ -271,7 +269,7 @@ export class Group implements TicketListener {
   private lastHeld: number | undefined;
   /** The latest reply says that no client holds the key: requests of the same moment have split the masters. */
   private isSplit = false;
-  private overdue: readonly Waiter[] = NONE;
+  private overdue: Waiter[] | undefined;
 
   constructor(
     private readonly queue: KeyQueue,
@@ -304,7 +302,7 @@ export class Group implements TicketListener {
     if (held !== undefined || (this.ticket !== undefined && (this.capacity === 'one' || this.isContended))) {
       this.reportContended(waiter);
     } else {
-      this.hopeful = this.hopeful.length === 0 ? [waiter] : [...this.hopeful, waiter];
+      (this.hopeful ??= []).push(waiter);
       if (this.ticket === undefined) this.requestFor(this.waiters.first ?? waiter).due();
     }
     // Behind the request: the store works meanwhile.
@@ -343,8 +341,8 @@ export class Group implements TicketListener {
     if (!this.waits) this.forgetTicket();
     this.isContended = true;
     const { hopeful } = this;
-    this.hopeful = NONE;
-    for (const waiter of hopeful) if (this.waiters.has(waiter)) this.reportContended(waiter);
+    this.hopeful = undefined;
+    for (const waiter of hopeful ?? []) if (this.waiters.has(waiter)) this.reportContended(waiter);
   }
 
   failed(error: LockError): void {
@@ -362,7 +360,7 @@ export class Group implements TicketListener {
     const mode = capacity === 'one' ? terms.mode : this.mode;
     const grant = grants.add({ key: this.queue.key, mode }, granted, capacity, isLone ? undefined : queue);
     const { places } = grant;
-    if (capacity === 'one') this.hopeful = NONE;
+    if (capacity === 'one') this.hopeful = undefined;
     const served: Array<{ readonly waiter: Waiter; readonly hold: Hold }> = [];
     for (let { first } = this.waiters; first !== undefined && served.length < places; { first } = this.waiters) {
       this.remove(first);
@@ -498,7 +496,7 @@ export class Group implements TicketListener {
     const isUnanswered = this.isUnanswered(waiter);
     if (isUnanswered && !waiter.overdue) {
       waiter.overdue = true;
-      this.overdue = [...this.overdue, waiter];
+      (this.overdue ??= []).push(waiter);
       waiter.moveDeadline(Math.max(waiter.answerBy, clock.now() + READING_TIME));
       return;
     }
@@ -528,8 +526,8 @@ export class Group implements TicketListener {
 
   private endOverdue(): void {
     const { overdue } = this;
-    if (overdue.length === 0) return;
-    this.overdue = NONE;
+    if (overdue === undefined) return;
+    this.overdue = undefined;
     const now = this.parts.context.clock.now();
     // Not here: their callers and observers may call anything, and this queue is in the middle of a change.
     for (const waiter of overdue) waiter.moveDeadline(now);

@@ -230,6 +230,17 @@ it('one request for permits is for 1 000 callers at most', async () => {
   expect(store.acquires.length).toBeLessThanOrEqual(10);
 });
 
+it('20 000 readers that ask in one turn take about as long as other callers', () => {
+  const timeOf = (mode: HoldMode): number => {
+    const engine = new LockEngine(contextOf(new FakeStore(), new FakeClock()));
+    const since = performance.now();
+    for (let i = 0; i < 20_000; i++)
+      void engine.acquire('a', { ...TERMS, mode }, { waitTimeout: Infinity, signal: undefined });
+    return performance.now() - since;
+  };
+  expect(timeOf({ kind: 'read' })).toBeLessThan(10 * timeOf({ kind: 'exclusive' }));
+});
+
 setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;
 
