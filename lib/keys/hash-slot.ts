@@ -1,15 +1,7 @@
+import { hashTag } from './lock-key.js';
+
 /** How many slots a Redis Cluster has. */
 const SLOTS = 16_384;
-
-/** The part of a key that decides its slot: the text in its first braces, or the whole key without such text. */
-export function hashTag(name: string): string {
-  const open = name.indexOf('{');
-  const close = open === -1 ? -1 : name.indexOf('}', open);
-  return close > open + 1 ? name.slice(open + 1, close) : name;
-}
-
-/** The form of a key in all names that contain it. */
-export const tagged = (key: string): string => (hashTag(key) === key ? `{${key}}` : key);
 
 /** The slot of a key in a Redis Cluster, or of a channel of sharded pub/sub. */
 export function hashSlot(name: string): number {

@@ -1,9 +1,9 @@
 export { compileKeyTemplate, type KeyTemplate } from './key-template.js';
 export type { RequestScope, TemplateScope, TemplateSite } from './template-site.js';
 export { methodParameterNames, parameterNames, type ParameterNames } from './parameter-names.js';
-export { assertKey, encodeKeyPart, lockKey, MAX_KEY_BYTES, type KeyPart } from './lock-key.js';
+export { assertKey, encodeKeyPart, lockKey, MAX_KEY_BYTES, tagged, type KeyPart } from './lock-key.js';
 export { LATCH_KEY_ROLES, LOCK_KEY_ROLES } from './key-roles.generated.js';
-export { groupBySlot, hashSlot, tagged } from './hash-slot.js';
+export { groupBySlot, hashSlot } from './hash-slot.js';
 export {
   assertKeyPrefix,
   busChannel,

@@ -61,7 +61,7 @@ function isPlain(key: string): boolean {
 
 /*
  * Redis Cluster hashes the text between the first `{` and the next `}`, unless that is empty. A key with such a tag is used as
- * it is; any other key is put in braces (see redis-keys.ts). The two never collide: a key that is another key in braces is
+ * it is; any other key is put in braces (`tagged`). The two never collide: a key that is another key in braces is
  * refused, and no key closes a brace before it opens one.
  */
 function braceFault(key: string): string | undefined {
@@ -82,6 +82,16 @@ function closesBeforeOpening(text: string): boolean {
   const open = text.indexOf('{');
   return open === -1 || close < open;
 }
+
+/** The part of a key that decides its slot: the text in its first braces, or the whole key without such text. */
+export function hashTag(name: string): string {
+  const open = name.indexOf('{');
+  const close = open === -1 ? -1 : name.indexOf('}', open);
+  return close > open + 1 ? name.slice(open + 1, close) : name;
+}
+
+/** The form of a key in all names that contain it. Most keys have no brace, and so no tag. */
+export const tagged = (key: string): string => (key.includes('{') && hashTag(key) !== key ? key : `{${key}}`);
 
 function safely(value: unknown): string {
   try {

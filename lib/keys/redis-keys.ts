@@ -1,8 +1,7 @@
 import { LockConfigError } from '../errors/index.js';
 import { describe, quote } from '../common/describe.js';
-import { hashTag, tagged } from './hash-slot.js';
+import { hashTag, keyFault, tagged } from './lock-key.js';
 import { LATCH_KEY_ROLES, LOCK_KEY_ROLES } from './key-roles.generated.js';
-import { keyFault } from './lock-key.js';
 
 /**
  * The names of the Redis keys of one lock, all in the same Redis Cluster slot. What each role holds stands in
