@@ -244,7 +244,7 @@ export interface LeaderElection extends AsyncDisposable {
     onDeposed(listener: DeposedListener): () => void;
 }
 
-export interface LeaderElectionOptions extends Pick<AcquireOptions, OptionIn<'election'> & keyof AcquireOptions> {
+export interface LeaderElectionOptions extends Pick<AcquireOptions, 'renewedLease' | 'replicas' | 'pattern'> {
     onElected?: ElectedListener;
     onDeposed?: DeposedListener;
     finishTimeout?: Duration;

@@ -1,8 +1,7 @@
 import type { LockService } from '../service/lock.service.js';
 import { createLockService } from '../module/redis-lock.composition.js';
 import { readConnections, refuseOtherPrefix } from '../module/redis-lock.connection.js';
-import { MODULE_DEFAULTS } from '../module/redis-lock.options.js';
-import { resolveModuleOptions } from '../module/redis-lock.options.js';
+import { MODULE_OPTIONS, resolveModuleOptions } from '../module/redis-lock.options.js';
 import type { ClusterAddress } from '../store/redis/passed-client.js';
 import { refusing, type CommandLine } from './arguments.js';
 import { ClusterServers } from './deployment/cluster-servers.js';
@@ -60,7 +59,7 @@ export async function connect({ connections, prefix, timeout }: CommandLine): Pr
 /** Refuses what the module would refuse in an application. */
 function deploymentOf(
   connections: readonly WrittenConnection[],
-  prefix: string = MODULE_DEFAULTS.keyPrefix,
+  prefix: string = MODULE_OPTIONS.defaults.keyPrefix,
   timeout: number,
 ): Deployment {
   const [first] = connections;

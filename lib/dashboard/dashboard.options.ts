@@ -1,9 +1,9 @@
 import type { CanActivate, InjectionToken, ModuleMetadata, Type } from '@nestjs/common';
 import { LONGEST_TIMER } from '../common/clock.js';
 import type { Duration } from '../common/duration.js';
-import { describe } from '../common/describe.js';
 import { LockConfigError } from '../errors/index.js';
-import { checked, isFunction, isObject, Options, read, refuse, type OptionReader } from '../options/option-readers.js';
+import { assertMade, atLeast, checked, count, isFunction, listOf } from '../options/option-readers.js';
+import { Options, or, read, refuse, required, type OptionReader, type ReadOptions } from '../options/option-readers.js';
 
 type Guard = Type<CanActivate> | CanActivate;
 
@@ -59,9 +59,6 @@ export interface RedisLockDashboardAsyncOptions extends RedisLockDashboardPlace 
   useFactory: (...args: any[]) => RedisLockDashboardSettings | Promise<RedisLockDashboardSettings>;
 }
 
-/** The shortest interval that a person can follow. */
-const SHORTEST_REFRESH = 250;
-
 function readPath(label: string, path: unknown): string {
   const trimmed = typeof path === 'string' ? path.replace(/^\/+|(?<!\/)\/+$/g, '') : '';
   // A parameter or wildcard would serve the page at many paths. A browser drops empty segments and dots.
@@ -73,75 +70,60 @@ const isGuard = checked<Guard>(
   (guard: Partial<CanActivate> | null | undefined) => isFunction(guard) || isFunction(guard?.canActivate),
   'a guard or its class, as in guards: [AdminGuard]',
 );
+const listOfGuards = listOf(isGuard, "guards: [AdminGuard], or 'none'");
 
-const readRefresh: OptionReader<number> = (label, written) => {
-  const ms = read.duration(label, written);
-  if (ms >= SHORTEST_REFRESH) return Math.min(ms, LONGEST_TIMER);
-  return refuse(label, written, `at least ${SHORTEST_REFRESH} ms`);
+const readGuards: OptionReader<readonly Guard[]> = (label, written) => {
+  if (written === 'none') return [];
+  if (written !== undefined) return listOfGuards(label, written);
+  throw new LockConfigError(
+    'RedisLockDashboardModule shows the holders of all locks and can release them, so it needs guards: write guards: [AdminGuard], ' +
+      "or guards: 'none' if access is controlled elsewhere.",
+  );
 };
 
 const PLACE = {
-  path: readPath,
-  guards: (label: string, written: unknown): readonly Guard[] =>
-    written === 'none' ? [] : read.list(label, written, isGuard, "guards: [AdminGuard], or 'none'"),
+  path: or(readPath, 'locks'),
+  guards: required(readGuards),
   imports: (_label: string, written: unknown) => written as RedisLockDashboardPlace['imports'],
 };
+
+/** The shortest interval that a person can follow. */
+const readRefresh = atLeast(250);
+const listOfNames = listOf(read.instance, 'a list of names');
 
 const SETTINGS = {
   readOnly: read.flag,
   instance: (label: string, written: unknown): readonly string[] =>
-    Array.isArray(written)
-      ? read.list(label, written, read.instance, 'a list of names')
-      : [read.instance(label, written)],
-  refresh: readRefresh,
-  limit: (label: string, written: unknown) => read.count(label, written),
+    Array.isArray(written) ? listOfNames(label, written) : [read.instance(label, written)],
+  refresh: or((label, written) => Math.min(readRefresh(label, written), LONGEST_TIMER), 2_000),
+  limit: or(count(), 200),
 };
 
-const DEFAULTS = { refresh: 2_000, limit: 200 };
-const PATH = { path: 'locks' };
-
-const ROOT = new Options({ ...PLACE, ...SETTINGS }, { ...PATH, ...DEFAULTS });
-const ASYNC = new Options({ ...PLACE, inject: read.asWritten, useFactory: read.listener }, PATH);
-const MADE = new Options(SETTINGS, DEFAULTS, (name) =>
-  Object.hasOwn(PLACE, name)
-    ? `: ${name} has no effect here: write it beside the factory: forRootAsync({ ${name}, … }).`
-    : undefined,
+const ROOT = new Options({ ...PLACE, ...SETTINGS });
+const ASYNC = new Options({ ...PLACE, inject: read.asWritten, useFactory: read.listener });
+const MADE = new Options(SETTINGS, (name) =>
+  Object.hasOwn(PLACE, name) ? ` here: write it beside the factory: forRootAsync({ ${name}, … }).` : undefined,
 );
 
 /** The path and the guards of a page. */
-export type ResolvedDashboardPlace = Pick<ReturnType<typeof ROOT.read>, 'path' | 'imports'> & {
-  readonly guards: readonly Guard[];
-};
+export type ResolvedDashboardPlace = ReadOptions<typeof PLACE>;
 
 /** The settings of a page. `instance`: the names of all instances that it shows; `undefined`: all. */
-export type ResolvedDashboardSettings = ReturnType<typeof MADE.read> & { readonly readOnly: boolean };
+export type ResolvedDashboardSettings = ReadOptions<typeof SETTINGS> & { readonly readOnly: boolean };
 
 /** @throws LockConfigError */
 export function readRootOptions(written: unknown): ResolvedDashboardPlace & ResolvedDashboardSettings {
-  const page = guarded(ROOT.read('RedisLockDashboardModule.forRoot', written));
+  const page = ROOT.read('RedisLockDashboardModule.forRoot', written);
   return { ...page, readOnly: page.readOnly ?? page.guards.length === 0 };
 }
 
 /** @throws LockConfigError */
 export const readAsyncOptions = (written: unknown): ResolvedDashboardPlace =>
-  guarded(ASYNC.read('RedisLockDashboardModule.forRootAsync', written));
+  ASYNC.read('RedisLockDashboardModule.forRootAsync', written);
 
 /** Reads the settings that a factory made. @throws LockConfigError */
 export function readMadeSettings(made: unknown, guards: readonly Guard[]): ResolvedDashboardSettings {
-  if (isObject(made)) {
-    const settings = MADE.read('RedisLockDashboardModule.forRootAsync', made);
-    return { ...settings, readOnly: settings.readOnly ?? guards.length === 0 };
-  }
-  throw new LockConfigError(
-    `RedisLockDashboardModule.forRootAsync: the factory returned ${describe(made)}: return the settings, or {} for the defaults.`,
-  );
-}
-
-function guarded<Place extends { readonly guards: readonly Guard[] | undefined }>(place: Place) {
-  const { guards } = place;
-  if (guards !== undefined) return { ...place, guards };
-  throw new LockConfigError(
-    'RedisLockDashboardModule shows the holders of all locks and can release them, so it needs guards: write guards: [AdminGuard], ' +
-      "or guards: 'none' if access is controlled elsewhere.",
-  );
+  assertMade('RedisLockDashboardModule.forRootAsync', made);
+  const settings = MADE.read('RedisLockDashboardModule.forRootAsync', made);
+  return { ...settings, readOnly: settings.readOnly ?? guards.length === 0 };
 }

@@ -59,7 +59,7 @@ export function DistributedLock(...written: unknown[]): LockMethodDecorator<any[
   const decorate = (target: object, name: string | symbol, declared?: PropertyDescriptor): void => {
     const { descriptor, method, ...site } = lockableMethod('@DistributedLock', target, name, declared);
     const parameters = namesOf(method, target, name);
-    const lock = declareLock({ decorator: '@DistributedLock', ...site, parameters }, options, ['returns']);
+    const lock = declareLock({ decorator: '@DistributedLock', ...site, parameters }, options);
     const kind = returnKind(lock.site, method, Reflect.getMetadata('design:returntype', target, name), options.returns);
 
     const wrapper = wrap(method, lock, kind);

@@ -4,7 +4,7 @@ import type { OnContended, OnUnavailable, RunOptions } from '../options/acquire-
 import { isLockKeyError, LockConfigError, LockKeyError } from '../errors/index.js';
 import { compileKeyTemplate, type RequestScope, type TemplateSite } from '../keys/index.js';
 import { readKeys } from '../service/acquirer.js';
-import { optionsOf } from '../options/option-table.js';
+import { OPTIONS, type OptionsOf } from '../options/option-table.js';
 import { NO_CONTEXT, refuseContradictions, type CallContext } from '../options/resolve-acquire-options.js';
 import { DEFAULT_INSTANCE, getLockServiceToken } from '../module/redis-lock.tokens.js';
 import type { KeyBuilder } from '../options/acquire-options.js';
@@ -53,18 +53,15 @@ export interface LockDeclaration {
 
 /**
  * Checks and compiles a lock.
- * @param moreOptions names of options that the decorator reads itself
  * @throws LockConfigError for an option, LockKeyError for a template that cannot be used: the application does not start
  */
-export function declareLock(
-  site: LockSite,
-  written: LockMethodOptions,
-  moreOptions: readonly string[] = [],
-): LockDeclaration {
+export function declareLock(site: LockSite, written: LockMethodOptions): LockDeclaration {
   const label = `${site.decorator} on ${site.className}.${site.methodName}`;
-  const read = optionsOf('decorator').read(label, written, `${label}: `, moreOptions);
+  const table = site.decorator === '@UseLock' ? OPTIONS.decorator : OPTIONS.distributedLock;
+  const read: Partial<OptionsOf<'distributedLock'>> = table.read(label, written, `${label}: `);
   refuseContradictions(read, read.expire ?? 0, `${label}: `);
-  const { key: _, condition, instance = DEFAULT_INSTANCE, onContended, onUnavailable, ...options } = read;
+  const { key: _, returns: _returns, condition, instance = DEFAULT_INSTANCE, ...lockOptions } = read;
+  const { onContended, onUnavailable, ...options } = lockOptions;
   const keyOf = compileKey(label, site, written.key);
   const keyOfCall = site.decorator === '@UseLock' ? blamingRequests(keyOf) : keyOf;
   const { waitTimeout, pattern = patternOf(label, site, written.key) } = written;

@@ -1,6 +1,5 @@
 import type { OnContended, OnUnavailable, RunOptions } from '../options/acquire-options.js';
 import type { MethodKey } from './method-key.js';
-import type { OptionIn } from '../options/option-table.js';
 
 /**
  * A key template (`'stock:#{#order.sku}'`), several of them (all are locked, or none), a function of the method's arguments
@@ -14,7 +13,7 @@ export interface LockMethodOptions<
   Args extends readonly any[] = any[],
   Contended extends OnContended = OnContended,
   Unavailable extends OnUnavailable = OnUnavailable,
-> extends Pick<RunOptions, OptionIn<'decorator'> & keyof RunOptions> {
+> extends Omit<RunOptions, 'signal' | 'owner' | 'reentrant'> {
   /**
    * The key to lock: a template over the arguments, several templates (all or none), or a function of the arguments. In
    * `@UseLock`: over the request, or of the request and the context. `methodKey('jobs')` builds it from class and method.

@@ -9,7 +9,7 @@ import {
   type LockStoreError,
   type LockTimeoutError,
 } from '../errors/index.js';
-import { checked, Options, read } from '../options/option-readers.js';
+import { checked, count, Options, or } from '../options/option-readers.js';
 
 /** The options of `LockExceptionFilter`. */
 export interface LockExceptionFilterOptions {
@@ -25,16 +25,16 @@ export interface LockExceptionFilterOptions {
   retryAfter?: number;
 }
 
-const OPTIONS = new Options(
-  {
-    timeoutStatus: checked<number>(
+const OPTIONS = new Options({
+  timeoutStatus: or(
+    checked<number>(
       (status) => Number.isInteger(status) && status >= 400 && status <= 599,
       'the status of an HTTP error, such as 423 or 409',
     ),
-    retryAfter: (label: string, written: unknown) => read.count(label, written, 0),
-  },
-  { timeoutStatus: HttpStatus.LOCKED, retryAfter: 1 },
-);
+    HttpStatus.LOCKED,
+  ),
+  retryAfter: or(count(0), 1),
+});
 
 /** Provides the options when Nest makes the filter. */
 const FILTER_OPTIONS = Symbol.for('nestjs-redis-locks:exception-filter-options');

@@ -1,5 +1,5 @@
 import type { InjectionToken, ModuleMetadata, Provider, Type } from '@nestjs/common';
-import { Options, read, type OptionReader } from '../options/option-readers.js';
+import { asWritten, Options, or, read } from '../options/option-readers.js';
 import { MODULE_OPTIONS, type RedisLockModuleOptions } from './redis-lock.options.js';
 import { DEFAULT_INSTANCE } from './redis-lock.tokens.js';
 
@@ -37,16 +37,10 @@ export interface RedisLockModuleAsyncOptions {
 /** The options of `forRootAsync`. Those of the module come from the factory, except for these two. */
 export const ASYNC_OPTIONS = new Options(
   {
-    instance: read.instance,
-    isGlobal: read.flag,
-    imports: read.asWritten,
-    inject: read.asWritten,
-    useFactory: read.asWritten,
-    useClass: read.asWritten,
-    useExisting: read.asWritten,
-    extraProviders: read.asWritten,
-  } satisfies Record<keyof RedisLockModuleAsyncOptions, OptionReader>,
-  { instance: DEFAULT_INSTANCE, isGlobal: true },
+    instance: or(read.instance, DEFAULT_INSTANCE),
+    isGlobal: or(read.flag, true),
+    ...asWritten('imports', 'inject', 'useFactory', 'useClass', 'useExisting', 'extraProviders'),
+  },
   (name) =>
-    MODULE_OPTIONS.names.includes(name) ? `: ${name} is made by the factory: return { ${name} } there.` : undefined,
+    MODULE_OPTIONS.names.includes(name) ? `: it is made by the factory: return { ${name} } there.` : undefined,
 );

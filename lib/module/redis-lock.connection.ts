@@ -2,15 +2,8 @@ import type { Cluster, ClusterNode, ClusterOptions, Redis } from 'ioredis';
 import { isRedisUrl } from '../common/credentials.js';
 import { describe, oneLine, quote } from '../common/describe.js';
 import { LockConfigError } from '../errors/index.js';
-import {
-  fault,
-  isFunction,
-  isObject,
-  Options,
-  read,
-  refuseHoles,
-  type OptionReader,
-} from '../options/option-readers.js';
+import { asWritten, checked, fault, isFunction, isObject, listOf, Options, or } from '../options/option-readers.js';
+import { refuseHoles, refuseUnseen, required, type OptionReader } from '../options/option-readers.js';
 import type { LineOptions } from '../store/redis/ioredis-lines.js';
 import {
   isNodeRedisClient,
@@ -40,7 +33,7 @@ const FEWEST_MASTERS = 3;
  */
 export function readConnections(connection: unknown): LockConnectionOption {
   if (isClusterOfClient(connection)) return connection;
-  if (isClusterAddress(connection)) return readCluster('connection', connection);
+  if (isClusterAddress(connection)) return CLUSTER.nested('connection', connection);
   if (!Array.isArray(connection)) return readConnection('connection', connection);
   refuseHoles('connection', connection);
   const masters = connection.map((each: unknown, i) =>
@@ -107,14 +100,6 @@ function refuseOtherClients(label: string, connection: object): void {
   );
 }
 
-/** Refuses a value that may contain a password, so the message does not repeat it. */
-function refuseUnseen(label: string, written: unknown, instead: string): never {
-  throw new LockConfigError(`${label} is ${describe(written)}; write ${instead}.`);
-}
-
-const asWritten = (...names: readonly string[]): Readonly<Record<string, OptionReader>> =>
-  Object.fromEntries(names.map((name) => [name, read.asWritten]));
-
 /**
  * The reader of options that ioredis gets as they are written. It copies them, and would not see those of a prototype.
  * @param isOpen whether an object may have other options than these
@@ -123,33 +108,30 @@ const forIoredis =
   <Read extends object>(options: Options<any>, isOpen = (_written: object): boolean => true): OptionReader<Read> =>
   (label, written) => {
     if (!isObject(written)) return refuseUnseen(label, written, 'an object of options of ioredis');
-    options.read(label, written, `${label}.`, isOpen(written) ? 'any' : []);
+    options.read(label, written, `${label}.`, isOpen(written));
     return written as Read;
   };
 
 /** Options of TLS and of a Sentinel. */
-const NESTED = asWritten('host', 'port', 'key', 'cert', 'ca', 'pfx', 'passphrase', 'servername', 'rejectUnauthorized');
-const readNested = forIoredis(new Options(NESTED));
+const readNested = forIoredis(
+  new Options(asWritten('host', 'port', 'key', 'cert', 'ca', 'pfx', 'passphrase', 'servername', 'rejectUnauthorized')),
+);
 const readTls: OptionReader = (label, written) => (isObject(written) ? readNested(label, written) : written);
-const SENTINELS = "a list such as [{ host: 'a', port: 26379 }]";
-const readSentinels: OptionReader = (label, written) =>
-  written === null ? null : read.list(label, written, readNested, SENTINELS, refuseUnseen);
+const listOfSentinels = listOf(readNested, "a list such as [{ host: 'a', port: 26379 }]", refuseUnseen);
 
 /** Refuses a database that `SELECT` cannot take, which ioredis would replace by database 0. */
 const readDatabase: OptionReader = (label, db) => {
   if (db === null || /^\d+$/.test(typeof db === 'number' || typeof db === 'string' ? String(db) : '')) return db;
   throw fault(label, db, ': the database must be a number from 0 on, as in redis://host:6379/0');
 };
-const readCredentials: OptionReader = (label, written) =>
-  isFunction(written) || refuseUnseen(label, written, 'a function that returns { username, password, expiresAt }');
 
 /** What to write in place of an option of another package. */
 function writtenInstead(name: string): string | undefined {
-  if (name === 'url') return "write the URL itself: connection: 'redis://…'";
+  if (name === 'url') return ": write the URL itself: connection: 'redis://…'.";
   if (/nodes$/i.test(name) || name === 'redisOptions')
-    return 'for a Cluster write connection: { cluster: [{ host, port }, …], options: { redisOptions } }';
+    return ': for a Cluster write connection: { cluster: [{ host, port }, …], options: { redisOptions } }.';
   if (!['socket', 'config', 'connection', 'options'].includes(name)) return undefined;
-  return 'write what it contains: connection: { host, port }';
+  return ': write what it contains: connection: { host, port }.';
 }
 
 /** The options of ioredis 5 and 6 for one server. ioredis ignores all others, and connects to this machine without a `host`. */
@@ -170,11 +152,10 @@ export const SERVER_OPTIONS = new Options(
     db: readDatabase,
     tls: readTls,
     sentinelTLS: readTls,
-    sentinels: readSentinels,
-    credentials: readCredentials,
+    sentinels: (label: string, written: unknown) => (written === null ? null : listOfSentinels(label, written)),
+    credentials: checked(isFunction, 'a function that returns { username, password, expiresAt }', refuseUnseen),
   },
-  undefined,
-  (name) => writtenInstead(name) && ` has no option ${quote(name)}: ${writtenInstead(name)}.`,
+  writtenInstead,
 );
 
 // A `Connector` may have options of its own.
@@ -199,22 +180,20 @@ const readNode: OptionReader<ClusterNode> = (label, node) => {
 
 const CLUSTER = new Options(
   {
-    cluster: read.asWritten,
-    options: forIoredis<ClusterOptions>(
-      new Options({ redisOptions: readServer, ...asWritten('natMap', 'dnsLookup', 'scaleReads', 'keyPrefix') }),
+    cluster: required(
+      listOf(readNode, "a list of nodes, such as [{ host: 'a', port: 6379 }, 'redis://b:6379']", refuseUnseen),
+    ),
+    options: or(
+      forIoredis<ClusterOptions>(
+        new Options({ redisOptions: readServer, ...asWritten('natMap', 'dnsLookup', 'scaleReads', 'keyPrefix') }),
+      ),
+      {},
     ),
   },
-  { options: {} },
-  (name) =>
-    ` has no option ${quote(name)} beside cluster: write options for each node in connection.options.redisOptions, and other ` +
-    'options of ioredis in connection.options.',
+  () =>
+    ' beside cluster: write options for each node in connection.options.redisOptions, and other options of ioredis in ' +
+    'connection.options.',
 );
-
-function readCluster(label: string, written: unknown): RedisClusterOption {
-  const { cluster, options } = CLUSTER.read(label, written, `${label}.`);
-  const instead = "a list of nodes, such as [{ host: 'a', port: 6379 }, 'redis://b:6379']";
-  return { cluster: read.list(`${label}.cluster`, cluster, readNode, instead, refuseUnseen), options };
-}
 
 /**
  * Whether a URL means the same to all. If a password is not encoded, the URL may end too early: the rest of the password would

@@ -1,8 +1,7 @@
 import { Logger, Module, type DynamicModule, type InjectionToken, type Provider, type Type } from '@nestjs/common';
 import { fromCaller } from '../common/from-caller.js';
 import { APP_INTERCEPTOR, ModuleRef, ModulesContainer } from '@nestjs/core';
-import { describe } from '../common/describe.js';
-import { isObject } from '../options/option-readers.js';
+import { assertMade } from '../options/option-readers.js';
 import { LockConfigError } from '../errors/index.js';
 import { RequestContextInterceptor } from '../interceptors/request-context.interceptor.js';
 import { LockService } from '../service/lock.service.js';
@@ -154,11 +153,7 @@ function optionsFactory(maker: unknown, useClass: Type | undefined): RedisLockOp
 /** The module is registered before its options are made, so `instance` and `isGlobal` cannot come from them. */
 function resolveNamed(name: string, made: unknown): ResolvedModuleOptions {
   const label = 'RedisLockModule.forRootAsync';
-  if (!isObject(made)) {
-    throw new LockConfigError(
-      `${label}: the factory returned ${describe(made)}: return the options, or {} for the defaults.`,
-    );
-  }
+  assertMade(label, made);
   const { isGlobal, instance: given }: RedisLockRootOptions = made;
   if (isGlobal !== undefined) {
     throw new LockConfigError(

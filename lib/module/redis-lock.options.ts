@@ -3,32 +3,13 @@ import { LONGEST_TIMER } from '../common/clock.js';
 import type { Duration } from '../common/duration.js';
 import { LockConfigError } from '../errors/index.js';
 import { assertKeyPrefix } from '../keys/index.js';
-import type {
-  KeyBuilder,
-  OnContended,
-  OnLost,
-  OnUnavailable,
-  ReleaseMode,
-  RunOptions,
-} from '../options/acquire-options.js';
-import {
-  checked,
-  func,
-  isFunction,
-  isObject,
-  Options,
-  read,
-  refuse,
-  type OptionReader,
-} from '../options/option-readers.js';
-import { optionsOf, type OptionIn } from '../options/option-table.js';
+import type { KeyBuilder, OnContended, OnLost, OnUnavailable, RunOptions } from '../options/acquire-options.js';
+import { atLeast, checked, count, func, isObject, oneOf, Options, or, read } from '../options/option-readers.js';
+import type { ReadOptions } from '../options/option-readers.js';
+import { OPTIONS, type OptionsOf } from '../options/option-table.js';
 import { refuseContradictions, warningsAbout } from '../options/resolve-acquire-options.js';
-import {
-  readConnections,
-  refuseOtherPrefix,
-  SERVER_OPTIONS,
-  type LockConnectionOption,
-} from './redis-lock.connection.js';
+import { readConnections, refuseOtherPrefix, SERVER_OPTIONS } from './redis-lock.connection.js';
+import type { LockConnectionOption } from './redis-lock.connection.js';
 import { defaultLabel, readLabel } from './redis-lock.label.js';
 import type { LockProtocol } from './redis-lock.protocol.js';
 import type { LockStoreChoice } from './redis-lock.store.js';
@@ -120,7 +101,10 @@ export interface RedisLockModuleOptions {
 }
 
 /** Defaults of a module instance. Each option has the same meaning as in a call. */
-export interface LockDefaults extends Pick<RunOptions, OptionIn<'defaults'> & keyof RunOptions> {
+export interface LockDefaults extends Pick<
+  RunOptions,
+  'expire' | 'maxRenewTimes' | 'waitTimeout' | 'holdAtLeast' | 'replicas' | 'release'
+> {
   /**
    * What decorated methods and handlers do if others hold the lock for the whole wait.
    * @defaultValue 'throw'
@@ -136,11 +120,6 @@ export interface LockDefaults extends Pick<RunOptions, OptionIn<'defaults'> & ke
    * @defaultValue 'throw'
    */
   onLost?: OnLost;
-  /**
-   * Whether decorated methods, handlers and `run` wait for the answer to their release.
-   * @defaultValue 'awaited'
-   */
-  release?: ReleaseMode;
 }
 
 /** The options of `RedisLockModule.forRoot`. */
@@ -154,102 +133,54 @@ export interface RedisLockRootOptions extends RedisLockModuleOptions {
 
 /** A batch reserves a fencing token for each of its turns, whether a waiter takes the turn or not. */
 const MOST_LOCAL_HANDOFFS = 500;
+/** Connections set timers of Node for it, and for a little more. */
+const LONGEST_COMMAND = LONGEST_TIMER / 2;
 
-const readCommandTimeout: OptionReader<number> = (label, written) => {
-  const ms = read.duration(label, written);
-  // Connections set timers of Node for it, and for a little more.
-  if (ms > 0) return Math.ceil(Math.min(ms, LONGEST_TIMER / 2));
-  return refuse(label, written, "the time that a command may take, in milliseconds or a text such as '5s'");
-};
-
-/** What applies if an option of the module was left out, in milliseconds. */
-export const MODULE_DEFAULTS = Object.freeze({
-  instance: DEFAULT_INSTANCE,
-  connection: 'redis://127.0.0.1:6379',
-  store: 'redis',
-  keyPrefix: 'lock',
-  renewedLease: 30_000,
-  defaults: Object.freeze({}),
-  commandTimeout: 5_000,
-  shutdownTimeout: 10_000,
-  drainTimeout: Infinity,
-  grantTimeout: 3_000,
-  localHandoffs: 200,
-  localHandoffTime: 10,
-  isGlobal: true,
-} as const);
-
-/** The defaults of `defaults`: what a call uses if neither it nor the module says otherwise, in milliseconds. */
-export const LOCK_DEFAULTS = Object.freeze({
-  expire: 0,
-  maxRenewTimes: 0,
-  waitTimeout: 10_000,
-  holdAtLeast: 0,
-  replicas: undefined,
-  onContended: 'throw',
-  onUnavailable: 'throw',
-  onLost: 'throw',
-  release: 'awaited',
-} as const);
-
-/** The options in `defaults` of the module. */
-const CALL_DEFAULTS = new Options(optionsOf('defaults').readers, LOCK_DEFAULTS);
-
-/** The one table of the module's options, and how each is read. */
+/** The one table of the module's options: how each is read, and what applies if it is left out, in milliseconds. */
 export const MODULE_OPTIONS = new Options(
   {
-    instance: read.instance,
-    connection: (_label: string, written: unknown) => readConnections(written),
-    store: checked<LockStoreChoice>(
-      (written) => written === 'redis' || written === 'memory' || isFunction(written),
-      "'redis', 'memory', or a function that makes a store",
-    ),
+    instance: or(read.instance, DEFAULT_INSTANCE),
+    connection: or((_label: string, written: unknown) => readConnections(written), 'redis://127.0.0.1:6379'),
+    store: or(oneOf<LockStoreChoice>(['redis', 'memory'], 'a function that makes a store'), 'redis'),
     protocol: checked<LockProtocol>(
       (written) => isObject(written) && 'createStore' in written,
       'redisson(), which nestjs-redis-locks/redisson exports, or leave it out',
     ),
-    keyPrefix: (_label: string, written: unknown) => assertKeyPrefix(written),
+    keyPrefix: or((_label: string, written: unknown) => assertKeyPrefix(written), 'lock'),
     label: readLabel,
     keyBuilder: func<KeyBuilder>('a function that returns the key: (key) => `${tenant()}:${key}`'),
-    renewedLease: read.lease,
-    defaults: (_label: string, written: unknown) => written as LockDefaults,
-    commandTimeout: readCommandTimeout,
-    shutdownTimeout: read.duration,
-    drainTimeout: read.wait,
-    grantTimeout: read.lease,
-    localHandoffs: (label: string, written: unknown) => read.count(label, written, 1, MOST_LOCAL_HANDOFFS),
-    localHandoffTime: read.duration,
-    isGlobal: read.flag,
+    renewedLease: or(read.lease, 30_000),
+    defaults: or(OPTIONS.defaults.nested, OPTIONS.defaults.defaults),
+    commandTimeout: or((label, written) => Math.min(atLeast(1)(label, written), LONGEST_COMMAND), 5_000),
+    shutdownTimeout: or(read.duration, 10_000),
+    drainTimeout: or(read.wait, Infinity),
+    grantTimeout: or(read.lease, 3_000),
+    localHandoffs: or(count(1, MOST_LOCAL_HANDOFFS), 200),
+    localHandoffTime: or(read.duration, 10),
+    isGlobal: or(read.flag, true),
   },
-  MODULE_DEFAULTS,
   (name) => {
-    const place = CALL_DEFAULTS.names.includes(name)
-      ? 'defaults'
-      : // `name` is an option of Sentinels, and probably meant as `instance`.
-        SERVER_OPTIONS.names.includes(name) && name !== 'name'
-        ? 'connection'
-        : undefined;
-    return place && ` has no option "${name}" of its own: write ${place}: { ${name} }.`;
+    const isOfServer = SERVER_OPTIONS.names.includes(name) && name !== 'name';
+    // `name` is an option of Sentinels, and probably meant as `instance`.
+    const place = OPTIONS.defaults.names.includes(name) ? 'defaults' : isOfServer ? 'connection' : undefined;
+    return place && ` of its own: write ${place}: { ${name} }.`;
   },
 );
 
 /** The options as they are used: complete, checked, in milliseconds. */
 export type ResolvedModuleOptions = Omit<
-  ReturnType<typeof MODULE_OPTIONS.read>,
+  ReadOptions<typeof MODULE_OPTIONS.readers>,
   'connection' | 'label' | 'defaults'
 > & {
   /** Concealed, because Nest keeps the options where they can be printed, and they may contain passwords. */
   readonly connection: Concealed<LockConnectionOption>;
   readonly label: string;
-  readonly defaults: ResolvedLockDefaults;
+  readonly defaults: OptionsOf<'defaults'> & {
+    /** The `waitTimeout` of methods that set neither it nor `onContended`: 0 if the default `onContended` does not throw. */
+    readonly methodWaitTimeout: number;
+  };
   /** Warnings about defaults that are allowed and probably mistakes. */
   readonly warnings: readonly string[];
-};
-
-/** What applies if a call or a decorated method does not say otherwise. */
-type ResolvedLockDefaults = ReturnType<typeof CALL_DEFAULTS.read> & {
-  /** The `waitTimeout` of methods that set neither it nor `onContended`: 0 if the default `onContended` does not throw. */
-  readonly methodWaitTimeout: number;
 };
 
 /**
@@ -261,10 +192,10 @@ export function resolveModuleOptions(
   label = 'RedisLockModule',
 ): ResolvedModuleOptions {
   const options = MODULE_OPTIONS.read(label, written);
-  const { connection, store, protocol, keyPrefix } = options;
+  const { connection, store, protocol, keyPrefix, defaults } = options;
   // Probably a variable that is not set. Other stores need no connection.
   if (store === 'redis' && Object.hasOwn(written, 'connection')) readConnections(written.connection);
-  const defaults = resolveLockDefaults(options.defaults);
+  refuseContradictions({ holdAtLeast: defaults.holdAtLeast }, defaults.expire, 'defaults.');
   if (Array.isArray(connection) && defaults.replicas !== undefined) {
     throw new LockConfigError(
       'defaults.replicas cannot be met with several independent masters, which stand in place of replicas: leave one out.',
@@ -278,18 +209,13 @@ export function resolveModuleOptions(
   }
   // A protocol has names of its own, and refuses every prefix.
   if (store === 'redis' && protocol === undefined) refuseOtherPrefix(connection, keyPrefix);
+  const asWritten = written.defaults ?? (Object.create(null) as LockDefaults);
+  const waits = defaults.onContended === 'throw' || asWritten.waitTimeout !== undefined;
   return Object.freeze({
     ...options,
     connection: new Concealed(connection),
     label: options.label ?? defaultLabel(),
-    defaults,
-    warnings: warningsAbout('defaults', options.defaults),
+    defaults: Object.freeze({ ...defaults, methodWaitTimeout: waits ? defaults.waitTimeout : 0 }),
+    warnings: warningsAbout('defaults', asWritten),
   });
-}
-
-function resolveLockDefaults(written: LockDefaults): ResolvedLockDefaults {
-  const defaults = CALL_DEFAULTS.read('defaults', written, 'defaults.');
-  refuseContradictions({ holdAtLeast: defaults.holdAtLeast }, defaults.expire, 'defaults.');
-  const waits = defaults.onContended === 'throw' || written.waitTimeout !== undefined;
-  return Object.freeze({ ...defaults, methodWaitTimeout: waits ? defaults.waitTimeout : 0 });
 }

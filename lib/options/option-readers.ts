@@ -19,15 +19,29 @@ export function refuse(label: string, written: unknown, instead: string): never 
 export const fault = (label: string, written: unknown, rest: string): LockConfigError =>
   new LockConfigError(`${label} is ${show(written)}${rest}.`);
 
+const show = (written: unknown): string => {
+  if (typeof written === 'string' && written !== '') return quote(written);
+  return typeof written === 'number' || typeof written === 'boolean' ? String(written) : describe(written);
+};
+
+/** Refuses a value that may contain a password, so the message does not repeat it. */
+export function refuseUnseen(label: string, written: unknown, instead: string): never {
+  throw new LockConfigError(`${label} is ${describe(written)}; write ${instead}.`);
+}
+
 /** The reader of values that are used as they are written. */
 export const checked =
-  <Read>(accepts: (written: any) => boolean, instead: string): OptionReader<Read> =>
+  <Read>(accepts: (written: any) => boolean, instead: string, refused = refuse): OptionReader<Read> =>
   (label, written) =>
-    accepts(written) ? (written as Read) : refuse(label, written, instead);
+    accepts(written) ? (written as Read) : refused(label, written, instead);
 
-/** One of a few words. */
-export const oneOf = <Word>(words: readonly Word[], instead: string): OptionReader<Word> =>
-  checked((written: unknown) => words.includes(written as Word), instead);
+/** One of a few words, or a function if its description is given. */
+export const oneOf = <Read>(words: readonly unknown[], described?: string): OptionReader<Read> =>
+  checked(
+    (written) => words.includes(written) || (described !== undefined && isFunction(written)),
+    ALTERNATIVES.format([...words.map((word) => `'${String(word)}'`), ...(described === undefined ? [] : [described])]),
+  );
+const ALTERNATIVES = new Intl.ListFormat('en-GB', { type: 'disjunction' });
 
 /** A text that matches a pattern. */
 export const text = (pattern: RegExp, instead: string): OptionReader<string> =>
@@ -36,29 +50,57 @@ export const text = (pattern: RegExp, instead: string): OptionReader<string> =>
 /** A function. */
 export const func = <Func>(instead: string): OptionReader<Func> => checked(isFunction, instead);
 
+/** A whole number. */
+export const count = (least = 1, most = Infinity): OptionReader<number> =>
+  checked(
+    (written: unknown) => Number.isSafeInteger(written) && Number(written) >= least && Number(written) <= most,
+    `a whole number of at least ${least}${most < Infinity ? `, and ${most} or less` : ''}`,
+  );
+
+/** A list, whose elements the messages name by their position. */
+export const listOf =
+  <Read>(each: OptionReader<Read>, instead: string, refused = refuse): OptionReader<Read[]> =>
+  (label, written) => {
+    if (!Array.isArray(written) || written.length === 0) return refused(label, written, instead);
+    refuseHoles(label, written);
+    return written.map((element, i) => each(`${label}[${i}]`, element));
+  };
+
+/** A length of time of at least so many ms. */
+export const atLeast =
+  (least: number): OptionReader<number> =>
+  (label, written) => {
+    const ms = read.duration(label, written);
+    if (ms >= least) return Math.ceil(ms);
+    const isInSeconds = typeof written === 'number' && ms > 0 && ms < 60;
+    const why = isInSeconds ? `is in milliseconds: write '${written}s'` : 'is too short';
+    throw new LockConfigError(`${label} ${why}. It must be at least ${least} ms.`);
+  };
+
+/** The rows of options that another place checks. */
+export const asWritten = <const Name extends string>(...names: readonly Name[]): Readonly<Record<Name, OptionReader>> =>
+  Object.fromEntries(names.map((name) => [name, read.asWritten])) as Readonly<Record<Name, OptionReader>>;
+
 export const isText = (written: unknown): written is string => typeof written === 'string' && written.trim() !== '';
 export const isFunction = (written: unknown): boolean => typeof written === 'function';
 export const isObject = (written: unknown): written is object => typeof written === 'object' && written !== null;
 
-/** In ms: a lease must outlast a few round trips. A shorter one is usually a mistake for seconds. */
-const SHORTEST_LEASE = 50;
 /** In days: longer than any job waits for its next run. */
 const LONGEST_DURATION = 366;
 
 /** Readers of values that several tables have. */
 export const read = {
-  /** The value as it was written: another place checks it. */
   asWritten: (_label: string, written: unknown): unknown => written,
 
   /** Any length of time of up to 366 days. */
   duration: (label: string, written: unknown): number => {
     const ms = durationIn(written);
-    if (ms !== undefined && ms <= LONGEST_DURATION * 86_400_000) return ms;
-    const [, amount] = /^\s*(\d{1,15})\s*$/.exec(typeof written === 'string' ? written : '') ?? [];
     if (ms !== undefined) {
+      if (ms <= LONGEST_DURATION * 86_400_000) return ms;
       const longest = `the longest possible is ${LONGEST_DURATION} days`;
       throw fault(label, written, `; ${longest}: write '${LONGEST_DURATION}d' or less`);
     }
+    const [, amount] = /^\s*(\d{1,15})\s*$/.exec(typeof written === 'string' ? written : '') ?? [];
     if (amount === undefined) return refuse(label, written, "milliseconds, or a text such as '500ms', '30s', '5m'");
     const n = Number(amount);
     throw fault(label, written, `, without a unit: write the number ${n} for milliseconds, or '${n}ms', or '${n}s'`);
@@ -70,13 +112,8 @@ export const read = {
   /** A wait: 0 for one try, `Infinity` for no limit. */
   wait: (label: string, written: unknown): number => (written === Infinity ? Infinity : read.duration(label, written)),
 
-  /** A lease of at least 50 ms, in whole milliseconds. */
-  lease: (label: string, written: unknown): number => {
-    const ms = read.duration(label, written);
-    if (ms >= SHORTEST_LEASE) return Math.ceil(ms);
-    const why = typeof written === 'number' && ms > 0 ? `is in milliseconds: write '${written}s'` : 'is too short';
-    throw new LockConfigError(`${label} ${why}. It must be at least ${SHORTEST_LEASE} ms.`);
-  },
+  /** A lease must outlast a few round trips. A shorter one is usually a mistake for seconds. */
+  lease: atLeast(50),
 
   /** A lease, or 0 for a lease that is renewed. */
   expire: (label: string, written: unknown): number => {
@@ -86,14 +123,7 @@ export const read = {
     throw new LockConfigError(`${label} is endless: write 0 for ${renewed}.`);
   },
 
-  /** A whole number of at least `least`. */
-  count: (label: string, written: unknown, least = 1, most = Infinity): number => {
-    const n = Number.isSafeInteger(written) ? Number(written) : NaN;
-    if (n >= least && n <= most) return n;
-    const bound = most < Infinity ? `, and ${most} or less` : '';
-    return refuse(label, written, `a whole number of at least ${least}${bound}`);
-  },
-
+  amount: count(),
   flag: checked<boolean>((written) => typeof written === 'boolean', 'true or false'),
   listener: func<(...args: any[]) => unknown>('a function'),
 
@@ -101,19 +131,6 @@ export const read = {
   instance: (label: string, written: unknown): string => {
     refuseUrls(label, written);
     return isText(written) ? written : refuse(label, written, "the name of a RedisLockModule, such as 'jobs'");
-  },
-
-  /** A list, whose elements the messages name by their position. */
-  list: <Read>(
-    label: string,
-    written: unknown,
-    each: OptionReader<Read>,
-    instead: string,
-    refused = refuse,
-  ): Read[] => {
-    if (!Array.isArray(written) || written.length === 0) return refused(label, written, instead);
-    refuseHoles(label, written);
-    return written.map((element, i) => each(`${label}[${i}]`, element));
   },
 };
 
@@ -132,62 +149,84 @@ export function refuseWithoutMethods(label: string, given: unknown, methods: rea
   throw fault(label, given, ` without ${methods.join(', ')}: give ${example}`);
 }
 
-/** The index of the first hole of a list, which `map` and `every` would skip. */
-export function holeIn(list: readonly unknown[]): number | undefined {
-  for (let i = 0; i < list.length; i++) if (!Object.hasOwn(list, i)) return i;
-  return undefined;
+/**
+ * Refuses a list with a hole, which `map` and `every` would skip.
+ * @throws Refusal
+ */
+export function refuseHoles(label: string, list: readonly unknown[], Refusal: ErrorClass = LockConfigError): void {
+  const hole = list.findIndex((_, i) => !Object.hasOwn(list, i));
+  if (hole >= 0) throw new Refusal(`${label}[${hole}] is missing: there are two commas in a row, or it was deleted.`);
+}
+type ErrorClass = new (message: string) => Error;
+
+/** Refuses what a factory of options has returned unless it is an object. */
+export function assertMade(label: string, made: unknown): asserts made is object {
+  if (isObject(made)) return;
+  throw new LockConfigError(
+    `${label}: the factory returned ${describe(made)}: return the options, or {} for the defaults.`,
+  );
 }
 
-/** @throws LockConfigError for a list with a hole */
-export function refuseHoles(label: string, list: readonly unknown[]): void {
-  const hole = holeIn(list);
-  if (hole === undefined) return;
-  throw new LockConfigError(`${label}[${hole}] is missing: there are two commas in a row, or it was deleted.`);
-}
+/** The reader of an option with the value that applies if it is left out. */
+export const or = <Read, const Default>(
+  reader: OptionReader<Read>,
+  byDefault: Default,
+): OptionReader<Read> & { readonly byDefault: Default } =>
+  Object.assign((label: string, written: unknown): Read => reader(label, written), { byDefault });
 
-/** Names that are allowed, too: the caller reads these options itself. `'any'`: every name. */
-type MoreNames = readonly string[] | 'any';
+/** The reader of an option that must be written: it gets `undefined` if the option is left out. */
+export const required = <Read>(reader: OptionReader<Read>): OptionReader<Read> & { readonly byDefault: never } =>
+  Object.assign(or(reader, undefined as never), { isRequired: true });
 
-/** Options that are written in one object: how each is read, and what applies if it was left out. */
-export class Options<Readers extends Readonly<Record<string, OptionReader>>, Unwritten extends object = object> {
+type Row = OptionReader & { readonly byDefault?: unknown; readonly isRequired?: boolean };
+
+/** Options as they were read. One that was left out, and has no default, is `undefined`. */
+export type ReadOptions<Readers> = {
+  readonly [Name in keyof Readers]: Readers[Name] extends OptionReader<infer Read>
+    ? Read | (Readers[Name] extends { readonly byDefault: infer Default } ? Default : undefined)
+    : never;
+};
+
+/** The table of the options that are written in one object: how each is read, and what applies if it is left out. */
+export class Options<Readers extends Readonly<Record<string, OptionReader>>> {
   readonly names: readonly string[];
-  private readonly known: ReadonlyMap<string, OptionReader>;
-  private readonly unwritten: Record<string, unknown>;
+  /** Has all names: an option that was left out must not be found in a polluted Object.prototype. */
+  readonly defaults: ReadOptions<Readers>;
+  private readonly known: ReadonlyMap<string, Row>;
+  private readonly required: readonly string[];
 
   /** @param elsewhere the end of the message about a name that belongs elsewhere */
   constructor(
     readonly readers: Readers,
-    unwritten?: Unwritten,
     private readonly elsewhere?: (name: string) => string | undefined,
   ) {
-    this.known = new Map(Object.entries(readers));
+    const rows = Object.entries<Row>(readers);
+    this.known = new Map(rows);
     this.names = [...this.known.keys()];
-    // Names all of them: an option that was left out must not be found in a polluted Object.prototype.
-    this.unwritten = { ...Object.fromEntries(this.names.map((name) => [name, undefined])), ...unwritten };
+    this.required = this.names.filter((name) => this.known.get(name)!.isRequired);
+    const defaults = Object.fromEntries(rows.map(([name, { byDefault }]) => [name, byDefault]));
+    this.defaults = Object.freeze(defaults) as ReadOptions<Readers>;
   }
+
+  /** The reader of an object of these options within another one. */
+  readonly nested: OptionReader<ReadOptions<Readers>> = (label, written) => this.read(label, written, `${label}.`);
 
   /**
    * Reads an object of these options. `undefined` counts as left out, `null` does not.
    * @param prefix stands before the name of an option in messages, such as `defaults.`
-   * @param more names that the caller reads itself
+   * @param isOpen whether the object may have other options, too
    * @throws LockConfigError for the first option that cannot be used
    */
-  read(
-    label: string,
-    written: unknown,
-    prefix = '',
-    more: MoreNames = [],
-  ): Omit<{ readonly [Name in keyof Readers]: ReturnType<Readers[Name]> | undefined }, keyof Unwritten> & {
-    readonly [Name in keyof Unwritten]: Name extends keyof Readers ? ReturnType<Readers[Name]> : Unwritten[Name];
-  } {
-    this.check(label, written, more);
-    const options: Record<string, unknown> = { ...this.unwritten };
+  read(label: string, written: unknown, prefix = '', isOpen = false): ReadOptions<Readers> {
+    this.check(label, written, isOpen);
+    const options: Record<string, unknown> = { ...this.defaults };
     for (const name of Object.keys(written as object)) {
-      const read = this.known.get(name);
+      const reader = this.known.get(name);
       const value = (written as Record<string, unknown>)[name];
-      if (read !== undefined && value !== undefined) options[name] = read(prefix + name, value);
+      if (reader !== undefined && value !== undefined) options[name] = reader(prefix + name, value);
     }
-    return options as unknown as ReturnType<this['read']>;
+    for (const name of this.required) if (options[name] === undefined) this.known.get(name)!(prefix + name, undefined);
+    return options as ReadOptions<Readers>;
   }
 
   /**
@@ -195,49 +234,43 @@ export class Options<Readers extends Readonly<Record<string, OptionReader>>, Unw
    * would lose them, and a polluted `Object.prototype` would give all callers the same owner.
    * @throws LockConfigError
    */
-  check(label: string, written: unknown, more: MoreNames = []): void {
+  check(label: string, written: unknown, isOpen = false): void {
     if (!isObject(written) || Array.isArray(written)) {
       const example = Object.hasOwn(EXAMPLES, label) ? `: write ${label}${EXAMPLES[label]}` : '';
       throw new LockConfigError(`${label} takes an object of options; this is ${show(written)}${example}.`);
     }
-    if (!isPlain(written)) this.refuseInherited(label, written, more);
+    if (!isPlain(written)) this.refuseInherited(label, written);
     // Reflect.ownKeys would take three times as long.
     for (const name of Object.getOwnPropertyNames(written)) {
-      if (more !== 'any' && !this.isKnown(name, more)) throw this.unknown(label, name, more);
+      if (!isOpen && !this.known.has(name)) throw this.unknown(label, name);
       const property = Object.getOwnPropertyDescriptor(written, name)!;
       if (property.get !== undefined || property.set !== undefined) throw hidden(label, written, name, 'a getter');
       if (property.enumerable !== true) throw hidden(label, written, name, 'not enumerable');
     }
     const [symbol] = Object.getOwnPropertySymbols(written);
-    if (symbol !== undefined && more !== 'any') throw this.unknown(label, symbol.toString(), more);
-  }
-
-  private isKnown(name: string, more: MoreNames): boolean {
-    return this.known.has(name) || (more !== 'any' && more.includes(name));
+    if (symbol !== undefined && !isOpen) throw this.unknown(label, symbol.toString());
   }
 
   /** A promise, a Map, a Set or a Date has no options at all. The getters of a class look like options, and are none. */
-  private refuseInherited(label: string, written: object, more: MoreNames): void {
+  private refuseInherited(label: string, written: object): void {
     if (types.isPromise(written)) throw new LockConfigError(`${label} is a promise of options: await it first.`);
     if (types.isMap(written) || types.isSet(written) || types.isDate(written))
       throw new LockConfigError(`${label} takes a plain object of options; this is ${describe(written)}.`);
     for (let from = prototypeOf(written); from !== null; from = prototypeOf(from)) {
       const isOfClass = prototypeOf(from) !== null;
       for (const [name, { value }] of Object.entries(Object.getOwnPropertyDescriptors(from))) {
-        const looksLikeOption = this.isKnown(name, more) || (isOfClass && !isFunction(value));
+        const looksLikeOption = this.known.has(name) || (isOfClass && !isFunction(value));
         if (looksLikeOption && !Object.hasOwn(written, name)) throw hidden(label, written, name, 'inherited');
       }
     }
   }
 
-  private unknown(label: string, name: string, more: readonly string[]): LockConfigError {
-    const place = this.elsewhere?.(name);
-    if (place !== undefined) return new LockConfigError(label + place);
-    const names = [...this.names, ...more];
-    const meant = suggestion(name, names);
+  private unknown(label: string, name: string): LockConfigError {
+    const meant = suggestion(name, this.names);
     const example = meant === 'match' ? ` Write list${EXAMPLES['list']}, in which * stands for any text.` : '';
-    const hint = meant === undefined ? `the options are ${names.join(', ')}` : `did you mean '${meant}'?${example}`;
-    return new LockConfigError(`${label} has no option ${quote(name)}: ${hint}`);
+    const hint =
+      meant === undefined ? `: the options are ${this.names.join(', ')}` : `: did you mean '${meant}'?${example}`;
+    return new LockConfigError(`${label} has no option ${quote(name)}${this.elsewhere?.(name) ?? hint}`);
   }
 }
 
@@ -311,8 +344,3 @@ function editDistance(a: string, b: string): number {
   }
   return row[b.length]!;
 }
-
-const show = (written: unknown): string => {
-  if (typeof written === 'string' && written !== '') return quote(written);
-  return typeof written === 'number' || typeof written === 'boolean' ? String(written) : describe(written);
-};

@@ -1,28 +1,18 @@
-import type { HoldTerms, HoldMode, ReplicaTerms } from '../engine/hold.js';
+import type { HoldTerms, HoldMode } from '../engine/hold.js';
 import type { WaitTerms } from '../engine/waiter.js';
 import { LockConfigError } from '../errors/index.js';
-import type {
-  AcquireOptions,
-  AdoptOptions,
-  LockLostListener,
-  LockKind,
-  OnLost,
-  ReleaseMode,
-} from './acquire-options.js';
+import type { AcquireOptions, AdoptOptions, LockKind, LockLostListener } from './acquire-options.js';
 import { durationIn } from '../common/duration.js';
-import { optionsOf, type ReadOptions } from './option-table.js';
+import { OPTIONS, type OptionsOf } from './option-table.js';
 
 /** What applies if a call does not say otherwise, in ms. */
-export interface AcquireDefaults {
-  readonly expire: number;
-  readonly maxRenewTimes: number;
-  readonly waitTimeout: number;
-  /** At most the lease of a call with a fixed one. */
-  readonly holdAtLeast?: number;
+export type AcquireDefaults = Pick<
+  OptionsOf<'defaults'>,
+  'expire' | 'maxRenewTimes' | 'waitTimeout' | 'holdAtLeast' | 'replicas'
+> & {
   /** The lease of a lock that is renewed. */
   readonly renewedLease: number;
-  readonly replicas?: ReplicaTerms | undefined;
-}
+};
 
 /** What the library knows of a call besides its options. Made by spreading `NO_CONTEXT`, so that it inherits no field. */
 export interface CallContext {
@@ -51,34 +41,35 @@ export const ONE_TRY: CallContext = Object.freeze({ ...NO_CONTEXT, optional: tru
 export type AcquireTerms = HoldTerms & WaitTerms;
 
 /** The options of a call, completed with the defaults. */
-export interface ReadCall<Place extends 'acquire' | 'run'> {
+export interface ReadCall extends Pick<ReadOptions, 'onLost' | 'release'> {
   readonly terms: AcquireTerms;
   readonly reentrant: boolean;
-  readonly onLost: (Place extends 'run' ? OnLost : LockLostListener) | undefined;
-  readonly release: ReleaseMode | undefined;
 }
+type ReadOptions = Partial<OptionsOf<'run'>>;
 
 /**
  * Reads the options of one kind of call: checked, completed with the defaults, and warned about. The caller uses only the
  * result: what was written may change meanwhile. Options that cannot change, such as those of decorated methods and of calls
  * without options, are read once.
  */
-export class CallReader<Place extends 'acquire' | 'run'> {
-  private readonly known = new WeakMap<object, ReadCall<Place>>();
+export class CallReader {
+  private readonly known = new WeakMap<object, ReadCall>();
 
   /** @param label the name of the method, for messages */
   constructor(
-    private readonly place: Place,
+    private readonly place: 'acquire' | 'run',
     private readonly label: string,
     private readonly defaults: AcquireDefaults,
     private readonly warnings: OptionWarnings,
   ) {}
 
   /** @throws LockConfigError for the first option that cannot be used */
-  read(written: AcquireOptions | object, context = NO_CONTEXT): ReadCall<Place> {
+  read(written: AcquireOptions | object, context = NO_CONTEXT): ReadCall {
     let call = this.known.get(written);
     if (call === undefined) {
-      call = this.resolve(written, context);
+      const options: ReadOptions = OPTIONS[this.place].read(this.label, written);
+      const { reentrant = true, onLost, release } = options;
+      call = { terms: termsOf(options, this.defaults, context), reentrant, onLost, release };
       this.warn(call, written);
       if (Object.isFrozen(written)) this.known.set(written, call);
     }
@@ -86,20 +77,12 @@ export class CallReader<Place extends 'acquire' | 'run'> {
     return signal === undefined ? call : { ...call, terms: { ...call.terms, signal } };
   }
 
-  private resolve(written: object, context: CallContext): ReadCall<Place> {
-    const options = optionsOf<'acquire' | 'run'>(this.place).read(this.label, written);
-    return {
-      terms: termsOf(options, this.defaults, context),
-      reentrant: options.reentrant ?? true,
-      onLost: options.onLost as ReadCall<Place>['onLost'],
-      release: (options as Partial<ReadOptions<'run'>>).release,
-    };
-  }
-
-  private warn({ terms }: ReadCall<Place>, { expire, maxRenewTimes, waitTimeout }: AcquireOptions): void {
+  private warn(
+    { terms }: ReadCall,
+    { expire = this.defaults.expire, maxRenewTimes, waitTimeout }: AcquireOptions,
+  ): void {
     if (maxRenewTimes === undefined && terms.waitTimeout > LONGEST_SUSPICIOUS_WAIT) return;
-    const options = { expire: expire ?? this.defaults.expire, maxRenewTimes, waitTimeout };
-    this.warnings.about(terms.pattern ?? terms.method ?? 'options of a lock', options);
+    this.warnings.about(terms.pattern ?? terms.method ?? 'options of a lock', { expire, maxRenewTimes, waitTimeout });
   }
 }
 
@@ -112,32 +95,26 @@ export function readAdoptCall(
   defaults: AcquireDefaults,
   mode: HoldMode,
 ): { readonly terms: AcquireTerms; readonly onLost: LockLostListener | undefined } {
-  const { onLost, ...options } = optionsOf('adopt').read('adopt', written);
-  const terms = termsOf({ ...optionsOf('acquire').read('acquire', {}), ...options }, defaults, NO_CONTEXT);
-  return { terms: { ...terms, mode }, onLost };
+  const { onLost, ...options } = OPTIONS.adopt.read('adopt', written);
+  return { terms: { ...termsOf({ ...OPTIONS.acquire.defaults, ...options }, defaults, NO_CONTEXT), mode }, onLost };
 }
 
 function termsOf(
-  options: Omit<ReadOptions<'acquire'>, 'onLost' | 'reentrant'>,
+  options: ReadOptions,
   defaults: AcquireDefaults,
   { method, optional, waitTimeout = defaults.waitTimeout, permits }: CallContext,
 ): AcquireTerms {
-  const expire = options.expire ?? (options.renewedLease === undefined ? defaults.expire : 0);
+  const { owner, pattern, renewedLease, signal, fair = false, replicas = defaults.replicas } = options;
+  const expire = options.expire ?? (renewedLease === undefined ? defaults.expire : 0);
   refuseContradictions(permits === undefined ? options : { ...options, units: undefined }, expire);
   return {
-    owner: options.owner,
-    pattern: options.pattern,
-    method,
+    ...{ owner, pattern, method, fair, replicas, signal, optional },
     mode: modeOf(permits === 'all' ? { ...options, units: 0 } : options),
-    fair: options.fair ?? false,
-    replicas: options.replicas ?? defaults.replicas,
-    lease: expire > 0 ? expire : (options.renewedLease ?? defaults.renewedLease),
+    lease: expire > 0 ? expire : (renewedLease ?? defaults.renewedLease),
     renews: expire === 0,
     maxRenewTimes: options.maxRenewTimes ?? defaults.maxRenewTimes,
-    holdAtLeast: options.holdAtLeast ?? Math.min(defaults.holdAtLeast ?? 0, expire > 0 ? expire : Infinity),
+    holdAtLeast: options.holdAtLeast ?? Math.min(defaults.holdAtLeast, expire > 0 ? expire : Infinity),
     waitTimeout: options.waitTimeout ?? waitTimeout,
-    signal: options.signal,
-    optional,
   };
 }
 
@@ -146,37 +123,23 @@ function termsOf(
  * @param expire the lease that applies, 0 for a lease that is renewed
  * @throws LockConfigError
  */
-export function refuseContradictions(
-  {
-    renewedLease,
-    holdAtLeast = 0,
-    kind,
-    permits,
-    units,
-  }: Partial<Pick<ReadOptions<'decorator'>, 'renewedLease' | 'holdAtLeast' | 'kind' | 'permits' | 'units'>>,
-  expire: number,
-  prefix = '',
-): void {
-  const refuse = (why: string): never => {
-    throw new LockConfigError(prefix + why);
-  };
-  if (expire > 0 && renewedLease !== undefined) {
-    refuse(
-      `expire (${expire} ms) and renewedLease (${renewedLease} ms) exclude each other: expire above 0 is a fixed lease, which ` +
+export function refuseContradictions(options: ReadOptions, expire: number, prefix = ''): void {
+  const { renewedLease, holdAtLeast = 0, kind, permits, units } = options;
+  const wrong =
+    expire > 0 && renewedLease !== undefined
+      ? `expire (${expire} ms) and renewedLease (${renewedLease} ms) exclude each other: expire above 0 is a fixed lease, which ` +
         'ends even if the holder still works; renewedLease is a lease that is renewed until the lock is released. ' +
-        'Leave one of them out.',
-    );
-  }
-  if (expire > 0 && holdAtLeast > expire) {
-    const longer = `holdAtLeast (${holdAtLeast} ms) is longer than expire (${expire} ms)`;
-    refuse(`${longer}: make expire at least as long, or leave it out.`);
-  }
-  if (kind !== undefined && permits !== undefined)
-    refuse('kind and permits do not go together: leave one of them out.');
-  if (units === undefined) return;
-  if (permits === undefined)
-    refuse(`units (${units}) needs the total number of permits: write { permits: 5, units: ${units} }.`);
-  else if (units > permits) refuse(`${units} permits of ${permits} can never be granted: request at most ${permits}.`);
+        'Leave one of them out.'
+      : expire > 0 && holdAtLeast > expire
+        ? `holdAtLeast (${holdAtLeast} ms) is longer than expire (${expire} ms): make expire at least as long, or leave it out.`
+        : kind !== undefined && permits !== undefined
+          ? 'kind and permits do not go together: leave one of them out.'
+          : units !== undefined && permits === undefined
+            ? `units (${units}) needs the total number of permits: write { permits: 5, units: ${units} }.`
+            : units !== undefined && units > permits!
+              ? `${units} permits of ${permits} can never be granted: request at most ${permits}.`
+              : undefined;
+  if (wrong !== undefined) throw new LockConfigError(prefix + wrong);
 }
 
 const EXCLUSIVE: HoldMode = Object.freeze({ kind: 'exclusive' });
@@ -187,7 +150,7 @@ const MODES: Readonly<Record<LockKind, HoldMode>> = {
   read: Object.freeze({ kind: 'read' }),
 };
 
-function modeOf({ kind, permits, units = 1 }: Pick<ReadOptions<'run'>, 'kind' | 'permits' | 'units'>): HoldMode {
+function modeOf({ kind, permits, units = 1 }: ReadOptions): HoldMode {
   if (permits === undefined) return kind === undefined ? EXCLUSIVE : MODES[kind];
   return { kind: 'permits', units, limit: permits };
 }

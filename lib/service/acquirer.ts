@@ -5,7 +5,7 @@ import type { LockEngine } from '../engine/lock-engine.js';
 import { upgradeRefused } from '../engine/refusals.js';
 import { isLockTimeoutError, LockKeyError } from '../errors/index.js';
 import { assertKey } from '../keys/index.js';
-import { holeIn } from '../options/option-readers.js';
+import { refuseHoles } from '../options/option-readers.js';
 import type { AcquireOptions, AdoptOptions } from '../options/acquire-options.js';
 import { offerId, readHandover } from './handles/handover-text.js';
 import { HeldLock } from './handles/held-lock.js';
@@ -43,9 +43,9 @@ export class Acquirer {
   /** Warnings about options that are allowed and probably a mistake, logged once. */
   readonly warnings: OptionWarnings;
   /** The options of `run`. */
-  readonly runCalls: CallReader<'run'>;
-  private readonly acquireCalls: CallReader<'acquire'>;
-  private readonly tryCalls: CallReader<'acquire'>;
+  readonly runCalls: CallReader;
+  private readonly acquireCalls: CallReader;
+  private readonly tryCalls: CallReader;
   private readonly timeouts: TimeoutReports;
 
   constructor(
@@ -111,12 +111,12 @@ export class Acquirer {
   }
 
   /** For callers that release the handle themselves: a handle that is dropped without it is detected. */
-  private acquireGuarded(keys: string | readonly string[], read: () => ReadCall<'acquire'>): Promise<OwnHandle> {
+  private acquireGuarded(keys: string | readonly string[], read: () => ReadCall): Promise<OwnHandle> {
     try {
       const call = read();
       const { onLost } = call;
       const lock = this.take(keys, call, (taken) => {
-        if (onLost !== undefined) taken.onLost(onLost);
+        if (typeof onLost === 'function') taken.onLost(onLost);
         taken.guardAgainstDropping();
       });
       return Promise.resolve(lock);
@@ -133,7 +133,7 @@ export class Acquirer {
    */
   take(
     keys: string | readonly string[],
-    { terms, reentrant }: Pick<ReadCall<'run'>, 'terms' | 'reentrant'>,
+    { terms, reentrant }: Pick<ReadCall, 'terms' | 'reentrant'>,
     finish?: (lock: OwnHandle) => void,
   ): OwnHandle | Promise<OwnHandle> {
     terms.signal?.throwIfAborted();
@@ -247,9 +247,6 @@ export function readKeys(keys: unknown): readonly string[] {
   if (!Array.isArray(keys)) return [assertKey(keys)];
   if (keys.length === 0)
     throw new LockKeyError('There is no key to lock: the list of keys is empty. Name at least one key.');
-  const hole = holeIn(keys);
-  if (hole !== undefined) {
-    throw new LockKeyError(`keys[${hole}] is missing: there are two commas in a row in the list, or it was deleted.`);
-  }
+  refuseHoles('keys', keys, LockKeyError);
   return [...new Set(keys.map(assertKey))];
 }

@@ -28,8 +28,7 @@ import { Acquirer, NO_OPTIONS, readKeys } from './acquirer.js';
 import { refuseFeature, refuseWithoutPermits } from './refused-features.js';
 import type { LockObject, LockObjectOptions, ReadWriteLock } from './objects/lock.js';
 import type { CallContext } from '../options/resolve-acquire-options.js';
-import { read } from '../options/option-readers.js';
-import { optionsOf } from '../options/option-table.js';
+import { OPTIONS } from '../options/option-table.js';
 import { DefaultSemaphore } from './objects/default-semaphore.js';
 import type { Semaphore, SemaphoreOptions } from './objects/semaphore.js';
 
@@ -189,9 +188,8 @@ export class LockService {
    * count permits (Redlock)
    */
   getSemaphore(key: string, options: SemaphoreOptions): Semaphore {
-    const { permits, pattern } = optionsOf('getSemaphore').read('getSemaphore', options);
+    const terms = OPTIONS.getSemaphore.read('getSemaphore', options);
     refuseWithoutPermits(this.engine);
-    const terms = { permits: read.count('permits', permits), pattern };
     return new DefaultSemaphore(this.acquirer, this.engine, this.run.bind(this), assertKey(key), terms);
   }
 
@@ -231,7 +229,7 @@ export class LockService {
    *   option that cannot be used, and from the loop on a store that cannot list
    */
   list(options: LockListOptions = {}): AsyncIterableIterator<LockState> {
-    return heldLocks(this, optionsOf('list').read('list', options).match);
+    return heldLocks(this, OPTIONS.list.read('list', options).match);
   }
 
   /**
@@ -242,7 +240,7 @@ export class LockService {
    * @throws LockStoreError if Redis fails: the key may still have been released; LockKeyError, LockConfigError
    */
   async forceRelease(key: string, options: ForceReleaseOptions = {}): Promise<boolean> {
-    const { hold, by } = optionsOf('forceRelease').read('forceRelease', options);
+    const { hold, by } = OPTIONS.forceRelease.read('forceRelease', options);
     return (await this.engine.forceRelease(assertKey(key), hold, by)).holds > 0;
   }
 
@@ -326,7 +324,7 @@ export class LockService {
     options: LockObjectOptions,
     fair = false,
   ): LockObject {
-    const { owner, pattern } = optionsOf('getLock').read(label, options);
+    const { owner, pattern } = OPTIONS.getLock.read(label, options);
     return new DefaultLock(this.acquirer, this.engine, this.defaults.renewedLease, {
       keys,
       kind,

@@ -8,7 +8,7 @@ import { LockConfigError } from '../errors/index.js';
 import { LockService } from '../service/lock.service.js';
 import type { AcquireOptions } from '../options/acquire-options.js';
 import type { LockHandle } from '../service/handles/lock-handle.js';
-import { oneOf, Options } from '../options/option-readers.js';
+import { oneOf, Options, or } from '../options/option-readers.js';
 import { createLockService } from '../module/redis-lock.composition.js';
 import { MODULE_OPTIONS } from '../module/redis-lock.options.js';
 import { resolveModuleOptions, type RedisLockModuleOptions } from '../module/redis-lock.options.js';
@@ -41,10 +41,12 @@ export interface OverridesProviders {
   overrideProvider(token: any): { useValue(value: any): unknown };
 }
 
-const { store: _, isGlobal: _isGlobal, ...readers } = MODULE_OPTIONS.readers;
-const readClock = oneOf<'system' | 'manual'>(['system', 'manual'], "'system' or 'manual'");
+const { store: _, isGlobal, ...readers } = MODULE_OPTIONS.readers;
+const clock = or(oneOf<'system' | 'manual'>(['system', 'manual']), 'system');
 
-export const TESTING_OPTIONS = new Options({ ...readers, clock: readClock }, { clock: 'system' });
+export const TESTING_OPTIONS = new Options({ ...readers, clock });
+/** Those of `RedisLockTestingModule`. */
+export const TESTING_MODULE_OPTIONS = new Options({ ...TESTING_OPTIONS.readers, isGlobal });
 
 /** How many ms of a manual clock must pass for immediate timers to fire. */
 const END = 2;

@@ -4,7 +4,7 @@ import { LockService } from '../service/lock.service.js';
 import { RedisLockModule } from '../module/redis-lock.module.js';
 import type { RedisLockRootOptions } from '../module/redis-lock.options.js';
 import { DEFAULT_INSTANCE, getLockServiceToken } from '../module/redis-lock.tokens.js';
-import { LockTesting, TESTING_OPTIONS, type LockTestingOptions } from './lock-testing.js';
+import { LockTesting, TESTING_MODULE_OPTIONS, type LockTestingOptions } from './lock-testing.js';
 
 /**
  * The token that provides the `LockTesting` of a named instance. The default instance uses the class.
@@ -26,9 +26,7 @@ export class RedisLockTestingModule {
    * @throws LockConfigError for an option that cannot be used
    */
   static forRoot(given: LockTestingOptions & Pick<RedisLockRootOptions, 'isGlobal'> = {}): DynamicModule {
-    const { instance: name = DEFAULT_INSTANCE } = TESTING_OPTIONS.read('RedisLockTestingModule.forRoot', given, '', [
-      'isGlobal',
-    ]);
+    const { instance: name } = TESTING_MODULE_OPTIONS.read('RedisLockTestingModule.forRoot', given);
     const { isGlobal, ...options } = given;
     const { clock: _clock, ...written } = options;
     const {

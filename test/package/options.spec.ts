@@ -2,7 +2,8 @@ import { join } from 'node:path';
 import ts from 'typescript';
 import { describe, expect, it } from '@jest/globals';
 import { durationIn } from '../../lib/common/duration.js';
-import { LOCK_DEFAULTS, MODULE_DEFAULTS } from '../../lib/module/redis-lock.options.js';
+import { MODULE_OPTIONS } from '../../lib/module/redis-lock.options.js';
+import { OPTIONS } from '../../lib/options/option-table.js';
 import { read, ROOT } from './documentation.js';
 
 const sourceOf = (name: string): string => join(ROOT, 'lib', `${name}/index.ts`);
@@ -102,8 +103,8 @@ describe('docs/options.md', () => {
   });
 
   it.each<[heading: string, options: Readonly<Record<string, unknown>>]>([
-    ['The module', MODULE_DEFAULTS],
-    ['Defaults', LOCK_DEFAULTS],
+    ['The module', MODULE_OPTIONS.defaults],
+    ['Defaults', OPTIONS.defaults.defaults],
   ])('states the actual defaults: %s', (heading, options) => {
     const tables = [heading, 'A call'].map(
       (each) => new RegExp(`^#+ ${each}\n([\\s\\S]*?)<!-- /options -->`, 'm').exec(read('docs/options.md'))![1]!,

@@ -1,7 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { Duration } from '../../common/duration.js';
 import type { LockHealth } from '../../service/lock-health.js';
-import { Options, read } from '../../options/option-readers.js';
+import { Options, or, read } from '../../options/option-readers.js';
 import { DEFAULT_INSTANCE, LOCK_REGISTRY } from '../../module/redis-lock.tokens.js';
 import type { LockServices } from '../../service/lock.service.js';
 
@@ -22,10 +22,11 @@ export interface LockHealthCheckOptions {
   maxWatchdogLag?: Duration;
 }
 
-const OPTIONS = new Options(
-  { instance: read.instance, timeout: read.duration, maxWatchdogLag: read.duration },
-  { instance: DEFAULT_INSTANCE },
-);
+const OPTIONS = new Options({
+  instance: or(read.instance, DEFAULT_INSTANCE),
+  timeout: read.duration,
+  maxWatchdogLag: read.duration,
+});
 
 /** The result of a check, in the format of Terminus. Times are in ms. */
 export interface LockHealthReport {

@@ -1,4 +1,4 @@
-import { isObject, Options, read, refuse, type OptionReader } from '../../options/option-readers.js';
+import { isObject, listOf, Options, or, refuse, type OptionReader } from '../../options/option-readers.js';
 
 /** One measurement. */
 export interface Measure {
@@ -120,14 +120,14 @@ const readBounds: OptionReader<readonly number[]> = (label, written) => {
   let before = -Infinity;
   const readBound = (at: string, bound: unknown): number =>
     Number.isFinite(bound) && Number(bound) > before ? (before = Number(bound)) : refuse(at, bound, INCREASING);
-  return read.list(label, written, readBound, `a list of ${INCREASING}`);
+  return listOf(readBound, `a list of ${INCREASING}`)(label, written);
 };
-const readOwnBounds: OptionReader<Bounds> = (label, written) => written !== false && readBounds(label, written);
-const OF_EACH = new Options({ acquire: readOwnBounds, wait: readOwnBounds, hold: readOwnBounds }, EVERY_BUCKET);
+const ownBounds = or((label, written): Bounds => written !== false && readBounds(label, written), BUCKETS);
+const OF_EACH = new Options({ acquire: ownBounds, wait: ownBounds, hold: ownBounds });
 
 /** The bounds of each histogram. @throws LockConfigError */
 export const readBuckets: OptionReader<Readonly<Record<DurationName, Bounds>>> = (label, written) => {
-  if (isObject(written) && !Array.isArray(written)) return OF_EACH.read(label, written, `${label}.`);
+  if (isObject(written) && !Array.isArray(written)) return OF_EACH.nested(label, written);
   const bounds = readBounds(label, written);
   return { acquire: bounds, wait: bounds, hold: bounds };
 };

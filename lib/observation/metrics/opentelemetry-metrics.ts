@@ -1,4 +1,4 @@
-import { Options, refuseWithoutMethods } from '../../options/option-readers.js';
+import { Options, or, refuseWithoutMethods } from '../../options/option-readers.js';
 import { measureLocks } from './measure-locks.js';
 import {
   EVERY_BUCKET,
@@ -50,7 +50,7 @@ const METHODS = [
   'createObservableCounter',
 ] satisfies Array<keyof LockMeter>;
 
-const OPTIONS = new Options({ buckets: readBuckets }, { buckets: EVERY_BUCKET });
+const OPTIONS = new Options({ buckets: or(readBuckets, EVERY_BUCKET) });
 
 /**
  * Measures all locks of this process with OpenTelemetry, until the returned function is called.

@@ -2,7 +2,7 @@ import { messageOf } from '../../common/describe.js';
 import type { LockAcquisition } from '../diagnostics/index.js';
 import { isLockTimeoutError, type LockTimeoutError } from '../../errors/index.js';
 import { holdIdOf, holdIdsOf, labelsOf, outcomeOf } from './measure-locks.js';
-import { Options, read, refuseWithoutMethods } from '../../options/option-readers.js';
+import { Options, or, read, refuseWithoutMethods } from '../../options/option-readers.js';
 import { listenToAcquisitions, listenToEvents } from './listen.js';
 
 /** The methods of a tracer that are used: `Tracer` of `@opentelemetry/api` has them. */
@@ -28,7 +28,7 @@ export interface LockSpanOptions {
   keys?: boolean;
 }
 
-const OPTIONS = new Options({ keys: read.flag }, { keys: true });
+const OPTIONS = new Options({ keys: or(read.flag, true) });
 
 /** The label of the client that held the lock before. */
 const PREVIOUS = 'lock.previous_holder';

@@ -1,4 +1,4 @@
-import { Options, read, refuseWithoutMethods } from '../../options/option-readers.js';
+import { Options, or, read, refuseWithoutMethods } from '../../options/option-readers.js';
 import { measureLocks, type Outcome } from './measure-locks.js';
 import {
   EVERY_BUCKET,
@@ -63,7 +63,7 @@ export interface PrometheusOptions {
   buckets?: LockBuckets;
 }
 
-const OPTIONS = new Options({ registry: read.asWritten, buckets: readBuckets }, { buckets: EVERY_BUCKET });
+const OPTIONS = new Options({ registry: read.asWritten, buckets: or(readBuckets, EVERY_BUCKET) });
 
 /**
  * Measures all locks of this process with prom-client, until the returned function is called, which also removes the metrics

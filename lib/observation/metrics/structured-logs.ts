@@ -1,8 +1,9 @@
 import type { LockAcquisition, LockDiagnostics } from '../diagnostics/index.js';
 import type { LockEvent } from '../../engine/lock-event.js';
 import {
+  listOf,
   Options,
-  read,
+  or,
   refuse,
   refuseWithoutMethods,
   suggestion,
@@ -36,12 +37,7 @@ const readType: OptionReader<LockEvent['type'] | 'failed'> = (label, written) =>
   const meant = typeof written === 'string' ? suggestion(written, TYPES) : undefined;
   return refuse(label, written, meant === undefined ? `one of ${TYPES.join(', ')}` : `'${meant}'`);
 };
-const OPTIONS = new Options(
-  {
-    types: (label: string, written: unknown) => read.list(label, written, readType, `a list of ${TYPES.join(', ')}`),
-  },
-  { types: TYPES },
-);
+const OPTIONS = new Options({ types: or(listOf(readType, `a list of ${TYPES.join(', ')}`), TYPES) });
 
 /** Events that an operator should look into, and late renewals. All others go to `debug`. */
 const WARNINGS: ReadonlySet<LockEvent['type']> = new Set(['timeout', 'unreleased', 'lost']);

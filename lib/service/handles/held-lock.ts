@@ -151,7 +151,7 @@ export class HeldLock implements LockHandle, Linked<HeldLock> {
   }
 
   async releaseUnits(units: number): Promise<void> {
-    const count = read.count('units', units, 1);
+    const count = read.amount('units', units);
     this.refuseReleased();
     if (count > this.units) throw tooManyUnits(this.key, count, this.units);
     if (count < this.units) return this.engine.releases.releaseUnits(this.hold, count);

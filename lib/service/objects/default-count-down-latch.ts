@@ -6,7 +6,7 @@ import { LockConfigError } from '../../errors/index.js';
 import type { CountDownLatch, LatchCountOptions, LatchOptions, LatchWaitOptions } from './count-down-latch.js';
 import type { OptionWarnings } from '../../options/resolve-acquire-options.js';
 import { read } from '../../options/option-readers.js';
-import { optionsOf } from '../../options/option-table.js';
+import { OPTIONS } from '../../options/option-table.js';
 import { refuseFeature } from '../refused-features.js';
 
 /** For how long a latch stays closed without a count-down, in ms. */
@@ -33,14 +33,14 @@ export class DefaultCountDownLatch implements CountDownLatch {
   }
 
   async trySetCount(count: number, options: LatchOptions = {}): Promise<boolean> {
-    const { expire, replicas = this.defaults.replicas } = optionsOf('trySetCount').read('trySetCount', options);
+    const { expire, replicas = this.defaults.replicas } = OPTIONS.trySetCount.read('trySetCount', options);
     if (expire !== undefined) refuseFeature(this.engine, 'latchExpire');
     if (replicas !== undefined) refuseFeature(this.engine, 'replicas');
-    return this.latches.trySetCount(this.key, read.count('count', count, 1), expire ?? LIFETIME, replicas);
+    return this.latches.trySetCount(this.key, read.amount('count', count), expire ?? LIFETIME, replicas);
   }
 
   async countDown(options: LatchCountOptions = {}): Promise<number> {
-    const { replicas = this.defaults.replicas } = optionsOf('countDown').read('countDown', options);
+    const { replicas = this.defaults.replicas } = OPTIONS.countDown.read('countDown', options);
     if (replicas !== undefined) refuseFeature(this.engine, 'replicas');
     return this.latches.countDown(this.key, replicas);
   }
@@ -56,7 +56,7 @@ export class DefaultCountDownLatch implements CountDownLatch {
 
   async await(wait: Duration | LatchWaitOptions = {}): Promise<boolean> {
     const options = typeof wait === 'object' ? wait : { waitTimeout: wait };
-    const { waitTimeout = Infinity, signal } = optionsOf('await').read('await', options);
+    const { waitTimeout, signal } = OPTIONS.await.read('await', options);
     this.warnings.about('await', options);
     return this.latches.wait(this.key, { waitTimeout, signal });
   }

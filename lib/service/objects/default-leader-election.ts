@@ -10,15 +10,13 @@ import { HeldLock } from '../handles/held-lock.js';
 import type { DeposedListener, ElectedListener, LeaderElection, LeaderElectionOptions } from './leader-election.js';
 import type { LockHandle } from '../handles/lock-handle.js';
 import { read } from '../../options/option-readers.js';
-import { optionsOf } from '../../options/option-table.js';
+import { OPTIONS } from '../../options/option-table.js';
 
 /** After a failure a candidate retries after about so many ms, doubled with each failure up to the second number. */
 const FIRST_RETRY = 250;
 const LAST_RETRY = 2_000;
 /** For how many ms the onDeposed listeners of a leader may delay the next leader. */
 const HANDOVER = 5_000;
-/** Default of `finishTimeout`, in ms. */
-const FINISH = 30_000;
 
 /** What a candidate shows the service. */
 type Candidate = Pick<LeaderElection, 'key' | 'stop'> & { readonly pattern: string };
@@ -86,12 +84,7 @@ export class DefaultLeaderElection implements LeaderElection {
     readonly key: string,
     options: LeaderElectionOptions,
   ) {
-    const {
-      onElected,
-      onDeposed,
-      finishTimeout = FINISH,
-      ...asked
-    } = optionsOf('election').read('getLeaderElection', options);
+    const { onElected, onDeposed, finishTimeout, ...asked } = OPTIONS.election.read('getLeaderElection', options);
     this.finishTimeout = finishTimeout;
     this.asked = asked;
     this.pattern = asked.pattern ?? key;

@@ -2,7 +2,7 @@ import type { Duration } from '../../common/duration.js';
 import type { HoldSurvey, LockEngine } from '../../engine/lock-engine.js';
 import { LockConfigError, LockNotHeldError } from '../../errors/index.js';
 import type { AcquireOptions, LockKind } from '../../options/acquire-options.js';
-import { optionsOf, tryOptions } from '../../options/option-table.js';
+import { OPTIONS, tryOptions } from '../../options/option-table.js';
 
 import type { LockHandle } from '../handles/lock-handle.js';
 import { currentScope, type LockScope } from '../lock-scope.js';
@@ -63,7 +63,7 @@ export class DefaultLock implements LockObject {
   }
 
   async lock(options: LockCallOptions = {}): Promise<LockHandle> {
-    optionsOf('lock').check('lock', options);
+    OPTIONS.lock.check('lock', options);
     return this.take(true, options.reentrant !== false, () =>
       this.acquirer.acquire(this.keys, { ...options, ...this.asked }),
     );

@@ -6,8 +6,8 @@ import type { AcquireOptions, RunOptions } from '../../options/acquire-options.j
 import type { Acquirer } from '../acquirer.js';
 import type { LockHandle } from '../handles/lock-handle.js';
 import { NO_CONTEXT, ONE_TRY, type CallContext } from '../../options/resolve-acquire-options.js';
-import { Options, read } from '../../options/option-readers.js';
-import { optionsOf, tryOptions } from '../../options/option-table.js';
+import { count } from '../../options/option-readers.js';
+import { OPTIONS, tryOptions } from '../../options/option-table.js';
 
 import type { Semaphore, SemaphoreCallOptions, SemaphoreDrainOptions, SemaphoreRunOptions } from './semaphore.js';
 
@@ -25,9 +25,7 @@ export type SemaphoreTerms = Pick<AcquireOptions, 'pattern'> & { readonly permit
 /** `setPermits` may have changed the number of permits, so the store decides whether they suffice. */
 const COUNTED: CallContext = Object.freeze({ ...NO_CONTEXT, permits: 'counted by store' });
 
-/** It does not wait, so it takes no option of a wait. */
-const { waitTimeout: _, signal: _signal, ...drainReaders } = optionsOf('semaphore').readers;
-const DRAIN_OPTIONS = new Options(drainReaders);
+const NUMBER_OF_PERMITS = count(0);
 
 /** The default implementation of a semaphore: each hold has some of its permits. */
 export class DefaultSemaphore implements Semaphore {
@@ -40,7 +38,7 @@ export class DefaultSemaphore implements Semaphore {
   ) {}
 
   async acquire(units = 1, options: SemaphoreCallOptions = {}): Promise<LockHandle> {
-    optionsOf('semaphore').check('semaphore.acquire', options);
+    OPTIONS.semaphore.check('semaphore.acquire', options);
     return this.acquirer.acquire(this.key, { ...options, ...this.terms, units }, COUNTED);
   }
 
@@ -63,7 +61,7 @@ export class DefaultSemaphore implements Semaphore {
         'semaphore.run takes the task first: write run(async (handle) => { … }, { units: 2 }).',
       );
     }
-    optionsOf('semaphore').check('semaphore.run', options, ['units']);
+    OPTIONS.runSemaphore.check('semaphore.run', options);
     return this.runWith(this.key, task, { units: 1, ...options, ...this.terms }, COUNTED);
   }
 
@@ -88,7 +86,7 @@ export class DefaultSemaphore implements Semaphore {
   }
 
   async setPermits(permits: number): Promise<void> {
-    await this.engine.setLimit(this.key, read.count('permits', permits, 0));
+    await this.engine.setLimit(this.key, NUMBER_OF_PERMITS('permits', permits));
   }
 
   async addPermits(permits: number): Promise<number> {
@@ -101,7 +99,7 @@ export class DefaultSemaphore implements Semaphore {
   }
 
   async drainPermits(options: SemaphoreDrainOptions = {}): Promise<LockHandle | null> {
-    DRAIN_OPTIONS.check('drainPermits', options);
+    OPTIONS.drain.check('drainPermits', options);
     this.engine.assertDrains();
     return this.acquirer.tryAcquire(this.key, { ...options, ...this.terms }, { ...ONE_TRY, permits: 'all' });
   }

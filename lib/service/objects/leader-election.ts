@@ -1,7 +1,6 @@
 import type { Duration } from '../../common/duration.js';
 import type { LockLostError } from '../../errors/index.js';
 import type { AcquireOptions } from '../../options/acquire-options.js';
-import type { OptionIn } from '../../options/option-table.js';
 import type { LockHandle } from '../handles/lock-handle.js';
 
 /**
@@ -19,7 +18,7 @@ export type ElectedListener = (handle: LockHandle, signal: AbortSignal) => unkno
 export type DeposedListener = (error: LockLostError | undefined) => unknown;
 
 /** How a candidate takes part in an election. */
-export interface LeaderElectionOptions extends Pick<AcquireOptions, OptionIn<'election'> & keyof AcquireOptions> {
+export interface LeaderElectionOptions extends Pick<AcquireOptions, 'renewedLease' | 'replicas' | 'pattern'> {
   /** Called with the handle and a signal that aborts at the end of the term. It may run for the whole term. */
   onElected?: ElectedListener;
   /**

@@ -1,6 +1,5 @@
 import type { Duration } from '../../common/duration.js';
 import type { AcquireOptions, RunOptions } from '../../options/acquire-options.js';
-import type { OptionIn } from '../../options/option-table.js';
 import type { LockHandle } from '../handles/lock-handle.js';
 
 /** Options of a semaphore. */
@@ -15,7 +14,10 @@ export interface SemaphoreOptions {
 }
 
 /** Options of a call that acquires permits. */
-export type SemaphoreCallOptions = Pick<AcquireOptions, OptionIn<'semaphore'>>;
+export type SemaphoreCallOptions = Pick<
+  AcquireOptions,
+  'expire' | 'renewedLease' | 'maxRenewTimes' | 'waitTimeout' | 'signal' | 'holdAtLeast' | 'replicas' | 'onLost'
+>;
 
 /** Options of `drainPermits`, which does not wait. */
 export type SemaphoreDrainOptions = Omit<SemaphoreCallOptions, 'waitTimeout' | 'signal'>;

@@ -14,7 +14,7 @@ import { LockBench } from '../../../lab/testbed/locks/locks.js';
 const bench = new LockBench();
 
 /** The names of all options of locks, and those of `replicas`. */
-const NAMES = [...Object.keys(OPTIONS), 'min', 'timeout'];
+const NAMES = [...new Set(Object.values(OPTIONS).flatMap(({ names }) => names)), 'min', 'timeout'];
 
 /** The error of something that throws or rejects. */
 async function refusal(work: () => unknown): Promise<any> {

@@ -21,7 +21,14 @@ const ABOUT: LockAcquisition = {
   optional: false,
   isClosing: false,
 };
-const DEFAULTS = { expire: 0, maxRenewTimes: 0, waitTimeout: 10_000, renewedLease: 30_000 };
+const DEFAULTS = {
+  expire: 0,
+  maxRenewTimes: 0,
+  waitTimeout: 10_000,
+  renewedLease: 30_000,
+  holdAtLeast: 0,
+  replicas: undefined,
+};
 
 function setUp() {
   const clock = new FakeClock();
