@@ -1,10 +1,10 @@
-import { parseArgs, type ParseArgsConfig } from 'node:util';
+import { parseArgs } from 'node:util';
 import { LONGEST_TIMER } from '../common/clock.js';
 import { mayBeConnection, withoutSecret } from '../common/credentials.js';
 import { oneLine } from '../common/describe.js';
 import { assertKey } from '../keys/index.js';
 import { read } from '../options/option-readers.js';
-import { COMMANDS, ORDERS, OWN_OPTIONS, SHELLS } from './command-table.js';
+import { COMMANDS, COMMON_OPTIONS, ORDERS, OWN_OPTIONS, SHELLS } from './command-table.js';
 import type { CommandName, Order, OwnOption, Shell, Topic } from './command-table.js';
 import type { WrittenConnection } from './deployment/deployment.js';
 
@@ -33,21 +33,6 @@ export interface CommandLine {
 
 /** A command line that cannot be used. The message says what to write instead. */
 export class UsageError extends Error {}
-
-const OPTIONS = {
-  connection: { type: 'string', short: 'c', multiple: true },
-  prefix: { type: 'string', short: 'p' },
-  timeout: { type: 'string', short: 't' },
-  interval: { type: 'string', short: 'i' },
-  sort: { type: 'string' },
-  holder: { type: 'string' },
-  force: { type: 'boolean' },
-  hold: { type: 'string' },
-  json: { type: 'boolean' },
-  'no-color': { type: 'boolean' },
-  help: { type: 'boolean', short: 'h' },
-  version: { type: 'boolean', short: 'v' },
-} satisfies ParseArgsConfig['options'];
 
 /** What to write instead of running a command. */
 export type Answer = 'version' | { readonly help: Topic | undefined } | { readonly completion: Shell };
@@ -92,7 +77,11 @@ export function readCommandLine(args: readonly string[], env: NodeJS.ProcessEnv)
 
 function parse(args: readonly string[]) {
   try {
-    return parseArgs({ args: [...args], options: OPTIONS, allowPositionals: true });
+    return parseArgs({
+      args: [...args],
+      options: { ...OWN_OPTIONS, ...COMMON_OPTIONS },
+      allowPositionals: true,
+    });
   } catch (error) {
     throw new UsageError(messageWithout(args, plainly((error as Error).message)));
   }

@@ -1,18 +1,22 @@
-import { COMMANDS, ORDERS, SHELLS, type Shell } from './command-table.js';
+import { COMMANDS, COMMON_OPTIONS, OPTIONS, ORDERS, SHELLS, type Shell } from './command-table.js';
 
 const PROGRAM = 'nestjs-redis-locks';
 const FUNCTION = '_nestjs_redis_locks';
-const COMMON = ['--connection', '--prefix', '--timeout', '--json', '--no-color', '--help', '--version'];
+const COMMON = Object.keys(COMMON_OPTIONS);
 
 /** The words that may follow, by command. No word comes from Redis: a shell could run a key as code. */
 const CASES = Object.entries(COMMANDS)
   .map(([name, { options, subject }]) => {
-    const own = subject === 'shell' ? SHELLS : [...options.map((option) => `--${option}`), ...COMMON];
+    const own = subject === 'shell' ? SHELLS : [...options, ...COMMON].map((option) => `--${option}`);
     return `    ${name}) words='${own.join(' ')}' ;;\n`;
   })
   .join('');
 
 const NAMES = Object.keys(COMMANDS);
+/** The options whose values are not completed. */
+const WITH_TEXT = Object.entries(OPTIONS)
+  .filter(([name, { type }]) => type === 'string' && name !== 'sort')
+  .flatMap(([name, { short }]) => [...(short === undefined ? [] : [`-${short}`]), `--${name}`]);
 
 /** Finds the command and the words; `count` words of `line` precede the current one. */
 const body = (line: string): string => `  local command='' word words
@@ -24,7 +28,7 @@ ${CASES}    *) words='${[...NAMES, '--help', '--version'].join(' ')}' ;;
   esac
   case $previous in
     --sort) words='${ORDERS.join(' ')}' ;;
-    -c|--connection|-p|--prefix|-t|--timeout|-i|--interval|--hold|--holder) words='' ;;
+    ${WITH_TEXT.join('|')}) words='' ;;
   esac
 `;
 
@@ -46,21 +50,14 @@ compdef ${FUNCTION} ${PROGRAM}
 `,
 };
 
-/** The options with a value: what fish completes behind them. */
-const VALUES: Readonly<Record<string, string>> = {
-  ...{ sort: ORDERS.join(' '), holder: '', interval: '', hold: '', connection: '', prefix: '', timeout: '' },
-};
-const SHORT: Readonly<Record<string, string>> = {
-  ...{ connection: 'c', prefix: 'p', timeout: 't', interval: 'i', help: 'h', version: 'v' },
-};
-
 /** Fish reads one line for each word, with the condition under which it completes it. */
 function fish(): string {
   const line = (...words: string[]): string => `complete -c ${PROGRAM} ${words.join(' ')}\n`;
   const option = (condition: string, name: string): string => {
-    const short = SHORT[name] === undefined ? [] : [`-s ${SHORT[name]}`];
-    const value = VALUES[name] === undefined ? [] : [`-x -a '${VALUES[name]}'`];
-    return line(`-n '${condition}'`, ...short, `-l ${name}`, ...value);
+    const { type, short } = OPTIONS[name]!;
+    const before = short === undefined ? [] : [`-s ${short}`];
+    const value = type === 'boolean' ? [] : [`-x -a '${name === 'sort' ? ORDERS.join(' ') : ''}'`];
+    return line(`-n '${condition}'`, ...before, `-l ${name}`, ...value);
   };
   const first = `not __fish_seen_subcommand_from ${NAMES.join(' ')}`;
   const commands = Object.entries(COMMANDS).flatMap(([name, { options, subject }]) => {
@@ -69,7 +66,7 @@ function fish(): string {
       line(`-n '${first}'`, `-a ${name}`),
       ...(subject === 'shell'
         ? [line(`-n '${behind}'`, `-a '${SHELLS.join(' ')}'`)]
-        : [...options, ...COMMON.map((each) => each.slice(2))].map((each) => option(behind, each))),
+        : [...options, ...COMMON].map((each) => option(behind, each))),
     ];
   });
   return `# fish completion of ${PROGRAM}\n${line('-f')}${commands.join('')}`;

@@ -1,6 +1,5 @@
-import type { LockState } from '../service/lock-state.js';
+import type { LockState, LockWaiter } from '../service/lock-state.js';
 import type { Order } from './command-table.js';
-import type { ClientFacts } from './output/texts.js';
 
 type Compare = (a: LockState, b: LockState) => number;
 
@@ -28,13 +27,10 @@ export const inOrder = <Each extends { readonly key: string }>(all: Each[]): Eac
 /** Locks by the order of `--sort`. Locks with the same value are sorted by key. */
 export const sortLocks = (locks: LockState[], order: Order): LockState[] => locks.sort(ORDERS[order]);
 
-/** A holder or a waiter. */
-type Party = ClientFacts & { readonly client: string; readonly owner: string };
-
 /** Whether the label, the id or the owner of a client contains the text. */
-export const isOf = ({ label, client, owner }: Party, text: string): boolean =>
+export const isOf = ({ label, client, owner }: LockWaiter, text: string): boolean =>
   [label, client, owner].some((name) => name?.includes(text));
 
 /** Whether such a client has or awaits the lock. */
 export const concerns = ({ holders, waiters }: LockState, text: string): boolean =>
-  [...holders, ...waiters].some((party: Party) => isOf(party, text));
+  [...holders, ...waiters].some((party) => isOf(party, text));

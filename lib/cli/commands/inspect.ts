@@ -3,19 +3,15 @@ import { inspectSeveral, isForeign } from '../../service/inspect-several.js';
 import type { LockHolder, LockState, LockWaiter } from '../../service/lock-state.js';
 import type { CommandLine } from '../arguments.js';
 import { EXIT, type ExitCode } from '../exit-codes.js';
-import { clientColumns, connectionColumns, holdColumns, idColumns } from '../output/locks-table.js';
+import { clientColumns, holdColumns, ID_COLUMN } from '../output/locks-table.js';
 import { table, type Column } from '../output/table.js';
 import { without, type Terminal } from '../output/terminal.js';
-import { kindName, safe, safeJson, time, type ClientFacts } from '../output/texts.js';
-import { grouped } from '../output/width.js';
+import { counted, grouped, kindName, safe, safeJson, time } from '../output/texts.js';
 import { serverTime, type Session } from '../session.js';
 import { hintOfPrefixes } from './ls.js';
 
 /** The lines besides the rows of a table: the counts, the headings, an empty line. */
 const OTHER_LINES = 3;
-
-/** `since`: what some versions of the library write about a waiter. */
-type Waiter = LockWaiter & ClientFacts & { readonly since?: Date | undefined };
 
 /** Shows one lock: its holders with their fencing tokens, and its waiters in order. */
 export async function inspect(session: Session, { subject, json }: CommandLine, terminal: Terminal): Promise<ExitCode> {
@@ -33,41 +29,33 @@ export async function inspect(session: Session, { subject, json }: CommandLine, 
 function describeLock({ style, space }: Terminal, { key, holders, waiters, permits }: LockState, now: number): string {
   const units = holders.reduce((sum, holder) => sum + holder.units, 0);
   const ofPermits = permits === undefined ? '' : `, ${grouped(units)} of ${grouped(permits)} permits`;
-  const counts = `${grouped(holders.length)} holding${ofPermits}, ${processesIn(waiters)} in the queue`;
+  // The calls of a process share a place in the queue, and have none while their process holds the lock.
+  const processes = counted(new Set(waiters.map(({ client }) => client)).size, 'process', 'processes');
+  const counts = `${grouped(holders.length)} holding${ofPermits}, ${processes} in the queue`;
   const note = style.dim('(calls inside a process: redis_lock_waiting)');
   const parts = [`${style.strong(safe(key))}  ${counts} ${note}\n`];
   // Either table gets half of a terminal that is too small for both.
   const half = waiters.length > 0 ? Math.floor(space.rows / 2) : space.rows;
   const room = without({ ...space, rows: half }, OTHER_LINES);
   if (holders.length > 0) {
-    const columns: Array<Column<LockHolder & ClientFacts>> = [
-      ...holdColumns(holders, now),
+    const columns: Array<Column<LockHolder>> = [
+      ...holdColumns(now),
       { heading: 'TOKEN', cell: ({ fencingToken }) => String(fencingToken) },
-      ...idColumns<LockHolder & ClientFacts>(holders),
+      ID_COLUMN,
       { heading: 'SINCE', cell: ({ since }) => since.toISOString(), optional: true },
     ];
     parts.push(table(style, columns, holders, room));
   }
-  if (waiters.length > 0) parts.push(table(style, waiterColumns(waiters, now), waiters, room));
+  if (waiters.length > 0) {
+    const places = new Map(waiters.map((waiter, i) => [waiter, i + 1]));
+    const columns: Array<Column<LockWaiter>> = [
+      { heading: 'NEXT', cell: (waiter) => String(places.get(waiter)) },
+      { heading: 'WANTED', cell: kindName },
+      ...clientColumns('WAITER'),
+      { heading: 'FOR', cell: ({ since }) => time(now - since.getTime()) },
+      ID_COLUMN,
+    ];
+    parts.push(table(style, columns, waiters, room));
+  }
   return parts.join('\n');
-}
-
-/** The calls of a process share a place in the queue, and have none while their process holds the lock. */
-function processesIn(waiters: readonly Waiter[]): string {
-  const count = new Set(waiters.map(({ client }) => client)).size;
-  return `${grouped(count)} process${count === 1 ? '' : 'es'}`;
-}
-
-/** The waiting calls of a client share one ticket. */
-function waiterColumns(waiters: readonly Waiter[], now: number): Array<Column<Waiter>> {
-  const places = new Map(waiters.map((waiter, i) => [waiter, i + 1]));
-  const columns: Array<Column<Waiter>> = [
-    { heading: 'NEXT', cell: (waiter) => String(places.get(waiter)) },
-    { heading: 'WANTED', cell: kindName },
-    ...clientColumns('WAITER', waiters),
-    ...connectionColumns(waiters),
-  ];
-  if (waiters.some(({ since }) => since))
-    columns.push({ heading: 'FOR', cell: ({ since }) => (since ? time(now - since.getTime()) : '-') });
-  return [...columns, ...idColumns(waiters)];
 }

@@ -3,7 +3,7 @@ import type { LockHolder, LockState } from '../../service/lock-state.js';
 import type { CommandLine } from '../arguments.js';
 import { EXIT, type ExitCode } from '../exit-codes.js';
 import type { Terminal } from '../output/terminal.js';
-import { labelName, ownerName, safe, safeJson, time } from '../output/texts.js';
+import { counted, labelName, listed, ownerName, safe, safeJson, time } from '../output/texts.js';
 import { serverTime, type Session } from '../session.js';
 import { isOf } from '../sort-locks.js';
 
@@ -32,21 +32,19 @@ export async function release(
   if (json) terminal.write(`${safeJson({ key, hold, holder, held, released, refused, ...story })}\n`);
   else if (refused) terminal.complain(whyRefused({ ...lock!, holders }, await serverTime(session)));
   else if (!released) terminal.write(`${none} with the prefix '${session.prefix}'.\n`);
-  else terminal.write(`${done} was released by ${safe(by)}${listed(', from ', holders)}.\n${nextOf(next)}\n`);
+  else
+    terminal.write(
+      `${done} was released by ${safe(by)}${named(', from ', holders)}.\n${named('The next holder is ', next) || NO_NEXT}.\n`,
+    );
   return refused ? EXIT.no : EXIT.ok;
 }
 
+const NO_NEXT = 'No waiter has got the lock yet';
 /** How many clients are named. */
 const MOST = 5;
 
-const listed = (before: string, holders: readonly LockHolder[]): string => {
-  if (holders.length === 0) return '';
-  const more = holders.length > MOST ? ` and ${holders.length - MOST} more` : '';
-  return `${before}${holders.slice(0, MOST).map(labelName).map(safe).join(', ')}${more}`;
-};
-
-const nextOf = (next: readonly LockHolder[]): string =>
-  next.length === 0 ? 'No waiter has got the lock yet.' : `${listed('The next holder is ', next)}.`;
+const named = (before: string, holders: readonly LockHolder[]): string =>
+  holders.length === 0 ? '' : before + safe(listed(holders.map(labelName), MOST));
 
 /** The user of this program. A container may run as a user without a name. */
 function userName(): string {
@@ -62,7 +60,7 @@ function namesOf(key: string, hold: string | undefined, holder: string | undefin
   const of = holder === undefined ? '' : ` of '${safe(holder)}'`;
   if (hold !== undefined) return [`Hold ${safe(hold)} of ${safe(key)}`, `${safe(key)} has no hold ${safe(hold)}${of}`];
   if (holder === undefined) return [safe(key), `${safe(key)} is not held`];
-  return [`${safe(key)} (${count} hold${count === 1 ? '' : 's'}${of})`, `${safe(key)} has no hold${of}`];
+  return [`${safe(key)} (${counted(count, 'hold')}${of})`, `${safe(key)} has no hold${of}`];
 }
 
 function whyRefused({ key, holders, waiters }: LockState, now: number): string {
@@ -73,7 +71,7 @@ function whyRefused({ key, holders, waiters }: LockState, now: number): string {
       ? `it was released, and holdAtLeast keeps the key for ${left}`
       : `its lease has ${left} left, unless the holder renews it`;
     const owner = ownerName(holder);
-    const about = [...(owner === '-' ? [] : [`owner ${owner}`]), ...(CONNECTIONS.get(holder.connected) ?? [])];
+    const about = [...(owner === undefined ? [] : [`owner ${owner}`]), ...(CONNECTIONS.get(holder.connected) ?? [])];
     const who = `${safe(labelName(holder))}${about.length === 0 ? '' : ` (${about.join(', ')})`}`;
     return `  ${safe(holder.id)}: ${who}, for ${age}; ${rest}\n`;
   });

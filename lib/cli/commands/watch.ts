@@ -9,8 +9,8 @@ import { findLocks } from '../find-locks.js';
 import { locksTable } from '../output/locks-table.js';
 import { PLAIN, type Style } from '../output/style.js';
 import { CLEAR, without, type Terminal } from '../output/terminal.js';
-import { safe, safeJson, time } from '../output/texts.js';
-import { fitTo, grouped, widthOf } from '../output/width.js';
+import { grouped, safe, safeJson, time } from '../output/texts.js';
+import { fitTo, widthOf } from '../output/width.js';
 import { serverTime, type Session } from '../session.js';
 import { noneOf } from './ls.js';
 

@@ -2,8 +2,7 @@ import { Cluster, type Redis } from 'ioredis';
 import { hashSlot } from '../../keys/index.js';
 import type { ClusterAddress } from '../../store/redis/passed-client.js';
 import { guardCredentials } from '../../store/redis/credentials.js';
-import { storeFailure } from '../../store/redis/store-failure.js';
-import { after, clientOptions, retryDelay, type Deployment, type Server } from './deployment.js';
+import { clientOptions, connectWithin, retryDelay, type Deployment, type Server } from './deployment.js';
 
 /** The masters of a Redis Cluster. */
 export class ClusterServers implements Deployment {
@@ -42,18 +41,9 @@ export class ClusterServers implements Deployment {
     return servers.filter(({ address }) => owners.has(address)).sort((a, b) => (a.address < b.address ? -1 : 1));
   }
 
-  async connect(): Promise<void> {
-    let last: Error | undefined;
-    const remember = (error: Error): void => void (last = reasonOf(error));
-    this.connection.on('error', remember);
-    try {
-      await Promise.race([this.connection.connect(), after(this.timeout)]);
-    } catch (error) {
-      const failure = storeFailure(last ?? error);
-      throw new Error(`the Cluster: ${failure.message}`, { cause: failure });
-    } finally {
-      this.connection.off('error', remember);
-    }
+  connect(): Promise<void> {
+    const client = this.connection;
+    return connectWithin(this.timeout, { client, name: 'the Cluster', connect: () => client.connect() });
   }
 
   close(): void {
@@ -62,6 +52,3 @@ export class ClusterServers implements Deployment {
 }
 
 const addressOf = ({ options }: Redis): string => `${options.host}:${options.port}`;
-
-/** The reason why no node could be asked. ioredis hides it in the error. */
-const reasonOf = (error: Error & { lastNodeError?: Error }): Error => error.lastNodeError ?? error;

@@ -1,5 +1,5 @@
-import { lacksCommand } from '../../store/redis/store-failure.js';
-import type { Redis, RedisOptions } from 'ioredis';
+import type { Cluster, Redis, RedisOptions } from 'ioredis';
+import { lacksCommand, storeFailure } from '../../store/redis/store-failure.js';
 import type { LockConnectionOption } from '../../module/redis-lock.connection.js';
 import type { ClusterAddress } from '../../store/redis/passed-client.js';
 
@@ -29,7 +29,7 @@ export interface Deployment {
 }
 
 /** Rejects after `ms`, to limit the time for an answer. */
-export async function after(ms: number): Promise<never> {
+async function after(ms: number): Promise<never> {
   await new Promise((resolve) => setTimeout(resolve, ms).unref());
   throw new Error(`no answer within ${ms} ms`);
 }
@@ -40,6 +40,16 @@ export const isUnknown = (error: unknown): boolean => error instanceof Error && 
 /** Whether a server denies its user a command, or does not know it. */
 export const isRefusal = (error: unknown): error is Error =>
   error instanceof Error && (isUnknown(error) || LACKS_RIGHT.test(error.message));
+
+/** Whether a server has replied with an error, as opposed to a lost connection. */
+export const isReply = (error: unknown): error is Error => error instanceof Error && error.name === 'ReplyError';
+
+/** What a server answers; `undefined` if it answers with such an error. */
+export const answerUnless = <T>(isExpected: (error: unknown) => boolean, answer: Promise<T>): Promise<T | undefined> =>
+  answer.catch((error: unknown) => {
+    if (isExpected(error)) return undefined;
+    throw error;
+  });
 
 /** The codes of a missing right, and what Redis 7.0 and Valkey say without a code inside scripts. */
 const LACKS_RIGHT = /\bNOPERM\b|user executing the script can't|ACL failure in script/;
@@ -54,6 +64,28 @@ export const clientOptions = (timeout: number): RedisOptions => ({
   enableReadyCheck: false,
   connectionName: 'nestjs-redis-locks-cli',
 });
+
+/**
+ * Connects a client within a time.
+ * @throws Error that begins with the name of the server, with the last failure of a connection as its reason
+ */
+export async function connectWithin(
+  timeout: number,
+  { client, name, connect }: { client: Redis | Cluster; name: string; connect: () => Promise<unknown> },
+): Promise<void> {
+  let last: Error | undefined;
+  // ioredis hides the reason why no node of a Cluster could be asked.
+  const remember = (error: Error & { lastNodeError?: Error }): void => void (last = error.lastNodeError ?? error);
+  client.on('error', remember);
+  try {
+    await Promise.race([connect(), after(timeout)]);
+  } catch (error) {
+    const failure = storeFailure(last ?? error);
+    throw new Error(`${name}: ${failure.message}`, { cause: failure });
+  } finally {
+    client.off('error', remember);
+  }
+}
 
 /** The delay in ms before the next attempt to connect. */
 export const retryDelay = (times: number): number => Math.min(200 * times, 2_000);

@@ -1,7 +1,7 @@
 import { Redis, type RedisOptions } from 'ioredis';
 import { guardCredentials } from '../../store/redis/credentials.js';
-import { storeFailure } from '../../store/redis/store-failure.js';
-import { after, isRefusal, clientOptions, retryDelay, type Deployment, type Server } from './deployment.js';
+import { answerUnless, clientOptions, connectWithin, isRefusal, retryDelay } from './deployment.js';
+import type { Deployment, Server } from './deployment.js';
 
 /** One server, or the masters of Redlock. */
 export class IndependentServers implements Deployment {
@@ -29,7 +29,13 @@ export class IndependentServers implements Deployment {
 
   /** With Redlock, a minority of the masters may fail. The findings about them say so. */
   async connect(): Promise<void> {
-    const connected = await Promise.allSettled(this.clients.map((client) => connectWithin(client, this.timeout)));
+    const connected = await Promise.allSettled(
+      this.clients.map((client) => {
+        // Connecting succeeds even with a wrong password. The first command shows it, unless the user may not call TIME.
+        const connect = (): Promise<unknown> => client.connect().then(() => answerUnless(isRefusal, client.time()));
+        return connectWithin(this.timeout, { client, name: addressOf(client), connect });
+      }),
+    );
     const failures = connected.flatMap((each) => (each.status === 'rejected' ? [each.reason as Error] : []));
     if (2 * failures.length >= this.clients.length) throw failures[0]!;
   }
@@ -53,21 +59,4 @@ function clientOf(connection: string | RedisOptions, timeout: number): Redis {
 function addressOf({ options: { sentinels, name, path, host, port } }: Redis): string {
   if (sentinels) return name ?? 'Sentinels';
   return path ?? `${host ?? ''}:${port ?? ''}`;
-}
-
-async function connectWithin(client: Redis, timeout: number): Promise<void> {
-  let last: Error | undefined;
-  const remember = (error: Error): void => void (last = error);
-  client.on('error', remember);
-  try {
-    // Connecting succeeds even with a wrong password. The first command shows it.
-    await Promise.race([client.connect().then(() => client.time()), after(timeout)]);
-  } catch (error) {
-    // A user who may not call TIME is connected nevertheless.
-    if (isRefusal(error)) return;
-    const failure = storeFailure(last ?? error);
-    throw new Error(`${addressOf(client)}: ${failure.message}`, { cause: failure });
-  } finally {
-    client.off('error', remember);
-  }
 }

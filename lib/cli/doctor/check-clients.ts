@@ -1,7 +1,7 @@
 import type { Cluster, Redis } from 'ioredis';
 import { RedisClientRecords } from '../../store/redis/redis-client-records.js';
-import type { Server } from '../deployment/deployment.js';
-import { labelName } from '../output/texts.js';
+import { answerUnless, isReply, type Server } from '../deployment/deployment.js';
+import { labelName, listed } from '../output/texts.js';
 import type { Session } from '../session.js';
 import { ok, warning, type Finding } from './finding.js';
 
@@ -17,12 +17,9 @@ const MOST_LABELS = 20;
 export async function clientChannels({ client }: Server, inCluster: boolean): Promise<string[]> {
   const names: string[] = [];
   for (const census of inCluster ? ['CHANNELS', 'SHARDCHANNELS'] : ['CHANNELS']) {
-    try {
-      names.push(...((await client.call('PUBSUB', census, '*:client:*')) as string[]));
-    } catch (error) {
-      // NOPERM, or Redis before 7, which has no SHARDCHANNELS.
-      if (!(error instanceof Error && error.name === 'ReplyError')) throw error;
-    }
+    // NOPERM, or Redis before 7, which has no SHARDCHANNELS.
+    const found = await answerUnless(isReply, client.call('PUBSUB', census, '*:client:*'));
+    names.push(...((found ?? []) as string[]));
   }
   return names;
 }
@@ -85,6 +82,3 @@ const labelsOf = async (records: RedisClientRecords, ids: readonly string[]): Pr
       }),
     )
   ).sort();
-
-const listed = (names: readonly string[], most: number): string =>
-  `${names.slice(0, most).join(', ')}${names.length > most ? ', …' : ''}`;

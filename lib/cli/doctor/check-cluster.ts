@@ -1,6 +1,5 @@
-import { isRefusal, type Server } from '../deployment/deployment.js';
 import { ok, problem, type Finding } from './finding.js';
-import { readFacts, type ServerInfo } from './server-info.js';
+import type { ServerInfo } from './server-info.js';
 
 const SLOTS = 16_384;
 
@@ -14,16 +13,6 @@ export function checkSlots(clusterInfo: ServerInfo): Finding {
     `${served} of ${SLOTS} are served, as far as this master knows (cluster_state:${state})`,
     'run redis-cli --cluster check to find the cause; restart the failed masters, or fail over to their replicas',
   );
-}
-
-/** `undefined`: the user may not call the command. */
-export async function readClusterInfo({ client }: Server): Promise<ServerInfo | undefined> {
-  try {
-    return readFacts(await client.cluster('INFO'));
-  } catch (error) {
-    if (isRefusal(error)) return undefined;
-    throw error;
-  }
 }
 
 /** A single node of a Cluster serves only a part of the locks, and redirects requests for others. */

@@ -1,4 +1,5 @@
 import type { Redis } from 'ioredis';
+import { answerUnless, isReply } from '../deployment/deployment.js';
 import { ok, warning, type Finding } from './finding.js';
 
 /** Messages of locks have a few hundred bytes. Some thousand of them fit into a buffer of this size. */
@@ -18,13 +19,9 @@ async function readSettings(client: Redis): Promise<ReadonlyMap<string, string>>
   const settings = new Map<string, string>();
   // Before Redis 7, CONFIG GET takes one name.
   for (const name of ['timeout', 'client-output-buffer-limit']) {
-    try {
-      const [, value] = await client.config('GET', name);
-      if (value !== undefined) settings.set(name, value);
-    } catch (error) {
-      // NOPERM, which is a finding about permissions, or a provider without CONFIG.
-      if (!(error instanceof Error && error.name === 'ReplyError')) throw error;
-    }
+    // NOPERM, which is a finding about permissions, or a provider without CONFIG.
+    const [, value] = (await answerUnless(isReply, client.config('GET', name))) ?? [];
+    if (value !== undefined) settings.set(name, value);
   }
   return settings;
 }

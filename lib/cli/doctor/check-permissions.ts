@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
 import { clientChannel } from '../../keys/index.js';
-import { isRefusal, isUnknown } from '../deployment/deployment.js';
+import { isRefusal, isReply, isUnknown } from '../deployment/deployment.js';
 import { ok, problem, warning, type Finding } from './finding.js';
 import type { Trial } from './trial.js';
 
@@ -128,18 +128,13 @@ async function refusalOf(client: Redis, [command, ...args]: Attempt): Promise<Re
     await client.call(command, ...args);
     return undefined;
   } catch (error) {
-    // Any other error means that the command is permitted.
-    if (!isRefusal(error)) {
-      if (isReply(error)) return undefined;
-      throw error;
-    }
     if (isUnknown(error)) return 'unknown';
+    // Any other reply means that the command is permitted.
+    if (!isRefusal(error) && isReply(error)) return undefined;
+    if (!isRefusal(error)) throw error;
     return /\bchannels?\b/i.test(error.message) ? 'channel' : /\bkeys?\b/i.test(error.message) ? 'key' : 'command';
   }
 }
-
-/** Whether the server has replied, as opposed to a lost connection. */
-const isReply = (error: unknown): boolean => error instanceof Error && error.name === 'ReplyError';
 
 function summary(
   user: string,

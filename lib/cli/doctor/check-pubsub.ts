@@ -4,47 +4,16 @@ import { isRefusal } from '../deployment/deployment.js';
 import { ok, problem, type Finding } from './finding.js';
 import type { Trial } from './trial.js';
 
-/** One of the two kinds of channels in Redis. */
-interface Kind {
-  readonly check: string;
-  readonly event: 'message' | 'smessage';
-  /** The subcommand of PUBSUB that counts subscribers. */
-  readonly census: 'NUMSUB' | 'SHARDNUMSUB';
-  readonly rules: string;
-  subscribe(listener: Redis, channel: string): Promise<unknown>;
-  unsubscribe(listener: Redis, channel: string): Promise<unknown>;
-  publish(client: Redis, channel: string): Promise<unknown>;
-}
-
-const PLAIN: Kind = {
-  ...{ check: 'pub/sub', event: 'message', census: 'NUMSUB' },
-  rules: '+subscribe +publish +pubsub|numsub',
-  subscribe: (listener, channel) => listener.subscribe(channel),
-  // Locks never unsubscribe, and need no permission for it.
-  unsubscribe: async () => undefined,
-  publish: (client, channel) => client.publish(channel, 'doctor'),
-};
-
-const SHARDED: Kind = {
-  ...{ check: 'sharded pub/sub', event: 'smessage', census: 'SHARDNUMSUB' },
-  rules: '+ssubscribe +sunsubscribe +spublish +pubsub|shardnumsub',
-  subscribe: (listener, channel) => listener.ssubscribe(channel),
-  unsubscribe: (listener, channel) => listener.sunsubscribe(channel),
-  publish: (client, channel) => client.spublish(channel, 'doctor'),
-};
-
 /** The error of a server without sharded pub/sub: Redis before 7. */
 const UNKNOWN = /unknown command/i;
 
 /** Checks that a message arrives, and that the server sees the subscriber. Waiters need both. */
-export async function checkPubSub(trial: Trial): Promise<Finding> {
-  return withListener(trial, (listener) => tryOut(PLAIN, trial, listener, trial.channel));
-}
+export const checkPubSub = (trial: Trial): Promise<Finding> =>
+  withListener(trial, (listener) => tryOut(trial, listener, trial.channel, ''));
 
 /** The same for sharded pub/sub, in a slot of a Cluster. */
-export async function checkShardedPubSub(trial: Trial): Promise<Finding> {
-  return withListener(trial, (listener) => tryOut(SHARDED, trial, listener, trial.slotChannel));
-}
+export const checkShardedPubSub = (trial: Trial): Promise<Finding> =>
+  withListener(trial, (listener) => tryOut(trial, listener, trial.slotChannel, 's'));
 
 async function withListener<T>({ server, timeout }: Trial, use: (listener: Redis) => Promise<T>): Promise<T> {
   const once = { maxRetriesPerRequest: 0, retryStrategy: () => null, commandTimeout: timeout };
@@ -57,15 +26,17 @@ async function withListener<T>({ server, timeout }: Trial, use: (listener: Redis
   }
 }
 
-async function tryOut(kind: Kind, trial: Trial, listener: Redis, channel: string): Promise<Finding> {
-  const { check, census } = kind;
-  const { timeout, prefix, server } = trial;
+/** @param kind what the commands and the event of sharded pub/sub have in front of their names */
+async function tryOut(trial: Trial, listener: Redis, channel: string, kind: '' | 's'): Promise<Finding> {
+  const { client } = trial.server;
+  const { timeout, prefix } = trial;
+  const [check, census] = kind === 's' ? ['sharded pub/sub', 'shardnumsub'] : ['pub/sub', 'numsub'];
   try {
     const heard = new Promise<number>((resolve) => {
-      listener.on(kind.event, () => resolve(performance.now()));
+      listener.on(`${kind}message`, () => resolve(performance.now()));
     });
-    await kind.subscribe(listener, channel);
-    const [, listeners] = (await server.client.call('PUBSUB', census, channel)) as [string, number];
+    await listener[`${kind}subscribe`](channel);
+    const [, listeners] = (await client.call('PUBSUB', census, channel)) as [string, number];
     if (Number(listeners) === 0) {
       return problem(
         check,
@@ -74,9 +45,10 @@ async function tryOut(kind: Kind, trial: Trial, listener: Redis, channel: string
       );
     }
     const sent = performance.now();
-    await kind.publish(server.client, channel);
+    await client[`${kind}publish`](channel, 'doctor');
     const took = await Promise.race([heard.then((at) => at - sent), within(timeout)]);
-    await kind.unsubscribe(listener, channel);
+    // Locks unsubscribe from sharded channels only, and need no permission for the other ones.
+    if (kind === 's') await listener.sunsubscribe(channel);
     if (took !== undefined) return ok(check, `a message took ${took.toFixed(1)} ms`);
     return problem(
       check,
@@ -85,10 +57,11 @@ async function tryOut(kind: Kind, trial: Trial, listener: Redis, channel: string
     );
   } catch (error) {
     const { message } = error as Error;
-    if (kind === SHARDED && UNKNOWN.test(message))
+    if (kind === 's' && UNKNOWN.test(message))
       return ok(check, 'not supported before Redis 7: messages go over the cluster bus');
+    const rules = `+${kind}subscribe ${kind === 's' ? '+sunsubscribe ' : ''}+${kind}publish +pubsub|${census}`;
     const advice = isRefusal(error)
-      ? `permit the user to subscribe: ${kind.rules} &${clientChannel(prefix, '*')}`
+      ? `permit the user to subscribe: ${rules} &${clientChannel(prefix, '*')}`
       : 'check whether the server accepts another connection, and whether a firewall or proxy drops its messages';
     return problem(check, message, advice);
   }

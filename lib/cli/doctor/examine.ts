@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import type { Redis } from 'ioredis';
 import { foreignError } from '../../store/redis/foreign-error.js';
-import { isRefusal, type Deployment } from '../deployment/deployment.js';
+import { answerUnless, isRefusal, type Deployment } from '../deployment/deployment.js';
 import type { Session } from '../session.js';
 import { checkClients, clientChannels } from './check-clients.js';
 import { checkClock, checkClocks, checkLatency, readClock, type ClockReading } from './check-clock.js';
-import { checkIsNoNode, checkSlots, readClusterInfo } from './check-cluster.js';
+import { checkIsNoNode, checkSlots } from './check-cluster.js';
 import { checkConnections } from './check-config.js';
 import { checkDeadlocks } from './check-deadlocks.js';
 import { checkLayout } from './check-layout.js';
@@ -24,7 +24,7 @@ import {
   checkVoteIsKept,
 } from './check-server.js';
 import { problem, type Finding } from './finding.js';
-import { readServerInfo, type ServerInfo } from './server-info.js';
+import { readInfo, type ServerInfo } from './server-info.js';
 import { trialAt, type Trial } from './trial.js';
 
 /** What a finding about several servers needs. */
@@ -65,7 +65,7 @@ export async function examine(session: Session, key: string | undefined): Promis
 async function examineServer(trial: Trial, kind: Deployment['kind'], learned: Learned): Promise<Finding[]> {
   const { client } = trial.server;
   try {
-    const info = await readServerInfo(client);
+    const info = await readInfo(client.info());
     learned.channels(await clientChannels(trial.server, trial.inCluster));
     return [
       ...(info === undefined ? [] : infoFindings(info, kind)),
@@ -93,18 +93,14 @@ function infoFindings(info: ServerInfo, kind: Deployment['kind']): Finding[] {
 }
 
 async function clusterFindings(trial: Trial): Promise<Finding[]> {
-  const clusterInfo = await readClusterInfo(trial.server);
+  const clusterInfo = await readInfo(trial.server.client.cluster('INFO'));
   return [await checkShardedPubSub(trial), ...(clusterInfo === undefined ? [] : [checkSlots(clusterInfo)])];
 }
 
+/** None if the user may not call TIME, which the permissions report. */
 async function clockFindings(client: Redis, learned: Learned): Promise<Finding[]> {
-  try {
-    const reading = await readClock(client);
-    learned.clock(reading);
-    return [checkLatency(reading), checkClock(reading)];
-  } catch (error) {
-    // The permissions report it already.
-    if (isRefusal(error)) return [];
-    throw error;
-  }
+  const reading = await answerUnless(isRefusal, readClock(client));
+  if (reading === undefined) return [];
+  learned.clock(reading);
+  return [checkLatency(reading), checkClock(reading)];
 }

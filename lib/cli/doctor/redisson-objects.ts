@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis';
-import { isRefusal } from '../deployment/deployment.js';
+import { answerUnless, isReply } from '../deployment/deployment.js';
+import { counted } from '../output/texts.js';
 
 /** An owner in Redisson, or in an instance with its protocol: `uuid:threadId`. */
 const OWNER = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}:\d/;
@@ -53,11 +54,11 @@ async function readNumber(client: Redis, key: string, value: string): Promise<Re
     listenersOf(client, `redisson_countdownlatch__channel__{${key}}`),
   ]);
   if (permits > 0) {
-    const kind = `a semaphore with ${value} free permits, for which ${clients(permits)} ${permits === 1 ? 'waits' : 'wait'}`;
+    const kind = `a semaphore with ${value} free permits, for which ${waiting(permits)}`;
     return { kind, unknown: 'how many permits are taken, and by which clients', isCertain: true };
   }
   if (latch > 0) {
-    const kind = `an RCountDownLatch with the count ${value}, for which ${clients(latch)} ${latch === 1 ? 'waits' : 'wait'}`;
+    const kind = `an RCountDownLatch with the count ${value}, for which ${waiting(latch)}`;
     return { kind, unknown: 'which clients still have to count it down', isCertain: true };
   }
   // The count-down to 0 deletes a latch, and a latch has no TTL.
@@ -77,18 +78,15 @@ async function readNumber(client: Redis, key: string, value: string): Promise<Re
   };
 }
 
-const clients = (count: number): string => `${count} client${count === 1 ? '' : 's'}`;
+const waiting = (count: number): string => counted(count, 'client waits', 'clients wait');
 
 /** How many connections listen on a channel at this server, plain or sharded. 0 if the user may not ask. */
 async function listenersOf(client: Redis, channel: string): Promise<number> {
   let listeners = 0;
   for (const census of ['NUMSUB', 'SHARDNUMSUB']) {
-    try {
-      listeners += Number(((await client.call('PUBSUB', census, channel)) as unknown[])[1]);
-    } catch (error) {
-      // Redis before 7 has no SHARDNUMSUB.
-      if (!isRefusal(error) && !(error instanceof Error && error.name === 'ReplyError')) throw error;
-    }
+    // Redis before 7 has no SHARDNUMSUB.
+    const counts = await answerUnless(isReply, client.call('PUBSUB', census, channel));
+    listeners += Number((counts as unknown[] | undefined)?.[1] ?? 0);
   }
   return listeners;
 }

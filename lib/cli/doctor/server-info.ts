@@ -1,19 +1,11 @@
-import type { Redis } from 'ioredis';
-import { isRefusal } from '../deployment/deployment.js';
+import { answerUnless, isRefusal } from '../deployment/deployment.js';
 
-/** The fields of INFO by name. */
+/** The fields of INFO or CLUSTER INFO by name. */
 export type ServerInfo = ReadonlyMap<string, string>;
 
-/** `undefined`: the user may not call INFO. */
-export async function readServerInfo(client: Redis): Promise<ServerInfo | undefined> {
-  try {
-    return readFacts(await client.info());
-  } catch (error) {
-    if (isRefusal(error)) return undefined;
-    throw error;
-  }
+/** Reads lines such as `role:master`. `undefined`: the user may not call the command. */
+export async function readInfo(answer: Promise<string>): Promise<ServerInfo | undefined> {
+  const text = await answerUnless(isRefusal, answer);
+  const lines = text?.matchAll(/^(\w+):(.*?)\r?$/gm);
+  return lines && new Map([...lines].map(([, name, value]) => [name!, value!]));
 }
-
-/** Reads lines such as `role:master`. */
-export const readFacts = (text: string): ServerInfo =>
-  new Map([...text.matchAll(/^(\w+):(.*?)\r?$/gm)].map(([, name, value]) => [name!, value!]));

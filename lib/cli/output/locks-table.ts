@@ -1,7 +1,7 @@
 import { isOverdue, type LockHolder, type LockState, type LockWaiter } from '../../service/lock-state.js';
 import type { Style } from './style.js';
-import { table, type Column, type Space } from './table.js';
-import { clientName, kindName, labelName, ownerName, time, type ClientFacts } from './texts.js';
+import { NOTHING, table, type Column, type Space } from './table.js';
+import { clientName, kindName, labelName, ownerName, time } from './texts.js';
 
 /** A lease with less time left, in ms, is about to end. */
 const SHORT_LEASE = 2_000;
@@ -9,7 +9,7 @@ const SHORT_LEASE = 2_000;
 interface Row {
   /** Undefined in the further rows of a lock. */
   readonly lock: LockState | undefined;
-  readonly holder: (LockHolder & ClientFacts) | undefined;
+  readonly holder: LockHolder | undefined;
 }
 
 /**
@@ -21,85 +21,59 @@ export function locksTable(style: Style, locks: readonly LockState[], now: numbe
       ? [{ lock, holder: undefined }]
       : lock.holders.map((holder, i) => ({ lock: i === 0 ? lock : undefined, holder })),
   );
-  const ofHold = holdColumns(
-    rows.flatMap(({ holder }) => holder ?? []),
-    now,
-  );
   const columns: Array<Column<Row>> = [
     { heading: 'KEY', elastic: true, cell: ({ lock }) => (lock ? { text: lock.key, style: 'strong' } : '') },
-    ...ofHold.map((column, i) => ({
+    ...holdColumns(now).map((column, i) => ({
       ...column,
       cell: ({ holder }: Row) =>
-        holder ? column.cell(holder) : i === 0 ? ({ text: 'not held', style: 'dim' } as const) : '-',
+        holder ? column.cell(holder) : i === 0 ? ({ text: 'not held', style: 'dim' } as const) : NOTHING,
     })),
     {
       heading: 'QUEUE',
-      cell: ({ lock }) =>
-        lock === undefined || lock.waiters.length === 0
-          ? lock === undefined
-            ? ''
-            : '0'
-          : { text: String(lock.waiters.length), style: 'warning' },
+      cell: ({ lock }) => {
+        if (lock === undefined) return '';
+        return lock.waiters.length === 0 ? '0' : { text: String(lock.waiters.length), style: 'warning' };
+      },
     },
   ];
   return table(style, columns, rows, space);
 }
 
 /** The columns of a hold: kind, holder, age, and the rest of its lease. */
-export function holdColumns(
-  holders: ReadonlyArray<LockHolder & ClientFacts>,
-  now: number,
-): Array<Column<LockHolder & ClientFacts>> {
-  return [
-    {
-      heading: 'HELD',
-      cell: (holder) => (holder.kept ? { text: `${kindName(holder)} (kept)`, style: 'dim' } : kindName(holder)),
+export const holdColumns = (now: number): Array<Column<LockHolder>> => [
+  {
+    heading: 'HELD',
+    cell: (holder) => (holder.kept ? { text: `${kindName(holder)} (kept)`, style: 'dim' } : kindName(holder)),
+  },
+  ...clientColumns('HOLDER'),
+  { heading: 'FOR', cell: ({ since }) => time(now - since.getTime()) },
+  {
+    heading: 'LEASE LEFT',
+    cell: (holder) => {
+      const left = time(holder.ttl);
+      if (isOverdue(holder, now - holder.since.getTime())) return { text: `${left}, renewal overdue`, style: 'bad' };
+      return holder.ttl < SHORT_LEASE ? { text: left, style: 'warning' } : left;
     },
-    ...clientColumns('HOLDER', holders),
-    ...connectionColumns(holders),
-    { heading: 'FOR', cell: ({ since }) => time(now - since.getTime()) },
-    {
-      heading: 'LEASE LEFT',
-      cell: (holder) => {
-        const left = time(holder.ttl);
-        if (isOverdue(holder, now - holder.since.getTime())) return { text: `${left}, renewal overdue`, style: 'bad' };
-        return holder.ttl < SHORT_LEASE ? { text: left, style: 'warning' } : left;
-      },
-    },
-  ];
-}
+  },
+];
 
-/** The columns that say which client has a hold or waits. A column in which nothing would stand is left out. */
-export function clientColumns<Each extends (LockHolder | LockWaiter) & ClientFacts>(
-  heading: string,
-  all: readonly Each[],
-): Array<Column<Each>> {
-  const columns: Array<Column<Each>> = [{ heading, elastic: true, cell: labelName }];
-  const optional = { elastic: true, optional: true };
-  if (all.some((each) => ownerName(each) !== '-')) columns.push({ heading: 'OWNER', cell: ownerName, ...optional });
-  if (all.some(({ method }) => method))
-    columns.push({ heading: 'METHOD', cell: ({ method }) => method || '-', ...optional });
-  if (all.some(({ pattern }) => pattern))
-    columns.push({ heading: 'PATTERN', cell: ({ pattern }) => pattern || '-', ...optional });
-  return columns;
-}
+/** The columns that say which client has a hold or waits, and whether it is connected. */
+export const clientColumns = (heading: string): Array<Column<LockWaiter>> => [
+  { heading, elastic: true, cell: labelName },
+  { heading: 'OWNER', ...DETAIL, cell: (party) => ownerName(party) ?? NOTHING },
+  { heading: 'METHOD', ...DETAIL, cell: ({ method }) => method || NOTHING },
+  { heading: 'PATTERN', ...DETAIL, cell: ({ pattern }) => pattern || NOTHING },
+  {
+    heading: 'CONNECTION',
+    sparse: true,
+    cell: ({ connected }) =>
+      connected === false ? { text: 'not connected', style: 'bad' } : connected ? 'connected' : NOTHING,
+  },
+];
+const DETAIL = { elastic: true, optional: true, sparse: true };
 
-/** Whether clients are connected, unless that is not known of any. */
-export const connectionColumns = <Each extends LockHolder | LockWaiter>(all: readonly Each[]): Array<Column<Each>> =>
-  all.some(({ connected }) => connected !== undefined)
-    ? [
-        {
-          heading: 'CONNECTION',
-          cell: ({ connected }) =>
-            connected === false ? { text: 'not connected', style: 'bad' } : connected ? 'connected' : 'unknown',
-        },
-      ]
-    : [];
-
-/** The column of client ids, if labels hide them. */
-export const idColumns = <Each extends ClientFacts & { readonly client: string }>(
-  all: readonly Each[],
-): Array<Column<Each>> =>
-  all.some(({ label }) => label)
-    ? [{ heading: 'CLIENT', cell: ({ client }) => clientName(client), optional: true }]
-    : [];
+/** The ids of clients that have labels, which stand in place of the ids. */
+export const ID_COLUMN: Column<LockWaiter> = {
+  ...{ heading: 'CLIENT', optional: true, sparse: true },
+  cell: ({ label, client }) => (label ? clientName(client) : NOTHING),
+};

@@ -1,6 +1,6 @@
 import type { Style } from './style.js';
-import { safe } from './texts.js';
-import { fitTo, grouped, widthOf } from './width.js';
+import { grouped, safe } from './texts.js';
+import { fitTo, widthOf } from './width.js';
 
 /** A text and its style. */
 export type Cell = string | { readonly text: string; readonly style: keyof Style };
@@ -12,7 +12,12 @@ export interface Column<Row> {
   readonly elastic?: boolean;
   /** Whether it is left out of a terminal that is too narrow: the last such column first. */
   readonly optional?: boolean;
+  /** Whether it is left out if it says nothing of any row. */
+  readonly sparse?: boolean;
 }
+
+/** The text of a cell that says nothing. */
+export const NOTHING = '-';
 
 /** How much of a table a terminal can show. */
 export interface Space {
@@ -29,9 +34,10 @@ const NARROWEST = 6;
 /** Formats rows under their headings. Each column is as wide as its widest cell, unless the terminal is narrower. */
 export function table<Row>(style: Style, all: ReadonlyArray<Column<Row>>, rows: readonly Row[], space: Space): string {
   const shown = rows.length > space.rows ? rows.slice(0, Math.max(1, space.rows - 1)) : rows;
-  const laid = all.map((column) => {
+  const laid = all.flatMap((column) => {
     const cells = shown.map((row) => column.cell(row));
-    return { column, cells, width: Math.max(...[column.heading, ...cells.map(textOf)].map(widthOf)) };
+    if (column.sparse && cells.every((cell) => cell === NOTHING)) return [];
+    return [{ column, cells, width: Math.max(...[column.heading, ...cells.map(textOf)].map(widthOf)) }];
   });
   const needed = () =>
     laid.reduce((sum, { column, width }) => sum + GAP + (column.elastic ? Math.min(width, READABLE) : width), -GAP);

@@ -1,6 +1,6 @@
 import { withoutSecret } from '../../common/credentials.js';
 import { printable } from '../../common/describe.js';
-import type { LockHolder, LockWaiter } from '../../service/lock-state.js';
+import type { LockWaiter } from '../../service/lock-state.js';
 
 const UNITS = [
   [86_400_000, 'd'],
@@ -28,24 +28,26 @@ export const safe = printable;
 export const safeJson = (value: unknown, indent = 0): string =>
   JSON.stringify(value, null, indent).split('\n').map(printable).join('\n');
 
-/** What some versions of the library write about a client and its call. */
-export interface ClientFacts {
-  /** The name of the client's process. */
-  readonly label?: string | undefined;
-  /** The template of the key. */
-  readonly pattern?: string | undefined;
-  /** The method that asked for the lock. */
-  readonly method?: string | undefined;
-}
-
 /** The label of a client, or else the first digits of its id. */
-export const labelName = ({ label, client }: ClientFacts & { readonly client: string }): string =>
+export const labelName = ({
+  label,
+  client,
+}: Pick<LockWaiter, 'client'> & Partial<Pick<LockWaiter, 'label'>>): string =>
   label ? withoutSecret(label) : clientName(client);
 
 /** The owner that a caller named. */
-export const ownerName = ({ owner, client }: LockHolder | LockWaiter): string =>
-  owner.startsWith(`${client}:`) ? '-' : safe(owner);
+export const ownerName = ({ owner, client }: LockWaiter): string | undefined =>
+  owner.startsWith(`${client}:`) ? undefined : safe(owner);
 
-export function kindName({ kind, units }: LockHolder | LockWaiter): string {
-  return kind === 'permits' ? `${units} permit${units === 1 ? '' : 's'}` : kind;
-}
+export const kindName = ({ kind, units }: LockWaiter): string => (kind === 'permits' ? counted(units, 'permit') : kind);
+
+/** Writes a count in groups of three digits: `4 980`. */
+export const grouped = (count: number): string => count.toLocaleString('en').replaceAll(',', ' ');
+
+/** A count with its noun: `1 hold`, `4 980 holds`. */
+export const counted = (count: number, noun: string, plural = `${noun}s`): string =>
+  `${grouped(count)} ${count === 1 ? noun : plural}`;
+
+/** The first names of a list. */
+export const listed = (names: readonly string[], most: number): string =>
+  `${names.slice(0, most).join(', ')}${names.length > most ? ` and ${names.length - most} more` : ''}`;

@@ -25,6 +25,3 @@ export function fitTo(text: string, width: number): string {
   }
   return fitTo(`${kept}…`, width);
 }
-
-/** Writes a count in groups of three digits: `4 980`. */
-export const grouped = (count: number): string => count.toLocaleString('en').replaceAll(',', ' ');

@@ -1,7 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { locksTable } from '../../../lib/cli/output/locks-table.js';
 import { styleFor } from '../../../lib/cli/output/style.js';
-import { fitTo, grouped, widthOf } from '../../../lib/cli/output/width.js';
+import { grouped } from '../../../lib/cli/output/texts.js';
+import { fitTo, widthOf } from '../../../lib/cli/output/width.js';
 import { concerns } from '../../../lib/cli/sort-locks.js';
 import type { LockHolder, LockState } from '../../../lib/service/lock-state.js';
 
