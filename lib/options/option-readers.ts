@@ -180,7 +180,7 @@ export const required = <Read>(reader: OptionReader<Read>): OptionReader<Read> &
 
 type Row = OptionReader & { readonly byDefault?: unknown; readonly isRequired?: boolean };
 
-/** Options as they were read. One that was left out, and has no default, is `undefined`. */
+/** Options as they were read. An option that was left out is `undefined`, unless it has a default. */
 export type ReadOptions<Readers> = {
   readonly [Name in keyof Readers]: Readers[Name] extends OptionReader<infer Read>
     ? Read | (Readers[Name] extends { readonly byDefault: infer Default } ? Default : undefined)

@@ -375,7 +375,9 @@ describe('the dashboard', () => {
     expect([more.readOnly, (await server.state()).readOnly]).toEqual([false, true]);
     const early = { guards: 'none', useFactory: () => ({ path: 'x' }) } as const;
     const { module: type, ...rest } = RedisLockDashboardModule.forRootAsync(early as never);
-    await expect(bench.boot({ imports: [{ module: type, ...rest }] })).rejects.toThrow('no option "path" here: write it beside the factory');
+    await expect(bench.boot({ imports: [{ module: type, ...rest }] })).rejects.toThrow(
+      'no option "path" here: write it beside the factory',
+    );
   });
 
   it('shows several instances, by name', async () => {

@@ -131,7 +131,10 @@ describe('RedisLockModule', () => {
     });
 
     it.each([
-      [{ useFactory: () => ({}), keyPrefix: 'a' }, 'no option "keyPrefix": it is made by the factory: return { keyPrefix } there'],
+      [
+        { useFactory: () => ({}), keyPrefix: 'a' },
+        'no option "keyPrefix": it is made by the factory: return { keyPrefix } there',
+      ],
       [{ useFactory: () => ({}), injects: [] }, 'no option "injects": did you mean \'inject\'?'],
       [{ useFactory: () => ({}), isGlobal: 'no' }, 'isGlobal is "no"; write true or false'],
       [{ useFactory: () => ({}), useClass: NoFactory }, 'takes one of useFactory, useClass and useExisting'],
