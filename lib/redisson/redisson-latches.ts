@@ -3,12 +3,11 @@ import type { CountDownReply, LatchCount, LatchStore, SetCountRequest } from '..
 import type { Connection } from '../store/redis/redis-connection.js';
 import { readCountDownReply } from '../store/redis/redis-latches.js';
 import { flag, natural } from '../store/redis/reply-readers.js';
+import { LONGEST_HEARING } from '../store/redis/store-link.js';
 import { LACKING_FEATURES } from './lacking-features.js';
 import { latchChannel, latchOf } from './redisson-names.js';
 import type { RedissonScripts } from './redisson-scripts.js';
 
-/** The reply to a waiter may be delayed by this many ms, until the client can receive its message. */
-const LONGEST_HEARING = 250;
 /** For how many ms Redis remembers a call that has had its effect, in case the command arrives again. */
 const MEMORY = 600_000;
 /** The name of a latch that this client has not set. Redisson gives it none. */

@@ -47,8 +47,6 @@ import { RedissonScripts, type ShardedSubscriptionMode } from './redisson-script
 import { SCRIPTS } from './scripts.generated.js';
 import { WakeList } from './wake-list.js';
 
-/** The reply to a waiter may be delayed by this many ms, until the client can receive its message. */
-const LONGEST_HEARING = 250;
 const REVOKED = /^revoked (\S+) (\S+)$/;
 
 export interface RedissonStoreOptions {
@@ -238,8 +236,7 @@ export class RedissonStore extends LinkedStore implements LockStore {
     // No later caller passes it while it subscribes.
     this.waiters.contended(request.id, reply.holders);
     await this.scripts.decide(names.lock);
-    const limit = Math.min(LONGEST_HEARING, lease / 4);
-    const isSubscribed = await this.connection.subscribeTo(channel, request.patience, limit);
+    const isSubscribed = await this.subscribe(channel, request);
     if (!isSubscribed || this.waiters.isOver(request.id)) return reply;
     // The lock may have become free before the subscription.
     const stillEarlier = this.behindEarlier(request, channel);

@@ -33,7 +33,16 @@ export async function writeToken(
     if (held.length < quorum || !isWanted()) return undefined;
     const batchSize = held.every((state) => state.takesTurns) ? reserved : 1;
     const decided = await write(context, { key, id, token, batchSize: reserved }, held, states);
-    if (decided === 'written') return counted(context, states, { token, batchSize });
+    if (decided === 'written') {
+      const having = heldAt(states, clock.now()).filter((state) => state.token === token);
+      const until = nthLargest(
+        having.map((state) => state.until),
+        quorum,
+      );
+      // The validity may be over by now.
+      if (until === undefined) return undefined;
+      return { token, batchSize, until, from: Math.min(...having.map((state) => state.from)) };
+    }
     if (decided === 'failed') return undefined;
     if (decided === 'changed') continue;
     // Another holder that shares the lock has got this token in the meantime. Others may be raising theirs now.
@@ -73,35 +82,11 @@ async function write(
     const held = heldAt(states, clock.now());
     return held.length < quorum || held.some((state) => !asked.includes(state)) ? 'changed' : undefined;
   };
-  return gather<FenceReply, Written>(
-    answers,
-    { quorum, clock },
-    (replies, last) => decide(replies, quorum, last),
-    look,
-  );
-}
-
-/** Until when the masters with the token hold the lock. Checks the validity once more. */
-function counted(
-  { quorum, clock }: QuorumContext,
-  states: readonly MemberState[],
-  { token, batchSize }: Pick<Majority, 'token' | 'batchSize'>,
-): Majority | undefined {
-  const now = clock.now();
-  const having = heldAt(states, now).filter((state) => state.token === token);
-  const ends = having.map((state) => state.until);
-  const until = nthLargest(ends, quorum);
-  return until === undefined
-    ? undefined
-    : { token, batchSize, until, from: Math.min(...having.map((state) => state.from)) };
+  return gather<FenceReply, Written>(answers, { quorum, clock }, (all, last) => decide(all, quorum, last), look);
 }
 
 /** Whether a majority has accepted the token. If too many masters refused it, the largest token that they know. */
-function decide(
-  answers: Answers<FenceReply>,
-  quorum: number,
-  last: boolean,
-): 'written' | 'failed' | number | undefined {
+function decide(answers: Answers<FenceReply>, quorum: number, last: boolean): Written | undefined {
   let [written, open, largest] = [0, 0, 0];
   for (const answer of answers) {
     if (answer === undefined) open += 1;

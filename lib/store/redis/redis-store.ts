@@ -65,8 +65,6 @@ import { refusesSeveralSlots } from './store-failure.js';
 import { LinkedStore, StoreLink, type Link } from './store-link.js';
 import { SubscriptionEvidence } from './subscription.js';
 
-/** The reply to a waiter may be delayed by this many ms, until the client can receive its grant. */
-const LONGEST_HEARING = 250;
 /** `inspect` returns at most this many waiters. */
 const MAX_WAITERS = 1_000;
 /** How many holds one command ends at most, so that it does not block the server. */
@@ -167,7 +165,7 @@ export class RedisStore extends LinkedStore implements QuorumMember {
 
   /** In a Cluster, the first request for a key comes before its subscription. */
   private async acquireSubscribed(request: AcquireRequest, reply: AcquireReply): Promise<AcquireReply> {
-    if (await this.subscribe(request)) return this.acquire(request, 0, true);
+    if (await this.subscribe(request.key, request)) return this.acquire(request, 0, true);
     void this.retryOnceSubscribed(request);
     return reply;
   }
@@ -177,7 +175,7 @@ export class RedisStore extends LinkedStore implements QuorumMember {
     const { next } = request;
     // Without a subscription, the next waiter would get no place, and its client would lose its turn.
     if (next?.waits && this.connection.subscription(next.key, next.patience) === undefined)
-      return this.subscribe(next).then(() => this.releaseNow(request));
+      return this.subscribe(next.key, next).then(() => this.releaseNow(request));
     return this.releaseNow(request);
   }
 
@@ -358,14 +356,6 @@ export class RedisStore extends LinkedStore implements QuorumMember {
       // Token 0 makes the ticket ask the store, instead of relying on the message.
       listener.granted(node === from ? grant : { ...grant, token: 0 });
     });
-  }
-
-  /**
-   * Subscribes to the channel of the key. In a Cluster, the first request for a key comes before its subscription. A
-   * lease counts from the request, so this may take only a part of it.
-   */
-  private subscribe({ key, patience, lease }: AcquireRequest): Promise<boolean> {
-    return this.connection.subscribeTo(key, patience, Math.min(LONGEST_HEARING, lease / 4));
   }
 
   /** A slow subscription stands before the request is repeated anyway. Until then the request has no place in the queue. */

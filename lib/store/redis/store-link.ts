@@ -1,7 +1,7 @@
 import type { LockLogger } from '../../common/logger.js';
 import { readingClock } from '../../common/reading-timer.js';
 import type { LockStoreError } from '../../errors/index.js';
-import type { LockStoreListener } from '../lock-store.js';
+import type { AcquireRequest, LockStoreListener } from '../lock-store.js';
 import { lacksCommand, storeFailure } from './store-failure.js';
 import { isClusterTarget, serversOf, type ConnectionTarget, type ConnectOptions } from './connect.js';
 import type { ConnectionObserver } from './connection.js';
@@ -69,6 +69,9 @@ export class StoreLink {
   }
 }
 
+/** The reply to a waiter may be delayed by this many ms, until the client can receive its grant. */
+export const LONGEST_HEARING = 250;
+
 /** As `StoreLink`. Simulations bring their own. */
 export type Link = Pick<StoreLink, keyof StoreLink>;
 
@@ -131,6 +134,14 @@ export abstract class LinkedStore implements ConnectionObserver {
 
   nodeLost(served: (name: string) => boolean): void {
     this.listener?.doubted?.((key) => served(this.nameOf(key)));
+  }
+
+  /**
+   * Subscribes to the channel of a key, or of that name. The reply to a waiter is delayed so long, and a lease counts from the
+   * request, so this may take only a part of it.
+   */
+  protected subscribe(name: string, { patience, lease }: Pick<AcquireRequest, 'patience' | 'lease'>): Promise<boolean> {
+    return this.connection.subscribeTo(name, patience, Math.min(LONGEST_HEARING, lease / 4));
   }
 
   protected get connection(): Connection {
