@@ -84,12 +84,6 @@ export class Membership {
 const CANNOT_TELL =
   'the Redis user may not call INFO, so it is not checked whether the masters are separate servers, outside of a Cluster';
 
-/** A call that waits for an examination. */
-interface Pending {
-  send(): void;
-  fail(error: unknown): void;
-}
-
 /** One of several masters. */
 export class Member {
   /** How many ms its last reply took. */
@@ -98,7 +92,8 @@ export class Member {
   /** The epoch of the connection on which it was examined last. */
   private examinedIn: number | undefined;
   private admission: Promise<void> | undefined;
-  private readonly pending: Pending[] = [];
+  /** How many requests wait for an examination. */
+  private waiting = 0;
   private address: string | undefined;
   /** The `run_id` of the server to which it led when it was examined last; `undefined`: the server does not say. */
   server: string | undefined;
@@ -131,16 +126,16 @@ export class Member {
 
   /** Whether a request can be sent without waiting for an examination, or for earlier requests. */
   private get isOpen(): boolean {
-    return this.isExamined && this.admission === undefined;
+    return this.isExamined && this.admission === undefined && this.waiting === 0;
   }
 
   /** Resolves when the master is known to be a separate server. Requests that waited for that are sent first. */
   admit(): Promise<void> {
-    if (this.isOpen) return Promise.resolve();
+    if (this.isExamined && this.admission === undefined) return Promise.resolve();
     this.admission ??= this.examine().then(
-      () => this.flush((pending) => pending.send()),
+      () => void (this.admission = undefined),
       (error: unknown) => {
-        this.flush((pending) => pending.fail(error));
+        this.admission = undefined;
         throw error;
       },
     );
@@ -183,13 +178,14 @@ export class Member {
       this.membership.recheck();
       return Promise.reject(refusal);
     }
-    if (this.isOpen) return this.send(question);
-    return new Promise((resolve, reject) => {
-      const send = (): void => void this.send(question).then(resolve, reject);
-      if (always && this.pending.length === 0) return send();
-      this.pending.push({ send, fail: always ? send : reject });
-      this.admit().catch(() => undefined);
-    });
+    if (this.isOpen || (always && this.waiting === 0)) return this.send(question);
+    this.waiting += 1;
+    // Requests go out in their order, even if a new request comes before all of them are sent.
+    const settled = (error?: unknown): Promise<T> => {
+      this.waiting -= 1;
+      return error === undefined || always ? this.send(question) : Promise.reject(error);
+    };
+    return this.admit().then(settled, settled);
   }
 
   /**
@@ -206,11 +202,6 @@ export class Member {
     throw new LockStoreError(`${this.name} lost its connection before it was known which server had replied`, {
       transient: true,
     });
-  }
-
-  private flush(each: (pending: Pending) => void): void {
-    this.admission = undefined;
-    for (const pending of this.pending.splice(0)) each(pending);
   }
 
   private async examine(): Promise<void> {
