@@ -50,7 +50,7 @@ export class ClusterNodes implements Servers, Masters {
   private attempts = 0;
   private isUnreachable = false;
   private timer: NodeJS.Timeout | undefined;
-  private isClosed = false;
+  isOver = false;
   /** The replicas of each master, by its address. */
   private replicas: ReadonlyMap<string, readonly ServerAddress[]> = new Map();
   /** Nodes that were known and are not named now: masters that were replaced, until they are replicas. */
@@ -75,23 +75,19 @@ export class ClusterNodes implements Servers, Masters {
     return this.nodes.size > 0 && !this.isUnreachable;
   }
 
-  get isOver(): boolean {
-    return this.isClosed;
-  }
-
   get isAsking(): boolean {
     for (const { mastership } of this.nodes.values()) if (mastership.isAsking) return true;
     return false;
   }
 
   open(): void {
-    if (this.timer !== undefined || this.isClosed) return;
+    if (this.timer !== undefined || this.isOver) return;
     this.timer = setInterval(() => void this.refresh(), PERIOD).unref();
     void this.refresh();
   }
 
   close(): void {
-    this.isClosed = true;
+    this.isOver = true;
     clearInterval(this.timer);
     for (const { commands } of [...this.nodes.values(), ...this.followers.values()]) commands.close();
   }
@@ -103,7 +99,7 @@ export class ClusterNodes implements Servers, Masters {
 
   /** The node that serves a slot, or a random master. */
   of(slot: number | undefined): ClusterNode | undefined {
-    if (this.isClosed) return undefined;
+    if (this.isOver) return undefined;
     if (slot === undefined) return shuffled(this.known)[0];
     return this.nodes.get(this.slots[slot] ?? '');
   }
@@ -145,7 +141,7 @@ export class ClusterNodes implements Servers, Masters {
 
   /** Asks one node after the other for the masters of the slots, until one answers. Never rejects. */
   refresh(): Promise<void> {
-    if (this.isClosed) return Promise.resolve();
+    if (this.isOver) return Promise.resolve();
     this.refreshing ??= this.learn().then((isLearned) => {
       this.refreshing = undefined;
       if (!isLearned) void this.refresh();
@@ -156,7 +152,7 @@ export class ClusterNodes implements Servers, Masters {
   /** Resolves to whether a node has answered. */
   private async learn(): Promise<boolean> {
     if (this.attempts > 0) await pause(retryDelay(this.attempts));
-    if (this.isClosed) return true;
+    if (this.isOver) return true;
     const giveUp = new AbortController();
     const isWhole = (sofar: Answers<SlotMap>): boolean => given(sofar).some(({ size }) => size === SLOTS);
     const asked: Array<Promise<SlotMap>> = [];
@@ -166,7 +162,7 @@ export class ClusterNodes implements Servers, Masters {
     }
     const answers = await gather(asked, PATIENCE, isWhole);
     giveUp.abort();
-    if (this.isClosed) return true;
+    if (this.isOver) return true;
     const [largest] = given(answers).sort((one, other) => other.size - one.size);
     if (largest !== undefined) {
       this.adopt(largest);

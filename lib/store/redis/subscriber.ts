@@ -26,7 +26,8 @@ export class Subscriber {
   private readonly line: Line;
   private readonly opened: Promise<void>;
   private readonly heartbeat: Heartbeat;
-  private over = false;
+  /** Whether the connection has ended. */
+  isOver = false;
   private sentInTurn = 0;
   private nextTurn: Promise<void> | undefined;
 
@@ -58,10 +59,6 @@ export class Subscriber {
     this.opened.catch((error: Error) => this.end(error));
   }
 
-  get isOver(): boolean {
-    return this.over;
-  }
-
   /** @throws if the server refuses, such as for a channel whose slot is elsewhere, or if the connection ends */
   async subscribe(channel: string, inSlot: boolean): Promise<void> {
     await this.opened;
@@ -75,8 +72,8 @@ export class Subscriber {
 
   /** Ends the connection. */
   end(error?: Error): void {
-    if (this.over) return;
-    this.over = true;
+    if (this.isOver) return;
+    this.isOver = true;
     this.heartbeat.end();
     this.line.close();
     this.observer.ended(this, error);
