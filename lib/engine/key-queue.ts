@@ -378,6 +378,8 @@ export class Group implements TicketListener {
       if (served.length < places && capacity === 'permits') releases.sendUnits(grant).catch(() => undefined);
       if (this.waiters.first === undefined) queue.forget(this);
       else {
+        // While permits are free and others wait, the callers that have been served must not add up.
+        this.hopeful = this.hopeful?.filter((waiter) => this.waiters.has(waiter));
         this.seenHeld();
         this.openTicket()?.due();
       }

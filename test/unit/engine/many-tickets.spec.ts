@@ -244,6 +244,27 @@ it('20 000 readers that ask in one turn take about as long as other callers', ()
 setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;
 
+it('keeps no caller that has had permits, although others always wait for an answer', async () => {
+  const mode = { kind: 'permits', units: 1, limit: 5_000 } as const;
+  const { store, engine } = permitCallers(0, mode);
+  const waiting: Array<Promise<Hold>> = [];
+  const call = () =>
+    waiting.push(engine.acquire('a', { ...TERMS, mode }, { waitTimeout: Infinity, signal: undefined }));
+  const early: Array<WeakRef<Hold>> = [];
+  call();
+  for (let i = 0; i < 100; i++) {
+    call();
+    store.acquires[i]!.answer.resolve({ ...held(1_000 * (i + 1), 30_000), units: 1 } as AcquireReply);
+    const hold = (await waiting.shift())!;
+    void engine.releases.release(hold);
+    store.releases.at(-1)!.answer.resolve({ released: true, next: undefined });
+    early.push(new WeakRef(hold));
+  }
+  await new Promise((resolve) => setImmediate(resolve));
+  collectGarbage();
+  expect(early.filter((each) => each.deref() !== undefined).length).toBeLessThan(10);
+});
+
 it('keeps no ticket that has asked, although there are always others that have to', async () => {
   const tickets = new Tickets({ mayKeepPlaces: false, isPartitioned: false });
   const asked: string[] = [];
