@@ -58,19 +58,6 @@ export function useRedisForEach(locks: FaultLocks, use: (redis: RedisServer) => 
   });
 }
 
-/** Starts a master and a Sentinel for the tests of a file. Services of `locks` end after the last one. */
-export function useSentinels(locks: FaultLocks, use: (sentinels: RedisSentinels) => void): void {
-  let sentinels: RedisSentinels;
-  beforeAll(async () => {
-    sentinels = await startRedisSentinels();
-    use(sentinels);
-  });
-  afterAll(async () => {
-    await locks.closeAll();
-    await sentinels.stop();
-  });
-}
-
 /** Starts a master, its replicas and three Sentinels for each test, which agree on a dead server after `downAfter` ms. */
 export function useSentinelTrio(locks: FaultLocks, downAfter: number, use: (trio: RedisSentinels) => void): void {
   let trio: RedisSentinels;

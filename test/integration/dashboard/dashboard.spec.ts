@@ -17,7 +17,8 @@ import { aborted } from '../../../lab/testbed/locks/locks.js';
 import { RespProxy } from '../../../lab/testbed/proxies/resp-proxy.mjs';
 import { deferred } from '../../../lab/testbed/wait/deferred.js';
 import { SCRIPTS } from '../../../lib/store/redis/scripts.generated.js';
-import { ADAPTERS, NestBench } from '../nest/support.js';
+import { ADAPTERS } from '../nest/adapters.js';
+import { NestBench } from '../nest/support.js';
 import { OWN, serve, Stream } from './support.js';
 
 const bench = new NestBench();

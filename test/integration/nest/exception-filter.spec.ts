@@ -26,7 +26,8 @@ import { WsAdapter } from '@nestjs/platform-ws';
 import { SubscribeMessage, WebSocketGateway } from '@nestjs/websockets';
 import { WebSocket } from 'ws';
 import type { RedisLockRootOptions } from '../../../lib/module/redis-lock.options.js';
-import { ADAPTERS, NestBench } from './support.js';
+import { ADAPTERS } from './adapters.js';
+import { NestBench } from './support.js';
 import { findFreePort } from '../../../lab/testbed/servers/ports.mjs';
 
 const bench = new NestBench();

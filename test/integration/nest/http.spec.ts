@@ -22,7 +22,8 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { map, Subject, type Observable } from 'rxjs';
 import { findCurrentLock, DistributedLock, DistributedLockInterceptor, LockService, UseLock } from 'nestjs-redis-locks';
 import { eventually, throughout } from '../../../lab/testbed/wait/eventually.mjs';
-import { ADAPTERS, NestBench, Section, Work } from './support.js';
+import { ADAPTERS } from './adapters.js';
+import { NestBench, Section, Work } from './support.js';
 
 const bench = new NestBench();
 

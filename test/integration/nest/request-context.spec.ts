@@ -7,7 +7,8 @@ import { createLockService } from '../../../lib/module/redis-lock.composition.js
 import { resolveModuleOptions } from '../../../lib/module/redis-lock.options.js';
 import { deferred, type Deferred } from '../../../lab/testbed/wait/deferred.js';
 import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
-import { ADAPTERS, NestBench, Section } from './support.js';
+import { ADAPTERS } from './adapters.js';
+import { NestBench, Section } from './support.js';
 
 const bench = new NestBench();
 /** Renewals go on while the machine holds this process up for half a second. */

@@ -5,8 +5,6 @@ import {
   type INestApplicationContext,
   type ModuleMetadata,
 } from '@nestjs/common';
-import { ExpressAdapter } from '@nestjs/platform-express';
-import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { Test, type TestingModuleBuilder } from '@nestjs/testing';
 import { afterAll, afterEach, beforeAll } from '@jest/globals';
 import { DistributedLock, LockService, RedisLockModule } from 'nestjs-redis-locks';
@@ -14,12 +12,8 @@ import type { RedisLockRootOptions } from '../../../lib/module/redis-lock.option
 import { deferred, type Deferred } from '../../../lab/testbed/wait/deferred.js';
 import { startRedis, type RedisServer } from '../../../lab/testbed/servers/redis-server.mjs';
 
-export const ADAPTERS: Array<[string, () => HttpServer]> = [
-  ['Express', () => new ExpressAdapter()],
-  ['Fastify', () => new FastifyAdapter()],
-];
-
 export interface ListenOptions {
+  /** Default: Express. */
   readonly adapter?: () => HttpServer;
   /** Before it listens. */
   readonly prepare?: (app: INestApplication) => unknown;
@@ -75,10 +69,13 @@ export class NestBench {
   /** A started application that serves HTTP. */
   async listen(
     builder: TestingModuleBuilder,
-    { adapter = ADAPTERS[0]![1], prepare, forceCloseConnections = true }: ListenOptions = {},
+    { adapter, prepare, forceCloseConnections = true }: ListenOptions = {},
   ): Promise<{ readonly app: INestApplication; readonly url: string }> {
     const module = await builder.compile();
-    const app = module.createNestApplication(adapter() as never, { logger: false, forceCloseConnections });
+    const settings = { logger: false, forceCloseConnections } as const;
+    const app: INestApplication = adapter
+      ? module.createNestApplication(adapter() as never, settings)
+      : module.createNestApplication(settings);
     this.closeLater(app);
     await prepare?.(app);
     await app.listen(0, '127.0.0.1');
