@@ -6,7 +6,7 @@ import { packTarball } from './lib/pack.mjs';
 import { ROOT } from './lib/paths.mjs';
 import { runAsScript, runOrFail, StepFailed } from './lib/run.mjs';
 
-const MOST_BYTES = 251_000;
+const MOST_BYTES = 248_000;
 const MOST_FILES = 70;
 
 await runAsScript(async () => {

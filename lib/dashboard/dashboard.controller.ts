@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
 import { Controller, Get, Inject, Post, Req, Res, UseGuards, VERSION_NEUTRAL, type Type } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
+import { messageOf } from '../common/describe.js';
 import { isLockKeyError } from '../errors/index.js';
 import type { ResolvedDashboardPlace } from './dashboard.options.js';
 import { LockDashboard, type ReleaseOrder, type ReleaseOutcome } from './lock-dashboard.js';
@@ -89,7 +90,7 @@ class DashboardController {
       const outcome = await this.dashboard.release(observatory, { ...order, user: userOf(request) });
       this.json(response, STATUS[outcome.outcome], JSON.stringify(outcome));
     } catch (error) {
-      this.refuse(response, isLockKeyError(error) ? 400 : 503, error instanceof Error ? error.message : String(error));
+      this.refuse(response, isLockKeyError(error) ? 400 : 503, messageOf(error));
     }
   }
 

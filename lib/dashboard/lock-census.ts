@@ -1,3 +1,4 @@
+import { messageOf } from '../common/describe.js';
 import type { LockService } from '../service/lock.service.js';
 import { describeForeign, isForeign } from '../service/inspect-several.js';
 import { inspectAll, keyParts, type ListReply } from '../service/list-locks.js';
@@ -101,7 +102,7 @@ export class LockCensus {
       this.answered = this.now();
       this.failing = undefined;
     } catch (error) {
-      const message = error instanceof Error ? error.message : String(error);
+      const message = messageOf(error);
       this.failing = { since: this.failing?.since ?? this.answered ?? this.now(), message };
       // After a failure, the place in the store may no longer be valid.
       this.pass = undefined;

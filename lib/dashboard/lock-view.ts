@@ -1,4 +1,4 @@
-import { isOverdue, type LockState } from '../service/lock-state.js';
+import { isOverdue, type LockState, type LockWaiter } from '../service/lock-state.js';
 import type { DashboardHolder, DashboardLock, DashboardWaiter } from './dashboard-state.js';
 
 /** How many holders and waiters of one key are shown. */
@@ -6,19 +6,6 @@ const SHOWN = 100;
 
 /** A lock without the time since it was read. */
 export type ReadLock = Omit<DashboardLock, 'ago'>;
-
-/** A holder or a waiter. Stores that do not know a field leave it out. */
-interface Party {
-  readonly owner: string;
-  readonly client: string;
-  readonly kind: 'exclusive' | 'read' | 'permits';
-  readonly units: number;
-  readonly label?: string | undefined;
-  readonly pattern?: string | undefined;
-  readonly method?: string | undefined;
-  readonly connected?: boolean | undefined;
-  readonly since?: Date | undefined;
-}
 
 /** What was known of a lock before, and the id of the client of this module. */
 export interface LockMemory {
@@ -44,12 +31,12 @@ export function lockOf(
 }
 
 const partyOf = (
-  { owner, client, kind, units, label, pattern, method, connected, since }: Party,
+  { owner, client, kind, units, label, pattern, method, connected, since }: LockWaiter,
   time: number,
 ): DashboardWaiter => ({
   ...{ owner, client, kind, units, label, pattern, method, connected },
   // A hold that is newer than `time` has just begun.
-  age: since && Math.max(0, time - since.getTime()),
+  age: Math.max(0, time - since.getTime()),
 });
 
 function holderOf(holder: LockState['holders'][number], time: number, { known }: LockMemory): DashboardHolder {

@@ -13,33 +13,19 @@ import type { LockHandle } from '../service/handles/lock-handle.js';
  */
 export type LockLostListener = (error: LockLostError, handle: LockHandle) => unknown;
 
-/**
- * What happens if the lock is lost before the method ends. `'throw'` (default): once the method has succeeded, the
- * caller gets the `LockLostError`, with the method's value as its `result`. A function: called the moment the lock is
- * lost; the caller still gets the error, whatever the function returns or throws. `'ignore'`: the caller gets the
- * value.
- */
+/** The option `onLost` of `run` and decorators. */
 export type OnLost = 'throw' | 'ignore' | LockLostListener;
 
-/**
- * What happens if others hold the lock for the whole wait. `'throw'` (default): `LockTimeoutError`. `'skip'`: the
- * method does not run and its caller gets `undefined` (an Observable completes without a value). A function: the caller
- * gets its value. With `'skip'` and a function the call does not wait, unless `waitTimeout` is also set.
- */
+/** The option `onContended` of decorators. With `'skip'`, an Observable completes without a value. */
 export type OnContended = 'throw' | 'skip' | ((error: LockTimeoutError, ...args: any[]) => any);
 
 /**
- * What happens if Redis cannot grant the lock, because it fails, does not answer, or the application shuts down. `'throw'`
- * (default): `LockStoreError`. `'skip'`: the method does not run and its caller gets `undefined` (an Observable completes
- * without a value). A function of the error and the arguments: the caller gets its value. Nothing runs without its lock unless
- * this function does it: then two callers can work at the same time.
+ * The option `onUnavailable` of decorators. With `'skip'`, an Observable completes without a value. If a function does the work
+ * without the lock, two callers can work at the same time.
  */
 export type OnUnavailable = 'throw' | 'skip' | ((error: LockStoreError, ...args: any[]) => any);
 
-/**
- * When a call that holds a lock returns. `'awaited'` (default): once Redis has answered the release. `'background'`: as soon as
- * the work has ended.
- */
+/** The option `release` of `run` and decorators. */
 export type ReleaseMode = 'awaited' | 'background';
 
 /** How one acquisition is made. An option that is left out comes from the module's `defaults`. */
