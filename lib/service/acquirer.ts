@@ -137,12 +137,12 @@ export class Acquirer {
     finish?: (lock: OwnHandle) => void,
   ): OwnHandle | Promise<OwnHandle> {
     terms.signal?.throwIfAborted();
+    if (this.engine.lacks !== undefined) refuseLacking(this.engine, terms);
+    if (terms.mode.kind === 'permits') refuseWithoutPermits(this.engine);
     const one = typeof keys === 'string' ? this.stepFor(keys, terms, reentrant) : undefined;
     if (one?.again !== undefined) return this.finished(one.again.reenter(), terms, finish);
     const steps = one === undefined ? readKeys(keys).map((key) => this.stepFor(key, terms, reentrant)) : [one];
     if (one !== undefined) assertKey(one.key);
-    if (this.engine.lacks !== undefined) refuseLacking(this.engine, terms);
-    if (terms.mode.kind === 'permits') refuseWithoutPermits(this.engine);
     return this.request(steps, terms, finish);
   }
 

@@ -27,6 +27,15 @@ describe('what the protocol cannot express', () => {
     expect(await bench.redis.admin.exists('orders')).toBe(0);
   });
 
+  it('is refused of a call that re-enters its lock, too', async () => {
+    await locks.run('orders', async () => {
+      const options = { holdAtLeast: '1s' } as const;
+      await expect(locks.acquire('orders', options)).rejects.toMatchObject(refused(/holdAtLeast/));
+      await expect(locks.tryAcquire('orders', options)).rejects.toMatchObject(refused(/holdAtLeast/));
+      await expect(locks.run('orders', () => undefined, options)).rejects.toMatchObject(refused(/holdAtLeast/));
+    });
+  });
+
   it('getFairLock is refused where locks are RFencedLocks', async () => {
     const fenced = await bench.service({ protocol: redisson({ fenced: true }) });
     expect(() => fenced.getFairLock('orders')).toThrow(expect.objectContaining(refused(/RFairLock/)));
