@@ -121,7 +121,7 @@ export class LockService {
     const call = acquirer.runCalls.read(options, context);
     const { onLost = defaults.onLost, release = defaults.release } = call;
     const taken = acquirer.take(key, call);
-    const lock = taken instanceof Promise ? await taken : taken;
+    const lock = isThenable(taken) ? await taken : taken;
     if (typeof onLost === 'function') lock.onLost(onLost);
     const scope = LockScope.ofLock(lock);
     let result: T;
