@@ -2,8 +2,21 @@ import type { CanActivate, InjectionToken, ModuleMetadata, Type } from '@nestjs/
 import { LONGEST_TIMER } from '../common/clock.js';
 import type { Duration } from '../common/duration.js';
 import { LockConfigError } from '../errors/index.js';
-import { assertMade, atLeast, checked, count, isFunction, listOf } from '../options/option-readers.js';
-import { Options, or, read, refuse, required, type OptionReader, type ReadOptions } from '../options/option-readers.js';
+import {
+  assertMade,
+  atLeast,
+  checked,
+  count,
+  isFunction,
+  listOf,
+  Options,
+  or,
+  read,
+  refuse,
+  required,
+  type OptionReader,
+  type ReadOptions,
+} from '../options/option-readers.js';
 
 type Guard = Type<CanActivate> | CanActivate;
 

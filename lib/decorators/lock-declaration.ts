@@ -1,13 +1,12 @@
 import { isThenable } from '../common/settle.js';
 import { refuseHoles } from '../options/option-readers.js';
-import type { OnContended, OnUnavailable, RunOptions } from '../options/acquire-options.js';
+import type { OnContended, OnUnavailable, RunOptions, KeyBuilder } from '../options/acquire-options.js';
 import { isLockKeyError, LockConfigError, LockKeyError } from '../errors/index.js';
 import { compileKeyTemplate, type RequestScope, type TemplateSite } from '../keys/index.js';
 import { readKeys } from '../service/acquirer.js';
 import { OPTIONS, type OptionsOf } from '../options/option-table.js';
 import { NO_CONTEXT, refuseContradictions, type CallContext } from '../options/resolve-acquire-options.js';
 import { DEFAULT_INSTANCE, getLockServiceToken } from '../module/redis-lock.tokens.js';
-import type { KeyBuilder } from '../options/acquire-options.js';
 import { isMethodKey, keyOfMethod } from './method-key.js';
 import type { LockMethodOptions } from './lock-method.options.js';
 

@@ -2,8 +2,20 @@ import type { Cluster, ClusterNode, ClusterOptions, Redis } from 'ioredis';
 import { isRedisUrl } from '../common/credentials.js';
 import { describe, oneLine, quote } from '../common/describe.js';
 import { LockConfigError } from '../errors/index.js';
-import { asWritten, checked, fault, isFunction, isObject, listOf, Options, or } from '../options/option-readers.js';
-import { refuseHoles, refuseUnseen, required, type OptionReader } from '../options/option-readers.js';
+import {
+  asWritten,
+  checked,
+  fault,
+  isFunction,
+  isObject,
+  listOf,
+  Options,
+  or,
+  refuseHoles,
+  refuseUnseen,
+  required,
+  type OptionReader,
+} from '../options/option-readers.js';
 import type { LineOptions } from '../store/redis/ioredis-lines.js';
 import {
   isNodeRedisClient,

@@ -9,10 +9,22 @@ import type {
   OnContended,
   OnLost,
   OnUnavailable,
+  ReleaseMode,
 } from './acquire-options.js';
-import type { ReleaseMode } from './acquire-options.js';
-import { checked, func, isObject, isText, oneOf, Options, or, read } from './option-readers.js';
-import { refuse, required, text, type OptionReader } from './option-readers.js';
+import {
+  checked,
+  func,
+  isObject,
+  isText,
+  oneOf,
+  Options,
+  or,
+  read,
+  refuse,
+  required,
+  text,
+  type OptionReader,
+} from './option-readers.js';
 
 const readKind: OptionReader<LockKind> = (label, written) => {
   if (written === 'exclusive' || written === 'read' || written === 'write') return written;

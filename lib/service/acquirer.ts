@@ -11,11 +11,8 @@ import { offerId, readHandover } from './handles/handover-text.js';
 import { HeldLock } from './handles/held-lock.js';
 import { HeldLocks, type OwnHandle } from './handles/held-locks.js';
 import { currentScope, findInScope } from './lock-scope.js';
-import { OptionWarnings } from '../options/resolve-acquire-options.js';
-import { refuseLacking, refuseWithoutPermits } from './refused-features.js';
-import { TimeoutReports } from './timeout-reports.js';
-import { OwnerHandles } from './handles/owner-handles.js';
 import {
+  OptionWarnings,
   CallReader,
   ONE_TRY,
   readAdoptCall,
@@ -24,6 +21,9 @@ import {
   type CallContext,
   type ReadCall,
 } from '../options/resolve-acquire-options.js';
+import { refuseLacking, refuseWithoutPermits } from './refused-features.js';
+import { TimeoutReports } from './timeout-reports.js';
+import { OwnerHandles } from './handles/owner-handles.js';
 
 /** The options of a call that gives none. */
 export const NO_OPTIONS: AcquireOptions = Object.freeze(Object.create(null) as AcquireOptions);

@@ -1,5 +1,4 @@
-import type { OnContended, OnLost, OnUnavailable, ReleaseMode } from '../options/acquire-options.js';
-import type { KeyBuilder } from '../options/acquire-options.js';
+import type { OnContended, OnLost, OnUnavailable, ReleaseMode, KeyBuilder } from '../options/acquire-options.js';
 import type { AcquireDefaults } from '../options/resolve-acquire-options.js';
 
 /** The defaults of calls and decorators. */

@@ -1,9 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { startReplica } from '../../lab/testbed/locks/fault-setups.js';
+import { startReplica, useProxiedRedis } from '../../lab/testbed/locks/fault-setups.js';
 import { expect, it } from '@jest/globals';
 import type { LockService } from '../../lib/service/lock.service.js';
 import { eventually } from '../../lab/testbed/wait/eventually.mjs';
-import { useProxiedRedis } from '../../lab/testbed/locks/fault-setups.js';
 import { FaultLocks, nothingLeftBehind, redisKey } from '../../lab/testbed/locks/fault-locks.js';
 import { startRedis, type RedisServer } from '../../lab/testbed/servers/redis-server.mjs';
 import { type RespProxy, type ConnectionFilter } from '../../lab/testbed/proxies/resp-proxy.mjs';

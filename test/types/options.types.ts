@@ -11,10 +11,9 @@ import type {
 import type { AdoptOptions } from '../../lib/options/acquire-options.js';
 import type { LatchCountOptions, LatchOptions, LatchWaitOptions } from '../../lib/service/objects/count-down-latch.js';
 import type { LockCallOptions } from '../../lib/service/objects/lock.js';
-import type { LockDefaults, RedisLockRootOptions } from '../../lib/module/redis-lock.options.js';
+import type { LockDefaults, RedisLockRootOptions, MODULE_OPTIONS } from '../../lib/module/redis-lock.options.js';
 import type { LockMethodOptions } from '../../lib/decorators/lock-method.options.js';
 import type { SemaphoreCallOptions } from '../../lib/service/objects/semaphore.js';
-import type { MODULE_OPTIONS } from '../../lib/module/redis-lock.options.js';
 import type { OptionsOf } from '../../lib/options/option-table.js';
 
 /** Names on one side only; only `never` compiles. */

@@ -3,11 +3,9 @@ import {
   type EngineContext,
   type EngineContextOptions,
 } from '../../../lib/engine/engine-context.js';
-import type { Grant, HoldTerms } from '../../../lib/engine/hold.js';
-import { ClientGrant } from '../../../lib/engine/hold.js';
+import { ClientGrant, type Grant, type HoldTerms, type Hold } from '../../../lib/engine/hold.js';
 import { LockEngine } from '../../../lib/engine/lock-engine.js';
-import type { Hold } from '../../../lib/engine/hold.js';
-import type { LockLostError } from '../../../lib/errors/index.js';
+import { LockStoreError, type LockLostError } from '../../../lib/errors/index.js';
 import type {
   AcquireReply,
   AcquireRequest,
@@ -25,7 +23,6 @@ import type {
   ReplicateRequest,
   StoredLock,
 } from '../../../lib/store/lock-store.js';
-import { LockStoreError } from '../../../lib/errors/index.js';
 import { deferred, type Deferred } from '../../../lab/testbed/wait/deferred.js';
 import { FakeClock } from '../../../lab/testbed/clocks/fake-clock.js';
 
