@@ -70,7 +70,7 @@ export class KeyQueues {
     return inSlices(waitersOf(this.keys.values()), (waiter) => waiter?.refused(reason));
   }
 
-  /** Callers that acquire and release without a command would keep the event loop from everything else. */
+  /** Lets the event loop continue after very many holds without a command in one turn. */
   private inItsTurn(hold: Hold): Promise<Hold> {
     if (this.servedInTurn === 0) {
       outside(() =>
@@ -418,8 +418,9 @@ export class Group implements TicketListener {
     return removed;
   }
 
-  /** For which waiters the ticket asks if this one is the first. */
-  private placesFor({ terms, since, behind }: Waiter): Places {
+  /** For which waiters the ticket asks if `first` is the first of them. */
+  private placesFor(first: Waiter): Places {
+    const { terms, since, behind } = first;
     const { waits, capacity, waiters } = this;
     const { limits, store } = this.parts.context;
     if (capacity === 'permits') {
@@ -435,7 +436,7 @@ export class Group implements TicketListener {
     return { waits, batchSize, uncontendedBatchSize, since };
   }
 
-  /** Another holder keeps a waiter from the key. */
+  /** Reports that another caller holds the key for which a waiter waits. A single try ends then. */
   private reportContended(waiter: Waiter): void {
     // Before observers are called: they may have the waiter served at once.
     if (this.waits) waiter.keepAlive();
@@ -452,7 +453,7 @@ export class Group implements TicketListener {
     this.endOverdue();
   }
 
-  /** Makes a request for the next waiter. The hold for which the callers have waited has ended, if there was one. */
+  /** Makes a request for the next waiter, after the hold before it has ended. */
   openTicket(): Ticket | undefined {
     this.forgetTicket();
     const { first } = this.waiters;
@@ -531,13 +532,13 @@ export class Group implements TicketListener {
     if (overdue === undefined) return;
     this.overdue = undefined;
     const now = this.parts.context.clock.now();
-    // Not here: their callers and observers may call anything, and this queue is in the middle of a change.
+    // At the next look of the timers: their callers and observers may call anything, while this queue changes here.
     for (const waiter of overdue) waiter.moveDeadline(now);
   }
 
   private timeoutError({ waitTimeout }: Waiter): LockTimeoutError {
     const { isSplit } = this;
-    // A caller that waits for its own process would not find another one.
+    // If the holder is in this process, the message does not send the reader to another one.
     const isLocal = this.holders()?.some((id) => this.parts.grants.has(id));
     return notGranted(this.queue.key, { isSplit, isLocal, waitTimeout: this.waits ? waitTimeout : undefined });
   }

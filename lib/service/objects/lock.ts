@@ -1,7 +1,6 @@
 import type { Duration } from '../../common/duration.js';
 import type { AcquireOptions } from '../../options/acquire-options.js';
 import type { LockHandle } from '../handles/lock-handle.js';
-import type { SemaphoreCallOptions } from './semaphore.js';
 
 /** The owner of a `LockObject`, and its name in metrics. */
 export interface LockObjectOptions {
@@ -15,7 +14,18 @@ export interface LockObjectOptions {
 }
 
 /** Options of one call through a `LockObject`, except the options that the object itself sets. */
-export type LockCallOptions = SemaphoreCallOptions & Pick<AcquireOptions, 'reentrant'>;
+export type LockCallOptions = Pick<
+  AcquireOptions,
+  | 'expire'
+  | 'renewedLease'
+  | 'maxRenewTimes'
+  | 'waitTimeout'
+  | 'signal'
+  | 'reentrant'
+  | 'holdAtLeast'
+  | 'replicas'
+  | 'onLost'
+>;
 
 /** The two locks of one key: many callers may read at a time, or one may write. */
 export interface ReadWriteLock {

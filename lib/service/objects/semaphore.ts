@@ -1,6 +1,7 @@
 import type { Duration } from '../../common/duration.js';
-import type { AcquireOptions, RunOptions } from '../../options/acquire-options.js';
+import type { RunOptions } from '../../options/acquire-options.js';
 import type { LockHandle } from '../handles/lock-handle.js';
+import type { LockCallOptions } from './lock.js';
 
 /** Options of a semaphore. */
 export interface SemaphoreOptions {
@@ -14,10 +15,7 @@ export interface SemaphoreOptions {
 }
 
 /** Options of a call that acquires permits. */
-export type SemaphoreCallOptions = Pick<
-  AcquireOptions,
-  'expire' | 'renewedLease' | 'maxRenewTimes' | 'waitTimeout' | 'signal' | 'holdAtLeast' | 'replicas' | 'onLost'
->;
+export type SemaphoreCallOptions = Omit<LockCallOptions, 'reentrant'>;
 
 /** Options of `drainPermits`, which does not wait. */
 export type SemaphoreDrainOptions = Omit<SemaphoreCallOptions, 'waitTimeout' | 'signal'>;

@@ -253,7 +253,7 @@ export class Acquisition {
     this.expect(state, async () => {
       const next = this.requestFor(state.member);
       const release = state.member.ask((store) => store.release({ key, id, tombstoneFor: 0, keep: 0, next }));
-      return (await state.givesBack(release)).next!;
+      return (await state.afterRelease(release)).next!;
     });
   }
 

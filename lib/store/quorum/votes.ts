@@ -90,8 +90,8 @@ export class MemberState {
     return this.asking === 0 && EXCLUDING.includes(this.standing);
   }
 
-  /** Tracks a command that releases a vote. If its connection is lost, the vote is spoiled. */
-  async givesBack<T>(command: Promise<T>): Promise<T> {
+  /** Resolves with the reply to a command that releases the vote. If its connection is lost, the vote is spoiled. */
+  async afterRelease<T>(command: Promise<T>): Promise<T> {
     const { epoch } = this.member.store;
     try {
       const reply = await command;
@@ -109,7 +109,7 @@ export class MemberState {
     this.clear();
     if (!this.wasSent) return;
     const release = this.member.tell((store) => store.release({ key, id, tombstoneFor, keep: 0, next: undefined }));
-    this.givesBack(release).catch(() => undefined);
+    this.afterRelease(release).catch(() => undefined);
   }
 
   /**
