@@ -1,9 +1,11 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { subscribe, tracingChannel, unsubscribe } from 'node:diagnostics_channel';
+import { runInNewContext } from 'node:vm';
 import { Controller, Get, Injectable, Param } from '@nestjs/common';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { DistributedLock, getLockServiceToken, LockService, UseLock } from 'nestjs-redis-locks';
 import { LOCK_CHANNELS, type LockAcquisition, type LockDiagnostics } from 'nestjs-redis-locks/diagnostics';
+import { acquisitions as published } from '../../../lib/observation/diagnostics/acquisition.js';
 import { NestBench } from '../nest/support.js';
 
 const bench = new NestBench();
@@ -66,6 +68,17 @@ class Orders {
 }
 
 describe('diagnostics channels', () => {
+  it('make promises of another realm where Jest has one for each spec file: a lock is awaited there, too', async () => {
+    const Foreign = runInNewContext('Promise') as PromiseConstructor;
+    const trace = jest
+      .spyOn(published, 'tracePromise')
+      .mockImplementation((acquire) => Foreign.resolve().then(() => acquire()));
+    const service = (await bench.boot({})).get(LockService);
+    expect(await service.run('a', (lock) => lock.isHeld)).toBe(true);
+    expect(trace).toHaveBeenCalledTimes(1);
+    trace.mockRestore();
+  });
+
   it('report the template of a decorated method, and the resulting key', async () => {
     await (await bench.make(Stock)).reserve({ sku: '42' });
     expect(keyed()).toEqual([
