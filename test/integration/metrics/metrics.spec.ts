@@ -27,6 +27,7 @@ import {
 } from '../../../lib/observation/metrics/index.js';
 import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
 import { aborted, LockBench } from '../../../lab/testbed/locks/locks.js';
+import type { LockService } from '../../../lib/service/lock.service.js';
 import { LOSS_REASONS } from '../../../lib/errors/index.js';
 import { redisson } from '../../../lib/redisson/index.js';
 import { MEASURES } from '../../../lib/observation/metrics/measures.js';
@@ -141,6 +142,13 @@ describe('structuredLogs', () => {
 let registry: client.Registry;
 let stop: () => void;
 
+/** A call that Redis fails, because its memory is full. */
+async function failAt(service: LockService): Promise<void> {
+  await bench.redis.admin.config('SET', 'maxmemory', '1');
+  await expect(service.acquire('b')).rejects.toMatchObject({ code: 'LOCK_STORE' });
+  await bench.redis.admin.config('SET', 'maxmemory', '0');
+}
+
 /** A value by the name of its metric and the rest of its labels: `…_count{outcome}`. */
 async function valueOf(name: string, outcome?: string, pattern = '(manual)'): Promise<number> {
   const label = outcome === undefined ? '' : `,lock_outcome="${outcome}"`;
@@ -182,9 +190,7 @@ describe('prometheusMetrics', () => {
     const last = await valueOf('redis_lock_last_acquired_timestamp_seconds');
     expect(last).toBeGreaterThanOrEqual(before);
     expect(await valueOf('redis_lock_failed_total')).toBe(0);
-    await bench.redis.admin.config('SET', 'maxmemory', '1');
-    await expect(service.acquire('b')).rejects.toMatchObject({ code: 'LOCK_STORE' });
-    await bench.redis.admin.config('SET', 'maxmemory', '0');
+    await failAt(service);
     expect(await valueOf('redis_lock_failed_total')).toBe(1);
     expect(await valueOf('redis_lock_last_acquired_timestamp_seconds')).toBe(last);
   });
@@ -236,9 +242,7 @@ describe('prometheusMetrics', () => {
     const forced = /^redis_lock_lost_total\{.*lock_loss_reason="forced"\} 1$/m;
     await eventually(async () => forced.test(await registry.metrics()));
     expect(lock.isHeld).toBe(false);
-    await bench.redis.admin.config('SET', 'maxmemory', '1');
-    await service.acquire('b').catch(() => undefined);
-    await bench.redis.admin.config('SET', 'maxmemory', '0');
+    await failAt(service);
     // A shutdown is no failure of Redis.
     service.stopWaiting();
     await service.acquire('a').catch(() => undefined);
@@ -448,9 +452,7 @@ describe('openTelemetrySpans', () => {
     await service.acquire('a', { waitTimeout: 0 }).catch(() => undefined);
     await service.forceRelease('a');
     await lock.release();
-    await bench.redis.admin.config('SET', 'maxmemory', '1');
-    await service.acquire('b').catch(() => undefined);
-    await bench.redis.admin.config('SET', 'maxmemory', '0');
+    await failAt(service);
     // A shutdown is no failure of Redis.
     service.stopWaiting();
     await service.acquire('a').catch(() => undefined);
