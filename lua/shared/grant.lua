@@ -39,8 +39,8 @@ local function grant(holds, request, lease, batch_size, pushed)
   return hold
 end
 
--- Answers a request whose acquisition holds the lock already. A command may arrive twice. A pushed grant becomes a full lease, as if it had been full from the start, so a duplicate
--- that arrives late makes no fixed lease longer.
+-- Answers a request whose acquisition holds the lock already. A command may arrive twice. A pushed grant becomes a full
+-- lease, as if it had been full from the start, so a duplicate that arrives late makes no fixed lease longer.
 local function complete(holds, hold, request)
   -- While an exclusive hold is the only one, its batch has the last tokens. Later holds of permits may have ended before.
   local has_last = holds.only and hold.kind == EXCLUSIVE and request.batch_size > 1 and not fair_waits()

@@ -18,6 +18,8 @@ import { startRedis, type RedisServer } from '../../lab/testbed/servers/redis-se
 const CLIENTS = 3;
 const KEYS = ['a', 'b'];
 const IDS = 6;
+/** For sets and handovers: the id of a request that waits asks for neither. */
+const SPARE_ID = 100;
 const SEED = Number(process.env['SEED'] ?? 20_261_121);
 /** A lease that ends within a sequence, and how long a sequence waits for that. */
 const SHORT = 1_000;
@@ -52,6 +54,7 @@ type Op =
 const client = fc.nat(CLIENTS - 1);
 const key = fc.constantFrom(...KEYS);
 const number = fc.integer({ min: 1, max: IDS });
+const held = fc.oneof({ weight: 6, arbitrary: number }, { weight: 1, arbitrary: fc.constant(SPARE_ID) });
 const mode: fc.Arbitrary<HoldMode> = fc.oneof(
   { weight: 3, arbitrary: fc.constant({ kind: 'exclusive' as const }) },
   { weight: 2, arbitrary: fc.constant({ kind: 'read' as const }) },
@@ -76,6 +79,7 @@ const ask: fc.Arbitrary<Ask> = fc.record({
   // With the last one, a request follows others.
   period: fc.constantFrom(20_000, 90_000, 300_000),
 });
+const spare = ask.map((each): Ask => ({ ...each, number: SPARE_ID }));
 const offer = fc.constantFrom('handover:1', 'handover:2');
 const op: fc.Arbitrary<Op> = fc.oneof(
   { weight: 12, arbitrary: fc.record({ op: fc.constant('acquire' as const), ask }) },
@@ -91,7 +95,7 @@ const op: fc.Arbitrary<Op> = fc.oneof(
     arbitrary: fc.record({
       op: fc.constant('acquireAll' as const),
       client,
-      asks: fc.tuple(ask, ask).map(([a, b]): [Ask, Ask] => [
+      asks: fc.tuple(spare, spare).map(([a, b]): [Ask, Ask] => [
         { ...a, key: KEYS[0]!, waits: false },
         { ...b, key: KEYS[1]!, waits: false },
       ]),
@@ -104,7 +108,7 @@ const op: fc.Arbitrary<Op> = fc.oneof(
         op: fc.constant('release' as const),
         client,
         key,
-        number,
+        number: held,
         keep: fc.constantFrom(0, 0, 0, LONG, SHORT),
         next: ask,
       },
@@ -117,7 +121,7 @@ const op: fc.Arbitrary<Op> = fc.oneof(
       op: fc.constant('renew' as const),
       client,
       key,
-      number,
+      number: held,
       lease: fc.constantFrom(LONG / 2, LONG, 2 * LONG),
     }),
   },
@@ -127,12 +131,12 @@ const op: fc.Arbitrary<Op> = fc.oneof(
       op: fc.constant('offer' as const),
       client,
       key,
-      number,
+      number: held,
       offer,
       lease: fc.constantFrom(SHORT, LONG, LONG),
     }),
   },
-  { weight: 3, arbitrary: fc.record({ op: fc.constant('adopt' as const), ask, offer }) },
+  { weight: 3, arbitrary: fc.record({ op: fc.constant('adopt' as const), ask: spare, offer }) },
   {
     weight: 1,
     arbitrary: fc.record({
@@ -195,14 +199,16 @@ class Side {
         const requests = op.asks.map((each) => this.request({ ...each, client: op.client }));
         const replies = await this.clients[op.client]!.acquireAll(requests);
         if (replies === undefined || 'map' in replies)
-          return replies?.map((reply, i) => this.answer(op.asks[i]!.key, reply));
+          return replies && Promise.all(replies.map((reply, i) => this.answer(op.asks[i]!.key, reply)));
         return [this.short(replies.key), replies.holders.map((id) => this.id(id)).sort()];
       }
       case 'release': {
         const { keep } = op;
         const id = this.idOf(op.client, op.key, op.number);
         const asks = op.next && { ...op.next, client: op.client, key: op.key, number: op.next.number + IDS };
-        const next = asks && this.request(asks);
+        // A request that comes with a release is a new one, and the release ends a hold.
+        const isNew = asks && !(await this.waits(op.key, id)) && !(await this.isKnown(asks));
+        const next = isNew ? this.request(asks) : undefined;
         const reply = await this.clients[op.client]!.release({
           key: this.key(op.key),
           id,
@@ -210,7 +216,7 @@ class Side {
           keep,
           next,
         });
-        return { released: reply.released, next: reply.next && this.answer(op.key, reply.next) };
+        return { released: reply.released, next: reply.next && (await this.answer(op.key, reply.next)) };
       }
       case 'renew': {
         const request = { key: this.key(op.key), id: this.idOf(op.client, op.key, op.number), lease: op.lease };
@@ -266,7 +272,18 @@ class Side {
     };
   }
 
-  private answer(key: string, reply: AcquireReply): unknown {
+  private async waits(key: string, id: string): Promise<boolean> {
+    const { waiters } = await this.clients[0]!.inspect(this.key(key));
+    return waiters.some((waiter) => waiter.id === id);
+  }
+
+  private async isKnown({ client, key, number }: Ask): Promise<boolean> {
+    const id = this.idOf(client, key, number);
+    const { holds, waiters } = await this.clients[0]!.inspect(this.key(key));
+    return [...holds, ...waiters].some((each) => each.id === id);
+  }
+
+  private async answer(key: string, reply: AcquireReply): Promise<unknown> {
     switch (reply.outcome) {
       case 'held':
         return {
@@ -278,12 +295,10 @@ class Side {
         };
       case 'queued':
       case 'busy': {
-        // Of more than four it names any four.
-        const holders = reply.holders.length < 4 ? reply.holders.map((id) => this.id(id)) : [];
-        return {
-          outcome: reply.outcome,
-          holders: holders.sort(),
-        };
+        // Of more than four it names any four, and none that is only kept.
+        const { holds } = await this.clients[0]!.inspect(this.key(key));
+        const holders = holds.length <= 4 ? reply.holders.map((id) => this.id(id)).sort() : [];
+        return { outcome: reply.outcome, holders };
       }
       default:
         return reply.outcome;

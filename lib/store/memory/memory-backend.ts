@@ -76,7 +76,11 @@ export class MemoryBackend implements MemoryServer {
     }
     const single = { waits: false, batchSize: 1, uncontendedBatchSize: 1 };
     return requests.map((request) =>
-      this.withLock(request.key, (lock) => lock.acquire({ ...request, ...single }) as HeldReply),
+      this.withLock(request.key, (lock) => {
+        // A set that was granted before has no places for others.
+        const places = lock.has(request.id) ? { batchSize: 1 } : undefined;
+        return { ...(lock.acquire({ ...request, ...single }) as HeldReply), ...places };
+      }),
     );
   }
 

@@ -198,7 +198,8 @@ export class MemoryLock {
   /** A request that has been granted may come again: it finds its hold, with the lease that it asks for. */
   private repeat(hold: Hold, { lease, mode, batchSize, fair }: Request): HeldReply {
     hold.ends = Math.max(hold.ends, hold.since + lease);
-    const servesBatch = hold.mode.kind === 'exclusive' && batchSize > 1 && !fair && !this.hasFair();
+    const isOnly = this.current().length === 1;
+    const servesBatch = hold.mode.kind === 'exclusive' && isOnly && batchSize > 1 && !fair && !this.hasFair();
     const slots = Math.max(1, Math.floor((unitsOf(hold.mode) || 1) / (unitsOf(mode) || 1)));
     return this.held(hold, servesBatch ? hold.batchSize : slots);
   }
