@@ -1,3 +1,4 @@
+import { LinkedList, type Linked } from '../../common/linked-list.js';
 import { outside } from '../../common/outside.js';
 import { clearReadingTimer, setReadingTimer, type ReadingTimer } from '../../common/reading-timer.js';
 import { retryDelay } from './connection-options.js';
@@ -26,10 +27,16 @@ export interface LastingLineOptions {
   readonly admit?: (line: Line) => Promise<void>;
 }
 
-interface Command {
-  readonly send: (line: Line) => Promise<unknown>;
-  readonly resolve: (reply: unknown) => void;
-  readonly reject: (error: Error) => void;
+class Command implements Linked<Command> {
+  list: object | undefined;
+  before: Command | undefined;
+  behind: Command | undefined;
+
+  constructor(
+    readonly send: (line: Line) => Promise<unknown>,
+    readonly resolve: (reply: unknown) => void,
+    readonly reject: (error: Error) => void,
+  ) {}
 }
 
 /** A connection to one server that is made again whenever it ends: one line after the other. */
@@ -44,7 +51,8 @@ export class LastingLine implements Commands {
   private attempts = 0;
   /** Commands are sent in the order in which they were given, also for the second time. */
   private waiting: Command[] = [];
-  private readonly unanswered = new Set<Command>();
+  /** No Set: it would let the garbage collector keep commands that were answered. */
+  private readonly unanswered = new LinkedList<Command>();
   private silence: ReadingTimer | undefined;
   /** Since when the server has owed an answer. */
   private quietSince = 0;
@@ -77,9 +85,8 @@ export class LastingLine implements Commands {
     this.isOpen = false;
     clearReadingTimer(this.silence);
     this.line?.close();
-    for (const { reject } of [...this.unanswered, ...this.waiting.splice(0)])
+    for (const { reject } of [...this.unanswered.takeAll(), ...this.waiting.splice(0)])
       reject(new Error('Connection is closed.'));
-    this.unanswered.clear();
   }
 
   /** Replaces the line. */
@@ -100,7 +107,7 @@ export class LastingLine implements Commands {
 
   private put(send: (line: Line) => Promise<unknown>): Promise<unknown> {
     return new Promise((resolve, reject) => {
-      const command: Command = { send, resolve, reject };
+      const command = new Command(send, resolve, reject);
       if (!this.isOpen) {
         if (this.isClosed || !(this.options.resends || this.options.waits))
           return reject(new Error('Connection is closed.'));
@@ -109,7 +116,7 @@ export class LastingLine implements Commands {
       }
       const line = this.line!;
       if (this.unanswered.size === 0) this.quietSince = performance.now();
-      this.unanswered.add(command);
+      this.unanswered.append(command);
       send(line).then(
         (reply) => {
           if (this.isAnswered(command, line)) resolve(reply);
@@ -128,7 +135,7 @@ export class LastingLine implements Commands {
   private isAnswered(command: Command, line: Line): boolean {
     if (line !== this.line || line.state !== 'ready') return false;
     this.quietSince = performance.now();
-    return this.unanswered.delete(command);
+    return this.unanswered.remove(command);
   }
 
   private async connect(): Promise<void> {
@@ -173,8 +180,7 @@ export class LastingLine implements Commands {
     this.isOpen = false;
     clearReadingTimer(this.silence);
     this.silence = undefined;
-    this.waiting = [...this.unanswered, ...this.waiting];
-    this.unanswered.clear();
+    this.waiting = [...this.unanswered.takeAll(), ...this.waiting];
     this.failed(error);
   }
 
