@@ -20,7 +20,9 @@ export async function bundleCode(modules, dist) {
   const entries = { ...ENTRY_POINTS, ...internals, ...PROGRAMS };
   const core = new SharedCore(graph, { modules, entries, ending: '.js' });
   const plugins = [await squeezed()];
-  await core.write({ dist, options: optionsOf('cjs'), plugins });
+  // What several entry points use stands in one file: a call into another file of CommonJS costs time.
+  const manualChunks = (path) => (core.isShared(path) ? 'core' : undefined);
+  await core.write({ dist, options: { ...optionsOf('cjs'), manualChunks }, plugins });
   await core.writeHalf({ dist, format: 'esm', entries, options: optionsOf('esm'), plugins });
   await core.writeHalf({ dist, format: 'cjs', entries: ENTRY_POINTS, options: optionsOf('cjs'), plugins });
   // Above it, package.json says "module"; without this line Node would read the CommonJS files as ES modules.
@@ -72,6 +74,11 @@ class SharedCore {
       this.#homes.set(file, only === 'index' || SMALL_ENTRY_POINTS.has(only) ? 'core' : posix.dirname(only));
     }
     for (const file of users.keys()) if (!this.#homes.has(file)) this.#collectNames(file);
+  }
+
+  /** Whether a file is part of the core that all entry points share. */
+  isShared(file) {
+    return this.#homes.get(file) === 'core';
   }
 
   #file(path) {
