@@ -16,7 +16,7 @@ export function oneLine(source: string): string {
   return line.length > PRINTED ? `${line.slice(0, PRINTED)}…` : line;
 }
 
-/** For messages: says what a value is, without running its code. */
+/** For messages: says what a value is, without running its code, except for traps of a proxy. */
 export function describe(value: unknown): string {
   switch (typeof value) {
     case 'string':
@@ -25,7 +25,7 @@ export function describe(value: unknown): string {
     case 'function':
       return `a ${typeof value}`;
     case 'object':
-      return value === null ? 'null' : Array.isArray(value) ? describeArray(value) : describeObject(value);
+      return value === null ? 'null' : describeObject(value);
     case 'number':
       return Number.isFinite(value) ? 'a number' : String(value);
     case 'undefined':
@@ -34,8 +34,6 @@ export function describe(value: unknown): string {
       return `a ${typeof value}`;
   }
 }
-
-const describeArray = ({ length }: unknown[]): string => (length === 0 ? 'an empty array' : 'an array');
 
 /** The message of a thrown value, even if it is no error or cannot be turned into a text. */
 export function messageOf(thrown: unknown): string {
@@ -47,12 +45,17 @@ export function messageOf(thrown: unknown): string {
 }
 
 function describeObject(value: object): string {
-  const prototype: unknown = Object.getPrototypeOf(value);
-  if (prototype === null || prototype === Object.prototype) return 'an object';
-  // Read descriptors: a message must not run a getter.
-  const type: unknown = Object.getOwnPropertyDescriptor(prototype, 'constructor')?.value;
-  const name: unknown = typeof type === 'function' && Object.getOwnPropertyDescriptor(type, 'name')?.value;
-  return typeof name === 'string' && name !== '' ? `an object (${oneLine(name)})` : 'an object';
+  try {
+    if (Array.isArray(value)) return value.length === 0 ? 'an empty array' : 'an array';
+    const prototype: unknown = Object.getPrototypeOf(value);
+    if (prototype === null || prototype === Object.prototype) return 'an object';
+    // Read descriptors: a message must not run a getter.
+    const type: unknown = Object.getOwnPropertyDescriptor(prototype, 'constructor')?.value;
+    const name: unknown = typeof type === 'function' && Object.getOwnPropertyDescriptor(type, 'name')?.value;
+    return typeof name === 'string' && name !== '' ? `an object (${oneLine(name)})` : 'an object';
+  } catch {
+    return 'an object'; // a proxy that throws
+  }
 }
 
 /** Controls, format characters (such as text direction), line separators, and halves of a surrogate pair. */

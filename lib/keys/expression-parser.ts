@@ -1,4 +1,4 @@
-import type { Expression, Literal, Step } from './template-ast.js';
+import type { Binary, Expression, Literal, Step } from './template-ast.js';
 import { type Lexer, type Token } from './template-lexer.js';
 
 /** The deepest nesting. It keeps a template from exhausting the stack. */
@@ -84,10 +84,7 @@ export class ExpressionParser {
     const left = this.#equality();
     const operator = this.lexer.takeSymbol('?:', '?');
     if (!operator) return left;
-    if (operator.text === '?:') {
-      const right = this.expression();
-      return { kind: 'elvis', left, right, start: left.start, end: right.end };
-    }
+    if (operator.text === '?:') return binary('?:', left, this.expression());
     const yes = this.expression();
     this.#expect(':');
     const no = this.expression();
@@ -97,17 +94,12 @@ export class ExpressionParser {
   #equality(): Expression {
     const left = this.#sum();
     const operator = this.lexer.takeSymbol('==', '!=');
-    if (!operator) return left;
-    const right = this.#sum();
-    return { kind: 'equality', left, right, negated: operator.text === '!=', start: left.start, end: right.end };
+    return operator ? binary(operator.text as '==' | '!=', left, this.#sum()) : left;
   }
 
   #sum(): Expression {
     let left = this.#path();
-    while (this.lexer.takeSymbol('+')) {
-      const right = this.#path();
-      left = { kind: 'sum', left, right, start: left.start, end: right.end };
-    }
+    while (this.lexer.takeSymbol('+')) left = binary('+', left, this.#path());
     return left;
   }
 
@@ -213,3 +205,7 @@ export class ExpressionParser {
     return this.unexpected(token);
   }
 }
+
+const binary = (kind: Binary['kind'], left: Expression, right: Expression): Binary => ({
+  ...{ kind, left, right, start: left.start, end: right.end },
+});

@@ -22,7 +22,7 @@ const ENCODE = 'put values in by a template or the lockKey`…` tag, which encod
  */
 export function assertKey(key: unknown): string {
   if (typeof key !== 'string') {
-    throw new LockKeyError(`A lock key must be a string; this one is ${safely(key)}: ${EXAMPLE}.`);
+    throw new LockKeyError(`A lock key must be a string; this one is ${describe(key)}: ${EXAMPLE}.`);
   }
   const fault = keyFault(key);
   if (fault !== undefined) {
@@ -93,14 +93,6 @@ export function hashTag(name: string): string {
 /** The form of a key in all names that contain it. Most keys have no brace, and so no tag. */
 export const tagged = (key: string): string => (key.includes('{') && hashTag(key) !== key ? key : `{${key}}`);
 
-function safely(value: unknown): string {
-  try {
-    return describe(value);
-  } catch {
-    return 'an object'; // a proxy that throws
-  }
-}
-
 /** The values that a key may contain. Strings are not empty, numbers are finite. */
 export type KeyPart = string | number | bigint | boolean;
 
@@ -169,22 +161,11 @@ export function lockKey(text: TemplateStringsArray, ...values: KeyPart[]): strin
     throw new LockKeyError('lockKey is a tag, not a function: write lockKey`stock:${sku}`, without parentheses.');
   }
   let key = text[0] ?? '';
-  values.forEach((value, i) => {
-    key += encodeTagged(value, i, key) + (text[i + 1] ?? '');
+  values.forEach((value: unknown, i) => {
+    const encoded = encodeValue(value);
+    if (encoded === undefined)
+      throw new LockKeyError(`lockKey: value ${i + 1}, after ${quote(key)}, ${refusal(value)}.`);
+    key += encoded + (text[i + 1] ?? '');
   });
   return assertKey(key);
-}
-
-function encodeTagged(value: unknown, index: number, before: string): string {
-  let problem: string;
-  let cause: unknown;
-  try {
-    const encoded = encodeValue(value);
-    if (encoded !== undefined) return encoded;
-    problem = refusal(value);
-  } catch (error) {
-    problem = 'could not be read';
-    cause = error;
-  }
-  throw new LockKeyError(`lockKey: value ${index + 1}, after ${quote(before)}, ${problem}.`, { cause });
 }

@@ -42,24 +42,9 @@ export interface Step {
   readonly end: number;
 }
 
-/** `a + b` */
-export interface Sum extends Span {
-  readonly kind: 'sum';
-  readonly left: Expression;
-  readonly right: Expression;
-}
-
-/** `a == b`, `a != b` */
-export interface Equality extends Span {
-  readonly kind: 'equality';
-  readonly left: Expression;
-  readonly right: Expression;
-  readonly negated: boolean;
-}
-
-/** `a ?: b` */
-export interface Elvis extends Span {
-  readonly kind: 'elvis';
+/** `a + b`, `a == b`, `a != b`, `a ?: b` */
+export interface Binary extends Span {
+  readonly kind: '+' | '==' | '!=' | '?:';
   readonly left: Expression;
   readonly right: Expression;
 }
@@ -72,7 +57,7 @@ export interface Conditional extends Span {
   readonly no: Expression;
 }
 
-export type Expression = Literal | Reference | Path | Sum | Equality | Elvis | Conditional;
+export type Expression = Literal | Reference | Path | Binary | Conditional;
 
 /** Throws: says where in the template what is wrong. */
 export type SyntaxFault = (at: number, problem: string) => never;

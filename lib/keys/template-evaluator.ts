@@ -3,17 +3,7 @@ import { LockKeyError } from '../errors/index.js';
 import { describe, oneLine } from '../common/describe.js';
 import { encodeValue, refusal } from './lock-key.js';
 import { readComputed, readProperty } from './property-access.js';
-import type {
-  Conditional,
-  Elvis,
-  Equality,
-  Expression,
-  Interpolation,
-  Path,
-  Reference,
-  Step,
-  Sum,
-} from './template-ast.js';
+import type { Binary, Conditional, Expression, Interpolation, Path, Reference, Step } from './template-ast.js';
 import type { Reader } from './template-names.js';
 import type { TemplateScope } from './template-site.js';
 
@@ -36,22 +26,16 @@ type Evaluate = (scope: TemplateScope) => unknown;
  * forms; comparisons and indexes use `raw`.
  */
 class Text {
-  readonly #encoded: string;
+  readonly #isText = true;
 
   constructor(
     readonly raw: string,
-    encoded: string,
-  ) {
-    this.#encoded = encoded;
-  }
+    readonly encoded: string,
+  ) {}
 
   /** A brand check: `instanceof` could run code of a Proxy among the arguments. */
   static is(value: unknown): value is Text {
-    return typeof value === 'object' && value !== null && #encoded in value;
-  }
-
-  get encoded(): string {
-    return this.#encoded;
+    return typeof value === 'object' && value !== null && #isText in value;
   }
 }
 
@@ -67,9 +51,7 @@ export function compileInterpolation(
   return (scope) => {
     try {
       const value = evaluate(scope);
-      if (typeof value === 'object' && Text.is(value))
-        return value.encoded || context.fault(`${source} ${refusal('')}`);
-      return encodeValue(value) ?? context.fault(`${source} ${refusalOf(value, expression, context)}`);
+      return encode(value, expression, source, context) || context.fault(`${source} ${refusal('')}`);
     } catch (error) {
       // Check it without running code of an error that a Proxy has made.
       if (types.isNativeError(error) && error instanceof LockKeyError) throw error;
@@ -89,25 +71,11 @@ function compile(expression: Expression, context: EvaluatorContext): Evaluate {
       return context.reader(expression, undefined);
     case 'path':
       return compilePath(expression, context, false);
-    case 'sum':
-      return compileSum(expression, context);
-    case 'equality':
-      return compileEquality(expression, context);
-    case 'elvis':
-      return compileElvis(expression, context);
     case 'conditional':
       return compileConditional(expression, context);
+    default:
+      return compileBinary(expression, context);
   }
-}
-
-function compileElvis(expression: Elvis, context: EvaluatorContext): Evaluate {
-  const left = compile(expression.left, context);
-  const right = compile(expression.right, context);
-  return (scope) => {
-    const value = left(scope);
-    const raw = rawOf(value);
-    return raw === undefined || raw === null || raw === '' ? right(scope) : value;
-  };
 }
 
 /** Truthy as in JavaScript. */
@@ -118,35 +86,45 @@ function compileConditional(expression: Conditional, context: EvaluatorContext):
   return (scope) => (rawOf(test(scope)) ? yes(scope) : no(scope));
 }
 
-/** Strict equality, except that `null` equals `undefined`. */
-function compileEquality(expression: Equality, context: EvaluatorContext): Evaluate {
+function compileBinary(expression: Binary, context: EvaluatorContext): Evaluate {
   const left = compile(expression.left, context);
   const right = compile(expression.right, context);
-  return (scope) => {
-    const a = rawOf(left(scope)) ?? null;
-    const b = rawOf(right(scope)) ?? null;
-    return (a === b) !== expression.negated;
-  };
+  switch (expression.kind) {
+    case '?:':
+      return (scope) => {
+        const value = left(scope);
+        return [undefined, null, ''].includes(rawOf(value) as '') ? right(scope) : value;
+      };
+    case '==':
+      return (scope) => areEqual(left(scope), right(scope));
+    case '!=':
+      return (scope) => !areEqual(left(scope), right(scope));
+    case '+':
+      return compileSum(expression, left, right, context);
+  }
+}
+
+/** Strict equality, except that `null` equals `undefined`. */
+const areEqual = (a: unknown, b: unknown): boolean => (rawOf(a) ?? null) === (rawOf(b) ?? null);
+
+/** The form of a value in a key. It is empty only for a text of the template. */
+function encode(value: unknown, expression: Expression, source: string, context: EvaluatorContext): string {
+  if (Text.is(value)) return value.encoded;
+  return encodeValue(value) ?? context.fault(`${source} ${refusalOf(value, expression, context)}`);
 }
 
 /** Adds two numbers, and concatenates everything else. */
-function compileSum(expression: Sum, context: EvaluatorContext): Evaluate {
-  const left = compile(expression.left, context);
-  const right = compile(expression.right, context);
+function compileSum(expression: Binary, left: Evaluate, right: Evaluate, context: EvaluatorContext): Evaluate {
   const leftSource = sourceOf(expression.left, context);
   const rightSource = sourceOf(expression.right, context);
-
-  const encode = (value: unknown, part: Expression, source: string): string => {
-    if (Text.is(value)) return value.encoded;
-    return encodeValue(value) ?? context.fault(`${source} ${refusalOf(value, part, context)}`);
-  };
 
   return (scope) => {
     const a = left(scope);
     const b = right(scope);
     if (typeof a === 'number' && typeof b === 'number') return a + b;
     if (typeof a === 'bigint' && typeof b === 'bigint') return a + b;
-    const encoded = encode(a, expression.left, leftSource) + encode(b, expression.right, rightSource);
+    // Before `String`, which would run code of a value that a key cannot contain.
+    const encoded = encode(a, expression.left, leftSource, context) + encode(b, expression.right, rightSource, context);
     return new Text(String(rawOf(a)) + String(rawOf(b)), encoded);
   };
 }

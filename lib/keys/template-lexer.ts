@@ -11,6 +11,8 @@ export interface Token {
   readonly end: number;
 }
 
+type Group = Token['type'] | 'space';
+
 // A quote ends a string unless it is doubled. The pattern checks that once, so an unclosed string stays cheap.
 const TOKEN = new RegExp(
   [
@@ -65,19 +67,11 @@ export class Lexer {
       const groups = TOKEN.exec(this.source)?.groups;
       if (!groups) return { type: 'end', text: '', start, end: start };
       const end = (this.position = TOKEN.lastIndex);
-      if (groups['space'] !== undefined) continue;
-      if (groups['reference'] !== undefined) return { type: 'reference', text: groups['reference'], start, end };
-      if (groups['word'] !== undefined) return { type: 'word', text: groups['word'], start, end };
-      if (groups['number'] !== undefined) return { type: 'number', text: groups['number'], start, end };
-      if (groups['string'] !== undefined)
-        return { type: 'string', text: this.#unquote(groups['string'], start), start, end };
-      return { type: 'symbol', text: this.#symbol(groups['symbol'] as string, start), start, end };
+      const [type, text] = Object.entries(groups).find(([, found]) => found !== undefined) as [Group, string];
+      if (type === 'space') continue;
+      if (text === "'" || text === '"') this.fault(start, `this string is never closed by ${text}`);
+      return { type, text: type === 'string' ? this.#unquote(text, start) : text, start, end };
     }
-  }
-
-  #symbol(text: string, start: number): string {
-    if (text === "'" || text === '"') this.fault(start, `this string is never closed by ${text}`);
-    return text;
   }
 
   #unquote(quoted: string, start: number): string {

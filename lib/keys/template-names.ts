@@ -7,7 +7,13 @@ export type Reader = (scope: TemplateScope) => unknown;
 /** The properties of `#root`, as in Spring. */
 const ROOT_PROPERTIES: readonly unknown[] = ['methodName', 'className'];
 
-type NameKind = 'parameter' | 'request' | 'this' | 'root' | 'args' | 'position';
+/** What a `#name` stands for. */
+interface Meaning {
+  readonly kind: 'argument' | 'request' | 'root';
+  readonly read: Reader;
+  /** Of one argument, or of the first one of a rest parameter. */
+  readonly position?: number;
+}
 
 const POSITION = /^[pa](\d{1,3})$/;
 const USE_POSITION = 'write #p0 for the first argument, or give a function as key';
@@ -22,9 +28,10 @@ export function readerFor(
   site: TemplateSite,
   fault: SyntaxFault,
 ): Reader {
-  const kind = kindOf(name, site);
-  if (kind === undefined) return fault(start, unknownName(name, site));
-  const beyond = kind === 'position' ? beyondParameters(positionOf(name), site) : undefined;
+  const meaning = meaningOf(name, site);
+  if (meaning === undefined) return fault(start, unknownName(name, site));
+  const { kind, read, position } = meaning;
+  const beyond = position === undefined ? undefined : beyondParameters(position, site);
   if (beyond !== undefined) return fault(start, beyond);
   if (kind === 'root' && !ROOT_PROPERTIES.includes(first?.key)) {
     return fault(first?.start ?? start, 'of #root there are #root.methodName and #root.className');
@@ -37,43 +44,36 @@ export function readerFor(
   ) {
     return fault(first.start, `header names are in lower case here: write #headers['${first.key.toLowerCase()}']`);
   }
-  return readerOf(name, kind, site);
+  return read;
 }
 
 /** Whether a name stands for a parameter with a default value. A key is made before the call, so it does not see that. */
 export function hasDefault({ name }: Reference, site: TemplateSite): boolean {
-  const kind = kindOf(name, site);
-  if ((kind !== 'parameter' && kind !== 'position') || !('names' in site.parameters)) return false;
-  const { names, defaults = [] } = site.parameters;
-  return defaults.includes(kind === 'parameter' ? names.lastIndexOf(name) : positionOf(name));
+  const { position } = meaningOf(name, site) ?? {};
+  return position !== undefined && 'names' in site.parameters && !!site.parameters.defaults?.includes(position);
 }
 
 /** The meaning of a name at this site; parameters take precedence. */
-function kindOf(name: string, site: TemplateSite): NameKind | undefined {
-  const called = isCall(site);
-  if (called && namesOf(site).includes(name)) return 'parameter';
-  if (site.request && isRequestName(name)) return 'request';
-  if (name === 'root') return 'root';
-  if (!called) return undefined;
-  if (name === 'this' || name === 'args') return name;
-  return POSITION.test(name) ? 'position' : undefined;
+function meaningOf(name: string, site: TemplateSite): Meaning | undefined {
+  const parameter = namesOf(site).lastIndexOf(name); // of two parameters with one name the last one counts, as in JavaScript
+  if (parameter >= 0) return parameterMeaning(parameter, site);
+  if (site.request && isRequestName(name)) return { kind: 'request', read: ({ request }) => request?.[name] };
+  if (name === 'root') {
+    const { className: declared, methodName } = site;
+    return { kind: 'root', read: ({ className = declared }) => ({ methodName, className }) };
+  }
+  if (!isCall(site)) return undefined;
+  if (name === 'this') return { kind: 'argument', read: ({ self }) => self };
+  if (name === 'args') return { kind: 'argument', read: ({ args }) => args };
+  const [, position] = POSITION.exec(name) ?? [];
+  return position === undefined ? undefined : argument(Number(position));
 }
 
-function readerOf(name: string, kind: NameKind, site: TemplateSite): Reader {
-  switch (kind) {
-    case 'parameter':
-      return parameterReader(name, site);
-    case 'request':
-      return ({ request }) => request?.[name as (typeof REQUEST_NAMES)[number]];
-    case 'this':
-      return ({ self }) => self;
-    case 'args':
-      return ({ args }) => args;
-    case 'position':
-      return argumentReader(positionOf(name));
-    case 'root':
-      return ({ className = site.className }) => ({ methodName: site.methodName, className });
-  }
+const argument = (position: number): Meaning => ({ kind: 'argument', position, read: ({ args }) => args[position] });
+
+function parameterMeaning(position: number, { parameters }: TemplateSite): Meaning {
+  const isRest = 'names' in parameters && parameters.rest && position === parameters.names.length - 1;
+  return isRest ? { kind: 'argument', position, read: ({ args }) => args.slice(position) } : argument(position);
 }
 
 /** Says that there is no such name, which names there are, and what to write. */
@@ -99,8 +99,6 @@ function adviceFor(name: string, site: TemplateSite): string {
   return `compilers lose parameter names for targets below ES2017, minifiers rename them, and wrappers of other decorators hide them: ${USE_POSITION}`;
 }
 
-const positionOf = (name: string): number => Number(POSITION.exec(name)?.[1]);
-
 /** Why there is no argument at this position; `undefined`: there may be one. */
 function beyondParameters(index: number, { parameters }: TemplateSite): string | undefined {
   if ('unreadable' in parameters || parameters.rest || parameters.usesArguments) return undefined;
@@ -117,19 +115,8 @@ export const isNameOfValue = (name: string, site: TemplateSite): boolean =>
 /** Whether the template is resolved from a method call, not only from a request. */
 const isCall = (site: TemplateSite): boolean => !site.request || namesOf(site).length > 0;
 
-const isRequestName = (name: string): boolean => (REQUEST_NAMES as readonly string[]).includes(name);
+const isRequestName = (name: string): name is (typeof REQUEST_NAMES)[number] =>
+  (REQUEST_NAMES as readonly string[]).includes(name);
 
 const namesOf = ({ parameters }: TemplateSite): readonly (string | undefined)[] =>
   'names' in parameters ? parameters.names : [];
-
-function parameterReader(name: string, site: TemplateSite): Reader {
-  const names = namesOf(site);
-  const index = names.lastIndexOf(name); // of two parameters with one name the last one counts, as in JavaScript
-  const rest = 'rest' in site.parameters && site.parameters.rest && index === names.length - 1;
-  return rest ? ({ args }) => args.slice(index) : argumentReader(index);
-}
-
-const argumentReader =
-  (index: number): Reader =>
-  ({ args }) =>
-    args[index];

@@ -1,10 +1,9 @@
-import { ExpressionParser, FORBIDDEN } from './expression-parser.js';
-import type { Expression, Interpolation, Step, SyntaxFault, TemplatePart } from './template-ast.js';
+import { ExpressionParser } from './expression-parser.js';
+import type { Interpolation, SyntaxFault, TemplatePart } from './template-ast.js';
 import { Lexer, NAME } from './template-lexer.js';
 
 /** `#name.path?.path` as it stands in text. */
-const BARE = new RegExp(String.raw`#(?<name>${NAME})(?<path>(?:\??\.${NAME})*)`, 'uy');
-const BARE_STEP = new RegExp(String.raw`(?<operator>\??\.)(?<key>${NAME})`, 'gu');
+const BARE = new RegExp(String.raw`#${NAME}(?:\??\.${NAME})*`, 'uy');
 
 // Shows that the author meant an expression, as in Spring: "'stock:' + #order.id".
 const OPERATOR_BEFORE = /(?:['"+]|\?[:?]|[=!]=|&&|\|\|)\s*$/;
@@ -81,14 +80,13 @@ function braced(template: string, start: number, fault: SyntaxFault): Parsed {
 /** `#name.path` */
 function bare(template: string, start: number, textStart: number, fault: SyntaxFault): Parsed {
   BARE.lastIndex = start;
-  const match = BARE.exec(template);
-  if (!match?.groups) {
+  const [source] = BARE.exec(template) ?? [];
+  if (source === undefined) {
     return fault(
       start,
       "a single '#' is no text: write ## for the character, #name for a parameter, #{…} for an expression",
     );
   }
-  const source = match[0];
   const end = start + source.length;
   const following = template[end] === '?' ? template.slice(end).replace(/^\?\./, '') : template.slice(end);
   if (following.startsWith('(')) {
@@ -106,20 +104,8 @@ function bare(template: string, start: number, textStart: number, fault: SyntaxF
     fault(start, `an operator, a quote or '[' beside ${source} is only read within #{…}: write ${instead}`);
   }
 
-  const expression = bareExpression(match.groups['name'] as string, match.groups['path'] as string, start, fault);
+  const expression = new ExpressionParser(new Lexer(template.slice(0, end), start, fault)).expression();
   return { interpolation: { expression, source, bare: true }, end };
-}
-
-function bareExpression(name: string, path: string, start: number, fault: SyntaxFault): Expression {
-  const headEnd = start + 1 + name.length;
-  const head: Expression = { kind: 'reference', name, start, end: headEnd };
-  const steps = [...path.matchAll(BARE_STEP)].map((match): Step => {
-    const { operator, key } = match.groups as { operator: string; key: string };
-    const at = headEnd + match.index;
-    if (FORBIDDEN.has(key)) fault(at, `'${key}' is never read, since it leads from data to code`);
-    return { key, optional: operator === '?.', start: at, end: at + match[0].length };
-  });
-  return steps.length === 0 ? head : { kind: 'path', head, steps, start, end: headEnd + path.length };
 }
 
 /**

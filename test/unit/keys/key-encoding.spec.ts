@@ -118,7 +118,7 @@ describe('lockKey', () => {
       },
     );
     expect(refusalOf(() => lockKey`import:${proxy as string}`)).toContain(
-      'value 1, after "import:", could not be read',
+      'value 1, after "import:", is an object; name a property',
     );
     expect(refusalOf(() => assertKey(proxy))).toBe(
       "A lock key must be a string; this one is an object: write a string, such as 'stock:42'.",
