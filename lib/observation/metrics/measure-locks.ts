@@ -10,12 +10,21 @@ import type {
 import { isLockError, isLockStoreError, isLockTimeoutError, LOSS_REASONS } from '../../errors/index.js';
 import { quote } from '../../common/describe.js';
 import { listenToAcquisitions, listenToEvents } from './listen.js';
-import { COUNTS, MANUAL, MOST_PATTERNS, OTHER, type EventName, type Labels, type ReadingName } from './measures.js';
+import {
+  COUNTS,
+  MANUAL,
+  MOST_PATTERNS,
+  OTHER,
+  type EventName,
+  type Labels,
+  type ReadingName,
+  type Recorders,
+} from './measures.js';
 
 const REASONS = Object.keys(LOSS_REASONS);
 
-/** Records a value: the seconds of a duration, or the increment of a count or a level. */
-export type Recorder = (measure: EventName, value: number, labels: Labels) => void;
+/** Records a value of a measurement. */
+type RecordValue = (measure: EventName, value: number, labels: Labels) => void;
 
 /** The outcome of a call that acquires a lock. */
 export type Outcome = 'acquired' | 'timeout' | 'skipped' | 'failed' | 'aborted';
@@ -37,20 +46,11 @@ export interface LockMeasurement {
 }
 
 /** Measures all locks of this process, until it is stopped. `start` is called with each new set of labels. */
-export function measureLocks(record: Recorder, start?: (labels: Labels) => void): LockMeasurement {
+export function measureLocks(recorders: Recorders, start?: (labels: Labels) => void): LockMeasurement {
+  const record: RecordValue = (measure, value, labels) => recorders[measure]?.(value, labels);
   const labels = boundedLabels();
   const lastAcquired = new Map<string, Reading>();
-  const stops = [
-    measureAcquisitions(record, labels, start),
-    measureHolds(record, labels),
-    countEvents(record, labels),
-    listenToEvents({
-      acquired(event) {
-        const own = labels(event);
-        lastAcquired.set(idOf(own), { measure: 'lastAcquired', value: inSeconds(Date.now()), labels: own });
-      },
-    }),
-  ];
+  const stops = [measureAcquisitions(record, labels, start), measureEvents(record, labels, lastAcquired)];
   let reading: Promise<readonly Reading[]> | undefined;
   return {
     stop: () => stops.forEach((stop) => stop()),
@@ -122,7 +122,7 @@ function boundedLabels(): Labeller {
 }
 
 function measureAcquisitions(
-  record: Recorder,
+  record: RecordValue,
   labelsOf: Labeller,
   start: ((labels: Labels) => void) | undefined,
 ): () => void {
@@ -159,25 +159,13 @@ function measureAcquisitions(
 
 const idOf = (labels: Labels): string => Object.values(labels).join('\n');
 
-function measureHolds(record: Recorder, labelsOf: Labeller): () => void {
+function measureEvents(record: RecordValue, labelsOf: Labeller, lastAcquired: Map<string, Reading>): () => void {
   const held = new Set<string>();
   const ended = (event: LockDiagnostics<LockReleasedEvent | LockUnreleasedEvent | LockLostEvent>): void => {
     const labels = labelsOf(event);
     record('hold', inSeconds(event.held), { ...labels, 'lock.outcome': event.type });
     if (held.delete(holdIdOf(event))) record('held', -1, labels);
   };
-  return listenToEvents({
-    acquired(event) {
-      held.add(holdIdOf(event));
-      record('held', 1, labelsOf(event));
-    },
-    released: ended,
-    unreleased: ended,
-    lost: ended,
-  });
-}
-
-function countEvents(record: Recorder, labelsOf: Labeller): () => void {
   const gaveUp = (event: LockDiagnostics<LockTimeoutEvent | LockSkippedEvent>): void => {
     const labels = labelsOf(event);
     record(event.type === 'timeout' ? 'timeouts' : 'skipped', 1, labels);
@@ -186,15 +174,23 @@ function countEvents(record: Recorder, labelsOf: Labeller): () => void {
   return listenToEvents({
     contended: (event) => record('contended', 1, labelsOf(event)),
     acquired(event) {
-      if (!event.contended) return;
       const labels = labelsOf(event);
+      lastAcquired.set(idOf(labels), { measure: 'lastAcquired', value: inSeconds(Date.now()), labels });
+      held.add(holdIdOf(event));
+      record('held', 1, labels);
+      if (!event.contended) return;
       record('handoffs', 1, labels);
       record('wait', inSeconds(event.waited), { ...labels, 'lock.outcome': 'acquired' });
     },
     timeout: gaveUp,
     skipped: gaveUp,
     renewed: (event) => record('renewals', 1, labelsOf(event)),
-    lost: (event) => record('lost', 1, { ...labelsOf(event), 'lock.loss_reason': event.lossReason }),
+    released: ended,
+    unreleased: ended,
+    lost(event) {
+      ended(event);
+      record('lost', 1, { ...labelsOf(event), 'lock.loss_reason': event.lossReason });
+    },
   });
 }
 

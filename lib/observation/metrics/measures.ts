@@ -80,18 +80,16 @@ export const MEASURES = Object.freeze({
 
 /** The measurements that are read when the metrics are collected. All others are recorded with events. */
 export const READINGS = Object.freeze([
-  ...([
-    'reachable',
-    'subscribed',
-    'roundTrip',
-    'disconnects',
-    'clockAhead',
-    'watchdogLag',
-    'candidates',
-    'lastAcquired',
-    'oldestHold',
-  ] as const),
-]);
+  'reachable',
+  'subscribed',
+  'roundTrip',
+  'disconnects',
+  'clockAhead',
+  'watchdogLag',
+  'candidates',
+  'lastAcquired',
+  'oldestHold',
+] as const);
 export type ReadingName = (typeof READINGS)[number];
 export type EventName = Exclude<keyof typeof MEASURES, ReadingName>;
 
@@ -131,6 +129,31 @@ export const readBuckets: OptionReader<Readonly<Record<DurationName, Bounds>>> =
   const bounds = readBounds(label, written);
   return { acquire: bounds, wait: bounds, hold: bounds };
 };
+
+/** Records a value: the seconds of a duration, or the increment of a count or a level. */
+export type Recorder = (value: number, labels: Labels) => void;
+
+/** Makes the recorder of a measurement, by its kind. */
+interface RecorderFactory {
+  duration(measure: Measure, bounds: number[]): Recorder;
+  count(measure: Measure): Recorder;
+  level(measure: Measure): Recorder;
+}
+
+/** The recorders of the measurements that events record; none for a histogram that is left out. */
+export type Recorders = { readonly [Name in EventName]?: Recorder };
+
+/** Makes the recorders, with the bounds of each histogram. */
+export function recordersOf(buckets: Readonly<Record<string, Bounds>>, make: RecorderFactory): Recorders {
+  const recorders: { [Name in EventName]?: Recorder } = {};
+  for (const [id, measure] of Object.entries(MEASURES) as Array<[EventName, Measure]>) {
+    const { kind } = measure;
+    if (kind === 'count' || kind === 'level') recorders[id] = make[kind](measure);
+    const bounds = kind === 'duration' && buckets[id];
+    if (bounds) recorders[id] = make.duration(measure, [...bounds]);
+  }
+  return recorders;
+}
 
 /** The pattern of all locks beyond the first `MOST_PATTERNS` patterns. */
 export const OTHER = '(other)';

@@ -5,10 +5,9 @@ import {
   MEASURES,
   READINGS,
   readBuckets,
-  type DurationName,
+  recordersOf,
   type Labels,
   type LockBuckets,
-  type Measure,
 } from './measures.js';
 
 /** The methods of a meter that are used: `Meter` of `@opentelemetry/api` has them. */
@@ -63,12 +62,22 @@ const OPTIONS = new Options({ buckets: or(readBuckets, EVERY_BUCKET) });
 export function openTelemetryMetrics(meter: LockMeter, options: LockMeterOptions = {}): () => void {
   const { buckets } = OPTIONS.read('openTelemetryMetrics', options);
   refuseWithoutMethods('the meter of openTelemetryMetrics', meter, METHODS, 'metrics.getMeter(…)');
-  const recorders = new Map<string, (value: number, labels: Labels) => void>();
-  for (const [id, measure] of Object.entries(MEASURES)) {
-    const record = recorderOf(meter, measure, buckets[id as DurationName]);
-    if (record !== undefined) recorders.set(id, record);
-  }
-  const measurement = measureLocks((measure, value, labels) => recorders.get(measure)?.(value, labels));
+  const recorders = recordersOf(buckets, {
+    duration({ name, help: description }, explicitBucketBoundaries) {
+      const advice = { explicitBucketBoundaries };
+      const histogram = meter.createHistogram(name, { description, unit: 's', advice });
+      return (value, labels) => histogram.record(value, labels);
+    },
+    count({ name, help: description }) {
+      const counter = meter.createCounter(name, { description });
+      return (value, labels) => counter.add(value, labels);
+    },
+    level({ name, help: description }) {
+      const level = meter.createUpDownCounter(name, { description });
+      return (value, labels) => level.add(value, labels);
+    },
+  });
+  const measurement = measureLocks(recorders);
   const stops = READINGS.map((id) => {
     const { name, help, kind } = MEASURES[id];
     const isCounted = kind === 'counted reading';
@@ -87,30 +96,4 @@ export function openTelemetryMetrics(meter: LockMeter, options: LockMeterOptions
     measurement.stop();
     for (const stop of stops) stop();
   };
-}
-
-function recorderOf(
-  meter: LockMeter,
-  { kind, name, help }: Measure,
-  buckets: readonly number[] | false,
-): ((value: number, labels: Labels) => void) | undefined {
-  const description = help;
-  switch (kind) {
-    case 'duration': {
-      if (buckets === false) return undefined;
-      const advice = { explicitBucketBoundaries: [...buckets] };
-      const histogram = meter.createHistogram(name, { description, unit: 's', advice });
-      return (value, labels) => histogram.record(value, labels);
-    }
-    case 'count': {
-      const counter = meter.createCounter(name, { description });
-      return (value, labels) => counter.add(value, labels);
-    }
-    case 'level': {
-      const level = meter.createUpDownCounter(name, { description });
-      return (value, labels) => level.add(value, labels);
-    }
-    default:
-      return undefined;
-  }
 }

@@ -5,7 +5,7 @@ import {
   MEASURES,
   READINGS,
   readBuckets,
-  type DurationName,
+  recordersOf,
   type Labels,
   type LockBuckets,
   type Measure,
@@ -79,24 +79,31 @@ export function prometheusMetrics(client: PrometheusClient, options: PrometheusO
   refuseWithoutMethods('the client of prometheusMetrics', client, ['Histogram', 'Counter', 'Gauge'], 'prom-client');
   const { registry = client.register } = options;
   refuseWithoutMethods('registry', registry, ['removeSingleMetric'], 'a Registry of prom-client');
-  const recorders = new Map<string, (value: number, labels: PrometheusLabels) => void>();
   const names: string[] = [];
   const metricOf = (measure: Measure) => {
     const name = prometheusName(measure);
     names.push(name);
     return { name, help: measure.help, labelNames: measure.labels.map(plain), registers: [registry] };
   };
-  for (const [id, measure] of Object.entries(MEASURES)) {
-    const record = recorderOf(client, measure, buckets[id as DurationName], metricOf);
-    if (record !== undefined) recorders.set(id, record);
-  }
-  const measurement = measureLocks(
-    (measure, value, labels) => recorders.get(measure)?.(value, inPrometheus(labels)),
-    // Like the counters: `rate()` sees the first wait.
-    (labels) =>
-      WAIT_OUTCOMES.forEach((outcome) =>
-        recorders.get('wait')?.(NaN, inPrometheus({ ...labels, 'lock.outcome': outcome })),
-      ),
+  let waits: InstanceType<PrometheusClient['Histogram']> | undefined;
+  const recorders = recordersOf(buckets, {
+    duration(measure, bounds) {
+      const histogram = new client.Histogram({ ...metricOf(measure), buckets: bounds });
+      if (measure === MEASURES.wait) waits = histogram;
+      return (value, labels) => histogram.observe(inPrometheus(labels), value);
+    },
+    count(measure) {
+      const counter = new client.Counter(metricOf(measure));
+      return (value, labels) => counter.inc(inPrometheus(labels), value);
+    },
+    level(measure) {
+      const level = new client.Gauge(metricOf(measure));
+      return (value, labels) => level.inc(inPrometheus(labels), value);
+    },
+  });
+  // Like the counters: `rate()` sees the first wait.
+  const measurement = measureLocks(recorders, (labels) =>
+    WAIT_OUTCOMES.forEach((outcome) => waits?.zero(inPrometheus({ ...labels, 'lock.outcome': outcome }))),
   );
   for (const id of READINGS) {
     const Value = MEASURES[id].kind === 'counted reading' ? client.Counter : client.Gauge;
@@ -116,32 +123,6 @@ export function prometheusMetrics(client: PrometheusClient, options: PrometheusO
 }
 
 const WAIT_OUTCOMES: readonly Outcome[] = ['acquired', 'timeout', 'skipped'];
-
-/** The returned function takes NaN to make a histogram without values. */
-function recorderOf(
-  client: PrometheusClient,
-  measure: Measure,
-  buckets: readonly number[] | false,
-  metricOf: (measure: Measure) => PrometheusMetricOptions,
-): ((value: number, labels: PrometheusLabels) => void) | undefined {
-  switch (measure.kind) {
-    case 'duration': {
-      if (buckets === false) return undefined;
-      const histogram = new client.Histogram({ ...metricOf(measure), buckets: [...buckets] });
-      return (value, labels) => (Number.isNaN(value) ? histogram.zero(labels) : histogram.observe(labels, value));
-    }
-    case 'count': {
-      const counter = new client.Counter(metricOf(measure));
-      return (value, labels) => counter.inc(labels, value);
-    }
-    case 'level': {
-      const level = new client.Gauge(metricOf(measure));
-      return (value, labels) => level.inc(labels, value);
-    }
-    default:
-      return undefined;
-  }
-}
 
 const SUFFIXES: Readonly<Record<Measure['kind'], string>> = {
   duration: '_seconds',
