@@ -12,31 +12,26 @@ export interface LockLogger {
 /** Wraps a logger of the application that may throw. The first error becomes a process warning. */
 export function sturdy(logger: LockLogger): LockLogger {
   let warned = false;
-  const say =
-    (level: keyof LockLogger) =>
-    (message: string): void => {
-      try {
-        logger[level](message);
-      } catch (error) {
-        if (!warned) warnOfObserver('the logger of nestjs-redis-locks', error);
-        warned = true;
-      }
-    };
-  return { debug: say('debug'), log: say('log'), warn: say('warn'), error: say('error') };
+  return levels((level, message) => {
+    try {
+      logger[level](message);
+    } catch (error) {
+      if (!warned) warnOfObserver('the logger of nestjs-redis-locks', error);
+      warned = true;
+    }
+  });
 }
 
 /** Keeps each log line on one line, whatever keys, owners and foreign errors contain. */
-export const singleLine = (logger: LockLogger): LockLogger => ({
-  debug: (message) => logger.debug(printable(message)),
-  log: (message) => logger.log(printable(message)),
-  warn: (message) => logger.warn(printable(message)),
-  error: (message) => logger.error(printable(message)),
-});
+export const singleLine = (logger: LockLogger): LockLogger =>
+  levels((level, message) => logger[level](printable(message)));
 
 /** Puts a label before each log line, such as the name of a master. */
-export const labelled = (logger: LockLogger, label: string): LockLogger => ({
-  debug: (message) => logger.debug(`${label}: ${message}`),
-  log: (message) => logger.log(`${label}: ${message}`),
-  warn: (message) => logger.warn(`${label}: ${message}`),
-  error: (message) => logger.error(`${label}: ${message}`),
-});
+export const labelled = (logger: LockLogger, label: string): LockLogger =>
+  levels((level, message) => logger[level](`${label}: ${message}`));
+
+/** A logger that does the same at each level. */
+function levels(write: (level: keyof LockLogger, message: string) => void): LockLogger {
+  const at = (level: keyof LockLogger) => (message: string) => write(level, message);
+  return { debug: at('debug'), log: at('log'), warn: at('warn'), error: at('error') };
+}

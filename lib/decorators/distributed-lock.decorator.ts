@@ -16,7 +16,7 @@ import {
 import type { DistributedLockOptions, LockKey } from './lock-method.options.js';
 import type { LockMethodDecorator } from './lock-method.types.js';
 import type { OnContended, OnUnavailable } from '../options/acquire-options.js';
-import { lockableMethod, returnKind, untypedMethod, type Method, type ReturnKind } from './lockable-method.js';
+import { knownResult, lockableMethod, type Method, type ReturnKind } from './lockable-method.js';
 import { lockObservable, lockPromise } from './locked-call.js';
 
 /**
@@ -60,10 +60,9 @@ export function DistributedLock(...written: unknown[]): LockMethodDecorator<any[
     const { descriptor, method, ...site } = lockableMethod('@DistributedLock', target, name, declared);
     const parameters = namesOf(method, target, name);
     const lock = declareLock({ decorator: '@DistributedLock', ...site, parameters }, options);
-    const kind = returnKind(lock.site, method, Reflect.getMetadata('design:returntype', target, name), options.returns);
+    const { kind, untyped } = knownResult(lock.site, method, target, name, options.returns);
 
     const wrapper = wrap(method, lock, kind);
-    const untyped = untypedMethod(method, target, name, options.returns);
     injectService({ target, name, wrapper, untyped }, lock);
     copyMetadata(method, wrapper);
     handOnNames(wrapper, parameters);

@@ -45,40 +45,40 @@ export function lockableMethod(
 /** Types that TypeScript emits for methods that are certainly synchronous. */
 const SYNCHRONOUS = new Set<unknown>([String, Number, Boolean, BigInt, Symbol, Array, Map, Set, Date]);
 
-/**
- * The kind of result of a method, as far as it is known when the class is defined. The compiler emits the declared return
- * type, but not an inferred one or a union, and some compilers emit nothing: such a method counts as one with a promise.
- * @throws LockConfigError for a method that is known to be synchronous
- */
-export function returnKind(site: string, method: Method, returnType: unknown, returns: unknown): ReturnKind {
-  if (returns !== undefined && returns !== 'promise' && returns !== 'observable') {
-    throw new LockConfigError(`${site}: returns must be 'promise' or 'observable'.`);
-  }
-  if (returns !== undefined) return returns;
-  if (tagOf(method) === '[object AsyncFunction]') return 'promise';
-  if (isObservableType(returnType)) return 'observable';
-  if (!SYNCHRONOUS.has(returnType)) return 'promise';
-  throw new LockConfigError(
-    `${site}: the method returns ${nameOf(returnType as object)} at once, before the lock could be acquired: make it async.`,
-  );
+/** What is known of the result of a method when its class is defined. */
+export interface KnownResult {
+  readonly kind: ReturnKind;
+  /** What the start says of a method whose return type the compiler has not kept. */
+  readonly untyped?: string;
 }
 
 /**
- * What the start says of a method whose return type the compiler has not kept, so that it counts as one with a promise.
- * `undefined`: its kind is known.
+ * The kind of result of a method. The compiler emits the declared return type, but not an inferred one or a union, and some
+ * compilers emit nothing: such a method counts as one with a promise.
+ * @param returns the option of that name
+ * @throws LockConfigError for a method that is known to be synchronous
  */
-export function untypedMethod(
+export function knownResult(
+  site: string,
   method: Method,
   target: object,
   name: string | symbol,
-  returns: unknown,
-): string | undefined {
-  if (returns !== undefined || tagOf(method) === '[object AsyncFunction]') return undefined;
-  if (Reflect.hasMetadata('design:returntype', target, name)) return undefined;
-  return (
+  returns: ReturnKind | undefined,
+): KnownResult {
+  if (returns !== undefined) return { kind: returns };
+  if (tagOf(method) === '[object AsyncFunction]') return { kind: 'promise' };
+  const type: unknown = Reflect.getMetadata('design:returntype', target, name);
+  if (isObservableType(type)) return { kind: 'observable' };
+  if (SYNCHRONOUS.has(type)) {
+    throw new LockConfigError(
+      `${site}: the method returns ${nameOf(type as object)} at once, before the lock could be acquired: make it async.`,
+    );
+  }
+  if (Reflect.hasMetadata('design:returntype', target, name)) return { kind: 'promise' };
+  const untyped =
     'the compiler or bundler has dropped the return type, so the method has to return a promise: make it async, or write ' +
-    "returns: 'promise'. If it returns an Observable, write returns: 'observable'."
-  );
+    "returns: 'promise'. If it returns an Observable, write returns: 'observable'.";
+  return { kind: 'promise', untyped };
 }
 
 /** Checks the shape, because there may be several copies of RxJS. */

@@ -75,7 +75,7 @@ function createStore(options: ResolvedModuleOptions, parts: LockStoreParts): Loc
 
 function createRedisStore({ keyPrefix, label, ...options }: ResolvedModuleOptions, parts: LockStoreParts): LockStore {
   const { clock, logger, commandTimeout } = parts;
-  const connection = options.connection.reveal();
+  const connection = options.connection();
   if (options.protocol !== undefined) {
     return options.protocol.createStore({ ...options, connection, keyPrefix, logger });
   }

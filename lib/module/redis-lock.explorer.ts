@@ -9,6 +9,9 @@ import { getLockServiceToken } from './redis-lock.tokens.js';
 
 type Provider = { metatype: unknown; instance: unknown };
 
+/** A lock of a class, which may inherit it. */
+type LockOfClass = DeclaredInstance & { readonly type: unknown };
+
 /** Checks all classes with locked methods once, while the application starts. */
 export class LockExplorer {
   readonly #modules: ModulesContainer;
@@ -26,10 +29,8 @@ export class LockExplorer {
    */
   refuseUnknownInstances(): void {
     const names = this.registry.names();
-    for (const { metatype, instance } of this.providers()) {
-      for (const { instance: name, site } of declaredInstances(classOf(instance) ?? metatype)) {
-        if (!names.includes(name)) throw new LockConfigError(`${site}: ${this.registry.unknownName(name)}`);
-      }
+    for (const { instance, site } of this.locks()) {
+      if (!names.includes(instance)) throw new LockConfigError(`${site}: ${this.registry.unknownName(instance)}`);
     }
   }
 
@@ -38,29 +39,22 @@ export class LockExplorer {
    * @throws LockConfigError for a method that is certainly no handler
    */
   refuseLocksWithoutInterceptor(): void {
-    for (const { metatype, instance } of this.providers()) {
-      const type = classOf(instance) ?? metatype;
-      for (const { wrapper, name, site } of declaredInstances(type)) {
-        const method = wrapper === undefined ? lockedHandler(type, name) : undefined;
-        if (method === undefined || isRequestHandler(type, method)) continue;
-        throw new LockConfigError(
-          `${site}: this method is no request handler, so no interceptor runs and nothing would be locked: ` +
-            'write @DistributedLock instead.',
-        );
-      }
+    for (const { type, wrapper, name, site } of this.locks()) {
+      const method = wrapper === undefined ? lockedHandler(type, name) : undefined;
+      if (method === undefined || isRequestHandler(type, method)) continue;
+      throw new LockConfigError(
+        `${site}: this method is no request handler, so no interceptor runs and nothing would be locked: ` +
+          'write @DistributedLock instead.',
+      );
     }
   }
 
   /** Warns of methods that run without their lock, do more outside it than they seem to, or have lost their return type. */
   warnOfCallsWithoutLock(instance: string, logger: LockLogger): void {
     const warnings = new Set<string>();
-    for (const provider of this.providers()) {
-      const type = classOf(provider.instance) ?? provider.metatype;
-      const declared = declaredInstances(type);
-      for (const lock of declared) {
-        const warning = lock.instance === instance ? warningOf(type, lock, declared) : undefined;
-        if (warning !== undefined) warnings.add(`${lock.site}: ${warning}`);
-      }
+    for (const lock of this.locks()) {
+      const warning = lock.instance === instance ? warningOf(lock) : undefined;
+      if (warning !== undefined) warnings.add(`${lock.site}: ${warning}`);
     }
     for (const warning of warnings) logger.warn(warning);
   }
@@ -78,6 +72,14 @@ export class LockExplorer {
     }
   }
 
+  /** The locks of all classes. */
+  private *locks(): Iterable<LockOfClass> {
+    for (const { metatype, instance } of this.providers()) {
+      const type = classOf(instance) ?? metatype;
+      for (const lock of declaredInstances(type)) yield { ...lock, type };
+    }
+  }
+
   private *providers(): Iterable<Provider> {
     for (const module of this.#modules.values()) {
       yield* module.providers.values();
@@ -87,13 +89,9 @@ export class LockExplorer {
   }
 }
 
-function warningOf(
-  type: unknown,
-  { target, name, wrapper, untyped }: DeclaredInstance,
-  declared: readonly DeclaredInstance[],
-): string | undefined {
+function warningOf({ type, target, name, wrapper, untyped }: LockOfClass): string | undefined {
   const { owner, method } = methodOf(type, name);
-  const others = declared.filter((lock) => lock.target === owner && lock.name === name);
+  const others = declaredInstances(type).filter((lock) => lock.target === owner && lock.name === name);
   if (owner === undefined) return undefined;
   if (owner !== target) {
     // An override that calls the method of its base class locks there.

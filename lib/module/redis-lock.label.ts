@@ -1,6 +1,5 @@
 import { hostname } from 'node:os';
-import { isAddress } from '../common/credentials.js';
-import { LockConfigError } from '../errors/index.js';
+import { refuseUrls } from '../common/refuse-urls.js';
 import { text } from '../options/option-readers.js';
 
 const LONGEST = 64;
@@ -16,11 +15,8 @@ const readName = text(
  * @throws LockConfigError
  */
 export function readLabel(label: string, written: unknown): string {
-  if (typeof written !== 'string' || !isAddress(written)) return readName(label, written);
-  throw new LockConfigError(
-    `${label} is a URL or a login, which may contain a password. Labels appear in logs, errors, Redis and the dashboard: ` +
-      "write a name such as 'orders:7f9c', and the URL in connection.",
-  );
+  refuseUrls(label, written);
+  return readName(label, written);
 }
 
 /**

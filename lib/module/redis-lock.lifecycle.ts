@@ -63,8 +63,7 @@ export class LockLifecycle
       this.logger.log(introduction({ instance: name, clientId, label }, this.options));
     } catch (error) {
       if (isLockConfigError(error)) throw error;
-      const reason = messageOf(error);
-      this.logger.error(`No lock can be acquired yet: ${reason}`);
+      this.logger.error(`No lock can be acquired yet: ${messageOf(error)}`);
     }
   }
 }

@@ -120,30 +120,18 @@ function optionsProviders(name: string, options: RedisLockModuleAsyncOptions): P
   if ([useFactory, useClass, useExisting].filter((given) => given !== undefined).length !== 1) {
     throw new LockConfigError('RedisLockModule.forRootAsync takes one of useFactory, useClass and useExisting.');
   }
-  const resolve = (written: unknown): ResolvedModuleOptions => resolveNamed(name, written);
-
-  if (useFactory !== undefined) {
-    return [
-      {
-        provide: INSTANCE_OPTIONS,
-        inject,
-        useFactory: async (...args: unknown[]) => resolve(await useFactory(...args)),
-      },
-    ];
-  }
-  const factory = useClass ?? (useExisting as InjectionToken<RedisLockOptionsFactory>);
+  const make = useFactory ?? ((maker: unknown) => optionsFactory(maker, useClass).createRedisLockOptions());
   const made: Provider = {
     provide: INSTANCE_OPTIONS,
-    inject: [factory],
-    useFactory: async (maker: unknown) => resolve(await optionsFactory(maker, useClass).createRedisLockOptions()),
+    inject: useFactory === undefined ? [(useClass ?? useExisting) as InjectionToken] : inject,
+    useFactory: async (...args: unknown[]) => resolveNamed(name, await make(...(args as [unknown]))),
   };
   return useClass === undefined ? [made] : [made, useClass];
 }
 
 function optionsFactory(maker: unknown, useClass: Type | undefined): RedisLockOptionsFactory {
-  if (typeof (maker as Partial<RedisLockOptionsFactory> | null | undefined)?.createRedisLockOptions === 'function') {
-    return maker as RedisLockOptionsFactory;
-  }
+  const factory = maker as RedisLockOptionsFactory | null | undefined;
+  if (typeof factory?.createRedisLockOptions === 'function') return factory;
   const what = useClass === undefined ? 'what useExisting names' : `the class ${useClass.name} of useClass`;
   throw new LockConfigError(
     `RedisLockModule.forRootAsync: ${what} has no method createRedisLockOptions() that returns the options.`,

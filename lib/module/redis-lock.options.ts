@@ -1,4 +1,3 @@
-import { Concealed } from '../common/concealed.js';
 import { LONGEST_TIMER } from '../common/clock.js';
 import type { Duration } from '../common/duration.js';
 import { LockConfigError } from '../errors/index.js';
@@ -172,8 +171,8 @@ export type ResolvedModuleOptions = Omit<
   ReadOptions<typeof MODULE_OPTIONS.readers>,
   'connection' | 'label' | 'defaults'
 > & {
-  /** Concealed, because Nest keeps the options where they can be printed, and they may contain passwords. */
-  readonly connection: Concealed<LockConnectionOption>;
+  /** A function, because Nest keeps the options where they can be printed, and a connection may contain a password. */
+  readonly connection: () => LockConnectionOption;
   readonly label: string;
   readonly defaults: OptionsOf<'defaults'> & {
     /** The `waitTimeout` of methods that set neither it nor `onContended`: 0 if the default `onContended` does not throw. */
@@ -213,7 +212,7 @@ export function resolveModuleOptions(
   const waits = defaults.onContended === 'throw' || asWritten.waitTimeout !== undefined;
   return Object.freeze({
     ...options,
-    connection: new Concealed(connection),
+    connection: () => connection,
     label: options.label ?? defaultLabel(),
     defaults: Object.freeze({ ...defaults, methodWaitTimeout: waits ? defaults.waitTimeout : 0 }),
     warnings: warningsAbout('defaults', asWritten),

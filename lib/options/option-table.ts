@@ -108,7 +108,7 @@ export const OPTIONS = {
     release: or(release, 'awaited'),
   }),
   decorator: new Options(DECORATOR),
-  distributedLock: new Options({ ...DECORATOR, returns: read.asWritten }),
+  distributedLock: new Options({ ...DECORATOR, returns: oneOf<'promise' | 'observable'>(['promise', 'observable']) }),
   acquire: new Options(ACQUIRE),
   run: new Options({ ...ACQUIRE, onLost: reaction, release }),
   /** The calls of a lock object. */

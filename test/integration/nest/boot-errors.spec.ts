@@ -70,7 +70,7 @@ describe('a lock that cannot be used stops the application when its class is def
       ["onUnavailable is \"ignore\"; write 'throw', 'skip' or a function"],
     ],
     ['condition', { key: 'a', condition: true }, ['condition is true; write a function']],
-    ['returns', { key: 'a', returns: 'stream' }, ["returns must be 'promise' or 'observable'"]],
+    ['returns', { key: 'a', returns: 'stream' }, [`returns is "stream"; write 'promise' or 'observable'`]],
   ])('%s', (_what, options, parts) => {
     for (const part of parts) expect(define(options)).toThrow(part);
   });

@@ -25,7 +25,7 @@ it.each(['redis://user:secret@host:6379', 'rediss://host', 'user:secret@host:637
   'refuses the URL %s, and does not repeat it',
   (label) => {
     expect(() => readLabel('label', label)).toThrow(
-      /^label is a URL or a login, .* write a name such as 'orders:7f9c', and the URL in connection/,
+      /^label is a URL or a login, .* write a name, such as 'jobs', and the URL in the option connection/,
     );
     expect(() => readLabel('label', label)).not.toThrow(/secret/);
   },
