@@ -72,6 +72,9 @@ const HOLDS_PER_COMMAND = 10;
 /** How many waiters one command reads at most. */
 const WAITERS_PER_COMMAND = 48;
 
+/** How many locks one command acquires at most, so that it does not block the server. */
+const LOCKS_PER_COMMAND = 2_000;
+
 /** The scripts that publish messages and therefore take an address. */
 type ScriptWithAddress = 'handOver' | 'release' | 'forceRelease' | 'setLimit' | 'addLimit' | 'keepUnits';
 
@@ -218,6 +221,7 @@ export class RedisStore extends LinkedStore implements QuorumMember {
   }
 
   async acquireAll(requests: readonly AcquireRequest[]): Promise<AcquireAllReply | undefined> {
+    if (requests.length > LOCKS_PER_COMMAND) return undefined;
     // In a Cluster, a script may use the keys of one slot only.
     if (this.connection.group(requests, (key) => redisKeys(this.keyPrefix, key).state).length > 1) return undefined;
     const keys = namedKeys(

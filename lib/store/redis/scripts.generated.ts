@@ -12,7 +12,8 @@ export interface LuaScript {
 export type ScriptName = 'acquireAll' | 'acquire' | 'addLimit' | 'confirm' | 'fence' | 'forceRelease' | 'handOver' | 'inspect' | 'keepUnits' | 'latchConfirm' | 'latchCountDown' | 'latchCount' | 'latchDelete' | 'latchSet' | 'limit' | 'reinstate' | 'release' | 'renew' | 'setLimit' | 'start' | 'survey';
 
 const PARTS = {
-  'acquire-all': `local all_keys = { unpack(KEYS) }
+  'acquire-all': `local all_keys = {}
+for i, key in ipairs(KEYS) do all_keys[i] = key end
 local function use_lock(position)
 for role = 1, 7 do KEYS[role] = all_keys[7 * (position - 1) + role] end
 end
