@@ -119,6 +119,7 @@ export class LockEngine {
    * the ids that `inspect` shows here.
    */
   async forceRelease(key: string, hold?: HoldChoice, by = this.context.identity.label): Promise<ForceReleaseReply> {
+    this.admission.assertReachable(key);
     this.queues.keys.get(key)?.closeGrants();
     this.releases.send(key);
     const { ended, inStore } = this.grants.endSome(key, hold, by);
@@ -141,9 +142,10 @@ export class LockEngine {
     if (this.context.store.permits === undefined) throw permitsFixed(this.lacks);
   }
 
-  setLimit(key: string, permits: number): Promise<void> {
+  async setLimit(key: string, permits: number): Promise<void> {
+    this.admission.assertReachable(key);
     this.queues.keys.get(key)?.closeShared();
-    return this.admission.explained(this.context.store.setLimit(key, permits));
+    await this.admission.explained(this.context.store.setLimit(key, permits));
   }
 
   /**
@@ -151,14 +153,16 @@ export class LockEngine {
    * holds that share one, it knows that one, and this client each of them.
    */
   async inspect(key: string, maxWaiters?: number, maxHolds?: number): Promise<StoredLock> {
+    this.admission.assertReachable(key);
     this.releases.send(key);
     const stored = await this.admission.explained(this.context.store.inspect(key, maxWaiters, maxHolds));
     return { ...stored, holds: stored.holds.flatMap((hold) => this.grants.get(hold.id)?.describe(hold) ?? [hold]) };
   }
 
   /** Answers questions about the holds of a key, if possible without reading all of them. */
-  survey(request: HoldSurveyRequest): Promise<HoldSurvey> {
+  async survey(request: HoldSurveyRequest): Promise<HoldSurvey> {
     const { store } = this.context;
+    this.admission.assertReachable(request.key);
     this.releases.send(request.key);
     const answers = async (): Promise<HoldSurvey> =>
       (await store.survey?.(request)) ?? surveyOf(await store.inspect(request.key, 1), request);
@@ -173,6 +177,7 @@ export class LockEngine {
         store.lacks?.list ?? 'this store cannot list its locks: give it a method `list`, which returns the keys.',
       );
     }
+    if (store.unreachable !== undefined) throw store.unreachable;
     this.releases.sendAll();
     return this.admission.explained(store.list(request));
   }

@@ -87,6 +87,35 @@ it('starts without Redis: the start fails within its limit, and locks work once 
   await (await waiting).release();
 });
 
+it('calls of a long outage fail at once, and their commands are not sent once Redis is back', async () => {
+  const service = await locks.start(redis.url, { commandTimeout: BOUND });
+  await redis.kill();
+  await eventually(async () => (await timed(service.inspect('new'))).error?.message.includes('has been unreachable'));
+  const lock = service.getLock('new');
+  const semaphore = service.getSemaphore('new', { permits: 2 });
+  const calls: ReadonlyArray<() => Promise<unknown>> = [
+    () => service.inspect('new'),
+    () => service.forceRelease('new'),
+    () => lock.isLocked(),
+    () => semaphore.availablePermits(),
+    () => semaphore.setPermits(3),
+  ];
+  for (const call of calls) {
+    const { error, took } = await timed(Promise.all(Array.from({ length: 100 }, call)));
+    expect(error).toMatchObject({ code: 'LOCK_STORE', key: 'new', transient: true });
+    expect(took).toBeLessThan(BOUND / 2);
+  }
+  await expect(service.list().next()).rejects.toMatchObject({ code: 'LOCK_STORE', transient: true });
+  expect(await service.health()).toMatchObject({
+    reachable: false,
+    error: expect.stringMatching(/^Redis has been unreachable for \d+ ms: connect ECONNREFUSED/),
+  });
+  await redis.start();
+  await eventually(async () => (await service.health()).reachable);
+  const stats = await redis.commandStats();
+  expect(stats['evalsha']).toBeLessThan(100);
+});
+
 it('a command that waits for the next connect ends when its client closes', async () => {
   const service = locks.make(redis.url, { commandTimeout: 600_000 });
   await service.start();
