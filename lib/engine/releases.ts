@@ -23,8 +23,8 @@ export class Releases {
   private readonly pending = new TransientMap<string | ReleaseRequest, Promise<ReleaseReply>>();
   /** Grants whose command has failed. One retry says all, since a command says how many permits are left when it is sent. */
   private readonly keeping = new Set<PermitGrant>();
-  /** Releases that have failed and are to be sent again, by the id of the acquisition. */
-  private readonly failed = new Map<string, ReleaseRequest>();
+  /** Makes the releases that have failed and are to be sent again, by the id of the acquisition. */
+  private readonly failed = new Map<string, () => ReleaseRequest>();
   private isClosing = false;
 
   constructor(private readonly context: EngineContext) {}
@@ -34,18 +34,23 @@ export class Releases {
    * of the hold, under which `ofHold` finds its release until it is answered.
    */
   send(request: ReleaseRequest, until: number, name: string | ReleaseRequest = request): Promise<ReleaseReply> {
-    const answer = this.context.store.release(request);
+    const { clock, store } = this.context;
+    const keepUntil = clock.now() + request.keep;
+    const answer = store.release(request);
     this.pending.set(name, answer);
     answer.then(
       () => this.pending.delete(name),
       (error: LockStoreError) => {
         this.pending.delete(name);
-        if (!this.retries(error) || this.context.clock.now() > until) return;
-        const again = { ...request, next: undefined };
+        if (!this.retries(error) || clock.now() > until) return;
+        const again = (): ReleaseRequest => {
+          const keep = Math.max(0, Math.ceil(keepUntil - clock.now()));
+          return { ...request, keep, next: undefined };
+        };
         this.failed.set(request.id, again);
         this.again('release', request.key, error, () => {
           this.failed.delete(request.id);
-          this.send(again, until).catch(() => undefined);
+          this.send(again(), until).catch(() => undefined);
         });
       },
     );
@@ -70,7 +75,7 @@ export class Releases {
    * released it if that has failed, since the key may have to stay taken.
    */
   releaseOrphan(key: string, id: string): Promise<unknown> {
-    return this.sendInBackground(this.failed.get(id) ?? { key, id, tombstoneFor: 0, keep: 0, next: undefined });
+    return this.sendInBackground(this.failed.get(id)?.() ?? { key, id, tombstoneFor: 0, keep: 0, next: undefined });
   }
 
   /** Sends a release whose answer no caller needs. The promise resolves with the first answer or failure. */

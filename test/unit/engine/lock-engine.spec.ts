@@ -262,6 +262,19 @@ describe('a release', () => {
     expect(store.releases[1]!.request).toEqual(store.releases[0]!.request);
   });
 
+  it('keeps the key locked no longer if it is repeated', async () => {
+    const { clock, store, engine, take } = engineBench();
+    const released = engine.releases.release(await take({ holdAtLeast: 1_000 }));
+    await clock.pass(600);
+    store.releases[0]!.answer.reject(passing());
+    await expect(released).rejects.toThrow('the connection is lost');
+    await clock.pass(250);
+    expect(store.releases.map(({ request }) => request.keep)).toEqual([1_000, 150]);
+    store.releases[1]!.answer.reject(passing());
+    await clock.pass(250);
+    expect(store.releases[2]!.request.keep).toBe(0);
+  });
+
   it('ends before a pending renewal is answered', async () => {
     const { clock, store, engine, take } = engineBench();
     const hold = await take();
