@@ -161,13 +161,12 @@ export class AcquireSet {
    * @param known what an earlier request has found, which is the result if there is no answer in time
    * @throws LockStoreError without an answer in time or at shutdown; the reason of the caller's signal
    */
-  private atOnce(
-    set: readonly KeyTerms[],
-    { signal, answerBy }: SetWait,
-    how: How,
-    known?: Busy,
-  ): Promise<Hold[] | Refusal> {
+  private atOnce(set: readonly KeyTerms[], wait: SetWait, how: How, known?: Busy): Promise<Hold[] | Refusal> {
     const { admission } = this;
+    const { signal, answerBy } = wait;
+    // The caller may have given up, and the engine may have closed, since the request before this one.
+    const refusal = admission.refusal(set[0]!.key, wait);
+    if (refusal !== undefined) return Promise.reject(refusal);
     const { context, tickets, grants, releases } = this.parts;
     const { store, clock, limits, events } = context;
     const ids = set.map(({ terms }) => context.identity.nextId(terms));

@@ -540,6 +540,39 @@ describe('several keys that are requested in one step', () => {
   });
 });
 
+describe('several keys that are requested one by one in a single try', () => {
+  const SET = [
+    { key: 'a', terms: TERMS },
+    { key: 'b', terms: TERMS },
+  ];
+
+  /** One key is still held by a call of this client that the client has released, so the try waits for that release. */
+  async function afterRelease(meanwhile: (abort: () => void, engine: LockEngine) => void) {
+    const { store, engine, take } = engineBench();
+    void engine.releases.release(await take());
+    store.acquireAll = async () => ({ outcome: 'busy', key: 'a', holders: ['me:1'] });
+    const { signal, abort } = abortable();
+    const all = engine.acquireAll(SET, { waitTimeout: 0, signal });
+    all.catch(() => undefined);
+    await settled();
+    meanwhile(abort, engine);
+    store.releases[0]!.answer.resolve({ released: true, next: undefined });
+    await settled();
+    expect(store.acquires).toHaveLength(1);
+    return { all, signal };
+  }
+
+  it('are not requested once the caller has aborted', async () => {
+    const { all, signal } = await afterRelease((abort) => abort());
+    await expect(all).rejects.toBe(signal.reason);
+  });
+
+  it('are not requested once the application shuts down', async () => {
+    const { all } = await afterRelease((_abort, engine) => engine.stopWaiting());
+    await expect(all).rejects.toThrow('the application is shutting down');
+  });
+});
+
 describe('a yield message for a fair request', () => {
   const ID = 'me:1';
   const grant = held(5, 30_000, 50_000, 16);

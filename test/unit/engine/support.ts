@@ -7,11 +7,11 @@ import { ClientGrant, type Grant, type HoldTerms, type Hold } from '../../../lib
 import { LockEngine } from '../../../lib/engine/lock-engine.js';
 import { LockStoreError, type LockLostError } from '../../../lib/errors/index.js';
 import type {
+  AcquireAllReply,
   AcquireReply,
   AcquireRequest,
   ContendedReply,
   ForceReleaseReply,
-  HeldReply,
   LockStore,
   LockStoreListener,
   OfferReply,
@@ -77,7 +77,7 @@ export class FakeStore implements LockStore {
     return note(this.offers, request);
   }
 
-  async acquireAll(): Promise<readonly HeldReply[] | undefined> {
+  async acquireAll(): Promise<AcquireAllReply | undefined> {
     return undefined;
   }
 
