@@ -184,7 +184,7 @@ export class Watchdog {
       this.asked.delete(grant);
       return undefined;
     }
-    const lease = Math.max(...wishes.map((wish) => wish.lease));
+    const lease = wishes.reduce((longest, wish) => Math.max(longest, wish.lease), 0);
     const question = grant.lease.ask(this.context.clock.now(), this.context.store.epoch, lease);
     this.asked.set(grant, question);
     return { grant, question, counted: wishes.filter(({ counts }) => counts) };

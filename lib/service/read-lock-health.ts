@@ -28,7 +28,8 @@ export async function readLockHealth(
     ...{ client, label },
     ...answer,
     subscribed: engine.isSubscribed,
-    watchdogLag: Math.max(0, ...holds.map((hold) => overdue(hold, context))),
+    // Not as arguments of `Math.max`: there may be more of them than a call takes.
+    watchdogLag: holds.reduce((worst, hold) => Math.max(worst, overdue(hold, context)), 0),
     held: holds.length,
   };
 }

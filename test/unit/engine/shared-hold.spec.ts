@@ -5,6 +5,7 @@ import type { AcquireReply } from '../../../lib/store/lock-store.js';
 import { deferred, type Deferred } from '../../../lab/testbed/wait/deferred.js';
 import { engineBench, held, passing, queued, contextOf, FakeStore } from './support.js';
 import { Releases } from '../../../lib/engine/releases.js';
+import { readLockHealth } from '../../../lib/service/read-lock-health.js';
 
 const READ = { mode: { kind: 'read' }, renews: false } as const;
 const PERMIT = { mode: { kind: 'permits', units: 1, limit: 1 } } as const;
@@ -175,6 +176,17 @@ function setUpReleases() {
   const units = new Releases(contextOf(Object.assign(store, { permits }), clock));
   return { clock, sent, units, recover: () => (isDown = false) };
 }
+
+it('very many readers that share a hold are renewed and counted', async () => {
+  const { clock, store, context, engine, acquire, take } = engineBench();
+  const reader = { mode: { kind: 'read' } } as const;
+  await take(reader);
+  const count = 150_000;
+  for (let i = 0; i < count; i += 1_000) await Promise.all(Array.from({ length: 1_000 }, () => acquire(reader)));
+  expect(await readLockHealth(engine, context)).toMatchObject({ reachable: true, watchdogLag: 0, held: count + 1 });
+  await clock.pass(10_000);
+  expect(store.renewals[0]!.request).toEqual([{ key: 'a', id: 'me:1', lease: 30_000 }]);
+});
 
 it('one retry at a time says how many permits a hold still has', async () => {
   const { clock, sent, units, recover } = setUpReleases();
