@@ -1,8 +1,10 @@
 import { acquisitions, type LockAcquisition } from '../observation/diagnostics/acquisition.js';
+import { settledBy } from '../common/settle.js';
 import type { Hold } from '../engine/hold.js';
 import type { EngineContext } from '../engine/engine-context.js';
 import type { LockEngine } from '../engine/lock-engine.js';
 import { upgradeRefused } from '../engine/refusals.js';
+import { answerTime } from '../engine/waiter.js';
 import { isLockTimeoutError, LockKeyError } from '../errors/index.js';
 import { assertKey } from '../keys/index.js';
 import { refuseHoles } from '../options/option-readers.js';
@@ -219,7 +221,8 @@ export class Acquirer {
       const parts = steps.map(({ key }) => again.get(key) ?? new HeldLock(taken.get(key)!, this.engine));
       return parts.length === 1 ? parts[0]! : new HeldLocks(parts);
     } catch (error) {
-      for (const handle of again.values()) await handle?.release();
+      // The scope may have ended meanwhile, so this may send a release.
+      await this.answered([...again.values()].map((handle) => handle?.[Symbol.asyncDispose]()));
       throw error;
     }
   }
@@ -230,12 +233,15 @@ export class Acquirer {
    */
   private async releaseAll(holds: readonly Hold[], lost: HeldLock): Promise<void> {
     for (const hold of holds) hold.keepFor(0);
-    await Promise.all(
-      holds.map((hold) =>
-        this.engine.releases.release(hold).catch((error: unknown) => this.engine.releases.reportFailure(hold, error)),
-      ),
-    );
+    await this.answered(holds.map((hold) => this.engine.releases.releaseInBackground(hold)));
     lost.assertHeld();
+  }
+
+  /** Waits for the answers to releases, no longer than a call may take behind its deadline. They continue without it. */
+  private async answered(releases: ReadonlyArray<Promise<unknown> | undefined>): Promise<void> {
+    const { timers, clock, limits } = this.context;
+    const at = clock.now() + answerTime(limits.commandTimeout);
+    await settledBy(timers, { at, isAnswer: true }, Promise.allSettled(releases));
   }
 }
 

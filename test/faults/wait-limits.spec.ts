@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import type { LockService } from '../../lib/service/lock.service.js';
 import { FaultLocks, nothingLeftBehind, timed, untilFree } from '../../lab/testbed/locks/fault-locks.js';
 import { useRedis } from '../../lab/testbed/locks/fault-setups.js';
+import { eventually } from '../../lab/testbed/wait/eventually.mjs';
 import { RespProxy } from '../../lab/testbed/proxies/resp-proxy.mjs';
 import type { RedisServer } from '../../lab/testbed/servers/redis-server.mjs';
 
@@ -135,6 +136,25 @@ describe('several keys', () => {
     } finally {
       await redis.admin.config('SET', 'maxmemory', '0');
     }
+  });
+
+  it('end on time if the scope that holds one of them has ended, and its release is not answered', async () => {
+    await using proxy = await RespProxy.start(redis);
+    const service = await locks.start(proxy.url, { commandTimeout: 1_000 });
+    const other = await locks.start(redis.url);
+    const held = await other.acquire('b');
+    let both!: ReturnType<typeof timed>;
+    await service.run('a', async () => {
+      both = timed(service.acquire(['a', 'b'], { waitTimeout: 300 }));
+      await eventually(() => locks.told('contended').length > 0);
+    });
+    proxy.dropRequests();
+    const { error, ran } = await both;
+    expect(error).toMatchObject({ code: 'LOCK_TIMEOUT', key: 'b' });
+    expect(ran).toBeLessThan(300 + LATEST);
+    proxy.heal();
+    await held.release();
+    await nothingLeftBehind(redis);
   });
 
   it('name the wait in whole milliseconds', async () => {
