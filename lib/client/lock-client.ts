@@ -84,17 +84,12 @@ const OF_METHODS: Readonly<Record<string, string>> = {
 
 /** @throws LockConfigError for an option that would have no effect */
 function refuseOptionsOfMethods(options: unknown): void {
-  const { keyBuilder, drainTimeout, defaults } = (options ?? {}) as RedisLockModuleOptions;
-  const given = {
-    keyBuilder,
-    drainTimeout,
-    'defaults.onContended': defaults?.onContended,
-    'defaults.onUnavailable': defaults?.onUnavailable,
-  };
-  for (const [name, value] of Object.entries(given)) {
+  for (const [name, instead] of Object.entries(OF_METHODS)) {
+    const partOf = (whole: unknown, part: string) => (whole as Record<string, unknown> | undefined)?.[part];
+    const value = name.split('.').reduce(partOf, options);
     if (value === undefined) continue;
     throw new LockConfigError(
-      `createLockClient: ${name} is for decorated methods and handlers of Nest, which a client does not have: ${OF_METHODS[name]}.`,
+      `createLockClient: ${name} is for decorated methods and handlers of Nest, which a client does not have: ${instead}.`,
     );
   }
 }

@@ -20,14 +20,17 @@ export function isRequestHandler(type: unknown, method: object): boolean {
   );
 }
 
+/** The method that instances of a class have under a name, and the prototype that has it. */
+export function methodOf(type: unknown, name: string | symbol): { readonly owner?: object; readonly method?: object } {
+  let owner: unknown = typeof type === 'function' ? type.prototype : undefined;
+  while (typeof owner === 'object' && owner !== null && !Object.hasOwn(owner, name))
+    owner = Object.getPrototypeOf(owner);
+  const method: unknown = Object.getOwnPropertyDescriptor(owner ?? {}, name)?.value;
+  return typeof method === 'function' ? { owner: owner as object, method } : {};
+}
+
 /** The method that instances of a class have under a name, if it has `@UseLock`. */
 export function lockedHandler(type: unknown, name: string | symbol): object | undefined {
-  if (typeof type !== 'function') return undefined;
-  for (let owner: unknown = type.prototype; typeof owner === 'object' && owner !== null;) {
-    const method: unknown = Object.getOwnPropertyDescriptor(owner, name)?.value;
-    if (method !== undefined)
-      return typeof method === 'function' && declaredLocks(method).length > 0 ? method : undefined;
-    owner = Object.getPrototypeOf(owner);
-  }
-  return undefined;
+  const { method } = methodOf(type, name);
+  return method !== undefined && declaredLocks(method).length > 0 ? method : undefined;
 }

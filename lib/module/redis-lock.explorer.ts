@@ -2,7 +2,7 @@ import type { ModulesContainer } from '@nestjs/core';
 import type { LockLogger } from '../common/logger.js';
 import { LockConfigError } from '../errors/index.js';
 import { declaredInstances, type DeclaredInstance } from '../decorators/method-lock-metadata.js';
-import { isRequestHandler, lockedHandler } from '../interceptors/request-handler.js';
+import { isRequestHandler, lockedHandler, methodOf } from '../interceptors/request-handler.js';
 import type { LockService } from '../service/lock.service.js';
 import type { LockRegistry } from './redis-lock.registry.js';
 import { getLockServiceToken } from './redis-lock.tokens.js';
@@ -106,15 +106,6 @@ function warningOf({ type, target, name, wrapper, untyped }: LockOfClass): strin
     'a decorator above it wraps the method, so the lock is released before the work of that decorator ends. If it is a ' +
     'transaction, the next holder reads data from before the commit: write @DistributedLock above the other decorator.'
   );
-}
-
-/** The method that instances of a class have under a name, and the prototype that has it. */
-function methodOf(type: unknown, name: string | symbol): { owner?: object; method?: unknown } {
-  let owner: unknown = typeof type === 'function' ? type.prototype : undefined;
-  while (typeof owner === 'object' && owner !== null && !Object.hasOwn(owner, name))
-    owner = Object.getPrototypeOf(owner);
-  const method: unknown = Object.getOwnPropertyDescriptor(owner ?? {}, name)?.value;
-  return typeof method === 'function' ? { owner: owner as object, method } : {};
 }
 
 function classOf(instance: unknown): unknown {
