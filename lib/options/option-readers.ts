@@ -50,12 +50,18 @@ export const text = (pattern: RegExp, instead: string): OptionReader<string> =>
 /** A function. */
 export const func = <Func>(instead: string): OptionReader<Func> => checked(isFunction, instead);
 
+/** The largest number that is counted with. In replies of Redis, ioredis rounds numbers close to 2^53. */
+export const LARGEST_COUNT = 1e15;
+
 /** A whole number. */
-export const count = (least = 1, most = Infinity): OptionReader<number> =>
-  checked(
-    (written: unknown) => Number.isSafeInteger(written) && Number(written) >= least && Number(written) <= most,
-    `a whole number of at least ${least}${most < Infinity ? `, and ${most} or less` : ''}`,
-  );
+export const count =
+  (least = 1, most = LARGEST_COUNT): OptionReader<number> =>
+  (label, written) => {
+    const number = Number.isSafeInteger(written) ? Number(written) : NaN;
+    if (number >= least && number <= most) return number;
+    const limit = most < LARGEST_COUNT || number > most ? `, and ${most} or less` : '';
+    return refuse(label, written, `a whole number of at least ${least}${limit}`);
+  };
 
 /** A list, whose elements the messages name by their position. */
 export const listOf =

@@ -6,7 +6,7 @@ import type { AcquireOptions, RunOptions } from '../../options/acquire-options.j
 import type { Acquirer } from '../acquirer.js';
 import type { LockHandle } from '../handles/lock-handle.js';
 import { NO_CONTEXT, ONE_TRY, type CallContext } from '../../options/resolve-acquire-options.js';
-import { count } from '../../options/option-readers.js';
+import { count, LARGEST_COUNT } from '../../options/option-readers.js';
 import { OPTIONS, tryOptions } from '../../options/option-table.js';
 
 import type { Semaphore, SemaphoreCallOptions, SemaphoreDrainOptions, SemaphoreRunOptions } from './semaphore.js';
@@ -90,9 +90,11 @@ export class DefaultSemaphore implements Semaphore {
   }
 
   async addPermits(permits: number): Promise<number> {
-    if (!Number.isSafeInteger(permits) || permits === 0) {
+    const isTooLarge = Number.isSafeInteger(permits) && Math.abs(permits) > LARGEST_COUNT;
+    if (!Number.isSafeInteger(permits) || permits === 0 || isTooLarge) {
+      const limit = isTooLarge ? `, up to ${LARGEST_COUNT}` : '';
       throw new LockConfigError(
-        `addPermits takes how many permits to add, a whole number other than 0; this is ${typeof permits === 'number' ? permits : describe(permits)}.`,
+        `addPermits takes how many permits to add, a whole number other than 0${limit}; this is ${typeof permits === 'number' ? permits : describe(permits)}.`,
       );
     }
     return this.engine.addToLimit(this.key, permits, this.terms.permits);

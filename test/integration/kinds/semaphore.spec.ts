@@ -55,18 +55,27 @@ describe('a semaphore', () => {
   it('refuses numbers of permits that make no sense', async () => {
     const service = await bench.service();
     const refused = { code: 'LOCK_CONFIG' };
-    for (const permits of [0, -1, 1.5, NaN, Infinity, '3']) {
+    for (const permits of [0, -1, 1.5, NaN, Infinity, '3', Number.MAX_SAFE_INTEGER]) {
       expect(() => service.getSemaphore('s', { permits: permits as number })).toThrow(expect.objectContaining(refused));
       await expect(service.acquire('s', { permits: permits as number })).rejects.toMatchObject(refused);
       await expect(service.getSemaphore('s', { permits: 3 }).acquire(permits as number)).rejects.toMatchObject(refused);
     }
     const semaphore = service.getSemaphore('s', { permits: 3 });
     await expect(semaphore.acquire(4)).rejects.toMatchObject(refused);
-    for (const permits of [-1, 1.5, NaN, Infinity]) {
+    for (const permits of [-1, 1.5, NaN, Infinity, Number.MAX_SAFE_INTEGER]) {
       await expect(semaphore.setPermits(permits)).rejects.toMatchObject(refused);
     }
+    await expect(semaphore.addPermits(-Number.MAX_SAFE_INTEGER)).rejects.toMatchObject(refused);
     await expect(service.acquire('s', { permits: 2, kind: 'read' })).rejects.toMatchObject(refused);
     expect(await semaphore.availablePermits()).toBe(3);
+  });
+
+  it('counts with as many permits as an application may ask for', async () => {
+    const semaphore = (await bench.service()).getSemaphore('s', { permits: 3 });
+    await semaphore.setPermits(1e15);
+    expect(await semaphore.addPermits(1e15)).toBe(2e15);
+    await using all = await semaphore.drainPermits();
+    expect([all?.units, await semaphore.getPermits(), await semaphore.availablePermits()]).toEqual([2e15, 2e15, 0]);
   });
 
   it('holds permits while the task of run runs, even if it fails, and does not re-enter', async () => {
