@@ -222,7 +222,7 @@ export class Acquirer {
       return parts.length === 1 ? parts[0]! : new HeldLocks(parts);
     } catch (error) {
       // The scope may have ended meanwhile, so this may send a release.
-      await this.answered([...again.values()].map((handle) => handle?.[Symbol.asyncDispose]()));
+      await this.answered([...again.values()].map(async (handle) => handle?.[Symbol.asyncDispose]()));
       throw error;
     }
   }
@@ -238,7 +238,7 @@ export class Acquirer {
   }
 
   /** Waits for the answers to releases, no longer than a call may take behind its deadline. They continue without it. */
-  private async answered(releases: ReadonlyArray<Promise<unknown> | undefined>): Promise<void> {
+  private async answered(releases: ReadonlyArray<Promise<unknown>>): Promise<void> {
     const { timers, clock, limits } = this.context;
     const at = clock.now() + answerTime(limits.commandTimeout);
     await settledBy(timers, { at, isAnswer: true }, Promise.allSettled(releases));
