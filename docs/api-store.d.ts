@@ -113,7 +113,7 @@ export interface LockStore {
     offer(request: OfferRequest): Promise<OfferReply>;
     acquireAll(requests: readonly AcquireRequest[]): Promise<AcquireAllReply | undefined>;
     replicate(request: ReplicateRequest): Promise<number>;
-    setLimit(key: string, permits: number): Promise<void>;
+    setLimit?(key: string, permits: number): Promise<void>;
     forceRelease(key: string, hold?: HoldChoice, by?: string): Promise<ForceReleaseReply>;
     inspect(key: string, maxWaiters?: number, maxHolds?: number): Promise<StoredLock>;
     survey?(request: HoldSurveyRequest): Promise<HoldSurvey | undefined>;

@@ -143,9 +143,11 @@ export class LockEngine {
   }
 
   async setLimit(key: string, permits: number): Promise<void> {
+    const { store } = this.context;
+    if (store.setLimit === undefined) throw permitsFixed(this.lacks);
     this.admission.assertReachable(key);
     this.queues.keys.get(key)?.closeShared();
-    await this.admission.explained(this.context.store.setLimit(key, permits));
+    await this.admission.explained(store.setLimit(key, permits));
   }
 
   /**

@@ -22,11 +22,11 @@ export function refusedForever(key: string, mode: HoldMode, reply: AcquireReply)
   );
 }
 
-/** The store has no `permits`. */
+/** The store has no `permits`, or no `setLimit`. */
 export const permitsFixed = (lacks: LockStore['lacks']): LockConfigError =>
   new LockConfigError(
     lacks?.permitChanges ??
-      'this store cannot change permits that are in use, or drain them: give it `permits`, or release and acquire all of them.',
+      'this store cannot change permits that are in use, or drain them: give it `permits` and `setLimit`, or release and acquire all of them.',
   );
 
 /** The error of a call whose grant arrived when its lease may have been over. */

@@ -20,7 +20,6 @@ import type { ConnectionTarget } from '../store/redis/connect.js';
 import { LeaseRenewals } from '../store/redis/lease-renewals.js';
 import { readBy, writeBy } from '../store/redis/replies.js';
 import { LinkedStore, StoreLink } from '../store/redis/store-link.js';
-import { commandOf } from './acquire-command.js';
 import { FAIR_IS_PLAIN, LACKING_FEATURES, readLeaseTooLong } from './lacking-features.js';
 import {
   isLatchChannel,
@@ -44,7 +43,7 @@ import {
 } from './replies.js';
 import { OPEN, RedissonLatches } from './redisson-latches.js';
 import { RedissonScripts, type ShardedSubscriptionMode } from './redisson-scripts.js';
-import { SCRIPTS } from './scripts.generated.js';
+import { SCRIPTS, type ScriptName } from './scripts.generated.js';
 import { WakeList } from './wake-list.js';
 
 const REVOKED = /^revoked (\S+) (\S+)$/;
@@ -170,10 +169,6 @@ export class RedissonStore extends LinkedStore implements LockStore {
     return Promise.reject(new LockConfigError(LACKING_FEATURES.handover!));
   }
 
-  setLimit(): Promise<void> {
-    return Promise.reject(new LockConfigError(LACKING_FEATURES.permitChanges!));
-  }
-
   async forceRelease(key: string, hold?: HoldChoice, by?: string): Promise<ForceReleaseReply> {
     const names = this.names.lock(key);
     const { holds } = await this.inspect(key);
@@ -251,9 +246,17 @@ export class RedissonStore extends LinkedStore implements LockStore {
     return before && contended(request.waits ? 'queued' : 'busy', request, -1, before);
   }
 
-  private async tryAcquire(request: AcquireRequest, names: RedissonNames, hasWaited: boolean): Promise<AcquireReply> {
-    const { script, keys, args } = commandOf(request, names, this.fenced, hasWaited);
-    return this.scripts.run(request.key, script, keys, args, (raw) => readAcquireReply(raw, request));
+  /** `hasWaited`: this acquisition was in the queue of an `RFairLock` before. */
+  private tryAcquire(request: AcquireRequest, names: RedissonNames, hasWaited: boolean): Promise<AcquireReply> {
+    const { key, id, mode, owner, lease, fair, waits } = request;
+    const keys = [names.lock, latchOf(names.lock, id)];
+    const send = (name: ScriptName, ...args: ReadonlyArray<string | number>): Promise<AcquireReply> =>
+      this.scripts.run(key, name, keys, [id, lease, ...args], (raw) => readAcquireReply(raw, request));
+    if (fair) return send('acquireFair', Number(waits), Number(hasWaited));
+    if (mode.kind === 'permits') return send('acquirePermits', mode.units, mode.limit, names.permitsChannel);
+    if (!isPlain(mode)) return send('acquireShared', mode.kind === 'read' ? 'read' : 'write', owner ?? '');
+    if (this.fenced) keys.push(names.token);
+    return send('acquire');
   }
 
   /** The message may arrive before the reply that it overtakes, and the reply would set a later retry. */

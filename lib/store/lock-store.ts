@@ -76,9 +76,9 @@ export interface LockStore {
   replicate(request: ReplicateRequest): Promise<number>;
   /**
    * Sets the number of permits of a semaphore for all requests, and grants to the waiters that fit now. Has no effect once a
-   * later call has set the number.
+   * later call has set the number. If left out, `setPermits` is refused.
    */
-  setLimit(key: string, permits: number): Promise<void>;
+  setLimit?(key: string, permits: number): Promise<void>;
   /**
    * Ends the holds that a key has now, or only those with the ids in `hold`. The command names them, so a duplicate or late
    * copy ends no newer hold. `by`: who releases, which the message to the holders carries.

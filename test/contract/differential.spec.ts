@@ -233,7 +233,7 @@ class Side {
         return this.answer(op.ask.key, await this.clients[op.ask.client]!.acquire(request));
       }
       case 'setLimit':
-        return this.clients[op.client]!.setLimit(this.key(op.key), op.permits);
+        return this.clients[op.client]!.setLimit!(this.key(op.key), op.permits);
       case 'forceRelease':
         return this.clients[op.client]!.forceRelease(this.key(op.key));
       case 'pass':

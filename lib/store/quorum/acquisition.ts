@@ -1,11 +1,10 @@
 import { LockStoreError } from '../../errors/index.js';
 import type { AcquireReply, AcquireRequest } from '../lock-store.js';
-import { answeredAt, decisionOf, hasRival, heldAt, refusalOf, type QuorumDecision } from './decision.js';
 import type { Member } from './membership.js';
 import { Reinstatement } from './reinstatement.js';
-import { graceAfter, minorityError, type QuorumContext } from './round.js';
+import { Bell, graceAfter, minorityError, type QuorumContext } from './round.js';
 import { SplitVotes, TieBreak, type TieBreakStep } from './split-votes.js';
-import { MemberState, type Majority } from './votes.js';
+import { Votes, type Majority, type MemberState, type QuorumDecision } from './votes.js';
 import { writeToken } from './write-token.js';
 
 /** How many rounds one attempt may take, and how many times a majority may fail to accept its token. */
@@ -15,12 +14,12 @@ const MOST_UNWRITTEN = 3;
 const RETRY = 50;
 
 /** The outcome for the engine, before the time since the engine's call is subtracted from a lease. */
-export type Outcome = { readonly majority: Majority } | { readonly reply: Exclude<AcquireReply, { outcome: 'held' }> };
+export type Outcome = Majority | Exclude<AcquireReply, { outcome: 'held' }>;
 
 /** One acquisition over several masters. A pushed grant is only a reason to ask again. */
 export class Acquisition {
   majority: Majority | undefined;
-  readonly states: readonly MemberState[];
+  readonly votes: Votes;
   private readonly since: number;
   private readonly splits: SplitVotes;
   readonly reinstatement: Reinstatement;
@@ -28,8 +27,8 @@ export class Acquisition {
   private running: Promise<Outcome> | undefined;
   private again = false;
   private ended: 'released' | 'dropped' | undefined;
-  /** Ends the wait for a reply. */
-  private waking: (() => void) | undefined;
+  /** Rings when a vote may have changed. */
+  private readonly bell: Bell;
 
   constructor(
     private readonly context: QuorumContext,
@@ -41,7 +40,8 @@ export class Acquisition {
     this.splits = new SplitVotes(request.id, context.random);
     this.tieBreak = new TieBreak(request.id, this.since);
     this.reinstatement = new Reinstatement(context.clock, request, () => (this.isWanted ? this.majority : undefined));
-    this.states = context.members.map((member) => new MemberState(member, request));
+    this.votes = new Votes(context, request);
+    this.bell = new Bell(context.clock);
   }
 
   /** A caller waits: the engine asks again under the same id or releases it, also while the client joins no queue. */
@@ -119,111 +119,90 @@ export class Acquisition {
       if (this.ended === undefined) this.stir();
       return false;
     }
-    return this.states.filter(({ standing }) => standing === 'held').length < this.context.quorum;
+    return this.votes.states.filter(({ standing }) => standing === 'held').length < this.context.quorum;
   }
 
   /** The acquisition is being released everywhere. Later replies do not matter. */
   release(): void {
     this.ended = 'released';
-    this.waking?.();
+    this.bell.ring();
   }
 
   private stateOf(member: Member): MemberState {
-    return this.states[member.place]!;
-  }
-
-  private get held(): MemberState[] {
-    return heldAt(this.states, this.context.clock.now());
+    return this.votes.states[member.place]!;
   }
 
   private async run(): Promise<Outcome> {
-    const { quorum, clock } = this.context;
+    const { votes, context } = this;
+    const { clock } = context;
     let unwritten = 0;
     let yields = false;
-    if (this.majority !== undefined && this.majority.until > clock.now()) return { majority: this.majority };
+    if (this.majority !== undefined && this.majority.until > clock.now()) return this.majority;
     for (let round = 0; round < MOST_ROUNDS; round += 1) {
       this.again = false;
-      if (this.held.length < quorum) this.askAll(yields);
+      if (!votes.areMajority) this.askAll(yields);
       yields = false;
       const decision = await this.decision();
       if (decision === 'over') break;
       if (decision === 'held') {
-        const majority = await writeToken(this.context, this.request, this.states, () => this.isWanted);
+        const majority = await writeToken(context, this.request, votes, () => this.isWanted);
         if (majority !== undefined && this.isWanted) return this.win(majority);
         unwritten += 1;
         if (unwritten > MOST_UNWRITTEN) break;
         continue;
       }
-      if (this.request.adopts !== undefined && refusalOf(this.states, quorum) === undefined) return this.undecided();
+      if (this.request.adopts !== undefined && votes.refusal === undefined) return this.undecided();
       if (decision === 'impossible') return this.refuse();
       if (this.again) continue;
 
-      const { held } = this;
-      if (held.length === 0) return this.contended();
-      const move = hasRival(this.states, quorum, this.request) ? 'rival' : this.nextMove();
+      if (votes.held.length === 0) return this.contended();
+      const move = votes.areLost ? 'rival' : this.nextMove();
       if (move === 'rival' || move === undefined) {
-        for (const state of held) state.release();
-        return this.contended(move === 'rival' ? undefined : this.splits.retryIn(this.states));
+        votes.release();
+        return this.contended(move === 'rival' ? undefined : this.splits.retryIn(votes));
       }
-      if (!move.keeps) for (const state of held) state.release();
+      if (!move.keeps) votes.release();
       if (move.asks) this.askAll(false);
       await this.majorityWithin(move.pause);
       // A waiter keeps its votes during the pause. Then the queues decide: their order is the same everywhere.
       yields = this.request.waits;
     }
-    return this.isWanted ? this.undecided() : { reply: { outcome: 'left', time: clock.now() } };
+    return this.isWanted ? this.undecided() : { outcome: 'left', time: clock.now() };
   }
 
   /** Waits for the decision of this round. `over`: the acquisition has ended. */
   private async decision(): Promise<QuorumDecision | 'over'> {
+    const { votes } = this;
     const { clock, quorum } = this.context;
     const since = clock.now();
     let patience = Infinity;
     while (this.isWanted) {
       const now = clock.now();
-      const decision = decisionOf(this.states, quorum, now, now >= patience);
+      const decision = votes.decision(now >= patience);
       if (decision !== undefined) return decision;
-      if (patience === Infinity && answeredAt(this.states, now) >= quorum) {
-        patience = now + graceAfter(now - since);
-      }
-      await this.wokenBy(patience);
+      if (patience === Infinity && votes.answered >= quorum) patience = now + graceAfter(now - since);
+      await this.bell.rung(patience);
     }
     return 'over';
   }
 
   /** Resolves when a majority holds the lock, or after `ms`. */
   private async majorityWithin(ms: number): Promise<void> {
-    const { clock, quorum } = this.context;
-    const end = clock.now() + ms;
-    while (this.isWanted && this.held.length < quorum && clock.now() < end) await this.wokenBy(end);
-  }
-
-  /** Resolves when a vote may have changed, or at `time`. */
-  private wokenBy(time: number): Promise<void> {
     const { clock } = this.context;
-    return new Promise((resolve) => {
-      const woken = (): void => {
-        clock.clearTimer(timer);
-        this.waking = undefined;
-        resolve();
-      };
-      const timer = time === Infinity ? undefined : clock.setTimer(Math.max(1, Math.ceil(time - clock.now())), woken);
-      this.waking = woken;
-    });
+    const end = clock.now() + ms;
+    while (this.isWanted && !this.votes.areMajority && clock.now() < end) await this.bell.rung(end);
   }
 
   /** The votes of an adoption stay: the caller may ask again, and no client could take them again. */
   private undecided(): never {
     const { key, adopts } = this.request;
-    if (adopts === undefined) for (const state of this.held) state.release();
+    if (adopts === undefined) this.votes.release();
     throw new LockStoreError(`the masters reached no decision about '${key}'`, { key, transient: true });
   }
 
   /** What to do about a split vote; `undefined`: release all votes. */
   private nextMove(): TieBreakStep | undefined {
-    const { clock, quorum } = this.context;
-    if (!this.request.waits) return this.tieBreak.move(this.states, quorum, clock.now());
-    return this.splits.move(this.states);
+    return this.request.waits ? this.splits.move(this.votes) : this.tieBreak.move(this.votes, this.context.clock.now());
   }
 
   private get isWanted(): boolean {
@@ -233,7 +212,7 @@ export class Acquisition {
   /** Asks every master without a vote or a pending request. `yields`: votes are released to the queue. */
   private askAll(yields: boolean): void {
     const now = this.context.clock.now();
-    for (const state of this.states) {
+    for (const state of this.votes.states) {
       if (!state.holdsAt(now)) {
         if (!state.isOpen) this.ask(state);
       } else if (yields) this.yield(state);
@@ -267,7 +246,7 @@ export class Acquisition {
     state.roundTrip = now - sent;
     state.member.noteTime(reply.time, sent);
     if (sent >= state.countsFrom) state.take(reply, sent, epoch, now);
-    if (this.majority === undefined) state.countServerOnce(this.states);
+    if (this.majority === undefined) state.countServerOnce(this.votes.states);
     if (reply.outcome === 'held' && sent + reply.lease <= now) {
       state.release();
       state.fail(new LockStoreError('the reply arrived after the lease had ended', { transient: true }));
@@ -286,7 +265,7 @@ export class Acquisition {
 
   /** A master has replied. A reply that comes after the last round may still change the outcome. */
   private changed(state: MemberState): void {
-    if (this.running !== undefined) this.waking?.();
+    if (this.running !== undefined) this.bell.ring();
     else if (this.majority !== undefined) {
       if (state.isAnswered) state.raise(this.majority);
     } else if (state.holdsAt(this.context.clock.now())) this.retry?.();
@@ -294,29 +273,28 @@ export class Acquisition {
 
   /** Makes a running attempt or the engine ask again. */
   private stir(): void {
-    if (this.running !== undefined) this.waking?.();
+    if (this.running !== undefined) this.bell.ring();
     else this.retry?.();
   }
 
   /** So many masters fail or refuse that there can be no majority. After a refusal, no request asks again. */
   private refuse(): Outcome {
+    const { states, answered, refusal } = this.votes;
     const { quorum, clock } = this.context;
-    const { key, waits } = this.request;
+    const { key } = this.request;
     const now = clock.now();
-    const refusal = refusalOf(this.states, quorum);
-    const errors = this.states.flatMap(({ isExcluded, standing, error }) =>
-      isExcluded && standing === 'failed' && error !== undefined ? [error] : [],
-    );
-    const failure = minorityError(this.states.length, answeredAt(this.states, now), errors, quorum, key);
-    for (const state of this.states) {
+    for (const state of states) {
       if (state.holdsAt(now) || (refusal !== undefined && state.standing === 'queued')) state.release();
     }
     if (refusal !== undefined) {
       this.ended ??= 'dropped';
-      return { reply: { outcome: refusal, time: now } };
+      return { outcome: refusal, time: now };
     }
-    if (!waits) this.drop();
-    throw failure;
+    this.drop();
+    const errors = states.flatMap(({ isExcluded, standing, error }) =>
+      isExcluded && standing === 'failed' && error !== undefined ? [error] : [],
+    );
+    throw minorityError(states.length, answered, errors, quorum, key);
   }
 
   /**
@@ -324,23 +302,20 @@ export class Acquisition {
    * so many ms at the latest.
    */
   private contended(splitFor?: number): Outcome {
-    const { states } = this;
+    const { states, rivals } = this.votes;
     const { clock, random } = this.context;
-    const { waits } = this.request;
     const now = clock.now();
     // A master with a pending request is asked already, so its time for a retry does not count.
     const next = Math.min(...states.filter(({ isOpen }) => !isOpen).map(({ retryAt }) => retryAt));
     const retryAfter = Math.min(next - now, splitFor ?? Infinity);
-    if (!waits) this.drop();
+    this.drop();
     return {
-      reply: {
-        outcome: waits ? 'queued' : 'busy',
-        time: now,
-        retryAfter: Math.max(2, Number.isFinite(retryAfter) ? retryAfter : RETRY * (1 + random())),
-        lastToken: Math.max(...states.map(({ lastToken }) => lastToken)),
-        isSplit: splitFor !== undefined,
-        holders: [...new Set(states.flatMap(({ holders }) => holders))],
-      },
+      outcome: this.request.waits ? 'queued' : 'busy',
+      time: now,
+      retryAfter: Math.max(2, Number.isFinite(retryAfter) ? retryAfter : RETRY * (1 + random())),
+      lastToken: Math.max(...states.map(({ lastToken }) => lastToken)),
+      isSplit: splitFor !== undefined,
+      holders: [...new Set(rivals)],
     };
   }
 
@@ -349,9 +324,11 @@ export class Acquisition {
     if (!this.isAwaited) this.ended ??= 'dropped';
   }
 
-  private win(majority: Majority): Outcome {
+  private win(majority: Majority): Majority {
     this.majority = majority;
-    for (const state of this.states) if (state.isAnswered && !state.hasToken(majority.token)) state.raise(majority);
-    return { majority };
+    for (const state of this.votes.states) {
+      if (state.isAnswered && !state.hasToken(majority.token)) state.raise(majority);
+    }
+    return majority;
   }
 }

@@ -37,6 +37,7 @@ import {
   tallyRelease,
   tallyRenewal,
   valuesOf,
+  type Answers,
   type QuorumContext,
 } from './round.js';
 import { longestTry } from './split-votes.js';
@@ -63,9 +64,7 @@ export class QuorumClientRecords implements ClientRecordStore {
   /** A client that no answering master knows receives at most the messages of masters that are away. */
   async connected(clientIds: readonly string[]): Promise<ReadonlyMap<string, boolean>> {
     const asked = this.reachable().map(async ({ store }) => store.clients.connected?.(clientIds));
-    const answers = (await Promise.allSettled(asked)).flatMap((each) =>
-      each.status === 'fulfilled' ? (each.value ?? []) : [],
-    );
+    const answers = valuesOf(await Promise.allSettled(asked)).filter((answer) => answer !== undefined);
     const known = clientIds.filter((id) => answers.some((answer) => answer.has(id)));
     return new Map(known.map((id) => [id, answers.some((answer) => answer.get(id) === true)]));
   }
@@ -210,22 +209,20 @@ export class QuorumStore implements LockStore {
   async release(request: ReleaseRequest): Promise<ReleaseReply> {
     const called = this.context.clock.now();
     const { key, id, keep } = request;
-    const given = this.acquisitions.get(id);
-    given?.release();
-    this.acquisitions.delete(id);
+    const given = this.end(id);
     const next = request.next === undefined ? undefined : this.open(request.next);
 
     const round = new Round();
     const replies = this.context.members.map((member, i) => {
       // A reply that was not awaited may belong to a request that is executed after the release.
-      const open = given?.states[i]?.mayAnswer === true ? 2 * this.context.commandTimeout : 0;
+      const open = given?.votes.states[i]?.mayAnswer === true ? 2 * this.context.commandTimeout : 0;
       const release = { key, id, tombstoneFor: Math.max(request.tombstoneFor, open), keep, next: undefined };
-      if (member.store.unreachable !== undefined && given?.states[i]?.wasSent === true) {
+      if (member.store.unreachable !== undefined && given?.votes.states[i]?.wasSent === true) {
         member.tell((store) => store.release(release)).catch(() => undefined);
       }
       return round.ask(member, (store) => store.release({ ...release, next: next?.requestFor(member) }));
     });
-    next?.states.forEach((state, i) => {
+    next?.votes.states.forEach((state, i) => {
       next.expect(state, () => replies[i]!.then((reply) => reply.next!), called);
     });
     const nextReply = next?.attempt().then(
@@ -273,7 +270,13 @@ export class QuorumStore implements LockStore {
     const grace = (ms: number): number | undefined =>
       tallies.every((tally) => tally === undefined) ? undefined : graceAfter(ms);
     return gather(asks, { quorum, clock, graceAfter: grace }, (answers, last) => {
-      tallies = requests.map((_, i) => tallyRenewal(answers, i, quorum, last));
+      tallies = requests.map((_, i) =>
+        tallyRenewal(
+          answers.map((answer) => partOf(answer, i)),
+          quorum,
+          last,
+        ),
+      );
       return tallies.includes(undefined) ? undefined : (tallies as RenewReply[]);
     });
   }
@@ -291,7 +294,7 @@ export class QuorumStore implements LockStore {
         return answer.status === 'fulfilled' && answer.value[i] === 'not-held';
       };
       const acquisition = typeof decided[i] === 'number' ? this.acquisitions.get(id) : undefined;
-      void acquisition?.reinstatement.reinstate(acquisition.states.filter(isMissing));
+      void acquisition?.reinstatement.reinstate(acquisition.votes.states.filter(isMissing));
     });
   }
 
@@ -303,14 +306,11 @@ export class QuorumStore implements LockStore {
   async offer(request: OfferRequest): Promise<OfferReply> {
     const { members, quorum, clock, commandTimeout } = this.context;
     const { key, id } = request;
-    const given = this.acquisitions.get(id);
-    // The vote of no master is reinstated from now on.
-    given?.release();
-    this.acquisitions.delete(id);
+    const given = this.end(id);
     const round = new Round();
     const asks = members.map((member, i) => {
       const offered = round.ask(member, (store) => store.offer(request));
-      const state = given?.states[i];
+      const state = given?.votes.states[i];
       if (state?.mayAnswer === true || state?.standing === 'queued') {
         const tombstone = { key, id, tombstoneFor: 2 * commandTimeout, keep: 0, next: undefined };
         member.tell((store) => store.release(tombstone)).catch(() => undefined);
@@ -320,10 +320,7 @@ export class QuorumStore implements LockStore {
     const terms = { quorum, clock, graceAfter: () => undefined };
     const reply = await gather<OfferReply, RenewReply | 'shared'>(asks, terms, (answers, last) => {
       if (valuesOf(answers).includes('shared')) return 'shared';
-      const leases = answers.map((answer) =>
-        answer !== undefined && 'value' in answer ? { value: [answer.value as RenewReply] } : answer,
-      );
-      return tallyRenewal(leases, 0, quorum, last);
+      return tallyRenewal(answers as Answers<RenewReply>, quorum, last);
     });
     if (reply instanceof Error) throw reply;
     return reply;
@@ -337,10 +334,6 @@ export class QuorumStore implements LockStore {
       '`replicas` does not work with several independent masters (Redlock), which take the place of replicas: ' +
         'leave the option out.',
     );
-  }
-
-  async setLimit(key: string, permits: number): Promise<void> {
-    await this.askMajority((store) => store.setLimit(key, permits).then(() => true));
   }
 
   /**
@@ -366,8 +359,9 @@ export class QuorumStore implements LockStore {
   }
 
   async inspect(key: string, maxWaiters?: number): Promise<StoredLock> {
-    const replies = await this.askMajority((store) => store.inspect(key, maxWaiters));
-    return mergeInspections(replies, this.context.quorum, this.context.members.length);
+    const { members, quorum } = this.context;
+    const asks = askEach(members, (store) => store.inspect(key, maxWaiters));
+    return mergeInspections(valuesOf(await gatherAll(asks, this.context)), quorum, members.length);
   }
 
   /**
@@ -385,19 +379,12 @@ export class QuorumStore implements LockStore {
     });
     const answers = await gatherAll(asks, this.context);
     const parts = valuesOf(answers).filter((part) => part !== undefined);
-    const next = answers.map((answer) =>
-      answer !== undefined && 'value' in answer ? (answer.value?.cursor ?? null) : null,
-    );
+    const next = answers.map((answer) => (answer?.status === 'fulfilled' ? (answer.value?.cursor ?? null) : null));
     return {
       keys: [...new Set(parts.flatMap(({ keys }) => keys))],
       cursor: next.every((each) => each === null) ? undefined : JSON.stringify(next),
       time: parts[0]?.time ?? Date.now(),
     };
-  }
-
-  /** Asks all masters. Resolves to the replies that arrive in time. */
-  private async askMajority<T>(question: (store: QuorumMember) => Promise<T>): Promise<T[]> {
-    return valuesOf(await gatherAll(askEach(this.context.members, question), this.context));
   }
 
   /** A client that receives no grants from a majority joins no queue. Its requests are repeated when it does. */
@@ -414,6 +401,14 @@ export class QuorumStore implements LockStore {
     return acquisition;
   }
 
+  /** Forgets an acquisition that is being released. From now on, its vote is reinstated on no master. */
+  private end(id: string): Acquisition | undefined {
+    const given = this.acquisitions.get(id);
+    given?.release();
+    this.acquisitions.delete(id);
+    return given;
+  }
+
   /** Removes holds that have expired: no caller releases them. */
   private sweep(): void {
     const now = this.context.clock.now();
@@ -425,13 +420,13 @@ export class QuorumStore implements LockStore {
 
   /** The engine counts a lease from its own call, and the masters from when they were asked. */
   private replyOf(id: string, acquisition: Acquisition, outcome: Outcome, called: number): AcquireReply {
-    if ('reply' in outcome) {
-      const isContended = ['queued', 'busy'].includes(outcome.reply.outcome);
+    if ('outcome' in outcome) {
+      const isContended = ['queued', 'busy'].includes(outcome.outcome);
       if (!(isContended && acquisition.isAwaited) && this.acquisitions.get(id) === acquisition)
         this.acquisitions.delete(id);
-      return outcome.reply;
+      return outcome;
     }
-    const { token, batchSize, until, from } = outcome.majority;
+    const { token, batchSize, until, from } = outcome;
     // The drift of the clocks also applies to the time before the request.
     const drift = Math.max(0, called - from) * DRIFT;
     return { outcome: 'held', time: this.context.clock.now(), token, lease: until - called - drift, batchSize };
@@ -465,3 +460,7 @@ export class QuorumStore implements LockStore {
     this.listener?.revoked(id, undefined, by);
   }
 }
+
+/** The reply to one of the requests that a master got together. */
+const partOf = <T>(answer: Answers<readonly T[]>[number], i: number): Answers<T>[number] =>
+  answer?.status === 'fulfilled' ? { ...answer, value: answer.value[i]! } : answer;

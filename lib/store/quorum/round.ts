@@ -16,11 +16,8 @@ export interface QuorumContext {
   readonly commandTimeout: number;
 }
 
-/** The reply of one master. */
-export type Answer<T> = { readonly value: T } | { readonly error: Error };
-
 /** The replies of several masters so far, in the order of the masters. */
-export type Answers<T> = ReadonlyArray<Answer<T> | undefined>;
+export type Answers<T> = ReadonlyArray<PromiseSettledResult<T> | undefined>;
 
 /** If a majority has replied and the outcome is still open, slow masters get at least this many ms more. */
 const SHORTEST_GRACE = 10;
@@ -36,62 +33,71 @@ export interface GatherTerms {
   readonly graceAfter?: (ms: number) => number | undefined;
 }
 
+/** Wakes the one function that waits for it. */
+export class Bell {
+  private wake: (() => void) | undefined;
+
+  constructor(private readonly clock: Clock) {}
+
+  /** Something has changed that the waiting function should look at. */
+  ring(): void {
+    this.wake?.();
+  }
+
+  /** Resolves at the next ring, or at `time`. */
+  rung(time: number): Promise<void> {
+    const { clock } = this;
+    return new Promise((resolve) => {
+      const woken = (): void => {
+        clock.clearTimer(timer);
+        this.wake = undefined;
+        resolve();
+      };
+      const timer = time === Infinity ? undefined : clock.setTimer(Math.max(1, Math.ceil(time - clock.now())), woken);
+      this.wake = woken;
+    });
+  }
+}
+
 /**
  * Passes the replies to `decide` as they come, until it returns an outcome. It returns `undefined` as long as the
  * outcome is open. With `last` set, no more replies are awaited, and an error that it throws is the outcome.
  * @param look is asked again and again after the first reply, for an outcome that does not come from the replies
  */
-export function gather<T, R>(
+export async function gather<T, R>(
   asks: ReadonlyArray<Promise<T>>,
   { quorum, clock, graceAfter: graceOf = graceAfter }: GatherTerms,
   decide: (answers: Answers<T>, last: boolean) => R | undefined,
   look?: () => R | undefined,
 ): Promise<R> {
-  return new Promise((resolve, reject) => {
-    const answers: Array<Answer<T> | undefined> = asks.map(() => undefined);
-    const since = clock.now();
-    let timer: unknown;
-    let looking: unknown;
-    let isOver = false;
-
-    const end = (finish: () => void): void => {
-      isOver = true;
-      clock.clearTimer(timer);
-      clock.clearTimer(looking);
-      finish();
-    };
-    const lookAfter = (ms: number): void => {
-      looking = clock.setTimer(ms, () => {
-        const result = look?.();
-        if (result === undefined) lookAfter(ms);
-        else end(() => resolve(result));
-      });
-    };
-    const consider = (last: boolean): void => {
-      if (isOver) return;
-      try {
-        const result = decide(answers, last);
-        if (result !== undefined) end(() => resolve(result));
-        else if (last) end(() => reject(tooFew(answers, quorum)));
-      } catch (error) {
-        end(() => reject(error));
-      }
-    };
-    const came = (i: number, answer: Answer<T>): void => {
-      answers[i] = answer;
-      consider(answers.every((each) => each !== undefined));
-      if (!isOver && look !== undefined && looking === undefined) lookAfter(graceAfter(clock.now() - since));
-      if (isOver || timer !== undefined || valuesOf(answers).length < quorum) return;
-      const grace = graceOf(clock.now() - since);
-      if (grace !== undefined) timer = clock.setTimer(grace, () => consider(true));
-    };
-    asks.forEach((ask, i) => {
-      ask.then(
-        (value) => came(i, { value }),
-        (error: unknown) => came(i, { error: error as Error }),
-      );
-    });
+  const answers: Array<PromiseSettledResult<T> | undefined> = asks.map(() => undefined);
+  const bell = new Bell(clock);
+  const came = (i: number, answer: PromiseSettledResult<T>): void => {
+    answers[i] = answer;
+    bell.ring();
+  };
+  asks.forEach((ask, i) => {
+    ask.then(
+      (value) => came(i, { status: 'fulfilled', value }),
+      (reason: unknown) => came(i, { status: 'rejected', reason }),
+    );
   });
+  const since = clock.now();
+  let pause: number | undefined;
+  let [end, lookAt] = [Infinity, Infinity];
+  for (;;) {
+    await bell.rung(Math.min(end, lookAt));
+    const now = clock.now();
+    const last = now >= end || !answers.includes(undefined);
+    const result = decide(answers, last) ?? (now >= lookAt ? look?.() : undefined);
+    if (result !== undefined) return result;
+    if (last) throw tooFew(answers, quorum);
+    if (look !== undefined && (pause === undefined || now >= lookAt)) {
+      pause ??= graceAfter(now - since);
+      lookAt = now + pause;
+    }
+    if (end === Infinity && valuesOf(answers).length >= quorum) end = now + (graceOf(now - since) ?? Infinity);
+  }
 }
 
 /** Waits for all masters that answer in time. @throws LockStoreError if so many have failed that the rest is no majority */
@@ -113,10 +119,10 @@ export async function orAfter<T>(clock: Clock, ms: number, answer: Promise<T>, o
 }
 
 export const valuesOf = <T>(answers: Answers<T>): T[] =>
-  answers.flatMap((answer) => (answer !== undefined && 'value' in answer ? [answer.value] : []));
+  answers.flatMap((answer) => (answer?.status === 'fulfilled' ? [answer.value] : []));
 
 export const errorsOf = <T>(answers: Answers<T>): Error[] =>
-  answers.flatMap((answer) => (answer !== undefined && 'error' in answer ? [answer.error] : []));
+  answers.flatMap((answer) => (answer?.status === 'rejected' ? [answer.reason as Error] : []));
 
 /** @throws LockStoreError if so many masters have failed that the rest is no majority */
 export function refuseMinority<T>(answers: Answers<T>, quorum: number): void {
@@ -208,23 +214,13 @@ export function tallyRelease(
   return values.length >= quorum && notHeld + open < quorum ? 'released' : undefined;
 }
 
-/** How long the lease at `place` in a batch of renewals lasts on a majority, at least. */
-export function tallyRenewal(
-  answers: Answers<readonly RenewReply[]>,
-  place: number,
-  quorum: number,
-  last: boolean,
-): RenewReply | undefined {
+/** How long a lease lasts on a majority, at least. */
+export function tallyRenewal(answers: Answers<RenewReply>, quorum: number, last: boolean): RenewReply | undefined {
   const most = answers.length - quorum;
-  const left: number[] = [];
-  const errors: Error[] = [...errorsOf(answers)];
-  let notHeld = 0;
-  for (const replies of valuesOf(answers)) {
-    const reply = replies[place]!;
-    if (reply === 'not-held') notHeld += 1;
-    else if (typeof reply === 'number') left.push(reply);
-    else errors.push(reply);
-  }
+  const replies = valuesOf(answers);
+  const left = replies.filter((reply) => typeof reply === 'number');
+  const notHeld = replies.filter((reply) => reply === 'not-held').length;
+  const errors = [...errorsOf(answers), ...replies.filter((reply) => reply instanceof Error)];
   // More replies can only raise this.
   if (left.length >= quorum) return nthLargest(left, quorum);
   if (notHeld > most) return 'not-held';

@@ -1,4 +1,4 @@
-import type { MemberState } from './votes.js';
+import { LONGEST_TRIP, type MemberState, type Votes } from './votes.js';
 
 /**
  * Which of two acquisitions keeps its votes if neither has a majority. Every client computes the same order from the
@@ -22,8 +22,6 @@ function lotOf(id: string): number {
 /** How long a single try lasts: this many round trips, and this many ms. */
 const TRIPS = 6;
 const LEAST = 40;
-/** A master that was frozen makes a try no longer than a distant one does. */
-const LONGEST_TRIP = 250;
 /** How long a rival that comes first is given to get its majority. If it has none by then, it may have crashed. */
 const PATIENCE_TRIPS = 2;
 const LEAST_PATIENCE = 10;
@@ -33,10 +31,6 @@ const LEAST_PAUSE = 2;
 
 /** The longest time of a try in ms, for this round trip. It includes the last replies and the token. */
 export const longestTry = (roundTrip: number): number => (TRIPS + 2) * Math.min(roundTrip, LONGEST_TRIP) + 2 * LEAST;
-
-/** The slowest measured round trip to a master, in ms. */
-export const tripOf = (states: readonly MemberState[]): number =>
-  Math.min(Math.max(...states.map(({ roundTrip }) => roundTrip)), LONGEST_TRIP);
 
 /** What to do about a split vote: whether to keep the votes, and in how many ms to ask again. */
 export interface TieBreakStep {
@@ -62,10 +56,10 @@ export class TieBreak {
   ) {}
 
   /** The next step; `undefined`: the try is over, and the lock counts as held by other clients. */
-  move(states: readonly MemberState[], quorum: number, now: number): TieBreakStep | undefined {
-    if (states.filter(isTakenByUnnamed).length > states.length - quorum) return undefined;
-    const trip = tripOf(states);
-    const first = this.firstAmong(states, now);
+  move(votes: Votes, now: number): TieBreakStep | undefined {
+    if (votes.hasMinorityWithout(isTakenByUnnamed)) return undefined;
+    const trip = votes.roundTrip;
+    const first = this.firstAmong(votes.rivals, now);
     if (first !== undefined && !this.chances.has(first)) {
       this.chances.set(first, now + PATIENCE_TRIPS * trip + LEAST_PATIENCE);
     }
@@ -74,9 +68,8 @@ export class TieBreak {
   }
 
   /** The first of the rivals that come before this acquisition and have not used up their chance. */
-  private firstAmong(states: readonly MemberState[], now: number): string | undefined {
-    return states
-      .flatMap(({ holders }) => holders)
+  private firstAmong(rivals: readonly string[], now: number): string | undefined {
+    return rivals
       .filter((holder) => precedes(holder, this.id) && (this.chances.get(holder) ?? Infinity) > now)
       .sort((a, b) => (precedes(a, b) ? -1 : 1))[0];
   }
@@ -117,18 +110,13 @@ export class SplitVotes {
    * different orders on distant masters. So all of them but the first in the order of `precedes` fall behind by a round
    * trip at once. These requests reach the masters within half a round trip, and then the votes go to the queues.
    */
-  move(states: readonly MemberState[]): TieBreakStep | undefined {
-    // The known holders of the votes that this acquisition lacks.
-    const others = states
-      .flatMap(({ holders }) => holders)
-      .sort()
-      .join(' ');
+  move({ rivals, roundTrip: trip }: Votes): TieBreakStep | undefined {
+    const others = [...rivals].sort().join(' ');
     this.splits = others === this.others ? this.splits + 1 : 1;
     this.others = others;
     if (this.splits > MOST_SPLITS) return undefined;
     const longest = JITTER * 2 ** (this.splits - 1);
-    const trip = tripOf(states);
-    const isFirst = !states.some(({ holders }) => holders.some((holder) => precedes(holder, this.id)));
+    const isFirst = !rivals.some((holder) => precedes(holder, this.id));
     const isFar = trip > JITTER;
     // If the queues have not resolved it, several requests came at the same moment.
     if (this.splits > (isFar && isFirst ? 2 : 1)) this.ageBackoff += this.random() * longest;
@@ -139,8 +127,8 @@ export class SplitVotes {
   }
 
   /** In how many ms an unresolved vote is tried again. */
-  retryIn(states: readonly MemberState[]): number {
-    const delay = Math.max(AFTER_SPLIT, tripOf(states)) * 2 ** this.unsettled * (0.5 + this.random());
+  retryIn({ roundTrip }: Votes): number {
+    const delay = Math.max(AFTER_SPLIT, roundTrip) * 2 ** this.unsettled * (0.5 + this.random());
     this.unsettled += 1;
     return Math.min(delay, LONGEST_AFTER_SPLIT);
   }

@@ -2,7 +2,7 @@ import { LockStoreError } from '../../errors/index.js';
 import type { AcquireReply, AcquireRequest } from '../lock-store.js';
 import type { FenceReply } from '../quorum-member.js';
 import type { Member } from './membership.js';
-import { repliedBefore } from './round.js';
+import { repliedBefore, type QuorumContext } from './round.js';
 
 /** The state of an acquisition on one master; `none`: it has neither a hold nor a ticket there, or this is unknown. */
 type Standing = 'none' | 'failed' | AcquireReply['outcome'];
@@ -198,5 +198,88 @@ export class MemberState {
     this.pushed = false;
     this.holders = [];
     this.retryAt = Infinity;
+  }
+}
+
+/** A master that was frozen makes a try no longer than a distant one does. */
+export const LONGEST_TRIP = 250;
+
+/** `impossible`: so many masters fail or refuse that there can be no majority, whatever other clients do. */
+export type QuorumDecision = 'held' | 'impossible' | 'contended';
+
+/** The votes of one acquisition: its state on each master. */
+export class Votes {
+  readonly states: readonly MemberState[];
+
+  constructor(
+    private readonly context: QuorumContext,
+    private readonly of: Pick<AcquireRequest, 'key' | 'id'>,
+  ) {
+    this.states = context.members.map((member) => new MemberState(member, of));
+  }
+
+  /** The masters whose votes count now. */
+  get held(): MemberState[] {
+    const now = this.context.clock.now();
+    return this.states.filter((state) => state.holdsAt(now));
+  }
+
+  get areMajority(): boolean {
+    return this.held.length >= this.context.quorum;
+  }
+
+  /** How many masters have a known state. */
+  get answered(): number {
+    const now = this.context.clock.now();
+    return this.states.filter((state) => state.isAnswered || state.holdsAt(now)).length;
+  }
+
+  /** The known holders of the votes that this acquisition lacks. */
+  get rivals(): string[] {
+    return this.states.flatMap(({ holders }) => holders);
+  }
+
+  /** The slowest measured round trip to a master, in ms. */
+  get roundTrip(): number {
+    return Math.min(Math.max(...this.states.map(({ roundTrip }) => roundTrip)), LONGEST_TRIP);
+  }
+
+  /**
+   * The decision that follows from the replies so far; `undefined`: it depends on pending replies. With `last` set, these
+   * are not awaited.
+   */
+  decision(last: boolean): QuorumDecision | undefined {
+    const { held } = this;
+    if (held.length >= this.context.quorum) return 'held';
+    const open = last ? 0 : this.states.filter((state) => state.isOpen && !held.includes(state)).length;
+    if (held.length + open >= this.context.quorum) return undefined;
+    return this.hasMinorityWithout(({ isExcluded }) => isExcluded) ? 'impossible' : 'contended';
+  }
+
+  /** Whether another client has a majority. */
+  get areLost(): boolean {
+    const votes = new Map<string, number>();
+    for (const holder of this.states.flatMap(({ isOpen, holders }) => (isOpen ? [] : holders))) {
+      votes.set(holder, (votes.get(holder) ?? 0) + 1);
+    }
+    votes.delete(this.of.id);
+    return Math.max(...votes.values()) >= this.context.quorum;
+  }
+
+  /** The refusal of so many masters that there can be no majority, if its reason lies in the request. */
+  get refusal(): 'upgrade' | 'left' | undefined {
+    return (['upgrade', 'left'] as const).find((outcome) =>
+      this.hasMinorityWithout(({ isExcluded, standing }) => isExcluded && standing === outcome),
+    );
+  }
+
+  /** Whether the masters of this kind are so many that the others are no majority. */
+  hasMinorityWithout(isOfKind: (state: MemberState) => boolean): boolean {
+    return this.states.filter(isOfKind).length > this.states.length - this.context.quorum;
+  }
+
+  /** Releases the votes that count now. */
+  release(): void {
+    for (const state of this.held) state.release();
   }
 }

@@ -1,9 +1,8 @@
 import { LockStoreError } from '../../errors/index.js';
 import type { AcquireRequest } from '../lock-store.js';
 import type { FenceReply, FenceRequest } from '../quorum-member.js';
-import { heldAt } from './decision.js';
-import { gather, nthLargest, Round, type Answers, type QuorumContext } from './round.js';
-import type { Majority, MemberState } from './votes.js';
+import { gather, nthLargest, Round, valuesOf, type Answers, type QuorumContext } from './round.js';
+import type { Majority, MemberState, Votes } from './votes.js';
 
 /**
  * How many times a token is raised above the tokens that other holders got in the meantime, and by how much more each time.
@@ -19,22 +18,22 @@ const RAISE = 8;
 export async function writeToken(
   context: QuorumContext,
   { key, id, batchSize: reserved }: AcquireRequest,
-  states: readonly MemberState[],
+  votes: Votes,
   isWanted: () => boolean,
 ): Promise<Majority | undefined> {
-  const { quorum, clock, random } = context;
+  const { quorum, random } = context;
   // Masters that did not grant the lock count as well: they may remember a token that the others have lost.
   let token = Math.max(
-    ...heldAt(states, clock.now()).map((state) => state.token),
-    ...states.map(({ lastToken }) => lastToken + 1),
+    ...votes.held.map((state) => state.token),
+    ...votes.states.map(({ lastToken }) => lastToken + 1),
   );
   for (let raises = 0; raises <= MOST_RAISES;) {
-    const held = heldAt(states, clock.now());
+    const { held } = votes;
     if (held.length < quorum || !isWanted()) return undefined;
     const batchSize = held.every((state) => state.takesTurns) ? reserved : 1;
-    const decided = await write(context, { key, id, token, batchSize: reserved }, held, states);
+    const decided = await write(context, { key, id, token, batchSize: reserved }, held, votes);
     if (decided === 'written') {
-      const having = heldAt(states, clock.now()).filter((state) => state.token === token);
+      const having = votes.held.filter((state) => state.token === token);
       const until = nthLargest(
         having.map((state) => state.until),
         quorum,
@@ -62,7 +61,7 @@ async function write(
   { quorum, clock }: QuorumContext,
   request: FenceRequest,
   asked: readonly MemberState[],
-  states: readonly MemberState[],
+  votes: Votes,
 ): Promise<Written> {
   const sent = clock.now();
   const round = new Round();
@@ -79,7 +78,7 @@ async function write(
   // The majority may have no master to spare. If one of its masters crashes after the grant, the outcome is known early:
   // other clients hold the lock by now, or the rest is no majority. Then the failed command is not awaited.
   const look = (): 'changed' | undefined => {
-    const held = heldAt(states, clock.now());
+    const { held } = votes;
     return held.length < quorum || held.some((state) => !asked.includes(state)) ? 'changed' : undefined;
   };
   return gather<FenceReply, Written>(answers, { quorum, clock }, (all, last) => decide(all, quorum, last), look);
@@ -87,14 +86,11 @@ async function write(
 
 /** Whether a majority has accepted the token. If too many masters refused it, the largest token that they know. */
 function decide(answers: Answers<FenceReply>, quorum: number, last: boolean): Written | undefined {
-  let [written, open, largest] = [0, 0, 0];
-  for (const answer of answers) {
-    if (answer === undefined) open += 1;
-    else if ('error' in answer) continue;
-    else if (answer.value.outcome === 'written') written += 1;
-    else if (answer.value.outcome === 'refused') largest = Math.max(largest, answer.value.lastToken);
-  }
+  const replies = valuesOf(answers);
+  const written = replies.filter(({ outcome }) => outcome === 'written').length;
+  const open = answers.filter((answer) => answer === undefined).length;
   if (written >= quorum) return 'written';
   if (!last && written + open >= quorum) return undefined;
-  return largest > 0 ? largest : 'failed';
+  const known = replies.flatMap((reply) => (reply.outcome === 'refused' ? [reply.lastToken] : []));
+  return known.length > 0 ? Math.max(...known) : 'failed';
 }

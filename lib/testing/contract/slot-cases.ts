@@ -239,8 +239,8 @@ export const SLOT_CASES: CaseList = {
     const [store, other] = [await table.client(), await table.client()];
     const holder = store.request(key, permits(2, 9, 4));
     assert.equal((await table.held(store, holder)).units, 8);
-    await stage.outcome(other.port.setLimit(key, 8));
-    await stage.outcome(other.port.setLimit(key, 4));
+    await stage.outcome(other.port.setLimit!(key, 8));
+    await stage.outcome(other.port.setLimit!(key, 4));
     await stage.until('the message to the holder', () => store.yields.length > 0);
     assert.deepEqual(store.yields, [holder.id]);
     const waiter = other.request(key, permits(1, 9, 3));
