@@ -1,14 +1,4 @@
-import {
-  callName,
-  count,
-  kindName,
-  moment,
-  partyName,
-  processName,
-  sum,
-  time,
-  visible,
-} from '../../lib/dashboard/page/format.js';
+import { callName, count, moment, processName, sum, time, visible } from '../../lib/dashboard/page/format.js';
 import { holdStory, storyOf, WHAT } from '../../lib/dashboard/page/incidents.js';
 import { waitOf } from '../../lib/dashboard/page/lock-rows.js';
 import { whyEmpty } from '../../lib/dashboard/page/lock-table.js';
@@ -93,7 +83,7 @@ function rowOf({ key, waiting, ago }, holder, { stale, at, i }) {
   const was = stale ? 'was ' : '';
   return [
     i === 0 ? visible(key) : '',
-    holder.kept ? `${kindName(holder)}, kept` : kindName(holder),
+    holder.kept ? `${holder.kindName}, kept` : holder.kindName,
     nameOf(holder, key),
     `${was}${time(age + passed)}, since ${moment(at - age - ago)}`,
     `${was}${time(Math.max(0, lease - passed))}${overdue ? ', renewal overdue' : ''}`,
@@ -101,12 +91,12 @@ function rowOf({ key, waiting, ago }, holder, { stale, at, i }) {
   ];
 }
 
-const placeOf = (waiter, i, key) => `${i + 1}. ${kindName(waiter)} ${nameOf(waiter, key)} ${waitOf(waiter)}`;
+const placeOf = (waiter, i, key) => `${i + 1}. ${waiter.kindName} ${nameOf(waiter, key)} ${waitOf(waiter)}`;
 
 /** The owner that the caller named, the label of its process, and the call. */
 function nameOf(party, key) {
   const { label, connected } = party;
-  const name = partyName(party);
+  const name = visible(party.name);
   const connection = connected === false ? 'not connected' : '';
   const parts = [name, label === undefined || name === label ? '' : label, callName(party, key), connection];
   return parts.filter(Boolean).join(' · ');

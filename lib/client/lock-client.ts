@@ -5,7 +5,6 @@ import { createLockService } from '../module/redis-lock.composition.js';
 import { resolveModuleOptions, type LockDefaults, type RedisLockModuleOptions } from '../module/redis-lock.options.js';
 import { LockConfigError } from '../errors/index.js';
 import { LockService } from '../service/lock.service.js';
-import { consoleLogger } from './console-logger.js';
 
 /** The parts of a client that are not options of its locks. */
 export interface LockClientParts {
@@ -43,6 +42,19 @@ export interface LockClientOptions extends Omit<RedisLockModuleOptions, 'keyBuil
   /** The options of calls that do not set them. */
   defaults?: Omit<LockDefaults, 'onContended' | 'onUnavailable'>;
 }
+
+/**
+ * Writes warnings, errors and notices to the console: without Nest, log lines have no other place. Leaves out the lines that
+ * only explain what the library does.
+ */
+const consoleLogger: LockLogger = {
+  debug: () => undefined,
+  log: (message) => console.log(line(message)),
+  warn: (message) => console.warn(line(message)),
+  error: (message) => console.error(line(message)),
+};
+
+const line = (message: string): string => `nestjs-redis-locks: ${message}`;
 
 /**
  * Creates a client of the locks without Nest, for scripts and workers that are not Nest applications. It takes the

@@ -2,7 +2,7 @@ import type { Observable, Subscription } from 'rxjs';
 import type { LockEvent } from '../engine/lock-event.js';
 import type { DashboardActivity, DashboardIncident } from './dashboard-state.js';
 import { BUCKETS, DurationHistogram } from './duration-histogram.js';
-import { HoldHistory } from './hold-history.js';
+import { callOf, HoldHistory } from './hold-history.js';
 import { SlidingCounts } from './sliding-counts.js';
 
 /** The length of the recorded history, in ms. */
@@ -92,15 +92,15 @@ export class Activity {
   }
 
   private remember(
-    { type, key, owner, kind, pattern, method, label }: Incident,
+    event: Incident,
     { took, ...facts }: Pick<DashboardIncident, 'took'> & Partial<DashboardIncident>,
   ): void {
+    const { type, key } = event;
     const id = `${type} ${key}`;
     const times = (this.incidents.get(id)?.times ?? 0) + 1;
     this.incidents.delete(id);
-    const call = { key, owner, kind, pattern, method, label };
     const none = { reason: undefined, lossReason: undefined, holder: undefined };
-    this.incidents.set(id, { type, at: Date.now(), ...call, took, ...none, ...facts, times });
+    this.incidents.set(id, { type, at: Date.now(), ...callOf(event), took, ...none, ...facts, times });
     if (this.incidents.size > INCIDENTS) this.incidents.delete(this.incidents.keys().next().value!);
   }
 }

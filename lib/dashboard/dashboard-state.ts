@@ -77,7 +77,8 @@ export interface DashboardLock {
 }
 
 export interface DashboardWaiter {
-  readonly owner: string;
+  /** The owner that the caller named, or else the label of its client, or the acquisition. */
+  readonly name: string;
   readonly client: string;
   /** The label of the client, the pattern of the call and its method, as far as they are known. */
   readonly label: string | undefined;
@@ -86,7 +87,8 @@ export interface DashboardWaiter {
   /** Whether its client is connected to Redis. */
   readonly connected: boolean | undefined;
   readonly kind: 'exclusive' | 'read' | 'permits';
-  readonly units: number;
+  /** The kind in words, with the number of permits. */
+  readonly kindName: string;
   /** For how long it has been waiting, or has held the lock, by the clock of the store; `undefined`: not known. */
   readonly age: number | undefined;
 }
@@ -129,11 +131,12 @@ export interface DashboardActivity {
 }
 
 /** A call of this process, as its events describe it. */
-interface DashboardCall {
+export interface DashboardCall {
   /** When it happened or began, by the clock of this process. */
   readonly at: number;
   readonly key: string;
-  readonly owner: string | undefined;
+  /** The owner that the caller named, or else the label of the client. */
+  readonly name: string;
   readonly kind: 'exclusive' | 'read' | 'permits';
   readonly pattern: string | undefined;
   readonly method: string | undefined;

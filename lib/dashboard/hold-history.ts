@@ -1,5 +1,5 @@
 import type { LockEvent } from '../engine/lock-event.js';
-import type { DashboardHold } from './dashboard-state.js';
+import type { DashboardCall, DashboardHold } from './dashboard-state.js';
 
 /** How many keys are remembered, and how many holds of each key. */
 const MOST_KEYS = 200;
@@ -61,10 +61,18 @@ export class HoldHistory {
 const isSame = (began: Acquired | undefined, { fencingToken, owner }: Ended): boolean =>
   began?.fencingToken === fencingToken && began.owner === owner;
 
+/** The owner of an acquisition that names none: the id of its client, and a number. */
+const ACQUISITION = /^[0-9a-f]{32}:/;
+
+/** What the page shows of the call that an event is about. */
+export function callOf({ key, owner, kind, pattern, method, label }: LockEvent): Omit<DashboardCall, 'at' | 'reason'> {
+  const name = owner === undefined || ACQUISITION.test(owner) ? label : owner;
+  return { key, name, kind, pattern, method, label };
+}
+
 function describe({ at, began, ended }: Hold): DashboardHold {
-  const { key, owner, kind, pattern, method, label } = (began ?? ended)!;
   return {
-    ...{ at, key, owner, kind, pattern, method, label },
+    ...{ at, ...callOf((began ?? ended)!) },
     waited: began?.waited,
     previousHolder: began?.previousHolder,
     held: ended?.held,
@@ -74,7 +82,7 @@ function describe({ at, began, ended }: Hold): DashboardHold {
 }
 
 function isMatch(hold: DashboardHold, words: readonly string[]): boolean {
-  const { key, owner, kind, pattern, method, label, end } = hold;
-  const text = [key, owner, kind, pattern, method, label, end].join('\n').toLowerCase();
+  const { key, name, kind, pattern, method, label, end } = hold;
+  const text = [key, name, kind, pattern, method, label, end].join('\n').toLowerCase();
   return words.every((word) => text.includes(word));
 }

@@ -2,6 +2,7 @@ import { Logger, type BeforeApplicationShutdown, type OnModuleInit } from '@nest
 import { quote } from '../common/describe.js';
 import type { LockHolder } from '../errors/index.js';
 import type { LockServices } from '../service/lock.service.js';
+import { ownerName } from '../service/party-names.js';
 import type { ResolvedDashboardSettings } from './dashboard.options.js';
 import { lockOf, type ReadLock } from './lock-view.js';
 import { Observatory } from './observatory.js';
@@ -100,7 +101,8 @@ export class LockDashboard implements OnModuleInit, BeforeApplicationShutdown {
 /** The clients of holds, and the owners that their callers named. */
 const namesOf = (holders: readonly LockHolder[]): string =>
   holders
-    .map(
-      ({ label, client, owner }) => `${label ?? client}${owner.startsWith(client) ? '' : ` (owner ${quote(owner)})`}`,
-    )
+    .map((holder) => {
+      const owner = ownerName(holder);
+      return `${holder.label ?? holder.client}${owner === undefined ? '' : ` (owner ${quote(owner)})`}`;
+    })
     .join(', ');

@@ -1,4 +1,3 @@
-import type { DashboardWaiter } from './dashboard-state.js';
 import type { ReadLock } from './lock-view.js';
 
 /** What a viewer wants to see of all locks. */
@@ -19,8 +18,8 @@ const byAttention = (a: ReadLock, b: ReadLock): number =>
 const ORDERS = {
   attention: byAttention,
   key: (a, b) => compare(a.key, b.key),
-  kind: (a, b) => compare(kindOf(a.holders[0]), kindOf(b.holders[0])),
-  owner: (a, b) => compare(nameOf(a.holders[0]), nameOf(b.holders[0])),
+  kind: (a, b) => compare(a.holders[0]?.kindName, b.holders[0]?.kindName),
+  owner: (a, b) => compare(a.holders[0]?.name, b.holders[0]?.name),
   age: (a, b) => beganOf(b) - beganOf(a),
   lease: (a, b) => endOf(a) - endOf(b),
   waiting: (a, b) => a.waiting - b.waiting,
@@ -49,29 +48,14 @@ export function orderOf({ sort, descending }: LockQuery): (a: ReadLock, b: ReadL
 /** The text in which the words of a filter are looked for. */
 export function searchText({ key, holders, waiters }: ReadLock): string {
   const about = [...holders, ...waiters].flatMap((each) => [
-    ...[nameOf(each), each.client, kindOf(each)],
+    ...[each.name, each.client, each.kindName],
     ...[each.label, each.pattern, each.method],
   ]);
   return [key, ...about].join('\n').toLowerCase();
 }
 
-const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
+const compare = (a = '', b = ''): number => (a < b ? -1 : a > b ? 1 : 0);
 
 /** Times of the store, since locks are not all read at the same moment. A key without a holder comes last. */
 const beganOf = ({ at, holders }: ReadLock): number => at - Math.max(-1, ...holders.map(({ age }) => age));
 const endOf = ({ at, holders }: ReadLock): number => at + Math.max(-1, ...holders.map(({ lease }) => lease));
-
-/** As the page shows it: if no caller named the owner, the label of the client, or else the acquisition. */
-const nameOf = (party: DashboardWaiter | undefined): string =>
-  party === undefined
-    ? ''
-    : party.owner.startsWith(`${party.client}:`)
-      ? (party.label ?? party.client.slice(0, 8) + party.owner.slice(party.client.length))
-      : party.owner;
-
-const kindOf = (party: DashboardWaiter | undefined): string =>
-  party === undefined
-    ? ''
-    : party.kind === 'permits'
-      ? `${party.units} permit${party.units === 1 ? '' : 's'}`
-      : party.kind;

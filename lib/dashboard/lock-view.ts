@@ -1,4 +1,5 @@
 import { isOverdue, type LockState, type LockWaiter } from '../service/lock-state.js';
+import { kindName, partyName } from '../service/party-names.js';
 import type { DashboardHolder, DashboardLock, DashboardWaiter } from './dashboard-state.js';
 
 /** How many holders and waiters of one key are shown. */
@@ -30,14 +31,14 @@ export function lockOf(
   };
 }
 
-const partyOf = (
-  { owner, client, kind, units, label, pattern, method, connected, since }: LockWaiter,
-  time: number,
-): DashboardWaiter => ({
-  ...{ owner, client, kind, units, label, pattern, method, connected },
-  // A hold that is newer than `time` has just begun.
-  age: Math.max(0, time - since.getTime()),
-});
+function partyOf(waiter: LockWaiter, time: number): DashboardWaiter {
+  const { client, kind, label, pattern, method, connected, since } = waiter;
+  return {
+    ...{ name: partyName(waiter), kindName: kindName(waiter), client, kind, label, pattern, method, connected },
+    // A hold that is newer than `time` has just begun.
+    age: Math.max(0, time - since.getTime()),
+  };
+}
 
 function holderOf(holder: LockState['holders'][number], time: number, { known }: LockMemory): DashboardHolder {
   const { id, ttl, renewedLease, kept, fencingToken } = holder;

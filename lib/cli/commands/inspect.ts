@@ -1,12 +1,13 @@
 import { quote } from '../../common/describe.js';
 import { inspectSeveral, isForeign } from '../../service/inspect-several.js';
 import type { LockHolder, LockState, LockWaiter } from '../../service/lock-state.js';
+import { counted, grouped, kindName } from '../../service/party-names.js';
 import type { CommandLine } from '../arguments.js';
 import { EXIT, type ExitCode } from '../exit-codes.js';
 import { clientColumns, holdColumns, ID_COLUMN } from '../output/locks-table.js';
 import { table, type Column } from '../output/table.js';
 import { without, type Terminal } from '../output/terminal.js';
-import { counted, grouped, kindName, safe, safeJson, time } from '../output/texts.js';
+import { safe, safeJson, time } from '../output/texts.js';
 import { serverTime, type Session } from '../session.js';
 import { hintOfPrefixes } from './ls.js';
 

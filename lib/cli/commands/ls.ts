@@ -1,11 +1,12 @@
 import { describeForeign } from '../../service/inspect-several.js';
+import { grouped } from '../../service/party-names.js';
 import type { CommandLine } from '../arguments.js';
 import { clientChannels, otherPrefixes } from '../doctor/check-clients.js';
 import { EXIT, type ExitCode } from '../exit-codes.js';
 import { ALL, findLocks } from '../find-locks.js';
 import { locksTable } from '../output/locks-table.js';
 import { without, type Terminal } from '../output/terminal.js';
-import { grouped, safe, safeJson } from '../output/texts.js';
+import { safe, safeJson } from '../output/texts.js';
 import { serverTime, type Session } from '../session.js';
 
 /** The lines that a terminal needs besides the rows: the headings, and the command and the prompt of the shell. */

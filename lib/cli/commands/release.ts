@@ -1,11 +1,12 @@
 import { hostname, userInfo } from 'node:os';
 import type { LockHolder, LockState } from '../../service/lock-state.js';
+import { counted, ownerName } from '../../service/party-names.js';
 import type { CommandLine } from '../arguments.js';
 import { EXIT, type ExitCode } from '../exit-codes.js';
 import type { Terminal } from '../output/terminal.js';
-import { counted, labelName, listed, ownerName, safe, safeJson, time } from '../output/texts.js';
+import { labelName, listed, safe, safeJson, time } from '../output/texts.js';
 import { serverTime, type Session } from '../session.js';
-import { isOf } from '../sort-locks.js';
+import { isOf } from '../find-locks.js';
 
 /** Releases a lock, or one of its holds. A lock that is held is released only with --force. */
 export async function release(
@@ -71,7 +72,10 @@ function whyRefused({ key, holders, waiters }: LockState, now: number): string {
       ? `it was released, and holdAtLeast keeps the key for ${left}`
       : `its lease has ${left} left, unless the holder renews it`;
     const owner = ownerName(holder);
-    const about = [...(owner === undefined ? [] : [`owner ${owner}`]), ...(CONNECTIONS.get(holder.connected) ?? [])];
+    const about = [
+      ...(owner === undefined ? [] : [`owner ${safe(owner)}`]),
+      ...(CONNECTIONS.get(holder.connected) ?? []),
+    ];
     const who = `${safe(labelName(holder))}${about.length === 0 ? '' : ` (${about.join(', ')})`}`;
     return `  ${safe(holder.id)}: ${who}, for ${age}; ${rest}\n`;
   });

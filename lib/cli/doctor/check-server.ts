@@ -1,6 +1,16 @@
+import { answerUnless, isRefusal } from '../deployment/deployment.js';
 import { time } from '../output/texts.js';
 import { ok, problem, warning, type Finding } from './finding.js';
-import type { ServerInfo } from './server-info.js';
+
+/** The fields of INFO or CLUSTER INFO by name. */
+export type ServerInfo = ReadonlyMap<string, string>;
+
+/** Reads lines such as `role:master`. `undefined`: the user may not call the command. */
+export async function readInfo(answer: Promise<string>): Promise<ServerInfo | undefined> {
+  const text = await answerUnless(isRefusal, answer);
+  const lines = text?.matchAll(/^(\w+):(.*?)\r?$/gm);
+  return lines && new Map([...lines].map(([, name, value]) => [name!, value!]));
+}
 
 /** The oldest version of Redis that has all commands of the scripts. */
 const OLDEST = [6, 2] as const;
@@ -19,6 +29,33 @@ export function checkRole(info: ServerInfo): Finding {
   if (info.get('role') !== 'slave') return ok('role', 'a master');
   const master = `${info.get('master_host') ?? '?'}:${info.get('master_port') ?? '?'}`;
   return problem('role', `a replica of ${master}, which refuses writes`, 'connect to the master');
+}
+
+/** A single node of a Cluster serves only a part of the locks, and redirects requests for others. */
+export function checkIsNoNode(info: ServerInfo): Finding[] {
+  if (info.get('cluster_enabled') !== '1') return [];
+  return [
+    problem(
+      'Cluster',
+      'this server is a node of a Cluster, and serves only a part of the locks',
+      'connect to the Cluster, here and in the module: {"cluster":[{"host":"…","port":6379}]}',
+    ),
+  ];
+}
+
+/** How many hash slots a Cluster has. */
+const SLOTS = 16_384;
+
+/** A lock can be neither acquired nor released if no master serves its slot. */
+export function checkSlots(clusterInfo: ServerInfo): Finding {
+  const state = clusterInfo.get('cluster_state') ?? 'unknown';
+  const served = Number(clusterInfo.get('cluster_slots_ok'));
+  if (state === 'ok' && served === SLOTS) return ok('slots', `all ${SLOTS} are served`);
+  return problem(
+    'slots',
+    `${served} of ${SLOTS} are served, as far as this master knows (cluster_state:${state})`,
+    'run redis-cli --cluster check to find the cause; restart the failed masters, or fail over to their replicas',
+  );
 }
 
 /** All keys of locks have a TTL, so every policy but noeviction may evict a lock that is held. */

@@ -5,7 +5,6 @@ import { answerUnless, isRefusal, type Deployment } from '../deployment/deployme
 import type { Session } from '../session.js';
 import { checkClients, clientChannels } from './check-clients.js';
 import { checkClock, checkClocks, checkLatency, readClock, type ClockReading } from './check-clock.js';
-import { checkIsNoNode, checkSlots } from './check-cluster.js';
 import { checkConnections } from './check-config.js';
 import { checkDeadlocks } from './check-deadlocks.js';
 import { checkLayout } from './check-layout.js';
@@ -15,16 +14,19 @@ import { checkPubSub, checkShardedPubSub } from './check-pubsub.js';
 import {
   checkEvicted,
   checkEviction,
+  checkIsNoNode,
   checkMemory,
   checkPersistence,
   checkRole,
   checkSaving,
+  checkSlots,
   checkUptime,
   checkVersion,
   checkVoteIsKept,
+  readInfo,
+  type ServerInfo,
 } from './check-server.js';
 import { problem, type Finding } from './finding.js';
-import { readInfo, type ServerInfo } from './server-info.js';
 import { trialAt, type Trial } from './trial.js';
 
 /** What a finding about several servers needs. */

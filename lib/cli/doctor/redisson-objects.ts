@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
 import { answerUnless, isReply } from '../deployment/deployment.js';
-import { counted } from '../output/texts.js';
+import { counted } from '../../service/party-names.js';
 
 /** An owner in Redisson, or in an instance with its protocol: `uuid:threadId`. */
 const OWNER = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}:\d/;

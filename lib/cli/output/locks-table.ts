@@ -1,7 +1,8 @@
 import { isOverdue, type LockHolder, type LockState, type LockWaiter } from '../../service/lock-state.js';
+import { clientName, kindName, ownerName } from '../../service/party-names.js';
 import type { Style } from './style.js';
 import { NOTHING, table, type Column, type Space } from './table.js';
-import { clientName, kindName, labelName, ownerName, time } from './texts.js';
+import { labelName, time } from './texts.js';
 
 /** A lease with less time left, in ms, is about to end. */
 const SHORT_LEASE = 2_000;

@@ -1,5 +1,6 @@
+import { grouped } from '../../service/party-names.js';
 import type { Style } from './style.js';
-import { grouped, safe } from './texts.js';
+import { safe } from './texts.js';
 import { fitTo, widthOf } from './width.js';
 
 /** A text and its style. */

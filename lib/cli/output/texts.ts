@@ -1,6 +1,7 @@
 import { withoutSecret } from '../../common/credentials.js';
 import { printable } from '../../common/describe.js';
 import type { LockWaiter } from '../../service/lock-state.js';
+import { clientName } from '../../service/party-names.js';
 
 const UNITS = [
   [86_400_000, 'd'],
@@ -18,9 +19,6 @@ export function time(ms: number): string {
   return `${Math.floor(ms / large)}${name} ${Math.floor((ms % large) / small)}${smallName}`;
 }
 
-/** The first of a client's 32 digits: enough to tell a few clients apart. */
-export const clientName = (client: string): string => safe(client.slice(0, 8));
-
 /** Text from other programs, made safe for the terminal. */
 export const safe = printable;
 
@@ -34,19 +32,6 @@ export const labelName = ({
   client,
 }: Pick<LockWaiter, 'client'> & Partial<Pick<LockWaiter, 'label'>>): string =>
   label ? withoutSecret(label) : clientName(client);
-
-/** The owner that a caller named. */
-export const ownerName = ({ owner, client }: LockWaiter): string | undefined =>
-  owner.startsWith(`${client}:`) ? undefined : safe(owner);
-
-export const kindName = ({ kind, units }: LockWaiter): string => (kind === 'permits' ? counted(units, 'permit') : kind);
-
-/** Writes a count in groups of three digits: `4 980`. */
-export const grouped = (count: number): string => count.toLocaleString('en').replaceAll(',', ' ');
-
-/** A count with its noun: `1 hold`, `4 980 holds`. */
-export const counted = (count: number, noun: string, plural = `${noun}s`): string =>
-  `${grouped(count)} ${count === 1 ? noun : plural}`;
 
 /** The first names of a list. */
 export const listed = (names: readonly string[], most: number): string =>

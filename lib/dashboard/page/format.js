@@ -27,12 +27,6 @@ export const visible = (text) =>
 /** The first of a client's 32 digits: enough to tell a few clients apart. */
 export const clientName = (client) => client.slice(0, 8);
 
-/** The owner that a caller named. An owner that no caller named is the acquisition itself. */
-export const ownerName = ({ owner, client }) =>
-  visible(owner.startsWith(`${client}:`) ? clientName(client) + owner.slice(client.length) : owner);
-
-export const kindName = ({ kind, units }) => (kind === 'permits' ? `${units} permit${units === 1 ? '' : 's'}` : kind);
-
 export const count = (number) => number.toLocaleString('en');
 
 /** Formats a number per second. */
@@ -64,13 +58,6 @@ const DAY = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short' })
 /** A time of day, with the date if it is not today. */
 export const moment = (ms) =>
   new Date(ms).toDateString() === new Date().toDateString() ? clock(ms) : `${DAY.format(ms)}, ${clock(ms)}`;
-
-/** The owner that a caller named, or else the process: an acquisition's id tells a person nothing. */
-export const partyName = (party) =>
-  party.label !== undefined && isAcquisition(party) ? visible(party.label) : ownerName(party);
-
-const isAcquisition = ({ owner, client = '' }) =>
-  owner === undefined || (client === '' ? /^[0-9a-f]{32}:/.test(owner) : owner.startsWith(`${client}:`));
 
 /** The method and the pattern of a call, unless the pattern is the key itself. */
 export const callName = ({ method, pattern }, key) =>

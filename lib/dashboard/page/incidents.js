@@ -1,5 +1,5 @@
 import { byId, element } from './dom.js';
-import { callName, clientName, count, moment, partyName, time, visible } from './format.js';
+import { callName, clientName, count, moment, time, visible } from './format.js';
 
 /** What has happened, in words. */
 export const WHAT = { lost: 'lost', timeout: 'timeout', unreleased: 'not released', released: 'released' };
@@ -37,7 +37,7 @@ function itemOf(call, kind, story) {
 
 export function storyOf(incident) {
   const { type, took, reason, lossReason, kind, holder, times } = incident;
-  const by = partyName(incident);
+  const by = visible(incident.name);
   const last = times > 1 ? 'Last: ' : '';
   if (type === 'timeout') return `${last}${by} timed out after ${time(took)}${holderOf(', held by', holder)}`;
   const held = `${last}held by ${by} (${kind}) for ${time(took)}`;
@@ -50,7 +50,7 @@ const timesOf = ({ times }) => (times > 1 ? ` × ${count(times)}` : '');
 export function holdStory(hold) {
   const { waited, previousHolder, held, reason, kind } = hold;
   const wait = waited === undefined ? '' : `waited ${time(waited)}${holderOf(' for', previousHolder)}, `;
-  const story = `${partyName(hold)} (${kind}): ${wait}${held === undefined ? 'still held' : `held ${time(held)}`}`;
+  const story = `${visible(hold.name)} (${kind}): ${wait}${held === undefined ? 'still held' : `held ${time(held)}`}`;
   return reason === undefined ? story : `${story}: ${why(reason)}`;
 }
 

@@ -1,5 +1,5 @@
 import { element, write } from './dom.js';
-import { callName, clientName, count, kindName, moment, partyName, time, visible } from './format.js';
+import { callName, clientName, count, moment, time, visible } from './format.js';
 
 /** How many holds of a lock have a row, unless the page shows the details of the lock. */
 const FEW_HOLDS = 3;
@@ -34,8 +34,8 @@ export class LockRows {
     this.#told = performance.now();
     const shown = lock.holders.slice(0, place.isDetailed ? Infinity : FEW_HOLDS);
     const shape = JSON.stringify([
-      shown.map(({ id, units, kept, label, method, connected }) => [
-        ...[id, units, kept, label, method, connected, place.ambiguous.has(label)],
+      shown.map(({ id, kindName, kept, label, method, connected }) => [
+        ...[id, kindName, kept, label, method, connected, place.ambiguous.has(label)],
       ]),
       lock.holding,
       lock.permits,
@@ -131,7 +131,7 @@ export class LockRows {
         'li',
         {},
         kindBadge(waiter),
-        element('span', { class: 'owner' }, partyName(waiter)),
+        element('span', { class: 'owner' }, visible(waiter.name)),
         ...detailsOf(waiter, { ...place, key: this.key }),
         element('span', { class: 'client' }, waitOf(waiter)),
       ),
@@ -153,7 +153,7 @@ function holdCells(holder, place) {
     'Lease left',
     element('span', {}, leaseText, element('span', { class: 'bar', 'aria-hidden': 'true' }, bar), late),
   );
-  const owner = element('span', {}, partyName(holder), ...detailsOf(holder, place));
+  const owner = element('span', {}, visible(holder.name), ...detailsOf(holder, place));
   // A narrow cell cuts the text.
   owner.title = [...owner.childNodes].map(({ textContent }) => textContent).join(' · ');
   const kind = labelled('kind', 'Held', kindBadge(holder));
@@ -179,7 +179,7 @@ const labelled = (name, label, child) => element('td', { role: 'cell', class: na
 const note = (text) => element('span', { class: 'more' }, text);
 
 function kindBadge(holder) {
-  const name = holder.kept ? `${kindName(holder)}, kept` : kindName(holder);
+  const name = holder.kept ? `${holder.kindName}, kept` : holder.kindName;
   return element('span', { class: 'badge', 'data-kind': holder.kept ? 'kept' : holder.kind }, name);
 }
 
@@ -192,7 +192,7 @@ function detailsOf(party, { process, ambiguous, key }) {
   const where = label ?? (client === process.client ? `${process.host}:${process.pid}` : undefined);
   const id = element('span', { class: where === undefined || ambiguous.has(label) ? 'id' : 'id detail' });
   const call = callName(party, key);
-  const isNamed = where !== undefined && visible(where) !== partyName(party);
+  const isNamed = where !== undefined && where !== party.name;
   id.append(`${isNamed ? ' · ' : ''}client ${clientName(client)}`);
   return [
     ...(call === '' ? [] : [element('span', { class: 'client' }, call)]),

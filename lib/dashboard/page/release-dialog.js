@@ -1,6 +1,6 @@
 import { release } from './connection.js';
 import { byId, element, write } from './dom.js';
-import { callName, clientName, count, kindName, partyName, time, visible } from './format.js';
+import { callName, clientName, count, time, visible } from './format.js';
 
 const OUTCOMES = {
   released: ['good', 'Released. Its holder gets a message, and the lock goes to the next waiter.'],
@@ -90,6 +90,6 @@ function explanationOf({ holding, waiting, ago }, holders) {
 
 function holderText(holder, key) {
   const call = callName(holder, key);
-  const about = [kindName(holder), ...(call === '' ? [] : [call]), `client ${clientName(holder.client)}`].join(', ');
-  return `${partyName(holder)} (${about}), for ${time(holder.age)}`;
+  const about = [holder.kindName, ...(call === '' ? [] : [call]), `client ${clientName(holder.client)}`].join(', ');
+  return `${visible(holder.name)} (${about}), for ${time(holder.age)}`;
 }

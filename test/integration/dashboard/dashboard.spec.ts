@@ -229,7 +229,7 @@ describe('the dashboard', () => {
     expect(locks.list).toMatchObject([
       {
         ...{ key: 'stock:42', fencingToken: lock.fencingToken, holding: 1, waiting: 1 },
-        holders: [{ owner: 'ann', client: own.clientId, kind: 'exclusive', fencingToken: lock.fencingToken }],
+        holders: [{ name: 'ann', client: own.clientId, kind: 'exclusive', fencingToken: lock.fencingToken }],
         waiters: [{ client: other.clientId, kind: 'exclusive' }],
       },
       { key: 'prices', holding: 1, waiting: 0, holders: [{ kind: 'read', client: other.clientId }] },

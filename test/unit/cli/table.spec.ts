@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import { locksTable } from '../../../lib/cli/output/locks-table.js';
 import { styleFor } from '../../../lib/cli/output/style.js';
-import { grouped } from '../../../lib/cli/output/texts.js';
+import { grouped } from '../../../lib/service/party-names.js';
 import { fitTo, widthOf } from '../../../lib/cli/output/width.js';
-import { concerns } from '../../../lib/cli/sort-locks.js';
+import { concerns } from '../../../lib/cli/find-locks.js';
 import type { LockHolder, LockState } from '../../../lib/service/lock-state.js';
 
 const NOW = Date.UTC(2026, 0, 1);

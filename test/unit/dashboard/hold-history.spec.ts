@@ -45,12 +45,12 @@ describe('HoldHistory', () => {
     process.end('lost', second, 900);
     process.acquire('stock', { owner: 'cid' });
     expect(process.history.read([])).toEqual([
-      expect.objectContaining({ owner: 'cid', at: 5_000, waited: 0, end: undefined, held: undefined }),
+      expect.objectContaining({ name: 'cid', at: 5_000, waited: 0, end: undefined, held: undefined }),
       expect.objectContaining({
-        ...{ owner: 'bob', waited: 35, previousHolder: 'pod-2', end: 'lost', held: 900, reason: 'its lease expired' },
+        ...{ name: 'bob', waited: 35, previousHolder: 'pod-2', end: 'lost', held: 900, reason: 'its lease expired' },
       }),
       {
-        ...{ key: 'stock', owner: 'ann', kind: 'exclusive', pattern: 'stock:#{id}', method: 'Shop.sell' },
+        ...{ key: 'stock', name: 'ann', kind: 'exclusive', pattern: 'stock:#{id}', method: 'Shop.sell' },
         ...{ label: 'pod-1', at: 1_000, waited: 0, held: 40, end: 'released' },
         ...{ previousHolder: undefined, reason: undefined },
       },
@@ -76,7 +76,7 @@ describe('HoldHistory', () => {
     process.end('released', one, 7);
     const again = process.acquire('a', { fencingToken: 0, owner: 'x:1' });
     process.end('lost', again, 9);
-    expect(process.history.read([]).map(({ owner, held }) => [owner, held])).toEqual([
+    expect(process.history.read([]).map(({ name, held }) => [name, held])).toEqual([
       ['x:1', 9],
       ['x:2', undefined],
       ['x:1', 7],
