@@ -46,7 +46,3 @@ export class LockServices {
     this.lines.length = 0;
   }
 }
-
-/** As many as that, made at the same time. */
-export const several = <T>(count: number, make: () => Promise<T>): Promise<T[]> =>
-  Promise.all(Array.from({ length: count }, make));

@@ -1,16 +1,11 @@
 import type { LockEvent } from '../../../lib/engine/lock-event.js';
 import type { LockService } from '../../../lib/service/lock.service.js';
-import type { RedisLockModuleOptions } from '../../../lib/module/redis-lock.options.js';
-import { afterAll, afterEach, beforeAll } from '@jest/globals';
-import { eventually, eventuallyPasses } from '../wait/eventually.mjs';
 import { now } from '../history/history.js';
-import { expectAllKeysHaveTtl, expectNothingLeft } from '../history/leaks.mjs';
-import { startLockWorker, type LockWorker } from '../workers/lock-process.js';
 import { startRedis, type RedisServer } from '../servers/redis-server.mjs';
 import { RespProxy } from '../proxies/resp-proxy.mjs';
 import { timed } from '../wait/timed.mjs';
 import { redisKey } from './redis-key.mjs';
-import { LockServices, several } from './lock-services.js';
+import { Bench, resumeAll } from './bench.js';
 
 export { timed };
 
@@ -20,59 +15,32 @@ export { timed };
  */
 export const AT_ONCE = 1_500;
 
-/** A Redis for the tests of a file; services, proxies and processes on it end after each test. */
-export class LockBench {
+/** A Redis for the tests of a file. */
+export class LockBench extends Bench {
   redis!: RedisServer;
-  private readonly services = new LockServices();
-  private readonly disposables: AsyncDisposable[] = [];
 
-  /** `defaults`: options of all services and processes. */
-  constructor(private readonly defaults: RedisLockModuleOptions = {}) {
-    beforeAll(async () => {
-      this.redis = await startRedis();
-    });
-    afterEach(async () => {
-      await this.services.closeAll();
-      await Promise.all(this.disposables.splice(0).map((disposable) => disposable[Symbol.asyncDispose]()));
-      await expectAllKeysHaveTtl(this.redis.admin);
-      await this.redis.admin.flushall();
-    });
-    afterAll(() => this.redis.stop());
+  protected get servers(): readonly RedisServer[] {
+    return [this.redis];
   }
 
-  /** The warnings of the services. */
-  get warnings(): string[] {
-    return this.services.lines.filter(({ level }) => level === 'warn').map(({ text }) => text);
+  protected get connection(): string {
+    return this.redis.url;
   }
 
-  /** The warnings and errors of the services. */
-  get complaints(): string[] {
-    return this.services.lines.filter(({ level }) => /warn|error/.test(level)).map(({ text }) => text);
+  protected async start(): Promise<void> {
+    this.redis = await startRedis();
   }
 
-  /** A started service. At the end of the test it does not wait for holders. */
-  service(options: RedisLockModuleOptions = {}): Promise<LockService> {
-    return this.services.start({ connection: this.redis.url, ...this.defaults, ...options });
+  protected resume(): Promise<unknown> {
+    return resumeAll([this.redis]);
   }
 
-  /** Closes all services so far. */
-  close(): Promise<void> {
-    return this.services.close();
+  protected flush(): Promise<unknown> {
+    return this.redis.admin.flushall();
   }
 
-  serviceList(count: number, options?: RedisLockModuleOptions): Promise<LockService[]> {
-    return several(count, () => this.service(options));
-  }
-
-  /** A process of its own with so many started services of the built library. */
-  async worker(options: RedisLockModuleOptions = {}, services = 1): Promise<LockWorker> {
-    const worker = await startLockWorker({ connection: this.redis.url, ...options }, { services });
-    this.endLater(worker.process);
-    return worker;
-  }
-
-  workers(count: number, options?: RedisLockModuleOptions): Promise<LockWorker[]> {
-    return several(count, () => this.worker(options));
+  protected stop(): Promise<unknown> {
+    return this.redis.stop();
   }
 
   /** A proxy before the server. */
@@ -103,22 +71,6 @@ export class LockBench {
   /** The waiters of a key, as Redis sees them. */
   async waiters(key: string): Promise<string[]> {
     return this.redis.admin.zrange(redisKey('queue', key), 0, '-1');
-  }
-
-  /** Resolves when so many wait for a key in Redis. */
-  async untilWaiting(key: string, count: number): Promise<void> {
-    const what = `${count} waiters of '${key}'`;
-    await eventually(async () => (await this.waiters(key)).length === count, { what, within: 15_000 });
-  }
-
-  /** Resolves when no client holds or awaits a lock. */
-  untilNothingIsLeft(): Promise<void> {
-    return eventuallyPasses(() => expectNothingLeft(this.redis.admin), { within: 10_000 });
-  }
-
-  private endLater<T extends AsyncDisposable>(disposable: T): T {
-    this.disposables.push(disposable);
-    return disposable;
   }
 }
 

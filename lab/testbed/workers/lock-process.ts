@@ -113,14 +113,6 @@ export class LockWorker implements AsyncDisposable {
     return this.process.call('sections', sections);
   }
 
-  awaitLatch(key: string, waiters: number): Promise<boolean[]> {
-    return this.process.call('awaitLatch', key, waiters);
-  }
-
-  countDown(key: string, times: number): Promise<number[]> {
-    return this.process.call('countDown', key, times);
-  }
-
   stand(key: string): Promise<void> {
     return this.process.call('stand', key);
   }

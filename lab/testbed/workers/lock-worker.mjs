@@ -171,17 +171,6 @@ serve({
     for (const key of keys) keep(await services[0].acquire(key, { onLost }));
   },
 
-  /** How so many waits for a latch ended. */
-  awaitLatch(key, waiters) {
-    const latch = services[0].getCountDownLatch(key);
-    return Promise.all(Array.from({ length: waiters }, () => latch.await({ waitTimeout: Infinity })));
-  },
-
-  countDown(key, times) {
-    const latch = services[0].getCountDownLatch(key);
-    return Promise.all(Array.from({ length: times }, () => latch.countDown()));
-  },
-
   /** Stands for election, and records its terms. */
   stand(key) {
     let term;

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { hashSlot, latchKeys } from '../../../lib/keys/index.js';
+import { hashSlot } from '../../../lib/keys/index.js';
 import type { LockHandle } from '../../../lib/service/handles/lock-handle.js';
 import { RedisStore } from '../../../lib/store/redis/redis-store.js';
 import { StagedStore } from '../../../lib/testing/contract/stage.js';
@@ -61,42 +61,11 @@ describe('locks in several slots', () => {
     await next.release();
     await bench.untilNothingIsLeft();
   });
-
-  it('notify waiters of latches at other nodes', async () => {
-    const [one, other] = await bench.serviceList(2);
-    const keys = await bench.cluster.keysOnAllMasters('latch', 3);
-    for (const key of keys) {
-      const latch = one!.getCountDownLatch(key);
-      expect(await latch.trySetCount(2)).toBe(true);
-      const opened = [one!, other!].map((service) => service.getCountDownLatch(key).await('10s'));
-      await latch.countDown();
-      // Both have registered before it opens, so they get a message and need not ask.
-      const name = latchKeys('lock', key).latch;
-      await eventually(async () => (await bench.cluster.admin.hlen(name)) >= 5);
-      const since = performance.now();
-      await other!.getCountDownLatch(key).countDown();
-      expect(await Promise.all(opened)).toEqual([true, true]);
-      expect(performance.now() - since).toBeLessThan(2_500);
-    }
-  });
-
-  it('notify a holder that never waited of a forced release', async () => {
-    const [one, other] = await bench.serviceList(2);
-    for (const key of await bench.cluster.keysOnAllMasters('force', 3)) {
-      const lock = await one!.acquire(key, { expire: '20s' });
-      const lost = new Promise((resolve) => lock.signal.addEventListener('abort', resolve, { once: true }));
-      const since = performance.now();
-      expect(await other!.forceRelease(key)).toBe(true);
-      await lost;
-      expect(performance.now() - since).toBeLessThan(2_500);
-      expect(lock.isHeld).toBe(false);
-    }
-  });
 });
 
 it('tells that a holder which has ended is not connected, whatever node has its subscription', async () => {
   const [observer, other] = [await bench.service(), await bench.service()];
-  const [worker] = await bench.workerList(1);
+  const [worker] = await bench.workers(1);
   await worker!.acquire('a', { expire: '1m' });
   const connected = async () => (await observer.inspect('a'))!.holders.map((each) => each.connected);
   expect(await connected()).toEqual([true]);
@@ -255,15 +224,5 @@ describe('a Cluster client that the application passes in', () => {
     );
     // A telling name for the connection, which ioredis does without when it may not give one.
     expect(refused.flat().filter((what) => !what.startsWith('client|'))).toEqual([]);
-  });
-
-  it('is not accepted as a Redlock master, nor are its nodes', async () => {
-    const refusal = (connection: unknown): Promise<unknown> => bench.service({ connection: connection as string[] });
-    const own = bench.cluster.nodes.map(({ url }) => url);
-    await expect(refusal(own)).rejects.toMatchObject({ code: 'LOCK_CONFIG' });
-    const message = expect.stringContaining('connection[2] is a Cluster');
-    for (const each of [bench.cluster.client(), { cluster: bench.cluster.addresses }]) {
-      await expect(refusal([...own.slice(0, 2), each])).rejects.toMatchObject({ code: 'LOCK_CONFIG', message });
-    }
   });
 });

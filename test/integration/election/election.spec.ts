@@ -183,9 +183,9 @@ describe('listeners of an election', () => {
     election.start();
     await leads(election);
     await election.stop();
-    expect(bench.complaints).toEqual([
-      "onElected of the election of 'a' failed: of the elected",
-      "onDeposed of the election of 'a' failed: of the deposed",
+    expect(bench.lines.filter((line) => /^(warn|error)/.test(line))).toEqual([
+      "error: onElected of the election of 'a' failed: of the elected",
+      "error: onDeposed of the election of 'a' failed: of the deposed",
     ]);
   });
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { CountDownLatch } from '../../../lib/service/objects/count-down-latch.js';
 import type { LockService } from '../../../lib/service/lock.service.js';
-import { eventually, eventuallyPasses } from '../../../lab/testbed/wait/eventually.mjs';
+import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
 import { AT_ONCE, inTurn, LockBench, timed } from '../../../lab/testbed/locks/locks.js';
 
 const bench = new LockBench();
@@ -64,19 +64,6 @@ describe('a count-down latch', () => {
     expect(await waiting).toBe(true);
     expect(await Promise.all(latches.map((latch) => latch.getCount()))).toEqual([1, 2, 0, 4]);
     expect(await handle.release()).toBe(true);
-  });
-});
-
-describe('a latch in several processes', () => {
-  it('opens for all after each has counted down', async () => {
-    const workers = await bench.workers(3);
-    const latch = (await bench.service()).getCountDownLatch('a');
-    await latch.trySetCount(30);
-    const waiting = [...workers.map((worker) => worker.awaitLatch('a', 20)), latch.await({ waitTimeout: Infinity })];
-    await untilRegistered(4);
-    await Promise.all(workers.map((worker) => worker.countDown('a', 10)));
-    expect((await Promise.all(waiting)).flat()).toEqual(Array(61).fill(true));
-    await eventuallyPasses(async () => expect(await bench.redis.admin.exists(KEY)).toBe(0));
   });
 });
 

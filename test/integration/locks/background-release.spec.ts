@@ -80,17 +80,6 @@ describe("release: 'background'", () => {
     await bench.untilNothingIsLeft();
   });
 
-  it('a caller of a later turn of the event loop asks Redis', async () => {
-    const service = await bench.service(UNHURRIED);
-    await service.run('warm', () => undefined);
-    await bench.redis.resetCommandStats();
-    for (let call = 0; call < 10; call++) {
-      await service.run('a', () => undefined, BACKGROUND);
-      await new Promise((resolve) => setImmediate(resolve));
-    }
-    await eventuallyPasses(async () => expect(await commands()).toBe(20));
-  });
-
   it('other processes get the lock after localHandoffTime, however often this one asks', async () => {
     const service = await bench.service({ localHandoffTime: '20ms' });
     const worker = await bench.worker();

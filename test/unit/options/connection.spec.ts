@@ -108,6 +108,11 @@ describe('connection', () => {
     ['a URL with a % of its own in the password', 'redis://:secret%zz@a', '%25'],
     ['a URL with a % of its own in the database', 'redis://:secret@a/%zz', '%25'],
     ['a Cluster among masters', ['redis://a', { cluster: [node] }, 'redis://c'], 'connection[1] is a Cluster'],
+    [
+      'a client of a Cluster among masters',
+      ['redis://a', 'redis://b', new Cluster([node], { lazyConnect: true })],
+      'connection[2] is a Cluster',
+    ],
   ])('refuses %s', (_what, written, message) => {
     const read = (): unknown => readConnections(written);
     expect(read).toThrow(expect.objectContaining({ code: 'LOCK_CONFIG', message: expect.stringContaining(message) }));
