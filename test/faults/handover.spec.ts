@@ -3,15 +3,10 @@ import { describe, expect, it } from '@jest/globals';
 import type { LockHandle } from '../../lib/service/handles/lock-handle.js';
 import type { LockService } from '../../lib/service/lock.service.js';
 import { eventually } from '../../lab/testbed/wait/eventually.mjs';
-import { useProxiedRedis } from '../../lab/testbed/locks/fault-setups.js';
-import { FaultLocks, nothingLeftBehind } from '../../lab/testbed/locks/fault-locks.js';
-import type { RespProxy } from '../../lab/testbed/proxies/resp-proxy.mjs';
-import type { RedisServer } from '../../lab/testbed/servers/redis-server.mjs';
+import { nothingLeftBehind } from '../../lab/testbed/locks/fault-locks.js';
+import { LockBench, record } from '../../lab/testbed/locks/locks.js';
 
-let redis: RedisServer;
-let proxy: RespProxy;
-const locks = new FaultLocks();
-useProxiedRedis(locks, (...both) => ([redis, proxy] = both));
+const bench = new LockBench();
 
 /** The script cache of the server knows both scripts, so each of them is one command. */
 async function warmUp(one: LockService, other: LockService): Promise<void> {
@@ -20,10 +15,11 @@ async function warmUp(one: LockService, other: LockService): Promise<void> {
 }
 
 async function setUp(commandTimeout = 5_000) {
-  const from = await locks.start(proxy.url, { renewedLease: 20_000, commandTimeout });
-  const to = await locks.start(redis.url, { renewedLease: 20_000 });
+  const proxy = await bench.proxy();
+  const from = await bench.service({ connection: proxy.url, renewedLease: 20_000, commandTimeout });
+  const to = await bench.service({ renewedLease: 20_000 });
   await warmUp(to, from);
-  return { from, to };
+  return { proxy, from, to };
 }
 
 describe('a handover while another call of the same process asks for the key', () => {
@@ -36,13 +32,13 @@ describe('a handover while another call of the same process asks for the key', (
     const next = await waiting;
     expect(next.fencingToken).toBeGreaterThan(token);
     expect(await next.release()).toBe(true);
-    await nothingLeftBehind(redis);
+    await nothingLeftBehind(bench.redis);
   }
 
   it('keeps the lock if the server does not know the script yet', async () => {
     const { from, to } = await setUp();
     const lock = await from.acquire('a');
-    await redis.admin.script('FLUSH', 'SYNC');
+    await bench.redis.admin.script('FLUSH', 'SYNC');
     // Known again, so that its reply comes before the offer is sent as text.
     await (await from.acquire('other')).release();
     // Under way before the offer: its reply names the hold, and comes before the refusal of the script.
@@ -52,7 +48,7 @@ describe('a handover while another call of the same process asks for the key', (
   });
 
   it('keeps the lock if the first attempt failed and is repeated', async () => {
-    const { from, to } = await setUp(1_000);
+    const { proxy, from, to } = await setUp(1_000);
     const lock = await from.acquire('a');
     proxy.dropRequests();
     await expect(lock.handOver('30s')).rejects.toMatchObject({ code: 'LOCK_STORE' });
@@ -67,11 +63,14 @@ describe('a handover while another call of the same process asks for the key', (
 });
 
 it('the text of a handover is in no log, error, event, rendering, command or value in Redis', async () => {
-  const [from, to] = [await locks.start(proxy.url), await locks.start(proxy.url)];
+  const proxy = await bench.proxy();
+  const connection = proxy.url;
+  const [from, to] = [await bench.service({ connection }), await bench.service({ connection })];
+  const events = [from, to].map(record);
   const lock = await from.acquire('a');
   const text = await lock.handOver('30s');
   const [, nonce] = JSON.parse(Buffer.from(text.split('.').at(-1)!, 'base64url').toString()) as [string, string];
-  const stored = JSON.stringify([await from.inspect('a'), await redis.admin.hgetall('lock:state:{a}')]);
+  const stored = JSON.stringify([await from.inspect('a'), await bench.redis.admin.hgetall('lock:state:{a}')]);
   const adopted = await to.adopt(text);
   const errors = await Promise.all(
     [to.adopt(text), from.adopt(text), to.adopt(`${text}x`), to.adopt(`x${text}`), to.adopt(text.slice(0, -4))].map(
@@ -85,7 +84,7 @@ it('the text of a handover is in no log, error, event, rendering, command or val
     ...errors,
     ...[lock, adopted, from, to].flatMap((each) => [inspect(each, options), JSON.stringify(each)]),
     inspect(lock, { ...options, customInspect: false }),
-    JSON.stringify([locks.events, locks.lines]),
+    JSON.stringify([events, bench.lines]),
     JSON.stringify(proxy.commands.map(({ name, args }) => [name, args])),
   ].join('\n');
   expect(seen).toContain('handover:');

@@ -1,21 +1,17 @@
 import { expect, it } from '@jest/globals';
 import { eventually } from '../../lab/testbed/wait/eventually.mjs';
-import { useProxiedRedis } from '../../lab/testbed/locks/fault-setups.js';
-import { FaultLocks, nothingLeftBehind, timed } from '../../lab/testbed/locks/fault-locks.js';
-import type { RedisServer } from '../../lab/testbed/servers/redis-server.mjs';
-import { type RespProxy } from '../../lab/testbed/proxies/resp-proxy.mjs';
+import { nothingLeftBehind } from '../../lab/testbed/locks/fault-locks.js';
+import { LockBench, timed } from '../../lab/testbed/locks/locks.js';
 
 const BOUND = 600;
 const LATE = 1_500;
 
-let redis: RedisServer;
-let proxy: RespProxy;
-const locks = new FaultLocks();
-
-useProxiedRedis(locks, (...both) => ([redis, proxy] = both));
+const bench = new LockBench();
 
 it('an acquire whose replies are dropped fails, and its unconfirmed hold ends soon after its commandTimeout', async () => {
-  const [far, near] = [await locks.start(proxy.url, { commandTimeout: BOUND }), await locks.start(redis.url)];
+  const proxy = await bench.proxy();
+  const near = await bench.service();
+  const far = await bench.service({ connection: proxy.url, commandTimeout: BOUND });
   // The server knows the script; otherwise it would receive a request that it cannot execute.
   await (await far.acquire('a')).release();
   proxy.dropReplies();
@@ -35,5 +31,5 @@ it('an acquire whose replies are dropped fails, and its unconfirmed hold ends so
   await value!.verify();
   expect(await value!.release()).toBe(true);
   expect(await (await far.acquire('a', { waitTimeout: 5_000 })).release()).toBe(true);
-  await nothingLeftBehind(redis);
+  await nothingLeftBehind(bench.redis);
 });

@@ -1,8 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { FaultLocks, nothingLeftBehind, timed } from '../../lab/testbed/locks/fault-locks.js';
-import { useRedis } from '../../lab/testbed/locks/fault-setups.js';
-import type { RedisServer } from '../../lab/testbed/servers/redis-server.mjs';
-import { RespProxy } from '../../lab/testbed/proxies/resp-proxy.mjs';
+import { nothingLeftBehind, timed } from '../../lab/testbed/locks/fault-locks.js';
+import { LockBench } from '../../lab/testbed/locks/locks.js';
 
 /** However short the wait is, Redis has so many ms to answer. */
 const FIRST_ANSWER = 250;
@@ -10,10 +8,7 @@ const FIRST_ANSWER = 250;
 const LATE = 1_000;
 const latest = (waitTimeout: number): number => Math.max(waitTimeout, FIRST_ANSWER) + LATE;
 
-let redis: RedisServer;
-const locks = new FaultLocks();
-
-useRedis(locks, (started) => (redis = started));
+const bench = new LockBench();
 
 /** Blocks the event loop. */
 function stall(ms: number): void {
@@ -44,7 +39,7 @@ function expectMost({ LOCK_STORE: late = 0, ...counts }: Record<string, number>,
 
 describe('a waitTimeout of a few milliseconds on a healthy Redis', () => {
   it.each([1, 2, 5])('of %i ms gets a free key', async (waitTimeout) => {
-    const service = await locks.start(redis.url);
+    const service = await bench.service();
     const counts = await outcomes(1_000, async (i) => {
       const handle = await service.acquire(`free:${i}`, { waitTimeout });
       await handle.release();
@@ -54,7 +49,7 @@ describe('a waitTimeout of a few milliseconds on a healthy Redis', () => {
   });
 
   it.each([1, 2, 5])('of %i ms reports a held key as held', async (waitTimeout) => {
-    const [one, other] = [await locks.start(redis.url), await locks.start(redis.url)];
+    const [one, other] = [await bench.service(), await bench.service()];
     await Promise.all(Array.from({ length: 50 }, (_, i) => one.acquire(`held:${i}`)));
     const counts = await outcomes(1_000, async (i) => {
       await other.acquire(`held:${i % 50}`, { waitTimeout });
@@ -64,7 +59,7 @@ describe('a waitTimeout of a few milliseconds on a healthy Redis', () => {
   });
 
   it.each([1, 2, 5])('of %i ms reports whether a latch is open', async (waitTimeout) => {
-    const service = await locks.start(redis.url);
+    const service = await bench.service();
     await service.getCountDownLatch('closed').trySetCount(1);
     const counts = await outcomes(500, async (i) =>
       String(await service.getCountDownLatch(i % 2 === 0 ? 'closed' : `open:${i}`).await({ waitTimeout })),
@@ -73,7 +68,7 @@ describe('a waitTimeout of a few milliseconds on a healthy Redis', () => {
   });
 
   it('reads a reply that arrived while the event loop was blocked', async () => {
-    const service = await locks.start(redis.url);
+    const service = await bench.service();
     const callAll = () => [
       service.acquire('one', { waitTimeout: 5 }),
       service.tryAcquire('try'),
@@ -91,8 +86,8 @@ describe('a waitTimeout of a few milliseconds on a healthy Redis', () => {
 
 describe('while Redis is frozen', () => {
   it('a call for several keys ends on time, whichever reply is missing', async () => {
-    await using proxy = await RespProxy.start(redis);
-    const [service, other] = [await locks.start(proxy.url), await locks.start(redis.url)];
+    const proxy = await bench.proxy();
+    const [service, other] = [await bench.service({ connection: proxy.url }), await bench.service()];
     const codes = new Set<string>();
     for (let lost = 1; lost <= 8; lost++) {
       // So that the keys are taken one by one.
@@ -115,7 +110,7 @@ describe('while Redis is frozen', () => {
       codes.add(error?.code ?? 'held');
       await value?.release();
       await held.release();
-      await nothingLeftBehind(redis);
+      await nothingLeftBehind(bench.redis);
     }
     expect(codes).toContain('LOCK_STORE');
   });

@@ -1,23 +1,20 @@
 import { describe, expect, it } from '@jest/globals';
-import { blockEventLoop, FaultLocks, nothingLeftBehind } from '../../lab/testbed/locks/fault-locks.js';
-import { useRedis } from '../../lab/testbed/locks/fault-setups.js';
+import { blockEventLoop, nothingLeftBehind } from '../../lab/testbed/locks/fault-locks.js';
+import { LockBench, record } from '../../lab/testbed/locks/locks.js';
 import { LOST as LOST_THERE, startLockWorker } from '../../lab/testbed/workers/lock-process.js';
-import type { RedisServer } from '../../lab/testbed/servers/redis-server.mjs';
 
 const LEASE = 500;
 const LOST = expect.objectContaining({ code: 'LOCK_LOST', key: 'a' });
 
-let redis: RedisServer;
-const locks = new FaultLocks();
-
-useRedis(locks, (started) => (redis = started));
+const bench = new LockBench();
 
 describe.each([
   ['watched by the watchdog', {}],
   ['of a fixed lease', { expire: LEASE }],
 ])('a lock %s, after the event loop was blocked for longer than its lease', (_, options) => {
   it('is not held on the first line afterwards', async () => {
-    const service = await locks.start(redis.url, { renewedLease: LEASE });
+    const service = await bench.service({ renewedLease: LEASE });
+    const events = record(service);
     const heard: unknown[] = [];
     const handle = await service.acquire('a', { ...options, onLost: (error) => heard.push(error) });
     expect(handle.isHeld).toBe(true);
@@ -32,15 +29,15 @@ describe.each([
     await expect(handle.verify()).rejects.toEqual(LOST);
     await expect(handle.extend(1_000)).rejects.toEqual(LOST);
     expect(await handle.release()).toBe(false);
-    expect(locks.told('lost')).toHaveLength(1);
-    await nothingLeftBehind(redis);
+    expect(events.filter(({ type }) => type === 'lost')).toHaveLength(1);
+    await nothingLeftBehind(bench.redis);
   });
 });
 
 it('a holder that was stopped beyond its lease knows on its first line, and its late release has no effect', async () => {
-  const options = { connection: redis.url, renewedLease: LEASE };
+  const options = { connection: bench.redis.url, renewedLease: LEASE };
   await using worker = await startLockWorker(options, { catchesErrors: true });
-  const service = await locks.start(redis.url);
+  const service = await bench.service();
   const mine = await worker.acquire('a');
   const view = worker.process.call('lookAfterStop', mine.number, LEASE, 10_000);
   await worker.process.next(({ event }) => event === 'spinning');
@@ -54,5 +51,5 @@ it('a holder that was stopped beyond its lease knows on its first line, and its 
   await lock.verify();
   expect(await lock.release()).toBe(true);
   expect(await worker.escaped()).toEqual([]);
-  await nothingLeftBehind(redis);
+  await nothingLeftBehind(bench.redis);
 });

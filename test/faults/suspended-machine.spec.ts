@@ -1,24 +1,20 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
 import { eventually } from '../../lab/testbed/wait/eventually.mjs';
-import { FaultLocks, untilFree, nothingLeftBehind, timed } from '../../lab/testbed/locks/fault-locks.js';
-import { useRedis } from '../../lab/testbed/locks/fault-setups.js';
-import type { RedisServer } from '../../lab/testbed/servers/redis-server.mjs';
+import { untilFree, nothingLeftBehind, timed } from '../../lab/testbed/locks/fault-locks.js';
+import { LockBench } from '../../lab/testbed/locks/locks.js';
 import { LOST, startLockWorker } from '../../lab/testbed/workers/lock-process.js';
 
 /** ms after a resume within which a holder that does not look is notified; a second, and more on a busy machine. */
 const SOON = 2_500;
 
-let redis: RedisServer;
-const locks = new FaultLocks();
+const bench = new LockBench();
 const MACHINE = { canBeSuspended: true };
 
-useRedis(locks, (started) => (redis = started));
-
 it('notifies a holder that does not check within about a second after the resume', async () => {
-  await using worker = await startLockWorker({ connection: redis.url }, MACHINE);
+  await using worker = await startLockWorker({ connection: bench.redis.url }, MACHINE);
   const mine = await worker.acquire('a', { expire: 2_500 });
-  await worker.sleep(() => untilFree(redis, 'a'));
+  await worker.sleep(() => untilFree(bench.redis, 'a'));
   const { ran, error } = await timed(worker.lost(mine));
   expect(error).toBeUndefined();
   expect(ran).toBeLessThan(SOON);
@@ -26,8 +22,8 @@ it('notifies a holder that does not check within about a second after the resume
 
 it('does not rely on a pushed grant from before the resume', async () => {
   const times = { grantTimeout: 800 };
-  await using worker = await startLockWorker({ connection: redis.url, ...times }, MACHINE);
-  const [one, other] = [await locks.start(redis.url, times), await locks.start(redis.url, times)];
+  await using worker = await startLockWorker({ connection: bench.redis.url, ...times }, MACHINE);
+  const [one, other] = [await bench.service(times), await bench.service(times)];
   const first = await one.acquire('a');
   const theirs = worker.acquire('a');
   await eventually(async () => (await one.inspect('a'))?.waiters.length === 1);
@@ -46,22 +42,22 @@ it('does not rely on a pushed grant from before the resume', async () => {
   expect(await second.release()).toBe(true);
   expect((await theirs).token).toBeGreaterThan(second.fencingToken);
   expect(await worker.release(await theirs)).toBe(true);
-  await nothingLeftBehind(redis);
+  await nothingLeftBehind(bench.redis);
 });
 
 it('does not rely on a reply to `acquire` that is read after the suspension', async () => {
-  await using worker = await startLockWorker({ connection: redis.url }, MACHINE);
-  const service = await locks.start(redis.url);
-  await redis.pause();
+  await using worker = await startLockWorker({ connection: bench.redis.url }, MACHINE);
+  const service = await bench.service();
+  await bench.redis.pause();
   const theirs = worker.acquire('a', { expire: 500, waitTimeout: 20_000 });
   // Its requests have reached Redis by then.
   await worker.lines();
   await sleep(100);
   let mine = undefined as Awaited<ReturnType<typeof service.acquire>> | undefined;
   await worker.sleep(async () => {
-    await redis.resume();
+    await bench.redis.resume();
     // Its token lasts longer than the lease.
-    await eventually(() => redis.admin.exists('lock:fence:{a}'));
+    await eventually(() => bench.redis.admin.exists('lock:fence:{a}'));
     mine = await service.acquire('a', { waitTimeout: 10_000 });
   });
   let hasIt = false;
@@ -79,8 +75,8 @@ describe.each([
   ['of a short lease, after less than a second', 400, { expire: 400 }],
 ])('a lock %s, on a machine that was suspended for longer than its lease', (_, lease, options) => {
   it('is not held on the first line after the resume, after another client had it', async () => {
-    await using worker = await startLockWorker({ connection: redis.url, renewedLease: lease }, MACHINE);
-    const service = await locks.start(redis.url);
+    await using worker = await startLockWorker({ connection: bench.redis.url, renewedLease: lease }, MACHINE);
+    const service = await bench.service();
     const mine = await worker.acquire('a', options);
     let fencingToken = 0;
     const view = await worker.lookAfterResume(mine, async () => {

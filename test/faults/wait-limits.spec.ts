@@ -1,10 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import type { LockService } from '../../lib/service/lock.service.js';
-import { FaultLocks, nothingLeftBehind, timed, untilFree } from '../../lab/testbed/locks/fault-locks.js';
-import { useRedis } from '../../lab/testbed/locks/fault-setups.js';
+import { nothingLeftBehind, timed, untilFree } from '../../lab/testbed/locks/fault-locks.js';
+import { LockBench, record } from '../../lab/testbed/locks/locks.js';
 import { eventually } from '../../lab/testbed/wait/eventually.mjs';
-import { RespProxy } from '../../lab/testbed/proxies/resp-proxy.mjs';
-import type { RedisServer } from '../../lab/testbed/servers/redis-server.mjs';
 
 /** By how many ms a call ends later than its `waitTimeout`, plus `timeout` of `replicas`, at most: as docs/options.md says. */
 const LATEST = 300;
@@ -36,10 +34,7 @@ const CALLS: ReadonlyArray<readonly [string, Call, number]> = [
   ],
 ];
 
-let redis: RedisServer;
-const locks = new FaultLocks();
-
-useRedis(locks, (started) => (redis = started));
+const bench = new LockBench();
 
 /** How all calls with all waits ended. `ran` leaves out the time for which the machine did not let this process run. */
 async function endings(service: LockService) {
@@ -59,18 +54,18 @@ const wrong = (ended: Awaited<ReturnType<typeof endings>>): string[] =>
 
 describe('every call ends within 300 ms after its waitTimeout', () => {
   it('while Redis is frozen', async () => {
-    const service = await locks.start(redis.url);
-    await redis.pause();
+    const service = await bench.service();
+    await bench.redis.pause();
     // Node compiles what these calls run: on a busy machine that alone takes longer than the limit leaves.
     await endings(service);
     expect(wrong(await endings(service))).toEqual([]);
-    await redis.resume();
-    await nothingLeftBehind(redis);
+    await bench.redis.resume();
+    await nothingLeftBehind(bench.redis);
   });
 
   it('after Redis was killed', async () => {
-    const service = await locks.start(redis.url);
-    await redis.kill();
+    const service = await bench.service();
+    await bench.redis.kill();
     expect(wrong(await endings(service))).toEqual([]);
   });
 });
@@ -81,8 +76,8 @@ describe('a line that goes dead during the wait for replicas', () => {
     ['several keys', ['a', 'b', 'c']],
   ])('for %s', (_, key) => {
     it.each([0, 100, 400])('at WAIT: a call with a waitTimeout of %i ms ends on time', async (waitTimeout) => {
-      await using proxy = await RespProxy.start(redis);
-      const service = await locks.start(proxy.url);
+      const proxy = await bench.proxy();
+      const service = await bench.service({ connection: proxy.url });
       await service.run(key, () => undefined);
       const stop = proxy.onCommand(({ name }) => {
         if (!/^wait$/i.test(name)) return;
@@ -94,12 +89,12 @@ describe('a line that goes dead during the wait for replicas', () => {
       expect(ran).toBeLessThan(waitTimeout + REPLICAS.timeout + LATEST);
       stop();
       proxy.heal();
-      await nothingLeftBehind(redis);
+      await nothingLeftBehind(bench.redis);
     });
 
     it('at the release after it: the call ends on time, and the release continues without it', async () => {
-      await using proxy = await RespProxy.start(redis);
-      const service = await locks.start(proxy.url);
+      const proxy = await bench.proxy();
+      const service = await bench.service({ connection: proxy.url });
       await service.run(key, () => undefined);
       let waits = 0;
       const stop = proxy.onCommand(({ name }) => {
@@ -111,8 +106,8 @@ describe('a line that goes dead during the wait for replicas', () => {
       expect(ran).toBeLessThan(1_000 + REPLICAS.timeout + LATEST);
       stop();
       proxy.heal();
-      await untilFree(redis, 'a');
-      await nothingLeftBehind(redis);
+      await untilFree(bench.redis, 'a');
+      await nothingLeftBehind(bench.redis);
     });
   });
 });
@@ -125,28 +120,29 @@ describe('several keys', () => {
     [100, 60],
     [1_000, 60],
   ])('report a Redis that refuses writes, with a waitTimeout of %i ms, %i ms away', async (waitTimeout, distance) => {
-    await using proxy = await RespProxy.start(redis);
-    const service = await locks.start(proxy.url);
+    const proxy = await bench.proxy();
+    const service = await bench.service({ connection: proxy.url });
     await service.run(['a', 'b'], () => undefined);
     proxy.delay({ request: distance, reply: distance });
-    await redis.admin.config('SET', 'maxmemory', '1');
+    await bench.redis.admin.config('SET', 'maxmemory', '1');
     try {
       const { error } = await timed(service.acquire(['a', 'b'], { waitTimeout }));
       expect(error).toMatchObject({ code: 'LOCK_STORE', message: expect.not.stringMatching(/all free/) });
     } finally {
-      await redis.admin.config('SET', 'maxmemory', '0');
+      await bench.redis.admin.config('SET', 'maxmemory', '0');
     }
   });
 
   it('end on time if the scope that holds one of them has ended, and its release is not answered', async () => {
-    await using proxy = await RespProxy.start(redis);
-    const service = await locks.start(proxy.url, { commandTimeout: 1_000 });
-    const other = await locks.start(redis.url);
+    const proxy = await bench.proxy();
+    const service = await bench.service({ connection: proxy.url, commandTimeout: 1_000 });
+    const other = await bench.service();
+    const events = record(service);
     const held = await other.acquire('b');
     let both!: ReturnType<typeof timed>;
     await service.run('a', async () => {
       both = timed(service.acquire(['a', 'b'], { waitTimeout: 300 }));
-      await eventually(() => locks.told('contended').length > 0);
+      await eventually(() => events.some(({ type }) => type === 'contended'));
     });
     proxy.dropRequests();
     const { error, ran } = await both;
@@ -154,11 +150,11 @@ describe('several keys', () => {
     expect(ran).toBeLessThan(300 + LATEST);
     proxy.heal();
     await held.release();
-    await nothingLeftBehind(redis);
+    await nothingLeftBehind(bench.redis);
   });
 
   it('name the wait in whole milliseconds', async () => {
-    const [one, other] = [await locks.start(redis.url), await locks.start(redis.url)];
+    const [one, other] = [await bench.service(), await bench.service()];
     await one.acquire('b');
     const { error } = await timed(other.acquire(['a', 'b'], { waitTimeout: 1_000 }));
     expect(error).toMatchObject({ code: 'LOCK_TIMEOUT', message: expect.stringMatching(/waitTimeout of \d+ ms/) });

@@ -5,12 +5,9 @@ import type { LeaderElection, LeaderElectionOptions } from '../../../lib/service
 import type { LockHandle } from '../../../lib/service/handles/lock-handle.js';
 import { deferred } from '../../../lab/testbed/wait/deferred.js';
 import { eventually, throughout } from '../../../lab/testbed/wait/eventually.mjs';
-import { FaultLocks } from '../../../lab/testbed/locks/fault-locks.js';
 import { aborted, AT_ONCE, inTurn, LockBench, timed } from '../../../lab/testbed/locks/locks.js';
 import { Random } from '../../../lab/chaos/schedule/random.mjs';
 import { assertNoViolation } from '../../../lab/testbed/history/history.js';
-import { useRedis } from '../../../lab/testbed/locks/fault-setups.js';
-import type { RedisServer } from '../../../lab/testbed/servers/redis-server.mjs';
 
 const bench = new LockBench();
 
@@ -320,15 +317,11 @@ describe('candidates in several processes', () => {
 });
 
 describe('a candidate whose Redis fails', () => {
-  const locks = new FaultLocks();
-  let redis: RedisServer;
-  useRedis(locks, (started) => (redis = started));
-
-  const said = (pattern: RegExp): string[] => locks.lines.map(({ text }) => text).filter((text) => pattern.test(text));
+  const said = (pattern: RegExp): string[] => bench.lines.filter((line) => pattern.test(line));
 
   it('is deposed when Redis is down, reports it once, and leads again when Redis is back', async () => {
     const told: string[] = [];
-    const service = await locks.start(redis.url, OPTIONS);
+    const service = await bench.service(OPTIONS);
     const election = service.getLeaderElection('a', {
       onElected: () => told.push('elected'),
       onDeposed: (error) => told.push(`deposed ${error?.code}`),
@@ -338,7 +331,7 @@ describe('a candidate whose Redis fails', () => {
     for (let outage = 1; outage <= 2; outage++) {
       const { signal } = election;
       const gone = performance.now();
-      await redis.kill();
+      await bench.redis.kill();
       await eventually(() => signal?.aborted, { every: 1 });
       expect(performance.now() - gone).toBeLessThan(LEASE + AT_ONCE);
       expect(election.isLeader).toBe(false);
@@ -346,7 +339,7 @@ describe('a candidate whose Redis fails', () => {
       await eventually(() => said(/cannot stand for election to lead 'a'/).length === outage);
       await sleep(3 * OPTIONS.commandTimeout);
       expect(said(/cannot stand for election to lead 'a'/)).toHaveLength(outage);
-      await redis.start();
+      await bench.redis.start();
       await eventually(() => election.isLeader);
     }
     expect(told).toEqual(['elected', 'deposed LOCK_LOST', 'elected', 'deposed LOCK_LOST', 'elected']);
@@ -354,33 +347,33 @@ describe('a candidate whose Redis fails', () => {
   });
 
   it('starts while Redis is down, and leads when Redis is up', async () => {
-    await redis.kill();
-    const service = locks.make(redis.url, OPTIONS);
+    await bench.redis.kill();
+    const service = bench.make(OPTIONS);
     await service.start().catch(() => undefined);
     const election = service.getLeaderElection('a').start();
     await throughout(700, () => !election.isLeader);
-    await redis.start();
+    await bench.redis.start();
     await eventually(() => election.isLeader);
   });
 
   it('stops within commandTimeout while Redis is down, leading or not', async () => {
-    const [one, other] = [await locks.start(redis.url, OPTIONS), await locks.start(redis.url, OPTIONS)];
+    const [one, other] = [await bench.service(OPTIONS), await bench.service(OPTIONS)];
     const elections = [one.getLeaderElection('a').start(), other.getLeaderElection('a')];
     await eventually(() => elections[0]!.isLeader);
     elections[1]!.start();
-    await redis.pause();
+    await bench.redis.pause();
     const since = performance.now();
     await Promise.all(elections.map((election) => election.stop()));
     expect(performance.now() - since).toBeLessThan(OPTIONS.commandTimeout + AT_ONCE);
     expect(said(/could not be released/)).toHaveLength(1);
-    await redis.resume();
+    await bench.redis.resume();
   });
 
   it.each([
     ['onElected', { workInElected: true }],
     ['onDeposed', { workInElected: false }],
   ])('does not lead again while %s of its lost term still runs', async (_, { workInElected }) => {
-    const [service, other] = [await locks.start(redis.url, OPTIONS), await locks.start(redis.url, OPTIONS)];
+    const [service, other] = [await bench.service(OPTIONS), await bench.service(OPTIONS)];
     const work = deferred();
     const told: string[] = [];
     const election = service.getLeaderElection('a', {
@@ -410,7 +403,7 @@ describe('a candidate whose Redis fails', () => {
   });
 
   it('stands again after finishTimeout, with a warning, if the work of a term never ends', async () => {
-    const service = await locks.start(redis.url, OPTIONS);
+    const service = await bench.service(OPTIONS);
     const election = service.getLeaderElection('a', {
       onElected: () => new Promise(() => undefined),
       finishTimeout: 400,

@@ -2,10 +2,9 @@ import { describe, expect, it } from '@jest/globals';
 import type { LockService } from '../../../lib/service/lock.service.js';
 import type { RedisLockModuleOptions } from '../../../lib/module/redis-lock.options.js';
 import { resolveModuleOptions } from '../../../lib/module/redis-lock.options.js';
-import { FaultLocks, keysWithTtl, nothingLeftBehind, redisKey, timed } from '../../../lab/testbed/locks/fault-locks.js';
-import { useRedis } from '../../../lab/testbed/locks/fault-setups.js';
+import { keysWithTtl, nothingLeftBehind, redisKey, timed } from '../../../lab/testbed/locks/fault-locks.js';
+import { LockBench } from '../../../lab/testbed/locks/locks.js';
 import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
-import type { RedisServer } from '../../../lab/testbed/servers/redis-server.mjs';
 /** No length of time at all. */
 const NONSENSE: unknown[] = [
   ...[-1, -0.001, NaN, -Infinity, '', ' ', '10', '-1s', '1w', '1 s s'],
@@ -14,10 +13,7 @@ const NONSENSE: unknown[] = [
 const TOO_LONG = [366 * 86_400_000 + 1, Number.MAX_SAFE_INTEGER, 1e300, '8785h'];
 const TOO_SHORT = [1, 10, 49, 49.999, '49ms', Number.MIN_VALUE];
 
-let redis: RedisServer;
-const locks = new FaultLocks();
-
-useRedis(locks, (started) => (redis = started));
+const bench = new LockBench();
 
 const show = (written: unknown): string =>
   typeof written === 'bigint' ? `${written}n` : (JSON.stringify(written) ?? String(written));
@@ -70,7 +66,7 @@ const takesOptions = (place: string): boolean => place === 'tryLock: waitTimeout
 const isEmptyObject = (value: unknown): boolean =>
   typeof value === 'object' && value !== null && !Array.isArray(value) && Object.keys(value).length === 0;
 
-const start = () => locks.start(redis.url);
+const start = () => bench.service();
 
 describe.each(places)('%s', (place, refuses, write) => {
   it('refuses an invalid duration, names the option and says what to write', async () => {
@@ -82,9 +78,9 @@ describe.each(places)('%s', (place, refuses, write) => {
       expect([show(duration), error?.code]).toEqual([show(duration), 'LOCK_CONFIG']);
       expect(error.message).toMatch(/write|must be|at least|longest/);
     }
-    expect((await keysWithTtl(redis)).filter(({ key }) => key.startsWith('lock:state') && place !== 'extend')).toEqual(
-      [],
-    );
+    expect(
+      (await keysWithTtl(bench.redis)).filter(({ key }) => key.startsWith('lock:state') && place !== 'extend'),
+    ).toEqual([]);
   });
 });
 
@@ -96,37 +92,37 @@ it.each([-1, 1.5, NaN, Infinity, '3', null])('maxRenewTimes %p is refused', asyn
 });
 
 it('the shortest lease works: 50 ms, fixed and renewed', async () => {
-  const service = await locks.start(redis.url, { renewedLease: 50, grantTimeout: 50 });
+  const service = await bench.service({ renewedLease: 50, grantTimeout: 50 });
   // A busy machine may need longer than that for an answer.
   const fixed = await eventually(() => service.acquire('fixed', { expire: 50 }));
   expect(fixed.remainingTime()).toBeGreaterThan(0);
   expect(fixed.remainingTime()).toBeLessThanOrEqual(47.5);
   await new Promise((done) => fixed.signal.addEventListener('abort', done));
   expect(await fixed.release()).toBe(false);
-  await nothingLeftBehind(redis);
+  await nothingLeftBehind(bench.redis);
 });
 
 it('fractions of a millisecond are accepted in a lease', async () => {
-  const service = await locks.start(redis.url, { renewedLease: 1000.5, grantTimeout: 500.25 });
+  const service = await bench.service({ renewedLease: 1000.5, grantTimeout: 500.25 });
   const handle = await service.acquire('a');
   const waiting = service.acquire('a', { expire: '1.0005s', owner: 'x', holdAtLeast: 0.5 });
   await eventually(async () => (await service.inspect('a'))?.waiters.length === 1);
   await handle.extend(700.7);
   expect(await handle.release()).toBe(true);
   expect(await (await waiting).release()).toBe(true);
-  await nothingLeftBehind(redis);
+  await nothingLeftBehind(bench.redis);
 });
 
 describe('the interval of renewals is never near zero', () => {
   it('a failing Redis is not asked continuously', async () => {
-    const service = await locks.start(redis.url, { renewedLease: 2_000 });
+    const service = await bench.service({ renewedLease: 2_000 });
     const handle = await service.acquire('a');
-    await redis.admin.del(redisKey('state', 'a'));
-    await redis.admin.set(redisKey('state', 'a'), 'of another program');
-    await redis.resetCommandStats();
+    await bench.redis.admin.del(redisKey('state', 'a'));
+    await bench.redis.admin.set(redisKey('state', 'a'), 'of another program', 'EX', 60);
+    await bench.redis.resetCommandStats();
     await new Promise((done) => handle.signal.addEventListener('abort', done));
     // From two thirds of the lease on, after a tenth of the remaining time each time, never sooner than after 10 ms.
-    expect((await redis.commandStats())['evalsha']).toBeLessThan(80);
+    expect((await bench.redis.commandStats())['evalsha']).toBeLessThan(80);
   });
 });
 

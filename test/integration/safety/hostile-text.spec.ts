@@ -1,16 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
-import { FaultLocks, keysWithTtl, nothingLeftBehind, redisKey, timed } from '../../../lab/testbed/locks/fault-locks.js';
-import { useRedis } from '../../../lab/testbed/locks/fault-setups.js';
+import { keysWithTtl, nothingLeftBehind, redisKey, timed } from '../../../lab/testbed/locks/fault-locks.js';
+import { LockBench } from '../../../lab/testbed/locks/locks.js';
 import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
-import type { RedisServer } from '../../../lab/testbed/servers/redis-server.mjs';
 
 const CONTROLS = ['\n', '\r', '\t', '\0', '\u001b[31m', '\u007f', '\u0085', '\u2028', '\u2029'];
 const HUGE = 'x'.repeat(100_000);
 
-let redis: RedisServer;
-const locks = new FaultLocks();
-
-useRedis(locks, (started) => (redis = started));
+const bench = new LockBench();
 
 /** Text that would begin a new line, or act on a terminal. */
 const BREAKS_LINES = /[\p{Cc}\u2028\u2029]/u;
@@ -28,7 +24,7 @@ describe('keys', () => {
     ['a template', 'stock:#{#sku}'] as const,
     ['nothing but a template', '#{#sku}'] as const,
   ])('a key with %s is refused in every call, on one short line', async (_, key) => {
-    const service = await locks.start(redis.url);
+    const service = await bench.service();
     for (const work of [
       () => service.acquire(key),
       () => service.tryAcquire(key),
@@ -44,15 +40,15 @@ describe('keys', () => {
       expect(error.message).not.toMatch(BREAKS_LINES);
       expect(error.message.length).toBeLessThan(400);
     }
-    expect(await keysWithTtl(redis)).toEqual([]);
+    expect(await keysWithTtl(bench.redis)).toEqual([]);
   });
 
   it.each([undefined, null, 42, {}, [], ['a', 1], Symbol('a'), () => 'a', { toString: () => 'a' }])(
     'a key that is not a string (%p) is refused, and the task does not run',
     async (key) => {
-      const service = await locks.start(redis.url);
+      const service = await bench.service();
       expect((await timed(service.acquire(key as never))).error).toMatchObject({ code: 'LOCK_KEY' });
-      expect(await keysWithTtl(redis)).toEqual([]);
+      expect(await keysWithTtl(bench.redis)).toEqual([]);
     },
   );
 
@@ -66,11 +62,11 @@ describe('keys', () => {
     'order:{42}:pay',
     'a{}b',
     '$(reboot); DROP TABLE locks; --',
-    "'; redis.call('FLUSHALL')",
+    "'; bench.redis.call('FLUSHALL')",
     '%0d%0aFLUSHALL%0d%0a',
     'x'.repeat(512),
   ])('an unusual key works unchanged: %j', async (key) => {
-    const [one, other] = [await locks.start(redis.url), await locks.start(redis.url)];
+    const [one, other] = [await bench.service(), await bench.service()];
     const handle = await one.acquire(key);
     expect(handle.key).toBe(key);
     const waiting = other.acquire(key);
@@ -83,7 +79,7 @@ describe('keys', () => {
       if (next.signal.aborted) resolve();
       else next.signal.addEventListener('abort', () => resolve());
     });
-    await nothingLeftBehind(redis);
+    await nothingLeftBehind(bench.redis);
   });
 });
 
@@ -99,16 +95,16 @@ describe('owners', () => {
     ['null', null] as const,
     ['an object', { toString: () => 'a' }] as const,
   ])('an owner with %s is refused, on one short line', async (_, owner) => {
-    const service = await locks.start(redis.url);
+    const service = await bench.service();
     const { error } = await timed(service.acquire('a', { owner: owner as never }));
     expect(error).toMatchObject({ code: 'LOCK_CONFIG' });
     expect(error.message).not.toMatch(BREAKS_LINES);
     expect(error.message.length).toBeLessThan(400);
-    expect(await keysWithTtl(redis)).toEqual([]);
+    expect(await keysWithTtl(bench.redis)).toEqual([]);
   });
 
   it('owners that differ are different owners, whatever they are made of', async () => {
-    const service = await locks.start(redis.url);
+    const service = await bench.service();
     const owners = [
       'a',
       'A',
@@ -137,11 +133,11 @@ describe('owners', () => {
       }
       expect(await handle.release()).toBe(true);
     }
-    await nothingLeftBehind(redis);
+    await nothingLeftBehind(bench.redis);
   });
 
   it('an owner that equals the id of an acquisition is not admitted by it', async () => {
-    const [one, other] = [await locks.start(redis.url), await locks.start(redis.url)];
+    const [one, other] = [await bench.service(), await bench.service()];
     const handle = await one.acquire('a');
     const stolen = await other.tryAcquire('a', { owner: handle.owner });
     // A caller that knows the id and names it re-enters, as documented for owners; it does not come from the key or a
@@ -154,7 +150,7 @@ describe('owners', () => {
 });
 
 it('log lines and errors stay on one line, whatever the key, owner and errors of Redis are', async () => {
-  const service = await locks.start(redis.url, { renewedLease: 900 });
+  const service = await bench.service({ renewedLease: 900 });
   const key = '"; \u202Egnp.exe \u200B \u00ad ключ\u00a0{x}';
   const handle = await service.acquire(key, { owner: 'o\u202Ewner', maxRenewTimes: 1 });
   const aborted = new Promise((resolve) => handle.signal.addEventListener('abort', resolve));
@@ -164,8 +160,8 @@ it('log lines and errors stay on one line, whatever the key, owner and errors of
       throw new Error('two\nlines\u2028three');
     },
   });
-  await redis.admin.del(redisKey('state', 'many'));
-  await eventually(() => locks.lines.some(({ text }) => text.includes('onLost')));
-  expect(locks.lines.length).toBeGreaterThanOrEqual(3);
-  for (const { text } of locks.lines) expect(text).not.toMatch(BREAKS_LINES);
+  await bench.redis.admin.del(redisKey('state', 'many'));
+  await eventually(() => bench.lines.some((line) => line.includes('onLost')));
+  expect(bench.lines.length).toBeGreaterThanOrEqual(3);
+  for (const line of bench.lines) expect(line).not.toMatch(BREAKS_LINES);
 });

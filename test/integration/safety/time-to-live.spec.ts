@@ -1,25 +1,21 @@
 import { expect, it } from '@jest/globals';
-import { FaultLocks, keysWithTtl, nothingLeftBehind } from '../../../lab/testbed/locks/fault-locks.js';
-import { useRedis } from '../../../lab/testbed/locks/fault-setups.js';
+import { keysWithTtl, nothingLeftBehind } from '../../../lab/testbed/locks/fault-locks.js';
+import { LockBench } from '../../../lab/testbed/locks/locks.js';
 import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
-import type { RedisServer } from '../../../lab/testbed/servers/redis-server.mjs';
 
 /** The longest that anything is kept: the fence, for ten minutes beyond the lease. */
 const LONGEST_TTL = 600_000 + 30_000;
 
-let redis: RedisServer;
-const locks = new FaultLocks();
-
-useRedis(locks, (started) => (redis = started));
+const bench = new LockBench();
 
 // A chaos run looks for keys without a TTL all the time.
 it('every key of a contended lock has a TTL, and lives under the prefix', async () => {
   const options = { renewedLease: 900, grantTimeout: 400, keyPrefix: 'shop:lock' };
-  const [one, other] = [await locks.start(redis.url, options), await locks.start(redis.url, options)];
+  const [one, other] = [await bench.service(options), await bench.service(options)];
   const held = await one.acquire('a');
   const waiting = other.acquire('a', { waitTimeout: '60s' });
   const keys = await eventually(async () => {
-    const found = await keysWithTtl(redis);
+    const found = await keysWithTtl(bench.redis);
     const roles = found.map(({ key }) => /^shop:lock:(\w+):/.exec(key)?.[1]);
     expect(roles).toEqual(expect.arrayContaining(['fence', 'queue', 'state', 'waiters']));
     expect(roles).not.toContain(undefined);
@@ -28,11 +24,11 @@ it('every key of a contended lock has a TTL, and lives under the prefix', async 
   expect(keys.filter(({ ttl }) => ttl < 0 || ttl > LONGEST_TTL)).toEqual([]);
   await held.release();
   await (await waiting).release();
-  await nothingLeftBehind(redis);
+  await nothingLeftBehind(bench.redis);
 });
 
 it('the number of permits, and latches, have a TTL', async () => {
-  const service = await locks.start(redis.url);
+  const service = await bench.service();
   const semaphore = service.getSemaphore('mails', { permits: 2 });
   await semaphore.setPermits(3);
   const permit = await semaphore.acquire();
@@ -40,7 +36,7 @@ it('the number of permits, and latches, have a TTL', async () => {
   await latch.trySetCount(2, { expire: '1h' });
   const opened = latch.await();
   await latch.countDown();
-  const ttls = new Map((await keysWithTtl(redis)).map(({ key, ttl }) => [key, ttl]));
+  const ttls = new Map((await keysWithTtl(bench.redis)).map(({ key, ttl }) => [key, ttl]));
   const hour = 3_600_000;
   for (const [key, longest] of [
     ['lock:limit:{mails}', 7 * 24 * hour],
@@ -54,17 +50,17 @@ it('the number of permits, and latches, have a TTL', async () => {
   await latch.countDown();
   expect(await opened).toBe(true);
   await permit.release();
-  expect((await keysWithTtl(redis)).filter(({ ttl }) => ttl <= 0)).toEqual([]);
+  expect((await keysWithTtl(bench.redis)).filter(({ ttl }) => ttl <= 0)).toEqual([]);
 });
 
 it('the TTL of the state is the longest of its leases, whichever of them ends', async () => {
-  const service = await locks.start(redis.url);
+  const service = await bench.service();
   const state = 'lock:state:{a}';
   const [long, short] = [
     await service.acquire('a', { owner: 'me', expire: 20_000 }),
     await service.acquire('a', { owner: 'me', expire: 1_000, holdAtLeast: 500 }),
   ];
-  const ttl = (): Promise<number> => redis.admin.pttl(state);
+  const ttl = (): Promise<number> => bench.redis.admin.pttl(state);
   expect(await ttl()).toBeGreaterThan(19_000);
   // A lock that is kept for its holdAtLeast does not shorten the other holds of the owner.
   expect(await short.release()).toBe(true);
@@ -73,5 +69,5 @@ it('the TTL of the state is the longest of its leases, whichever of them ends', 
   expect(await ttl()).toBeGreaterThan(29_000);
   expect(await long.release()).toBe(true);
   expect(await ttl()).toBeLessThanOrEqual(500);
-  await nothingLeftBehind(redis);
+  await nothingLeftBehind(bench.redis);
 });

@@ -1,22 +1,17 @@
 import { describe, expect, it } from '@jest/globals';
 import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
-import { FaultLocks, timed } from '../../../lab/testbed/locks/fault-locks.js';
-import { AT_ONCE } from '../../../lab/testbed/locks/locks.js';
-import { useRedis } from '../../../lab/testbed/locks/fault-setups.js';
-import type { RedisServer } from '../../../lab/testbed/servers/redis-server.mjs';
+import { timed } from '../../../lab/testbed/locks/fault-locks.js';
+import { AT_ONCE, LockBench, record } from '../../../lab/testbed/locks/locks.js';
 
-let redis: RedisServer;
-const locks = new FaultLocks();
-
-useRedis(locks, (started) => (redis = started));
+const bench = new LockBench();
 
 describe('a service that has not been started', () => {
   it('locks nevertheless: sections never overlap, and waiters are served', async () => {
-    const services = [locks.make(redis.url), locks.make(redis.url)];
+    const services = [bench.make(), bench.make()];
     let [running, most, served] = [0, 0, 0];
     const section = async (): Promise<void> => {
       most = Math.max(most, ++running);
-      await redis.admin.ping();
+      await bench.redis.admin.ping();
       running -= 1;
       served += 1;
     };
@@ -28,10 +23,11 @@ describe('a service that has not been started', () => {
   });
 
   it('serves a waiter by pushed grants once it is started', async () => {
-    const [one, late] = [await locks.start(redis.url), locks.make(redis.url)];
+    const [one, late] = [await bench.service(), bench.make()];
     const handle = await one.acquire('a');
+    const events = record(late);
     const waiting = late.acquire('a');
-    await eventually(() => locks.told('contended').length > 0);
+    await eventually(() => events.some(({ type }) => type === 'contended'));
     await late.start();
     await eventually(async () => (await one.inspect('a'))?.waiters.length === 1);
     const since = performance.now();
@@ -42,9 +38,9 @@ describe('a service that has not been started', () => {
 
   it('never runs a task without its lock: neither before Redis is up, nor after the service has been closed', async () => {
     const [task, ran] = [(): void => void ran.push('ran'), [] as string[]];
-    const nowhere = locks.make('redis://127.0.0.1:1', { commandTimeout: 200 });
+    const nowhere = bench.make({ connection: 'redis://127.0.0.1:1', commandTimeout: 200 });
     expect((await timed(nowhere.run('a', task))).error).toMatchObject({ code: 'LOCK_STORE' });
-    const closed = await locks.start(redis.url);
+    const closed = await bench.service();
     await closed.close();
     expect((await timed(closed.run('a', task))).error).toMatchObject({ code: 'LOCK_STORE' });
     expect((await timed(closed.tryAcquire('a'))).error).toMatchObject({ code: 'LOCK_STORE' });
