@@ -1,11 +1,11 @@
-import { afterEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { ClusterBench } from '../../lab/testbed/locks/cluster-bench.js';
 import { ClusterProxies } from '../../lab/testbed/proxies/cluster-proxies.js';
 import { eventuallyPasses } from '../../lab/testbed/wait/eventually.mjs';
-import { abortOf, FaultLocks, timed } from '../../lab/testbed/locks/fault-locks.js';
-import { playLockScenario } from '../../lab/testbed/locks/lock-scenario.js';
+import { abortOf, timed } from '../../lab/testbed/locks/fault-locks.js';
+import { playWithEachFault, playWithFault } from '../../lab/testbed/locks/lock-scenario.js';
 
-/** Scenarios mostly wait, so several are played at once, each over proxies and on a key of its own. */
+/** Scenarios that are played at once, each over proxies and on a key of its own. */
 const AT_ONCE = 10;
 /** The commands that the master of a key receives for that key; the rest is about the Cluster. */
 const NAMES = ['evalsha', 'eval', 'ssubscribe'];
@@ -19,8 +19,6 @@ const ROUND_TRIP = 400;
 const LATE_TIMER = 1_000;
 
 const bench = new ClusterBench();
-const locks = new FaultLocks();
-afterEach(() => locks.closeAll());
 
 describe('a Cluster', () => {
   it('continues normally if the reply to the n-th command is lost, for every n', async () => {
@@ -28,44 +26,21 @@ describe('a Cluster', () => {
     const play = async (key: string, nth: number) => {
       await using proxies = await ClusterProxies.start(bench.cluster);
       const proxy = proxies.of(await bench.cluster.masterOf(key));
-      const fault = proxy.cutAfterCommand({ nth, names: NAMES });
-      let hit: string | undefined;
-      void fault.happened.then(({ name, args }) => (hit = `${name} ${args[0] ?? ''}`));
-      const own = new FaultLocks();
-      const { error } = await timed(
-        playLockScenario(own, {
-          ...{ connection: proxies.connection, key, observer },
-          ...{ lease: LEASE, commandTimeout: COMMAND_TIMEOUT },
-        }),
-      );
-      fault.cancel();
-      await own.closeAll();
-      return { sent: proxy.commands.filter(({ name }) => NAMES.includes(name)).length, hit, error };
+      const scenario = { connection: proxies.connection, key, observer, lease: LEASE, commandTimeout: COMMAND_TIMEOUT };
+      return await playWithFault(scenario, proxy, proxy.cutAfterCommand({ nth, names: NAMES }));
     };
     // All of them at one master, which has the scripts then.
     await play('{all}:plain:1', Infinity);
-    const { sent } = await play('{all}:plain:2', Infinity);
+    const { commands } = await play('{all}:plain:2', Infinity);
+    const sent = commands.filter(({ name }) => NAMES.includes(name)).length;
     // The scripts of the scenario, and the subscriptions of two clients.
     expect(sent).toBeGreaterThan(12);
-    const failures: string[] = [];
-    let missed = 0;
-    const left = Array.from({ length: sent }, (_, i) => i + 1);
-    const player = async (): Promise<void> => {
-      for (let n = left.shift(); n !== undefined; n = left.shift()) {
-        const { hit, error } = await play(`{all}:${n}`, n);
-        if (hit === undefined) missed += 1;
-        if (error !== undefined) failures.push(`command ${n} (${hit}): ${error.message}`);
-      }
-    };
-    await Promise.all(Array.from({ length: AT_ONCE }, player));
-    expect(failures).toEqual([]);
-    // How often a waiter asks again is a matter of milliseconds, so the last numbers may not be reached every time.
-    expect(missed).toBeLessThanOrEqual(2);
+    await playWithEachFault(sent, AT_ONCE, (n) => play(`{all}:${n}`, n));
   });
 
   it('that is far away: a waiter takes its place when its subscription stands, however long that takes', async () => {
     await using proxies = await ClusterProxies.start(bench.cluster);
-    const [holder, far] = [await bench.service(), await locks.start(proxies.connection)];
+    const [holder, far] = [await bench.service(), await bench.service({ connection: proxies.connection })];
     const lock = await holder.acquire('a');
     const proxy = proxies.of(await bench.cluster.masterOf('a'));
     // A subscription takes several round trips: longer than the reply of an acquisition may be delayed by it.

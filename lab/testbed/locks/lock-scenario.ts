@@ -9,7 +9,7 @@ import { SCRIPTS } from '../../../lib/store/redis/scripts.generated.js';
 import { eventually } from '../wait/eventually.mjs';
 import { abortOf, FaultLocks, redisKey, timed } from './fault-locks.js';
 import type { RedisServer } from '../servers/redis-server.mjs';
-import { RespProxy } from '../proxies/resp-proxy.mjs';
+import { RespProxy, type Fault } from '../proxies/resp-proxy.mjs';
 
 /**
  * Long enough for a renewal to come through a new connection on a busy machine, short enough for a test to see a renewal.
@@ -92,6 +92,43 @@ export async function playLockScenario(
   expect(info?.holders.map(({ fencingToken, kept }) => [fencingToken, kept])).toEqual([[third.fencingToken, false]]);
   expect(info!.holders[0]!.since.getTime()).toBeGreaterThanOrEqual(since - 1_000);
   expect(await third.release()).toBe(true);
+}
+
+/**
+ * Plays the scenario with a fault of a proxy. Returns the failure, if there is one, the command that the fault has hit, and
+ * all commands that have passed the proxy.
+ */
+export async function playWithFault(scenario: LockScenario, proxy: RespProxy, fault?: Fault) {
+  let hit: string | undefined;
+  void fault?.happened.then(({ name, args }) => (hit = `${name} ${args[0] ?? ''}`));
+  const locks = new FaultLocks();
+  const { error } = await timed(playLockScenario(locks, scenario));
+  fault?.cancel();
+  const commands = [...proxy.commands];
+  await locks.closeAll();
+  return { commands, hit, error };
+}
+
+/** Plays the scenario with a fault at each of `count` commands, so many at once, since they mostly wait. None may fail. */
+export async function playWithEachFault(
+  count: number,
+  atOnce: number,
+  play: (n: number) => ReturnType<typeof playWithFault>,
+): Promise<void> {
+  const failures: string[] = [];
+  let missed = 0;
+  const left = Array.from({ length: count }, (_, i) => i + 1);
+  const player = async (): Promise<void> => {
+    for (let n = left.shift(); n !== undefined; n = left.shift()) {
+      const { hit, error } = await play(n);
+      if (hit === undefined) missed += 1;
+      if (error !== undefined) failures.push(`command ${n} (${hit}): ${error.message}`);
+    }
+  };
+  await Promise.all(Array.from({ length: atOnce }, player));
+  expect(failures).toEqual([]);
+  // How often a waiter asks again is a matter of milliseconds, so the last numbers may not be reached every time.
+  expect(missed).toBeLessThanOrEqual(2);
 }
 
 /**

@@ -199,7 +199,7 @@ describe('a client of node-redis that the application passes in', () => {
 
   it('is refused at the start if the server refuses its login, without the password', async () => {
     const connection = createClient({ url: bench.redis.url, username: 'nobody', password: 'a wrong secret' });
-    const refused = bench.service({ connection });
+    const refused = bench.make({ connection, commandTimeout: 1_000 }).start();
     await expect(refused).rejects.toMatchObject({
       code: 'LOCK_STORE',
       message: expect.stringContaining('the user or password in `connection` is missing or wrong'),
@@ -276,9 +276,8 @@ describe('a Cluster client of node-redis that the application passes in', () => 
       await admin.acl('SETUSER', 'app', 'on', '>a certain secret', '+@all', '~*', '&*');
     }
     await exchangeOnAll(client({ defaults: { username: 'app', password: 'a certain secret' } }));
-    const refused = cluster.service({
-      connection: client({ defaults: { username: 'app', password: 'a wrong secret' } }),
-    });
+    const connection = client({ defaults: { username: 'app', password: 'a wrong secret' } });
+    const refused = cluster.make({ connection, commandTimeout: 1_000 }).start();
     await expect(refused).rejects.toMatchObject({ code: 'LOCK_STORE', message: expect.stringContaining('WRONGPASS') });
     await expect(refused).rejects.not.toThrow(/wrong secret/);
   });
@@ -319,7 +318,7 @@ it.each([
   ['a server', createClient({ url: 'redis://127.0.0.1:1' })],
   ['a Cluster', createCluster({ rootNodes: [{ url: 'redis://127.0.0.1:1' }] })],
 ])('a client of node-redis for %s that cannot be reached is reported', async (_what, connection) => {
-  await expect(bench.service({ connection, commandTimeout: 300 })).rejects.toMatchObject({
+  await expect(bench.make({ connection, commandTimeout: 300 }).start()).rejects.toMatchObject({
     code: 'LOCK_STORE',
     message: expect.stringContaining('ECONNREFUSED'),
   });
