@@ -20,9 +20,11 @@ const MOST_VISITS = 50;
 const FEW_VISITS = 12;
 const MOST_FAULTS = 6;
 
-/** Picks one of several values, as often as their weights say; it shrinks to the first. */
-const oneOf = <T>(...choices: ReadonlyArray<readonly [weight: number, value: T]>): fc.Arbitrary<T> => {
-  const values = choices.flatMap(([weight, value]) => Array.from({ length: weight }, () => value));
+/** Picks one of several values, each as often as the weight before it says; it shrinks to the first. */
+const oneOf = <T>(...choices: ReadonlyArray<readonly [weight: number, ...values: T[]]>): fc.Arbitrary<T> => {
+  const values = choices.flatMap(([weight, ...all]) =>
+    all.flatMap((value) => Array.from<T>({ length: weight }).fill(value)),
+  );
   return fc.nat(values.length - 1).map((place) => values[place]!);
 };
 
@@ -88,25 +90,15 @@ const mixedVisit = (kind: fc.Arbitrary<Kind>, replicas: fc.Arbitrary<boolean>): 
     keys: oneOf<readonly number[]>([8, [0]], [3, [1]], [1, [2]], [1, [0, 1]], [1, [2, 0]], [1, [1, 2]]),
     kind,
     units: fc.integer({ min: 1, max: 2 }),
-    owner: oneOf([10, undefined], [1, 'ada'], [1, 'bob']),
+    owner: oneOf([10, undefined], [1, 'ada', 'bob']),
     lease: oneOf([6, 'renewed'], [1, 'long'], [2, 'fixed'], [1, 'counted']),
     holdAtLeast: rarely(10, 0, fc.nat(60)),
     replicas,
     abortAfter: rarely<number | undefined>(10, undefined, fc.nat(120)),
     act: oneOf(
       [12, 'nothing'],
-      [1, 'verify'],
-      [1, 'assert'],
-      [1, 'extend'],
-      [1, 'shrink'],
-      [1, 'reenter'],
-      [1, 'again'],
-      [1, 'downgrade'],
-      [1, 'abandon'],
-      [1, 'inspect'],
-      [2, 'latch'],
-      [2, 'hand over'],
-      [2, 'release in background'],
+      [1, 'verify', 'assert', 'extend', 'shrink', 'reenter', 'again', 'downgrade', 'abandon', 'inspect'],
+      [2, 'latch', 'hand over', 'release in background'],
     ),
     candidacy: rarely<Candidacy | undefined>(15, undefined, candidacies),
   });
@@ -115,17 +107,12 @@ const mixedVisit = (kind: fc.Arbitrary<Kind>, replicas: fc.Arbitrary<boolean>): 
 const plainVisit = visitOf({
   pause: fc.nat(3),
   keys: oneOf<readonly number[]>([15, [0]], [1, [0, 1]]),
-  kind: oneOf([30, 'exclusive'], [1, 'fair'], [1, 'read']),
-  lease: oneOf([6, 'renewed'], [1, 'long'], [1, 'fixed'], [1, 'counted']),
+  kind: oneOf([30, 'exclusive'], [1, 'fair', 'read']),
+  lease: oneOf([6, 'renewed'], [1, 'long', 'fixed', 'counted']),
   abortAfter: rarely<number | undefined>(20, undefined, fc.nat(60)),
   act: oneOf(
     [20, 'nothing'],
-    [1, 'verify'],
-    [1, 'extend'],
-    [1, 'shrink'],
-    [1, 'reenter'],
-    [1, 'downgrade'],
-    [1, 'hand over'],
+    [1, 'verify', 'extend', 'shrink', 'reenter', 'downgrade', 'hand over'],
     [5, 'release in background'],
   ),
 });
@@ -143,13 +130,8 @@ const sharingVisit = (kind: 'read' | 'permits'): fc.Arbitrary<Visit> =>
     act: oneOf(
       [10, 'nothing'],
       [1, 'verify'],
-      [2, 'extend'],
-      [2, 'shrink'],
-      [1, 'reenter'],
-      [1, 'abandon'],
-      [1, 'inspect'],
-      [1, 'latch'],
-      [1, 'hand over'],
+      [2, 'extend', 'shrink'],
+      [1, 'reenter', 'abandon', 'inspect', 'latch', 'hand over'],
       [4, 'release in background'],
     ),
   });
@@ -158,38 +140,31 @@ const sharingVisit = (kind: 'read' | 'permits'): fc.Arbitrary<Visit> =>
 const lastingVisit = visitOf({
   pause: fc.nat(TIMES.lease),
   keys: oneOf<readonly number[]>([1, [0]], [1, [1]], [1, [2]]),
-  kind: oneOf([6, 'exclusive'], [1, 'fair'], [1, 'read']),
-  lease: oneOf([2, 'fixed'], [2, 'renewed'], [1, 'long'], [1, 'counted']),
+  kind: oneOf([6, 'exclusive'], [1, 'fair', 'read']),
+  lease: oneOf([2, 'fixed', 'renewed'], [1, 'long', 'counted']),
   section: fc.nat(3 * TIMES.lease),
-  act: oneOf([2, 'extend'], [1, 'nothing'], [1, 'verify'], [1, 'shrink'], [1, 'hand over']),
+  act: oneOf([2, 'extend'], [1, 'nothing', 'verify', 'shrink', 'hand over']),
 });
 
 /** Many callers of one key that hold it for long, so that some wait whenever a master is replaced. */
 const crowdedVisit = visitOf({
   pause: fc.nat(30),
   keys: oneOf<readonly number[]>([15, [0]], [1, [1]]),
-  kind: oneOf([8, 'exclusive'], [1, 'fair'], [1, 'read']),
-  lease: oneOf([4, 'renewed'], [1, 'long'], [1, 'fixed']),
+  kind: oneOf([8, 'exclusive'], [1, 'fair', 'read']),
+  lease: oneOf([4, 'renewed'], [1, 'long', 'fixed']),
   section: fc.nat(300),
-  act: oneOf([10, 'nothing'], [1, 'verify'], [1, 'extend'], [1, 'hand over'], [1, 'release in background']),
+  act: oneOf([10, 'nothing'], [1, 'verify', 'extend', 'hand over', 'release in background']),
 });
 
 /** Owners that acquire a key again, some of which keep it for their `holdAtLeast`. */
 const ownersVisit = visitOf({
   keys: oneOf<readonly number[]>([15, [0]], [1, [0, 1]]),
-  kind: oneOf([4, 'exclusive'], [1, 'fair'], [1, 'read']),
+  kind: oneOf([4, 'exclusive'], [1, 'fair', 'read']),
   owner: oneOf([2, 'ada'], [1, 'bob'], [1, undefined]),
-  lease: oneOf([4, 'renewed'], [1, 'long'], [1, 'fixed']),
+  lease: oneOf([4, 'renewed'], [1, 'long', 'fixed']),
   holdAtLeast: rarely(2, 0, fc.nat(120)),
   abortAfter: rarely<number | undefined>(20, undefined, fc.nat(60)),
-  act: oneOf(
-    [6, 'nothing'],
-    [1, 'reenter'],
-    [1, 'again'],
-    [1, 'downgrade'],
-    [1, 'inspect'],
-    [1, 'release in background'],
-  ),
+  act: oneOf([6, 'nothing'], [1, 'reenter', 'again', 'downgrade', 'inspect', 'release in background']),
 });
 
 /** Many callers that each try one key once, at the same time. */
@@ -225,20 +200,12 @@ const faultOf = (
 const faultOfOneServer = faultOf(
   oneOf<FaultKind>(
     [3, 'stall'],
-    [2, 'suspension'],
-    [2, 'crash'],
+    [2, 'suspension', 'crash'],
     [1, 'shutdown'],
-    [2, 'commands cut'],
-    [2, 'commands late'],
-    [2, 'subscription cut'],
-    [2, 'both cut'],
-    [1, 'server frozen'],
-    [1, 'server restarted'],
-    [1, 'server emptied'],
+    [2, 'commands cut', 'commands late', 'subscription cut', 'both cut'],
+    [1, 'server frozen', 'server restarted', 'server emptied'],
     [4, 'failover'],
-    [1, 'force release'],
-    [1, 'permits set'],
-    [1, 'wall clock'],
+    [1, 'force release', 'permits set', 'wall clock'],
   ),
   fc.constant(0),
 );
@@ -247,13 +214,7 @@ const faultOfOneServer = faultOf(
 const faultOfCluster = faultOf(
   oneOf<FaultKind>(
     [10, 'master replaced'],
-    [1, 'stall'],
-    [1, 'suspension'],
-    [1, 'crash'],
-    [1, 'both cut'],
-    [1, 'commands late'],
-    [1, 'subscription cut'],
-    [1, 'server restarted'],
+    [1, 'stall', 'suspension', 'crash', 'both cut', 'commands late', 'subscription cut', 'server restarted'],
   ),
   fc.constant(0),
 );
@@ -261,18 +222,15 @@ const faultOfCluster = faultOf(
 const faultOfMasters = faultOf(
   oneOf<FaultKind>(
     [3, 'stall'],
-    [2, 'suspension'],
-    [2, 'crash'],
+    [2, 'suspension', 'crash'],
     [1, 'shutdown'],
     [2, 'commands cut'],
     [4, 'commands late'],
     [2, 'subscription cut'],
     [3, 'both cut'],
-    [2, 'server frozen'],
-    [2, 'server restarted'],
+    [2, 'server frozen', 'server restarted'],
     [4, 'server emptied'],
-    [1, 'address moved'],
-    [1, 'force release'],
+    [1, 'address moved', 'force release'],
     [3, 'vote ended'],
     [1, 'wall clock'],
   ),
@@ -281,20 +239,17 @@ const faultOfMasters = faultOf(
 
 /** Forced releases that reach one master, and whose messages are lost, while the holders renew their votes. */
 const faultOfVotes = faultOf(
-  oneOf<FaultKind>([6, 'vote ended'], [1, 'both cut'], [1, 'commands late'], [1, 'server restarted']),
+  oneOf<FaultKind>([6, 'vote ended'], [1, 'both cut', 'commands late', 'server restarted']),
   fc.nat(MOST_MASTERS),
   fc.nat(2),
 ).map((fault) => (fault.kind === 'vote ended' ? { ...fault, lasts: fault.lasts | 1 } : fault));
 
 const faultOfElections = faultOf(
   oneOf<FaultKind>(
-    [2, 'stall'],
-    [2, 'suspension'],
-    [1, 'crash'],
-    [1, 'shutdown'],
+    [2, 'stall', 'suspension'],
+    [1, 'crash', 'shutdown'],
     [2, 'both cut'],
-    [1, 'server frozen'],
-    [1, 'server restarted'],
+    [1, 'server frozen', 'server restarted'],
     [2, 'server emptied'],
     [4, 'force release'],
   ),
@@ -356,10 +311,7 @@ const common = {
 const schedulesOf = (terms: { [Term in 'servers' | 'visits' | 'faults']: fc.Arbitrary<Schedule[Term]> }) =>
   fc.record<Schedule>({ ...common, ...terms });
 
-const mixedVisits = mixedVisit(
-  oneOf([8, 'exclusive'], [2, 'fair'], [2, 'read'], [2, 'permits']),
-  oneOf([19, false], [1, true]),
-);
+const mixedVisits = mixedVisit(oneOf([8, 'exclusive'], [2, 'fair', 'read', 'permits']), oneOf([19, false], [1, true]));
 const schedulesOfOneServer = schedulesOf({
   servers: oneServer,
   visits: fc.oneof(
@@ -380,7 +332,7 @@ const schedulesOfCluster = schedulesOf({
 });
 
 /** Several masters count no permits, and take the place of replicas. */
-const mixedVisitsOfMasters = mixedVisit(oneOf([8, 'exclusive'], [2, 'fair'], [2, 'read']), fc.constant(false));
+const mixedVisitsOfMasters = mixedVisit(oneOf([8, 'exclusive'], [2, 'fair', 'read']), fc.constant(false));
 const schedulesOfMasters = schedulesOf({
   servers: masters,
   visits: fc.oneof(
