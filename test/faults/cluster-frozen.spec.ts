@@ -1,10 +1,10 @@
-import { afterEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { ClusterBench } from '../../lab/testbed/locks/cluster-bench.js';
 import type { LockHandle } from '../../lib/service/handles/lock-handle.js';
 import type { LockService } from '../../lib/service/lock.service.js';
 import { shardChannel } from '../../lib/keys/redis-keys.js';
 import { eventually, throughout } from '../../lab/testbed/wait/eventually.mjs';
-import { FaultLocks, useOf, redisKey, timed } from '../../lab/testbed/locks/fault-locks.js';
+import { useOf, redisKey, timed } from '../../lab/testbed/locks/fault-locks.js';
 import { idOf } from '../../lab/testbed/servers/cluster-nodes.mjs';
 import type { RedisServer } from '../../lab/testbed/servers/redis-server.mjs';
 import { RunningTime } from '../../lab/testbed/wait/running-time.mjs';
@@ -14,9 +14,6 @@ const bench = new ClusterBench({ replicas: 1, nodeTimeout: NODE_TIMEOUT });
 /** The time it may take until clients use a replica that took over. */
 const SOON = 4_500;
 
-const locks = new FaultLocks();
-afterEach(() => locks.closeAll());
-
 describe('a master of a Cluster that stays frozen', () => {
   const brought = (): object => bench.cluster.client();
 
@@ -24,7 +21,7 @@ describe('a master of a Cluster that stays frozen', () => {
     ['a client of ours', () => ({ cluster: bench.cluster.addresses })],
     ['a Cluster that the application brought', brought],
   ])('%s reaches its replica soon after the takeover, and no call fails', async (_, connection) => {
-    const service = await locks.start(connection(), { commandTimeout: '60s' });
+    const service = await bench.service({ connection: connection(), commandTimeout: '60s' });
     await useOf(service, 'a');
     const master = await bench.cluster.masterOf('a');
     const replica = await bench.cluster.replicaOf(master);
@@ -42,9 +39,7 @@ describe('a master of a Cluster that stays frozen', () => {
   it('no client waits until the frozen one answers which node serves which slots', async () => {
     const options = { slotsRefreshTimeout: 60_000 };
     const connection = { cluster: bench.cluster.addresses, options };
-    const clients = await Promise.all(
-      Array.from({ length: 6 }, () => locks.start(connection, { commandTimeout: '60s' })),
-    );
+    const clients = await bench.serviceList(6, { connection, commandTimeout: '60s' });
     await Promise.all(clients.map((service) => useOf(service, 'a')));
     const master = await bench.cluster.masterOf('a');
     const replica = await bench.cluster.replicaOf(master);
@@ -57,7 +52,7 @@ describe('a master of a Cluster that stays frozen', () => {
   });
 
   it('as long as a command has no answer, the other masters are asked which node serves which slots', async () => {
-    const service = await locks.start({ cluster: bench.cluster.addresses }, { commandTimeout: '60s' });
+    const service = await bench.service({ commandTimeout: '60s' });
     await useOf(service, 'a');
     const master = await bench.cluster.masterOf('a');
     const other = await bench.cluster.otherMaster('a');
@@ -80,8 +75,8 @@ describe('a master of a Cluster that stays frozen', () => {
     const replica = await bench.cluster.replicaOf(master);
     await master.pause();
     // Each client asks one of the two first.
-    const cluster = [master, other].map(({ host, port }) => ({ host, port }));
-    const services = Array.from({ length: 8 }, () => locks.make({ cluster }));
+    const connection = { cluster: [master, other].map(({ host, port }) => ({ host, port })) };
+    const services = Array.from({ length: 8 }, () => bench.make({ connection }));
     const starts = Promise.all(services.map((service) => timed(service.start())));
     await eventually(() => replica.isMaster(), { within: 60_000, every: 20, what: 'a replica that takes over' });
     const time = new RunningTime();
@@ -99,7 +94,7 @@ describe('a master of a Cluster that stays frozen', () => {
 
 describe('a master of a Cluster that is frozen', () => {
   it('delays no calls to other masters, however many calls wait for it', async () => {
-    const service = await locks.start({ cluster: bench.cluster.addresses });
+    const service = await bench.service();
     const master = await bench.cluster.masterOf('a');
     const isElsewhere = async (key: string): Promise<boolean> => (await bench.cluster.masterOf(key)) !== master;
     const keys = await Promise.all(['b', 'c', 'd', 'e'].map(async (key) => ((await isElsewhere(key)) ? [key] : [])));
@@ -117,8 +112,7 @@ describe('a master of a Cluster that is frozen', () => {
 });
 
 describe('a master of a Cluster that is frozen, replaced and thawed', () => {
-  const service = (options: object = {}): Promise<LockService> =>
-    locks.start({ cluster: bench.cluster.addresses }, { commandTimeout: '60s', ...options });
+  const service = (options: object = {}): Promise<LockService> => bench.service({ commandTimeout: '60s', ...options });
   /** Shorter than the silence after which a client doubts a master. */
   const SHORT = 400;
 
@@ -214,7 +208,7 @@ describe('a master of a Cluster that is frozen, replaced and thawed', () => {
 
 describe('a master of a Cluster that crashes', () => {
   it('during a confirmation by replicas: their timeout covers the failover', async () => {
-    const service = await locks.start({ cluster: bench.cluster.addresses }, { commandTimeout: '60s' });
+    const service = await bench.service({ commandTimeout: '60s' });
     const old = await bench.cluster.masterOf('a');
     const replica = await bench.cluster.replicaOf(old);
     await (await service.acquire('a', { replicas: { min: 1, timeout: '30s' } })).release();

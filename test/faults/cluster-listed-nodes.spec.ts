@@ -1,7 +1,7 @@
-import { afterEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { ClusterBench } from '../../lab/testbed/locks/cluster-bench.js';
 import { eventually, eventuallyPasses } from '../../lab/testbed/wait/eventually.mjs';
-import { FaultLocks, useOf, timed } from '../../lab/testbed/locks/fault-locks.js';
+import { useOf, timed } from '../../lab/testbed/locks/fault-locks.js';
 import type { RedisServer } from '../../lab/testbed/servers/redis-server.mjs';
 import { RunningTime } from '../../lab/testbed/wait/running-time.mjs';
 
@@ -10,15 +10,12 @@ const bench = new ClusterBench({ replicas: 1, nodeTimeout: NODE_TIMEOUT });
 /** The time it may take until clients use a replica that took over. */
 const SOON = 4_500;
 
-const locks = new FaultLocks();
-afterEach(() => locks.closeAll());
-
 describe('a Cluster whose listed nodes are gone', () => {
   it('after a total outage a client reconnects through the last known nodes', async () => {
     const key = 'after an outage';
     const { nodes } = bench.cluster;
     const listed = await bench.cluster.masterOf(key);
-    const service = await locks.start({ cluster: [{ host: listed.host, port: listed.port }] });
+    const service = await bench.service({ connection: { cluster: [{ host: listed.host, port: listed.port }] } });
     await useOf(service, key);
     await Promise.all(nodes.map((node) => node.kill()));
     await timed(useOf(service, key));
@@ -39,7 +36,8 @@ describe('a Cluster whose listed nodes are gone', () => {
     const listsReplica = async ({ admin }: RedisServer): Promise<boolean> =>
       ((await admin.call('CLUSTER', 'SLOTS')) as unknown[][]).every(([, , ...serving]) => serving.length > 1);
     await eventually(async () => (await Promise.all(masters.map(listsReplica))).every(Boolean), { within: 60_000 });
-    const service = await locks.start({ cluster: masters.map(({ host, port }) => ({ host, port })) });
+    const cluster = masters.map(({ host, port }) => ({ host, port }));
+    const service = await bench.service({ connection: { cluster } });
     await useOf(service, key);
     await Promise.all(replicas.map((replica) => replica.admin.call('CLUSTER', 'FAILOVER', 'TAKEOVER')));
     await Promise.all(masters.map((master) => master.kill()));
@@ -47,9 +45,8 @@ describe('a Cluster whose listed nodes are gone', () => {
   });
 
   it('even if a host name is no longer known', async () => {
-    const service = await locks.start({
-      cluster: [{ host: 'gone.invalid', port: 6_379 }, ...bench.cluster.addresses.slice(0, 1)],
-    });
+    const cluster = [{ host: 'gone.invalid', port: 6_379 }, bench.cluster.addresses[0]!];
+    const service = await bench.service({ connection: { cluster } });
     await useOf(service, 'a');
   });
 });

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach } from '@jest/globals';
 import { eventually } from '../wait/eventually.mjs';
 import { RespProxy } from '../proxies/resp-proxy.mjs';
-import { startRedisSentinels, type RedisSentinels } from '../servers/redis-sentinels.mjs';
+import { startRedisSentinels, type RedisSentinels, type RedisSentinelsOptions } from '../servers/redis-sentinels.mjs';
 import { startRedis, type RedisServer } from '../servers/redis-server.mjs';
 import type { FaultLocks } from './fault-locks.js';
 
@@ -58,19 +58,31 @@ export function useRedisForEach(locks: FaultLocks, use: (redis: RedisServer) => 
   });
 }
 
-/** Starts a master, its replicas and three Sentinels for each test, which agree on a dead server after `downAfter` ms. */
-export function useSentinelTrio(locks: FaultLocks, downAfter: number, use: (trio: RedisSentinels) => void): void {
-  let trio: RedisSentinels;
+/**
+ * Starts a master, its replica and Sentinels for each test: Sentinels remember failovers, and are in no hurry with the next
+ * one.
+ */
+export function useSentinels(
+  locks: FaultLocks,
+  use: (sentinels: RedisSentinels) => void,
+  options?: RedisSentinelsOptions,
+): void {
+  let started: RedisSentinels;
   beforeEach(async () => {
-    trio = await startRedisSentinels({ sentinels: 3, downAfter, failoverTimeout: 3_000 });
-    use(trio);
+    started = await startRedisSentinels(options);
+    use(started);
   });
   afterEach(async () => {
-    await Promise.all([...trio.servers, ...trio.sentinels].map((server) => server.resume()));
+    const servers = [...started.servers, ...started.sentinels].filter(({ isRunning }) => isRunning);
+    await Promise.all(servers.map((server) => server.resume()));
     await locks.closeAll();
-    await trio.stop();
+    await started.stop();
   });
 }
+
+/** The same with three Sentinels, which agree on a dead server after `downAfter` ms. */
+export const useSentinelTrio = (locks: FaultLocks, downAfter: number, use: (trio: RedisSentinels) => void): void =>
+  useSentinels(locks, use, { sentinels: 3, downAfter, failoverTimeout: 3_000 });
 
 /** Starts a replica of a master. Resolves when it has all that has been written so far. */
 export async function startReplica(master: RedisServer): Promise<RedisServer> {

@@ -308,25 +308,17 @@ describe('options that are not own data properties', () => {
 });
 
 describe('options of the module', () => {
-  it.each([
+  const ofModule = [
     ...['keyPrefix', 'renewedLease', 'commandTimeout', 'shutdownTimeout', 'grantTimeout'],
     ...['localHandoffs', 'localHandoffTime', 'defaults', 'name', 'store', 'isGlobal', 'connection'],
-  ])('%s is not null', async (name) => {
-    expect(await refusal(root({ [name]: null }))).toMatchObject({
-      code: 'LOCK_CONFIG',
-      message: expect.stringContaining(name),
-    });
-  });
-
-  it.each(['expire', 'maxRenewTimes', 'waitTimeout', 'replicas', 'onContended', 'onLost'])(
-    'defaults.%s is not null',
-    async (name) => {
-      expect(await refusal(root({ defaults: { [name]: null } }))).toMatchObject({
-        code: 'LOCK_CONFIG',
-        message: expect.stringContaining(name),
-      });
-    },
+  ].map((name) => [name, { [name]: null }] as const);
+  const ofDefaults = ['expire', 'maxRenewTimes', 'waitTimeout', 'replicas', 'onContended', 'onLost'].map(
+    (name) => [name, { defaults: { [name]: null } }] as const,
   );
+  it.each([...ofModule, ...ofDefaults])('%s is not null: %j', async (name, options) => {
+    const message = expect.stringContaining(name);
+    expect(await refusal(root(options))).toMatchObject({ code: 'LOCK_CONFIG', message });
+  });
 
   const getter = { get passphrase() { return 's3cret'; } }; // prettier-ignore
   it.each<[string, object]>([

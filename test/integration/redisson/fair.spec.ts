@@ -19,6 +19,7 @@ const A_RETRY = { within: 15_000 };
 const SOON = 8_000;
 
 const queue = (): Promise<string[]> => bench.redis.admin.lrange(QUEUE, 0, -1);
+const untilQueued = (count: number): Promise<unknown> => eventually(async () => (await queue()).length === count);
 const clock = async (): Promise<number> => 1_000 * Number((await bench.redis.admin.time())[0]);
 const leftOf = async (owner: string): Promise<number> =>
   Number(await bench.redis.admin.zscore(TIMES, owner)) - (await clock());
@@ -52,6 +53,12 @@ async function javaReleases(): Promise<void> {
   if (head !== undefined) await bench.redis.admin.publish(`${CHANNEL}:${head}`, '0');
 }
 
+/** Runs the script of a request for the lock. */
+const ask = (owner: string, hasWaited: 0 | 1): Promise<unknown> => {
+  const args = [owner, 30_000, 1, hasWaited, 'single'];
+  return bench.redis.admin.eval(SCRIPTS.acquireFair.source, 2, 'orders', `latch:${owner}`, ...args);
+};
+
 describe('an RFairLock', () => {
   it('is the hash of an RLock, a list of waiters and their times', async () => {
     const locks = await bench.service();
@@ -59,7 +66,7 @@ describe('an RFairLock', () => {
     expect(await bench.redis.admin.hgetall('orders')).toEqual({ [first.owner]: '1' });
     expect(await queue()).toEqual([]);
     const second = wait(locks);
-    await eventually(async () => (await queue()).length === 1);
+    await untilQueued(1);
     const [waiter] = await queue();
     expect(await leftOf(waiter!)).toBeGreaterThan(3_000);
     expect(await leftOf(waiter!)).toBeLessThan(12_000);
@@ -82,7 +89,7 @@ describe('an RFairLock', () => {
           await lock.release();
         }),
       );
-      await eventually(async () => (await queue()).length === i + 1);
+      await untilQueued(i + 1);
     }
     await holder.release();
     await Promise.all(waiting);
@@ -94,7 +101,7 @@ describe('an RFairLock', () => {
     const holder = await wait(locks);
     await javaWaits(JAVA[0], 60_000);
     const second = wait(locks);
-    await eventually(async () => (await queue()).length === 2);
+    await untilQueued(2);
     const messages = await bench.messages(`${CHANNEL}:${JAVA[0]}`);
     await holder.release();
     await eventually(() => messages.length > 0);
@@ -121,7 +128,7 @@ describe('an RFairLock', () => {
     await javaWaits(JAVA[1], 60_000);
     const giving = new AbortController();
     const waiting = locks.acquire('orders', { fair: true, waitTimeout: '60s', signal: giving.signal });
-    await eventually(async () => (await queue()).length === 2);
+    await untilQueued(2);
     const [, waiter] = await queue();
     expect(differenceOf(await times(), waiter!, JAVA[1])).toBe(10_000);
     // In one step: the waiter may change all times at any moment.
@@ -129,7 +136,7 @@ describe('an RFairLock', () => {
     await bench.redis.admin.multi().eval(script, 1, TIMES, waiter!, JAVA[2]).rpush(QUEUE, JAVA[2]).exec();
     giving.abort(new Error('enough'));
     await expect(waiting).rejects.toThrow('enough');
-    await eventually(async () => (await queue()).length === 2);
+    await untilQueued(2);
     const left = await times();
     expect([...left.keys()]).toEqual([JAVA[1], JAVA[2]]);
     expect(differenceOf(left, JAVA[2], JAVA[1])).toBe(300_000);
@@ -140,7 +147,7 @@ describe('an RFairLock', () => {
     await javaHolds(JAVA[0]);
     await javaWaits(JAVA[1], 3_000_000);
     const waiting = wait(locks);
-    await eventually(async () => (await queue()).length === 2);
+    await untilQueued(2);
     const [, waiter] = await queue();
     // As if no waiter had looked for 100 s.
     await eventually(async () => (await bench.redis.admin.exists(ASKED)) === 1);
@@ -165,7 +172,7 @@ describe('an RFairLock', () => {
     const locks = await bench.service();
     await javaHolds(JAVA[0]);
     const waiting = wait(locks);
-    await eventually(async () => (await queue()).length === 1);
+    await untilQueued(1);
     const [waiter] = await queue();
     await javaWaits(JAVA[1], 300_000);
     await untilSubscribed(waiter!);
@@ -187,7 +194,7 @@ describe('an RFairLock', () => {
     // Several of each client, some of them between those of the other.
     for (const [i, client] of [0, 0, 1, 0, 1, 1].entries()) {
       waiting.push(wait(clients[client]!));
-      await eventually(async () => (await queue()).length === i + 1);
+      await untilQueued(i + 1);
     }
     await javaWaits(JAVA[1], 3_000_000);
     const order = await queue();
@@ -209,10 +216,6 @@ describe('an RFairLock', () => {
     'none of the waiters %s is overdue when its turn comes, in whatever order they have returned',
     async (clients) => {
       const owners = [...clients].map((client, i) => `${client}:${i}`);
-      const ask = (owner: string, hasWaited: 0 | 1): Promise<unknown> => {
-        const args = [owner, 30_000, 1, hasWaited, 'single'];
-        return bench.redis.admin.eval(SCRIPTS.acquireFair.source, 2, 'orders', `latch:${owner}`, ...args);
-      };
       for (const returning of permutations(owners)) {
         await bench.redis.admin.flushall();
         await javaHolds(JAVA[0]);
@@ -232,10 +235,6 @@ describe('an RFairLock', () => {
 
   it('a retry of one of very many waiters neither reads nor changes all of them', async () => {
     await javaHolds(JAVA[0]);
-    const ask = (owner: string, hasWaited: 0 | 1): Promise<unknown> => {
-      const args = [owner, 30_000, 1, hasWaited, 'single'];
-      return bench.redis.admin.eval(SCRIPTS.acquireFair.source, 2, 'orders', `latch:${owner}`, ...args);
-    };
     const owners = Array.from({ length: 300 }, (_, i) => `a:${i}`);
     for (const owner of owners) await ask(owner, 0);
     await bench.redis.admin.config('RESETSTAT');
@@ -255,11 +254,11 @@ describe('an RFairLock', () => {
     const [locks, away] = [await bench.service(), await bench.service({ connection: proxy.url })];
     const holder = await wait(locks);
     const first = wait(away);
-    await eventually(async () => (await queue()).length === 1);
+    await untilQueued(1);
     const next = wait(locks);
-    await eventually(async () => (await queue()).length === 2);
+    await untilQueued(2);
     const third = wait(locks);
-    await eventually(async () => (await queue()).length === 3);
+    await untilQueued(3);
     proxy.disconnect();
     await holder.release();
     const { ran, value: second } = await timed(() => next);
@@ -281,10 +280,10 @@ describe('an RFairLock', () => {
     const [locks, away] = [await bench.service(), await bench.service({ connection: proxy.url })];
     await javaHolds(JAVA[0]);
     const lost = wait(away).catch(() => undefined);
-    await eventually(async () => (await queue()).length === 1);
+    await untilQueued(1);
     await javaWaits(JAVA[1], 300_000);
     const last = wait(locks);
-    await eventually(async () => (await queue()).length === 3);
+    await untilQueued(3);
     proxy.disconnect();
     const messages = await bench.messages(`${CHANNEL}:${JAVA[1]}`);
     await javaReleases();
@@ -304,7 +303,7 @@ describe('an RFairLock', () => {
     const [locks, far] = [await bench.service(), await bench.service({ connection: proxy.url })];
     await javaHolds(JAVA[0]);
     const waiting = wait(far).catch(() => undefined);
-    await eventually(async () => (await queue()).length === 1);
+    await untilQueued(1);
     const [waiter] = await queue();
     await untilSubscribed(waiter!);
     if (how === 'silent') proxy.dropRequests();
@@ -324,10 +323,10 @@ describe('an RFairLock', () => {
     const [locks, dead] = [await bench.service(), await bench.service({ connection: proxy.url })];
     const holder = await wait(locks);
     const lost = [1, 2, 3].map(() => wait(dead).catch(() => undefined));
-    await eventually(async () => (await queue()).length === 3);
+    await untilQueued(3);
     proxy.dropRequests();
     const last = wait(locks);
-    await eventually(async () => (await queue()).length === 4);
+    await untilQueued(4);
     // Each of them alone would have 10 s more than the one before it.
     const all = await times();
     expect(new Set((await queue()).slice(0, 3).map((owner) => all.get(owner))).size).toBe(1);

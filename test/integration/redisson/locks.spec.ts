@@ -133,13 +133,13 @@ describe('an RFencedLock', () => {
   });
 
   it('its tokens keep growing when a failover has lost the latest of them', async () => {
-    const locks = await bench.service({ protocol: redisson({ fenced: true }) });
+    const [locks, other] = await bench.serviceList(2, { protocol: redisson({ fenced: true }) });
     await bench.redis.admin.set(COUNTER, 41);
-    const before = await locks.acquire('orders');
+    const before = await locks!.acquire('orders');
     expect(before.fencingToken).toBeLessThanOrEqual(await microseconds());
     // What the new master has if the last write did not reach it.
     await bench.redis.admin.multi().del('orders').set(COUNTER, 41).exec();
-    const after = await locks.acquire('orders');
+    const after = await other!.acquire('orders');
     expect(after.fencingToken).toBeGreaterThan(before.fencingToken);
     expect(await bench.redis.admin.get(COUNTER)).toBe(String(after.fencingToken));
     await after.release();

@@ -11,19 +11,6 @@ import { timed } from '../../../lab/testbed/locks/fault-locks.js';
 const bench = new RedlockBench(3);
 
 describe('masters that cannot form a quorum', () => {
-  const refused: Array<[string, unknown, RegExp]> = [
-    ['two', ['redis://a', 'redis://b'], /an array of 2: Redlock takes 3 or more/],
-    ['none', [], /an array of 0/],
-    ['one twice', ['redis://a', 'redis://b', 'redis://a'], /connection\[2\] is the same as connection\[0\]/],
-    ['one without a scheme', ['redis://a', 'b:6379', 'redis://c'], /connection\[1\] must be a URL/],
-    ['an array', ['redis://a', ['redis://b'], 'redis://c'], /connection\[1\] is an array within an array/],
-  ];
-  for (const [what, connection, message] of refused) {
-    it(`are refused before anything is connected: ${what}`, () => {
-      expect(() => RedisLockModule.forRoot({ connection: connection as string[] })).toThrow(message);
-    });
-  }
-
   it('are refused with replicas', () => {
     const connection = ['redis://a', 'redis://b', 'redis://c'];
     expect(() => RedisLockModule.forRoot({ connection, defaults: { replicas: { min: 1 } } })).toThrow(/replicas/);

@@ -1,9 +1,10 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
 import { FaultLocks, nothingLeftBehind, redisKey } from '../../../lab/testbed/locks/fault-locks.js';
-import { startRedisSentinels, type RedisSentinels } from '../../../lab/testbed/servers/redis-sentinels.mjs';
+import { useSentinels } from '../../../lab/testbed/locks/fault-setups.js';
+import type { RedisSentinels } from '../../../lab/testbed/servers/redis-sentinels.mjs';
 import { RespProxy } from '../../../lab/testbed/proxies/resp-proxy.mjs';
 import { expectHandoff } from '../../../lab/testbed/locks/handoff.js';
 
@@ -14,15 +15,7 @@ const OUTAGE = { commandTimeout: '15s' } as const;
 
 let sentinels: RedisSentinels;
 const locks = new FaultLocks();
-
-// New ones for each test: Sentinels remember failovers, and are in no hurry with the next one.
-beforeEach(async () => {
-  sentinels = await startRedisSentinels();
-});
-afterEach(async () => {
-  await locks.closeAll();
-  await sentinels.stop();
-});
+useSentinels(locks, (started) => (sentinels = started));
 
 const waitersOf = async (key: string): Promise<number> =>
   (await sentinels.master()).admin.zcard(redisKey('queue', key));

@@ -1,10 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { afterEach, expect, it } from '@jest/globals';
 import type { LockService } from '../../../lib/service/lock.service.js';
 import { RespProxy } from '../../../lab/testbed/proxies/resp-proxy.mjs';
 import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
 import { FaultLocks, redisKey, timed } from '../../../lab/testbed/locks/fault-locks.js';
-import { startRedisSentinels, type RedisSentinels } from '../../../lab/testbed/servers/redis-sentinels.mjs';
+import { useSentinels } from '../../../lab/testbed/locks/fault-setups.js';
+import type { RedisSentinels } from '../../../lab/testbed/servers/redis-sentinels.mjs';
 
 /** Until a Sentinel makes a replica of an old master it takes eight seconds and more: anything sooner was announced. */
 const TOLD = { within: 4_000 };
@@ -15,15 +16,10 @@ const AWAY = 300;
 let sentinels: RedisSentinels;
 let proxy: RespProxy | undefined;
 const locks = new FaultLocks();
-
-beforeEach(async () => {
-  sentinels = await startRedisSentinels();
-});
+useSentinels(locks, (started) => (sentinels = started));
 afterEach(async () => {
-  await locks.closeAll();
   await proxy?.close();
   proxy = undefined;
-  await sentinels.stop();
 });
 
 /** The connections to the Sentinel that wait for its messages. */

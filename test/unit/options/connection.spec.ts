@@ -108,6 +108,11 @@ describe('connection', () => {
     ['a URL with a % of its own in the password', 'redis://:secret%zz@a', '%25'],
     ['a URL with a % of its own in the database', 'redis://:secret@a/%zz', '%25'],
     ['a Cluster among masters', ['redis://a', { cluster: [node] }, 'redis://c'], 'connection[1] is a Cluster'],
+    ['two masters', ['redis://a', 'redis://b'], 'an array of 2: Redlock takes 3 or more'],
+    ['no masters', [], 'an array of 0'],
+    ['a master twice', ['redis://a', 'redis://b', 'redis://a'], 'connection[2] is the same as connection[0]'],
+    ['a master without a scheme', ['redis://a', 'b:6379', 'redis://c'], 'connection[1] must be a URL'],
+    ['masters among masters', ['redis://a', ['redis://b'], 'redis://c'], 'connection[1] is an array within an array'],
     [
       'a client of a Cluster among masters',
       ['redis://a', 'redis://b', new Cluster([node], { lazyConnect: true })],
