@@ -81,73 +81,34 @@ const ask: fc.Arbitrary<Ask> = fc.record({
 });
 const spare = ask.map((each): Ask => ({ ...each, number: SPARE_ID }));
 const offer = fc.constantFrom('handover:1', 'handover:2');
+/** A call of the port, with its terms in any combination. */
+const call = <Name extends Op['op']>(
+  weight: number,
+  name: Name,
+  terms: { [Term in Exclude<keyof Extract<Op, { op: Name }>, 'op'>]: fc.Arbitrary<Extract<Op, { op: Name }>[Term]> },
+) => ({
+  weight,
+  arbitrary: fc.record({ op: fc.constant(name), ...terms }) as fc.Arbitrary<unknown> as fc.Arbitrary<Op>,
+});
+
+const drained = ask.map((each): Ask => ({ ...each, mode: { kind: 'permits', units: 0, limit: 3 }, waits: false }));
+const pair = fc.tuple(spare, spare).map(([a, b]): [Ask, Ask] => [
+  { ...a, key: KEYS[0]!, waits: false },
+  { ...b, key: KEYS[1]!, waits: false },
+]);
+const keep = fc.constantFrom(0, 0, 0, LONG, SHORT);
+const release = { op: fc.constant('release' as const), client, key, number: held, keep, next: ask };
 const op: fc.Arbitrary<Op> = fc.oneof(
-  { weight: 12, arbitrary: fc.record({ op: fc.constant('acquire' as const), ask }) },
-  {
-    weight: 2,
-    arbitrary: fc.record({
-      op: fc.constant('acquire' as const),
-      ask: ask.map((each): Ask => ({ ...each, mode: { kind: 'permits', units: 0, limit: 3 }, waits: false })),
-    }),
-  },
-  {
-    weight: 1,
-    arbitrary: fc.record({
-      op: fc.constant('acquireAll' as const),
-      client,
-      asks: fc.tuple(spare, spare).map(([a, b]): [Ask, Ask] => [
-        { ...a, key: KEYS[0]!, waits: false },
-        { ...b, key: KEYS[1]!, waits: false },
-      ]),
-    }),
-  },
-  {
-    weight: 8,
-    arbitrary: fc.record(
-      {
-        op: fc.constant('release' as const),
-        client,
-        key,
-        number: held,
-        keep: fc.constantFrom(0, 0, 0, LONG, SHORT),
-        next: ask,
-      },
-      { requiredKeys: ['op', 'client', 'key', 'number', 'keep'] },
-    ),
-  },
-  {
-    weight: 3,
-    arbitrary: fc.record({
-      op: fc.constant('renew' as const),
-      client,
-      key,
-      number: held,
-      lease: fc.constantFrom(LONG / 2, LONG, 2 * LONG),
-    }),
-  },
-  {
-    weight: 3,
-    arbitrary: fc.record({
-      op: fc.constant('offer' as const),
-      client,
-      key,
-      number: held,
-      offer,
-      lease: fc.constantFrom(SHORT, LONG, LONG),
-    }),
-  },
-  { weight: 3, arbitrary: fc.record({ op: fc.constant('adopt' as const), ask: spare, offer }) },
-  {
-    weight: 1,
-    arbitrary: fc.record({
-      op: fc.constant('setLimit' as const),
-      client,
-      key,
-      permits: fc.integer({ min: 0, max: 5 }),
-    }),
-  },
-  { weight: 1, arbitrary: fc.record({ op: fc.constant('forceRelease' as const), client, key }) },
-  { weight: 1, arbitrary: fc.record({ op: fc.constant('pass' as const) }) },
+  call(12, 'acquire', { ask }),
+  call(2, 'acquire', { ask: drained }),
+  call(1, 'acquireAll', { client, asks: pair }),
+  { weight: 8, arbitrary: fc.record(release, { requiredKeys: ['op', 'client', 'key', 'number', 'keep'] }) },
+  call(3, 'renew', { client, key, number: held, lease: fc.constantFrom(LONG / 2, LONG, 2 * LONG) }),
+  call(3, 'offer', { client, key, number: held, offer, lease: fc.constantFrom(SHORT, LONG, LONG) }),
+  call(3, 'adopt', { ask: spare, offer }),
+  call(1, 'setLimit', { client, key, permits: fc.integer({ min: 0, max: 5 }) }),
+  call(1, 'forceRelease', { client, key }),
+  call(1, 'pass', {}),
 );
 
 /** One store under test: its clients, their notifications, and names for random values. */
