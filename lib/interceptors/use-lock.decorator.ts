@@ -7,8 +7,8 @@ import { declareLock, type LockDeclaration } from '../decorators/lock-declaratio
 import type { LockKey, LockMethodOptions } from '../decorators/lock-method.options.js';
 import { lockableMethod } from '../decorators/lockable-method.js';
 import { DistributedLockInterceptor } from './distributed-lock.interceptor.js';
-import { declaredLocks, setDeclaredLocks } from './handler-lock-metadata.js';
 import type { LockRequest } from './lock-request.js';
+import { declaredLocks, setDeclaredLocks } from './request-handler.js';
 
 /** The arguments of functions among the options of `@UseLock`. */
 export type UseLockArgs = [request: LockRequest, context: ExecutionContext];
