@@ -2,7 +2,7 @@ import { isThenable } from '../common/settle.js';
 import { refuseHoles } from '../options/option-readers.js';
 import type { OnContended, OnUnavailable, RunOptions, KeyBuilder } from '../options/acquire-options.js';
 import { isLockKeyError, LockConfigError, LockKeyError } from '../errors/index.js';
-import { compileKeyTemplate, type RequestScope, type TemplateSite } from '../keys/index.js';
+import { compileKeyTemplate, type LockedCall, type TemplateSite } from '../keys/index.js';
 import { readKeys } from '../service/acquirer.js';
 import { OPTIONS, type OptionsOf } from '../options/option-table.js';
 import { NO_CONTEXT, refuseContradictions, type CallContext } from '../options/resolve-acquire-options.js';
@@ -16,17 +16,10 @@ export interface LockSite extends TemplateSite {
   readonly decorator: '@DistributedLock' | '@UseLock';
 }
 
-/** One call of a locked method. */
-export interface LockedCall {
-  /** The instance; the interceptor does not know it. */
-  readonly self?: unknown;
-  /** The arguments for functions among the options. */
-  readonly args: readonly unknown[];
-  /** The source of `#params`, `#body` and the other request names. */
-  readonly request?: RequestScope;
-  /** The class of the handler; otherwise the instance has it. */
-  readonly type?: unknown;
-}
+/** The key of a call, or several. */
+type Keys = string | readonly string[];
+
+type KeyOf = (call: LockedCall) => Keys;
 
 /** A lock as it was declared on a method. It is checked, and its template compiled, when the class is defined. */
 export interface LockDeclaration {
@@ -42,10 +35,15 @@ export interface LockDeclaration {
   readonly options: RunOptions;
   readonly context: CallContext;
   /**
-   * The key or keys of a call, as `build` of the module makes them.
+   * The key or keys of a call.
    * @throws LockKeyError if no key can be made from the arguments; an error that a key function throws on purpose
    */
-  keyOf(call: LockedCall, build?: KeyBuilder): string | readonly string[];
+  readonly keyOf: KeyOf;
+  /**
+   * The final keys of a call, as `build` of the module makes them from `keys`.
+   * @throws as `keyOf` does
+   */
+  builtKeys(call: LockedCall, keys: Keys, build: KeyBuilder): Keys;
   /** Whether this call takes the lock; `undefined`: each does. An error of the condition goes to the caller. */
   readonly applies: ((call: LockedCall) => boolean) | undefined;
 }
@@ -62,7 +60,6 @@ export function declareLock(site: LockSite, written: LockMethodOptions): LockDec
   const { key: _, returns: _returns, condition, instance = DEFAULT_INSTANCE, ...lockOptions } = read;
   const { onContended, onUnavailable, ...options } = lockOptions;
   const keyOf = compileKey(label, site, written.key);
-  const keyOfCall = site.decorator === '@UseLock' ? blamingRequests(keyOf) : keyOf;
   const { waitTimeout, pattern = patternOf(label, site, written.key) } = written;
   const method = methodOf(site);
   return {
@@ -80,10 +77,8 @@ export function declareLock(site: LockSite, written: LockMethodOptions): LockDec
       ...(pattern === undefined ? {} : { pattern }),
     }),
     context: Object.freeze({ ...NO_CONTEXT, method }),
-    keyOf: (call, build) => {
-      const keys = keyOfCall(call);
-      return build === undefined ? keys : builtKeys(label, site, call, keys, build);
-    },
+    keyOf: site.decorator === '@UseLock' ? blamingRequests(keyOf) : keyOf,
+    builtKeys: (call, keys, build) => builtKeys(label, site, call, keys, build),
     applies: condition && ((call) => decide(label, condition.apply(call.self, [...call.args]))),
   };
 }
@@ -97,14 +92,8 @@ function patternOf(label: string, site: LockSite, key: LockMethodOptions['key'])
   return isMethodKey(key) ? keyOfMethod(label, key, site) : [key].flat().join(', ');
 }
 
-/** The final keys of a call. Like a key function, the builder runs in the caller's async context. */
-function builtKeys(
-  label: string,
-  site: LockSite,
-  call: LockedCall,
-  keys: string | readonly string[],
-  build: KeyBuilder,
-): string | readonly string[] {
+/** Like a key function, the builder runs in the caller's async context. */
+function builtKeys(label: string, site: LockSite, call: LockedCall, keys: Keys, build: KeyBuilder): Keys {
   const { methodName } = site;
   const className = classNameOf(call, site);
   const buildOne = (key: string): string => synchronous(build(key, { className, methodName, args: call.args }));
@@ -114,8 +103,6 @@ function builtKeys(
     throw keyFunctionFault(label, site, error, 'the keyBuilder of the module');
   }
 }
-
-type KeyOf = (call: LockedCall) => string | readonly string[];
 
 function compileKey(label: string, site: LockSite, key: LockMethodOptions['key']): KeyOf {
   if (isMethodKey(key)) {
@@ -135,29 +122,26 @@ function compileKey(label: string, site: LockSite, key: LockMethodOptions['key']
     };
   }
   if (Array.isArray(key)) refuseHoles(`${label}: key`, key);
+  const templateSite = { ...site, classNameOf: (call: LockedCall): string => classNameOf(call, site) };
   const templates = [key].flat().map((text: unknown) => {
-    if (typeof text === 'string') return compileKeyTemplate(text, site);
+    if (typeof text === 'string') return compileKeyTemplate(text, templateSite);
     throw new LockConfigError(
       `${label}: there is no key; write a template such as key: 'stock:#{#order.sku}', several in a list, or a function.`,
     );
   });
   const [first, ...others] = templates;
   if (first === undefined) throw new LockConfigError(`${label}: the list of keys is empty.`);
-  return (call) => {
-    const { self, args, request } = call;
-    const scope = { self, args, request, className: classNameOf(call, site) };
-    return others.length === 0 ? first.resolve(scope) : templates.map((template) => template.resolve(scope));
-  };
+  return others.length === 0 ? first : (call) => templates.map((template) => template(call));
 }
 
 /** The name of the class of the instance, which may inherit the method. */
 function classNameOf(
   { self, type = (self as object | null | undefined)?.constructor }: LockedCall,
-  site: LockSite,
+  { className }: LockSite,
 ): string {
   // A class can have a static property with this name.
   const name: unknown = typeof type === 'function' && type !== Object ? type.name : undefined;
-  return typeof name === 'string' && name !== '' ? name : site.className;
+  return typeof name === 'string' && name !== '' ? name : className;
 }
 
 /** Refuses the promise of a function that makes keys: the lock is requested in the same turn as the call. */

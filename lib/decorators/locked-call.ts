@@ -9,7 +9,8 @@ import {
 import type { LockServiceDefaults } from '../service/lock-service.options.js';
 import type { LockService } from '../service/lock.service.js';
 import type { CallContext } from '../options/resolve-acquire-options.js';
-import type { LockDeclaration, LockedCall } from './lock-declaration.js';
+import type { LockedCall } from '../keys/index.js';
+import type { LockDeclaration } from './lock-declaration.js';
 import { isThenable } from '../common/settle.js';
 
 /** Finds the service of a call. Throws if there is none: the method never runs unlocked instead. */
@@ -27,7 +28,9 @@ export async function lockPromise(
   const body = (): PromiseLike<unknown> => promised(declaration, method());
   if (declaration.applies?.(call) === false) return body();
 
-  const key = declaration.keyOf(call, defaults.keyBuilder);
+  const { keyBuilder } = defaults;
+  const made = declaration.keyOf(call);
+  const key = keyBuilder === undefined ? made : declaration.builtKeys(call, made, keyBuilder);
   let entered = false;
   const enter = (): PromiseLike<unknown> => {
     entered = true;
@@ -77,7 +80,9 @@ export function lockObservable(
         stop.next();
       });
 
-      const key = declaration.keyOf(call, defaults.keyBuilder);
+      const { keyBuilder } = defaults;
+      const made = declaration.keyOf(call);
+      const key = keyBuilder === undefined ? made : declaration.builtKeys(call, made, keyBuilder);
       let entered = false;
       const enter = (): Promise<void> => {
         entered = true;

@@ -1,6 +1,6 @@
 import { Inject, Injectable, type CallHandler, type ExecutionContext, type NestInterceptor } from '@nestjs/common';
 import { of, type Observable } from 'rxjs';
-import type { LockedCall } from '../decorators/lock-declaration.js';
+import type { LockedCall } from '../keys/index.js';
 import { lockObservable, type LockObservableOptions, type ServiceOf } from '../decorators/locked-call.js';
 import { LOCK_REGISTRY } from '../module/redis-lock.tokens.js';
 import type { LockServices } from '../service/lock.service.js';

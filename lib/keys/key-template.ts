@@ -5,28 +5,18 @@ import type { TemplatePart } from './template-ast.js';
 import { compileInterpolation, type EvaluatorContext } from './template-evaluator.js';
 import { hasDefault, isNameOfValue, readerFor } from './template-names.js';
 import { parseTemplate } from './template-parser.js';
-import type { TemplateScope, TemplateSite } from './template-site.js';
+import type { LockedCall, TemplateSite } from './template-site.js';
 
 /** Far more than a key of 512 bytes needs. */
 const MAX_TEMPLATE_LENGTH = 1024;
 
-/** A key template that has been checked. */
-export interface KeyTemplate {
-  /** The source: a name for all its keys, for metrics and logs. */
-  readonly source: string;
-  /**
-   * Builds the key of one call.
-   * @throws LockKeyError if a key cannot contain a value, or if the key as a whole cannot be used
-   */
-  resolve(scope: TemplateScope): string;
-}
-
 /**
- * Compiles a template such as `stock:#{#order.sku}`, once for each class. Finds every error that does not depend on a call, so
- * that an application with a wrong template does not start.
- * @throws LockKeyError, which says where the template is wrong and what to write instead
+ * Compiles a template such as `stock:#{#order.sku}`, once for each class, to a function that builds the key of one call. Finds
+ * every error that does not depend on a call, so that an application with a wrong template does not start.
+ * @throws LockKeyError, which says where the template is wrong and what to write instead. The function throws one if a key
+ *   cannot contain a value, or if the key as a whole cannot be used
  */
-export function compileKeyTemplate(template: string, site: TemplateSite): KeyTemplate {
+export function compileKeyTemplate(template: string, site: TemplateSite): (call: LockedCall) => string {
   const method = `${site.className}.${site.methodName}`;
   const place = oneLine(method);
   if (typeof template !== 'string' || template === '' || template.length > MAX_TEMPLATE_LENGTH) {
@@ -55,14 +45,11 @@ export function compileKeyTemplate(template: string, site: TemplateSite): KeyTem
   const knownFault = keyFault(skeleton(parts));
   if (knownFault !== undefined) context.fault(`its key ${knownFault}`);
 
-  return {
-    source: template,
-    resolve(scope) {
-      let key = '';
-      for (const part of compiled) key += typeof part === 'string' ? part : part(scope);
-      const fault = keyFault(key);
-      return fault === undefined ? key : context.fault(`its key ${quote(key)} ${fault}`);
-    },
+  return function resolve(call) {
+    let key = '';
+    for (const part of compiled) key += typeof part === 'string' ? part : part(call);
+    const fault = keyFault(key);
+    return fault === undefined ? key : context.fault(`its key ${quote(key)} ${fault}`);
   };
 }
 

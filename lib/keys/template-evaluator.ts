@@ -5,7 +5,7 @@ import { encodeValue, refusal } from './lock-key.js';
 import { readComputed, readProperty } from './property-access.js';
 import type { Binary, Conditional, Expression, Interpolation, Path, Reference, Step } from './template-ast.js';
 import type { Reader } from './template-names.js';
-import type { TemplateScope } from './template-site.js';
+import type { LockedCall } from './template-site.js';
 
 /** What the evaluator needs of the template. */
 export interface EvaluatorContext {
@@ -19,7 +19,7 @@ export interface EvaluatorContext {
 }
 
 /** Computes the value of an expression: the data itself, or a `Text` that contains words of the template. */
-type Evaluate = (scope: TemplateScope) => unknown;
+type Evaluate = (call: LockedCall) => unknown;
 
 /**
  * Text of the template stays as it is in the key, and data is encoded: in `'a:' + #b`, only `#b`. So an expression carries both
@@ -45,12 +45,12 @@ const rawOf = (value: unknown): unknown => (Text.is(value) ? value.raw : value);
 export function compileInterpolation(
   { expression, bare }: Interpolation,
   context: EvaluatorContext,
-): (scope: TemplateScope) => string {
+): (call: LockedCall) => string {
   const source = sourceOf(expression, context);
   const evaluate = expression.kind === 'path' ? compilePath(expression, context, bare) : compile(expression, context);
-  return (scope) => {
+  return (call) => {
     try {
-      const value = evaluate(scope);
+      const value = evaluate(call);
       return encode(value, expression, source, context) || context.fault(`${source} ${refusal('')}`);
     } catch (error) {
       // Check it without running code of an error that a Proxy has made.
@@ -83,7 +83,7 @@ function compileConditional(expression: Conditional, context: EvaluatorContext):
   const test = compile(expression.test, context);
   const yes = compile(expression.yes, context);
   const no = compile(expression.no, context);
-  return (scope) => (rawOf(test(scope)) ? yes(scope) : no(scope));
+  return (call) => (rawOf(test(call)) ? yes(call) : no(call));
 }
 
 function compileBinary(expression: Binary, context: EvaluatorContext): Evaluate {
@@ -91,14 +91,14 @@ function compileBinary(expression: Binary, context: EvaluatorContext): Evaluate 
   const right = compile(expression.right, context);
   switch (expression.kind) {
     case '?:':
-      return (scope) => {
-        const value = left(scope);
-        return [undefined, null, ''].includes(rawOf(value) as '') ? right(scope) : value;
+      return (call) => {
+        const value = left(call);
+        return [undefined, null, ''].includes(rawOf(value) as '') ? right(call) : value;
       };
     case '==':
-      return (scope) => areEqual(left(scope), right(scope));
+      return (call) => areEqual(left(call), right(call));
     case '!=':
-      return (scope) => !areEqual(left(scope), right(scope));
+      return (call) => !areEqual(left(call), right(call));
     case '+':
       return compileSum(expression, left, right, context);
   }
@@ -118,9 +118,9 @@ function compileSum(expression: Binary, left: Evaluate, right: Evaluate, context
   const leftSource = sourceOf(expression.left, context);
   const rightSource = sourceOf(expression.right, context);
 
-  return (scope) => {
-    const a = left(scope);
-    const b = right(scope);
+  return (call) => {
+    const a = left(call);
+    const b = right(call);
     if (typeof a === 'number' && typeof b === 'number') return a + b;
     if (typeof a === 'bigint' && typeof b === 'bigint') return a + b;
     // Before `String`, which would run code of a value that a key cannot contain.
@@ -151,8 +151,8 @@ function compilePath(path: Path, context: EvaluatorContext, bare: boolean): Eval
   const isDefaulted = path.head.kind === 'reference' && context.hasDefault(path.head);
   const remedy = (value: unknown, step: CompiledStep): string =>
     isDefaulted && value === undefined && step === steps[0] ? UNSEEN_DEFAULT : REMEDY;
-  return (scope) => {
-    let value = rawOf(head(scope));
+  return (call) => {
+    let value = rawOf(head(call));
     let hint = '';
     for (const step of steps) {
       if (value === undefined || value === null) {
@@ -162,7 +162,7 @@ function compilePath(path: Path, context: EvaluatorContext, bare: boolean): Eval
         );
       }
       hint ||= step.textHint(value);
-      value = step.read(value, scope);
+      value = step.read(value, call);
     }
     if (value === undefined && hint !== '') context.fault(`${source} ${refusal(value)}${hint}`);
     return value;
@@ -175,7 +175,7 @@ interface CompiledStep {
   /** The path without and with this property, for messages. */
   readonly container: string;
   readonly source: string;
-  read(container: unknown, scope: TemplateScope): unknown;
+  read(container: unknown, call: LockedCall): unknown;
   /** What to write if this was not meant as a property; empty if it can be nothing else. */
   textHint(container: unknown): string;
 }
@@ -193,7 +193,7 @@ function compileStep(step: Step, path: Path, context: EvaluatorContext, bare: bo
   const names = { optional, container, source, textHint };
   if (typeof key === 'string') return { ...names, read: (value) => readProperty(value, key, fault) };
   const index = compile(key, context);
-  return { ...names, read: (value, scope) => readComputed(value, rawOf(index(scope)), fault) };
+  return { ...names, read: (value, call) => readComputed(value, rawOf(index(call)), fault) };
 }
 
 const sourceOf = ({ start, end }: Expression, { template }: EvaluatorContext): string =>

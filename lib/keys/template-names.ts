@@ -1,8 +1,8 @@
 import type { Reference, Step, SyntaxFault } from './template-ast.js';
-import { REQUEST_NAMES, type TemplateScope, type TemplateSite } from './template-site.js';
+import { REQUEST_NAMES, type LockedCall, type TemplateSite } from './template-site.js';
 
 /** Returns the value of `#name`. */
-export type Reader = (scope: TemplateScope) => unknown;
+export type Reader = (call: LockedCall) => unknown;
 
 /** The properties of `#root`, as in Spring. */
 const ROOT_PROPERTIES: readonly unknown[] = ['methodName', 'className'];
@@ -59,8 +59,8 @@ function meaningOf(name: string, site: TemplateSite): Meaning | undefined {
   if (parameter >= 0) return parameterMeaning(parameter, site);
   if (site.request && isRequestName(name)) return { kind: 'request', read: ({ request }) => request?.[name] };
   if (name === 'root') {
-    const { className: declared, methodName } = site;
-    return { kind: 'root', read: ({ className = declared }) => ({ methodName, className }) };
+    const { className: declared, methodName, classNameOf } = site;
+    return { kind: 'root', read: (call) => ({ methodName, className: classNameOf?.(call) ?? declared }) };
   }
   if (!isCall(site)) return undefined;
   if (name === 'this') return { kind: 'argument', read: ({ self }) => self };

@@ -8,6 +8,8 @@ export interface TemplateSite {
   readonly parameters: ParameterNames;
   /** Whether the template is resolved from a request: `#params`, `#query`, `#body`, `#headers`, `#user`, `#data`. */
   readonly request?: boolean;
+  /** The name of the class of the instance of a call, which may be a subclass. Default: `className`. */
+  readonly classNameOf?: (call: LockedCall) => string;
 }
 
 /** The names that a template can use for a request. */
@@ -17,11 +19,13 @@ export const REQUEST_NAMES = ['params', 'query', 'body', 'headers', 'user', 'dat
 export type RequestScope = Readonly<Record<(typeof REQUEST_NAMES)[number], unknown>>;
 
 /** The call for which a key is resolved. */
-export interface TemplateScope {
+export interface LockedCall {
+  /** The instance, which is `#this`; the interceptor does not know it. */
+  readonly self?: unknown;
+  /** The arguments of the method, and of functions among the options. */
   readonly args: readonly unknown[];
-  /** The instance, which is `#this`. */
-  readonly self: unknown;
+  /** The source of `#params`, `#body` and the other request names. */
   readonly request?: RequestScope;
-  /** The class of the instance, which may be a subclass. Default: the class that declares the method. */
-  readonly className?: string;
+  /** The class of the handler; otherwise the instance has it. */
+  readonly type?: unknown;
 }

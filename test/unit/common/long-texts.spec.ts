@@ -23,7 +23,7 @@ const readers: Record<string, (text: string) => unknown> = {
   'a value in lockKey': (text) => lockKey`a:${text}`,
   'a template': (text) => compileKeyTemplate(text, { className: 'A', methodName: 'b', parameters: { names: ['a'] } }),
   'a value in a template': (text) =>
-    compileKeyTemplate('#{#a + #a}', { className: 'A', methodName: 'b', parameters: { names: ['a'] } }).resolve({
+    compileKeyTemplate('#{#a + #a}', { className: 'A', methodName: 'b', parameters: { names: ['a'] } })({
       args: [text],
       self: undefined,
     }),

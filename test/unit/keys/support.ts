@@ -1,8 +1,8 @@
 import { LockKeyError } from '../../../lib/errors/index.js';
 import {
   compileKeyTemplate,
+  type LockedCall,
   type ParameterNames,
-  type TemplateScope,
   type TemplateSite,
 } from '../../../lib/keys/index.js';
 
@@ -17,10 +17,10 @@ export const at = (parameters: ParameterNames, more: Partial<TemplateSite> = {})
 
 /** Resolves a template over one parameter `order` (and `b`, `c`). */
 export const resolve = (template: string, ...args: unknown[]): string =>
-  compileKeyTemplate(template, site('order', 'b', 'c')).resolve({ args, self: undefined });
+  compileKeyTemplate(template, site('order', 'b', 'c'))({ args, self: undefined });
 
-export const resolveIn = (template: string, where: TemplateSite, scope: Partial<TemplateScope>): string =>
-  compileKeyTemplate(template, where).resolve({ args: [], self: undefined, ...scope });
+export const resolveIn = (template: string, where: TemplateSite, scope: Partial<LockedCall>): string =>
+  compileKeyTemplate(template, where)({ args: [], self: undefined, ...scope });
 
 /** The message of the `LockKeyError` that `run` throws; anything else fails the test. */
 export function refusalOf(run: () => unknown): string {

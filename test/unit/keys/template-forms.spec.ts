@@ -84,10 +84,6 @@ describe('template forms', () => {
     const where = at({ names: ['a', 'rest'], rest: true });
     expect(resolveIn('#{#rest[1]}-#{#rest.length}', where, { args: ['a', 'b', 'c'] })).toBe('c-2');
   });
-
-  it('a template knows how it was written', () => {
-    expect(compileKeyTemplate('a##:#order.sku:#{#b + 1}', site('order', 'b')).source).toBe('a##:#order.sku:#{#b + 1}');
-  });
 });
 
 describe('templates over a request', () => {

@@ -330,7 +330,7 @@ describe('a parameter with a default value', () => {
     const parameters = parameterNames(function (size = 10, order = { sku: 'a' }, plain?: string) {
       return [size, order, plain];
     });
-    return compileKeyTemplate(template, { className: 'S', methodName: 'm', parameters }).resolve({ args, self: {} });
+    return compileKeyTemplate(template, { className: 'S', methodName: 'm', parameters })({ args, self: {} });
   };
   const unseen = /is undefined.*does not see the default of the parameter: write '\?:' with the default/;
 
