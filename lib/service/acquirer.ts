@@ -145,23 +145,28 @@ export class Acquirer {
     if (one?.again !== undefined) return this.finished(one.again.reenter(), terms, finish);
     const steps = one === undefined ? readKeys(keys).map((key) => this.stepFor(key, terms, reentrant)) : [one];
     if (one !== undefined) assertKey(one.key);
-    return this.request(steps, terms, finish);
+    const own = steps.length === 1 ? steps[0]!.terms : terms;
+    const isObserved = acquisitions.hasSubscribers && steps.some(({ again }) => again === undefined);
+    if (!isObserved) return this.request(steps, own, terms, finish);
+    return acquisitions.tracePromise(() => this.request(steps, own, terms, finish), this.described(steps, own));
   }
 
-  /** Requests what is not re-entered. */
-  private request(steps: readonly Step[], terms: AcquireTerms, finish?: (lock: OwnHandle) => void): Promise<OwnHandle> {
-    const { engine, timeouts } = this;
-    const one = steps.length === 1 ? steps[0] : undefined;
-    const own = one?.terms ?? terms;
+  /** Requests what is not re-entered. `own`: what a call for one key asks for. */
+  private request(
+    steps: readonly Step[],
+    own: AcquireTerms,
+    terms: AcquireTerms,
+    finish?: (lock: OwnHandle) => void,
+  ): Promise<OwnHandle> {
+    const { engine } = this;
     const since = this.context.clock.now();
-    const finished = (lock: OwnHandle): OwnHandle => this.finished(lock, terms, finish);
-    const failed = (error: unknown): Promise<never> => timeouts.explain(error, steps, own, since);
-    const acquire = (): Promise<OwnHandle> =>
-      one === undefined || one.again !== undefined
-        ? this.acquireAll(steps, terms).then(finished, failed)
-        : engine.acquire(one.key, own, own).then((hold) => finished(new HeldLock(hold, engine)), failed);
-    const isObserved = acquisitions.hasSubscribers && steps.some(({ again }) => again === undefined);
-    return isObserved ? acquisitions.tracePromise(acquire, this.described(steps, own)) : acquire();
+    const failed = (error: unknown): Promise<never> => this.timeouts.explain(error, steps, own, since);
+    if (steps.length > 1 || steps[0]!.again !== undefined) {
+      return this.acquireAll(steps, terms).then((lock) => this.finished(lock, terms, finish), failed);
+    }
+    return engine
+      .acquire(steps[0]!.key, own, own)
+      .then((hold) => this.finished(new HeldLock(hold, engine), terms, finish), failed);
   }
 
   private finished(lock: OwnHandle, { owner }: AcquireTerms, finish?: (lock: OwnHandle) => void): OwnHandle {
