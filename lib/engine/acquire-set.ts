@@ -141,7 +141,8 @@ export class AcquireSet {
       const begun = Promise.all(set.map(({ key, terms }) => this.begin(held.get(key)!, terms)));
       if (!(await settledBy(timers, { at: nextBy(), isAnswer: true }, begun))) throw unanswered(set);
       await begun;
-      held.forEach(refuseLost); // the last answer may have come late for the other keys
+      // The last answer may have come late for the other keys.
+      for (const hold of held.values()) hold.assertHeld();
       for (const { key, terms } of set) if (terms.holdAtLeast > 0) held.get(key)!.keepFor(terms.holdAtLeast);
     } catch (error) {
       const released = Promise.allSettled([...held.values()].map((hold) => releases.release(hold)));
@@ -259,7 +260,7 @@ export class AcquireSet {
   /** The last key has been acquired, so a lease that is fixed or counted begins now. */
   private async begin(hold: Hold, terms: HoldTerms): Promise<void> {
     hold.restart(terms);
-    refuseLost(hold);
+    hold.assertHeld();
     if (!terms.renews || terms.maxRenewTimes > 0) await this.leases.extend(hold, terms.lease);
   }
 }
@@ -298,8 +299,3 @@ const isGranted = (reply: readonly HeldReply[] | Refusal): reply is readonly Hel
 const busyOf = (refusal: Refusal): Busy | undefined => (refusal instanceof Error ? undefined : refusal);
 
 const byKey = (a: KeyTerms, b: KeyTerms): number => (a.key < b.key ? -1 : 1);
-
-/** @throws LockLostError */
-function refuseLost(hold: Hold): void {
-  if (!hold.isHeld) throw hold.loss ?? hold.releasedError();
-}

@@ -64,7 +64,7 @@ export class LeaseOperations {
     try {
       await Promise.all(holds.map((hold) => this.awaitReplicas(hold, { at, signal })));
       // One may have been lost while the replicas confirmed another one.
-      for (const hold of holds) if (!hold.isHeld) throw hold.loss!;
+      for (const hold of holds) hold.assertHeld();
     } catch (error) {
       // The caller has done nothing under these holds, so the keys need not stay taken.
       for (const hold of holds) hold.keepFor(0);
@@ -92,7 +92,7 @@ export class LeaseOperations {
       throw new LockStoreError(message, { key, transient: true });
     }
     const replicas = await answer;
-    if (!hold.isHeld) throw hold.loss!;
+    hold.assertHeld();
     if (replicas >= min) return;
     const message = `${replicas} of at least ${min} replicas had '${key}' after ${timeout} ms, so it was released`;
     throw new LockStoreError(message, { key, transient: true });
