@@ -468,13 +468,14 @@ export class Group implements TicketListener {
     this.isContended = false;
     this.ticket = new Ticket(this.parts, this.queue.key, waiter.terms, this.placesFor(waiter), this);
     const isOneOfMany = this.waits && !this.isPlain && this.capacity === 'one';
-    this.parts.tickets.add(this.ticket, isOneOfMany ? this.queue.key : undefined);
+    // A named owner that holds the key passes the queue, so its grants follow no order.
+    this.parts.tickets.add(this.ticket, isOneOfMany && waiter.terms.owner === undefined);
     return this.ticket;
   }
 
   private forgetTicket(): void {
     this.lastHolders = this.holders();
-    if (this.ticket !== undefined) this.parts.tickets.remove(this.ticket, this.queue.key);
+    if (this.ticket !== undefined) this.parts.tickets.remove(this.ticket);
     this.ticket = undefined;
   }
 

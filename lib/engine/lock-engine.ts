@@ -25,7 +25,7 @@ import { permitsFixed } from './refusals.js';
 import { KeyQueues, type AcquireParts } from './key-queue.js';
 import { Releases } from './releases.js';
 import { StoreMessages } from './store-messages.js';
-import { Tickets } from './tickets.js';
+import { Tickets } from './ticket.js';
 import type { WaitTerms } from './waiter.js';
 import { Watchdog } from './watchdog.js';
 
@@ -79,7 +79,7 @@ export class LockEngine {
     this.watchdog = new Watchdog(context, this.storeReleases);
     this.dropped = new DroppedHandles(this.watchdog);
     this.grants = new Grants(context, this.watchdog, this.storeReleases);
-    this.tickets = new Tickets(store, store.mayKeepPlaces ? Infinity : context.limits.front);
+    this.tickets = new Tickets(store, context.limits.front);
     const { storeReleases: releases, grants, tickets, admission } = this;
     this.handovers = new Handovers(context, admission, grants, releases);
     const heldElsewhere = (key: string): void => this.queues.keys.get(key)?.held?.close();

@@ -1,14 +1,34 @@
+import { LinkedList, type Linked } from '../common/linked-list.js';
+import { inSlices } from '../common/slices.js';
+import { TransientMap } from '../common/transient.js';
 import type { LockError, LockStoreError } from '../errors/index.js';
-import type { AcquireReply, AcquireRequest, ContendedReply, HeldReply, PushedGrant } from '../store/lock-store.js';
+import type {
+  AcquireReply,
+  AcquireRequest,
+  ContendedReply,
+  HeldReply,
+  LockStore,
+  PushedGrant,
+} from '../store/lock-store.js';
 import { acquireRequest, retryPeriod, type Places } from './hold-terms.js';
 import type { EngineContext } from './engine-context.js';
 import type { Grant, HoldTerms } from './hold.js';
-import type { Orphans } from './orphans.js';
+import type { IdTable, Orphans } from './orphans.js';
 import type { Releases } from './releases.js';
 import { StorePoll } from './store-poll.js';
-import type { TicketInTable, TicketLine, Tickets } from './tickets.js';
 import { refusedForever } from './refusals.js';
 import { elapsedSince, validUntil } from './lease-view.js';
+
+/** How many tickets at the front of a line ask as often as a ticket that is alone. */
+const FRONT = 32;
+/** With more tickets than this, a client asks for each of them less often. */
+const ASKED_OFTEN = 10_000;
+/** At most so many times less often. A period stays shorter than `FOLLOWER_PERIOD`: it ends early if a lease ends. */
+const SLOWEST = 7;
+/** With more tickets than this, a client repeats failed questions later. */
+const RETRIED_OFTEN = 1_000;
+/** While so many questions are unanswered, no other ticket asks. */
+const MOST_UNANSWERED = 500;
 
 /** What a ticket reports to the queue for which it stands in the store. */
 export interface TicketListener {
@@ -44,13 +64,14 @@ interface Reference {
  * One acquisition on its way: tries to acquire the lock or a place in the store's queue, keeps the place by asking again,
  * and decides whether a pushed grant is certain. Reports every result to its listener, never within a call of the listener.
  */
-export class Ticket extends StorePoll<AcquireReply> implements TicketInTable {
+export class Ticket extends StorePoll<AcquireReply> implements Linked<Ticket> {
   readonly id: string;
   /** The line of the tickets for its key, and the neighbours in it. */
   line: TicketLine | undefined;
   list: object | undefined;
-  before: TicketInTable | undefined;
-  behind: TicketInTable | undefined;
+  before: Ticket | undefined;
+  behind: Ticket | undefined;
+  /** Whether the ticket stands behind the front of its line: it asks seldom. */
   follows = false;
   private askedAsFollower = false;
   private reference: Reference | undefined;
@@ -89,16 +110,13 @@ export class Ticket extends StorePoll<AcquireReply> implements TicketInTable {
     });
   }
 
-  /** Whether it may stand in a line. A named owner that holds the key passes the queue, so its grants follow no order. */
-  get keepsOrder(): boolean {
-    return this.terms.owner === undefined && this.places.waits;
-  }
-
+  /** Asks as often as a ticket that is alone, once. */
   askSoon(): void {
     // A reply that is under way sets the time of the next question.
     if (!this.isAsking && !this.isNew) this.retryAfter(this.period);
   }
 
+  /** Whether it has asked nothing yet. */
   get isNew(): boolean {
     return this.firstEpoch === undefined;
   }
@@ -248,5 +266,212 @@ export class Ticket extends StorePoll<AcquireReply> implements TicketInTable {
       restsOn,
       units: 'units' in grant ? grant.units : undefined,
     });
+  }
+}
+
+/**
+ * What this client is acquiring: the tickets by id, and the one budget of their requests.
+ *
+ * - Very many waiters for one key: of the tickets that each have a place of their own in the store's queue, the first 32 ask
+ *   often and the others seldom (`TicketLine`). 10,000 waiters send at most 300 requests a second.
+ * - Very many keys: with more than 10,000 tickets, each asks less often (`slowness`). 100,000 keys send at most 4,000
+ *   requests a second.
+ * - At most 500 requests are unanswered (`askInTurn`). The others follow as answers arrive, new tickets first: a new request is not
+ *   behind the repetitions. Requests that wait in Redis behind very many others would fail after `commandTimeout`.
+ * - A failed request is repeated (`StorePoll`), later if there are more than 1,000 tickets (`patience`). If the store has
+ *   answered nothing since, all tickets ask soon (`doubt`): waiters learn of a failure as early as if there were few of them.
+ */
+export class Tickets implements IdTable {
+  /** Ids of acquisitions that were sent together, for several keys in one step. */
+  readonly setIds = new Set<string>();
+  private readonly byId = new TransientMap<string, Ticket>();
+  /** Tickets with places of their own, by key. */
+  private readonly lines = new TransientMap<string, TicketLine>();
+  private unanswered = 0;
+  private answeredAt = -Infinity;
+  private doubtsUntil = -Infinity;
+  /** Why the store has not answered the latest question that has failed, unless it has answered another one since. */
+  private silence: LockStoreError | undefined;
+  /** Tickets that have to ask, each once: new tickets go before tickets that have asked before. */
+  private readonly fresh = new Backlog();
+  private readonly repeated = new Backlog();
+  private readonly front: number;
+  private readonly mostUnanswered: number;
+  private readonly askedOften: number;
+
+  constructor({ mayKeepPlaces, isPartitioned }: Pick<LockStore, 'mayKeepPlaces' | 'isPartitioned'>, front = FRONT) {
+    this.front = mayKeepPlaces === true ? Infinity : front;
+    // The questions to a master that does not answer must not keep those to others.
+    this.mostUnanswered = isPartitioned === true ? Infinity : MOST_UNANSWERED;
+    this.askedOften = mayKeepPlaces === true || isPartitioned === true ? Infinity : ASKED_OFTEN;
+  }
+
+  get(id: string): Ticket | undefined {
+    return this.byId.get(id);
+  }
+
+  has(id: string): boolean {
+    return this.byId.has(id) || this.setIds.has(id);
+  }
+
+  /** `inLine`: whether it may be one of several of this client for its key, which the store grants in their order. */
+  add(ticket: Ticket, inLine: boolean): void {
+    const { id, key } = ticket;
+    this.byId.set(id, ticket);
+    if (!inLine) return;
+    let line = this.lines.get(key);
+    if (line === undefined) this.lines.set(key, (line = new TicketLine(this.front)));
+    line.join(ticket);
+  }
+
+  remove(ticket: Ticket): void {
+    const { id, key, line } = ticket;
+    this.byId.delete(id);
+    if (line === undefined) return;
+    line.leave(ticket);
+    if (line.isEmpty) this.lines.delete(key);
+  }
+
+  /** By how many times less often than a single ticket each ticket asks. */
+  get slowness(): number {
+    return Math.min(Math.max(1, this.byId.size / this.askedOften), SLOWEST);
+  }
+
+  /** By how many times later than that of a single ticket each failed question is repeated. */
+  get patience(): number {
+    return Math.max(1, this.byId.size / RETRIED_OFTEN);
+  }
+
+  /** Why a question is of no use now: very many are unanswered, and the store answers none. */
+  get trouble(): LockStoreError | undefined {
+    return this.unanswered < this.mostUnanswered ? undefined : this.silence;
+  }
+
+  /** Has a ticket ask, behind the tickets of its kind before it: now, unless very many questions are unanswered. */
+  askInTurn(ticket: Ticket): void {
+    const isFirst = this.fresh.size === 0 && (this.repeated.size === 0 || ticket.isNew);
+    if ((isFirst && this.unanswered < this.mostUnanswered) || this.trouble !== undefined) ticket.ask();
+    else (ticket.isNew ? this.fresh : this.repeated).add(ticket);
+  }
+
+  /** Has all tickets ask, or those of the keys that `concerns` accepts. */
+  askForAll(concerns?: (key: string) => boolean): void {
+    const tickets = this.byId.values();
+    void inSlices(concerns === undefined ? tickets : tickets.filter(({ key }) => concerns(key)), (ticket) =>
+      this.askInTurn(ticket),
+    );
+  }
+
+  /** A question is under way. */
+  sent(): void {
+    this.unanswered += 1;
+  }
+
+  /** A question was answered at `now`, or has failed (`undefined`). */
+  settled(now: number | undefined): void {
+    this.unanswered -= 1;
+    if (now !== undefined) {
+      this.answeredAt = now;
+      this.silence = undefined;
+    }
+    if (this.fresh.size + this.repeated.size === 0) return;
+    if (now !== undefined) this.askNextFew();
+    // If the store refuses at once, very many questions would fail without a break for the event loop.
+    else setImmediate(() => this.askNextFew());
+  }
+
+  /** A question of `sent` has failed. If the store has answered nothing since, all tickets ask soon, once within `period` ms. */
+  doubt(error: LockStoreError, now: number, sent: number, period: number): void {
+    if (this.byId.size <= RETRIED_OFTEN || this.answeredAt >= sent) return;
+    this.silence = error;
+    if (now < this.doubtsUntil) return;
+    this.doubtsUntil = now + period;
+    void inSlices(Array.from({ length: this.fresh.size + this.repeated.size }), () => this.askNext());
+    void inSlices(this.byId.values(), (ticket) => ticket.askSoon());
+  }
+
+  private askNextFew(): void {
+    while (this.unanswered < this.mostUnanswered && this.askNext());
+  }
+
+  /** Returns whether a ticket had to ask. */
+  private askNext(): boolean {
+    const ticket = this.fresh.take() ?? this.repeated.take();
+    // It may have ended meanwhile.
+    if (ticket !== undefined && this.byId.get(ticket.id) === ticket) ticket.ask();
+    return ticket !== undefined;
+  }
+}
+
+/**
+ * The tickets of this client for one key that each have a place of their own in the store's queue, in the order of their
+ * requests. Each place is kept by asking again, which also detects a lost grant, a crashed holder and a failure of the
+ * store. The store grants in the same order, so a lost grant concerns the front first. Therefore the tickets at the front
+ * ask often, and the others seldom. Thousands of waiters then cost the store few commands.
+ */
+export class TicketLine {
+  private readonly tickets = new LinkedList<Ticket>();
+  private lastAtFront: Ticket | undefined;
+  private atFront = 0;
+  private doubtsUntil = -Infinity;
+
+  constructor(private readonly front: number) {}
+
+  get isEmpty(): boolean {
+    return this.tickets.first === undefined;
+  }
+
+  join(ticket: Ticket): void {
+    this.tickets.append(ticket);
+    ticket.line = this;
+    ticket.follows = this.atFront === this.front;
+    if (!ticket.follows) this.extendFront(ticket);
+  }
+
+  leave(ticket: Ticket): void {
+    const { before } = ticket;
+    if (!this.tickets.remove(ticket)) return;
+    ticket.line = undefined;
+    if (ticket.follows) return;
+    this.atFront -= 1;
+    if (ticket === this.lastAtFront) this.lastAtFront = before;
+    const next = this.firstBehind;
+    if (next === undefined) return;
+    next.follows = false;
+    this.extendFront(next);
+    next.askSoon();
+  }
+
+  /** A question has failed. The tickets behind the front ask as well, once within `period` ms: they may fail, too. */
+  doubt(now: number, period: number): void {
+    if (now < this.doubtsUntil) return;
+    this.doubtsUntil = now + period;
+    for (let ticket = this.firstBehind; ticket !== undefined; ticket = ticket.behind) ticket.askSoon();
+  }
+
+  private get firstBehind(): Ticket | undefined {
+    return this.lastAtFront === undefined ? this.tickets.first : this.lastAtFront.behind;
+  }
+
+  private extendFront(ticket: Ticket): void {
+    this.lastAtFront = ticket;
+    this.atFront += 1;
+  }
+}
+
+/** Tickets in the order in which they were added, each once. */
+class Backlog extends Set<Ticket> {
+  /** Continues where it has stopped: a new iterator would pass all tickets that were taken. */
+  private next = this.values();
+
+  take(): Ticket | undefined {
+    let { value: ticket } = this.next.next();
+    if (ticket === undefined) {
+      // An iterator that has reached the end stays there.
+      this.next = this.values();
+      if (this.size > 0) ({ value: ticket } = this.next.next());
+    }
+    if (ticket !== undefined) this.delete(ticket);
+    return ticket;
   }
 }

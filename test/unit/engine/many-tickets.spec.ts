@@ -7,7 +7,7 @@ import { FakeClock, settled } from '../../../lab/testbed/clocks/fake-clock.js';
 import { contextOf, FakeStore, held, lasting, passing, queued, TERMS } from './support.js';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { Tickets, type TicketInTable } from '../../../lib/engine/tickets.js';
+import { Tickets, type Ticket } from '../../../lib/engine/ticket.js';
 
 /** With these limits a waiter asks again after 3 s. */
 const SOON = 3_000;
@@ -268,27 +268,27 @@ it('keeps no caller that has had permits, although others always wait for an ans
 it('keeps no ticket that has asked, although there are always others that have to', async () => {
   const tickets = new Tickets({ mayKeepPlaces: false, isPartitioned: false });
   const asked: string[] = [];
-  const early: Array<WeakRef<TicketInTable>> = [];
+  const early: Array<WeakRef<Ticket>> = [];
   let count = 0;
   const begin = (): void => {
     const id = `${count++}`;
-    const ticket: TicketInTable = {
-      ...{ id, isNew: true, key: id, keepsOrder: true, follows: false },
+    const ticket = {
+      ...{ id, isNew: true, key: id, follows: false },
       ...{ line: undefined, list: undefined, before: undefined, behind: undefined },
       ...{ askSoon() {}, pushed() {}, retryAfter() {}, revoked() {}, yield() {} },
       ask() {
         asked.push(id);
         tickets.sent();
       },
-    };
-    tickets.add(ticket, undefined);
+    } as unknown as Ticket;
+    tickets.add(ticket, false);
     if (early.length < 1_000) early.push(new WeakRef(ticket));
     tickets.askInTurn(ticket);
   };
   for (let i = 0; i < 1_000; i++) begin();
   expect(asked).toHaveLength(500);
   for (let i = 0; i < 10_000; i++) {
-    tickets.remove(tickets.get(asked[i]!)!, asked[i]!);
+    tickets.remove(tickets.get(asked[i]!)!);
     tickets.settled(i);
     begin();
   }

@@ -1,8 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { Places } from '../../../lib/engine/hold-terms.js';
 import type { Grant } from '../../../lib/engine/hold.js';
-import { Tickets } from '../../../lib/engine/tickets.js';
-import { Ticket, type TicketListener, type TicketParts } from '../../../lib/engine/ticket.js';
+import { Ticket, Tickets, type TicketListener, type TicketParts } from '../../../lib/engine/ticket.js';
 import type { PushedGrant } from '../../../lib/store/lock-store.js';
 import { FakeClock, settled } from '../../../lab/testbed/clocks/fake-clock.js';
 import { busy, contextOf, FakeStore, held, lasting, passing, queued, TERMS } from './support.js';
