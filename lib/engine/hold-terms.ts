@@ -111,13 +111,8 @@ export interface Places {
 /** One try of one caller. */
 const ONE_TRY: Places = { waits: false, batchSize: 1, uncontendedBatchSize: 1 };
 
-/** How often a ticket asks. */
-export interface Asking {
-  /** See `TicketLine`. */
-  readonly follows: boolean;
-  /** See `Tickets`. */
-  readonly slowness: number;
-}
+/** By how many times later a ticket asks than a ticket that is alone (`Tickets`); `seldom`: it follows others (`TicketLine`). */
+type Pace = number | 'seldom';
 
 /** What limits a request: the context of the engine. */
 interface RequestContext {
@@ -137,13 +132,13 @@ export function acquireRequest(
   id: string,
   { mode, owner, lease, fair, ahead }: HoldTerms,
   { waits, batchSize, uncontendedBatchSize, slots, since }: Places = ONE_TRY,
-  { follows, slowness }: Asking = { follows: false, slowness: 1 },
+  pace: Pace = 1,
 ): AcquireRequest {
   const { commandTimeout, grantTimeout } = context.limits;
   const shortest = retryPeriod(context, lease);
-  const period = follows
-    ? Math.ceil(FOLLOWER_PERIOD * grantTimeout * (1 + context.random() / 3))
-    : Math.ceil(shortest * slowness);
+  const period = Math.ceil(
+    pace === 'seldom' ? FOLLOWER_PERIOD * grantTimeout * (1 + context.random() / 3) : shortest * pace,
+  );
   return {
     key,
     id,

@@ -103,11 +103,8 @@ export class Ticket extends StorePoll<AcquireReply> implements Linked<Ticket> {
   /** The request that asks the store for the lock. */
   request(): AcquireRequest {
     this.askedAsFollower = this.follows;
-    const { slowness } = this.parts.tickets;
-    return acquireRequest(this.context, this.key, this.id, this.terms, this.places, {
-      follows: this.follows,
-      slowness,
-    });
+    const pace = this.follows ? 'seldom' : this.parts.tickets.slowness;
+    return acquireRequest(this.context, this.key, this.id, this.terms, this.places, pace);
   }
 
   /** Asks as often as a ticket that is alone, once. */
