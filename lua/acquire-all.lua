@@ -15,7 +15,7 @@
 --- @include "shared/grant"
 --- @include "shared/request"
 --- @include "shared/reply-codes"
---- @include "shared/tombstones"
+--- @include "shared/records"
 
 -- What follows refers to the lock at this position among the KEYS. Copied one by one: `unpack` takes fewer than 8,000.
 local all_keys = {}
@@ -34,7 +34,7 @@ for position = 1, #all_keys / 7 do
   local mine = find_hold(holds, request.id)
   last_token()
   if not mine then
-    if has_tombstone(request.id) or upgrades(holds, request) or exceeds_limit(request) then return {} end
+    if has_record(TOMBSTONES, request.id) or upgrades(holds, request) or exceeds_limit(request) then return {} end
     if not reenters(holds, request) then
       if not admits(holds, request) then
         -- A request for this lock alone continues with the other holds.

@@ -13,16 +13,16 @@
 --- @include "shared/holds"
 --- @include "shared/grant-waiters"
 --- @include "shared/end-batches"
---- @include "shared/tombstones"
+--- @include "shared/records"
 
 local record, change, stated, latest = 'added:' .. ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local holds = read_holds()
 local permits, version = limit_set()
 permits = permits or stated
-if not has_tombstone(record) then
+if not has_record(TOMBSTONES, record) then
   if now > latest then return { -1, -1 } end
   permits = math.max(0, permits + change)
-  write_tombstone(record, latest - now + 1)
+  write_record(TOMBSTONES, record, latest - now + 1)
   redis.call('SET', LIMIT, integer(permits) .. ' ' .. version, 'PX', LIMIT_RETENTION)
 end
 local more = grant_waiters(holds, nil, 0)

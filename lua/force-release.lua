@@ -7,11 +7,12 @@
 --
 -- May arrive twice or late: a hold that was granted after the caller looked is not named, so it stays. The name of a hold
 -- includes the time of its grant, because an acquisition that was ended by force may be granted again under its id.
+--- @include "shared/keys"
 --- @include "shared/clock"
 --- @include "shared/holds"
 --- @include "shared/messages"
 --- @include "shared/grant-waiters"
---- @include "shared/tombstones"
+--- @include "shared/records"
 
 local lifetime, granted_at = tonumber(ARGV[2]), {}
 for i = 4, #ARGV, 2 do granted_at[ARGV[i]] = tonumber(ARGV[i + 1]) end
@@ -23,7 +24,7 @@ for id, since in pairs(granted_at) do
     remove_hold(holds, hold)
     ended[#ended + 1] = hold
     if receives_revocation(id) then told = told + 1 end
-    if lifetime > 0 then write_tombstone(revocation(id), math.max(hold.ends - now, lifetime)) end
+    if lifetime > 0 then write_record(TOMBSTONES, revocation(id), math.max(hold.ends - now, lifetime)) end
   end
 end
 local function tell_ended(next_id)

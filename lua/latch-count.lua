@@ -6,11 +6,12 @@
 -- Output  { count left, name of the latch ('': there is none), those of the names whose latches have opened ... }
 --- @include "shared/clock"
 --- @include "shared/latch"
+--- @include "shared/records"
 
 local left = count_left()
 local reply = { left, left > 0 and redis.call('HGET', LATCH, 'name') or '' }
 for i = 3, #ARGV do
-  if has_counted('opened:' .. ARGV[i]) then reply[#reply + 1] = ARGV[i] end
+  if has_record(COUNTED, 'opened:' .. ARGV[i]) then reply[#reply + 1] = ARGV[i] end
 end
 local patience = tonumber(ARGV[2])
 if left > 0 and patience > 0 then

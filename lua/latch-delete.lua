@@ -5,11 +5,12 @@
 -- ARGV    1 id of this call, 2 name of the latch, 3 ms to keep the record of the call
 -- Output  1: this call has deleted the latch; 0: there is no latch of that name
 --- @include "shared/latch"
+--- @include "shared/records"
 
 local id, name, lifetime_of_record = ARGV[1], ARGV[2], tonumber(ARGV[3])
 count_left()
-if has_counted(id) then return 1 end
+if has_record(COUNTED, id) then return 1 end
 if redis.call('HGET', LATCH, 'name') ~= name then return 0 end
 redis.call('DEL', LATCH)
-record_call(id, lifetime_of_record)
+write_record(COUNTED, id, lifetime_of_record)
 return 1

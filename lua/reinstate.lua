@@ -8,6 +8,7 @@
 -- Output  1: held; 0: not held; -1: a tombstone says that it was abandoned or ended by force
 --
 -- May arrive twice or late: the script never prolongs a hold, and a release that leaves a tombstone stops it.
+--- @include "shared/keys"
 --- @include "shared/clock"
 --- @include "shared/token"
 --- @include "shared/modes"
@@ -15,12 +16,12 @@
 --- @include "shared/holds"
 --- @include "shared/admission"
 --- @include "shared/queue"
---- @include "shared/tombstones"
+--- @include "shared/records"
 
 local id, mode, owner = ARGV[1], ARGV[2], ARGV[3] == '' and ARGV[1] or ARGV[3]
 local left, latest, token, last_of_all = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6]), ARGV[6] + ARGV[7] - 1
 
-if has_tombstone(id) or has_tombstone(revocation(id)) then return -1 end
+if has_record(TOMBSTONES, id) or has_record(TOMBSTONES, revocation(id)) then return -1 end
 local holds = read_holds(id)
 if find_hold(holds, id) then return 1 end
 local hold = with_mode({ id = id, status = STATUS_HELD, owner = owner, ends = now + left, token = token, since = now }, mode)

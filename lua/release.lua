@@ -15,7 +15,7 @@
 --- @include "shared/hold"
 --- @include "shared/holds"
 --- @include "shared/queue"
---- @include "shared/tombstones"
+--- @include "shared/records"
 --- @include "shared/request"
 --- @include "shared/grant"
 --- @include "shared/try-acquire"
@@ -48,7 +48,7 @@ if hold and keep > 0 then
 end
 
 if released == 0 or tombstone_for > 0 then drop_ticket(id) end
-if tombstone_for > 0 then write_tombstone(id, tombstone_for) end
+if tombstone_for > 0 then write_record(TOMBSTONES, id, tombstone_for) end
 if sends_next then
   local request = request_at(4)
   return { released, unpack(grant_at_once(holds, request) or try_acquire(holds, request, true)) }

@@ -6,7 +6,7 @@ local QUEUE = KEYS[2]      -- sorted set: ticket id -> place
 local WAITERS = KEYS[3]    -- hash: ticket id -> 'since mode retry-at stale-at lease grant-timeout batch-size owner';
                            -- 'fair' -> number of fair tickets
 local FENCE = KEYS[4]      -- string: the last fencing token
-local TOMBSTONES = KEYS[5] -- sorted set: id of an acquisition, client or call (shared/tombstones.lua) -> end of the tombstone
+local TOMBSTONES = KEYS[5] -- sorted set: id of an acquisition, client or call (shared/records.lua) -> end of the tombstone
 local LIMIT = KEYS[6]      -- string: 'permits version', if the number of permits was set at run time
 local ENDS = KEYS[7]       -- sorted set: hold id -> a time before which its lease does not end (shared/ends.lua)
 

@@ -3,7 +3,6 @@
 --
 -- The generator reads the roles and their order from this file: `LATCH_KEY_ROLES` in TypeScript.
 --- @include "shared/keys"
---- @include "shared/clock"
 
 local LATCH = KEYS[1]   -- hash: 'count', 'name', 'lifetime'; 'client:' .. client id -> end of that client's wait
 local COUNTED = KEYS[2] -- sorted set: id of a call that had an effect, or 'opened:' .. name of a latch that has opened
@@ -18,18 +17,4 @@ local function count_left()
   if count then return tonumber(count) end
   if redis.call('EXISTS', LATCH) == 1 then error('WRONGTYPE the latch key holds something that is no latch') end
   return 0
-end
-
--- Whether a call has had its effect already: a command may arrive twice, even after its latch has opened.
-local function has_counted(id)
-  local ends = redis.call('ZSCORE', COUNTED, id)
-  return ends and tonumber(ends) > now
-end
-
--- Records a call for `lifetime` ms. Redis accepts the first write even if its memory is full, and then also
--- the others.
-local function record_call(id, lifetime)
-  redis.call('ZREMRANGEBYSCORE', COUNTED, '-inf', integer(now))
-  redis.call('ZADD', COUNTED, integer(now + lifetime), id)
-  redis.call('PEXPIRE', COUNTED, integer(math.max(redis.call('PTTL', COUNTED), lifetime)))
 end

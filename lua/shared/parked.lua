@@ -5,7 +5,7 @@
 --- @include "shared/clock"
 --- @include "shared/messages"
 --- @include "shared/queue"
---- @include "shared/tombstones"
+--- @include "shared/records"
 
 -- A script looks at this many parked tickets: a request for a place drops the stale ones, and a lock that no other client
 -- wants is granted to the first ticket whose client takes it.
@@ -16,13 +16,13 @@ local PARKED_SEARCHED = 300
 
 -- Whether the client of a ticket is absent. A client that has let a grant expire has a tombstone until it retries.
 local function is_absent(id)
-  return has_tombstone(client_of(id)) or not is_present(id)
+  return has_record(TOMBSTONES, client_of(id)) or not is_present(id)
 end
 
 -- The client of a pushed grant has let it expire. The tombstone lives as long as any ticket that waits now.
 local function count_as_absent(id)
   local lifetime = redis.call('PTTL', QUEUE)
-  if lifetime > 0 then write_tombstone(client_of(id), lifetime) end
+  if lifetime > 0 then write_record(TOMBSTONES, client_of(id), lifetime) end
 end
 
 -- Parks a ticket. It keeps its place for the time when its client retries.

@@ -15,7 +15,7 @@
 --- @include "shared/take-place"
 --- @include "shared/retry-time"
 --- @include "shared/grant-waiters"
---- @include "shared/tombstones"
+--- @include "shared/records"
 
 -- { QUEUED, QUEUED_UNSUBSCRIBED or BUSY, now, rank to go on from or -1, ms until the retry, last token, ids of holds ... }
 local function not_held(code, holds, more, delay)
@@ -26,7 +26,7 @@ end
 -- they expect.
 local function try_acquire(holds, request, after_release)
   local from = request.from
-  if has_tombstone(request.id) then return { LEFT, now, (grant_waiters(holds, nil, from)) } end
+  if has_record(TOMBSTONES, request.id) then return { LEFT, now, (grant_waiters(holds, nil, from)) } end
   local refusal = exceeds_limit(request) and { TOO_MANY, now, -1, limit_for(request) }
     or upgrades(holds, request) and { UPGRADE, now, -1 }
   if refusal then

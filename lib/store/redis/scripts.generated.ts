@@ -219,8 +219,8 @@ end`,
   'shared/holds read_holds 3': `find_expired(holds)
 return holds
 end`,
-  'shared/tombstones has_tombstone': `local function has_tombstone(id)
-local ends = redis.call('ZSCORE', KEYS[5], id)
+  'shared/records has_record': `local function has_record(key, id)
+local ends = redis.call('ZSCORE', key, id)
 return ends and tonumber(ends) > now
 end`,
   'shared/token': `local cached, cached_of`,
@@ -238,7 +238,7 @@ local holds = read_holds(request.id)
 local mine = find_hold(holds, request.id)
 last_token()
 if not mine then
-if has_tombstone(request.id) or upgrades(holds, request) or exceeds_limit(request) then return {} end
+if has_record(KEYS[5], request.id) or upgrades(holds, request) or exceeds_limit(request) then return {} end
 if not reenters(holds, request) then
 if not admits(holds, request) then
 if holds.has_more then return {} end
@@ -326,15 +326,15 @@ holds.expired = {}
 save_sums(holds)`,
   'shared/parked count_as_absent': `local function count_as_absent(id)
 local lifetime = redis.call('PTTL', KEYS[2])`,
-  'shared/tombstones write_tombstone': `local function write_tombstone(id, lifetime)
-redis.call('ZREMRANGEBYSCORE', KEYS[5], '-inf', integer(now))
-redis.call('ZADD', KEYS[5], integer(now + lifetime), id)
-redis.call('PEXPIRE', KEYS[5], integer(math.max(redis.call('PTTL', KEYS[5]), lifetime)))
+  'shared/records write_record': `local function write_record(key, id, lifetime)
+redis.call('ZREMRANGEBYSCORE', key, '-inf', integer(now))
+redis.call('ZADD', key, integer(now + lifetime), id)
+redis.call('PEXPIRE', key, integer(math.max(redis.call('PTTL', key), lifetime)))
 end`,
   'shared/messages client_of': `local function client_of(id)
 return string.match(id, '^[^:]+')
 end`,
-  'shared/parked count_as_absent 2': `if lifetime > 0 then write_tombstone(client_of(id), lifetime) end
+  'shared/parked count_as_absent 2': `if lifetime > 0 then write_record(KEYS[5], client_of(id), lifetime) end
 end`,
   'shared/holds drop_expired 2': `for _, hold in ipairs(expired) do
 if hold.status == 'pushed' then count_as_absent(hold.id) end
@@ -537,7 +537,7 @@ local function can_take_grant(id)
 if id == asker then return true end
 local client = client_of(id)`,
   'shared/parked is_absent': `local function is_absent(id)
-return has_tombstone(client_of(id)) or not is_present(id)
+return has_record(KEYS[5], client_of(id)) or not is_present(id)
 end`,
   'shared/grant-waiters grant_waiters 2': `if absent[client] == nil then absent[client] = is_absent(id) end
 return not absent[client]
@@ -631,7 +631,7 @@ end
 if holds.has_more and more < 0 then more = from end
 return more, head
 end`,
-  'shared/try-acquire try_acquire 2': `if has_tombstone(request.id) then return { 3, now, (grant_waiters(holds, nil, from)) } end`,
+  'shared/try-acquire try_acquire 2': `if has_record(KEYS[5], request.id) then return { 3, now, (grant_waiters(holds, nil, from)) } end`,
   'shared/try-acquire try_acquire 3': `local refusal = exceeds_limit(request) and { 7, now, -1, limit_for(request) }
 or upgrades(holds, request) and { 4, now, -1 }
 if refusal then
@@ -807,16 +807,16 @@ end`,
   'add-limit 2': `local holds = read_holds()`,
   'add-limit 3': `local permits, version = limit_set()
 permits = permits or stated`,
-  'add-limit 4': `if not has_tombstone(record) then
+  'add-limit 4': `if not has_record(KEYS[5], record) then
 if now > latest then return { -1, -1 } end
 permits = math.max(0, permits + change)
-write_tombstone(record, latest - now + 1)
+write_record(KEYS[5], record, latest - now + 1)
 redis.call('SET', KEYS[6], integer(permits) .. ' ' .. version, 'PX', 604800000)
 end`,
   'shared/grant-waiters grant_waiters 6': `local function grant_waiters(holds, asker, from, tell_first)`,
   'shared/parked count_as_absent 3': `local function count_as_absent(id)
 local lifetime = redis.call('PTTL', KEYS[2])
-if lifetime > 0 then write_tombstone(client_of(id), lifetime) end
+if lifetime > 0 then write_record(KEYS[5], client_of(id), lifetime) end
 end`,
   'shared/grant-waiters grant_waiters 7': `drop_expired(holds)
 local absent = {}`,
@@ -984,7 +984,7 @@ return { 1, left }`,
   'force-release': `local lifetime, granted_at = tonumber(ARGV[2]), {}
 for i = 4, #ARGV, 2 do granted_at[ARGV[i]] = tonumber(ARGV[i + 1]) end`,
   'force-release 2': `local holds, ended, told = read_holds(), {}, 0`,
-  'shared/tombstones revocation': `local function revocation(id)
+  'shared/records revocation': `local function revocation(id)
 return 'revoked:' .. id
 end`,
   'shared/messages receives_revocation': `local function receives_revocation(id)
@@ -996,7 +996,7 @@ if hold and hold.since == since then
 remove_hold(holds, hold)
 ended[#ended + 1] = hold
 if receives_revocation(id) then told = told + 1 end
-if lifetime > 0 then write_tombstone(revocation(id), math.max(hold.ends - now, lifetime)) end
+if lifetime > 0 then write_record(KEYS[5], revocation(id), math.max(hold.ends - now, lifetime)) end
 end
 end`,
   'force-release 4': `local function tell_ended(next_id)`,
@@ -1006,7 +1006,7 @@ end`,
   'force-release 5': `for _, hold in ipairs(ended) do publish_revoked(hold, ARGV[3], next_id) end
 end`,
   'shared/parked is_absent 2': `local function is_absent(id)`,
-  'shared/parked is_absent 3': `return has_tombstone(client_of(id)) or not is_present(id)
+  'shared/parked is_absent 3': `return has_record(KEYS[5], client_of(id)) or not is_present(id)
 end`,
   'shared/holds add_hold 6': `local function add_hold(holds, hold)
 local old = find_hold(holds, hold.id)
@@ -1128,20 +1128,11 @@ if redis.call('EXISTS', KEYS[1]) == 1 then error('WRONGTYPE the latch key holds 
 return 0
 end`,
   'latch-count-down 2': `local left = count_left()`,
-  'shared/latch has_counted': `local function has_counted(id)
-local ends = redis.call('ZSCORE', KEYS[2], id)
-return ends and tonumber(ends) > now
-end`,
-  'latch-count-down 3': `if has_counted(id) then return { left, 1 } end
+  'latch-count-down 3': `if has_record(KEYS[2], id) then return { left, 1 } end
 if left == 0 then return { 0, 0 } end
 local lifetime = redis.call('HGET', KEYS[1], 'lifetime')
 lifetime_of_record = math.max(lifetime_of_record, tonumber(lifetime))`,
-  'shared/latch record_call': `local function record_call(id, lifetime)
-redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', integer(now))
-redis.call('ZADD', KEYS[2], integer(now + lifetime), id)
-redis.call('PEXPIRE', KEYS[2], integer(math.max(redis.call('PTTL', KEYS[2]), lifetime)))
-end`,
-  'latch-count-down 4': `record_call(id, lifetime_of_record)
+  'latch-count-down 4': `write_record(KEYS[2], id, lifetime_of_record)
 if left > 1 then
 redis.call('HSET', KEYS[1], 'count', integer(left - 1))
 redis.call('PEXPIRE', KEYS[1], lifetime)
@@ -1150,7 +1141,7 @@ end
 local fields = redis.call('HGETALL', KEYS[1])
 local name = redis.call('HGET', KEYS[1], 'name')
 redis.call('DEL', KEYS[1])
-record_call('opened:' .. name, math.max(lifetime_of_record, 600000))`,
+write_record(KEYS[2], 'opened:' .. name, math.max(lifetime_of_record, 600000))`,
   'shared/messages publish_opened': `local function publish_opened(client, latch)`,
   'shared/messages publish_to_client 2': `local function publish_to_client(id, ...)`,
   'shared/messages publish_to_client 3': `call_if_known('PUBLISH', BUS .. client_of(id), table.concat({ ... }, ' '))
@@ -1165,7 +1156,7 @@ return { 0, 1 }`,
   'latch-count': `local left = count_left()
 local reply = { left, left > 0 and redis.call('HGET', KEYS[1], 'name') or '' }`,
   'latch-count 2': `for i = 3, #ARGV do
-if has_counted('opened:' .. ARGV[i]) then reply[#reply + 1] = ARGV[i] end
+if has_record(KEYS[2], 'opened:' .. ARGV[i]) then reply[#reply + 1] = ARGV[i] end
 end
 local patience = tonumber(ARGV[2])
 if left > 0 and patience > 0 then
@@ -1176,28 +1167,28 @@ end
 return reply`,
   'latch-delete': `local id, name, lifetime_of_record = ARGV[1], ARGV[2], tonumber(ARGV[3])`,
   'latch-delete 2': `count_left()`,
-  'latch-delete 3': `if has_counted(id) then return 1 end
+  'latch-delete 3': `if has_record(KEYS[2], id) then return 1 end
 if redis.call('HGET', KEYS[1], 'name') ~= name then return 0 end
 redis.call('DEL', KEYS[1])`,
-  'shared/latch record_call 2': `local function record_call(id, lifetime)`,
-  'shared/latch record_call 3': `redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', integer(now))
-redis.call('ZADD', KEYS[2], integer(now + lifetime), id)
-redis.call('PEXPIRE', KEYS[2], integer(math.max(redis.call('PTTL', KEYS[2]), lifetime)))
+  'shared/records write_record 2': `local function write_record(key, id, lifetime)`,
+  'shared/records write_record 3': `redis.call('ZREMRANGEBYSCORE', key, '-inf', integer(now))
+redis.call('ZADD', key, integer(now + lifetime), id)
+redis.call('PEXPIRE', key, integer(math.max(redis.call('PTTL', key), lifetime)))
 end`,
-  'latch-delete 4': `record_call(id, lifetime_of_record)
+  'latch-delete 4': `write_record(KEYS[2], id, lifetime_of_record)
 return 1`,
   'latch-set': `local id, count, lifetime, lifetime_of_record = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])`,
-  'latch-set 2': `if has_counted(id) then return 1 end
+  'latch-set 2': `if has_record(KEYS[2], id) then return 1 end
 if left > 0 then return 0 end
 redis.call('HSET', KEYS[1], 'count', count, 'name', id, 'lifetime', lifetime)
 redis.call('PEXPIRE', KEYS[1], lifetime)`,
-  'latch-set 3': `record_call(id, math.max(lifetime_of_record, tonumber(lifetime)))
+  'latch-set 3': `write_record(KEYS[2], id, math.max(lifetime_of_record, tonumber(lifetime)))
 return 1`,
   'limit': `local _, version = limit_set()`,
   'limit 2': `return { version, now }`,
   'reinstate': `local id, mode, owner = ARGV[1], ARGV[2], ARGV[3] == '' and ARGV[1] or ARGV[3]
 local left, latest, token, last_of_all = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6]), ARGV[6] + ARGV[7] - 1`,
-  'reinstate 2': `if has_tombstone(id) or has_tombstone(revocation(id)) then return -1 end`,
+  'reinstate 2': `if has_record(KEYS[5], id) or has_record(KEYS[5], revocation(id)) then return -1 end`,
   'reinstate 3': `if find_hold(holds, id) then return 1 end
 local hold = with_mode({ id = id, status = 'held', owner = owner, ends = now + left, token = token, since = now }, mode)
 if latest > 0 then hold.ends = math.min(hold.ends, latest) end`,
@@ -1250,12 +1241,12 @@ hold.id, hold.status, hold.ends = id .. '/kept', 'kept', now + keep
 add_hold(holds, hold)
 end`,
   'release 6': `if released == 0 or tombstone_for > 0 then drop_ticket(id) end
-if tombstone_for > 0 then write_tombstone(id, tombstone_for) end`,
+if tombstone_for > 0 then write_record(KEYS[5], id, tombstone_for) end`,
   'release 7': `if sends_next then`,
   'release 8': `local request = request_at(4)`,
   'shared/try-acquire try_acquire 9': `local function try_acquire(holds, request, after_release)
 local from = request.from
-if has_tombstone(request.id) then return { 3, now, (grant_waiters(holds, nil, from)) } end`,
+if has_record(KEYS[5], request.id) then return { 3, now, (grant_waiters(holds, nil, from)) } end`,
   'release 9': `return { released, unpack(grant_at_once(holds, request) or try_acquire(holds, request, true)) }
 end
 return { released, (grant_waiters(holds, nil, from)) }`,
@@ -1377,7 +1368,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/ends read_over',
     'shared/holds find_expired 3',
     'shared/holds read_holds 3',
-    'shared/tombstones has_tombstone',
+    'shared/records has_record',
     'shared/token',
     'shared/token last_token',
     'acquire-all 2',
@@ -1397,7 +1388,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/holds take_out',
     'shared/holds drop_expired',
     'shared/parked count_as_absent',
-    'shared/tombstones write_tombstone',
+    'shared/records write_record',
     'shared/messages client_of',
     'shared/parked count_as_absent 2',
     'shared/holds drop_expired 2',
@@ -1449,7 +1440,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/messages client_of',
     'shared/holds drop_expired',
     'shared/parked count_as_absent',
-    'shared/tombstones write_tombstone',
+    'shared/records write_record',
     'shared/parked count_as_absent 2',
     'shared/holds drop_expired 2',
     'shared/holds find_hold',
@@ -1487,7 +1478,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/queue read_ticket',
     'shared/queue tickets_of',
     'shared/parked read_parked',
-    'shared/tombstones has_tombstone',
+    'shared/records has_record',
     'shared/queue count_fair',
     'shared/queue is_fair',
     'shared/queue drop_ticket',
@@ -1568,8 +1559,8 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'add-limit 2',
     'shared/modes limit_set',
     'add-limit 3',
-    'shared/tombstones write_tombstone',
-    'shared/tombstones has_tombstone',
+    'shared/records write_record',
+    'shared/records has_record',
     'add-limit 4',
     'shared/token',
     'shared/messages call_if_known',
@@ -1725,7 +1716,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/holds owner_field',
     'shared/holds count_owner',
     'shared/holds take_out',
-    'shared/tombstones write_tombstone',
+    'shared/records write_record',
     'shared/messages client_of',
     'shared/holds drop_expired',
     'shared/parked count_as_absent 3',
@@ -1733,7 +1724,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/ends read_latest',
     'shared/holds remove_hold 3',
     'shared/holds find_hold',
-    'shared/tombstones revocation',
+    'shared/records revocation',
     'shared/messages call_if_known',
     'shared/messages',
     'shared/messages channel_of',
@@ -1747,7 +1738,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/token',
     'shared/grant-waiters grant_waiters',
     'shared/parked is_absent 2',
-    'shared/tombstones has_tombstone',
+    'shared/records has_record',
     'shared/parked is_absent 3',
     'shared/grant-waiters grant_waiters 9',
     'shared/queue read_ticket',
@@ -1842,7 +1833,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/messages client_of',
     'shared/holds drop_expired',
     'shared/parked count_as_absent',
-    'shared/tombstones write_tombstone',
+    'shared/records write_record',
     'shared/parked count_as_absent 2',
     'shared/holds drop_expired 2',
     'hand-over 6',
@@ -1871,7 +1862,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/messages is_present',
     'shared/grant-waiters grant_waiters 8',
     'shared/parked is_absent 2',
-    'shared/tombstones has_tombstone',
+    'shared/records has_record',
     'shared/parked is_absent 3',
     'shared/grant-waiters grant_waiters 9',
     'shared/queue read_ticket',
@@ -1970,7 +1961,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/messages client_of',
     'shared/holds drop_expired',
     'shared/parked count_as_absent',
-    'shared/tombstones write_tombstone',
+    'shared/records write_record',
     'shared/parked count_as_absent 2',
     'shared/holds drop_expired 2',
     'shared/ends read_latest',
@@ -1992,7 +1983,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/messages is_present',
     'shared/grant-waiters grant_waiters 8',
     'shared/parked is_absent 2',
-    'shared/tombstones has_tombstone',
+    'shared/records has_record',
     'shared/parked is_absent 3',
     'shared/grant-waiters grant_waiters 9',
     'shared/queue read_ticket',
@@ -2055,10 +2046,10 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/latch count_left 2',
     'latch-count-down 2',
     'shared/clock',
-    'shared/latch has_counted',
+    'shared/records has_record',
     'latch-count-down 3',
     'shared/clock integer',
-    'shared/latch record_call',
+    'shared/records write_record',
     'latch-count-down 4',
     'shared/messages',
     'shared/messages publish_opened',
@@ -2075,7 +2066,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/latch count_left 2',
     'latch-count',
     'shared/clock',
-    'shared/latch has_counted',
+    'shared/records has_record',
     'latch-count 2',
     'shared/clock integer',
     'latch-count 3',
@@ -2087,11 +2078,11 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/latch count_left 2',
     'latch-delete 2',
     'shared/clock',
-    'shared/latch has_counted',
+    'shared/records has_record',
     'latch-delete 3',
-    'shared/latch record_call 2',
+    'shared/records write_record 2',
     'shared/clock integer',
-    'shared/latch record_call 3',
+    'shared/records write_record 3',
     'latch-delete 4',
   ]),
   latchSet: script('latch-set', [
@@ -2101,11 +2092,11 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/latch count_left 2',
     'latch-count-down 2',
     'shared/clock',
-    'shared/latch has_counted',
+    'shared/records has_record',
     'latch-set 2',
-    'shared/latch record_call 2',
+    'shared/records write_record 2',
     'shared/clock integer',
-    'shared/latch record_call 3',
+    'shared/records write_record 3',
     'latch-set 3',
   ]),
   limit: script('limit', [
@@ -2116,9 +2107,9 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
   ]),
   reinstate: script('reinstate', [
     'reinstate',
-    'shared/tombstones revocation',
+    'shared/records revocation',
     'shared/clock',
-    'shared/tombstones has_tombstone',
+    'shared/records has_record',
     'reinstate 2',
     'shared/holds counts_for_owner',
     'shared/holds count_hold',
@@ -2159,7 +2150,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/holds take_out',
     'shared/holds drop_expired',
     'shared/parked count_as_absent',
-    'shared/tombstones write_tombstone',
+    'shared/records write_record',
     'shared/messages client_of',
     'shared/parked count_as_absent 2',
     'shared/holds drop_expired 2',
@@ -2208,7 +2199,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/holds owner_field',
     'shared/holds count_owner',
     'shared/holds take_out',
-    'shared/tombstones write_tombstone',
+    'shared/records write_record',
     'shared/messages client_of',
     'shared/holds drop_expired',
     'shared/parked count_as_absent 3',
@@ -2255,7 +2246,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/admission exceeds_limit',
     'shared/queue tickets_of',
     'shared/parked read_parked',
-    'shared/tombstones has_tombstone',
+    'shared/records has_record',
     'shared/queue write_ticket',
     'shared/messages call_if_known',
     'shared/messages',
@@ -2360,7 +2351,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/holds take_out',
     'shared/holds drop_expired',
     'shared/parked count_as_absent',
-    'shared/tombstones write_tombstone',
+    'shared/records write_record',
     'shared/parked count_as_absent 2',
     'shared/holds drop_expired 2',
     'shared/grant-waiters grant_waiters 7',
@@ -2368,7 +2359,7 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/messages is_present',
     'shared/grant-waiters grant_waiters 8',
     'shared/parked is_absent 2',
-    'shared/tombstones has_tombstone',
+    'shared/records has_record',
     'shared/parked is_absent 3',
     'shared/grant-waiters grant_waiters 9',
     'shared/holds find_hold',
