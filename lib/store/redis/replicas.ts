@@ -1,5 +1,4 @@
 import { pause } from '../../common/reading-timer.js';
-import type { LockStoreError } from '../../errors/index.js';
 import { hashSlot } from '../../keys/index.js';
 import { DOUBT } from './connection-options.js';
 import type { Line } from './line.js';
@@ -23,66 +22,31 @@ const LONGEST_WAIT = 250;
 const LONGEST_ROUND = 2 * LONGEST_WAIT;
 
 /**
- * Counts the replicas that have the write of a hold or a latch. `WAIT` covers only what its own connection wrote, and
- * it blocks the commands after it. So the entry is written again on a separate connection. Calls that come during a
- * WAIT share the next one. Each call ends at its own time limit.
+ * A connection to one master that is used for nothing else. `WAIT` covers only what its own connection wrote, and it blocks
+ * the commands after it. Calls that come during a WAIT share the next one.
  */
-export class ReplicaAcknowledgement {
+class WaitConnection {
   private line: Line | undefined;
   private waiting: Promise<unknown> = Promise.resolve();
   /** The WAIT that follows, with the smallest number of replicas and the earliest end of the calls that share it. */
   private next: { min: number; until: number; readonly reply: Promise<unknown> } | undefined;
 
-  constructor(
-    /** Opens a line that is used for nothing else. */
-    private readonly connect: () => Line,
-    private readonly commandTimeout: number,
-    /** Called if the server does not answer. */
-    private readonly doubt: () => void,
-  ) {}
+  constructor(private readonly connect: () => Line) {}
 
   /** Also called if the line leads to a server that is no longer the master: its replicas do not count. */
   close(): void {
     this.line?.close();
   }
 
-  async confirm(
-    key: string,
-    id: string,
-    min: number,
-    timeout: number,
-    script: ConfirmingScript = 'confirm',
-  ): Promise<number> {
-    const until = performance.now() + timeout;
-    const { name, source } = SCRIPTS[script];
-    const late = `Redis did not answer within ${this.commandTimeout} ms (commandTimeout) how many replicas have the write`;
-    /** The line that wrote the entry again. A WAIT on another one does not cover it. */
-    let writtenOn: Line | undefined;
-    const ask = async (): Promise<number | undefined> => {
-      const line = await this.connected();
-      const write = writtenOn === line ? 1 : line.send('EVAL', source, 1, key, id);
-      writtenOn = line;
-      const [written, replicas] = await Promise.all([write, this.wait(line, min, until)]);
-      return readReply(`the script '${name}'`, written, flag) ? readReply('WAIT', replicas, natural) : undefined;
-    };
-    const doubting = setInterval(() => this.doubt(), LONGEST_ROUND + DOUBT).unref();
-    try {
-      for (;;) {
-        const replicas = await within(LONGEST_ROUND + this.commandTimeout, ask(), late);
-        if (replicas === undefined) return 0;
-        if (replicas >= min || performance.now() >= until) return replicas;
-      }
-    } catch (error) {
-      // The next question goes to the server that has the lock by then.
-      if (refusesWrites(error)) this.line?.close(true);
-      throw storeFailure(error);
-    } finally {
-      clearInterval(doubting);
-    }
+  /** Opens the connection at its first use, and again after it has ended for good. */
+  async connected(): Promise<Line> {
+    if (this.line === undefined || this.line.state === 'ended') this.line = this.connect();
+    await this.line.opened;
+    return this.line;
   }
 
   /** Resolves to the reply to a WAIT that covers what has been sent before. */
-  private wait(line: Line, min: number, until: number): Promise<unknown> {
+  wait(line: Line, min: number, until: number): Promise<unknown> {
     if (this.next === undefined) {
       const reply = this.waiting.then(() => {
         const next = this.next!;
@@ -99,69 +63,87 @@ export class ReplicaAcknowledgement {
     this.next.until = Math.min(this.next.until, until);
     return this.next.reply;
   }
-
-  /** Opens the connection at its first use, and again after it has ended for good. */
-  private async connected(): Promise<Line> {
-    if (this.line === undefined || this.line.state === 'ended') this.line = this.connect();
-    await this.line.opened;
-    return this.line;
-  }
 }
 
-/**
- * Confirms writes at the replicas of the servers. `WAIT` covers only what its own connection wrote. So each master gets a
- * connection of its own for it.
- */
+/** Confirms writes at the replicas of the servers, on a separate connection to each master. */
 export class Replicas {
-  private readonly lines = new Map<Server, ReplicaAcknowledgement>();
+  private readonly connections = new Map<Server, WaitConnection>();
 
   constructor(
-    private readonly servers: Servers,
+    private readonly servers: Pick<Servers, 'lines' | 'of' | 'has' | 'refresh'>,
     private readonly commandTimeout: number,
+    /** Called if the server does not answer. */
     private readonly doubt: () => void,
   ) {}
 
   /**
-   * Counts the replicas that have the write of a hold or of a latch, once these are `min` or `timeout` is over. Retries until then,
-   * to get over a failover: the next request goes to the server that has the lock by then.
+   * Writes the entry of a hold or a latch again, and counts the replicas that have it, once these are `min` or `timeout` is
+   * over. Retries until then, to get over a failover: the next request goes to the server that has the lock by then.
    * @throws LockStoreError if the server refuses or does not answer in time
    */
-  async confirm(key: string, id: string, min: number, timeout: number, script?: ConfirmingScript): Promise<number> {
+  async confirm(
+    key: string,
+    id: string,
+    min: number,
+    timeout: number,
+    script: ConfirmingScript = 'confirm',
+  ): Promise<number> {
     const until = performance.now() + timeout;
-    for (;;) {
-      try {
-        const server = this.servers.of(hashSlot(key));
-        if (server === undefined) throw storeFailure(new Error('Connection is closed.'));
-        return await this.at(server).confirm(key, id, min, Math.max(0, until - performance.now()), script);
-      } catch (error) {
-        if (!(error as LockStoreError).transient || performance.now() + AGAIN > until) throw error;
+    const { name, source } = SCRIPTS[script];
+    const late = `Redis did not answer within ${this.commandTimeout} ms (commandTimeout) how many replicas have the write`;
+    /** The line that wrote the entry again. A WAIT on another one does not cover it. */
+    let writtenOn: Line | undefined;
+    const ask = async (): Promise<number | undefined> => {
+      const server = this.servers.of(hashSlot(key));
+      if (server === undefined) throw new Error('Connection is closed.');
+      const connection = this.connectionTo(server);
+      const line = await connection.connected();
+      const write = writtenOn === line ? 1 : line.send('EVAL', source, 1, key, id);
+      writtenOn = line;
+      const [written, replicas] = await Promise.all([write, connection.wait(line, min, until)]);
+      return readReply(`the script '${name}'`, written, flag) ? readReply('WAIT', replicas, natural) : undefined;
+    };
+    const doubting = setInterval(() => this.doubt(), LONGEST_ROUND + DOUBT).unref();
+    try {
+      for (;;) {
+        try {
+          const replicas = await within(LONGEST_ROUND + this.commandTimeout, ask(), late);
+          if (replicas === undefined) return 0;
+          if (replicas >= min || performance.now() >= until) return replicas;
+        } catch (error) {
+          if (refusesWrites(error)) writtenOn?.close(true);
+          writtenOn = undefined;
+          const failure = storeFailure(error);
+          if (!failure.transient || performance.now() + AGAIN > until) throw failure;
+          void this.servers.refresh();
+          await pause(AGAIN);
+        }
       }
-      void this.servers.refresh();
-      await pause(AGAIN);
+    } finally {
+      clearInterval(doubting);
     }
   }
 
   /** Closes connections to servers that are no longer masters. A frozen one does not report that itself. */
   follow(): void {
-    for (const [server, line] of this.lines) {
+    for (const [server, connection] of this.connections) {
       if (this.servers.has(server)) continue;
-      this.lines.delete(server);
-      line.close();
+      this.connections.delete(server);
+      connection.close();
     }
   }
 
   close(): void {
-    for (const line of this.lines.values()) line.close();
-    this.lines.clear();
+    for (const connection of this.connections.values()) connection.close();
+    this.connections.clear();
   }
 
-  private at(server: Server): ReplicaAcknowledgement {
-    let line = this.lines.get(server);
-    if (line === undefined) {
-      const { lines } = this.servers;
-      line = new ReplicaAcknowledgement(() => lines.open({}, server.at), this.commandTimeout, this.doubt);
-      this.lines.set(server, line);
+  private connectionTo(server: Server): WaitConnection {
+    let connection = this.connections.get(server);
+    if (connection === undefined) {
+      connection = new WaitConnection(() => this.servers.lines.open({}, server.at));
+      this.connections.set(server, connection);
     }
-    return line;
+    return connection;
   }
 }

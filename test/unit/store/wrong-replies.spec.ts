@@ -1,12 +1,13 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import type { AcquireRequest } from '../../../lib/store/lock-store.js';
 import { RedissonStore } from '../../../lib/redisson/redisson-store.js';
-import { ReplicaAcknowledgement } from '../../../lib/store/redis/replicas.js';
+import { Replicas } from '../../../lib/store/redis/replicas.js';
 import type { Line } from '../../../lib/store/redis/line.js';
 import { listKeys } from '../../../lib/store/redis/key-scan.js';
 import { RedisStore } from '../../../lib/store/redis/redis-store.js';
 import { LastingLine } from '../../../lib/store/redis/lasting-line.js';
 import { readServerIdentity } from '../../../lib/store/redis/server-identity.js';
+import type { Server } from '../../../lib/store/redis/servers.js';
 import { REQUEST as USUAL, SILENT } from '../engine/support.js';
 
 const REQUEST: AcquireRequest = { ...USUAL, waits: false, slots: 1 };
@@ -249,11 +250,14 @@ describe('a reply that other commands cannot give', () => {
   ])('confirms no replica: %s answers %j, WAIT %j', async (command, written, replicas) => {
     const send = async (word: string): Promise<unknown> => (word === 'WAIT' ? replicas : written);
     const line = { state: 'ready', opened: Promise.resolve(), send } as unknown as Line;
-    const confirmed = new ReplicaAcknowledgement(
-      () => line,
-      1_000,
-      () => undefined,
-    ).confirm('a', '1', 1, 500);
+    const server = { address: '', at: undefined } as Server;
+    const servers = {
+      lines: { silence: 1, open: () => line },
+      of: () => server,
+      has: () => true,
+      refresh: async () => {},
+    };
+    const confirmed = new Replicas(servers, 1_000, () => undefined).confirm('a', '1', 1, 500);
     await expect(confirmed).rejects.toEqual(
       expect.objectContaining({ code: 'LOCK_STORE', message: expect.stringContaining(command) }),
     );
