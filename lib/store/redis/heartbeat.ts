@@ -20,60 +20,44 @@ const RETRY = 1_000;
  */
 export const HEARTBEAT = 'heartbeat';
 
+/** A subscriber connection. */
+export interface Watched {
+  readonly isOver: boolean;
+  /** Sends a PING on this connection. */
+  ping(): Promise<unknown>;
+  /** Sends a command to the same server on the connection for commands. */
+  tryCommands(): Promise<unknown>;
+}
+
 /**
  * Detects a subscriber connection that no longer receives messages although no end has closed it: for example, because
  * a NAT, a load balancer or a sidecar has dropped it. Nothing else is sent on this connection, so TCP alone would never
  * find out. The connection counts as dead only if commands are answered in the meantime. If Redis itself is frozen,
  * reconnecting does not help.
+ *
+ * Resolves to `true` when the connection is dead, and to `false` once it is over.
+ * @param opened settles when the server has answered the commands that a client sends when it connects
  */
-export class Heartbeat {
-  private isOver = false;
-
-  constructor(
-    /** Sends a PING on the subscriber connection. */
-    private readonly ping: () => Promise<unknown>,
-    /** Sends a command to Redis on the connection for commands. */
-    private readonly tryCommands: () => Promise<unknown>,
-    /** Called when the connection is dead and has to be closed. */
-    private readonly silent: () => void,
-  ) {}
-
-  /** The connection is made. `opened`: settles when the server has answered the commands that a client sends then. */
-  async watch(opened: Promise<unknown>): Promise<void> {
-    for (let answer = opened; await this.isAnswered(answer); answer = this.ping()) {
-      await pause(PERIOD * (1 + JITTER * (2 * Math.random() - 1)));
-      if (this.isOver) return;
-    }
-    if (!this.isOver) this.silent();
+export async function goesSilent(watched: Watched, opened: Promise<unknown>): Promise<boolean> {
+  for (let answer = opened; await isAnswered(watched, answer); answer = watched.ping()) {
+    await pause(PERIOD * (1 + JITTER * (2 * Math.random() - 1)));
+    if (watched.isOver) break;
   }
+  return !watched.isOver;
+}
 
-  /** The connection has ended. */
-  end(): void {
-    this.isOver = true;
-  }
-
-  /** A refusal is an answer. Any other error comes with the end of the connection. */
-  private async isAnswered(answer: Promise<unknown>): Promise<boolean> {
-    const comesWithin = async (ms: number): Promise<boolean> => {
-      const [come] = await gather([answer], ms, () => true);
-      return come !== undefined || this.isOver;
-    };
-    if (await comesWithin(DEADLINE)) return true;
-    for (;;) {
-      const sent = performance.now();
-      const areAnswered = await this.areCommandsAnswered();
-      // If the network is slow, both connections are slow.
-      if (await comesWithin(areAnswered ? Math.max(GRACE, performance.now() - sent) : RETRY)) return true;
-      if (areAnswered) return false;
-    }
-  }
-
-  private async areCommandsAnswered(): Promise<boolean> {
-    try {
-      await this.tryCommands();
-      return true;
-    } catch (error) {
-      return isAnswer(error);
-    }
+/** A refusal is an answer. Any other error comes with the end of the connection. */
+async function isAnswered(watched: Watched, answer: Promise<unknown>): Promise<boolean> {
+  const comesWithin = async (ms: number): Promise<boolean> => {
+    const [come] = await gather([answer], ms, () => true);
+    return come !== undefined || watched.isOver;
+  };
+  if (await comesWithin(DEADLINE)) return true;
+  for (;;) {
+    const sent = performance.now();
+    const areAnswered = await watched.tryCommands().then(() => true, isAnswer);
+    // If the network is slow, both connections are slow.
+    if (await comesWithin(areAnswered ? Math.max(GRACE, performance.now() - sent) : RETRY)) return true;
+    if (areAnswered) return false;
   }
 }

@@ -1,5 +1,5 @@
 import { outside } from '../../common/outside.js';
-import { Heartbeat, HEARTBEAT } from './heartbeat.js';
+import { goesSilent, HEARTBEAT, type Watched } from './heartbeat.js';
 import type { Line } from './line.js';
 import { isReplica } from './server-identity.js';
 import type { Server, Servers } from './servers.js';
@@ -20,12 +20,11 @@ export interface SubscriberObserver {
  * A connection to one server that subscribes to channels. If a slot moves, it reports the channels of that slot. It ends
  * with the first failure, because the channels may have to go elsewhere.
  */
-export class Subscriber {
+export class Subscriber implements Watched {
   /** The name by which grants of the server name it; `undefined` if it does not tell. */
   id: string | undefined;
   private readonly line: Line;
   private readonly opened: Promise<void>;
-  private readonly heartbeat: Heartbeat;
   /** Whether the connection has ended. */
   isOver = false;
   private sentInTurn = 0;
@@ -36,23 +35,16 @@ export class Subscriber {
     private readonly servers: Pick<Servers, 'lines' | 'identify'>,
     private readonly observer: SubscriberObserver,
   ) {
-    const { address, at, commands } = server;
-    const name = address === '' ? '' : ` to ${address}`;
-    this.heartbeat = new Heartbeat(
-      () => this.line.send('PING', HEARTBEAT),
-      () => commands.send('PING'),
-      () => this.end(new Error(`the subscriber connection${name} has gone silent, while commands are answered`)),
-    );
     // Messages arrive outside the scopes of all locks.
     this.line = outside(() =>
       servers.lines.open(
         {
-          connected: () => void this.heartbeat.watch(this.opened),
+          connected: () => void this.watch(),
           message: (channel, message, isSharded) => observer.message(this, message, isSharded, channel),
           departed: (channels) => observer.departed(this, channels),
           ended: (error) => this.end(error),
         },
-        at,
+        server.at,
       ),
     );
     this.opened = this.open();
@@ -74,9 +66,23 @@ export class Subscriber {
   end(error?: Error): void {
     if (this.isOver) return;
     this.isOver = true;
-    this.heartbeat.end();
     this.line.close();
     this.observer.ended(this, error);
+  }
+
+  ping(): Promise<unknown> {
+    return this.line.send('PING', HEARTBEAT);
+  }
+
+  tryCommands(): Promise<unknown> {
+    return this.server.commands.send('PING');
+  }
+
+  private async watch(): Promise<void> {
+    if (!(await goesSilent(this, this.opened))) return;
+    const { address } = this.server;
+    const name = address === '' ? '' : ` to ${address}`;
+    this.end(new Error(`the subscriber connection${name} has gone silent, while commands are answered`));
   }
 
   /** Very many subscriptions that are due together do not block the event loop. */
