@@ -233,7 +233,7 @@ export class Listener implements SubscriberObserver {
       return this.placeLater(channel);
     }
     if (this.isWanted(channel)) return this.placed(channel);
-    this.leave(line, channel.name);
+    this.leave(line, channel);
     if (!this.isUsed(line)) line.end();
   }
 
@@ -332,16 +332,16 @@ export class Listener implements SubscriberObserver {
     for (const { name } of unused) this.channels.delete(name);
     const used = new Set([...this.channels.values()].map(({ line }) => line));
     for (const line of [...this.lines.values()]) if (!used.has(line)) line.end();
-    void inSlices(unused, ({ name, line, subscription }) => {
+    void inSlices(unused, (channel) => {
+      const { line, subscription } = channel;
       // A channel that is being placed is left at the end of `place`.
-      if (line !== undefined && subscription !== undefined) this.leave(line, name);
+      if (line !== undefined && subscription !== undefined) this.leave(line, channel);
     });
   }
 
-  private leave(line: Subscriber, name: string): void {
+  private leave(line: Subscriber, channel: Channel): void {
     // A caller may need the channel again by now, on the same connection.
-    if (!line.isOver && !this.channels.has(name))
-      line.unsubscribe(name, this.servers.isCluster && this.isSharded?.() !== false);
+    if (!line.isOver && !this.channels.has(channel.name)) line.unsubscribe(channel.name, this.isInSlot(channel));
   }
 
   /** Whether a channel is on this connection. */

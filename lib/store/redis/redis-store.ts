@@ -282,7 +282,7 @@ export class RedisStore extends LinkedStore implements QuorumMember {
       ended += count;
       told += heard;
     } while (place < holds.length);
-    // ioredis sends a command again if its reply was lost. The second execution finds no holds.
+    // A command is sent again if its reply was lost. The second execution finds no holds.
     return { holds: this.epoch === epoch ? ended : holds.length, told };
   }
 

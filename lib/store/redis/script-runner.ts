@@ -62,8 +62,7 @@ export class ScriptRunner {
       };
       const failed = (error: Error): void => {
         if (this.limit.isOver(limited)) return;
-        // After a restart or a failover, the server does not know the script and has not executed it. If a Cluster
-        // redirected the command, ioredis puts other text before the last error.
+        // After a restart or a failover, the server does not know the script and has not executed it.
         if (!isText && /\bNOSCRIPT\b/.test(error.message)) {
           isText = true;
           return send();
@@ -91,7 +90,7 @@ export class ScriptRunner {
     return masters.isAsking || this.elapsed.now() - sent > UNDOUBTED;
   }
 
-  /** The connection was closed. ioredis forgets commands that it would send again after the next connect. */
+  /** The connection was closed: no reply comes any more. */
   close(): void {
     this.isClosed = true;
     this.limit.endAll();
