@@ -252,7 +252,7 @@ export class RedisStore extends LinkedStore implements QuorumMember {
   }
 
   replicate({ key, id, min, timeout }: ReplicateRequest): Promise<number> {
-    return this.connection.replicas.confirm(redisKeys(this.keyPrefix, key).state, id, min, timeout);
+    return this.connection.replicas.confirm(redisKeys(this.keyPrefix, key).state, id, min, timeout, 'confirm');
   }
 
   renew(requests: readonly RenewRequest[]): Promise<RenewReply[]> {

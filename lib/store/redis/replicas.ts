@@ -81,13 +81,7 @@ export class Replicas {
    * over. Retries until then, to get over a failover: the next request goes to the server that has the lock by then.
    * @throws LockStoreError if the server refuses or does not answer in time
    */
-  async confirm(
-    key: string,
-    id: string,
-    min: number,
-    timeout: number,
-    script: ConfirmingScript = 'confirm',
-  ): Promise<number> {
+  async confirm(key: string, id: string, min: number, timeout: number, script: ConfirmingScript): Promise<number> {
     const until = performance.now() + timeout;
     const { name, source } = SCRIPTS[script];
     const late = `Redis did not answer within ${this.commandTimeout} ms (commandTimeout) how many replicas have the write`;

@@ -257,7 +257,7 @@ describe('a reply that other commands cannot give', () => {
       has: () => true,
       refresh: async () => {},
     };
-    const confirmed = new Replicas(servers, 1_000, () => undefined).confirm('a', '1', 1, 500);
+    const confirmed = new Replicas(servers, 1_000, () => undefined).confirm('a', '1', 1, 500, 'confirm');
     await expect(confirmed).rejects.toEqual(
       expect.objectContaining({ code: 'LOCK_STORE', message: expect.stringContaining(command) }),
     );
