@@ -248,13 +248,12 @@ describe('the dashboard in a browser', () => {
       ]),
     );
     await name.click();
-    // A label is learned in the background.
-    await eventuallyPasses(async () => {
-      await own.acquire('stock:42', { waitTimeout: 100 }).catch(() => undefined);
+    await own.acquire('stock:42', { waitTimeout: 100 }).catch(() => undefined);
+    await eventuallyPasses(async () =>
       expect(await textsOf(browser, '#incidents .why')).toContainEqual(
         expect.stringMatching(/^web-1 timed out after .*, held by job-2$/),
-      );
-    });
+      ),
+    );
     expect(await textsOf(browser, '.of-process')).toEqual(['of web-1 only', 'of web-1 only']);
     expect(await page.locator('#holds li').count()).toBe(4);
     await row.getByRole('button', { name: 'stock:42', exact: true }).click();
