@@ -43,7 +43,7 @@ export interface LockDeclaration {
    * The final keys of a call, as `build` of the module makes them from `keys`.
    * @throws as `keyOf` does
    */
-  builtKeys(call: LockedCall, keys: Keys, build: KeyBuilder): Keys;
+  readonly builtKeys: (call: LockedCall, keys: Keys, build: KeyBuilder) => Keys;
   /** Whether this call takes the lock; `undefined`: each does. An error of the condition goes to the caller. */
   readonly applies: ((call: LockedCall) => boolean) | undefined;
 }

@@ -28,9 +28,7 @@ export async function lockPromise(
   const body = (): PromiseLike<unknown> => promised(declaration, method());
   if (declaration.applies?.(call) === false) return body();
 
-  const { keyBuilder } = defaults;
-  const made = declaration.keyOf(call);
-  const key = keyBuilder === undefined ? made : declaration.builtKeys(call, made, keyBuilder);
+  const key = keysOf(declaration, call, defaults);
   let entered = false;
   const enter = (): PromiseLike<unknown> => {
     entered = true;
@@ -80,9 +78,7 @@ export function lockObservable(
         stop.next();
       });
 
-      const { keyBuilder } = defaults;
-      const made = declaration.keyOf(call);
-      const key = keyBuilder === undefined ? made : declaration.builtKeys(call, made, keyBuilder);
+      const key = keysOf(declaration, call, defaults);
       let entered = false;
       const enter = (): Promise<void> => {
         entered = true;
@@ -102,6 +98,16 @@ export function lockObservable(
       service.run(key, enter, declaration.options, context).then(() => subscriber.complete(), failed);
     });
   });
+}
+
+/** The keys of a call, as the `keyBuilder` of the module makes them. */
+function keysOf(
+  { keyOf, builtKeys }: LockDeclaration,
+  call: LockedCall,
+  { keyBuilder }: Defaults,
+): string | readonly string[] {
+  const keys = keyOf(call);
+  return keyBuilder === undefined ? keys : builtKeys(call, keys, keyBuilder);
 }
 
 /** Forwards the values of the source; resolves when it completes or is stopped, and rejects with its error. */
