@@ -297,7 +297,7 @@ export class Group implements TicketListener {
       waiter.listenTo(signal, () => this.giveUp(waiter, signal.reason));
     }
     const held = this.isPlain ? this.queue.held : undefined;
-    // A lost hold does not tell which client holds the lock now.
+    // If the hold was lost, another client may hold the lock now, or none.
     if (held?.holds[0]?.state === 'held') this.seenHeld();
     if (held !== undefined || (this.ticket !== undefined && (this.capacity === 'one' || this.isContended))) {
       this.reportContended(waiter);
@@ -418,7 +418,7 @@ export class Group implements TicketListener {
     return removed;
   }
 
-  /** For which waiters the ticket asks if `first` is the first of them. */
+  /** How many waiters the ticket asks for, from `first` on, and how their grant is shared. */
   private placesFor(first: Waiter): Places {
     const { terms, since, behind } = first;
     const { waits, capacity, waiters } = this;
@@ -521,8 +521,8 @@ export class Group implements TicketListener {
   }
 
   /**
-   * Whether the client does not know yet that the key was held while the waiter waited. A waiter that has waited behind a
-   * holder of this client knows: the question of a new ticket goes along with the release.
+   * Whether the client does not know yet that the key was held while the waiter waited. Behind a holder of this client a
+   * waiter knows, also while the request of a new ticket, which the release sends, is unanswered.
    */
   private isUnanswered({ since }: Waiter): boolean {
     return (this.lastHeld === undefined || this.lastHeld < since) && this.ticket?.isUnanswered === true;
@@ -533,7 +533,7 @@ export class Group implements TicketListener {
     if (overdue === undefined) return;
     this.overdue = undefined;
     const now = this.parts.context.clock.now();
-    // At the next look of the timers: their callers and observers may call anything, while this queue changes here.
+    // A timer ends them, not this call: their callers and observers may call anything, and this queue is being changed.
     for (const waiter of overdue) waiter.moveDeadline(now);
   }
 

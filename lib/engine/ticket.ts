@@ -273,8 +273,8 @@ export class Ticket extends StorePoll<AcquireReply> implements Linked<Ticket> {
  *   often and the others seldom (`TicketLine`). 10,000 waiters send at most 300 requests a second.
  * - Very many keys: with more than 10,000 tickets, each asks less often (`slowness`). 100,000 keys send at most 4,000
  *   requests a second.
- * - At most 500 requests are unanswered (`askInTurn`). The others follow as answers arrive, new tickets first: a new request is not
- *   behind the repetitions. Requests that wait in Redis behind very many others would fail after `commandTimeout`.
+ * - At most 500 requests are unanswered (`askInTurn`). The others follow as answers arrive, new tickets first: a new request
+ *   is not behind the repetitions. Requests that wait in Redis behind very many others would fail after `commandTimeout`.
  * - A failed request is repeated (`StorePoll`), later if there are more than 1,000 tickets (`patience`). If the store has
  *   answered nothing since, all tickets ask soon (`doubt`): waiters learn of a failure as early as if there were few of them.
  */

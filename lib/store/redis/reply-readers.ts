@@ -7,7 +7,7 @@ function wrong(): never {
   throw new WrongReply();
 }
 
-/** As text, if the client has the option `stringNumbers`. */
+/** An integer in a reply that has it as text, as `TIME` does. */
 const INTEGER = /^(?:0|-?[1-9]\d{0,15})$/;
 
 /** Reads an integer of at least `least`. */
