@@ -39,59 +39,52 @@ export class EventPublisher {
 
   /** `holders`: the ids of the acquisitions that hold the key, as far as the client knows. */
   contended(request: PublishedRequest, holders: readonly string[] = []): void {
-    this.publish(() => {
-      // For the events that follow. Each client is asked for once.
-      void this.names.learn(holders);
-      return { type: 'contended', ...this.requestFields(request), holder: this.holder(holders), holderId: holders[0] };
-    });
+    if (!this.sink.observed) return;
+    // For the events that follow. Each client is asked for once.
+    outside(() => void this.names.learn(holders));
+    const holder = this.holder(holders);
+    this.publish({ type: 'contended', ...this.requestFields(request), holder, holderId: holders[0] });
   }
 
   /** A wait ended without the lock. A caller that does without the lock gets no error, so this is no timeout. */
   timeout(request: PublishedRequest, holders: readonly string[] = []): void {
-    this.publish(() => {
-      const type = request.terms.optional ? 'skipped' : 'timeout';
-      const waited = this.clock.now() - request.since;
-      return { type, ...this.requestFields(request), holder: this.holder(holders), holderId: holders[0], waited };
-    });
+    if (!this.sink.observed) return;
+    const type = request.terms.optional ? 'skipped' : 'timeout';
+    const waited = this.clock.now() - request.since;
+    const holder = this.holder(holders);
+    this.publish({ type, ...this.requestFields(request), holder, holderId: holders[0], waited });
   }
 
   /** `contended`: whether other holders kept it from the key; `previous`: the ids of their acquisitions. */
   acquired(hold: PublishedHold, since: number, contended: boolean, previous: readonly string[] = []): void {
-    this.publish(() => {
-      const previousHolder = contended ? this.holder(previous) : undefined;
-      const waited = hold.acquiredAt - since;
-      return { type: 'acquired', ...this.holdFields(hold), waited, contended, previousHolder };
-    });
+    if (!this.sink.observed) return;
+    const previousHolder = contended ? this.holder(previous) : undefined;
+    const waited = hold.acquiredAt - since;
+    this.publish({ type: 'acquired', ...this.holdFields(hold), waited, contended, previousHolder });
   }
 
   renewed(hold: PublishedHold, late: number): void {
-    this.publish(() => ({ type: 'renewed', ...this.holdFields(hold), renewals: hold.renewals, late }));
+    if (!this.sink.observed) return;
+    this.publish({ type: 'renewed', ...this.holdFields(hold), renewals: hold.renewals, late });
   }
 
   released(hold: PublishedHold): void {
-    this.publish(() => ({ type: 'released', ...this.endFields(hold) }));
+    if (this.sink.observed) this.publish({ type: 'released', ...this.endFields(hold) });
   }
 
   unreleased(hold: PublishedHold, reason: string): void {
-    this.publish(() => ({ type: 'unreleased', ...this.endFields(hold), reason }));
+    if (this.sink.observed) this.publish({ type: 'unreleased', ...this.endFields(hold), reason });
   }
 
   lost(hold: PublishedHold, { message: reason, lossReason, forcedBy }: LockLostError, nextHolder?: string): void {
-    this.publish(() => ({
-      type: 'lost',
-      ...this.endFields(hold),
-      reason,
-      lossReason: lossReason!,
-      forcedBy,
-      nextHolder,
-    }));
+    if (!this.sink.observed) return;
+    this.publish({ type: 'lost', ...this.endFields(hold), reason, lossReason: lossReason!, forcedBy, nextHolder });
   }
 
   /** An observer that throws does not disturb the engine. */
-  private publish(event: () => LockEvent): void {
-    if (!this.sink.observed) return;
+  private publish(event: LockEvent): void {
     try {
-      outside(() => this.sink.next(event()));
+      outside(() => this.sink.next(event));
     } catch (error) {
       this.logger.error(`an observer of locks has thrown: ${messageOf(error)}`);
     }
