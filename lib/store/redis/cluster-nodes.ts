@@ -1,14 +1,15 @@
 import { pause } from '../../common/reading-timer.js';
 import { hashSlot } from '../../keys/index.js';
-import { ClusterRouter } from './cluster-router.js';
 import { retryDelay } from './connection-options.js';
 import type { Masters } from './connection.js';
 import { gather, given, type Answers } from './gather.js';
-import { LastingLine, type LastingLineObserver } from './lasting-line.js';
-import { addressOf, askOnce, type Commands, type Line, type Lines, type ServerAddress } from './line.js';
+import { LastingLine } from './lasting-line.js';
+import { addressOf, askOnce, byAddress, type Commands, type Line, type Lines, type ServerAddress } from './line.js';
 import { Mastership } from './mastership.js';
+import type { ScriptCall } from './script-call.js';
 import { nodeId } from './server-identity.js';
 import type { Server, Servers, ServersObserver } from './servers.js';
+import { isAnswer } from './store-failure.js';
 
 /** How many other masters are asked whether one is still the master of a slot, and for how many ms. */
 const WITNESSES = 3;
@@ -19,6 +20,12 @@ const PATIENCE = 1_000;
 /** How often, in ms, a client reads the slots again that has learned of no change. */
 const PERIOD = 5_000;
 const SLOTS = 16_384;
+/** After how many ms a command is sent again that a node cannot execute yet, or whose connection has ended. */
+const AGAIN = 100;
+/** How many redirections are followed at once. Nodes may disagree, so later redirections are that far apart. */
+const AT_ONCE = 3;
+/** What a node says that cannot execute a command yet: its slot moves, or has no master. */
+const NOT_YET = /^(TRYAGAIN|CLUSTERDOWN|LOADING|MASTERDOWN)\b/;
 
 /** How a client reaches the nodes of a Cluster. */
 export interface ClusterTarget {
@@ -32,47 +39,49 @@ export interface ClusterTarget {
 export interface ClusterNode extends Server {
   readonly at: ServerAddress;
   readonly mastership: Mastership;
+  /** Whether commands go to it. Other nodes are only asked who is a master. */
+  isMaster: boolean;
 }
 
-/** The masters of a Cluster, the slots that each of them serves, and a connection for commands to each. */
-export class ClusterNodes implements Servers, Masters {
+/**
+ * The masters of a Cluster, the slots that each of them serves, and a connection for commands to each. Sends each command to
+ * the master of its slot.
+ */
+export class ClusterNodes implements Servers, Masters, Commands {
   readonly isCluster = true;
-  readonly commands: ClusterRouter;
+  readonly commands: Commands = this;
   readonly lines: Lines;
   readonly masters: Masters = this;
   /** The address of the master of each slot, as far as it is known. */
   private slots: Array<string | undefined> = [];
+  /** The masters, the absent nodes, and the replicas that were asked, by address. */
   private readonly nodes = new Map<string, ClusterNode>();
   /** The nodes that were known last, with replicas: after an outage, all nodes that the user named may be gone. */
-  private remembered: readonly ServerAddress[] = [];
+  private remembered: ReadonlyMap<string, ServerAddress> = new Map();
   private refreshing: Promise<void> | undefined;
   /** How many times in a row no node has answered. */
   private attempts = 0;
   private isUnreachable = false;
   private timer: NodeJS.Timeout | undefined;
-  isOver = false;
-  /** The replicas of each master, by its address. */
-  private replicas: ReadonlyMap<string, readonly ServerAddress[]> = new Map();
+  private isOver = false;
+  private shards: readonly Shard[] = [];
   /** Nodes that were known and are not named now: masters that were replaced, until they are replicas. */
   private absent: readonly ServerAddress[] = [];
-  /** The connections to absent nodes, and to the replicas that were asked, by address. */
-  private readonly followers = new Map<string, ClusterNode>();
 
   constructor(
     private readonly target: ClusterTarget,
-    commandTimeout: number,
+    private readonly commandTimeout: number,
     private readonly observer: ServersObserver,
   ) {
     this.lines = target.lines;
-    this.commands = new ClusterRouter(this, commandTimeout);
   }
 
   get known(): ClusterNode[] {
-    return [...this.nodes.values()];
+    return [...this.nodes.values()].filter(({ isMaster }) => isMaster);
   }
 
   get isKnown(): boolean {
-    return this.nodes.size > 0 && !this.isUnreachable;
+    return this.known.length > 0 && !this.isUnreachable;
   }
 
   get isAsking(): boolean {
@@ -89,7 +98,7 @@ export class ClusterNodes implements Servers, Masters {
   close(): void {
     this.isOver = true;
     clearInterval(this.timer);
-    for (const { commands } of [...this.nodes.values(), ...this.followers.values()]) commands.close();
+    for (const { commands } of this.nodes.values()) commands.close();
   }
 
   /** A node that is frozen or cut off cannot report that it has lost its slots. The other nodes can. */
@@ -101,7 +110,8 @@ export class ClusterNodes implements Servers, Masters {
   of(slot: number | undefined): ClusterNode | undefined {
     if (this.isOver) return undefined;
     if (slot === undefined) return shuffled(this.known)[0];
-    return this.nodes.get(this.slots[slot] ?? '');
+    const node = this.nodes.get(this.slots[slot] ?? '');
+    return node?.isMaster ? node : undefined;
   }
 
   has(server: Server): boolean {
@@ -127,16 +137,57 @@ export class ClusterNodes implements Servers, Masters {
     });
   }
 
-  /** The node to which another one redirects. It may be a new one. `from`: the node that has named it. */
-  redirectedTo(named: string, from: ClusterNode): ClusterNode {
-    const [, host, port] = /^(.*):(\d+)$/.exec(named)!;
-    return this.reach(this.locate(host, Number(port), from.at.host));
+  run(call: ScriptCall, sentTo?: (address: string) => void): Promise<unknown> {
+    return this.route(call.keys.names[0], ({ address, commands }) => {
+      sentTo?.(address);
+      return commands.run(call);
+    });
   }
 
-  /** A node has redirected a command: the slot has another master. */
-  moved(slot: number, { address }: ClusterNode): void {
-    this.slots[slot] = address;
+  /** The key is the first argument. */
+  send(command: string, ...args: ReadonlyArray<string | number>): Promise<unknown> {
+    const key = args[0] === undefined ? undefined : String(args[0]);
+    return this.route(key, ({ commands }) => commands.send(command, ...args));
+  }
+
+  /**
+   * Sends a command to the master of its slot, and follows redirections. Sends it again if its reply was lost, or if the
+   * Cluster cannot serve the slot, for at most `commandTimeout`.
+   */
+  private async route(key: string | undefined, send: (node: ClusterNode) => Promise<unknown>): Promise<unknown> {
+    const slot = key === undefined ? undefined : hashSlot(key);
+    const until = performance.now() + this.commandTimeout;
+    const isOver = (): boolean => this.isOver || performance.now() >= until;
+    let redirected: ReturnType<ClusterNodes['redirection']>;
+    for (let redirections = 0; ;) {
+      const node = redirected?.node ?? this.of(slot);
+      try {
+        if (node === undefined) throw new Error('CLUSTERDOWN no node is known to serve the slot');
+        // If the connection breaks, this reply is lost together with the next one.
+        if (redirected?.isAsk) node.commands.send('ASKING').catch(() => undefined);
+        return await send(node);
+      } catch (error) {
+        const why = error as Error;
+        if (isOver()) throw why;
+        redirected = node && this.redirection(why.message, node);
+        if (redirected !== undefined && ++redirections <= AT_ONCE) continue;
+        if (redirected === undefined && isAnswer(why) && !NOT_YET.test(why.message)) throw why;
+        if (node === undefined) await this.refresh();
+        if (node !== undefined || this.of(slot) === undefined) await pause(AGAIN);
+        if (isOver()) throw why;
+      }
+    }
+  }
+
+  /** The node to which another one redirects a command: `ASK` is about this command only, `MOVED` about its slot. */
+  private redirection(answer: string, from: ClusterNode): { node: ClusterNode; isAsk: boolean } | undefined {
+    const [, word, slot, host, port] = /^(MOVED|ASK) (\d+) (.*):(\d+)$/.exec(answer) ?? [];
+    if (port === undefined) return undefined;
+    const node = this.master(this.locate(host, Number(port), from.at.host));
+    if (word === 'ASK') return { node, isAsk: true };
+    this.slots[Number(slot)] = node.address;
     void this.refresh();
+    return { node, isAsk: false };
   }
 
   /** Asks one node after the other for the masters of the slots, until one answers. Never rejects. */
@@ -185,7 +236,7 @@ export class ClusterNodes implements Servers, Masters {
       seen.add(address);
       yield () => this.slotsOf(commands, at.host);
     }
-    const others = [shuffled(this.remembered), this.target.named().then(shuffled, () => [])];
+    const others = [shuffled([...this.remembered.values()]), this.target.named().then(shuffled, () => [])];
     for (const list of others) {
       for (const at of await list) {
         const address = addressOf(at);
@@ -200,36 +251,35 @@ export class ClusterNodes implements Servers, Masters {
   private async slotsOf(node: Commands, host: string): Promise<SlotMap> {
     const ranges = (await node.send('CLUSTER', 'SLOTS')) as SlotRange[];
     if (!Array.isArray(ranges) || ranges.length === 0) throw new Error(`the node at ${host} knows of no slots`);
-    const known = new Map<string, ServerAddress>();
-    const replicas = new Map<string, ServerAddress[]>();
-    const slots: string[] = [];
+    const slots = new Array<string | undefined>(SLOTS);
     let size = 0;
-    for (const [start, end, ...nodes] of ranges) {
-      const all = nodes.map(([named, port]) => this.locate(named, port, host));
-      for (const at of all) known.set(addressOf(at), at);
-      const master = addressOf(all[0]!);
-      replicas.set(master, all.slice(1));
+    const shards = ranges.map(([start, end, ...nodes]) => {
+      const shard = nodes.map(([named, port]) => this.locate(named, port, host));
+      slots.fill(addressOf(shard[0]!), start, end + 1);
       size += end - start + 1;
-      for (let slot = start; slot <= end; slot++) slots[slot] = master;
-    }
-    return { slots, size, known, replicas };
+      return shard;
+    });
+    return { slots, size, shards };
   }
 
   /** Uses the masters that a node has named, and leaves the others. */
-  private adopt({ slots, known, replicas }: SlotMap): void {
+  private adopt({ slots, shards }: SlotMap): void {
     this.attempts = 0;
     this.isUnreachable = false;
     this.slots = slots;
-    this.replicas = replicas;
-    const masters = new Set(slots);
+    this.shards = shards;
+    const known = byAddress(shards.flat());
+    const masters = byAddress(shards.map(([master]) => master!));
     // The list may lack nodes that are down. They are dropped only when as many others have taken their places.
-    if (known.size >= this.remembered.length) this.remembered = [...known.values()];
-    this.absent = this.remembered.filter((at) => !known.has(addressOf(at)));
-    for (const at of this.absent) this.follower(at);
-    const others = new Set([...known.keys(), ...this.absent.map(addressOf)].filter((each) => !masters.has(each)));
-    leaveOthers(this.nodes, masters);
-    leaveOthers(this.followers, others);
-    for (const address of masters) if (address !== undefined) this.reach(known.get(address)!);
+    if (known.size >= this.remembered.size) this.remembered = known;
+    this.absent = [...this.remembered.values()].filter((at) => !known.has(addressOf(at)));
+    for (const [address, node] of this.nodes) {
+      if (node.isMaster ? masters.has(address) : known.has(address) || this.remembered.has(address)) continue;
+      this.nodes.delete(address);
+      node.commands.close();
+    }
+    for (const at of this.absent) this.nodeAt(at);
+    for (const at of masters.values()) this.master(at);
     this.observer.reached();
   }
 
@@ -238,8 +288,9 @@ export class ClusterNodes implements Servers, Masters {
    * later. Half of them are enough if the replicas do not answer. If no node answers in time, the node counts as master.
    */
   private async isStillMaster(address: string, slot: number): Promise<boolean> {
-    const replicas = (this.replicas.get(address) ?? []).map((at) => this.follower(at));
-    for (const at of this.absent) if (this.follower(at).commands.isReady) replicas.push(this.follower(at));
+    const [, ...followers] = this.shards.find(([master]) => addressOf(master!) === address) ?? [];
+    const replicas = followers.map((at) => this.nodeAt(at));
+    replicas.push(...this.absent.map((at) => this.nodeAt(at)).filter(({ commands }) => commands.isReady));
     const witnesses = promptFirst(this.known.filter((node) => node.address !== address)).slice(0, WITNESSES);
     const asked = [...replicas, ...witnesses].map(
       async ({ commands, at }) => (await this.slotsOf(commands, at.host)).slots[slot],
@@ -262,40 +313,36 @@ export class ClusterNodes implements Servers, Masters {
     return false;
   }
 
-  /** The connection to a node that is no master. */
-  private follower(at: ServerAddress): ClusterNode {
-    return this.connected(this.followers, at);
-  }
-
   /** A node that does not know its own address is where it was asked. */
   private locate(host: string | null | undefined, port: number, asked: string): ServerAddress {
     return this.target.resolveNat({ host: host || asked, port });
   }
 
-  private reach(at: ServerAddress): ClusterNode {
+  private master(at: ServerAddress): ClusterNode {
+    const node = this.nodeAt(at);
+    node.isMaster = true;
+    return node;
+  }
+
+  private nodeAt(at: ServerAddress): ClusterNode {
     const address = addressOf(at);
-    return this.connected(this.nodes, at, {
-      ready: () => this.observer.reached(),
-      ended: (error) => {
+    const known = this.nodes.get(address);
+    if (known !== undefined) return known;
+    const observer = {
+      ready: (): void => {
+        if (node.isMaster) this.observer.reached();
+      },
+      ended: (error: Error | undefined): void => {
+        if (!node.isMaster) return;
         this.observer.ended(error, (name) => this.slots[hashSlot(name)] === address);
         void this.refresh();
       },
-    });
-  }
-
-  private connected(
-    nodes: Map<string, ClusterNode>,
-    at: ServerAddress,
-    observer: LastingLineObserver = {},
-  ): ClusterNode {
-    const address = addressOf(at);
-    let node = nodes.get(address);
-    if (node === undefined) {
-      const commands = new LastingLine(this.lines, observer, { waits: true, find: async () => at });
-      const mastership = new Mastership((name) => this.isStillMaster(address, hashSlot(name)));
-      nodes.set(address, (node = { address, at, commands, mastership }));
-      commands.open();
-    }
+    };
+    const commands = new LastingLine(this.lines, observer, { waits: true, find: async () => at });
+    const mastership = new Mastership((name) => this.isStillMaster(address, hashSlot(name)));
+    const node: ClusterNode = { address, at, commands, mastership, isMaster: false };
+    this.nodes.set(address, node);
+    commands.open();
     return node;
   }
 }
@@ -303,31 +350,23 @@ export class ClusterNodes implements Servers, Masters {
 /** What one node has reported. */
 interface SlotMap {
   /** The address of the master of each slot. */
-  readonly slots: string[];
+  readonly slots: Array<string | undefined>;
   /** How many slots have a master. */
   readonly size: number;
-  /** All nodes, by address. */
-  readonly known: ReadonlyMap<string, ServerAddress>;
-  /** The replicas of each master, by its address. */
-  readonly replicas: ReadonlyMap<string, readonly ServerAddress[]>;
+  readonly shards: readonly Shard[];
 }
 
-/** An entry of the reply to CLUSTER SLOTS: the master comes first. */
-type SlotRange = readonly [start: number, end: number, master: ReportedNode, ...replicas: ReportedNode[]];
+/** The nodes of some slots: the master comes first. */
+type Shard = readonly ServerAddress[];
+
+/** An entry of the reply to CLUSTER SLOTS. */
+type SlotRange = readonly [start: number, end: number, ...nodes: ReportedNode[]];
 type ReportedNode = readonly [host: string | null, port: number, ...more: unknown[]];
 
 /** A random order of nodes, in which the ones come last that are not connected or owe an answer. */
 function promptFirst(nodes: readonly ClusterNode[]): ClusterNode[] {
   const isLate = ({ commands }: ClusterNode): number => Number(!commands.isReady || commands.owing > STAGGER);
   return shuffled(nodes).sort((one, other) => isLate(one) - isLate(other));
-}
-
-function leaveOthers(nodes: Map<string, ClusterNode>, used: ReadonlySet<string | undefined>): void {
-  for (const [address, { commands }] of nodes) {
-    if (used.has(address)) continue;
-    nodes.delete(address);
-    commands.close();
-  }
 }
 
 function shuffled<T>(list: readonly T[]): T[] {

@@ -77,5 +77,9 @@ export async function askOnce<T>(
 
 export const addressOf = ({ host, port }: ServerAddress): string => `${host}:${port}`;
 
+/** Each address once. */
+export const byAddress = (list: readonly ServerAddress[]): Map<string, ServerAddress> =>
+  new Map(list.map((at) => [addressOf(at), at]));
+
 export const isSame = (one: ServerAddress, other: ServerAddress): boolean =>
   one.host === other.host && one.port === other.port;
