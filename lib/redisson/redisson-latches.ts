@@ -1,9 +1,9 @@
 import { LockConfigError } from '../errors/index.js';
 import type { CountDownReply, LatchCount, LatchStore, SetCountRequest } from '../store/latch-store.js';
+import { LONGEST_HEARING } from '../store/redis/connected-store.js';
 import type { Connection } from '../store/redis/redis-connection.js';
 import { readCountDownReply } from '../store/redis/redis-latches.js';
 import { flag, natural } from '../store/redis/reply-readers.js';
-import { LONGEST_HEARING } from '../store/redis/store-link.js';
 import { LACKING_FEATURES } from './lacking-features.js';
 import { latchChannel, latchOf } from './redisson-names.js';
 import type { RedissonScripts } from './redisson-scripts.js';

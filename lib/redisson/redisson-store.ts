@@ -17,9 +17,10 @@ import {
   type HoldChoice,
 } from '../store/lock-store.js';
 import type { ConnectionTarget } from '../store/redis/connect.js';
+import { ConnectedStore } from '../store/redis/connected-store.js';
 import { LeaseRenewals } from '../store/redis/lease-renewals.js';
+import { RedisConnection } from '../store/redis/redis-connection.js';
 import { readBy, writeBy } from '../store/redis/replies.js';
-import { LinkedStore, StoreLink } from '../store/redis/store-link.js';
 import { FAIR_IS_PLAIN, LACKING_FEATURES, readLeaseTooLong } from './lacking-features.js';
 import {
   isLatchChannel,
@@ -68,7 +69,7 @@ export interface RedissonStoreOptions {
  * one field, its owner: the client's UUID and the number of the acquisition, where Redisson has the id of a thread.
  * docs/redisson.md says what is in Redis.
  */
-export class RedissonStore extends LinkedStore implements LockStore {
+export class RedissonStore extends ConnectedStore implements LockStore {
   readonly clientId: string;
   readonly keepsPermits = true;
   readonly latches: RedissonLatches;
@@ -87,8 +88,9 @@ export class RedissonStore extends LinkedStore implements LockStore {
     // Subscriptions are asked for by the name of the channel: a key has several.
     const keyChannel = (channel: string): string => channel;
     const isSharded = (): boolean => this.scripts.isSharded;
-    const linked = { connection, keyPrefix, commandTimeout, clientId, keyChannel, isSharded };
-    super(connection, (observer) => new StoreLink(linked, logger, observer, ['TIME']));
+    const required = ['TIME'];
+    const connect = { connection, keyPrefix, commandTimeout, clientId, keyChannel, isSharded, required };
+    super((observer) => new RedisConnection(connect, logger, observer));
     this.clientId = clientId;
     this.fenced = fenced;
     this.lacks = fenced ? { ...LACKING_FEATURES, fair: FAIR_IS_PLAIN } : LACKING_FEATURES;
@@ -102,7 +104,7 @@ export class RedissonStore extends LinkedStore implements LockStore {
       (key, latch) => this.listener?.opened(key, latch),
     );
     const nameOf = (key: string): string => this.nameOf(key);
-    this.#renewals = new LeaseRenewals(this.runner, this.connection, nameOf, SCRIPTS.renew, [this.longestRead]);
+    this.#renewals = new LeaseRenewals(this.connection, nameOf, SCRIPTS.renew, [this.longestRead]);
   }
 
   async acquire(request: AcquireRequest): Promise<AcquireReply> {
@@ -186,7 +188,7 @@ export class RedissonStore extends LinkedStore implements LockStore {
     return { lastToken: token, holds: readHolds(owners, readWrite !== null, token), waiters: [], limit: undefined };
   }
 
-  override subscribed(): void {
+  override restored(): void {
     this.listener?.restored();
   }
 

@@ -69,12 +69,12 @@ export class Process {
       const { weather } = schedule.servers[i]!;
       const surroundings = { server, machine, clock, random, weather, commandTimeout, trace };
       const options = { connection: '', keyPrefix: KEY_PREFIX, commandTimeout, clientId: this.name };
-      const link = (observer: ConnectionObserver): StoreLine => {
+      const connect = (observer: ConnectionObserver): StoreLine => {
         const connection = new StoreLine(this.name, surroundings, observer);
         connections.push(connection);
         return connection;
       };
-      const store = new RedisStore(options, SILENT, { link, clock });
+      const store = new RedisStore(options, SILENT, { connect, clock });
       const connection = connections.at(-1)!;
       connection.onYield = (id) => this.yielded.set(id, this.yielded.get(id) ?? this.clock.says);
       connection.onRevoked = (id) => this.revoked.add(id);

@@ -112,6 +112,8 @@ export class StoreLine implements Connection {
     this.scripts = new ScriptRunner(this, commandTimeout, clock, clock);
   }
 
+  /** A store asks one server, even if that is a node of a Cluster. */
+  readonly isCluster = false;
   /** The simulated server does not say. */
   readonly address = undefined;
 
@@ -121,11 +123,6 @@ export class StoreLine implements Connection {
 
   /** One server takes several slots in one command. */
   separateSlots(): void {}
-
-  /** The way of the store to the server, as the library's `StoreLink` is one. */
-  get connection(): Connection {
-    return this;
-  }
 
   get listening(): boolean {
     return this.confirmed !== undefined;
@@ -142,13 +139,9 @@ export class StoreLine implements Connection {
   start(): Promise<void> {
     return new Promise((resolve, reject) => {
       this.started = (error) => (error === undefined ? resolve() : reject(error));
-      void this.open();
+      this.commandLink = this.newLink();
+      this.subscribe();
     });
-  }
-
-  async open(): Promise<void> {
-    this.commandLink = this.newLink();
-    this.subscribe();
   }
 
   /** A command that waits for a reply then gets none, as with ioredis. */
@@ -240,7 +233,7 @@ export class StoreLine implements Connection {
       const link = (this.commandLink = this.newLink());
       this.health.up();
       for (const question of this.unanswered) question.send(link);
-      this.observer.reconnected();
+      this.observer.restored();
     });
   }
 
@@ -337,7 +330,7 @@ export class StoreLine implements Connection {
       this.confirmSubscription();
       this.started?.();
       this.started = undefined;
-      this.observer.subscribed();
+      this.observer.restored();
     };
     this.later(link.delay(), () => {
       if (link.isBroken) return;

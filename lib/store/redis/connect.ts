@@ -36,14 +36,14 @@ export interface ConnectOptions extends ConnectionOptions {
 }
 
 /** Creates what knows the servers. Nothing is sent before they are opened. */
-export function serversOf({ connection, ...options }: ConnectOptions): (observer: ServersObserver) => Servers {
+export function serversOf({ connection, ...options }: ConnectOptions, observer: ServersObserver): Servers {
   if (isClusterTarget(connection)) {
     const target = isNodeRedisCluster(connection)
       ? nodeRedisCluster(connection, options)
       : clusterOf(isClusterClient(connection) ? clusterAddressOf(connection) : connection, options);
-    return (observer) => new ClusterNodes(target, options.commandTimeout, observer);
+    return new ClusterNodes(target, options.commandTimeout, observer);
   }
-  const oneServer = (lines: Lines, sentinels?: MasterFinder) => (observer: ServersObserver) =>
+  const oneServer = (lines: Lines, sentinels?: MasterFinder): Servers =>
     new OneServer(lines, sentinels, options.keyPrefix, observer);
   if (isNodeRedisClient(connection)) return oneServer(new NodeRedisLines(connection, options));
   if (isNodeRedisSentinel(connection)) {
@@ -68,13 +68,11 @@ export const isClusterTarget = (
  * master is. By default, ioredis waits for a Sentinel without a limit, and ten seconds for a connection.
  */
 const PATIENCE = 2_000;
-/** The largest number of Sentinels to subscribe to, unless the user's options set another. */
-const MOST_SENTINELS = 10;
 
 /** The Sentinels in the options of ioredis; `undefined` if there are none. If an option is missing, ioredis says which. */
 function sentinelsOf(connection: string | RedisOptions, commandTimeout: number): Sentinels | undefined {
   if (typeof connection === 'string' || connection.Connector !== undefined) return undefined;
-  const { sentinels, name, role = 'master', natMap, connectTimeout = PATIENCE } = connection;
+  const { sentinels, name, role = 'master', connectTimeout = PATIENCE } = connection;
   if (!sentinels?.length || !name || role !== 'master') return undefined;
   const { sentinelUsername, sentinelPassword, sentinelTLS, sentinelCommandTimeout: patience = PATIENCE } = connection;
   const options: RedisOptions = {
@@ -91,14 +89,8 @@ function sentinelsOf(connection: string | RedisOptions, commandTimeout: number):
     const { host = '127.0.0.1', port = 26_379, family = connection.family } = sentinel;
     return { host, port, ...(family !== undefined && { family }) };
   };
-  return new Sentinels({
-    ...{ name, patience, sentinels: sentinels.map(withDefaults) },
-    lines: new IoredisLines(options, { commandTimeout }),
-    failoverDetector: connection.failoverDetector ?? true,
-    updateSentinels: connection.updateSentinels !== false,
-    most: connection.sentinelMaxConnections ?? MOST_SENTINELS,
-    resolveNat: mappedBy(natMap),
-  });
+  const lines = new IoredisLines(options, { commandTimeout });
+  return new Sentinels(lines, { ...connection, name, patience, sentinels: sentinels.map(withDefaults) });
 }
 
 /** The Cluster that options of ioredis describe. */

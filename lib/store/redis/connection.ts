@@ -13,6 +13,8 @@ export interface ConnectionOptions {
   readonly keyChannel?: ((key: string) => string) | undefined;
   /** Whether channels of keys are sharded in a Cluster. If left out, they are if the server supports that. */
   readonly isSharded?: (() => boolean) | undefined;
+  /** The commands that `start` looks for, if they are not those of the scripts of this library's own protocol. */
+  readonly required?: readonly string[];
 }
 
 /** What a grant names as its node outside a Cluster. */
@@ -21,14 +23,12 @@ export const ONE_SERVER = '-';
 /** Receives events of the connections. */
 export interface ConnectionObserver {
   /**
-   * The server has confirmed a subscription. Messages may have been missed before, so the receiver has to ask for them.
-   * If `concerns` is passed, only messages about these keys may have been missed.
+   * The connection for commands is ready again, or the server has confirmed a subscription. Messages may have been missed
+   * before, so the receiver has to ask for them. If `concerns` is passed, only messages about these keys may have been missed.
    */
-  subscribed(concerns?: (key: string) => boolean): void;
-  /** The connection for commands is ready again. */
-  reconnected(): void;
+  restored(concerns?: (key: string) => boolean): void;
   /**
-   * The connection for commands to a node of a Cluster has ended. It may not be needed again, so that `reconnected` may not
+   * The connection for commands to a node of a Cluster has ended. It may not be needed again, so that `restored` may not
    * follow. `served`: whether the node served the key of Redis with this name, or hash tag.
    */
   nodeLost?(served: (name: string) => boolean): void;

@@ -1,4 +1,3 @@
-import { readingClock } from '../../common/reading-timer.js';
 import { LockStoreError } from '../../errors/index.js';
 import { keyOfState, statePattern } from '../../keys/index.js';
 import type { ListReply, ListRequest } from '../lock-store.js';
@@ -77,7 +76,7 @@ async function scan(
 
 function inTime<T>(answer: Promise<T>, { commandTimeout }: ScanOptions): Promise<T> {
   const late = `Redis did not list its keys within ${commandTimeout} ms (commandTimeout)`;
-  return within(commandTimeout, answer, late, readingClock, true);
+  return within(commandTimeout, answer, late);
 }
 
 /** The wall clock of a server, in ms since 1970. */

@@ -5,7 +5,6 @@ import type { Connection } from './redis-connection.js';
 import { leaseLeft } from './replies.js';
 import { tuple } from './reply-readers.js';
 import { namedKeys } from './script-call.js';
-import type { ScriptRunner } from './script-runner.js';
 import type { LuaScript } from './scripts.generated.js';
 
 /** How many leases one command renews: large enough for few commands, small enough not to block the server. */
@@ -23,7 +22,6 @@ const isRefusedTogether = (reply: RenewReply): boolean =>
 /** Renews leases, as many as possible in one command. In a Cluster, these are the leases of one slot. */
 export class LeaseRenewals {
   constructor(
-    private readonly scripts: ScriptRunner,
     private readonly connection: Connection,
     /** Names the Redis key that holds a lease. */
     private readonly nameOf: (key: string) => string,
@@ -54,7 +52,7 @@ export class LeaseRenewals {
     const args = [...requests.flatMap(({ id, lease }) => [id, lease]), ...this.args];
     let leases: readonly RenewReply[];
     try {
-      leases = await this.scripts.run(this.script, states, args, (raw) =>
+      leases = await this.connection.scripts.run(this.script, states, args, (raw) =>
         tuple(raw, requests.length).map((left, i) => readRenewReply(left, requests[i]!.key)),
       );
     } catch (error) {

@@ -3,7 +3,7 @@ import { ONE_SERVER, type Masters } from './connection.js';
 import { LastingLine } from './lasting-line.js';
 import { isSame, type Line, type Lines } from './line.js';
 import { Mastership } from './mastership.js';
-import type { MasterFinder, SentinelWatch } from './sentinels.js';
+import type { MasterFinder } from './sentinels.js';
 import { isOneOfSeveral, isReplica } from './server-identity.js';
 import type { Server, Servers, ServersObserver } from './servers.js';
 import { refusesWrites } from './store-failure.js';
@@ -29,9 +29,9 @@ export class OneServer implements Servers {
     private readonly keyPrefix: string,
     private readonly observer: ServersObserver,
   ) {
-    const watch = sentinels?.watch;
     if (sentinels !== undefined) sentinels.moved = () => this.leaveOldMaster();
-    if (watch !== undefined) this.masters = new Mastership(() => this.isStillMaster(watch));
+    const catchUp = sentinels?.catchUp;
+    if (catchUp !== undefined) this.masters = new Mastership(() => this.isStillMaster(catchUp));
     this.commands = new LastingLine(
       lines,
       {
@@ -58,7 +58,6 @@ export class OneServer implements Servers {
 
   open(): void {
     this.commands.open();
-    this.sentinels?.watch?.follow();
   }
 
   close(): void {
@@ -104,7 +103,6 @@ export class OneServer implements Servers {
   }
 
   private ready(): void {
-    this.sentinels?.watch?.follow();
     const { at } = this.server;
     // The old master may still run: as a replica, frozen or cut off. Then it has not closed the other connections, which
     // stay silent. Without Sentinels, the same address may lead to another server.
@@ -131,9 +129,9 @@ export class OneServer implements Servers {
   }
 
   /** Whether the Sentinels have announced no other master by now. */
-  private async isStillMaster(watch: SentinelWatch): Promise<boolean> {
+  private async isStillMaster(catchUp: () => Promise<void>): Promise<boolean> {
     const { address } = this.commands;
-    await watch.catchUp();
+    await catchUp();
     return this.isAtMaster && address !== undefined && isSame(address, this.commands.address!);
   }
 }

@@ -1,21 +1,30 @@
 import type { LockLogger } from '../../common/logger.js';
 import { isLockConfigError, LockStoreError } from '../../errors/index.js';
 import { busChannel, clientChannel, groupBySlot, shardChannel } from '../../keys/index.js';
-import { ConnectionHealth } from './connection-health.js';
+import { serversOf, type ConnectOptions } from './connect.js';
+import { ConnectionHealth, downError } from './connection-health.js';
 import { DOUBT_AGAIN } from './connection-options.js';
-import type { ConnectionObserver, ConnectionOptions, Masters } from './connection.js';
+import type { ConnectionObserver, Masters } from './connection.js';
+import { guardCredentials } from './credentials.js';
 import type { ScannedNode } from './key-scan.js';
 import type { Commands } from './line.js';
 import { Listener } from './listener.js';
 import { Replicas } from './replicas.js';
-import type { Servers, ServersObserver } from './servers.js';
+import { listOf, text } from './reply-readers.js';
+import { namedKeys } from './script-call.js';
+import { ScriptRunner } from './script-runner.js';
+import type { Servers } from './servers.js';
+import { lacksCommand, storeFailure } from './store-failure.js';
 import type { Subscription } from './subscription.js';
+import { within } from './time-limit.js';
 
 /**
  * The connections of a client: one to each server for commands, subscribers, which receive the messages, and those for the
- * confirmations of replicas.
+ * confirmations of replicas. Nothing is sent before `start()`.
  */
 export class RedisConnection {
+  readonly isCluster: boolean;
+  readonly scripts: ScriptRunner;
   readonly commands: Commands;
   /** Left out if no other server could tell whether a master has been replaced. */
   readonly masters?: Masters | undefined;
@@ -27,28 +36,28 @@ export class RedisConnection {
 
   private readonly servers: Servers;
   private readonly listener: Listener;
-  /** Whether a connection for commands has been lost since the last `reconnected`. */
+  /** Whether a connection for commands has been lost since it was restored last. */
   private lost = false;
   private closed = false;
   /** Whether a command may use the keys of one slot only. */
   private hasSlots: boolean;
   /** The beginning of the channels of all clients, outside a Cluster. */
   private readonly channelStart: string | undefined;
-  /** Ends a pending `open`. */
+  /** Ends a pending `start`. */
   private settle!: (error?: Error) => void;
   private readonly opened = new Promise<void>((resolve, reject) => {
     this.settle = (error) => (error === undefined ? resolve() : reject(error));
   });
 
   constructor(
-    private readonly options: ConnectionOptions,
-    serversFor: (observer: ServersObserver) => Servers,
+    private readonly options: ConnectOptions,
     private readonly logger: LockLogger,
     private readonly observer: ConnectionObserver,
   ) {
     const { keyPrefix, clientId, commandTimeout } = options;
     this.health = new ConnectionHealth(logger, commandTimeout);
-    const servers = serversFor({
+    guardCredentials(this, options.connection);
+    const servers = serversOf(options, {
       reached: () => {
         this.health.up();
         this.listener.open();
@@ -72,8 +81,10 @@ export class RedisConnection {
     this.opened.catch(() => undefined);
     this.commands = servers.commands;
     this.masters = servers.masters;
+    this.scripts = new ScriptRunner(this, commandTimeout);
+    this.isCluster = servers.isCluster;
     this.hasSlots = servers.isCluster;
-    this.replicas = new Replicas(servers, commandTimeout, () => this.doubt());
+    this.replicas = new Replicas(servers, commandTimeout);
     if (!servers.isCluster) this.channelStart = clientChannel(keyPrefix, '');
     const own = servers.isCluster ? busChannel(keyPrefix, clientId) : clientChannel(keyPrefix, clientId);
     this.listener = new Listener(servers, own, options.isSharded, {
@@ -86,7 +97,7 @@ export class RedisConnection {
       restored: (names) => {
         this.recovered();
         this.settle();
-        observer.subscribed(names && ((key) => names.has(this.channelOf(key)!)));
+        observer.restored(names && ((key) => names.has(this.channelOf(key)!)));
       },
       failed: (error) => this.failed(error),
     });
@@ -116,18 +127,24 @@ export class RedisConnection {
   }
 
   /**
-   * Starts to connect. Resolves when the client is subscribed to its own channel for the first time. Failed attempts are
-   * repeated without a limit.
-   * @throws LockConfigError if the server cannot serve the options. LockStoreError if the connection is closed before
+   * Connects. Resolves when the client is subscribed to its own channel. Failed attempts are repeated without a limit.
+   * @throws LockStoreError if the connection is closed or `commandTimeout` is over: it continues to connect; and if the server
+   *   lacks a command without which no lock works. LockConfigError if the server cannot serve the options
    */
-  open(): Promise<void> {
+  async start(): Promise<void> {
+    if (this.listening) return;
     this.servers.open();
     // A frozen server accepts connections and does not answer. If its machine is gone, even connecting hangs.
     const timer = setInterval(() => {
       if (this.closed || this.listening) clearInterval(timer);
       else this.doubt();
     }, DOUBT_AGAIN).unref();
-    return this.opened;
+    const { commandTimeout } = this.options;
+    const what = `Redis could not be reached within ${commandTimeout} ms`;
+    const late = (): LockStoreError => downError(what, this.subscriptionError, false);
+    await within(commandTimeout, this.opened, late);
+    // A script without keys might go to a node of a Cluster that is down, and delay the start.
+    if (!this.isCluster) await this.checkCommands();
   }
 
   close(): void {
@@ -138,6 +155,7 @@ export class RedisConnection {
     this.replicas.close();
     this.servers.close();
     this.health.down();
+    this.scripts.close();
   }
 
   /** Called if the server does not answer or cannot serve: checks whether another server has taken its place. */
@@ -164,7 +182,7 @@ export class RedisConnection {
 
   /**
    * Subscribes to grants of this key, for at least `patience` ms. Resolves to whether that succeeded within `limit` ms.
-   * If a failure delays it further, the observer's `subscribed` is called in the end. The client's own channel is already being
+   * If a failure delays it further, the observer's `restored` is called in the end. The client's own channel is already being
    * subscribed to.
    */
   async subscribeTo(key: string, patience: number, limit: number): Promise<boolean> {
@@ -192,6 +210,20 @@ export class RedisConnection {
     return this.hasSlots ? groupBySlot(items, nameOf) : [[...items]];
   }
 
+  /** @throws LockStoreError if the server lacks a command without which no lock works */
+  private async checkCommands(): Promise<void> {
+    try {
+      const errors = await this.scripts.run('start', namedKeys([]), this.options.required ?? [], readErrors);
+      const lacking = errors.filter(([, error]) => lacksCommand(error));
+      const vital = lacking.find(([name]) => !OF_MESSAGES.includes(name));
+      if (vital !== undefined) throw storeFailure(vital[1], undefined, vital[0]);
+      if (lacking.length > 0) this.logger.warn(noMessages(lacking.map(([name]) => name)));
+    } catch (error) {
+      // Other failures may be temporary, and the calls report them.
+      if (lacksCommand(error)) throw error;
+    }
+  }
+
   /** The channel on which messages about a key arrive; `undefined`: the client's own. */
   private channelOf(key: string): string | undefined {
     const { keyPrefix, clientId, keyChannel } = this.options;
@@ -215,7 +247,7 @@ export class RedisConnection {
     this.recovered();
     if (!this.lost || !this.servers.isKnown) return;
     this.lost = false;
-    this.observer.reconnected();
+    this.observer.restored();
   }
 
   private failed(error: Error): void {
@@ -234,3 +266,14 @@ export class RedisConnection {
 export type Connection = Omit<Pick<RedisConnection, keyof RedisConnection>, 'replicas'> & {
   readonly replicas: Pick<RedisConnection['replicas'], 'confirm'>;
 };
+
+/** Without these commands in scripts, waiters retry, and everything else works. */
+const OF_MESSAGES = ['PUBLISH', 'PUBSUB'];
+
+const noMessages = (names: readonly string[]): string =>
+  `this server lacks ${names.join(' and ')} in scripts, so clients receive no messages: waiters retry every 3 s. ` +
+  'Use Redis 6.2 or later, or Valkey, or ask the provider which commands its plan or proxy removes.';
+
+/** Reads the names of commands, each with the error that it gives without its arguments. */
+const readErrors = (raw: unknown): ReadonlyArray<readonly [name: string, error: Error]> =>
+  listOf(raw, text).flatMap((name, i, all) => (i % 2 === 0 ? [[name, new Error(all[i + 1])] as const] : []));

@@ -5,7 +5,6 @@ import type { ConnectionOptions } from './connection.js';
 import type { Connection } from './redis-connection.js';
 import { flag, list, natural, text, tuple } from './reply-readers.js';
 import { namedKeys, type ScriptKeys } from './script-call.js';
-import type { ScriptRunner } from './script-runner.js';
 
 /**
  * For how many `commandTimeout`s Redis remembers a call that has had its effect, or executes a late one. A dead connection is
@@ -23,38 +22,35 @@ export function readCountDownReply(raw: unknown): CountDownReply {
 export class RedisLatches implements LatchStore {
   private readonly memory: number;
   // Private, because it knows the connection and its password: code that prints a latch must not reach them.
-  readonly #scripts: ScriptRunner;
   readonly #connection: Connection;
 
   constructor(
-    scripts: ScriptRunner,
     connection: Connection,
     private readonly options: Pick<ConnectionOptions, 'clientId' | 'keyPrefix' | 'commandTimeout'>,
   ) {
-    this.#scripts = scripts;
     this.#connection = connection;
     this.memory = MEMORY * options.commandTimeout;
   }
 
   setCount({ key, id, count, lifetime }: SetCountRequest): Promise<boolean> {
-    return this.#scripts.run('latchSet', this.keysOf(key), [id, count, lifetime, this.memory], flag);
+    return this.#connection.scripts.run('latchSet', this.keysOf(key), [id, count, lifetime, this.memory], flag);
   }
 
   countDown(key: string, id: string): Promise<CountDownReply> {
     const args = [this.#connection.replyAddress(key), id, this.memory];
-    return this.#scripts.run('latchCountDown', this.keysOf(key), args, readCountDownReply);
+    return this.#connection.scripts.run('latchCountDown', this.keysOf(key), args, readCountDownReply);
   }
 
   count(key: string, patience: number, seen: readonly string[]): Promise<LatchCount> {
     const args = [this.options.clientId, patience, ...seen];
-    return this.#scripts.run('latchCount', this.keysOf(key), args, (raw) => {
+    return this.#connection.scripts.run('latchCount', this.keysOf(key), args, (raw) => {
       const [left, latch, ...opened] = list(raw, 2);
       return { left: natural(left), latch: text(latch), opened: opened.map(text) };
     });
   }
 
   delete(key: string, id: string, latch: string): Promise<boolean> {
-    return this.#scripts.run('latchDelete', this.keysOf(key), [id, latch, this.memory], flag);
+    return this.#connection.scripts.run('latchDelete', this.keysOf(key), [id, latch, this.memory], flag);
   }
 
   replicate({ key, id, min, timeout }: ReplicateRequest): Promise<number> {

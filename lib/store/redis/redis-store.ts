@@ -36,10 +36,12 @@ import type {
   ServerIdentity,
 } from '../quorum-member.js';
 import type { ConnectOptions } from './connect.js';
+import { ConnectedStore } from './connected-store.js';
 import type { ConnectionObserver } from './connection.js';
 import { listKeys, timeOf } from './key-scan.js';
 import { LeaseRenewals } from './lease-renewals.js';
 import { RedisClientRecords } from './redis-client-records.js';
+import { RedisConnection, type Connection } from './redis-connection.js';
 import { MEMORY, RedisLatches } from './redis-latches.js';
 import {
   passMessage,
@@ -62,7 +64,6 @@ import { integer, matching, natural, oneOf, tuple } from './reply-readers.js';
 import { LockKeys, namedKeys } from './script-call.js';
 import { readServerIdentity } from './server-identity.js';
 import { refusesSeveralSlots } from './store-failure.js';
-import { LinkedStore, StoreLink, type Link } from './store-link.js';
 import { SubscriptionEvidence } from './subscription.js';
 
 /** `inspect` returns at most this many waiters. */
@@ -78,14 +79,14 @@ const LOCKS_PER_COMMAND = 2_000;
 /** The scripts that publish messages and therefore take an address. */
 type ScriptWithAddress = 'handOver' | 'release' | 'forceRelease' | 'setLimit' | 'addLimit' | 'keepUnits';
 
-export interface RedisStoreOptions extends Omit<ConnectOptions, 'clientId' | 'keyChannel' | 'isSharded'> {
+export interface RedisStoreOptions extends Omit<ConnectOptions, 'clientId' | 'keyChannel' | 'isSharded' | 'required'> {
   /** If left out, the store makes a new id. The stores of several masters share one id. */
   readonly clientId?: string;
 }
 
 /** The way to the server. Simulations bring their own. */
 export interface RedisStoreParts {
-  readonly link?: (observer: ConnectionObserver) => Link;
+  readonly connect?: (observer: ConnectionObserver) => Connection;
   readonly clock?: ReadingClock;
 }
 
@@ -93,7 +94,7 @@ export interface RedisStoreParts {
  * The store for one Redis server or a Cluster: sends scripts, and receives messages on the client's channels. A script looks at a
  * part of a long queue only, so further commands may have to continue from there.
  */
-export class RedisStore extends LinkedStore implements QuorumMember {
+export class RedisStore extends ConnectedStore implements QuorumMember {
   readonly clientId: string;
   readonly keepsPermits = true;
   readonly latches: RedisLatches;
@@ -120,19 +121,19 @@ export class RedisStore extends LinkedStore implements QuorumMember {
   private readonly clock: ReadingClock;
   private readonly evidence: SubscriptionEvidence;
 
-  constructor(options: RedisStoreOptions, logger: LockLogger, { link, clock = readingClock }: RedisStoreParts = {}) {
+  constructor(options: RedisStoreOptions, logger: LockLogger, { connect, clock = readingClock }: RedisStoreParts = {}) {
     const { keyPrefix, commandTimeout, clientId = newClientId() } = options;
-    super(options.connection, link ?? ((observer) => new StoreLink({ ...options, clientId }, logger, observer)));
+    super(connect ?? ((observer) => new RedisConnection({ ...options, clientId }, logger, observer)));
     this.keyPrefix = keyPrefix;
     this.commandTimeout = commandTimeout;
     this.clock = clock;
     this.evidence = new SubscriptionEvidence(clock);
     this.clientId = clientId;
     this.keys = new LockKeys(keyPrefix);
-    const { connection, runner } = this;
-    this.#renewals = new LeaseRenewals(runner, connection, (key) => redisKeys(keyPrefix, key).state);
+    const { connection } = this;
+    this.#renewals = new LeaseRenewals(connection, (key) => redisKeys(keyPrefix, key).state);
     this.clients = new RedisClientRecords(connection, keyPrefix, clientId, this.isPartitioned);
-    this.latches = new RedisLatches(runner, connection, { keyPrefix, commandTimeout, clientId });
+    this.latches = new RedisLatches(connection, { keyPrefix, commandTimeout, clientId });
   }
 
   /** `place`: where to begin in the queue. `again`: the client has just subscribed for this request, and does so once. */

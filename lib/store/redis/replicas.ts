@@ -22,58 +22,42 @@ const LONGEST_WAIT = 250;
 const LONGEST_ROUND = 2 * LONGEST_WAIT;
 
 /**
- * A connection to one master that is used for nothing else. `WAIT` covers only what its own connection wrote, and it blocks
- * the commands after it. Calls that come during a WAIT share the next one.
+ * A line to one master that is used for nothing else. `WAIT` covers only what its own line wrote, and it blocks the commands
+ * after it. Calls that come during a WAIT share the next one.
  */
-class WaitConnection {
-  private line: Line | undefined;
+class WaitLine {
   private waiting: Promise<unknown> = Promise.resolve();
   /** The WAIT that follows, with the smallest number of replicas and the earliest end of the calls that share it. */
   private next: { min: number; until: number; readonly reply: Promise<unknown> } | undefined;
 
-  constructor(private readonly connect: () => Line) {}
-
-  /** Also called if the line leads to a server that is no longer the master: its replicas do not count. */
-  close(): void {
-    this.line?.close();
-  }
-
-  /** Opens the connection at its first use, and again after it has ended for good. */
-  async connected(): Promise<Line> {
-    if (this.line === undefined || this.line.state === 'ended') this.line = this.connect();
-    await this.line.opened;
-    return this.line;
-  }
+  constructor(readonly line: Line) {}
 
   /** Resolves to the reply to a WAIT that covers what has been sent before. */
-  wait(line: Line, min: number, until: number): Promise<unknown> {
-    if (this.next === undefined) {
-      const reply = this.waiting.then(() => {
-        const next = this.next!;
-        this.next = undefined;
-        // Never 0, which means no limit.
-        const limit = Math.min(LONGEST_WAIT, Math.max(1, Math.ceil(next.until - performance.now())));
-        const waited = line.send('WAIT', next.min, limit);
-        this.waiting = waited.catch(() => undefined);
-        return waited;
-      });
-      this.next = { min, until, reply };
-    }
+  wait(min: number, until: number): Promise<unknown> {
+    this.next ??= { min, until, reply: this.waiting.then(() => this.send()) };
     this.next.min = Math.min(this.next.min, min);
     this.next.until = Math.min(this.next.until, until);
     return this.next.reply;
   }
+
+  private send(): Promise<unknown> {
+    const { min, until } = this.next!;
+    this.next = undefined;
+    // Never 0, which means no limit.
+    const limit = Math.min(LONGEST_WAIT, Math.max(1, Math.ceil(until - performance.now())));
+    const waited = this.line.send('WAIT', min, limit);
+    this.waiting = waited.catch(() => undefined);
+    return waited;
+  }
 }
 
-/** Confirms writes at the replicas of the servers, on a separate connection to each master. */
+/** Confirms writes at the replicas of the servers, on a separate line to each master. */
 export class Replicas {
-  private readonly connections = new Map<Server, WaitConnection>();
+  private readonly lines = new Map<Server, WaitLine>();
 
   constructor(
-    private readonly servers: Pick<Servers, 'lines' | 'of' | 'has' | 'refresh'>,
+    private readonly servers: Pick<Servers, 'lines' | 'of' | 'has' | 'refresh' | 'doubt'>,
     private readonly commandTimeout: number,
-    /** Called if the server does not answer. */
-    private readonly doubt: () => void,
   ) {}
 
   /**
@@ -90,14 +74,15 @@ export class Replicas {
     const ask = async (): Promise<number | undefined> => {
       const server = this.servers.of(hashSlot(key));
       if (server === undefined) throw new Error('Connection is closed.');
-      const connection = this.connectionTo(server);
-      const line = await connection.connected();
+      const waits = this.lineTo(server);
+      const { line } = waits;
+      await line.opened;
       const write = writtenOn === line ? 1 : line.send('EVAL', source, 1, key, id);
       writtenOn = line;
-      const [written, replicas] = await Promise.all([write, connection.wait(line, min, until)]);
+      const [written, replicas] = await Promise.all([write, waits.wait(min, until)]);
       return readReply(`the script '${name}'`, written, flag) ? readReply('WAIT', replicas, natural) : undefined;
     };
-    const doubting = setInterval(() => this.doubt(), LONGEST_ROUND + DOUBT).unref();
+    const doubting = setInterval(() => this.servers.doubt(), LONGEST_ROUND + DOUBT).unref();
     try {
       for (;;) {
         try {
@@ -118,26 +103,26 @@ export class Replicas {
     }
   }
 
-  /** Closes connections to servers that are no longer masters. A frozen one does not report that itself. */
+  /** Closes the lines to servers that are no longer masters. A frozen one does not report that itself. */
   follow(): void {
-    for (const [server, connection] of this.connections) {
+    for (const [server, { line }] of this.lines) {
       if (this.servers.has(server)) continue;
-      this.connections.delete(server);
-      connection.close();
+      this.lines.delete(server);
+      line.close();
     }
   }
 
   close(): void {
-    for (const connection of this.connections.values()) connection.close();
-    this.connections.clear();
+    for (const { line } of this.lines.values()) line.close();
+    this.lines.clear();
   }
 
-  private connectionTo(server: Server): WaitConnection {
-    let connection = this.connections.get(server);
-    if (connection === undefined) {
-      connection = new WaitConnection(() => this.servers.lines.open({}, server.at));
-      this.connections.set(server, connection);
-    }
-    return connection;
+  /** Opens a line at its first use, and another one after it has ended. */
+  private lineTo(server: Server): WaitLine {
+    const before = this.lines.get(server);
+    if (before !== undefined && before.line.state !== 'ended') return before;
+    const waits = new WaitLine(this.servers.lines.open({}, server.at));
+    this.lines.set(server, waits);
+    return waits;
   }
 }

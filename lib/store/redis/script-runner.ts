@@ -1,7 +1,9 @@
 import { systemClock, type Clock } from '../../common/clock.js';
 import { readingClock } from '../../common/reading-timer.js';
 import { LockStoreError } from '../../errors/index.js';
-import type { Connection } from './redis-connection.js';
+import type { ConnectionHealth } from './connection-health.js';
+import type { Masters } from './connection.js';
+import type { Commands } from './line.js';
 import { UNDOUBTED } from './mastership.js';
 import { readReply } from './reply-readers.js';
 import type { ScriptCall, ScriptKeys } from './script-call.js';
@@ -9,13 +11,21 @@ import { SCRIPTS, type LuaScript, type ScriptName } from './scripts.generated.js
 import { commandAt, storeFailure } from './store-failure.js';
 import { TimeLimit, type Limited } from './time-limit.js';
 
+/** What a runner needs of the connections. */
+interface ScriptConnection {
+  readonly commands: Commands;
+  readonly masters?: Masters | undefined;
+  readonly health: Pick<ConnectionHealth, 'commandError'>;
+  doubt(): void;
+}
+
 /** Runs scripts by their hash, sends their text if the server does not know them, and limits the time for a reply. */
 export class ScriptRunner {
   private readonly limit: TimeLimit;
   private isClosed = false;
 
   constructor(
-    private readonly connection: Pick<Connection, 'commands' | 'health' | 'doubt' | 'masters'>,
+    private readonly connection: ScriptConnection,
     private readonly commandTimeout: number,
     clock = readingClock,
     /** Counts suspensions: the master may have been replaced meanwhile. */

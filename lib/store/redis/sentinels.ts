@@ -1,6 +1,8 @@
+import type { RedisOptions } from 'ioredis';
+import { mappedBy } from './connection-options.js';
 import { gather, given, type Answers } from './gather.js';
 import { LastingLine } from './lasting-line.js';
-import { addressOf, askOnce, isSame, type Lines, type ServerAddress } from './line.js';
+import { askOnce, byAddress, isSame, type Lines, type ServerAddress } from './line.js';
 import { isAnswer } from './store-failure.js';
 
 /** When the first Sentinel has answered, the others get as much time again, and at least this many ms. */
@@ -17,23 +19,19 @@ const TRIAL = 10_000;
 /** For how many ms Sentinels may delay a confirmation. */
 const ANSWER_WITHIN = 250;
 
+/** The largest number of Sentinels to subscribe to, unless the user's options set another. */
+const MOST = 10;
+
 /** How to find the Sentinels, and what they are asked. */
-export interface SentinelOptions {
+export interface SentinelOptions extends Pick<
+  RedisOptions,
+  'failoverDetector' | 'natMap' | 'sentinelMaxConnections' | 'updateSentinels'
+> {
   /** The name of the master. */
   readonly name: string;
   readonly sentinels: readonly ServerAddress[];
-  /** Opens lines to Sentinels. */
-  readonly lines: Lines;
   /** After how many ms without an answer all Sentinels are asked again. */
   readonly patience: number;
-  /** Whether to subscribe to the Sentinels, to learn of a new master. */
-  readonly failoverDetector: boolean;
-  /** Whether to ask the Sentinels that others name. */
-  readonly updateSentinels: boolean;
-  /** The largest number of Sentinels to subscribe to. */
-  readonly most: number;
-  /** The address at which a server can be reached, given the address that a Sentinel has named. */
-  readonly resolveNat: (address: ServerAddress) => ServerAddress;
 }
 
 /** Names the master. */
@@ -42,8 +40,8 @@ export interface MasterFinder {
   readonly master: ServerAddress | undefined;
   /** Called when the master has changed. */
   moved: () => void;
-  /** Hears at once which server is the master. */
-  readonly watch?: SentinelWatch | undefined;
+  /** Resolves when everything is known that had been announced by now. Left out if no change is announced. */
+  readonly catchUp?: (() => Promise<void>) | undefined;
   /** Asks for the master. @throws Error if there is no answer */
   find(): Promise<ServerAddress>;
   /** The server that it has named is a replica. */
@@ -72,34 +70,49 @@ interface Remembered {
  * Finds the master by asking all Sentinels. They are asked all at once, so a silent one costs no time as long as a
  * majority answers. The newest configuration wins. The result is remembered, since a Sentinel that is cut off together
  * with an old master keeps naming it.
+ *
+ * Subscribes to the Sentinels, too. After a manual failover, the old master accepts writes for eight seconds or more, until
+ * the Sentinels make it a replica. New connections already go to the new master. Messages are missed while a connection is
+ * down, so its Sentinel is asked when the connection is back.
  */
 export class Sentinels implements MasterFinder {
   moved = (): void => undefined;
-  readonly watch: SentinelWatch | undefined;
+  readonly catchUp: MasterFinder['catchUp'];
 
   private discovered: readonly ServerAddress[] = [];
   private remembered: Remembered | undefined;
   private asking: Promise<ServerAddress> | undefined;
   private readonly closing = new AbortController();
+  /** The address at which a server can be reached, given the address that a Sentinel has named. */
+  private readonly resolveNat: (address: ServerAddress) => ServerAddress;
+  /** The connections to Sentinels that announce a new master, by address. */
+  private readonly watched = new Map<string, LastingLine>();
+  private trial: NodeJS.Timeout | undefined;
+  /** Resolves when the master is known that the announcements so far have named. */
+  private heard: Promise<unknown> = Promise.resolve();
 
-  constructor(readonly options: SentinelOptions) {
-    if (options.failoverDetector) this.watch = new SentinelWatch(this);
+  /** @param lines opens lines to Sentinels */
+  constructor(
+    private readonly lines: Lines,
+    private readonly options: SentinelOptions,
+  ) {
+    this.resolveNat = mappedBy(options.natMap);
+    if (options.failoverDetector !== false) this.catchUp = () => this.hearAnnouncements();
   }
 
   /** All known Sentinels: the ones that the user named, and the ones that these name. */
-  get known(): readonly ServerAddress[] {
-    const all = [...this.options.sentinels, ...this.discovered];
-    return [...new Map(all.map((sentinel) => [addressOf(sentinel), sentinel])).values()];
+  private get known(): ReadonlyMap<string, ServerAddress> {
+    return byAddress([...this.options.sentinels, ...this.discovered]);
   }
 
-  /** The master, if it is known. */
   get master(): ServerAddress | undefined {
-    return this.remembered && this.options.resolveNat(this.remembered.address);
+    return this.remembered && this.resolveNat(this.remembered.address);
   }
 
   /** Asks all Sentinels. @throws Error if none of them answers */
   find(): Promise<ServerAddress> {
-    this.asking ??= this.ask(this.known)
+    this.follow();
+    this.asking ??= this.ask([...this.known.values()])
       .catch((error: Error) => {
         throw new Error(`All Sentinels are unreachable: ${error.message}`);
       })
@@ -108,32 +121,77 @@ export class Sentinels implements MasterFinder {
   }
 
   close(): void {
-    this.watch?.close();
+    clearInterval(this.trial);
+    for (const line of this.watched.values()) line.close();
     this.closing.abort();
   }
 
-  /** Asks a Sentinel that has announced a change. Never rejects. */
-  async hear(sentinel: ServerAddress): Promise<void> {
-    await this.ask([sentinel], true).catch(() => undefined);
+  /** Subscribes to all known Sentinels, and to no others. */
+  private follow(): void {
+    if (this.catchUp === undefined || this.closing.signal.aborted) return;
+    const wanted = new Map([...this.known].slice(0, this.options.sentinelMaxConnections ?? MOST));
+    for (const [address, line] of this.watched) {
+      if (wanted.has(address)) continue;
+      line.close();
+      this.watched.delete(address);
+    }
+    for (const [address, sentinel] of wanted)
+      if (!this.watched.has(address)) this.watched.set(address, this.subscribed(sentinel));
+    // A line that does not answer is replaced.
+    const ping = (): void => this.watched.forEach((line) => void line.send('PING').catch(() => undefined));
+    this.trial ??= setInterval(ping, TRIAL).unref();
+  }
+
+  /** The answer to a PING comes behind the announcements. If half of the Sentinels do not answer in time, all are asked. */
+  private async hearAnnouncements(): Promise<void> {
+    const asked = [...this.watched.values()].map((line) =>
+      line.send('PING').catch((error: unknown) => {
+        if (!isAnswer(error)) throw error;
+      }),
+    );
+    const isMost = (answers: Answers<unknown>): boolean => 2 * given(answers).length > asked.length;
+    if (!isMost(await gather(asked, ANSWER_WITHIN, isMost))) await this.find().catch(() => undefined);
+    await this.heard;
+  }
+
+  private subscribed(sentinel: ServerAddress): LastingLine {
+    // The Sentinel that has announced a change is asked.
+    const hear = (): void => {
+      const answered = this.ask([sentinel], true).catch(() => undefined);
+      this.heard = Promise.all([this.heard, answered]);
+    };
+    const lasting = new LastingLine(
+      this.lines,
+      {
+        ready: (line) => void line.subscribe(SWITCHED).then(hear, () => undefined),
+        message: (_channel, text) => {
+          if (text.startsWith(`${this.options.name} `)) hear();
+        },
+      },
+      { find: async () => sentinel },
+    );
+    lasting.open();
+    return lasting;
   }
 
   private async ask(sentinels: readonly ServerAddress[], isNews = false): Promise<ServerAddress> {
     const answers = await this.answersOf(sentinels);
-    if (!isNews && this.options.updateSentinels) {
-      this.discovered = answers.flatMap(({ others }) => others).map((other) => this.options.resolveNat(other));
+    if (!isNews && this.options.updateSentinels !== false) {
+      this.discovered = answers.flatMap(({ others }) => others).map(this.resolveNat);
+      this.follow();
     }
     const before = this.remembered?.address;
     this.judge(answers, isNews);
     const { address } = this.remembered!;
     if (before !== undefined && !isSame(before, address)) this.moved();
-    return this.options.resolveNat(address);
+    return this.resolveNat(address);
   }
 
   /** The answers of a majority, or all that arrive in time. Rejects if there is none. */
   private async answersOf(sentinels: readonly ServerAddress[]): Promise<readonly SentinelAnswer[]> {
     const giveUp = new AbortController();
     const signal = AbortSignal.any([giveUp.signal, this.closing.signal]);
-    const asked = sentinels.map((sentinel) => askSentinel(sentinel, this.options, signal));
+    const asked = sentinels.map((sentinel) => this.askOne(sentinel, signal));
     const since = performance.now();
     const first = await gather(asked, this.options.patience, (answers) => given(answers).length > 0);
     const grace = given(first).length === 0 ? 0 : Math.max(LEAST_GRACE, performance.now() - since);
@@ -142,6 +200,33 @@ export class Sentinels implements MasterFinder {
     const failure = answers.find((answer) => answer?.error !== undefined)?.error;
     if (given(answers).length === 0) throw failure ?? new Error('no Sentinel answered in time');
     return given(answers);
+  }
+
+  /**
+   * Asks one Sentinel for the address of the master, and for its configuration epoch.
+   * @throws Error if the Sentinel cannot be reached, or does not know the master
+   */
+  private askOne(sentinel: ServerAddress, giveUp: AbortSignal): Promise<SentinelAnswer> {
+    const { name } = this.options;
+    return askOnce(this.lines, sentinel, giveUp, async (line) => {
+      // The order matters: the address must not be older than the epoch, which may belong to a configuration that has
+      // just been replaced.
+      const words = ['MASTER', 'GET-MASTER-ADDR-BY-NAME', 'SENTINELS'];
+      const replies = await Promise.allSettled(words.map((word) => line.send('SENTINEL', word, name)));
+      const [master, address, others] = replies.map((reply) =>
+        reply.status === 'fulfilled' ? reply.value : undefined,
+      );
+      if (replies[1]?.status === 'rejected') throw replies[1].reason;
+      if (!Array.isArray(address)) throw new Error(`a Sentinel does not know the master '${name}'`);
+      return {
+        address: { host: String(address[0]), port: Number(address[1]) },
+        epoch: Number(read(master)['config-epoch'] ?? -1),
+        others: (Array.isArray(others) ? others : [])
+          .map(read)
+          .filter(({ flags = '', ip, port }) => !flags.includes('disconnected') && ip && port)
+          .map(({ ip, port }) => ({ host: String(ip), port: Number(port) })),
+      };
+    });
   }
 
   private judge(answers: readonly SentinelAnswer[], isNews: boolean): void {
@@ -163,36 +248,9 @@ export class Sentinels implements MasterFinder {
     if (isSame(best.address, remembered.address)) return best.epoch >= remembered.epoch;
     if (best.epoch > remembered.epoch) return true;
     if (isNews && best.epoch === -1 && remembered.epoch === -1) return true;
-    return votes > this.known.length / 2 && performance.now() - remembered.confirmed > LOYALTY;
+    return votes > this.known.size / 2 && performance.now() - remembered.confirmed > LOYALTY;
   }
 }
-
-/**
- * Asks one Sentinel for the address of the master, and for its configuration epoch.
- * @throws Error if the Sentinel cannot be reached, or does not know the master
- */
-const askSentinel = (
-  sentinel: ServerAddress,
-  { lines, name }: SentinelOptions,
-  giveUp: AbortSignal,
-): Promise<SentinelAnswer> =>
-  askOnce(lines, sentinel, giveUp, async (line) => {
-    // The order matters: the address must not be older than the epoch, which may belong to a configuration that has
-    // just been replaced.
-    const words = ['MASTER', 'GET-MASTER-ADDR-BY-NAME', 'SENTINELS'];
-    const replies = await Promise.allSettled(words.map((word) => line.send('SENTINEL', word, name)));
-    const [master, address, others] = replies.map((reply) => (reply.status === 'fulfilled' ? reply.value : undefined));
-    if (replies[1]?.status === 'rejected') throw replies[1].reason;
-    if (!Array.isArray(address)) throw new Error(`a Sentinel does not know the master '${name}'`);
-    return {
-      address: { host: String(address[0]), port: Number(address[1]) },
-      epoch: Number(read(master)['config-epoch'] ?? -1),
-      others: (Array.isArray(others) ? others : [])
-        .map(read)
-        .filter(({ flags = '', ip, port }) => !flags.includes('disconnected') && ip && port)
-        .map(({ ip, port }) => ({ host: String(ip), port: Number(port) })),
-    };
-  });
 
 /** Reads a flat list of names and values. */
 function read(reply: unknown): Record<string, string> {
@@ -200,76 +258,4 @@ function read(reply: unknown): Record<string, string> {
   if (!Array.isArray(reply)) return fields;
   for (let i = 0; i + 1 < reply.length; i += 2) fields[String(reply[i])] = String(reply[i + 1]);
   return fields;
-}
-
-/**
- * Subscribes to the Sentinels to learn of a new master. After a manual failover, the old master accepts writes for
- * eight seconds or more, until the Sentinels make it a replica. New connections already go to the new master. Messages
- * are missed while a connection is down, so its Sentinel is asked when the connection is back.
- */
-export class SentinelWatch {
-  private readonly lines = new Map<string, LastingLine>();
-  private trial: NodeJS.Timeout | undefined;
-  /** Resolves when the master is known that the announcements so far have named. */
-  private heard: Promise<unknown> = Promise.resolve();
-
-  constructor(private readonly sentinels: Sentinels) {}
-
-  /** Subscribes to all known Sentinels, and to no others. */
-  follow(): void {
-    const { known, options } = this.sentinels;
-    const wanted = new Map(known.slice(0, options.most).map((each) => [addressOf(each), each]));
-    for (const [name, line] of this.lines) {
-      if (wanted.has(name)) continue;
-      line.close();
-      this.lines.delete(name);
-    }
-    for (const [name, sentinel] of wanted) {
-      if (!this.lines.has(name)) this.lines.set(name, this.open(sentinel));
-    }
-    this.trial ??= setInterval(() => this.try(), TRIAL).unref();
-  }
-
-  close(): void {
-    clearInterval(this.trial);
-    for (const line of this.lines.values()) line.close();
-    this.lines.clear();
-  }
-
-  /**
-   * Resolves when everything is known that most Sentinels had announced by now: the answer to a PING comes behind it. If
-   * half of them do not answer in time, all are asked for the master.
-   */
-  async catchUp(): Promise<void> {
-    const asked = [...this.lines.values()].map((line) =>
-      line.send('PING').catch((error: unknown) => {
-        if (!isAnswer(error)) throw error;
-      }),
-    );
-    const isMost = (answers: Answers<unknown>): boolean => 2 * given(answers).length > asked.length;
-    if (!isMost(await gather(asked, ANSWER_WITHIN, isMost))) await this.sentinels.find().catch(() => undefined);
-    await this.heard;
-  }
-
-  private open(sentinel: ServerAddress): LastingLine {
-    const { name, lines } = this.sentinels.options;
-    const hear = (): void => void (this.heard = Promise.all([this.heard, this.sentinels.hear(sentinel)]));
-    const lasting = new LastingLine(
-      lines,
-      {
-        ready: (line) => void line.subscribe(SWITCHED).then(hear, () => undefined),
-        message: (_channel, text) => {
-          if (text.startsWith(`${name} `)) hear();
-        },
-      },
-      { find: async () => sentinel },
-    );
-    lasting.open();
-    return lasting;
-  }
-
-  /** A line that does not answer is replaced. */
-  private try(): void {
-    for (const line of this.lines.values()) line.send('PING').catch(() => undefined);
-  }
 }

@@ -1,5 +1,5 @@
 import { readingClock } from '../../common/reading-timer.js';
-import { hashSlot, redisKeys } from '../../keys/index.js';
+import { redisKeys } from '../../keys/index.js';
 import type { ServerIdentity } from '../quorum-member.js';
 import type { Commands } from './line.js';
 import { matching, readReply } from './reply-readers.js';
@@ -53,10 +53,8 @@ export const isReplica = (line: Commands): Promise<boolean> =>
 export const nodeId = (line: Commands): Promise<string | undefined> =>
   unlessRefused<string | undefined>(async () => String(await line.send('CLUSTER', 'MYID')), undefined);
 
-/** The beginning of an entry of the reply to CLUSTER SLOTS. */
-type SlotRange = readonly [start: number, end: number, master: readonly [host: string, port: number]];
-/** Among so many keys, each master serves some. */
-const MANY = 5_000;
+/** Among so many keys, another master serves some, unless it serves very few slots. */
+const MANY = 500;
 
 /**
  * Whether a connection leads to a node of a Cluster that serves only some of the slots. One node that serves all of them
@@ -65,15 +63,8 @@ const MANY = 5_000;
 export const isOneOfSeveral = (line: Commands, keyPrefix: string): Promise<boolean> =>
   unlessRefused(async () => {
     if (!/^cluster_enabled:1/m.test(String(await line.send('INFO', 'cluster')))) return false;
-    const ranges = (await line.send('CLUSTER', 'SLOTS')) as SlotRange[];
-    const samples = new Map<string, string>();
-    for (let i = 0; i < MANY; i++) {
-      const { state } = redisKeys(keyPrefix, String(i));
-      const slot = hashSlot(state);
-      const master = ranges.find(([start, end]) => start <= slot && slot <= end)?.[2].join(':');
-      if (master !== undefined && !samples.has(master)) samples.set(master, state);
-    }
-    const asked = [...samples.values()].map((key) => line.send('EVAL', 'return 1', 1, key));
+    const keys = Array.from({ length: MANY }, (_, i) => redisKeys(keyPrefix, String(i)).state);
+    const asked = keys.map((key) => line.send('EVAL', 'return 1', 1, key));
     const replies = await Promise.allSettled(asked);
     return replies.some((reply) => reply.status === 'rejected' && isMoved(reply.reason));
   }, false);

@@ -81,8 +81,7 @@ export class TimeLimit {
 }
 
 /**
- * Resolves to an answer that arrives within `ms`.
- * @param keepsRunning whether the process keeps running until then: the connections do not keep it
+ * Resolves to an answer that arrives within `ms`. The process keeps running until then: the connections do not keep it.
  * @throws LockStoreError otherwise: what `late` says or makes
  */
 export async function within<T>(
@@ -90,7 +89,6 @@ export async function within<T>(
   answer: Promise<T>,
   late: string | (() => LockStoreError),
   clock = readingClock,
-  keepsRunning = false,
 ): Promise<T> {
   let timer: unknown;
   const limit = new Promise<never>((_resolve, reject) => {
@@ -98,7 +96,7 @@ export async function within<T>(
       reject(typeof late === 'string' ? new LockStoreError(late, { transient: true }) : late()),
     );
   });
-  if (keepsRunning) clock.keepRunning?.(timer, true);
+  clock.keepRunning?.(timer, true);
   try {
     return await Promise.race([answer, limit]);
   } finally {

@@ -1,8 +1,7 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import { RedisConnection } from '../../../lib/store/redis/redis-connection.js';
-import { OneServer } from '../../../lib/store/redis/one-server.js';
-import type { ServersObserver } from '../../../lib/store/redis/servers.js';
 import { IoredisLines } from '../../../lib/store/redis/ioredis-lines.js';
+import type { LastingLine } from '../../../lib/store/redis/lasting-line.js';
 import type { Socket } from 'node:net';
 import { FaultLocks, nothingLeftBehind, redisKey, timed } from '../../../lab/testbed/locks/fault-locks.js';
 import { useRedisForEach } from '../../../lab/testbed/locks/fault-setups.js';
@@ -108,15 +107,11 @@ it('a holder whose connection the server has dropped renews on a new one before 
 
 it('a connection that is closed twice is closed once', async () => {
   const logger = { debug() {}, log() {}, warn() {}, error() {} };
-  const observer = { subscribed() {}, reconnected() {}, message() {} };
-  const lines = new IoredisLines(redis.url, { commandTimeout: 1_000 });
-  const options = { keyPrefix: 'lock', clientId: 'me', commandTimeout: 1_000 };
-  let server!: OneServer;
-  const serversFor = (of: ServersObserver): OneServer => (server = new OneServer(lines, undefined, 'lock', of));
-  const connection = new RedisConnection(options, serversFor, logger, observer);
-  void connection.open();
-  await eventually(() => connection.listening);
-  const line = jest.spyOn(server.commands.line!, 'close');
+  const observer = { restored() {}, message() {} };
+  const options = { connection: redis.url, keyPrefix: 'lock', clientId: 'me', commandTimeout: 1_000 };
+  const connection = new RedisConnection(options, logger, observer);
+  await connection.start();
+  const line = jest.spyOn((connection.commands as LastingLine).line!, 'close');
   connection.close();
   connection.close();
   connection.close();

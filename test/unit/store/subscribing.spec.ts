@@ -22,15 +22,13 @@ it('a request asks once more when its channel is subscribed to, even if that sub
     subscribeTo: async () => true,
     nodes: () => [],
   } as unknown as Connection;
-  const link = { connection, scripts: new ScriptRunner(connection, 5_000) };
+  const scripts = new ScriptRunner(connection, 5_000);
   const store = new RedisStore(
     { connection: 'redis://127.0.0.1:1', keyPrefix: 'lock', commandTimeout: 5_000 },
     SILENT,
-    {
-      link: () => link as never,
-    },
+    { connect: () => Object.assign(connection, { scripts }) },
   );
   const reply = await store.acquire(REQUEST);
   expect([reply.outcome, asked]).toEqual(['busy', 2]);
-  link.scripts.close();
+  scripts.close();
 });
