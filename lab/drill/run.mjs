@@ -4,11 +4,11 @@ import { readArguments, runAsScript, StepFailed } from '../../scripts/lib/run.mj
 import { ensureRedis } from '../../scripts/setup.mjs';
 import { GUIDE, Guide } from './guide.mjs';
 import { GOAL, slowSections } from './minutes.mjs';
-import { play, SITUATIONS } from './play.mjs';
+import { play, SECTIONS } from './play.mjs';
 
 const USAGE = `npm run drill -- [options]
 
-  --only a,b   these situations only: ${SITUATIONS.map(({ name }) => `\n               ${name}`).join('')}
+  --only text  the situations that have this text in their names: ${SECTIONS.map((name) => `\n               ${name}`).join('')}
   --write      writes the outputs of this run into ${GUIDE}, of the situations that did not fail
   --no-build   with dist/ as it is
   --help
@@ -18,23 +18,22 @@ const USAGE = `npm run drill -- [options]
 async function main(args) {
   const { values } = readArguments(args, USAGE, { texts: ['only'], flags: ['write', 'no-build'] });
   if (values.help) return void console.log(USAGE);
-  const names = values.only?.split(',') ?? SITUATIONS.map(({ name }) => name);
-  const chosen = SITUATIONS.filter(({ name }) => names.includes(name));
-  if (chosen.length < names.length) throw new StepFailed(USAGE);
+  const chosen = SECTIONS.filter((section) => section.includes(values.only ?? ''));
+  if (chosen.length === 0) throw new StepFailed(USAGE);
   await ensureRedis();
   if (!values['no-build']) await build();
 
   const guide = new Guide({ isWritten: values.write ?? false });
   let failed = 0;
-  for (const situation of chosen) {
+  for (const section of chosen) {
     const since = performance.now();
     try {
-      const lines = await play(situation, guide);
+      const lines = await play(section, guide);
       const took = ((performance.now() - since) / 1_000).toFixed(1);
-      console.log(`ok      ${situation.name} (${took} s): ${GUIDE}, lines ${lines.join(', ')}`);
+      console.log(`ok      ${section} (${took} s): ${GUIDE}, lines ${lines.join(', ')}`);
     } catch (error) {
       failed++;
-      console.log(`failed  ${situation.name}: ${error.message}`);
+      console.log(`failed  ${section}: ${error.message}`);
     }
   }
   if (values.only === undefined && guide.unplayed() > 0) {
