@@ -32,7 +32,7 @@ import { RespReader } from './resp-reader.mjs';
  *   reply; `cut within`: in its middle
  * @property {(command: ProxiedCommand, frame: RespFrame) => Buffer} rewritten the bytes that the server gets in place
  * of the command
- * @property {(frame: RespFrame) => number} copiesOfPush how often a push is passed on
+ * @property {(frame: RespFrame) => boolean} isPushLost
  * @property {(connection: ProxiedConnection) => void} closed
  */
 
@@ -148,8 +148,8 @@ export class ProxiedConnection {
       });
       return;
     }
-    const copies = command === undefined ? this.#rules.copiesOfPush(frame) : 1;
-    for (let copy = 0; copy < copies; copy++) this.#passReply(() => this.#client.write(frame.raw), frame);
+    if (command === undefined && this.#rules.isPushLost(frame)) return;
+    this.#passReply(() => this.#client.write(frame.raw), frame);
   }
 
   /**

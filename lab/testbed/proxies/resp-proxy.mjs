@@ -49,8 +49,8 @@ export class RespProxy extends TcpListener {
   #delay = { request: 0, reply: 0 };
   #lost = { requests: NONE, replies: NONE };
   #held = { requests: NONE, replies: NONE };
-  /** @type {(push: RespValue) => number} */
-  #copiesOfPush = () => 1;
+  /** @type {(push: RespValue) => boolean} */
+  #isPushLost = () => false;
   /** @type {import('./proxied-connection.mjs').Rules} */
   #rules;
   #target;
@@ -81,7 +81,7 @@ export class RespProxy extends TcpListener {
         const words = rewrite?.(command);
         return words === undefined ? raw : encodeCommand(words);
       },
-      copiesOfPush: ({ value }) => this.#copiesOfPush(value),
+      isPushLost: ({ value }) => this.#isPushLost(value),
       closed: (connection) => void this.#connections.delete(connection),
     };
   }
@@ -164,12 +164,7 @@ export class RespProxy extends TcpListener {
 
   /** Pushes that fulfil the condition get lost; everything else passes. @param {(push: RespValue) => boolean} where */
   dropPushes(where = () => true) {
-    this.#copiesOfPush = (push) => (where(push) ? 0 : 1);
-  }
-
-  /** Pushes that fulfil the condition arrive twice. @param {(push: RespValue) => boolean} where */
-  repeatPushes(where = () => true) {
-    this.#copiesOfPush = (push) => (where(push) ? 2 : 1);
+    this.#isPushLost = where;
   }
 
   /**
@@ -180,7 +175,7 @@ export class RespProxy extends TcpListener {
     this.#delay = { request, reply };
   }
 
-  /** Ends all faults that lose, hold, repeat or delay data, and cuts the connections that have lost some. */
+  /** Ends all faults that lose, hold or delay data, and cuts the connections that have lost some. */
   heal() {
     this.#heal([...this.#connections]);
   }
@@ -195,7 +190,7 @@ export class RespProxy extends TcpListener {
   #heal(connections) {
     this.#lost = { requests: NONE, replies: NONE };
     this.#held = { requests: NONE, replies: NONE };
-    this.#copiesOfPush = () => 1;
+    this.#isPushLost = () => false;
     this.delay({});
     for (const connection of connections) {
       if (connection.hasGap) connection.cut();

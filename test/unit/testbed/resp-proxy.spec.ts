@@ -1,6 +1,5 @@
 import { connect } from 'node:net';
 import { once } from 'node:events';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { Redis, RedisOptions } from 'ioredis';
 import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
 import { startRedis, type RedisServer } from '../../../lab/testbed/servers/redis-server.mjs';
@@ -42,30 +41,6 @@ describe.each([3, 2] as const)('RespProxy with RESP%i', (protocol) => {
     await connected();
     const greetings = proxy.commands.filter(({ name }) => name === 'hello').map(({ args }) => args[0]);
     expect(greetings).toEqual(protocol === 3 ? ['3'] : []);
-  });
-
-  it('logs commands with their connections', async () => {
-    const [first, second] = [await connected(), await connected()];
-    await first.set('a', 1);
-    await second.get('a');
-    const log = proxy.commands.filter(({ name }) => name === 'set' || name === 'get');
-    expect(log).toEqual([
-      { name: 'set', args: ['a', '1'], connection: 1, at: expect.any(Number) },
-      { name: 'get', args: ['a'], connection: 2, at: expect.any(Number) },
-    ]);
-  });
-
-  it('reports commands as they come', async () => {
-    const client = await connected();
-    const names: string[] = [];
-    const stop = proxy.onCommand(({ name }) => names.push(name));
-    const seen = proxy.seen({ names: ['get'], nth: 2 });
-    await client.get('a');
-    await client.get('b');
-    stop();
-    await client.get('c');
-    expect(names).toEqual(['get', 'get']);
-    expect((await seen).args).toEqual(['b']);
   });
 
   it('cuts after a command has been executed and before its reply is there', async () => {
@@ -178,28 +153,6 @@ describe.each([3, 2] as const)('RespProxy with RESP%i', (protocol) => {
     expect(await redis.admin.get('text')).toBe('-ab');
   });
 
-  it('repeats pushed messages', async () => {
-    const subscriber = await connected();
-    const received: string[] = [];
-    subscriber.on('message', (_channel, message) => received.push(message));
-    await subscriber.subscribe('a');
-    proxy.repeatPushes();
-    await redis.admin.publish('a', 'hi');
-    await subscriber.ping();
-    expect(received).toEqual(['hi', 'hi']);
-  });
-
-  it('refuses connections and accepts them again, on the same port', async () => {
-    const client = await connected();
-    proxy.refuse();
-    expect(await client.ping()).toBe('PONG');
-    const refused = once(client, 'error');
-    proxy.cutAll();
-    expect(await refused).toEqual([expect.objectContaining({ code: 'ECONNREFUSED' })]);
-    await proxy.accept();
-    expect(await client.ping()).toBe('PONG');
-  });
-
   it('ends the connection in the middle of a reply', async () => {
     const socket = connect({ host: proxy.host, port: proxy.port });
     const cut = proxy.cutWithinReply({ names: ['echo'] });
@@ -232,18 +185,6 @@ describe.each([3, 2] as const)('RespProxy with RESP%i', (protocol) => {
     proxy.heal();
     expect(await asked).toMatch(/^failed/);
     expect(await redis.admin.get('lost')).toBeNull();
-  });
-
-  it('redirects new connections', async () => {
-    const other = await startRedis();
-    const [before, away] = [await connected(), other.port];
-    proxy.leadTo(other);
-    const after = await connected();
-    const portOf = async (client: Redis): Promise<number> =>
-      Number(/tcp_port:(\d+)/.exec(await client.info('server'))![1]);
-    expect([await portOf(before), await portOf(after)]).toEqual([redis.port, away]);
-    after.disconnect();
-    await other.stop();
   });
 
   it('delivers the reply after the client has ended its side', async () => {
