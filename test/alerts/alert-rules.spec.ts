@@ -4,7 +4,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { afterAll, describe, expect, it } from '@jest/globals';
 import * as client from 'prom-client';
 import { prometheusMetrics } from '../../lib/observation/metrics/index.js';
 import { findPromtool } from '../../scripts/lib/promtool.mjs';

@@ -1,7 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { describe, expect, it } from '@jest/globals';
 import { LockService, type LockHandle } from 'nestjs-redis-locks';
 import type { RedisLockRootOptions } from '../../lib/module/redis-lock.options.js';
 import type { RedisLockDashboardOptions } from 'nestjs-redis-locks/dashboard';

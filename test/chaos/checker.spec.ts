@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import { check, type ChaosEvent } from '../../lab/checker/check.mjs';
 import { excerpt } from '../../lab/chaos/report/excerpt.mjs';
 import { print, summarise } from '../../lab/chaos/report/summary.mjs';

@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import { check } from '../../lab/checker/check.mjs';
 import { ChaosStory, type StoryHold } from './story.js';
 

@@ -1,7 +1,6 @@
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { expect, it } from '@jest/globals';
 import { MUTATION, MUTATION_VARIABLE } from '../../lab/chaos/clients/mutation.mjs';
 import { MUTATIONS } from '../../lab/chaos/mutations.mjs';
 

@@ -1,4 +1,3 @@
-import { expect, it } from '@jest/globals';
 import { EVERYWHERE } from '../../lab/chaos/faults/index.mjs';
 import { AMONG_MASTERS } from '../../lab/chaos/faults/masters.mjs';
 import { HOLDER_NAMES, longestLease, planOperations } from '../../lab/chaos/schedule/operations.mjs';

@@ -1,4 +1,3 @@
-import { expect, it } from '@jest/globals';
 import { check } from '../../lab/checker/check.mjs';
 import { runChaos, type ChaosOptions } from '../../lab/chaos/harness/run.mjs';
 import { excerpt } from '../../lab/chaos/report/excerpt.mjs';

@@ -1,7 +1,6 @@
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { expect, it } from '@jest/globals';
 
 const SOAK = fileURLToPath(new URL('../../lab/chaos/soak.mjs', import.meta.url));
 const CYCLES = 22_000;

@@ -1,4 +1,3 @@
-import { afterAll, beforeAll, describe, it } from '@jest/globals';
 import { lockStoreContract, type LockStoreHarness } from 'nestjs-redis-locks/testing';
 import { overlapping } from '../../lab/testbed/wait/overlapping.js';
 

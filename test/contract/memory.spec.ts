@@ -1,4 +1,3 @@
-import { describe, it } from '@jest/globals';
 import { lockStoreContract } from 'nestjs-redis-locks/testing';
 import { copyingHarness, memoryHarness } from './harnesses.js';
 

@@ -1,4 +1,3 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import type { LockStoreHarness } from 'nestjs-redis-locks/testing';
 import type { AcquireReply, AcquireRequest, LockStore } from '../../lib/store/lock-store.js';
 import type { QuorumMember } from '../../lib/store/quorum-member.js';

@@ -1,4 +1,3 @@
-import { expect, it } from '@jest/globals';
 import { describeContract } from './describe-contract.js';
 import { redissonHarness } from './harnesses.js';
 

@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { redisKeys } from '../../lib/keys/index.js';
 import { SCRIPTS, type LuaScript, type ScriptName } from '../../lib/store/redis/scripts.generated.js';

@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import { afterAll, describe, expect, it } from '@jest/globals';
 import { SCRIPTS, type LuaScript } from '../../lib/store/redis/scripts.generated.js';
 import { ClusterBench } from '../../lab/testbed/locks/cluster-bench.js';
 import { ClusterProxies } from '../../lab/testbed/proxies/cluster-proxies.js';

@@ -1,4 +1,3 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { FaultLocks } from '../../lab/testbed/locks/fault-locks.js';
 import { startRedisCluster, type RedisCluster } from '../../lab/testbed/servers/redis-cluster.mjs';
 import type { RedisServer } from '../../lab/testbed/servers/redis-server.mjs';

@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import { ClusterBench } from '../../lab/testbed/locks/cluster-bench.js';
 import { eventually } from '../../lab/testbed/wait/eventually.mjs';
 import { expectHandoff } from '../../lab/testbed/locks/handoff.js';

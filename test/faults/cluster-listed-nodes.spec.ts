@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import { ClusterBench } from '../../lab/testbed/locks/cluster-bench.js';
 import { eventually, eventuallyPasses } from '../../lab/testbed/wait/eventually.mjs';
 import { useOf, timed } from '../../lab/testbed/locks/fault-locks.js';

@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ClusterProxies } from '../../lab/testbed/proxies/cluster-proxies.js';
-import { describe, expect, it } from '@jest/globals';
 import { ClusterBench } from '../../lab/testbed/locks/cluster-bench.js';
 import { startLockWorker } from '../../lab/testbed/workers/lock-process.js';
 import { eventually, throughout } from '../../lab/testbed/wait/eventually.mjs';

@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import { ClusterBench } from '../../lab/testbed/locks/cluster-bench.js';
 import { ClusterProxies } from '../../lab/testbed/proxies/cluster-proxies.js';
 import { eventuallyPasses } from '../../lab/testbed/wait/eventually.mjs';

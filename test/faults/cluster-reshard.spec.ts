@@ -1,4 +1,3 @@
-import { expect, it } from '@jest/globals';
 import type { LockHandle } from '../../lib/index.js';
 import { hashSlot } from '../../lib/keys/index.js';
 import { ClusterBench } from '../../lab/testbed/locks/cluster-bench.js';

@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startReplica, useProxiedRedis } from '../../lab/testbed/locks/fault-setups.js';
-import { expect, it } from '@jest/globals';
 import type { LockService } from '../../lib/service/lock.service.js';
 import { eventually } from '../../lab/testbed/wait/eventually.mjs';
 import { FaultLocks, nothingLeftBehind, redisKey } from '../../lab/testbed/locks/fault-locks.js';

@@ -1,4 +1,3 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { detours } from '../../lab/testbed/proxies/detours.mjs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { LockService } from '../../lib/service/lock.service.js';

@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import { eventually } from '../../lab/testbed/wait/eventually.mjs';
 import { abortOf, nothingLeftBehind, redisKey } from '../../lab/testbed/locks/fault-locks.js';
 import { LockBench, record } from '../../lab/testbed/locks/locks.js';

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { RespProxy } from '../../lab/testbed/proxies/resp-proxy.mjs';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it, jest } from '@jest/globals';
+import { jest } from '@jest/globals';
 import type { LockCredentials } from 'nestjs-redis-locks';
 import { FaultLocks, timed } from '../../lab/testbed/locks/fault-locks.js';
 import { startRedis, type RedisServer } from '../../lab/testbed/servers/redis-server.mjs';

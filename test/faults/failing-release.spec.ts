@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import { eventually } from '../../lab/testbed/wait/eventually.mjs';
 import { useProxiedRedis } from '../../lab/testbed/locks/fault-setups.js';
 import { FaultLocks, nothingLeftBehind, redisKey, timed } from '../../lab/testbed/locks/fault-locks.js';

@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import type { ChainableCommander, Redis } from 'ioredis';
 import type { LockHandle } from '../../lib/service/handles/lock-handle.js';
 import { FaultLocks, keysWithTtl, nothingLeftBehind, timed, redisKey } from '../../lab/testbed/locks/fault-locks.js';

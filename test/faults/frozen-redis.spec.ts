@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import { abortOf, FaultLocks, leaseEnd, nothingLeftBehind, timed } from '../../lab/testbed/locks/fault-locks.js';
 import { useRedis } from '../../lab/testbed/locks/fault-setups.js';
 import { eventually, throughout } from '../../lab/testbed/wait/eventually.mjs';

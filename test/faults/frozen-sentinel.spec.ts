@@ -1,4 +1,3 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { RedisSentinels } from '../../lab/testbed/servers/redis-sentinels.mjs';
 import { eventually, throughout } from '../../lab/testbed/wait/eventually.mjs';
 import { SilentPort } from '../../lab/testbed/proxies/silent-port.mjs';

@@ -1,5 +1,4 @@
 import { inspect } from 'node:util';
-import { describe, expect, it } from '@jest/globals';
 import type { LockHandle } from '../../lib/service/handles/lock-handle.js';
 import type { LockService } from '../../lib/service/lock.service.js';
 import { eventually } from '../../lab/testbed/wait/eventually.mjs';

@@ -1,4 +1,3 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { startReplica } from '../../lab/testbed/locks/fault-setups.js';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { eventually, throughout } from '../../lab/testbed/wait/eventually.mjs';

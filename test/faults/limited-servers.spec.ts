@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
 import { Redis } from 'ioredis';
-import { afterEach, describe, expect, it } from '@jest/globals';
 import type { LockHandle } from '../../lib/index.js';
 import { FaultLocks, timed } from '../../lab/testbed/locks/fault-locks.js';
 import { ScriptWalk } from '../../lab/testbed/locks/script-walk.mjs';

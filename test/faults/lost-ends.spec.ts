@@ -1,4 +1,3 @@
-import { beforeEach, expect, it } from '@jest/globals';
 import { isLockStoreError, type LockHandle, type LockService } from '../../lib/index.js';
 import { LockBench } from '../../lab/testbed/locks/locks.js';
 

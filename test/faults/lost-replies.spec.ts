@@ -1,4 +1,3 @@
-import { expect, it } from '@jest/globals';
 import { createHash } from 'node:crypto';
 import { nothingLeftBehind } from '../../lab/testbed/locks/fault-locks.js';
 import { LockBench } from '../../lab/testbed/locks/locks.js';

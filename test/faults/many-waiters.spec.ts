@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { expect, it } from '@jest/globals';
 import { LockBench } from '../../lab/testbed/locks/locks.js';
 
 const WAITERS = 10_000;

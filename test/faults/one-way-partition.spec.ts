@@ -1,4 +1,3 @@
-import { expect, it } from '@jest/globals';
 import { eventually } from '../../lab/testbed/wait/eventually.mjs';
 import { nothingLeftBehind } from '../../lab/testbed/locks/fault-locks.js';
 import { LockBench, timed } from '../../lab/testbed/locks/locks.js';

@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import type { LockHandle } from '../../lib/service/handles/lock-handle.js';
 import type { LockService } from '../../lib/service/lock.service.js';
 import { SCRIPTS, type ScriptName } from '../../lib/store/redis/scripts.generated.js';

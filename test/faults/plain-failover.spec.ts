@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import { untilFollowing, useReplica } from '../../lab/testbed/locks/fault-setups.js';
 import { eventually, eventuallyPasses, throughout } from '../../lab/testbed/wait/eventually.mjs';
 import { FaultLocks, nothingLeftBehind, redisKey, timed } from '../../lab/testbed/locks/fault-locks.js';

@@ -1,4 +1,3 @@
-import { expect, it } from '@jest/globals';
 import { abortOf, FaultLocks, nothingLeftBehind, timed } from '../../lab/testbed/locks/fault-locks.js';
 import { useRedisForEach } from '../../lab/testbed/locks/fault-setups.js';
 import { eventually } from '../../lab/testbed/wait/eventually.mjs';

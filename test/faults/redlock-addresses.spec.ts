@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import type { LockService } from '../../lib/service/lock.service.js';
 import { RedlockBench } from '../integration/redlock/support.js';
 import { eventually } from '../../lab/testbed/wait/eventually.mjs';

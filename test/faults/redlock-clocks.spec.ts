@@ -1,4 +1,3 @@
-import { afterEach, describe, expect, it } from '@jest/globals';
 import type { LockService } from '../../lib/service/lock.service.js';
 import { SkewedMaster } from '../../lab/testbed/clocks/skewed-master.mjs';
 import { RedlockBench } from '../integration/redlock/support.js';

@@ -1,4 +1,3 @@
-import { expect, it } from '@jest/globals';
 import { RedlockBench } from '../integration/redlock/support.js';
 import { SCRIPTS } from '../../lib/store/redis/scripts.generated.js';
 import { eventually } from '../../lab/testbed/wait/eventually.mjs';

@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { RedlockBench } from '../integration/redlock/support.js';
 import { eventually } from '../../lab/testbed/wait/eventually.mjs';

@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { LockHandle } from '../../lib/index.js';
 import { RedlockBench } from '../integration/redlock/support.js';

@@ -1,5 +1,4 @@
 import { rmSync } from 'node:fs';
-import { describe, expect, it } from '@jest/globals';
 import { eventually } from '../../lab/testbed/wait/eventually.mjs';
 import {
   abortOf,

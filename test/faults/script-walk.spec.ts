@@ -1,4 +1,3 @@
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { ScriptWalk } from '../../lab/testbed/locks/script-walk.mjs';
 import { startRedis, type RedisServer } from '../../lab/testbed/servers/redis-server.mjs';
 

@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import type { LockService } from '../../lib/service/lock.service.js';
 import type { RedisSentinels } from '../../lab/testbed/servers/redis-sentinels.mjs';
 import { eventually } from '../../lab/testbed/wait/eventually.mjs';

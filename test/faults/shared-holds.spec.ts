@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import type { LockHandle } from 'nestjs-redis-locks';
 import { redisson } from 'nestjs-redis-locks/redisson';
 import { eventually } from '../../lab/testbed/wait/eventually.mjs';

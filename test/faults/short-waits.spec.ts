@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import { nothingLeftBehind, timed } from '../../lab/testbed/locks/fault-locks.js';
 import { LockBench } from '../../lab/testbed/locks/locks.js';
 

@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import { blockEventLoop, nothingLeftBehind } from '../../lab/testbed/locks/fault-locks.js';
 import { LockBench, record } from '../../lab/testbed/locks/locks.js';
 import { LOST as LOST_THERE, startLockWorker } from '../../lab/testbed/workers/lock-process.js';

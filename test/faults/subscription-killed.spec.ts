@@ -1,4 +1,3 @@
-import { expect, it } from '@jest/globals';
 import { eventually } from '../../lab/testbed/wait/eventually.mjs';
 import { nothingLeftBehind, redisKey } from '../../lab/testbed/locks/fault-locks.js';
 import { LockBench } from '../../lab/testbed/locks/locks.js';

@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describe, expect, it } from '@jest/globals';
 import { eventually } from '../../lab/testbed/wait/eventually.mjs';
 import { untilFree, nothingLeftBehind, timed } from '../../lab/testbed/locks/fault-locks.js';
 import { LockBench } from '../../lab/testbed/locks/locks.js';

@@ -1,6 +1,6 @@
 import { Socket } from 'node:net';
 import { useRedis } from '../../lab/testbed/locks/fault-setups.js';
-import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import { jest } from '@jest/globals';
 import { blockEventLoop, FaultLocks } from '../../lab/testbed/locks/fault-locks.js';
 import { startWorker, type WorkerProcess } from '../../lab/testbed/workers/processes.mjs';
 import { eventually } from '../../lab/testbed/wait/eventually.mjs';

@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import type { LockService } from '../../lib/service/lock.service.js';
 import { nothingLeftBehind, timed, untilFree } from '../../lab/testbed/locks/fault-locks.js';
 import { LockBench, record } from '../../lab/testbed/locks/locks.js';

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import { jest } from '@jest/globals';
 import { useRedis } from '../../lab/testbed/locks/fault-setups.js';
 import { eventually } from '../../lab/testbed/wait/eventually.mjs';
 import { FaultLocks, nothingLeftBehind } from '../../lab/testbed/locks/fault-locks.js';

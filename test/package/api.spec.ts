@@ -1,5 +1,4 @@
 import ts from 'typescript';
-import { describe, expect, it } from '@jest/globals';
 import { readFileSync } from 'node:fs';
 import { describeApi, readSnapshot, SNAPSHOTS } from '../../scripts/api-snapshot.mjs';
 import { describeExportsPage, PAGE } from '../../scripts/api-table.mjs';

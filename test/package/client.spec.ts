@@ -4,7 +4,6 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import ts from 'typescript';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { ROOT } from './documentation.js';
 
 /** A directory in which the package is installed, its dependencies except for Nest, and nothing else. */

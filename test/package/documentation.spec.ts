@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Type } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
-import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { jest } from '@jest/globals';
 import { register } from 'prom-client';
 import type { LockService } from 'nestjs-redis-locks';
 import { createLockClient } from 'nestjs-redis-locks/client';

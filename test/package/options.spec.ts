@@ -1,6 +1,5 @@
 import { join } from 'node:path';
 import ts from 'typescript';
-import { describe, expect, it } from '@jest/globals';
 import { durationIn } from '../../lib/common/duration.js';
 import { MODULE_OPTIONS } from '../../lib/module/redis-lock.options.js';
 import { OPTIONS } from '../../lib/options/option-table.js';

@@ -1,4 +1,3 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { LockService } from 'nestjs-redis-locks';
 import { LockTesting } from 'nestjs-redis-locks/testing';
 import { startRedis, type RedisServer } from '../../lab/testbed/servers/redis-server.mjs';

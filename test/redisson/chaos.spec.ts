@@ -1,4 +1,3 @@
-import { expect, it } from '@jest/globals';
 import { runWithoutViolation } from '../chaos/short-runs.js';
 
 const LENGTH = 10_000;

@@ -1,4 +1,3 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { LockHandle, LockService } from 'nestjs-redis-locks';
 import { RespProxy } from '../../lab/testbed/proxies/resp-proxy.mjs';
 import { eventually } from '../../lab/testbed/wait/eventually.mjs';

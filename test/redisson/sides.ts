@@ -1,4 +1,3 @@
-import { afterAll, afterEach, beforeAll, describe } from '@jest/globals';
 import type { LockService, RedisLockModuleOptions } from 'nestjs-redis-locks';
 import { redisson } from 'nestjs-redis-locks/redisson';
 import { LockServices } from '../../lab/testbed/locks/lock-services.js';

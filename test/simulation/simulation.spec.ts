@@ -1,6 +1,5 @@
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import { describe, expect, it } from '@jest/globals';
 
 /** ms that a run is given; each takes a few seconds on a machine that has nothing else to do. */
 const TIME = 240_000;

@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import ts from 'typescript';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import * as library from 'nestjs-redis-locks';
 import { createLockClient, type LockClient } from 'nestjs-redis-locks/client';
 import { RedisLockDashboardModule } from 'nestjs-redis-locks/dashboard';

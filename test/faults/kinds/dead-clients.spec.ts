@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import { now } from '../../../lab/testbed/history/history.js';
 import { AT_ONCE, between, LockBench, timed } from '../../../lab/testbed/locks/locks.js';
 import { unawaited } from '../../integration/kinds/support.js';

@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import { LockBench, timed } from '../../../lab/testbed/locks/locks.js';
 import { KINDS } from '../../integration/kinds/support.js';
 import { holdIds } from '../../../lab/testbed/locks/redis-key.mjs';

@@ -1,4 +1,3 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { startReplica, untilFollowing } from '../../../lab/testbed/locks/fault-setups.js';
 import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
 import { now } from '../../../lab/testbed/history/history.js';

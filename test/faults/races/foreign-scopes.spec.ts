@@ -1,4 +1,3 @@
-import { beforeEach, describe, expect, it } from '@jest/globals';
 import type { LockEvent } from '../../../lib/engine/lock-event.js';
 import type { LockService } from '../../../lib/service/lock.service.js';
 import type { LockHandle } from '../../../lib/service/handles/lock-handle.js';

@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import { SCRIPTS } from '../../../lib/store/redis/scripts.generated.js';
 import type { AcquireOptions } from '../../../lib/options/acquire-options.js';
 import { eventually } from '../../../lab/testbed/wait/eventually.mjs';

@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { getEventListeners } from 'node:events';
 import { setFlagsFromString } from 'node:v8';

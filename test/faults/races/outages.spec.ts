@@ -1,4 +1,4 @@
-import { describe, expect, it, jest } from '@jest/globals';
+import { jest } from '@jest/globals';
 import { RedisConnection } from '../../../lib/store/redis/redis-connection.js';
 import { IoredisLines } from '../../../lib/store/redis/ioredis-lines.js';
 import type { LastingLine } from '../../../lib/store/redis/lasting-line.js';

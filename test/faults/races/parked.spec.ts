@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import type { LockService } from '../../../lib/service/lock.service.js';
 import { SCRIPTS } from '../../../lib/store/redis/scripts.generated.js';
 import { unawaited } from '../../integration/kinds/support.js';

@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs';
 import { hostname, userInfo } from 'node:os';
-import { describe, expect, it } from '@jest/globals';
 import type { LockLostError, LockState } from 'nestjs-redis-locks';
 import { cli, CliProcess, manifest, program } from './cli.js';
 import { eventually } from '../../../lab/testbed/wait/eventually.mjs';

@@ -1,4 +1,3 @@
-import { afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import type { LockState } from 'nestjs-redis-locks';
 import { cli } from './cli.js';
 import { ClusterBench } from '../../../lab/testbed/locks/cluster-bench.js';

@@ -1,6 +1,5 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { describe, expect, it } from '@jest/globals';
 import { COMMANDS, SHELLS } from '../../../lib/cli/command-table.js';
 import { completionFor } from '../../../lib/cli/completion.js';
 import { cli } from './cli.js';

@@ -1,7 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { LockState } from 'nestjs-redis-locks';
 import { createLockClient } from 'nestjs-redis-locks/client';
 import { cli, program, type CliResult } from './cli.js';

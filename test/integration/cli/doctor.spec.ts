@@ -1,5 +1,4 @@
 import { readFileSync } from 'node:fs';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { createLockClient } from 'nestjs-redis-locks/client';
 import { cli } from './cli.js';
 import { startRedis, type RedisServer } from '../../../lab/testbed/servers/redis-server.mjs';

@@ -1,4 +1,3 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { readCommandLine, type CommandLine } from '../../../lib/cli/arguments.js';
 import { inspect } from '../../../lib/cli/commands/inspect.js';
 import { ls } from '../../../lib/cli/commands/ls.js';

@@ -1,4 +1,3 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { NestFactory } from '@nestjs/core';
 import { isLockStoreError, LockError as RootLockError, LockService, RedisLockModule } from 'nestjs-redis-locks';
 import { createLockClient, LockError, type LockClientParts } from 'nestjs-redis-locks/client';

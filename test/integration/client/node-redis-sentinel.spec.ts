@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { jest } from '@jest/globals';
 import { createSentinel } from 'redis';
 import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
 import { FaultLocks, redisKey, useOf } from '../../../lab/testbed/locks/fault-locks.js';

@@ -1,4 +1,3 @@
-import { expect } from '@jest/globals';
 import type { ClusterBench } from '../../../lab/testbed/locks/cluster-bench.js';
 import type { LockBench } from '../../../lab/testbed/locks/locks.js';
 

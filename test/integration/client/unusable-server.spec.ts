@@ -1,4 +1,3 @@
-import { afterEach, describe, expect, it } from '@jest/globals';
 import { createLockClient, type LockClient, type LockClientOptions } from 'nestjs-redis-locks/client';
 import { ClusterBench } from '../../../lab/testbed/locks/cluster-bench.js';
 import { LockBench } from '../../../lab/testbed/locks/locks.js';

@@ -1,4 +1,3 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { hashSlot } from '../../../lib/keys/index.js';
 import type { LockHandle } from '../../../lib/service/handles/lock-handle.js';
 import { RedisStore } from '../../../lib/store/redis/redis-store.js';

@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { PGlite } from '@electric-sql/pglite';
 import { Injectable, type INestApplicationContext, type Type } from '@nestjs/common';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { currentLock, DistributedLock, LockService } from 'nestjs-redis-locks';
 import { Database, type Queries } from '../../../examples/fencing-postgres/src/database.js';
 import { PriceService } from '../../../examples/fencing-postgres/src/price.service.js';

@@ -1,6 +1,5 @@
 import { Controller, Get } from '@nestjs/common';
 import { HealthCheck, HealthCheckService, TerminusModule } from '@nestjs/terminus';
-import { describe, expect, it } from '@jest/globals';
 import { LockService } from 'nestjs-redis-locks';
 import type { RedisLockRootOptions } from '../../../lib/module/redis-lock.options.js';
 import {

@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import { assertNoViolation } from '../../../lab/testbed/history/history.js';
 import { LockBench } from '../../../lab/testbed/locks/locks.js';
 import { ALONE } from './support.js';

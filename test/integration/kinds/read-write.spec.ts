@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import type { LockHandle } from '../../../lib/service/handles/lock-handle.js';
 import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
 import { now } from '../../../lab/testbed/history/history.js';

@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import type { LockHandle } from 'nestjs-redis-locks';
 import { LockBench } from '../../../lab/testbed/locks/locks.js';
 import { observe, releaseAll } from './support.js';

@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import type { CountDownLatch } from '../../../lib/service/objects/count-down-latch.js';
 import type { LockService } from '../../../lib/service/lock.service.js';
 import { eventually } from '../../../lab/testbed/wait/eventually.mjs';

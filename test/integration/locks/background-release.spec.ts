@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import type { LockHandle } from '../../../lib/service/handles/lock-handle.js';
 import { eventually, eventuallyPasses } from '../../../lab/testbed/wait/eventually.mjs';
 import { AT_ONCE, between, inTurn, LockBench } from '../../../lab/testbed/locks/locks.js';

@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import { inTurn, LockBench } from '../../../lab/testbed/locks/locks.js';
 import type { LockWorker, RemoteHandle } from '../../../lab/testbed/workers/lock-process.js';
 import { countReachable } from '../../../lab/testbed/history/reachable.js';

@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import { type LockLostError, type LockHandle } from 'nestjs-redis-locks/client';
 import { aborted, AT_ONCE, LockBench, timed } from '../../../lab/testbed/locks/locks.js';
 

@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import { currentLock, DistributedLock, getLockServiceToken, type LockHandle } from 'nestjs-redis-locks';
 import type { LockService } from '../../../lib/service/lock.service.js';
 import { deferred } from '../../../lab/testbed/wait/deferred.js';

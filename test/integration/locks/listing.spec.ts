@@ -1,4 +1,3 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { LockService } from '../../../lib/service/lock.service.js';
 import { LockBench } from '../../../lab/testbed/locks/locks.js';
 import { startRedis, type RedisServer } from '../../../lab/testbed/servers/redis-server.mjs';

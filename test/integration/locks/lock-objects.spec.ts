@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import type { LockObject, LockService, LockHandle } from 'nestjs-redis-locks';
 import { inspect } from 'node:util';
 import { setTimeout as sleep } from 'node:timers/promises';

@@ -1,4 +1,3 @@
-import { afterEach, describe, expect, it } from '@jest/globals';
 import { DistributedLock, LockExceptionFilter, RedisLockModule } from 'nestjs-redis-locks';
 import { RedisLockDashboardModule } from 'nestjs-redis-locks/dashboard';
 import {

@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import { currentLock, findCurrentLock } from 'nestjs-redis-locks/client';
 import { deferred } from '../../../lab/testbed/wait/deferred.js';
 import { LockBench } from '../../../lab/testbed/locks/locks.js';

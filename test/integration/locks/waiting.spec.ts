@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import { isLockTimeoutError } from 'nestjs-redis-locks/client';
 import type { LockTimeoutError } from 'nestjs-redis-locks';
 import { now } from '../../../lab/testbed/history/history.js';

@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { subscribe, tracingChannel, unsubscribe } from 'node:diagnostics_channel';
 import { runInNewContext } from 'node:vm';
 import { Controller, Get, Injectable, Param } from '@nestjs/common';
-import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { jest } from '@jest/globals';
 import { DistributedLock, getLockServiceToken, LockService, UseLock } from 'nestjs-redis-locks';
 import { LOCK_CHANNELS, type LockAcquisition, type LockDiagnostics } from 'nestjs-redis-locks/diagnostics';
 import { acquisitions as published } from '../../../lib/observation/diagnostics/acquisition.js';

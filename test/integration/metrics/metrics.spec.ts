@@ -1,6 +1,6 @@
 import { channel } from 'node:diagnostics_channel';
 import { Logger } from '@nestjs/common';
-import { afterEach, describe, expect, it, beforeEach, jest, afterAll, beforeAll } from '@jest/globals';
+import { jest } from '@jest/globals';
 import * as client from 'prom-client';
 import { readFileSync } from 'node:fs';
 import { context, SpanStatusCode, trace } from '@opentelemetry/api';

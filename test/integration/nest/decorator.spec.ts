@@ -1,5 +1,5 @@
 import { Injectable, SetMetadata, Inject, Module, Scope, Controller, Get, type INestApplication } from '@nestjs/common';
-import { describe, expect, it, jest, afterEach, beforeEach } from '@jest/globals';
+import { jest } from '@jest/globals';
 import { lastValueFrom, Observable, of, tap } from 'rxjs';
 import {
   findCurrentLock,

@@ -11,7 +11,6 @@ import {
 } from '@nestjs/common';
 import { OnEvent } from '@nestjs/event-emitter';
 import { Cron } from '@nestjs/schedule';
-import { describe, expect, it } from '@jest/globals';
 import { DistributedLock, UseLock, findCurrentLock, DistributedLockInterceptor } from 'nestjs-redis-locks';
 import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host.js';
 import { defer, firstValueFrom, of } from 'rxjs';

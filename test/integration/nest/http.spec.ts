@@ -18,7 +18,6 @@ import {
   type Provider,
 } from '@nestjs/common';
 import { APP_INTERCEPTOR } from '@nestjs/core';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { map, Subject, type Observable } from 'rxjs';
 import { findCurrentLock, DistributedLock, DistributedLockInterceptor, LockService, UseLock } from 'nestjs-redis-locks';
 import { eventually, throughout } from '../../../lab/testbed/wait/eventually.mjs';

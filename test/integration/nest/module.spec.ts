@@ -1,6 +1,5 @@
 import { Injectable, Module, Scope, type DynamicModule } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
-import { describe, expect, it } from '@jest/globals';
 import {
   findCurrentLock,
   DistributedLock,

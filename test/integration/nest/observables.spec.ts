@@ -1,5 +1,4 @@
 import { Injectable } from '@nestjs/common';
-import { describe, expect, it } from '@jest/globals';
 import {
   concat,
   EMPTY,

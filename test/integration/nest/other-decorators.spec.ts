@@ -1,7 +1,6 @@
 import { Injectable, Controller, Get, Param, type LoggerService } from '@nestjs/common';
 import { EventEmitter2, EventEmitterModule, OnEvent } from '@nestjs/event-emitter';
 import { Cron, Interval, ScheduleModule, SchedulerRegistry } from '@nestjs/schedule';
-import { describe, expect, it } from '@jest/globals';
 import { findCurrentLock, DistributedLock, lockKey, LockKeyError, methodKey, UseLock } from 'nestjs-redis-locks';
 import { lastValueFrom, of, type Observable } from 'rxjs';
 import { deferred } from '../../../lab/testbed/wait/deferred.js';

@@ -1,6 +1,5 @@
 import { Controller, Get, Injectable, Param, Post, Sse, type MessageEvent } from '@nestjs/common';
 import { ExternalContextCreator } from '@nestjs/core';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { from, type Observable } from 'rxjs';
 import { LockService, type LockObject, type LockHandle } from 'nestjs-redis-locks';
 import { createLockService } from '../../../lib/module/redis-lock.composition.js';

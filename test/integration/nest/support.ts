@@ -6,7 +6,6 @@ import {
   type ModuleMetadata,
 } from '@nestjs/common';
 import { Test, type TestingModuleBuilder } from '@nestjs/testing';
-import { afterAll, afterEach, beforeAll } from '@jest/globals';
 import { DistributedLock, LockService, RedisLockModule } from 'nestjs-redis-locks';
 import type { RedisLockRootOptions } from '../../../lib/module/redis-lock.options.js';
 import { deferred, type Deferred } from '../../../lab/testbed/wait/deferred.js';

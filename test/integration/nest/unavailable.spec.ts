@@ -1,5 +1,5 @@
 import { Controller, Get, Injectable } from '@nestjs/common';
-import { beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { jest } from '@jest/globals';
 import { lastValueFrom, Observable, of, toArray } from 'rxjs';
 import { DistributedLock, isLockStoreError, UseLock, type LockStoreError } from 'nestjs-redis-locks';
 import { NestBench } from './support.js';

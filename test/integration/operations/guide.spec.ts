@@ -1,5 +1,4 @@
 import { readFileSync } from 'node:fs';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import * as errors from '../../../lib/errors/index.js';
 import { storeFailure } from '../../../lib/store/redis/store-failure.js';
 import { LOCK_CHANNELS } from 'nestjs-redis-locks/diagnostics';

@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import type { LockService } from 'nestjs-redis-locks';
 import { redisson } from 'nestjs-redis-locks/redisson';
 import { AT_ONCE, LockBench, timed } from '../../../lab/testbed/locks/locks.js';

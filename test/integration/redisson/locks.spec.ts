@@ -1,4 +1,3 @@
-import { afterEach, describe, expect, it } from '@jest/globals';
 import { redisson } from 'nestjs-redis-locks/redisson';
 import { SCRIPTS } from '../../../lib/redisson/scripts.generated.js';
 import { AT_ONCE, LockBench, timed } from '../../../lab/testbed/locks/locks.js';

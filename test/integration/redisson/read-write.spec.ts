@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import { redisson } from 'nestjs-redis-locks/redisson';
 import { aborted, AT_ONCE, LockBench, timed } from '../../../lab/testbed/locks/locks.js';
 import { eventually } from '../../../lab/testbed/wait/eventually.mjs';

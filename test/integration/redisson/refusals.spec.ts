@@ -1,4 +1,3 @@
-import { beforeEach, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import type { LockService, RedisLockModuleOptions } from 'nestjs-redis-locks';
 import { redisson, type RedissonOptions } from 'nestjs-redis-locks/redisson';

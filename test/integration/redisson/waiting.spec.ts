@@ -1,4 +1,3 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { RedissonStore } from '../../../lib/redisson/redisson-store.js';
 import type { AcquireRequest } from '../../../lib/store/lock-store.js';
 import { StagedStore } from '../../../lib/testing/contract/stage.js';

@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import type { LockHandle } from '../../../lib/index.js';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { LockService } from '../../../lib/service/lock.service.js';

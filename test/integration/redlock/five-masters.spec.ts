@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import { timed } from '../../../lab/testbed/locks/locks.js';
 import { RedlockBench } from './support.js';
 import { isLockStoreError } from '../../../lib/errors/index.js';

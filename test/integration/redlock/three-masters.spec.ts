@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import type { LockHandle } from 'nestjs-redis-locks';
 import { RedisLockModule } from '../../../lib/module/redis-lock.module.js';
 import { startRedis } from '../../../lab/testbed/servers/redis-server.mjs';

@@ -1,7 +1,6 @@
 import { channel, tracingChannel } from 'node:diagnostics_channel';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { LockConnectionOption } from '../../../lib/module/redis-lock.connection.js';
 import { LOCK_CHANNELS } from '../../../lib/observation/diagnostics/index.js';
 import { type LockService } from '../../../lib/service/lock.service.js';

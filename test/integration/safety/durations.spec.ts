@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import type { LockService } from '../../../lib/service/lock.service.js';
 import type { RedisLockModuleOptions } from '../../../lib/module/redis-lock.options.js';
 import { resolveModuleOptions } from '../../../lib/module/redis-lock.options.js';

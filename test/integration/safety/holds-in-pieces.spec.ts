@@ -1,4 +1,3 @@
-import { expect, it } from '@jest/globals';
 import { redisKeys } from '../../../lib/keys/index.js';
 import {
   acquire,

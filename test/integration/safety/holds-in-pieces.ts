@@ -1,7 +1,6 @@
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, beforeEach, expect } from '@jest/globals';
 import fc from 'fast-check';
 import { Redis } from 'ioredis';
 import { redisKeys } from '../../../lib/keys/index.js';

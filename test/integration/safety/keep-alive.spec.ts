@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs';
 import { Socket } from 'node:net';
-import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 import type { RedisOptions } from 'ioredis';
 import type { LockConnectionOption } from '../../../lib/module/redis-lock.connection.js';
 import { eventuallyPasses } from '../../../lab/testbed/wait/eventually.mjs';

@@ -1,4 +1,3 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { latchKeys, redisKeys } from '../../../lib/keys/index.js';
 import type { AcquireRequest } from '../../../lib/store/lock-store.js';
 import { LAYOUT } from '../../../lib/store/protocol.generated.js';

@@ -1,4 +1,3 @@
-import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { ChainableCommander } from 'ioredis';
 import { redisKeys } from '../../../lib/keys/index.js';

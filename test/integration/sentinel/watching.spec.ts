@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterEach, expect, it } from '@jest/globals';
 import type { LockService } from '../../../lib/service/lock.service.js';
 import { RespProxy } from '../../../lab/testbed/proxies/resp-proxy.mjs';
 import { eventually } from '../../../lab/testbed/wait/eventually.mjs';

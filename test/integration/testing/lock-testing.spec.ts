@@ -1,6 +1,5 @@
 import { Injectable, Module } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
-import { afterEach, describe, expect, it } from '@jest/globals';
 import { currentLock, DistributedLock, getLockServiceToken, RedisLockModule } from 'nestjs-redis-locks';
 import { getLockTestingToken, LockTesting, ManualClock, RedisLockTestingModule } from 'nestjs-redis-locks/testing';
 import { execFile } from 'node:child_process';

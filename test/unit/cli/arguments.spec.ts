@@ -1,5 +1,4 @@
 import { inspect } from 'node:util';
-import { describe, expect, it } from '@jest/globals';
 import { readCommandLine, UsageError, type CommandLine } from '../../../lib/cli/arguments.js';
 import { connect } from '../../../lib/cli/session.js';
 

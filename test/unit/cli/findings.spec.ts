@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import type { LockState } from '../../../lib/service/lock-state.js';
 import { describeCycles } from '../../../lib/cli/doctor/check-deadlocks.js';
 import { checkClock, checkLatency } from '../../../lib/cli/doctor/check-clock.js';

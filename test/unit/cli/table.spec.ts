@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import { locksTable } from '../../../lib/cli/output/locks-table.js';
 import { styleFor } from '../../../lib/cli/output/style.js';
 import { grouped } from '../../../lib/service/party-names.js';

@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import { mayBeConnection, withoutLogin } from '../../../lib/common/credentials.js';
 import { quote } from '../../../lib/common/describe.js';
 import { foreignError } from '../../../lib/store/redis/foreign-error.js';

@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import { parseDuration } from 'nestjs-redis-locks/client';
 import { durationIn } from '../../../lib/common/duration.js';
 

@@ -1,4 +1,3 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { assertKey, lockKey } from '../../../lib/keys/index.js';
 import { isLockError } from '../../../lib/errors/index.js';
 import { compileKeyTemplate } from '../../../lib/keys/key-template.js';

@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import { messageOf } from '../../../lib/common/describe.js';
 
 const withGetter = Object.defineProperty(new Error('text'), 'message', {

@@ -1,7 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { TimerQueue } from '../../../lib/common/timer-queue.js';
 import { systemClock } from '../../../lib/common/clock.js';
 import { clearReadingTimer, setReadingTimer } from '../../../lib/common/reading-timer.js';

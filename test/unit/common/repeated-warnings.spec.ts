@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import { RepeatedWarnings } from '../../../lib/common/repeated-warnings.js';
 import type { Clock } from '../../../lib/common/clock.js';
 

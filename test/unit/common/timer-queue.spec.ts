@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { TimerQueue, type TimerEntry } from '../../../lib/common/timer-queue.js';
 import { FakeClock } from '../../../lab/testbed/clocks/fake-clock.js';

@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import { TransientMap, TransientSet } from '../../../lib/common/transient.js';
 
 describe('a transient map', () => {

@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import { HoldHistory } from '../../../lib/dashboard/hold-history.js';
 import type { LockEvent } from '../../../lib/engine/lock-event.js';
 

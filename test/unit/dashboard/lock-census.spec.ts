@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import { LockCensus } from '../../../lib/dashboard/lock-census.js';
 import { readQuery } from '../../../lib/dashboard/lock-query.js';
 import type { ListRequest } from '../../../lib/engine/lock-engine.js';

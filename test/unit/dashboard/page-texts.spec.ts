@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import { time } from '../../../lib/cli/output/texts.js';
 import { printable } from '../../../lib/common/describe.js';
 import { clientName } from '../../../lib/service/party-names.js';

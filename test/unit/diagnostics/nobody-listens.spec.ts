@@ -1,5 +1,5 @@
 import { channel, subscribe, tracingChannel, unsubscribe } from 'node:diagnostics_channel';
-import { expect, it, jest } from '@jest/globals';
+import { jest } from '@jest/globals';
 import { acquisitions, type LockAcquisition } from '../../../lib/observation/diagnostics/acquisition.js';
 import { LOCK_CHANNELS } from '../../../lib/observation/diagnostics/channels.js';
 import { EventChannels } from '../../../lib/observation/diagnostics/event-channels.js';

@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import { ClientGrant } from '../../../lib/engine/hold.js';
 import { capacityFor, type Capacity } from '../../../lib/engine/hold-terms.js';
 import type { Grant, Hold, HoldTerms } from '../../../lib/engine/hold.js';

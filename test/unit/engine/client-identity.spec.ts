@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import { ClientIdentity } from '../../../lib/engine/client-identity.js';
 import { readAcquisitionId } from '../../../lib/store/acquisition-id.js';
 import type { ClientRecord, ClientRecordStore } from '../../../lib/store/client-records.js';

@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import { FakeClock, settled } from '../../../lab/testbed/clocks/fake-clock.js';
 import { holdOf, Observer } from './support.js';
 

@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import { LockEngine } from '../../../lib/engine/lock-engine.js';
 import { FOLLOWER_PERIOD, type AcquireReply, type HoldMode } from '../../../lib/store/lock-store.js';
 import type { Hold } from '../../../lib/engine/hold.js';

@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import type { Hold } from '../../../lib/engine/hold.js';
 import { settled, FakeClock } from '../../../lab/testbed/clocks/fake-clock.js';
 import type { AcquireReply } from '../../../lib/store/lock-store.js';

@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import { answerDue, nextAnswerDue } from '../../../lib/engine/waiter.js';
 
 describe('the time until which a call is answered', () => {

@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import ts from 'typescript';
 import { compileKeyTemplate, parameterNames } from '../../../lib/keys/index.js';
 import { at, refusalOf } from './support.js';

@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import { compileKeyTemplate, lockKey } from '../../../lib/keys/index.js';
 import { at, refusalOf, resolve, resolveIn, site } from './support.js';
 

@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { LockKeyError } from '../../../lib/errors/index.js';
 import { assertKey, compileKeyTemplate, encodeKeyPart } from '../../../lib/keys/index.js';

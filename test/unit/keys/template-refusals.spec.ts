@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import { LockKeyError } from '../../../lib/errors/index.js';
 import { compileKeyTemplate, parameterNames, type ParameterNames } from '../../../lib/keys/index.js';
 import { at, refusalOf, resolve, resolveIn, site } from './support.js';

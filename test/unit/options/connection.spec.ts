@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import { Cluster, Redis } from 'ioredis';
 import { createClient, createClientPool, createCluster, createSentinel } from 'redis';
 import { readConnections, type LockConnectionOption } from '../../../lib/module/redis-lock.connection.js';

@@ -1,5 +1,4 @@
 import { hostname } from 'node:os';
-import { afterEach, expect, it } from '@jest/globals';
 import { defaultLabel, readLabel } from '../../../lib/module/redis-lock.label.js';
 
 const podName = process.env['POD_NAME'];

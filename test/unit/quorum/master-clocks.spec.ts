@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import { MasterClocks } from '../../../lib/store/quorum/master-clocks.js';
 
 function clocksOf(): { clocks: MasterClocks; warnings: string[] } {

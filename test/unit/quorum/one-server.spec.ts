@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import { precedes } from '../../../lib/store/quorum/split-votes.js';
 import { settled } from '../../../lab/testbed/clocks/fake-clock.js';
 import { queued, passing } from '../engine/support.js';

@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import type { RenewReply } from '../../../lib/store/lock-store.js';
 import { passing } from '../engine/support.js';
 import { settled } from '../../../lab/testbed/clocks/fake-clock.js';

@@ -1,4 +1,3 @@
-import { beforeEach, describe, expect, it } from '@jest/globals';
 import { WakeList } from '../../../lib/redisson/wake-list.js';
 
 describe('a wake list', () => {

@@ -1,6 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it } from '@jest/globals';
 import { SCRIPTS } from '../../../lib/store/redis/scripts.generated.js';
 import { includesOf, scriptParts, stripComments } from '../../../scripts/lib/lua-source.mjs';
 

@@ -1,5 +1,4 @@
 import { existsSync, readFileSync } from 'node:fs';
-import { expect, it } from '@jest/globals';
 import { MUTATIONS as OF_CHAOS } from '../../../lab/chaos/mutations.mjs';
 import { mutate, type Mutation } from '../../../lab/mutations/mutate.mjs';
 import { SPEC_MUTATIONS } from '../../../lab/mutations/specs.mjs';

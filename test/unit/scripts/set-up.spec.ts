@@ -1,7 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { expect, it } from '@jest/globals';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 const STATIC_IMPORT = /^(?:import|export)\s(?:[^;'"]*\sfrom\s)?\s*['"]([^'"]+)['"]/gm;

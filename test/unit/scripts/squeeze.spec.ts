@@ -1,5 +1,4 @@
 import { runInNewContext } from 'node:vm';
-import { describe, expect, it } from '@jest/globals';
 import { squeeze } from '../../../scripts/lib/squeeze.mjs';
 
 const squeezed = (source: string): string => squeeze(source, 'module');

@@ -1,4 +1,3 @@
-import { afterEach, describe, expect, it } from '@jest/globals';
 import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
 import { hashSlot } from '../../../lib/keys/index.js';
 import { ClusterNodes } from '../../../lib/store/redis/cluster-nodes.js';

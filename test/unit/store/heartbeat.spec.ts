@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
+import { jest } from '@jest/globals';
 import { goesSilent, type Watched } from '../../../lib/store/redis/heartbeat.js';
 
 const CLIENTS = 100;

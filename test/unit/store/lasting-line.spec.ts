@@ -1,4 +1,3 @@
-import { expect, it } from '@jest/globals';
 import { LastingLine, type LastingLineOptions } from '../../../lib/store/redis/lasting-line.js';
 import type { Line, LineObserver } from '../../../lib/store/redis/line.js';
 import { eventually } from '../../../lab/testbed/wait/eventually.mjs';

@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import { hashSlot } from '../../../lib/keys/index.js';
 import type { Line, LineObserver } from '../../../lib/store/redis/line.js';
 import { Listener } from '../../../lib/store/redis/listener.js';

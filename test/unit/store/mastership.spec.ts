@@ -1,4 +1,4 @@
-import { afterEach, expect, it, jest } from '@jest/globals';
+import { jest } from '@jest/globals';
 import { systemClock } from '../../../lib/common/clock.js';
 import { Mastership, UNDOUBTED } from '../../../lib/store/redis/mastership.js';
 import { deferred, type Deferred } from '../../../lab/testbed/wait/deferred.js';

@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import type { HeldReply } from '../../../lib/store/lock-store.js';
 import { MemoryBackend, sharedBackend } from '../../../lib/store/memory/memory-backend.js';
 import { MemoryStore } from '../../../lib/store/memory/memory-store.js';

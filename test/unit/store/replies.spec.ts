@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import type { AcquireRequest, HoldMode } from '../../../lib/store/lock-store.js';
 import { REPLY_CODES } from '../../../lib/store/protocol.generated.js';
 import {

@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { Command } from 'ioredis';
 import { redisKeys } from '../../../lib/keys/index.js';

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describe, expect, it, jest } from '@jest/globals';
+import { jest } from '@jest/globals';
 import { systemClock } from '../../../lib/common/clock.js';
 import { ConnectionHealth } from '../../../lib/store/redis/connection-health.js';
 import type { Commands } from '../../../lib/store/redis/line.js';

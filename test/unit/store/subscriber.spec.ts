@@ -1,4 +1,3 @@
-import { expect, it } from '@jest/globals';
 import type { Line, LineObserver } from '../../../lib/store/redis/line.js';
 import type { Server } from '../../../lib/store/redis/servers.js';
 import { Subscriber } from '../../../lib/store/redis/subscriber.js';

@@ -1,4 +1,3 @@
-import { expect, it } from '@jest/globals';
 import type { Connection } from '../../../lib/store/redis/redis-connection.js';
 import { RedisStore } from '../../../lib/store/redis/redis-store.js';
 import { ScriptRunner } from '../../../lib/store/redis/script-runner.js';

@@ -1,4 +1,3 @@
-import { expect, it } from '@jest/globals';
 import { SubscriptionEvidence, type Subscription } from '../../../lib/store/redis/subscription.js';
 import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
 

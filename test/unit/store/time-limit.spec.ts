@@ -1,7 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo } from 'node:net';
-import { describe, expect, it } from '@jest/globals';
 import { TimeLimit } from '../../../lib/store/redis/time-limit.js';
 
 const caller = new AsyncLocalStorage<string>();

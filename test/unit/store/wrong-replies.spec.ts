@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import { jest } from '@jest/globals';
 import type { AcquireRequest } from '../../../lib/store/lock-store.js';
 import { RedissonStore } from '../../../lib/redisson/redisson-store.js';
 import { Replicas } from '../../../lib/store/redis/replicas.js';

@@ -1,4 +1,3 @@
-import { beforeEach, describe, expect, it } from '@jest/globals';
 import { Conversation, type RespCommand } from '../../../lab/testbed/proxies/resp-conversation.mjs';
 import { RespReader } from '../../../lab/testbed/proxies/resp-reader.mjs';
 

@@ -1,4 +1,3 @@
-import { expect, it } from '@jest/globals';
 import { assertNoViolation, type ValidHold } from '../../../lab/testbed/history/history.js';
 
 const hold = (who: string, from: number, to: number, token = from): ValidHold => ({ key: 'k', who, token, from, to });

@@ -1,4 +1,3 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { expectAllKeysHaveTtl, expectNothingLeft } from '../../../lab/testbed/history/leaks.mjs';
 import { startRedis, type RedisServer } from '../../../lab/testbed/servers/redis-server.mjs';
 

@@ -2,7 +2,6 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
 import { startWorker, type WorkerProcess } from '../../../lab/testbed/workers/processes.mjs';
 

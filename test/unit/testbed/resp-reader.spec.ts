@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import { RespReader, type RespValue } from '../../../lab/testbed/proxies/resp-reader.mjs';
 
 const EXAMPLES: Array<[string, RespValue]> = [

@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describe, expect, it } from '@jest/globals';
 import { RunningTime } from '../../../lab/testbed/wait/running-time.mjs';
 
 /** As a process that waits for its turn: time goes by, and it computes nothing. */
