@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import type { Redis } from 'ioredis';
 import { createClient, RESP_TYPES, type RedisClientType, createCluster } from 'redis';
 import { exchange } from './support.js';
@@ -6,9 +5,64 @@ import { LockBench } from '../../../lab/testbed/locks/locks.js';
 import { redisKey } from '../../../lab/testbed/locks/redis-key.mjs';
 import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
 import { ClusterBench } from '../../../lab/testbed/locks/cluster-bench.js';
+import type { LockConnectionOption } from '../../../lib/module/redis-lock.connection.js';
 import { hashSlot } from '../../../lib/keys/index.js';
 
 const bench = new LockBench();
+
+type ClientOptions = NonNullable<Parameters<typeof createClient>[0]>;
+
+/** A connected client of node-redis. */
+async function connected(options: ClientOptions = {}): Promise<ReturnType<typeof createClient>> {
+  const own = createClient({ url: bench.redis.url, ...options });
+  own.on('error', () => undefined);
+  bench.endLater({
+    [Symbol.asyncDispose]: async () => {
+      if (own.isOpen) own.destroy();
+    },
+  });
+  await own.connect();
+  return own;
+}
+
+describe('a client of either library that the application passes in', () => {
+  it.each<[string, () => Promise<LockConnectionOption & { select(database: number): Promise<unknown> }>]>([
+    ['ioredis', async () => bench.redis.client({ db: 2 })],
+    ['node-redis', () => connected({ database: 2 })],
+  ])('names the database in its options: SELECT before or after changes nothing (%s)', async (_library, open) => {
+    const own = await open();
+    await own.select(3);
+    const lock = await (await bench.service({ connection: own })).acquire('k');
+    const admin = bench.redis.client({ db: 2 });
+    expect(await admin.exists(redisKey('state', 'k'))).toBe(1);
+    expect(await lock.release()).toBe(true);
+  });
+
+  const login = { username: 'app', password: 'secret' };
+  const unsuitable = {
+    ...{ enableAutoPipelining: true, stringNumbers: true, enableOfflineQueue: false, maxRetriesPerRequest: 0 },
+    ...{ autoResendUnfulfilledCommands: false, commandTimeout: 1, retryStrategy: () => null },
+  };
+
+  it.each<[string, () => object]>([
+    [
+      'ioredis, and none of the options that change commands or replies',
+      () => bench.redis.client({ ...login, connectionName: 'mine', ...unsuitable }),
+    ],
+    ['node-redis', () => createClient({ url: bench.redis.url, ...login, name: 'mine' })],
+  ])('lends its address, its login and its name: %s', async (_library, open) => {
+    await bench.redis.admin.acl('SETUSER', 'app', 'on', '>secret', '+@all', '~*', '&*');
+    const lock = await (await bench.service({ connection: open() })).acquire('k');
+    expect(typeof lock.fencingToken).toBe('number');
+    await bench.redis.admin.client('KILL', 'USER', 'app');
+    expect(await lock.release()).toBe(true);
+    // The release needs one connection; the other one, of the subscriber, may still be on its way.
+    await eventually(async () => {
+      const list = String(await bench.redis.admin.client('LIST'));
+      return list.split('\n').filter((line) => /user=app/.test(line) && / name=mine /.test(line)).length === 2;
+    });
+  });
+});
 
 describe('a client that the application passes in', () => {
   it.each<[string, (own: Redis) => unknown]>([
@@ -23,41 +77,6 @@ describe('a client that the application passes in', () => {
     const own = bench.redis.client();
     await exchange(bench, own, { change: () => change(own) });
     own.disconnect();
-  });
-
-  it('names the database in its options: SELECT before or after changes nothing', async () => {
-    const own = bench.redis.client({ db: 2 });
-    await own.select(3);
-    const lock = await (await bench.service({ connection: own })).acquire('k');
-    const admin = bench.redis.client({ db: 2 });
-    expect(await admin.exists(redisKey('state', 'k'))).toBe(1);
-    expect(await lock.release()).toBe(true);
-  });
-
-  it('lends its address and its login, and none of the options that change commands or replies', async () => {
-    await bench.redis.admin.acl('SETUSER', 'app', 'on', '>secret', '+@all', '~*', '&*');
-    const own = bench.redis.client({
-      username: 'app',
-      password: 'secret',
-      connectionName: 'mine',
-      enableAutoPipelining: true,
-      stringNumbers: true,
-      enableOfflineQueue: false,
-      autoResendUnfulfilledCommands: false,
-      maxRetriesPerRequest: 0,
-      commandTimeout: 1,
-      retryStrategy: () => null,
-    });
-    const locks = await bench.service({ connection: own });
-    const lock = await locks.acquire('k');
-    expect(typeof lock.fencingToken).toBe('number');
-    await bench.redis.admin.client('KILL', 'USER', 'app');
-    expect(await lock.release()).toBe(true);
-    // The release needs one connection; the other one, of the subscriber, may still be on its way.
-    await eventually(async () => {
-      const list = String(await bench.redis.admin.client('LIST'));
-      return list.split('\n').filter((line) => /user=app/.test(line) && / name=mine /.test(line)).length === 2;
-    });
   });
 
   it('is neither written to nor connected', async () => {
@@ -108,17 +127,7 @@ describe('a Cluster that the application passes in', () => {
   });
 });
 
-type ClientOptions = NonNullable<Parameters<typeof createClient>[0]>;
-
 describe('a client of node-redis that the application passes in', () => {
-  /** A connected client. */
-  async function connected(options: ClientOptions = {}): Promise<ReturnType<typeof createClient>> {
-    const own = createClient({ url: bench.redis.url, ...options });
-    own.on('error', () => undefined);
-    await own.connect();
-    return own;
-  }
-
   it.each<[string, (own: RedisClientType) => unknown]>([
     ['has opened a MULTI', (own) => void own.multi().set('x', 1)],
     ['watches a key', (own) => own.watch('x')],
@@ -131,7 +140,6 @@ describe('a client of node-redis that the application passes in', () => {
     const own = await connected();
     await change(own as unknown as RedisClientType);
     await exchange(bench, own);
-    if (own.isOpen) own.destroy();
   });
 
   it.each<[string, ClientOptions]>([
@@ -163,30 +171,6 @@ describe('a client of node-redis that the application passes in', () => {
     await locks.close();
     expect(own.isOpen).toBe(false);
     expect(own.eventNames()).toEqual([]);
-  });
-
-  it('lends its login and its name', async () => {
-    await bench.redis.admin.acl('SETUSER', 'app', 'on', '>secret', '+@all', '~*', '&*');
-    const own = createClient({ url: bench.redis.url, username: 'app', password: 'secret', name: 'mine' });
-    const locks = await bench.service({ connection: own });
-    const lock = await locks.acquire('k');
-    const lines = async (): Promise<number> => {
-      const list = String(await bench.redis.admin.client('LIST'));
-      return list.split('\n').filter((line) => /user=app/.test(line) && / name=mine /.test(line)).length;
-    };
-    await eventually(async () => (await lines()) === 2);
-    await bench.redis.admin.client('KILL', 'USER', 'app');
-    expect(await lock.release()).toBe(true);
-  });
-
-  it('names the database in its options: SELECT before or after changes nothing', async () => {
-    const own = await connected({ database: 2 });
-    await own.select(3);
-    const lock = await (await bench.service({ connection: own })).acquire('k');
-    own.destroy();
-    const admin = bench.redis.client({ db: 2 });
-    expect(await admin.exists(redisKey('state', 'k'))).toBe(1);
-    expect(await lock.release()).toBe(true);
   });
 
   it('is refused at the start if the server refuses its database', async () => {

@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import { inspect } from 'node:util';
 import {
   DistributedLock,
@@ -76,18 +75,6 @@ describe('a lock that cannot be used stops the application when its class is def
   });
 });
 
-it('a lock takes its key, its lease and its renewals by position', () => {
-  for (const key of ['a', () => 'a', ['a', 'b']]) {
-    for (const lock of [DistributedLock, UseLock] as any[]) {
-      class Stock {
-        async reserve(): Promise<void> {}
-      }
-      const method = Object.getOwnPropertyDescriptor(Stock.prototype, 'reserve');
-      expect(() => lock(key, '30s', 3)(Stock.prototype, 'reserve', method)).not.toThrow();
-    }
-  }
-});
-
 describe('options of the module that cannot be used', () => {
   it.each([
     ['misspelt', { conection: 'x' }, ['no option "conection"', "did you mean 'connection'?"]],
@@ -96,6 +83,7 @@ describe('options of the module that cannot be used', () => {
     ['no connection at all', { connection: 5 }, ['connection must be a URL']],
     ['connection null', { connection: null }, ['connection must be a URL']],
     ['port alone', { port: 6379 }, ['write connection: { port }']],
+    ['keyBuilder', { keyBuilder: 'acme' }, ['keyBuilder is "acme"; write a function that returns the key: (key) => ']],
     ['isGlobal', { isGlobal: 'yes' }, ['isGlobal is "yes"; write true or false']],
     ['watchdog in seconds', { renewedLease: 30 }, ["renewedLease is in milliseconds: write '30s'"]],
     [
