@@ -1,12 +1,11 @@
 import { readFileSync } from 'node:fs';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { Redis } from 'ioredis';
 import type { LockService, RedisLockModuleOptions } from 'nestjs-redis-locks';
 import { redisson, type RedissonOptions } from 'nestjs-redis-locks/redisson';
 import { LockServices } from '../../../lab/testbed/locks/lock-services.js';
+import { commandsUsed, refusals } from '../../../lab/testbed/servers/least-privilege.js';
 import { startRedisCluster, type RedisCluster } from '../../../lab/testbed/servers/redis-cluster.mjs';
 import { startRedis, type RedisServer } from '../../../lab/testbed/servers/redis-server.mjs';
-import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
+import { eventually, eventuallyPasses } from '../../../lab/testbed/wait/eventually.mjs';
 
 const text = readFileSync(new URL('../../../docs/redisson.md', import.meta.url), 'utf8');
 const RULES = /^ACL SETUSER locks ([^]*?)^```/m.exec(text)![1]!.trim().split(/\s+/);
@@ -50,15 +49,6 @@ async function useAllKinds(one: LockService, other: LockService): Promise<void> 
   await (await one.acquire(['stock:a', 'stock:b'])).release();
 }
 
-/** What the server has refused to this user, except names for connections, which ioredis does without. */
-async function refusals(admin: Redis): Promise<unknown[]> {
-  const entries = (await admin.acl('LOG')) as unknown[][];
-  const field = (entry: unknown[], name: string): string => String(entry[entry.indexOf(name) + 1]);
-  return entries
-    .filter((entry) => !field(entry, 'object').startsWith('client|'))
-    .map((entry) => ['reason', 'context', 'object', 'client-info'].map((name) => field(entry, name)).join(' '));
-}
-
 describe('on one server, with the rights that docs/redisson.md lists', () => {
   let redis: RedisServer;
 
@@ -80,24 +70,11 @@ describe('on one server, with the rights that docs/redisson.md lists', () => {
     await useAllKinds(one, other);
     await fenced.release();
     await fairWaiterLosesItsPlace(one, other);
-    // Those of the test itself.
-    const own = [
-      'acl|setuser',
-      'acl|log',
-      'config|resetstat',
-      'hello',
-      'auth',
-      'client|setinfo',
-      'client|setname',
-      'client',
-    ];
-    const rest = ['script|load', ...own];
-    await eventually(async () => {
-      const called = Object.keys(await redis.commandStats()).filter((name) => !rest.includes(name));
+    await eventuallyPasses(
       // The heartbeat and the end of unused subscriptions come after some seconds.
-      expect(called.sort()).toEqual([...COMMANDS].sort());
-      return true;
-    }, LATE);
+      async () => expect(await commandsUsed(redis)).toEqual([...COMMANDS].sort()),
+      LATE,
+    );
     expect(await refusals(redis.admin)).toEqual([]);
   });
 
