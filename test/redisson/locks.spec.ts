@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import type { LockService, RedisLockModuleOptions } from 'nestjs-redis-locks';
 import { redisson } from 'nestjs-redis-locks/redisson';
 import { aborted } from '../../lab/testbed/locks/locks.js';
@@ -6,7 +5,7 @@ import { RespProxy } from '../../lab/testbed/proxies/resp-proxy.mjs';
 import type { RedisServer } from '../../lab/testbed/servers/redis-server.mjs';
 import { eventually } from '../../lab/testbed/wait/eventually.mjs';
 import { RedissonProcess } from '../../lab/testbed/workers/redisson-process.mjs';
-import { besideRedisson, isFull, LATE, LEASE, median, VERSIONS, wakeUps } from './sides.js';
+import { besideRedisson, isFull, LATE, LEASE, median, wakeUps } from './sides.js';
 
 besideRedisson((sides, version) => {
   describe('locks', () => {
@@ -139,24 +138,6 @@ besideRedisson((sides, version) => {
       await lock.release();
       await theirs;
       await on('a')('spin.unlock', 'orders');
-    });
-
-    it('services with Redisson 3, Redisson 4 and this library share one lock', async () => {
-      const other = await RedissonProcess.start(
-        VERSIONS.find((each) => each !== version)!,
-        sides.redis.url,
-      );
-      try {
-        const locks = await service();
-        const each = SECTIONS / 10;
-        await Promise.all([
-          ...[sides.java, other].map((java) => java.on('a')('sections', 'orders', 'counter', each)),
-          sections(sides.redis, locks, each),
-        ]);
-        expect(await sides.redis.admin.get('counter')).toBe(String(3 * each));
-      } finally {
-        await other.kill();
-      }
     });
   });
 
@@ -400,24 +381,6 @@ besideRedisson((sides, version) => {
         proxy.disconnect();
       }
     });
-
-    it('permits of Redisson whose lease ends come back here', async () => {
-      const locks = await sides.service();
-      await a('expirable.trySetPermits', 2);
-      expect(await a('expirable.tryAcquire', 0, LEASE)).not.toBe('null');
-      expect(await pool(locks).tryAcquire(2)).toBeNull();
-      await pool(locks).release(await pool(locks).acquire(2, { waitTimeout: LEASE + LATE }));
-    });
-
-    it('a permit of Redisson is seen here, and a forced release ends it', async () => {
-      const locks = await sides.service();
-      const own = await pool(locks).acquire(1);
-      const permit = await a('expirable.acquire');
-      expect((await locks.inspect('pool'))!.holders.map(({ id }) => id).sort()).toEqual([own.owner, permit].sort());
-      expect(await locks.forceRelease('pool', { hold: permit })).toBe(true);
-      expect(await a('expirable.release', permit)).toBe(false);
-      expect(await own.release()).toBe(true);
-    });
   });
 
   describe('count-down latches', () => {
@@ -445,17 +408,6 @@ besideRedisson((sides, version) => {
       expect(await a('await', 100)).toBe(false);
       await latch.countDown();
       expect(await a('await', LATE)).toBe(true);
-    });
-
-    it.each(['Redisson', 'this library'])('%s opens it for waiters of both sides', async (who) => {
-      const latch = (await sides.service()).getCountDownLatch('parts');
-      await a('trySetCount', 2);
-      const waiting = [latch.await(LATE), latch.await(), a('await', LATE)];
-      await untilBothListen();
-      await latch.countDown();
-      if (who === 'Redisson') await b('countDown', 1);
-      else await latch.countDown();
-      expect(await Promise.all(waiting)).toEqual([true, true, true]);
     });
 
     it('the waiters of either side are woken by a message: none of them asks again', async () => {

@@ -1,4 +1,3 @@
-import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { readCommandLine, type CommandLine } from '../../../lib/cli/arguments.js';
 import { WatchView } from '../../../lib/cli/commands/watch.js';
 import { styleFor } from '../../../lib/cli/output/style.js';
@@ -74,16 +73,6 @@ it('says since when Redis is away, and shows the last table in grey, without mov
     expect(rowOf(written.screen)).toBe(`\u001b[2m${rowOf(plain(live))}\u001b[22m`);
   }
   expect(written.err).toBe('');
-});
-
-it('shows locks as live again when Redis answers', async () => {
-  const { written, refresh } = await watching();
-  await refresh();
-  await redis.restart();
-  await eventually(async () => {
-    await refresh();
-    return plain(written.screen).includes(' locked, ') && !plain(written.screen).includes('No data');
-  });
 });
 
 it('marks the screen as old while an answer takes long', async () => {

@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { LockService } from '../../../lib/service/lock.service.js';
 import type { LeaderElection, LeaderElectionOptions } from '../../../lib/service/objects/leader-election.js';
@@ -253,17 +252,6 @@ describe('elections at shutdown', () => {
     expect(ran).toBeLessThan(5_000);
     expect(all.map(({ election }) => election.isLeader)).toEqual(Array(6).fill(false));
     await bench.untilNothingIsLeft();
-  });
-
-  it('no new candidate can stand', async () => {
-    const service = await bench.service();
-    const { election, told } = candidate(service);
-    service.stopWaiting();
-    expect(() => election.start()).toThrow(
-      expect.objectContaining({ code: 'LOCK_STORE', message: expect.stringMatching(/shutting down/) }),
-    );
-    await election.stop();
-    expect(told).toEqual([]);
   });
 
   it('a clean-up that hangs delays the shutdown by shutdownTimeout at most', async () => {

@@ -8,7 +8,6 @@ import {
   type INestApplication,
 } from '@nestjs/common';
 import { APP_FILTER, HttpAdapterHost } from '@nestjs/core';
-import { describe, expect, it, afterEach } from '@jest/globals';
 import {
   DistributedLock,
   LockExceptionFilter,
@@ -197,27 +196,10 @@ describe('LockExceptionFilter on other transports', () => {
     retryAfter: 3,
   };
 
-  it('a microservice: an error with the code, as Nest makes them', async () => {
-    await expect(firstValueFrom(caught('rpc') as Observable<unknown>)).rejects.toEqual(ANSWER);
-  });
-
   it('a WebSocket of Socket.IO: an exception', () => {
     const sent: unknown[] = [];
     caught('ws', [{ emit: (...message: unknown[]) => sent.push(message) }, {}]);
     expect(sent).toEqual([['exception', ANSWER]]);
-  });
-
-  it('a WebSocket of ws: an exception, and no uncaught exception', () => {
-    const sent: string[] = [];
-    const client = {
-      readyState: 1,
-      send: (message: string) => sent.push(message),
-      emit: () => {
-        throw new Error('this stays within the process');
-      },
-    };
-    caught('ws', [client, {}]);
-    expect(sent.map((message) => JSON.parse(message) as unknown)).toEqual([{ event: 'exception', data: ANSWER }]);
   });
 
   it('GraphQL: an error with the code among its extensions, and the cause for the log', () => {

@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import type { Hold } from '../../../lib/engine/hold.js';
 import { FakeClock, settled } from '../../../lab/testbed/clocks/fake-clock.js';
 import { engineBench, held, passing, queued, TERMS, type Wanted } from './support.js';
@@ -127,15 +126,6 @@ describe('a release in the background', () => {
     await closed;
     expect(store.closed).toBe(true);
   });
-
-  it('is waited for at shutdown until shutdownTimeout', async () => {
-    const { clock, store, engine, take } = setUp();
-    void engine.releases.releaseInBackground(await take());
-    const closed = engine.close(2_000);
-    await clock.pass(4_000);
-    await closed;
-    expect(store.closed).toBe(true);
-  });
 });
 
 describe('a caller that asks for the key in the same turn', () => {
@@ -243,15 +233,6 @@ describe('one try of the client itself', () => {
     expect(store.acquires[2]!.request.id).toBe(store.acquires[1]!.request.id);
     store.acquires[2]!.answer.resolve(held(30, 30_000));
     expect((await trying).token).toBe(30);
-  });
-
-  it('is refused if another client is the holder', async () => {
-    const { store, engine, acquire, take } = setUp();
-    void engine.releases.releaseInBackground(await take());
-    await settled();
-    const trying = acquire({}, 0);
-    store.acquires[1]!.answer.resolve(queued({ outcome: 'busy', holders: ['you:4'] }));
-    await expect(trying).rejects.toMatchObject({ code: 'LOCK_TIMEOUT' });
   });
 
   it('fails as one without an answer if its own release gets none', async () => {

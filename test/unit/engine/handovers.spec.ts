@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import type { Hold } from '../../../lib/engine/hold.js';
 import type { AcquireReply } from '../../../lib/store/lock-store.js';
 import { settled } from '../../../lab/testbed/clocks/fake-clock.js';
@@ -125,15 +124,6 @@ describe('a hold that is handed over', () => {
     await settled();
     expect(hold.signal.aborted).toBe(true);
     expect(events).toEqual(['acquired', 'lost']);
-  });
-
-  it('is released if its owner has another hold in another process', async () => {
-    const { store, engine, take, offerOf } = setUp();
-    const hold = await take();
-    const offered = engine.handovers.start(offerOf(hold));
-    store.offers[0]!.answer.resolve('shared');
-    await expect(offered).rejects.toMatchObject({ code: 'LOCK_CONFIG' });
-    expect(store.releases.map(({ request }) => request.id)).toEqual([hold.id, OFFER]);
   });
 
   it('leaves a tombstone for an acquire that may still arrive after a reconnect', async () => {

@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import { Admission } from '../../../lib/engine/admission.js';
 import { Latches } from '../../../lib/engine/latches.js';
 import type { LockStoreError } from '../../../lib/errors/index.js';
@@ -170,19 +169,6 @@ describe('waiting for a latch', () => {
     expect(fourth).toEqual({});
   });
 
-  it('reports a latch as opened even if another one has taken its place', async () => {
-    const { latches, begin, answer } = setUp();
-    const old = await begin();
-    await answer(closed('x'));
-    const late = await begin();
-    await answer(closed('y', 'x'));
-    expect(old.value).toBe(true);
-    expect(late.value).toBeUndefined();
-    latches.opened('a', 'x');
-    await settled();
-    expect(late.value).toBeUndefined();
-  });
-
   it('asks at once when the store receives messages again', async () => {
     const { latches, begin, answer, asked } = setUp();
     await begin();
@@ -256,14 +242,6 @@ describe('waiting for a latch', () => {
     expect(outcome.error).toMatchObject({ code: 'LOCK_STORE', key: 'a', transient: true });
   });
 
-  it('waits only for the reply in a single look', async () => {
-    const { begin, answer, fake } = setUp();
-    const outcome = await begin({ waitTimeout: 0 });
-    expect(fake.questions[0]!.patience).toBe(0);
-    await answer(closed('x'));
-    expect(outcome.value).toBe(false);
-  });
-
   it('sends no request to an unreachable store', async () => {
     const { store, fake, clock, wait, begin, asked, answer, latches } = setUp();
     const waiting = await begin();
@@ -296,22 +274,6 @@ describe('waiting for a latch', () => {
     await settled();
     expect(outcomes.map(({ error }) => error)).toEqual([reason, reason]);
   });
-
-  it('is refused once the engine is closing', async () => {
-    const { clock, latches, admission, begin } = setUp();
-    const waiting = await begin();
-    const closing = admission.close();
-    latches.dismissAll(closing);
-    const late = await begin();
-    expect([waiting.error, late.error]).toEqual([closing, closing]);
-    expect(clock.timers.size).toBe(0);
-  });
-
-  it('uses its own id for each count-down', async () => {
-    const { fake, latches } = setUp();
-    await Promise.all([latches.countDown('a'), latches.countDown('a'), latches.countDown('b')]);
-    expect(fake.ids).toEqual(['me:1', 'me:2', 'me:3']);
-  });
 });
 
 describe('a caller that asks for a latch again and again', () => {
@@ -325,21 +287,6 @@ describe('a caller that asks for a latch again and again', () => {
     await answer(count);
     return outcome;
   }
-
-  it.each([0, 50])(
-    'learns at its next wait that the latch is gone, with a waitTimeout of %i ms',
-    async (waitTimeout) => {
-      const test = setUp();
-      const first = await test.begin({ waitTimeout });
-      await test.answer(closed('x'));
-      test.clock.advance(waitTimeout);
-      await settled();
-      expect(first.value).toBe(false);
-      expect((await ask(test, open(), waitTimeout)).error).toMatchObject(LOST);
-      expect((await ask(test, open(), waitTimeout)).error).toMatchObject(LOST);
-      expect(test.fake.questions.map(({ seen }) => seen)).toEqual([[], ['x'], ['x']]);
-    },
-  );
 
   it('gets true if the store knows that the latch has opened, and asks for it no more', async () => {
     const test = setUp();
@@ -357,15 +304,6 @@ describe('a caller that asks for a latch again and again', () => {
     expect((await ask(test, closed('x'))).value).toBe(false);
     test.latches.opened('a', 'x');
     expect((await ask(test, open())).value).toBe(true);
-  });
-
-  it('counts a latch that this client has set as seen, and a latch that it sets anew', async () => {
-    const test = setUp();
-    await test.latches.trySetCount('a', 1, 50);
-    expect((await ask(test, open())).error).toMatchObject(LOST);
-    await test.latches.trySetCount('a', 1, 50);
-    expect((await ask(test, closed('me:2'))).value).toBe(false);
-    expect(test.fake.questions.map(({ seen }) => seen)).toEqual([['me:1'], ['me:2']]);
   });
 
   it('ignores an answer to a question from before the latch was set', async () => {

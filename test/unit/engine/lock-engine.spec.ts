@@ -1,9 +1,8 @@
-import { describe, expect, it } from '@jest/globals';
 import type { LockEngine } from '../../../lib/engine/lock-engine.js';
 import type { HeldReply } from '../../../lib/store/lock-store.js';
 import { deferred } from '../../../lab/testbed/wait/deferred.js';
 import { type FakeClock, settled } from '../../../lab/testbed/clocks/fake-clock.js';
-import { busy, engineBench, type FakeStore, held, lasting, passing, queued, TERMS } from './support.js';
+import { busy, engineBench, type FakeStore, held, passing, queued, TERMS } from './support.js';
 
 function abortable() {
   const controller = new AbortController();
@@ -55,17 +54,6 @@ describe('grants without a waiter', () => {
     expect(left()).toEqual([hold.id, hold.id]);
   });
 
-  it('are released if they come after the wait was given up', async () => {
-    const { clock, store, acquire, left } = engineBench();
-    const waiting = acquire({}, 100);
-    store.acquires[0]!.answer.resolve(queued());
-    await clock.pass(100);
-    await expect(waiting).rejects.toMatchObject({ code: 'LOCK_TIMEOUT' });
-    expect(left()).toEqual(['me:1']);
-    store.listener.granted({ ...PUSH, id: 'me:1' });
-    expect(left()).toEqual(['me:1', 'me:1']);
-  });
-
   it('are ignored if they repeat a held one', async () => {
     const { store, take } = engineBench();
     const hold = await take();
@@ -99,28 +87,6 @@ describe('grants without a waiter', () => {
 });
 
 describe('waiters of one client for one key', () => {
-  it('have one ticket, and are served in order, each by the previous release', async () => {
-    const { clock, store, engine, acquire } = engineBench();
-    const order: number[] = [];
-    const waits = [1, 2, 3].map(async (number) => {
-      const hold = await acquire();
-      order.push(number);
-      return hold;
-    });
-    expect(store.acquires).toHaveLength(1);
-    store.acquires[0]!.answer.resolve(held(5, 30_000));
-    const first = await waits[0]!;
-    expect(store.acquires).toHaveLength(1); // no caller asks while one of them has it
-
-    void engine.releases.release(first);
-    expect(store.releases[0]!.request).toMatchObject({ id: 'me:1', next: { id: 'me:2', waits: true } });
-    clock.advance(5);
-    store.releases[0]!.answer.resolve({ released: true, next: held(6, 30_000) });
-    const second = await waits[1]!;
-    expect(second.token).toBe(6);
-    expect(order).toEqual([1, 2]);
-  });
-
   it('inherit the place of the first one if it gives up', async () => {
     const { clock, store, acquire, left } = engineBench();
     const first = acquire({}, 50);
@@ -205,49 +171,6 @@ describe('a release', () => {
     store.releases[0]!.answer.resolve({ released: false, next: undefined });
     expect(await released).toBe(true);
     expect(hold.loss).toBeUndefined();
-  });
-
-  it('that Redis does not know, on the same connection, was a loss', async () => {
-    const { store, engine, take } = engineBench();
-    const hold = await take();
-    const released = engine.releases.release(hold);
-    store.releases[0]!.answer.resolve({ released: false, next: undefined });
-    expect(await released).toBe(false);
-    expect(hold.loss).toMatchObject({ code: 'LOCK_LOST' });
-  });
-
-  it('happens once', async () => {
-    const { store, engine, take } = engineBench();
-    const hold = await take();
-    expect(engine.releases.release(hold)).toBe(engine.releases.release(hold));
-    expect(store.releases).toHaveLength(1);
-  });
-
-  it('that fails is reported, and the lock is no longer renewed', async () => {
-    const { clock, store, engine, take } = engineBench();
-    const released = engine.releases.release(await take());
-    store.releases[0]!.answer.reject(lasting());
-    await expect(released).rejects.toMatchObject({ code: 'LOCK_STORE' });
-    await clock.pass(20_000);
-    expect(store.renewals).toHaveLength(0);
-  });
-
-  it('that fails with a transient error is retried', async () => {
-    const { clock, store, engine, take, left } = engineBench();
-    const hold = await take();
-    const released = engine.releases.release(hold);
-    store.releases[0]!.answer.reject(passing());
-    await expect(released).rejects.toMatchObject({ code: 'LOCK_STORE' });
-    await clock.pass(1_000);
-    expect(left()).toEqual([hold.id, hold.id]);
-  });
-
-  it('keeps the key locked for the rest of holdAtLeast', async () => {
-    const { clock, store, engine, take } = engineBench();
-    const hold = await take({ holdAtLeast: 1_000 });
-    clock.advance(400);
-    void engine.releases.release(hold);
-    expect(store.releases[0]!.request.keep).toBe(600);
   });
 
   it('keeps the key locked for that time, too, if it has failed and a reply names its hold', async () => {
@@ -441,55 +364,6 @@ describe('an unreachable store', () => {
     expect(ended.get(1_000)).toBeLessThan(1_300);
     expect(ended.get(0)).toBeLessThan(10);
     expect(store.acquires).toHaveLength(1);
-  });
-
-  it('gets no command until it is back, and then the requests of all that wait', async () => {
-    const { clock, store, acquire } = engineBench();
-    store.unreachable = passing();
-    const calls = [acquire({}, 1_000), acquire({ key: 'b' }, 1_000)];
-    await clock.pass(500);
-    expect(store.acquires).toHaveLength(0);
-    store.unreachable = undefined;
-    await clock.pass(200);
-    for (const { answer } of store.acquires) answer.resolve(held(5, 30_000));
-    for (const call of calls) expect((await call).isHeld).toBe(true);
-  });
-});
-
-describe('closing the engine', () => {
-  it('fails waiters, and refuses new calls', async () => {
-    const { store, engine, acquire, left } = engineBench();
-    const waiting = acquire();
-    store.acquires[0]!.answer.resolve(queued());
-    await settled();
-    engine.stopWaiting();
-    await expect(waiting).rejects.toMatchObject({ code: 'LOCK_STORE' });
-    await expect(acquire()).rejects.toMatchObject({ code: 'LOCK_STORE' });
-    expect(left()).toEqual(['me:1']);
-  });
-
-  it('waits for holders, up to its limit', async () => {
-    const { clock, store, engine, take } = engineBench();
-    const hold = await take();
-    const closed = engine.close(500);
-    await clock.pass(499);
-    expect([hold.state, store.closed]).toEqual(['held', false]);
-    await clock.pass(1);
-    expect(hold.state).toBe('lost');
-    store.releases[0]!.answer.resolve({ released: true, next: undefined });
-    await closed;
-    expect(store.closed).toBe(true);
-    expect(clock.timers.size).toBe(0);
-  });
-
-  it('ends as soon as the last holder has released', async () => {
-    const { store, engine, take } = engineBench();
-    const hold = await take();
-    const closed = engine.close(60_000);
-    void engine.releases.release(hold);
-    store.releases[0]!.answer.resolve({ released: true, next: undefined });
-    await closed;
-    expect(store.closed).toBe(true);
   });
 });
 

@@ -1,10 +1,9 @@
-import { describe, expect, it } from '@jest/globals';
 import type { Places } from '../../../lib/engine/hold-terms.js';
 import type { Grant } from '../../../lib/engine/hold.js';
 import { Ticket, Tickets, type TicketListener, type TicketParts } from '../../../lib/engine/ticket.js';
 import type { PushedGrant } from '../../../lib/store/lock-store.js';
 import { FakeClock, settled } from '../../../lab/testbed/clocks/fake-clock.js';
-import { busy, contextOf, FakeStore, held, lasting, passing, queued, TERMS } from './support.js';
+import { contextOf, FakeStore, held, lasting, passing, queued, TERMS } from './support.js';
 
 const ID = 'me:1';
 const PLACES: Places = { waits: true, batchSize: 1, uncontendedBatchSize: 1 };
@@ -66,25 +65,6 @@ async function waiting(options?: Parameters<typeof setUp>[0]) {
 }
 
 describe('a requesting ticket', () => {
-  it('sends its request', () => {
-    const { ticket, store } = setUp({ owner: 'owner', lease: 6_000 });
-    ticket.ask();
-    expect(store.acquires[0]!.request).toEqual({
-      key: 'a',
-      id: ID,
-      mode: { kind: 'exclusive' },
-      batchSize: 1,
-      uncontendedBatchSize: 1,
-      fair: false,
-      owner: 'owner',
-      lease: 6_000,
-      waits: true,
-      period: 2_000,
-      patience: 9_000,
-      grantTimeout: 3_000,
-    });
-  });
-
   it('counts the validity of a grant from its request', async () => {
     const { clock, ticket, answer, grants, told } = setUp();
     ticket.ask();
@@ -111,22 +91,6 @@ describe('a requesting ticket', () => {
     ticket.retryAfter(5_000);
     await clock.pass(500);
     expect(store.acquires).toHaveLength(2);
-  });
-
-  it('reports once that it has to wait', async () => {
-    const { told, ticket, answer } = await waiting();
-    ticket.ask();
-    await answer(queued());
-    expect(told.filter((word) => word === 'contended')).toHaveLength(1);
-  });
-
-  it('tries only once if it does not wait', async () => {
-    const { clock, ticket, store, told, answer } = setUp({ waits: false });
-    ticket.ask();
-    await answer(busy());
-    await clock.pass(100);
-    expect(store.acquires).toHaveLength(1);
-    expect(told).toEqual(['contended']);
   });
 
   it('releases orphans among the holders that the store names', async () => {
@@ -232,22 +196,6 @@ describe('a pushed grant', () => {
     ticket.pushed(push());
     await answer(held(11, 30_000));
     expect(grants).toMatchObject([{ id: ID, token: 11, lease: 30_000, from: 1_000 }]);
-  });
-
-  it('counts once, however often it arrives', async () => {
-    const { clock, ticket, grants, store } = await waiting();
-    clock.advance(1_000);
-    ticket.pushed(push());
-    ticket.pushed(push());
-    expect(grants).toHaveLength(1);
-    expect(store.acquires).toHaveLength(1);
-  });
-
-  it('is ignored by a ticket that has left', async () => {
-    const { ticket, grants, store } = await waiting();
-    ticket.leave();
-    ticket.pushed(push());
-    expect([grants.length, store.acquires.length]).toEqual([0, 1]);
   });
 
   it('that was ended by force before it arrived does not count, nor does a pending reply', async () => {

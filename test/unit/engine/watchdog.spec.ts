@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import type { Hold } from '../../../lib/engine/hold.js';
 import type { LockEvent } from '../../../lib/engine/lock-event.js';
 import { Releases } from '../../../lib/engine/releases.js';
@@ -110,16 +109,6 @@ describe('the watchdog', () => {
     expect(store.renewals.flatMap(({ request }) => request)).toHaveLength(10);
   });
 
-  it('never renews a fixed lease, and reports its end on time', async () => {
-    const { clock, store, watch, lost } = setUp();
-    const hold = watch({ renews: false });
-    await clock.pass(2_967);
-    expect([hold.state, lost]).toEqual(['held', []]);
-    await clock.pass(2);
-    expect([hold.state, lost.length]).toEqual(['lost', 1]);
-    expect(store.renewals).toHaveLength(0);
-  });
-
   it('extends a short first lease, also of a fixed lease, and does not count that', async () => {
     const { clock, store, watch, confirm, told } = setUp();
     watch({ lease: 30_000, renews: false, maxRenewTimes: 1 }, { lease: 3_000 });
@@ -180,21 +169,6 @@ describe('the watchdog', () => {
     await clock.pass(10);
     hold.lose('forced');
     expect(hold.loss!.cause).toBeUndefined();
-  });
-
-  it('keeps renewing after a failure', async () => {
-    const { clock, store, watch, confirm } = setUp();
-    const hold = watch();
-    await clock.pass(1_000);
-    store.renewals[0]!.answer.resolve([passing()]);
-    await clock.pass(300);
-    expect(store.renewals).toHaveLength(2);
-    await confirm();
-    await clock.pass(1_100);
-    expect(store.renewals).toHaveLength(3);
-    expect(hold.isHeld).toBe(true);
-    hold.lose('forced');
-    expect(hold.loss!.cause).toBeUndefined(); // that one has nothing to do with it
   });
 
   it('isolates a lease that fails or has ended from the others', async () => {

@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import { settled } from '../../../lab/testbed/clocks/fake-clock.js';
 import { passing } from '../engine/support.js';
 import { given, Quorum, released, watch, type Watched } from './support.js';
@@ -13,16 +12,6 @@ describe('a release over several masters', () => {
     const answer = watch(quorum.store.release({ key: 'a', id: 'me:1', tombstoneFor: 0, keep: 0, next: undefined }));
     return { quorum, answer };
   }
-
-  it('is done when a majority has replied', async () => {
-    const { quorum, answer } = await release();
-    quorum.members[0]!.releases[0]!.answer.resolve(released());
-    await settled();
-    expect(answer.value).toBeUndefined();
-    quorum.members[2]!.releases[0]!.answer.resolve(released());
-    await settled();
-    expect(answer.value).toEqual({ released: true, next: undefined });
-  });
 
   it('reports a lost lock only if a majority did not have it', async () => {
     const { quorum, answer } = await release();
