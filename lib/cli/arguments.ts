@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 import { LONGEST_TIMER } from '../common/clock.js';
 import { mayBeConnection, withoutSecret } from '../common/credentials.js';
-import { oneLine } from '../common/describe.js';
+import { alternatives, oneLine } from '../common/describe.js';
 import { assertKey } from '../keys/index.js';
 import { read } from '../options/option-readers.js';
 import { COMMANDS, COMMON_OPTIONS, ORDERS, OWN_OPTIONS, SHELLS } from './command-table.js';
@@ -121,21 +121,18 @@ function oneOf<Value extends string>(label: string, values: readonly Value[], wr
   throw new UsageError(`${label} takes one of ${values.join(', ')}${given}`);
 }
 
-function readSubject(command: Topic, rest: readonly string[]): string | undefined {
+function readSubject(command: Topic, [first, ...others]: readonly string[]): string | undefined {
   const { subject } = COMMANDS[command];
-  const [first] = rest;
-  if (rest.length > 1) {
+  if (others.length > 0) {
     const one = subject === 'optional key' ? 'key' : subject;
-    const hint =
-      subject === 'shell'
-        ? new Intl.ListFormat('en-GB', { type: 'disjunction' }).format(SHELLS)
-        : `quote a ${one} that contains spaces`;
+    const hint = subject === 'shell' ? alternatives(SHELLS) : `quote a ${one} that contains spaces`;
     throw new UsageError(`${command} takes one ${one}: ${hint}`);
   }
-  if (subject === 'pattern' || subject === 'shell') return first;
-  if (first === undefined && subject === 'optional key') return undefined;
-  if (first === undefined) throw new UsageError(`${command} needs a key: ${command} stock:42`);
-  return refusing(() => assertKey(first));
+  if (first === undefined && subject === 'key') {
+    throw new UsageError(`${command} needs a key: ${command} stock:42`);
+  }
+  const isKey = first !== undefined && (subject === 'key' || subject === 'optional key');
+  return isKey ? refusing(() => assertKey(first)) : first;
 }
 
 function readHold(hold: string | undefined): string | undefined {

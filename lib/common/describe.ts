@@ -16,6 +16,24 @@ export function oneLine(source: string): string {
   return line.length > PRINTED ? `${line.slice(0, PRINTED)}…` : line;
 }
 
+/** For messages: the first texts of a list, and how many more there are. */
+export const listed = (texts: readonly string[], most: number): string =>
+  `${texts.slice(0, most).join(', ')}${texts.length > most ? ` and ${texts.length - most} more` : ''}`;
+
+/** For messages: `a, b or c`. */
+export const alternatives = (texts: readonly string[]): string => ALTERNATIVES.format(texts);
+const ALTERNATIVES = new Intl.ListFormat('en-GB', { type: 'disjunction' });
+
+/** How many keys of one call a message names. */
+const KEYS_NAMED = 5;
+
+/** For messages: the first keys of a call, and how many more it has. */
+export const namesOfKeys = (keys: readonly string[]): string =>
+  listed(
+    keys.map((key) => `'${key}'`),
+    KEYS_NAMED,
+  );
+
 /** For messages: says what a value is, without running its code, except for traps of a proxy. */
 export function describe(value: unknown): string {
   switch (typeof value) {

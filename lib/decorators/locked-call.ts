@@ -11,6 +11,7 @@ import type { LockService } from '../service/lock.service.js';
 import type { CallContext } from '../options/resolve-acquire-options.js';
 import type { LockedCall } from '../keys/index.js';
 import type { LockDeclaration } from './lock-declaration.js';
+import { namesOfKeys } from '../common/describe.js';
 import { isThenable } from '../common/settle.js';
 
 /** Finds the service of a call. Throws if there is none: the method never runs unlocked instead. */
@@ -132,7 +133,7 @@ function withSite(error: unknown, { site, method }: LockDeclaration, keys: strin
   if (!isLockStoreError(error)) return error;
   const { message, transient } = error;
   const names = [keys].flat();
-  return new LockStoreError(`${site} could not lock ${names.map((name) => `'${name}'`).join(', ')}: ${message}`, {
+  return new LockStoreError(`${site} could not lock ${namesOfKeys(names)}: ${message}`, {
     key: error.key ?? names[0]!,
     method,
     transient,

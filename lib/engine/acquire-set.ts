@@ -1,4 +1,5 @@
 import { listenToAbort } from '../common/abort.js';
+import { namesOfKeys } from '../common/describe.js';
 import { settledBy } from '../common/settle.js';
 import { isLockStoreError, LockStoreError, LockTimeoutError, type LockError } from '../errors/index.js';
 import type { AcquireReply, AcquireRequest, HeldReply } from '../store/lock-store.js';
@@ -272,7 +273,7 @@ const ownedBy = (owner: string | undefined, terms: HoldTerms): HoldTerms => ({
 });
 
 /** The keys of a set, for messages. */
-const named = (set: readonly KeyTerms[]): string => set.map(({ key }) => `'${key}'`).join(', ');
+const named = (set: readonly KeyTerms[]): string => namesOfKeys(set.map(({ key }) => key));
 
 /** The store has not answered in time for a set. */
 const unanswered = (set: readonly KeyTerms[]): LockStoreError =>

@@ -1,3 +1,4 @@
+import { listed } from '../common/describe.js';
 import { LockConfigError } from '../errors/index.js';
 import type {
   ListReply,
@@ -238,10 +239,9 @@ export class LockEngine {
   reportDrain(since: number): void {
     const keys = this.grants.all().map(({ key }) => `'${key}'`);
     if (keys.length === 0) return;
-    const more = keys.length > MOST_REPORTED ? ` and ${keys.length - MOST_REPORTED} more` : '';
     this.context.logger.warn(
       `the application has waited for its open requests for ${Math.round(since / 1_000)} s, and renews the locks that it ` +
-        `holds: ${keys.slice(0, MOST_REPORTED).join(', ')}${more}. Nest waits for requests without limit: end them, set ` +
+        `holds: ${listed(keys, MOST_REPORTED)}. Nest waits for requests without limit: end them, set ` +
         'drainTimeout, or stop the process, and the locks end with their leases',
     );
   }

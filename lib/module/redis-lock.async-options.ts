@@ -39,7 +39,7 @@ export const ASYNC_OPTIONS = new Options(
   {
     instance: or(read.instance, DEFAULT_INSTANCE),
     isGlobal: or(read.flag, true),
-    ...asWritten('imports', 'inject', 'useFactory', 'useClass', 'useExisting', 'extraProviders'),
+    ...asWritten(['imports', 'inject', 'useFactory', 'useClass', 'useExisting', 'extraProviders']),
   },
   (name) =>
     MODULE_OPTIONS.names.includes(name) ? `: it is made by the factory: return { ${name} } there.` : undefined,

@@ -14,6 +14,8 @@ import {
   refuseHoles,
   refuseUnseen,
   required,
+  suggestion,
+  TYPING_ERROR,
   type OptionReader,
 } from '../options/option-readers.js';
 import type { LineOptions } from '../store/redis/ioredis-lines.js';
@@ -114,19 +116,24 @@ function refuseOtherClients(label: string, connection: object): void {
 
 /**
  * The reader of options that ioredis gets as they are written. It copies them, and would not see those of a prototype.
- * @param isOpen whether an object may have other options than these
+ * @param isForeign whether an object may have an option of a name that is not in the table
  */
 const forIoredis =
-  <Read extends object>(options: Options<any>, isOpen = (_written: object): boolean => true): OptionReader<Read> =>
+  <Read extends object>(
+    options: Options<any>,
+    isForeign = (name: string, _written: object) => !options.isMistake(name),
+  ): OptionReader<Read> =>
   (label, written) => {
     if (!isObject(written)) return refuseUnseen(label, written, 'an object of options of ioredis');
-    options.read(label, written, `${label}.`, isOpen(written));
+    options.read(label, written, `${label}.`, (name) => isForeign(name, written));
     return written as Read;
   };
 
 /** Options of TLS and of a Sentinel. */
 const readNested = forIoredis(
-  new Options(asWritten('host', 'port', 'key', 'cert', 'ca', 'pfx', 'passphrase', 'servername', 'rejectUnauthorized')),
+  new Options(
+    asWritten(['host', 'port', 'key', 'cert', 'ca', 'crl', 'pfx', 'passphrase', 'servername', 'rejectUnauthorized']),
+  ),
 );
 const readTls: OptionReader = (label, written) => (isObject(written) ? readNested(label, written) : written);
 const listOfSentinels = listOf(readNested, "a list such as [{ host: 'a', port: 26379 }]", refuseUnseen);
@@ -150,16 +157,16 @@ function writtenInstead(name: string): string | undefined {
 export const SERVER_OPTIONS = new Options(
   {
     ...asWritten(
-      ...['host', 'port', 'path', 'family', 'username', 'password', 'protocol', 'replyMapping', 'name', 'role'],
-      ...['sentinelUsername', 'sentinelPassword', 'sentinelCommandTimeout', 'sentinelRetryStrategy'],
-      ...['sentinelReconnectStrategy', 'sentinelMaxConnections', 'updateSentinels', 'enableTLSForSentinelMode'],
-      ...['failoverDetector', 'preferredSlaves', 'natMap', 'Connector', 'connectTimeout', 'disconnectTimeout'],
-      ...['commandTimeout', 'socketTimeout', 'keepAlive', 'noDelay', 'blockingTimeout', 'blockingTimeoutGrace'],
-      ...['connectionName', 'disableClientInfo', 'clientInfoTag', 'retryStrategy', 'reconnectOnError'],
-      ...['maxRetriesPerRequest', 'maxLoadingRetryTime', 'autoResubscribe', 'autoResendUnfulfilledCommands'],
-      ...['enableOfflineQueue', 'enableReadyCheck', 'lazyConnect', 'readOnly', 'stringNumbers', 'keyPrefix', 'monitor'],
-      ...['enableAutoPipelining', 'autoPipeliningIgnoredCommands', 'offlineQueue', 'commandQueue', 'scripts'],
-      ...['himportFieldsets', 'showFriendlyErrorStack'],
+      ['host', 'port', 'path', 'family', 'username', 'password', 'protocol', 'replyMapping', 'name', 'role'],
+      ['sentinelUsername', 'sentinelPassword', 'sentinelCommandTimeout', 'sentinelRetryStrategy'],
+      ['sentinelReconnectStrategy', 'sentinelMaxConnections', 'updateSentinels', 'enableTLSForSentinelMode'],
+      ['failoverDetector', 'preferredSlaves', 'natMap', 'Connector', 'connectTimeout', 'disconnectTimeout'],
+      ['commandTimeout', 'socketTimeout', 'keepAlive', 'noDelay', 'blockingTimeout', 'blockingTimeoutGrace'],
+      ['connectionName', 'disableClientInfo', 'clientInfoTag', 'retryStrategy', 'reconnectOnError'],
+      ['maxRetriesPerRequest', 'maxLoadingRetryTime', 'autoResubscribe', 'autoResendUnfulfilledCommands'],
+      ['enableOfflineQueue', 'enableReadyCheck', 'lazyConnect', 'readOnly', 'stringNumbers', 'keyPrefix', 'monitor'],
+      ['enableAutoPipelining', 'autoPipeliningIgnoredCommands', 'offlineQueue', 'commandQueue', 'scripts'],
+      ['himportFieldsets', 'showFriendlyErrorStack'],
     ),
     db: readDatabase,
     tls: readTls,
@@ -171,7 +178,7 @@ export const SERVER_OPTIONS = new Options(
 );
 
 // A `Connector` may have options of its own.
-const readServerOptions = forIoredis<LineOptions>(SERVER_OPTIONS, (written) => 'Connector' in written);
+const readServerOptions = forIoredis<LineOptions>(SERVER_OPTIONS, (_name, written) => 'Connector' in written);
 
 const readServer: OptionReader<LineOptions> = (label, written) => {
   if (written instanceof URL) throw new LockConfigError(`${label} is a URL object: write its text, url.href.`);
@@ -190,17 +197,35 @@ const readNode: OptionReader<ClusterNode> = (label, node) => {
   return refuseUnseen(label, node, "a node, such as { host: 'a', port: 6379 } or 'redis://a:6379'");
 };
 
+/** What to write in place of an option of nodes among those of their Cluster, where ioredis ignores it. */
+function ofNodes(name: string): string | undefined {
+  const meant = suggestion(name, [...CLUSTER_OPTIONS.names, ...SERVER_OPTIONS.names], TYPING_ERROR);
+  if (meant === undefined || CLUSTER_OPTIONS.names.includes(meant)) return undefined;
+  const hint = meant === name ? 'write' : `did you mean '${meant}'? Write`;
+  return `: ${hint} options of each node in redisOptions: { ${meant} }.`;
+}
+
+/** The options of a Cluster of ioredis. Its types say if it gets another one. */
+const CLUSTER_OPTIONS: Options<Readonly<Record<keyof ClusterOptions, OptionReader>>> = new Options(
+  {
+    redisOptions: readServer,
+    ...asWritten(
+      ['clusterRetryStrategy', 'clusterNodeRetryStrategy', 'enableOfflineQueue', 'enableReadyCheck', 'scaleReads'],
+      ['maxRedirections', 'retryDelayOnFailover', 'retryDelayOnClusterDown', 'retryDelayOnTryAgain'],
+      ['retryDelayOnMoved', 'slotsRefreshTimeout', 'slotsRefreshInterval', 'shardedSubscribers', 'lazyConnect'],
+      ['useSRVRecords', 'resolveSrv', 'dnsLookup', 'natMap', 'enableAutoPipelining', 'autoPipeliningIgnoredCommands'],
+      ['scripts', 'himportFieldsets', 'keyPrefix', 'showFriendlyErrorStack'],
+    ),
+  },
+  ofNodes,
+);
+
 const CLUSTER = new Options(
   {
     cluster: required(
       listOf(readNode, "a list of nodes, such as [{ host: 'a', port: 6379 }, 'redis://b:6379']", refuseUnseen),
     ),
-    options: or(
-      forIoredis<ClusterOptions>(
-        new Options({ redisOptions: readServer, ...asWritten('natMap', 'dnsLookup', 'scaleReads', 'keyPrefix') }),
-      ),
-      {},
-    ),
+    options: or(forIoredis<ClusterOptions>(CLUSTER_OPTIONS), {}),
   },
   () =>
     ' beside cluster: write options for each node in connection.options.redisOptions, and other options of ioredis in ' +

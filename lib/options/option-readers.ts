@@ -1,5 +1,5 @@
 import { types } from 'node:util';
-import { describe, oneLine, quote } from '../common/describe.js';
+import { alternatives, describe, oneLine, quote } from '../common/describe.js';
 import { durationIn } from '../common/duration.js';
 import { refuseUrls } from '../common/refuse-urls.js';
 import { LockConfigError } from '../errors/index.js';
@@ -39,9 +39,8 @@ export const checked =
 export const oneOf = <Read>(words: readonly unknown[], described?: string): OptionReader<Read> =>
   checked(
     (written) => words.includes(written) || (described !== undefined && isFunction(written)),
-    ALTERNATIVES.format([...words.map((word) => `'${String(word)}'`), ...(described === undefined ? [] : [described])]),
+    alternatives([...words.map((word) => `'${String(word)}'`), ...(described === undefined ? [] : [described])]),
   );
-const ALTERNATIVES = new Intl.ListFormat('en-GB', { type: 'disjunction' });
 
 /** A text that matches a pattern. */
 export const text = (pattern: RegExp, instead: string): OptionReader<string> =>
@@ -84,8 +83,10 @@ export const atLeast =
   };
 
 /** The rows of options that another place checks. */
-export const asWritten = <const Name extends string>(...names: readonly Name[]): Readonly<Record<Name, OptionReader>> =>
-  Object.fromEntries(names.map((name) => [name, read.asWritten])) as Readonly<Record<Name, OptionReader>>;
+export const asWritten = <const Name extends string>(
+  ...names: ReadonlyArray<readonly Name[]>
+): Readonly<Record<Name, OptionReader>> =>
+  Object.fromEntries(names.flat().map((name) => [name, read.asWritten])) as Readonly<Record<Name, OptionReader>>;
 
 export const isText = (written: unknown): written is string => typeof written === 'string' && written.trim() !== '';
 export const isFunction = (written: unknown): boolean => typeof written === 'function';
@@ -220,11 +221,11 @@ export class Options<Readers extends Readonly<Record<string, OptionReader>>> {
   /**
    * Reads an object of these options. `undefined` counts as left out, `null` does not.
    * @param prefix stands before the name of an option in messages, such as `defaults.`
-   * @param isOpen whether the object may have other options, too
+   * @param isForeign whether the object may have an option of a name that is not in the table
    * @throws LockConfigError for the first option that cannot be used
    */
-  read(label: string, written: unknown, prefix = '', isOpen = false): ReadOptions<Readers> {
-    this.check(label, written, isOpen);
+  read(label: string, written: unknown, prefix = '', isForeign?: (name: string) => boolean): ReadOptions<Readers> {
+    this.check(label, written, isForeign);
     const options: Record<string, unknown> = { ...this.defaults };
     for (const name of Object.keys(written as object)) {
       const reader = this.known.get(name);
@@ -240,7 +241,7 @@ export class Options<Readers extends Readonly<Record<string, OptionReader>>> {
    * would lose them, and a polluted `Object.prototype` would give all callers the same owner.
    * @throws LockConfigError
    */
-  check(label: string, written: unknown, isOpen = false): void {
+  check(label: string, written: unknown, isForeign?: (name: string) => boolean): void {
     if (!isObject(written) || Array.isArray(written)) {
       const example = Object.hasOwn(EXAMPLES, label) ? `: write ${label}${EXAMPLES[label]}` : '';
       throw new LockConfigError(`${label} takes an object of options; this is ${show(written)}${example}.`);
@@ -248,13 +249,13 @@ export class Options<Readers extends Readonly<Record<string, OptionReader>>> {
     if (!isPlain(written)) this.refuseInherited(label, written);
     // Reflect.ownKeys would take three times as long.
     for (const name of Object.getOwnPropertyNames(written)) {
-      if (!isOpen && !this.known.has(name)) throw this.unknown(label, name);
+      if (!this.known.has(name) && isForeign?.(name) !== true) throw this.unknown(label, name);
       const property = Object.getOwnPropertyDescriptor(written, name)!;
       if (property.get !== undefined || property.set !== undefined) throw hidden(label, written, name, 'a getter');
       if (property.enumerable !== true) throw hidden(label, written, name, 'not enumerable');
     }
     const [symbol] = Object.getOwnPropertySymbols(written);
-    if (symbol !== undefined && !isOpen) throw this.unknown(label, symbol.toString());
+    if (symbol !== undefined && isForeign === undefined) throw this.unknown(label, symbol.toString());
   }
 
   /** A promise, a Map, a Set or a Date has no options at all. The getters of a class look like options, and are none. */
@@ -269,6 +270,11 @@ export class Options<Readers extends Readonly<Record<string, OptionReader>>> {
         if (looksLikeOption && !Object.hasOwn(written, name)) throw hidden(label, written, name, 'inherited');
       }
     }
+  }
+
+  /** Whether an unknown name is probably a typing error, and not an option of a later version of another package. */
+  isMistake(name: string): boolean {
+    return (this.elsewhere?.(name) ?? suggestion(name, this.names, TYPING_ERROR)) !== undefined;
   }
 
   private unknown(label: string, name: string): LockConfigError {
@@ -324,8 +330,18 @@ const ELSEWHERE: Readonly<Record<string, readonly string[]>> = {
   match: ['prefix', 'keyPrefix', 'pattern'],
 };
 
-/** The option of a list that was probably meant. */
-export function suggestion(unknown: string, known: readonly string[]): string | undefined {
+/** How many letters of a typing error differ, if the name may also be right. */
+export const TYPING_ERROR = 2;
+
+/**
+ * The option of a list that was probably meant.
+ * @param edits how many letters may differ; by default, each third one
+ */
+export function suggestion(
+  unknown: string,
+  known: readonly string[],
+  edits = Math.max(2, Math.floor(unknown.length / 3)),
+): string | undefined {
   const translated = known.find((name) => Object.hasOwn(ELSEWHERE, name) && ELSEWHERE[name]!.includes(unknown));
   if (translated !== undefined) return translated;
   // A longer text is near no option.
@@ -333,8 +349,7 @@ export function suggestion(unknown: string, known: readonly string[]): string | 
   const near = known
     .map((name) => ({ name, distance: editDistance(text, name.toLowerCase()) }))
     .sort((a, b) => a.distance - b.distance)[0];
-  const most = Math.max(2, Math.floor(text.length / 3));
-  return near !== undefined && near.distance <= most && near.distance < near.name.length ? near.name : undefined;
+  return near !== undefined && near.distance <= edits && near.distance < near.name.length ? near.name : undefined;
 }
 
 /** The Levenshtein distance, computed row by row. */

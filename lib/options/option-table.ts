@@ -11,20 +11,8 @@ import type {
   OnUnavailable,
   ReleaseMode,
 } from './acquire-options.js';
-import {
-  checked,
-  func,
-  isObject,
-  isText,
-  oneOf,
-  Options,
-  or,
-  read,
-  refuse,
-  required,
-  text,
-  type OptionReader,
-} from './option-readers.js';
+import { checked, func, isObject, isText, oneOf, Options, or, read, refuse, required, text } from './option-readers.js';
+import type { OptionReader } from './option-readers.js';
 
 const readKind: OptionReader<LockKind> = (label, written) => {
   if (written === 'exclusive' || written === 'read' || written === 'write') return written;
@@ -86,7 +74,6 @@ const DECORATOR = {
   condition: func<(...args: any[]) => unknown>('a function of the arguments that returns true to lock'),
   instance: read.instance,
 };
-const DRAIN = { ...lease, holdAtLeast, replicas, onLost };
 const SEMAPHORE = { ...lease, waitTimeout, signal, holdAtLeast, replicas, onLost };
 
 /**
@@ -116,7 +103,7 @@ export const OPTIONS = {
   /** The calls of a semaphore. `runSemaphore` passes its options on to `run`, which reads them. */
   semaphore: new Options(SEMAPHORE),
   runSemaphore: new Options({ ...SEMAPHORE, units }),
-  drain: new Options(DRAIN),
+  drain: new Options({ ...lease, holdAtLeast, replicas, onLost }),
   adopt: new Options({ ...lease, onLost, pattern }),
   getLock: new Options({ owner, pattern }),
   getSemaphore: new Options({ permits: required(permits), pattern }),

@@ -1,10 +1,11 @@
 import { hostname, userInfo } from 'node:os';
+import { listed } from '../../common/describe.js';
 import type { LockHolder, LockState } from '../../service/lock-state.js';
 import { counted, ownerName } from '../../service/party-names.js';
 import type { CommandLine } from '../arguments.js';
 import { EXIT, type ExitCode } from '../exit-codes.js';
 import type { Terminal } from '../output/terminal.js';
-import { labelName, listed, safe, safeJson, time } from '../output/texts.js';
+import { labelName, safe, safeJson, time } from '../output/texts.js';
 import { serverTime, type Session } from '../session.js';
 import { isOf } from '../find-locks.js';
 

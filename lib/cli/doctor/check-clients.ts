@@ -1,7 +1,8 @@
 import type { Cluster, Redis } from 'ioredis';
+import { listed } from '../../common/describe.js';
 import { RedisClientRecords } from '../../store/redis/redis-client-records.js';
 import { answerUnless, isReply, type Server } from '../deployment/deployment.js';
-import { labelName, listed } from '../output/texts.js';
+import { labelName } from '../output/texts.js';
 import type { Session } from '../session.js';
 import { ok, warning, type Finding } from './finding.js';
 

@@ -32,7 +32,3 @@ export const labelName = ({
   client,
 }: Pick<LockWaiter, 'client'> & Partial<Pick<LockWaiter, 'label'>>): string =>
   label ? withoutSecret(label) : clientName(client);
-
-/** The first names of a list. */
-export const listed = (names: readonly string[], most: number): string =>
-  `${names.slice(0, most).join(', ')}${names.length > most ? ` and ${names.length - most} more` : ''}`;

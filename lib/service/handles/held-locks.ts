@@ -1,4 +1,5 @@
 import { inspect, type InspectOptions } from 'node:util';
+import { namesOfKeys } from '../../common/describe.js';
 import { outside } from '../../common/outside.js';
 import type { Duration } from '../../common/duration.js';
 import { LockConfigError, type LockLostError } from '../../errors/index.js';
@@ -86,7 +87,7 @@ export class HeldLocks implements LockHandle {
 
   async handOver(): Promise<string> {
     throw new LockConfigError(
-      `${this.keys.map((key) => `'${key}'`).join(', ')} cannot be handed over, because they were acquired together: ` +
+      `${namesOfKeys(this.keys)} cannot be handed over, because they were acquired together: ` +
         'acquire each key on its own, and hand over each.',
       { key: this.key },
     );

@@ -1,3 +1,4 @@
+import { namesOfKeys } from '../../common/describe.js';
 import type { Duration } from '../../common/duration.js';
 import type { HoldSurvey, LockEngine } from '../../engine/lock-engine.js';
 import { LockConfigError, LockNotHeldError } from '../../errors/index.js';
@@ -158,7 +159,7 @@ export class DefaultLock implements LockObject {
     const where =
       scope === undefined ? 'outside of any request or scope' : `of one ${scope.request ? 'request' : 'scope'}`;
     return new LockConfigError(
-      `this Lock object of ${this.named} is in use by another call, and calls ${where} cannot be distinguished when they unlock: ` +
+      `this Lock object of ${namesOfKeys(this.keys)} is in use by another call, and calls ${where} cannot be distinguished when they unlock: ` +
         'get an object for each call, write run(key, task) or @DistributedLock, or acquire(key) and release its handle.',
       { key: this.key },
     );
@@ -205,10 +206,8 @@ export class DefaultLock implements LockObject {
   }
 
   private notHeld(why: string): LockNotHeldError {
-    return new LockNotHeldError(`this Lock object of ${this.named} cannot unlock: ${why}`, { key: this.key });
-  }
-
-  private get named(): string {
-    return `'${this.keys.join("', '")}'`;
+    return new LockNotHeldError(`this Lock object of ${namesOfKeys(this.keys)} cannot unlock: ${why}`, {
+      key: this.key,
+    });
   }
 }

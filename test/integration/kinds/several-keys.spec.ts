@@ -43,6 +43,22 @@ describe('several keys', () => {
     expect((await bench.redis.commandStats())['evalsha']).toBeLessThanOrEqual(count);
   });
 
+  it('name the first ones in an error, and how many more there are', async () => {
+    const far = await bench.proxy();
+    const service = await bench.service({ connection: far.url, commandTimeout: 200 });
+    await service.tryAcquire('warm');
+    const keys = Array.from({ length: 1_500 }, (_, i) => `key:${i}`);
+    const named = "'key:0', 'key:1', 'key:2', 'key:3', 'key:4' and 1495 more";
+    await expect(service.getMultiLock(keys).unlock()).rejects.toMatchObject({
+      message: expect.stringContaining(`this Lock object of ${named} cannot unlock`),
+    });
+    far.delay({ request: 1_000 });
+    await expect(service.acquire(keys, { waitTimeout: 0 })).rejects.toMatchObject({
+      code: 'LOCK_STORE',
+      message: expect.stringContaining(`Redis has not answered yet whether ${named} are free`),
+    });
+  });
+
   it.each([
     ['two keys, 100 ms away', ['a', 'b'], 100],
     ['12 keys, 20 ms away', Array.from({ length: 11 }, (_, i) => `a:${i}`).concat('b'), 20],

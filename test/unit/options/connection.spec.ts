@@ -12,6 +12,14 @@ describe('connection', () => {
       { sentinels: [node], name: 'mymaster' },
       { sentinels: [node], name: 'mymaster' },
     ],
+    [
+      { cluster: [node], options: { slotsRefreshTimeout: 5_000, optionOfALaterVersion: 1, redisOptions: {} } },
+      { cluster: [node], options: { slotsRefreshTimeout: 5_000, optionOfALaterVersion: 1, redisOptions: {} } },
+    ],
+    [
+      { host: 'a', tls: { minVersion: 'TLSv1.2', crl: 'x', checkServerIdentity: 1, ciphers: 'x' } },
+      { host: 'a', tls: { minVersion: 'TLSv1.2', crl: 'x', checkServerIdentity: 1, ciphers: 'x' } },
+    ],
   ])('accepts %j', (written, read) => {
     expect(readConnections(written)).toEqual(read);
   });
@@ -44,6 +52,41 @@ describe('connection', () => {
       'that of all nodes',
       { cluster: [node], options: { redisOptions: { url: 'b' } } },
       'connection.options.redisOptions has no option "url"',
+    ],
+    [
+      'a misspelt option of the Cluster',
+      { cluster: [node], options: { slotRefreshTimeout: 5_000 } },
+      'connection.options has no option "slotRefreshTimeout": did you mean \'slotsRefreshTimeout\'?',
+    ],
+    [
+      'an option of nodes among those of the Cluster, where ioredis ignores it',
+      { cluster: [node], options: { password: 'secret' } },
+      'connection.options has no option "password": write options of each node in redisOptions: { password }.',
+    ],
+    [
+      'a misspelt option of nodes among those of the Cluster',
+      { cluster: [node], options: { pasword: 'secret' } },
+      'connection.options has no option "pasword": did you mean \'password\'? Write options of each node in redisOptions',
+    ],
+    [
+      'a misspelt option of nodes',
+      { cluster: [node], options: { redisOptions: { pasword: 'secret' } } },
+      'connection.options.redisOptions has no option "pasword": did you mean \'password\'?',
+    ],
+    [
+      'a misspelt option beside Sentinels',
+      { sentinels: [node], name: 'm', sentinelPasword: 'secret' },
+      'connection has no option "sentinelPasword": did you mean \'sentinelPassword\'?',
+    ],
+    [
+      'a misspelt option of a Sentinel',
+      { sentinels: [{ hots: 'a' }], name: 'm' },
+      'connection.sentinels[0] has no option "hots": did you mean \'host\'?',
+    ],
+    [
+      'a misspelt option of TLS',
+      { host: 'a', tls: { rejectUnauthorised: false } },
+      'connection.tls has no option "rejectUnauthorised": did you mean \'rejectUnauthorized\'?',
     ],
     ['a database in letters', 'redis://a/abc', 'the database of connection is "abc"'],
     ['a database in the query', 'redis://a?db=-1', 'the database of connection is "-1"'],
