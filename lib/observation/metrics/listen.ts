@@ -3,32 +3,25 @@ import { warnOfObserver } from '../../common/observed.js';
 import { LOCK_CHANNELS, type LockAcquisition, type LockDiagnostics } from '../diagnostics/index.js';
 import type { LockEvent } from '../../engine/lock-event.js';
 
-/** Listeners of events, by the type of the event. */
-export type EventListeners = {
+/** Listeners of events, by their type, and of calls that acquire locks: when they begin, and when they have a result. */
+export type LockListeners = {
   readonly [Type in LockEvent['type']]?: (event: LockDiagnostics<Extract<LockEvent, { type: Type }>>) => void;
+} & {
+  readonly [What in 'asked' | 'answered']?: (acquisition: LockAcquisition) => void;
 };
 
-/** Listeners of calls that acquire locks: when they begin, and when they have their result. */
-export interface AcquisitionListeners {
-  readonly asked: (acquisition: LockAcquisition) => void;
-  readonly answered: (acquisition: LockAcquisition) => void;
-}
+const CHANNELS: Readonly<Record<keyof LockListeners, string>> = {
+  ...LOCK_CHANNELS,
+  asked: `tracing:${LOCK_CHANNELS.acquire}:start`,
+  answered: `tracing:${LOCK_CHANNELS.acquire}:asyncEnd`,
+};
 
 /** Listens to all locks of this process, until the returned function is called. */
-export function listenToEvents(listeners: EventListeners): () => void {
-  const stops = Object.entries(listeners).map(([type, listener]) =>
-    // The type of an event selects its listener.
-    listen(LOCK_CHANNELS[type as LockEvent['type']], listener as (event: unknown) => void),
+export function listenToLocks(listeners: LockListeners): () => void {
+  const stops = Object.entries(listeners).map(([what, listener]) =>
+    // The channel of a listener has the messages that it takes.
+    listen(CHANNELS[what as keyof LockListeners], listener as (message: unknown) => void),
   );
-  return () => stops.forEach((stop) => stop());
-}
-
-/** Listens to all calls of this process that acquire locks, until the returned function is called. */
-export function listenToAcquisitions({ asked, answered }: AcquisitionListeners): () => void {
-  const stops = [
-    listen(`tracing:${LOCK_CHANNELS.acquire}:start`, (acquisition) => asked(acquisition as LockAcquisition)),
-    listen(`tracing:${LOCK_CHANNELS.acquire}:asyncEnd`, (acquisition) => answered(acquisition as LockAcquisition)),
-  ];
   return () => stops.forEach((stop) => stop());
 }
 

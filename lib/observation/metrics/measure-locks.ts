@@ -1,27 +1,22 @@
 import type { AcquiredLock, LockAcquisition, LockDiagnostics } from '../diagnostics/index.js';
 import { collectReadings } from '../diagnostics/readings.js';
-import type {
-  LockLostEvent,
-  LockReleasedEvent,
-  LockSkippedEvent,
-  LockTimeoutEvent,
-  LockUnreleasedEvent,
-} from '../../engine/lock-event.js';
+import type { LockEvent } from '../../engine/lock-event.js';
 import { isLockError, isLockStoreError, isLockTimeoutError, LOSS_REASONS } from '../../errors/index.js';
 import { quote } from '../../common/describe.js';
-import { listenToAcquisitions, listenToEvents } from './listen.js';
-import {
-  COUNTS,
-  MANUAL,
-  MOST_PATTERNS,
-  OTHER,
-  type EventName,
-  type Labels,
-  type ReadingName,
-  type Recorders,
+import { listenToLocks, type LockListeners } from './listen.js';
+import { MANUAL, MEASURES, MOST_PATTERNS, OTHER } from './measures.js';
+import type {
+  Buckets,
+  DurationName,
+  EventName,
+  Instruments,
+  Labels,
+  Measure,
+  MeasureName,
+  Reading,
+  ReadingName,
+  Recorder,
 } from './measures.js';
-
-const REASONS = Object.keys(LOSS_REASONS);
 
 /** Records a value of a measurement. */
 type RecordValue = (measure: EventName, value: number, labels: Labels) => void;
@@ -29,75 +24,75 @@ type RecordValue = (measure: EventName, value: number, labels: Labels) => void;
 /** The outcome of a call that acquires a lock. */
 export type Outcome = 'acquired' | 'timeout' | 'skipped' | 'failed' | 'aborted';
 
-/** A value that was read when the metrics were collected. */
-export interface Reading {
-  readonly measure: ReadingName;
-  readonly value: number;
-  readonly labels: Labels;
-}
-
 /** Makes the labels of a lock. */
 type Labeller = (lock: Pick<LockAcquisition, 'instance' | 'pattern' | 'kind'>) => Labels;
 
-export interface LockMeasurement {
-  stop(): void;
-  /** Reads the current state of all instances of this process. */
-  read(): Promise<readonly Reading[]>;
-}
-
-/** Measures all locks of this process, until it is stopped. `start` is called with each new set of labels. */
-export function measureLocks(recorders: Recorders, start?: (labels: Labels) => void): LockMeasurement {
-  const record: RecordValue = (measure, value, labels) => recorders[measure]?.(value, labels);
+/**
+ * Makes all metrics, and measures all locks of this process until the returned function is called.
+ * @param start is called with each new set of labels
+ */
+export function measureLocks(
+  instruments: Instruments,
+  buckets: Buckets,
+  start: (labels: Labels) => void = () => undefined,
+): () => void {
   const labels = boundedLabels();
   const lastAcquired = new Map<string, Reading>();
-  const stops = [measureAcquisitions(record, labels, start), measureEvents(record, labels, lastAcquired)];
   let reading: Promise<readonly Reading[]> | undefined;
-  return {
-    stop: () => stops.forEach((stop) => stop()),
-    // One question for all metrics of a collection.
-    read: () =>
-      (reading ??= readInstances(labels)
-        .then((readings) => [...readings, ...lastAcquired.values()])
-        .finally(() => (reading = undefined))),
-  };
+  // One question for all metrics of a collection.
+  const read = () =>
+    (reading ??= readInstances(labels)
+      .then((readings) => [...readings, ...lastAcquired.values()])
+      .finally(() => (reading = undefined)));
+  const recorders: Partial<Record<MeasureName, Recorder>> = {};
+  for (const [id, measure] of MEASURE_LIST) {
+    const { kind } = measure;
+    const bounds = kind === 'duration' && buckets[id as DurationName];
+    if (kind === 'count' || kind === 'level') recorders[id] = instruments[kind](measure);
+    else if (bounds) recorders[id] = instruments.duration(measure, [...bounds]);
+    else if (kind !== 'duration')
+      instruments.reading(measure, async () => (await read()).filter((each) => each.measure === id));
+  }
+  const record: RecordValue = (id, value, about) => recorders[id]?.(value, about);
+  return listenToLocks({
+    ...acquisitionListeners(record, labels, start),
+    ...eventListeners(record, labels, lastAcquired),
+  });
 }
+
+const MEASURE_LIST = Object.entries(MEASURES) as ReadonlyArray<readonly [MeasureName, Measure]>;
 
 async function readInstances(labelsOf: Labeller): Promise<Reading[]> {
   const instances = await collectReadings();
-  return instances.flatMap(
-    ({ instance, reachable, subscribed, roundTrip, disconnects, clockAhead, watchdogLag, candidates, holds }) => {
-      const labels: Labels = { 'lock.instance': instance };
-      const oldest = new Map<string, Reading>();
-      for (const { age, ...hold } of holds) {
-        const own = labelsOf({ instance, ...hold });
-        const id = idOf(own);
-        const value = Math.max(inSeconds(age), oldest.get(id)?.value ?? 0);
-        oldest.set(id, { measure: 'oldestHold', value, labels: own });
-      }
-      return [
-        { measure: 'reachable', value: Number(reachable), labels },
-        { measure: 'subscribed', value: Number(subscribed), labels },
-        { measure: 'disconnects', value: disconnects, labels },
-        { measure: 'watchdogLag', value: inSeconds(watchdogLag), labels },
-        ...(roundTrip === undefined ? [] : [{ measure: 'roundTrip', value: inSeconds(roundTrip), labels } as const]),
-        ...(clockAhead === undefined ? [] : [{ measure: 'clockAhead', value: inSeconds(clockAhead), labels } as const]),
-        ...candidatesOf(candidates, labelsOf, instance),
-        ...oldest.values(),
-      ] satisfies Reading[];
-    },
-  );
+  return instances.flatMap(({ instance, candidates, holds, ...now }) => {
+    const labels: Labels = { 'lock.instance': instance };
+    const reading = (measure: ReadingName, value: number, more?: Labels): Reading => ({
+      ...{ measure, value, labels: { ...labels, ...more } },
+    });
+    const elections = candidates.map((pattern) => labelsOf({ instance, pattern, kind: 'exclusive' })['lock.pattern']!);
+    return merged([
+      reading('reachable', Number(now.reachable)),
+      reading('subscribed', Number(now.subscribed)),
+      reading('disconnects', now.disconnects),
+      reading('watchdogLag', inSeconds(now.watchdogLag)),
+      ...(now.roundTrip === undefined ? [] : [reading('roundTrip', inSeconds(now.roundTrip))]),
+      ...(now.clockAhead === undefined ? [] : [reading('clockAhead', inSeconds(now.clockAhead))]),
+      ...elections.map((pattern) => reading('candidates', 1, { 'lock.pattern': pattern })),
+      ...holds.map(({ age, ...hold }) => reading('oldestHold', inSeconds(age), labelsOf({ instance, ...hold }))),
+    ]);
+  });
 }
 
-/** How many candidates stand for the elections of each pattern. */
-function candidatesOf(patterns: readonly string[], labelsOf: Labeller, instance: string): Reading[] {
-  const counts = new Map<string, number>();
-  for (const pattern of patterns) {
-    const label = labelsOf({ instance, pattern, kind: 'exclusive' })['lock.pattern']!;
-    counts.set(label, (counts.get(label) ?? 0) + 1);
+/** One reading of an instance for each set of labels: candidates are counted, and of several holds the oldest counts. */
+function merged(readings: readonly Reading[]): Reading[] {
+  const byLabels = new Map<string, Reading>();
+  for (const { measure, value, labels } of readings) {
+    const id = `${measure}\n${idOf(labels)}`;
+    const before = byLabels.get(id)?.value;
+    const all = measure === 'candidates' ? (before ?? 0) + value : Math.max(before ?? value, value);
+    byLabels.set(id, { measure, value: all, labels });
   }
-  return [...counts].map(([pattern, value]) => ({
-    ...{ measure: 'candidates', value, labels: { 'lock.instance': instance, 'lock.pattern': pattern } },
-  }));
+  return [...byLabels.values()];
 }
 
 /** Labels with a bounded number of patterns: the label of every later pattern is `(other)`. */
@@ -121,15 +116,11 @@ function boundedLabels(): Labeller {
   };
 }
 
-function measureAcquisitions(
-  record: RecordValue,
-  labelsOf: Labeller,
-  start: ((labels: Labels) => void) | undefined,
-): () => void {
+function acquisitionListeners(record: RecordValue, labelsOf: Labeller, start: (labels: Labels) => void): LockListeners {
   // Calls that began before the measuring are unknown, and are not counted when they end.
   const asked = new WeakMap<LockAcquisition, number>();
   const known = new Set<string>();
-  return listenToAcquisitions({
+  return {
     asked(acquisition) {
       asked.set(acquisition, performance.now());
       const labels = labelsOf(acquisition);
@@ -137,9 +128,10 @@ function measureAcquisitions(
       // begins with 1 it returns 0.
       if (!known.has(idOf(labels))) {
         known.add(idOf(labels));
-        for (const count of COUNTS) if (count !== 'lost') record(count, 0, labels);
-        for (const reason of REASONS) record('lost', 0, { ...labels, 'lock.loss_reason': reason });
-        start?.(labels);
+        for (const [id, { kind }] of MEASURE_LIST)
+          if (kind === 'count' && id !== 'lost') record(id as EventName, 0, labels);
+        for (const reason of Object.keys(LOSS_REASONS)) record('lost', 0, { ...labels, 'lock.loss_reason': reason });
+        start(labels);
       }
       record('waiting', 1, labels);
     },
@@ -154,24 +146,26 @@ function measureAcquisitions(
       });
       if (isFailure(acquisition)) record('failed', 1, labels);
     },
-  });
+  };
 }
+
+type EventOf<Type extends LockEvent['type']> = LockDiagnostics<Extract<LockEvent, { type: Type }>>;
 
 const idOf = (labels: Labels): string => Object.values(labels).join('\n');
 
-function measureEvents(record: RecordValue, labelsOf: Labeller, lastAcquired: Map<string, Reading>): () => void {
+function eventListeners(record: RecordValue, labelsOf: Labeller, lastAcquired: Map<string, Reading>): LockListeners {
   const held = new Set<string>();
-  const ended = (event: LockDiagnostics<LockReleasedEvent | LockUnreleasedEvent | LockLostEvent>): void => {
+  const ended = (event: EventOf<'released' | 'unreleased' | 'lost'>): void => {
     const labels = labelsOf(event);
     record('hold', inSeconds(event.held), { ...labels, 'lock.outcome': event.type });
     if (held.delete(holdIdOf(event))) record('held', -1, labels);
   };
-  const gaveUp = (event: LockDiagnostics<LockTimeoutEvent | LockSkippedEvent>): void => {
+  const gaveUp = (event: EventOf<'timeout' | 'skipped'>): void => {
     const labels = labelsOf(event);
     record(event.type === 'timeout' ? 'timeouts' : 'skipped', 1, labels);
     record('wait', inSeconds(event.waited), { ...labels, 'lock.outcome': event.type });
   };
-  return listenToEvents({
+  return {
     contended: (event) => record('contended', 1, labelsOf(event)),
     acquired(event) {
       const labels = labelsOf(event);
@@ -191,7 +185,7 @@ function measureEvents(record: RecordValue, labelsOf: Labeller, lastAcquired: Ma
       ended(event);
       record('lost', 1, { ...labelsOf(event), 'lock.loss_reason': event.lossReason });
     },
-  });
+  };
 }
 
 /** The labels of a lock in measurements. */

@@ -21,13 +21,15 @@ const OF_LOCK: readonly Label[] = ['lock.instance', 'lock.pattern', 'lock.kind']
 const WITH_OUTCOME: readonly Label[] = [...OF_LOCK, 'lock.outcome'];
 
 const measure =
-  (kind: Measure['kind'], labels = OF_LOCK) =>
-  (name: string, help: string): Measure => ({ kind, name: `redis_lock.${name}`, help, labels });
+  <Kind extends Measure['kind']>(kind: Kind, labels = OF_LOCK) =>
+  (name: string, help: string): Measure & { readonly kind: Kind } =>
+    Object.freeze({ kind, name: `redis_lock.${name}`, help, labels });
 
 const duration = measure('duration', WITH_OUTCOME);
 const count = measure('count');
 const level = measure('level');
 const reading = measure('reading', ['lock.instance']);
+const seconds = measure('reading in seconds', ['lock.instance']);
 
 /** All measurements. The Prometheus names come from these, so that one dashboard fits both. */
 export const MEASURES = Object.freeze({
@@ -54,22 +56,13 @@ export const MEASURES = Object.freeze({
   held: level('held', 'How many locks are held'),
   reachable: reading('reachable', 'Whether Redis answers (1) or not (0)'),
   subscribed: reading('subscribed', 'Whether messages from Redis arrive (1) or not (0), so that calls can wait'),
-  roundTrip: measure('reading in seconds', ['lock.instance'])(
-    'round_trip',
-    'How long Redis took to answer this reading',
-  ),
+  roundTrip: seconds('round_trip', 'How long Redis took to answer this reading'),
   disconnects: measure('counted reading', ['lock.instance'])(
     'disconnects',
     'How often a connection to Redis was lost since the process has started',
   ),
-  clockAhead: measure('reading in seconds', ['lock.instance'])(
-    'clock.ahead',
-    'By how much the clock of Redis is ahead of the clock of this process',
-  ),
-  watchdogLag: measure('reading in seconds', ['lock.instance'])(
-    'watchdog.lag',
-    'How late the most overdue renewal of the last two minutes was',
-  ),
+  clockAhead: seconds('clock.ahead', 'By how much the clock of Redis is ahead of the clock of this process'),
+  watchdogLag: seconds('watchdog.lag', 'How late the most overdue renewal of the last two minutes was'),
   candidates: measure('reading', ['lock.instance', 'lock.pattern'])(
     'candidates',
     'How many candidates of this process stand for election',
@@ -78,25 +71,12 @@ export const MEASURES = Object.freeze({
   oldestHold: measure('reading in seconds')('oldest_hold', 'For how long the oldest current hold has been held'),
 });
 
-/** The measurements that are read when the metrics are collected. All others are recorded with events. */
-export const READINGS = Object.freeze([
-  'reachable',
-  'subscribed',
-  'roundTrip',
-  'disconnects',
-  'clockAhead',
-  'watchdogLag',
-  'candidates',
-  'lastAcquired',
-  'oldestHold',
-] as const);
-export type ReadingName = (typeof READINGS)[number];
-export type EventName = Exclude<keyof typeof MEASURES, ReadingName>;
-
-/** The measurements that count. */
-export const COUNTS = Object.freeze(
-  Object.entries(MEASURES).flatMap(([id, { kind }]) => (kind === 'count' ? [id as EventName] : [])),
-);
+export type MeasureName = keyof typeof MEASURES;
+/** The measurements that are recorded with events. All others are read when the metrics are collected. */
+export type EventName = {
+  [Name in MeasureName]: (typeof MEASURES)[Name]['kind'] extends 'duration' | 'count' | 'level' ? Name : never;
+}[MeasureName];
+export type ReadingName = Exclude<MeasureName, EventName>;
 
 /** Upper bounds of the duration buckets, in seconds: from a round trip to Redis to long jobs. */
 export const BUCKETS: readonly number[] = [
@@ -108,9 +88,10 @@ export const BUCKETS: readonly number[] = [
 export type DurationName = 'acquire' | 'wait' | 'hold';
 export type LockBuckets = readonly number[] | { readonly [Name in DurationName]?: readonly number[] | false };
 
-type Bounds = readonly number[] | false;
+/** The bounds of each histogram; `false`: it is not recorded. */
+export type Buckets = Readonly<Record<DurationName, readonly number[] | false>>;
 /** The bounds of each histogram unless a user gives others. */
-export const EVERY_BUCKET: Readonly<Record<DurationName, Bounds>> = { acquire: BUCKETS, wait: BUCKETS, hold: BUCKETS };
+export const EVERY_BUCKET: Buckets = { acquire: BUCKETS, wait: BUCKETS, hold: BUCKETS };
 
 const INCREASING = 'increasing numbers, such as [0.01, 0.1, 1]';
 
@@ -120,11 +101,14 @@ const readBounds: OptionReader<readonly number[]> = (label, written) => {
     Number.isFinite(bound) && Number(bound) > before ? (before = Number(bound)) : refuse(at, bound, INCREASING);
   return listOf(readBound, `a list of ${INCREASING}`)(label, written);
 };
-const ownBounds = or((label, written): Bounds => written !== false && readBounds(label, written), BUCKETS);
+const ownBounds = or(
+  (label, written): readonly number[] | false => written !== false && readBounds(label, written),
+  BUCKETS,
+);
 const OF_EACH = new Options({ acquire: ownBounds, wait: ownBounds, hold: ownBounds });
 
 /** The bounds of each histogram. @throws LockConfigError */
-export const readBuckets: OptionReader<Readonly<Record<DurationName, Bounds>>> = (label, written) => {
+export const readBuckets: OptionReader<Buckets> = (label, written) => {
   if (isObject(written) && !Array.isArray(written)) return OF_EACH.nested(label, written);
   const bounds = readBounds(label, written);
   return { acquire: bounds, wait: bounds, hold: bounds };
@@ -133,26 +117,20 @@ export const readBuckets: OptionReader<Readonly<Record<DurationName, Bounds>>> =
 /** Records a value: the seconds of a duration, or the increment of a count or a level. */
 export type Recorder = (value: number, labels: Labels) => void;
 
-/** Makes the recorder of a measurement, by its kind. */
-interface RecorderFactory {
+/** A value that was read when the metrics were collected. */
+export interface Reading {
+  readonly measure: ReadingName;
+  readonly value: number;
+  readonly labels: Labels;
+}
+
+/** A library of metrics: makes the metric of a measurement, by its kind. */
+export interface Instruments {
   duration(measure: Measure, bounds: number[]): Recorder;
   count(measure: Measure): Recorder;
   level(measure: Measure): Recorder;
-}
-
-/** The recorders of the measurements that events record; none for a histogram that is left out. */
-export type Recorders = { readonly [Name in EventName]?: Recorder };
-
-/** Makes the recorders, with the bounds of each histogram. */
-export function recordersOf(buckets: Readonly<Record<string, Bounds>>, make: RecorderFactory): Recorders {
-  const recorders: { [Name in EventName]?: Recorder } = {};
-  for (const [id, measure] of Object.entries(MEASURES) as Array<[EventName, Measure]>) {
-    const { kind } = measure;
-    if (kind === 'count' || kind === 'level') recorders[id] = make[kind](measure);
-    const bounds = kind === 'duration' && buckets[id];
-    if (bounds) recorders[id] = make.duration(measure, [...bounds]);
-  }
-  return recorders;
+  /** Makes the metric of all other kinds. It calls `read` when the metrics are collected. */
+  reading(measure: Measure, read: () => Promise<readonly Reading[]>): void;
 }
 
 /** The pattern of all locks beyond the first `MOST_PATTERNS` patterns. */

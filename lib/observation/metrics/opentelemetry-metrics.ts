@@ -1,14 +1,6 @@
 import { Options, or, refuseWithoutMethods } from '../../options/option-readers.js';
 import { measureLocks } from './measure-locks.js';
-import {
-  EVERY_BUCKET,
-  MEASURES,
-  READINGS,
-  readBuckets,
-  recordersOf,
-  type Labels,
-  type LockBuckets,
-} from './measures.js';
+import { EVERY_BUCKET, readBuckets, type Labels, type LockBuckets } from './measures.js';
 
 /** The methods of a meter that are used: `Meter` of `@opentelemetry/api` has them. */
 export interface LockMeter {
@@ -62,38 +54,39 @@ const OPTIONS = new Options({ buckets: or(readBuckets, EVERY_BUCKET) });
 export function openTelemetryMetrics(meter: LockMeter, options: LockMeterOptions = {}): () => void {
   const { buckets } = OPTIONS.read('openTelemetryMetrics', options);
   refuseWithoutMethods('the meter of openTelemetryMetrics', meter, METHODS, 'metrics.getMeter(…)');
-  const recorders = recordersOf(buckets, {
-    duration({ name, help: description }, explicitBucketBoundaries) {
-      const advice = { explicitBucketBoundaries };
-      const histogram = meter.createHistogram(name, { description, unit: 's', advice });
-      return (value, labels) => histogram.record(value, labels);
+  const removals: Array<() => void> = [];
+  const stop = measureLocks(
+    {
+      duration({ name, help: description }, explicitBucketBoundaries) {
+        const advice = { explicitBucketBoundaries };
+        const histogram = meter.createHistogram(name, { description, unit: 's', advice });
+        return (value, labels) => histogram.record(value, labels);
+      },
+      count({ name, help: description }) {
+        const counter = meter.createCounter(name, { description });
+        return (value, labels) => counter.add(value, labels);
+      },
+      level({ name, help: description }) {
+        const level = meter.createUpDownCounter(name, { description });
+        return (value, labels) => level.add(value, labels);
+      },
+      reading({ name, help: description, kind }, read) {
+        const isCounted = kind === 'counted reading';
+        const unit = kind === 'reading' || isCounted ? {} : { unit: 's' };
+        const gauge = meter[isCounted ? 'createObservableCounter' : 'createObservableGauge'](name, {
+          ...{ description, ...unit },
+        });
+        const observe: LockGaugeCallback = async (result) => {
+          for (const { value, labels } of await read()) result.observe(value, labels);
+        };
+        gauge.addCallback(observe);
+        removals.push(() => gauge.removeCallback(observe));
+      },
     },
-    count({ name, help: description }) {
-      const counter = meter.createCounter(name, { description });
-      return (value, labels) => counter.add(value, labels);
-    },
-    level({ name, help: description }) {
-      const level = meter.createUpDownCounter(name, { description });
-      return (value, labels) => level.add(value, labels);
-    },
-  });
-  const measurement = measureLocks(recorders);
-  const stops = READINGS.map((id) => {
-    const { name, help, kind } = MEASURES[id];
-    const isCounted = kind === 'counted reading';
-    const unit = kind === 'reading' || isCounted ? {} : { unit: 's' };
-    const gauge = meter[isCounted ? 'createObservableCounter' : 'createObservableGauge'](name, {
-      ...{ description: help, ...unit },
-    });
-    const observe: LockGaugeCallback = async (result) => {
-      for (const { measure, value, labels } of await measurement.read())
-        if (measure === id) result.observe(value, labels);
-    };
-    gauge.addCallback(observe);
-    return () => gauge.removeCallback(observe);
-  });
+    buckets,
+  );
   return () => {
-    measurement.stop();
-    for (const stop of stops) stop();
+    stop();
+    for (const remove of removals) remove();
   };
 }

@@ -3,7 +3,7 @@ import type { LockAcquisition } from '../diagnostics/index.js';
 import { isLockTimeoutError, type LockTimeoutError } from '../../errors/index.js';
 import { holdIdOf, holdIdsOf, labelsOf, outcomeOf } from './measure-locks.js';
 import { Options, or, read, refuseWithoutMethods } from '../../options/option-readers.js';
-import { listenToAcquisitions, listenToEvents } from './listen.js';
+import { listenToLocks } from './listen.js';
 
 /** The methods of a tracer that are used: `Tracer` of `@opentelemetry/api` has them. */
 export interface LockTracer {
@@ -81,38 +81,34 @@ export function openTelemetrySpans(tracer: LockTracer, options: LockSpanOptions 
     for (const span of [acquired, hold]) span.setAttribute(PREVIOUS, holder);
   };
 
-  const stops = [
-    listenToAcquisitions({
-      asked: (acquisition) => void acquiring.set(acquisition, start('lock acquire', acquisition)),
-      answered(acquisition) {
-        const span = acquiring.get(acquisition);
-        if (span === undefined) return;
-        const outcome = outcomeOf(acquisition);
-        // A timeout or a skip does not make the span an error. A caller that treats it as an error has its own span.
-        if (isLockTimeoutError(acquisition.error)) nameHolder(span, acquisition.error);
-        if (outcome === 'failed') span.setStatus({ code: ERROR, message: messageOf(acquisition.error) });
-        const { result } = acquisition;
-        // A hold that is already lost has had its last event.
-        for (const id of result?.isHeld === true ? holdIdsOf(acquisition, result) : []) {
-          if (holding.has(id)) continue;
-          const hold = start('lock hold', acquisition);
-          holding.set(id, hold);
-          handedOff(id, span, hold);
-        }
-        end(span, outcome);
-      },
-    }),
-    listenToEvents({
-      acquired(event) {
-        if (event.previousHolder !== undefined) previous.set(holdIdOf(event), event.previousHolder);
-      },
-      released: (event) => endHold(holdIdOf(event), event.type),
-      unreleased: (event) => endHold(holdIdOf(event), event.type, event.reason),
-      lost: (event) => endHold(holdIdOf(event), event.type, event.reason),
-    }),
-  ];
+  const stop = listenToLocks({
+    asked: (acquisition) => void acquiring.set(acquisition, start('lock acquire', acquisition)),
+    answered(acquisition) {
+      const span = acquiring.get(acquisition);
+      if (span === undefined) return;
+      const outcome = outcomeOf(acquisition);
+      // A timeout or a skip does not make the span an error. A caller that treats it as an error has its own span.
+      if (isLockTimeoutError(acquisition.error)) nameHolder(span, acquisition.error);
+      if (outcome === 'failed') span.setStatus({ code: ERROR, message: messageOf(acquisition.error) });
+      const { result } = acquisition;
+      // A hold that is already lost has had its last event.
+      for (const id of result?.isHeld === true ? holdIdsOf(acquisition, result) : []) {
+        if (holding.has(id)) continue;
+        const hold = start('lock hold', acquisition);
+        holding.set(id, hold);
+        handedOff(id, span, hold);
+      }
+      end(span, outcome);
+    },
+    acquired(event) {
+      if (event.previousHolder !== undefined) previous.set(holdIdOf(event), event.previousHolder);
+    },
+    released: (event) => endHold(holdIdOf(event), event.type),
+    unreleased: (event) => endHold(holdIdOf(event), event.type, event.reason),
+    lost: (event) => endHold(holdIdOf(event), event.type, event.reason),
+  });
   return () => {
-    for (const stop of stops) stop();
+    stop();
     for (const span of holding.values()) span.end();
     holding.clear();
     previous.clear();

@@ -1,15 +1,6 @@
 import { Options, or, read, refuseWithoutMethods } from '../../options/option-readers.js';
 import { measureLocks, type Outcome } from './measure-locks.js';
-import {
-  EVERY_BUCKET,
-  MEASURES,
-  READINGS,
-  readBuckets,
-  recordersOf,
-  type Labels,
-  type LockBuckets,
-  type Measure,
-} from './measures.js';
+import { EVERY_BUCKET, MEASURES, readBuckets, type Labels, type LockBuckets, type Measure } from './measures.js';
 
 /** The parts of `prom-client` that are used: `import * as client from 'prom-client'` has them. */
 export interface PrometheusClient {
@@ -86,38 +77,39 @@ export function prometheusMetrics(client: PrometheusClient, options: PrometheusO
     return { name, help: measure.help, labelNames: measure.labels.map(plain), registers: [registry] };
   };
   let waits: InstanceType<PrometheusClient['Histogram']> | undefined;
-  const recorders = recordersOf(buckets, {
-    duration(measure, bounds) {
-      const histogram = new client.Histogram({ ...metricOf(measure), buckets: bounds });
-      if (measure === MEASURES.wait) waits = histogram;
-      return (value, labels) => histogram.observe(inPrometheus(labels), value);
-    },
-    count(measure) {
-      const counter = new client.Counter(metricOf(measure));
-      return (value, labels) => counter.inc(inPrometheus(labels), value);
-    },
-    level(measure) {
-      const level = new client.Gauge(metricOf(measure));
-      return (value, labels) => level.inc(inPrometheus(labels), value);
-    },
-  });
-  // Like the counters: `rate()` sees the first wait.
-  const measurement = measureLocks(recorders, (labels) =>
-    WAIT_OUTCOMES.forEach((outcome) => waits?.zero(inPrometheus({ ...labels, 'lock.outcome': outcome }))),
-  );
-  for (const id of READINGS) {
-    const Value = MEASURES[id].kind === 'counted reading' ? client.Counter : client.Gauge;
-    const metric = new Value({
-      ...metricOf(MEASURES[id]),
-      async collect() {
-        const readings = await measurement.read();
-        metric.reset();
-        for (const { measure, value, labels } of readings) if (measure === id) metric.inc(inPrometheus(labels), value);
+  const stop = measureLocks(
+    {
+      duration(measure, bounds) {
+        const histogram = new client.Histogram({ ...metricOf(measure), buckets: bounds });
+        if (measure === MEASURES.wait) waits = histogram;
+        return (value, labels) => histogram.observe(inPrometheus(labels), value);
       },
-    });
-  }
+      count(measure) {
+        const counter = new client.Counter(metricOf(measure));
+        return (value, labels) => counter.inc(inPrometheus(labels), value);
+      },
+      level(measure) {
+        const level = new client.Gauge(metricOf(measure));
+        return (value, labels) => level.inc(inPrometheus(labels), value);
+      },
+      reading(measure, read) {
+        const Value = measure.kind === 'counted reading' ? client.Counter : client.Gauge;
+        const metric = new Value({
+          ...metricOf(measure),
+          async collect() {
+            const readings = await read();
+            metric.reset();
+            for (const { value, labels } of readings) metric.inc(inPrometheus(labels), value);
+          },
+        });
+      },
+    },
+    buckets,
+    // Like the counters: `rate()` sees the first wait.
+    (labels) => WAIT_OUTCOMES.forEach((outcome) => waits?.zero(inPrometheus({ ...labels, 'lock.outcome': outcome }))),
+  );
   return () => {
-    measurement.stop();
+    stop();
     for (const name of names) registry.removeSingleMetric(name);
   };
 }

@@ -10,7 +10,7 @@ import {
   type OptionReader,
 } from '../../options/option-readers.js';
 import { messageOf } from '../../common/describe.js';
-import { listenToAcquisitions, listenToEvents } from './listen.js';
+import { listenToLocks } from './listen.js';
 import { isFailure } from './measure-locks.js';
 
 /** Writes the lines: Nest's `Logger` (with `new ConsoleLogger({ json: true })` as JSON), or pino. */
@@ -57,10 +57,11 @@ export function structuredLogs(logger: StructuredLogger, options: StructuredLogO
     const level = isLate || WARNINGS.has(event.type) ? 'warn' : 'debug';
     logger[level](lineOf(event));
   };
-  const events = EVENTS.filter((type) => types.includes(type));
-  const stops = [listenToEvents(Object.fromEntries(events.map((type) => [type, write])))];
-  if (types.includes('failed')) stops.push(listenToAcquisitions({ asked: () => undefined, answered: writeFailure }));
-  return () => stops.forEach((stop) => stop());
+  const listeners = EVENTS.map((type) => [type, write] as const).filter(([type]) => types.includes(type));
+  return listenToLocks({
+    ...Object.fromEntries(listeners),
+    ...(types.includes('failed') && { answered: writeFailure }),
+  });
 
   function writeFailure(call: LockAcquisition): void {
     if (!isFailure(call)) return;
