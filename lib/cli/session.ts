@@ -4,9 +4,9 @@ import { readConnections, refuseOtherPrefix } from '../module/redis-lock.connect
 import { MODULE_OPTIONS, resolveModuleOptions } from '../module/redis-lock.options.js';
 import type { ClusterAddress } from '../store/redis/passed-client.js';
 import { refusing, type CommandLine } from './arguments.js';
-import { ClusterServers } from './deployment/cluster-servers.js';
+import { clusterServers } from './deployment/cluster-servers.js';
 import type { Deployment, WrittenConnection } from './deployment/deployment.js';
-import { IndependentServers } from './deployment/independent-servers.js';
+import { independentServers } from './deployment/independent-servers.js';
 
 const SILENT = { debug() {}, log() {}, warn() {}, error() {} };
 
@@ -64,8 +64,8 @@ function deploymentOf(
 ): Deployment {
   const [first] = connections;
   refusing(() => refuseOtherPrefix(readConnections(connections.length === 1 ? first : [...connections]), prefix));
-  if (isClusterAddress(first)) return new ClusterServers(first, timeout);
-  return new IndependentServers(connections as ReadonlyArray<Exclude<WrittenConnection, ClusterAddress>>, timeout);
+  if (isClusterAddress(first)) return clusterServers(first, timeout);
+  return independentServers(connections as ReadonlyArray<Exclude<WrittenConnection, ClusterAddress>>, timeout);
 }
 
 const isClusterAddress = (connection: WrittenConnection | undefined): connection is ClusterAddress =>

@@ -6,6 +6,13 @@ import type { Trial } from './trial.js';
 
 type Attempt = readonly [command: string, ...args: string[]];
 
+/** The commands of a text such as `GET KEY; TIME`, in which `names` stand for the words in capitals that they have. */
+const attempts = (text: string, names: Readonly<Record<string, string>> = {}): Attempt[] =>
+  text.split(';').map((command) => {
+    const [name, ...args] = command.trim().split(/\s+/);
+    return [name!, ...args.map((word) => names[word] ?? word)];
+  });
+
 /** The commands that run scripts. */
 const CALLS: readonly Attempt[] = [
   ['EVALSHA', '0'.repeat(40), '0'],
@@ -13,83 +20,49 @@ const CALLS: readonly Attempt[] = [
 ];
 
 /** Each command that the scripts of locks use, in a form that changes only a key of the doctor's own. */
-function attemptsInScripts({ state: key, channel, slotChannel, inCluster }: Trial): Attempt[] {
-  return [
-    ['TIME'],
-    ['PUBLISH', channel, 'doctor'],
-    ['PUBSUB', 'NUMSUB', channel],
-    ['EXISTS', key],
-    ['GET', key],
-    ['SET', key, '1', 'PX', '1000'],
-    ['PTTL', key],
-    ['PEXPIRE', key, '1000'],
-    ['PEXPIREAT', key, '1'],
-    ['HSET', key, 'a', '1'],
-    ['HGET', key, 'a'],
-    ['HGETALL', key],
-    ['HLEN', key],
-    ['HSCAN', key, '0'],
-    ['HMGET', key, 'a'],
-    ['HDEL', key, 'a'],
-    ['ZADD', key, '1', 'a'],
-    ['ZCARD', key],
-    ['ZRANGE', key, '0', '1'],
-    ['ZREVRANGE', key, '0', '1'],
-    ['ZRANK', key, 'a'],
-    ['ZSCORE', key, 'a'],
-    ['ZREMRANGEBYSCORE', key, '0', '1'],
-    ['ZREM', key, 'a'],
-    ['DEL', key],
-    ['UNLINK', key],
-    ...(inCluster ? shardedMessages(slotChannel) : []),
-  ];
-}
-
-/** Sharded subscriptions have a check of their own. */
-const shardedMessages = (channel: string): Attempt[] => [
-  ['SPUBLISH', channel, 'doctor'],
-  ['PUBSUB', 'SHARDNUMSUB', channel],
-];
+const IN_SCRIPTS = `TIME; PUBLISH CHANNEL doctor; PUBSUB NUMSUB CHANNEL; EXISTS KEY; GET KEY; SET KEY 1 PX 1000; PTTL KEY;
+  PEXPIRE KEY 1000; PEXPIREAT KEY 1; HSET KEY a 1; HGET KEY a; HGETALL KEY; HLEN KEY; HSCAN KEY 0; HMGET KEY a; HDEL KEY a;
+  ZADD KEY 1 a; ZCARD KEY; ZRANGE KEY 0 1; ZREVRANGE KEY 0 1; ZRANK KEY a; ZSCORE KEY a; ZREMRANGEBYSCORE KEY 0 1;
+  ZREM KEY a; DEL KEY; UNLINK KEY`;
+/** The further ones in a Cluster. Sharded subscriptions have a check of their own. */
+const IN_SCRIPTS_OF_CLUSTER = 'SPUBLISH SLOT_CHANNEL doctor; PUBSUB SHARDNUMSUB SLOT_CHANNEL';
 
 /** The further commands that clients send in a Cluster. */
-const CLUSTER_CALLS: readonly Attempt[] = [['CLUSTER', 'SLOTS'], ['CLUSTER', 'INFO'], ['CLUSTER', 'MYID'], ['ASKING']];
+const CLUSTER_CALLS = attempts('CLUSTER SLOTS; CLUSTER INFO; CLUSTER MYID; ASKING');
 
 /** Commands that an ACL allows by subcommand: `+pubsub|numsub`. */
 const WITH_SUBCOMMANDS: readonly string[] = ['PUBSUB', 'CLUSTER', 'CONFIG'];
 
 /** Commands that only some features need. */
-const OPTIONAL = [
-  { command: ['WAIT', '0', '1'], without: 'the option `replicas` fails' },
-  { command: ['SCAN', '0', 'COUNT', '1'], without: 'ls, watch and the dashboard cannot find the locks' },
-  {
-    command: ['INFO'],
-    without: 'a subscription at a replica is noticed late, Redlock cannot check its masters, and doctor checks less',
-  },
-  {
-    command: ['CONFIG', 'GET', 'timeout'],
-    without: 'doctor cannot check idle timeouts and output buffers',
-  },
-  { command: ['PING'], without: 'each heartbeat of a subscription is refused, and recorded in the ACL log' },
-] as const;
+const OPTIONAL: ReadonlyArray<readonly [command: string, without: string]> = [
+  ['WAIT 0 1', 'the option `replicas` fails'],
+  ['SCAN 0 COUNT 1', 'ls, watch and the dashboard cannot find the locks'],
+  ['INFO', 'a subscription at a replica is noticed late, Redlock cannot check its masters, and doctor checks less'],
+  ['CONFIG GET timeout', 'doctor cannot check idle timeouts and output buffers'],
+  ['PING', 'each heartbeat of a subscription is refused, and recorded in the ACL log'],
+];
 
 /** Checks that the server knows all commands that locks need, also inside scripts, and that its user may run them. */
 export async function checkPermissions(trial: Trial): Promise<Finding[]> {
   const { client } = trial.server;
-  const all: Array<{ readonly command: string; readonly what: Refusal }> = [];
+  const { state: KEY, channel: CHANNEL, slotChannel: SLOT_CHANNEL, inCluster } = trial;
+  const all: Refused[] = [];
   const note = async (name: Attempt, attempt = name): Promise<boolean> => {
     const what = await refusalOf(client, attempt);
     if (what !== undefined)
       all.push({ command: nameOf(name), what: name === attempt || what !== 'unknown' ? what : 'in scripts' });
     return what === undefined;
   };
-  for (const attempt of [...CALLS, ...(trial.inCluster ? CLUSTER_CALLS : [])]) await note(attempt);
+  for (const attempt of [...CALLS, ...(inCluster ? CLUSTER_CALLS : [])]) await note(attempt);
   const hasScripts = all.every(({ command }) => command !== 'eval');
-  for (const attempt of attemptsInScripts(trial)) {
-    if ((await note(attempt)) && hasScripts) await note(attempt, inScript(attempt, trial.state));
+  const inScripts = inCluster ? `${IN_SCRIPTS};${IN_SCRIPTS_OF_CLUSTER}` : IN_SCRIPTS;
+  for (const attempt of attempts(inScripts, { KEY, CHANNEL, SLOT_CHANNEL })) {
+    if ((await note(attempt)) && hasScripts) await note(attempt, inScript(attempt, KEY));
   }
-  const missing = OPTIONAL.map(async ({ command, without }) => {
-    const what = await refusalOf(client, command);
-    return what === undefined ? [] : [optionalMissing(nameOf(command), without, what)];
+  const missing = OPTIONAL.map(async ([text, without]) => {
+    const [attempt] = attempts(text);
+    const what = await refusalOf(client, attempt!);
+    return what === undefined ? [] : [optionalMissing(nameOf(attempt!), without, what)];
   });
   const refusals = all.filter(({ what }) => !isMissing(what));
   const { username, password } = client.options;
@@ -120,6 +93,7 @@ const nameOf = ([command, first]: Attempt): string =>
  * inside scripts.
  */
 type Refusal = 'command' | 'key' | 'channel' | 'unknown' | 'in scripts';
+type Refused = { readonly command: string; readonly what: Refusal };
 
 const isMissing = (what: Refusal): boolean => what === 'unknown' || what === 'in scripts';
 
@@ -136,11 +110,7 @@ async function refusalOf(client: Redis, [command, ...args]: Attempt): Promise<Re
   }
 }
 
-function summary(
-  user: string,
-  prefix: string,
-  refusals: ReadonlyArray<{ readonly command: string; readonly what: Refusal }>,
-): Finding {
+function summary(user: string, prefix: string, refusals: readonly Refused[]): Finding {
   if (refusals.length === 0) return ok('permissions', `${user} has all permissions that locks need`);
   const commands = refusals.filter(({ what }) => what === 'command').map(({ command }) => `+${command}`);
   const rules = [
@@ -163,7 +133,7 @@ const optionalMissing = (command: string, without: string, what: Refusal): Findi
 /** Without these commands, waiters get no messages, and everything else works. */
 const OF_MESSAGES = /^(publish|spublish|pubsub\|.*)$/;
 
-function missingCommands(missing: ReadonlyArray<{ readonly command: string; readonly what: Refusal }>): Finding {
+function missingCommands(missing: readonly Refused[]): Finding {
   const names = missing.map(({ command, what }) => `${command}${what === 'unknown' ? '' : ' (in scripts)'}`);
   const isOnlySlow = missing.every(({ command }) => OF_MESSAGES.test(command));
   const effect = isOnlySlow ? 'waiters receive no messages, and retry every 3 s' : 'locks fail';

@@ -1,4 +1,3 @@
-import type { Redis } from 'ioredis';
 import { clientChannel } from '../../keys/index.js';
 import { isRefusal } from '../deployment/deployment.js';
 import { ok, problem, type Finding } from './finding.js';
@@ -7,30 +6,17 @@ import type { Trial } from './trial.js';
 /** The error of a server without sharded pub/sub: Redis before 7. */
 const UNKNOWN = /unknown command/i;
 
-/** Checks that a message arrives, and that the server sees the subscriber. Waiters need both. */
-export const checkPubSub = (trial: Trial): Promise<Finding> =>
-  withListener(trial, (listener) => tryOut(trial, listener, trial.channel, ''));
-
-/** The same for sharded pub/sub, in a slot of a Cluster. */
-export const checkShardedPubSub = (trial: Trial): Promise<Finding> =>
-  withListener(trial, (listener) => tryOut(trial, listener, trial.slotChannel, 's'));
-
-async function withListener<T>({ server, timeout }: Trial, use: (listener: Redis) => Promise<T>): Promise<T> {
+/**
+ * Checks that a message arrives, and that the server sees the subscriber. Waiters need both.
+ * @param kind what the commands and the event of sharded pub/sub have in front of their names
+ */
+export async function checkPubSub(trial: Trial, kind: '' | 's' = ''): Promise<Finding> {
+  const { timeout, prefix, server } = trial;
+  const { client } = server;
+  const [check, census, channel] =
+    kind === 's' ? ['sharded pub/sub', 'shardnumsub', trial.slotChannel] : ['pub/sub', 'numsub', trial.channel];
   const once = { maxRetriesPerRequest: 0, retryStrategy: () => null, commandTimeout: timeout };
-  const listener = server.client.duplicate(once);
-  listener.on('error', () => undefined);
-  try {
-    return await use(listener);
-  } finally {
-    listener.disconnect();
-  }
-}
-
-/** @param kind what the commands and the event of sharded pub/sub have in front of their names */
-async function tryOut(trial: Trial, listener: Redis, channel: string, kind: '' | 's'): Promise<Finding> {
-  const { client } = trial.server;
-  const { timeout, prefix } = trial;
-  const [check, census] = kind === 's' ? ['sharded pub/sub', 'shardnumsub'] : ['pub/sub', 'numsub'];
+  const listener = client.duplicate(once).on('error', () => undefined);
   try {
     const heard = new Promise<number>((resolve) => {
       listener.on(`${kind}message`, () => resolve(performance.now()));
@@ -64,6 +50,8 @@ async function tryOut(trial: Trial, listener: Redis, channel: string, kind: '' |
       ? `permit the user to subscribe: ${rules} &${clientChannel(prefix, '*')}`
       : 'check whether the server accepts another connection, and whether a firewall or proxy drops its messages';
     return problem(check, message, advice);
+  } finally {
+    listener.disconnect();
   }
 }
 

@@ -1,6 +1,6 @@
-import { answerUnless, isRefusal } from '../deployment/deployment.js';
+import { answerUnless, isRefusal, type Deployment } from '../deployment/deployment.js';
 import { time } from '../output/texts.js';
-import { ok, problem, warning, type Finding } from './finding.js';
+import { about, ok, problem, type Finding, type Verdict } from './finding.js';
 
 /** The fields of INFO or CLUSTER INFO by name. */
 export type ServerInfo = ReadonlyMap<string, string>;
@@ -14,34 +14,104 @@ export async function readInfo(answer: Promise<string>): Promise<ServerInfo | un
 
 /** The oldest version of Redis that has all commands of the scripts. */
 const OLDEST = [6, 2] as const;
+/** Memory counts as nearly full from this share of maxmemory on. */
+const NEARLY_FULL = 0.9;
 
-export function checkVersion(info: ServerInfo): Finding {
-  const valkey = info.get('valkey_version');
-  const version = info.get('redis_version') ?? '';
-  const name = valkey === undefined ? `Redis ${version}` : `Valkey ${valkey} (as Redis ${version})`;
-  const [major = 0, minor = 0] = version.split('.').map(Number);
-  const isOld = major < OLDEST[0] || (major === OLDEST[0] && minor < OLDEST[1]);
-  if (!isOld) return ok('server version', name);
-  return problem('server version', name, `use Redis ${OLDEST.join('.')} or later, or Valkey`);
-}
+type Kind = Deployment['kind'];
 
-export function checkRole(info: ServerInfo): Finding {
-  if (info.get('role') !== 'slave') return ok('role', 'a master');
-  const master = `${info.get('master_host') ?? '?'}:${info.get('master_port') ?? '?'}`;
-  return problem('role', `a replica of ${master}, which refuses writes`, 'connect to the master');
-}
+/** What INFO says about each subject, in the order of the report. */
+const SUBJECTS: Readonly<Record<string, (info: ServerInfo, kind: Kind) => Verdict>> = {
+  'server version'(info) {
+    const valkey = info.get('valkey_version');
+    const version = info.get('redis_version') ?? '';
+    const found = valkey === undefined ? `Redis ${version}` : `Valkey ${valkey} (as Redis ${version})`;
+    const [major = 0, minor = 0] = version.split('.').map(Number);
+    const isOld = major < OLDEST[0] || (major === OLDEST[0] && minor < OLDEST[1]);
+    return isOld ? { status: 'problem', found, advice: `use Redis ${OLDEST.join('.')} or later, or Valkey` } : found;
+  },
 
-/** A single node of a Cluster serves only a part of the locks, and redirects requests for others. */
-export function checkIsNoNode(info: ServerInfo): Finding[] {
-  if (info.get('cluster_enabled') !== '1') return [];
-  return [
-    problem(
-      'Cluster',
-      'this server is a node of a Cluster, and serves only a part of the locks',
-      'connect to the Cluster, here and in the module: {"cluster":[{"host":"…","port":6379}]}',
-    ),
-  ];
-}
+  /** A restart explains locks that were lost at that time. */
+  uptime(info) {
+    const ms = Number(info.get('uptime_in_seconds') ?? 0) * 1_000;
+    return `Redis has run for ${time(ms)}, since ${new Date(Date.now() - ms).toISOString()}`;
+  },
+
+  role(info) {
+    if (info.get('role') !== 'slave') return 'a master';
+    const master = `${info.get('master_host') ?? '?'}:${info.get('master_port') ?? '?'}`;
+    const found = `a replica of ${master}, which refuses writes`;
+    return { status: 'problem', found, advice: 'connect to the master' };
+  },
+
+  /** All keys of locks have a TTL, so every policy but noeviction may evict a lock that is held. */
+  'eviction policy'(info) {
+    const policy = info.get('maxmemory_policy') ?? 'unknown';
+    if (policy === 'noeviction') return policy;
+    const advice = 'CONFIG SET maxmemory-policy noeviction (and in redis.conf), or use a separate Redis for locks';
+    if (Number(info.get('maxmemory')) !== 0) {
+      const found = `${policy}: when its memory is full, Redis may evict locks that are held`;
+      return { status: 'problem', found, advice };
+    }
+    const found = `${policy}, but no maxmemory is set; with one, Redis could evict locks that are held`;
+    return { status: 'warning', found, advice };
+  },
+
+  /** A lock that was evicted is lost, and so may any other have been. */
+  'evicted keys'(info) {
+    const evicted = Number(info.get('evicted_keys') ?? 0);
+    if (evicted === 0) return 'none since Redis has started';
+    const found = `${evicted} since Redis has started; locks that were held may be among them`;
+    const advice = 'look for redis_lock_lost_total with the reason unknown; CONFIG SET maxmemory-policy noeviction';
+    return { status: 'warning', found, advice };
+  },
+
+  memory(info) {
+    const [used, most] = [Number(info.get('used_memory')), Number(info.get('maxmemory'))];
+    const found = `${megabytes(used)} used${most > 0 ? ` of ${megabytes(most)}` : ', no maxmemory'}`;
+    if (most === 0 || used < NEARLY_FULL * most) return found;
+    const advice = 'raise maxmemory: a full Redis renews and releases locks, but grants no new ones';
+    return { status: 'warning', found, advice };
+  },
+
+  saving(info) {
+    const saves = info.get('rdb_last_bgsave_status') !== 'err' && info.get('aof_last_write_status') !== 'err';
+    if (saves) return 'no save to disk has failed';
+    const found = 'the last save to disk failed, and Redis may refuse writes';
+    return { status: 'problem', found, advice: 'check the log of Redis and the free disk space' };
+  },
+
+  /**
+   * Snapshots are no help: most locks are younger than the latest one. A master of Redlock that restarts without its data could
+   * vote for a second holder.
+   */
+  persistence(info, kind) {
+    if (info.get('aof_enabled') === '1') return 'append-only file';
+    const [effect, advice] = kind === 'redlock' ? LOST_VOTES : LOST_LOCKS;
+    return { status: 'warning', found: `no append-only file: ${effect}`, advice };
+  },
+};
+
+const LOST_VOTES = [
+  'after a restart, this master has forgotten its votes',
+  'CONFIG SET appendonly yes with appendfsync always, or restart it only after the longest lease has ended',
+] as const;
+const LOST_LOCKS = [
+  'a Redis that restarts grants locks again while their holders still work',
+  "CONFIG SET appendonly yes (and in redis.conf), unless your holders' fencing tokens are checked",
+] as const;
+
+/** The findings about the answer to INFO. */
+export const checkInfo = (info: ServerInfo, kind: Kind): Finding[] => [
+  ...(kind !== 'cluster' && info.get('cluster_enabled') === '1' ? [ONE_NODE] : []),
+  ...Object.entries(SUBJECTS).map(([check, judge]) => about(check, judge(info, kind))),
+];
+
+/** A single node of a Cluster redirects requests for the other locks. */
+const ONE_NODE = problem(
+  'Cluster',
+  'this server is a node of a Cluster, and serves only a part of the locks',
+  'connect to the Cluster, here and in the module: {"cluster":[{"host":"…","port":6379}]}',
+);
 
 /** How many hash slots a Cluster has. */
 const SLOTS = 16_384;
@@ -55,81 +125,6 @@ export function checkSlots(clusterInfo: ServerInfo): Finding {
     'slots',
     `${served} of ${SLOTS} are served, as far as this master knows (cluster_state:${state})`,
     'run redis-cli --cluster check to find the cause; restart the failed masters, or fail over to their replicas',
-  );
-}
-
-/** All keys of locks have a TTL, so every policy but noeviction may evict a lock that is held. */
-export function checkEviction(info: ServerInfo): Finding {
-  const check = 'eviction policy';
-  const policy = info.get('maxmemory_policy') ?? 'unknown';
-  if (policy === 'noeviction') return ok(check, policy);
-  const advice = 'CONFIG SET maxmemory-policy noeviction (and in redis.conf), or use a separate Redis for locks';
-  if (Number(info.get('maxmemory')) === 0) {
-    return warning(
-      check,
-      `${policy}, but no maxmemory is set; with one, Redis could evict locks that are held`,
-      advice,
-    );
-  }
-  return problem(check, `${policy}: when its memory is full, Redis may evict locks that are held`, advice);
-}
-
-/** A lock that was evicted is lost, and so may any other have been. */
-export function checkEvicted(info: ServerInfo): Finding {
-  const check = 'evicted keys';
-  const evicted = Number(info.get('evicted_keys') ?? 0);
-  if (evicted === 0) return ok(check, 'none since Redis has started');
-  return warning(
-    check,
-    `${evicted} since Redis has started; locks that were held may be among them`,
-    'look for redis_lock_lost_total with the reason unknown; CONFIG SET maxmemory-policy noeviction',
-  );
-}
-
-/** A restart explains locks that were lost at that time. */
-export function checkUptime(info: ServerInfo): Finding {
-  const seconds = Number(info.get('uptime_in_seconds') ?? 0);
-  const since = new Date(Date.now() - seconds * 1_000).toISOString();
-  return ok('uptime', `Redis has run for ${time(seconds * 1_000)}, since ${since}`);
-}
-
-/** Memory counts as nearly full from this share of maxmemory on. */
-const NEARLY_FULL = 0.9;
-
-export function checkMemory(info: ServerInfo): Finding {
-  const [used, most] = [Number(info.get('used_memory')), Number(info.get('maxmemory'))];
-  const found = `${megabytes(used)} used${most > 0 ? ` of ${megabytes(most)}` : ', no maxmemory'}`;
-  if (most === 0 || used < NEARLY_FULL * most) return ok('memory', found);
-  return warning('memory', found, 'raise maxmemory: a full Redis renews and releases locks, but grants no new ones');
-}
-
-export function checkSaving(info: ServerInfo): Finding {
-  const saves = info.get('rdb_last_bgsave_status') !== 'err' && info.get('aof_last_write_status') !== 'err';
-  if (saves) return ok('saving', 'no save to disk has failed');
-  return problem(
-    'saving',
-    'the last save to disk failed, and Redis may refuse writes',
-    'check the log of Redis and the free disk space',
-  );
-}
-
-/** Snapshots are no help: most locks are younger than the latest one. */
-export function checkPersistence(info: ServerInfo): Finding {
-  if (info.get('aof_enabled') === '1') return ok('persistence', 'append-only file');
-  return warning(
-    'persistence',
-    'no append-only file: a Redis that restarts grants locks again while their holders still work',
-    "CONFIG SET appendonly yes (and in redis.conf), unless your holders' fencing tokens are checked",
-  );
-}
-
-/** A master that restarts without its data could vote for a second holder. */
-export function checkVoteIsKept(info: ServerInfo): Finding {
-  if (info.get('aof_enabled') === '1') return ok('persistence', 'append-only file');
-  return warning(
-    'persistence',
-    'no append-only file: after a restart, this master has forgotten its votes',
-    'CONFIG SET appendonly yes with appendfsync always, or restart it only after the longest lease has ended',
   );
 }
 

@@ -20,3 +20,12 @@ export const problem = (check: string, found: string, advice: string): Finding =
   status: 'problem',
   ...{ check, found, advice },
 });
+
+/** What a check has found of its subject: a text if it is as it should be. */
+export type Verdict = string | (Omit<Finding, 'check'> & { readonly advice: string });
+
+export function about(check: string, verdict: Verdict): Finding {
+  if (typeof verdict === 'string') return ok(check, verdict);
+  const { status, found, advice } = verdict;
+  return { status, check, found, advice };
+}

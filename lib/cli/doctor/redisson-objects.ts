@@ -20,8 +20,7 @@ const NOTHING: RedissonObject = { isCertain: false };
 
 /** Reads which object of Redisson has this name. */
 export async function readRedissonObject(client: Redis, key: string): Promise<RedissonObject> {
-  // Redisson adds braces, unless there is one.
-  const tagged = key.includes('{') ? key : `{${key}}`;
+  const tagged = taggedBy(key);
   if ((await client.exists(`redisson_lock_queue:${tagged}`)) > 0) {
     return { kind: 'an RFairLock with waiters', isCertain: true };
   }
@@ -32,25 +31,22 @@ export async function readRedissonObject(client: Redis, key: string): Promise<Re
   }
   const isExpirable = (await client.exists(`${tagged}:timeout`)) > 0;
   const value = type === 'string' ? await client.get(key) : null;
-  if (isExpirable) return semaphore(value);
-  return value !== null && WHOLE_NUMBER.test(value) ? readNumber(client, key, value) : NOTHING;
+  if (!isExpirable) return value !== null && WHOLE_NUMBER.test(value) ? readNumber(client, key, value) : NOTHING;
+  const kind = `a semaphore${value === null ? '' : ` with ${value} free permits`}`;
+  return { kind, unknown: 'how many permits an RSemaphore has taken, and by which clients', isCertain: true };
 }
+
+/** Redisson adds braces, unless there is one. */
+const taggedBy = (key: string): string => (key.includes('{') ? key : `{${key}}`);
 
 const kindOf = (fields: readonly string[]): string =>
   fields.includes('mode') ? 'a held RReadWriteLock' : 'a held RLock, RFairLock or RFencedLock';
 
-const semaphore = (free: string | null): RedissonObject => ({
-  kind: `a semaphore${free === null ? '' : ` with ${free} free permits`}`,
-  unknown: 'how many permits an RSemaphore has taken, and by which clients',
-  isCertain: true,
-});
-
 /** A number is a semaphore or a latch: only the channels of its waiters differ. */
 async function readNumber(client: Redis, key: string, value: string): Promise<RedissonObject> {
-  const tagged = key.includes('{') ? key : `{${key}}`;
   // The channel of a latch has braces in any case.
   const [permits, latch] = await Promise.all([
-    listenersOf(client, `redisson_sc:${tagged}`),
+    listenersOf(client, `redisson_sc:${taggedBy(key)}`),
     listenersOf(client, `redisson_countdownlatch__channel__{${key}}`),
   ]);
   if (permits > 0) {

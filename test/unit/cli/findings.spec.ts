@@ -1,11 +1,14 @@
 import type { LockState } from '../../../lib/service/lock-state.js';
 import { describeCycles } from '../../../lib/cli/doctor/check-deadlocks.js';
 import { checkClock, checkLatency } from '../../../lib/cli/doctor/check-clock.js';
-import { checkEvicted, checkMemory, checkSaving, checkVersion } from '../../../lib/cli/doctor/check-server.js';
+import { checkInfo } from '../../../lib/cli/doctor/check-server.js';
+import type { Finding } from '../../../lib/cli/doctor/finding.js';
 import { styleFor } from '../../../lib/cli/output/style.js';
 import { time } from '../../../lib/cli/output/texts.js';
 
-const info = (facts: Record<string, string>) => new Map(Object.entries(facts));
+/** What the doctor finds of a subject in this answer to INFO. */
+const found = (check: string, info: Record<string, string>): Finding =>
+  checkInfo(new Map(Object.entries(info)), 'one server').find((finding) => finding.check === check)!;
 
 describe('findings', () => {
   it.each([
@@ -15,11 +18,11 @@ describe('findings', () => {
     ['7.2.4', 'ok'],
     ['10.0.0', 'ok'],
   ])('of Redis %s: %s', (version, status) => {
-    expect(checkVersion(info({ redis_version: version })).status).toBe(status);
+    expect(found('server version', { redis_version: version }).status).toBe(status);
   });
 
   it('of Valkey, by its own name', () => {
-    const finding = checkVersion(info({ redis_version: '7.2.4', valkey_version: '8.1.0' }));
+    const finding = found('server version', { redis_version: '7.2.4', valkey_version: '8.1.0' });
     expect(finding).toMatchObject({ status: 'ok', found: 'Valkey 8.1.0 (as Redis 7.2.4)' });
   });
 
@@ -37,7 +40,7 @@ describe('findings', () => {
     expect(checkClock({ ahead: -299_999, took: 1 }).found).toContain(
       'this machine is 299999 ms ahead of that of the server',
     );
-    expect(checkEvicted(info({ evicted_keys: '7' }))).toMatchObject({
+    expect(found('evicted keys', { evicted_keys: '7' })).toMatchObject({
       status: 'warning',
       found: expect.stringContaining('7 '),
     });
@@ -45,9 +48,9 @@ describe('findings', () => {
 
   it('of servers that are far away, nearly full, or cannot save', () => {
     expect(checkLatency({ ahead: 0, took: 80 }).status).toBe('warning');
-    expect(checkMemory(info({ used_memory: '95', maxmemory: '100' })).status).toBe('warning');
-    expect(checkMemory(info({ used_memory: '50', maxmemory: '100' })).status).toBe('ok');
-    expect(checkSaving(info({ rdb_last_bgsave_status: 'err' })).status).toBe('problem');
+    expect(found('memory', { used_memory: '95', maxmemory: '100' }).status).toBe('warning');
+    expect(found('memory', { used_memory: '50', maxmemory: '100' }).status).toBe('ok');
+    expect(found('saving', { rdb_last_bgsave_status: 'err' }).status).toBe('problem');
   });
 });
 
