@@ -1,7 +1,7 @@
 import type { Observable, Subscription } from 'rxjs';
 import type { LockEvent } from '../engine/lock-event.js';
 import type { DashboardActivity, DashboardIncident } from './dashboard-state.js';
-import { BUCKETS, DurationHistogram } from './duration-histogram.js';
+import { bucketOf, BUCKETS, durationHistogram } from './duration-histogram.js';
 import { callOf, HoldHistory } from './hold-history.js';
 import { SlidingCounts } from './sliding-counts.js';
 
@@ -11,22 +11,15 @@ const SLOT = 5_000;
 /** How many incidents are kept: the last one of each key and type. */
 const INCIDENTS = 50;
 
-const ACQUIRED = 0;
-const TIMEOUTS = 1;
-const LOST = 2;
-/** The series of the two histograms. */
-const FREE = 0;
-const CONTENDED = 1;
-const RELEASED = 0;
-const LOST_HOLD = 1;
-
 type Incident = Extract<LockEvent, { type: DashboardIncident['type'] }>;
 
 /** The recent activity of one instance of this process, in a fixed amount of memory. */
 export class Activity {
-  private readonly rates = new SlidingCounts(3, SLOT, WINDOW / SLOT);
-  private readonly waits = new DurationHistogram(2, WINDOW);
-  private readonly holds = new DurationHistogram(2, WINDOW);
+  private readonly acquired = new SlidingCounts(SLOT, WINDOW / SLOT);
+  private readonly timeouts = new SlidingCounts(SLOT, WINDOW / SLOT);
+  private readonly lost = new SlidingCounts(SLOT, WINDOW / SLOT);
+  private readonly wait = { free: durationHistogram(WINDOW), contended: durationHistogram(WINDOW) };
+  private readonly hold = { released: durationHistogram(WINDOW), lost: durationHistogram(WINDOW) };
   private readonly history = new HoldHistory();
   /** By type and key, in the order of the last incident. */
   private readonly incidents = new Map<string, DashboardIncident>();
@@ -48,14 +41,15 @@ export class Activity {
   /** `words`: what the shown holds have in common. */
   read(words: readonly string[]): DashboardActivity {
     const now = this.now();
+    const { wait, hold } = this;
     return {
       ...{ window: WINDOW, since: this.since, slot: SLOT },
-      acquired: this.rates.history(ACQUIRED, now),
-      timeouts: this.rates.history(TIMEOUTS, now),
-      lost: this.rates.history(LOST, now),
+      acquired: this.acquired.history(now),
+      timeouts: this.timeouts.history(now),
+      lost: this.lost.history(now),
       buckets: BUCKETS,
-      wait: { free: this.waits.read(FREE, now), contended: this.waits.read(CONTENDED, now) },
-      hold: { released: this.holds.read(RELEASED, now), lost: this.holds.read(LOST_HOLD, now) },
+      wait: { free: wait.free.sums(now), contended: wait.contended.sums(now) },
+      hold: { released: hold.released.sums(now), lost: hold.lost.sums(now) },
       holds: this.history.read(words),
       incidents: [...this.incidents.values()].reverse(),
     };
@@ -66,41 +60,34 @@ export class Activity {
     switch (event.type) {
       case 'acquired':
         this.history.began(event, Date.now());
-        this.rates.add(ACQUIRED, now);
-        return this.waits.add(event.contended ? CONTENDED : FREE, event.waited, now);
+        this.acquired.add(now);
+        return this.wait[event.contended ? 'contended' : 'free'].add(now, bucketOf(event.waited));
       case 'released':
-        this.history.ended(event, Date.now());
-        return this.holds.add(RELEASED, event.held, now);
       case 'unreleased':
+      case 'lost':
         this.history.ended(event, Date.now());
-        this.holds.add(RELEASED, event.held, now);
-        return this.remember(event, { took: event.held, reason: event.reason });
-      case 'lost': {
-        const { held, reason, lossReason, nextHolder: holder } = event;
-        this.history.ended(event, Date.now());
-        this.rates.add(LOST, now);
-        this.holds.add(LOST_HOLD, held, now);
-        return this.remember(event, { took: held, reason, lossReason, holder });
-      }
+        this.hold[event.type === 'lost' ? 'lost' : 'released'].add(now, bucketOf(event.held));
+        if (event.type === 'lost') this.lost.add(now);
+        return event.type === 'released' ? undefined : this.remember(event, event.held);
       case 'timeout':
-        this.rates.add(TIMEOUTS, now);
-        return this.remember(event, { took: event.waited, holder: event.holder });
+        this.timeouts.add(now);
+        return this.remember(event, event.waited);
       case 'skipped':
       case 'contended':
       case 'renewed':
     }
   }
 
-  private remember(
-    event: Incident,
-    { took, ...facts }: Pick<DashboardIncident, 'took'> & Partial<DashboardIncident>,
-  ): void {
+  private remember(event: Incident, took: number): void {
     const { type, key } = event;
     const id = `${type} ${key}`;
     const times = (this.incidents.get(id)?.times ?? 0) + 1;
     this.incidents.delete(id);
-    const none = { reason: undefined, lossReason: undefined, holder: undefined };
-    this.incidents.set(id, { type, at: Date.now(), ...callOf(event), took, ...none, ...facts, times });
+    // Each type of event has some of these.
+    const { reason, lossReason, nextHolder, holder = nextHolder }: IncidentFacts = event;
+    this.incidents.set(id, { type, at: Date.now(), ...callOf(event), took, reason, lossReason, holder, times });
     if (this.incidents.size > INCIDENTS) this.incidents.delete(this.incidents.keys().next().value!);
   }
 }
+
+type IncidentFacts = { readonly [Fact in 'reason' | 'lossReason' | 'holder' | 'nextHolder']?: string | undefined };

@@ -1,3 +1,5 @@
+import type { LockAcquiredEvent } from '../engine/lock-event.js';
+import type { LockHolder, LockState, LockWaiter } from '../service/lock-state.js';
 import type { BUCKETS } from './duration-histogram.js';
 
 /** The data of the page. Times are in ms. */
@@ -57,8 +59,8 @@ export interface DashboardTrouble {
   readonly for: number;
 }
 
-export interface DashboardLock {
-  readonly key: string;
+/** A lock. `permits`: the number of permits of a semaphore. `fencingToken`: a release names the hold by it. */
+export interface DashboardLock extends Pick<LockState, 'key' | 'permits' | 'fencingToken'> {
   /** When the lock was read, by the clock of the store. */
   readonly at: number;
   /** How long ago that was. `age` and `lease` of its holders are from then. */
@@ -70,43 +72,29 @@ export interface DashboardLock {
   readonly holders: readonly DashboardHolder[];
   /** The first places in the queue. The callers of one process share a place, and have none while it holds the lock. */
   readonly waiters: readonly DashboardWaiter[];
-  /** The number of permits of a semaphore. */
-  readonly permits: number | undefined;
-  /** The fencing token by which a release names the hold. */
-  readonly fencingToken: number;
 }
 
-export interface DashboardWaiter {
+/** A waiter. The label of its client, the pattern and the method of the call are as far as they are known. */
+export interface DashboardWaiter extends Pick<
+  LockWaiter,
+  'client' | 'label' | 'pattern' | 'method' | 'connected' | 'kind'
+> {
   /** The owner that the caller named, or else the label of its client, or the acquisition. */
   readonly name: string;
-  readonly client: string;
-  /** The label of the client, the pattern of the call and its method, as far as they are known. */
-  readonly label: string | undefined;
-  readonly pattern: string | undefined;
-  readonly method: string | undefined;
-  /** Whether its client is connected to Redis. */
-  readonly connected: boolean | undefined;
-  readonly kind: 'exclusive' | 'read' | 'permits';
   /** The kind in words, with the number of permits. */
   readonly kindName: string;
-  /** For how long it has been waiting, or has held the lock, by the clock of the store; `undefined`: not known. */
-  readonly age: number | undefined;
+  /** For how long it has been waiting, or has held the lock, by the clock of the store. */
+  readonly age: number;
 }
 
-export interface DashboardHolder extends DashboardWaiter {
-  /** The id by which a release names the hold. */
-  readonly id: string;
+/** A hold. A release names it by its id and its token. */
+export interface DashboardHolder extends DashboardWaiter, Pick<LockHolder, 'id' | 'fencingToken' | 'kept'> {
   /** The lease that its client renews, or else the longest that was seen. */
   readonly longest: number;
   /** Whether the renewal is late by a third of the lease or more. */
   readonly overdue: boolean;
-  readonly fencingToken: number;
-  /** By the clock of the store. */
-  readonly age: number;
   /** The rest of the lease. */
   readonly lease: number;
-  /** Whether it is released already, and its key stays locked for the rest of its `holdAtLeast`. */
-  readonly kept: boolean;
 }
 
 /** What this process has observed of its own locks, within `window`. */
@@ -131,17 +119,11 @@ export interface DashboardActivity {
 }
 
 /** A call of this process, as its events describe it. */
-export interface DashboardCall {
+export interface DashboardCall extends Pick<LockAcquiredEvent, 'key' | 'kind' | 'pattern' | 'method' | 'label'> {
   /** When it happened or began, by the clock of this process. */
   readonly at: number;
-  readonly key: string;
   /** The owner that the caller named, or else the label of the client. */
   readonly name: string;
-  readonly kind: 'exclusive' | 'read' | 'permits';
-  readonly pattern: string | undefined;
-  readonly method: string | undefined;
-  /** The label of the client. */
-  readonly label: string;
   readonly reason: string | undefined;
 }
 

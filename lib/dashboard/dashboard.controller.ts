@@ -68,15 +68,15 @@ class DashboardController {
     const observatory = this.observatoryFor(request, response, readingRefusal(request.headers));
     if (observatory === undefined) return;
     const { dashboard } = this;
-    if (dashboard.isClosing || dashboard.streams >= MOST_STREAMS) {
+    if (dashboard.isClosing || dashboard.streams.size >= MOST_STREAMS) {
       return this.refuse(response, 503, 'too many event streams: poll the state instead');
     }
     const stream = new StateStream(rawOf(response));
     const unwatch = observatory.watch({ query: queryOf(request), receive: (state) => stream.send(state) });
-    const forget = dashboard.endLater(() => stream.close());
+    dashboard.streams.add(stream);
     stream.onClose(() => {
       unwatch();
-      forget();
+      dashboard.streams.delete(stream);
     });
   }
 

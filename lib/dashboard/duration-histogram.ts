@@ -5,24 +5,9 @@ export const BUCKETS = Object.freeze({ first: 0.1, perDecade: 4, count: 34 });
 
 const SLOT = 10_000;
 
-/** A logarithmic histogram of durations over the last minutes. */
-export class DurationHistogram {
-  private readonly counts: SlidingCounts;
-
-  /** `window` in ms. `series`: the number of separate counts. */
-  constructor(series: number, window: number) {
-    this.counts = new SlidingCounts(series * BUCKETS.count, SLOT, window / SLOT);
-  }
-
-  add(series: number, ms: number, now: number): void {
-    this.counts.add(series * BUCKETS.count + bucketOf(ms), now);
-  }
-
-  /** The counts of one series. */
-  read(series: number, now: number): number[] {
-    return this.counts.sums(now).slice(series * BUCKETS.count, (series + 1) * BUCKETS.count);
-  }
-}
+/** A logarithmic histogram of durations over the last `window` ms: counts by bucket. */
+export const durationHistogram = (window: number): SlidingCounts =>
+  new SlidingCounts(SLOT, window / SLOT, BUCKETS.count);
 
 /**
  * Bucket 0 counts durations up to `first`. Bucket i counts those longer than the bucket before it, and the last one the

@@ -6,6 +6,7 @@ import { ownerName } from '../service/party-names.js';
 import type { ResolvedDashboardSettings } from './dashboard.options.js';
 import { lockOf, type ReadLock } from './lock-view.js';
 import { Observatory } from './observatory.js';
+import type { StateStream } from './state-stream.js';
 
 const logger = new Logger('RedisLockDashboard');
 
@@ -27,7 +28,8 @@ export interface ReleaseOrder {
 /** The services of the page's controller: the instances, and forced releases. */
 export class LockDashboard implements OnModuleInit, BeforeApplicationShutdown {
   private observatories = new Map<string, Observatory>();
-  private readonly endings = new Set<() => void>();
+  /** The open event streams. */
+  readonly streams = new Set<StateStream>();
   /** Whether the application is shutting down. */
   isClosing = false;
 
@@ -49,18 +51,8 @@ export class LockDashboard implements OnModuleInit, BeforeApplicationShutdown {
   /** The server waits for open connections, and event streams never end by themselves. */
   beforeApplicationShutdown(): void {
     this.isClosing = true;
-    for (const end of this.endings) end();
+    for (const stream of this.streams) stream.close();
     for (const observatory of this.observatories.values()) observatory.stop();
-  }
-
-  /** Ends something at shutdown, unless the returned function is called before. */
-  endLater(end: () => void): () => void {
-    this.endings.add(end);
-    return () => this.endings.delete(end);
-  }
-
-  get streams(): number {
-    return this.endings.size;
   }
 
   /** The instance of this name, or the first one; `undefined`: there is no such instance. */

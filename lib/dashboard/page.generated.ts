@@ -2,7 +2,7 @@
 
 /** The dashboard: one document, and the Content-Security-Policy that allows its own script and style and nothing else. */
 export const PAGE: Readonly<{ policy: string; html: string }> = {
-  policy: "default-src 'none'; script-src 'sha256-RKFBzTOpAXQeX5m6Fbh/mQL6On8FMLhSfTtOVBpOLG4='; style-src 'sha256-UBv5gKR/z2mCGdMAKWYJ6Tuxa2CMb1onXco9S2RZi/I='; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  policy: "default-src 'none'; script-src 'sha256-QZvGS0T1984XppmeBZL4FQgfDC/gyBxbN+UzxAEwzqw='; style-src 'sha256-UBv5gKR/z2mCGdMAKWYJ6Tuxa2CMb1onXco9S2RZi/I='; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
   html: `<!doctype html>
 <html lang="en">
 <head>
@@ -119,190 +119,187 @@ spellcheck="false"
 </form>
 </dialog>
 <script type="module">
-function e(e,t={},...n){return s(document.createElement(e),t,n)}function t(e,t={},...n){return s(document.createElementNS("http://www.w3.org/2000/svg",e),t,n)}function s(e,t,s){for(const[s,n]of Object.entries(t))void 0!==n&&!1!==n&&e.setAttribute(s,!0===n?"":n);e.append(...s.filter(e=>void 0!==e))
-return e}const n=e=>document.getElementById(e)
-function o(e,t){e.textContent!==t&&(e.textContent=t)}function i(e,t){e.hidden=void 0===t
-o(e,t??"")}const a=[[864e5,"d"],[36e5,"h"],[6e4,"m"],[1e3,"s"]]
-function l(e){if(e<10&&e>0)return\`\${e.toFixed(1)} ms\`;if(e<1e3)return\`\${Math.max(0,Math.round(e))} ms\`;if(e<6e4)return\`\${(Math.floor(e/100)/10).toFixed(1)} s\`;const t=a.findIndex(([t])=>e>=t),[[s,n],[o,i]]=[a[t],a[t+1]]
-return\`\${Math.floor(e/s)}\${n} \${Math.floor(e%s/o)}\${i}\`}const r=/[\\p{Cc}\\p{Cf}\\p{Cs}\\u2028\\u2029]/gu,c=e=>e.replace(r,e=>Array.from({length:e.length},(t,s)=>\`\\\\u\${e.charCodeAt(s).toString(16).padStart(4,"0")}\`).join("")),d=e=>e.slice(0,8),h=e=>e.toLocaleString("en"),u=e=>e>=10?h(Math.round(e)):String(Math.round(10*e)/10),p=e=>e.reduce((e,t)=>e+t,0),m=({first:e,perDecade:t,count:s},n)=>n>=s-1?1/0:e*10**(n/t)
-function g(e,t,s){const n=p(t)
-if(0===n)return;let o=Math.ceil(s*n)
-const i=t.findIndex(e=>(o-=e)<=0)
-return m(e,i)}const f=({process:{label:e,host:t,pid:s}})=>c(e??\`\${t}:\${s}\`),y=e=>new Date(e).toLocaleTimeString("en-GB"),w=new Intl.DateTimeFormat("en-GB",{day:"numeric",month:"short"}),k=e=>new Date(e).toDateString()===(new Date).toDateString()?y(e):\`\${w.format(e)}, \${y(e)}\`,$=({method:e,pattern:t},s)=>[e,t===s?void 0:t].filter(e=>void 0!==e).map(c).join(" · "),v=34
-function b(e,s){const n=Math.max(200,e.clientWidth-28)
-return{svg:t("svg",{viewBox:\`0 0 \${n} 150\`,role:"img","aria-label":s}),width:n,bottom:130,inner:n-v-8}}const x=e=>e.toLocaleString("en",{notation:"compact"})
-function M(e){const t=10**Math.floor(Math.log10(Math.max(e,1)))
-return[1,2,5,10].map(e=>e*t).find(t=>t>=e)}function S({svg:e,width:s,bottom:n},o,i){for(const a of[0,.5,1]){const l=n-a*(n-8)
-e.append(t("line",{class:"grid",x1:v,x2:s-8,y1:l,y2:l}))
-.5!==a&&e.append(t("text",{x:28,y:l+4,"text-anchor":"end"},i(a*o)))}}function R(t,s,o,i,a){const l=e("figcaption",{},s,e("span",{class:"figures"},o)),r=a.map(([t,s])=>e("li",{},e("i",{class:t}),s))
-n(t).replaceChildren(l,i,e("ul",{class:"legend"},...r))}function T(e,s,{buckets:o,series:i}){const a=i[0].counts.map((e,t)=>p(i.map(({counts:e})=>e[t]))),r=p(a),c=[.5,.95,.99].map(e=>[Math.round(100*e),g(o,a,e)]),d=l(m(o,o.count-2)),u=0===r?"nothing yet":c.map(([e,t])=>\`p\${e} \${t===1/0?\`> \${d}\`:\`≤ \${l(t)}\`}\`).join(" · "),f=b(n(e),\`\${s} of \${h(r)} locks: \${u}\`),{svg:y,bottom:w,inner:k}=f,$=Math.max(17,a.findLastIndex(e=>e>0)+2),T=k/$,E=M(Math.max(...a))
-S(f,E,x)
-!function({svg:e,bottom:s,width:n},{first:o,perDecade:i},a,l){const r=i*Math.ceil(52/(i*a))
-for(let c=0;c<l;c+=r){const l=v+(c+1)*a,r=o*10**(c/i)
-e.append(t("line",{class:"grid",x1:l,x2:l,y1:s,y2:s+4}))
-const d=l+26>n?"end":"middle"
-e.append(t("text",{x:Math.min(l,n),y:s+16,"text-anchor":d},q(r)))}}(f,o,T,$)
-for(let e=0;e<$;e++){let s=w
-for(const{counts:n,look:a,name:l}of i){if(!n[e])continue;const i=Math.max(1.5,n[e]/E*(w-8)),r={class:a,x:v+e*T+.5,y:s-i,width:Math.max(1,T-1.5),height:i,rx:1}
-y.append(t("rect",r,t("title",{},\`\${h(n[e])} \${l}, \${L(o,e)}\`)))
-s-=i}}R(e,s,u,y,i.map(({look:e,name:t,counts:s})=>[e,\`\${t} \${h(p(s))}\`]))}const L=(e,t)=>t===e.count-1?\`longer than \${l(m(e,t-1))}\`:\`up to \${l(m(e,t))}\`,q=e=>e<1e3?+e.toPrecision(1)+" ms":\`\${h(Math.round(e/1e3))} s\`
-function E({svg:e,bottom:s},n,o,i,a){o.forEach((l,r)=>{if(0===l)return;const c=n(Math.min(r,o.length-2)),d={class:i,cx:c,cy:s-5,r:4}
-e.append(t("circle",d,t("title",{},\`\${h(l)} \${a}\`)))})}const N=location.pathname.replace(/(?<!\\/)\\/+$/,""),C=(e,t)=>\`\${N}/\${e}?\${new URLSearchParams(Object.entries(t).filter(([,e])=>void 0!==e))}\`,O={lost:"lost",timeout:"timeout",unreleased:"not released",released:"released"},A=new Map
-function D(t,s,o){const i=JSON.stringify(s)
-if(i!==A.get(t)){A.set(t,i)
-n(t).replaceChildren(...s.map(t=>function(t,s,n){const{at:o,key:i}=t,a=e("span",{class:"key"},c(i)),l=$(t,i)
-""!==l&&a.append(e("span",{class:"more"},l))
-return e("li",{},e("time",{datetime:new Date(o).toISOString()},k(o)),e("span",{class:"badge","data-kind":s},(O[s]??s)+B(t)),a,e("span",{class:"why"},n))}(t,...o(t))))
-n(\`no-\${t}\`).hidden=s.length>0}}function j(e){const{type:t,took:s,reason:n,lossReason:o,kind:i,holder:a,times:r}=e,d=c(e.name),h=r>1?"Last: ":""
-if("timeout"===t)return\`\${h}\${d} timed out after \${l(s)}\${I(", held by",a)}\`;const u=\`\${h}held by \${d} (\${i}) for \${l(s)}\`,p=void 0===o?"":\` (\${o})\`
-return void 0===n?u:\`\${u}: \${H(n)}\${p}\${I(", then held by",a)}\`}const B=({times:e})=>e>1?\` × \${h(e)}\`:""
-function F(e){const{waited:t,previousHolder:s,held:n,reason:o,kind:i}=e,a=void 0===t?"":\`waited \${l(t)}\${I(" for",s)}, \`,r=\`\${c(e.name)} (\${i}): \${a}\${void 0===n?"still held":\`held \${l(n)}\`}\`
-return void 0===o?r:\`\${r}: \${H(o)}\`}const H=e=>c(e).replace(/^the lock '.*' is not held any more: /,"")
-function I(e,t){return void 0===t?"":\`\${e} \${/^[0-9a-f]{32}$/.test(t)?\`client \${d(t)}\`:c(t)}\`}class Q{body=e("tbody",{role:"rowgroup"});#e=e("button",{type:"button","aria-expanded":"false"});#t=e("ol");#s;#n=[];#o;#i=!1;#a=0;constructor(t,{columns:s,onRelease:n,onKey:o}){this.key=t
-this.onKey=o
-const i=e("td",{role:"cell",colspan:s},this.#t)
+function e(e,t={},...o){return n(document.createElement(e),t,o)}const t=(t,...o)=>e("span",{class:t},...o)
+function o(t,o,s){const n=e("button",{type:"button",...o},t)
+n.addEventListener("click",s)
+return n}function s(e,t={},...o){return n(document.createElementNS("http://www.w3.org/2000/svg",e),t,o)}function n(e,t,o){for(const[o,s]of Object.entries(t))void 0!==s&&!1!==s&&e.setAttribute(o,!0===s?"":s);e.append(...o.filter(e=>void 0!==e))
+return e}const i=e=>document.getElementById(e)
+function a(e,t){e.textContent!==t&&(e.textContent=t)}function l(e,t){e.hidden=void 0===t
+a(e,t??"")}const r=[[864e5,"d"],[36e5,"h"],[6e4,"m"],[1e3,"s"]]
+function c(e){if(e<10&&e>0)return\`\${e.toFixed(1)} ms\`;if(e<1e3)return\`\${Math.max(0,Math.round(e))} ms\`;if(e<6e4)return\`\${(Math.floor(e/100)/10).toFixed(1)} s\`;const t=r.findIndex(([t])=>e>=t),[[o,s],[n,i]]=[r[t],r[t+1]]
+return\`\${Math.floor(e/o)}\${s} \${Math.floor(e%o/n)}\${i}\`}const d=/[\\p{Cc}\\p{Cf}\\p{Cs}\\u2028\\u2029]/gu,h=e=>e.replace(d,e=>Array.from({length:e.length},(t,o)=>\`\\\\u\${e.charCodeAt(o).toString(16).padStart(4,"0")}\`).join("")),u=e=>e.slice(0,8),m=e=>e.toLocaleString("en"),p=e=>e>=10?m(Math.round(e)):String(Math.round(10*e)/10),g=e=>e.reduce((e,t)=>e+t,0),f=({first:e,perDecade:t,count:o},s)=>s>=o-1?1/0:e*10**(s/t)
+function y(e,t,o){const s=g(t)
+if(0===s)return;let n=Math.ceil(o*s)
+const i=t.findIndex(e=>(n-=e)<=0)
+return f(e,i)}const w=({process:{label:e,host:t,pid:o}})=>h(e??\`\${t}:\${o}\`),k=e=>new Date(e).toLocaleTimeString("en-GB"),$=new Intl.DateTimeFormat("en-GB",{day:"numeric",month:"short"}),v=e=>new Date(e).toDateString()===(new Date).toDateString()?k(e):\`\${$.format(e)}, \${k(e)}\`,b=({method:e,pattern:t},o)=>[e,t===o?void 0:t].filter(e=>void 0!==e).map(h).join(" · "),x=34
+function M(e,t){const o=Math.max(200,e.clientWidth-28)
+return{svg:s("svg",{viewBox:\`0 0 \${o} 150\`,role:"img","aria-label":t}),width:o,bottom:130,inner:o-x-8}}const S=e=>e.toLocaleString("en",{notation:"compact"})
+function R(e){const t=10**Math.floor(Math.log10(Math.max(e,1)))
+return[1,2,5,10].map(e=>e*t).find(t=>t>=e)}const T=(e,t,o,n,i)=>e.append(s("text",{x:t,y:o,"text-anchor":n},i))
+function q({svg:e,width:t,bottom:o},n,i){for(const a of[0,.5,1]){const l=o-a*(o-8)
+e.append(s("line",{class:"grid",x1:x,x2:t-8,y1:l,y2:l}))
+.5!==a&&T(e,28,l+4,"end",i(a*n))}}function L(o,s,n,a,l){const r=e("figcaption",{},s,t("figures",n)),c=l.map(([t,o])=>e("li",{},e("i",{class:t}),o))
+i(o).replaceChildren(r,a,e("ul",{class:"legend"},...c))}function N(e,t,{buckets:o,series:n}){const a=n[0].counts.map((e,t)=>g(n.map(({counts:e})=>e[t]))),l=g(a),r=[.5,.95,.99].map(e=>[Math.round(100*e),y(o,a,e)]),d=c(f(o,o.count-2)),h=0===l?"nothing yet":r.map(([e,t])=>\`p\${e} \${t===1/0?\`> \${d}\`:\`≤ \${c(t)}\`}\`).join(" · "),u=M(i(e),\`\${t} of \${m(l)} locks: \${h}\`),{svg:p,bottom:w,inner:k}=u,$=Math.max(17,a.findLastIndex(e=>e>0)+2),v=k/$,b=R(Math.max(...a))
+q(u,b,S)
+!function({svg:e,bottom:t,width:o},{first:n,perDecade:i},a,l){const r=i*Math.ceil(52/(i*a))
+for(let c=0;c<l;c+=r){const l=x+(c+1)*a,r=n*10**(c/i)
+e.append(s("line",{class:"grid",x1:l,x2:l,y1:t,y2:t+4}))
+const d=l+26>o?"end":"middle"
+T(e,Math.min(l,o),t+16,d,E(r))}}(u,o,v,$)
+for(let e=0;e<$;e++){let t=w
+for(const{counts:i,look:a,name:l}of n){if(!i[e])continue;const n=Math.max(1.5,i[e]/b*(w-8)),[r,c]=[x+e*v+.5,Math.max(1,v-1.5)],d={class:a,x:r,y:t-n,width:c,height:n,rx:1}
+p.append(s("rect",d,s("title",{},\`\${m(i[e])} \${l}, \${C(o,e)}\`)))
+t-=n}}L(e,t,h,p,n.map(({look:e,name:t,counts:o})=>[e,\`\${t} \${m(g(o))}\`]))}const C=(e,t)=>t===e.count-1?\`longer than \${c(f(e,t-1))}\`:\`up to \${c(f(e,t))}\`,E=e=>e<1e3?+e.toPrecision(1)+" ms":\`\${m(Math.round(e/1e3))} s\`
+function O({svg:e,bottom:t},o,n,i,a){n.forEach((l,r)=>{if(0===l)return;const c=o(Math.min(r,n.length-2)),d={class:i,cx:c,cy:t-5,r:4}
+e.append(s("circle",d,s("title",{},\`\${m(l)} \${a}\`)))})}const A=location.pathname.replace(/(?<!\\/)\\/+$/,""),D=(e,t)=>\`\${A}/\${e}?\${new URLSearchParams(Object.entries(t).filter(([,e])=>void 0!==e))}\`,B={lost:"lost",timeout:"timeout",unreleased:"not released",released:"released"},j=new Map
+function F(o,s,n){const a=JSON.stringify(s)
+if(a!==j.get(o)){j.set(o,a)
+i(o).replaceChildren(...s.map(o=>function(o,s,n){const{at:i,key:a}=o,l=t("key",h(a)),r=b(o,a)
+""!==r&&l.append(t("more",r))
+return e("li",{},e("time",{datetime:new Date(i).toISOString()},v(i)),e("span",{class:"badge","data-kind":s},(B[s]??s)+I(o)),l,t("why",n))}(o,...n(o))))
+i(\`no-\${o}\`).hidden=s.length>0}}function H(e){const{type:t,took:o,reason:s,lossReason:n,kind:i,holder:a,times:l}=e,r=h(e.name),d=l>1?"Last: ":""
+if("timeout"===t)return\`\${d}\${r} timed out after \${c(o)}\${K(", held by",a)}\`;const u=\`\${d}held by \${r} (\${i}) for \${c(o)}\`,m=void 0===n?"":\` (\${n})\`
+return void 0===s?u:\`\${u}: \${P(s)}\${m}\${K(", then held by",a)}\`}const I=({times:e})=>e>1?\` × \${m(e)}\`:""
+function Q(e){const{waited:t,previousHolder:o,held:s,reason:n,kind:i}=e,a=void 0===t?"":\`waited \${c(t)}\${K(" for",o)}, \`,l=\`\${h(e.name)} (\${i}): \${a}\${void 0===s?"still held":\`held \${c(s)}\`}\`
+return void 0===n?l:\`\${l}: \${P(n)}\`}const P=e=>h(e).replace(/^the lock '.*' is not held any more: /,"")
+function K(e,t){return void 0===t?"":\`\${e} \${/^[0-9a-f]{32}$/.test(t)?\`client \${u(t)}\`:h(t)}\`}class W{body=e("tbody",{role:"rowgroup"});#e=o("",{"aria-expanded":"false"},()=>this.#t());#o=e("ol");#s;#n=[];#i;#a=!1;#l=0;constructor(t,{columns:o,onRelease:s,onKey:n}){this.key=t
+this.onKey=n
+const i=e("td",{role:"cell",colspan:o},this.#o)
 this.#s=e("tr",{role:"row",class:"queue"},i)
-this.#e.addEventListener("click",()=>this.#l())
-this.onRelease=n}update(e,t,s){this.lock=e
-this.#a=performance.now()
-const n=e.holders.slice(0,t.isDetailed?1/0:3),o=JSON.stringify([n.map(({id:e,kindName:s,kept:n,label:o,method:i,connected:a})=>[e,s,n,o,i,a,t.ambiguous.has(o)]),e.holding,e.permits,e.waiting>0,t.process.client])
-o!==this.#o&&this.#r(n,t)
-this.#o=o
+this.onRelease=s}update(e,t,o){this.lock=e
+this.#l=performance.now()
+const s=e.holders.slice(0,t.isDetailed?1/0:3),n=JSON.stringify([s.map(({id:e,kindName:o,kept:s,label:n,method:i,connected:a})=>[e,o,s,n,i,a,t.ambiguous.has(n)]),e.holding,e.permits,e.waiting>0,t.process.client])
+n!==this.#i&&this.#r(s,t)
+this.#i=n
 this.#c(t)
-this.tick(s)}tick(e){const t=e?0:this.lock.ago+performance.now()-this.#a,s=e?"was ":""
-this.#n.forEach((n,i)=>{const{age:a,lease:r,longest:c,overdue:d}=this.lock.holders[i],{ageText:h,sinceText:u,leaseText:p,leaseCell:m,bar:g,late:f}=n,y=Math.max(0,r-t)
-o(h,s+l(a+t))
-const w=Date.now()-a-t
-e||Math.abs(w-n.since)<1500||(n.since=w)
-o(u,void 0===n.since?"":\`since \${k(n.since)}\`)
-o(p,s+(y<1e4?\`\${(y/1e3).toFixed(1)} s\`:l(y)))
-m.toggleAttribute("data-short",d)
-o(f,d?"renewal overdue":"")
-g.style.width=\`\${Math.min(100,100*y/Math.max(1,c))}%\`})}#r(t,s){const n=document.activeElement,o=this.body.contains(n)&&null!==n.closest(".action")
-this.#n=t.map(t=>function(t,s){const n=e("span",{}),o=e("span",{class:"more detail"}),i=K("age","For",e("span",{},n,o)),a=e("span",{}),l=e("i"),r=e("span",{class:"late"}),d=K("lease","Lease left",e("span",{},a,e("span",{class:"bar","aria-hidden":"true"},l),r)),h=e("span",{},c(t.name),...G(t,s))
-h.title=[...h.childNodes].map(({textContent:e})=>e).join(" · ")
-return{cells:[K("kind","Held",J(t)),K("owner","By",h),i,d],ageText:n,sinceText:o,leaseText:a,leaseCell:d,bar:l,late:r}}(t,{...s,key:this.key}))
-const i=this.#n.map(({cells:e},t)=>this.#d(t,e))
-this.body.replaceChildren(...0===i.length?[this.#d(0,P())]:i)
-this.#i&&this.body.append(this.#s)
-n===this.#e?n.focus():o&&this.body.querySelector(".action button")?.focus()}#d(t,s){const{lock:n}=this,o=0===t,i=n.holding-this.#n.length,a=e("td",{role:"cell",class:"key"},o?this.#h():"")
-o&&void 0!==n.permits&&a.append(W(\`of \${n.permits} permits\`))
-o&&i>0&&a.append(W(\`and \${i} more holders\`))
-const l=K("waiting","Waiting",o?n.waiting>0?this.#e:"0":""),r=K("action","","")
-void 0!==this.onRelease&&n.holding>0&&r.append(...this.#u(t))
-return e("tr",{role:"row"},a,...s,l,r)}#h(){const t=e("button",{type:"button",title:"Show only this key and its last holders"},c(this.key))
-t.addEventListener("click",()=>this.onKey(this.key))
-return t}#u(e){const t=c(this.key)
-if(1===this.lock.holding)return[this.#p("Release",\`Release \${t} by force\`,0)];const s=this.#p("Release",\`Release hold \${e+1} of \${t} by force\`,e)
-return e>0?[s]:[s," ",this.#p("All",\`Release all holds of \${t} by force\`)]}#p(t,s,n){const o=e("button",{type:"button","aria-label":s},t)
-o.addEventListener("click",()=>this.onRelease(this.lock,this.lock.holders[n]))
-return o}#l(){this.#i=!this.#i
-this.#e.setAttribute("aria-expanded",String(this.#i))
-this.#i?this.body.append(this.#s):this.#s.remove()}#c(t){const{waiters:s,waiting:n}=this.lock
-o(this.#e,h(n))
-this.#e.setAttribute("aria-label",\`\${n} waiting for \${c(this.key)}\`)
-0===n&&this.#i&&this.#l()
-const i=s.map(s=>e("li",{},J(s),e("span",{class:"owner"},c(s.name)),...G(s,{...t,key:this.key}),e("span",{class:"client"},U(s))))
-n>s.length&&i.push(e("li",{},\`and \${h(n-s.length)} more\`))
-this.#t.replaceChildren(...i)}}const P=()=>[K("kind","Held",e("span",{class:"badge"},"not held")),...["By","For","Lease left"].map(e=>K("",e,""))],K=(t,s,n)=>e("td",{role:"cell",class:t,"data-label":s},n),W=t=>e("span",{class:"more"},t)
-function J(t){const s=t.kept?\`\${t.kindName}, kept\`:t.kindName
-return e("span",{class:"badge","data-kind":t.kept?"kept":t.kind},s)}function G(t,{process:s,ambiguous:n,key:o}){const{client:i,label:a}=t,l=a??(i===s.client?\`\${s.host}:\${s.pid}\`:void 0),r=e("span",{class:void 0===l||n.has(a)?"id":"id detail"}),h=$(t,o),u=void 0!==l&&l!==t.name
-r.append(\`\${u?" · ":""}client \${d(i)}\`)
-return[...""===h?[]:[e("span",{class:"client"},h)],e("span",{class:"client"},u?c(l):"",r),...z(t)]}function z({connected:t}){return void 0===t?[]:[e("span",{class:t?"client detail":"late"},t?"connected":"not connected")]}const U=({age:e})=>void 0===e?"":\`waiting for \${l(e)}\`,V=[{name:"Key",sort:"key"},{name:"Held",sort:"kind"},{name:"By",sort:"owner"},{name:"For",sort:"age",largestFirst:!0},{name:"Lease left",sort:"lease"},{name:"Waiting",sort:"waiting",largestFirst:!0}]
-function X(e){const t=new Map,s=new Set
-for(const{label:n,client:o}of e.flatMap(({holders:e,waiters:t})=>[...e,...t])){void 0!==n&&(t.get(n)??o)!==o&&s.add(n)
-t.set(n,o)}return s}let Y=0
-function Z(e){const t=Date.now()-e
-Math.abs(t-Y)>1500&&(Y=t)
-return y(Y)}const _={released:["good","Released. Its holder gets a message, and the lock goes to the next waiter."],free:["good","The lock is no longer held, so there was nothing to release."],changed:["bad","Not released: the holder has changed. Check the lock again."],"read-only":["bad","Not released: this page is read only."]},ee=({locks:{totals:e}})=>e.age<1500?"all processes":\`all processes, \${l(e.age)} ago\`,te=e=>\`\${f(e)}, 5 min\`,se=(e,{locks:{totals:t}})=>h(e)+(t.capped||!t.complete?"+":""),ne=[{name:"Held",of:ee,value:({locks:e})=>e.totals.holding,text:se},{name:"Waiting",of:({locks:{totals:e}})=>"here + other processes"+(e.age<1500?"":\`, \${l(e.age)} ago\`),text:se,value:({locks:e})=>e.totals.waiting,tone:e=>e>0?"warning":void 0},{name:"Acquired per minute",of:te,value:({activity:e})=>function({acquired:e,window:t,since:s,at:n}){const o=Math.min(t,Math.max(n-s,1e3))
-return 6e4*p(e)/o}(e),text:e=>u(e)},{name:"Timeouts",of:te,value:({activity:e})=>p(e.timeouts),tone:oe("warning")},{name:"Lost",of:te,value:({activity:e})=>p(e.lost),tone:oe("bad")}]
-function oe(e){return t=>t>0?e:void 0}const ie={live:"Live",polling:"Polling",connecting:"Connecting",offline:"Offline"}
-let ae,le,re,ce={name:"connecting"}
-const de=new class{#m=ne.map(t=>{const s=e("span",{class:"value"},"–"),o=e("div",{class:"of"}),i=e("div",{class:"tile"},e("dt",{},t.name),e("dd",{},s,o))
-n("tiles").append(i)
-return{...t,node:i,at:s,place:o}});update(e){const t={...e,activity:{...e.activity,at:e.at}}
-for(const{value:s,text:n=h,tone:i,of:a,node:l,at:r,place:c}of this.#m){const d=s(t)
-o(r,n(d,e))
-o(c,a(e))
-l.dataset.tone=i?.(d)??""
-l.classList.toggle("of-all",a===ee)}}},he=new class{#g=n("dialog");#f=n("dialog-input");#y=n("dialog-release");#w;#k;#$;constructor(e){this.#w=e
+this.tick(o)}tick(e){const t=e?0:this.lock.ago+performance.now()-this.#l,o=e?"was ":""
+this.#n.forEach((s,n)=>{const{age:i,lease:l,longest:r,overdue:d}=this.lock.holders[n],{ageText:h,sinceText:u,leaseText:m,leaseCell:p,bar:g,late:f}=s,y=Math.max(0,l-t)
+a(h,o+c(i+t))
+const w=Date.now()-i-t
+e||Math.abs(w-s.since)<1500||(s.since=w)
+a(u,void 0===s.since?"":\`since \${v(s.since)}\`)
+a(m,o+(y<1e4?\`\${(y/1e3).toFixed(1)} s\`:c(y)))
+p.toggleAttribute("data-short",d)
+a(f,d?"renewal overdue":"")
+g.style.width=\`\${Math.min(100,100*y/Math.max(1,r))}%\`})}#r(o,s){const n=document.activeElement,i=this.body.contains(n)&&null!==n.closest(".action")
+this.#n=o.map(o=>function(o,s){const n=t(),i=t("more detail"),a=G("age","For",t(void 0,n,i)),l=t(),r=e("i"),c=t("late"),d=e("span",{class:"bar","aria-hidden":"true"},r),u=G("lease","Lease left",t(void 0,l,d,c)),m=t(void 0,h(o.name),...U(o,s))
+m.title=[...m.childNodes].map(({textContent:e})=>e).join(" · ")
+return{cells:[G("kind","Held",z(o)),G("owner","By",m),a,u],ageText:n,sinceText:i,leaseText:l,leaseCell:u,bar:r,late:c}}(o,{...s,key:this.key}))
+const a=this.#n.map(({cells:e},t)=>this.#d(t,e))
+this.body.replaceChildren(...0===a.length?[this.#d(0,J())]:a)
+this.#a&&this.body.append(this.#s)
+n===this.#e?n.focus():i&&this.body.querySelector(".action button")?.focus()}#d(o,s){const{lock:n}=this,i=0===o,a=n.holding-this.#n.length,l=e("td",{role:"cell",class:"key"},i?this.#h():"")
+i&&void 0!==n.permits&&l.append(t("more",\`of \${n.permits} permits\`))
+i&&a>0&&l.append(t("more",\`and \${a} more holders\`))
+const r=G("waiting","Waiting",i?n.waiting>0?this.#e:"0":""),c=G("action","","")
+void 0!==this.onRelease&&n.holding>0&&c.append(...this.#u(o))
+return e("tr",{role:"row"},l,...s,r,c)}#h(){return o(h(this.key),{title:"Show only this key and its last holders"},()=>this.onKey(this.key))}#u(e){const t=h(this.key)
+if(1===this.lock.holding)return[this.#m("Release",\`Release \${t} by force\`,0)];const o=this.#m("Release",\`Release hold \${e+1} of \${t} by force\`,e)
+return e>0?[o]:[o," ",this.#m("All",\`Release all holds of \${t} by force\`)]}#m(e,t,s){return o(e,{"aria-label":t},()=>this.onRelease(this.lock,this.lock.holders[s]))}#t(){this.#a=!this.#a
+this.#e.setAttribute("aria-expanded",String(this.#a))
+this.#a?this.body.append(this.#s):this.#s.remove()}#c(o){const{waiters:s,waiting:n}=this.lock
+a(this.#e,m(n))
+this.#e.setAttribute("aria-label",\`\${n} waiting for \${h(this.key)}\`)
+0===n&&this.#a&&this.#t()
+const i=s.map(s=>e("li",{},z(s),t("owner",h(s.name)),...U(s,{...o,key:this.key}),t("client",X(s))))
+n>s.length&&i.push(e("li",{},\`and \${m(n-s.length)} more\`))
+this.#o.replaceChildren(...i)}}const J=()=>[G("kind","Held",t("badge","not held")),...["By","For","Lease left"].map(e=>G("",e,""))],G=(t,o,s)=>e("td",{role:"cell",class:t,"data-label":o},s)
+function z(t){const o=t.kept?\`\${t.kindName}, kept\`:t.kindName
+return e("span",{class:"badge","data-kind":t.kept?"kept":t.kind},o)}function U(e,{process:o,ambiguous:s,key:n}){const{client:i,label:a}=e,l=a??(i===o.client?\`\${o.host}:\${o.pid}\`:void 0),r=t(void 0===l||s.has(a)?"id":"id detail"),c=b(e,n),d=void 0!==l&&l!==e.name
+r.append(\`\${d?" · ":""}client \${u(i)}\`)
+return[...""===c?[]:[t("client",c)],t("client",d?h(l):"",r),...V(e)]}function V({connected:e}){return void 0===e?[]:[e?t("client detail","connected"):t("late","not connected")]}const X=({age:e})=>void 0===e?"":\`waiting for \${c(e)}\`,Y=[{name:"Key",sort:"key"},{name:"Held",sort:"kind"},{name:"By",sort:"owner"},{name:"For",sort:"age",largestFirst:!0},{name:"Lease left",sort:"lease"},{name:"Waiting",sort:"waiting",largestFirst:!0}]
+function Z(e){const t=new Map,o=new Set
+for(const{label:s,client:n}of e.flatMap(({holders:e,waiters:t})=>[...e,...t])){void 0!==s&&(t.get(s)??n)!==n&&o.add(s)
+t.set(s,n)}return o}let _=0
+function ee(e){const t=Date.now()-e
+Math.abs(t-_)>1500&&(_=t)
+return k(_)}const te={released:["good","Released. Its holder gets a message, and the lock goes to the next waiter."],free:["good","The lock is no longer held, so there was nothing to release."],changed:["bad","Not released: the holder has changed. Check the lock again."],"read-only":["bad","Not released: this page is read only."]},oe=({locks:{totals:e}})=>e.age<1500?"all processes":\`all processes, \${c(e.age)} ago\`,se=e=>\`\${w(e)}, 5 min\`,ne=(e,{locks:{totals:t}})=>m(e)+(t.capped||!t.complete?"+":""),ie=[{name:"Held",of:oe,value:({locks:e})=>e.totals.holding,text:ne},{name:"Waiting",of:({locks:{totals:e}})=>"here + other processes"+(e.age<1500?"":\`, \${c(e.age)} ago\`),text:ne,value:({locks:e})=>e.totals.waiting,tone:e=>e>0?"warning":void 0},{name:"Acquired per minute",of:se,value:({activity:e})=>function({acquired:e,window:t,since:o,at:s}){const n=Math.min(t,Math.max(s-o,1e3))
+return 6e4*g(e)/n}(e),text:e=>p(e)},{name:"Timeouts",of:se,value:({activity:e})=>g(e.timeouts),tone:ae("warning")},{name:"Lost",of:se,value:({activity:e})=>g(e.lost),tone:ae("bad")}]
+function ae(e){return t=>t>0?e:void 0}const le={live:"Live",polling:"Polling",connecting:"Connecting",offline:"Offline"}
+let re,ce,de,he={name:"connecting"}
+const ue=new class{#p=ie.map(o=>{const s=t("value","–"),n=e("div",{class:"of"}),a=e("div",{class:"tile"},e("dt",{},o.name),e("dd",{},s,n))
+i("tiles").append(a)
+return{...o,node:a,at:s,place:n}});update(e){const t={...e,activity:{...e.activity,at:e.at}}
+for(const{value:o,text:s=m,tone:n,of:i,node:l,at:r,place:c}of this.#p){const d=o(t)
+a(r,s(d,e))
+a(c,i(e))
+l.dataset.tone=n?.(d)??""
+l.classList.toggle("of-all",i===oe)}}},me=new class{#g=i("dialog");#f=i("dialog-input");#y=i("dialog-release");#w;#k;#$;constructor(e){this.#w=e
 this.#f.addEventListener("input",()=>this.#y.disabled=!this.#v())
-n("dialog-cancel").addEventListener("click",()=>this.#g.close())
-n("dialog-form").addEventListener("submit",e=>{e.preventDefault()
-this.#b()})}open(t,s){this.#k=t
-this.#$=s
-const i=void 0===s?t.holders:[s]
+i("dialog-cancel").addEventListener("click",()=>this.#g.close())
+i("dialog-form").addEventListener("submit",e=>{e.preventDefault()
+this.#b()})}open(t,o){this.#k=t
+this.#$=o
+const s=void 0===o?t.holders:[o]
 this.#f.value=""
 this.#y.disabled=!0
 this.#y.hidden=!1
-n("dialog-confirmation").hidden=!1
-o(n("dialog-cancel"),"Cancel")
-o(n("dialog-key"),c(t.key))
-o(n("dialog-text"),function({holding:e,waiting:t,ago:s},n){const o=Math.max(1e3,...n.map(({lease:e})=>e-s)),i=o<6e4?\`\${Math.floor(o/1e3)} s\`:l(o),[a,r]=1===n.length?["The holder","two callers"]:["The holders","several callers"]
-return(n.every(({connected:e,kept:t})=>!1===e&&!t)?\`No holder is connected, so the lock expires by itself in \${i}. Release it only if that is too long, and its process has ended.\`:\`\${a} may keep working for a moment, so \${r} can overlap. A connected holder has not crashed: restart its process instead.\`)+(e>n.length?\` Only this one of \${h(e)} holds ends.\`:"")+(t>0?" The lock then goes to the next waiter.":"")}(t,i))
-n("dialog-holders").replaceChildren(...i.map(s=>e("li",{},function(e,t){const s=$(e,t),n=[e.kindName,...""===s?[]:[s],\`client \${d(e.client)}\`].join(", ")
-return\`\${c(e.name)} (\${n}), for \${l(e.age)}\`}(s,t.key))))
+i("dialog-confirmation").hidden=!1
+a(i("dialog-cancel"),"Cancel")
+a(i("dialog-key"),h(t.key))
+a(i("dialog-text"),function({holding:e,waiting:t,ago:o},s){const n=Math.max(1e3,...s.map(({lease:e})=>e-o)),i=n<6e4?\`\${Math.floor(n/1e3)} s\`:c(n),[a,l]=1===s.length?["The holder","two callers"]:["The holders","several callers"]
+return(s.every(({connected:e,kept:t})=>!1===e&&!t)?\`No holder is connected, so the lock expires by itself in \${i}. Release it only if that is too long, and its process has ended.\`:\`\${a} may keep working for a moment, so \${l} can overlap. A connected holder has not crashed: restart its process instead.\`)+(e>s.length?\` Only this one of \${m(e)} holds ends.\`:"")+(t>0?" The lock then goes to the next waiter.":"")}(t,s))
+i("dialog-holders").replaceChildren(...s.map(o=>e("li",{},function(e,t){const o=b(e,t),s=[e.kindName,...""===o?[]:[o],\`client \${u(e.client)}\`].join(", ")
+return\`\${h(e.name)} (\${s}), for \${c(e.age)}\`}(o,t.key))))
 this.#x("","")
 this.#g.showModal()
 this.#f.focus()}#v(){const{value:e}=this.#f
-return e===this.#k.key||e===c(this.#k.key)}async#b(){if(!this.#v()||this.#y.disabled)return;this.#y.disabled=!0
+return e===this.#k.key||e===h(this.#k.key)}async#b(){if(!this.#v()||this.#y.disabled)return;this.#y.disabled=!0
 this.#x("","Releasing …")
-const{key:e}=this.#k,{fencingToken:t}=this.#$??this.#k,{outcome:s,error:i}=await async function(e,t){try{const s=await fetch(C("release",{instance:e}),{method:"POST",headers:{"content-type":"application/json","x-lock-dashboard":"1"},body:JSON.stringify(t)}),n=await s.json().catch(()=>({}))
-return void 0===n.outcome?{error:n.error??n.message??\`HTTP \${s.status}\`}:n}catch{return{error:"the server could not be reached"}}}(this.#w(),{key:e,fencingToken:t,hold:this.#$?.id})
-this.#x(..._[s]??["bad",\`Not released: \${c(i)}\`])
-if(void 0!==s){this.#y.hidden=!0
-n("dialog-confirmation").hidden=!0
-o(n("dialog-cancel"),"Close")
-n("dialog-cancel").focus()}else this.#y.disabled=!1}#x(e,t){const s=n("dialog-result")
-s.dataset.tone=e
-o(s,t)}}(()=>ae),ue=new class{#M=new Map;#S=!1;#R;#T;#L=!1;#q;#E;#N;#C=!1;#O;constructor({onRelease:e,onQuery:t}){this.#q=e
-this.#E=t
+const{key:e}=this.#k,{fencingToken:t}=this.#$??this.#k,{outcome:o,error:s}=await async function(e,t){try{const o=await fetch(D("release",{instance:e}),{method:"POST",headers:{"content-type":"application/json","x-lock-dashboard":"1"},body:JSON.stringify(t)}),s=await o.json().catch(()=>({}))
+return void 0===s.outcome?{error:s.error??s.message??\`HTTP \${o.status}\`}:s}catch{return{error:"the server could not be reached"}}}(this.#w(),{key:e,fencingToken:t,hold:this.#$?.id})
+this.#x(...te[o]??["bad",\`Not released: \${h(s)}\`])
+if(void 0!==o){this.#y.hidden=!0
+i("dialog-confirmation").hidden=!0
+a(i("dialog-cancel"),"Close")
+i("dialog-cancel").focus()}else this.#y.disabled=!1}#x(e,t){const o=i("dialog-result")
+o.dataset.tone=e
+a(o,t)}}(()=>re),pe=new class{#M=new Map;#S=!1;#R;#T;#q=!1;#L;#N;#C;#E=!1;#O;constructor({onRelease:e,onQuery:t}){this.#L=e
+this.#N=t
 this.#A()
-n("all").addEventListener("click",()=>{this.#S=!this.#S
+i("all").addEventListener("click",()=>{this.#S=!this.#S
 this.#D()
-this.#S||n("locks").scrollIntoView()})
-const s=n("filter")
-s.addEventListener("input",()=>{clearTimeout(this.#O)
+this.#S||i("locks").scrollIntoView()})
+const o=i("filter")
+o.addEventListener("input",()=>{clearTimeout(this.#O)
 this.#O=setTimeout(t,200)})
-document.addEventListener("keydown",e=>{if("/"===e.key&&!e.target.matches("input, select, textarea")&&!n("dialog").open){e.preventDefault()
-s.focus()}})}get query(){return{filter:n("filter").value.trim()||void 0,sort:this.#T?.sort,descending:this.#L?"1":void 0}}update(e){e.readOnly!==this.#N&&this.clear()
-this.#N=e.readOnly
+document.addEventListener("keydown",e=>{if("/"===e.key&&!e.target.matches("input, select, textarea")&&!i("dialog").open){e.preventDefault()
+o.focus()}})}get query(){return{filter:i("filter").value.trim()||void 0,sort:this.#T?.sort,descending:this.#q?"1":void 0}}update(e){e.readOnly!==this.#C&&this.clear()
+this.#C=e.readOnly
 this.#R=e
-i(n("hint"),function({list:e,matching:t,limit:s,totals:n}){const o=[]
-t>e.length&&o.push(\`The first \${h(e.length)} of \${h(t)} locks. Filter and order apply to all of them; the option limit (\${h(s)}) sets how many are shown.\`)
-n.capped?o.push(\`There are more locks: only \${h(n.locks)} are counted.\`):n.complete||o.push("Redis has many keys, and the scan is not complete yet: there may be more locks.")
-return o.length>0?o.join(" "):void 0}(e.locks))
-this.#D()}setStale(e){if(e!==this.#C){this.#C=e
-this.tick()}}tick(){for(const e of this.#M.values())e.tick(this.#C)}clear(){for(const{body:e}of this.#M.values())e.remove();this.#M.clear()}#D(){const{locks:e,process:t}=this.#R,{list:s}=e,a=this.#S?s:s.slice(0,25),l=void 0!==this.query.filter&&s.length<=3
-n("table").toggleAttribute("data-detailed",l)
-const r={process:t,isDetailed:l,ambiguous:X(s)},c=new Set(a.map(({key:e})=>e))
+l(i("hint"),function({list:e,matching:t,limit:o,totals:s}){const n=[]
+t>e.length&&n.push(\`The first \${m(e.length)} of \${m(t)} locks. Filter and order apply to all of them; the option limit (\${m(o)}) sets how many are shown.\`)
+s.capped?n.push(\`There are more locks: only \${m(s.locks)} are counted.\`):s.complete||n.push("Redis has many keys, and the scan is not complete yet: there may be more locks.")
+return n.length>0?n.join(" "):void 0}(e.locks))
+this.#D()}setStale(e){if(e!==this.#E){this.#E=e
+this.tick()}}tick(){for(const e of this.#M.values())e.tick(this.#E)}clear(){for(const{body:e}of this.#M.values())e.remove();this.#M.clear()}#D(){const{locks:e,process:t}=this.#R,{list:o}=e,s=this.#S?o:o.slice(0,25),n=void 0!==this.query.filter&&o.length<=3
+i("table").toggleAttribute("data-detailed",n)
+const r={process:t,isDetailed:n,ambiguous:Z(o)},c=new Set(s.map(({key:e})=>e))
 for(const[e,{body:t}]of this.#M)if(!c.has(e)){t.remove()
-this.#M.delete(e)}let d=n("table").tHead
-for(const e of a){const{body:t}=this.#j(e,r)
+this.#M.delete(e)}let d=i("table").tHead
+for(const e of s){const{body:t}=this.#B(e,r)
 d.nextElementSibling!==t&&d.after(t)
-d=t}const u=0===s.length
-n("all").hidden=s.length<=25
-o(n("all"),this.#S?"Show the first 25":\`Show all \${h(s.length)}\`)
-i(n("empty"),u?function({age:e,totals:t}){return void 0===e?"Redis has not answered yet.":t.locks>0?\`No lock matches the filter (\${h(t.locks)} locks).\`:t.complete?"No lock is held.":"No lock was found yet."}(e):void 0)
-n("table").hidden=u}#j(e,t){let s=this.#M.get(e.key)
-if(void 0===s){const t=this.#N?void 0:this.#q
-s=new Q(e.key,{columns:V.length+1,onRelease:t,onKey:e=>this.#B(e)})
-this.#M.set(e.key,s)}s.update(e,t,this.#C)
-return s}#B(e){const t=n("filter"),s=e.replace(/\\s+/g," ").trim()
-t.value=t.value===s?"":s
-this.#E()}#A(){const t=e("tr",{role:"row"})
-for(const s of V){const n=e("button",{type:"button"},s.name),o=e("th",{role:"columnheader",scope:"col"},n)
-n.addEventListener("click",()=>this.#F(s))
-s.cell=o
-t.append(o)}t.append(e("th",{role:"columnheader",scope:"col"},e("span",{class:"visually-hidden"},"Action")))
-n("table").tHead.append(t)
+d=t}const h=0===o.length
+i("all").hidden=o.length<=25
+a(i("all"),this.#S?"Show the first 25":\`Show all \${m(o.length)}\`)
+l(i("empty"),h?function({age:e,totals:t}){return void 0===e?"Redis has not answered yet.":t.locks>0?\`No lock matches the filter (\${m(t.locks)} locks).\`:t.complete?"No lock is held.":"No lock was found yet."}(e):void 0)
+i("table").hidden=h}#B(e,t){let o=this.#M.get(e.key)
+if(void 0===o){const t=this.#C?void 0:this.#L
+o=new W(e.key,{columns:Y.length+1,onRelease:t,onKey:e=>this.#j(e)})
+this.#M.set(e.key,o)}o.update(e,t,this.#E)
+return o}#j(e){const t=i("filter"),o=e.replace(/\\s+/g," ").trim()
+t.value=t.value===o?"":o
+this.#N()}#A(){const s=e("tr",{role:"row"}),n=t=>e("th",{role:"columnheader",scope:"col"},t)
+for(const e of Y){e.cell=n(o(e.name,{},()=>this.#F(e)))
+s.append(e.cell)}s.append(n(t("visually-hidden","Action")))
+i("table").tHead.append(s)
 this.#H()}#F(e){const t=!0===e.largestFirst
-this.#T!==e?[this.#T,this.#L]=[e,t]:this.#L===t?this.#L=!t:[this.#T,this.#L]=[void 0,!1]
+this.#T!==e?[this.#T,this.#q]=[e,t]:this.#q===t?this.#q=!t:[this.#T,this.#q]=[void 0,!1]
 this.#H()
-this.#E()}#H(){for(const e of V)e===this.#T?e.cell.setAttribute("aria-sort",this.#L?"descending":"ascending"):e.cell.removeAttribute("aria-sort")}}({onRelease:(e,t)=>he.open(e,t),onQuery:me}),pe=new class{#I;#Q;#P={};#K;constructor(e){this.#K=e
+this.#N()}#H(){for(const e of Y)e===this.#T?e.cell.setAttribute("aria-sort",this.#q?"descending":"ascending"):e.cell.removeAttribute("aria-sort")}}({onRelease:(e,t)=>me.open(e,t),onQuery:fe}),ge=new class{#I;#Q;#P={};#K;constructor(e){this.#K=e
 document.addEventListener("visibilitychange",()=>document.hidden?this.#W():this.#J())}follow(e){this.#P=e
 document.hidden||this.#J()}#J(){this.#W()
-const e=new EventSource(C("events",this.#P))
+const e=new EventSource(D("events",this.#P))
 this.#I=e
 this.#G()
 e.addEventListener("state",({data:t})=>{if(e===this.#I){this.#G()
@@ -312,61 +309,59 @@ e.addEventListener("error",()=>{e===this.#I&&(e.readyState===EventSource.CLOSED?
 this.#Q=setTimeout(()=>this.#z(5),15e3)}async#z(e){this.#W()
 const t=Symbol("turn")
 this.#I=t
-const s=await async function(e){try{const t=await fetch(e)
-return t.ok?{state:await t.json()}:{error:401===t.status||403===t.status?"Not permitted":\`HTTP \${t.status}\`}}catch{return{error:"Offline"}}}(C("state",this.#P))
-if(this.#I===t){void 0!==s.state&&this.#K.told(s.state)
-this.#K.status(void 0===s.state?"offline":"polling",s.error)
+const o=await async function(e){try{const t=await fetch(e)
+return t.ok?{state:await t.json()}:{error:401===t.status||403===t.status?"Not permitted":\`HTTP \${t.status}\`}}catch{return{error:"Offline"}}}(D("state",this.#P))
+if(this.#I===t){void 0!==o.state&&this.#K.told(o.state)
+this.#K.status(void 0===o.state?"offline":"polling",o.error)
 this.#Q=setTimeout(()=>e>1?this.#z(e-1):this.#J(),2e3)}}#W(){clearTimeout(this.#Q)
 this.#I?.close?.()
-this.#I=void 0}}({told:function(t){le=t
-re=performance.now()
-!function({instances:t,instance:s}){const o=n("instance")
-n("instance-choice").hidden=t.length<2;[...o.options].map(({value:e})=>e).join("\\n")!==t.join("\\n")&&o.replaceChildren(...t.map(t=>e("option",{value:t},t)))
-ae=s
-o.value=s}(t)
-n("read-only").hidden=!t.readOnly
-const s=f(t)
-o(n("process"),\`\${s}, last 5 minutes\`)
-for(const e of document.querySelectorAll(".of-process"))o(e,\`of \${s} only\`);i(n("skipped"),t.locks.skipped)
-fe()
-de.update(t)
-document.body.toggleAttribute("data-new",ge(t))
+this.#I=void 0}}({told:function(t){ce=t
+de=performance.now()
+!function({instances:t,instance:o}){const s=i("instance")
+i("instance-choice").hidden=t.length<2;[...s.options].map(({value:e})=>e).join("\\n")!==t.join("\\n")&&s.replaceChildren(...t.map(t=>e("option",{value:t},t)))
+re=o
+s.value=o}(t)
+i("read-only").hidden=!t.readOnly
+const o=w(t)
+a(i("process"),\`\${o}, last 5 minutes\`)
+for(const e of document.querySelectorAll(".of-process"))a(e,\`of \${o} only\`);l(i("skipped"),t.locks.skipped)
+we()
 ue.update(t)
-D("holds",t.activity.holds,e=>[e.end??"held",F(e)])
-D("incidents",t.activity.incidents,e=>[e.type,j(e)])
-ye()},status(e,t){ce={name:e,error:t}
-fe()}})
-function me(){pe.follow({instance:ae,...ue.query})}const ge=({locks:{totals:e},activity:{acquired:t,holds:s,incidents:n}})=>0===e.locks&&0===s.length&&0===n.length&&0===p(t)
-function fe(){const e=performance.now(),t=function({last:e,told:t,way:s,now:n}){if(void 0===e)return{stale:"",age:0,status:void 0};const o=n-t,{trouble:i}=e.locks,a=(e.locks.age??0)+o
-if("offline"===s.name||o>3*e.refresh+2e3){const e=\`The application has not answered since \${Z(o)}.\`
-return{stale:"all",age:a,status:s.error,notice:\`\${e} Everything below is from then.\`}}if(void 0===i)return{stale:"",age:a};const l=void 0===e.locks.age?"Nothing was read before.":"The locks below are from then."
-return{stale:"redis",age:a,status:"No data from Redis",notice:\`No data from Redis since \${Z(i.for+o)}. \${l} \${c(i.message)}\`}}({last:le,told:re,way:ce,now:e})
+document.body.toggleAttribute("data-new",ye(t))
+pe.update(t)
+F("holds",t.activity.holds,e=>[e.end??"held",Q(e)])
+F("incidents",t.activity.incidents,e=>[e.type,H(e)])
+ke()},status(e,t){he={name:e,error:t}
+we()}})
+function fe(){ge.follow({instance:re,...pe.query})}const ye=({locks:{totals:e},activity:{acquired:t,holds:o,incidents:s}})=>0===e.locks&&0===o.length&&0===s.length&&0===g(t)
+function we(){const e=performance.now(),t=function({last:e,told:t,way:o,now:s}){if(void 0===e)return{stale:"",age:0,status:void 0};const n=s-t,{trouble:i}=e.locks,a=(e.locks.age??0)+n
+if("offline"===o.name||n>3*e.refresh+2e3){const e=\`The application has not answered since \${ee(n)}.\`
+return{stale:"all",age:a,status:o.error,notice:\`\${e} Everything below is from then.\`}}if(void 0===i)return{stale:"",age:a};const l=void 0===e.locks.age?"Nothing was read before.":"The locks below are from then."
+return{stale:"redis",age:a,status:"No data from Redis",notice:\`No data from Redis since \${ee(i.for+n)}. \${l} \${h(i.message)}\`}}({last:ce,told:de,way:he,now:e})
 document.body.dataset.stale=t.stale
-n("status").dataset.state=""===t.stale?ce.name:"offline"
-o(n("status"),t.status??ce.error??ie[ce.name])
-i(n("notice"),t.notice)
-o(n("held-at"),""===t.stale?"all processes":\`all processes, as of \${y(Date.now()-t.age)} (\${l(t.age)} ago)\`)
-ue.setStale(""!==t.stale)}function ye(){if(void 0===le)return;const{activity:e}=le,{buckets:s,wait:o,hold:i}=e
-!function(e,{acquired:s,timeouts:o,lost:i,slot:a,window:l}){const r=s.map(e=>1e3*e/a).slice(0,-1),c=r.at(-1)??0,d=Math.max(...r),m=\`now \${u(c)}/s · peak \${u(d)}/s\`,g=b(n(e),\`Acquisitions per second over the last \${l/6e4} minutes: \${m}\`),{svg:f,bottom:y,inner:w}=g,k=M(d)
-S(g,k,e=>e>=1e3?x(e):u(e))
-const $=e=>v+e/(r.length-1)*w,T=r.map((e,t)=>\`\${$(t).toFixed(1)},\${(y-e/k*(y-8)).toFixed(1)}\`)
-f.append(t("polygon",{class:"area",points:\`\${$(0)},\${y} \${T.join(" ")} \${$(r.length-1)},\${y}\`}))
-f.append(t("polyline",{class:"curve",points:T.join(" ")}))
-E(g,$,o,"series-warning","timed out")
-E(g,$,i,"series-bad","lost")
-const L=l/6e4
-for(let e=0;e<=L;e++){const s=e===L?"now":\`−\${L-e}\${0===e?"m":""}\`,n=0===e?"start":e===L?"end":"middle"
-f.append(t("text",{x:v+e/L*w,y:y+16,"text-anchor":n},s))}R(e,"Acquired per second",m,f,[["series-1",\`acquired \${h(p(s))}\`],["series-warning",\`timeouts \${h(p(o))}\`],["series-bad",\`lost \${h(p(i))}\`]])}("rate",e)
-T("wait","Wait",{buckets:s,series:[{look:"series-0",name:"free",counts:o.free},{look:"series-1",name:"contended",counts:o.contended}]})
-T("hold","Hold",{buckets:s,series:[{look:"series-1",name:"released",counts:i.released},{look:"series-bad",name:"lost",counts:i.lost}]})}n("instance").addEventListener("change",({target:e})=>{ae=e.value
-ue.clear()
-me()})
-let we
-new ResizeObserver(([{contentRect:e}])=>{e.width!==we&&ye()
-we=e.width}).observe(n("rate"))
-setInterval(()=>{fe()
-ue.tick()},250)
-me()
+i("status").dataset.state=""===t.stale?he.name:"offline"
+a(i("status"),t.status??he.error??le[he.name])
+l(i("notice"),t.notice)
+a(i("held-at"),""===t.stale?"all processes":\`all processes, as of \${k(Date.now()-t.age)} (\${c(t.age)} ago)\`)
+pe.setStale(""!==t.stale)}function ke(){if(void 0===ce)return;const{activity:e}=ce,{buckets:t,wait:o,hold:n}=e
+!function(e,{acquired:t,timeouts:o,lost:n,slot:a,window:l}){const r=t.map(e=>1e3*e/a).slice(0,-1),c=r.at(-1)??0,d=Math.max(...r),h=\`now \${p(c)}/s · peak \${p(d)}/s\`,u=M(i(e),\`Acquisitions per second over the last \${l/6e4} minutes: \${h}\`),{svg:f,bottom:y,inner:w}=u,k=R(d)
+q(u,k,e=>e>=1e3?S(e):p(e))
+const $=e=>x+e/(r.length-1)*w,v=r.map((e,t)=>\`\${$(t).toFixed(1)},\${(e=>y-e/k*(y-8))(e).toFixed(1)}\`).join(" "),b=\`\${$(0)},\${y} \${v} \${$(r.length-1)},\${y}\`
+f.append(s("polygon",{class:"area",points:b}),s("polyline",{class:"curve",points:v}))
+O(u,$,o,"series-warning","timed out")
+O(u,$,n,"series-bad","lost")
+const N=l/6e4
+for(let e=0;e<=N;e++)T(f,x+e/N*w,y+16,0===e?"start":e===N?"end":"middle",e===N?"now":\`−\${N-e}\${0===e?"m":""}\`);L(e,"Acquired per second",h,f,[["series-1",\`acquired \${m(g(t))}\`],["series-warning",\`timeouts \${m(g(o))}\`],["series-bad",\`lost \${m(g(n))}\`]])}("rate",e)
+N("wait","Wait",{buckets:t,series:[{look:"series-0",name:"free",counts:o.free},{look:"series-1",name:"contended",counts:o.contended}]})
+N("hold","Hold",{buckets:t,series:[{look:"series-1",name:"released",counts:n.released},{look:"series-bad",name:"lost",counts:n.lost}]})}i("instance").addEventListener("change",({target:e})=>{re=e.value
+pe.clear()
+fe()})
+let $e
+new ResizeObserver(([{contentRect:e}])=>{e.width!==$e&&ke()
+$e=e.width}).observe(i("rate"))
+setInterval(()=>{we()
+pe.tick()},250)
+fe()
 </script>
 </body>
 </html>

@@ -5,17 +5,17 @@ export class SlidingCounts {
   private readonly times: Float64Array;
 
   constructor(
-    private readonly columns: number,
     /** ms */
-    readonly slot: number,
+    private readonly slot: number,
     private readonly slots: number,
+    private readonly columns = 1,
   ) {
     this.counts = new Uint32Array(columns * slots);
     this.times = new Float64Array(slots).fill(-1);
   }
 
   /** `now` in ms, from a monotonic clock. */
-  add(column: number, now: number): void {
+  add(now: number, column = 0): void {
     const time = Math.floor(now / this.slot);
     const row = time % this.slots;
     if (this.times[row] !== time) {
@@ -26,7 +26,7 @@ export class SlidingCounts {
   }
 
   /** The counts of a column by slot, the oldest first. The last slot is not complete. */
-  history(column: number, now: number): number[] {
+  history(now: number, column = 0): number[] {
     const last = Math.floor(now / this.slot);
     return Array.from({ length: this.slots }, (_, i) => this.at(last - this.slots + 1 + i, column));
   }
@@ -34,7 +34,7 @@ export class SlidingCounts {
   /** The count of each column over the whole window. */
   sums(now: number): number[] {
     return Array.from({ length: this.columns }, (_, column) =>
-      this.history(column, now).reduce((sum, count) => sum + count, 0),
+      this.history(now, column).reduce((sum, count) => sum + count, 0),
     );
   }
 

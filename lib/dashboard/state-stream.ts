@@ -13,8 +13,7 @@ const HEADERS = Object.freeze({
 
 /** A stream of server-sent events, one for each new state. */
 export class StateStream {
-  private readonly end = (): void => void this.response.end();
-  private readonly timer = setTimeout(this.end, LONGEST).unref();
+  private readonly timer = setTimeout(() => this.close(), LONGEST).unref();
 
   constructor(private readonly response: ServerResponse) {
     response.writeHead(200, HEADERS);
@@ -29,7 +28,7 @@ export class StateStream {
   }
 
   close(): void {
-    this.end();
+    this.response.end();
   }
 
   onClose(listener: () => void): void {

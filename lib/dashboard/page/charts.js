@@ -1,4 +1,4 @@
-import { byId, drawn, element } from './dom.js';
+import { byId, drawn, element, span } from './dom.js';
 import { boundOf, count, quantile, rate, sum, time } from './format.js';
 
 const HEIGHT = 150;
@@ -23,17 +23,18 @@ function ceiling(value) {
   return [1, 2, 5, 10].map((factor) => factor * power).find((each) => each >= value);
 }
 
+const put = (svg, x, y, anchor, text) => svg.append(drawn('text', { x, y, 'text-anchor': anchor }, text));
+
 function drawScale({ svg, width, bottom }, top, text) {
   for (const part of [0, 0.5, 1]) {
     const y = bottom - part * (bottom - MARGIN.top);
     svg.append(drawn('line', { class: 'grid', x1: MARGIN.left, x2: width - MARGIN.right, y1: y, y2: y }));
-    if (part === 0.5) continue;
-    svg.append(drawn('text', { x: MARGIN.left - 6, y: y + 4, 'text-anchor': 'end' }, text(part * top)));
+    if (part !== 0.5) put(svg, MARGIN.left - 6, y + 4, 'end', text(part * top));
   }
 }
 
-function put(id, title, figures, svg, legend) {
-  const caption = element('figcaption', {}, title, element('span', { class: 'figures' }, figures));
+function fillFigure(id, title, figures, svg, legend) {
+  const caption = element('figcaption', {}, title, span('figures', figures));
   const items = legend.map(([series, name]) => element('li', {}, element('i', { class: series }), name));
   byId(id).replaceChildren(caption, svg, element('ul', { class: 'legend' }, ...items));
 }
@@ -61,25 +62,14 @@ export function drawHistogram(id, title, { buckets, series }) {
       if (!counts[i]) continue;
       // A single value among thousands is visible, too.
       const height = Math.max(1.5, (counts[i] / top) * (bottom - MARGIN.top));
-      const bar = {
-        class: look,
-        x: MARGIN.left + i * step + 0.5,
-        y: y - height,
-        width: Math.max(1, step - 1.5),
-        height,
-        rx: 1,
-      };
+      const [x, width] = [MARGIN.left + i * step + 0.5, Math.max(1, step - 1.5)];
+      const bar = { class: look, x, y: y - height, width, height, rx: 1 };
       svg.append(drawn('rect', bar, drawn('title', {}, `${count(counts[i])} ${name}, ${rangeOf(buckets, i)}`)));
       y -= height;
     }
   }
-  put(
-    id,
-    title,
-    figures,
-    svg,
-    series.map(({ look, name, counts }) => [look, `${name} ${count(sum(counts))}`]),
-  );
+  const legend = series.map(({ look, name, counts }) => [look, `${name} ${count(sum(counts))}`]);
+  fillFigure(id, title, figures, svg, legend);
 }
 
 const rangeOf = (buckets, i) =>
@@ -94,7 +84,7 @@ function drawDecades({ svg, bottom, width }, { first, perDecade }, step, shown) 
     const ms = first * 10 ** (i / perDecade);
     svg.append(drawn('line', { class: 'grid', x1: x, x2: x, y1: bottom, y2: bottom + 4 }));
     const anchor = x + LABEL / 2 > width ? 'end' : 'middle';
-    svg.append(drawn('text', { x: Math.min(x, width), y: bottom + 16, 'text-anchor': anchor }, shortTime(ms)));
+    put(svg, Math.min(x, width), bottom + 16, anchor, shortTime(ms));
   }
 }
 
@@ -113,27 +103,19 @@ export function drawRate(id, { acquired, timeouts, lost, slot, window }) {
   const top = ceiling(most);
   drawScale(chart, top, (each) => (each >= 1_000 ? short(each) : rate(each)));
   const x = (i) => MARGIN.left + (i / (whole.length - 1)) * inner;
-  const points = whole.map(
-    (each, i) => `${x(i).toFixed(1)},${(bottom - (each / top) * (bottom - MARGIN.top)).toFixed(1)}`,
-  );
-  svg.append(
-    drawn('polygon', {
-      class: 'area',
-      points: `${x(0)},${bottom} ${points.join(' ')} ${x(whole.length - 1)},${bottom}`,
-    }),
-  );
-  svg.append(drawn('polyline', { class: 'curve', points: points.join(' ') }));
+  const y = (each) => bottom - (each / top) * (bottom - MARGIN.top);
+  const points = whole.map((each, i) => `${x(i).toFixed(1)},${y(each).toFixed(1)}`).join(' ');
+  const area = `${x(0)},${bottom} ${points} ${x(whole.length - 1)},${bottom}`;
+  svg.append(drawn('polygon', { class: 'area', points: area }), drawn('polyline', { class: 'curve', points }));
   drawMarks(chart, x, timeouts, 'series-warning', 'timed out');
   drawMarks(chart, x, lost, 'series-bad', 'lost');
   const minutes = window / 60_000;
   for (let minute = 0; minute <= minutes; minute++) {
     const text = minute === minutes ? 'now' : `−${minutes - minute}${minute === 0 ? 'm' : ''}`;
     const anchor = minute === 0 ? 'start' : minute === minutes ? 'end' : 'middle';
-    svg.append(
-      drawn('text', { x: MARGIN.left + (minute / minutes) * inner, y: bottom + 16, 'text-anchor': anchor }, text),
-    );
+    put(svg, MARGIN.left + (minute / minutes) * inner, bottom + 16, anchor, text);
   }
-  put(id, 'Acquired per second', figures, svg, [
+  fillFigure(id, 'Acquired per second', figures, svg, [
     ['series-1', `acquired ${count(sum(acquired))}`],
     ['series-warning', `timeouts ${count(sum(timeouts))}`],
     ['series-bad', `lost ${count(sum(lost))}`],

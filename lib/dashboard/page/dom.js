@@ -3,6 +3,16 @@ export function element(name, attributes = {}, ...children) {
   return fill(document.createElement(name), attributes, children);
 }
 
+/** Text or nodes with a look, if any: the name of a class, or several. */
+export const span = (look, ...children) => element('span', { class: look }, ...children);
+
+/** A button that does not submit a form. */
+export function button(text, attributes, clicked) {
+  const node = element('button', { type: 'button', ...attributes }, text);
+  node.addEventListener('click', clicked);
+  return node;
+}
+
 const SVG = 'http://www.w3.org/2000/svg';
 
 /** Like `element`, for SVG. */

@@ -1,4 +1,4 @@
-import { byId, element } from './dom.js';
+import { byId, element, span } from './dom.js';
 import { callName, clientName, count, moment, time, visible } from './format.js';
 
 /** What has happened, in words. */
@@ -22,16 +22,16 @@ function list(id, calls, telling) {
 
 function itemOf(call, kind, story) {
   const { at, key } = call;
-  const name = element('span', { class: 'key' }, visible(key));
+  const name = span('key', visible(key));
   const about = callName(call, key);
-  if (about !== '') name.append(element('span', { class: 'more' }, about));
+  if (about !== '') name.append(span('more', about));
   return element(
     'li',
     {},
     element('time', { datetime: new Date(at).toISOString() }, moment(at)),
     element('span', { class: 'badge', 'data-kind': kind }, (WHAT[kind] ?? kind) + timesOf(call)),
     name,
-    element('span', { class: 'why' }, story),
+    span('why', story),
   );
 }
 

@@ -1,4 +1,4 @@
-import { element, write } from './dom.js';
+import { button, element, span, write } from './dom.js';
 import { callName, clientName, count, moment, time, visible } from './format.js';
 
 /** How many holds of a lock have a row, unless the page shows the details of the lock. */
@@ -10,7 +10,7 @@ const FEW_HOLDS = 3;
  */
 export class LockRows {
   body = element('tbody', { role: 'rowgroup' });
-  #waiting = element('button', { type: 'button', 'aria-expanded': 'false' });
+  #waiting = button('', { 'aria-expanded': 'false' }, () => this.#toggle());
   #queue = element('ol');
   #queueRow;
   #holds = [];
@@ -24,7 +24,6 @@ export class LockRows {
     this.onKey = onKey;
     const cell = element('td', { role: 'cell', colspan: columns }, this.#queue);
     this.#queueRow = element('tr', { role: 'row', class: 'queue' }, cell);
-    this.#waiting.addEventListener('click', () => this.#toggle());
     this.onRelease = onRelease;
   }
 
@@ -85,8 +84,8 @@ export class LockRows {
     const isFirst = i === 0;
     const hidden = lock.holding - this.#holds.length;
     const key = element('td', { role: 'cell', class: 'key' }, isFirst ? this.#keyButton() : '');
-    if (isFirst && lock.permits !== undefined) key.append(note(`of ${lock.permits} permits`));
-    if (isFirst && hidden > 0) key.append(note(`and ${hidden} more holders`));
+    if (isFirst && lock.permits !== undefined) key.append(span('more', `of ${lock.permits} permits`));
+    if (isFirst && hidden > 0) key.append(span('more', `and ${hidden} more holders`));
     const waiting = labelled('waiting', 'Waiting', isFirst ? (lock.waiting > 0 ? this.#waiting : '0') : '');
     const action = labelled('action', '', '');
     if (this.onRelease !== undefined && lock.holding > 0) action.append(...this.#releases(i));
@@ -95,9 +94,7 @@ export class LockRows {
 
   #keyButton() {
     const title = 'Show only this key and its last holders';
-    const button = element('button', { type: 'button', title }, visible(this.key));
-    button.addEventListener('click', () => this.onKey(this.key));
-    return button;
+    return button(visible(this.key), { title }, () => this.onKey(this.key));
   }
 
   /** One button for each hold, and one more for all of them. */
@@ -109,9 +106,7 @@ export class LockRows {
   }
 
   #releaseButton(text, label, i) {
-    const button = element('button', { type: 'button', 'aria-label': label }, text);
-    button.addEventListener('click', () => this.onRelease(this.lock, this.lock.holders[i]));
-    return button;
+    return button(text, { 'aria-label': label }, () => this.onRelease(this.lock, this.lock.holders[i]));
   }
 
   #toggle() {
@@ -131,9 +126,9 @@ export class LockRows {
         'li',
         {},
         kindBadge(waiter),
-        element('span', { class: 'owner' }, visible(waiter.name)),
+        span('owner', visible(waiter.name)),
         ...detailsOf(waiter, { ...place, key: this.key }),
-        element('span', { class: 'client' }, waitOf(waiter)),
+        span('client', waitOf(waiter)),
       ),
     );
     if (waiting > waiters.length) items.push(element('li', {}, `and ${count(waiting - waiters.length)} more`));
@@ -141,42 +136,31 @@ export class LockRows {
   }
 }
 
+/** The cells of a hold, and the parts of them that change with time. */
 function holdCells(holder, place) {
-  const ageText = element('span', {});
-  const sinceText = element('span', { class: 'more detail' });
-  const age = labelled('age', 'For', element('span', {}, ageText, sinceText));
-  const leaseText = element('span', {});
+  const ageText = span();
+  const sinceText = span('more detail');
+  const age = labelled('age', 'For', span(undefined, ageText, sinceText));
+  const leaseText = span();
   const bar = element('i');
-  const late = element('span', { class: 'late' });
-  const leaseCell = labelled(
-    'lease',
-    'Lease left',
-    element('span', {}, leaseText, element('span', { class: 'bar', 'aria-hidden': 'true' }, bar), late),
-  );
-  const owner = element('span', {}, visible(holder.name), ...detailsOf(holder, place));
+  const late = span('late');
+  const barOfLease = element('span', { class: 'bar', 'aria-hidden': 'true' }, bar);
+  const leaseCell = labelled('lease', 'Lease left', span(undefined, leaseText, barOfLease, late));
+  const owner = span(undefined, visible(holder.name), ...detailsOf(holder, place));
   // A narrow cell cuts the text.
   owner.title = [...owner.childNodes].map(({ textContent }) => textContent).join(' · ');
   const kind = labelled('kind', 'Held', kindBadge(holder));
-  return {
-    cells: [kind, labelled('owner', 'By', owner), age, leaseCell],
-    ageText,
-    sinceText,
-    leaseText,
-    leaseCell,
-    bar,
-    late,
-  };
+  const cells = [kind, labelled('owner', 'By', owner), age, leaseCell];
+  return { cells, ageText, sinceText, leaseText, leaseCell, bar, late };
 }
 
 const notHeld = () => [
-  labelled('kind', 'Held', element('span', { class: 'badge' }, 'not held')),
+  labelled('kind', 'Held', span('badge', 'not held')),
   ...['By', 'For', 'Lease left'].map((label) => labelled('', label, '')),
 ];
 
 /** Labels stand before values if there are no headings. */
 const labelled = (name, label, child) => element('td', { role: 'cell', class: name, 'data-label': label }, child);
-
-const note = (text) => element('span', { class: 'more' }, text);
 
 function kindBadge(holder) {
   const name = holder.kept ? `${holder.kindName}, kept` : holder.kindName;
@@ -190,13 +174,13 @@ function kindBadge(holder) {
 function detailsOf(party, { process, ambiguous, key }) {
   const { client, label } = party;
   const where = label ?? (client === process.client ? `${process.host}:${process.pid}` : undefined);
-  const id = element('span', { class: where === undefined || ambiguous.has(label) ? 'id' : 'id detail' });
+  const id = span(where === undefined || ambiguous.has(label) ? 'id' : 'id detail');
   const call = callName(party, key);
   const isNamed = where !== undefined && where !== party.name;
   id.append(`${isNamed ? ' · ' : ''}client ${clientName(client)}`);
   return [
-    ...(call === '' ? [] : [element('span', { class: 'client' }, call)]),
-    element('span', { class: 'client' }, isNamed ? visible(where) : '', id),
+    ...(call === '' ? [] : [span('client', call)]),
+    span('client', isNamed ? visible(where) : '', id),
     ...connectionOf(party),
   ];
 }
@@ -204,7 +188,7 @@ function detailsOf(party, { process, ambiguous, key }) {
 /** A client that is not connected stands out. */
 function connectionOf({ connected }) {
   if (connected === undefined) return [];
-  return [element('span', { class: connected ? 'client detail' : 'late' }, connected ? 'connected' : 'not connected')];
+  return [connected ? span('client detail', 'connected') : span('late', 'not connected')];
 }
 
 export const waitOf = ({ age }) => (age === undefined ? '' : `waiting for ${time(age)}`);

@@ -1,4 +1,4 @@
-import { byId, element, show, write } from './dom.js';
+import { button, byId, element, show, span, write } from './dom.js';
 import { count } from './format.js';
 import { LockRows } from './lock-rows.js';
 
@@ -133,16 +133,12 @@ export class LockTable {
 
   #buildHead() {
     const row = element('tr', { role: 'row' });
+    const heading = (child) => element('th', { role: 'columnheader', scope: 'col' }, child);
     for (const column of COLUMNS) {
-      const button = element('button', { type: 'button' }, column.name);
-      const cell = element('th', { role: 'columnheader', scope: 'col' }, button);
-      button.addEventListener('click', () => this.#sortBy(column));
-      column.cell = cell;
-      row.append(cell);
+      column.cell = heading(button(column.name, {}, () => this.#sortBy(column)));
+      row.append(column.cell);
     }
-    row.append(
-      element('th', { role: 'columnheader', scope: 'col' }, element('span', { class: 'visually-hidden' }, 'Action')),
-    );
+    row.append(heading(span('visually-hidden', 'Action')));
     byId('table').tHead.append(row);
     this.#markSorting();
   }

@@ -1,4 +1,4 @@
-import { byId, element, write } from './dom.js';
+import { byId, element, span, write } from './dom.js';
 import { count, processName, rate, sum, time } from './format.js';
 
 /** All processes: the counts of the whole store, with the age of their oldest part. */
@@ -40,7 +40,7 @@ function perMinute({ acquired, window, since, at }) {
 
 export class Tiles {
   #tiles = TILES.map((tile) => {
-    const value = element('span', { class: 'value' }, '–');
+    const value = span('value', '–');
     const of = element('div', { class: 'of' });
     const node = element('div', { class: 'tile' }, element('dt', {}, tile.name), element('dd', {}, value, of));
     byId('tiles').append(node);
