@@ -48,7 +48,7 @@ abstract class Answered {
 
 type AnsweredError = LockTimeoutError | LockStoreError | LockKeyError;
 
-/** Of a failure of Redis that lasts: it was refused, and another try changes nothing. */
+/** The message for a failure of Redis that lasts: Redis refused the command, and another try changes nothing. */
 const UNAVAILABLE = 'Locks are unavailable.';
 
 const MESSAGES: Readonly<Record<AnsweredError['code'], string>> = {
@@ -79,15 +79,18 @@ const MESSAGES: Readonly<Record<AnsweredError['code'], string>> = {
  */
 @Catch(Answered)
 export class LockExceptionFilter implements ExceptionFilter<LockTimeoutError | LockStoreError | LockKeyError> {
-  private readonly timeoutStatus: number;
   private readonly retryAfter: number;
+  private readonly statuses: Readonly<Record<AnsweredError['code'], number>>;
 
   /** @throws LockConfigError for an option that cannot be used */
   constructor(
     @Inject(HttpAdapterHost) private readonly adapterHost: HttpAdapterHost,
     @Optional() @Inject(FILTER_OPTIONS) options: LockExceptionFilterOptions = {},
   ) {
-    ({ timeoutStatus: this.timeoutStatus, retryAfter: this.retryAfter } = OPTIONS.read('LockExceptionFilter', options));
+    const { timeoutStatus, retryAfter } = OPTIONS.read('LockExceptionFilter', options);
+    this.retryAfter = retryAfter;
+    const { SERVICE_UNAVAILABLE, BAD_REQUEST } = HttpStatus;
+    this.statuses = { LOCK_TIMEOUT: timeoutStatus, LOCK_STORE: SERVICE_UNAVAILABLE, LOCK_KEY: BAD_REQUEST };
   }
 
   catch(error: LockTimeoutError | LockStoreError | LockKeyError, host: ArgumentsHost): unknown {
@@ -115,20 +118,9 @@ export class LockExceptionFilter implements ExceptionFilter<LockTimeoutError | L
     const response: unknown = host.switchToHttp().getResponse();
     if (httpAdapter.isHeadersSent(response)) return void httpAdapter.end(response);
 
-    const statusCode = this.statusOf(code);
+    const statusCode = this.statuses[code];
     if (retryAfter !== undefined) httpAdapter.setHeader(response, 'Retry-After', String(retryAfter));
     httpAdapter.reply(response, { statusCode, code, message }, statusCode);
-  }
-
-  private statusOf(code: AnsweredError['code']): number {
-    switch (code) {
-      case 'LOCK_TIMEOUT':
-        return this.timeoutStatus;
-      case 'LOCK_STORE':
-        return HttpStatus.SERVICE_UNAVAILABLE;
-      case 'LOCK_KEY':
-        return HttpStatus.BAD_REQUEST;
-    }
   }
 }
 

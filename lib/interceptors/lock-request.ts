@@ -36,17 +36,9 @@ interface GraphqlContext extends Carrier {
 
 /** The parts of a request, on any transport. */
 export function lockRequest(context: ExecutionContext): LockRequest {
-  return { ...NOTHING, ...fieldsOf(context) };
+  const { params, query, body, headers, user, data } = fieldsOf(context);
+  return { params, query, body, headers, user, data };
 }
-
-const NOTHING: Fields = {
-  params: undefined,
-  query: undefined,
-  body: undefined,
-  headers: undefined,
-  user: undefined,
-  data: undefined,
-};
 
 function fieldsOf(context: ExecutionContext): Partial<Fields> {
   switch (context.getType<string>()) {
