@@ -3,7 +3,7 @@ import { Command, Redis, type RedisOptions } from 'ioredis';
 import { LONGEST_TIMER } from '../../common/clock.js';
 import { LockConfigError } from '../../errors/index.js';
 import { clearReadingTimer, setReadingTimer, type ReadingTimer } from '../../common/reading-timer.js';
-import { isAnswer } from './store-failure.js';
+import { closedUnanswered, isAnswer } from './store-failure.js';
 import type { ConnectionOptions } from './connection.js';
 import { EXACT_OPTIONS, OWN_OPTIONS, silenceLimit } from './connection-options.js';
 import { guardCredentials } from './credentials.js';
@@ -62,12 +62,17 @@ const COMMANDS_AT_FIRST = 4;
  */
 const MISTAKEN = /^Command queue state error.*\b(sunsubscribe|ssubscribe|pong|MOVED)\b/s;
 
+/** The errors of a socket that the other end has closed. */
+const CLOSED = /EPIPE|ECONNRESET/;
+
 /** For how many ms notices of moved slots are gathered. */
 const GATHER = 20;
 
 class IoredisLine implements Line {
   readonly opened: Promise<void>;
   private isOver = false;
+  /** Whether the server has accepted the connection and has not answered yet. */
+  private isUnanswered = false;
   /** The channels in slots whose subscription the server has confirmed. */
   private readonly channels = new Set<string>();
   private gathering: ReadingTimer | undefined;
@@ -85,8 +90,10 @@ class IoredisLine implements Line {
     client.on('connect', () => {
       // An application that fails to start closes nothing. Commands and waiters that are pending keep the process running.
       client.stream.unref();
+      this.isUnanswered = true;
       if (!this.isOver) observer.connected?.();
     });
+    client.on('ready', () => (this.isUnanswered = false));
     const heard = (isSharded: boolean) => (channel: string, message: string) =>
       this.isOver || observer.message?.(channel, message, isSharded);
     client.on('message', heard(false));
@@ -177,7 +184,8 @@ class IoredisLine implements Line {
   private end(error: Error | undefined): void {
     if (this.isOver) return;
     this.close(true);
-    this.observer.ended?.(error);
+    const isClosed = error === undefined || CLOSED.test(error.message);
+    this.observer.ended?.(this.isUnanswered && isClosed ? closedUnanswered(this.peer, error) : error);
   }
 
   private async logIn(provide: LockCredentialsProvider): Promise<void> {

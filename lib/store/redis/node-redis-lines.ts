@@ -6,6 +6,7 @@ import { databaseRefusal, type OwnClientOptions } from './ioredis-lines.js';
 import type { Line, LineObserver, Lines, ServerAddress } from './line.js';
 import { hasMethods } from './passed-client.js';
 import { allArgs, type ScriptCall } from './script-call.js';
+import { closedUnanswered } from './store-failure.js';
 
 /** A client of the package `redis` (node-redis) 5 or 6, made by `createClient`. The library imports nothing of it. */
 export interface NodeRedisClient {
@@ -301,6 +302,7 @@ class NodeRedisLine implements Line {
   /** node-redis gives the errors of servers no name of their own. */
   private readError(error: Error): Error {
     const { database } = this.options;
+    if (!this.isGreeted && CLOSED.test(error.message)) return closedUnanswered(this.peer, error);
     if (REPLY.test(error.message)) error.name = 'ReplyError';
     return database && !this.isGreeted && DATABASE.test(error.message) ? databaseRefusal(error, database) : error;
   }

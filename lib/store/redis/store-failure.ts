@@ -1,9 +1,9 @@
 import { LockStoreError } from '../../errors/index.js';
 import { foreignError, messageOf } from './foreign-error.js';
 
-/** Errors of a server that starts, fails over or is busy, and errors of ioredis for a lost connection. */
+/** Errors of a server that starts, fails over, is busy or full, and errors for a lost connection. */
 const TRANSIENT =
-  /\b(LOADING|READONLY|BUSY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|NOREPLICAS|UNBLOCKED|MOVED|ASK)\b|Connection is closed|connection close|isn't writeable|Command timed out|ECONN|ETIMEDOUT|EPIPE|max retries|None of startup nodes|Too many Cluster redirections/i;
+  /\b(LOADING|READONLY|BUSY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|NOREPLICAS|UNBLOCKED|MOVED|ASK)\b|max number of clients|Connection is closed|ECONN|ETIMEDOUT|EPIPE/i;
 
 /** A command that the server does not know, or not inside scripts. */
 const UNKNOWN_COMMAND = /unknown (redis )?command|unknown subcommand|not allowed from script/i;
@@ -15,6 +15,11 @@ const READONLY = /\bREADONLY\b/;
 
 /** Whether a server has refused a write because it is a replica, perhaps since a failover. */
 export const refusesWrites = (error: unknown): boolean => READONLY.test(messageOf(error));
+
+/** The answer of a server that has as many connections as it accepts. It closes the new one then. */
+const FULL = /^ERR max number of clients/;
+/** What to do then. */
+const MORE_CONNECTIONS = 'raise its maxclients, or close connections of other clients';
 
 const SEVERAL_SLOTS = /\bCROSSSLOT\b/;
 
@@ -31,6 +36,7 @@ const ADVICE: ReadonlyArray<readonly [RegExp, string]> = [
   [/\bMISCONF\b/, 'Redis refuses writes because it cannot save to disk'],
   [/\bNOREPLICAS\b/, 'Redis has fewer replicas than its min-replicas-to-write demands'],
   [READONLY, 'this server is a replica'],
+  [FULL, `the server accepts no more connections: ${MORE_CONNECTIONS}`],
   [UNKNOWN_COMMAND, 'this server lacks a command that locks need: npx nestjs-redis-locks doctor names it'],
   [SEVERAL_SLOTS, 'this is one endpoint of a Cluster, and one command has used keys of several slots'],
   [/\bMOVED\b/, 'the server is one node of a Cluster: write connection: { cluster: [{ host, port }] }'],
@@ -71,6 +77,19 @@ export function storeFailure(error: unknown, key?: string, command?: string): Lo
   const called = command === undefined || transient ? '' : `; the script called ${command}`;
   const why = advice === undefined ? '' : ` (${advice}${called})`;
   return new LockStoreError(`Redis failed${why}: ${cause.message}`, { key, cause, transient });
+}
+
+/**
+ * The error of a connection that the server has closed before it answered. A full server says why, and closes the connection
+ * so soon that clients mostly cannot read it.
+ */
+export function closedUnanswered(peer: string, cause: Error | undefined): Error {
+  const how = cause === undefined ? '' : ` (${cause.message})`;
+  return new Error(
+    `${peer} closed the connection before it answered${how}, as Redis does if max number of clients reached: ` +
+      `in this case, ${MORE_CONNECTIONS}`,
+    { cause },
+  );
 }
 
 /** Whether an error is a reply of the server, and not a failure of the connection. Works with every copy of ioredis. */

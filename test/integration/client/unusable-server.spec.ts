@@ -1,6 +1,8 @@
+import { createClient } from 'redis';
 import { createLockClient, type LockClient, type LockClientOptions } from 'nestjs-redis-locks/client';
 import { ClusterBench } from '../../../lab/testbed/locks/cluster-bench.js';
 import { LockBench } from '../../../lab/testbed/locks/locks.js';
+import { startRedis } from '../../../lab/testbed/servers/redis-server.mjs';
 import { startRedisCluster } from '../../../lab/testbed/servers/redis-cluster.mjs';
 import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
 
@@ -55,6 +57,19 @@ it('a server that was reached and does not answer with TLS says so', async () =>
     code: 'LOCK_STORE',
     message: expect.stringMatching(/does not answer with TLS: write redis:/),
   });
+});
+
+it('a server that accepts no more connections says so', async () => {
+  await using redis = await startRedis();
+  await redis.admin.config('SET', 'maxclients', '1');
+  for (const connection of [redis.url, createClient({ url: redis.url })]) {
+    await expect(start(connection, 500)).rejects.toMatchObject({
+      code: 'LOCK_STORE',
+      message: expect.stringMatching(
+        /max number of clients reached.*raise its maxclients|raise its maxclients.*max number/,
+      ),
+    });
+  }
 });
 
 const cluster = new ClusterBench();
