@@ -104,10 +104,7 @@ const SPECIALS = new RegExp(SPECIAL, 'gu');
  * Percent-encodes characters that could make one value look like two, choose a Redis Cluster slot or break a line: `%`, `:`,
  * `{`, `}`, white space and control characters. Different values stay different, and other text stays as it is.
  */
-export function encodeKeyPart(value: KeyPart): string {
-  const text = String(value);
-  return SPECIAL.test(text) ? text.replace(SPECIALS, percentEncode) : text;
-}
+export const encodeKeyPart = (value: KeyPart): string => String(value).replace(SPECIALS, percentEncode);
 
 /**
  * The UTF-8 bytes of one special character, at most U+FFFF. Written by hand, because `encodeURIComponent` throws at half of a
@@ -126,7 +123,8 @@ const hex = (byte: number): string => `%${byte.toString(16).toUpperCase().padSta
 export function encodeValue(value: unknown): string | undefined {
   switch (typeof value) {
     case 'string':
-      return value === '' || value.length > MAX_KEY_BYTES ? undefined : encodeKeyPart(value);
+      if (value === '' || value.length > MAX_KEY_BYTES) return undefined;
+      return SPECIAL.test(value) ? encodeKeyPart(value) : value;
     case 'number':
       return Number.isFinite(value) ? String(value) : undefined;
     case 'bigint':

@@ -2,7 +2,7 @@ import { types } from 'node:util';
 import { LockKeyError } from '../errors/index.js';
 import { describe, oneLine } from '../common/describe.js';
 import { encodeValue, refusal } from './lock-key.js';
-import { readComputed, readProperty } from './property-access.js';
+import { readComputed, readProperty, type PropertyFault } from './property-access.js';
 import type { Binary, Conditional, Expression, Interpolation, Path, Reference, Step } from './template-ast.js';
 import type { Reader } from './template-names.js';
 import type { LockedCall } from './template-site.js';
@@ -46,16 +46,16 @@ export function compileInterpolation(
   { expression, bare }: Interpolation,
   context: EvaluatorContext,
 ): (call: LockedCall) => string {
-  const source = sourceOf(expression, context);
   const evaluate = expression.kind === 'path' ? compilePath(expression, context, bare) : compile(expression, context);
   return (call) => {
     try {
       const value = evaluate(call);
-      return encode(value, expression, source, context) || context.fault(`${source} ${refusal('')}`);
+      const encoded = encodeValue(value) ?? encodeText(value, expression, context);
+      return encoded || context.fault(`${sourceOf(expression, context)} ${refusal('')}`);
     } catch (error) {
       // Check it without running code of an error that a Proxy has made.
       if (types.isNativeError(error) && error instanceof LockKeyError) throw error;
-      return context.fault(`${source} could not be read`, error);
+      return context.fault(`${sourceOf(expression, context)} could not be read`, error);
     }
   };
 }
@@ -107,24 +107,22 @@ function compileBinary(expression: Binary, context: EvaluatorContext): Evaluate 
 /** Strict equality, except that `null` equals `undefined`. */
 const areEqual = (a: unknown, b: unknown): boolean => (rawOf(a) ?? null) === (rawOf(b) ?? null);
 
-/** The form of a value in a key. It is empty only for a text of the template. */
-function encode(value: unknown, expression: Expression, source: string, context: EvaluatorContext): string {
+/** The form in a key of what `encodeValue` does not encode: a text of the template, which may be empty. */
+function encodeText(value: unknown, expression: Expression, context: EvaluatorContext): string {
   if (Text.is(value)) return value.encoded;
-  return encodeValue(value) ?? context.fault(`${source} ${refusalOf(value, expression, context)}`);
+  return context.fault(`${sourceOf(expression, context)} ${refusalOf(value, expression, context)}`);
 }
 
 /** Adds two numbers, and concatenates everything else. */
 function compileSum(expression: Binary, left: Evaluate, right: Evaluate, context: EvaluatorContext): Evaluate {
-  const leftSource = sourceOf(expression.left, context);
-  const rightSource = sourceOf(expression.right, context);
-
+  const encode = (value: unknown, part: Expression): string => encodeValue(value) ?? encodeText(value, part, context);
   return (call) => {
     const a = left(call);
     const b = right(call);
     if (typeof a === 'number' && typeof b === 'number') return a + b;
     if (typeof a === 'bigint' && typeof b === 'bigint') return a + b;
     // Before `String`, which would run code of a value that a key cannot contain.
-    const encoded = encode(a, expression.left, leftSource, context) + encode(b, expression.right, rightSource, context);
+    const encoded = encode(a, expression.left) + encode(b, expression.right);
     return new Text(String(rawOf(a)) + String(rawOf(b)), encoded);
   };
 }
@@ -145,56 +143,41 @@ const REMEDY = ": write '?.' where that may be, and '?:' with what to take inste
 
 /** @param bare whether the path stands in text, so that its end may have been meant as text */
 function compilePath(path: Path, context: EvaluatorContext, bare: boolean): Evaluate {
-  const source = sourceOf(path, context);
+  const { start } = path.head;
   const head = path.head.kind === 'reference' ? context.reader(path.head, path.steps[0]) : compile(path.head, context);
-  const steps = path.steps.map((step) => compileStep(step, path, context, bare));
   const isDefaulted = path.head.kind === 'reference' && context.hasDefault(path.head);
-  const remedy = (value: unknown, step: CompiledStep): string =>
-    isDefaulted && value === undefined && step === steps[0] ? UNSEEN_DEFAULT : REMEDY;
+  const sourceUpTo = (end: number): string => sourceOf({ start, end }, context);
+  /** What to write if a step was not meant as a property; empty if it can be nothing else. */
+  const textHint = (step: Step, container: unknown): string => {
+    if (!bare || encodeValue(container) === undefined) return '';
+    const rest = context.template.slice(step.start, path.end);
+    return `; if '${rest}' is text, write #{${sourceUpTo(step.start)}}${rest}`;
+  };
+  const steps = path.steps.map((step) => {
+    const { key } = step;
+    const fault: PropertyFault = (problem, container) =>
+      context.fault(`${sourceUpTo(step.end)} ${problem}${textHint(step, container)}`);
+    if (typeof key === 'string') return { step, read: (container: unknown) => readProperty(container, key, fault) };
+    const index = compile(key, context);
+    return { step, read: (from: unknown, call: LockedCall) => readComputed(from, rawOf(index(call)), fault) };
+  });
   return (call) => {
     let value = rawOf(head(call));
     let hint = '';
-    for (const step of steps) {
+    for (const { step, read } of steps) {
       if (value === undefined || value === null) {
         if (step.optional) return undefined;
-        context.fault(
-          `${step.container} is ${describe(value)}, so ${step.source} cannot be read${hint || remedy(value, step)}`,
-        );
+        const remedy = isDefaulted && value === undefined && step === path.steps[0] ? UNSEEN_DEFAULT : REMEDY;
+        const what = `${sourceUpTo(step.start)} is ${describe(value)}`;
+        context.fault(`${what}, so ${sourceUpTo(step.end)} cannot be read${hint || remedy}`);
       }
-      hint ||= step.textHint(value);
-      value = step.read(value, call);
+      hint ||= textHint(step, value);
+      value = read(value, call);
     }
-    if (value === undefined && hint !== '') context.fault(`${source} ${refusal(value)}${hint}`);
+    if (value === undefined && hint !== '') context.fault(`${sourceUpTo(path.end)} ${refusal(value)}${hint}`);
     return value;
   };
 }
 
-/** One property of a path, ready to be read from the value before it. */
-interface CompiledStep {
-  readonly optional: boolean;
-  /** The path without and with this property, for messages. */
-  readonly container: string;
-  readonly source: string;
-  read(container: unknown, call: LockedCall): unknown;
-  /** What to write if this was not meant as a property; empty if it can be nothing else. */
-  textHint(container: unknown): string;
-}
-
-function compileStep(step: Step, path: Path, context: EvaluatorContext, bare: boolean): CompiledStep {
-  const { start } = path.head;
-  const container = oneLine(context.template.slice(start, step.start));
-  const source = oneLine(context.template.slice(start, step.end));
-  const rest = context.template.slice(step.start, path.end);
-  const text = `; if '${rest}' is text, write #{${container}}${rest}`;
-  const textHint = (value: unknown): string => (bare && encodeValue(value) !== undefined ? text : '');
-
-  const fault = (problem: string, value: unknown): never => context.fault(`${source} ${problem}${textHint(value)}`);
-  const { key, optional } = step;
-  const names = { optional, container, source, textHint };
-  if (typeof key === 'string') return { ...names, read: (value) => readProperty(value, key, fault) };
-  const index = compile(key, context);
-  return { ...names, read: (value, call) => readComputed(value, rawOf(index(call)), fault) };
-}
-
-const sourceOf = ({ start, end }: Expression, { template }: EvaluatorContext): string =>
+const sourceOf = ({ start, end }: Pick<Expression, 'start' | 'end'>, { template }: EvaluatorContext): string =>
   oneLine(template.slice(start, end));
