@@ -1,7 +1,6 @@
 import type { Clock } from '../common/clock.js';
 import type { LockLogger } from '../common/logger.js';
-import { introduction } from '../module/redis-lock.introduction.js';
-import { createLockService } from '../module/redis-lock.composition.js';
+import { createLockService, introduction } from '../module/redis-lock.composition.js';
 import { resolveModuleOptions, type LockDefaults, type RedisLockModuleOptions } from '../module/redis-lock.options.js';
 import { LockConfigError } from '../errors/index.js';
 import { LockService } from '../service/lock.service.js';

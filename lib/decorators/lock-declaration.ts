@@ -1,9 +1,9 @@
 import { isThenable } from '../common/settle.js';
 import { refuseHoles } from '../options/option-readers.js';
-import type { OnContended, OnUnavailable, RunOptions, KeyBuilder } from '../options/acquire-options.js';
+import type { OnUnavailable, RunOptions, KeyBuilder } from '../options/acquire-options.js';
 import { isLockKeyError, LockConfigError, LockKeyError } from '../errors/index.js';
 import { compileKeyTemplate, type LockedCall, type TemplateSite } from '../keys/index.js';
-import { readKeys } from '../service/acquirer.js';
+import { distinct, readKeys, type Keys } from '../service/acquirer.js';
 import { OPTIONS, type OptionsOf } from '../options/option-table.js';
 import { NO_CONTEXT, refuseContradictions, type CallContext } from '../options/resolve-acquire-options.js';
 import { DEFAULT_INSTANCE, getLockServiceToken } from '../module/redis-lock.tokens.js';
@@ -16,21 +16,15 @@ export interface LockSite extends TemplateSite {
   readonly decorator: '@DistributedLock' | '@UseLock';
 }
 
-/** The key of a call, or several. */
-type Keys = string | readonly string[];
-
 type KeyOf = (call: LockedCall) => Keys;
 
 /** A lock as it was declared on a method. It is checked, and its template compiled, when the class is defined. */
 export interface LockDeclaration {
   /** For messages: `@DistributedLock on StockService.reserve`. */
   readonly site: string;
-  /** For errors: `StockService.reserve`. */
-  readonly method: string;
   readonly instance: string;
   /** The token of the service of that instance. */
   readonly token: symbol;
-  readonly onContended: OnContended | undefined;
   readonly onUnavailable: OnUnavailable | undefined;
   readonly options: RunOptions;
   readonly context: CallContext;
@@ -61,13 +55,10 @@ export function declareLock(site: LockSite, written: LockMethodOptions): LockDec
   const { onContended, onUnavailable, ...options } = lockOptions;
   const keyOf = compileKey(label, site, written.key);
   const { waitTimeout, pattern = patternOf(label, site, written.key) } = written;
-  const method = methodOf(site);
   return {
     site: label,
-    method,
     instance,
     token: getLockServiceToken(instance),
-    onContended,
     onUnavailable,
     options: Object.freeze({
       __proto__: null,
@@ -76,7 +67,7 @@ export function declareLock(site: LockSite, written: LockMethodOptions): LockDec
       ...(waitTimeout === undefined ? {} : { waitTimeout }),
       ...(pattern === undefined ? {} : { pattern }),
     }),
-    context: Object.freeze({ ...NO_CONTEXT, method }),
+    context: Object.freeze({ ...NO_CONTEXT, method: methodOf(site), onContended }),
     keyOf: site.decorator === '@UseLock' ? blamingRequests(keyOf) : keyOf,
     builtKeys: (call, keys, build) => builtKeys(label, site, call, keys, build),
     applies: condition && ((call) => decide(label, condition.apply(call.self, [...call.args]))),
@@ -131,7 +122,7 @@ function compileKey(label: string, site: LockSite, key: LockMethodOptions['key']
   });
   const [first, ...others] = templates;
   if (first === undefined) throw new LockConfigError(`${label}: the list of keys is empty.`);
-  return others.length === 0 ? first : (call) => templates.map((template) => template(call));
+  return others.length === 0 ? first : (call) => distinct(templates.map((template) => template(call)));
 }
 
 /** The name of the class of the instance, which may inherit the method. */

@@ -6,9 +6,8 @@ import {
   LockStoreError,
   LockTimeoutError,
 } from '../errors/index.js';
-import type { LockServiceDefaults } from '../service/lock-service.options.js';
 import type { LockService } from '../service/lock.service.js';
-import type { CallContext } from '../options/resolve-acquire-options.js';
+import type { CallDefaults } from '../options/resolve-acquire-options.js';
 import type { LockedCall } from '../keys/index.js';
 import type { LockDeclaration } from './lock-declaration.js';
 import { namesOfKeys } from '../common/describe.js';
@@ -17,34 +16,42 @@ import { isThenable } from '../common/settle.js';
 /** Finds the service of a call. Throws if there is none: the method never runs unlocked instead. */
 export type ServiceOf = (self: unknown, declaration: LockDeclaration) => LockService;
 
-/** Calls a method that returns a promise, while holding its lock. */
+/** What the caller of a method that did not run gets: the value of `fallback`, or nothing if the call is skipped. */
+type Instead = (fallback: (() => unknown) | undefined) => unknown;
+
+const valueOf: Instead = (fallback) => fallback?.();
+
+/** Calls a method that returns a promise, while holding its lock. `signal` ends the wait. */
 export async function lockPromise(
   declaration: LockDeclaration,
   call: LockedCall,
   serviceOf: ServiceOf,
   method: () => unknown,
+  instead = valueOf,
+  signal?: AbortSignal,
 ): Promise<unknown> {
   const service = serviceOf(call.self, declaration);
-  const defaults: Defaults = service.defaults ?? NO_DEFAULTS;
-  const body = (): PromiseLike<unknown> => promised(declaration, method());
-  if (declaration.applies?.(call) === false) return body();
+  if (declaration.applies?.(call) === false) return promised(declaration, method());
 
-  const key = keysOf(declaration, call, defaults);
+  const defaults: Defaults = service.defaults ?? NO_DEFAULTS;
+  const { keyOf, builtKeys, options, context } = declaration;
+  const named = keyOf(call);
+  const keys = defaults.keyBuilder === undefined ? named : builtKeys(call, named, defaults.keyBuilder);
   let entered = false;
   const enter = (): PromiseLike<unknown> => {
     entered = true;
-    return body();
+    return promised(declaration, method());
   };
   try {
-    return await service.run(key, enter, declaration.options, contextOf(declaration, defaults));
+    return await service.run(keys, enter, options, signal === undefined ? context : { ...context, signal });
   } catch (thrown) {
     // An error from within the method belongs to another lock, and is an error of the method like any other.
     if (entered) throw thrown;
     const reaction = reactionTo(thrown, declaration, defaults);
-    if (reaction === 'skip') return undefined;
-    const error = withSite(thrown, declaration, key);
+    if (reaction === 'skip') return instead(undefined);
+    const error = withSite(thrown, declaration, keys);
     if (reaction === 'throw') throw error;
-    return reaction.call(call.self, error, ...call.args);
+    return instead(() => reaction.call(call.self, error, ...call.args));
   }
 }
 
@@ -66,49 +73,22 @@ export function lockObservable(
   open: () => unknown,
   { signal, skipped = EMPTY }: LockObservableOptions = {},
 ): Observable<unknown> {
-  const source = defer(() => observable(declaration, open()));
-  return defer(() => {
-    const service = serviceOf(call.self, declaration);
-    const defaults: Defaults = service.defaults ?? NO_DEFAULTS;
-    if (declaration.applies?.(call) === false) return source;
-    return new Observable((subscriber) => {
-      const gone = new AbortController();
-      const stop = new Subject<void>();
-      subscriber.add(() => {
-        gone.abort();
-        stop.next();
-      });
-
-      const key = keysOf(declaration, call, defaults);
-      let entered = false;
-      const enter = (): Promise<void> => {
-        entered = true;
-        return drain(source, subscriber, stop);
-      };
-      const ended = signal === undefined ? gone.signal : AbortSignal.any([gone.signal, signal]);
-      const context = { ...contextOf(declaration, defaults), signal: ended };
-      const failed = (thrown: unknown): void => {
-        if (entered) return subscriber.error(thrown);
-        const reaction = reactionTo(thrown, declaration, defaults);
-        const error = withSite(thrown, declaration, key);
-        if (reaction === 'throw') return subscriber.error(error);
-        const instead =
-          reaction === 'skip' ? skipped : defer(() => emitted(reaction.call(call.self, error, ...call.args)));
-        instead.subscribe(subscriber);
-      };
-      service.run(key, enter, declaration.options, context).then(() => subscriber.complete(), failed);
+  return new Observable((subscriber) => {
+    const gone = new AbortController();
+    const stop = new Subject<void>();
+    subscriber.add(() => {
+      gone.abort();
+      stop.next();
     });
+    const drained = (source: () => Observable<unknown>): Promise<void> => drain(defer(source), subscriber, stop);
+    const work = (): Promise<void> => drained(() => observable(declaration, open()));
+    const instead: Instead = (fallback) => drained(() => (fallback === undefined ? skipped : emitted(fallback())));
+    const ended = signal === undefined ? gone.signal : AbortSignal.any([gone.signal, signal]);
+    lockPromise(declaration, call, serviceOf, work, instead, ended).then(
+      () => subscriber.complete(),
+      (error: unknown) => subscriber.error(error),
+    );
   });
-}
-
-/** The keys of a call, as the `keyBuilder` of the module makes them. */
-function keysOf(
-  { keyOf, builtKeys }: LockDeclaration,
-  call: LockedCall,
-  { keyBuilder }: Defaults,
-): string | readonly string[] {
-  const keys = keyOf(call);
-  return keyBuilder === undefined ? keys : builtKeys(call, keys, keyBuilder);
 }
 
 /** Forwards the values of the source; resolves when it completes or is stopped, and rejects with its error. */
@@ -125,7 +105,11 @@ function drain(source: Observable<unknown>, subscriber: Subscriber<unknown>, sto
 }
 
 /** An error of the lock does not name the caller, so the error of a method names the method and its key. */
-function withSite(error: unknown, { site, method }: LockDeclaration, keys: string | readonly string[]): unknown {
+function withSite(
+  error: unknown,
+  { site, context: { method } }: LockDeclaration,
+  keys: string | readonly string[],
+): unknown {
   if (isLockTimeoutError(error)) {
     const { message, key = [keys].flat()[0]!, holder } = error;
     return new LockTimeoutError(`${site}: ${message}`, { key, method, holder });
@@ -145,23 +129,16 @@ function withSite(error: unknown, { site, method }: LockDeclaration, keys: strin
 type Reaction = 'throw' | 'skip' | ((error: any, ...args: any[]) => unknown);
 
 /** What applies to methods unless their own options say otherwise. */
-type Defaults = Partial<LockServiceDefaults>;
+type Defaults = Partial<CallDefaults>;
 
 /** Those of a stand-in for the service in a test. */
 const NO_DEFAULTS: Defaults = {};
 
 /** What the caller of a method that did not run gets. */
-function reactionTo(error: unknown, { onContended, onUnavailable }: LockDeclaration, defaults: Defaults): Reaction {
-  if (isLockTimeoutError(error)) return onContended ?? defaults.onContended ?? 'throw';
+function reactionTo(error: unknown, { context, onUnavailable }: LockDeclaration, defaults: Defaults): Reaction {
+  if (isLockTimeoutError(error)) return context.onContended ?? defaults.onContended ?? 'throw';
   if (!isLockStoreError(error)) return 'throw';
   return onUnavailable ?? defaults.onUnavailable ?? 'throw';
-}
-
-/** A method that does not throw on contention does not wait either, unless `waitTimeout` is written beside `onContended`. */
-function contextOf({ context, onContended }: LockDeclaration, defaults: Defaults): CallContext {
-  if ((onContended ?? defaults.onContended ?? 'throw') === 'throw') return context;
-  const waitTimeout = onContended === undefined ? defaults.methodWaitTimeout : 0;
-  return { ...context, optional: true, waitTimeout };
 }
 
 function promised({ site }: LockDeclaration, result: unknown): PromiseLike<unknown> {

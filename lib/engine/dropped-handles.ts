@@ -5,9 +5,9 @@ import type { Watchdog } from './watchdog.js';
 /** After so many ms a handle may have been dropped. Most handles are released before. */
 const GUARDED_AFTER = 1_000;
 
-/** What a caller has of a hold. The engine refers to it only while it is young. */
+/** What a caller has of its holds. The engine refers to it only while it is young. */
 interface Handle extends Linked<Handle> {
-  readonly hold: Hold;
+  readonly holds: readonly Hold[];
 }
 
 /** Stops the renewal of holds whose handles are garbage-collected before they are released. */
@@ -36,6 +36,8 @@ export class DroppedHandles {
 
   private register(): void {
     this.timer = undefined;
-    for (const handle of this.young.takeAll()) this.registry.register(handle, handle.hold, handle);
+    for (const handle of this.young.takeAll()) {
+      for (const hold of handle.holds) this.registry.register(handle, hold, handle);
+    }
   }
 }

@@ -38,7 +38,7 @@ export function createLockService<Service extends LockService = LockService>(
   }: InstanceParts<Service> = {},
 ): Service {
   const logger = singleLine(sturdy(log));
-  const { instance: name, keyPrefix, commandTimeout, grantTimeout, renewedLease, defaults } = options;
+  const { instance: name, keyPrefix, commandTimeout, grantTimeout } = options;
   for (const warning of options.warnings) logger.warn(warning);
   const events = new Subject<LockEvent>();
   const context = createEngineContext({
@@ -58,12 +58,16 @@ export function createLockService<Service extends LockService = LockService>(
   const observed = new ObservedEvents<LockEvent>(events, (error) =>
     logger.error(`a subscriber of the lock events threw an error, or has no handler for one: ${messageOf(error)}`),
   );
-  return new Service(makeEngine(context), context, observed, {
-    instance: name,
-    shutdownTimeout: options.shutdownTimeout,
-    drainTimeout: options.drainTimeout,
-    defaults: { ...defaults, renewedLease, keyBuilder: options.keyBuilder },
-  });
+  return new Service(makeEngine(context), context, observed, options);
+}
+
+/** The line that a client logs once at its start. By these names other processes, Redis and the CLI know it. */
+export function introduction(
+  { instance: name, clientId, label }: Pick<LockService, 'instance' | 'clientId' | 'label'>,
+  { keyPrefix, protocol }: Pick<ResolvedModuleOptions, 'keyPrefix' | 'protocol'>,
+): string {
+  const prefix = protocol === undefined ? `, prefix '${keyPrefix}'` : '';
+  return `locks '${name}': client ${clientId}, label ${label}${prefix}`;
 }
 
 function createStore(options: ResolvedModuleOptions, parts: LockStoreParts): LockStore {

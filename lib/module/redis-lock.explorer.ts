@@ -24,37 +24,27 @@ export class LockExplorer {
   }
 
   /**
-   * Checks classes rather than instances, so that request-scoped providers are included.
-   * @throws LockConfigError for a method that names an instance which does not exist
+   * Refuses a method that names an instance which does not exist, and `@UseLock` on a method that is certainly no request
+   * handler: no interceptor runs around it. Warns of methods of this instance that run without their lock, do more outside it
+   * than they seem to, or have lost their return type. Checks classes rather than instances, so that request-scoped providers
+   * are included.
+   * @throws LockConfigError
    */
-  refuseUnknownInstances(): void {
+  check(instance: string, logger: LockLogger): void {
     const names = this.registry.names();
-    for (const { instance, site } of this.locks()) {
-      if (!names.includes(instance)) throw new LockConfigError(`${site}: ${this.registry.unknownName(instance)}`);
-    }
-  }
-
-  /**
-   * Refuses `@UseLock` on a method that is no request handler: no interceptor runs around it, so nothing would be locked.
-   * @throws LockConfigError for a method that is certainly no handler
-   */
-  refuseLocksWithoutInterceptor(): void {
-    for (const { type, wrapper, name, site } of this.locks()) {
-      const method = wrapper === undefined ? lockedHandler(type, name) : undefined;
-      if (method === undefined || isRequestHandler(type, method)) continue;
-      throw new LockConfigError(
-        `${site}: this method is no request handler, so no interceptor runs and nothing would be locked: ` +
-          'write @DistributedLock instead.',
-      );
-    }
-  }
-
-  /** Warns of methods that run without their lock, do more outside it than they seem to, or have lost their return type. */
-  warnOfCallsWithoutLock(instance: string, logger: LockLogger): void {
     const warnings = new Set<string>();
     for (const lock of this.locks()) {
+      const { site } = lock;
+      if (!names.includes(lock.instance))
+        throw new LockConfigError(`${site}: ${this.registry.unknownName(lock.instance)}`);
+      if (isWithoutInterceptor(lock)) {
+        throw new LockConfigError(
+          `${site}: this method is no request handler, so no interceptor runs and nothing would be locked: ` +
+            'write @DistributedLock instead.',
+        );
+      }
       const warning = lock.instance === instance ? warningOf(lock) : undefined;
-      if (warning !== undefined) warnings.add(`${lock.site}: ${warning}`);
+      if (warning !== undefined) warnings.add(`${site}: ${warning}`);
     }
     for (const warning of warnings) logger.warn(warning);
   }
@@ -87,6 +77,11 @@ export class LockExplorer {
       yield* module.injectables.values(); // guards, pipes, interceptors
     }
   }
+}
+
+function isWithoutInterceptor({ type, wrapper, name }: LockOfClass): boolean {
+  const method = wrapper === undefined ? lockedHandler(type, name) : undefined;
+  return method !== undefined && !isRequestHandler(type, method);
 }
 
 function warningOf({ type, target, name, wrapper, untyped }: LockOfClass): string | undefined {

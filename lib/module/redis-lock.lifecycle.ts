@@ -8,7 +8,7 @@ import type {
 import type { LockLogger } from '../common/logger.js';
 import { isLockConfigError } from '../errors/index.js';
 import type { LockService } from '../service/lock.service.js';
-import { introduction } from './redis-lock.introduction.js';
+import { introduction } from './redis-lock.composition.js';
 import type { ResolvedModuleOptions } from './redis-lock.options.js';
 import type { LockExplorer } from './redis-lock.explorer.js';
 import type { LockRegistry } from './redis-lock.registry.js';
@@ -35,9 +35,7 @@ export class LockLifecycle
 
   async onModuleInit(): Promise<void> {
     this.registry.refuseDuplicates();
-    this.explorer.refuseUnknownInstances();
-    this.explorer.refuseLocksWithoutInterceptor();
-    this.explorer.warnOfCallsWithoutLock(this.name, this.logger);
+    this.explorer.check(this.name, this.logger);
     this.explorer.assign(this.name, this.service as LockService);
     await this.start();
   }

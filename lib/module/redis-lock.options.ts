@@ -5,8 +5,8 @@ import { assertKeyPrefix } from '../keys/index.js';
 import type { KeyBuilder, OnContended, OnLost, OnUnavailable, RunOptions } from '../options/acquire-options.js';
 import { atLeast, checked, count, func, isObject, oneOf, Options, or, read } from '../options/option-readers.js';
 import type { ReadOptions } from '../options/option-readers.js';
-import { OPTIONS, type OptionsOf } from '../options/option-table.js';
-import { refuseContradictions, warningsAbout } from '../options/resolve-acquire-options.js';
+import { OPTIONS } from '../options/option-table.js';
+import { refuseContradictions, warningsAbout, type CallDefaults } from '../options/resolve-acquire-options.js';
 import { readConnections, refuseOtherPrefix, SERVER_OPTIONS } from './redis-lock.connection.js';
 import type { LockConnectionOption } from './redis-lock.connection.js';
 import { defaultLabel, readLabel } from './redis-lock.label.js';
@@ -174,10 +174,7 @@ export type ResolvedModuleOptions = Omit<
   /** A function, because Nest keeps the options where they can be printed, and a connection may contain a password. */
   readonly connection: () => LockConnectionOption;
   readonly label: string;
-  readonly defaults: OptionsOf<'defaults'> & {
-    /** The `waitTimeout` of methods that set neither it nor `onContended`: 0 if the default `onContended` does not throw. */
-    readonly methodWaitTimeout: number;
-  };
+  readonly defaults: CallDefaults;
   /** Warnings about defaults that are allowed and probably mistakes. */
   readonly warnings: readonly string[];
 };
@@ -191,7 +188,7 @@ export function resolveModuleOptions(
   label = 'RedisLockModule',
 ): ResolvedModuleOptions {
   const options = MODULE_OPTIONS.read(label, written);
-  const { connection, store, protocol, keyPrefix, defaults } = options;
+  const { connection, store, protocol, keyPrefix, defaults, renewedLease, keyBuilder } = options;
   // Probably a variable that is not set. Other stores need no connection.
   if (store === 'redis' && Object.hasOwn(written, 'connection')) readConnections(written.connection);
   refuseContradictions({ holdAtLeast: defaults.holdAtLeast }, defaults.expire, 'defaults.');
@@ -214,7 +211,10 @@ export function resolveModuleOptions(
     ...options,
     connection: () => connection,
     label: options.label ?? defaultLabel(),
-    defaults: Object.freeze({ ...defaults, methodWaitTimeout: waits ? defaults.waitTimeout : 0 }),
+    defaults: Object.freeze({
+      ...{ ...defaults, renewedLease, keyBuilder },
+      methodWaitTimeout: waits ? defaults.waitTimeout : 0,
+    }),
     warnings: warningsAbout('defaults', asWritten),
   });
 }

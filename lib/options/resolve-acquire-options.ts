@@ -1,23 +1,26 @@
 import type { HoldTerms, HoldMode } from '../engine/hold.js';
 import type { WaitTerms } from '../engine/waiter.js';
 import { LockConfigError } from '../errors/index.js';
-import type { AcquireOptions, AdoptOptions, LockKind, LockLostListener } from './acquire-options.js';
+import type { AcquireOptions, AdoptOptions, KeyBuilder, LockKind, OnContended } from './acquire-options.js';
 import { durationIn } from '../common/duration.js';
 import { OPTIONS, type OptionsOf } from './option-table.js';
 
-/** What applies if a call does not say otherwise, in ms. */
-export type AcquireDefaults = Pick<
-  OptionsOf<'defaults'>,
-  'expire' | 'maxRenewTimes' | 'waitTimeout' | 'holdAtLeast' | 'replicas'
-> & {
+/** What applies if a call or a decorator does not say otherwise, in ms. */
+export type CallDefaults = OptionsOf<'defaults'> & {
   /** The lease of a lock that is renewed. */
   readonly renewedLease: number;
+  /** The `waitTimeout` of methods that set neither it nor `onContended`: 0 if the default `onContended` does not throw. */
+  readonly methodWaitTimeout: number;
+  /** Makes the final keys of decorated methods and handlers. */
+  readonly keyBuilder?: KeyBuilder | undefined;
 };
 
 /** What the library knows of a call besides its options. Made by spreading `NO_CONTEXT`, so that it inherits no field. */
 export interface CallContext {
   /** The decorated method that makes the call, `Class.method`. */
   readonly method: string | undefined;
+  /** The option of the method. */
+  readonly onContended: OnContended | undefined;
   /** Whether the caller continues without the lock if other callers hold it. */
   readonly optional: boolean;
   /** ms; applies if the options do not say otherwise. */
@@ -32,7 +35,8 @@ export interface CallContext {
 }
 
 export const NO_CONTEXT: CallContext = Object.freeze({
-  ...{ method: undefined, optional: false, waitTimeout: undefined, signal: undefined, permits: undefined },
+  ...{ method: undefined, onContended: undefined, optional: false },
+  ...{ waitTimeout: undefined, signal: undefined, permits: undefined },
 });
 /** One try, whose caller continues without the lock if other callers hold it. */
 export const ONE_TRY: CallContext = Object.freeze({ ...NO_CONTEXT, optional: true, waitTimeout: 0 });
@@ -44,6 +48,8 @@ export type AcquireTerms = HoldTerms & WaitTerms;
 export interface ReadCall extends Pick<ReadOptions, 'onLost' | 'release'> {
   readonly terms: AcquireTerms;
   readonly reentrant: boolean;
+  /** Whether the caller releases the handle itself. If it drops the handle instead, the lock is not renewed any more. */
+  readonly isGuarded: boolean;
 }
 type ReadOptions = Partial<OptionsOf<'run'>>;
 
@@ -59,7 +65,7 @@ export class CallReader {
   constructor(
     private readonly place: 'acquire' | 'run',
     private readonly label: string,
-    private readonly defaults: AcquireDefaults,
+    private readonly defaults: CallDefaults,
     private readonly warnings: OptionWarnings,
   ) {}
 
@@ -68,8 +74,11 @@ export class CallReader {
     let call = this.known.get(written);
     if (call === undefined) {
       const options: ReadOptions = OPTIONS[this.place].read(this.label, written);
-      const { reentrant = true, onLost, release } = options;
-      call = { terms: termsOf(options, this.defaults, context), reentrant, onLost, release };
+      const isRun = this.place === 'run';
+      const { reentrant = true, release = this.defaults.release } = options;
+      const onLost = options.onLost ?? (isRun ? this.defaults.onLost : undefined);
+      const terms = termsOf(options, this.defaults, ofMethod(context, this.defaults));
+      call = { terms, reentrant, onLost, release, isGuarded: !isRun };
       this.warn(call, written);
       if (Object.isFrozen(written)) this.known.set(written, call);
     }
@@ -92,16 +101,24 @@ export class CallReader {
  */
 export function readAdoptCall(
   written: AdoptOptions,
-  defaults: AcquireDefaults,
+  defaults: CallDefaults,
   mode: HoldMode,
-): { readonly terms: AcquireTerms; readonly onLost: LockLostListener | undefined } {
+): Omit<ReadCall, 'reentrant'> {
   const { onLost, ...options } = OPTIONS.adopt.read('adopt', written);
-  return { terms: { ...termsOf({ ...OPTIONS.acquire.defaults, ...options }, defaults, NO_CONTEXT), mode }, onLost };
+  const terms = termsOf({ ...OPTIONS.acquire.defaults, ...options }, defaults, NO_CONTEXT);
+  return { terms: { ...terms, mode }, onLost, release: undefined, isGuarded: true };
+}
+
+/** A method that does not throw on contention does not wait either, unless `waitTimeout` is written beside `onContended`. */
+function ofMethod(context: CallContext, { onContended: byDefault, methodWaitTimeout }: CallDefaults): CallContext {
+  const { method, onContended } = context;
+  if (method === undefined || (onContended ?? byDefault) === 'throw') return context;
+  return { ...context, optional: true, waitTimeout: onContended === undefined ? methodWaitTimeout : 0 };
 }
 
 function termsOf(
   options: ReadOptions,
-  defaults: AcquireDefaults,
+  defaults: CallDefaults,
   { method, optional, waitTimeout = defaults.waitTimeout, permits }: CallContext,
 ): AcquireTerms {
   const { owner, pattern, renewedLease, signal, fair = false, replicas = defaults.replicas } = options;

@@ -1,6 +1,6 @@
 import { acquisitions, type LockAcquisition } from '../observation/diagnostics/acquisition.js';
 import { settledBy } from '../common/settle.js';
-import type { Hold } from '../engine/hold.js';
+import { Hold } from '../engine/hold.js';
 import type { EngineContext } from '../engine/engine-context.js';
 import type { LockEngine } from '../engine/lock-engine.js';
 import { upgradeRefused } from '../engine/refusals.js';
@@ -11,14 +11,13 @@ import { refuseHoles } from '../options/option-readers.js';
 import type { AcquireOptions, AdoptOptions } from '../options/acquire-options.js';
 import { offerId, readHandover } from './handles/handover-text.js';
 import { HeldLock } from './handles/held-lock.js';
-import { HeldLocks, type OwnHandle } from './handles/held-locks.js';
-import { currentScope, findInScope } from './lock-scope.js';
+import { currentScope, findHold, findInScope } from './lock-scope.js';
 import {
   OptionWarnings,
   CallReader,
   ONE_TRY,
   readAdoptCall,
-  type AcquireDefaults,
+  type CallDefaults,
   type AcquireTerms,
   type CallContext,
   type ReadCall,
@@ -30,13 +29,13 @@ import { OwnerHandles } from './handles/owner-handles.js';
 /** The options of a call that gives none. */
 export const NO_OPTIONS: AcquireOptions = Object.freeze(Object.create(null) as AcquireOptions);
 
-/** How one key is acquired: again through a handle of the scope, or from the engine. */
-interface Step {
-  readonly key: string;
-  readonly again: HeldLock | undefined;
-  /** Those of the call. A holder that reads as well asks as the owner of its hold. */
-  readonly terms: AcquireTerms;
-}
+/** A key that was checked, or several different ones. */
+export type Keys = string | readonly string[];
+
+/** What a call for a key gets in the scopes around it: a hold that it re-enters, or a hold of its own by these terms. */
+type Step = Hold | AcquireTerms;
+
+const NO_STEPS: readonly Step[] = Object.freeze([]);
 
 /** Acquires locks for a service: re-enters what the scopes around the caller hold, and asks the engine for the rest. */
 export class Acquirer {
@@ -53,7 +52,7 @@ export class Acquirer {
   constructor(
     private readonly engine: LockEngine,
     private readonly context: EngineContext,
-    private readonly defaults: AcquireDefaults,
+    private readonly defaults: CallDefaults,
     /** The name of the module instance, for observers. */
     private readonly instance: string,
   ) {
@@ -65,11 +64,21 @@ export class Acquirer {
   }
 
   /**
-   * Acquires one key or several.
+   * Acquires one key or several, for a caller that releases the handle itself.
    * @throws LockKeyError, LockConfigError, and what `LockEngine.acquire` throws
    */
-  acquire(keys: string | readonly string[], options: AcquireOptions, context?: CallContext): Promise<OwnHandle> {
-    return this.acquireGuarded(keys, () => this.acquireCalls.read(options, context));
+  acquire(
+    keys: string | readonly string[],
+    options: AcquireOptions,
+    context?: CallContext,
+    calls = this.acquireCalls,
+  ): Promise<HeldLock> {
+    try {
+      const call = calls.read(options, context);
+      return Promise.resolve(this.take(readKeys(keys), call));
+    } catch (error) {
+      return Promise.reject(error);
+    }
   }
 
   /**
@@ -79,8 +88,8 @@ export class Acquirer {
     keys: string | readonly string[],
     options: AcquireOptions,
     context: CallContext = ONE_TRY,
-  ): Promise<OwnHandle | null> {
-    return this.acquireGuarded(keys, () => this.tryCalls.read(options, context)).catch((error: unknown) => {
+  ): Promise<HeldLock | null> {
+    return this.acquire(keys, options, context, this.tryCalls).catch((error: unknown) => {
       if (isLockTimeoutError(error)) return null;
       throw error;
     });
@@ -90,146 +99,126 @@ export class Acquirer {
    * Takes over the lock that another process has handed over.
    * @throws LockConfigError for another text or option, and what `Handovers.adopt` rejects with
    */
-  async adopt(text: string, options: AdoptOptions): Promise<OwnHandle> {
+  async adopt(text: string, options: AdoptOptions): Promise<HeldLock> {
     const { key, nonce, mode } = readHandover(text);
-    const { terms, onLost } = readAdoptCall(options, this.defaults, mode);
+    const call = readAdoptCall(options, this.defaults, mode);
     if (mode.kind === 'permits') refuseWithoutPermits(this.engine);
-    const hold = await this.engine.handovers.adopt(key, terms, offerId(nonce));
-    const lock = new HeldLock(hold, this.engine);
-    if (onLost !== undefined) lock.onLost(onLost);
-    return lock.guardAgainstDropping();
+    return this.taken(await this.engine.handovers.adopt(key, call.terms, offerId(nonce)), call);
   }
 
-  /** The innermost handle of these keys in the scopes around the caller. */
-  inScope(keys: readonly string[], kind: HeldLock['kind']): OwnHandle | undefined {
-    const [key] = keys as [string];
-    const part = this.partInScope(key, (lock) => lock.kind === kind);
-    if (keys.length === 1 || part === undefined) return part;
-    return findInScope((lock) => {
-      // Exactly these keys, so that unlocking them frees no other key.
-      const same = lock.keys.length === keys.length && keys.every((name) => lock.part(name)?.engine === this.engine);
-      return same && lock.isHeld && lock.kind === kind ? lock : undefined;
-    });
-  }
-
-  /** For callers that release the handle themselves: a handle that is dropped without it is detected. */
-  private acquireGuarded(keys: string | readonly string[], read: () => ReadCall): Promise<OwnHandle> {
-    try {
-      const call = read();
-      const { onLost } = call;
-      const lock = this.take(keys, call, (taken) => {
-        if (typeof onLost === 'function') taken.onLost(onLost);
-        taken.guardAgainstDropping();
-      });
-      return Promise.resolve(lock);
-    } catch (error) {
-      return Promise.reject(error);
+  /** How the scopes around the caller hold these keys: the hold of one key, or those of the handle of exactly these keys. */
+  inScope(keys: readonly string[], kind: HeldLock['kind']): readonly Hold[] | undefined {
+    if (keys.length === 1) {
+      const hold = findHold(this.engine, keys[0]!, (each) => isOfKind(each, kind));
+      return hold && [hold];
     }
+    return findInScope((lock) => {
+      if (lock.engine !== this.engine || lock.holds.length !== keys.length) return undefined;
+      // Exactly these keys, so that unlocking them frees no other key.
+      const isOfThese = keys.every((key) => lock.holdOf(key) !== undefined);
+      return isOfThese && lock.isHeld && lock.kind === kind ? lock.holds : undefined;
+    });
   }
 
   /**
-   * Acquires one key or several, for a caller that releases the handle in any case. A call that only re-enters one key gets its
-   * handle at once, and publishes nothing. Not an `async` function: its frame would be a quarter of the memory of a waiter.
-   * @param finish is called with the handle before the caller gets it
-   * @throws as `acquire`, and LockKeyError at once
+   * Acquires one key or several. A call that only re-enters gets its handle at once, and publishes nothing. Not an `async`
+   * function: its frame would be a quarter of the memory of a waiter.
+   * @throws as `acquire`, also at once
    */
-  take(
-    keys: string | readonly string[],
-    { terms, reentrant }: Pick<ReadCall, 'terms' | 'reentrant'>,
-    finish?: (lock: OwnHandle) => void,
-  ): OwnHandle | Promise<OwnHandle> {
-    terms.signal?.throwIfAborted();
-    if (this.engine.lacks !== undefined) refuseLacking(this.engine, terms);
-    if (terms.mode.kind === 'permits') refuseWithoutPermits(this.engine);
-    const one = typeof keys === 'string' ? this.stepFor(keys, terms, reentrant) : undefined;
-    if (one?.again !== undefined) return this.finished(one.again.reenter(), terms, finish);
-    const steps = one === undefined ? readKeys(keys).map((key) => this.stepFor(key, terms, reentrant)) : [one];
-    if (one !== undefined) assertKey(one.key);
-    const own = steps.length === 1 ? steps[0]!.terms : terms;
-    const isObserved = acquisitions.hasSubscribers && steps.some(({ again }) => again === undefined);
-    if (!isObserved) return this.request(steps, own, terms, finish);
-    return acquisitions.tracePromise(() => this.request(steps, own, terms, finish), this.described(steps, own));
-  }
-
-  /** Requests what is not re-entered. `own`: what a call for one key asks for. */
-  private request(
-    steps: readonly Step[],
-    own: AcquireTerms,
-    terms: AcquireTerms,
-    finish?: (lock: OwnHandle) => void,
-  ): Promise<OwnHandle> {
+  take(keys: Keys, call: ReadCall): HeldLock | Promise<HeldLock> {
     const { engine } = this;
-    const since = this.context.clock.now();
-    const failed = (error: unknown): Promise<never> => this.timeouts.explain(error, steps, own, since);
-    if (steps.length > 1 || steps[0]!.again !== undefined) {
-      return this.acquireAll(steps, terms).then((lock) => this.finished(lock, terms, finish), failed);
+    const { terms } = call;
+    terms.signal?.throwIfAborted();
+    if (engine.lacks !== undefined) refuseLacking(engine, terms);
+    if (terms.mode.kind === 'permits') refuseWithoutPermits(engine);
+    const isInScope = call.reentrant && terms.mode.kind !== 'permits' && currentScope() !== undefined;
+    let own = terms;
+    let steps = NO_STEPS;
+    if (typeof keys === 'string') {
+      const step = isInScope ? this.stepFor(keys, terms) : terms;
+      if (step instanceof Hold) return this.taken(step, call);
+      own = step;
+    } else {
+      steps = keys.map((key) => (isInScope ? this.stepFor(key, terms) : terms));
+      if (steps.every((step) => step instanceof Hold)) return this.taken(this.handleOf(steps), call);
     }
-    return engine
-      .acquire(steps[0]!.key, own, own)
-      .then((hold) => this.finished(new HeldLock(hold, engine), terms, finish), failed);
-  }
-
-  private finished(lock: OwnHandle, { owner }: AcquireTerms, finish?: (lock: OwnHandle) => void): OwnHandle {
-    if (owner !== undefined) this.owners.add(lock, owner);
-    finish?.(lock);
-    return lock;
+    return acquisitions.hasSubscribers ? this.traced(keys, steps, own, call) : this.request(keys, steps, own, call);
   }
 
   /** An exclusive holder may acquire the key again, or read it as well. A reader may read again, but not write. */
-  private stepFor(key: string, terms: AcquireTerms, reentrant: boolean): Step {
+  private stepFor(key: string, terms: AcquireTerms): Step {
     const { mode, owner } = terms;
-    if (!reentrant || mode.kind === 'permits' || currentScope() === undefined) return { key, again: undefined, terms };
-    const find = (kind: HeldLock['kind']): HeldLock | undefined =>
-      this.partInScope(key, (lock) => lock.kind === kind && (owner === undefined || owner === lock.owner));
+    const find = (kind: HeldLock['kind']): Hold | undefined =>
+      findHold(this.engine, key, (hold) => isOfKind(hold, kind) && (owner === undefined || owner === hold.owner));
     const alone = find('exclusive');
-    if (mode.kind === 'exclusive' && alone !== undefined) return { key, again: alone, terms };
+    if (mode.kind === 'exclusive' && alone !== undefined) return alone;
     const reading = find('read');
-    if (mode.kind === 'read') return { key, again: reading, terms: { ...terms, owner: alone?.owner ?? owner } };
+    if (mode.kind === 'read')
+      return reading ?? (alone === undefined ? terms : { ...terms, owner: alone.exposeOwner() });
     if (reading !== undefined) throw upgradeRefused(key);
-    return { key, again: undefined, terms };
+    return terms;
   }
 
-  private partInScope(key: string, fits: (lock: HeldLock) => boolean): HeldLock | undefined {
-    return findInScope((lock) => {
-      const part = lock.part(key);
-      return part?.engine === this.engine && part.isHeld && fits(part) ? part : undefined;
-    });
+  /** Asks for what is not re-entered, and explains a failure. `steps`: of several keys. */
+  private request(keys: Keys, steps: readonly Step[], terms: AcquireTerms, call: ReadCall): Promise<HeldLock> {
+    const since = this.context.clock.now();
+    const granted: Promise<Hold | HeldLock> =
+      typeof keys === 'string' ? this.engine.acquire(keys, terms, terms) : this.acquireAll(keys, steps, terms);
+    return granted.then(
+      (lock) => this.taken(lock, call),
+      (error: unknown) => this.timeouts.explain(error, keys, terms, since),
+    );
   }
 
-  /** The message to observers about an acquisition. */
-  private described(steps: readonly Step[], terms: AcquireTerms): LockAcquisition {
+  /** Like `request`, and shows it to observers. */
+  private traced(keys: Keys, steps: readonly Step[], terms: AcquireTerms, call: ReadCall): Promise<HeldLock> {
     const { engine, instance } = this;
-    const keys = steps.map(({ key }) => key);
     const { pattern, method, mode, owner, waitTimeout, optional = false } = terms;
-    return {
-      ...{ instance, keys, pattern, method, owner, waitTimeout, optional, kind: mode.kind },
+    const message: LockAcquisition = {
+      ...{ instance, keys: [keys].flat(), pattern, method, owner, waitTimeout, optional, kind: mode.kind },
       get isClosing() {
         return engine.isClosing;
       },
     };
+    return acquisitions.tracePromise(() => this.request(keys, steps, terms, call), message);
   }
 
-  private async acquireAll(steps: readonly Step[], terms: AcquireTerms): Promise<OwnHandle> {
+  /** The handle that a caller gets. */
+  private taken(granted: Hold | HeldLock, { terms, onLost, isGuarded }: Omit<ReadCall, 'reentrant'>): HeldLock {
+    const lock = granted instanceof Hold ? new HeldLock(granted, this.engine) : granted;
+    if (terms.owner !== undefined) this.owners.add(lock, terms.owner);
+    if (typeof onLost === 'function') lock.onLost(onLost);
+    return isGuarded ? lock.guardAgainstDropping() : lock;
+  }
+
+  private async acquireAll(keys: readonly string[], steps: readonly Step[], wait: AcquireTerms): Promise<HeldLock> {
+    const { engine } = this;
+    const known = steps.filter((step) => step instanceof Hold);
     // Re-enter first, so that the scope cannot release these keys while the call waits for the others.
-    const again = new Map(steps.map(({ key, again }) => [key, again?.reenter()]));
-    const set = steps.filter(({ again }) => again === undefined);
+    const again = known.length === 0 ? undefined : this.handleOf(known);
+    const set = keys.flatMap((key, i) => {
+      const terms = steps[i]!;
+      return terms instanceof Hold ? [] : [{ key, terms }];
+    });
     try {
-      const [first] = set;
-      const holds =
-        first === undefined
-          ? []
-          : set.length === 1
-            ? [await this.engine.acquire(first.key, first.terms, terms)]
-            : await this.engine.acquireAll(set, terms);
-      const taken = new Map(holds.map((hold) => [hold.key, hold]));
-      for (const handle of again.values()) if (handle?.isHeld === false) await this.releaseAll(holds, handle);
-      const parts = steps.map(({ key }) => again.get(key) ?? new HeldLock(taken.get(key)!, this.engine));
-      return parts.length === 1 ? parts[0]! : new HeldLocks(parts);
+      const [one] = set;
+      const granted =
+        one !== undefined && set.length === 1
+          ? [await engine.acquire(one.key, one.terms, wait)]
+          : await engine.acquireAll(set, wait);
+      if (again?.isHeld === false) await this.releaseAll(granted, again);
+      const lock = this.handleOf(steps.map((step) => (step instanceof Hold ? step : granted.shift()!)));
+      again?.releaseInBackground();
+      return lock;
     } catch (error) {
       // The scope may have ended meanwhile, so this may send a release.
-      await this.answered([...again.values()].map(async (handle) => handle?.[Symbol.asyncDispose]()));
+      if (again !== undefined) await this.answered([again[Symbol.asyncDispose]()]);
       throw error;
     }
+  }
+
+  private handleOf([first, ...others]: readonly Hold[]): HeldLock {
+    return new HeldLock(first!, this.engine, others);
   }
 
   /**
@@ -250,14 +239,22 @@ export class Acquirer {
   }
 }
 
+const isOfKind = ({ terms }: Hold, kind: HeldLock['kind']): boolean => terms.mode.kind === kind;
+
 /**
  * Reads one key or several; drops duplicates.
  * @throws LockKeyError for a key that cannot be used
  */
-export function readKeys(keys: unknown): readonly string[] {
-  if (!Array.isArray(keys)) return [assertKey(keys)];
+export function readKeys(keys: unknown): Keys {
+  if (!Array.isArray(keys)) return assertKey(keys);
   if (keys.length === 0)
     throw new LockKeyError('There is no key to lock: the list of keys is empty. Name at least one key.');
   refuseHoles('keys', keys, LockKeyError);
-  return [...new Set(keys.map(assertKey))];
+  return distinct(keys.map(assertKey));
+}
+
+/** Drops duplicates of keys. */
+export function distinct(keys: readonly string[]): Keys {
+  const different = [...new Set(keys)];
+  return different.length === 1 ? different[0]! : different;
 }

@@ -1,22 +1,9 @@
-import type { OnContended, OnLost, OnUnavailable, ReleaseMode, KeyBuilder } from '../options/acquire-options.js';
-import type { AcquireDefaults } from '../options/resolve-acquire-options.js';
+import type { CallDefaults } from '../options/resolve-acquire-options.js';
 
-/** The defaults of calls and decorators. */
-export interface LockServiceDefaults extends AcquireDefaults {
-  readonly onLost: OnLost;
-  readonly onContended: OnContended;
-  readonly onUnavailable: OnUnavailable;
-  readonly release: ReleaseMode;
-  /** The `waitTimeout` of methods that name neither one nor an `onContended`: 0 if `onContended` is not to throw. */
-  readonly methodWaitTimeout: number;
-  /** Makes the final keys of decorated methods and handlers. */
-  readonly keyBuilder?: KeyBuilder | undefined;
-}
-
-/** The options of a service. */
+/** What a service needs of the options of the module. */
 export interface LockServiceOptions {
   readonly instance: string;
-  readonly defaults: LockServiceDefaults;
+  readonly defaults: CallDefaults;
   /** ms */
   readonly shutdownTimeout: number;
   /** ms; Infinity: without limit. */

@@ -12,11 +12,10 @@ import type { AcquireOptions, AdoptOptions, LockKind, RunOptions } from '../opti
 import { DefaultCountDownLatch } from './objects/default-count-down-latch.js';
 import type { CountDownLatch } from './objects/count-down-latch.js';
 import { HeldLock } from './handles/held-lock.js';
-import { HeldLocks } from './handles/held-locks.js';
 import { DefaultLeaderElection, Elections } from './objects/default-leader-election.js';
 import type { LeaderElection, LeaderElectionOptions } from './objects/leader-election.js';
 import type { LockHandle } from './handles/lock-handle.js';
-import type { ForceReleaseOptions, LockServiceDefaults, LockServiceOptions } from './lock-service.options.js';
+import type { ForceReleaseOptions, LockServiceOptions } from './lock-service.options.js';
 import { heldLocks, type LockListOptions } from './list-locks.js';
 import type { LockHealth, LockHealthOptions } from './lock-health.js';
 import type { LockState } from './lock-state.js';
@@ -27,7 +26,7 @@ import { LockScope } from './lock-scope.js';
 import { Acquirer, NO_OPTIONS, readKeys } from './acquirer.js';
 import { refuseFeature, refuseWithoutPermits } from './refused-features.js';
 import type { LockObject, LockObjectOptions, ReadWriteLock } from './objects/lock.js';
-import type { CallContext } from '../options/resolve-acquire-options.js';
+import type { CallContext, CallDefaults } from '../options/resolve-acquire-options.js';
 import { OPTIONS } from '../options/option-table.js';
 import { DefaultSemaphore } from './objects/default-semaphore.js';
 import type { Semaphore, SemaphoreOptions } from './objects/semaphore.js';
@@ -48,7 +47,7 @@ const LONGEST_INTERVAL = 2 ** 31 - 1;
 export class LockService {
   readonly instance: string;
   /** @internal */
-  readonly defaults: LockServiceDefaults;
+  readonly defaults: CallDefaults;
   /** The id of this client, by which `inspect`, events and the logs of other processes name it. It is new after each start. */
   readonly clientId: string;
   /** The `label` of this client, which `inspect` shows beside its id. */
@@ -102,7 +101,7 @@ export class LockService {
    * lost meanwhile (see `onLost`)
    */
   run<T>(key: string | readonly string[], task: (lock: LockHandle) => T | Promise<T>, options?: RunOptions): Promise<T>;
-  /** @internal `context`: what a decorator knows of the call. */
+  /** @internal `context`: what a decorator or a semaphore, which has checked the keys, knows of the call. */
   run<T>(
     key: string | readonly string[],
     task: (lock: LockHandle) => T | Promise<T>,
@@ -116,23 +115,21 @@ export class LockService {
     options: RunOptions = NO_OPTIONS,
     context?: CallContext,
   ): Promise<T> {
-    const { acquirer, defaults } = this;
+    const { acquirer } = this;
     if (typeof task !== 'function') throw notATask(task, options);
     const call = acquirer.runCalls.read(options, context);
-    const { onLost = defaults.onLost, release = defaults.release } = call;
-    const taken = acquirer.take(key, call);
+    const taken = acquirer.take(context === undefined ? readKeys(key) : key, call);
     const lock = isThenable(taken) ? await taken : taken;
-    if (typeof onLost === 'function') lock.onLost(onLost);
     const scope = LockScope.ofLock(lock);
     let result: T;
     try {
       result = await scope.run(() => begun(task(lock)));
     } finally {
       scope.end();
-      if (release === 'background') lock.releaseInBackground();
-      else if (!lock.releaseAtOnce()) await lock[Symbol.asyncDispose]();
+      if (call.release === 'background') lock.releaseInBackground();
+      else if (isThenable(lock.releaseOnce('release'))) await lock[Symbol.asyncDispose]();
     }
-    if (onLost !== 'ignore' && lock.loss !== undefined) throw lostDuringTask(lock.loss, result);
+    if (call.onLost !== 'ignore' && lock.loss !== undefined) throw lostDuringTask(lock.loss, result);
     return result;
   }
 
@@ -179,7 +176,7 @@ export class LockService {
   getMultiLock(keys: readonly string[], options: LockObjectOptions = {}): LockObject {
     if (!Array.isArray(keys))
       throw new LockConfigError("getMultiLock takes a list of keys: write getMultiLock(['a', 'b']).");
-    return this.lockObject('getMultiLock', readKeys(keys), 'exclusive', options);
+    return this.lockObject('getMultiLock', [readKeys(keys)].flat(), 'exclusive', options);
   }
 
   /**
@@ -190,7 +187,7 @@ export class LockService {
   getSemaphore(key: string, options: SemaphoreOptions): Semaphore {
     const terms = OPTIONS.getSemaphore.read('getSemaphore', options);
     refuseWithoutPermits(this.engine);
-    return new DefaultSemaphore(this.acquirer, this.engine, this.run.bind(this), assertKey(key), terms);
+    return new DefaultSemaphore(this.acquirer, this.engine, this, assertKey(key), terms);
   }
 
   /**
@@ -260,7 +257,7 @@ export class LockService {
 
   /** @internal Runs `work` in the scope of a handle: `work` re-enters its lock, and `currentLock()` returns it. */
   within<T>(handle: LockHandle, work: () => T): T {
-    return handle instanceof HeldLock || handle instanceof HeldLocks ? LockScope.ofLock(handle).run(work) : work();
+    return handle instanceof HeldLock ? LockScope.ofLock(handle).run(work) : work();
   }
 
   /** @internal Connects; resolves when messages to waiters are received. @throws LockStoreError after `commandTimeout` */
@@ -324,14 +321,8 @@ export class LockService {
     options: LockObjectOptions,
     fair = false,
   ): LockObject {
-    const { owner, pattern } = OPTIONS.getLock.read(label, options);
-    return new DefaultLock(this.acquirer, this.engine, this.defaults.renewedLease, {
-      keys,
-      kind,
-      fair,
-      owner,
-      pattern,
-    });
+    const terms = { ...OPTIONS.getLock.read(label, options), keys, kind, fair };
+    return new DefaultLock(this.acquirer, this.engine, this.defaults.renewedLease, terms);
   }
 }
 

@@ -11,7 +11,7 @@ import {
   type LockStoreError,
 } from '../errors/index.js';
 import type { AcquireTerms } from '../options/resolve-acquire-options.js';
-import { findInScope } from './lock-scope.js';
+import { findHold, findInScope } from './lock-scope.js';
 import { readHolder } from './read-lock-state.js';
 
 /** For so many ms after its wait, a call waits for the name of the holder. It has to end within 300 ms after its wait. */
@@ -46,24 +46,24 @@ export class TimeoutReports {
   /** Rejects with the error of a call that began at `since`. If it is a timeout, its message names the holder. */
   async explain(
     error: unknown,
-    steps: ReadonlyArray<{ readonly key: string }>,
+    keys: string | readonly string[],
     { optional, waitTimeout, signal, method, pattern, mode }: AcquireTerms,
     since: number,
   ): Promise<never> {
-    if (isLockStoreError(error) && !this.engine.isClosing) this.reportFailure(steps, error, method ?? pattern);
+    if (isLockStoreError(error) && !this.engine.isClosing) this.reportFailure([keys].flat(), error, method ?? pattern);
     if (optional === true || !isLockTimeoutError(error) || error.key === undefined) throw error;
     const { key } = error;
-    const own = findInScope((lock) => lock.part(key));
-    const isOwn = own?.engine === this.engine && own.isHeld && (own.kind === 'exclusive' || mode.kind === 'exclusive');
-    throw await this.withHolder(isOwn ? waitsForItself(key) : error, key, since + waitTimeout + ANSWER_TIME, signal);
+    const own = findHold(this.engine, key, ({ terms }) => [terms.mode.kind, mode.kind].includes('exclusive'));
+    const known = own === undefined ? error : waitsForItself(key);
+    throw await this.withHolder(known, key, since + waitTimeout + ANSWER_TIME, signal);
   }
 
   private reportFailure(
-    [first, ...others]: ReadonlyArray<{ readonly key: string }>,
+    [first, ...others]: readonly string[],
     { message }: LockStoreError,
     site: string | undefined,
   ): void {
-    const what = `'${first?.key}'${others.length === 0 ? '' : ` and ${others.length} more`}`;
+    const what = `'${first}'${others.length === 0 ? '' : ` and ${others.length} more`}`;
     const where = site === undefined ? '' : ` for ${site}`;
     // Numbers such as the duration of an outage differ in each message.
     this.warnings.warn(`${site} ${message.replaceAll(/\d+/g, '#')}`, `could not acquire ${what}${where}: ${message}`);
@@ -91,7 +91,7 @@ export class TimeoutReports {
   private async waitersInScope(): Promise<ScopeWaiter[]> {
     const held = new Set<string>();
     findInScope((lock) => {
-      for (const key of lock.keys) if (lock.isHeld && lock.part(key)?.engine === this.engine) held.add(key);
+      if (lock.engine === this.engine && lock.isHeld) for (const key of lock.keys) held.add(key);
       return undefined;
     });
     const keys = [...held].slice(0, MOST_HELD);
@@ -117,24 +117,21 @@ export class TimeoutReports {
   }
 
   private ask(key: string): Promise<Answer> {
-    const known = this.underWay.get(key);
-    if (known !== undefined) return known;
-    const answer = this.holdersOf(key).finally(() => this.underWay.delete(key));
-    this.underWay.set(key, answer);
+    let answer = this.underWay.get(key);
+    if (answer === undefined) {
+      answer = this.holdersOf(key).catch(() => undefined);
+      this.underWay.set(key, answer);
+      void answer.then(() => this.underWay.delete(key));
+    }
     return answer;
   }
 
   private async holdersOf(key: string): Promise<Answer> {
-    try {
-      const { names } = this.context;
-      const { holds, hasMore = false } = await this.engine.inspect(key, 1, 1);
-      const [first] = holds;
-      const ids = first === undefined ? [] : [first.id];
-      const [connections] = await Promise.all([names.connected(ids, LABEL_TIME), names.learn(ids, LABEL_TIME)]);
-      return { holders: holds.map((hold) => readHolder(hold, names, connections)), hasMore };
-    } catch {
-      return undefined;
-    }
+    const { names } = this.context;
+    const { holds, hasMore = false } = await this.engine.inspect(key, 1, 1);
+    const ids = holds.slice(0, 1).map(({ id }) => id);
+    const [connections] = await Promise.all([names.connected(ids, LABEL_TIME), names.learn(ids, LABEL_TIME)]);
+    return { holders: holds.map((hold) => readHolder(hold, names, connections)), hasMore };
   }
 }
 

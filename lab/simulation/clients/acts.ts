@@ -1,3 +1,4 @@
+import { HeldLock } from '../../../lib/service/handles/held-lock.js';
 import { TIMES } from '../schedule/schedule.js';
 import { passGate } from './gates.js';
 import { handOver } from './handovers.js';
@@ -36,7 +37,7 @@ async function perform(caller: Caller, { handles, observedHolds }: Held): Promis
       return passGate(caller);
     case 'reenter': {
       // As the scope does that it is in.
-      const again = handle.reenter();
+      const again = new HeldLock(handle.holds[0]!, process.engine);
       await process.sleep(1);
       await again.release();
       return;

@@ -1,6 +1,7 @@
 import { AsyncResource } from 'node:async_hooks';
 import { inspect, type InspectOptions } from 'node:util';
 import type { Duration } from '../../common/duration.js';
+import { namesOfKeys } from '../../common/describe.js';
 import { outside } from '../../common/outside.js';
 import type { Hold, LossListener } from '../../engine/hold.js';
 import { NO_TOKEN, type LockEngine, type Offer } from '../../engine/lock-engine.js';
@@ -20,6 +21,9 @@ const WITHOUT_TOKEN =
 const HELD = outside(() => Promise.resolve(true));
 const NOT_HELD = outside(() => Promise.resolve(false));
 
+/** The other holds of a handle of one. */
+const NONE: readonly Hold[] = Object.freeze([]);
+
 /** A handover that has begun. */
 interface StartedHandover {
   readonly nonce: string;
@@ -29,16 +33,22 @@ interface StartedHandover {
   text?: string;
 }
 
+const isHeldNow = (hold: Hold): boolean => hold.isHeld;
+const isLost = (hold: Hold): boolean => hold.loss !== undefined;
+
+/** How the last handle of a hold releases it. */
+type Command = 'release' | 'releaseInBackground';
+
 /**
- * The handle of one hold. By re-entry several handles share a hold, and the last release of a handle releases it. The
- * engine refers to young handles only (`DroppedHandles`), so that a dropped handle can be garbage-collected.
+ * The handle of a lock: of one hold, or of those of several keys that were acquired together. By re-entry several handles
+ * share a hold, and the last release of a handle releases it. The engine refers to young handles only (`DroppedHandles`), so
+ * that a dropped handle can be garbage-collected.
  */
 export class HeldLock implements LockHandle, Linked<HeldLock> {
   /** Called when the handle is released. */
   onReleased: (() => void) | undefined;
-  /** Whether the holder has released it. */
-  isReleased = false;
-  private released: Promise<boolean> | undefined;
+  /** The result of the release. No promise if it needed no command, so that a caller need not wait. */
+  private released: boolean | Promise<boolean> | undefined;
   private listeners: LossListener[] | undefined;
   private isGuarded = false;
   /** The list of young handles, and the neighbours in it. */
@@ -46,14 +56,29 @@ export class HeldLock implements LockHandle, Linked<HeldLock> {
   before: HeldLock | undefined;
   behind: HeldLock | undefined;
   private abandoned = false;
+  /** The signal of several holds. */
+  private anySignal: AbortSignal | undefined;
   // Private, also towards `util.inspect`, because the nonce is a credential.
   #handover: StartedHandover | undefined;
 
   constructor(
-    readonly hold: Hold,
+    /** The hold of its key, or of the first of several keys. */
+    private readonly hold: Hold,
     readonly engine: LockEngine,
+    private readonly others: readonly Hold[] = NONE,
   ) {
     hold.handles += 1;
+    for (const other of others) other.handles += 1;
+  }
+
+  /** Whether the holder has released it. */
+  get isReleased(): boolean {
+    return this.released !== undefined;
+  }
+
+  /** Of each key, in the order of the call. */
+  get holds(): readonly Hold[] {
+    return [this.hold, ...this.others];
   }
 
   get key(): string {
@@ -61,10 +86,11 @@ export class HeldLock implements LockHandle, Linked<HeldLock> {
   }
 
   get keys(): readonly string[] {
-    return [this.hold.key];
+    return this.holds.map(({ key }) => key);
   }
 
   get owner(): string {
+    for (const other of this.others) other.exposeOwner();
     return this.hold.exposeOwner();
   }
 
@@ -82,48 +108,49 @@ export class HeldLock implements LockHandle, Linked<HeldLock> {
   }
 
   get fencingTokens(): ReadonlyMap<string, number> {
-    return new Map(this.hold.token === NO_TOKEN ? [] : [[this.hold.key, this.hold.token]]);
+    return new Map(this.holds.flatMap(({ key, token }) => (token === NO_TOKEN ? [] : [[key, token]])));
   }
 
   /** The owner of the hold of each key, as its events name it. Does not make the owner known. */
   get holders(): ReadonlyMap<string, string> {
-    const { key, terms, id } = this.hold;
-    return new Map([[key, terms.owner ?? id]]);
+    return new Map(this.holds.map(({ key, terms, id }) => [key, terms.owner ?? id]));
   }
 
   get signal(): AbortSignal {
-    return this.hold.signal;
+    if (this.others.length === 0) return this.hold.signal;
+    return (this.anySignal ??= AbortSignal.any(this.holds.map(({ signal }) => signal)));
   }
 
   get isHeld(): boolean {
-    return !this.isReleased && this.hold.isHeld;
+    return !this.isReleased && this.hold.isHeld && this.others.every(isHeldNow);
   }
 
   get holdCount(): number {
-    return this.isHeld ? this.engine.grants.countOf(this.hold) : 0;
+    return this.isHeld ? Math.min(...this.holds.map((hold) => this.engine.grants.countOf(hold))) : 0;
   }
 
   remainingTime(): number {
-    return this.isReleased ? 0 : this.hold.remaining;
+    return this.isReleased ? 0 : Math.min(...this.holds.map(({ remaining }) => remaining));
   }
 
   assertHeld(): void {
     this.refuseReleased();
-    this.hold.assertHeld();
+    for (const hold of this.holds) hold.assertHeld();
   }
 
   async verify(): Promise<void> {
     this.refuseReleased();
-    await this.engine.leases.verify(this.hold);
+    await Promise.all(this.holds.map((hold) => this.engine.leases.verify(hold)));
   }
 
   async extend(lease: Duration): Promise<void> {
     const ms = read.lease('lease', lease);
     this.refuseReleased();
-    await this.engine.leases.extend(this.hold, ms);
+    await Promise.all(this.holds.map((hold) => this.engine.leases.extend(hold, ms)));
   }
 
   async handOver(within?: Duration): Promise<string> {
+    if (this.others.length > 0) throw acquiredTogether(this.keys);
     const given = within === undefined ? undefined : read.lease('within', within);
     const { handovers } = this.engine;
     if (this.#handover === undefined) {
@@ -132,9 +159,9 @@ export class HeldLock implements LockHandle, Linked<HeldLock> {
       const offer = { hold: this.hold, id: offerId(nonce), lease: given ?? this.restOfLease() };
       const offered = outside(() => handovers.start(offer));
       if (this.abandoned) this.reclaim();
-      this.end();
-      this.released = NOT_HELD;
+      this.hold.handles -= 1;
       this.#handover = { nonce, offer, offered };
+      void this.end(false);
     }
     const handover = this.#handover;
     handover.offered ??= outside(() => handovers.offer(handover.offer));
@@ -153,62 +180,51 @@ export class HeldLock implements LockHandle, Linked<HeldLock> {
   async releaseUnits(units: number): Promise<void> {
     const count = read.amount('units', units);
     this.refuseReleased();
-    if (count > this.units) throw tooManyUnits(this.key, count, this.units);
-    if (count < this.units) return this.engine.releases.releaseUnits(this.hold, count);
-    if (!(await this.release())) this.hold.assertHeld();
+    const { holds } = this;
+    const small = holds.find((hold) => count > hold.units);
+    if (small !== undefined) throw tooManyUnits(small.key, count, small.units);
+    if (count < this.units) await Promise.all(holds.map((hold) => this.engine.releases.releaseUnits(hold, count)));
+    else if (!(await this.release())) throw this.loss ?? this.hold.releasedError();
   }
 
   release(): Promise<boolean> {
-    if (this.abandoned) this.reclaim();
-    // A promise keeps the async context in which it was made, and the handle keeps the promise.
-    if (!this.releaseAtOnce()) this.released ??= outside(() => this.releaseWith('release'));
-    return this.released!;
-  }
-
-  /**
-   * Releases the handle if that needs no command: other handles share the hold, or a waiter of this process gets the lock.
-   * `false`: it is not released yet.
-   */
-  releaseAtOnce(): boolean {
-    if (this.released !== undefined || this.abandoned) return false;
-    if (this.hold.openHandles === 1) {
-      if (!outside(() => this.engine.releases.handOff(this.hold))) return false;
-      this.end();
-      this.released = HELD;
-      return true;
-    }
-    this.end();
-    // The hold lives on with its other handles. This handle does not react to its loss any more.
-    for (const listener of this.listeners ?? []) this.hold.offLost(listener);
-    this.released = this.hold.isHeld ? HELD : NOT_HELD;
-    return true;
+    const released = this.releaseOnce('release');
+    return typeof released === 'boolean' ? (released ? HELD : NOT_HELD) : released;
   }
 
   /** Releases the handle without waiting for the answer. A failure is logged, and a loss is an event. */
   releaseInBackground(): void {
-    if (this.releaseAtOnce()) return;
+    const isRepeated = this.released !== undefined;
+    const released = this.releaseOnce('releaseInBackground');
+    // The engine handles the failure of a hold, but not that of an earlier `release()`, or of several holds.
+    if (typeof released !== 'boolean' && (isRepeated || this.others.length > 0)) released.catch(() => undefined);
+  }
+
+  /**
+   * Releases the handle, unless that has been done. Returns no promise if that needs no command: other handles share the hold,
+   * or a waiter of this process gets the lock.
+   */
+  releaseOnce(command: Command): boolean | Promise<boolean> {
+    if (this.released !== undefined) return this.released;
     if (this.abandoned) this.reclaim();
-    if (this.released === undefined) this.released = outside(() => this.releaseWith('releaseInBackground'));
-    else this.released.catch(() => undefined);
+    return this.end(this.others.length === 0 ? this.releaseHold(this.hold, command) : this.releaseAll(command));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     try {
       await this.release();
-    } catch (error) {
+    } catch {
       // An error from here would hide the error of the block. The lease ends by itself.
-      this.engine.releases.reportFailure(this.hold, error);
+      for (const hold of this.holds) {
+        void hold.releasing?.catch((error: unknown) => this.engine.releases.reportFailure(hold, error));
+      }
     }
   }
 
-  /** The handle of one of its keys. */
-  part(key: string): HeldLock | undefined {
-    return key === this.key ? this : undefined;
-  }
-
-  /** Makes another handle of the same hold. */
-  reenter(): HeldLock {
-    return new HeldLock(this.hold, this.engine);
+  /** The hold of one of its keys, until the handle is released. */
+  holdOf(key: string): Hold | undefined {
+    if (this.isReleased) return undefined;
+    return this.hold.key === key ? this.hold : this.others.find((hold) => hold.key === key);
   }
 
   /** Stops the renewal if this handle is garbage-collected before it is released. */
@@ -223,34 +239,40 @@ export class HeldLock implements LockHandle, Linked<HeldLock> {
    * `why` follows the key in the log: "was not unlocked".
    */
   abandon(why: string): void {
-    if (this.abandoned || !this.isHeld) return;
+    if (this.abandoned || this.isReleased) return;
     this.abandoned = true;
     this.unguard();
-    this.hold.abandonedHandles += 1;
-    if (this.hold.openHandles === 0) this.engine.watchdog.abandon(this.hold, `'${this.key}' ${why}`);
+    for (const hold of this.holds) {
+      hold.abandonedHandles += 1;
+      if (hold.openHandles === 0) this.engine.watchdog.abandon(hold, `'${hold.key}' ${why}`);
+    }
   }
 
-  /** Calls `listener` when the lock is lost. */
+  /** Calls `listener` when the lock is lost; once, if several keys are. */
   onLost(listener: LockLostListener): void {
     const handle = new WeakRef<LockHandle>(this);
-    const { hold, engine } = this;
+    const { hold, engine, others } = this;
+    let isCalled = false;
     // In the async context of this call, not in that of the timer that notices the loss.
-    const tell = AsyncResource.bind((error: LockLostError) =>
-      listener(error, handle.deref() ?? new HeldLock(hold, engine)),
-    );
-    hold.onLost(tell);
+    const tell = AsyncResource.bind((error: LockLostError) => {
+      if (isCalled) return undefined;
+      isCalled = true;
+      return listener(error, handle.deref() ?? new HeldLock(hold, engine, others));
+    });
+    for (const each of this.holds) each.onLost(tell);
     (this.listeners ??= []).push(tell);
   }
 
   /** The error of the loss, if the lock was lost. */
   get loss(): LockLostError | undefined {
-    return this.hold.loss;
+    return this.hold.loss ?? this.others.find(isLost)?.loss;
   }
 
   /** What a log shows: the public facts, without the engine. */
-  toJSON(): { key: string; owner: string; fencingToken: number | undefined; isHeld: boolean } {
-    const { key, owner, isHeld } = this;
-    return { key, owner, fencingToken: this.fencingTokens.get(key), isHeld };
+  toJSON(): object {
+    const { key, keys, owner, fencingTokens, isHeld } = this;
+    if (keys.length === 1) return { key, owner, fencingToken: fencingTokens.get(key), isHeld };
+    return { keys, owner, fencingTokens: Object.fromEntries(fencingTokens), isHeld };
   }
 
   [inspect.custom](_depth: number, options: InspectOptions): string {
@@ -263,15 +285,31 @@ export class HeldLock implements LockHandle, Linked<HeldLock> {
     return terms.renews ? lastLease : Math.max(1, Math.floor(remaining));
   }
 
-  private releaseWith(command: 'release' | 'releaseInBackground'): Promise<boolean> {
-    this.end();
-    return this.engine.releases[command](this.hold);
+  /** Ends the share of this handle in a hold, and releases the hold if no other handle shares it. */
+  private releaseHold(hold: Hold, command: Command): boolean | Promise<boolean> {
+    const { releases } = this.engine;
+    hold.handles -= 1;
+    if (hold.openHandles > 0) {
+      // This handle does not react to the loss of the hold any more.
+      for (const listener of this.listeners ?? []) hold.offLost(listener);
+      return hold.isHeld;
+    }
+    // A promise keeps the async context in which it was made, and the handle keeps the promise.
+    return outside(() => releases.handOff(hold) || releases[command](hold));
   }
 
-  /** Counts the share of this handle again, so that the release below counts. */
+  private releaseAll(command: Command): Promise<boolean> {
+    return outside(async () => {
+      const results = await Promise.allSettled(this.holds.map(async (hold) => this.releaseHold(hold, command)));
+      for (const result of results) if (result.status === 'rejected') throw result.reason;
+      return results.every((result) => result.status === 'fulfilled' && result.value);
+    });
+  }
+
+  /** Counts the share of this handle again, so that its release counts. */
   private reclaim(): void {
     this.abandoned = false;
-    this.hold.abandonedHandles -= 1;
+    for (const hold of this.holds) hold.abandonedHandles -= 1;
   }
 
   private unguard(): void {
@@ -279,17 +317,24 @@ export class HeldLock implements LockHandle, Linked<HeldLock> {
     this.isGuarded = false;
   }
 
-  private end(): void {
-    this.isReleased = true;
+  private end(released: boolean | Promise<boolean>): boolean | Promise<boolean> {
+    this.released = released;
     this.unguard();
     this.onReleased?.();
-    this.hold.handles -= 1;
+    return released;
   }
 
   private refuseReleased(): void {
-    if (this.isReleased && this.hold.loss === undefined) throw this.hold.releasedError();
+    if (this.isReleased && this.loss === undefined) throw this.hold.releasedError();
   }
 }
+
+const acquiredTogether = (keys: readonly string[]): LockConfigError =>
+  new LockConfigError(
+    `${namesOfKeys(keys)} cannot be handed over, because they were acquired together: ` +
+      'acquire each key on its own, and hand over each.',
+    { key: keys[0]! },
+  );
 
 const tooManyUnits = (key: string, count: number, units: number): LockConfigError =>
   new LockConfigError(

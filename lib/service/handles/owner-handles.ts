@@ -1,15 +1,15 @@
-import type { OwnHandle } from './held-locks.js';
+import type { HeldLock } from './held-lock.js';
 
 /** The handles of named owners, so that each caller that names the owner can unlock. */
 export class OwnerHandles {
-  private readonly handles = new Map<string, OwnHandle[]>();
+  private readonly handles = new Map<string, HeldLock[]>();
 
   /** The held handles of one owner for these keys, the latest last. */
-  of(keys: readonly string[], owner: string): OwnHandle[] {
+  of(keys: readonly string[], owner: string): HeldLock[] {
     return (this.handles.get(nameOf(keys, owner)) ?? []).filter((handle) => handle.isHeld);
   }
 
-  add(handle: OwnHandle, owner: string): void {
+  add(handle: HeldLock, owner: string): void {
     const name = nameOf(handle.keys, owner);
     this.handles.set(name, [...(this.handles.get(name) ?? []), handle]);
     const remove = (): void => {

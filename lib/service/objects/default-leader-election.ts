@@ -246,7 +246,7 @@ export class DefaultLeaderElection implements LeaderElection {
       const lost = (): void => this.end(term, handle.signal.reason as LockLostError);
       handle.signal.addEventListener('abort', lost, { once: true });
       term.work = this.callAll('onElected', this.electedListeners, (listener) => listener(handle, over));
-      await aborted(over);
+      await this.pause(Infinity, over);
       // The lock is held while the onDeposed listeners run, unless it was lost.
       await this.pause(HANDOVER, handle.signal, term.farewell);
       handle.signal.removeEventListener('abort', lost);
@@ -295,27 +295,19 @@ function addTo<Listener extends (...args: any[]) => unknown>(listeners: Set<List
   return () => void listeners.delete(bound);
 }
 
-const aborted = (signal: AbortSignal): Promise<void> =>
-  new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener('abort', () => resolve(), { once: true });
-  });
-
 /** One term of a leader. */
-export class ElectionTerm {
+class ElectionTerm {
   /** Aborts when the term ends, for whatever reason. */
   readonly controller = new AbortController();
   /** Settles when the `onElected` listeners of this term have finished. */
   work: Promise<unknown> = Promise.resolve();
   /** Settles when the `onDeposed` listeners of this term have finished. */
   farewell: Promise<unknown> = Promise.resolve();
-  /** Resolves when the lock has been released. */
-  readonly released: Promise<void>;
   lockReleased!: () => void;
+  /** Resolves when the lock has been released. */
+  readonly released = new Promise<void>((resolve) => (this.lockReleased = resolve));
 
-  constructor(readonly handle: LockHandle) {
-    this.released = new Promise((resolve) => (this.lockReleased = resolve));
-  }
+  constructor(readonly handle: LockHandle) {}
 
   get isOver(): boolean {
     return this.controller.signal.aborted;

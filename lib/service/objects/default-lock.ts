@@ -1,15 +1,15 @@
 import { namesOfKeys } from '../../common/describe.js';
 import type { Duration } from '../../common/duration.js';
+import type { Hold } from '../../engine/hold.js';
 import type { HoldSurvey, LockEngine } from '../../engine/lock-engine.js';
 import { LockConfigError, LockNotHeldError } from '../../errors/index.js';
 import type { AcquireOptions, LockKind } from '../../options/acquire-options.js';
 import { OPTIONS, tryOptions } from '../../options/option-table.js';
-
 import type { LockHandle } from '../handles/lock-handle.js';
 import { currentScope, type LockScope } from '../lock-scope.js';
 import type { LockObject, LockCallOptions } from './lock.js';
 import type { Acquirer } from '../acquirer.js';
-import type { OwnHandle } from '../handles/held-locks.js';
+import type { HeldLock } from '../handles/held-lock.js';
 import { TakenLocks } from './taken-locks.js';
 
 /** The keys of a lock object, and how it locks them. */
@@ -38,7 +38,8 @@ const OVERLAPPED =
 export class DefaultLock implements LockObject {
   /** What was acquired outside all scopes. */
   private readonly outside: TakenLocks;
-
+  /** What was acquired in a scope, and not in an inner one. */
+  private readonly inside = new WeakMap<LockScope, TakenLocks>();
   private readonly keys: readonly string[];
   private readonly owner: string | undefined;
   private readonly kind: 'exclusive' | 'read';
@@ -97,7 +98,7 @@ export class DefaultLock implements LockObject {
   }
 
   isHeldByCurrentContext(): boolean {
-    const held = this.heldHere() !== undefined;
+    const held = (this.latest() ?? this.ofScope()) !== undefined;
     // A caller that gets `false` does not unlock, and it may be the holder.
     if (!held && this.owner === undefined) this.takenHere(currentScope()).abandon(OVERLAPPED);
     return held;
@@ -108,7 +109,10 @@ export class DefaultLock implements LockObject {
   }
 
   getHoldCount(): number {
-    return this.heldHere()?.holdCount ?? 0;
+    const own = this.latest();
+    if (own !== undefined) return own.holdCount;
+    const counts = this.ofScope()?.map((hold) => this.engine.grants.countOf(hold));
+    return counts === undefined ? 0 : Math.min(...counts);
   }
 
   async remainTimeToLive(): Promise<number> {
@@ -127,17 +131,20 @@ export class DefaultLock implements LockObject {
     return held.filter(({ kind }) => kind === this.kind).at(-1);
   }
 
-  /** The handle by which the caller's context holds the lock: through this object, or as the lock of its scope. */
-  private heldHere(): LockHandle | undefined {
-    return this.latest() ?? (this.owner === undefined ? this.acquirer.inScope(this.keys, this.kind) : undefined);
+  /** The holds by which the scope of the caller holds the lock. */
+  private ofScope(): readonly Hold[] | undefined {
+    return this.owner === undefined ? this.acquirer.inScope(this.keys, this.kind) : undefined;
   }
 
   private takenHere(scope: LockScope | undefined): TakenLocks {
-    return scope === undefined ? this.outside : scope.takenThrough(this, this.lease);
+    if (scope === undefined) return this.outside;
+    let taken = this.inside.get(scope);
+    if (taken === undefined) this.inside.set(scope, (taken = new TakenLocks(this.lease)));
+    return taken;
   }
 
   /** @throws LockConfigError if another call of the context holds the lock, and this call would not wait for it */
-  private async take<T extends OwnHandle | null>(
+  private async take<T extends HeldLock | null>(
     waits: boolean,
     reentrant: boolean,
     acquire: () => Promise<T>,
@@ -146,13 +153,15 @@ export class DefaultLock implements LockObject {
     const scope = currentScope();
     const taken = this.takenHere(scope);
     const inUse = (): LockConfigError => this.inUse(scope);
-    const reenters = reentrant && this.acquirer.inScope(this.keys, this.kind) !== undefined;
+    const reenters = reentrant && this.ofScope() !== undefined;
     const isToldApart = reenters || (scope !== undefined && waits && this.kind === 'exclusive');
     if (!isToldApart && taken.isInUse) {
       taken.gotNothing();
       throw inUse();
     }
-    return taken.take(acquire, inUse);
+    const handle = await taken.take(acquire, inUse);
+    if (handle !== null) scope?.add(handle);
+    return handle;
   }
 
   private inUse(scope: LockScope | undefined): LockConfigError {
@@ -177,7 +186,7 @@ export class DefaultLock implements LockObject {
     }
     const cause = taken.refused();
     if (cause === 'lost') return this.notHeld('the lock had been lost');
-    if (this.owner === undefined && this.acquirer.inScope(this.keys, this.kind) !== undefined) {
+    if (this.ofScope() !== undefined) {
       return this.notHeld('it is held by the scope of this call, which releases it when it ends');
     }
     // This may have been the only unlock() of what was acquired in a context around this one.
@@ -198,7 +207,7 @@ export class DefaultLock implements LockObject {
     const around: TakenLocks[] = [];
     const inner = currentScope();
     for (let scope = inner?.parent; scope !== undefined; scope = scope.parent) {
-      const taken = scope.takenBefore(this);
+      const taken = this.inside.get(scope);
       if (taken !== undefined) around.push(taken);
     }
     if (inner !== undefined) around.push(this.outside);

@@ -8,16 +8,13 @@ import type { LockHandle } from '../handles/lock-handle.js';
 import { NO_CONTEXT, ONE_TRY, type CallContext } from '../../options/resolve-acquire-options.js';
 import { count, LARGEST_COUNT } from '../../options/option-readers.js';
 import { OPTIONS, tryOptions } from '../../options/option-table.js';
-
 import type { Semaphore, SemaphoreCallOptions, SemaphoreDrainOptions, SemaphoreRunOptions } from './semaphore.js';
 
-/** Runs a task with permits of a key, as `LockService.run` does. */
-type Run = <T>(
-  key: string,
-  task: (lock: LockHandle) => T | Promise<T>,
-  options: RunOptions,
-  call: CallContext,
-) => Promise<T>;
+/** Runs a task with permits of a key: the service. */
+interface Runner {
+  run<T>(key: string, task: Task<T>, options: RunOptions, context: CallContext): Promise<T>;
+}
+type Task<T> = (lock: LockHandle) => T | Promise<T>;
 
 /** The number of permits, and the name in metrics. */
 export type SemaphoreTerms = Pick<AcquireOptions, 'pattern'> & { readonly permits: number };
@@ -32,7 +29,7 @@ export class DefaultSemaphore implements Semaphore {
   constructor(
     private readonly acquirer: Acquirer,
     private readonly engine: LockEngine,
-    private readonly runWith: Run,
+    private readonly service: Runner,
     readonly key: string,
     private readonly terms: SemaphoreTerms,
   ) {}
@@ -55,14 +52,14 @@ export class DefaultSemaphore implements Semaphore {
     );
   }
 
-  async run<T>(task: (handle: LockHandle) => T | Promise<T>, options: SemaphoreRunOptions = {}): Promise<T> {
+  async run<T>(task: Task<T>, options: SemaphoreRunOptions = {}): Promise<T> {
     if (typeof task !== 'function') {
       throw new LockConfigError(
         'semaphore.run takes the task first: write run(async (handle) => { … }, { units: 2 }).',
       );
     }
     OPTIONS.runSemaphore.check('semaphore.run', options);
-    return this.runWith(this.key, task, { units: 1, ...options, ...this.terms }, COUNTED);
+    return this.service.run(this.key, task, { units: 1, ...options, ...this.terms }, COUNTED);
   }
 
   async release(handle: LockHandle, units?: number): Promise<void> {

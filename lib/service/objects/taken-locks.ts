@@ -1,11 +1,11 @@
-import type { OwnHandle } from '../handles/held-locks.js';
+import type { HeldLock } from '../handles/held-lock.js';
 
 /** At most so many lost locks are kept until their `unlock()`: some calls never unlock. */
 const MOST_LOST = 100;
 
 /** A lock that was acquired, and whose call has not unlocked it. */
 interface Taken {
-  readonly handle: OwnHandle;
+  readonly handle: HeldLock;
   /** When it was found to be lost or released by force, by `performance.now()`. Its `unlock()` may still come. */
   endedAt: number | undefined;
   /** Its own `unlock()`, or that of a call before it, has been refused while it was held. */
@@ -27,8 +27,6 @@ export class TakenLocks {
   private strays = 0;
   /** The latest call got nothing, while no other call held or awaited the lock. */
   private failed = false;
-  /** Why earlier requests are not renewed any more: the context has ended. */
-  private ended: string | undefined;
 
   constructor(private readonly memory: number) {}
 
@@ -42,7 +40,7 @@ export class TakenLocks {
   }
 
   /** What `unlock()` releases; `undefined`: nothing is held, or `unlock()` may belong to another call. */
-  get latest(): OwnHandle | undefined {
+  get latest(): HeldLock | undefined {
     const held = this.held();
     return this.strays > 0 || held.length < this.taken.length ? undefined : held.at(-1)?.handle;
   }
@@ -51,7 +49,7 @@ export class TakenLocks {
    * @param inUse makes the error to throw instead of `null` if another call holds or awaits the lock
    * @throws what `acquire` rejects with
    */
-  async take<T extends OwnHandle | null>(acquire: () => Promise<T>, inUse: () => Error): Promise<T> {
+  async take<T extends HeldLock | null>(acquire: () => Promise<T>, inUse: () => Error): Promise<T> {
     this.pending += 1;
     let handle: T;
     try {
@@ -68,7 +66,6 @@ export class TakenLocks {
     }
     this.failed = false;
     this.taken.push({ handle, endedAt: undefined, isSettled: false });
-    if (this.ended !== undefined) handle.abandon(this.ended);
     return handle;
   }
 
@@ -105,12 +102,6 @@ export class TakenLocks {
       each.isSettled ||= someLost;
       each.handle.abandon(why);
     }
-  }
-
-  /** The context has ended: a lock that one of its calls acquires later is not renewed, either. */
-  end(why: string): void {
-    this.ended = why;
-    this.abandon(why);
   }
 
   /** Everything that is held will have been released by force. The handles themselves learn it later. */

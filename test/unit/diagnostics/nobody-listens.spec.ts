@@ -6,6 +6,7 @@ import { EventChannels } from '../../../lib/observation/diagnostics/event-channe
 import { EventPublisher } from '../../../lib/engine/event-publisher.js';
 import { LockLostError } from '../../../lib/errors/index.js';
 import type { LockEvent } from '../../../lib/engine/lock-event.js';
+import { OPTIONS } from '../../../lib/options/option-table.js';
 import { Acquirer } from '../../../lib/service/acquirer.js';
 import { FakeClock } from '../../../lab/testbed/clocks/fake-clock.js';
 import { engineBench, held, holdOf, TERMS } from '../engine/support.js';
@@ -21,14 +22,7 @@ const ABOUT: LockAcquisition = {
   optional: false,
   isClosing: false,
 };
-const DEFAULTS = {
-  expire: 0,
-  maxRenewTimes: 0,
-  waitTimeout: 10_000,
-  renewedLease: 30_000,
-  holdAtLeast: 0,
-  replicas: undefined,
-};
+const DEFAULTS = { ...OPTIONS.defaults.defaults, renewedLease: 30_000, methodWaitTimeout: 10_000 };
 
 function setUp() {
   const clock = new FakeClock();
