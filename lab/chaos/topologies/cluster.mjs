@@ -51,12 +51,7 @@ export async function start({ installation, clients, keys }) {
       const notes = new FailoverNotes(history);
       pairs.forEach((pair, server) => {
         pair.watch(now);
-        pair.promoted = (next) => {
-          const old = pair.otherThan(next);
-          pair.lead(next);
-          const details = { server, keys: slots.keysOf(pair), from: pair.replicaAt(next) };
-          void notes.note({ ...details, over: old.isRunning ? pair.untilDemoted(old) : undefined });
-        };
+        pair.promoted = (next) => void notes.note(pair, next, { server, keys: slots.keysOf(pair) });
       });
     },
     async stop() {

@@ -148,13 +148,17 @@ export class FailoverNotes {
   }
 
   /**
-   * `from`: the last moment at which the new master was certainly a replica. `over` resolves when the old one is none any
-   * more. `details` go into the history as they are.
+   * `next` is the master of its pair from now on. `details` go into the history as they are. `oldReturns`: the old one serves
+   * again if it was killed and is started.
    */
-  async note({ from, over, ...details }) {
+  async note(pair, next, details, oldReturns = false) {
     const id = ++this.#count;
+    const old = pair.otherThan(next);
+    pair.lead(next);
+    // At that moment the new master was certainly a replica.
+    const from = pair.replicaAt(next) ?? 0;
     this.#history.note('failover', { id, phase: 'begin', from, ...details });
-    await over;
+    if (old.isRunning || oldReturns) await pair.untilDemoted(old);
     this.#history.note('failover', { id, phase: 'end' });
   }
 }

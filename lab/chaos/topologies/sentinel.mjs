@@ -53,14 +53,8 @@ export async function start({ installation, clients, restartedMasterServes = fal
       pair.watch(now);
       await sentinel.watch((port) => {
         const next = pair.servers.find((server) => server.port === port);
-        const old = pair.otherThan(next);
-        pair.lead(next);
         // From now on clients know, or could.
-        const details = { server: 0, from: pair.replicaAt(next) ?? 0, told: now() };
-        void notes.note({
-          ...details,
-          over: old.isRunning || restartedMasterServes ? pair.untilDemoted(old) : undefined,
-        });
+        void notes.note(pair, next, { server: 0, told: now() }, restartedMasterServes);
       });
     },
     async stop() {
