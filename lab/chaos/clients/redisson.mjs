@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { RedissonProcess } from '../../testbed/workers/redisson-process.mjs';
-import { lastRequest, planOperations } from '../schedule/operations.mjs';
+import { performLast, planOperations } from '../schedule/operations.mjs';
 import { AFTER_FAILURE } from './operations.mjs';
 import { PULSE } from './pulse.mjs';
 
@@ -64,7 +64,8 @@ export class RedissonClient {
     finish: async (keys, wait, kinds) => {
       this.#stopped = true;
       await Promise.all(this.#running.slice(1));
-      await Promise.all(keys.map((key) => this.#acquireInTheEnd(key, performance.now() + wait, kinds)));
+      const perform = (key) => (last) => this.#perform(key, { ...last, through: 'tryLock' });
+      await Promise.all(keys.map((key) => performLast(key, kinds, wait, perform(key))));
       await this.#running[0];
     },
     close: () => this.#java.kill(),
@@ -107,14 +108,6 @@ export class RedissonClient {
       if (failed === 'LOCK_STORE') await sleep(AFTER_FAILURE);
       if (plan.pause > 0) await sleep(plan.pause);
     }
-  }
-
-  async #acquireInTheEnd(key, until, kinds) {
-    let failed;
-    do {
-      const wait = Math.max(0, Math.ceil(until - performance.now()));
-      failed = await this.#perform(key, { ...lastRequest(key, kinds), through: 'tryLock', wait });
-    } while (failed === 'LOCK_STORE' && performance.now() < until);
   }
 
   /** Answers with the code of an acquisition that failed. */

@@ -4,14 +4,14 @@ import { clockSince } from '../../testbed/history/clock.mjs';
 import { withNodeRedis } from '../../testbed/locks/node-redis-clients.mjs';
 import { serve } from '../../testbed/workers/worker-kit.mjs';
 import { HistoryWriter } from '../history/writer.mjs';
-import { lastRequest, planOperations } from '../schedule/operations.mjs';
+import { performLast, planOperations } from '../schedule/operations.mjs';
 import { createLockService, resolveModuleOptions } from './library.mjs';
 import { MUTATION } from './mutation.mjs';
 import { Random } from '../schedule/random.mjs';
 import { LatchLoop } from './latches.mjs';
 import { Counters } from './counters.mjs';
 import { Operations } from './operations.mjs';
-import { OwnClient, OwnNodeRedis } from './own-client.mjs';
+import { ownIoredis, ownNodeRedis } from './own-client.mjs';
 import { Pulse } from './pulse.mjs';
 import { watchForStalls } from './stalls.mjs';
 
@@ -27,15 +27,6 @@ let history;
 let running = [];
 let stopped = false;
 
-/** Repeats an acquire to which Redis gave no answer in time: that also happens on a machine that is merely busy. */
-async function acquireInTheEnd(key, until, kinds) {
-  let failed;
-  do {
-    const wait = Math.max(0, Math.ceil(until - performance.now()));
-    failed = await operations.perform({ ...lastRequest(key, kinds), wait });
-  } while (failed === 'LOCK_STORE' && performance.now() < until);
-}
-
 function* lengthsOfTerms(random) {
   for (;;) yield random.chance(0.7) ? random.between(0, 200) : random.between(200, 3_000);
 }
@@ -50,7 +41,7 @@ serve({
     process.on('uncaughtException', escaped('uncaught exception'));
     watchForStalls(history, now);
     const given = settings.isNodeRedis ? withNodeRedis(options.connection) : options.connection;
-    if (settings.lendsClients) own = settings.isNodeRedis ? new OwnNodeRedis(given) : new OwnClient(given);
+    if (settings.lendsClients) own = settings.isNodeRedis ? ownNodeRedis(given) : ownIoredis(given);
     const connection = own?.client ?? given;
     service = createLockService(resolveModuleOptions({ shutdownTimeout: 0, ...options, connection }), silent);
     await service.start().catch((error) => {
@@ -80,7 +71,7 @@ serve({
   async finish(keys, wait, kinds) {
     stopped = true;
     await Promise.all([...running, resign(), latches?.stop()]);
-    await Promise.all(keys.map((key) => acquireInTheEnd(key, performance.now() + wait, kinds)));
+    await Promise.all(keys.map((key) => performLast(key, kinds, wait, (last) => operations.perform(last))));
     // Last, so that it still tells of the last faults.
     await pulse.stop();
   },

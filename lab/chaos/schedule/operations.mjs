@@ -55,10 +55,19 @@ export function* planOperations({ seed, client, loop, keys, kinds, holders }) {
   }
 }
 
-/** What each client asks for once all faults are over. */
-export function lastRequest(key, kinds) {
+/**
+ * Asks for a key once all faults are over, for `wait` ms: again if Redis gave no answer in time, which also happens on a machine
+ * that is merely busy. `perform` answers with the code of an acquisition that failed.
+ */
+export async function performLast(key, kinds, wait, perform) {
   const kind = Array.isArray(kinds) || kinds[key].includes('exclusive') ? 'exclusive' : 'write';
-  return { kind, ...of(key), through: kind === 'write' ? 'run' : 'acquire', expire: 0, length: 0, final: true };
+  const through = kind === 'write' ? 'run' : 'acquire';
+  const request = { kind, ...of(key), through, expire: 0, length: 0, final: true };
+  const until = performance.now() + wait;
+  let failed;
+  do {
+    failed = await perform({ ...request, wait: Math.max(0, Math.ceil(until - performance.now())) });
+  } while (failed === 'LOCK_STORE' && performance.now() < until);
 }
 
 /** Each key is wanted in one way more than in others, or readers and permits would seldom meet their like. */
