@@ -334,16 +334,19 @@ describe('several masters with clocks of their own', () => {
 });
 
 describe('latches', () => {
+  type Call = Record<'id' | 'what', string> & { client?: string; count?: number };
+  function call(story: ChaosStory, [begin, end]: [number, number], made: Call, outcome: unknown = true): ChaosStory {
+    const { id, client = 'a.1' } = made;
+    story.event(begin, 'latch', { ...made, client, phase: 'begin' });
+    return story.event(end, 'latch', { client, id, phase: 'end', outcome });
+  }
+
   /** A latch that was set to two, a waiter that learned that it is open, and the count-downs. */
   function latch(counts: number, outcome: unknown = true): ChaosStory {
     const story = new ChaosStory();
-    const call = (id: string, what: string, begin: number, end: number, details: object = {}): void => {
-      story.event(begin, 'latch', { client: 'a.1', id, what, phase: 'begin', ...details });
-      story.event(end, 'latch', { client: 'a.1', id, phase: 'end', outcome: what === 'await' ? outcome : true });
-    };
-    call('set', 'set', 1_000, 1_010, { count: 2 });
-    call('wait', 'await', 1_020, 9_000);
-    for (let i = 0; i < counts; i++) call(`count ${i}`, 'count', 1_100 + i, 1_110 + i);
+    call(story, [1_000, 1_010], { id: 'set', what: 'set', count: 2 });
+    call(story, [1_020, 9_000], { id: 'wait', what: 'await' }, outcome);
+    for (let i = 0; i < counts; i++) call(story, [1_100 + i, 1_110 + i], { id: `count ${i}`, what: 'count' });
     return story;
   }
 
@@ -352,17 +355,13 @@ describe('latches', () => {
     ['was under way when the latch was set', 1_050, []],
   ])('a call that %s counts down the latch if that is possible', (_, end, rules) => {
     const story = latch(1);
-    story.event(950, 'latch', { client: 'b.1', id: 'early', what: 'count', phase: 'begin' });
-    story.event(end, 'latch', { client: 'b.1', id: 'early', phase: 'end', outcome: 1 });
-    expect(broken(story)).toEqual(rules);
+    expect(broken(call(story, [950, end], { client: 'b.1', id: 'early', what: 'count' }, 1))).toEqual(rules);
   });
 
   /** A call without an answer, before the latch is set; its client has another connection by then. */
   const unanswered = (story: ChaosStory, begin: number): ChaosStory => {
-    story.event(begin, 'latch', { client: 'b.1', id: 'early', what: 'count', phase: 'begin' });
-    story.event(begin + 50, 'latch', { client: 'b.1', id: 'early', phase: 'end', outcome: 'LOCK_STORE' });
-    story.event(begin + 60, 'latch', { client: 'b.1', id: 'next', what: 'set', phase: 'begin', count: 3 });
-    return story.event(begin + 70, 'latch', { client: 'b.1', id: 'next', phase: 'end', outcome: false });
+    call(story, [begin, begin + 50], { client: 'b.1', id: 'early', what: 'count' }, 'LOCK_STORE');
+    return call(story, [begin + 60, begin + 70], { client: 'b.1', id: 'next', what: 'set', count: 3 }, false);
   };
 
   it.each([
@@ -374,12 +373,8 @@ describe('latches', () => {
 
   it('a call that got no answer counts down one latch only', () => {
     const story = unanswered(latch(1), 900);
-    const call = (id: string, what: string, begin: number, end: number, details: object = {}): void => {
-      story.event(begin, 'latch', { client: 'a.1', id, what, phase: 'begin', ...details });
-      story.event(end, 'latch', { client: 'a.1', id, phase: 'end', outcome: true });
-    };
-    call('set again', 'set', 2_000, 2_010, { count: 1 });
-    call('wait again', 'await', 2_020, 2_200);
+    call(story, [2_000, 2_010], { id: 'set again', what: 'set', count: 1 });
+    call(story, [2_020, 2_200], { id: 'wait again', what: 'await' });
     expect(broken(story)).toEqual(['latches']);
   });
 
