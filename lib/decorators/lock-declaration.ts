@@ -2,7 +2,7 @@ import { isThenable } from '../common/settle.js';
 import { refuseHoles } from '../options/option-readers.js';
 import type { OnUnavailable, RunOptions, KeyBuilder } from '../options/acquire-options.js';
 import { isLockKeyError, LockConfigError, LockKeyError } from '../errors/index.js';
-import { compileKeyTemplate, type LockedCall, type TemplateSite } from '../keys/index.js';
+import { classNameOf, compileKeyTemplate, type LockedCall, type TemplateSite } from '../keys/index.js';
 import { distinct, readKeys, type Keys } from '../service/acquirer.js';
 import { OPTIONS, type OptionsOf } from '../options/option-table.js';
 import { NO_CONTEXT, refuseContradictions, type CallContext } from '../options/resolve-acquire-options.js';
@@ -113,9 +113,8 @@ function compileKey(label: string, site: LockSite, key: LockMethodOptions['key']
     };
   }
   if (Array.isArray(key)) refuseHoles(`${label}: key`, key);
-  const templateSite = { ...site, classNameOf: (call: LockedCall): string => classNameOf(call, site) };
   const templates = [key].flat().map((text: unknown) => {
-    if (typeof text === 'string') return compileKeyTemplate(text, templateSite);
+    if (typeof text === 'string') return compileKeyTemplate(text, site);
     throw new LockConfigError(
       `${label}: there is no key; write a template such as key: 'stock:#{#order.sku}', several in a list, or a function.`,
     );
@@ -123,16 +122,6 @@ function compileKey(label: string, site: LockSite, key: LockMethodOptions['key']
   const [first, ...others] = templates;
   if (first === undefined) throw new LockConfigError(`${label}: the list of keys is empty.`);
   return others.length === 0 ? first : (call) => distinct(templates.map((template) => template(call)));
-}
-
-/** The name of the class of the instance, which may inherit the method. */
-function classNameOf(
-  { self, type = (self as object | null | undefined)?.constructor }: LockedCall,
-  { className }: LockSite,
-): string {
-  // A class can have a static property with this name.
-  const name: unknown = typeof type === 'function' && type !== Object ? type.name : undefined;
-  return typeof name === 'string' && name !== '' ? name : className;
 }
 
 /** Refuses the promise of a function that makes keys: the lock is requested in the same turn as the call. */

@@ -96,6 +96,11 @@ export class Watchdog {
     return this.context.clock.now() - this.worst.at < LAG_KEPT ? this.worst.late : 0;
   }
 
+  /** For how many ms the renewal of a hold has been due; 0 or less: none is due. */
+  lagOf(hold: Hold): number {
+    return this.mayRenew(hold) ? this.context.clock.now() - hold.renewalDue : 0;
+  }
+
   /** Asks the store about the grants of some holds now. */
   renewNow(holds: Iterable<Hold>): void {
     for (const { grant } of holds) this.enqueue(grant);
@@ -144,7 +149,7 @@ export class Watchdog {
   }
 
   private noteLag(hold: Hold): void {
-    const late = this.mayRenew(hold) ? this.context.clock.now() - hold.renewalDue : 0;
+    const late = this.lagOf(hold);
     if (late > 0 && late >= this.worstLag) this.worst = { late, at: this.context.clock.now() };
   }
 

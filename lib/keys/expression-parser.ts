@@ -194,10 +194,8 @@ export class ExpressionParser {
   }
 
   #expect(symbol: string): Token {
-    return this.lexer.takeSymbol(symbol) ?? this.#missing(symbol);
-  }
-
-  #missing(symbol: string): never {
+    const expected = this.lexer.takeSymbol(symbol);
+    if (expected) return expected;
     const token = this.lexer.peek();
     if (token.type === 'end' || (token.type === 'symbol' && token.text === '}')) {
       return this.lexer.fault(token.start, `'${symbol}' is missing here`);

@@ -1,5 +1,5 @@
 export { compileKeyTemplate } from './key-template.js';
-export type { LockedCall, RequestScope, TemplateSite } from './template-site.js';
+export { classNameOf, type LockedCall, type RequestScope, type TemplateSite } from './template-site.js';
 export { methodParameterNames, parameterNames, type ParameterNames } from './parameter-names.js';
 export { assertKey, encodeKeyPart, lockKey, MAX_KEY_BYTES, tagged, type KeyPart } from './lock-key.js';
 export { LATCH_KEY_ROLES, LOCK_KEY_ROLES } from './key-roles.generated.js';

@@ -3,7 +3,7 @@ import { describe, oneLine, printable, quote } from '../common/describe.js';
 import { keyFault } from './lock-key.js';
 import type { TemplatePart } from './template-ast.js';
 import { compileInterpolation, type EvaluatorContext } from './template-evaluator.js';
-import { hasDefault, isNameOfValue, readerFor } from './template-names.js';
+import { isNameOfValue } from './template-names.js';
 import { parseTemplate } from './template-parser.js';
 import type { LockedCall, TemplateSite } from './template-site.js';
 
@@ -35,8 +35,8 @@ export function compileKeyTemplate(template: string, site: TemplateSite): (call:
     fail(at < template.length ? `, at ${at + 1}, ${quote(template.slice(at))}` : ', at its end', problem);
   const context: EvaluatorContext = {
     template,
-    reader: (reference, first) => readerFor(reference, first, site, syntaxFault),
-    hasDefault: (reference) => hasDefault(reference, site),
+    site,
+    syntaxFault,
     fault: (problem, cause) => fail('', problem, cause),
   };
 

@@ -3,17 +3,15 @@ import { LockKeyError } from '../errors/index.js';
 import { describe, oneLine } from '../common/describe.js';
 import { encodeValue, refusal } from './lock-key.js';
 import { readComputed, readProperty, type PropertyFault } from './property-access.js';
-import type { Binary, Conditional, Expression, Interpolation, Path, Reference, Step } from './template-ast.js';
-import type { Reader } from './template-names.js';
-import type { LockedCall } from './template-site.js';
+import type { Binary, Conditional, Expression, Interpolation, Path, Step, SyntaxFault } from './template-ast.js';
+import { hasDefault, readerFor } from './template-names.js';
+import type { LockedCall, TemplateSite } from './template-site.js';
 
 /** What the evaluator needs of the template. */
 export interface EvaluatorContext {
   readonly template: string;
-  /** Resolves a `#name`; `first` is the property that is read of it, if any. */
-  reader(reference: Reference, first: Step | undefined): Reader;
-  /** Whether a `#name` stands for a parameter with a default value. */
-  hasDefault(reference: Reference): boolean;
+  readonly site: TemplateSite;
+  readonly syntaxFault: SyntaxFault;
   /** Throws a `LockKeyError`. */
   fault(problem: string, cause?: unknown): never;
 }
@@ -68,7 +66,7 @@ function compile(expression: Expression, context: EvaluatorContext): Evaluate {
       return () => constant;
     }
     case 'reference':
-      return context.reader(expression, undefined);
+      return readerFor(expression, undefined, context);
     case 'path':
       return compilePath(expression, context, false);
     case 'conditional':
@@ -135,7 +133,7 @@ const UNSEEN_DEFAULT =
 /** As `refusal`, with what to write if the parameter has a default value. */
 function refusalOf(value: unknown, expression: Expression, context: EvaluatorContext): string {
   const head = expression.kind === 'path' && expression.steps.length === 0 ? expression.head : expression;
-  const isDefaulted = value === undefined && head.kind === 'reference' && context.hasDefault(head);
+  const isDefaulted = value === undefined && head.kind === 'reference' && hasDefault(head, context.site);
   return isDefaulted ? `is undefined${UNSEEN_DEFAULT}` : refusal(value);
 }
 
@@ -144,8 +142,9 @@ const REMEDY = ": write '?.' where that may be, and '?:' with what to take inste
 /** @param bare whether the path stands in text, so that its end may have been meant as text */
 function compilePath(path: Path, context: EvaluatorContext, bare: boolean): Evaluate {
   const { start } = path.head;
-  const head = path.head.kind === 'reference' ? context.reader(path.head, path.steps[0]) : compile(path.head, context);
-  const isDefaulted = path.head.kind === 'reference' && context.hasDefault(path.head);
+  const head =
+    path.head.kind === 'reference' ? readerFor(path.head, path.steps[0], context) : compile(path.head, context);
+  const isDefaulted = path.head.kind === 'reference' && hasDefault(path.head, context.site);
   const sourceUpTo = (end: number): string => sourceOf({ start, end }, context);
   /** What to write if a step was not meant as a property; empty if it can be nothing else. */
   const textHint = (step: Step, container: unknown): string => {

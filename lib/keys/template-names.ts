@@ -1,5 +1,5 @@
 import type { Reference, Step, SyntaxFault } from './template-ast.js';
-import { REQUEST_NAMES, type LockedCall, type TemplateSite } from './template-site.js';
+import { classNameOf, REQUEST_NAMES, type LockedCall, type TemplateSite } from './template-site.js';
 
 /** Returns the value of `#name`. */
 export type Reader = (call: LockedCall) => unknown;
@@ -25,8 +25,7 @@ const USE_POSITION = 'write #p0 for the first argument, or give a function as ke
 export function readerFor(
   { name, start }: Reference,
   first: Step | undefined,
-  site: TemplateSite,
-  fault: SyntaxFault,
+  { site, syntaxFault: fault }: { readonly site: TemplateSite; readonly syntaxFault: SyntaxFault },
 ): Reader {
   const meaning = meaningOf(name, site);
   if (meaning === undefined) return fault(start, unknownName(name, site));
@@ -59,8 +58,8 @@ function meaningOf(name: string, site: TemplateSite): Meaning | undefined {
   if (parameter >= 0) return parameterMeaning(parameter, site);
   if (site.request && isRequestName(name)) return { kind: 'request', read: ({ request }) => request?.[name] };
   if (name === 'root') {
-    const { className: declared, methodName, classNameOf } = site;
-    return { kind: 'root', read: (call) => ({ methodName, className: classNameOf?.(call) ?? declared }) };
+    const { methodName } = site;
+    return { kind: 'root', read: (call) => ({ methodName, className: classNameOf(call, site) }) };
   }
   if (!isCall(site)) return undefined;
   if (name === 'this') return { kind: 'argument', read: ({ self }) => self };

@@ -8,8 +8,6 @@ export interface TemplateSite {
   readonly parameters: ParameterNames;
   /** Whether the template is resolved from a request: `#params`, `#query`, `#body`, `#headers`, `#user`, `#data`. */
   readonly request?: boolean;
-  /** The name of the class of the instance of a call, which may be a subclass. Default: `className`. */
-  readonly classNameOf?: (call: LockedCall) => string;
 }
 
 /** The names that a template can use for a request. */
@@ -28,4 +26,14 @@ export interface LockedCall {
   readonly request?: RequestScope;
   /** The class of the handler; otherwise the instance has it. */
   readonly type?: unknown;
+}
+
+/** The name of the class of the instance of a call, which may inherit the method. */
+export function classNameOf(
+  { self, type = (self as object | null | undefined)?.constructor }: LockedCall,
+  { className }: TemplateSite,
+): string {
+  // A class can have a static property with this name.
+  const name: unknown = typeof type === 'function' && type !== Object ? type.name : undefined;
+  return typeof name === 'string' && name !== '' ? name : className;
 }

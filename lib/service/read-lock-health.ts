@@ -1,7 +1,6 @@
 import { settledBy } from '../common/settle.js';
 import type { EngineContext } from '../engine/engine-context.js';
 import type { InstanceReading } from '../observation/diagnostics/readings.js';
-import type { Hold } from '../engine/hold.js';
 import type { LockEngine } from '../engine/lock-engine.js';
 import { Options, read } from '../options/option-readers.js';
 import type { LockHealth, LockHealthOptions } from './lock-health.js';
@@ -29,7 +28,7 @@ export async function readLockHealth(
     ...answer,
     subscribed: engine.isSubscribed,
     // Not as arguments of `Math.max`: there may be more of them than a call takes.
-    watchdogLag: holds.reduce((worst, hold) => Math.max(worst, overdue(hold, context)), 0),
+    watchdogLag: holds.reduce((worst, hold) => Math.max(worst, engine.watchdog.lagOf(hold)), 0),
     held: holds.length,
   };
 }
@@ -86,17 +85,4 @@ async function probe(
   } catch (error) {
     return { reachable: false, error: (error as Error).message, roundTrip: undefined };
   }
-}
-
-/** For how many ms a renewal has been due without an answer; 0 or less: none is due. */
-function overdue(hold: Hold, { clock, limits }: EngineContext): number {
-  const { renews, maxRenewTimes } = hold.terms;
-  const isRenewed = renews && !hold.isAbandoned && (maxRenewTimes === 0 || hold.renewals < maxRenewTimes);
-  if (!isRenewed) return 0;
-  // A pushed grant has a short first lease, whose end says nothing about the full one.
-  const due =
-    hold.missingLease > 0
-      ? hold.acquiredAt + Math.min(limits.grantTimeout, hold.lastLease) / 3
-      : hold.validUntil - (hold.lastLease * 2) / 3;
-  return clock.now() - due;
 }

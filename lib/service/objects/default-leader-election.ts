@@ -18,6 +18,9 @@ const LAST_RETRY = 2_000;
 /** For how many ms the onDeposed listeners of a leader may delay the next leader. */
 const HANDOVER = 5_000;
 
+type ListenerName = 'onElected' | 'onDeposed';
+type Listener = (...args: any[]) => unknown;
+
 /** What a candidate shows the service. */
 type Candidate = Pick<LeaderElection, 'key' | 'stop'> & { readonly pattern: string };
 
@@ -61,15 +64,13 @@ export interface ElectionParts {
 
 /** A candidate: waits for the lock of its key as long as it stands, and leads while it holds the lock. */
 export class DefaultLeaderElection implements LeaderElection {
-  private readonly electedListeners = new Set<ElectedListener>();
-  private readonly deposedListeners = new Set<DeposedListener>();
+  private readonly listeners = { onElected: new Set<Listener>(), onDeposed: new Set<Listener>() };
   /** Aborts when the candidate stops; `undefined`: it does not stand. */
   private standing: AbortController | undefined;
   /** Resolves when the candidate has left all elections in which it stood so far. */
   private left: Promise<void> = Promise.resolve();
+  /** The latest term, until its listeners have finished. */
   private term: ElectionTerm | undefined;
-  /** The latest term whose listeners may still be running. */
-  private unfinished: ElectionTerm | undefined;
   private readonly finishTimeout: number;
   /** What the candidate asks for with each acquisition. */
   private readonly asked: AcquireOptions;
@@ -138,11 +139,11 @@ export class DefaultLeaderElection implements LeaderElection {
   }
 
   onElected(listener: ElectedListener): () => void {
-    return addTo(this.electedListeners, read.listener('onElected', listener) as ElectedListener);
+    return this.listen('onElected', listener);
   }
 
   onDeposed(listener: DeposedListener): () => void {
-    return addTo(this.deposedListeners, read.listener('onDeposed', listener) as DeposedListener);
+    return this.listen('onDeposed', listener);
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -161,7 +162,7 @@ export class DefaultLeaderElection implements LeaderElection {
 
   /** The term, as long as its lock is held: compares clocks instead of waiting for a timer. */
   private get current(): ElectionTerm | undefined {
-    return this.term?.handle.isHeld ? this.term : undefined;
+    return this.term?.isOver === false && this.term.handle.isHeld ? this.term : undefined;
   }
 
   private async stand(stopped: AbortSignal): Promise<void> {
@@ -178,11 +179,11 @@ export class DefaultLeaderElection implements LeaderElection {
    * would do the work of the leader twice at the same time.
    */
   private async finishLastTerm(stopped: AbortSignal): Promise<void> {
-    const term = this.unfinished;
+    const { term } = this;
     if (term === undefined) return;
     const finished = await this.pause(this.finishTimeout, stopped, Promise.all([term.work, term.farewell]));
     if (stopped.aborted && !finished) return;
-    this.unfinished = undefined;
+    this.term = undefined;
     if (finished) return;
     this.parts.context.logger.warn(
       `a term of the election of '${this.key}' ended ${this.finishTimeout} ms ago, and its onElected or onDeposed still ` +
@@ -241,11 +242,10 @@ export class DefaultLeaderElection implements LeaderElection {
     // A candidate that was stopped while the answer was under way has not been elected.
     if (!stopped.aborted && handle.isHeld) {
       this.term = term;
-      this.unfinished = term;
       if (handle instanceof HeldLock) handle.onReleased = () => this.end(term, undefined);
       const lost = (): void => this.end(term, handle.signal.reason as LockLostError);
       handle.signal.addEventListener('abort', lost, { once: true });
-      term.work = this.callAll('onElected', this.electedListeners, (listener) => listener(handle, over));
+      term.work = this.callAll('onElected', handle, over);
       await this.pause(Infinity, over);
       // The lock is held while the onDeposed listeners run, unless it was lost.
       await this.pause(HANDOVER, handle.signal, term.farewell);
@@ -259,21 +259,24 @@ export class DefaultLeaderElection implements LeaderElection {
   /** From now on the candidate does not lead, whatever happens to the lock. */
   private end(term: ElectionTerm, error: LockLostError | undefined): void {
     if (term.isOver) return;
-    if (this.term === term) this.term = undefined;
     term.controller.abort(error);
-    term.farewell = this.callAll('onDeposed', this.deposedListeners, (listener) => listener(error));
+    term.farewell = this.callAll('onDeposed', error);
+  }
+
+  private listen(what: ListenerName, listener: unknown): () => void {
+    const listeners = this.listeners[what];
+    // In the async context of this call, not in that of the timer that notices the loss.
+    const bound = AsyncResource.bind(read.listener(what, listener));
+    listeners.add(bound);
+    return () => void listeners.delete(bound);
   }
 
   /** Calls listeners of the user, which may throw or reject. */
-  private callAll<Listener>(
-    what: string,
-    listeners: Set<Listener>,
-    call: (listener: Listener) => unknown,
-  ): Promise<unknown> {
+  private callAll(what: ListenerName, ...args: unknown[]): Promise<unknown> {
     return Promise.all(
-      [...listeners].map(async (listener) => {
+      [...this.listeners[what]].map(async (listener) => {
         try {
-          await call(listener);
+          await listener(...args);
         } catch (error) {
           this.parts.context.logger.error(`${what} of the election of '${this.key}' failed: ${messageOf(error)}`);
         }
@@ -286,13 +289,6 @@ export class DefaultLeaderElection implements LeaderElection {
     const { timers, clock } = this.parts.context;
     return settledBy(timers, { at: clock.now() + ms, signal }, work);
   }
-}
-
-function addTo<Listener extends (...args: any[]) => unknown>(listeners: Set<Listener>, listener: Listener) {
-  // In the async context of this call, not in that of the timer that notices the loss.
-  const bound = AsyncResource.bind(listener);
-  listeners.add(bound);
-  return () => void listeners.delete(bound);
 }
 
 /** One term of a leader. */

@@ -205,12 +205,8 @@ export class DefaultLock implements LockObject {
   /** What this object holds in the contexts around that of the caller. */
   private heldAround(): TakenLocks[] {
     const around: TakenLocks[] = [];
-    const inner = currentScope();
-    for (let scope = inner?.parent; scope !== undefined; scope = scope.parent) {
-      const taken = this.inside.get(scope);
-      if (taken !== undefined) around.push(taken);
-    }
-    if (inner !== undefined) around.push(this.outside);
+    for (let scope = currentScope(); scope !== undefined; scope = scope.parent)
+      around.push(this.takenHere(scope.parent));
     return around.filter(({ isHeld }) => isHeld);
   }
 

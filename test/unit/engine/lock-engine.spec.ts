@@ -1,4 +1,5 @@
 import type { LockEngine } from '../../../lib/engine/lock-engine.js';
+import { readLockHealth } from '../../../lib/service/read-lock-health.js';
 import type { HeldReply } from '../../../lib/store/lock-store.js';
 import { deferred } from '../../../lab/testbed/wait/deferred.js';
 import { type FakeClock, settled } from '../../../lab/testbed/clocks/fake-clock.js';
@@ -323,6 +324,21 @@ it('counts the reply to a verify from when the request was sent, also for the ne
   const next = await waiting;
   expect(next.token).toBe(6);
   expect(next.validUntil).toBeLessThan(end);
+});
+
+it('a renewal that an extend has moved is not late', async () => {
+  const { clock, store, context, engine, take } = engineBench();
+  const extended = engine.leases.extend(await take(), 60_000);
+  store.renewals[0]!.answer.resolve([60_000]);
+  await extended;
+  const lags: number[] = [];
+  for (let i = 0; i < 5; i += 1) {
+    await clock.pass(9_000);
+    lags.push((await readLockHealth(engine, context)).watchdogLag);
+  }
+  expect(store.renewals.length).toBe(2);
+  expect(lags.slice(0, 4)).toEqual([0, 0, 0, 0]);
+  expect(lags[4]).toBeGreaterThan(4_000);
 });
 
 it('hands a lock to no local waiter once a reply names a holder in another client', async () => {
