@@ -1,5 +1,4 @@
-import { isForeign, type ForeignKey } from '../service/inspect-several.js';
-import { listLocks } from '../service/list-locks.js';
+import { isForeign, listLocks, type ForeignKey } from '../service/list-locks.js';
 import type { LockState, LockWaiter } from '../service/lock-state.js';
 import type { CommandLine } from './arguments.js';
 import type { Order } from './command-table.js';

@@ -1,7 +1,6 @@
 import { messageOf } from '../common/describe.js';
 import type { LockService } from '../service/lock.service.js';
-import { describeForeign, isForeign } from '../service/inspect-several.js';
-import { inspectAll, keyParts, type ListReply } from '../service/list-locks.js';
+import { describeForeign, inspectAll, isForeign, keyParts, type ListReply } from '../service/list-locks.js';
 import type { DashboardLock, DashboardLocks, DashboardTotals } from './dashboard-state.js';
 import { orderOf, searchText, type LockQuery } from './lock-query.js';
 import { lockOf, type ReadLock } from './lock-view.js';

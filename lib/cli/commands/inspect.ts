@@ -1,5 +1,5 @@
 import { quote } from '../../common/describe.js';
-import { inspectSeveral, isForeign } from '../../service/inspect-several.js';
+import { inspectSeveral, isForeign } from '../../service/list-locks.js';
 import type { LockHolder, LockState, LockWaiter } from '../../service/lock-state.js';
 import { counted, grouped, kindName } from '../../service/party-names.js';
 import type { CommandLine } from '../arguments.js';

@@ -1,4 +1,4 @@
-import { describeForeign } from '../../service/inspect-several.js';
+import { describeForeign } from '../../service/list-locks.js';
 import { grouped } from '../../service/party-names.js';
 import type { CommandLine } from '../arguments.js';
 import { clientChannels, otherPrefixes } from '../doctor/check-clients.js';

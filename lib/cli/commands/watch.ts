@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { CommandLine } from '../arguments.js';
 import { EXIT, type ExitCode } from '../exit-codes.js';
-import { describeForeign } from '../../service/inspect-several.js';
+import { describeForeign } from '../../service/list-locks.js';
 import type { LockState } from '../../service/lock-state.js';
 import { grouped } from '../../service/party-names.js';
 import { foreignError } from '../../store/redis/foreign-error.js';

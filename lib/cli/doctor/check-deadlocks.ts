@@ -1,5 +1,4 @@
-import { isForeign } from '../../service/inspect-several.js';
-import { listLocks } from '../../service/list-locks.js';
+import { isForeign, listLocks } from '../../service/list-locks.js';
 import type { LockHolder, LockState, LockWaiter } from '../../service/lock-state.js';
 import { isRefusal } from '../deployment/deployment.js';
 import { labelName, safe, time } from '../output/texts.js';
