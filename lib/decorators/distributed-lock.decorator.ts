@@ -99,9 +99,12 @@ export function injectService(
   { instance, site, token }: LockDeclaration,
 ): void {
   const { target } = lock;
-  const known = declaredInstances(target.constructor).some((declared) => declared.instance === instance);
+  // A record of `@UseLock` has no wrapper, and injects nothing.
+  const isInjected = declaredInstances(target.constructor).some(
+    (declared) => declared.instance === instance && declared.wrapper !== undefined,
+  );
   declareInstance(target.constructor, { ...lock, instance, site });
-  if (known) return;
+  if (isInjected) return;
   Inject(token)(target, token);
   if (instance === DEFAULT_INSTANCE) return;
   Optional()(target, token);

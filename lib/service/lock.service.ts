@@ -116,7 +116,7 @@ export class LockService {
     context?: CallContext,
   ): Promise<T> {
     const { acquirer } = this;
-    if (typeof task !== 'function') throw notATask(task, options);
+    if (typeof task !== 'function' || isGenerator(task)) throw notATask(task, options);
     const call = acquirer.runCalls.read(options, context);
     const taken = acquirer.take(context === undefined ? readKeys(key) : key, call);
     const lock = isThenable(taken) ? await taken : taken;
@@ -130,6 +130,7 @@ export class LockService {
       else if (isThenable(lock.releaseOnce('release'))) await lock[Symbol.asyncDispose]();
     }
     if (call.onLost !== 'ignore' && lock.loss !== undefined) throw lostDuringTask(lock.loss, result);
+    refuseLazy(result, lock, context?.method);
     return result;
   }
 
@@ -345,11 +346,35 @@ function begun<T>(result: T | Promise<T>): T | Promise<T> {
   return Promise.resolve(result as PromiseLike<T>);
 }
 
+/**
+ * What does its work later does it without the lock.
+ * @throws LockConfigError for an Observable of any copy of RxJS, and for a generator
+ */
+function refuseLazy(result: unknown, { key }: LockHandle, method = 'the task of run'): void {
+  const { lift, subscribe } = (result ?? {}) as { readonly lift?: unknown; readonly subscribe?: unknown };
+  const isObservable = typeof lift === 'function' && typeof subscribe === 'function';
+  if (!isObservable && !isGenerator(result)) return;
+  const [what, instead] = isObservable
+    ? [
+        'an Observable',
+        'return lastValueFrom(…) of it, or declare the method to return an Observable without a promise',
+      ]
+    : ['a generator', 'consume it with for await within the task'];
+  throw new LockConfigError(
+    `${method} has returned ${what}, which does its work later, without the lock '${key}': ${instead}.`,
+    { key },
+  );
+}
+
+/** Whether a value is a generator, or a function that makes one. */
+const isGenerator = (value: unknown): boolean => /Generator/.test(Object.prototype.toString.call(value));
+
 function notATask(task: unknown, options: unknown): LockConfigError {
+  if (typeof options === 'function')
+    return new LockConfigError('run takes the task before the options: write run(key, task, options).');
+  const what = typeof task === 'function' ? 'a generator, which runs without it' : describe(task);
   return new LockConfigError(
-    typeof options === 'function'
-      ? 'run takes the task before the options: write run(key, task, options).'
-      : `run takes a function to run while the lock is held; this is ${describe(task)}: write run(key, async (lock) => { … }).`,
+    `run takes a function to run while the lock is held; this is ${what}: write run(key, async (lock) => { … }).`,
   );
 }
 

@@ -1,3 +1,4 @@
+import { of } from 'rxjs';
 import { currentLock, findCurrentLock } from 'nestjs-redis-locks/client';
 import { deferred } from '../../../lab/testbed/wait/deferred.js';
 import { LockBench } from '../../../lab/testbed/locks/locks.js';
@@ -150,5 +151,28 @@ describe('the scope of a lock', () => {
     } as unknown as Promise<string>;
     expect(await service.run('a', () => query)).toBe('found');
     expect(held).toBe(true);
+  });
+});
+
+describe('a task that does its work after it has returned', () => {
+  const later = of(1);
+
+  it.each<[string, () => unknown, RegExp]>([
+    ['an Observable', () => later, /^the task of run has returned an Observable.*lastValueFrom/],
+    ['an Observable in a promise', async () => later, /^the task of run has returned an Observable/],
+    ['a generator in a function', () => (function* () {})(), /^the task of run has returned a generator/],
+    [
+      'an asynchronous generator in a promise',
+      async () => (async function* () {})(),
+      /returned a generator.*for await/,
+    ],
+    ['a generator function', function* () {}, /^run takes a function .*; this is a generator/],
+    ['an asynchronous generator function', async function* () {}, /^run takes a function .*; this is a generator/],
+  ])('is refused: %s', async (_what, task, message) => {
+    const service = await bench.service();
+    const refused = { code: 'LOCK_CONFIG', message: expect.stringMatching(message) };
+    await expect(service.run('a', task)).rejects.toMatchObject(refused);
+    await expect(service.getSemaphore('s', { permits: 1 }).run(task)).rejects.toMatchObject(refused);
+    expect(await service.run('a', () => 'free', { waitTimeout: 0 })).toBe('free');
   });
 });

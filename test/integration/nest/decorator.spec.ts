@@ -323,7 +323,47 @@ class Plain {
   }
 }
 
+it('rejects with LockConfigError if the promise of a method resolves to an Observable', async () => {
+  @Injectable()
+  class Stock {
+    @DistributedLock('stock:1')
+    async watch(): Promise<any> {
+      return of(1);
+    }
+  }
+  const stock = await bench.make(Stock);
+  await expect(stock.watch()).rejects.toMatchObject({
+    code: 'LOCK_CONFIG',
+    message: expect.stringMatching(/^Stock\.watch has returned an Observable.*: return lastValueFrom/),
+  });
+});
+
 describe('instances with locked methods', () => {
+  it.each([true, false])('request-scoped, of a class that has @UseLock, too (above: %s)', async (isAbove) => {
+    @Injectable({ scope: Scope.REQUEST })
+    class Tenant {}
+    class Handlers {
+      @UseLock('one')
+      @Get('one')
+      handle(): void {}
+    }
+    @Controller()
+    class Orders extends (isAbove ? Handlers : Object) {
+      constructor(@Inject(Tenant) readonly tenant: Tenant) {
+        super();
+      }
+      @DistributedLock('plain')
+      async work(): Promise<string | undefined> {
+        return held();
+      }
+      @UseLock('other')
+      @Get('other')
+      other(): void {}
+    }
+    const app = await bench.boot({ providers: [Tenant], controllers: [Orders] });
+    expect(await (await app.resolve(Orders)).work()).toBe('plain');
+  });
+
   it.each([
     ['request-scoped', Scope.REQUEST],
     ['transient', Scope.TRANSIENT],
