@@ -1,4 +1,5 @@
--- Adds to the number of permits of a semaphore, and grants to the waiters that fit now. The number never falls below 0.
+-- Adds to the number of permits of a semaphore, and grants to the waiters that fit now. The number never falls below 0, and
+-- never rises above MOST_PERMITS.
 --
 -- KEYS    1 state, 2 queue, 3 waiters, 4 fence, 5 tombstones, 6 limit, 7 ends
 -- ARGV    1 address, 2 id of this call, 3 how many permits to add (less than 0: to remove), 4 number of permits if none was
@@ -21,7 +22,7 @@ local permits, version = limit_set()
 permits = permits or stated
 if not has_record(TOMBSTONES, record) then
   if now > latest then return { -1, -1 } end
-  permits = math.max(0, permits + change)
+  permits = math.min(math.max(0, permits + change), MOST_PERMITS)
   write_record(TOMBSTONES, record, latest - now + 1)
   redis.call('SET', LIMIT, integer(permits) .. ' ' .. version, 'PX', LIMIT_RETENTION)
 end

@@ -128,10 +128,9 @@ export class Grants implements IdTable {
     const { grant } = hold;
     this.watchdog.remove(hold);
     if (!grant.has(hold)) return;
-    const wasOffered = hold.state === 'offered' || grant.state === 'offered';
     grant.remove(hold);
     if (grant.isEmpty) this.byId.delete(grant.id);
-    if (!wasOffered) this.left();
+    if (!hold.wasOffered) this.left();
   }
 
   /** How often the owner of a hold has its key in this client, in the same mode. */

@@ -102,6 +102,7 @@ export class Handovers implements IdTable {
       hold.lose('unknown-at-handover');
       throw hold.loss!;
     }
+    hold.lose('shared-at-handover');
     for (const each of [id, offer]) this.releases.leave(key, each, 0);
     throw new LockConfigError(
       `'${key}' cannot be handed over, because another process holds it under the same owner. It has been released here.`,

@@ -9,9 +9,6 @@ import type { Grants } from './grants.js';
 import { permitsFixed } from './refusals.js';
 import type { Releases } from './releases.js';
 
-/** The result of a release by handoff. Made outside of all scopes, so that it keeps no async context. */
-const HANDED_OFF = outside(() => Promise.resolve(true));
-
 /** The holder of a grant is done, and the release leaves at the end of the turn. */
 interface Idle {
   readonly hold: Hold;
@@ -117,10 +114,7 @@ export class HoldReleases {
 
   /** Hands a hold to the next local waiter in this step; `false`: that is not possible, and nothing has changed. */
   handOff(hold: Hold): boolean {
-    if (hold.grant.users?.handOff(hold) !== true) return false;
-    // A later release of this hold must not release the next one, which has the same id.
-    void hold.releaseWith(() => HANDED_OFF);
-    return true;
+    return hold.grant.users?.handOff(hold) === true;
   }
 
   /** Logs a release that failed where no caller gets the error. */

@@ -5,6 +5,7 @@ import { outside } from '../common/outside.js';
 import type { TimerEntry } from '../common/timer-queue.js';
 import { LockLostError, LOSS_REASONS, type LossReason } from '../errors/index.js';
 import type { AcquireReply, AcquireRequest, HoldMode, StoredHold } from '../store/lock-store.js';
+import { sharerId } from '../store/acquisition-id.js';
 import type { EngineContext } from './engine-context.js';
 import {
   capacityFor,
@@ -29,6 +30,9 @@ export type HoldState = 'held' | 'offered' | 'released' | 'lost';
 
 /** The part of the engine that acts on the loss of a hold, after the signal of the holder was aborted. */
 export type LossObserver = (hold: Hold, error: LockLostError) => void;
+
+/** The result of a release by handoff. Made outside of all scopes, so that it keeps no async context. */
+const HANDED_OFF = outside(() => Promise.resolve(true));
 
 /** The signal of a hold. Its listeners run in the async context of the code that has read it first. */
 class LossSignal {
@@ -57,6 +61,7 @@ async function callLossListener(listener: LossListener, loss: LockLostError, log
 export class Hold implements TimerEntry {
   readonly acquiredAt: number;
   state: HoldState = 'held';
+  wasOffered = false;
   /** The full lease in ms, as the call asked for or as `extend` set it last. */
   lastLease: number;
   /** How the hold was lost, if it was. */
@@ -74,7 +79,7 @@ export class Hold implements TimerEntry {
   private promisedFrom: number;
   private lossSignal: LossSignal | undefined;
   private listeners: Set<LossListener> | undefined;
-  /** The release by its holder. Only `releaseWith` sets it. */
+  /** The release by its holder. */
   releasing: Promise<boolean> | undefined;
   /** Whether the watchdog looks at this hold, next at `at`. Only the watchdog sets it. */
   isWatched = false;
@@ -103,7 +108,7 @@ export class Hold implements TimerEntry {
   }
 
   get owner(): string {
-    return this.terms.owner ?? this.grant.id;
+    return this.terms.owner ?? this.grant.ownerOf(this.turn);
   }
 
   /** Until when the client may rely on this hold. */
@@ -199,9 +204,10 @@ export class Hold implements TimerEntry {
     if (this.promise(question)) this.lastLease = question.lease;
   }
 
-  /** The hold is being offered to another client. */
+  /** The hold is being offered to another client. It has no holder here any more, also if the offer ends by force. */
   offer(): void {
     this.state = 'offered';
+    this.wasOffered = true;
   }
 
   /** The time of the next look has come. */
@@ -213,6 +219,16 @@ export class Hold implements TimerEntry {
   end(): boolean {
     const held = this.isHeld;
     if (held) this.state = 'released';
+    return held;
+  }
+
+  /**
+   * Ends the hold as released, because its grant passes to another caller of this client; returns whether it was held until now.
+   * From then on a release sends nothing: that caller's hold has the same id in the store.
+   */
+  handOff(): boolean {
+    const held = this.end();
+    if (held) this.releasing ??= HANDED_OFF;
     return held;
   }
 
@@ -438,6 +454,11 @@ export class ClientGrant {
   /** The fencing token of the caller that was served as the `turn`th. */
   tokenOf(turn: number): number {
     return this.firstToken + (this.capacity === 'readers' ? 0 : turn - 1);
+  }
+
+  /** The owner of a caller that names none. After a handoff the id belongs to the next caller, who is another owner. */
+  ownerOf(turn: number): string {
+    return this.capacity === 'one' && turn < this.served ? sharerId(this.id, turn, '') : this.id;
   }
 
   /** Makes the hold of one more caller. `from`: since when it has its lease; the store has counted a shared one for longer. */

@@ -184,7 +184,7 @@ export class KeyQueue implements GrantUsers {
 
   takeOver(hold: Hold, terms: HoldTerms): Hold | undefined {
     if (!isPlain(terms) || hold.grant !== this.held || this.plain !== undefined) return undefined;
-    if (!hold.grant.mayPass(hold, terms) || !hold.end()) return undefined;
+    if (!hold.grant.mayPass(hold, terms) || !hold.handOff()) return undefined;
     const next = this.queues.parts.grants.pass(hold, terms);
     this.publishHandoff(hold, next, next.acquiredAt, false);
     return next;
@@ -393,7 +393,7 @@ export class Group implements TicketListener {
   /** Hands a hold to the first waiter, if the grant allows that. */
   passOn(hold: Hold): boolean {
     const { first } = this.waiters;
-    if (first === undefined || !hold.grant.mayPass(hold, first.terms) || !hold.end()) return false;
+    if (first === undefined || !hold.grant.mayPass(hold, first.terms) || !hold.handOff()) return false;
     this.remove(first);
     const next = this.parts.grants.pass(hold, first.terms);
     if (this.capacity === 'one') this.holdsNow(next);

@@ -32,6 +32,7 @@ export const LOSS_REASONS = Object.freeze({
   'unknown-at-release': 'Redis did not know it any more when it was released',
   'unknown-at-unit-release': 'Redis did not know it any more when permits were released',
   'unknown-at-handover': 'Redis did not know it any more when it was handed over',
+  'shared-at-handover': 'another process held it under the same owner when it was handed over, so it was released',
   forced: 'it was released by force',
   shutdown: 'the application has shut down, and its holder had not released it by then',
 });

@@ -18,6 +18,8 @@ import { readHolder } from './read-lock-state.js';
 const ANSWER_TIME = 250;
 /** For so many ms of it, a call waits for the label and the connection of the holder. Without a label, its id has to do. */
 const LABEL_TIME = 80;
+/** While so many questions are under way, no further call asks: with thousands of them all calls would end late. */
+const MOST_QUESTIONS = 200;
 /** For so many keys of its scope, a call asks for the waiters, and looks at so many of each. */
 const MOST_HELD = 4;
 const MOST_WAITERS = 50;
@@ -76,7 +78,8 @@ export class TimeoutReports {
     signal: AbortSignal | undefined,
   ): Promise<LockTimeoutError> {
     const { clock, timers, store } = this.context;
-    if (store.unreachable !== undefined || by <= clock.now()) return error;
+    const isOneTooMany = this.underWay.size >= MOST_QUESTIONS && !this.underWay.has(key);
+    if (store.unreachable !== undefined || by <= clock.now() || isOneTooMany) return error;
     // Sent together: looking for a deadlock takes no further round trip.
     const answer = Promise.all([this.ask(key), this.waitersInScope()]);
     const isAnswered = await settledBy(timers, { at: by, isAnswer: true, ...(signal && { signal }) }, answer);

@@ -12,6 +12,10 @@ local EXCLUSIVE, READ, PERMITS = 'exclusive', 'read', 'permits'
 --- @export
 local LIMIT_RETENTION = 604800000
 
+-- A semaphore has at most this many permits: Lua and JavaScript do not add larger numbers exactly.
+--- @export
+local MOST_PERMITS = 1000000000000000
+
 -- Adds the parts of a mode to a hold, a ticket or a request.
 local function with_mode(record, mode)
   record.mode, record.kind = mode, mode

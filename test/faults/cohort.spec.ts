@@ -106,4 +106,32 @@ describe('a batch under faults', () => {
     expect(await (await service.acquire('a', { waitTimeout: 1_000 })).release()).toBe(true);
     await bench.untilNothingIsLeft();
   });
+
+  it.each<[string, (handle: LockHandle) => PromiseLike<unknown>]>([
+    ['release()', (handle) => handle.release()],
+    ['await using', (handle) => handle[Symbol.asyncDispose]()],
+  ])('a handle that is released again as its %s is observed does not release the next one', async (_how, end) => {
+    const [service, other] = [await bench.service(LONG), await bench.service()];
+    const first = await service.acquire('a');
+    const next = service.acquire('a', PATIENT);
+    const observing = service.events.subscribe(({ type }) => type === 'released' && void first.release());
+    await end(first);
+    observing.unsubscribe();
+    const second = await next;
+    await second.verify();
+    expect(await other.tryAcquire('a')).toBeNull();
+    expect(await second.release()).toBe(true);
+    await bench.untilNothingIsLeft();
+  });
+
+  it('the owner of a handle is nobody else, also after the lock has passed to the next caller', async () => {
+    const [service, other] = [await bench.service(LONG), await bench.service()];
+    const first = await service.acquire('a');
+    const next = service.acquire('a', PATIENT);
+    expect(await first.release()).toBe(true);
+    const second = await next;
+    expect(first.owner).not.toBe(second.owner);
+    expect(await other.tryAcquire('a', { owner: first.owner })).toBeNull();
+    expect(await second.release()).toBe(true);
+  });
 });

@@ -132,6 +132,25 @@ describe('several keys', () => {
     }
   });
 
+  it('end soon after the caller aborts, also if the releases of the others are not answered', async () => {
+    const proxy = await bench.proxy();
+    const [service, other] = [await bench.service({ connection: proxy.url }), await bench.service()];
+    const events = record(service);
+    const held = await other.acquire('b');
+    const controller = new AbortController();
+    const both = service.acquire(['a', 'b'], { waitTimeout: '1m', signal: controller.signal });
+    await eventually(() => events.some(({ type }) => type === 'contended'));
+    proxy.dropRequests();
+    const ended = timed(both);
+    controller.abort(new Error('enough'));
+    const { error, ran } = await ended;
+    expect(error).toMatchObject({ message: 'enough' });
+    expect(ran).toBeLessThan(LATEST);
+    proxy.heal();
+    await held.release();
+    await nothingLeftBehind(bench.redis);
+  });
+
   it('end on time if the scope that holds one of them has ended, and its release is not answered', async () => {
     const proxy = await bench.proxy();
     const service = await bench.service({ connection: proxy.url, commandTimeout: 1_000 });

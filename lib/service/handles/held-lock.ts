@@ -181,7 +181,7 @@ export class HeldLock implements LockHandle, Linked<HeldLock> {
     const count = read.amount('units', units);
     this.refuseReleased();
     const { holds } = this;
-    const small = holds.find((hold) => count > hold.units);
+    const small = holds.find(({ units }) => count > units || units === 0);
     if (small !== undefined) throw tooManyUnits(small.key, count, small.units);
     if (count < this.units) await Promise.all(holds.map((hold) => this.engine.releases.releaseUnits(hold, count)));
     else if (!(await this.release())) throw this.loss ?? this.hold.releasedError();

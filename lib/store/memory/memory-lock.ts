@@ -18,7 +18,13 @@ import {
   type StoredLock,
 } from '../lock-store.js';
 import type { AddPermitsRequest, KeepUnitsRequest } from '../permit-store.js';
-import { LIMIT_RETENTION, MAX_HOLDERS, MAX_TOKENS_AHEAD, RETRY_AFTER_EXPIRY } from '../protocol.generated.js';
+import {
+  LIMIT_RETENTION,
+  MAX_HOLDERS,
+  MAX_TOKENS_AHEAD,
+  MOST_PERMITS,
+  RETRY_AFTER_EXPIRY,
+} from '../protocol.generated.js';
 
 /** What a lock needs of its surroundings. */
 export interface MemoryServer {
@@ -151,7 +157,10 @@ export class MemoryLock {
   }
 
   addToLimit({ change, permits }: AddPermitsRequest): number {
-    const sum = Math.max(0, this.limitOf({ kind: 'permits', units: 0, limit: permits }) + change);
+    const sum = Math.min(
+      Math.max(0, this.limitOf({ kind: 'permits', units: 0, limit: permits }) + change),
+      MOST_PERMITS,
+    );
     this.setLimit(sum);
     return sum;
   }

@@ -43,6 +43,10 @@ export const PERMIT_CASES: CaseList = {
     for (const wrong of [0, 1.5, NaN, '2' as never]) {
       assert.equal(await stage.refusal(one!.addPermits(wrong)), 'LOCK_CONFIG');
     }
+    await stage.outcome(one!.setPermits(1e15));
+    assert.equal(await stage.outcome(one!.addPermits(1e15)), 1e15);
+    assert.equal(await stage.outcome(one!.getPermits()), 1e15);
+    await stage.outcome(one!.setPermits(2));
     await stage.outcome(one!.release(two));
     await stage.outcome(other!.release(more));
   }),

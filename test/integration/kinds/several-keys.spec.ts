@@ -294,6 +294,19 @@ describe('several keys', () => {
   });
 });
 
+describe('permits of several keys', () => {
+  it('are not released by releaseUnits of exclusive keys, nor of a handle that was released', async () => {
+    const service = await bench.service();
+    const exclusive = await service.acquire(['a', 'b']);
+    await expect(exclusive.releaseUnits(0)).rejects.toMatchObject({ code: 'LOCK_CONFIG' });
+    expect(exclusive.isHeld).toBe(true);
+    await exclusive.release();
+    const permits = await service.acquire(['c', 'd'], { permits: 2, units: 2 });
+    await permits.release();
+    await expect(permits.releaseUnits(1)).rejects.toMatchObject({ code: 'LOCK_LOST' });
+  });
+});
+
 describe('several keys in scopes', () => {
   it('are re-entered as a whole and in part, without a command', async () => {
     const service = await bench.service();

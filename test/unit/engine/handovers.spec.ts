@@ -47,6 +47,31 @@ describe('a hold that is handed over', () => {
     expect(store.releases).toHaveLength(0);
   });
 
+  it.each(['not-held', 'shared', 60_000] as const)(
+    'is counted once if it is also released by force: %s',
+    async (reply) => {
+      const { store, engine, take, offerOf } = setUp();
+      const hold = await take();
+      const offered = engine.handovers.start(offerOf(hold));
+      offered.catch(() => undefined);
+      store.listener.revoked(hold.id, 1);
+      await settled();
+      store.offers[0]!.answer.resolve(reply);
+      await settled();
+      expect(engine.grants.size).toBe(0);
+    },
+  );
+
+  it('is lost if another process holds it under the same owner', async () => {
+    const { store, engine, take, offerOf } = setUp();
+    const hold = await take();
+    const { signal } = hold;
+    const offered = engine.handovers.start(offerOf(hold));
+    store.offers[0]!.answer.resolve('shared');
+    await expect(offered).rejects.toMatchObject({ code: 'LOCK_CONFIG' });
+    expect([signal.aborted, hold.loss?.lossReason]).toEqual([true, 'shared-at-handover']);
+  });
+
   it('goes before the requests of local waiters', async () => {
     const { store, engine, acquire, take, offerOf } = setUp();
     const hold = await take();

@@ -430,6 +430,23 @@ describe('several keys that are requested in one step', () => {
   });
 });
 
+describe('several keys for which the store has no single step', () => {
+  it('are asked for one by one, also if the time of the call is over by then', async () => {
+    const { clock, store, engine } = engineBench();
+    const answer = deferred<undefined>();
+    store.acquireAll = () => answer;
+    const set = ['a', 'b'].map((key) => ({ key, terms: TERMS }));
+    const all = engine.acquireAll(set, { waitTimeout: 1, signal: undefined });
+    await clock.pass(2);
+    answer.resolve(undefined);
+    for (const i of [0, 1]) {
+      await settled();
+      store.acquires[i]!.answer.resolve(held(5, 30_000));
+    }
+    expect((await all).map(({ key }) => key)).toEqual(['a', 'b']);
+  });
+});
+
 describe('several keys that are requested one by one in a single try', () => {
   const SET = [
     { key: 'a', terms: TERMS },
