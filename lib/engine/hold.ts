@@ -204,7 +204,7 @@ export class Hold implements TimerEntry {
     if (this.promise(question)) this.lastLease = question.lease;
   }
 
-  /** The hold is being offered to another client. It has no holder here any more, also if the offer ends by force. */
+  /** The hold is being offered to another client. It has no holder here any more, even if the offer ends by force. */
   offer(): void {
     this.state = 'offered';
     this.wasOffered = true;

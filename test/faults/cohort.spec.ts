@@ -124,7 +124,7 @@ describe('a batch under faults', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it('the owner of a handle is nobody else, also after the lock has passed to the next caller', async () => {
+  it('the owner of a handle is no other caller, even after the lock has passed to the next caller', async () => {
     const [service, other] = [await bench.service(LONG), await bench.service()];
     const first = await service.acquire('a');
     const next = service.acquire('a', PATIENT);

@@ -132,7 +132,7 @@ describe('several keys', () => {
     }
   });
 
-  it('end soon after the caller aborts, also if the releases of the others are not answered', async () => {
+  it('end soon after the caller aborts, even if the releases of the others are not answered', async () => {
     const proxy = await bench.proxy();
     const [service, other] = [await bench.service({ connection: proxy.url }), await bench.service()];
     const events = record(service);

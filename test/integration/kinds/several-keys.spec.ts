@@ -45,14 +45,14 @@ describe('several keys', () => {
 
   it('name the first ones in an error, and how many more there are', async () => {
     const far = await bench.proxy();
-    const service = await bench.service({ connection: far.url, commandTimeout: 200 });
+    const service = await bench.service({ connection: far.url, commandTimeout: 1_000 });
     await service.tryAcquire('warm');
     const keys = Array.from({ length: 1_500 }, (_, i) => `key:${i}`);
     const named = "'key:0', 'key:1', 'key:2', 'key:3', 'key:4' and 1495 more";
     await expect(service.getMultiLock(keys).unlock()).rejects.toMatchObject({
       message: expect.stringContaining(`this Lock object of ${named} cannot unlock`),
     });
-    far.delay({ request: 1_000 });
+    far.delay({ request: 4_000 });
     await expect(service.acquire(keys, { waitTimeout: 0 })).rejects.toMatchObject({
       code: 'LOCK_STORE',
       message: expect.stringContaining(`Redis has not answered yet whether ${named} are free`),

@@ -431,7 +431,7 @@ describe('several keys that are requested in one step', () => {
 });
 
 describe('several keys for which the store has no single step', () => {
-  it('are asked for one by one, also if the time of the call is over by then', async () => {
+  it('are asked for one by one, even if the time of the call is over by then', async () => {
     const { clock, store, engine } = engineBench();
     const answer = deferred<undefined>();
     store.acquireAll = () => answer;
