@@ -33,8 +33,11 @@ export interface DashboardLocks {
   readonly totals: DashboardTotals;
   /** How long ago the store gave its last answer; `undefined`: it has given none. */
   readonly age: number | undefined;
-  /** Why the store could not be queried, and for how long. `list` and `totals` are then the last known state. */
-  readonly trouble: DashboardTrouble | undefined;
+  /**
+   * Why the store could not be queried, and the time since the last answer, or since the first question that failed. `list` and
+   * `totals` are then the last known state.
+   */
+  readonly trouble: { readonly message: string; readonly for: number } | undefined;
   /** The keys that are left out because they hold other data. */
   readonly skipped: string | undefined;
 }
@@ -51,12 +54,6 @@ export interface DashboardTotals {
   readonly complete: boolean;
   /** Whether there are more locks than the application counts. */
   readonly capped: boolean;
-}
-
-export interface DashboardTrouble {
-  readonly message: string;
-  /** The time since the last answer, or since the first question that failed. */
-  readonly for: number;
 }
 
 /** A lock. `permits`: the number of permits of a semaphore. `fencingToken`: a release names the hold by it. */
@@ -83,8 +80,8 @@ export interface DashboardWaiter extends Pick<
   readonly name: string;
   /** The kind in words, with the number of permits. */
   readonly kindName: string;
-  /** For how long it has been waiting, or has held the lock, by the clock of the store. */
-  readonly age: number;
+  /** For how long it has been waiting, or has held the lock, by the clock of the store; `undefined`: not known. */
+  readonly age: number | undefined;
 }
 
 /** A hold. A release names it by its id and its token. */

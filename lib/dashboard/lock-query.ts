@@ -57,5 +57,5 @@ export function searchText({ key, holders, waiters }: ReadLock): string {
 const compare = (a = '', b = ''): number => (a < b ? -1 : a > b ? 1 : 0);
 
 /** Times of the store, since locks are not all read at the same moment. A key without a holder comes last. */
-const beganOf = ({ at, holders }: ReadLock): number => at - Math.max(-1, ...holders.map(({ age }) => age));
+const beganOf = ({ at, holders }: ReadLock): number => at - Math.max(-1, ...holders.map(({ age = -1 }) => age));
 const endOf = ({ at, holders }: ReadLock): number => at + Math.max(-1, ...holders.map(({ lease }) => lease));

@@ -33,18 +33,17 @@ export function lockOf(
 
 function partyOf(waiter: LockWaiter, time: number): DashboardWaiter {
   const { client, kind, label, pattern, method, connected, since } = waiter;
-  return {
-    ...{ name: partyName(waiter), kindName: kindName(waiter), client, kind, label, pattern, method, connected },
-    // A hold that is newer than `time` has just begun.
-    age: Math.max(0, time - since.getTime()),
-  };
+  // A hold that is newer than `time` has just begun. Redisson does not write since when.
+  const age = Number.isNaN(since.getTime()) ? undefined : Math.max(0, time - since.getTime());
+  const names = { name: partyName(waiter), kindName: kindName(waiter) };
+  return { ...names, client, kind, label, pattern, method, connected, age };
 }
 
 function holderOf(holder: LockState['holders'][number], time: number, { known }: LockMemory): DashboardHolder {
   const { id, ttl, renewedLease, kept, fencingToken } = holder;
   const before = known?.holders.find((each) => each.id === id && each.fencingToken === fencingToken);
-  const age = Math.max(0, time - holder.since.getTime());
   const longest = Math.max(ttl, before?.longest ?? 0, renewedLease ?? 0);
-  const overdue = isOverdue(holder, age);
-  return { ...partyOf(holder, time), id, age, fencingToken, lease: ttl, kept, longest, overdue };
+  const party = partyOf(holder, time);
+  const overdue = isOverdue(holder, party.age ?? 0);
+  return { ...party, id, fencingToken, lease: ttl, kept, longest, overdue };
 }

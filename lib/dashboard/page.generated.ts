@@ -2,7 +2,7 @@
 
 /** The dashboard: one document, and the Content-Security-Policy that allows its own script and style and nothing else. */
 export const PAGE: Readonly<{ policy: string; html: string }> = {
-  policy: "default-src 'none'; script-src 'sha256-QZvGS0T1984XppmeBZL4FQgfDC/gyBxbN+UzxAEwzqw='; style-src 'sha256-UBv5gKR/z2mCGdMAKWYJ6Tuxa2CMb1onXco9S2RZi/I='; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  policy: "default-src 'none'; script-src 'sha256-+p9F6HUnQCKXP/BvdHnX+nar90JbL3q/Wupk4JNbGjk='; style-src 'sha256-UBv5gKR/z2mCGdMAKWYJ6Tuxa2CMb1onXco9S2RZi/I='; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
   html: `<!doctype html>
 <html lang="en">
 <head>
@@ -174,9 +174,9 @@ this.#i=n
 this.#c(t)
 this.tick(o)}tick(e){const t=e?0:this.lock.ago+performance.now()-this.#l,o=e?"was ":""
 this.#n.forEach((s,n)=>{const{age:i,lease:l,longest:r,overdue:d}=this.lock.holders[n],{ageText:h,sinceText:u,leaseText:m,leaseCell:p,bar:g,late:f}=s,y=Math.max(0,l-t)
-a(h,o+c(i+t))
+a(h,void 0===i?"":o+c(i+t))
 const w=Date.now()-i-t
-e||Math.abs(w-s.since)<1500||(s.since=w)
+void 0===i||e||Math.abs(w-s.since)<1500||(s.since=w)
 a(u,void 0===s.since?"":\`since \${v(s.since)}\`)
 a(m,o+(y<1e4?\`\${(y/1e3).toFixed(1)} s\`:c(y)))
 p.toggleAttribute("data-short",d)
@@ -239,8 +239,8 @@ a(i("dialog-cancel"),"Cancel")
 a(i("dialog-key"),h(t.key))
 a(i("dialog-text"),function({holding:e,waiting:t,ago:o},s){const n=Math.max(1e3,...s.map(({lease:e})=>e-o)),i=n<6e4?\`\${Math.floor(n/1e3)} s\`:c(n),[a,l]=1===s.length?["The holder","two callers"]:["The holders","several callers"]
 return(s.every(({connected:e,kept:t})=>!1===e&&!t)?\`No holder is connected, so the lock expires by itself in \${i}. Release it only if that is too long, and its process has ended.\`:\`\${a} may keep working for a moment, so \${l} can overlap. A connected holder has not crashed: restart its process instead.\`)+(e>s.length?\` Only this one of \${m(e)} holds ends.\`:"")+(t>0?" The lock then goes to the next waiter.":"")}(t,s))
-i("dialog-holders").replaceChildren(...s.map(o=>e("li",{},function(e,t){const o=b(e,t),s=[e.kindName,...""===o?[]:[o],\`client \${u(e.client)}\`].join(", ")
-return\`\${h(e.name)} (\${s}), for \${c(e.age)}\`}(o,t.key))))
+i("dialog-holders").replaceChildren(...s.map(o=>e("li",{},function(e,t){const o=b(e,t),s=[e.kindName,...""===o?[]:[o],\`client \${u(e.client)}\`].join(", "),{name:n,age:i}=e
+return\`\${h(n)} (\${s})\${void 0===i?"":\`, for \${c(i)}\`}\`}(o,t.key))))
 this.#x("","")
 this.#g.showModal()
 this.#f.focus()}#v(){const{value:e}=this.#f

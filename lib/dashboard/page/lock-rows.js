@@ -55,10 +55,10 @@ export class LockRows {
       const { age, lease, longest, overdue } = this.lock.holders[i];
       const { ageText, sinceText, leaseText, leaseCell, bar, late } = hold;
       const left = Math.max(0, lease - passed);
-      write(ageText, was + time(age + passed));
+      write(ageText, age === undefined ? '' : was + time(age + passed));
       // Two readings differ a little. The text stays the same.
       const since = Date.now() - age - passed;
-      if (!stale && !(Math.abs(since - hold.since) < 1_500)) hold.since = since;
+      if (age !== undefined && !stale && !(Math.abs(since - hold.since) < 1_500)) hold.since = since;
       write(sinceText, hold.since === undefined ? '' : `since ${moment(hold.since)}`);
       write(leaseText, was + (left < 10_000 ? `${(left / 1_000).toFixed(1)} s` : time(left)));
       leaseCell.toggleAttribute('data-short', overdue);

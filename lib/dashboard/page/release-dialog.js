@@ -91,5 +91,6 @@ function explanationOf({ holding, waiting, ago }, holders) {
 function holderText(holder, key) {
   const call = callName(holder, key);
   const about = [holder.kindName, ...(call === '' ? [] : [call]), `client ${clientName(holder.client)}`].join(', ');
-  return `${visible(holder.name)} (${about}), for ${time(holder.age)}`;
+  const { name, age } = holder;
+  return `${visible(name)} (${about})${age === undefined ? '' : `, for ${time(age)}`}`;
 }
