@@ -28,6 +28,16 @@ interface Entry {
   text: string | undefined;
 }
 
+/** A pass through the names in the store. */
+interface Pass {
+  readonly parts: AsyncGenerator<ListReply>;
+  readonly began: number;
+  /** Whether it has seen all names. */
+  isOver: boolean;
+  /** Whether it has left out a key. */
+  leavesOut: boolean;
+}
+
 /**
  * Knows all locks. Each refresh continues through the names in the store where the last one ended, and inspects the new
  * keys and the keys with the oldest data. So a large Redis is read in many small steps of equal cost.
@@ -37,14 +47,10 @@ export class LockCensus {
   private readonly entries = new Map<string, Entry>();
   /** Keys that were found and not read. */
   private readonly found = new Set<string>();
-  /** The pass through the names in the store; `undefined`: the next refresh begins a new one. */
-  private pass: AsyncGenerator<ListReply> | undefined;
-  private passBegan = 0;
-  /** When the last complete pass began. */
-  private countedSince: number | undefined;
-  /** Whether any key was left out in this pass, and in the last one. */
-  private leavingOut = false;
-  private leftOut = false;
+  /** `undefined`: the next refresh begins a new one. */
+  private pass: Pass | undefined;
+  /** The last pass whose keys were all read. */
+  private counted: Pass | undefined;
   /** The store's clock, minus `now`. */
   private offset = 0;
   private refreshed = -Infinity;
@@ -72,7 +78,7 @@ export class LockCensus {
       const keys = [...this.found].slice(0, KEYS_AT_A_TIME);
       for (const key of stalest) if (keys.push(key) >= KEYS_AT_A_TIME) break;
       await this.read(keys);
-      if (this.pass === undefined && this.found.size === 0) this.countedSince = this.passBegan;
+      if (this.pass?.isOver && this.found.size === 0) [this.counted, this.pass] = [this.pass, undefined];
     });
     this.refreshed = this.now();
   }
@@ -110,22 +116,17 @@ export class LockCensus {
 
   private async goOn(): Promise<void> {
     // First the keys that the last steps have found.
-    if (this.found.size >= KEYS_AT_A_TIME) return;
-    if (this.pass === undefined) {
-      this.pass = keyParts(this.locks, NAMES_AT_A_TIME);
-      this.passBegan = this.now();
-      this.leavingOut = false;
-    }
-    const { keys, cursor, time } = (await this.pass.next()).value as ListReply;
+    if (this.found.size >= KEYS_AT_A_TIME || this.pass?.isOver) return;
+    const parts = keyParts(this.locks, NAMES_AT_A_TIME);
+    const pass = (this.pass ??= { parts, began: this.now(), isOver: false, leavesOut: false });
+    const { keys, cursor, time } = (await pass.parts.next()).value as ListReply;
     this.offset = time - this.now();
     for (const key of keys) {
       if (this.entries.has(key)) continue;
       if (this.entries.size + this.found.size < MOST_KEYS) this.found.add(key);
-      else this.leavingOut = true;
+      else pass.leavesOut = true;
     }
-    if (cursor !== undefined) return;
-    this.pass = undefined;
-    this.leftOut = this.leavingOut;
+    pass.isOver = cursor === undefined;
   }
 
   private async read(keys: readonly string[]): Promise<void> {
@@ -150,7 +151,8 @@ export class LockCensus {
   }
 
   private totals(now: number): DashboardTotals {
-    let [locks, holding, waiting, oldest] = [0, 0, 0, this.countedSince ?? now];
+    const { pass, counted } = this;
+    let [locks, holding, waiting, oldest] = [0, 0, 0, counted?.began ?? now];
     for (const { lock, at } of this.entries.values()) {
       oldest = Math.min(oldest, at);
       if (lock === undefined) continue;
@@ -158,8 +160,8 @@ export class LockCensus {
       holding += lock.holding;
       waiting += lock.waiting;
     }
-    const complete = this.countedSince !== undefined;
-    return { locks, holding, waiting, age: now - oldest, complete, capped: this.leavingOut || this.leftOut };
+    const capped = [pass, counted].some((each) => each?.leavesOut);
+    return { locks, holding, waiting, age: now - oldest, complete: counted !== undefined, capped };
   }
 
   /** The first keys with other data, which show where the others come from. */
@@ -175,8 +177,7 @@ export class LockCensus {
     this.answered = this.failing = undefined;
     this.entries.clear();
     this.found.clear();
-    this.pass = undefined;
-    this.countedSince = undefined;
+    this.pass = this.counted = undefined;
   }
 }
 

@@ -98,7 +98,6 @@ export class Observatory {
   private async lookAndTell(): Promise<void> {
     this.timer = undefined;
     await this.refresh();
-    if (this.viewers.size === 0) return;
     await this.tell();
     if (this.viewers.size > 0) this.lookLater();
   }
