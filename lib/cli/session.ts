@@ -5,7 +5,7 @@ import { MODULE_OPTIONS, resolveModuleOptions } from '../module/redis-lock.optio
 import type { ClusterAddress } from '../store/redis/passed-client.js';
 import { refusing, type CommandLine } from './arguments.js';
 import { clusterServers } from './deployment/cluster-servers.js';
-import type { Deployment, WrittenConnection } from './deployment/deployment.js';
+import { timeOf, type Deployment, type WrittenConnection } from './deployment/deployment.js';
 import { independentServers } from './deployment/independent-servers.js';
 
 const SILENT = { debug() {}, log() {}, warn() {}, error() {} };
@@ -73,9 +73,6 @@ const isClusterAddress = (connection: WrittenConnection | undefined): connection
 
 /** The time of the first server that answers, in ms. The ages of holds refer to that clock. */
 export async function serverTime({ deployment }: Session): Promise<number> {
-  const times = deployment.servers().map(async ({ client }) => {
-    const [seconds, microseconds] = await client.time();
-    return Number(seconds) * 1_000 + Number(microseconds) / 1_000;
-  });
+  const times = deployment.servers().map(({ client }) => timeOf(client));
   return Promise.any(times).catch(() => Date.now());
 }

@@ -34,6 +34,12 @@ async function after(ms: number): Promise<never> {
   throw new Error(`no answer within ${ms} ms`);
 }
 
+/** The time of a server, in ms. */
+export async function timeOf(client: Redis): Promise<number> {
+  const [seconds, microseconds] = await client.time();
+  return Number(seconds) * 1_000 + Number(microseconds) / 1_000;
+}
+
 /** Whether a server does not know a command, or not inside scripts. */
 export const isUnknown = (error: unknown): boolean => error instanceof Error && lacksCommand(error);
 

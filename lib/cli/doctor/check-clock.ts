@@ -1,4 +1,5 @@
 import type { Redis } from 'ioredis';
+import { timeOf } from '../deployment/deployment.js';
 import { ok, problem, warning, type Finding } from './finding.js';
 
 /** The difference between a server's clock and the local one. */
@@ -23,9 +24,8 @@ export async function readClock(client: Redis): Promise<ClockReading> {
   const readings: ClockReading[] = [];
   for (let i = 0; i < QUESTIONS; i++) {
     const [from, since] = [Date.now(), performance.now()];
-    const [seconds, microseconds] = await client.time();
+    const server = await timeOf(client);
     const took = performance.now() - since;
-    const server = Number(seconds) * 1_000 + Number(microseconds) / 1_000;
     readings.push({ ahead: server - (from + took / 2), took });
   }
   return readings.reduce((best, each) => (each.took < best.took ? each : best));

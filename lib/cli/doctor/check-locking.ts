@@ -26,26 +26,20 @@ const TERMS = { expire: LEASE, waitTimeout: LEASE } as const;
 const done = (): void => undefined;
 
 /** What services do besides, on keys in several slots. */
-const FEATURES: ReadonlyArray<readonly [name: string, use: (locks: LockService, key: string) => Promise<unknown>]> = [
-  ['several keys', (locks, key) => locks.run([key, `${key}:2`], done, TERMS)],
-  [
-    'readers and permits',
-    async (locks, key) => {
-      await locks.run(key, done, { ...TERMS, kind: 'read' });
-      await locks.run(`${key}:3`, done, { ...TERMS, permits: 2 });
-    },
-  ],
-  [
-    'latches',
-    async (locks, key) => {
-      const latch = locks.getCountDownLatch(key);
-      await latch.trySetCount(2, { expire: LEASE });
-      await latch.countDown();
-      await latch.delete();
-    },
-  ],
-  ['lists', (locks) => locks.list().next()],
-];
+const FEATURES: Readonly<Record<string, (locks: LockService, key: string) => Promise<unknown>>> = {
+  'several keys': (locks, key) => locks.run([key, `${key}:2`], done, TERMS),
+  async 'readers and permits'(locks, key) {
+    await locks.run(key, done, { ...TERMS, kind: 'read' });
+    await locks.run(`${key}:3`, done, { ...TERMS, permits: 2 });
+  },
+  async latches(locks, key) {
+    const latch = locks.getCountDownLatch(key);
+    await latch.trySetCount(2, { expire: LEASE });
+    await latch.countDown();
+    await latch.delete();
+  },
+  lists: (locks) => locks.list().next(),
+};
 /** Some applications do without these. */
 const OPTIONAL: readonly string[] = ['replicas', 'lists'];
 
@@ -71,7 +65,7 @@ export async function checkFeatures(
   );
   if (!isSilent) works.push('contended locks');
   else failures.set('contended locks', 'waiters receive no messages, and retry every 3 s');
-  for (const [name, use] of FEATURES) await note(name, () => use(locks, `doctor:${id}`));
+  for (const [name, use] of Object.entries(FEATURES)) await note(name, () => use(locks, `doctor:${id}`));
   const servers = deployment.kind === 'redlock' ? [] : deployment.servers();
   if (servers.length > 0)
     await note('replicas', () => Promise.all(servers.map(({ client }) => client.call('WAIT', '0', '1'))));

@@ -1,28 +1,18 @@
 import type { WriteStream } from 'node:tty';
 
-/** The meanings of texts. This file decides how each one looks. */
-export interface Style {
-  strong(text: string): string;
-  dim(text: string): string;
-  good(text: string): string;
-  warning(text: string): string;
-  bad(text: string): string;
-}
+/** The meanings of texts, and the codes with which a terminal begins and ends each look. */
+const CODES = { strong: [1, 22], dim: [2, 22], good: [32, 39], warning: [33, 39], bad: [31, 39] } as const;
 
-const code =
-  (begin: number, end: number) =>
-  (text: string): string =>
-    `\u001b[${begin}m${text}\u001b[${end}m`;
-const plain = (text: string): string => text;
+/** How a text of each meaning looks. */
+export type Style = Readonly<Record<keyof typeof CODES, (text: string) => string>>;
 
-const COLORED: Style = {
-  strong: code(1, 22),
-  dim: code(2, 22),
-  good: code(32, 39),
-  warning: code(33, 39),
-  bad: code(31, 39),
-};
-export const PLAIN: Style = { strong: plain, dim: plain, good: plain, warning: plain, bad: plain };
+const styleOf = (look: (text: string, codes: readonly [begin: number, end: number]) => string): Style =>
+  Object.fromEntries(
+    Object.entries(CODES).map(([name, codes]) => [name, (text: string) => look(text, codes)]),
+  ) as Style;
+
+const COLORED = styleOf((text, [begin, end]) => `\u001b[${begin}m${text}\u001b[${end}m`);
+export const PLAIN = styleOf((text) => text);
 
 /**
  * Uses colours on a terminal only, and never with NO_COLOR (https://no-color.org). FORCE_COLOR turns them on anywhere.
