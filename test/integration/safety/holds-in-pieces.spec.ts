@@ -5,7 +5,6 @@ import {
   compareMany,
   expectConsistent,
   HELD,
-  keysOf,
   readHolds,
   QUEUED,
   redis,
@@ -86,7 +85,7 @@ it('an owner re-enters once its request has led to the last piece', async () => 
 it('a writer that asks for several keys, and an offer, wait for the ends', async () => {
   await holdAndLose('read');
   const all = async (): Promise<unknown[]> => {
-    const keys = keysOf(redisKeys('lock', 'a'));
+    const keys = Object.values(redisKeys('lock', 'a'));
     const request = ['c1:1', 'exclusive', '', 60_000, 1, '0 0 3000 600000 3000 1'];
     return (await redis.admin.eval(scripts.pieces['acquire-all'], keys.length, ...keys, ...request)) as unknown[];
   };

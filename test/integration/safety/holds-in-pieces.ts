@@ -1,9 +1,8 @@
-import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { Redis } from 'ioredis';
 import { redisKeys } from '../../../lib/keys/index.js';
+import { withLua } from '../../../lab/mutations/mutate.mjs';
 import { assembleScript } from '../../../scripts/lib/lua-source.mjs';
 import { startRedis, type RedisServer } from '../../../lab/testbed/servers/redis-server.mjs';
 import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
@@ -18,7 +17,6 @@ export const [QUEUED, HELD, BUSY, QUEUED_UNSUBSCRIBED] = [0, 1, 2, 5];
 /** The scripts whose replies say where to go on. */
 const CONTINUED: ReadonlySet<string> = new Set(['acquire', 'release', 'keep-units', 'set-limit', 'force-release']);
 
-const LUA = join(process.cwd(), 'lua');
 const NAMES = [
   'acquire',
   'acquire-all',
@@ -36,20 +34,12 @@ type Name = (typeof NAMES)[number];
 
 /** The scripts that look at this many holds, and make lost ends again in such pieces. */
 function scriptsOf(holds: number, piece: number): Record<Name, string> {
-  const directory = mkdtempSync(join(tmpdir(), 'lua-'));
-  cpSync(LUA, directory, { recursive: true });
-  const set = (name: string, constant: string, value: number): void => {
-    const file = join(directory, 'shared', name);
-    const text = readFileSync(file, 'utf8');
-    const line = new RegExp(`^local ${constant} = \\d+$`, 'm');
-    expect(text).toMatch(line);
-    writeFileSync(file, text.replace(line, `local ${constant} = ${value}`));
-  };
-  set('ends.lua', 'ENDS_PER_READ', holds);
-  set('ends.lua', 'HOLDS_PER_PIECE', piece);
-  const scripts = Object.fromEntries(NAMES.map((name) => [name, assembleScript(directory, `${name}.lua`)]));
-  rmSync(directory, { recursive: true });
-  return scripts as Record<Name, string>;
+  const sizes = Object.entries({ ENDS_PER_READ: holds, HOLDS_PER_PIECE: piece }).map(([constant, size]) => {
+    return { name: constant, file: 'lua/shared/ends.lua', from: `${constant} = 32`, to: `${constant} = ${size}` };
+  });
+  const assembled = (directory: string) =>
+    NAMES.map((name) => [name, assembleScript(join(directory, 'lua'), `${name}.lua`)]);
+  return Object.fromEntries(withLua(sizes, assembled)) as Record<Name, string>;
 }
 
 export let redis: RedisServer;
@@ -206,7 +196,7 @@ export class Lock {
   }
 
   async call({ script, args }: Call, micros: number): Promise<unknown> {
-    const keys = script === 'renew' ? [this.names.state] : keysOf(this.names);
+    const keys = script === 'renew' ? [this.names.state] : Object.values(this.names);
     const time = `{ '${Math.floor(micros / 1_000_000)}', '${micros % 1_000_000}' }`;
     const source = scripts[this.side][script].replaceAll("redis.call('TIME')", time);
     const given = args.map((arg) => (arg === ADDRESS ? `lock:client:\n${this.key}` : arg));
@@ -319,10 +309,6 @@ export async function readHolds(state: string): Promise<Hold[]> {
   return entries.map(partsOf).sort((a, b) => (a.id < b.id ? -1 : 1));
 }
 
-export const keysOf = ({ state, queue, waiters, fence, tombstones, limit, ends }: ReturnType<typeof redisKeys>) => [
-  ...[state, queue, waiters, fence, tombstones, limit, ends],
-];
-
 /**
  * Executes the calls on both sides, continues each as a client does, and fails if they differ. Returns whether there were
  * many holds.
@@ -393,7 +379,7 @@ export async function compareMany(of: fc.Arbitrary<Op[]>): Promise<void> {
 
 /** Calls a script of the side that looks at few holds, at the server's own time. */
 export async function run(key: string, script: Name, ...args: Array<string | number>): Promise<number[]> {
-  const keys = keysOf(redisKeys('lock', key));
+  const keys = Object.values(redisKeys('lock', key));
   const source = scripts.pieces[script];
   return (await redis.admin.eval(source, keys.length, ...keys, `lock:client:\n${key}`, ...args)) as number[];
 }

@@ -120,8 +120,9 @@ async function outcomesOf(sources: readonly string[], situation: Situation, name
   const prepared = batch.length - 1; // without MULTI
   for (const [i, source] of sources.entries()) {
     const key = `${name}${i}`;
-    const { state, queue, waiters, fence, tombstones, limit, ends } = redisKeys('lock', key);
-    const names = [state, queue, waiters, fence, tombstones, limit, ends];
+    const keys = redisKeys('lock', key);
+    const { state, queue, waiters, fence, tombstones, limit } = keys;
+    const names = Object.values(keys);
     const { mode, owner, lease, uncontendedBatchSize, waits } = situation.request;
     const request = ['me:1', mode, owner, lease, uncontendedBatchSize, `0 ${waits} 3000 60000 3000 1 `];
     batch.eval(atTime(source, micros), names.length, ...names, `lock:client:\n${key}`, ...request);
