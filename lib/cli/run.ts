@@ -57,7 +57,9 @@ export async function run(
     await using session = await connect(line);
     return await COMMANDS[line.command](session, line, terminal);
   } catch (error) {
-    stderr.write(`nestjs-redis-locks: ${safe(foreignError(error).message)}\n`);
+    stderr.write(
+      `nestjs-redis-locks: ${safe(error instanceof UsageError ? error.message : foreignError(error).message)}\n`,
+    );
     if (error instanceof UsageError) stderr.write('See nestjs-redis-locks --help.\n');
     return error instanceof UsageError ? EXIT.usage : EXIT.failed;
   }

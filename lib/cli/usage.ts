@@ -24,7 +24,7 @@ export function usage(topic?: Topic): string {
     const { arguments: args, about, options, example } = COMMANDS[topic];
     const names = topic === 'completion' ? [] : [...options, ...Object.keys(COMMON_OPTIONS)];
     return (
-      `Usage: ${[PROGRAM, topic, args].join(' ').trimEnd()} [options]\n\n${about[0]!.toUpperCase()}${about.slice(1)}.\n\n` +
+      `Usage: ${[PROGRAM, topic, args, names.length === 0 ? '' : '[options]'].filter(Boolean).join(' ')}\n\n${about[0]!.toUpperCase()}${about.slice(1)}.\n\n` +
       `Example: ${PROGRAM} ${example}\n\nOptions:\n${aboutOptions(names)}\n${EXIT_CODES}`
     ).replace('Options:\n\n', '');
   }

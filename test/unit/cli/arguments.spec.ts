@@ -1,5 +1,6 @@
 import { inspect } from 'node:util';
 import { readCommandLine, UsageError, type CommandLine } from '../../../lib/cli/arguments.js';
+import { run } from '../../../lib/cli/run.js';
 import { connect } from '../../../lib/cli/session.js';
 
 const read = (...args: string[]) => readCommandLine(args, {});
@@ -73,6 +74,18 @@ describe('a command line', () => {
   ])('%j is refused', (args, why) => {
     expect(() => read(...args)).toThrow(UsageError);
     expect(() => read(...args)).toThrow(why);
+  });
+
+  it.each([
+    ['redis://ann:12/s3cret@h', '%40 for @, %2F for /, %3F for ?'],
+    ['ann:s3cret@h', "such as 'redis://user:password@host:6379/0'"],
+  ])('%s: the advice is printed as it is, without the password', async (url, advice) => {
+    let printed = '';
+    const stderr = { write: (text: string) => (printed += text) !== '' };
+    const stdout = { ...stderr, isTTY: false, columns: 80, rows: 24 } as never;
+    expect(await run(['ls', '-c', url], {}, '1.0.0', { stdout, stderr })).toBe(2);
+    expect(printed).toContain(advice);
+    expect(printed).not.toMatch(/s3cret|ann/);
   });
 
   it('takes a key that begins with a dash', () => {
