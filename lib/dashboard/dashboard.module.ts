@@ -1,6 +1,6 @@
 import { Module, type DynamicModule, type Provider } from '@nestjs/common';
 import { LockConfigError } from '../errors/index.js';
-import { LOCK_REGISTRY } from '../module/redis-lock.tokens.js';
+import { DASHBOARD_SETTINGS, LOCK_REGISTRY } from '../module/redis-lock.tokens.js';
 import type { LockServices } from '../service/lock.service.js';
 import { controllerAt } from './dashboard.controller.js';
 import {
@@ -13,9 +13,6 @@ import {
   type ResolvedDashboardSettings,
 } from './dashboard.options.js';
 import { LockDashboard } from './lock-dashboard.js';
-
-/** Provides the resolved settings within the module. */
-const DASHBOARD_SETTINGS = Symbol('nestjs-redis-locks:dashboard-settings');
 
 /**
  * Serves a page that shows the locks of all processes and the activity of this process. Unless it is `readOnly`, it can

@@ -1,14 +1,27 @@
+import type { OnModuleInit } from '@nestjs/common';
 import type { ModuleRef, ModulesContainer } from '@nestjs/core';
 import { withoutLogin } from '../common/credentials.js';
 import { LockConfigError } from '../errors/index.js';
 import type { LockService, LockServices } from '../service/lock.service.js';
-import { DEFAULT_INSTANCE, getLockServiceToken, INSTANCE_NAME } from './redis-lock.tokens.js';
+import {
+  DASHBOARD_SETTINGS,
+  DEFAULT_INSTANCE,
+  getLockServiceToken,
+  INSTANCE_NAME,
+  INSTANCE_OPTIONS,
+} from './redis-lock.tokens.js';
+
+/** The options that forRootAsync makes, and its class. */
+const MADE_ONCE = [
+  [INSTANCE_OPTIONS, 'RedisLockModule'],
+  [DASHBOARD_SETTINGS, 'RedisLockDashboardModule'],
+] as const;
 
 /**
  * Knows all instances of the module in one application, also those of another copy of this package. It reads them from the
  * application's own container, so several applications in a process never see each other.
  */
-export class LockRegistry implements LockServices {
+export class LockRegistry implements LockServices, OnModuleInit {
   private readonly services = new Map<string, LockService>();
   // Private, because instances with locked methods refer to this object: printing one must not print the whole application.
   readonly #modules: ModulesContainer;
@@ -17,6 +30,27 @@ export class LockRegistry implements LockServices {
   constructor(modules: ModulesContainer, moduleRef: ModuleRef) {
     this.#modules = modules;
     this.#moduleRef = moduleRef;
+  }
+
+  /**
+   * This class depends on no options, so Nest makes it also if those of an instance depend on a request.
+   * @throws LockConfigError for options that would be made again for each request, and for a page without options
+   */
+  onModuleInit(): void {
+    for (const { name, providers } of this.#modules.values()) {
+      if (name === 'RedisLockDashboardModule' && !providers.has(DASHBOARD_SETTINGS)) {
+        throw new LockConfigError(
+          `${name} was imported without options: write ${name}.forRoot({ guards: [AdminGuard] }).`,
+        );
+      }
+      for (const [token, module] of MADE_ONCE) {
+        if (providers.get(token)?.isDependencyTreeStatic() !== false) continue;
+        throw new LockConfigError(
+          `the options of ${module}.forRootAsync depend on a request-scoped provider, but they are made once, at the start: ` +
+            'inject providers without a scope. For a key of each tenant write keyBuilder, which runs at each call.',
+        );
+      }
+    }
   }
 
   /** The names of all instances, one for each time the module was set up. */
@@ -60,6 +94,13 @@ export class LockRegistry implements LockServices {
     const names = this.names();
     const twice = names.find((name, index) => names.indexOf(name) !== index);
     if (twice === undefined) return;
+    if ([...this.#modules.values()].some(({ name }) => name === 'RedisLockTestingModule')) {
+      const options = twice === DEFAULT_INSTANCE ? '' : `{ instance: '${twice}' }`;
+      throw new LockConfigError(
+        'the application imports RedisLockModule, so a test cannot import RedisLockTestingModule beside it: write ' +
+          `new LockTesting(${options}).override(Test.createTestingModule({ imports: [AppModule] })) instead.`,
+      );
+    }
     throw new LockConfigError(
       twice === DEFAULT_INSTANCE
         ? "RedisLockModule is set up twice without a name: call forRoot() once, and give others a name: forRoot({ instance: 'jobs' })."

@@ -5,7 +5,7 @@ export const DEFAULT_INSTANCE = 'default';
 
 /** Ends the descriptions of tokens. Nest prints them several times if a module cannot see their providers. */
 const modules = (options: string): string =>
-  `import RedisLockModule.forRoot(${options}), or RedisLockTestingModule.forRoot(${options}) in a test`;
+  `import RedisLockModule.forRoot(${options}), or RedisLockTestingModule.forRoot(${options}) in a test; with isGlobal: false, in each module that injects it`;
 
 /**
  * The token under which a `LockService` is provided. A symbol by description, so that two loaded copies of this package
@@ -28,6 +28,9 @@ export const LOCK_REGISTRY: unique symbol = Symbol.for(`RedisLockModule: ${modul
 
 /** Provides the name of an instance within its module; the registry finds the instances by it. */
 export const INSTANCE_NAME = Symbol.for('nestjs-redis-locks:instance-name');
+
+/** Provides the resolved settings of a dashboard within its module. */
+export const DASHBOARD_SETTINGS = Symbol.for('nestjs-redis-locks:dashboard-settings');
 
 /** Provides the resolved options of an instance within its module. */
 export const INSTANCE_OPTIONS = Symbol.for('nestjs-redis-locks:instance-options');

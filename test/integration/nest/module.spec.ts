@@ -11,6 +11,8 @@ import {
   type RedisLockModuleOptions,
   type RedisLockOptionsFactory,
 } from 'nestjs-redis-locks';
+import { RedisLockDashboardModule } from 'nestjs-redis-locks/dashboard';
+import { RedisLockTestingModule } from 'nestjs-redis-locks/testing';
 import { NestBench, Section } from './support.js';
 
 const bench = new NestBench();
@@ -162,7 +164,7 @@ describe('RedisLockModule', () => {
     @Module({ providers: [Stock] })
     class Feature {}
     await expect(start([bench.locks({ isGlobal: false }), Feature])).rejects.toThrow(
-      'LockService: import RedisLockModule.forRoot(), or RedisLockTestingModule.forRoot() in a test',
+      'LockService: import RedisLockModule.forRoot(), or RedisLockTestingModule.forRoot() in a test; with isGlobal: false, in each module',
     );
   });
 
@@ -258,6 +260,36 @@ describe('RedisLockModule', () => {
       await expect(start([], [Injectable()(Named) ?? Named])).rejects.toThrow('import RedisLockModule.forRoot()');
       const builder = Test.createTestingModule({ controllers: [Handlers] });
       await expect(bench.start(builder)).rejects.toThrow('import RedisLockModule.forRoot()');
+    });
+
+    @Injectable({ scope: Scope.REQUEST })
+    class Tenant {}
+    @Module({ providers: [Tenant], exports: [Tenant] })
+    class TenantModule {}
+    const ofTenant = { imports: [TenantModule], inject: [Tenant], useFactory: () => ({}) };
+
+    it.each<[string, () => DynamicModule[]]>([
+      ['RedisLockModule', () => [RedisLockModule.forRootAsync(ofTenant)]],
+      [
+        'RedisLockDashboardModule',
+        () => [bench.locks(), RedisLockDashboardModule.forRootAsync({ guards: 'none', ...ofTenant })],
+      ],
+    ])('options of %s that depend on a request', async (name, imports) => {
+      await expect(start(imports())).rejects.toMatchObject({
+        code: 'LOCK_CONFIG',
+        message: expect.stringMatching(`the options of ${name}.forRootAsync depend on a request.*write keyBuilder`),
+      });
+    });
+
+    it('a page without options', async () => {
+      await expect(start([bench.locks(), RedisLockDashboardModule])).rejects.toThrow(
+        'RedisLockDashboardModule was imported without options: write RedisLockDashboardModule.forRoot({ guards:',
+      );
+    });
+
+    it('a module of tests beside that of the application', async () => {
+      const imports = [RedisLockTestingModule.forRoot(), bench.locks()];
+      await expect(start(imports)).rejects.toThrow('write new LockTesting().override(Test.createTestingModule(');
     });
 
     it('two instances without a name', async () => {
