@@ -71,14 +71,15 @@ async function readClock({ store, timers, clock }: EngineContext, timeout: numbe
 
 async function probe(
   engine: LockEngine,
-  { clock, timers }: EngineContext,
+  { clock, timers, store }: EngineContext,
   timeout: number,
 ): Promise<Pick<LockHealth, 'reachable' | 'error' | 'roundTrip'>> {
   const since = clock.now();
   const answer = engine.inspect(PROBE);
   try {
     if (!(await settledBy(timers, { at: since + timeout }, answer))) {
-      throw new Error(`Redis did not answer within ${timeout} ms`);
+      const why = store.outage === undefined ? '' : `: ${store.outage.message}`;
+      throw new Error(`Redis did not answer within ${timeout} ms${why}`);
     }
     await answer;
     return { reachable: true, error: undefined, roundTrip: clock.now() - since };

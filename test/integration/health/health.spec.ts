@@ -73,6 +73,12 @@ describe('health, with Terminus', () => {
     await eventually(async () => (await look()).code === 200);
   });
 
+  it('says why Redis does not answer', async () => {
+    const connection = bench.redis.url.replace('//', '//ann:wrong@');
+    const { look } = await application({ connection, commandTimeout: '1s' }, { timeout: '50ms' });
+    expect(await look()).toMatchObject({ code: 503, message: expect.stringContaining('WRONGPASS') });
+  });
+
   it('is down while messages are not received', async () => {
     const { look } = await application();
     // The subscriber connects again, and may not subscribe any more.
