@@ -105,6 +105,8 @@ it('a function that fails, and a refused password, end no lock, and no log shows
 it.each<[string, unknown, string]>([
   ['no password', { username: 'app' }, 'password is undefined'],
   ['a time that is none', { password: 'x', expiresAt: 'soon' }, 'expiresAt is'],
+  ['a time in seconds', { password: 'x', expiresAt: 1_790_000_000 }, 'expiresAt is in seconds, so multiply it by 1000'],
+  ['a name of another library', { user: 'x', password: 'x' }, 'property "user" is unknown'],
 ])('the start says what a function has to return: %s', async (_what, login, message) => {
   const credentials = async (): Promise<LockCredentials> => login as LockCredentials;
   await expect(locks.start({ host: '127.0.0.1', port: proxy.port, credentials })).rejects.toMatchObject({

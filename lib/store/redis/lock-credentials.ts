@@ -1,5 +1,5 @@
 import { LockConfigError } from '../../errors/index.js';
-import { describe } from '../../common/describe.js';
+import { describe, quote } from '../../common/describe.js';
 
 /** The login of a connection, for servers whose passwords expire. */
 export interface LockCredentials {
@@ -27,14 +27,21 @@ export function lifetimeOf(login: LockCredentials | undefined): number | undefin
   return Math.max(SHORTEST, left * (EARLIEST + SPREAD * Math.random()));
 }
 
+const PROPERTIES = ['username', 'password', 'expiresAt'];
+/** A time before 1973, so it is in seconds. */
+const IN_SECONDS = 1e11;
+
 /** @throws LockConfigError if the function has returned something else than a login */
 export async function callProvider(provide: LockCredentialsProvider): Promise<LockCredentials> {
   const credentials: unknown = await provide();
   const { username, password, expiresAt } = (credentials ?? {}) as Partial<LockCredentials>;
+  const unknown = Object.keys(credentials ?? {}).find((name) => !PROPERTIES.includes(name));
   const wrong = [
     typeof password !== 'string' && `password is ${describe(password)}`,
     !['undefined', 'string'].includes(typeof username) && `username is ${describe(username)}`,
     expiresAt !== undefined && !Number.isFinite(Number(expiresAt)) && `expiresAt is ${describe(expiresAt)}`,
+    expiresAt !== undefined && Number(expiresAt) < IN_SECONDS && 'expiresAt is in seconds, so multiply it by 1000',
+    unknown !== undefined && `property ${quote(unknown)} is unknown`,
   ].find(Boolean);
   if (wrong === undefined) return credentials as LockCredentials;
   throw new LockConfigError(
