@@ -1,6 +1,6 @@
 // The public API; npm run generate:api writes it, and a test compares it with what is built.
 
-export declare function createLockClient(options?: LockClientOptions, { logger, clock }?: LockClientParts): Promise<LockClient>;
+export declare function createLockClient(options?: LockClientOptions, parts?: LockClientParts): Promise<LockClient>;
 
 export declare class LockClient extends LockService implements AsyncDisposable {
     close(): Promise<void>;

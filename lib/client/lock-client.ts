@@ -1,8 +1,14 @@
 import type { Clock } from '../common/clock.js';
 import type { LockLogger } from '../common/logger.js';
 import { createLockService, introduction } from '../module/redis-lock.composition.js';
-import { resolveModuleOptions, type LockDefaults, type RedisLockModuleOptions } from '../module/redis-lock.options.js';
-import { LockConfigError } from '../errors/index.js';
+import {
+  MODULE_OPTIONS,
+  resolveModuleOptions,
+  type LockDefaults,
+  type RedisLockModuleOptions,
+} from '../module/redis-lock.options.js';
+import { asWritten, isObject, Options, or, withMethods } from '../options/option-readers.js';
+import { OPTIONS } from '../options/option-table.js';
 import { LockService } from '../service/lock.service.js';
 
 /** The parts of a client that are not options of its locks. */
@@ -69,9 +75,16 @@ const line = (message: string): string => `nestjs-redis-locks: ${message}`;
  */
 export async function createLockClient(
   options: LockClientOptions = {},
-  { logger = consoleLogger, clock }: LockClientParts = {},
+  parts: LockClientParts = {},
 ): Promise<LockClient> {
-  refuseOptionsOfMethods(options);
+  CLIENT_OPTIONS.check('createLockClient', options);
+  if (isObject(options.defaults)) CLIENT_DEFAULTS.check('defaults', options.defaults);
+  const { logger, clock } = PARTS.read(
+    'the second argument of createLockClient',
+    parts,
+    '',
+    (name) => !PARTS.isMistake(name),
+  );
   const resolved = resolveModuleOptions(options, 'createLockClient');
   const client = createLockService(resolved, logger, { service: LockClient, ...(clock && { clock }) });
   try {
@@ -85,22 +98,36 @@ export async function createLockClient(
   return client;
 }
 
-/** What to write in place of an option that only decorated methods and handlers read. */
-const OF_METHODS: Readonly<Record<string, string>> = {
-  keyBuilder: 'build the key where you name it: locks.run(myKey(id), task)',
-  drainTimeout: 'call close(), which gives holders shutdownTimeout',
-  'defaults.onContended': 'use tryAcquire, which resolves to null, or catch the LockTimeoutError',
-  'defaults.onUnavailable': 'catch the LockStoreError',
+const PARTS = new Options({
+  logger: or(
+    withMethods<LockLogger>(
+      ['debug', 'log', 'warn', 'error'],
+      "console, Nest's Logger, or an object with these methods",
+    ),
+    consoleLogger,
+  ),
+  clock: withMethods<Clock>(['now', 'setTimer', 'clearTimer', 'keepAlive'], 'a ManualClock'),
+});
+
+/** What to write in place of an option that has no effect on a client. */
+const INSTEAD: Readonly<Record<string, string>> = {
+  logger: 'write it in the second argument: createLockClient(options, { logger })',
+  clock: 'write it in the second argument: createLockClient(options, { clock })',
+  isGlobal: 'a client has no module, so leave it out',
+  keyBuilder: ofMethods('build the key where you name it: locks.run(myKey(id), task)'),
+  drainTimeout: ofMethods('call close(), which gives holders shutdownTimeout'),
+  onContended: ofMethods('use tryAcquire, which resolves to null, or catch the LockTimeoutError'),
+  onUnavailable: ofMethods('catch the LockStoreError'),
 };
 
-/** @throws LockConfigError for an option that would have no effect */
-function refuseOptionsOfMethods(options: unknown): void {
-  for (const [name, instead] of Object.entries(OF_METHODS)) {
-    const partOf = (whole: unknown, part: string) => (whole as Record<string, unknown> | undefined)?.[part];
-    const value = name.split('.').reduce(partOf, options);
-    if (value === undefined) continue;
-    throw new LockConfigError(
-      `createLockClient: ${name} is for decorated methods and handlers of Nest, which a client does not have: ${instead}.`,
-    );
-  }
+function ofMethods(instead: string): string {
+  return `it is for decorated methods and handlers of Nest, which a client does not have: ${instead}`;
 }
+
+/** The options of a table without those that a client does not have. */
+const ofClients = ({ names, elsewhere }: Options<any>): Options<any> =>
+  new Options(asWritten(names.filter((name) => !Object.hasOwn(INSTEAD, name))), (name) =>
+    Object.hasOwn(INSTEAD, name) ? `: ${INSTEAD[name]}.` : elsewhere?.(name),
+  );
+const CLIENT_OPTIONS = ofClients(MODULE_OPTIONS);
+const CLIENT_DEFAULTS = ofClients(OPTIONS.defaults);

@@ -1,3 +1,4 @@
+import { types } from 'node:util';
 import { withoutSecret } from './credentials.js';
 
 /** How many characters of a value, a key or an expression a message contains. */
@@ -39,9 +40,8 @@ export function describe(value: unknown): string {
   switch (typeof value) {
     case 'string':
       return value === '' ? 'an empty string' : `a string of ${value.length} characters`;
-    case 'symbol':
     case 'function':
-      return `a ${typeof value}`;
+      return types.isAsyncFunction(value) ? 'an async function' : isClass(value) ? 'a class' : 'a function';
     case 'object':
       return value === null ? 'null' : describeObject(value);
     case 'number':
@@ -52,6 +52,9 @@ export function describe(value: unknown): string {
       return `a ${typeof value}`;
   }
 }
+
+export const isClass = (value: unknown): boolean =>
+  typeof value === 'function' && /^class\b/.test(Function.prototype.toString.call(value));
 
 /** The message of a thrown value, even if it is no error or cannot be turned into a text. */
 export function messageOf(thrown: unknown): string {

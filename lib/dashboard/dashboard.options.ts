@@ -97,7 +97,7 @@ const readGuards: OptionReader<readonly Guard[]> = (label, written) => {
 const PLACE = {
   path: or(readPath, 'locks'),
   guards: required(readGuards),
-  imports: (_label: string, written: unknown) => written as RedisLockDashboardPlace['imports'],
+  imports: read.list,
 };
 
 /** The shortest interval that a person can follow. */
@@ -113,7 +113,7 @@ const SETTINGS = {
 };
 
 const ROOT = new Options({ ...PLACE, ...SETTINGS });
-const ASYNC = new Options({ ...PLACE, inject: read.asWritten, useFactory: read.listener });
+const ASYNC = new Options({ ...PLACE, inject: read.list, useFactory: read.listener });
 const MADE = new Options(SETTINGS, (name) =>
   Object.hasOwn(PLACE, name) ? ` here: write it beside the factory: forRootAsync({ ${name}, … }).` : undefined,
 );

@@ -1,3 +1,4 @@
+import { isClass } from '../common/describe.js';
 import { LockConfigError } from '../errors/index.js';
 import { isMethodKey } from './method-key.js';
 import type { LockMethodOptions } from './lock-method.options.js';
@@ -36,5 +37,3 @@ function isDecorating(first: unknown, second: unknown, third: unknown): boolean 
   const named = typeof second === 'string' || typeof second === 'symbol';
   return typeof first === 'object' && first !== null && named && !Object.hasOwn(first, 'key');
 }
-
-const isClass = (value: object): boolean => /^class\b/.test(Function.prototype.toString.call(value));

@@ -1,5 +1,5 @@
 import { isThenable } from '../common/settle.js';
-import { refuseHoles } from '../options/option-readers.js';
+import { fault, isSyncFunction, refuse, refuseHoles } from '../options/option-readers.js';
 import type { OnUnavailable, RunOptions, KeyBuilder } from '../options/acquire-options.js';
 import { isLockKeyError, LockConfigError, LockKeyError } from '../errors/index.js';
 import { classNameOf, compileKeyTemplate, type LockedCall, type TemplateSite } from '../keys/index.js';
@@ -104,6 +104,7 @@ function compileKey(label: string, site: LockSite, key: LockMethodOptions['key']
     };
   }
   if (typeof key === 'function') {
+    if (!isSyncFunction(key)) throw fault(`${label}: key`, key, `, but ${KEYS_ARE_SYNCHRONOUS}`);
     return (call) => {
       try {
         return readKeys(synchronous(key.apply(call.self, [...call.args])));
@@ -113,8 +114,12 @@ function compileKey(label: string, site: LockSite, key: LockMethodOptions['key']
     };
   }
   if (Array.isArray(key)) refuseHoles(`${label}: key`, key);
-  const templates = [key].flat().map((text: unknown) => {
+  const templates = [key].flat().map((text: unknown, i) => {
     if (typeof text === 'string') return compileKeyTemplate(text, site);
+    if (typeof text === 'function') {
+      const instead = "a template such as 'stock:#{#order.sku}', or a function for all keys in place of the list";
+      return refuse(`${label}: key[${i}]`, text, instead);
+    }
     throw new LockConfigError(
       `${label}: there is no key; write a template such as key: 'stock:#{#order.sku}', several in a list, or a function.`,
     );
@@ -129,11 +134,12 @@ function synchronous<T>(made: T): T {
   if (!isThenable(made)) return made;
   // An unhandled rejection would end the process.
   made.then(undefined, () => undefined);
-  throw new LockKeyError(
-    'it returned a promise, but keys are made synchronously: pass what it waits for as an argument of the method, or ' +
-      'await it in the method and lock there with LockService.run.',
-  );
+  throw new LockKeyError(`it returned a promise, but ${KEYS_ARE_SYNCHRONOUS}.`);
 }
+
+const KEYS_ARE_SYNCHRONOUS =
+  'keys are made synchronously: pass what it waits for as an argument of the method, or await it in the method and lock ' +
+  'there with LockService.run';
 
 /** The key of a handler comes from the request alone, so a key error is a fault of the request, unless a function is wrong. */
 function blamingRequests(keyOf: KeyOf): KeyOf {

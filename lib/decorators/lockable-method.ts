@@ -13,7 +13,7 @@ export function lockableMethod(
   decorator: string,
   target: object,
   name: string | symbol | undefined,
-  descriptor: PropertyDescriptor | undefined,
+  descriptor: PropertyDescriptor | number | undefined,
 ): { descriptor: PropertyDescriptor; method: Method; className: string; methodName: string } {
   if (typeof name === 'object') {
     throw new LockConfigError(`${decorator} needs "experimentalDecorators": true in tsconfig.json, as Nest does.`);
@@ -24,6 +24,9 @@ export function lockableMethod(
   const methodName = String(name);
   const className = nameOf(typeof target === 'function' ? target : target.constructor);
   const site = `${decorator} on ${className}.${methodName}`;
+  if (typeof descriptor === 'number') {
+    throw new LockConfigError(`${site}: this is a parameter: write the decorator above the method.`);
+  }
   if (typeof target === 'function') {
     throw new LockConfigError(`${site}: a static method has no injected LockService; make it an instance method.`);
   }

@@ -9,7 +9,7 @@ import {
   type LockStoreError,
   type LockTimeoutError,
 } from '../errors/index.js';
-import { checked, count, Options, or } from '../options/option-readers.js';
+import { checked, count, fault, isObject, Options, or } from '../options/option-readers.js';
 
 /** The options of `LockExceptionFilter`. */
 export interface LockExceptionFilterOptions {
@@ -88,6 +88,13 @@ export class LockExceptionFilter implements ExceptionFilter<LockTimeoutError | L
     @Optional() @Inject(FILTER_OPTIONS) options: LockExceptionFilterOptions = {},
   ) {
     const { timeoutStatus, retryAfter } = OPTIONS.read('LockExceptionFilter', options);
+    if (!isObject(adapterHost) || !('httpAdapter' in adapterHost)) {
+      throw fault(
+        'the host of LockExceptionFilter',
+        adapterHost,
+        ': write new LockExceptionFilter(app.get(HttpAdapterHost))',
+      );
+    }
     this.retryAfter = retryAfter;
     const { SERVICE_UNAVAILABLE, BAD_REQUEST } = HttpStatus;
     this.statuses = { LOCK_TIMEOUT: timeoutStatus, LOCK_STORE: SERVICE_UNAVAILABLE, LOCK_KEY: BAD_REQUEST };

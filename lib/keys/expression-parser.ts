@@ -77,7 +77,7 @@ export class ExpressionParser {
     if (type === 'word') return `write #${text} for a parameter, '${text}' in quotes for text`;
     if (text === '#') return "'#' begins a name here: write #name without '#{'";
     if (/[-*/%<>^]/.test(text)) return NO_ARITHMETIC;
-    return 'an expression is made of #names, strings, numbers and the operators in the README, under "Keys"';
+    return 'an expression is made of #names, strings, numbers and the operators in docs/templates.md';
   }
 
   #choice(): Expression {

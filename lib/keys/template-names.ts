@@ -95,7 +95,7 @@ function adviceFor(name: string, site: TemplateSite): string {
   if (destructured !== -1) {
     return `parameter ${destructured} is destructured and has no name of its own: write #p${destructured}.${name} for what is in it`;
   }
-  return `compilers lose parameter names for targets below ES2017, minifiers rename them, and wrappers of other decorators hide them: ${USE_POSITION}`;
+  return `compilers lose parameter names for targets below ES2017, minifiers and bundlers rename them, and wrappers of other decorators hide them: ${USE_POSITION}`;
 }
 
 /** Why there is no argument at this position; `undefined`: there may be one. */

@@ -1,5 +1,5 @@
 import type { InjectionToken, ModuleMetadata, Provider, Type } from '@nestjs/common';
-import { asWritten, Options, or, read } from '../options/option-readers.js';
+import { func, Options, or, read } from '../options/option-readers.js';
 import { MODULE_OPTIONS, type RedisLockModuleOptions } from './redis-lock.options.js';
 import { DEFAULT_INSTANCE } from './redis-lock.tokens.js';
 
@@ -39,7 +39,12 @@ export const ASYNC_OPTIONS = new Options(
   {
     instance: or(read.instance, DEFAULT_INSTANCE),
     isGlobal: or(read.flag, true),
-    ...asWritten(['imports', 'inject', 'useFactory', 'useClass', 'useExisting', 'extraProviders']),
+    imports: read.list,
+    inject: read.list,
+    extraProviders: read.list,
+    useFactory: func('a function that returns the options'),
+    useClass: func('a class with createRedisLockOptions()'),
+    useExisting: read.asWritten,
   },
   (name) =>
     MODULE_OPTIONS.names.includes(name) ? `: it is made by the factory: return { ${name} } there.` : undefined,

@@ -1,5 +1,5 @@
 import type { Cluster, ClusterNode, ClusterOptions, Redis } from 'ioredis';
-import { isRedisUrl } from '../common/credentials.js';
+import { isAddress, isRedisUrl } from '../common/credentials.js';
 import { describe, oneLine, quote } from '../common/describe.js';
 import { LockConfigError } from '../errors/index.js';
 import {
@@ -8,6 +8,7 @@ import {
   fault,
   isFunction,
   isObject,
+  isText,
   listOf,
   Options,
   or,
@@ -56,7 +57,7 @@ export function readConnections(connection: unknown): LockConnectionOption {
   if (masters.length >= FEWEST_MASTERS) return Object.freeze(masters);
   throw new LockConfigError(
     `connection is an array of ${masters.length}: Redlock takes ${FEWEST_MASTERS} or more independent masters, ` +
-      'so that a majority is left when one fails; for one server write it without the array.',
+      'so that a majority is left when one fails; for one server write a single connection.',
   );
 }
 
@@ -129,11 +130,25 @@ const forIoredis =
     return written as Read;
   };
 
+/** ioredis takes a number for text, and connects to another port, or to this machine, if it cannot use what is written. */
+const readPort = checked<number | string>(
+  (port) => (typeof port === 'string' ? /^\d{1,5}$/.test(port) : Number.isInteger(port)) && port >= 0 && port <= 65_535,
+  'a port: a whole number from 0 to 65535',
+);
+const readHost: OptionReader<string> = (label, host) => {
+  if (isText(host) && !isAddress(host)) return host;
+  if (!isText(host)) return refuseUnseen(label, host, "the name or address of the server, such as 'redis.internal'");
+  const instead = "write only the name, such as 'redis.internal', or the URL in place of the options";
+  throw new LockConfigError(`${label} is a URL or a login: ${instead}.`);
+};
+const ADDRESS = { host: readHost, port: readPort };
+
 /** Options of TLS and of a Sentinel. */
 const readNested = forIoredis(
-  new Options(
-    asWritten(['host', 'port', 'key', 'cert', 'ca', 'crl', 'pfx', 'passphrase', 'servername', 'rejectUnauthorized']),
-  ),
+  new Options({
+    ...ADDRESS,
+    ...asWritten(['key', 'cert', 'ca', 'crl', 'pfx', 'passphrase', 'servername', 'rejectUnauthorized']),
+  }),
 );
 const readTls: OptionReader = (label, written) => (isObject(written) ? readNested(label, written) : written);
 const listOfSentinels = listOf(readNested, "a list such as [{ host: 'a', port: 26379 }]", refuseUnseen);
@@ -147,6 +162,7 @@ const readDatabase: OptionReader = (label, db) => {
 /** What to write in place of an option of another package. */
 function writtenInstead(name: string): string | undefined {
   if (name === 'url') return ": write the URL itself: connection: 'redis://…'.";
+  if (name === 'ssl') return ': for TLS write rediss:// in a URL, or tls: {} among options.';
   if (/nodes$/i.test(name) || name === 'redisOptions')
     return ': for a Cluster write connection: { cluster: [{ host, port }, …], options: { redisOptions } }.';
   if (!['socket', 'config', 'connection', 'options'].includes(name)) return undefined;
@@ -157,7 +173,7 @@ function writtenInstead(name: string): string | undefined {
 export const SERVER_OPTIONS = new Options(
   {
     ...asWritten(
-      ['host', 'port', 'path', 'family', 'username', 'password', 'protocol', 'replyMapping', 'name', 'role'],
+      ['family', 'username', 'password', 'protocol', 'replyMapping', 'name', 'role'],
       ['sentinelUsername', 'sentinelPassword', 'sentinelCommandTimeout', 'sentinelRetryStrategy'],
       ['sentinelReconnectStrategy', 'sentinelMaxConnections', 'updateSentinels', 'enableTLSForSentinelMode'],
       ['failoverDetector', 'preferredSlaves', 'natMap', 'Connector', 'connectTimeout', 'disconnectTimeout'],
@@ -167,6 +183,12 @@ export const SERVER_OPTIONS = new Options(
       ['enableOfflineQueue', 'enableReadyCheck', 'lazyConnect', 'readOnly', 'stringNumbers', 'keyPrefix', 'monitor'],
       ['enableAutoPipelining', 'autoPipeliningIgnoredCommands', 'offlineQueue', 'commandQueue', 'scripts'],
       ['himportFieldsets', 'showFriendlyErrorStack'],
+    ),
+    ...ADDRESS,
+    path: checked<string>(
+      (path) => isText(path) && !path.includes('://'),
+      "the path of a socket: '/tmp/redis.sock'",
+      refuseUnseen,
     ),
     db: readDatabase,
     tls: readTls,
@@ -183,7 +205,12 @@ const readServerOptions = forIoredis<LineOptions>(SERVER_OPTIONS, (_name, writte
 const readServer: OptionReader<LineOptions> = (label, written) => {
   if (written instanceof URL) throw new LockConfigError(`${label} is a URL object: write its text, url.href.`);
   const options = readServerOptions(label, written);
-  const { credentials, username, password } = options as Readonly<Record<string, unknown>>;
+  const { credentials, username, password, sentinels, name } = options as Readonly<Record<string, unknown>>;
+  if (isObject(sentinels) && !isText(name)) {
+    throw new LockConfigError(
+      `${label}.sentinels stand without name: write name: 'mymaster', the name of their master.`,
+    );
+  }
   if (credentials === undefined || (username === undefined && password === undefined)) return options;
   throw new LockConfigError(
     `${label} has credentials beside username or password: leave these out, and return them from the function.`,
@@ -192,7 +219,7 @@ const readServer: OptionReader<LineOptions> = (label, written) => {
 
 const readNode: OptionReader<ClusterNode> = (label, node) => {
   if (isObject(node)) return readServer(label, node);
-  if (typeof node === 'number') return node;
+  if (typeof node === 'number') return readPort(label, node);
   if (typeof node === 'string') return isRedisUrl(node) ? readUrl(label, node) : node;
   return refuseUnseen(label, node, "a node, such as { host: 'a', port: 6379 } or 'redis://a:6379'");
 };
@@ -261,6 +288,7 @@ function readUrl(label: string, url: string): string {
           'database percent-encoded: %40 for @, %2F for /, %3F for ?, %23 for #, %25 for %, %20 for a space';
   if (wrong !== undefined) throw new LockConfigError(`${label} ${wrong}.`);
   const { pathname, searchParams } = new URL(url);
+  SERVER_OPTIONS.check(label, Object.fromEntries(searchParams), (name) => !SERVER_OPTIONS.isMistake(name));
   const db = decodeURIComponent(pathname).slice(1) || searchParams.get('db');
   if (db !== null) readDatabase(`the database of ${label}`, db);
   return url;

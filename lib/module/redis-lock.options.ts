@@ -3,7 +3,17 @@ import type { Duration } from '../common/duration.js';
 import { LockConfigError } from '../errors/index.js';
 import { assertKeyPrefix } from '../keys/index.js';
 import type { KeyBuilder, OnContended, OnLost, OnUnavailable, RunOptions } from '../options/acquire-options.js';
-import { atLeast, checked, count, func, isObject, oneOf, Options, or, read } from '../options/option-readers.js';
+import {
+  atLeast,
+  checked,
+  count,
+  isObject,
+  isSyncFunction,
+  Options,
+  or,
+  read,
+  syncFunc,
+} from '../options/option-readers.js';
 import type { ReadOptions } from '../options/option-readers.js';
 import { OPTIONS } from '../options/option-table.js';
 import { refuseContradictions, warningsAbout, type CallDefaults } from '../options/resolve-acquire-options.js';
@@ -140,14 +150,20 @@ export const MODULE_OPTIONS = new Options(
   {
     instance: or(read.instance, DEFAULT_INSTANCE),
     connection: or((_label: string, written: unknown) => readConnections(written), 'redis://127.0.0.1:6379'),
-    store: or(oneOf<LockStoreChoice>(['redis', 'memory'], 'a function that makes a store'), 'redis'),
+    store: or(
+      checked<LockStoreChoice>(
+        (written) => written === 'redis' || written === 'memory' || isSyncFunction(written),
+        "'redis', 'memory' or a function that makes a store at once: (parts) => new MyStore(parts)",
+      ),
+      'redis',
+    ),
     protocol: checked<LockProtocol>(
       (written) => isObject(written) && 'createStore' in written,
       'redisson(), which nestjs-redis-locks/redisson exports, or leave it out',
     ),
     keyPrefix: or((_label: string, written: unknown) => assertKeyPrefix(written), 'lock'),
     label: readLabel,
-    keyBuilder: func<KeyBuilder>('a function that returns the key: (key) => `${tenant()}:${key}`'),
+    keyBuilder: syncFunc<KeyBuilder>('a function that returns the key at once: (key) => `${tenant()}:${key}`'),
     renewedLease: or(read.lease, 30_000),
     defaults: or(OPTIONS.defaults.nested, OPTIONS.defaults.defaults),
     commandTimeout: or((label, written) => Math.min(atLeast(1)(label, written), LONGEST_COMMAND), 5_000),
@@ -159,6 +175,8 @@ export const MODULE_OPTIONS = new Options(
     isGlobal: or(read.flag, true),
   },
   (name) => {
+    if (name === 'cluster') return ': write connection: { cluster: [{ host, port }, …] }.';
+    if (name === 'logger') return ": log lines go to Nest's logger: write app.useLogger(…).";
     const isOfServer = SERVER_OPTIONS.names.includes(name) && name !== 'name';
     // `name` is an option of Sentinels, and probably meant as `instance`.
     const place = OPTIONS.defaults.names.includes(name) ? 'defaults' : isOfServer ? 'connection' : undefined;

@@ -1,5 +1,5 @@
 import { types } from 'node:util';
-import { alternatives, describe, oneLine, quote } from '../common/describe.js';
+import { alternatives, describe, isClass, oneLine, quote } from '../common/describe.js';
 import { durationIn } from '../common/duration.js';
 import { refuseUrls } from '../common/refuse-urls.js';
 import { LockConfigError } from '../errors/index.js';
@@ -49,6 +49,9 @@ export const text = (pattern: RegExp, instead: string): OptionReader<string> =>
 /** A function. */
 export const func = <Func>(instead: string): OptionReader<Func> => checked(isFunction, instead);
 
+/** A function whose result is used at once: neither async nor a class. */
+export const syncFunc = <Func>(instead: string): OptionReader<Func> => checked(isSyncFunction, instead);
+
 /** The largest number that is counted with. In replies of Redis, ioredis rounds numbers close to 2^53. */
 export const LARGEST_COUNT = 1e15;
 
@@ -90,6 +93,9 @@ export const asWritten = <const Name extends string>(
 
 export const isText = (written: unknown): written is string => typeof written === 'string' && written.trim() !== '';
 export const isFunction = (written: unknown): boolean => typeof written === 'function';
+/** Whether a value is a function that may return a result at once. */
+export const isSyncFunction = (written: unknown): boolean =>
+  isFunction(written) && !types.isAsyncFunction(written) && !isClass(written);
 export const isObject = (written: unknown): written is object => typeof written === 'object' && written !== null;
 
 /** In days: longer than any job waits for its next run. */
@@ -130,6 +136,8 @@ export const read = {
     throw new LockConfigError(`${label} is endless: write 0 for ${renewed}.`);
   },
 
+  /** What Nest gets in the metadata of a module. */
+  list: checked<any[]>(Array.isArray, 'an array'),
   amount: count(),
   flag: checked<boolean>((written) => typeof written === 'boolean', 'true or false'),
   listener: func<(...args: any[]) => unknown>('a function'),
@@ -155,6 +163,14 @@ export function refuseWithoutMethods(label: string, given: unknown, methods: rea
   if ((isObject(given) || isFunction(given)) && methods.every(has)) return;
   throw fault(label, given, ` without ${methods.join(', ')}: give ${example}`);
 }
+
+/** A value with the methods that the library calls. */
+export const withMethods =
+  <Read>(methods: readonly string[], example: string): OptionReader<Read> =>
+  (label, written) => {
+    refuseWithoutMethods(label, written, methods, example);
+    return written as Read;
+  };
 
 /**
  * Refuses a list with a hole, which `map` and `every` would skip.
@@ -205,7 +221,7 @@ export class Options<Readers extends Readonly<Record<string, OptionReader>>> {
   /** @param elsewhere the end of the message about a name that belongs elsewhere */
   constructor(
     readonly readers: Readers,
-    private readonly elsewhere?: (name: string) => string | undefined,
+    readonly elsewhere?: (name: string) => string | undefined,
   ) {
     const rows = Object.entries<Row>(readers);
     this.known = new Map(rows);
@@ -295,6 +311,14 @@ const EXAMPLES: Readonly<Record<string, string>> = {
   acquire: "(key, { waitTimeout: '5s' })",
   run: "(key, task, { waitTimeout: '5s' })",
   list: "({ match: 'stock:*' })",
+  lock: "({ waitTimeout: '5s' })",
+  adopt: "(text, { expire: '30s' })",
+  health: "({ timeout: '1s' })",
+  forceRelease: '(key, { hold: holder.id })',
+  countDown: '({ replicas: { min: 1 } })',
+  'new LockTesting': "({ instance: 'jobs' })",
+  replicas: ': { min: 1 }',
+  'defaults.replicas': ': { min: 1 }',
 };
 
 const hidden = (label: string, written: object, name: string, how: string): LockConfigError =>
@@ -322,7 +346,8 @@ const ELSEWHERE: Readonly<Record<string, readonly string[]>> = {
   kind: ['type', 'lockType', 'mode'],
   permits: ['concurrency', 'maxConcurrent'],
   instance: ['name', 'connection'],
-  connection: ['url', 'redis'],
+  connection: ['url', 'redis', 'client'],
+  guards: ['auth', 'guard'],
   keyPrefix: ['prefix'],
   db: ['database'],
   username: ['user'],

@@ -11,7 +11,20 @@ import type {
   OnUnavailable,
   ReleaseMode,
 } from './acquire-options.js';
-import { checked, func, isObject, isText, oneOf, Options, or, read, refuse, required, text } from './option-readers.js';
+import {
+  checked,
+  func,
+  isObject,
+  syncFunc,
+  isText,
+  oneOf,
+  Options,
+  or,
+  read,
+  refuse,
+  required,
+  text,
+} from './option-readers.js';
 import type { OptionReader } from './option-readers.js';
 
 const readKind: OptionReader<LockKind> = (label, written) => {
@@ -71,7 +84,7 @@ const { onLost: reaction, release } = RUN;
 const DECORATOR = {
   key: read.asWritten,
   ...{ ...lease, waitTimeout, holdAtLeast, kind, permits, units, fair, replicas, ...RUN, pattern },
-  condition: func<(...args: any[]) => unknown>('a function of the arguments that returns true to lock'),
+  condition: syncFunc<(...args: any[]) => unknown>('a function of the arguments that returns true at once to lock'),
   instance: read.instance,
 };
 const SEMAPHORE = { ...lease, waitTimeout, signal, holdAtLeast, replicas, onLost };
@@ -83,17 +96,20 @@ const SEMAPHORE = { ...lease, waitTimeout, signal, holdAtLeast, replicas, onLost
  */
 export const OPTIONS = {
   /** `defaults` of the module. */
-  defaults: new Options({
-    expire: or(expire, 0),
-    maxRenewTimes: or(maxRenewTimes, 0),
-    waitTimeout: or(waitTimeout, 10_000),
-    holdAtLeast: or(holdAtLeast, 0),
-    replicas,
-    onContended: or(RUN.onContended, 'throw'),
-    onUnavailable: or(RUN.onUnavailable, 'throw'),
-    onLost: or(reaction, 'throw'),
-    release: or(release, 'awaited'),
-  }),
+  defaults: new Options(
+    {
+      expire: or(expire, 0),
+      maxRenewTimes: or(maxRenewTimes, 0),
+      waitTimeout: or(waitTimeout, 10_000),
+      holdAtLeast: or(holdAtLeast, 0),
+      replicas,
+      onContended: or(RUN.onContended, 'throw'),
+      onUnavailable: or(RUN.onUnavailable, 'throw'),
+      onLost: or(reaction, 'throw'),
+      release: or(release, 'awaited'),
+    },
+    (name) => (name === 'renewedLease' ? ': write it beside defaults: { renewedLease, defaults }.' : undefined),
+  ),
   decorator: new Options(DECORATOR),
   distributedLock: new Options({ ...DECORATOR, returns: oneOf<'promise' | 'observable'>(['promise', 'observable']) }),
   acquire: new Options(ACQUIRE),

@@ -8,7 +8,7 @@ import { LockConfigError } from '../errors/index.js';
 import { LockService } from '../service/lock.service.js';
 import type { AcquireOptions } from '../options/acquire-options.js';
 import type { LockHandle } from '../service/handles/lock-handle.js';
-import { oneOf, Options, or } from '../options/option-readers.js';
+import { fault, oneOf, Options, or } from '../options/option-readers.js';
 import { createLockService } from '../module/redis-lock.composition.js';
 import { MODULE_OPTIONS, resolveModuleOptions, type RedisLockModuleOptions } from '../module/redis-lock.options.js';
 import { DEFAULT_INSTANCE, getLockServiceToken } from '../module/redis-lock.tokens.js';
@@ -66,7 +66,7 @@ export class LockTesting implements AsyncDisposable {
 
   /** @throws LockConfigError for an option that cannot be used */
   constructor(options: LockTestingOptions = {}) {
-    const { clock } = TESTING_OPTIONS.read('LockTesting', options);
+    const { clock } = TESTING_OPTIONS.read('new LockTesting', options);
     const { clock: _clock, ...written } = options;
     this.manualClock = clock === 'manual' ? new ManualClock() : undefined;
     const time = this.manualClock ?? systemClock;
@@ -133,11 +133,15 @@ export class LockTesting implements AsyncDisposable {
    * @throws LockConfigError if its class has no locked methods
    */
   withLocks<T extends object>(instance: T, service: LockService = this.service): T {
-    const declared = declaredInstances(instance.constructor);
-    if (declared.length === 0) {
-      throw new LockConfigError(`${instance.constructor.name} has no methods with @DistributedLock.`);
+    const label = 'the instance of withLocks';
+    // An interceptor of Nest locks handlers with @UseLock. Nothing does so here.
+    const declared = declaredInstances((instance as T | null | undefined)?.constructor).filter((lock) => lock.wrapper);
+    if (declared.length === 0)
+      throw fault(label, instance, ', which has no methods with @DistributedLock: pass one that has');
+    for (const { instance: name } of declared) {
+      if (!Reflect.set(instance, getLockServiceToken(name), service))
+        throw fault(label, instance, ' that is frozen: pass it before it is frozen');
     }
-    for (const { instance: name } of declared) Reflect.set(instance, getLockServiceToken(name), service);
     return instance;
   }
 

@@ -4,6 +4,7 @@ import ts from 'typescript';
 import * as library from 'nestjs-redis-locks';
 import { createLockClient, type LockClient } from 'nestjs-redis-locks/client';
 import { RedisLockDashboardModule } from 'nestjs-redis-locks/dashboard';
+import { LockTesting } from 'nestjs-redis-locks/testing';
 
 const ROOT = join(import.meta.dirname, '../..');
 
@@ -104,7 +105,13 @@ describe('the library', () => {
     const { outputText } = ts.transpileModule(code, {
       compilerOptions: { target: ts.ScriptTarget.ES2022, experimentalDecorators: true, emitDecoratorMetadata: true },
     });
-    const names: Record<string, unknown> = { ...library, createLockClient, RedisLockDashboardModule, locks };
+    const names: Record<string, unknown> = {
+      ...library,
+      createLockClient,
+      LockTesting,
+      RedisLockDashboardModule,
+      locks,
+    };
     // The code is text, so that the list shows what a user writes.
     const run = new Function(...Object.keys(names), `return (async () => {\n${outputText}\n})();`) as (
       ...values: unknown[]

@@ -1,4 +1,5 @@
 import { Options, or, read, refuseWithoutMethods } from '../../options/option-readers.js';
+import { LockConfigError } from '../../errors/index.js';
 import { measureLocks, type Outcome } from './measure-locks.js';
 import { EVERY_BUCKET, MEASURES, readBuckets, type Labels, type LockBuckets, type Measure } from './measures.js';
 
@@ -27,6 +28,7 @@ export interface PrometheusValue {
 /** The parts of a prom-client registry that are used. */
 export interface PrometheusRegistry {
   removeSingleMetric(name: string): void;
+  getSingleMetric?(name: string): unknown;
 }
 
 /** The options of a prom-client metric. */
@@ -70,6 +72,11 @@ export function prometheusMetrics(client: PrometheusClient, options: PrometheusO
   refuseWithoutMethods('the client of prometheusMetrics', client, ['Histogram', 'Counter', 'Gauge'], 'prom-client');
   const { registry = client.register } = options;
   refuseWithoutMethods('registry', registry, ['removeSingleMetric'], 'a Registry of prom-client');
+  if (registry.getSingleMetric?.(prometheusName(MEASURES.wait)) !== undefined) {
+    throw new LockConfigError(
+      'prometheusMetrics was called before for this registry: call the function that it returned then, which removes the metrics.',
+    );
+  }
   const names: string[] = [];
   const metricOf = (measure: Measure) => {
     const name = prometheusName(measure);

@@ -117,7 +117,7 @@ describe('options that are not own data properties', () => {
     ],
     ['expire', (options) => define(options)()],
     ['readOnly', (options) => RedisLockDashboardModule.forRoot(options)],
-    ['retryAfter', (options) => new LockExceptionFilter({} as any, options)],
+    ['retryAfter', (options) => new LockExceptionFilter({ httpAdapter: {} } as any, options)],
     ['types', (options) => structuredLogs(readers.logger ?? ({} as any), options)],
     ['keys', (options) => openTelemetrySpans({} as any, options)],
     ['buckets', (options) => prometheusMetrics({ register: {} } as any, options)],
@@ -358,7 +358,7 @@ describe('options outside the module', () => {
     [{ timeoutStatus: 423.5 }, 'timeoutStatus is 423.5'],
     ['423', 'takes an object'],
   ])('LockExceptionFilter refuses %j', (options, message) => {
-    expect(() => new LockExceptionFilter({} as any, options as any)).toThrow(
+    expect(() => new LockExceptionFilter({ httpAdapter: {} } as any, options as any)).toThrow(
       expect.objectContaining({ code: 'LOCK_CONFIG', message: expect.stringContaining(message) }),
     );
   });
@@ -370,7 +370,7 @@ describe('options outside the module', () => {
       { timeoutStatus: 409 as const, retryAfter: 0 },
       { timeoutStatus: 423 as const },
     ]) {
-      expect(() => new LockExceptionFilter({} as any, options)).not.toThrow();
+      expect(() => new LockExceptionFilter({ httpAdapter: {} } as any, options)).not.toThrow();
     }
   });
 

@@ -342,6 +342,7 @@ describe('prometheusMetrics', () => {
     stop();
     expect(await registry.metrics()).toBe('\n');
     stop = prometheusMetrics(client, { registry });
+    expect(() => prometheusMetrics(client, { registry })).toThrow('call the function that it returned then');
   });
 
   it('has the metrics that the Grafana dashboard shows', () => {

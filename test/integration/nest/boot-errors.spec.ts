@@ -83,7 +83,11 @@ describe('options of the module that cannot be used', () => {
     ['no connection at all', { connection: 5 }, ['connection must be a URL']],
     ['connection null', { connection: null }, ['connection must be a URL']],
     ['port alone', { port: 6379 }, ['write connection: { port }']],
-    ['keyBuilder', { keyBuilder: 'acme' }, ['keyBuilder is "acme"; write a function that returns the key: (key) => ']],
+    [
+      'keyBuilder',
+      { keyBuilder: 'acme' },
+      ['keyBuilder is "acme"; write a function that returns the key at once: (key) => '],
+    ],
     ['isGlobal', { isGlobal: 'yes' }, ['isGlobal is "yes"; write true or false']],
     ['watchdog in seconds', { renewedLease: 30 }, ["renewedLease is in milliseconds: write '30s'"]],
     [

@@ -187,7 +187,7 @@ describe('a lock and another decorator that wraps the method', () => {
     expect(define).toThrow(LockKeyError);
     expect(define).toThrow(
       'there is no #sku here, but #args, #p0, #this, #root; compilers lose parameter names for targets below ES2017, ' +
-        'minifiers rename them, and wrappers of other decorators hide them: write #p0 for the first argument',
+        'minifiers and bundlers rename them, and wrappers of other decorators hide them: write #p0 for the first argument',
     );
   });
 });
@@ -270,7 +270,7 @@ describe('a subclass', () => {
 it('a key function that returns a promise is refused, and its rejection is handled', async () => {
   @Injectable()
   class Stock {
-    @DistributedLock({ key: (async (sku: string) => Promise.reject(new Error(lockKey`stock:${sku}`))) as never })
+    @DistributedLock({ key: ((sku: string) => Promise.reject(new Error(lockKey`stock:${sku}`))) as never })
     async reserve(sku: string): Promise<string> {
       return sku;
     }

@@ -74,7 +74,7 @@ describe('invalid templates stop the application', () => {
     ['a:##{x}', "its key has a '#{' of a template, which only decorators read"],
     ['  ', 'its key is blank'],
     ['#{order % 2}', 'write #order for a parameter'],
-    ['#{#order ~ 1}', 'the operators in the README, under "Keys"'],
+    ['#{#order ~ 1}', 'the operators in docs/templates.md'],
     ['a:#p1', 'the method has one parameter, #p0'],
     ['{#order}', 'in braces as a whole'],
     ['{#{#order}}', 'in braces as a whole'],
@@ -116,7 +116,7 @@ describe('unknown names', () => {
   it('an unknown name is reported with its position, the known names, and what loses names', () => {
     expect(refusalOf(() => compileKeyTemplate('stock:#{#ordr.sku}', site('order', 'qty')))).toBe(
       'Key template "stock:#{#ordr.sku}" of StockService.reserve, at 9, "#ordr.sku}": there is no #ordr here, but #order, ' +
-        '#qty, #p0, #args, #this, #root; compilers lose parameter names for targets below ES2017, minifiers rename them, ' +
+        '#qty, #p0, #args, #this, #root; compilers lose parameter names for targets below ES2017, minifiers and bundlers rename them, ' +
         'and wrappers of other decorators hide them: write #p0 for the first argument, or give a function as key.',
     );
   });

@@ -20,6 +20,10 @@ describe('connection', () => {
       { host: 'a', tls: { minVersion: 'TLSv1.2', crl: 'x', checkServerIdentity: 1, ciphers: 'x' } },
       { host: 'a', tls: { minVersion: 'TLSv1.2', crl: 'x', checkServerIdentity: 1, ciphers: 'x' } },
     ],
+    [
+      { host: 'a', port: '6380' },
+      { host: 'a', port: '6380' },
+    ],
   ])('accepts %j', (written, read) => {
     expect(readConnections(written)).toEqual(read);
   });
@@ -88,6 +92,45 @@ describe('connection', () => {
       { host: 'a', tls: { rejectUnauthorised: false } },
       'connection.tls has no option "rejectUnauthorised": did you mean \'rejectUnauthorized\'?',
     ],
+    [
+      'a port in letters',
+      { host: 'a', port: 'x' },
+      'connection.port is "x"; write a port: a whole number from 0 to 65535',
+    ],
+    ['a port that is no number', { host: 'a', port: NaN }, 'connection.port is NaN; write a port'],
+    ['a port that no server has', { host: 'a', port: 70_000 }, 'connection.port is 70000; write a port'],
+    ['a port from an empty variable', { host: 'a', port: '' }, 'connection.port is an empty string; write a port'],
+    ['a node whose port no server has', { cluster: [70_000] }, 'connection.cluster[0] is 70000; write a port'],
+    [
+      'a Sentinel whose port no server has',
+      { sentinels: [{ host: 'a', port: -1 }], name: 'm' },
+      'connection.sentinels[0].port is -1; write a port',
+    ],
+    [
+      'a URL as the host',
+      { host: 'redis://:secret@a' },
+      "connection.host is a URL or a login: write only the name, such as 'redis.internal', or the URL in place of the options.",
+    ],
+    ['a host that is no text', { host: 5 }, 'connection.host is a number; write the name or address of the server'],
+    ['a host from an empty variable', { host: '' }, 'connection.host is an empty string; write the name or address'],
+    [
+      'a path that is no text',
+      { path: 5 },
+      "connection.path is a number; write the path of a socket: '/tmp/redis.sock'",
+    ],
+    [
+      'a URL as the path',
+      { path: 'redis://:secret@a' },
+      'connection.path is a string of 17 characters; write the path',
+    ],
+    [
+      'Sentinels without a name',
+      { sentinels: [node] },
+      "connection.sentinels stand without name: write name: 'mymaster'",
+    ],
+    ['TLS of another library in a query', 'redis://a?ssl=1', 'connection has no option "ssl": for TLS write rediss://'],
+    ['TLS of another library', { host: 'a', ssl: true }, 'connection has no option "ssl": for TLS write rediss://'],
+    ['a misspelt option in a query', 'redis://a?pasword=secret', "did you mean 'password'?"],
     ['a database in letters', 'redis://a/abc', 'the database of connection is "abc"'],
     ['a database in the query', 'redis://a?db=-1', 'the database of connection is "-1"'],
     ['a database in letters among options', { host: 'a', db: 'abc' }, 'connection.db is "abc"'],
