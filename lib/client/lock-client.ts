@@ -124,7 +124,7 @@ function ofMethods(instead: string): string {
   return `it is for decorated methods and handlers of Nest, which a client does not have: ${instead}`;
 }
 
-/** The options of a table without those that a client does not have. */
+/** The options of a table that a client has. */
 const ofClients = ({ names, elsewhere }: Options<any>): Options<any> =>
   new Options(asWritten(names.filter((name) => !Object.hasOwn(INSTEAD, name))), (name) =>
     Object.hasOwn(INSTEAD, name) ? `: ${INSTEAD[name]}.` : elsewhere?.(name),

@@ -33,7 +33,7 @@ export class LockRegistry implements LockServices, OnModuleInit {
   }
 
   /**
-   * This class depends on no options, so Nest makes it also if those of an instance depend on a request.
+   * This class depends on no options, so Nest makes it even if the options of an instance depend on a request.
    * @throws LockConfigError for options that would be made again for each request, and for a page without options
    */
   onModuleInit(): void {

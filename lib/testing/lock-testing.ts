@@ -137,7 +137,11 @@ export class LockTesting implements AsyncDisposable {
     // An interceptor of Nest locks handlers with @UseLock. Nothing does so here.
     const declared = declaredInstances((instance as T | null | undefined)?.constructor).filter((lock) => lock.wrapper);
     if (declared.length === 0)
-      throw fault(label, instance, ', which has no methods with @DistributedLock: pass one that has');
+      throw fault(
+        label,
+        instance,
+        ', which has no methods with @DistributedLock: pass an instance of a class with such a method',
+      );
     for (const { instance: name } of declared) {
       if (!Reflect.set(instance, getLockServiceToken(name), service))
         throw fault(label, instance, ' that is frozen: pass it before it is frozen');
