@@ -74,9 +74,18 @@ describe('health, with Terminus', () => {
   });
 
   it('says why Redis does not answer', async () => {
-    const connection = bench.redis.url.replace('//', '//ann:wrong@');
-    const { look } = await application({ connection, commandTimeout: '1s' }, { timeout: '50ms' });
-    expect(await look()).toMatchObject({ code: 503, message: expect.stringContaining('WRONGPASS') });
+    const { admin, url } = bench.redis;
+    await admin.acl('SETUSER', 'ann', 'on', '>first', '~*', '&*', '+@all');
+    const connection = url.replace('//', '//ann:first@');
+    const { look } = await application({ connection, commandTimeout: '60s' }, { timeout: '50ms' });
+    await admin.acl('SETUSER', 'ann', 'resetpass', '>second');
+    await admin.call('CLIENT', 'KILL', 'USER', 'ann');
+    const found = await eventually(async () => {
+      const report = await look();
+      return report.message?.includes('WRONGPASS') && report;
+    });
+    expect(found).toMatchObject({ code: 503, status: 'down' });
+    await admin.acl('DELUSER', 'ann');
   });
 
   it('is down while messages are not received', async () => {
