@@ -16,7 +16,7 @@ export const OPENED_RETENTION = 600_000;
 export const LIMIT_RETENTION = 604_800_000;
 
 /** A semaphore has at most this many permits: Lua and JavaScript do not add larger numbers exactly. */
-export const MOST_PERMITS = 1_000_000_000_000_000;
+export const MOST_PERMITS = 5_000_000_000_000_000;
 
 /**
  * A script looks at this many parked tickets: a request for a place drops the stale ones, and a lock that no other

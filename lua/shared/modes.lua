@@ -14,7 +14,7 @@ local LIMIT_RETENTION = 604800000
 
 -- A semaphore has at most this many permits: Lua and JavaScript do not add larger numbers exactly.
 --- @export
-local MOST_PERMITS = 1000000000000000
+local MOST_PERMITS = 5000000000000000
 
 -- Adds the parts of a mode to a hold, a ticket or a request.
 local function with_mode(record, mode)

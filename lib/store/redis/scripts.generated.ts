@@ -809,7 +809,7 @@ end`,
 permits = permits or stated`,
   'add-limit 4': `if not has_record(KEYS[5], record) then
 if now > latest then return { -1, -1 } end
-permits = math.min(math.max(0, permits + change), 1000000000000000)
+permits = math.min(math.max(0, permits + change), 5000000000000000)
 write_record(KEYS[5], record, latest - now + 1)
 redis.call('SET', KEYS[6], integer(permits) .. ' ' .. version, 'PX', 604800000)
 end`,

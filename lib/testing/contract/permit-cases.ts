@@ -44,8 +44,10 @@ export const PERMIT_CASES: CaseList = {
       assert.equal(await stage.refusal(one!.addPermits(wrong)), 'LOCK_CONFIG');
     }
     await stage.outcome(one!.setPermits(1e15));
-    assert.equal(await stage.outcome(one!.addPermits(1e15)), 1e15);
-    assert.equal(await stage.outcome(one!.getPermits()), 1e15);
+    const sums = [await stage.outcome(one!.addPermits(1e15))];
+    for (let i = 0; i < 4; i++) sums.push(await stage.outcome(one!.addPermits(1e15)));
+    assert.deepEqual(sums, [2e15, 3e15, 4e15, 5e15, 5e15]);
+    assert.equal(await stage.outcome(one!.getPermits()), 5e15);
     await stage.outcome(one!.setPermits(2));
     await stage.outcome(one!.release(two));
     await stage.outcome(other!.release(more));
