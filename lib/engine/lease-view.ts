@@ -34,7 +34,7 @@ export type Verdict = 'confirmed' | 'lowered' | 'unclear' | 'ignored';
 export class LeaseView {
   /** Until when the store keeps the grant for certain. */
   until: number;
-  /** Until when the store may keep the grant, whatever the result of the questions under way. A whole number (`validUntil`). */
+  /** Until when the store may keep the grant, whatever the result of the questions under way. */
   lastsUntil: number;
   /** The length in ms of the lease that was set last. Answers that only tell how much of it is left do not change it. */
   length: number;
@@ -49,7 +49,7 @@ export class LeaseView {
 
   constructor({ from, lease, longest, restsOn }: LeaseGrant) {
     this.until = validUntil(from, lease);
-    this.lastsUntil = Math.ceil(from + longest);
+    this.lastsUntil = from + longest;
     this.length = lease;
     this.epoch = restsOn;
   }
@@ -61,7 +61,7 @@ export class LeaseView {
 
   /** Numbers a question that is about to be sent. */
   ask(sent: number, epoch: number, lease: number): Question {
-    this.lastsUntil = Math.max(this.lastsUntil, Math.ceil(sent + lease));
+    this.lastsUntil = Math.max(this.lastsUntil, sent + lease);
     return { number: ++this.asked, sent, epoch, lease };
   }
 
