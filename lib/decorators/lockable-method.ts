@@ -1,3 +1,5 @@
+import { types } from 'node:util';
+import { isGenerator } from '../common/lazy.js';
 import { LockConfigError } from '../errors/index.js';
 
 export type Method = (this: unknown, ...args: any[]) => unknown;
@@ -37,7 +39,7 @@ export function lockableMethod(
   if (typeof method !== 'function') {
     throw new LockConfigError(`${site}: only methods can be locked, not getters and setters: make it an async method.`);
   }
-  if (/Generator/.test(tagOf(method))) {
+  if (isGenerator(method)) {
     throw new LockConfigError(
       `${site}: a generator runs only while it is iterated: return a promise or an Observable.`,
     );
@@ -69,7 +71,7 @@ export function knownResult(
   returns: ReturnKind | undefined,
 ): KnownResult {
   if (returns !== undefined) return { kind: returns };
-  if (tagOf(method) === '[object AsyncFunction]') return { kind: 'promise' };
+  if (types.isAsyncFunction(method)) return { kind: 'promise' };
   const type: unknown = Reflect.getMetadata('design:returntype', target, name);
   if (isObservableType(type)) return { kind: 'observable' };
   if (SYNCHRONOUS.has(type)) {
@@ -90,7 +92,5 @@ function isObservableType(type: unknown): boolean {
   const prototype = type.prototype as { subscribe?: unknown; pipe?: unknown } | undefined;
   return typeof prototype?.subscribe === 'function' && typeof prototype.pipe === 'function';
 }
-
-const tagOf = (value: unknown): string => Object.prototype.toString.call(value);
 
 const nameOf = (type: object): string => (type as { name?: string }).name || 'an anonymous class';

@@ -4,6 +4,7 @@ import type { EngineContext } from '../engine/engine-context.js';
 import type { ListReply, ListRequest, LockEngine } from '../engine/lock-engine.js';
 import type { LockEvent } from '../engine/lock-event.js';
 import { describe } from '../common/describe.js';
+import { isGenerator, isObservable } from '../common/lazy.js';
 import { isThenable } from '../common/settle.js';
 import { LockConfigError, LockLostError } from '../errors/index.js';
 import { assertKey } from '../keys/index.js';
@@ -351,10 +352,8 @@ function begun<T>(result: T | Promise<T>): T | Promise<T> {
  * @throws LockConfigError for an Observable of any copy of RxJS, and for a generator
  */
 function refuseLazy(result: unknown, { key }: LockHandle, method = 'the task of run'): void {
-  const { lift, subscribe } = (result ?? {}) as { readonly lift?: unknown; readonly subscribe?: unknown };
-  const isObservable = typeof lift === 'function' && typeof subscribe === 'function';
-  if (!isObservable && !isGenerator(result)) return;
-  const [what, instead] = isObservable
+  if (typeof result !== 'object' || (!isObservable(result) && !isGenerator(result))) return;
+  const [what, instead] = isObservable(result)
     ? [
         'an Observable',
         'return lastValueFrom(…) of it, or declare the method to return an Observable without a promise',
@@ -365,9 +364,6 @@ function refuseLazy(result: unknown, { key }: LockHandle, method = 'the task of 
     { key },
   );
 }
-
-/** Whether a value is a generator, or a function that makes one. */
-const isGenerator = (value: unknown): boolean => /Generator/.test(Object.prototype.toString.call(value));
 
 function notATask(task: unknown, options: unknown): LockConfigError {
   if (typeof options === 'function')
