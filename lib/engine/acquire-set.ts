@@ -11,7 +11,7 @@ import type { HoldReleases } from './hold-releases.js';
 import type { LeaseOperations } from './lease-operations.js';
 import { validUntil } from './lease-view.js';
 import { refusedForever } from './refusals.js';
-import { answerDue, answerTime, nextAnswerDue, PendingCall, type WaitTerms } from './waiter.js';
+import { answerDue, awaitAnswers, nextAnswerDue, PendingCall, type WaitTerms } from './waiter.js';
 
 /** How a set waits: all its questions have one limit. */
 type SetWait = WaitTerms & { readonly answerBy: number };
@@ -103,7 +103,7 @@ export class AcquireSet {
     refusal: Refusal,
   ): Promise<Hold[]> {
     const { parts, queues, releases } = this;
-    const { clock, timers, store, limits } = parts.context;
+    const { clock, timers, store } = parts.context;
     const deadline = since + waitTimeout;
     // Independent masters are asked for one key after another.
     const nextBy = (): number => nextAnswerDue({ since, now: clock.now(), answerBy }, waitTimeout, store.answerTime);
@@ -148,12 +148,7 @@ export class AcquireSet {
     } catch (error) {
       const released = Promise.allSettled([...held.values()].map((hold) => releases.release(hold)));
       // If the store is unreachable, waiting for the releases would take as long again.
-      if (!isLockStoreError(error) || !error.transient)
-        await settledBy(
-          timers,
-          { at: Math.min(answerBy, clock.now() + answerTime(limits.commandTimeout)), isAnswer: true },
-          released,
-        );
+      if (!isLockStoreError(error) || !error.transient) await awaitAnswers(parts.context, released, answerBy);
       // The time was over before the store could answer once more. It has answered that not all keys were free.
       else if (busyOf(refusal) !== undefined && store.outage === undefined && clock.now() >= deadline)
         throw this.timedOut(set, waitedFor, since, waitTimeout);

@@ -3,7 +3,7 @@ import { LockStoreError } from '../errors/index.js';
 import type { EngineContext } from './engine-context.js';
 import type { Hold, ReplicaTerms } from './hold.js';
 import type { HoldReleases } from './hold-releases.js';
-import { answerTime, type WaitTerms } from './waiter.js';
+import { answerTime, awaitAnswers, type WaitTerms } from './waiter.js';
 import type { Watchdog } from './watchdog.js';
 
 /** What a holder asks the store about its hold: how much of the lease is left, and which replicas have it. */
@@ -57,10 +57,9 @@ export class LeaseOperations {
    * @throws LockStoreError if too few replicas have a hold in time; LockLostError; the reason of the caller's signal
    */
   async confirm(holds: readonly Hold[], since: number, { waitTimeout, signal }: WaitTerms): Promise<void> {
-    const { clock, timers, limits } = this.context;
-    const answer = answerTime(limits.commandTimeout);
+    const { clock, limits } = this.context;
     const timeout = Math.max(0, ...holds.map(({ terms }) => terms.replicas?.timeout ?? 0));
-    const at = Math.min(clock.now(), since + waitTimeout) + timeout + answer;
+    const at = Math.min(clock.now(), since + waitTimeout) + timeout + answerTime(limits.commandTimeout);
     try {
       await Promise.all(holds.map((hold) => this.awaitReplicas(hold, { at, signal })));
       // One may have been lost while the replicas confirmed another one.
@@ -69,8 +68,8 @@ export class LeaseOperations {
       // The caller has done nothing under these holds, so the keys need not stay taken.
       for (const hold of holds) hold.keepFor(0);
       const released = Promise.allSettled(holds.map((hold) => this.releases.release(hold)));
-      // On a dead connection the answer takes a whole `commandTimeout`. The release continues without the caller.
-      await settledBy(timers, { at: Math.min(at, clock.now() + answer), isAnswer: true }, released);
+      // On a dead connection the answer takes a whole `commandTimeout`.
+      await awaitAnswers(this.context, released, at);
       throw error;
     }
   }

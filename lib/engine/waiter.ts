@@ -1,4 +1,5 @@
 import { listenToAbort } from '../common/abort.js';
+import { settledBy } from '../common/settle.js';
 import type { Linked } from '../common/linked-list.js';
 import type { TimerEntry } from '../common/timer-queue.js';
 import type { EngineContext } from './engine-context.js';
@@ -33,6 +34,19 @@ export function nextAnswerDue(
 /** For how many ms an answer of the store is awaited at least, however short the caller's time is. */
 export function answerTime(commandTimeout: number, needed = 0): number {
   return Math.min(commandTimeout, Math.max(FIRST_ANSWER, needed));
+}
+
+/**
+ * Waits for answers to releases, no longer than a call may take behind its deadline, and at most until `by`. They continue
+ * without it.
+ */
+export async function awaitAnswers(
+  { timers, clock, limits }: Pick<EngineContext, 'timers' | 'clock' | 'limits'>,
+  answers: Promise<unknown>,
+  by = Infinity,
+): Promise<void> {
+  const at = Math.min(by, clock.now() + answerTime(limits.commandTimeout));
+  await settledBy(timers, { at, isAnswer: true }, answers);
 }
 
 /** How a caller waits. */

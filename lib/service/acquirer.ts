@@ -1,10 +1,9 @@
 import { acquisitions, type LockAcquisition } from '../observation/diagnostics/acquisition.js';
-import { settledBy } from '../common/settle.js';
 import { Hold } from '../engine/hold.js';
 import type { EngineContext } from '../engine/engine-context.js';
 import type { LockEngine } from '../engine/lock-engine.js';
 import { upgradeRefused } from '../engine/refusals.js';
-import { answerTime } from '../engine/waiter.js';
+import { awaitAnswers } from '../engine/waiter.js';
 import { isLockTimeoutError, LockKeyError } from '../errors/index.js';
 import { assertKey } from '../keys/index.js';
 import { refuseHoles } from '../options/option-readers.js';
@@ -212,7 +211,7 @@ export class Acquirer {
       return lock;
     } catch (error) {
       // The scope may have ended meanwhile, so this may send a release.
-      if (again !== undefined) await this.answered([again[Symbol.asyncDispose]()]);
+      if (again !== undefined) await awaitAnswers(this.context, again[Symbol.asyncDispose]());
       throw error;
     }
   }
@@ -227,15 +226,9 @@ export class Acquirer {
    */
   private async releaseAll(holds: readonly Hold[], lost: HeldLock): Promise<void> {
     for (const hold of holds) hold.keepFor(0);
-    await this.answered(holds.map((hold) => this.engine.releases.releaseInBackground(hold)));
+    const released = holds.map((hold) => this.engine.releases.releaseInBackground(hold));
+    await awaitAnswers(this.context, Promise.allSettled(released));
     lost.assertHeld();
-  }
-
-  /** Waits for the answers to releases, no longer than a call may take behind its deadline. They continue without it. */
-  private async answered(releases: ReadonlyArray<Promise<unknown>>): Promise<void> {
-    const { timers, clock, limits } = this.context;
-    const at = clock.now() + answerTime(limits.commandTimeout);
-    await settledBy(timers, { at, isAnswer: true }, Promise.allSettled(releases));
   }
 }
 
