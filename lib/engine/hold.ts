@@ -61,6 +61,7 @@ async function callLossListener(listener: LossListener, loss: LockLostError, log
 export class Hold implements TimerEntry {
   readonly acquiredAt: number;
   state: HoldState = 'held';
+  /** Whether it was ever offered. From then on it has no holder here, even if it is lost. */
   wasOffered = false;
   /** The full lease in ms, as the call asked for or as `extend` set it last. */
   lastLease: number;

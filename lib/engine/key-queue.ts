@@ -91,9 +91,9 @@ export class KeyQueues {
  * callers that share grants (readers, or callers for the same number of permits), up to the next caller of another kind; and
  * one for each other caller.
  *
- * While a plain exclusive caller holds the key, the others wait for it without a ticket: a release hands the lock to the next
- * waiter as long as the grant allows, then it goes to the store and takes a place for the next waiter in the same step (cohort
- * locking: Dice, Marathe, Shavit).
+ * While a plain exclusive caller holds the key, the others wait for it without a ticket. A release passes the lock to the next
+ * waiter as long as the grant allows. After that it goes to the store, and takes a place for the next waiter in the same step
+ * (cohort locking: Dice, Marathe, Shavit).
  */
 export class KeyQueue implements GrantUsers {
   /** The grant of the plain exclusive caller that holds the key. */
@@ -257,7 +257,7 @@ const isPlain = ({ owner, mode, fair }: HoldTerms): boolean =>
 export class Group implements TicketListener {
   private readonly waiters = new LinkedList<Waiter>();
   private ticket: Ticket | undefined;
-  /** Waiters that may get the key at once, since the store has not answered yet. */
+  /** Waiters that may still be granted the lock at once: the store has not answered yet. */
   private hopeful: Waiter[] | undefined;
   /** Whether the store has answered that the key is not free. */
   private isContended = false;
@@ -348,7 +348,7 @@ export class Group implements TicketListener {
   failed(error: LockError): void {
     this.forgetTicket();
     const reason = aboutKey(this.queue.key, error);
-    // There may be thousands.
+    // In slices, because there may be thousands.
     void inSlices(this.removeAll(), (waiter) => waiter.refused(reason));
   }
 
@@ -438,7 +438,7 @@ export class Group implements TicketListener {
 
   /** Reports that another caller holds the key for which a waiter waits. A single try ends then. */
   private reportContended(waiter: Waiter): void {
-    // Before observers are called: they may have the waiter served at once.
+    // Before observers are called, because they may release the lock, which serves the waiter.
     if (this.waits) waiter.keepAlive();
     if (!waiter.isContended) {
       waiter.isContended = true;

@@ -69,8 +69,7 @@ export interface LockHandle extends AsyncDisposable {
    * The text is a credential, because any process that has it can adopt the lock. Do not log it.
    * @throws LockConfigError if the lock cannot be handed over: several keys, a hold that is shared by re-entry, an `owner`,
    *   `holdAtLeast`. Then the handle stays as it is, unless another process holds the lock under the same owner: then it is
-   *   lost. LockLostError if the lock is not held any more; LockStoreError if Redis
-   *   does not answer
+   *   lost. LockLostError if the lock is not held any more; LockStoreError if Redis does not answer
    */
   handOver(within?: Duration): Promise<string>;
   /**
