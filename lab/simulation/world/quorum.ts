@@ -35,7 +35,7 @@ export class SimulatedQuorum extends QuorumStore {
   remembered(someForget: boolean): number {
     const acquisitions = Reflect.get(this, 'acquisitions') as ReadonlyMap<string, Acquisition>;
     const now = this.context.clock.now();
-    const isKept = ({ majority }: Acquisition): boolean =>
+    const isKept = ({ votes: { majority } }: Acquisition): boolean =>
       !someForget || majority === undefined || majority.until > now;
     return [...acquisitions.values()].filter(isKept).length;
   }

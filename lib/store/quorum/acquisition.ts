@@ -1,10 +1,13 @@
-import { LockStoreError } from '../../errors/index.js';
-import type { AcquireReply, AcquireRequest } from '../lock-store.js';
+import { isLockConfigError, LockStoreError } from '../../errors/index.js';
+import type { AcquireReply, AcquireRequest, ContendedReply } from '../lock-store.js';
+import type { QuorumMember } from '../quorum-member.js';
+import { graceAfter } from './bell.js';
 import type { Member } from './membership.js';
 import { Reinstatement } from './reinstatement.js';
-import { Bell, graceAfter, minorityError, type QuorumContext } from './round.js';
-import { SplitVotes, TieBreak, type TieBreakStep } from './split-votes.js';
-import { Votes, type Majority, type MemberState, type QuorumDecision } from './votes.js';
+import { isMajority, minorityError, type QuorumContext } from './round.js';
+import { SplitVotes, TieBreak } from './split-votes.js';
+import type { Grant, Vote } from './vote.js';
+import { Votes } from './votes.js';
 import { writeToken } from './write-token.js';
 
 /** How many rounds one attempt may take, and how many times a majority may fail to accept its token. */
@@ -12,66 +15,63 @@ const MOST_ROUNDS = 50;
 const MOST_UNWRITTEN = 3;
 /** If no master says when to retry, the waiter retries after this many ms, up to twice as many. */
 const RETRY = 50;
+/** The largest difference in speed between two clocks, with a small margin. */
+const DRIFT = 0.011;
 
-/** The outcome for the engine, before the time since the engine's call is subtracted from a lease. */
-export type Outcome = Majority | Exclude<AcquireReply, { outcome: 'held' }>;
+type Outcome = Grant | Exclude<AcquireReply, { outcome: 'held' }>;
 
 /** One acquisition over several masters. A pushed grant is only a reason to ask again. */
 export class Acquisition {
-  majority: Majority | undefined;
   readonly votes: Votes;
+  readonly reinstatement: Reinstatement;
   private readonly since: number;
   private readonly splits: SplitVotes;
-  readonly reinstatement: Reinstatement;
-  private tieBreak: TieBreak;
   private running: Promise<Outcome> | undefined;
   private again = false;
-  private ended: 'released' | 'dropped' | undefined;
-  /** Rings when a vote may have changed. */
-  private readonly bell: Bell;
 
   constructor(
     private readonly context: QuorumContext,
     private request: AcquireRequest,
-    /** Makes the engine retry; `undefined`: this is a single try, and no caller waits. */
-    private readonly retry: (() => void) | undefined,
+    /** Makes the engine retry. */
+    private readonly retry: () => void,
   ) {
     this.since = context.clock.now();
-    this.splits = new SplitVotes(request.id, context.random);
-    this.tieBreak = new TieBreak(request.id, this.since);
-    this.reinstatement = new Reinstatement(context.clock, request, () => (this.isWanted ? this.majority : undefined));
     this.votes = new Votes(context, request);
-    this.bell = new Bell(context.clock);
+    this.splits = new SplitVotes(context, request.id);
+    this.reinstatement = new Reinstatement(context, request, this.votes);
   }
 
-  /** A caller waits: the engine asks again under the same id or releases it, also while the client joins no queue. */
-  get isAwaited(): boolean {
-    return this.retry !== undefined;
+  /** Whether it may still be granted. */
+  get isWanted(): boolean {
+    return this.votes.ended === undefined;
   }
 
   /**
    * Tries to get a majority. A call during an attempt shares it, and makes it go through another round.
    * @throws LockStoreError if so many masters fail that there is no majority
    */
-  attempt(request = this.request): Promise<Outcome> {
+  async attempt(request = this.request): Promise<AcquireReply> {
+    const called = this.context.clock.now();
     this.request = request;
-    if (this.running !== undefined) this.again = true;
-    else {
-      this.tieBreak = new TieBreak(request.id, this.context.clock.now());
-      this.running = this.run().finally(() => void (this.running = undefined));
-    }
-    return this.running;
+    if (this.running === undefined) this.running = this.run().finally(() => (this.running = undefined));
+    else this.again = true;
+    const outcome = await this.running;
+    if ('outcome' in outcome) return outcome;
+    const { token, batchSize, until, from } = outcome;
+    // The engine counts a lease from its own call, and the masters from when they were asked. Their drift counts, too.
+    const lease = until - called - Math.max(0, called - from) * DRIFT;
+    return { outcome: 'held', time: this.context.clock.now(), token, lease, batchSize };
   }
 
   /** The request for one master. Its age gives it the same place in every queue, whatever the clocks show. */
-  requestFor({ store }: Member): AcquireRequest {
+  requestFor(store: QuorumMember): AcquireRequest {
     const { request } = this;
     const { ageBackoff } = this.splits;
     // The masters decide whether a batch is possible. A majority reserves the tokens after it has accepted the first one.
     const batchSize = Math.min(request.batchSize, 2);
     return {
       ...request,
-      waits: request.waits && store.listening,
+      waits: this.waits && store.listening,
       batchSize,
       uncontendedBatchSize: batchSize,
       age: Math.max(0, this.context.clock.now() - this.since - ageBackoff),
@@ -80,117 +80,169 @@ export class Acquisition {
   }
 
   /** Sends a request to a master. A lease counts from before the request was sent, never from the reply. */
-  expect(state: MemberState, question: () => Promise<AcquireReply>, sent = this.context.clock.now()): void {
-    const { epoch, unreachable } = state.member.store;
-    state.wasSent ||= unreachable === undefined;
-    state.asking += 1;
+  expect(vote: Vote, question: () => Promise<AcquireReply>, sent = this.context.clock.now()): void {
+    const { epoch, unreachable } = vote.member.store;
+    vote.wasSent ||= unreachable === undefined;
+    vote.asking += 1;
     question().then(
       (reply) => {
-        state.asking -= 1;
-        this.answered(state, reply, sent, epoch);
+        vote.asking -= 1;
+        this.answered(vote, reply, sent, epoch);
       },
       (error: Error) => {
-        state.asking -= 1;
-        this.failed(state, error);
+        vote.asking -= 1;
+        this.failed(vote, error);
       },
     );
   }
 
   /** A master has announced that it granted this acquisition. */
-  pushed(member: Member): void {
-    const state = this.stateOf(member);
-    const { clock } = this.context;
-    if (this.ended !== undefined || state.holdsAt(clock.now())) return;
-    if (state.isSpoiled) return state.release();
-    if (this.majority !== undefined) return state.widen(this.majority, clock.now());
-    state.pushed = true;
+  pushed({ place }: Member): void {
+    const vote = this.votes.all[place]!;
+    if (!this.isWanted || vote.grant !== undefined) return;
+    if (vote.isSpoiled) return vote.release();
+    if (this.votes.majority !== undefined) return vote.widen(this.votes.majority);
+    vote.pushed = true;
     // The reply to a pending request may be the grant itself.
-    if (!state.isOpen) this.ask(state);
+    if (!vote.isOpen) this.ask(vote);
     this.stir();
   }
 
   /** A master has announced that the hold was ended by force. Returns whether the majority is lost. */
-  revoked(member: Member): boolean {
-    const state = this.stateOf(member);
-    state.clear();
-    state.countsFrom = this.context.clock.now();
-    this.reinstatement.revoked();
-    if (this.majority === undefined) {
-      if (this.ended === undefined) this.stir();
+  revoked({ place }: Member): boolean {
+    const vote = this.votes.all[place]!;
+    vote.clear();
+    vote.countsFrom = this.context.clock.now();
+    this.reinstatement.isRevoked = true;
+    if (this.votes.majority === undefined) {
+      if (this.isWanted) this.stir();
       return false;
     }
-    return this.votes.states.filter(({ standing }) => standing === 'held').length < this.context.quorum;
+    return this.votes.all.filter(({ standing }) => standing.outcome === 'held').length < this.context.quorum;
   }
 
-  /** The acquisition is being released everywhere. Later replies do not matter. */
+  /** The acquisition is being released everywhere. */
   release(): void {
-    this.ended = 'released';
-    this.bell.ring();
-  }
-
-  private stateOf(member: Member): MemberState {
-    return this.votes.states[member.place]!;
+    this.votes.ended = 'released';
+    this.votes.bell.ring();
   }
 
   private async run(): Promise<Outcome> {
     const { votes, context } = this;
-    const { clock } = context;
+    const { bell } = votes;
+    if (votes.majority !== undefined && votes.majority.until > context.clock.now()) return votes.majority;
+    const tieBreak = new TieBreak(context, this.request.id);
     let unwritten = 0;
     let yields = false;
-    if (this.majority !== undefined && this.majority.until > clock.now()) return this.majority;
-    for (let round = 0; round < MOST_ROUNDS; round += 1) {
+    for (let round = 0; round < MOST_ROUNDS && unwritten <= MOST_UNWRITTEN; round += 1) {
       this.again = false;
       if (!votes.areMajority) this.askAll(yields);
       yields = false;
-      const decision = await this.decision();
+      const decision = await bell.until(
+        (last) => (this.isWanted ? votes.decision(last) : 'over'),
+        (ms) => (votes.answered < context.quorum ? undefined : graceAfter(ms)),
+      );
       if (decision === 'over') break;
       if (decision === 'held') {
-        const majority = await writeToken(context, this.request, votes, () => this.isWanted);
+        const majority = await writeToken(context, this.request, votes);
         if (majority !== undefined && this.isWanted) return this.win(majority);
         unwritten += 1;
-        if (unwritten > MOST_UNWRITTEN) break;
         continue;
       }
       if (this.request.adopts !== undefined && votes.refusal === undefined) return this.undecided();
       if (decision === 'impossible') return this.refuse();
       if (this.again) continue;
-
-      if (votes.held.length === 0) return this.contended();
-      const move = votes.areLost ? 'rival' : this.nextMove();
-      if (move === 'rival' || move === undefined) {
-        votes.release();
-        return this.contended(move === 'rival' ? undefined : this.splits.retryIn(votes));
-      }
+      if (decision === 'contended') return this.contended();
+      const move = this.waits ? this.splits.move(votes) : tieBreak.move(votes);
+      if (move === undefined) return this.contended(this.splits.retryIn());
       if (!move.keeps) votes.release();
       if (move.asks) this.askAll(false);
-      await this.majorityWithin(move.pause);
+      await bell.until(
+        (last) => last || votes.areMajority || !this.isWanted || undefined,
+        () => move.pause,
+      );
       // A waiter keeps its votes during the pause. Then the queues decide: their order is the same everywhere.
-      yields = this.request.waits;
+      yields = this.waits;
     }
-    return this.isWanted ? this.undecided() : { outcome: 'left', time: clock.now() };
+    return this.isWanted ? this.undecided() : { outcome: 'left', time: context.clock.now() };
   }
 
-  /** Waits for the decision of this round. `over`: the acquisition has ended. */
-  private async decision(): Promise<QuorumDecision | 'over'> {
-    const { votes } = this;
-    const { clock, quorum } = this.context;
-    const since = clock.now();
-    let patience = Infinity;
-    while (this.isWanted) {
-      const now = clock.now();
-      const decision = votes.decision(now >= patience);
-      if (decision !== undefined) return decision;
-      if (patience === Infinity && votes.answered >= quorum) patience = now + graceAfter(now - since);
-      await this.bell.rung(patience);
-    }
-    return 'over';
+  /** A client that receives no grants from a majority joins no queue. Its requests are repeated when it does. */
+  private get waits(): boolean {
+    return this.request.waits && isMajority(this.context, ({ listening }) => listening);
   }
 
-  /** Resolves when a majority holds the lock, or after `ms`. */
-  private async majorityWithin(ms: number): Promise<void> {
-    const { clock } = this.context;
-    const end = clock.now() + ms;
-    while (this.isWanted && !this.votes.areMajority && clock.now() < end) await this.bell.rung(end);
+  /** Asks every master without a vote or a pending request. `yields`: votes are released to the queue. */
+  private askAll(yields: boolean): void {
+    for (const vote of this.votes.all) {
+      if (vote.grant === undefined) {
+        if (!vote.isOpen) this.ask(vote);
+      } else if (yields) this.yield(vote);
+    }
+  }
+
+  private ask(vote: Vote): void {
+    if (vote.isSpoiled) return;
+    vote.pushed = false;
+    this.expect(vote, () => vote.member.ask((store) => store.acquire(this.requestFor(store))));
+  }
+
+  /** Releases a vote and queues again in one step. The head of the queue, perhaps this one, is granted. */
+  private yield(vote: Vote): void {
+    const { key, id } = this.request;
+    vote.clear();
+    this.expect(vote, async () => {
+      const release = vote.member.ask((store) =>
+        store.release({ key, id, tombstoneFor: 0, keep: 0, next: this.requestFor(store) }),
+      );
+      return (await vote.afterRelease(release)).next!;
+    });
+  }
+
+  private answered(vote: Vote, reply: AcquireReply, sent: number, epoch: number): void {
+    if (this.votes.ended === 'released') return;
+    if (!this.isWanted || vote.isSpoiled) {
+      if (reply.outcome === 'held' || reply.outcome === 'queued') vote.release();
+      return this.changed(vote);
+    }
+    vote.member.noteTime(reply.time, sent);
+    if (sent >= vote.countsFrom) vote.take(reply, sent, epoch);
+    if (this.votes.majority === undefined) this.votes.countServerOnce(vote);
+    if (reply.outcome === 'held' && sent + reply.lease <= this.context.clock.now()) {
+      vote.release();
+      vote.fail(new LockStoreError('the reply arrived after the lease had ended', { transient: true }));
+    }
+    if (vote.pushed && !vote.isOpen) this.ask(vote);
+    this.changed(vote);
+  }
+
+  private failed(vote: Vote, error: Error): void {
+    const mayExecute = !(error instanceof LockStoreError) || error.transient;
+    if (this.votes.ended === 'dropped' && mayExecute) vote.release(2 * this.context.commandTimeout);
+    if (!this.isWanted) return;
+    vote.fail(error);
+    this.changed(vote);
+  }
+
+  /** A master has replied. A reply that comes after the last round may still change the outcome. */
+  private changed(vote: Vote): void {
+    if (this.running === undefined && this.votes.majority !== undefined) {
+      if (vote.isAnswered) vote.raise(this.votes.majority);
+    } else if (this.running !== undefined || vote.grant !== undefined) this.stir();
+  }
+
+  /** Makes a running attempt look again. Otherwise the engine asks again, if a caller waits. */
+  private stir(): void {
+    if (this.running !== undefined) this.votes.bell.ring();
+    else if (this.request.waits) this.retry();
+  }
+
+  private win(majority: Grant): Grant {
+    this.votes.majority = majority;
+    for (const vote of this.votes.all) {
+      if (vote.isAnswered && vote.tokenSent !== majority.token) vote.raise(majority);
+    }
+    return majority;
   }
 
   /** The votes of an adoption stay: the caller may ask again, and no client could take them again. */
@@ -200,120 +252,38 @@ export class Acquisition {
     throw new LockStoreError(`the masters reached no decision about '${key}'`, { key, transient: true });
   }
 
-  /** What to do about a split vote; `undefined`: release all votes. */
-  private nextMove(): TieBreakStep | undefined {
-    return this.request.waits ? this.splits.move(this.votes) : this.tieBreak.move(this.votes, this.context.clock.now());
-  }
-
-  private get isWanted(): boolean {
-    return this.ended === undefined;
-  }
-
-  /** Asks every master without a vote or a pending request. `yields`: votes are released to the queue. */
-  private askAll(yields: boolean): void {
-    const now = this.context.clock.now();
-    for (const state of this.votes.states) {
-      if (!state.holdsAt(now)) {
-        if (!state.isOpen) this.ask(state);
-      } else if (yields) this.yield(state);
-    }
-  }
-
-  private ask(state: MemberState): void {
-    if (state.isSpoiled) return;
-    state.pushed = false;
-    this.expect(state, () => state.member.ask((store) => store.acquire(this.requestFor(state.member))));
-  }
-
-  /** Releases a vote and queues again in one step. The head of the queue, perhaps this one, is granted. */
-  private yield(state: MemberState): void {
-    const { key, id } = this.request;
-    state.clear();
-    this.expect(state, async () => {
-      const next = this.requestFor(state.member);
-      const release = state.member.ask((store) => store.release({ key, id, tombstoneFor: 0, keep: 0, next }));
-      return (await state.afterRelease(release)).next!;
-    });
-  }
-
-  private answered(state: MemberState, reply: AcquireReply, sent: number, epoch: number): void {
-    if (this.ended === 'released') return;
-    if (this.ended === 'dropped' || state.isSpoiled) {
-      if (reply.outcome === 'held' || reply.outcome === 'queued') state.release();
-      return this.ended === 'dropped' ? undefined : this.changed(state);
-    }
-    const now = this.context.clock.now();
-    state.roundTrip = now - sent;
-    state.member.noteTime(reply.time, sent);
-    if (sent >= state.countsFrom) state.take(reply, sent, epoch, now);
-    if (this.majority === undefined) state.countServerOnce(this.votes.states);
-    if (reply.outcome === 'held' && sent + reply.lease <= now) {
-      state.release();
-      state.fail(new LockStoreError('the reply arrived after the lease had ended', { transient: true }));
-    }
-    if (state.pushed && !state.isOpen) this.ask(state);
-    this.changed(state);
-  }
-
-  private failed(state: MemberState, error: Error): void {
-    const isOpen = !(error instanceof LockStoreError) || error.transient;
-    if (this.ended === 'dropped' && isOpen) state.release(2 * this.context.commandTimeout);
-    if (this.ended !== undefined) return;
-    state.fail(error);
-    this.changed(state);
-  }
-
-  /** A master has replied. A reply that comes after the last round may still change the outcome. */
-  private changed(state: MemberState): void {
-    if (this.running !== undefined) this.bell.ring();
-    else if (this.majority !== undefined) {
-      if (state.isAnswered) state.raise(this.majority);
-    } else if (state.holdsAt(this.context.clock.now())) this.retry?.();
-  }
-
-  /** Makes a running attempt or the engine ask again. */
-  private stir(): void {
-    if (this.running !== undefined) this.bell.ring();
-    else this.retry?.();
-  }
-
   /** So many masters fail or refuse that there can be no majority. After a refusal, no request asks again. */
   private refuse(): Outcome {
-    const { states, answered, refusal } = this.votes;
-    const { quorum, clock } = this.context;
-    const { key } = this.request;
-    const now = clock.now();
-    for (const state of states) {
-      if (state.holdsAt(now) || (refusal !== undefined && state.standing === 'queued')) state.release();
-    }
+    const { all, answered, refusal } = this.votes;
+    this.votes.release();
     if (refusal !== undefined) {
-      this.ended ??= 'dropped';
-      return { outcome: refusal, time: now };
+      for (const vote of all) if (vote.standing.outcome === 'queued') vote.release();
+      this.votes.ended ??= 'dropped';
+      return { outcome: refusal, time: this.context.clock.now() };
     }
     this.drop();
-    const errors = states.flatMap(({ isExcluded, standing, error }) =>
-      isExcluded && standing === 'failed' && error !== undefined ? [error] : [],
-    );
-    throw minorityError(states.length, answered, errors, quorum, key);
+    const errors = all.flatMap(({ isExcluded, standing }) => (isExcluded && 'error' in standing ? standing.error : []));
+    throw errors.find(isLockConfigError) ?? minorityError(this.context, answered, errors, this.request.key);
   }
 
   /**
    * The outcome without a majority, made of the masters' replies. `splitFor`: no acquisition has one, so the vote is tried again in
    * so many ms at the latest.
    */
-  private contended(splitFor?: number): Outcome {
-    const { states, rivals } = this.votes;
+  private contended(splitFor?: number): ContendedReply {
+    const { all, rivals } = this.votes;
     const { clock, random } = this.context;
+    this.votes.release();
     const now = clock.now();
     // A master with a pending request is asked already, so its time for a retry does not count.
-    const next = Math.min(...states.filter(({ isOpen }) => !isOpen).map(({ retryAt }) => retryAt));
-    const retryAfter = Math.min(next - now, splitFor ?? Infinity);
+    const next = all.flatMap(({ isOpen, standing }) => (!isOpen && 'retryAt' in standing ? standing.retryAt : []));
+    const retryAfter = Math.min(Math.min(...next) - now, splitFor ?? Infinity);
     this.drop();
     return {
-      outcome: this.request.waits ? 'queued' : 'busy',
+      outcome: this.waits ? 'queued' : 'busy',
       time: now,
       retryAfter: Math.max(2, Number.isFinite(retryAfter) ? retryAfter : RETRY * (1 + random())),
-      lastToken: Math.max(...states.map(({ lastToken }) => lastToken)),
+      lastToken: Math.max(...all.map(({ lastToken }) => lastToken)),
       isSplit: splitFor !== undefined,
       holders: [...new Set(rivals)],
     };
@@ -321,14 +291,6 @@ export class Acquisition {
 
   /** If no caller needs this acquisition any more, late grants are released. */
   private drop(): void {
-    if (!this.isAwaited) this.ended ??= 'dropped';
-  }
-
-  private win(majority: Majority): Majority {
-    this.majority = majority;
-    for (const state of this.votes.states) {
-      if (state.isAnswered && !state.hasToken(majority.token)) state.raise(majority);
-    }
-    return majority;
+    if (!this.request.waits) this.votes.ended ??= 'dropped';
   }
 }

@@ -21,10 +21,15 @@ export interface ClockReading {
   readonly received: number;
 }
 
+/** A master, as a warning names it. */
+interface Master {
+  readonly name: string;
+}
+
 /** Reads the masters' clocks from replies that arrive anyway, and warns if one differs from the others. */
 export class MasterClocks {
-  private readonly readings = new Map<number, ClockReading>();
-  private readonly warned = new Set<number>();
+  private readonly readings = new Map<Master, ClockReading>();
+  private readonly warned = new Set<Master>();
   /**
    * Whether a difference among these readings counts. The client's clock stands still during a suspension, so readings
    * from before and after it differ. All clocks are read again at the first difference.
@@ -32,28 +37,22 @@ export class MasterClocks {
   private isSure = true;
   /** Since when there are readings of two clocks only, by the client's clock. */
   private pairSince: number | undefined;
-  /** Whether a difference between two clocks counts, and whether there was a warning about it. */
-  private pair: 'unsure' | 'sure' | 'warned' = 'unsure';
 
-  constructor(
-    /** Returns the name of a master for a warning. */
-    private readonly nameOf: (place: number) => string,
-    private readonly logger: LockLogger,
-  ) {}
+  constructor(private readonly logger: LockLogger) {}
 
-  note(place: number, reading: ClockReading): void {
-    const before = this.readings.get(place);
+  note(master: Master, reading: ClockReading): void {
+    const before = this.readings.get(master);
     const isExact = before === undefined || widthOf(reading) <= widthOf(before);
     if (!isExact && reading.received - before.received < READING_LASTS) return;
-    this.readings.set(place, reading);
-    if (this.readings.size >= ENOUGH) this.compare();
+    this.readings.set(master, reading);
     this.pairSince = this.readings.size === 2 ? (this.pairSince ?? reading.received) : undefined;
-    if (this.pairSince !== undefined && reading.received - this.pairSince >= WAIT_FOR_THIRD) this.comparePair();
+    const waited = reading.received - (this.pairSince ?? Infinity);
+    if (this.readings.size >= ENOUGH || waited >= WAIT_FOR_THIRD) this.compare();
   }
 
   /** The address may lead to another server now. */
-  forget(place: number): void {
-    this.readings.delete(place);
+  forget(master: Master): void {
+    this.readings.delete(master);
     this.pairSince = undefined;
   }
 
@@ -61,48 +60,32 @@ export class MasterClocks {
    * The earliest time that a master's clock can show at a moment of the client's clock; `undefined`: there is no recent
    * reading.
    */
-  timeAt(place: number, moment: number, now: number): number | undefined {
-    const reading = this.readings.get(place);
+  timeAt(master: Master, moment: number, now: number): number | undefined {
+    const reading = this.readings.get(master);
     if (reading === undefined || now - reading.received > READING_IS_OLD) return undefined;
     return reading.time + moment - reading.received;
   }
 
-  /** Two masters may be the only majority. A difference counts if it is there again with new readings of both clocks. */
-  private comparePair(): void {
-    const [[one, first], [other, second]] = [...this.readings] as [[number, ClockReading], [number, ClockReading]];
-    const apart = Math.abs(offsetOf(first) - offsetOf(second));
-    if (apart - (widthOf(first) + widthOf(second)) / 2 <= TOLERANCE) this.pair = 'unsure';
-    else if (this.pair === 'unsure') {
-      this.pair = 'sure';
-      this.readings.clear();
-      this.pairSince = undefined;
-    } else if (this.pair === 'sure') {
-      this.pair = 'warned';
-      const names = [one, other].sort((a, b) => a - b).map(this.nameOf);
-      this.logger.warn(
-        `the clocks of ${names.join(' and ')} differ by ${(apart / 1_000).toFixed(1)} s: ${SYNCHRONIZE}`,
-      );
-    }
-  }
-
-  /** If some clocks differ, the median is taken as right. */
+  /** Compares all clocks with the median. Of two clocks, the median is the lower one. */
   private compare(): void {
-    const offsets = [...this.readings.values()].map(offsetOf).sort((a, b) => a - b);
-    const median = offsets[Math.floor((offsets.length - 1) / 2)]!;
-    const found = [...this.readings].flatMap(([place, reading]) => {
-      const ahead = offsetOf(reading) - median;
-      const differs = Math.abs(ahead) - widthOf(reading) / 2 > TOLERANCE;
-      if (!differs) this.warned.delete(place);
-      return differs && !this.warned.has(place) ? [{ place, ahead }] : [];
+    const sorted = [...this.readings].sort(([, a], [, b]) => offsetOf(a) - offsetOf(b));
+    const [reference, right] = sorted[Math.floor((sorted.length - 1) / 2)]!;
+    const found = sorted.flatMap(([master, reading]) => {
+      const ahead = offsetOf(reading) - offsetOf(right);
+      const differs = Math.abs(ahead) - (widthOf(reading) + widthOf(right)) / 2 > TOLERANCE;
+      if (!differs) this.warned.delete(master);
+      return differs && !this.warned.has(master) ? [{ master, ahead }] : [];
     });
     if (found.length === 0) this.isSure = false;
     else if (!this.isSure) {
       this.isSure = true;
       this.readings.clear();
+      this.pairSince = undefined;
     } else {
-      for (const { place, ahead } of found) {
-        this.warned.add(place);
-        this.logger.warn(whyWarned(this.nameOf(place), ahead));
+      const others = sorted.length < ENOUGH ? reference.name : 'the other masters';
+      for (const { master, ahead } of found) {
+        this.warned.add(master);
+        this.logger.warn(whyWarned(master.name, ahead, others));
       }
     }
   }
@@ -116,5 +99,5 @@ const widthOf = ({ sent, received }: ClockReading): number => received - sent;
 /** The best estimate of how far the clock is ahead of the client's. */
 const offsetOf = ({ time, sent, received }: ClockReading): number => time - (sent + received) / 2;
 
-const whyWarned = (name: string, ahead: number): string =>
-  `the clock of ${name} is ${(Math.abs(ahead) / 1_000).toFixed(1)} s ${ahead > 0 ? 'ahead of' : 'behind'} that of the other masters: ${SYNCHRONIZE}`;
+const whyWarned = (name: string, ahead: number, others: string): string =>
+  `the clock of ${name} is ${(Math.abs(ahead) / 1_000).toFixed(1)} s ${ahead > 0 ? 'ahead of' : 'behind'} that of ${others}: ${SYNCHRONIZE}`;

@@ -1,10 +1,10 @@
 import type { Clock } from '../../common/clock.js';
 import type { LockLogger } from '../../common/logger.js';
-import { LockConfigError, LockStoreError } from '../../errors/index.js';
+import { isLockConfigError, LockConfigError, LockStoreError } from '../../errors/index.js';
 import type { QuorumMember, ServerIdentity } from '../quorum-member.js';
 import { MasterClocks } from './master-clocks.js';
 
-/** For how many ms a master that leads to the server of another one is not examined again. */
+/** For how many ms a master that cannot be a member is not examined again. */
 const EXCLUDED_FOR = 1_000;
 /** How many times an examination may be interrupted by a lost connection. */
 const MOST_EXAMINATIONS = 5;
@@ -17,86 +17,69 @@ export class Membership {
   readonly clocks: MasterClocks;
   /** Whether a majority of separate servers has been found. From then on, a problem of another master may be temporary. */
   hasStarted = false;
-  private readonly refused = new Map<Member, LockConfigError>();
-  private warned = false;
+  private hasWarned = false;
 
   constructor(
     stores: readonly QuorumMember[],
-    private readonly logger: LockLogger,
+    readonly logger: LockLogger,
     readonly clock: Clock,
   ) {
     this.members = stores.map((store, place) => new Member(store, place, this));
-    this.clocks = new MasterClocks((place) => this.members[place]!.name, logger);
+    this.clocks = new MasterClocks(logger);
   }
 
   /** Why these masters cannot form a quorum, once that is known. */
   get refusal(): LockConfigError | undefined {
-    return this.refused.values().next().value;
+    return this.members.map(({ exclusion }) => exclusion?.why).find(isLockConfigError);
   }
 
   /** Checks again the masters that were refused: their addresses may lead to other servers now. */
   recheck(): void {
-    for (const member of this.refused.keys()) member.admit().catch(() => undefined);
+    for (const member of this.members) {
+      if (member.exclusion !== undefined) member.admit().catch(() => undefined);
+    }
   }
 
-  /**
-   * Checks which server a master leads to. This is repeated for each new connection, since an address may lead to
-   * another server later.
-   * @throws LockConfigError if a master can never be a member; LockStoreError if it does not answer, or cannot be a
-   * member at the moment
-   */
-  examine(member: Member, identity: ServerIdentity | undefined): void {
+  /** Why a master with this identity cannot be a member; `undefined`: it can. */
+  problemOf(member: Member, identity: ServerIdentity | undefined): string | undefined {
     if (identity === undefined) {
-      if (!this.warned) this.logger.warn(CANNOT_TELL);
-      this.warned = true;
-      return;
+      if (!this.hasWarned) this.logger.warn(CANNOT_TELL);
+      this.hasWarned = true;
+      return undefined;
     }
-    if (identity.inCluster) this.refuse(member, `${member.name} is a node of a Redis Cluster`);
-    if (identity.runId === undefined) return void this.refused.delete(member);
+    if (identity.inCluster) return `${member.name} is a node of a Redis Cluster`;
     // A member that has lost its connection since has to be examined again itself.
-    const same = this.members.find((other) => other !== member && other.server === identity.runId && other.isExamined);
-    if (same !== undefined) {
-      const [one, other] = [same.place + 1, member.place + 1].sort((a, b) => a - b);
-      this.refuse(member, `masters ${one} and ${other} of connection are the same server`);
-    }
-    this.refused.delete(member);
-  }
-
-  /**
-   * A problem that exists from the start is a mistake in the options, until the address leads to another server. A
-   * problem that appears later may be temporary.
-   */
-  private refuse(member: Member, why: string): never {
-    if (!member.wasAdmitted && !this.hasStarted) {
-      const refusal = new LockConfigError(
-        `${why}; Redlock needs independent masters: separate servers that share nothing.`,
-      );
-      this.refused.set(member, refusal);
-      throw refusal;
-    }
-    this.refused.delete(member);
-    if (!member.isExcluded)
-      this.logger.warn(`${why} now: ${member.name} does not count until it leads to another server.`);
-    throw new LockStoreError(`${why} now, so its votes count once`, { transient: true });
+    const isSame = (other: Member): boolean => other !== member && other.server === identity.runId && other.isExamined;
+    const same = identity.runId === undefined ? undefined : this.members.find(isSame);
+    if (same === undefined) return undefined;
+    const [one, other] = [same.place + 1, member.place + 1].sort((a, b) => a - b);
+    return `masters ${one} and ${other} of connection are the same server`;
   }
 }
 
 const CANNOT_TELL =
   'the Redis user may not call INFO, so it is not checked whether the masters are separate servers, outside of a Cluster';
 
+/** Why a master cannot be a member as long as it has this connection, and until when that is not checked again. */
+interface Exclusion {
+  readonly why: LockConfigError | LockStoreError;
+  readonly epoch: number;
+  readonly until: number;
+}
+
 /** One of several masters. */
 export class Member {
   /** How many ms its last reply took. */
   roundTrip = 0;
-  private exclusion: { readonly why: unknown; readonly epoch: number; readonly until: number } | undefined;
+  exclusion: Exclusion | undefined;
+  /** The `run_id` of the server to which it led when it was examined last; `undefined`: the server does not say. */
+  server: string | undefined;
   /** The epoch of the connection on which it was examined last. */
   private examinedIn: number | undefined;
   private admission: Promise<void> | undefined;
   /** How many requests wait for an examination. */
   private waiting = 0;
   private address: string | undefined;
-  /** The `run_id` of the server to which it led when it was examined last; `undefined`: the server does not say. */
-  server: string | undefined;
 
   constructor(
     readonly store: QuorumMember,
@@ -109,36 +92,20 @@ export class Member {
     return `master ${this.place + 1} of connection${this.address === undefined ? '' : ` (${this.address})`}`;
   }
 
-  /** Whether the last examination found that it leads to a server that counts already. */
-  get isExcluded(): boolean {
-    return this.exclusion !== undefined;
-  }
-
-  /** Whether it was ever found to be a separate server. */
-  get wasAdmitted(): boolean {
-    return this.examinedIn !== undefined;
-  }
-
   /** Whether its current connection is known to lead to a separate server. */
   get isExamined(): boolean {
     return this.examinedIn === this.store.epoch;
   }
 
-  /** Whether a request can be sent without waiting for an examination, or for earlier requests. */
-  private get isOpen(): boolean {
-    return this.isExamined && this.admission === undefined && this.waiting === 0;
+  /** Whether it was ever found to be a separate server. */
+  private get wasAdmitted(): boolean {
+    return this.examinedIn !== undefined;
   }
 
   /** Resolves when the master is known to be a separate server. Requests that waited for that are sent first. */
   admit(): Promise<void> {
     if (this.isExamined && this.admission === undefined) return Promise.resolve();
-    this.admission ??= this.examine().then(
-      () => void (this.admission = undefined),
-      (error: unknown) => {
-        this.admission = undefined;
-        throw error;
-      },
-    );
+    this.admission ??= this.examine().finally(() => (this.admission = undefined));
     return this.admission;
   }
 
@@ -162,23 +129,20 @@ export class Member {
 
   /** Records the time of the master's clock in a reply. */
   noteTime(time: number, sent: number): void {
-    this.roundTrip = this.membership.clock.now() - sent;
-    this.membership.clocks.note(this.place, { time, sent, received: this.membership.clock.now() });
+    const received = this.membership.clock.now();
+    this.roundTrip = received - sent;
+    this.membership.clocks.note(this, { time, sent, received });
   }
 
   /** The earliest time that its clock can show at a moment of the client's clock; `undefined`: unknown. */
   timeAt(moment: number): number | undefined {
     const { clock, clocks } = this.membership;
-    return clocks.timeAt(this.place, moment, clock.now());
+    return clocks.timeAt(this, moment, clock.now());
   }
 
   private put<T>(question: (store: QuorumMember) => Promise<T>, always: boolean): Promise<T> {
-    const { refusal } = this.membership;
-    if (refusal !== undefined) {
-      this.membership.recheck();
-      return Promise.reject(refusal);
-    }
-    if (this.isOpen || (always && this.waiting === 0)) return this.send(question);
+    const isAdmitted = this.isExamined && this.admission === undefined;
+    if (this.waiting === 0 && (isAdmitted || always)) return this.send(question);
     this.waiting += 1;
     // Requests go out in their order, even if a new request comes before all of them are sent.
     const settled = (error?: unknown): Promise<T> => {
@@ -204,9 +168,15 @@ export class Member {
     });
   }
 
+  /**
+   * Checks which server the master leads to. This is repeated for each new connection, since an address may lead to another
+   * server later.
+   * @throws LockConfigError if the master can never be a member; LockStoreError if it does not answer, or cannot be a member
+   * at the moment
+   */
   private async examine(): Promise<void> {
-    const { clock, clocks } = this.membership;
     const { exclusion } = this;
+    const { clock, clocks } = this.membership;
     if (exclusion?.epoch === this.store.epoch && clock.now() < exclusion.until) throw exclusion.why;
     for (let examinations = 0; examinations < MOST_EXAMINATIONS; examinations += 1) {
       const { epoch } = this.store;
@@ -214,21 +184,34 @@ export class Member {
       const identity = await this.store.identify();
       if (epoch !== this.store.epoch) continue;
       this.address = identity?.address;
-      try {
-        this.membership.examine(this, identity);
-      } catch (error) {
-        this.exclusion = { why: error, epoch, until: clock.now() + EXCLUDED_FOR };
-        throw error;
+      const problem = this.membership.problemOf(this, identity);
+      if (problem !== undefined) {
+        this.exclusion = { why: this.refusal(problem), epoch, until: clock.now() + EXCLUDED_FOR };
+        throw this.exclusion.why;
       }
       this.exclusion = undefined;
       this.examinedIn = epoch;
       this.server = identity?.runId;
-      clocks.forget(this.place);
+      clocks.forget(this);
       if (identity?.time !== undefined) this.noteTime(identity.time, sent);
       return;
     }
     throw new LockStoreError(`${this.name} lost its connection each time it was asked to identify itself`, {
       transient: true,
     });
+  }
+
+  /**
+   * A problem that exists from the start is a mistake in the options, until the address leads to another server. A
+   * problem that appears later may be temporary.
+   */
+  private refusal(problem: string): LockConfigError | LockStoreError {
+    const { hasStarted, logger } = this.membership;
+    if (!this.wasAdmitted && !hasStarted) {
+      return new LockConfigError(`${problem}; Redlock needs independent masters: separate servers that share nothing.`);
+    }
+    if (this.exclusion === undefined)
+      logger.warn(`${problem} now: ${this.name} does not count until it leads to another server.`);
+    return new LockStoreError(`${problem} now, so its votes count once`, { transient: true });
   }
 }

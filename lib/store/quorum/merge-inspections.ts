@@ -1,12 +1,12 @@
 import type { StoredHold, StoredLock, StoredWaiter } from '../lock-store.js';
-import { nthLargest } from './round.js';
+import { nthLargest, type QuorumContext } from './round.js';
 
 /**
  * Merges what the masters know of a key into what a majority knows. An entry is left out if the masters that have it
  * and the silent ones together are no majority.
  */
-export function mergeInspections(replies: readonly StoredLock[], quorum: number, masters: number): StoredLock {
-  const enough = Math.max(1, quorum - (masters - replies.length));
+export function mergeInspections({ members, quorum }: QuorumContext, replies: readonly StoredLock[]): StoredLock {
+  const enough = Math.max(1, quorum - (members.length - replies.length));
   const seen = new Map<string, StoredHold[]>();
   for (const hold of replies.flatMap(({ holds }) => holds)) {
     seen.set(hold.id, [...(seen.get(hold.id) ?? []), hold]);
@@ -21,15 +21,15 @@ export function mergeInspections(replies: readonly StoredLock[], quorum: number,
     ),
     holds,
     waiters: mergeWaiters(replies).filter(({ id }) => !held.has(id)),
-    limit: limits.length >= enough ? nthLargest(limits, enough) : undefined,
+    limit: limits.length >= enough ? nthLargest(enough, limits) : undefined,
   };
 }
 
 function mergeHold(same: readonly StoredHold[], enough: number): StoredHold {
   const ofMajority = (field: 'ttl' | 'since'): number =>
     nthLargest(
-      same.map((hold) => hold[field]),
       enough,
+      same.map((hold) => hold[field]),
     )!;
   const token = mostFrequent(same.map((hold) => hold.token));
   return { ...same[0]!, token, ttl: ofMajority('ttl'), since: ofMajority('since') };

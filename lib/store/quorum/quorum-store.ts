@@ -1,7 +1,6 @@
 import { systemClock, type Clock } from '../../common/clock.js';
 import type { LockLogger } from '../../common/logger.js';
 import { isLockConfigError, LockConfigError, type LockStoreError } from '../../errors/index.js';
-import type { ClientRecord, ClientRecordStore } from '../client-records.js';
 import {
   chooser,
   type AcquireReply,
@@ -14,7 +13,6 @@ import {
   type LockStoreListener,
   type OfferReply,
   type OfferRequest,
-  type PushedGrant,
   type ReleaseReply,
   type ReleaseRequest,
   type RenewReply,
@@ -22,21 +20,22 @@ import {
   type StoredLock,
 } from '../lock-store.js';
 import type { QuorumMember } from '../quorum-member.js';
-import { Acquisition, type Outcome } from './acquisition.js';
+import { Acquisition } from './acquisition.js';
+import { Bell, graceAfter } from './bell.js';
+import { QuorumClientRecords } from './client-records.js';
 import { Membership, type Member } from './membership.js';
 import { mergeInspections } from './merge-inspections.js';
 import {
   askEach,
+  errorsOf,
   gather,
   gatherAll,
-  graceAfter,
+  isMajority,
+  isMinorityWithout,
   minorityError,
-  orAfter,
-  refuseMinority,
-  Round,
+  repliesOf,
   tallyRelease,
   tallyRenewal,
-  valuesOf,
   type Answers,
   type QuorumContext,
 } from './round.js';
@@ -44,45 +43,8 @@ import { longestTry } from './split-votes.js';
 
 /** Acquisitions are swept for the first time if there are this many. */
 const SWEEP_AT = 1_000;
-
-/** Keeps the record of a client on each master. One master that has it is enough: it only serves people. */
-export class QuorumClientRecords implements ClientRecordStore {
-  constructor(private readonly masters: () => readonly Member[]) {}
-
-  /** @throws AggregateError if no master takes it */
-  async write(record: ClientRecord, lifetime: number): Promise<void> {
-    await this.first(({ clients }) => clients.write(record, lifetime));
-  }
-
-  async read(clientId: string): Promise<ClientRecord | undefined> {
-    const answer = this.first(
-      async ({ clients }) => (await clients.read(clientId)) ?? Promise.reject(new Error('none')),
-    );
-    return answer.catch(() => undefined);
-  }
-
-  /** A client that no answering master knows receives at most the messages of masters that are away. */
-  async connected(clientIds: readonly string[]): Promise<ReadonlyMap<string, boolean>> {
-    const asked = this.reachable().map(async ({ store }) => store.clients.connected?.(clientIds));
-    const answers = valuesOf(await Promise.allSettled(asked)).filter((answer) => answer !== undefined);
-    const known = clientIds.filter((id) => answers.some((answer) => answer.has(id)));
-    return new Map(known.map((id) => [id, answers.some((answer) => answer.get(id) === true)]));
-  }
-
-  /** Asks the masters that can be reached. The others would execute it later. */
-  private first<T>(ask: (store: QuorumMember) => Promise<T>): Promise<T> {
-    return Promise.any(this.reachable().map(({ store }) => ask(store)));
-  }
-
-  private reachable(): readonly Member[] {
-    return this.masters().filter(({ store }) => store.unreachable === undefined);
-  }
-}
-
 /** For how many ms a finished release waits for the reply to the next request, which saves a separate request. */
 const NEXT_GRACE = 10;
-/** The largest difference in speed between two clocks, with a small margin. */
-const DRIFT = 0.011;
 /** After a majority has started, the others get this many ms to show that they are not independent. */
 const START_GRACE = 250;
 /**
@@ -107,7 +69,7 @@ export class QuorumStore implements LockStore {
   readonly keepsPermits = false;
   readonly mayKeepPlaces = true;
   readonly latches = undefined;
-  readonly clients = new QuorumClientRecords(() => this.context.members);
+  readonly clients: QuorumClientRecords;
   protected readonly context: QuorumContext;
   private readonly membership: Membership;
   /** By their ids, until they are released. */
@@ -120,15 +82,16 @@ export class QuorumStore implements LockStore {
     this.membership = new Membership(members, logger, clock);
     const quorum = Math.floor(members.length / 2) + 1;
     this.context = { members: this.membership.members, quorum, clock, random, commandTimeout };
+    this.clients = new QuorumClientRecords(this.context.members);
     for (const member of this.context.members) this.listenTo(member);
   }
 
   get listening(): boolean {
-    return this.context.members.filter(({ store }) => store.listening).length >= this.context.quorum;
+    return isMajority(this.context, ({ listening }) => listening);
   }
 
   get fullySubscribed(): boolean {
-    return this.context.members.filter(({ store }) => store.fullySubscribed).length >= this.context.quorum;
+    return isMajority(this.context, ({ fullySubscribed }) => fullySubscribed);
   }
 
   get epoch(): number {
@@ -136,22 +99,15 @@ export class QuorumStore implements LockStore {
   }
 
   get answerTime(): number {
-    return longestTry(Math.max(...this.context.members.map(({ roundTrip }) => roundTrip)));
+    return longestTry(this.context);
   }
 
   get unreachable(): LockStoreError | undefined {
-    return this.minority(this.context.members.flatMap(({ store }) => store.unreachable ?? []));
+    return this.minority(({ unreachable }) => unreachable);
   }
 
   get outage(): LockStoreError | undefined {
-    return this.minority(this.context.members.flatMap(({ store }) => store.outage ?? []));
-  }
-
-  /** The error if so many masters fail that the rest is no majority. */
-  private minority(errors: readonly LockStoreError[]): LockStoreError | undefined {
-    const { members, quorum } = this.context;
-    if (errors.length <= members.length - quorum) return undefined;
-    return minorityError(members.length, members.length - errors.length, errors, quorum);
+    return this.minority(({ outage }) => outage);
   }
 
   listen(listener: LockStoreListener): void {
@@ -163,28 +119,14 @@ export class QuorumStore implements LockStore {
    * @throws LockConfigError if masters are not independent; LockStoreError if no majority can be reached
    */
   async start(): Promise<void> {
-    const { members, quorum, clock } = this.context;
-    let unusable: LockConfigError | undefined;
-    const refuse = (): void => {
-      const refusal = unusable ?? this.membership.refusal;
-      if (refusal !== undefined) throw refusal;
-    };
-    const starts = members.map(async (member) => {
-      try {
-        await member.store.start();
-      } catch (error) {
-        if (isLockConfigError(error)) unusable ??= error;
-        throw error;
-      }
+    const starts = this.context.members.map(async (member) => {
+      await member.store.start();
       await member.admit();
+      return member;
     });
-    await gather(starts, this.context, (answers, last) => {
-      refuse();
-      refuseMinority(answers, quorum);
-      return last || valuesOf(answers).length >= quorum ? true : undefined;
-    });
-    await orAfter(clock, START_GRACE, Promise.allSettled(starts), []);
-    refuse();
+    const answers = await gatherAll(this.context, starts, () => START_GRACE);
+    const mistake = errorsOf(answers).find(isLockConfigError);
+    if (mistake !== undefined) throw mistake;
     this.membership.hasStarted = true;
   }
 
@@ -194,107 +136,79 @@ export class QuorumStore implements LockStore {
     await Promise.all(this.context.members.map(({ store }) => store.close()));
   }
 
-  async acquire(wanted: AcquireRequest): Promise<AcquireReply> {
-    const called = this.context.clock.now();
-    const acquisition = this.acquisitions.get(wanted.id) ?? this.open(wanted);
+  async acquire(request: AcquireRequest): Promise<AcquireReply> {
     const { refusal } = this.membership;
-    try {
-      const outcome = await acquisition.attempt(this.waitingIfListening(wanted));
-      return this.replyOf(wanted.id, acquisition, outcome, called);
-    } catch (error) {
-      throw refusal ?? this.membership.refusal ?? error;
+    if (refusal !== undefined) {
+      this.membership.recheck();
+      throw refusal;
     }
+    return this.attempt(request, this.acquisitions.get(request.id) ?? this.open(request));
   }
 
-  async release(request: ReleaseRequest): Promise<ReleaseReply> {
+  async release({ key, id, keep, tombstoneFor, next }: ReleaseRequest): Promise<ReleaseReply> {
     const called = this.context.clock.now();
-    const { key, id, keep } = request;
-    const given = this.end(id);
-    const next = request.next === undefined ? undefined : this.open(request.next);
-
-    const round = new Round();
-    const replies = this.context.members.map((member, i) => {
-      // A reply that was not awaited may belong to a request that is executed after the release.
-      const open = given?.votes.states[i]?.mayAnswer === true ? 2 * this.context.commandTimeout : 0;
-      const release = { key, id, tombstoneFor: Math.max(request.tombstoneFor, open), keep, next: undefined };
-      if (member.store.unreachable !== undefined && given?.votes.states[i]?.wasSent === true) {
-        member.tell((store) => store.release(release)).catch(() => undefined);
-      }
-      return round.ask(member, (store) => store.release({ ...release, next: next?.requestFor(member) }));
+    const votes = this.end(id)?.votes.all;
+    const acquisition = next && this.open(next);
+    // A reply that was not awaited may belong to a request that is executed after the release.
+    const tombstones = this.context.members.map((_, i) => Math.max(tombstoneFor, votes?.[i]?.tombstoneFor ?? 0));
+    votes?.forEach((vote, i) => {
+      if (vote.member.store.unreachable !== undefined) vote.release(tombstones[i], keep);
     });
-    next?.votes.states.forEach((state, i) => {
-      next.expect(state, () => replies[i]!.then((reply) => reply.next!), called);
+    const replies = askEach(this.context, (store, i) =>
+      store.release({ key, id, keep, tombstoneFor: tombstones[i]!, next: acquisition?.requestFor(store) }),
+    );
+    acquisition?.votes.all.forEach((vote, i) => {
+      acquisition.expect(vote, async () => (await replies[i]!).next!, called);
     });
-    const nextReply = next?.attempt().then(
-      (outcome) => this.replyOf(request.next!.id, next, outcome, called),
-      () => undefined,
-    );
-
-    const released = await gather(replies, this.context, (answers, last) =>
-      tallyRelease(answers, this.context.quorum, last),
-    );
-    if (nextReply === undefined) return { released: released === 'released', next: undefined };
+    const nextReply = acquisition && this.attempt(next, acquisition).catch(() => undefined);
+    const released = await gather(this.context, replies, (answers, last) => tallyRelease(this.context, answers, last));
+    if (nextReply === undefined) return { released, next: undefined };
     // It may take longer than the release does.
-    const reply = await orAfter(this.context.clock, NEXT_GRACE, nextReply, undefined);
-    const time = this.context.clock.now();
-    const later: AcquireReply = { outcome: 'queued', time, retryAfter: 0, lastToken: 0, holders: [] };
-    return { released: released === 'released', next: reply ?? later };
-  }
-
-  async renew(requests: readonly RenewRequest[]): Promise<RenewReply[]> {
-    if (requests.length === 0) return [];
-    const sent = this.context.clock.now();
-    const asks = askEach(this.context.members, (store) => store.renew(requests));
-    const replies = await this.decideLeases(requests, asks);
-    requests.forEach(({ id }, i) => {
-      const reply = replies[i];
-      const majority = this.acquisitions.get(id)?.majority;
-      if (majority !== undefined && typeof reply === 'number') majority.until = Math.max(majority.until, sent + reply);
-    });
-    void this.reinstateMissing(requests, replies, asks);
-    return replies;
+    const { clock } = this.context;
+    const reply = await Promise.race([nextReply, new Bell(clock).rung(clock.now() + NEXT_GRACE)]);
+    const later = { outcome: 'queued', time: clock.now(), retryAfter: 0, lastToken: 0, holders: [] } as const;
+    return { released, next: reply ?? later };
   }
 
   /**
-   * Decides each lease that all masters were asked to renew. If one master has lost a hold, a slow master may decide; it
-   * gets the whole time of a command. With less time, a hold that a majority has could be lost by one renewal after the
-   * other. Leases that are decided do not wait for it. A lease that is not decided yet gets an error, and is renewed
-   * again separately.
+   * If one master has lost a hold, a slow master may decide; it gets the whole time of a command. With less time, a hold that a
+   * majority has could be lost by one renewal after the other. Leases that are decided do not wait for it. A lease that is not
+   * decided yet gets an error, and is renewed again separately.
    */
-  private decideLeases(
-    requests: readonly RenewRequest[],
-    asks: ReadonlyArray<Promise<readonly RenewReply[]>>,
-  ): Promise<RenewReply[]> {
-    const { quorum, clock } = this.context;
+  async renew(requests: readonly RenewRequest[]): Promise<RenewReply[]> {
+    if (requests.length === 0) return [];
+    const { context } = this;
+    const sent = context.clock.now();
+    const asked = askEach(context, (store) => store.renew(requests));
     let tallies: Array<RenewReply | undefined> = [];
-    const grace = (ms: number): number | undefined =>
-      tallies.every((tally) => tally === undefined) ? undefined : graceAfter(ms);
-    return gather(asks, { quorum, clock, graceAfter: grace }, (answers, last) => {
-      tallies = requests.map((_, i) =>
-        tallyRenewal(
-          answers.map((answer) => partOf(answer, i)),
-          quorum,
-          last,
-        ),
-      );
-      return tallies.includes(undefined) ? undefined : (tallies as RenewReply[]);
+    const replies = await gather(
+      context,
+      asked,
+      (answers, last) => {
+        tallies = requests.map((_, i) => tallyRenewal(context, leasesOf(answers, i), last));
+        return tallies.includes(undefined) ? undefined : (tallies as RenewReply[]);
+      },
+      (ms) => (tallies.every((tally) => tally === undefined) ? undefined : graceAfter(ms)),
+    );
+    requests.forEach(({ id }, i) => {
+      const reply = replies[i];
+      const majority = this.acquisitions.get(id)?.votes.majority;
+      if (majority !== undefined && typeof reply === 'number') majority.until = Math.max(majority.until, sent + reply);
     });
+    void this.reinstateMissing(requests, replies, asked);
+    return replies;
   }
 
   /** Reinstates the votes of holds that have a majority, on masters that do not know them. Never rejects. */
   private async reinstateMissing(
     requests: readonly RenewRequest[],
     decided: readonly RenewReply[],
-    asks: ReadonlyArray<Promise<readonly RenewReply[]>>,
+    asked: ReadonlyArray<Promise<readonly RenewReply[]>>,
   ): Promise<void> {
-    const answers = await Promise.allSettled(asks);
+    const answers = await Promise.all(asked.map((each) => each.catch(asError)));
     requests.forEach(({ id }, i) => {
-      const isMissing = (_: unknown, place: number): boolean => {
-        const answer = answers[place]!;
-        return answer.status === 'fulfilled' && answer.value[i] === 'not-held';
-      };
-      const acquisition = typeof decided[i] === 'number' ? this.acquisitions.get(id) : undefined;
-      void acquisition?.reinstatement.reinstate(acquisition.votes.states.filter(isMissing));
+      if (typeof decided[i] !== 'number') return;
+      void this.acquisitions.get(id)?.reinstatement.reinstate(leasesOf(answers, i));
     });
   }
 
@@ -304,24 +218,19 @@ export class QuorumStore implements LockStore {
    * @throws LockStoreError if so many masters fail that the rest is no majority
    */
   async offer(request: OfferRequest): Promise<OfferReply> {
-    const { members, quorum, clock, commandTimeout } = this.context;
-    const { key, id } = request;
-    const given = this.end(id);
-    const round = new Round();
-    const asks = members.map((member, i) => {
-      const offered = round.ask(member, (store) => store.offer(request));
-      const state = given?.votes.states[i];
-      if (state?.mayAnswer === true || state?.standing === 'queued') {
-        const tombstone = { key, id, tombstoneFor: 2 * commandTimeout, keep: 0, next: undefined };
-        member.tell((store) => store.release(tombstone)).catch(() => undefined);
-      }
-      return offered;
-    });
-    const terms = { quorum, clock, graceAfter: () => undefined };
-    const reply = await gather<OfferReply, RenewReply | 'shared'>(asks, terms, (answers, last) => {
-      if (valuesOf(answers).includes('shared')) return 'shared';
-      return tallyRenewal(answers as Answers<RenewReply>, quorum, last);
-    });
+    const { context } = this;
+    const votes = this.end(request.id)?.votes.all;
+    const asked = askEach(context, (store) => store.offer(request));
+    for (const vote of votes ?? []) {
+      if (vote.tombstoneFor > 0 || vote.standing.outcome === 'queued') vote.release(2 * context.commandTimeout);
+    }
+    const reply = await gather<OfferReply, RenewReply | 'shared'>(
+      context,
+      asked,
+      (answers, last) =>
+        answers.includes('shared') ? 'shared' : tallyRenewal(context, answers as Answers<RenewReply>, last),
+      () => undefined,
+    );
     if (reply instanceof Error) throw reply;
     return reply;
   }
@@ -342,16 +251,14 @@ export class QuorumStore implements LockStore {
    * @throws LockStoreError if so many masters fail that the rest is no majority
    */
   async forceRelease(key: string, hold?: HoldChoice, by?: string): Promise<ForceReleaseReply> {
-    const { members } = this.context;
-    const looks = askEach(members, async (store) => (await store.inspect(key)).holds);
-    const found = valuesOf(await gatherAll(looks, this.context)).flatMap((holds) => holds.filter(chooser(hold)));
+    const looks = askEach(this.context, async (store) => (await store.inspect(key)).holds);
+    const found = repliesOf(await gatherAll(this.context, looks)).flatMap((holds) => holds.filter(chooser(hold)));
     const named = new Set(found.map(({ id }) => id));
-    const ending = new Round();
-    const endings = members.map(async (member, i) => {
+    const endings = askEach(this.context, async (store, i) => {
       const holds = (await looks[i]!).filter(({ id }) => named.has(id));
-      return ending.ask(member, (store) => store.endHolds(key, holds, by, REVOKED_MEMORY));
+      return store.endHolds(key, holds, by, REVOKED_MEMORY);
     });
-    const replies = valuesOf(await gatherAll(endings, this.context));
+    const replies = repliesOf(await gatherAll(this.context, endings));
     return {
       holds: Math.max(...replies.map(({ holds }) => holds)),
       told: Math.max(...replies.map(({ told }) => told)),
@@ -359,9 +266,8 @@ export class QuorumStore implements LockStore {
   }
 
   async inspect(key: string, maxWaiters?: number): Promise<StoredLock> {
-    const { members, quorum } = this.context;
-    const asks = askEach(members, (store) => store.inspect(key, maxWaiters));
-    return mergeInspections(valuesOf(await gatherAll(asks, this.context)), quorum, members.length);
+    const asked = askEach(this.context, (store) => store.inspect(key, maxWaiters));
+    return mergeInspections(this.context, repliesOf(await gatherAll(this.context, asked)));
   }
 
   /**
@@ -372,14 +278,13 @@ export class QuorumStore implements LockStore {
   async list({ cursor, budget }: ListRequest): Promise<ListReply> {
     const { members } = this.context;
     const cursors = cursor === '' ? members.map(() => '') : (JSON.parse(cursor) as ReadonlyArray<string | null>);
-    const round = new Round();
-    const asks = members.map(async (member, i): Promise<ListReply | undefined> => {
+    const asked = members.map(async (member, i): Promise<ListReply | null> => {
       const place = cursors[i] ?? null;
-      return place === null ? undefined : round.ask(member, (store) => store.list({ cursor: place, budget }));
+      return place === null ? null : member.ask((store) => store.list({ cursor: place, budget }));
     });
-    const answers = await gatherAll(asks, this.context);
-    const parts = valuesOf(answers).filter((part) => part !== undefined);
-    const next = answers.map((answer) => (answer?.status === 'fulfilled' ? (answer.value?.cursor ?? null) : null));
+    const answers = await gatherAll(this.context, asked);
+    const parts = repliesOf(answers).filter((part) => part !== null);
+    const next = answers.map((answer) => (answer && 'cursor' in answer ? (answer.cursor ?? null) : null));
     return {
       keys: [...new Set(parts.flatMap(({ keys }) => keys))],
       cursor: next.every((each) => each === null) ? undefined : JSON.stringify(next),
@@ -387,18 +292,28 @@ export class QuorumStore implements LockStore {
     };
   }
 
-  /** A client that receives no grants from a majority joins no queue. Its requests are repeated when it does. */
-  private waitingIfListening(request: AcquireRequest): AcquireRequest {
-    return this.listening ? request : { ...request, waits: false };
+  /** The error if so many masters fail that the rest is no majority. */
+  private minority(failureOf: (store: QuorumMember) => LockStoreError | undefined): LockStoreError | undefined {
+    const { members } = this.context;
+    const errors = members.flatMap(({ store }) => failureOf(store) ?? []);
+    if (!isMinorityWithout(this.context, errors.length)) return undefined;
+    return minorityError(this.context, members.length - errors.length, errors);
   }
 
-  private open(wanted: AcquireRequest): Acquisition {
-    const { id, waits } = wanted;
-    const retry = waits ? (): void => this.listener?.retryAfter(id, 0) : undefined;
-    const acquisition = new Acquisition(this.context, this.waitingIfListening(wanted), retry);
+  private open(request: AcquireRequest): Acquisition {
+    const { id } = request;
+    const acquisition = new Acquisition(this.context, request, () => this.listener?.retryAfter(id, 0));
     if (this.acquisitions.size >= this.sweepAt) this.sweep();
     this.acquisitions.set(id, acquisition);
     return acquisition;
+  }
+
+  /** Tries to get a majority. Forgets the acquisition if no caller needs it any more. */
+  private async attempt(request: AcquireRequest, acquisition: Acquisition): Promise<AcquireReply> {
+    const { id } = request;
+    const reply = await acquisition.attempt(request);
+    if (!acquisition.isWanted && this.acquisitions.get(id) === acquisition) this.acquisitions.delete(id);
+    return reply;
   }
 
   /** Forgets an acquisition that is being released. From now on, its vote is reinstated on no master. */
@@ -412,32 +327,29 @@ export class QuorumStore implements LockStore {
   /** Removes holds that have expired: no caller releases them. */
   private sweep(): void {
     const now = this.context.clock.now();
-    for (const [id, { majority }] of this.acquisitions) {
+    for (const [id, { votes }] of this.acquisitions) {
+      const { majority } = votes;
       if (majority !== undefined && majority.until < now) this.acquisitions.delete(id);
     }
     this.sweepAt = Math.max(SWEEP_AT, 2 * this.acquisitions.size);
   }
 
-  /** The engine counts a lease from its own call, and the masters from when they were asked. */
-  private replyOf(id: string, acquisition: Acquisition, outcome: Outcome, called: number): AcquireReply {
-    if ('outcome' in outcome) {
-      const isContended = ['queued', 'busy'].includes(outcome.outcome);
-      if (!(isContended && acquisition.isAwaited) && this.acquisitions.get(id) === acquisition)
-        this.acquisitions.delete(id);
-      return outcome;
-    }
-    const { token, batchSize, until, from } = outcome;
-    // The drift of the clocks also applies to the time before the request.
-    const drift = Math.max(0, called - from) * DRIFT;
-    return { outcome: 'held', time: this.context.clock.now(), token, lease: until - called - drift, batchSize };
-  }
-
   private listenTo(member: Member): void {
     member.store.listen({
-      granted: (grant) => this.granted(member, grant),
+      granted: ({ key, id }) => {
+        const acquisition = this.acquisitions.get(id);
+        if (acquisition !== undefined) return acquisition.pushed(member);
+        // No caller needs this hold any more.
+        const release = { key, id, tombstoneFor: 0, keep: 0, next: undefined };
+        member.ask((store) => store.release(release)).catch(() => undefined);
+      },
       retryAfter: (id, delay) => this.listener?.retryAfter(id, delay),
       yield: (id) => this.listener?.yield(id),
-      revoked: (id, _token, by) => this.revoked(member, id, by),
+      revoked: (id, _token, by) => {
+        if (this.acquisitions.get(id)?.revoked(member) !== true) return;
+        this.acquisitions.delete(id);
+        this.listener?.revoked(id, undefined, by);
+      },
       opened: () => undefined,
       restored: () => {
         this.membership.recheck();
@@ -445,22 +357,10 @@ export class QuorumStore implements LockStore {
       },
     });
   }
-
-  private granted(member: Member, { key, id }: PushedGrant): void {
-    const acquisition = this.acquisitions.get(id);
-    if (acquisition !== undefined) return acquisition.pushed(member);
-    // No caller needs this hold any more.
-    member.ask((store) => store.release({ key, id, tombstoneFor: 0, keep: 0, next: undefined })).catch(() => undefined);
-  }
-
-  private revoked(member: Member, id: string, by: string | undefined): void {
-    const acquisition = this.acquisitions.get(id);
-    if (acquisition?.revoked(member) !== true) return;
-    this.acquisitions.delete(id);
-    this.listener?.revoked(id, undefined, by);
-  }
 }
 
-/** The reply to one of the requests that a master got together. */
-const partOf = <T>(answer: Answers<readonly T[]>[number], i: number): Answers<T>[number] =>
-  answer?.status === 'fulfilled' ? { ...answer, value: answer.value[i]! } : answer;
+/** What each master has replied about one of the leases that it was asked to renew together. */
+const leasesOf = (answers: Answers<readonly RenewReply[]>, i: number): Answers<RenewReply> =>
+  answers.map((answer) => (answer === undefined || answer instanceof Error ? answer : answer[i]));
+
+const asError = (error: Error): Error => error;

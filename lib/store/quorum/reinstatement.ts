@@ -1,7 +1,8 @@
-import type { Clock } from '../../common/clock.js';
-import type { AcquireRequest } from '../lock-store.js';
+import type { AcquireRequest, RenewReply } from '../lock-store.js';
 import type { ReinstateReply } from '../quorum-member.js';
-import type { Majority, MemberState } from './votes.js';
+import type { Answers, QuorumContext } from './round.js';
+import type { Grant, Vote } from './vote.js';
+import type { Votes } from './votes.js';
 
 /**
  * Takes the votes of a valid hold again on masters that have lost them, so that it survives a restart of one master
@@ -9,62 +10,50 @@ import type { Majority, MemberState } from './votes.js';
  * ended by force on one master, its votes are reinstated on none.
  */
 export class Reinstatement {
-  private isRevoked = false;
-  private isUnderWay = false;
+  /** Whether a master has reported that the hold was ended by force. */
+  isRevoked = false;
 
   constructor(
-    private readonly clock: Clock,
+    private readonly context: QuorumContext,
     private readonly request: AcquireRequest,
-    /** The majority of the hold; `undefined`: the hold has ended. */
-    private readonly majority: () => Majority | undefined,
+    private readonly votes: Votes,
   ) {}
 
-  /** A master has reported that the hold was ended by force. */
-  revoked(): void {
-    this.isRevoked = true;
+  /** The majority of the hold; `undefined`: the hold has ended. */
+  private get majority(): Grant | undefined {
+    return this.isRevoked || this.votes.ended !== undefined ? undefined : this.votes.majority;
   }
 
-  /** Called when a majority has just confirmed the hold, for the masters that do not know it. Never rejects. */
-  async reinstate(missing: readonly MemberState[]): Promise<void> {
-    if (missing.length === 0 || this.isUnderWay || this.leaseLeft === 0) return;
-    this.isUnderWay = true;
-    try {
-      // First finds out whether one of these masters lost the hold by a forced release.
-      const looks = await Promise.all(missing.map((state) => this.ask(state, 0)));
-      if (looks.includes('left')) return this.revoked();
-      await Promise.all(missing.filter((_, i) => looks[i] === 'missing').map((state) => this.take(state)));
-    } finally {
-      this.isUnderWay = false;
-    }
+  /** Called when a majority has just confirmed the hold. `leases`: what each master has replied. Never rejects. */
+  async reinstate(leases: Answers<RenewReply>): Promise<void> {
+    const missing = this.votes.all.filter((_, place) => leases[place] === 'not-held');
+    // First finds out whether one of these masters lost the hold by a forced release.
+    const looks = await Promise.all(missing.map((vote) => this.ask(vote, true)));
+    if (looks.includes('left')) this.isRevoked = true;
+    await Promise.all(missing.filter((_, i) => looks[i] === 'missing').map((vote) => this.take(vote)));
   }
 
-  private async take(state: MemberState): Promise<void> {
-    const left = this.leaseLeft;
-    if (left === 0) return;
+  private async take(vote: Vote): Promise<void> {
     // A release that arrives in the meantime leaves a tombstone on this master.
-    state.asking += 1;
-    const reply = await this.ask(state, left);
-    state.asking -= 1;
-    if (reply === undefined) state.isUnsettled = true;
-    else if (reply === 'left') this.revoked();
-    else if (reply === 'held' && this.majority() !== undefined) state.standing = 'held';
+    vote.asking += 1;
+    const reply = await this.ask(vote, false);
+    vote.asking -= 1;
+    const { majority } = this;
+    if (reply === undefined) vote.isUnsettled = true;
+    else if (reply === 'left') this.isRevoked = true;
+    else if (reply === 'held' && majority !== undefined) vote.join(majority);
   }
 
-  /** Resolves to `undefined` if the master did not answer. */
-  private ask(state: MemberState, lease: number): Promise<ReinstateReply | undefined> {
-    const majority = this.majority();
-    if (majority === undefined) return Promise.resolve(undefined);
+  /** Resolves to `undefined` if the master did not answer. `looks`: the vote is not taken. */
+  private async ask(vote: Vote, looks: boolean): Promise<ReinstateReply | undefined> {
+    const { majority } = this;
+    const left = Math.floor((majority?.until ?? -Infinity) - this.context.clock.now());
+    if (majority === undefined || left <= 0) return 'missing';
     const { key, id, mode, owner } = this.request;
-    const latest = state.member.timeAt(majority.until);
-    const hold = { key, id, mode, owner, token: majority.token, batchSize: majority.batchSize, lease };
-    return state.member
-      .ask((store) => store.reinstate({ ...hold, latest: latest === undefined ? undefined : Math.floor(latest) }))
-      .catch(() => undefined);
-  }
-
-  /** For how many ms a vote may be taken again; 0: not at all. */
-  private get leaseLeft(): number {
-    const majority = this.majority();
-    return majority === undefined || this.isRevoked ? 0 : Math.max(0, Math.floor(majority.until - this.clock.now()));
+    const { token, batchSize, until } = majority;
+    const end = vote.member.timeAt(until);
+    const latest = end === undefined ? undefined : Math.floor(end);
+    const hold = { key, id, mode, owner, token, batchSize, lease: looks ? 0 : left, latest };
+    return vote.member.ask((store) => store.reinstate(hold)).catch(() => undefined);
   }
 }

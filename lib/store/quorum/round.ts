@@ -1,7 +1,8 @@
 import type { Clock } from '../../common/clock.js';
-import { LockStoreError } from '../../errors/index.js';
+import { isLockConfigError, LockStoreError } from '../../errors/index.js';
 import type { ReleaseReply, RenewReply } from '../lock-store.js';
 import type { QuorumMember } from '../quorum-member.js';
+import { Bell, graceAfter, type Grace } from './bell.js';
 import type { Member } from './membership.js';
 
 /** The record that all parts of a quorum share. */
@@ -16,178 +17,30 @@ export interface QuorumContext {
   readonly commandTimeout: number;
 }
 
-/** The replies of several masters so far, in the order of the masters. */
-export type Answers<T> = ReadonlyArray<PromiseSettledResult<T> | undefined>;
+/** What each master has replied so far, or why it has failed; `undefined`: neither. In the order of the masters. */
+export type Answers<T> = ReadonlyArray<T | Error | undefined>;
 
-/** If a majority has replied and the outcome is still open, slow masters get at least this many ms more. */
-const SHORTEST_GRACE = 10;
-const LONGEST_GRACE = 100;
+export const repliesOf = <T>(answers: Answers<T>): T[] =>
+  answers.filter((answer): answer is T => answer !== undefined && !(answer instanceof Error));
 
-/** The slower the majority was, the more time the others get. */
-export const graceAfter = (ms: number): number => Math.min(Math.max(2 * ms, SHORTEST_GRACE), LONGEST_GRACE);
-
-export interface GatherTerms {
-  readonly quorum: number;
-  readonly clock: Clock;
-  /** How many ms the other masters get after a majority took `ms`; `undefined`: until all have answered or failed. */
-  readonly graceAfter?: (ms: number) => number | undefined;
-}
-
-/** Wakes the one function that waits for it. */
-export class Bell {
-  private wake: (() => void) | undefined;
-
-  constructor(private readonly clock: Clock) {}
-
-  /** Something has changed that the waiting function should look at. */
-  ring(): void {
-    this.wake?.();
-  }
-
-  /** Resolves at the next ring, or at `time`. */
-  rung(time: number): Promise<void> {
-    const { clock } = this;
-    return new Promise((resolve) => {
-      const woken = (): void => {
-        clock.clearTimer(timer);
-        this.wake = undefined;
-        resolve();
-      };
-      const timer = time === Infinity ? undefined : clock.setTimer(Math.max(1, Math.ceil(time - clock.now())), woken);
-      this.wake = woken;
-    });
-  }
-}
+export const errorsOf = (answers: Answers<unknown>): Error[] => answers.filter((answer) => answer instanceof Error);
 
 /**
- * Passes the replies to `decide` as they come, until it returns an outcome. It returns `undefined` as long as the
- * outcome is open. With `last` set, no more replies are awaited, and an error that it throws is the outcome.
- * @param look is asked again and again after the first reply, for an outcome that does not come from the replies
+ * Asks all members in one round. A server counts once, whatever addresses lead to it: after its reply, the connection may
+ * be lost, and another address may lead to the same server while the round is still open.
  */
-export async function gather<T, R>(
-  asks: ReadonlyArray<Promise<T>>,
-  { quorum, clock, graceAfter: graceOf = graceAfter }: GatherTerms,
-  decide: (answers: Answers<T>, last: boolean) => R | undefined,
-  look?: () => R | undefined,
-): Promise<R> {
-  const answers: Array<PromiseSettledResult<T> | undefined> = asks.map(() => undefined);
-  const bell = new Bell(clock);
-  const came = (i: number, answer: PromiseSettledResult<T>): void => {
-    answers[i] = answer;
-    bell.ring();
-  };
-  asks.forEach((ask, i) => {
-    ask.then(
-      (value) => came(i, { status: 'fulfilled', value }),
-      (reason: unknown) => came(i, { status: 'rejected', reason }),
-    );
-  });
-  const since = clock.now();
-  let pause: number | undefined;
-  let [end, lookAt] = [Infinity, Infinity];
-  for (;;) {
-    await bell.rung(Math.min(end, lookAt));
-    const now = clock.now();
-    const last = now >= end || !answers.includes(undefined);
-    const result = decide(answers, last) ?? (now >= lookAt ? look?.() : undefined);
-    if (result !== undefined) return result;
-    if (last) throw tooFew(answers, quorum);
-    if (look !== undefined && (pause === undefined || now >= lookAt)) {
-      pause ??= graceAfter(now - since);
-      lookAt = now + pause;
-    }
-    if (end === Infinity && valuesOf(answers).length >= quorum) end = now + (graceOf(now - since) ?? Infinity);
-  }
-}
-
-/** Waits for all masters that answer in time. @throws LockStoreError if so many have failed that the rest is no majority */
-export const gatherAll = <T>(asks: ReadonlyArray<Promise<T>>, terms: GatherTerms): Promise<Answers<T>> =>
-  gather(asks, terms, (answers, last) => {
-    refuseMinority(answers, terms.quorum);
-    return last ? [...answers] : undefined;
-  });
-
-/** Resolves to an answer, or to another one after `ms`. */
-export async function orAfter<T>(clock: Clock, ms: number, answer: Promise<T>, otherwise: T): Promise<T> {
-  let timer: unknown;
-  const limit = new Promise<T>((resolve) => {
-    timer = clock.setTimer(ms, () => resolve(otherwise));
-  });
-  const first = await Promise.race([answer, limit]);
-  clock.clearTimer(timer);
-  return first;
-}
-
-export const valuesOf = <T>(answers: Answers<T>): T[] =>
-  answers.flatMap((answer) => (answer?.status === 'fulfilled' ? [answer.value] : []));
-
-export const errorsOf = <T>(answers: Answers<T>): Error[] =>
-  answers.flatMap((answer) => (answer?.status === 'rejected' ? [answer.reason as Error] : []));
-
-/** @throws LockStoreError if so many masters have failed that the rest is no majority */
-export function refuseMinority<T>(answers: Answers<T>, quorum: number): void {
-  if (errorsOf(answers).length > answers.length - quorum) throw tooFew(answers, quorum);
-}
-
-const tooFew = <T>(answers: Answers<T>, quorum: number): LockStoreError =>
-  minorityError(answers.length, valuesOf(answers).length, errorsOf(answers), quorum);
-
-/** Returns an error that says how many masters answered, and why the others did not. */
-export function minorityError(
-  masters: number,
-  answered: number,
-  errors: readonly Error[],
-  quorum: number,
-  key?: string,
-): LockStoreError {
-  const lasting = errors.filter((error) => !(error instanceof LockStoreError && error.transient));
-  const why = [...new Set(errors.map(({ message }) => message))].join('; ');
-  const need = answered < quorum ? `${quorum} are needed` : `${quorum} have to agree`;
-  const [cause] = lasting.length > masters - quorum ? lasting : errors;
-  return new LockStoreError(
-    `${answered} of ${masters} masters answered, but ${need}${why === '' ? '' : `: ${why}`}`,
-    // A retry is of no use if too many masters refuse for good.
-    {
-      key: key ?? (cause instanceof LockStoreError ? cause.key : undefined),
-      cause,
-      transient: lasting.length <= masters - quorum,
-    },
-  );
-}
-
-/** The `count`-th largest. */
-export const nthLargest = (numbers: readonly number[], count: number): number | undefined =>
-  [...numbers].sort((a, b) => b - a)[count - 1];
-
-/**
- * The replies of one round of requests. A server counts once, whatever addresses lead to it: after its reply, the
- * connection may be lost, and another address may lead to the same server while the round is still open.
- */
-export class Round {
-  private readonly servers = new Map<string, Member>();
-
-  /**
-   * Asks a member.
-   * @throws LockStoreError if its server has replied in this round by another address
-   */
-  async ask<T>(member: Member, question: (store: QuorumMember) => Promise<T>): Promise<T> {
-    const reply = await member.ask(question);
-    const { server } = member;
-    if (server === undefined) return reply;
-    const earlier = this.servers.get(server);
-    if (earlier !== undefined && earlier !== member) throw repliedBefore(earlier);
-    this.servers.set(server, member);
-    return reply;
-  }
-}
-
-/** Asks all members in one round. */
 export function askEach<T>(
-  members: readonly Member[],
-  question: (store: QuorumMember) => Promise<T>,
+  { members }: QuorumContext,
+  question: (store: QuorumMember, place: number) => Promise<T>,
 ): Array<Promise<T>> {
-  const round = new Round();
-  return members.map((member) => round.ask(member, question));
+  const firstOf = new Map<string | undefined, Member>();
+  return members.map(async (member) => {
+    const reply = await member.ask((store) => question(store, member.place));
+    const first = firstOf.get(member.server) ?? member;
+    if (first !== member) throw repliedBefore(first);
+    if (member.server !== undefined) firstOf.set(member.server, member);
+    return reply;
+  });
 }
 
 /** The error of a master whose server has replied by another address. */
@@ -197,34 +50,114 @@ export const repliedBefore = ({ place }: Member): LockStoreError =>
   });
 
 /**
+ * Passes the answers to `decide` as they come, until it returns an outcome; `undefined`: it depends on other answers. With
+ * `last` set, no more answers are awaited, and it has to return an outcome or to throw an error.
+ */
+export function gather<T, R>(
+  { quorum, clock }: QuorumContext,
+  asked: ReadonlyArray<Promise<T>>,
+  decide: (answers: Answers<T>, last: boolean) => R | undefined,
+  grace: Grace = graceAfter,
+): Promise<R> {
+  const answers: Array<T | Error | undefined> = asked.map(() => undefined);
+  const bell = new Bell(clock);
+  asked.forEach((each, i) => {
+    const came = (answer: T | Error): void => {
+      answers[i] = answer;
+      bell.ring();
+    };
+    each.then(came, came);
+  });
+  return bell.until(
+    (last) => decide(answers, last || !answers.includes(undefined)),
+    (ms) => (repliesOf(answers).length < quorum ? undefined : grace(ms)),
+  );
+}
+
+/** Waits for all masters that answer in time. @throws LockStoreError if so many have failed that the rest is no majority */
+export function gatherAll<T>(
+  context: QuorumContext,
+  asked: ReadonlyArray<Promise<T>>,
+  grace?: Grace,
+): Promise<Answers<T>> {
+  const decide = (answers: Answers<T>, last: boolean): Answers<T> | undefined => {
+    refuseMinority(context, answers);
+    return last ? [...answers] : undefined;
+  };
+  return gather(context, asked, decide, grace);
+}
+
+/**
+ * @throws LockStoreError if so many masters have failed that the rest is no majority. LockConfigError if one of them can never be
+ *   a member
+ */
+export function refuseMinority(context: QuorumContext, answers: Answers<unknown>): void {
+  const errors = errorsOf(answers);
+  if (!isMinorityWithout(context, errors.length)) return;
+  throw errors.find(isLockConfigError) ?? minorityError(context, repliesOf(answers).length, errors);
+}
+
+/** Whether a majority has this property. */
+export const isMajority = ({ members, quorum }: QuorumContext, has: (store: QuorumMember) => boolean): boolean =>
+  members.filter(({ store }) => has(store)).length >= quorum;
+
+/** Whether so many masters are missing that the rest is no majority. */
+export const isMinorityWithout = ({ members, quorum }: QuorumContext, count: number): boolean =>
+  count > members.length - quorum;
+
+/** Returns an error that says how many masters answered, and why the others did not. */
+export function minorityError(
+  context: QuorumContext,
+  answered: number,
+  errors: readonly Error[],
+  key?: string,
+): LockStoreError {
+  const { members, quorum } = context;
+  const lasting = errors.filter((error) => !(error instanceof LockStoreError && error.transient));
+  // A retry is of no use if too many masters refuse for good.
+  const transient = !isMinorityWithout(context, lasting.length);
+  const [cause] = transient ? errors : lasting;
+  const why = [...new Set(errors.map(({ message }) => message))].join('; ');
+  const need = answered < quorum ? `${quorum} are needed` : `${quorum} have to agree`;
+  return new LockStoreError(
+    `${answered} of ${members.length} masters answered, but ${need}${why === '' ? '' : `: ${why}`}`,
+    { key: key ?? (cause instanceof LockStoreError ? cause.key : undefined), cause, transient },
+  );
+}
+
+/** The `count`-th largest of some numbers. */
+export const nthLargest = (count: number, numbers: readonly number[]): number | undefined =>
+  [...numbers].sort((a, b) => b - a)[count - 1];
+
+/**
  * Whether a lock was released. It counts as released unless it is certain that a majority did not have it any more.
  * @throws LockStoreError if so many masters fail that the rest is no majority
  */
 export function tallyRelease(
+  context: QuorumContext,
   answers: Answers<ReleaseReply>,
-  quorum: number,
   last: boolean,
-): 'released' | 'was not held' | undefined {
-  refuseMinority(answers, quorum);
-  const values = valuesOf(answers);
-  const notHeld = values.filter(({ released }) => !released).length;
-  if (notHeld >= quorum) return 'was not held';
-  if (last) return 'released';
-  const open = answers.length - values.length - errorsOf(answers).length;
-  return values.length >= quorum && notHeld + open < quorum ? 'released' : undefined;
+): boolean | undefined {
+  refuseMinority(context, answers);
+  const replies = repliesOf(answers);
+  const held = replies.filter(({ released }) => released).length;
+  if (replies.length - held >= context.quorum) return false;
+  return last || isMinorityWithout(context, held) || undefined;
 }
 
 /** How long a lease lasts on a majority, at least. */
-export function tallyRenewal(answers: Answers<RenewReply>, quorum: number, last: boolean): RenewReply | undefined {
-  const most = answers.length - quorum;
-  const replies = valuesOf(answers);
-  const left = replies.filter((reply) => typeof reply === 'number');
-  const notHeld = replies.filter((reply) => reply === 'not-held').length;
-  const errors = [...errorsOf(answers), ...replies.filter((reply) => reply instanceof Error)];
+export function tallyRenewal(
+  context: QuorumContext,
+  answers: ReadonlyArray<RenewReply | undefined>,
+  last: boolean,
+): RenewReply | undefined {
+  const { quorum } = context;
+  const left = answers.filter((answer) => typeof answer === 'number');
+  const notHeld = answers.filter((answer) => answer === 'not-held').length;
+  const open = answers.filter((answer) => answer === undefined).length;
   // More replies can only raise this.
-  if (left.length >= quorum) return nthLargest(left, quorum);
-  if (notHeld > most) return 'not-held';
-  const open = answers.length - left.length - notHeld - errors.length;
-  if (!last && (left.length + open >= quorum || notHeld + open > most)) return undefined;
-  return minorityError(answers.length, left.length + notHeld, errors, quorum);
+  if (left.length >= quorum) return nthLargest(quorum, left);
+  if (isMinorityWithout(context, notHeld)) return 'not-held';
+  if (!last && (left.length + open >= quorum || isMinorityWithout(context, notHeld + open))) return undefined;
+  return minorityError(context, left.length + notHeld, errorsOf(answers));
 }

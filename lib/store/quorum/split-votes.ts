@@ -1,4 +1,6 @@
-import { LONGEST_TRIP, type MemberState, type Votes } from './votes.js';
+import type { QuorumContext } from './round.js';
+import type { Vote } from './vote.js';
+import type { Votes } from './votes.js';
 
 /**
  * Which of two acquisitions keeps its votes if neither has a majority. Every client computes the same order from the
@@ -29,8 +31,17 @@ const LEAST_PATIENCE = 10;
 const PART_OF_TRIP = 1 / 4;
 const LEAST_PAUSE = 2;
 
-/** The longest time of a try in ms, for this round trip. It includes the last replies and the token. */
-export const longestTry = (roundTrip: number): number => (TRIPS + 2) * Math.min(roundTrip, LONGEST_TRIP) + 2 * LEAST;
+/** A master that was frozen makes a try no longer than a distant one does. */
+const LONGEST_TRIP = 250;
+
+/** The slowest round trip to a master, in ms. */
+function roundTripOf({ members }: QuorumContext): number {
+  const reachable = members.filter(({ store }) => store.unreachable === undefined);
+  return Math.min(Math.max(0, ...reachable.map(({ roundTrip }) => roundTrip)), LONGEST_TRIP);
+}
+
+/** The longest time of a try in ms. It includes the last replies and the token. */
+export const longestTry = (context: QuorumContext): number => (TRIPS + 2) * roundTripOf(context) + 2 * LEAST;
 
 /** What to do about a split vote: whether to keep the votes, and in how many ms to ask again. */
 export interface TieBreakStep {
@@ -49,16 +60,20 @@ export interface TieBreakStep {
 export class TieBreak {
   /** By rival that comes first: until when it has the chance to get its majority. */
   private readonly chances = new Map<string, number>();
+  private readonly since: number;
 
   constructor(
+    private readonly context: QuorumContext,
     private readonly id: string,
-    private readonly since: number,
-  ) {}
+  ) {
+    this.since = context.clock.now();
+  }
 
   /** The next step; `undefined`: the try is over, and the lock counts as held by other clients. */
-  move(votes: Votes, now: number): TieBreakStep | undefined {
-    if (votes.hasMinorityWithout(isTakenByUnnamed)) return undefined;
-    const trip = votes.roundTrip;
+  move(votes: Votes): TieBreakStep | undefined {
+    if (votes.areMinorityWithout(isTakenByUnnamed)) return undefined;
+    const now = this.context.clock.now();
+    const trip = roundTripOf(this.context);
     const first = this.firstAmong(votes.rivals, now);
     if (first !== undefined && !this.chances.has(first)) {
       this.chances.set(first, now + PATIENCE_TRIPS * trip + LEAST_PATIENCE);
@@ -76,8 +91,8 @@ export class TieBreak {
 }
 
 /** For example, a key that is kept for its `holdAtLeast`: no client will release it. */
-const isTakenByUnnamed = ({ isAnswered, standing, holders }: MemberState): boolean =>
-  isAnswered && standing === 'busy' && holders.length === 0;
+const isTakenByUnnamed = ({ isAnswered, standing, holders }: Vote): boolean =>
+  isAnswered && standing.outcome === 'busy' && holders.length === 0;
 
 /** How many attempts to resolve a split vote are made before all votes are released. */
 const MOST_SPLITS = 4;
@@ -101,8 +116,8 @@ export class SplitVotes {
   private unsettled = 0;
 
   constructor(
+    private readonly context: QuorumContext,
     private readonly id: string,
-    private readonly random: () => number,
   ) {}
 
   /**
@@ -110,7 +125,9 @@ export class SplitVotes {
    * different orders on distant masters. So all of them but the first in the order of `precedes` fall behind by a round
    * trip at once. These requests reach the masters within half a round trip, and then the votes go to the queues.
    */
-  move({ rivals, roundTrip: trip }: Votes): TieBreakStep | undefined {
+  move({ rivals }: Votes): TieBreakStep | undefined {
+    const { random } = this.context;
+    const trip = roundTripOf(this.context);
     const others = [...rivals].sort().join(' ');
     this.splits = others === this.others ? this.splits + 1 : 1;
     this.others = others;
@@ -119,16 +136,17 @@ export class SplitVotes {
     const isFirst = !rivals.some((holder) => precedes(holder, this.id));
     const isFar = trip > JITTER;
     // If the queues have not resolved it, several requests came at the same moment.
-    if (this.splits > (isFar && isFirst ? 2 : 1)) this.ageBackoff += this.random() * longest;
+    if (this.splits > (isFar && isFirst ? 2 : 1)) this.ageBackoff += random() * longest;
     if (isFar && !isFirst) this.ageBackoff += trip;
     // The first one asks when the others have released their votes: otherwise it would learn of its grants by messages.
-    const jitter = isFar && isFirst ? longest : this.random() * longest;
+    const jitter = isFar && isFirst ? longest : random() * longest;
     return { keeps: true, asks: isFar && !isFirst, pause: trip / 2 + jitter };
   }
 
   /** In how many ms an unresolved vote is tried again. */
-  retryIn({ roundTrip }: Votes): number {
-    const delay = Math.max(AFTER_SPLIT, roundTrip) * 2 ** this.unsettled * (0.5 + this.random());
+  retryIn(): number {
+    const delay =
+      Math.max(AFTER_SPLIT, roundTripOf(this.context)) * 2 ** this.unsettled * (0.5 + this.context.random());
     this.unsettled += 1;
     return Math.min(delay, LONGEST_AFTER_SPLIT);
   }

@@ -1,8 +1,10 @@
 import { LockStoreError } from '../../errors/index.js';
 import type { AcquireRequest } from '../lock-store.js';
-import type { FenceReply, FenceRequest } from '../quorum-member.js';
-import { gather, nthLargest, Round, valuesOf, type Answers, type QuorumContext } from './round.js';
-import type { Majority, MemberState, Votes } from './votes.js';
+import type { FenceReply } from '../quorum-member.js';
+import { SHORTEST_GRACE } from './bell.js';
+import { nthLargest, type QuorumContext } from './round.js';
+import type { Grant, Vote } from './vote.js';
+import type { Votes } from './votes.js';
 
 /**
  * How many times a token is raised above the tokens that other holders got in the meantime, and by how much more each time.
@@ -17,36 +19,16 @@ const RAISE = 8;
  */
 export async function writeToken(
   context: QuorumContext,
-  { key, id, batchSize: reserved }: AcquireRequest,
+  { key, batchSize }: AcquireRequest,
   votes: Votes,
-  isWanted: () => boolean,
-): Promise<Majority | undefined> {
-  const { quorum, random } = context;
+): Promise<Grant | undefined> {
   // Masters that did not grant the lock count as well: they may remember a token that the others have lost.
-  let token = Math.max(
-    ...votes.held.map((state) => state.token),
-    ...votes.states.map(({ lastToken }) => lastToken + 1),
-  );
-  for (let raises = 0; raises <= MOST_RAISES;) {
-    const { held } = votes;
-    if (held.length < quorum || !isWanted()) return undefined;
-    const batchSize = held.every((state) => state.takesTurns) ? reserved : 1;
-    const decided = await write(context, { key, id, token, batchSize: reserved }, held, votes);
-    if (decided === 'written') {
-      const having = votes.held.filter((state) => state.token === token);
-      const until = nthLargest(
-        having.map((state) => state.until),
-        quorum,
-      );
-      // The validity may be over by now.
-      if (until === undefined) return undefined;
-      return { token, batchSize, until, from: Math.min(...having.map((state) => state.from)) };
-    }
-    if (decided === 'failed') return undefined;
-    if (decided === 'changed') continue;
+  let token = Math.max(...votes.all.map(({ grant, lastToken }) => Math.max(grant?.token ?? 0, lastToken + 1)));
+  for (let raises = 0; raises <= MOST_RAISES; raises += 1) {
+    const written = await write(context, votes, token, batchSize);
+    if (typeof written !== 'number') return written;
     // Another holder that shares the lock has got this token in the meantime. Others may be raising theirs now.
-    token = decided + 1 + Math.floor(random() * RAISE ** raises);
-    raises += 1;
+    token = written + 1 + Math.floor(context.random() * RAISE ** raises);
   }
   throw new LockStoreError(`other holders of '${key}' took too many fencing tokens in the meantime`, {
     key,
@@ -54,43 +36,50 @@ export async function writeToken(
   });
 }
 
-/** `changed`: the votes have changed meanwhile. A number: the largest token that a master knows. */
-type Written = 'written' | 'failed' | 'changed' | number;
-
+/** Resolves to the majority that has accepted the token, or to the largest token of the masters that have refused it. */
 async function write(
   { quorum, clock }: QuorumContext,
-  request: FenceRequest,
-  asked: readonly MemberState[],
   votes: Votes,
-): Promise<Written> {
-  const sent = clock.now();
-  const round = new Round();
-  const answers = asked.map(async (state) => {
+  token: number,
+  batchSize: number,
+): Promise<Grant | number | undefined> {
+  /** What the masters have replied; `undefined`: nothing yet. */
+  const replies = new Map<Vote, FenceReply | undefined>();
+  const send = async (vote: Vote): Promise<void> => {
+    replies.set(vote, undefined);
     try {
-      const reply = await round.ask(state.member, (store) => store.fence(request));
-      state.fenced(reply, request.token, sent, clock.now());
-      return reply;
+      replies.set(vote, await vote.fence(token, batchSize));
+      votes.countServerOnce(vote);
     } catch (error) {
-      if (!state.isOpen) state.fail(error as Error);
-      throw error;
+      replies.set(vote, { outcome: 'not-held' });
+      if (!vote.isOpen) vote.fail(error as Error);
     }
-  });
-  // The majority may have no master to spare. If one of its masters crashes after the grant, the outcome is known early:
-  // other clients hold the lock by now, or the rest is no majority. Then the failed command is not awaited.
-  const look = (): 'changed' | undefined => {
-    const { held } = votes;
-    return held.length < quorum || held.some((state) => !asked.includes(state)) ? 'changed' : undefined;
+    votes.bell.ring();
   };
-  return gather<FenceReply, Written>(answers, { quorum, clock }, (all, last) => decide(all, quorum, last), look);
-}
-
-/** Whether a majority has accepted the token. If too many masters refused it, the largest token that they know. */
-function decide(answers: Answers<FenceReply>, quorum: number, last: boolean): Written | undefined {
-  const replies = valuesOf(answers);
-  const written = replies.filter(({ outcome }) => outcome === 'written').length;
-  const open = answers.filter((answer) => answer === undefined).length;
-  if (written >= quorum) return 'written';
-  if (!last && written + open >= quorum) return undefined;
-  const known = replies.flatMap((reply) => (reply.outcome === 'refused' ? [reply.lastToken] : []));
-  return known.length > 0 ? Math.max(...known) : 'failed';
+  while (votes.ended === undefined && votes.areMajority) {
+    const { held } = votes;
+    // A vote that comes meanwhile gets the token, too: one of the first masters may have crashed after its grant.
+    for (const vote of held) if (!replies.has(vote)) void send(vote);
+    const having = held.flatMap((vote) => {
+      const { grant } = vote;
+      return grant?.token === token && replies.get(vote)?.outcome === 'written' ? [grant] : [];
+    });
+    const until = nthLargest(
+      quorum,
+      having.map((grant) => grant.until),
+    );
+    if (until !== undefined) {
+      const isBatch = having.every((grant) => grant.batchSize > 1);
+      const from = Math.min(...having.map((grant) => grant.from));
+      return { token, batchSize: isBatch ? batchSize : 1, until, from };
+    }
+    const open = held.filter((vote) => replies.get(vote) === undefined).length;
+    if (having.length + open < quorum) {
+      const known = [...replies.values()].flatMap((reply) => (reply?.outcome === 'refused' ? [reply.lastToken] : []));
+      return known.length > 0 ? Math.max(...known) : undefined;
+    }
+    // A connection that is lost rings no bell.
+    await votes.bell.rung(clock.now() + SHORTEST_GRACE);
+  }
+  return undefined;
 }
