@@ -14,7 +14,7 @@ const MEMORY = 600_000;
 const UNNAMED = 'latch';
 
 /** The message that a latch has opened. Another one says that it is closed again. */
-export const OPEN = '0';
+const OPEN = '0';
 
 /** A latch that this client waits for. */
 interface Awaited {
@@ -60,7 +60,12 @@ export class RedissonLatches implements LatchStore {
     const latch = seen.at(-1) ?? UNNAMED;
     if (patience > 0) {
       await this.scripts.decide(name);
-      await this.#connection.subscribeTo(channel, patience, LONGEST_HEARING);
+      const { subscriptions } = this.#connection;
+      if (!(await subscriptions.subscribeTo(channel, patience, LONGEST_HEARING))) {
+        const later = subscriptions.subscribeTo(channel, patience, patience);
+        // The latch may open before the subscription.
+        void later.then((stands) => stands && this.heard(channel, OPEN));
+      }
       // Before the request is sent: the message may arrive before the reply.
       this.expect(channel, { key, latch, until: performance.now() + patience });
     }

@@ -42,7 +42,7 @@ import {
   readInspectReply,
   readPermits,
 } from './replies.js';
-import { OPEN, RedissonLatches } from './redisson-latches.js';
+import { RedissonLatches } from './redisson-latches.js';
 import { RedissonScripts, type ShardedSubscriptionMode } from './redisson-scripts.js';
 import { SCRIPTS, type ScriptName } from './scripts.generated.js';
 import { WakeList } from './wake-list.js';
@@ -85,18 +85,21 @@ export class RedissonStore extends ConnectedStore implements LockStore {
   constructor(options: RedissonStoreOptions, logger: LockLogger) {
     const { connection, keyPrefix, commandTimeout, nameMapper, fenced } = options;
     const clientId = randomUUID();
-    // Subscriptions are asked for by the name of the channel: a key has several.
-    const keyChannel = (channel: string): string => channel;
     const isSharded = (): boolean => this.scripts.isSharded;
     const required = ['TIME'];
-    const connect = { connection, keyPrefix, commandTimeout, clientId, keyChannel, isSharded, required };
+    const connect = { connection, keyPrefix, commandTimeout, clientId, isSharded, required };
     super((observer) => new RedisConnection(connect, logger, observer));
     this.clientId = clientId;
     this.fenced = fenced;
     this.lacks = fenced ? { ...LACKING_FEATURES, fair: FAIR_IS_PLAIN } : LACKING_FEATURES;
     this.longestRead = options.renewedLease;
     this.names = new RedissonNaming(nameMapper, keyPrefix, this.isPartitioned);
-    this.scripts = new RedissonScripts(this.runner, logger, this.isPartitioned, options.shardedSubscriptionMode);
+    this.scripts = new RedissonScripts(
+      this.connection.scripts,
+      logger,
+      this.isPartitioned,
+      options.shardedSubscriptionMode,
+    );
     this.latches = new RedissonLatches(
       this.scripts,
       this.connection,
@@ -188,7 +191,7 @@ export class RedissonStore extends ConnectedStore implements LockStore {
     return { lastToken: token, holds: readHolds(owners, readWrite !== null, token), waiters: [], limit: undefined };
   }
 
-  override restored(): void {
+  restored(): void {
     this.listener?.restored();
   }
 
@@ -208,12 +211,6 @@ export class RedissonStore extends ConnectedStore implements LockStore {
     else this.waiters.wakeAll(channel);
   }
 
-  /** The lock may have become free before the subscription. */
-  keySubscribed(channel: string): void {
-    this.waiters.wakeAll(channel);
-    this.latches.heard(channel, OPEN);
-  }
-
   private async acquireOrWait(request: AcquireRequest): Promise<AcquireReply> {
     const { mode, lease, fair } = request;
     if (fair && !isPlain(mode)) throw new LockConfigError(FAIR_IS_PLAIN, { key: request.key });
@@ -226,7 +223,7 @@ export class RedissonStore extends ConnectedStore implements LockStore {
     if (request.waits) this.waiters.join(request, channel);
     const earlier = this.behindEarlier(request, channel);
     if (earlier !== undefined) return earlier;
-    const hears = request.waits && this.connection.subscription(channel, request.patience) !== undefined;
+    const hears = request.waits && this.connection.subscriptions.subscription(channel, request.patience) !== undefined;
     const reply = await this.tryAcquire(request, names, hears);
     if (reply.outcome !== 'busy' || !request.waits || this.waiters.isOver(request.id)) return reply;
     if (hears) return { ...reply, outcome: 'queued' };
@@ -267,7 +264,7 @@ export class RedissonStore extends ConnectedStore implements LockStore {
   }
 
   private joinIfSubscribed(request: AcquireRequest, channel: string): boolean {
-    if (this.connection.subscription(channel, request.patience) === undefined) return false;
+    if (this.connection.subscriptions.subscription(channel, request.patience) === undefined) return false;
     this.waiters.join(request, channel);
     return true;
   }

@@ -1,5 +1,4 @@
 import { LockStoreError } from '../../../lib/errors/index.js';
-import { clientChannel, shardChannel } from '../../../lib/keys/index.js';
 import { ONE_SERVER, type ConnectionObserver, type Masters } from '../../../lib/store/redis/connection.js';
 import { ConnectionHealth } from '../../../lib/store/redis/connection-health.js';
 import type { Commands } from '../../../lib/store/redis/line.js';
@@ -13,7 +12,7 @@ import type { ReadingClock } from '../../../lib/common/reading-timer.js';
 import { replyError } from '../redis/reply.js';
 import type { Random } from '../schedule/noise.js';
 import type { Weather } from '../schedule/schedule.js';
-import { callOf, grantsOf, KEY_PREFIX, type Call } from './call.js';
+import { callOf, grantsOf, type Call } from './call.js';
 import { Link } from './link.js';
 import type { Machine } from './machine.js';
 import type { Server } from './server.js';
@@ -100,20 +99,24 @@ export class StoreLine implements Connection {
   ) {
     const { clock, commandTimeout, server } = surroundings;
     this.server = server;
+    this.isCluster = server.node !== undefined;
     this.noteRestarts(server);
     this.doubts = new Doubts(clock);
     this.mastership = this.mastershipOf(server);
     this.masters = server.node === undefined ? undefined : this;
     this.commands = {
-      run: (call, sentTo) => this.ask([call.command.toUpperCase(), ...allArgs(call).map(String)], call.args, sentTo),
+      run: (script) => {
+        const words = [script.command.toUpperCase(), ...allArgs(script).map(String)];
+        const reply = this.ask(words, script.args, (node) => (script.sentTo = node));
+        reply.then(script.answered, script.failed);
+      },
       send: (...words) => this.ask(words.map(String), words),
     };
     this.health = new ConnectionHealth(SILENT, commandTimeout, clock);
     this.scripts = new ScriptRunner(this, commandTimeout, clock, clock);
   }
 
-  /** A store asks one server, even if that is a node of a Cluster. */
-  readonly isCluster = false;
+  readonly isCluster: boolean;
   /** The simulated server does not say. */
   readonly address = undefined;
 
@@ -124,16 +127,16 @@ export class StoreLine implements Connection {
   /** One server takes several slots in one command. */
   separateSlots(): void {}
 
+  get subscriptions(): Connection['subscriptions'] {
+    return this;
+  }
+
   get listening(): boolean {
     return this.confirmed !== undefined;
   }
 
   get fullySubscribed(): boolean {
     return this.listening && !this.doubts.isPending;
-  }
-
-  get subscriptionError(): Error | undefined {
-    return undefined;
   }
 
   start(): Promise<void> {
@@ -153,11 +156,6 @@ export class StoreLine implements Connection {
 
   doubt(): void {
     // There are no Sentinels that could name another server.
-  }
-
-  replyAddress(key: string): string {
-    const channels = this.server.node === undefined ? clientChannel(KEY_PREFIX, '') : shardChannel(KEY_PREFIX, key, '');
-    return `${channels}\n${key}`;
   }
 
   subscription(): Subscription | undefined {
@@ -346,6 +344,7 @@ export class StoreLine implements Connection {
   private confirmSubscription(): void {
     const subscription: Subscription = {
       since: this.surroundings.clock.now(),
+      heardAt: -Infinity,
       doubt: (why) => {
         if (this.confirmed !== subscription) return;
         this.surroundings.trace(() => `${this.clientId} doubts its subscription: ${why}`);
@@ -361,13 +360,14 @@ export class StoreLine implements Connection {
   }
 
   private hear(link: Link, server: Server, message: string, channel: string): void {
-    const { weather, machine, trace } = this.surroundings;
+    const { clock, weather, machine, trace } = this.surroundings;
     const isSharded = channel.includes('{');
     const node = server.node === undefined ? ONE_SERVER : isSharded ? server.node : undefined;
     link.back(weather.pushLoss, () =>
       machine.do(() => {
         if (this.closed) return;
         trace(() => `${this.clientId} hears: ${message}`);
+        if (link === this.pushes && this.confirmed !== undefined) this.confirmed.heardAt = clock.now();
         const confirmed = isSharded ? this.confirm(channel, node) : undefined;
         if (confirmed === undefined) return this.pass(message, node);
         void confirmed.then((isMaster) => {

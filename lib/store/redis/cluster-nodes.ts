@@ -4,9 +4,18 @@ import { retryDelay } from './connection-options.js';
 import type { Masters } from './connection.js';
 import { gather, given, type Answers } from './gather.js';
 import { LastingLine } from './lasting-line.js';
-import { addressOf, askOnce, byAddress, type Commands, type Line, type Lines, type ServerAddress } from './line.js';
+import {
+  addressOf,
+  askOnce,
+  byAddress,
+  type Commands,
+  type Line,
+  type Lines,
+  type SentScript,
+  type ServerAddress,
+} from './line.js';
 import { Mastership } from './mastership.js';
-import type { ScriptCall } from './script-call.js';
+import { namesOf } from './script-call.js';
 import { nodeId } from './server-identity.js';
 import type { Server, Servers, ServersObserver } from './servers.js';
 import { isAnswer } from './store-failure.js';
@@ -137,11 +146,12 @@ export class ClusterNodes implements Servers, Masters, Commands {
     });
   }
 
-  run(call: ScriptCall, sentTo?: (address: string) => void): Promise<unknown> {
-    return this.route(call.keys.names[0], ({ address, commands }) => {
-      sentTo?.(address);
-      return commands.run(call);
+  run(script: SentScript): void {
+    const reply = this.route(namesOf(script.keys)[0], ({ address, commands }) => {
+      script.sentTo = address;
+      return new Promise((answered, failed) => commands.run({ ...script, answered, failed }));
     });
+    reply.then(script.answered, script.failed);
   }
 
   /** The key is the first argument. */
@@ -248,7 +258,7 @@ export class ClusterNodes implements Servers, Masters, Commands {
   }
 
   /** Reads which master serves which slots, as a node names them. Throws if it names none. */
-  private async slotsOf(node: Commands, host: string): Promise<SlotMap> {
+  private async slotsOf(node: Pick<Commands, 'send'>, host: string): Promise<SlotMap> {
     const ranges = (await node.send('CLUSTER', 'SLOTS')) as SlotRange[];
     if (!Array.isArray(ranges) || ranges.length === 0) throw new Error(`the node at ${host} knows of no slots`);
     const slots = new Array<string | undefined>(SLOTS);

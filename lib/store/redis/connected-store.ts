@@ -2,7 +2,6 @@ import type { LockStoreError } from '../../errors/index.js';
 import type { AcquireRequest, LockStoreListener } from '../lock-store.js';
 import type { ConnectionObserver } from './connection.js';
 import type { Connection } from './redis-connection.js';
-import type { ScriptRunner } from './script-runner.js';
 
 /** The reply to a waiter may be delayed by this many ms, until the client can receive its grant. */
 export const LONGEST_HEARING = 250;
@@ -18,6 +17,7 @@ export abstract class ConnectedStore implements ConnectionObserver {
   }
 
   abstract message(text: string, from: string | undefined): void;
+  abstract restored(channels?: ReadonlySet<string>): void;
   /** The Redis key, or the hash tag, of a lock. */
   protected abstract nameOf(key: string): string;
 
@@ -26,19 +26,19 @@ export abstract class ConnectedStore implements ConnectionObserver {
   }
 
   get listening(): boolean {
-    return this.connection.listening;
+    return this.connection.subscriptions.listening;
   }
 
   get fullySubscribed(): boolean {
-    return this.connection.fullySubscribed;
+    return this.connection.subscriptions.fullySubscribed;
   }
 
   get epoch(): number {
-    return this.connection.epoch;
+    return this.#connection.epoch;
   }
 
   get unreachable(): LockStoreError | undefined {
-    return this.connection.health.unreachable;
+    return this.#connection.health.unreachable;
   }
 
   get outage(): LockStoreError | undefined {
@@ -58,27 +58,24 @@ export abstract class ConnectedStore implements ConnectionObserver {
     this.connection.close();
   }
 
-  restored(concerns?: (key: string) => boolean): void {
-    this.listener?.restored(concerns);
-  }
-
   nodeLost(served: (name: string) => boolean): void {
     this.listener?.doubted?.((key) => served(this.nameOf(key)));
   }
 
   /**
-   * Subscribes to the channel of a key, or of that name. The reply to a waiter is delayed so long, and a lease counts from the
-   * request, so this may take only a part of it.
+   * Subscribes to a channel for a request. The reply to a waiter is delayed so long, and a lease counts from the request, so
+   * this may take only a part of it. If the subscription stands later, the request is repeated at once.
    */
-  protected subscribe(name: string, { patience, lease }: Pick<AcquireRequest, 'patience' | 'lease'>): Promise<boolean> {
-    return this.connection.subscribeTo(name, patience, Math.min(LONGEST_HEARING, lease / 4));
+  protected async subscribe(channel: string | undefined, request: AcquireRequest): Promise<boolean> {
+    const { subscriptions } = this.connection;
+    const { id, patience, period, lease } = request;
+    if (await subscriptions.subscribeTo(channel, patience, Math.min(LONGEST_HEARING, lease / 4))) return true;
+    const later = subscriptions.subscribeTo(channel, patience, period);
+    void later.then((stands) => stands && this.listener?.retryAfter(id, 0));
+    return false;
   }
 
   protected get connection(): Connection {
     return this.#connection;
-  }
-
-  protected get runner(): ScriptRunner {
-    return this.#connection.scripts;
   }
 }

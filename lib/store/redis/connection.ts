@@ -6,11 +6,6 @@ export interface ConnectionOptions {
   readonly label?: string | undefined;
   /** ms */
   readonly commandTimeout: number;
-  /**
-   * The channel of a key, if messages about a key do not name a client: they arrive as `keyMessage`. If left out, all
-   * messages arrive on the channel of the client.
-   */
-  readonly keyChannel?: ((key: string) => string) | undefined;
   /** Whether channels of keys are sharded in a Cluster. If left out, they are if the server supports that. */
   readonly isSharded?: (() => boolean) | undefined;
   /** The commands that `start` looks for, if they are not those of the scripts of this library's own protocol. */
@@ -24,23 +19,21 @@ export const ONE_SERVER = '-';
 export interface ConnectionObserver {
   /**
    * The connection for commands is ready again, or the server has confirmed a subscription. Messages may have been missed
-   * before, so the receiver has to ask for them. If `concerns` is passed, only messages about these keys may have been missed.
+   * before, so the receiver has to ask for them. If `channels` are passed, only their messages may have been missed.
    */
-  restored(concerns?: (key: string) => boolean): void;
+  restored(channels?: ReadonlySet<string>): void;
   /**
    * The connection for commands to a node of a Cluster has ended. It may not be needed again, so that `restored` may not
    * follow. `served`: whether the node served the key of Redis with this name, or hash tag.
    */
   nodeLost?(served: (name: string) => boolean): void;
   /**
-   * A message on the channel of the client. `from`: the node whose grants count. `undefined`: none, since the message may be
+   * A message on the channel of the client, or on any if there is no `keyMessage`. `from`: the node whose grants count. `undefined`: none, since the message may be
    * older than the last reply of the server.
    */
   message(message: string, from: string | undefined): void;
   /** A message on the channel of a key. */
   keyMessage?(channel: string, message: string): void;
-  /** The server has confirmed the channel of a key later than `subscribeTo` allowed. */
-  keySubscribed?(channel: string): void;
 }
 
 /** Confirms messages and replies after a silence: the master may have been replaced meanwhile, and not know that yet. */

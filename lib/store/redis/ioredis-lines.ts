@@ -9,7 +9,7 @@ import { EXACT_OPTIONS, OWN_OPTIONS, silenceLimit } from './connection-options.j
 import { guardCredentials } from './credentials.js';
 import { callProvider, lifetimeOf, type LockCredentials, type LockCredentialsProvider } from './lock-credentials.js';
 import type { Line, LineObserver, Lines, ServerAddress } from './line.js';
-import { allArgs, encodeCall, type ScriptCall } from './script-call.js';
+import { allArgs, type ScriptCall } from './script-call.js';
 
 /** What the library adds to the options of a client. */
 export type OwnClientOptions = Pick<ConnectionOptions, 'commandTimeout' | 'label'>;
@@ -254,6 +254,27 @@ export function databaseRefusal(error: Error, db: unknown): Error {
   );
 }
 
+/** Begins a bulk string of RESP, by its length in bytes. It ends what stands before it, so that few strings have to be joined. */
+const buildHead = (bytes: number): string => `\r\n$${bytes}\r\n`;
+
+/** The usual heads. A command has fifteen strings, and most are short. */
+const HEADS: readonly string[] = Array.from({ length: 1_024 }, (_, bytes) => buildHead(bytes));
+
+/** What calls by a hash begin with: by the hash, and the number of keys. */
+const beginnings = new Map<string, string[]>();
+
+/** In one piece: pieces would be joined again for each command. */
+function beginning({ command, script }: ScriptCall, keyCount: number): string {
+  const texts = [command, script, String(keyCount)];
+  const built = texts.map((text) => buildHead(Buffer.byteLength(text)) + text).join('');
+  if (command === 'evalsha') {
+    const ofScript = beginnings.get(script) ?? [];
+    beginnings.set(script, ofScript);
+    ofScript[keyCount] = built;
+  }
+  return built;
+}
+
 const NO_ARGS: string[] = [];
 const REPLIES = { replyEncoding: 'utf8' } as const;
 
@@ -280,6 +301,21 @@ export class ScriptCommand extends Command {
   }
 
   override toWritable(): string {
-    return encodeCall(this.call!);
+    const call = this.call!;
+    const { command, script, keys, args } = call;
+    const { texts, onWire } = keys.prefixes;
+    const known = command === 'evalsha' ? beginnings.get(script)?.[texts.length] : undefined;
+    let wire = known ?? beginning(call, texts.length);
+    // Computing the length of the name for each key would cost more than the rest of a command.
+    const bytes = Buffer.byteLength(keys.name);
+    onWire[bytes] ??= texts.map((prefix) => buildHead(Buffer.byteLength(prefix) + bytes) + prefix);
+    for (const prefix of onWire[bytes]) wire += prefix + keys.name;
+    for (const arg of args) {
+      const text = typeof arg === 'function' ? arg() : String(arg);
+      // A number is ASCII.
+      const length = typeof arg === 'number' ? text.length : Buffer.byteLength(text);
+      wire += (HEADS[length] ?? buildHead(length)) + text;
+    }
+    return `*${args.length + texts.length + 3}${wire}\r\n`;
   }
 }

@@ -1,9 +1,8 @@
-import { LinkedList, type Linked } from '../../common/linked-list.js';
+import { LinkedList } from '../../common/linked-list.js';
 import { outside } from '../../common/outside.js';
 import { clearReadingTimer, setReadingTimer, type ReadingTimer } from '../../common/reading-timer.js';
 import { retryDelay } from './connection-options.js';
-import type { Commands, Line, Lines, LineObserver, ServerAddress } from './line.js';
-import type { ScriptCall } from './script-call.js';
+import type { Command, Commands, Line, Lines, LineObserver, ServerAddress } from './line.js';
 import { refusesWrites } from './store-failure.js';
 
 /** Receives the events of the lines, one after the other. */
@@ -27,18 +26,6 @@ export interface LastingLineOptions {
   readonly admit?: (line: Line) => Promise<void>;
 }
 
-class Command implements Linked<Command> {
-  list: object | undefined;
-  before: Command | undefined;
-  behind: Command | undefined;
-
-  constructor(
-    readonly send: (line: Line) => Promise<unknown>,
-    readonly resolve: (reply: unknown) => void,
-    readonly reject: (error: Error) => void,
-  ) {}
-}
-
 /** A connection to one server that is made again whenever it ends: one line after the other. */
 export class LastingLine implements Commands {
   line: Line | undefined;
@@ -49,9 +36,10 @@ export class LastingLine implements Commands {
   private isClosed = false;
   private isOpen = false;
   private attempts = 0;
-  /** Commands are sent in the order in which they were given, also for the second time. */
-  private waiting: Command[] = [];
-  /** No Set: it would let the garbage collector keep commands that were answered. */
+  /**
+   * In the order in which they were given. They are sent in this order, also for the second time. No Set: it would let the
+   * garbage collector keep commands that were answered.
+   */
   private readonly unanswered = new LinkedList<Command>();
   private silence: ReadingTimer | undefined;
   /** Since when the server has owed an answer. */
@@ -69,7 +57,7 @@ export class LastingLine implements Commands {
 
   /** For how many ms the server has owed an answer. */
   get owing(): number {
-    return this.unanswered.size === 0 ? 0 : performance.now() - this.quietSince;
+    return !this.isOpen || this.unanswered.size === 0 ? 0 : performance.now() - this.quietSince;
   }
 
   /** Connects. The first command does so, too: a service can be used before it is started. */
@@ -85,8 +73,7 @@ export class LastingLine implements Commands {
     this.isOpen = false;
     clearReadingTimer(this.silence);
     this.line?.close();
-    for (const { reject } of [...this.unanswered.takeAll(), ...this.waiting.splice(0)])
-      reject(new Error('Connection is closed.'));
+    this.fail(new Error('Connection is closed.'));
   }
 
   /** Replaces the line. */
@@ -97,39 +84,38 @@ export class LastingLine implements Commands {
     this.over(line, error);
   }
 
-  run(call: ScriptCall): Promise<unknown> {
-    return this.put((line) => line.run(call));
+  send(command: string, ...args: Array<string | number>): Promise<unknown> {
+    const words = [command, ...args] as const;
+    return new Promise((answered, failed) =>
+      this.run({ words, answered, failed, list: undefined, before: undefined, behind: undefined }),
+    );
   }
 
-  send(command: string, ...args: ReadonlyArray<string | number>): Promise<unknown> {
-    return this.put((line) => line.send(command, ...args));
+  run(command: Command): void {
+    if (!this.isOpen && (this.isClosed || !(this.options.resends || this.options.waits)))
+      return queueMicrotask(() => command.failed(new Error('Connection is closed.')));
+    this.unanswered.append(command);
+    if (!this.isOpen) return this.open();
+    if (this.unanswered.size === 1) this.quietSince = performance.now();
+    const line = this.line!;
+    const sent = 'words' in command ? line.send(...command.words) : line.run(command);
+    sent.then(
+      (reply) => {
+        if (this.isAnswered(command, line)) command.answered(reply);
+      },
+      (error: Error) => {
+        // Otherwise the line has ended, and the command is sent on the next one.
+        if (!this.isAnswered(command, line)) return;
+        command.failed(error);
+        if (this.options.resends && refusesWrites(error)) this.leave(error);
+      },
+    );
+    this.watchForSilence(this.lines.silence);
   }
 
-  private put(send: (line: Line) => Promise<unknown>): Promise<unknown> {
-    return new Promise((resolve, reject) => {
-      const command = new Command(send, resolve, reject);
-      if (!this.isOpen) {
-        if (this.isClosed || !(this.options.resends || this.options.waits))
-          return reject(new Error('Connection is closed.'));
-        this.waiting.push(command);
-        return this.open();
-      }
-      const line = this.line!;
-      if (this.unanswered.size === 0) this.quietSince = performance.now();
-      this.unanswered.append(command);
-      send(line).then(
-        (reply) => {
-          if (this.isAnswered(command, line)) resolve(reply);
-        },
-        (error: Error) => {
-          // Otherwise the line has ended, and the command is sent on the next one.
-          if (!this.isAnswered(command, line)) return;
-          reject(error);
-          if (this.options.resends && refusesWrites(error)) this.leave(error);
-        },
-      );
-      this.watchForSilence(this.lines.silence);
-    });
+  /** The commands without a reply fail. */
+  private fail(error: Error): void {
+    for (const command of this.unanswered.takeAll()) command.failed(error);
   }
 
   private isAnswered(command: Command, line: Line): boolean {
@@ -170,7 +156,7 @@ export class LastingLine implements Commands {
     if (line !== this.line || line.state !== 'ready') return;
     this.isOpen = true;
     this.attempts = 0;
-    for (const { send, resolve } of this.waiting.splice(0)) resolve(this.put(send));
+    for (const command of this.unanswered.takeAll()) this.run(command);
     this.observer.ready?.(line);
   }
 
@@ -180,15 +166,13 @@ export class LastingLine implements Commands {
     this.isOpen = false;
     clearReadingTimer(this.silence);
     this.silence = undefined;
-    this.waiting = [...this.unanswered.takeAll(), ...this.waiting];
     this.failed(error);
   }
 
   private failed(error: Error | undefined): void {
     if (this.isClosed) return;
     this.attempts += 1;
-    if (!this.options.resends)
-      for (const { reject } of this.waiting.splice(0)) reject(error ?? new Error('Connection is closed.'));
+    if (!this.options.resends) this.fail(error ?? new Error('Connection is closed.'));
     this.observer.ended?.(error);
     outside(() => setTimeout(() => this.isClosed || void this.connect(), retryDelay(this.attempts)).unref());
   }

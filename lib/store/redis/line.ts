@@ -1,9 +1,29 @@
+import type { Linked } from '../../common/linked-list.js';
 import type { ScriptCall } from './script-call.js';
+
+/** A command on its way. It receives its answer. */
+interface Sent extends Linked<Command> {
+  readonly answered: (reply: unknown) => void;
+  readonly failed: (error: Error) => void;
+}
+
+/** A script on its way. If the server does not know it by its hash, it is sent again by its text. */
+export interface SentScript extends ScriptCall, Sent {
+  command: ScriptCall['command'];
+  script: string;
+  /** The address of the server to which it was sent last, if there are several. */
+  sentTo: string | undefined;
+}
+
+interface SentWords extends Sent {
+  readonly words: readonly [command: string, ...args: Array<string | number>];
+}
+
+export type Command = SentScript | SentWords;
 
 /** Sends commands to the server of a key. */
 export interface Commands {
-  /** `sentTo`: called with the address of each server to which the call is sent, if there are several. */
-  run(call: ScriptCall, sentTo?: (address: string) => void): Promise<unknown>;
+  run(script: SentScript): void;
   send(command: string, ...args: ReadonlyArray<string | number>): Promise<unknown>;
 }
 
@@ -30,7 +50,8 @@ export interface LineObserver {
  *
  * A command that fails while the line is `ready` was refused by the server; the error is called `ReplyError`.
  */
-export interface Line extends Commands {
+export interface Line extends Pick<Commands, 'send'> {
+  run(call: ScriptCall): Promise<unknown>;
   readonly state: 'opening' | 'ready' | 'ended';
   /** Resolves when the server accepts commands. Rejects if the line ends before. */
   readonly opened: Promise<void>;

@@ -33,23 +33,19 @@ interface Channel {
   /** Nothing has been expected of the channel yet: it has not been subscribed to, and no attempt has failed. */
   isNew: boolean;
   attempts: number;
-  /** A caller has waited for the subscription without success. */
-  isLate: boolean;
   /** Callers that wait for the subscription. */
   readonly waiting: Set<() => void>;
 }
 
 const newChannel = (name: string, slot: number | undefined, until: number): Channel => ({
   ...{ name, slot, until, line: undefined, subscription: undefined },
-  ...{ isNew: true, attempts: 0, isLate: false, waiting: new Set() },
+  ...{ isNew: true, attempts: 0, waiting: new Set() },
 });
 
 /** Receives the messages, and changes of the subscriptions. */
 export interface ListenerObserver {
   /** `from`: as for `ConnectionObserver`. */
   message(message: string, from: string | undefined, channel: string): void;
-  /** A channel is subscribed to, later than `subscribeTo` allowed. */
-  placedLate(channel: string): void;
   /** Messages may be missed from now on. */
   lost(): void;
   /**
@@ -76,7 +72,7 @@ export class Listener implements SubscriberObserver {
   private readonly channels = new Map<string, Channel>();
   /** The doubts about the connections to each server. */
   private readonly doubts = new WeakMap<Server, Doubts>();
-  readonly own: Channel;
+  private readonly own: Channel;
   private sweeper: NodeJS.Timeout | undefined;
   private telling: NodeJS.Immediate | undefined;
   /** The channels that are subscribed to again and have not been reported yet. */
@@ -95,7 +91,7 @@ export class Listener implements SubscriberObserver {
     this.own = newChannel(ownChannel, undefined, Infinity);
   }
 
-  /** Whether the client is subscribed to its own channel. */
+  /** Whether the subscription to the client's own channel is confirmed and its connection has not been lost since. */
   get listening(): boolean {
     return this.own.subscription !== undefined;
   }
@@ -123,8 +119,12 @@ export class Listener implements SubscriberObserver {
     for (const line of [...this.lines.values()]) line.end();
   }
 
-  /** The subscription to a channel, at the server of its slot. It is kept for at least `patience` ms. */
-  subscription(name: string, patience: number): Subscription | undefined {
+  /**
+   * The subscription to a channel; `undefined`: there is none. It is kept for at least `patience` ms. The client's own channel
+   * has no name here.
+   */
+  subscription(name: string | undefined, patience: number): Subscription | undefined {
+    if (name === undefined) return this.own.subscription;
     const channel = this.channels.get(name);
     if (channel === undefined) return undefined;
     channel.until = Math.max(channel.until, performance.now() + patience);
@@ -132,8 +132,12 @@ export class Listener implements SubscriberObserver {
     return channel.subscription === UNSEEN && !this.listening ? undefined : channel.subscription;
   }
 
-  /** Subscribes to the channel of a key, for at least `patience` ms. Resolves to whether that succeeded within `limit` ms. */
-  async subscribeTo(name: string, patience: number, limit: number): Promise<boolean> {
+  /**
+   * Subscribes to the channel of a key, for at least `patience` ms. Resolves to whether that succeeded within `limit` ms. If a
+   * failure delays it further, `restored` is called in the end. The client's own channel is already being subscribed to.
+   */
+  async subscribeTo(name: string | undefined, patience: number, limit: number): Promise<boolean> {
+    if (name === undefined) return this.listening;
     if (this.closed) return false;
     if (this.subscription(name, patience) !== undefined) return true;
     let channel = this.channels.get(name);
@@ -148,9 +152,7 @@ export class Listener implements SubscriberObserver {
     const placed = new Promise<void>((resolve) => waiting.add((over = resolve)));
     await gather([placed], limit, () => true);
     waiting.delete(over);
-    const isHeard = this.subscription(name, patience) !== undefined;
-    if (!isHeard) channel.isLate = true;
-    return isHeard;
+    return this.subscription(name, patience) !== undefined;
   }
 
   /** Servers may have changed, or slots moved. A server that is frozen or cut off does not report that itself. */
@@ -168,6 +170,8 @@ export class Listener implements SubscriberObserver {
   message(line: Subscriber, message: string, isSharded: boolean, channel: string): void {
     // Only the server of a key can be asked whether it is still that.
     const isOfServer = isSharded || !this.servers.isCluster;
+    const { line: subscribed, subscription } = this.channels.get(channel) ?? {};
+    if (subscribed === line && isSeen(subscription)) subscription.heardAt = performance.now();
     const pass = (): void => this.observer.message(message, isOfServer ? line.id : undefined, channel);
     const confirmed = isOfServer ? this.servers.masters?.confirm(channel, line.server.address) : undefined;
     if (confirmed === undefined) return pass();
@@ -253,6 +257,7 @@ export class Listener implements SubscriberObserver {
     let ignoredUntil: number | undefined;
     const subscription: Subscription = {
       since: performance.now(),
+      heardAt: -Infinity,
       doubt: (why) => {
         if (line.isOver || channel.subscription !== subscription) return;
         if (this.servers.hasLeft(channel.slot, line.server)) return this.depart([channel]);
@@ -305,8 +310,6 @@ export class Listener implements SubscriberObserver {
     channel.isNew = false;
     channel.attempts = 0;
     for (const over of channel.waiting) over();
-    if (channel.isLate) this.observer.placedLate(channel.name);
-    channel.isLate = false;
   }
 
   /**
@@ -352,5 +355,5 @@ export class Listener implements SubscriberObserver {
 }
 
 /** Whether the server sees the subscriber. */
-const isSeen = (subscription: Subscription | undefined): boolean =>
+const isSeen = (subscription: Subscription | undefined): subscription is Subscription =>
   subscription !== undefined && subscription !== UNSEEN;

@@ -1,6 +1,6 @@
 import type { LockLogger } from '../../common/logger.js';
 import { isLockConfigError, LockStoreError } from '../../errors/index.js';
-import { busChannel, clientChannel, groupBySlot, shardChannel } from '../../keys/index.js';
+import { busChannel, clientChannel, groupBySlot } from '../../keys/index.js';
 import { serversOf, type ConnectOptions } from './connect.js';
 import { ConnectionHealth, downError } from './connection-health.js';
 import { DOUBT_AGAIN } from './connection-options.js';
@@ -15,7 +15,6 @@ import { namedKeys } from './script-call.js';
 import { ScriptRunner } from './script-runner.js';
 import type { Servers } from './servers.js';
 import { lacksCommand, storeFailure } from './store-failure.js';
-import type { Subscription } from './subscription.js';
 import { within } from './time-limit.js';
 
 /**
@@ -29,20 +28,18 @@ export class RedisConnection {
   /** Left out if no other server could tell whether a master has been replaced. */
   readonly masters?: Masters | undefined;
   readonly replicas: Replicas;
+  readonly subscriptions: Listener;
   /** Whether commands reach Redis. */
   readonly health: ConnectionHealth;
   /** How many times a connection has been lost. */
   epoch = 0;
 
   private readonly servers: Servers;
-  private readonly listener: Listener;
   /** Whether a connection for commands has been lost since it was restored last. */
   private lost = false;
   private closed = false;
   /** Whether a command may use the keys of one slot only. */
   private hasSlots: boolean;
-  /** The beginning of the channels of all clients, outside a Cluster. */
-  private readonly channelStart: string | undefined;
   /** Ends a pending `start`. */
   private settle!: (error?: Error) => void;
   private readonly opened = new Promise<void>((resolve, reject) => {
@@ -60,7 +57,7 @@ export class RedisConnection {
     const servers = serversOf(options, {
       reached: () => {
         this.health.up();
-        this.listener.open();
+        this.subscriptions.open();
         this.follow();
         this.resumed();
       },
@@ -85,19 +82,17 @@ export class RedisConnection {
     this.isCluster = servers.isCluster;
     this.hasSlots = servers.isCluster;
     this.replicas = new Replicas(servers, commandTimeout);
-    if (!servers.isCluster) this.channelStart = clientChannel(keyPrefix, '');
     const own = servers.isCluster ? busChannel(keyPrefix, clientId) : clientChannel(keyPrefix, clientId);
-    this.listener = new Listener(servers, own, options.isSharded, {
+    this.subscriptions = new Listener(servers, own, options.isSharded, {
       message: (message, from, channel) => {
-        if (options.keyChannel !== undefined && channel !== own) observer.keyMessage?.(channel, message);
-        else observer.message(message, from);
+        if (channel === own || observer.keyMessage === undefined) observer.message(message, from);
+        else observer.keyMessage(channel, message);
       },
-      placedLate: (channel) => observer.keySubscribed?.(channel),
       lost: () => (this.epoch += 1),
-      restored: (names) => {
+      restored: (channels) => {
         this.recovered();
         this.settle();
-        observer.restored(names && ((key) => names.has(this.channelOf(key)!)));
+        observer.restored(channels);
       },
       failed: (error) => this.failed(error),
     });
@@ -109,39 +104,22 @@ export class RedisConnection {
     return !this.servers.isCluster && commands?.isReady ? commands.line!.peer : undefined;
   }
 
-  /** Whether the subscription to the client's own channel is confirmed and its connection has not been lost since. */
-  get listening(): boolean {
-    return this.listener.listening;
-  }
-
-  /** Whether all subscriptions that are due stand, and none is in doubt. */
-  get fullySubscribed(): boolean {
-    return this.listener.fullySubscribed;
-  }
-
-  /** The last error of the subscriptions, while messages cannot be received. */
-  get subscriptionError(): Error | undefined {
-    if (this.listening) return undefined;
-    const silent = this.servers.known.map(({ commands }) => commands.line?.unanswered);
-    return this.health.lastError ?? silent.find((error) => error !== undefined);
-  }
-
   /**
    * Connects. Resolves when the client is subscribed to its own channel. Failed attempts are repeated without a limit.
    * @throws LockStoreError if the connection is closed or `commandTimeout` is over: it continues to connect; and if the server
    *   lacks a command without which no lock works. LockConfigError if the server cannot serve the options
    */
   async start(): Promise<void> {
-    if (this.listening) return;
+    if (this.subscriptions.listening) return;
     this.servers.open();
     // A frozen server accepts connections and does not answer. If its machine is gone, even connecting hangs.
     const timer = setInterval(() => {
-      if (this.closed || this.listening) clearInterval(timer);
+      if (this.closed || this.subscriptions.listening) clearInterval(timer);
       else this.doubt();
     }, DOUBT_AGAIN).unref();
     const { commandTimeout } = this.options;
     const what = `Redis could not be reached within ${commandTimeout} ms`;
-    const late = (): LockStoreError => downError(what, this.subscriptionError, false);
+    const late = (): LockStoreError => downError(what, this.startError, false);
     await within(commandTimeout, this.opened, late);
     // A script without keys might go to a node of a Cluster that is down, and delay the start.
     if (!this.isCluster) await this.checkCommands();
@@ -151,43 +129,17 @@ export class RedisConnection {
     if (this.closed) return;
     this.closed = true;
     this.settle(new LockStoreError('the lock service was closed before it reached Redis'));
-    this.listener.close();
+    // Before the lines, so that pending calls fail with its error.
+    this.scripts.close();
+    this.subscriptions.close();
     this.replicas.close();
     this.servers.close();
     this.health.down();
-    this.scripts.close();
   }
 
   /** Called if the server does not answer or cannot serve: checks whether another server has taken its place. */
   doubt(): void {
     if (!this.closed) this.servers.doubt();
-  }
-
-  /**
-   * Where scripts send messages about a key, as `lua/shared/messages.lua` reads it: the beginning of the clients' channels,
-   * and the key. A key contains no line break.
-   */
-  replyAddress(key: string): string {
-    return `${this.channelStart ?? shardChannel(this.options.keyPrefix, key, '')}\n${key}`;
-  }
-
-  /**
-   * The subscription on which the client would receive a grant of this key now; `undefined`: there is none. It stands for at
-   * least `patience` ms.
-   */
-  subscription(key: string, patience: number): Subscription | undefined {
-    const channel = this.channelOf(key);
-    return channel === undefined ? this.listener.own.subscription : this.listener.subscription(channel, patience);
-  }
-
-  /**
-   * Subscribes to grants of this key, for at least `patience` ms. Resolves to whether that succeeded within `limit` ms.
-   * If a failure delays it further, the observer's `restored` is called in the end. The client's own channel is already being
-   * subscribed to.
-   */
-  async subscribeTo(key: string, patience: number, limit: number): Promise<boolean> {
-    const channel = this.channelOf(key);
-    return channel === undefined ? this.listening : this.listener.subscribeTo(channel, patience, limit);
   }
 
   /** The server, or the known masters of a Cluster. */
@@ -224,15 +176,14 @@ export class RedisConnection {
     }
   }
 
-  /** The channel on which messages about a key arrive; `undefined`: the client's own. */
-  private channelOf(key: string): string | undefined {
-    const { keyPrefix, clientId, keyChannel } = this.options;
-    if (keyChannel !== undefined) return keyChannel(key);
-    return this.servers.isCluster ? shardChannel(keyPrefix, key, clientId) : undefined;
+  /** Why the client is not subscribed yet. */
+  private get startError(): Error | undefined {
+    const silent = this.servers.known.map(({ commands }) => commands.line?.unanswered);
+    return this.health.lastError ?? silent.find((error) => error !== undefined);
   }
 
   private follow(): void {
-    this.listener.follow();
+    this.subscriptions.follow();
     this.replicas.follow();
   }
 
@@ -258,13 +209,15 @@ export class RedisConnection {
   /** The outage is over when all servers are connected again, and all subscriptions stand. */
   private recovered(): void {
     const { known, isKnown } = this.servers;
-    if (isKnown && known.every(({ commands }) => commands.isReady) && this.fullySubscribed) this.health.recovered();
+    if (isKnown && known.every(({ commands }) => commands.isReady) && this.subscriptions.fullySubscribed)
+      this.health.recovered();
   }
 }
 
 /** A client's connections to Redis: one server (with or without Sentinels), or a Cluster. Simulations bring their own. */
-export type Connection = Omit<Pick<RedisConnection, keyof RedisConnection>, 'replicas'> & {
-  readonly replicas: Pick<RedisConnection['replicas'], 'confirm'>;
+export type Connection = Omit<Pick<RedisConnection, keyof RedisConnection>, 'replicas' | 'subscriptions'> & {
+  readonly replicas: Pick<Replicas, 'confirm'>;
+  readonly subscriptions: Pick<Listener, 'listening' | 'fullySubscribed' | 'subscription' | 'subscribeTo'>;
 };
 
 /** Without these commands in scripts, waiters retry, and everything else works. */

@@ -4,7 +4,7 @@ import type { ReplicateRequest } from '../lock-store.js';
 import type { ConnectionOptions } from './connection.js';
 import type { Connection } from './redis-connection.js';
 import { flag, list, natural, text, tuple } from './reply-readers.js';
-import { namedKeys, type ScriptKeys } from './script-call.js';
+import { namedKeys, type LockNaming, type ScriptKeys } from './script-call.js';
 
 /**
  * For how many `commandTimeout`s Redis remembers a call that has had its effect, or executes a late one. A dead connection is
@@ -26,6 +26,7 @@ export class RedisLatches implements LatchStore {
 
   constructor(
     connection: Connection,
+    private readonly naming: LockNaming,
     private readonly options: Pick<ConnectionOptions, 'clientId' | 'keyPrefix' | 'commandTimeout'>,
   ) {
     this.#connection = connection;
@@ -37,7 +38,7 @@ export class RedisLatches implements LatchStore {
   }
 
   countDown(key: string, id: string): Promise<CountDownReply> {
-    const args = [this.#connection.replyAddress(key), id, this.memory];
+    const args = [this.naming.of(key).address, id, this.memory];
     return this.#connection.scripts.run('latchCountDown', this.keysOf(key), args, readCountDownReply);
   }
 

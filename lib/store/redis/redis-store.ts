@@ -41,7 +41,6 @@ import type { ConnectionObserver } from './connection.js';
 import { listKeys, timeOf } from './key-scan.js';
 import { LeaseRenewals } from './lease-renewals.js';
 import { RedisClientRecords } from './redis-client-records.js';
-import { RedisConnection, type Connection } from './redis-connection.js';
 import { MEMORY, RedisLatches } from './redis-latches.js';
 import {
   passMessage,
@@ -61,10 +60,11 @@ import {
   type AcquireAnswer,
 } from './replies.js';
 import { integer, matching, natural, oneOf, tuple } from './reply-readers.js';
-import { LockKeys, namedKeys } from './script-call.js';
+import { RedisConnection, type Connection } from './redis-connection.js';
+import { LockNaming, namedKeys, namesOf, type LockKeys, type ScriptArg } from './script-call.js';
 import { readServerIdentity } from './server-identity.js';
 import { refusesSeveralSlots } from './store-failure.js';
-import { SubscriptionEvidence } from './subscription.js';
+import { presence, weigh } from './subscription.js';
 
 /** `inspect` returns at most this many waiters. */
 const MAX_WAITERS = 1_000;
@@ -79,7 +79,7 @@ const LOCKS_PER_COMMAND = 2_000;
 /** The scripts that publish messages and therefore take an address. */
 type ScriptWithAddress = 'handOver' | 'release' | 'forceRelease' | 'setLimit' | 'addLimit' | 'keepUnits';
 
-export interface RedisStoreOptions extends Omit<ConnectOptions, 'clientId' | 'keyChannel' | 'isSharded' | 'required'> {
+export interface RedisStoreOptions extends Omit<ConnectOptions, 'clientId' | 'isSharded' | 'required'> {
   /** If left out, the store makes a new id. The stores of several masters share one id. */
   readonly clientId?: string;
 }
@@ -108,18 +108,18 @@ export class RedisStore extends ConnectedStore implements QuorumMember {
       throw new LockStoreError(message, { key, transient: true });
     },
     keepUnits: async ({ key, id, units, keep }) => {
-      const [left] = await this.change('keepUnits', key, [id, units, keep], readCountAndPlace);
+      const [left] = await this.change('keepUnits', key, [id, units, this.rest(keep)], readCountAndPlace);
       return left < 0 ? 'not-held' : left;
     },
   };
   readonly clients: RedisClientRecords;
   // Private, because it knows the password: printing a lock must not reveal it.
   readonly #renewals: LeaseRenewals;
-  private readonly keys: LockKeys;
+  readonly #connection: Connection;
+  private readonly naming: LockNaming;
   private readonly keyPrefix: string;
   private readonly commandTimeout: number;
   private readonly clock: ReadingClock;
-  private readonly evidence: SubscriptionEvidence;
 
   constructor(options: RedisStoreOptions, logger: LockLogger, { connect, clock = readingClock }: RedisStoreParts = {}) {
     const { keyPrefix, commandTimeout, clientId = newClientId() } = options;
@@ -127,31 +127,31 @@ export class RedisStore extends ConnectedStore implements QuorumMember {
     this.keyPrefix = keyPrefix;
     this.commandTimeout = commandTimeout;
     this.clock = clock;
-    this.evidence = new SubscriptionEvidence(clock);
     this.clientId = clientId;
-    this.keys = new LockKeys(keyPrefix);
+    this.naming = new LockNaming(keyPrefix, clientId, this.isPartitioned);
     const { connection } = this;
+    this.#connection = connection;
     this.#renewals = new LeaseRenewals(connection, (key) => redisKeys(keyPrefix, key).state);
     this.clients = new RedisClientRecords(connection, keyPrefix, clientId, this.isPartitioned);
-    this.latches = new RedisLatches(connection, { keyPrefix, commandTimeout, clientId });
+    this.latches = new RedisLatches(connection, this.naming, { keyPrefix, commandTimeout, clientId });
   }
 
   /** `place`: where to begin in the queue. `again`: the client has just subscribed for this request, and does so once. */
   acquire(request: AcquireRequest, place = 0, again = false): Promise<AcquireReply> {
-    const { key, id, lease, adopts, waits } = request;
+    const { key, id, lease, adopts, waits, patience } = request;
     if (adopts !== undefined) return this.handOver(key, adopts, id, lease);
+    const { scripts, subscriptions, masters } = this.#connection;
+    const keys = this.naming.of(key);
     // A request may join the queue only if the client would receive its grant.
-    const subscription = waits ? this.connection.subscription(key, request.patience) : undefined;
+    const subscription = waits ? subscriptions.subscription(keys.channel, patience) : undefined;
     const sent = this.clock.now();
-    const presence = this.evidence.presence(key, subscription);
-    const args = requestArgs(this.connection.replyAddress(key), request, place, presence);
-    return this.runner.run('acquire', this.keys.of(key), args, (raw, sentTo) => {
+    const args = requestArgs(keys.address, request, place, presence(subscription, sent));
+    return scripts.run('acquire', keys, args, (raw, sentTo) => {
       const answer = readAcquireReply(raw, request);
-      this.evidence.weigh(answer, request, sent, subscription);
+      weigh(answer, request, sent, subscription, this.clock);
       const { reply, more, sign } = answer;
       // The grant may come from the backlog of a master that was replaced, as a message about it.
-      const confirmed =
-        sign === 'found' ? this.connection.masters?.confirm(this.keys.of(key).names[0]!, sentTo) : undefined;
+      const confirmed = sign === 'found' ? masters?.confirm(namesOf(keys)[0]!, sentTo) : undefined;
       if (confirmed !== undefined)
         return confirmed.then((isMaster) => (isMaster ? reply : this.acquire(request, 0, again)));
       if (more >= 0) return this.goOn(request, answer, again);
@@ -169,36 +169,36 @@ export class RedisStore extends ConnectedStore implements QuorumMember {
 
   /** In a Cluster, the first request for a key comes before its subscription. */
   private async acquireSubscribed(request: AcquireRequest, reply: AcquireReply): Promise<AcquireReply> {
-    if (await this.subscribe(request.key, request)) return this.acquire(request, 0, true);
-    void this.retryOnceSubscribed(request);
-    return reply;
+    const { channel } = this.naming.of(request.key);
+    return (await this.subscribe(channel, request)) ? this.acquire(request, 0, true) : reply;
   }
 
   /** Releases a hold or gives up a place, and sends the next request in the same step. */
   release(request: ReleaseRequest): Promise<ReleaseReply> {
-    const { next } = request;
+    const { key, next } = request;
+    const keys = this.naming.of(key);
     // Without a subscription, the next waiter would get no place, and its client would lose its turn.
-    if (next?.waits && this.connection.subscription(next.key, next.patience) === undefined)
-      return this.subscribe(next.key, next).then(() => this.releaseNow(request));
-    return this.releaseNow(request);
+    if (next?.waits && this.#connection.subscriptions.subscription(keys.channel, next.patience) === undefined)
+      return this.subscribe(keys.channel, next).then(() => this.releaseNow(request, keys));
+    return this.releaseNow(request, keys);
   }
 
-  private releaseNow({ key, id, tombstoneFor, keep, next }: ReleaseRequest): Promise<ReleaseReply> {
-    const before = [this.connection.replyAddress(key), id];
-    const what = `${tombstoneFor} ${keep} 0`;
+  private releaseNow({ key, id, tombstoneFor, keep, next }: ReleaseRequest, keys: LockKeys): Promise<ReleaseReply> {
+    const what = keep === 0 ? `${tombstoneFor} 0 0` : this.rest(keep, (left) => `${tombstoneFor} ${left} 0`);
     if (next === undefined) {
-      return this.runner.run('release', this.keys.of(key), [...before, what], (raw) => {
+      return this.#connection.scripts.run('release', keys, [keys.address, id, what], (raw) => {
         const [released, more] = readReleaseReply(raw);
         const reply: ReleaseReply = { released, next };
         return more < 0 ? reply : this.grantRemaining(key, more, id).then(() => reply);
       });
     }
-    const subscription = next.waits ? this.connection.subscription(next.key, next.patience) : undefined;
+    const { waits, patience } = next;
+    const subscription = waits ? this.#connection.subscriptions.subscription(keys.channel, patience) : undefined;
     const sent = this.clock.now();
-    const request = requestArgs(what, next, 0, this.evidence.presence(next.key, subscription));
-    return this.runner.run('release', this.keys.of(key), [...before, ...request], (raw) => {
+    const request = requestArgs(what, next, 0, presence(subscription, sent));
+    return this.#connection.scripts.run('release', keys, [keys.address, id, ...request], (raw) => {
       const [released, answer] = readNextReply(raw);
-      this.evidence.weigh(answer, next, sent, subscription);
+      weigh(answer, next, sent, subscription, this.clock);
       if (answer.more < 0) return { released, next: answer.reply };
       return this.goOn(next, answer).then((reply) => ({ released, next: reply }));
     });
@@ -224,17 +224,17 @@ export class RedisStore extends ConnectedStore implements QuorumMember {
   async acquireAll(requests: readonly AcquireRequest[]): Promise<AcquireAllReply | undefined> {
     if (requests.length > LOCKS_PER_COMMAND) return undefined;
     // In a Cluster, a script may use the keys of one slot only.
-    if (this.connection.group(requests, (key) => redisKeys(this.keyPrefix, key).state).length > 1) return undefined;
+    if (this.#connection.group(requests, (key) => redisKeys(this.keyPrefix, key).state).length > 1) return undefined;
     const keys = namedKeys(
-      requests.flatMap(({ key }) => this.keys.of(key).names),
+      requests.flatMap(({ key }) => namesOf(this.naming.of(key))),
       requests[0]!.key,
     );
     const args = requests.flatMap((request) => requestArgs('', request).slice(1));
     try {
-      return await this.runner.run('acquireAll', keys, args, (raw) => readAcquireAllReply(raw, requests));
+      return await this.#connection.scripts.run('acquireAll', keys, args, (raw) => readAcquireAllReply(raw, requests));
     } catch (error) {
       if (!refusesSeveralSlots(error)) throw error;
-      this.connection.separateSlots();
+      this.#connection.separateSlots();
       return undefined;
     }
   }
@@ -246,14 +246,14 @@ export class RedisStore extends ConnectedStore implements QuorumMember {
 
   /** Which call has set the number of permits, and the server's clock. */
   private readLimit(key: string): Promise<{ readonly version: string; readonly time: number }> {
-    return this.runner.run('limit', this.keys.of(key), [], (raw) => {
+    return this.#connection.scripts.run('limit', this.naming.of(key), [], (raw) => {
       const [version, time] = tuple(raw, 2);
       return { version: matching(/^\d+$/, version)[0], time: natural(time) };
     });
   }
 
   replicate({ key, id, min, timeout }: ReplicateRequest): Promise<number> {
-    return this.connection.replicas.confirm(redisKeys(this.keyPrefix, key).state, id, min, timeout, 'confirm');
+    return this.#connection.replicas.confirm(redisKeys(this.keyPrefix, key).state, id, min, timeout, 'confirm');
   }
 
   renew(requests: readonly RenewRequest[]): Promise<RenewReply[]> {
@@ -288,26 +288,28 @@ export class RedisStore extends ConnectedStore implements QuorumMember {
   }
 
   fence({ key, id, token, batchSize }: FenceRequest): Promise<FenceReply> {
-    return this.runner.run('fence', this.keys.of(key), [id, token, batchSize], readFenceReply);
+    return this.#connection.scripts.run('fence', this.naming.of(key), [id, token, batchSize], readFenceReply);
   }
 
   async reinstate(request: ReinstateRequest): Promise<ReinstateReply> {
     const { key, id, mode, owner, lease, latest, token, batchSize } = request;
     const args = [id, writeMode(mode), owner ?? '', lease, latest ?? 0, token, batchSize];
-    const code = await this.runner.run('reinstate', this.keys.of(key), args, (raw) => oneOf(raw, -1, 0, 1));
+    const code = await this.#connection.scripts.run('reinstate', this.naming.of(key), args, (raw) =>
+      oneOf(raw, -1, 0, 1),
+    );
     return code === 1 ? 'held' : code === 0 ? 'missing' : 'left';
   }
 
   /** @throws LockStoreError if the server does not answer within `commandTimeout` */
   identify(): Promise<ServerIdentity | undefined> {
-    const { commands } = this.connection;
-    return readServerIdentity(commands, this.commandTimeout, () => this.connection.address, this.clock);
+    const connection = this.#connection;
+    return readServerIdentity(connection.commands, this.commandTimeout, () => connection.address, this.clock);
   }
 
   /** Sends several commands if the lock has many holds or waiters. Stops with the holds once it has `maxHolds`. */
   async inspect(key: string, maxWaiters = MAX_WAITERS, maxHolds = Infinity): Promise<StoredLock> {
     const read = (page: string, place: string, count: number) =>
-      this.runner.run('inspect', this.keys.of(key), [page, place, count], readInspectReply);
+      this.#connection.scripts.run('inspect', this.naming.of(key), [page, place, count], readInspectReply);
     // A hold or a waiter may be on two pages.
     const holds = new Map<string, StoredHold>();
     const waiters = new Map<string, StoredWaiter>();
@@ -337,16 +339,16 @@ export class RedisStore extends ConnectedStore implements QuorumMember {
   }
 
   survey({ key, kind, owner = '' }: HoldSurveyRequest): Promise<HoldSurvey | undefined> {
-    return this.runner.run('survey', this.keys.of(key), [kind, owner], readSurveyReply);
+    return this.#connection.scripts.run('survey', this.naming.of(key), [kind, owner], readSurveyReply);
   }
 
   list(request: ListRequest): Promise<ListReply> {
     const { keyPrefix, commandTimeout } = this;
-    return listKeys(this.connection.nodes(), { keyPrefix, commandTimeout }, request);
+    return listKeys(this.#connection.nodes(), { keyPrefix, commandTimeout }, request);
   }
 
   time(): Promise<number> {
-    return timeOf(this.connection.commands);
+    return timeOf(this.#connection.commands);
   }
 
   protected nameOf(key: string): string {
@@ -356,23 +358,25 @@ export class RedisStore extends ConnectedStore implements QuorumMember {
   message(text: string, from: string | undefined): void {
     const { listener } = this;
     if (listener === undefined) return;
-    passMessage(text, listener, (grant, node) => {
-      this.evidence.heard(grant.id, grant.key);
-      // Token 0 makes the ticket ask the store, instead of relying on the message.
-      listener.granted(node === from ? grant : { ...grant, token: 0 });
-    });
+    // Token 0 makes the ticket ask the store, instead of relying on the message.
+    passMessage(text, listener, (grant, node) => listener.granted(node === from ? grant : { ...grant, token: 0 }));
   }
 
-  /** A slow subscription stands before the request is repeated anyway. Until then the request has no place in the queue. */
-  private async retryOnceSubscribed({ key, id, patience, period }: AcquireRequest): Promise<void> {
-    if (await this.connection.subscribeTo(key, patience, period)) this.listener?.retryAfter(id, 0);
+  restored(channels?: ReadonlySet<string>): void {
+    this.listener?.restored(channels && ((key) => channels.has(this.naming.of(key).channel!)));
+  }
+
+  /** What is left of `ms` when the command is written. After an outage, it is written again. */
+  private rest(ms: number, write: (left: number) => string = String): ScriptArg {
+    const until = this.clock.now() + ms;
+    return () => write(Math.max(0, Math.ceil(until - this.clock.now())));
   }
 
   /** Runs a script that frees something, and continues with the waiters from the place that is the last number of its reply. */
   private async change<Numbers extends readonly number[]>(
     script: ScriptWithAddress,
     key: string,
-    args: ReadonlyArray<string | number>,
+    args: readonly ScriptArg[],
     read: (reply: unknown) => Numbers,
   ): Promise<Numbers> {
     const numbers = await this.run(script, key, args, read);
@@ -383,10 +387,11 @@ export class RedisStore extends ConnectedStore implements QuorumMember {
   private run<Reply>(
     script: ScriptWithAddress,
     key: string,
-    args: ReadonlyArray<string | number>,
+    args: readonly ScriptArg[],
     read: (reply: unknown) => Reply,
   ): Promise<Reply> {
-    return this.runner.run(script, this.keys.of(key), [this.connection.replyAddress(key), ...args], read);
+    const keys = this.naming.of(key);
+    return this.#connection.scripts.run(script, keys, [keys.address, ...args], read);
   }
 }
 

@@ -13,6 +13,7 @@ import type {
 } from '../lock-store.js';
 import type { FenceReply } from '../quorum-member.js';
 import { REPLY_CODES } from '../protocol.generated.js';
+import type { ScriptArg } from './script-call.js';
 import { flag, integer, list, listOf, matching, natural, oneOf, text, tuple } from './reply-readers.js';
 
 const { QUEUED, HELD, BUSY, LEFT, UPGRADE, QUEUED_UNSUBSCRIBED, HELD_PUSHED, TOO_MANY } = REPLY_CODES;
@@ -124,14 +125,14 @@ const heldAsAsked = (token: number, { lease, uncontendedBatchSize, fair }: Asked
 
 /**
  * The arguments of a request, in the order of `lua/shared/request.lua`. `before`: what stands before them. `place`: where to begin
- * in the queue. `presence`: as `SubscriptionEvidence` has it.
+ * in the queue. `presence`: as in `subscription.ts`.
  */
 export function requestArgs(
-  before: string,
+  before: ScriptArg,
   request: AcquireRequest,
   place = 0,
   presence: number = request.waits ? 1 : 0,
-): Array<string | number> {
+): ScriptArg[] {
   const { id, mode, owner, lease, fair, period, patience, grantTimeout, ahead, slots } = request;
   const age = request.age ?? (ahead === true && !fair ? 'ahead' : '');
   const batchSize = fair ? 0 : request.batchSize;

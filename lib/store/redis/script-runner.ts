@@ -3,13 +3,13 @@ import { readingClock } from '../../common/reading-timer.js';
 import { LockStoreError } from '../../errors/index.js';
 import type { ConnectionHealth } from './connection-health.js';
 import type { Masters } from './connection.js';
-import type { Commands } from './line.js';
+import type { Commands, SentScript } from './line.js';
 import { UNDOUBTED } from './mastership.js';
 import { readReply } from './reply-readers.js';
-import type { ScriptCall, ScriptKeys } from './script-call.js';
+import { namesOf, type ScriptArg, type ScriptKeys } from './script-call.js';
 import { SCRIPTS, type LuaScript, type ScriptName } from './scripts.generated.js';
 import { commandAt, storeFailure } from './store-failure.js';
-import { TimeLimit, type Limited } from './time-limit.js';
+import { TimeLimit } from './time-limit.js';
 
 /** What a runner needs of the connections. */
 interface ScriptConnection {
@@ -42,30 +42,30 @@ export class ScriptRunner {
   run<Reply>(
     script: ScriptName | LuaScript,
     keys: ScriptKeys,
-    args: ReadonlyArray<string | number>,
+    args: readonly ScriptArg[],
     read: (reply: unknown, sentTo?: string) => Reply | Promise<Reply>,
   ): Promise<Reply> {
     const { name, sha1, source } = typeof script === 'string' ? SCRIPTS[script] : script;
     return new Promise((resolve, reject) => {
-      let isText = false;
       const { commands, masters } = this.connection;
       const sent = masters === undefined ? 0 : this.elapsed.now();
-      // In a Cluster, another master may serve the slot by the time of the reply.
-      let sentTo: string | undefined;
       const answered = (reply: unknown): void => {
-        const confirmed = this.isDoubtful(limited, sent) ? masters!.confirm(keys.names[0]!, sentTo) : undefined;
+        // The server may have been frozen and replaced before it executed the command. In a Cluster, another master may serve
+        // the slot by the time of the reply.
+        const isDoubtful = masters !== undefined && (masters.isAsking || this.elapsed.now() - sent > UNDOUBTED);
+        const confirmed = isDoubtful ? masters.confirm(namesOf(keys)[0]!, command.sentTo) : undefined;
         if (confirmed === undefined) return settle(reply);
         void confirmed.then((isMaster) => {
           if (isMaster) settle(reply);
           // The new master may not have executed the command.
-          else if (!this.limit.isOver(limited)) send();
+          else if (!this.limit.isOver(limited)) commands.run(command);
         });
       };
       const settle = (reply: unknown): void => {
         // The call has failed already. A late reply leads to no further command.
         if (!this.limit.end(limited)) return;
         try {
-          resolve(readReply(`the script '${name}'`, reply, (raw) => read(raw, sentTo), keys.key));
+          resolve(readReply(`the script '${name}'`, reply, (raw) => read(raw, command.sentTo), keys.key));
         } catch (error) {
           reject(error);
         }
@@ -73,31 +73,31 @@ export class ScriptRunner {
       const failed = (error: Error): void => {
         if (this.limit.isOver(limited)) return;
         // After a restart or a failover, the server does not know the script and has not executed it.
-        if (!isText && /\bNOSCRIPT\b/.test(error.message)) {
-          isText = true;
-          return send();
+        if (command.command === 'evalsha' && /\bNOSCRIPT\b/.test(error.message)) {
+          command.command = 'eval';
+          command.script = source;
+          return commands.run(command);
         }
         this.limit.end(limited);
         if (/\bNOREPLICAS\b/.test(error.message)) this.connection.doubt();
         reject(storeFailure(error, keys.key, commandAt(source, error)));
       };
-      const send = (): void => {
-        const call: ScriptCall = isText
-          ? { command: 'eval', script: source, keys, args }
-          : { command: 'evalsha', script: sha1, keys, args };
-        void commands.run(call, (address) => (sentTo = address)).then(answered, failed);
+      const command: SentScript = {
+        command: 'evalsha',
+        script: sha1,
+        keys,
+        args,
+        sentTo: undefined,
+        answered,
+        failed,
+        list: undefined,
+        before: undefined,
+        behind: undefined,
       };
       // The rest of the work of this turn comes behind the write, while Redis executes the script.
-      send();
+      commands.run(command);
       const limited = this.limit.begin(() => reject(this.unanswered(keys.key)));
     });
-  }
-
-  /** Whether the server may have been frozen and replaced before it executed the command. */
-  private isDoubtful(limited: Limited, sent: number): boolean {
-    const { masters } = this.connection;
-    if (masters === undefined || this.limit.isOver(limited)) return false;
-    return masters.isAsking || this.elapsed.now() - sent > UNDOUBTED;
   }
 
   /** The connection was closed: no reply comes any more. */

@@ -16,7 +16,7 @@ const REFUSED = /\bNOPERM\b|unknown command/i;
  * @throws LockStoreError if it does not answer within `timeout` ms
  */
 export async function readServerIdentity(
-  commands: Commands,
+  commands: Pick<Commands, 'send'>,
   timeout: number,
   addressOf: () => string | undefined,
   clock = readingClock,

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { jest } from '@jest/globals';
 import { RedisConnection } from '../../../lib/store/redis/redis-connection.js';
 import { IoredisLines } from '../../../lib/store/redis/ioredis-lines.js';
@@ -103,6 +104,24 @@ it('a holder whose connection the server has dropped renews on a new one before 
   await lock.verify();
   expect(locks.told('lost')).toEqual([]);
   expect(await lock.release()).toBe(true);
+});
+
+it('a release that is sent again after an outage keeps the key until its holdAtLeast is over, and no longer', async () => {
+  await using proxy = await RespProxy.start(redis);
+  const [LEAST, OUTAGE] = [4_000, 2_000];
+  const service = await locks.start(proxy.url, { commandTimeout: '10s' });
+  const before = performance.now();
+  const lock = await service.acquire('a', { holdAtLeast: LEAST });
+  proxy.disconnect();
+  const released = lock.release();
+  await sleep(OUTAGE);
+  await proxy.restore();
+  expect(await released).toBe(true);
+  const [ttl, elapsed] = [await redis.admin.pttl(redisKey('state', 'a')), performance.now() - before];
+  expect(elapsed).toBeLessThan(LEAST);
+  expect(ttl).toBeGreaterThan(0);
+  expect(elapsed + ttl).toBeLessThan(LEAST + AT_ONCE);
+  await nothingLeftBehind(redis);
 });
 
 it('a connection that is closed twice is closed once', async () => {

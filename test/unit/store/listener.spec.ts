@@ -54,7 +54,6 @@ function stage() {
   };
   const listener = new Listener(servers as unknown as Servers, 'lock:client:bus:me', () => true, {
     message: () => undefined,
-    placedLate: () => undefined,
     lost: () => void reported.push('lost'),
     restored: (names) => void reported.push(`restored ${[...(names ?? ['all'])].join()}`),
     failed: () => undefined,

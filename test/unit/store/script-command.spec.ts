@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { Command } from 'ioredis';
 import { redisKeys } from '../../../lib/keys/index.js';
 import { ScriptCommand } from '../../../lib/store/redis/ioredis-lines.js';
-import { allArgs, LockKeys, namedKeys, type ScriptCall } from '../../../lib/store/redis/script-call.js';
+import { allArgs, LockNaming, namedKeys, namesOf, type ScriptCall } from '../../../lib/store/redis/script-call.js';
 
 const text = fc.string({ unit: 'grapheme', maxLength: 20 });
 const key = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 20 });
@@ -10,11 +10,18 @@ const call = fc.record<ScriptCall>({
   command: fc.constantFrom('eval', 'evalsha'),
   script: text,
   keys: fc.oneof(
-    fc.array(text, { maxLength: 4 }).map(namedKeys),
-    key.map((name) => new LockKeys('shop:lock').of(name)),
-    key.map((name) => new LockKeys('lock').of(`a{${name}}b`)),
+    fc.array(text, { maxLength: 4 }).map((names) => namedKeys(names)),
+    key.map((name) => new LockNaming('shop:lock', 'me', false).of(name)),
+    key.map((name) => new LockNaming('lock', 'me', true).of(`a{${name}}b`)),
   ),
-  args: fc.array(fc.oneof(text, fc.maxSafeInteger()), { maxLength: 6 }),
+  args: fc.array(
+    fc.oneof(
+      text,
+      fc.maxSafeInteger(),
+      text.map((it) => () => it),
+    ),
+    { maxLength: 6 },
+  ),
 });
 
 describe('a script that encodes itself', () => {
@@ -40,6 +47,14 @@ describe('a script that encodes itself', () => {
 
   it('names the keys of a lock consistently', () => {
     const { state, queue, waiters, fence, tombstones: gone, limit, ends } = redisKeys('lock', 'stock:42');
-    expect(new LockKeys('lock').of('stock:42').names).toEqual([state, queue, waiters, fence, gone, limit, ends]);
+    expect(namesOf(new LockNaming('lock', 'me', false).of('stock:42'))).toEqual([
+      state,
+      queue,
+      waiters,
+      fence,
+      gone,
+      limit,
+      ends,
+    ]);
   });
 });

@@ -16,10 +16,10 @@ const CONNECTION = { health: new ConnectionHealth(SILENT, LIMIT), doubt: () => u
 function setUp() {
   const sent: Array<{ readonly command: string; readonly answer: Deferred<unknown> }> = [];
   const client: Commands = {
-    run: ({ command }) => {
+    run: ({ command, answered, failed }) => {
       const answer = deferred<unknown>();
       sent.push({ command, answer });
-      return answer;
+      answer.then(answered, failed);
     },
     send: () => Promise.reject(new Error('no other command is sent')),
   };
@@ -59,9 +59,9 @@ describe('a reply that took longer than a master may be silent', () => {
     const sent: string[] = [];
     const answers: Array<Promise<unknown>> = [takes(), Promise.resolve('new')];
     // The command reaches another master the second time.
-    const run: Commands['run'] = (_call, sentTo) => {
-      sentTo?.(sent.length === 0 ? 'old' : 'new');
-      return answers[sent.push('evalsha') - 1]!;
+    const run: Commands['run'] = (script) => {
+      script.sentTo = sent.length === 0 ? 'old' : 'new';
+      void answers[sent.push('evalsha') - 1]!.then(script.answered);
     };
     const confirmations = [Promise.resolve(isMaster), undefined];
     const asked: unknown[] = [];

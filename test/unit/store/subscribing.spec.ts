@@ -1,3 +1,4 @@
+import type { Command } from '../../../lib/store/redis/line.js';
 import type { Connection } from '../../../lib/store/redis/redis-connection.js';
 import { RedisStore } from '../../../lib/store/redis/redis-store.js';
 import { ScriptRunner } from '../../../lib/store/redis/script-runner.js';
@@ -8,17 +9,15 @@ it('a request asks once more when its channel is subscribed to, even if that sub
   let asked = 0;
   const connection = {
     commands: {
-      run: async () => {
+      run: ({ answered }: Command) => {
         asked += 1;
         // As long as this, it asks without end.
-        if (asked === 10) return [REPLY_CODES.LEFT, 1, -1];
-        return [REPLY_CODES.BUSY, 1, -1, 500, 0, 'other:1'];
+        const reply = asked === 10 ? [REPLY_CODES.LEFT, 1, -1] : [REPLY_CODES.BUSY, 1, -1, 500, 0, 'other:1'];
+        queueMicrotask(() => answered(reply));
       },
       send: async () => 'OK',
     },
-    replyAddress: (key: string) => `lock:client:\n${key}`,
-    subscription: () => undefined,
-    subscribeTo: async () => true,
+    subscriptions: { subscription: () => undefined, subscribeTo: async () => true },
     nodes: () => [],
   } as unknown as Connection;
   const scripts = new ScriptRunner(connection, 5_000);

@@ -1,44 +1,50 @@
-import { SubscriptionEvidence, type Subscription } from '../../../lib/store/redis/subscription.js';
-import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
+import { presence, weigh, type Subscription } from '../../../lib/store/redis/subscription.js';
 
-/** A request of one second ago, whose hold was granted half a second ago. */
+/** A request of one second ago finds a hold that was granted half a second before that. */
 const LEASE = 3_000;
 const LEFT = 2_500;
+const SENT = 10_000;
+const GRANTED = SENT - 500;
 
-function setUp() {
-  const evidence = new SubscriptionEvidence();
+/** How many doubts a retry raises that finds such a grant. `later`: what happens while the message may still arrive. */
+function doubtsAbout(
+  times: Pick<Subscription, 'since' | 'heardAt'>,
+  later = (_subscription: Subscription): void => {},
+) {
   const doubts: string[] = [];
-  const find = (id: string): void => {
-    const subscription: Subscription = { since: -Infinity, doubt: () => void doubts.push(id) };
-    const reply = { outcome: 'held', time: 0, token: 1, lease: LEFT, batchSize: 1 } as const;
-    evidence.weigh({ sign: 'found', reply }, { id, lease: LEASE }, performance.now(), subscription);
+  let look = (): void => undefined;
+  const clock = {
+    now: () => SENT,
+    setTimer: (_delay: number, callback: () => void) => void (look = callback),
+    clearTimer: () => undefined,
   };
-  return { evidence, doubts, find };
+  const subscription: Subscription = { ...times, doubt: (why) => void doubts.push(why) };
+  const reply = { outcome: 'held', time: 0, token: 1, lease: LEFT, batchSize: 1 } as const;
+  weigh({ sign: 'found', reply }, { lease: LEASE }, SENT, subscription, clock);
+  later(subscription);
+  look();
+  return doubts;
 }
 
-it('doubts a subscription on which the message about a grant does not arrive', async () => {
-  const { evidence, doubts, find } = setUp();
-  evidence.heard('known', 'a');
-  find('known');
-  find('late');
-  find('lost');
-  evidence.heard('late', 'a');
-  await eventually(() => doubts.includes('lost'), { what: 'a doubt' });
-  expect(doubts).toEqual(['lost']);
+it('doubts a subscription on which no message has arrived since the grant', () => {
+  const doubts = ['the message about a granted lock did not arrive'];
+  expect(doubtsAbout({ since: 0, heardAt: -Infinity })).toEqual(doubts);
+  expect(doubtsAbout({ since: 0, heardAt: GRANTED - 1 })).toEqual(doubts);
 });
 
-it('remembers a message of the last second, however many have arrived since', async () => {
-  const { evidence, doubts, find } = setUp();
-  const burst = (name: string): void => {
-    for (let i = 0; i < 5_000; i++) evidence.heard(`${name}${i}`, 'a');
-  };
-  evidence.heard('before', 'a');
-  burst('b');
-  find('before');
-  find('after');
-  evidence.heard('after', 'a');
-  burst('a');
-  find('lost');
-  await eventually(() => doubts.includes('lost'), { what: 'a doubt' });
-  expect(doubts).toEqual(['lost']);
+it('does not doubt a subscription on which a message has arrived since the grant, or still arrives in time', () => {
+  expect(doubtsAbout({ since: 0, heardAt: GRANTED + 1 })).toEqual([]);
+  expect(doubtsAbout({ since: 0, heardAt: 0 }, (subscription) => (subscription.heardAt = SENT + 400))).toEqual([]);
+});
+
+it('does not doubt a subscription that was confirmed after the grant', () => {
+  expect(doubtsAbout({ since: GRANTED + 1, heardAt: -Infinity })).toEqual([]);
+});
+
+it('has the server look for a subscriber, unless a message has just arrived', () => {
+  const subscription = { since: 0, heardAt: 1_000, doubt: () => undefined };
+  expect(presence(undefined, 1_100)).toBe(0);
+  expect(presence(subscription, 1_100)).toBe(2);
+  expect(presence(subscription, 1_600)).toBe(1);
+  expect(presence({ ...subscription, heardAt: -Infinity }, 1_100)).toBe(1);
 });

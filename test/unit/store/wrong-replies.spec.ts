@@ -2,7 +2,7 @@ import { jest } from '@jest/globals';
 import type { AcquireRequest } from '../../../lib/store/lock-store.js';
 import { RedissonStore } from '../../../lib/redisson/redisson-store.js';
 import { Replicas } from '../../../lib/store/redis/replicas.js';
-import type { Line } from '../../../lib/store/redis/line.js';
+import type { Command, Line } from '../../../lib/store/redis/line.js';
 import { listKeys } from '../../../lib/store/redis/key-scan.js';
 import { RedisStore } from '../../../lib/store/redis/redis-store.js';
 import { LastingLine } from '../../../lib/store/redis/lasting-line.js';
@@ -138,9 +138,12 @@ const ofRedisson: readonly Case[] = [
   { script: 'latch-count', call: () => redisson.latches.count('a', 0, []), may: [0, 1, 2, '1'] },
 ];
 
+const answering = (reply: unknown) => (command: Command) => queueMicrotask(() => command.answered(reply));
+const answerAll = (reply: unknown) => jest.spyOn(LastingLine.prototype, 'run').mockImplementation(answering(reply));
+
 /** What a call makes of a reply to every script: `answered`, or the error. */
 async function outcomeOf({ call }: Case, reply: unknown): Promise<unknown> {
-  jest.spyOn(LastingLine.prototype, 'run').mockImplementation(() => Promise.resolve(reply));
+  answerAll(reply);
   return call().then(
     () => 'answered',
     (error: unknown) => error,
@@ -183,7 +186,7 @@ describe('a reply that the scripts of renewals cannot give', () => {
     const replies = [...WRONG, ...SMALL, [1, 'x'], [1, 1, 1]];
     for (const reply of replies.filter((each) => !possible.includes(JSON.stringify(each)))) {
       const renewed = renew.bind(_protocol === 'the own protocol' ? store : redisson);
-      jest.spyOn(LastingLine.prototype, 'run').mockImplementation(() => Promise.resolve(reply));
+      answerAll(reply);
       const renewals = await renewed(requests);
       expect([reply, renewals]).toEqual([reply, [refused("the script 'renew'"), refused("the script 'renew'")]]);
     }
@@ -191,10 +194,7 @@ describe('a reply that the scripts of renewals cannot give', () => {
 
   it('the error of one lease leaves the others renewed', async () => {
     const failure = Object.assign(new Error('WRONGTYPE no lock'), { name: 'ReplyError' });
-    jest
-      .spyOn(LastingLine.prototype, 'run')
-      .mockImplementationOnce(() => Promise.resolve([5, failure]))
-      .mockImplementation(() => Promise.resolve([failure]));
+    answerAll([failure]).mockImplementationOnce(answering([5, failure]));
     expect(await store.renew(requests)).toEqual([5, expect.objectContaining({ code: 'LOCK_STORE' })]);
   });
 });
@@ -236,7 +236,7 @@ describe('a reply that other commands cannot give', () => {
 
   it.each([undefined, null, 'QUEUED', 'OK', '', 1, []])('is no identity of a server: %j', async (info) => {
     const send = async (): Promise<unknown> => info;
-    await expect(readServerIdentity({ send, run: send }, 1_000, () => undefined)).rejects.toEqual(refused('INFO'));
+    await expect(readServerIdentity({ send }, 1_000, () => undefined)).rejects.toEqual(refused('INFO'));
   });
 
   it.each<[string, unknown, unknown]>([
