@@ -1,5 +1,5 @@
 import { outside } from '../../common/outside.js';
-import { pause } from '../../common/reading-timer.js';
+import { pause, setReadingTimer } from '../../common/reading-timer.js';
 import { inSlices } from '../../common/slices.js';
 import { hashSlot } from '../../keys/index.js';
 import { gather } from './gather.js';
@@ -14,9 +14,7 @@ const FIRST_RETRY = 50;
 const LAST_RETRY = 500;
 /** How often, in ms, unused channels are looked for. */
 const SWEEP = 1_000;
-/** For how many ms a connection in doubt may delay its answer. */
-const ANSWERS_WITHIN = 250;
-/** After how many ms the waiters of a channel ask whether the doubt is still there. */
+/** How many ms after a doubt the channel of a key is subscribed to again: its slot may be moving. */
 const SETTLES_WITHIN = 500;
 
 /** A channel to which the client subscribes. */
@@ -62,16 +60,14 @@ export interface ListenerObserver {
  * that serve them by then. A channel is kept for some time after the last request, so that a busy one is not subscribed to
  * each time.
  *
- * While a slot moves, its new master executes scripts before the subscriptions follow, and sees no subscriber. That says
- * nothing about the connection to the old master, which may carry thousands of channels. So the first doubt about a
- * subscription subscribes once more, on the same connection. The connection ends if it does not answer, or if another reply
- * raises the same doubt later.
+ * A doubt about the client's own channel replaces its connection. A doubt about the channel of a key subscribes to this channel
+ * again: while a slot moves, its new master executes scripts before the subscriptions follow, and sees no subscriber. That says
+ * nothing about the connection to the old master, which may carry thousands of channels. If it is dead, its heartbeat shows that.
  */
 export class Listener implements SubscriberObserver {
   private readonly lines = new Map<Server, Subscriber>();
   private readonly channels = new Map<string, Channel>();
-  /** The doubts about the connections to each server. */
-  private readonly doubts = new WeakMap<Server, Doubts>();
+  private readonly doubts = new Doubts();
   private readonly own: Channel;
   private sweeper: NodeJS.Timeout | undefined;
   private telling: NodeJS.Immediate | undefined;
@@ -101,7 +97,7 @@ export class Listener implements SubscriberObserver {
     if (!this.listening) return false;
     for (const { isNew, subscription } of this.channels.values())
       if (!isNew && subscription === undefined) return false;
-    return ![...this.lines.keys()].some((server) => this.doubts.get(server)?.isPending);
+    return !this.doubts.isPending;
   }
 
   open(): void {
@@ -189,7 +185,7 @@ export class Listener implements SubscriberObserver {
   }
 
   ended(line: Subscriber, error: Error | undefined): void {
-    this.doubts.get(line.server)?.drop();
+    if (line === this.own.line) this.doubts.drop();
     if (this.lines.get(line.server) === line) this.lines.delete(line.server);
     if (this.closed) return;
     const lost = [...this.channels.values()].filter((channel) => channel.line === line);
@@ -254,42 +250,21 @@ export class Listener implements SubscriberObserver {
       throw error;
     }
     if (this.servers.isCluster && !this.isInSlot(channel)) return UNSEEN;
-    let ignoredUntil: number | undefined;
+    let isDoubted = false;
     const subscription: Subscription = {
       since: performance.now(),
       heardAt: -Infinity,
       doubt: (why) => {
-        if (line.isOver || channel.subscription !== subscription) return;
-        if (this.servers.hasLeft(channel.slot, line.server)) return this.depart([channel]);
-        const now = performance.now();
-        if (ignoredUntil === undefined) void this.probe(channel, line, why);
-        else if (now >= ignoredUntil) this.replace(channel, line, why);
-        ignoredUntil ??= now + SETTLES_WITHIN;
+        if (isDoubted || line.isOver || channel.subscription !== subscription) return;
+        isDoubted = true;
+        if (channel.slot === undefined) return this.doubts.raise(() => line.end(new Error(why)));
+        const delay = this.servers.hasLeft(channel.slot, line.server) ? 0 : SETTLES_WITHIN;
+        setReadingTimer(delay, () => {
+          if (this.isWanted(channel) && channel.subscription === subscription) this.depart([channel]);
+        });
       },
     };
     return subscription;
-  }
-
-  /** Subscribes once more. If that works, the waiters of the channel have to ask, because messages may have been missed. */
-  private async probe(channel: Channel, line: Subscriber, why: string): Promise<void> {
-    const { subscription } = channel;
-    const isPast = (): boolean => line.isOver || channel.subscription !== subscription;
-    const again = line.subscribe(channel.name, this.isInSlot(channel));
-    const [answer] = await gather([again], ANSWERS_WITHIN, () => true);
-    if (isPast()) return;
-    if (isMoved(answer?.error)) return this.depart([channel]);
-    if (answer === undefined || answer.error !== undefined) return this.replace(channel, line, why);
-    await pause(SETTLES_WITHIN);
-    if (!isPast()) this.tellRestored(channel);
-  }
-
-  private replace({ slot }: Channel, line: Subscriber, why: string): void {
-    const { server } = line;
-    const doubts = this.doubts.get(server) ?? new Doubts();
-    this.doubts.set(server, doubts);
-    // If the slot has moved, nothing has failed: the channel follows it.
-    const at = server.address === '' ? '' : `${server.address}: `;
-    doubts.raise(() => line.end(this.servers.hasLeft(slot, server) ? undefined : new Error(at + why)));
   }
 
   private async placeLater(channel: Channel): Promise<void> {
