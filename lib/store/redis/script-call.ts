@@ -8,7 +8,7 @@ export interface ScriptCall {
   readonly args: readonly ScriptArg[];
 }
 
-/** A function is called each time the command is written, also when it is sent again after a lost reply. */
+/** A function is called each time the command is written. After a lost reply, the command is written again. */
 export type ScriptArg = string | number | (() => string);
 
 /** The keys of a script. Each of them has a prefix, and the name that they share. */
