@@ -1,7 +1,7 @@
 import type { Linked } from '../../common/linked-list.js';
 import type { ScriptCall } from './script-call.js';
 
-/** A command on its way. It receives its answer. */
+/** A command on its way. It receives its answer itself: a promise for each part that it passes would cost more. */
 interface Sent extends Linked<Command> {
   readonly answered: (reply: unknown) => void;
   readonly failed: (error: Error) => void;
@@ -23,6 +23,7 @@ export type Command = SentScript | SentWords;
 
 /** Sends commands to the server of a key. */
 export interface Commands {
+  /** The script receives the answer. */
   run(script: SentScript): void;
   send(command: string, ...args: ReadonlyArray<string | number>): Promise<unknown>;
 }
