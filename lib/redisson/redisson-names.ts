@@ -8,12 +8,8 @@ export type RedissonNameMapper = (key: string) => string;
 export interface RedissonNames {
   /** The hash of the lock: the name itself. */
   readonly lock: string;
-  /** Where the release of the last owner is published. */
-  readonly channel: string;
-  /** The same for an `RReadWriteLock`. */
-  readonly sharedChannel: string;
-  /** The same for a semaphore. */
-  readonly permitsChannel: string;
+  /** Where the release of the last owner is published: of an `RLock`, an `RReadWriteLock` and a semaphore. */
+  readonly channels: readonly [plain: string, shared: string, permits: string];
   /** The counter of an `RFencedLock`. */
   readonly token: string;
 }
@@ -37,9 +33,11 @@ export const isLatchChannel = (channel: string): boolean => channel.startsWith(L
 /** Names the keys and the channel of a lock. */
 export const namesOf = (lock: string): RedissonNames => ({
   lock,
-  channel: derivedName('redisson_lock__channel', lock),
-  sharedChannel: derivedName('redisson_rwlock', lock),
-  permitsChannel: derivedName(PERMITS_CHANNEL, lock),
+  channels: [
+    derivedName('redisson_lock__channel', lock),
+    derivedName('redisson_rwlock', lock),
+    derivedName(PERMITS_CHANNEL, lock),
+  ],
   token: derivedName('redisson_lock_token', lock),
 });
 
@@ -60,7 +58,7 @@ export class RedissonNaming {
   /** @throws LockConfigError for a name that Redisson cannot use in a Cluster */
   lock(key: string): RedissonNames {
     const names = namesOf(this.nameMapper(key));
-    if (this.isCluster) assertOneSlot(names.lock, names.channel);
+    if (this.isCluster) assertOneSlot(names.lock, names.channels[0]);
     return names;
   }
 

@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto';
 import type { LockLogger } from '../common/logger.js';
 import { LockConfigError } from '../errors/index.js';
 import {
-  NO_TOKEN,
   chooser,
   type AcquireReply,
   type AcquireRequest,
@@ -32,15 +31,12 @@ import {
 } from './redisson-names.js';
 import {
   channelOf,
-  channelsOf,
   contended,
   isPlain,
   readAcquireReply,
-  readExtendReply,
   readForceReleaseReply,
-  readHolds,
   readInspectReply,
-  readPermits,
+  readRenewReply,
 } from './replies.js';
 import { RedissonLatches } from './redisson-latches.js';
 import { RedissonScripts, type ShardedSubscriptionMode } from './redisson-scripts.js';
@@ -107,7 +103,8 @@ export class RedissonStore extends ConnectedStore implements LockStore {
       (key, latch) => this.listener?.opened(key, latch),
     );
     const nameOf = (key: string): string => this.nameOf(key);
-    this.#renewals = new LeaseRenewals(this.connection, nameOf, SCRIPTS.renew, [this.longestRead]);
+    const read = (raw: unknown, request: RenewRequest): RenewReply => readRenewReply(raw, request, this.longestRead);
+    this.#renewals = new LeaseRenewals(this.connection, nameOf, SCRIPTS.renew, [this.longestRead], read);
   }
 
   async acquire(request: AcquireRequest): Promise<AcquireReply> {
@@ -134,31 +131,15 @@ export class RedissonStore extends ConnectedStore implements LockStore {
     // with the release, it would always come first.
     const hears = next !== undefined && this.joinIfSubscribed(next, channelOf(names, next));
     if (hears) this.waiters.contended(next.id, []);
-    const args = [id, ...channelsOf(names), tombstoneFor];
+    const args = [id, ...names.channels, tombstoneFor];
     const released = await this.scripts.release(key, [names.lock, latchOf(names.lock, id)], args);
     if (next === undefined) return { released, next };
     if (!released || !hears) return { released, next: await this.acquire(next) };
     return { released, next: this.atOnceIfWoken(next.id, contended('queued', next)) };
   }
 
-  /** Leases that are longer than a read lock may have are set one by one, since the type of the lock decides. */
-  async renew(requests: readonly RenewRequest[]): Promise<RenewReply[]> {
-    const long = requests.filter(({ lease }) => lease > this.longestRead);
-    if (long.length === 0) return this.#renewals.renew(requests);
-    const usual = requests.filter((request) => !long.includes(request));
-    const [replies, longReplies] = await Promise.all([
-      this.#renewals.renew(usual),
-      Promise.all(long.map((request) => this.extend(request).catch((error: Error) => error))),
-    ]);
-    const [next, nextLong] = [replies.values(), longReplies.values()];
-    return requests.map((request) => (long.includes(request) ? nextLong : next).next().value!);
-  }
-
-  private async extend({ key, id, lease }: RenewRequest): Promise<RenewReply> {
-    const args = [id, lease, this.longestRead];
-    const left = await this.scripts.run(key, 'extend', [this.names.lock(key).lock], args, readExtendReply);
-    if (left === 'too long') throw new LockConfigError(readLeaseTooLong(lease, this.longestRead), { key });
-    return left;
+  renew(requests: readonly RenewRequest[]): Promise<RenewReply[]> {
+    return this.#renewals.renew(requests);
   }
 
   /** Redisson's `MultiLock` acquires one lock after the other, too. */
@@ -178,17 +159,13 @@ export class RedissonStore extends ConnectedStore implements LockStore {
     const names = this.names.lock(key);
     const { holds } = await this.inspect(key);
     const named = holds.filter(chooser(hold));
-    const args = [...channelsOf(names), writeBy(by), ...named.flatMap(({ id }) => [id, this.names.clientOf(id)])];
+    const args = [...names.channels, writeBy(by), ...named.flatMap(({ id }) => [id, this.names.clientOf(id)])];
     return this.scripts.run(key, 'forceRelease', [names.lock], args, readForceReleaseReply);
   }
 
   async inspect(key: string): Promise<StoredLock> {
     const names = this.names.lock(key);
-    const reply = await this.scripts.run(key, 'inspect', [names.lock, names.token], [], readInspectReply);
-    const { counter, readWrite, owners } = reply;
-    if (readWrite === 'permits') return readPermits(counter, owners);
-    const token = this.fenced && readWrite === null ? counter : NO_TOKEN;
-    return { lastToken: token, holds: readHolds(owners, readWrite !== null, token), waiters: [], limit: undefined };
+    return this.scripts.run(key, 'inspect', [names.lock, names.token], [], (raw) => readInspectReply(raw, this.fenced));
   }
 
   restored(): void {
@@ -252,7 +229,7 @@ export class RedissonStore extends ConnectedStore implements LockStore {
     const send = (name: ScriptName, ...args: ReadonlyArray<string | number>): Promise<AcquireReply> =>
       this.scripts.run(key, name, keys, [id, lease, ...args], (raw) => readAcquireReply(raw, request));
     if (fair) return send('acquireFair', Number(waits), Number(hasWaited));
-    if (mode.kind === 'permits') return send('acquirePermits', mode.units, mode.limit, names.permitsChannel);
+    if (mode.kind === 'permits') return send('acquirePermits', mode.units, mode.limit, names.channels[2]);
     if (!isPlain(mode)) return send('acquireShared', mode.kind === 'read' ? 'read' : 'write', owner ?? '');
     if (this.fenced) keys.push(names.token);
     return send('acquire');

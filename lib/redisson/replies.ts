@@ -1,3 +1,4 @@
+import { LockConfigError } from '../errors/index.js';
 import {
   FOLLOWER_PERIOD,
   NO_TOKEN,
@@ -6,11 +7,14 @@ import {
   type ContendedReply,
   type ForceReleaseReply,
   type HoldMode,
+  type RenewReply,
+  type RenewRequest,
   type StoredHold,
   type StoredLock,
 } from '../store/lock-store.js';
 import { leaseLeft } from '../store/redis/replies.js';
 import { flag, integer, list, natural, oneOf, optionalText, text, tuple } from '../store/redis/reply-readers.js';
+import { readLeaseTooLong } from './lacking-features.js';
 import type { RedissonNames } from './redisson-names.js';
 
 /** What the scripts that acquire reply first. */
@@ -18,7 +22,7 @@ const BUSY = 0;
 const HELD = 1;
 const LEFT = 2;
 const TOO_MANY = 3;
-/** What `lua/redisson/extend.lua` replies for a longer lease than a read lock may have. */
+/** What `lua/redisson/renew.lua` replies for a longer lease than a read lock may have. */
 const TOO_LONG = -2;
 
 /** How the field of a writer ends. */
@@ -33,52 +37,14 @@ const LONGEST_PERIOD = 4 / 3;
 export const isPlain = (mode: HoldMode): boolean => mode.kind === 'exclusive' && mode.isWrite !== true;
 
 /** The channel on which a request is woken. */
-export const channelOf = (
-  { channel, sharedChannel, permitsChannel }: RedissonNames,
-  { id, mode, fair }: AcquireRequest,
-): string =>
-  fair ? `${channel}:${id}` : isPlain(mode) ? channel : mode.kind === 'permits' ? permitsChannel : sharedChannel;
-
-/** The channels in the order in which scripts get them. */
-export const channelsOf = ({ channel, sharedChannel, permitsChannel }: RedissonNames): string[] => [
-  channel,
-  sharedChannel,
-  permitsChannel,
-];
+export function channelOf({ channels }: RedissonNames, { id, mode, fair }: AcquireRequest): string {
+  const [plain, shared, permits] = channels;
+  return fair ? `${plain}:${id}` : isPlain(mode) ? plain : mode.kind === 'permits' ? permits : shared;
+}
 
 /** The owner that a field of a lock's hash stands for: none for `mode`. */
 export function ownerOf(field: string | null): string[] {
   return field === null || field === 'mode' ? [] : [field.replace(WRITE, '')];
-}
-
-/** Reads the fields of a lock and their leases. */
-export function readHolds(fields: readonly unknown[], isShared: boolean, token: number): StoredHold[] {
-  const holds: StoredHold[] = [];
-  for (let i = 0; i < fields.length; i += 2) {
-    const field = String(fields[i]);
-    const id = field.replace(WRITE, '');
-    const mode: HoldMode = isShared && id === field ? { kind: 'read' } : { kind: 'exclusive' };
-    // Redisson does not store when a lock was acquired.
-    holds.push({ id, owner: id, mode, kept: false, token, ttl: Number(fields[i + 1]), since: Number.NaN });
-  }
-  return holds;
-}
-
-/** Reads a semaphore. Permits that an `RSemaphore` has taken are counted nowhere, so they are not part of its limit. */
-export function readPermits(free: number, permits: readonly unknown[]): StoredLock {
-  const owners = new Map<string, { units: number; ttl: number }>();
-  for (let i = 0; i < permits.length; i += 2) {
-    // A permit of this library is that of an acquisition and a number, one of Redisson is an owner of its own.
-    const [client, acquisition] = String(permits[i]).split(':');
-    const id = acquisition === undefined ? client! : `${client}:${acquisition}`;
-    owners.set(id, { units: (owners.get(id)?.units ?? 0) + 1, ttl: Number(permits[i + 1]) });
-  }
-  const limit = free + permits.length / 2;
-  const holds = [...owners].map(([id, { units, ttl }]): StoredHold => {
-    const mode: HoldMode = { kind: 'permits', units, limit };
-    return { id, owner: id, mode, kept: false, token: NO_TOKEN, ttl, since: Number.NaN };
-  });
-  return { lastToken: NO_TOKEN, holds, waiters: [], limit };
 }
 
 /** `left`: ms until the lock ends if no client renews it; negative: it has no TTL, or is not known. */
@@ -120,9 +86,10 @@ export function readReleaseReply(raw: unknown): readonly [released: boolean, unh
   return [flag(released), optionalText(unheard)];
 }
 
-/** Reads the reply of `lua/redisson/extend.lua`. */
-export function readExtendReply(raw: unknown): number | 'not-held' | 'too long' {
-  return integer(raw, TOO_LONG) === TOO_LONG ? 'too long' : leaseLeft(raw);
+/** Reads the reply of `lua/redisson/renew.lua` about one lease. `longest`: that of a read lock, in ms. */
+export function readRenewReply(raw: unknown, { key, lease }: RenewRequest, longest: number): RenewReply {
+  if (integer(raw, TOO_LONG) !== TOO_LONG) return leaseLeft(raw);
+  return new LockConfigError(readLeaseTooLong(lease, longest), { key });
 }
 
 /** Reads the reply of `lua/redisson/force-release.lua`. */
@@ -131,22 +98,26 @@ export function readForceReleaseReply(raw: unknown): ForceReleaseReply {
   return { holds: natural(ended), told: natural(told) };
 }
 
-/** The reply of `lua/redisson/inspect.lua`. */
-export interface Inspection {
-  /** The last token, or the number of free permits. */
-  readonly counter: number;
-  /** The mode of an RReadWriteLock; 'permits': a semaphore. */
-  readonly readWrite: string | null;
-  /** Each owner or permit, followed by its lease in ms. */
-  readonly owners: ReadonlyArray<string | number>;
-}
-
-export function readInspectReply(raw: unknown): Inspection {
-  const [counter, readWrite, owners] = tuple(raw, 3);
-  const parts = list(owners);
-  return {
-    counter: integer(counter),
-    readWrite: optionalText(readWrite),
-    owners: parts.map((part, i) => (i % 2 === 0 ? text(part) : integer(part))),
-  };
+/** Reads the reply of `lua/redisson/inspect.lua`. `isFenced`: the counter of the lock is its last token. */
+export function readInspectReply(raw: unknown, isFenced: boolean): StoredLock {
+  const [first, second, third] = tuple(raw, 3);
+  const [counter, readWrite, parts] = [integer(first), optionalText(second), list(third)];
+  // Permits that an RSemaphore has taken are counted nowhere, so they are not part of its limit.
+  const limit = readWrite === 'permits' ? counter + parts.length / 2 : undefined;
+  const token = isFenced && readWrite === null ? counter : NO_TOKEN;
+  const holds = new Map<string, StoredHold>();
+  for (let i = 0; i < parts.length; i += 2) {
+    const field = text(parts[i]);
+    // A permit of this library is that of an acquisition and a number, one of Redisson is an owner of its own.
+    const id = limit === undefined ? field.replace(WRITE, '') : field.split(':', 2).join(':');
+    const name = limit === undefined ? field : id;
+    const before = holds.get(name)?.mode;
+    const units = before?.kind === 'permits' ? before.units + 1 : 1;
+    const reads = readWrite !== null && id === field;
+    const mode: HoldMode =
+      limit === undefined ? { kind: reads ? 'read' : 'exclusive' } : { kind: 'permits', units, limit };
+    // Redisson does not store when a lock was acquired.
+    holds.set(name, { id, owner: id, mode, kept: false, token, ttl: integer(parts[i + 1]), since: Number.NaN });
+  }
+  return { lastToken: token, holds: [...holds.values()], waiters: [], limit };
 }

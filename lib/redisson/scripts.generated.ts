@@ -9,7 +9,7 @@ export interface LuaScript {
   readonly source: string;
 }
 
-export type ScriptName = 'acquireFair' | 'acquirePermits' | 'acquireShared' | 'acquire' | 'extend' | 'forceRelease' | 'inspect' | 'isSharded' | 'latchCountDown' | 'latchCount' | 'latchSet' | 'release' | 'renew';
+export type ScriptName = 'acquireFair' | 'acquirePermits' | 'acquireShared' | 'acquire' | 'forceRelease' | 'inspect' | 'isSharded' | 'latchCountDown' | 'latchCount' | 'latchSet' | 'release' | 'renew';
 
 const PARTS = {
   'acquire-fair': `local LOCK, LATCH = KEYS[1], KEYS[2]
@@ -176,7 +176,7 @@ end`,
 if not string.find(owner, '^%x+$') then return owner .. ':' .. i end
 return (string.gsub(owner, '%x%x', function(byte) return string.char(tonumber(byte, 16)) end))
 end`,
-  'shared/permits set_permit_lease': `local function set_permit_lease(lock, owner, lease, shortens)`,
+  'shared/permits lengthen_permits': `local function lengthen_permits(lock, owner, lease)`,
   'shared/permits permits_of': `local function permits_of(lock, owner)
 local permits, now = {}, clock()
 while true do
@@ -186,14 +186,14 @@ if not ends or tonumber(ends) <= now then return permits end
 permits[#permits + 1] = permit
 end
 end`,
-  'shared/permits set_permit_lease 2': `local timeouts, permits = suffixed(lock, 'timeout'), permits_of(lock, owner)
+  'shared/permits lengthen_permits 2': `local timeouts, permits = suffixed(lock, 'timeout'), permits_of(lock, owner)
 if #permits == 0 then return -1 end
 local now = clock()
-local left = shortens and lease or math.max(lease, redis.call('ZSCORE', timeouts, permits[1]) - now)
+local left = math.max(lease, redis.call('ZSCORE', timeouts, permits[1]) - now)
 for _, permit in ipairs(permits) do redis.call('ZADD', timeouts, string.format('%.0f', now + left), permit) end
 return left
 end`,
-  'acquire-permits 3': `if set_permit_lease(SEMAPHORE, owner, lease) > 0 then return { 1, 0 } end
+  'acquire-permits 3': `if lengthen_permits(SEMAPHORE, owner, lease) > 0 then return { 1, 0 } end
 if redis.call('EXISTS', LATCH) == 1 then return { 2 } end`,
   'shared/publish publish 2': `local function publish(channel, message)
 redis.call(HOW == 'sharded' and 'SPUBLISH' or 'PUBLISH', channel, message)
@@ -271,7 +271,12 @@ end
 redis.call('HSET', LOCK, owner, 1)`,
   'acquire 3': `lengthen(LOCK, lease)
 return { 1, token }`,
-  'extend': `local owner, lease, longest = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])`,
+  'force-release': `local ended, told = 0, 0`,
+  'shared/end-hold end_hold': `local function end_hold(lock, owner, channel, shared, permits)`,
+  'shared/names suffixed 3': `local function suffixed(lock, suffix)
+return tagged(lock) .. ':' .. suffix
+end`,
+  'shared/permits end_permits': `local function end_permits(lock, owner, channel)`,
   'shared/permits permits_of 2': `local function permits_of(lock, owner)
 local permits, now = {}, clock()`,
   'shared/permits permits_of 3': `while true do
@@ -281,66 +286,22 @@ if not ends or tonumber(ends) <= now then return permits end
 permits[#permits + 1] = permit
 end
 end`,
-  'shared/permits is_semaphore': `local function is_semaphore(lock)
-return redis.call('TYPE', lock).ok == 'string'
-end`,
-  'extend 2': `if is_semaphore(KEYS[1]) then return set_permit_lease(KEYS[1], owner, lease, true) end`,
-  'shared/read-write read_lease 3': `local function read_lease(lock, owner, i)
-return suffixed(lock, owner .. ':rwlock_timeout:' .. i)
-end`,
-  'shared/read-write lease_key': `local function lease_key(lock, owner)
-if redis.call('HEXISTS', lock, owner) == 0 then
-return redis.call('HEXISTS', lock, owner .. ':write') == 1 and lock or nil
-end
-return redis.call('HEXISTS', lock, 'mode') == 1 and read_lease(lock, owner, 1) or lock
-end`,
-  'extend 3': `local key = lease_key(KEYS[1], owner)
-if not key then return -1 end`,
-  'shared/read-write longest_lease': `local function longest_lease(lock)
-local longest = 0`,
-  'shared/read-write longest_read_lease': `local function longest_read_lease(lock, owner)
-local longest = 0`,
-  'shared/read-write read_leases': `local function read_leases(lock, owner)
-local keys = {}
-for i = 1, tonumber(redis.call('HGET', lock, owner)) or 0 do keys[i] = read_lease(lock, owner, i) end
-return keys
-end`,
-  'shared/read-write longest_read_lease 2': `for _, key in ipairs(read_leases(lock, owner)) do longest = math.max(longest, redis.call('PTTL', key)) end
-return longest
-end`,
-  'shared/read-write longest_lease 2': `for _, field in ipairs(redis.call('HKEYS', lock)) do
-longest = math.max(longest, longest_read_lease(lock, field))
-end
-return longest
-end`,
-  'extend 4': `if key == KEYS[1] then
-redis.call('PEXPIRE', KEYS[1], math.max(lease, longest_lease(KEYS[1])))
-return lease
-end
-if lease > longest then return -2 end
-if redis.call('PEXPIRE', key, lease) == 0 then return -1 end
-if redis.call('HGET', KEYS[1], 'mode') == 'read' then
-redis.call('PEXPIRE', KEYS[1], longest_lease(KEYS[1]))
-else`,
-  'extend 5': `lengthen(KEYS[1], lease)
-end
-return lease`,
-  'force-release': `local ended, told = 0, 0`,
-  'shared/end-hold end_hold': `local function end_hold(lock, owner, channel, shared, permits)`,
-  'shared/names suffixed 3': `local function suffixed(lock, suffix)
-return tagged(lock) .. ':' .. suffix
-end`,
-  'shared/permits end_permits': `local function end_permits(lock, owner, channel)`,
   'shared/permits end_permits 2': `local permits = permits_of(lock, owner)
 if #permits == 0 then return 0 end
 for _, permit in ipairs(permits) do redis.call('ZREM', suffixed(lock, 'timeout'), permit) end`,
   'shared/permits end_permits 3': `give_back(lock, channel, #permits)
 return 1
 end`,
+  'shared/permits is_semaphore': `local function is_semaphore(lock)
+return redis.call('TYPE', lock).ok == 'string'
+end`,
   'shared/end-hold end_hold 2': `if is_semaphore(lock) then return end_permits(lock, owner, permits) end`,
-  'shared/read-write read_leases 2': `local function read_leases(lock, owner)
+  'shared/read-write read_leases': `local function read_leases(lock, owner)
 local keys = {}`,
-  'shared/read-write read_leases 3': `for i = 1, tonumber(redis.call('HGET', lock, owner)) or 0 do keys[i] = read_lease(lock, owner, i) end
+  'shared/read-write read_lease 3': `local function read_lease(lock, owner, i)
+return suffixed(lock, owner .. ':rwlock_timeout:' .. i)
+end`,
+  'shared/read-write read_leases 2': `for i = 1, tonumber(redis.call('HGET', lock, owner)) or 0 do keys[i] = read_lease(lock, owner, i) end
 return keys
 end`,
   'shared/end-hold end_hold 3': `local leases = read_leases(lock, owner)
@@ -354,9 +315,16 @@ for _, key in ipairs(leases) do redis.call('DEL', key) end
 local writes = redis.call('HDEL', lock, owner .. ':write')
 if reads + writes == 0 then return 0 end
 if mode == 'write' and writes == 0 then return 1 end`,
-  'shared/read-write longest_read_lease 3': `local function longest_read_lease(lock, owner)
+  'shared/read-write longest_lease': `local function longest_lease(lock)
+local longest = 0`,
+  'shared/read-write longest_read_lease': `local function longest_read_lease(lock, owner)
 local longest = 0
 for _, key in ipairs(read_leases(lock, owner)) do longest = math.max(longest, redis.call('PTTL', key)) end
+return longest
+end`,
+  'shared/read-write longest_lease 2': `for _, field in ipairs(redis.call('HKEYS', lock)) do
+longest = math.max(longest, longest_read_lease(lock, field))
+end
 return longest
 end`,
   'shared/end-hold end_hold 4': `local longest = longest_lease(lock)
@@ -415,6 +383,11 @@ return { redis.call('GET', LOCK), 'permits', permits }
 end
 local mode = redis.call('HGET', LOCK, 'mode')
 local owners = {}`,
+  'shared/read-write longest_read_lease 2': `local function longest_read_lease(lock, owner)
+local longest = 0`,
+  'shared/read-write longest_read_lease 3': `for _, key in ipairs(read_leases(lock, owner)) do longest = math.max(longest, redis.call('PTTL', key)) end
+return longest
+end`,
   'inspect 4': `for _, field in ipairs(redis.call('HKEYS', LOCK)) do
 if field ~= 'mode' then
 local reads = mode and string.sub(field, -6) ~= ':write'
@@ -451,18 +424,19 @@ if keep > 0 then redis.call('SET', LATCH, released, 'PX', keep) end
 return { released, unheard }`,
   'renew': `local longest = tonumber(ARGV[#ARGV])
 local function renew(lock, owner, lease)`,
-  'renew 2': `if is_semaphore(lock) then return set_permit_lease(lock, owner, lease) end`,
-  'shared/read-write lease_key 2': `local function lease_key(lock, owner)
+  'renew 2': `if is_semaphore(lock) then return lengthen_permits(lock, owner, lease) end`,
+  'shared/read-write lease_key': `local function lease_key(lock, owner)
 if redis.call('HEXISTS', lock, owner) == 0 then
 return redis.call('HEXISTS', lock, owner .. ':write') == 1 and lock or nil
 end`,
-  'shared/read-write lease_key 3': `return redis.call('HEXISTS', lock, 'mode') == 1 and read_lease(lock, owner, 1) or lock
+  'shared/read-write lease_key 2': `return redis.call('HEXISTS', lock, 'mode') == 1 and read_lease(lock, owner, 1) or lock
 end`,
   'renew 3': `local key = lease_key(lock, owner)
 local left = key and redis.call('PTTL', key) or -2
 if left == -2 then return -1 end
+if key ~= lock and lease > longest then return -2 end
 if left < 0 and lease == 0 then return 2147483647 end`,
-  'renew 4': `left = lengthen(key, key == lock and lease or math.min(lease, longest))
+  'renew 4': `left = lengthen(key, lease)
 if key ~= lock then lengthen(lock, left) end
 return left
 end
@@ -524,9 +498,9 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'acquire-permits 2',
     'shared/permits permit_of',
     'shared/clock clock',
-    'shared/permits set_permit_lease',
+    'shared/permits lengthen_permits',
     'shared/permits permits_of',
-    'shared/permits set_permit_lease 2',
+    'shared/permits lengthen_permits 2',
     'acquire-permits 3',
     'shared/publish',
     'shared/publish publish 2',
@@ -556,31 +530,6 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/lengthen lengthen',
     'acquire 3',
   ]),
-  extend: script('extend', [
-    'extend',
-    'shared/names suffixed',
-    'shared/names tagged',
-    'shared/names suffixed 2',
-    'shared/permits set_permit_lease',
-    'shared/clock clock',
-    'shared/permits permits_of 2',
-    'shared/permits permit_of',
-    'shared/permits permits_of 3',
-    'shared/permits set_permit_lease 2',
-    'shared/permits is_semaphore',
-    'extend 2',
-    'shared/read-write read_lease 3',
-    'shared/read-write lease_key',
-    'extend 3',
-    'shared/read-write longest_lease',
-    'shared/read-write longest_read_lease',
-    'shared/read-write read_leases',
-    'shared/read-write longest_read_lease 2',
-    'shared/read-write longest_lease 2',
-    'extend 4',
-    'shared/lengthen lengthen',
-    'extend 5',
-  ]),
   forceRelease: script('force-release', [
     'force-release',
     'shared/publish listeners_of',
@@ -599,12 +548,12 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/permits end_permits 3',
     'shared/permits is_semaphore',
     'shared/end-hold end_hold 2',
-    'shared/read-write read_leases 2',
+    'shared/read-write read_leases',
     'shared/read-write read_lease 3',
-    'shared/read-write read_leases 3',
+    'shared/read-write read_leases 2',
     'shared/end-hold end_hold 3',
     'shared/read-write longest_lease',
-    'shared/read-write longest_read_lease 3',
+    'shared/read-write longest_read_lease',
     'shared/read-write longest_lease 2',
     'shared/end-hold end_hold 4',
     'force-release 2',
@@ -639,11 +588,11 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'inspect 2',
     'shared/clock clock',
     'inspect 3',
-    'shared/read-write longest_read_lease',
-    'shared/read-write read_leases 2',
-    'shared/read-write read_lease 3',
-    'shared/read-write read_leases 3',
     'shared/read-write longest_read_lease 2',
+    'shared/read-write read_leases',
+    'shared/read-write read_lease 3',
+    'shared/read-write read_leases 2',
+    'shared/read-write longest_read_lease 3',
     'inspect 4',
   ]),
   isSharded: script('is-sharded', [
@@ -686,12 +635,12 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/permits end_permits 3',
     'shared/permits is_semaphore',
     'shared/end-hold end_hold 2',
-    'shared/read-write read_leases 2',
+    'shared/read-write read_leases',
     'shared/read-write read_lease 3',
-    'shared/read-write read_leases 3',
+    'shared/read-write read_leases 2',
     'shared/end-hold end_hold 3',
     'shared/read-write longest_lease',
-    'shared/read-write longest_read_lease 3',
+    'shared/read-write longest_read_lease',
     'shared/read-write longest_lease 2',
     'shared/end-hold end_hold 4',
     'release 2',
@@ -723,17 +672,17 @@ export const SCRIPTS: Readonly<Record<ScriptName, LuaScript>> = {
     'shared/names suffixed',
     'shared/names tagged',
     'shared/names suffixed 2',
-    'shared/permits set_permit_lease',
+    'shared/permits lengthen_permits',
     'shared/clock clock',
     'shared/permits permits_of 2',
     'shared/permits permit_of',
     'shared/permits permits_of 3',
-    'shared/permits set_permit_lease 2',
+    'shared/permits lengthen_permits 2',
     'shared/permits is_semaphore',
     'renew 2',
-    'shared/read-write lease_key 2',
+    'shared/read-write lease_key',
     'shared/read-write read_lease 3',
-    'shared/read-write lease_key 3',
+    'shared/read-write lease_key 2',
     'renew 3',
     'shared/lengthen lengthen',
     'renew 4',

@@ -14,7 +14,7 @@ local owner, lease, units, limit, channel = ARGV[1], tonumber(ARGV[2]), tonumber
 local timeouts = suffixed(SEMAPHORE, 'timeout')
 
 -- The command has arrived twice.
-if set_permit_lease(SEMAPHORE, owner, lease) > 0 then return { 1, 0 } end
+if lengthen_permits(SEMAPHORE, owner, lease) > 0 then return { 1, 0 } end
 if redis.call('EXISTS', LATCH) == 1 then return { 2 } end
 if redis.call('SETNX', SEMAPHORE, limit) == 1 then
   -- Permits whose count was deleted are not taken any more.

@@ -2,7 +2,8 @@
 --
 -- KEYS    locks
 -- ARGV    for each lock: owner, lease in ms (0: as long as before); then the longest lease of a read lock in ms
--- Output  for each lock: ms left; -1: not held; or the error of this lock, which does not stop the others
+-- Output  for each lock: ms left; -1: not held; -2: longer than a read lock may have; or the error of this lock, which does not
+--         stop the others
 --- @include "shared/read-write"
 --- @include "shared/permits"
 --- @include "shared/lengthen"
@@ -11,14 +12,15 @@ local NO_TTL = 2147483647
 local longest = tonumber(ARGV[#ARGV])
 
 local function renew(lock, owner, lease)
-  if is_semaphore(lock) then return set_permit_lease(lock, owner, lease) end
+  if is_semaphore(lock) then return lengthen_permits(lock, owner, lease) end
   local key = lease_key(lock, owner)
   local left = key and redis.call('PTTL', key) or -2
   if left == -2 then return -1 end
+  if key ~= lock and lease > longest then return -2 end
   -- A lock without a TTL stays without one if the client only looks: PEXPIRE would delete it.
   if left < 0 and lease == 0 then return NO_TTL end
   -- It also writes if the lease does not become longer: a write makes a former master find out that it is a replica.
-  left = lengthen(key, key == lock and lease or math.min(lease, longest))
+  left = lengthen(key, lease)
   if key ~= lock then lengthen(lock, left) end
   return left
 end

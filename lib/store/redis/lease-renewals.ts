@@ -28,6 +28,8 @@ export class LeaseRenewals {
     private readonly script: 'renew' | LuaScript = 'renew',
     /** Arguments that follow those of the leases. */
     private readonly args: ReadonlyArray<string | number> = [],
+    /** Reads the part of a reply that is about one lease. */
+    private readonly read: (raw: unknown, request: RenewRequest) => RenewReply = leaseLeft,
   ) {}
 
   /** Resolves to the replies in the order of the requests. Never rejects. */
@@ -53,7 +55,10 @@ export class LeaseRenewals {
     let leases: readonly RenewReply[];
     try {
       leases = await this.connection.scripts.run(this.script, states, args, (raw) =>
-        tuple(raw, requests.length).map((left, i) => readRenewReply(left, requests[i]!.key)),
+        // The part about one lease may be an error of its own.
+        tuple(raw, requests.length).map((left, i) =>
+          left instanceof Error ? storeFailure(left, requests[i]!.key) : this.read(left, requests[i]!),
+        ),
       );
     } catch (error) {
       leases = requests.map(() => error as LockStoreError);
@@ -68,7 +73,3 @@ export class LeaseRenewals {
     await Promise.all(parts.map((part) => this.renewSome(part, replies)));
   }
 }
-
-/** Reads the part of a reply that is about one lease: it may be an error of its own. */
-const readRenewReply = (raw: unknown, key: string): RenewReply =>
-  raw instanceof Error ? storeFailure(raw, key) : leaseLeft(raw);

@@ -37,12 +37,12 @@ local function permits_of(lock, owner)
   end
 end
 
--- Sets the lease of all permits of an owner. Returns it; -1: not held. `shortens`: otherwise a longer lease stays.
-local function set_permit_lease(lock, owner, lease, shortens)
+-- Makes the leases of all permits of an owner at least this long. Returns how long they are; -1: not held.
+local function lengthen_permits(lock, owner, lease)
   local timeouts, permits = suffixed(lock, 'timeout'), permits_of(lock, owner)
   if #permits == 0 then return -1 end
   local now = clock()
-  local left = shortens and lease or math.max(lease, redis.call('ZSCORE', timeouts, permits[1]) - now)
+  local left = math.max(lease, redis.call('ZSCORE', timeouts, permits[1]) - now)
   for _, permit in ipairs(permits) do redis.call('ZADD', timeouts, string.format('%.0f', now + left), permit) end
   return left
 end

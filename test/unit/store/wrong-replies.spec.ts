@@ -49,7 +49,6 @@ const redisson = new RedissonStore(
   SILENT,
 );
 const FLAGS = [0, 1, '1'];
-const INTEGERS = [-1, 0, 1, 2, '1'];
 
 const own: readonly Case[] = [
   { script: 'acquire', call: () => store.acquire(REQUEST), goesOn: [[3, 1, 1]] },
@@ -110,13 +109,6 @@ const own: readonly Case[] = [
   { script: 'latch-delete', call: () => store.latches.delete('a', '1', 'l'), may: FLAGS },
 ];
 
-/** A lease that is longer than a reader of Redisson may have has a script of its own. */
-const extendLong = async (): Promise<unknown> => {
-  const [reply] = await redisson.renew([{ ...REQUEST, lease: 1e9 }]);
-  if (reply instanceof Error) throw reply;
-  return reply;
-};
-
 const ofRedisson: readonly Case[] = [
   { script: 'acquire', call: () => redisson.acquire(REQUEST), may: [[1, 0], [0, 5], [2]] },
   { script: 'acquire-permits', call: () => redisson.acquire(PERMITS), may: [[1, 0], [0, 5], [2]] },
@@ -126,7 +118,6 @@ const ofRedisson: readonly Case[] = [
     may: [[1, 0], [0, 5], [2]],
   },
   { script: 'release', call: () => redisson.release({ ...RELEASE, next: undefined }) },
-  { script: 'extend', call: extendLong, may: INTEGERS, goesOn: [-2] },
   { script: 'inspect', call: () => redisson.inspect('a') },
   { script: 'inspect', call: () => redisson.forceRelease('a') },
   {
