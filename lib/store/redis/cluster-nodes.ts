@@ -110,11 +110,6 @@ export class ClusterNodes implements Servers, Masters, Commands {
     for (const { commands } of this.nodes.values()) commands.close();
   }
 
-  /** A node that is frozen or cut off cannot report that it has lost its slots. The other nodes can. */
-  doubt(): void {
-    void this.refresh();
-  }
-
   /** The node that serves a slot, or a random master. */
   of(slot: number | undefined): ClusterNode | undefined {
     if (this.isOver) return undefined;
@@ -200,7 +195,10 @@ export class ClusterNodes implements Servers, Masters, Commands {
     return { node, isAsk: false };
   }
 
-  /** Asks one node after the other for the masters of the slots, until one answers. Never rejects. */
+  /**
+   * Asks one node after the other for the masters of the slots, until one answers. A node that is frozen or cut off cannot
+   * report that it has lost its slots. The other nodes can.
+   */
   refresh(): Promise<void> {
     if (this.isOver) return Promise.resolve();
     this.refreshing ??= this.learn().then((isLearned) => {

@@ -8,7 +8,7 @@ import { isOneOfSeveral, isReplica } from './server-identity.js';
 import type { Server, Servers, ServersObserver } from './servers.js';
 import { refusesWrites } from './store-failure.js';
 
-/** For how many ms after a question to the Sentinels a doubt raises no further one. */
+/** For how many ms after a question to the Sentinels no further one is asked. */
 const SENTINELS_AGAIN = 400;
 
 /** One server. With Sentinels, it is the master that they name each time the client connects. */
@@ -17,7 +17,7 @@ export class OneServer implements Servers {
   readonly commands: LastingLine;
   readonly masters: Masters | undefined;
   private server: Server;
-  private doubted = -Infinity;
+  private asked = -Infinity;
   private refreshing: Promise<void> | undefined;
   /** Whether the server was found to serve all keys. */
   private servesAll = false;
@@ -65,21 +65,18 @@ export class OneServer implements Servers {
     this.commands.close();
   }
 
-  /** Only Sentinels can name another server. */
-  doubt(): void {
-    const now = performance.now();
-    // Many calls may fail at once, and each of them raises a doubt.
-    if (this.sentinels === undefined || now - this.doubted < SENTINELS_AGAIN) return;
-    this.doubted = now;
-    this.sentinels.find().then(
-      // The connection may be older than the Sentinels' last answer, and lead to another server.
-      () => this.leaveOldMaster(),
-      () => undefined,
-    );
-  }
-
-  /** The answer comes when the connection stands. */
+  /** Only Sentinels can name another server. The answer to the PING comes when the connection stands. */
   refresh(): Promise<void> {
+    const now = performance.now();
+    // Many calls may fail at once, and each of them asks.
+    if (this.sentinels !== undefined && now - this.asked >= SENTINELS_AGAIN) {
+      this.asked = now;
+      // The connection may be older than the Sentinels' last answer, and lead to another server.
+      this.sentinels.find().then(
+        () => this.leaveOldMaster(),
+        () => undefined,
+      );
+    }
     const over = (): void => void (this.refreshing = undefined);
     return (this.refreshing ??= this.commands.send('PING').then(over, over));
   }

@@ -139,7 +139,7 @@ export class RedisConnection {
 
   /** Called if the server does not answer or cannot serve: checks whether another server has taken its place. */
   doubt(): void {
-    if (!this.closed) this.servers.doubt();
+    if (!this.closed) void this.servers.refresh();
   }
 
   /** The server, or the known masters of a Cluster. */

@@ -56,7 +56,7 @@ export class Replicas {
   private readonly lines = new Map<Server, WaitLine>();
 
   constructor(
-    private readonly servers: Pick<Servers, 'lines' | 'of' | 'has' | 'refresh' | 'doubt'>,
+    private readonly servers: Pick<Servers, 'lines' | 'of' | 'has' | 'refresh'>,
     private readonly commandTimeout: number,
   ) {}
 
@@ -82,7 +82,7 @@ export class Replicas {
       const [written, replicas] = await Promise.all([write, waits.wait(min, until)]);
       return readReply(`the script '${name}'`, written, flag) ? readReply('WAIT', replicas, natural) : undefined;
     };
-    const doubting = setInterval(() => this.servers.doubt(), LONGEST_ROUND + DOUBT).unref();
+    const doubting = setInterval(() => void this.servers.refresh(), LONGEST_ROUND + DOUBT).unref();
     try {
       for (;;) {
         try {

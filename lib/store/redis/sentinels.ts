@@ -52,17 +52,14 @@ export interface MasterFinder {
 /** The answer of one Sentinel about the master. */
 interface SentinelAnswer {
   readonly address: ServerAddress;
-  /** The configuration epoch; -1 if the Sentinel does not permit the question. */
+  /** The configuration epoch, which grows with each failover; -1 if the Sentinel does not permit the question. */
   readonly epoch: number;
   /** The other Sentinels that it knows. */
   readonly others: readonly ServerAddress[];
 }
 
 /** The last known master, and when it was confirmed. */
-interface Remembered {
-  readonly address: ServerAddress;
-  /** The configuration epoch, which grows with each failover; -1 if no Sentinel named it. */
-  readonly epoch: number;
+interface Remembered extends Omit<SentinelAnswer, 'others'> {
   confirmed: number;
 }
 

@@ -37,9 +37,7 @@ export interface Servers {
 
   open(): void;
   close(): void;
-  /** Checks whether another server has taken the place of one. */
-  doubt(): void;
-  /** Resolves when the servers have been looked for. Never rejects. */
+  /** Checks whether another server has taken the place of one. Resolves when that is known. Never rejects. */
   refresh(): Promise<void>;
   /** The server of a slot, or any if no slot is passed; `undefined` if it is not known or not connected. */
   of(slot: number | undefined): Server | undefined;

@@ -30,7 +30,6 @@ it('a call on a new line does not share a WAIT that is queued on the old line', 
     of: () => server,
     has: () => true,
     refresh: async () => {},
-    doubt: () => undefined,
   };
   const replicas = new Replicas(servers, 1_000);
   const confirm = (id: string): Promise<number> => replicas.confirm('a', id, 1, 10_000, 'confirm');

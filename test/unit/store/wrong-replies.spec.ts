@@ -247,7 +247,6 @@ describe('a reply that other commands cannot give', () => {
       of: () => server,
       has: () => true,
       refresh: async () => {},
-      doubt: () => undefined,
     };
     const confirmed = new Replicas(servers, 1_000).confirm('a', '1', 1, 500, 'confirm');
     await expect(confirmed).rejects.toEqual(
