@@ -108,7 +108,10 @@ export class StoreLine implements Connection {
       run: (script) => {
         const words = [script.command.toUpperCase(), ...allArgs(script).map(String)];
         const reply = this.ask(words, script.args, (node) => (script.sentTo = node));
-        reply.then(script.answered, script.failed);
+        reply.then(
+          (raw) => script.answered(raw),
+          (error: Error) => script.failed(error),
+        );
       },
       send: (...words) => this.ask(words.map(String), words),
     };

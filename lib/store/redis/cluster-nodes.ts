@@ -146,7 +146,10 @@ export class ClusterNodes implements Servers, Masters, Commands {
       script.sentTo = address;
       return new Promise((answered, failed) => commands.run({ ...script, answered, failed }));
     });
-    reply.then(script.answered, script.failed);
+    reply.then(
+      (raw) => script.answered(raw),
+      (error: Error) => script.failed(error),
+    );
   }
 
   /** The key is the first argument. */

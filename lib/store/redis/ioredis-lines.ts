@@ -8,7 +8,7 @@ import type { ConnectionOptions } from './connection.js';
 import { EXACT_OPTIONS, OWN_OPTIONS, silenceLimit } from './connection-options.js';
 import { guardCredentials } from './credentials.js';
 import { callProvider, lifetimeOf, type LockCredentials, type LockCredentialsProvider } from './lock-credentials.js';
-import type { Line, LineObserver, Lines, ServerAddress } from './line.js';
+import type { Line, LineObserver, Lines, ServerAddress, SentScript } from './line.js';
 import { allArgs, type ScriptCall } from './script-call.js';
 
 /** What the library adds to the options of a client. */
@@ -130,7 +130,7 @@ class IoredisLine implements Line {
   }
 
   /** Commands of one turn of the event loop go out in few writes. A single command goes out at once. */
-  run(call: ScriptCall): Promise<unknown> {
+  run(script: SentScript): void {
     const { stream, commandQueue } = this.client as unknown as { stream: Socket; commandQueue: { length: number } };
     if (commandQueue.length > 0) {
       if (this.corked === undefined) {
@@ -147,7 +147,7 @@ class IoredisLine implements Line {
         stream.cork();
       }
     }
-    return this.client.sendCommand(new ScriptCommand(call)) as Promise<unknown>;
+    void this.client.sendCommand(new ScriptCommand(script, this.observer));
   }
 
   send(command: string, ...args: ReadonlyArray<string | number>): Promise<unknown> {
@@ -283,21 +283,38 @@ const REPLIES = { replyEncoding: 'utf8' } as const;
  * times, which takes twice as long.
  */
 export class ScriptCommand extends Command {
-  private readonly call: ScriptCall | undefined;
+  private readonly call: SentScript | undefined;
+  private readonly observer: LineObserver | undefined;
 
   static {
-    // ioredis reads `args` to show a command in errors and traces. Its constructor reads them, too.
-    Object.defineProperty(this.prototype, 'args', {
-      get(this: ScriptCommand) {
-        return this.call === undefined ? [] : allArgs(this.call).map(String);
+    Object.defineProperties(this.prototype, {
+      // ioredis reads `args` to show a command in errors and traces. Its constructor reads them, too.
+      args: {
+        get(this: ScriptCommand) {
+          return this.call === undefined ? [] : allArgs(this.call).map(String);
+        },
+        set: () => undefined,
       },
-      set: () => undefined,
+      initPromise: { value: () => undefined },
+      resolve: {
+        value(this: ScriptCommand, reply: Buffer) {
+          this.isSettled = this.isResolved = true;
+          this.observer!.answered?.(this.call!, this.transformReply(reply));
+        },
+      },
+      reject: {
+        value(this: ScriptCommand, error: Error) {
+          this.isSettled = true;
+          this.observer!.failed?.(this.call!, error);
+        },
+      },
     });
   }
 
-  constructor(call: ScriptCall) {
+  constructor(call: SentScript, observer: LineObserver) {
     super(call.command, NO_ARGS, REPLIES);
     this.call = call;
+    this.observer = observer;
   }
 
   override toWritable(): string {

@@ -98,24 +98,29 @@ export class LastingLine implements Commands {
     if (!this.isOpen) return this.open();
     if (this.unanswered.size === 1) this.quietSince = performance.now();
     const line = this.line!;
-    const sent = 'words' in command ? line.send(...command.words) : line.run(command);
-    sent.then(
-      (reply) => {
-        if (this.isAnswered(command, line)) command.answered(reply);
-      },
-      (error: Error) => {
-        // Otherwise the line has ended, and the command is sent on the next one.
-        if (!this.isAnswered(command, line)) return;
-        command.failed(error);
-        if (this.options.resends && refusesWrites(error)) this.leave(error);
-      },
-    );
+    if ('words' in command) {
+      line.send(...command.words).then(
+        (reply) => this.answered(line, command, reply),
+        (error: Error) => this.refused(line, command, error),
+      );
+    } else line.run(command);
     this.watchForSilence(this.lines.silence);
   }
 
   /** The commands without a reply fail. */
   private fail(error: Error): void {
     for (const command of this.unanswered.takeAll()) command.failed(error);
+  }
+
+  private answered(line: Line, command: Command, reply: unknown): void {
+    if (this.isAnswered(command, line)) command.answered(reply);
+  }
+
+  private refused(line: Line, command: Command, error: Error): void {
+    // Otherwise the line has ended, and the command is sent on the next one.
+    if (!this.isAnswered(command, line)) return;
+    command.failed(error);
+    if (this.options.resends && refusesWrites(error)) this.leave(error);
   }
 
   private isAnswered(command: Command, line: Line): boolean {
@@ -138,6 +143,8 @@ export class LastingLine implements Commands {
         message: (channel, message, isSharded) => {
           if (line === this.line) this.observer.message?.(channel, message, isSharded);
         },
+        answered: (script, reply) => this.answered(line, script, reply),
+        failed: (script, error) => this.refused(line, script, error),
         ended: (error) => this.over(line, error),
       },
       address,

@@ -3,8 +3,8 @@ import type { ScriptCall } from './script-call.js';
 
 /** A command on its way. It receives its answer itself: a promise for each part that it passes would cost more. */
 interface Sent extends Linked<Command> {
-  readonly answered: (reply: unknown) => void;
-  readonly failed: (error: Error) => void;
+  answered(reply: unknown): void;
+  failed(error: Error): void;
 }
 
 /** A script on its way. If the server does not know it by its hash, it is sent again by its text. */
@@ -39,6 +39,9 @@ export interface LineObserver {
   /** The socket is connected. The server has to answer now. */
   connected?(): void;
   message?(channel: string, message: string, isSharded: boolean): void;
+  /** The reply to a script, or its failure. */
+  answered?(script: SentScript, reply: unknown): void;
+  failed?(script: SentScript, error: Error): void;
   /** Slots have moved, so the server has ended the subscriptions to these channels. */
   departed?(channels: readonly string[]): void;
   /** The line has ended, unless `close` was called. No event follows. */
@@ -52,7 +55,8 @@ export interface LineObserver {
  * A command that fails while the line is `ready` was refused by the server; the error is called `ReplyError`.
  */
 export interface Line extends Pick<Commands, 'send'> {
-  run(call: ScriptCall): Promise<unknown>;
+  /** Sends a script. The reply is an event: a promise would cost as much as the rest of the command. */
+  run(script: SentScript): void;
   readonly state: 'opening' | 'ready' | 'ended';
   /** Resolves when the server accepts commands. Rejects if the line ends before. */
   readonly opened: Promise<void>;

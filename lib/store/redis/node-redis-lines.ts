@@ -3,9 +3,9 @@ import { LockConfigError } from '../../errors/index.js';
 import type { ClusterTarget } from './cluster-nodes.js';
 import { LINGER, mappedBy, silenceLimit } from './connection-options.js';
 import { databaseRefusal, type OwnClientOptions } from './ioredis-lines.js';
-import type { Line, LineObserver, Lines, ServerAddress } from './line.js';
+import type { Line, LineObserver, Lines, ServerAddress, SentScript } from './line.js';
 import { hasMethods } from './passed-client.js';
-import { allArgs, type ScriptCall } from './script-call.js';
+import { allArgs } from './script-call.js';
 import { closedUnanswered } from './store-failure.js';
 
 /** A client of the package `redis` (node-redis) 5 or 6, made by `createClient`. The library imports nothing of it. */
@@ -202,8 +202,11 @@ class NodeRedisLine implements Line {
     return new Error(`${this.peer} accepts connections and does not answer`);
   }
 
-  run(call: ScriptCall): Promise<unknown> {
-    return this.send(call.command, ...allArgs(call));
+  run(script: SentScript): void {
+    this.send(script.command, ...allArgs(script)).then(
+      (reply) => this.observer.answered?.(script, reply),
+      (error: Error) => this.observer.failed?.(script, error),
+    );
   }
 
   send(command: string, ...args: ReadonlyArray<string | number>): Promise<unknown> {

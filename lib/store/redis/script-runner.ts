@@ -3,13 +3,13 @@ import { readingClock } from '../../common/reading-timer.js';
 import { LockStoreError } from '../../errors/index.js';
 import type { ConnectionHealth } from './connection-health.js';
 import type { Masters } from './connection.js';
-import type { Commands, SentScript } from './line.js';
+import type { Command, Commands, SentScript } from './line.js';
 import { UNDOUBTED } from './mastership.js';
 import { readReply } from './reply-readers.js';
 import { namesOf, type ScriptArg, type ScriptKeys } from './script-call.js';
 import { SCRIPTS, type LuaScript, type ScriptName } from './scripts.generated.js';
 import { commandAt, storeFailure } from './store-failure.js';
-import { TimeLimit } from './time-limit.js';
+import { TimeLimit, type Limited } from './time-limit.js';
 
 /** What a runner needs of the connections. */
 interface ScriptConnection {
@@ -19,19 +19,93 @@ interface ScriptConnection {
   doubt(): void;
 }
 
+/** What the scripts of a runner share. */
+interface RunnerParts {
+  readonly connection: ScriptConnection;
+  /** Counts suspensions: the master may have been replaced meanwhile. */
+  readonly elapsed: Pick<Clock, 'now'>;
+  readonly limit: TimeLimit;
+}
+
+/** A script on its way. It settles the promise of its caller. */
+class ScriptRun<Reply> implements SentScript {
+  list: object | undefined;
+  before: Command | undefined;
+  behind: Command | undefined;
+  command: SentScript['command'] = 'evalsha';
+  script: string;
+  sentTo: string | undefined;
+  limited: Limited | undefined;
+  private readonly sent: number;
+
+  constructor(
+    private readonly parts: RunnerParts,
+    private readonly lua: LuaScript,
+    readonly keys: ScriptKeys,
+    readonly args: readonly ScriptArg[],
+    private readonly read: (reply: unknown, sentTo?: string) => Reply | Promise<Reply>,
+    private readonly resolve: (reply: Reply | Promise<Reply>) => void,
+    private readonly reject: (error: unknown) => void,
+  ) {
+    this.script = lua.sha1;
+    this.sent = parts.connection.masters === undefined ? 0 : parts.elapsed.now();
+  }
+
+  answered(reply: unknown): void {
+    const { connection, elapsed, limit } = this.parts;
+    const { masters } = connection;
+    // The server may have been frozen and replaced before it executed the command. In a Cluster, another master may serve
+    // the slot by the time of the reply.
+    const isDoubtful = masters !== undefined && (masters.isAsking || elapsed.now() - this.sent > UNDOUBTED);
+    const confirmed = isDoubtful ? masters.confirm(namesOf(this.keys)[0]!, this.sentTo) : undefined;
+    if (confirmed === undefined) return this.settle(reply);
+    void confirmed.then((isMaster) => {
+      if (isMaster) this.settle(reply);
+      // The new master may not have executed the command.
+      else if (!limit.isOver(this.limited!)) connection.commands.run(this);
+    });
+  }
+
+  failed(error: Error): void {
+    const { connection, limit } = this.parts;
+    if (limit.isOver(this.limited!)) return;
+    // After a restart or a failover, the server does not know the script and has not executed it.
+    if (this.command === 'evalsha' && /\bNOSCRIPT\b/.test(error.message)) {
+      this.command = 'eval';
+      this.script = this.lua.source;
+      return connection.commands.run(this);
+    }
+    limit.end(this.limited!);
+    if (/\bNOREPLICAS\b/.test(error.message)) connection.doubt();
+    this.reject(storeFailure(error, this.keys.key, commandAt(this.lua.source, error)));
+  }
+
+  private settle(reply: unknown): void {
+    // The call has failed already. A late reply leads to no further command.
+    if (!this.parts.limit.end(this.limited!)) return;
+    try {
+      this.resolve(
+        readReply(`the script '${this.lua.name}'`, reply, (raw) => this.read(raw, this.sentTo), this.keys.key),
+      );
+    } catch (error) {
+      this.reject(error);
+    }
+  }
+}
+
 /** Runs scripts by their hash, sends their text if the server does not know them, and limits the time for a reply. */
 export class ScriptRunner {
-  private readonly limit: TimeLimit;
+  private readonly parts: RunnerParts;
   private isClosed = false;
 
   constructor(
-    private readonly connection: ScriptConnection,
+    connection: ScriptConnection,
     private readonly commandTimeout: number,
     clock = readingClock,
-    /** Counts suspensions: the master may have been replaced meanwhile. */
-    private readonly elapsed: Pick<Clock, 'now'> = systemClock,
+    elapsed: RunnerParts['elapsed'] = systemClock,
   ) {
-    this.limit = new TimeLimit(commandTimeout, clock, () => connection.doubt());
+    const limit = new TimeLimit(commandTimeout, clock, () => connection.doubt());
+    this.parts = { connection, elapsed, limit };
   }
 
   /**
@@ -45,71 +119,26 @@ export class ScriptRunner {
     args: readonly ScriptArg[],
     read: (reply: unknown, sentTo?: string) => Reply | Promise<Reply>,
   ): Promise<Reply> {
-    const { name, sha1, source } = typeof script === 'string' ? SCRIPTS[script] : script;
-    return new Promise((resolve, reject) => {
-      const { commands, masters } = this.connection;
-      const sent = masters === undefined ? 0 : this.elapsed.now();
-      const answered = (reply: unknown): void => {
-        // The server may have been frozen and replaced before it executed the command. In a Cluster, another master may serve
-        // the slot by the time of the reply.
-        const isDoubtful = masters !== undefined && (masters.isAsking || this.elapsed.now() - sent > UNDOUBTED);
-        const confirmed = isDoubtful ? masters.confirm(namesOf(keys)[0]!, command.sentTo) : undefined;
-        if (confirmed === undefined) return settle(reply);
-        void confirmed.then((isMaster) => {
-          if (isMaster) settle(reply);
-          // The new master may not have executed the command.
-          else if (!this.limit.isOver(limited)) commands.run(command);
-        });
-      };
-      const settle = (reply: unknown): void => {
-        // The call has failed already. A late reply leads to no further command.
-        if (!this.limit.end(limited)) return;
-        try {
-          resolve(readReply(`the script '${name}'`, reply, (raw) => read(raw, command.sentTo), keys.key));
-        } catch (error) {
-          reject(error);
-        }
-      };
-      const failed = (error: Error): void => {
-        if (this.limit.isOver(limited)) return;
-        // After a restart or a failover, the server does not know the script and has not executed it.
-        if (command.command === 'evalsha' && /\bNOSCRIPT\b/.test(error.message)) {
-          command.command = 'eval';
-          command.script = source;
-          return commands.run(command);
-        }
-        this.limit.end(limited);
-        if (/\bNOREPLICAS\b/.test(error.message)) this.connection.doubt();
-        reject(storeFailure(error, keys.key, commandAt(source, error)));
-      };
-      const command: SentScript = {
-        command: 'evalsha',
-        script: sha1,
-        keys,
-        args,
-        sentTo: undefined,
-        answered,
-        failed,
-        list: undefined,
-        before: undefined,
-        behind: undefined,
-      };
+    const lua = typeof script === 'string' ? SCRIPTS[script] : script;
+    return new Promise<Reply>((resolve, reject) => {
+      const { connection, limit } = this.parts;
+      const run = new ScriptRun(this.parts, lua, keys, args, read, resolve, reject);
       // The rest of the work of this turn comes behind the write, while Redis executes the script.
-      commands.run(command);
-      const limited = this.limit.begin(() => reject(this.unanswered(keys.key)));
+      connection.commands.run(run);
+      run.limited = limit.begin(() => reject(this.unanswered(keys.key)));
     });
   }
 
   /** The connection was closed: no reply comes any more. */
   close(): void {
     this.isClosed = true;
-    this.limit.endAll();
+    this.parts.limit.endAll();
   }
 
   private unanswered(key: string | undefined): LockStoreError {
     if (this.isClosed)
       return new LockStoreError('the connection to Redis was closed before the reply', { key, transient: true });
-    const cause = this.connection.health.commandError;
+    const cause = this.parts.connection.health.commandError;
     const why = cause === undefined ? '' : `: ${cause.message}`;
     return new LockStoreError(`Redis did not answer within ${this.commandTimeout} ms (commandTimeout)${why}`, {
       key,

@@ -16,10 +16,13 @@ const CONNECTION = { health: new ConnectionHealth(SILENT, LIMIT), doubt: () => u
 function setUp() {
   const sent: Array<{ readonly command: string; readonly answer: Deferred<unknown> }> = [];
   const client: Commands = {
-    run: ({ command, answered, failed }) => {
+    run: (script) => {
       const answer = deferred<unknown>();
-      sent.push({ command, answer });
-      answer.then(answered, failed);
+      sent.push({ command: script.command, answer });
+      answer.then(
+        (reply) => script.answered(reply),
+        (error: Error) => script.failed(error),
+      );
     },
     send: () => Promise.reject(new Error('no other command is sent')),
   };
@@ -61,7 +64,7 @@ describe('a reply that took longer than a master may be silent', () => {
     // The command reaches another master the second time.
     const run: Commands['run'] = (script) => {
       script.sentTo = sent.length === 0 ? 'old' : 'new';
-      void answers[sent.push('evalsha') - 1]!.then(script.answered);
+      void answers[sent.push('evalsha') - 1]!.then((reply) => script.answered(reply));
     };
     const confirmations = [Promise.resolve(isMaster), undefined];
     const asked: unknown[] = [];

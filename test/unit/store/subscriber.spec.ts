@@ -13,7 +13,7 @@ class Unanswered implements Line {
   constructor(readonly observer: LineObserver) {}
 
   send = async (): Promise<unknown> => 'role:master';
-  run = this.send;
+  run = (): void => undefined;
   subscribe = (): Promise<void> => new Promise(() => undefined);
   subscribeInSlot = (): Promise<void> => {
     this.sent += 1;

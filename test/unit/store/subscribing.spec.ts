@@ -9,11 +9,11 @@ it('a request asks once more when its channel is subscribed to, even if that sub
   let asked = 0;
   const connection = {
     commands: {
-      run: ({ answered }: Command) => {
+      run: (command: Command) => {
         asked += 1;
         // As long as this, it asks without end.
         const reply = asked === 10 ? [REPLY_CODES.LEFT, 1, -1] : [REPLY_CODES.BUSY, 1, -1, 500, 0, 'other:1'];
-        queueMicrotask(() => answered(reply));
+        queueMicrotask(() => command.answered(reply));
       },
       send: async () => 'OK',
     },
