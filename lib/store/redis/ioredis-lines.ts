@@ -1,3 +1,4 @@
+import { tracingChannel } from 'node:diagnostics_channel';
 import type { Socket } from 'node:net';
 import { Command, Redis, type RedisOptions } from 'ioredis';
 import { LONGEST_TIMER } from '../../common/clock.js';
@@ -275,16 +276,21 @@ function beginning({ command, script }: ScriptCall, keyCount: number): string {
   return built;
 }
 
+/** The traces of the commands of ioredis, such as those of OpenTelemetry. Older versions of Node do not know whether there are any. */
+const TRACES: { readonly hasSubscribers?: boolean } = tracingChannel('ioredis:command');
+
 const NO_ARGS: string[] = [];
 const REPLIES = { replyEncoding: 'utf8' } as const;
 
 /**
- * A call of a script that encodes itself for the wire. ioredis would process each of some fifteen arguments three
- * times, which takes twice as long.
+ * A call of a script that encodes itself for the wire, and whose reply goes to the observer of its line. ioredis would process
+ * each of some fifteen arguments three times, which takes twice as long, and make a promise for the reply.
  */
 export class ScriptCommand extends Command {
   private readonly call: SentScript | undefined;
   private readonly observer: LineObserver | undefined;
+  /** Ends the trace of this command, if there is one. */
+  private traced: { readonly resolve: (reply: unknown) => void; readonly reject: (error: Error) => void } | undefined;
 
   static {
     Object.defineProperties(this.prototype, {
@@ -296,15 +302,27 @@ export class ScriptCommand extends Command {
         set: () => undefined,
       },
       initPromise: { value: () => undefined },
+      // ioredis reads it when it has written the command, and passes it to those who trace commands.
+      promise: {
+        get(this: ScriptCommand) {
+          if (TRACES.hasSubscribers === false) return undefined;
+          const promise = new Promise((resolve, reject) => (this.traced = { resolve, reject }));
+          promise.catch(() => undefined);
+          return promise;
+        },
+      },
       resolve: {
-        value(this: ScriptCommand, reply: Buffer) {
+        value(this: ScriptCommand, raw: Buffer) {
           this.isSettled = this.isResolved = true;
-          this.observer!.answered?.(this.call!, this.transformReply(reply));
+          const reply: unknown = this.transformReply(raw);
+          this.traced?.resolve(reply);
+          this.observer!.answered?.(this.call!, reply);
         },
       },
       reject: {
         value(this: ScriptCommand, error: Error) {
           this.isSettled = true;
+          this.traced?.reject(error);
           this.observer!.failed?.(this.call!, error);
         },
       },

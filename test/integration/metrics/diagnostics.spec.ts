@@ -200,3 +200,20 @@ describe('diagnostics channels', () => {
     expect(events[1]).toMatchObject({ key: 'a', reason: expect.stringContaining('did not answer') });
   });
 });
+
+it('those who trace ioredis see the commands of locks, with their replies', async () => {
+  const channel = tracingChannel<{ command: string; result?: unknown; error?: Error }>('ioredis:command');
+  const ended: unknown[] = [];
+  const asyncEnd = ({ command, result, error }: { command: string; result?: unknown; error?: Error }): void =>
+    void ended.push([command, result ?? error?.message]);
+  channel.subscribe({ asyncEnd } as Parameters<typeof channel.subscribe>[0]);
+  try {
+    const service = (await bench.boot({})).get(LockService);
+    await bench.redis.admin.script('FLUSH', 'SYNC');
+    await service.run('traced', () => undefined);
+  } finally {
+    channel.unsubscribe({ asyncEnd } as Parameters<typeof channel.unsubscribe>[0]);
+  }
+  expect(ended).toContainEqual(['eval', expect.any(Number)]);
+  expect(ended).toContainEqual(['evalsha', expect.stringMatching(/^NOSCRIPT/)]);
+});
