@@ -302,7 +302,7 @@ export class ScriptCommand extends Command {
         set: () => undefined,
       },
       initPromise: { value: () => undefined },
-      // ioredis reads it when it has written the command, and passes it to those who trace commands.
+      // ioredis reads it when it has written the command, and passes it to the tracers of commands.
       promise: {
         get(this: ScriptCommand) {
           if (TRACES.hasSubscribers === false) return undefined;

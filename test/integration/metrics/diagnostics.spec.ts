@@ -201,7 +201,7 @@ describe('diagnostics channels', () => {
   });
 });
 
-it('those who trace ioredis see the commands of locks, with their replies', async () => {
+it('tracers of ioredis see the commands of locks, with their replies', async () => {
   const channel = tracingChannel<{ command: string; result?: unknown; error?: Error }>('ioredis:command');
   const ended: unknown[] = [];
   const asyncEnd = ({ command, result, error }: { command: string; result?: unknown; error?: Error }): void =>
