@@ -8,6 +8,7 @@ import { flag } from '../../../lib/store/redis/reply-readers.js';
 import type { Connection } from '../../../lib/store/redis/redis-connection.js';
 import { ScriptRunner } from '../../../lib/store/redis/script-runner.js';
 import { Doubts, type Subscription } from '../../../lib/store/redis/subscription.js';
+import type { Clock } from '../../../lib/common/clock.js';
 import type { ReadingClock } from '../../../lib/common/reading-timer.js';
 import { replyError } from '../redis/reply.js';
 import type { Random } from '../schedule/noise.js';
@@ -22,7 +23,10 @@ export interface Surroundings {
   /** The server that its connections lead to, unless its address later leads elsewhere. */
   readonly server: Server;
   readonly machine: Machine;
+  /** Does not count suspensions. */
   readonly clock: ReadingClock;
+  /** Counts them. */
+  readonly elapsed: Pick<Clock, 'now'>;
   readonly random: Random;
   readonly weather: Weather;
   /** ms */
@@ -97,7 +101,7 @@ export class StoreLine implements Connection {
     private readonly surroundings: Surroundings,
     private readonly observer: ConnectionObserver,
   ) {
-    const { clock, commandTimeout, server } = surroundings;
+    const { clock, elapsed, commandTimeout, server } = surroundings;
     this.server = server;
     this.isCluster = server.node !== undefined;
     this.noteRestarts(server);
@@ -116,7 +120,7 @@ export class StoreLine implements Connection {
       send: (...words) => this.ask(words.map(String), words),
     };
     this.health = new ConnectionHealth(SILENT, commandTimeout, clock);
-    this.scripts = new ScriptRunner(this, commandTimeout, clock, clock);
+    this.scripts = new ScriptRunner(this, commandTimeout, clock, elapsed);
   }
 
   readonly isCluster: boolean;
@@ -262,7 +266,7 @@ export class StoreLine implements Connection {
 
   /** Resolves to the reply, however late it comes; rejects with an error of the server, or if the line is closed. */
   private ask(words: readonly string[], args: object, sentTo?: (node: string) => void): Promise<unknown> {
-    const { clock, commandTimeout, machine, weather, random } = this.surroundings;
+    const { clock, elapsed, commandTimeout, machine, weather, random } = this.surroundings;
     if (this.closed) return Promise.reject(new Error('Connection is closed.'));
     const { server: asked } = this;
     // A script that the server does not know is sent again, by its text. To the caller it is the same question.
@@ -270,6 +274,7 @@ export class StoreLine implements Connection {
     this.epochs.set(args, epoch);
     const call = callOf(words, (this.sent += 1), this.surroundings.server.name);
     const sent = clock.now();
+    const askedAt = elapsed.now();
     if (call.script === 'reinstate' && Number(call.args[3]) > 0) this.onReinstate(call.args[0]!);
     return new Promise((resolve, reject) => {
       const end = (settle: () => void) => (): void => {
@@ -301,7 +306,7 @@ export class StoreLine implements Connection {
                 if (isInTime && !(reply instanceof Error)) {
                   for (const id of grantsOf(call)) this.onAnswer(id, life);
                 }
-                if (clock.now() - sent <= UNDOUBTED) server.countLost(call);
+                if (elapsed.now() - askedAt <= UNDOUBTED) server.countLost(call);
                 this.overhear(call, reply);
                 if (reply instanceof Error) reject(reply);
                 else resolve(reply);
@@ -389,7 +394,7 @@ export class StoreLine implements Connection {
 
   /** A replica that has taken over knows at once, and the client follows it. */
   private mastershipOf(server: Server): Mastership {
-    const { machine, clock } = this.surroundings;
+    const { machine, elapsed } = this.surroundings;
     const { world } = machine;
     const ask = (): Promise<boolean> =>
       new Promise((resolve) => {
@@ -403,7 +408,7 @@ export class StoreLine implements Connection {
           link.back(0, () => machine.do(answered(isMaster)));
         });
       });
-    return new Mastership(ask, clock);
+    return new Mastership(ask, elapsed);
   }
 
   private leaveChannel(noticed: number): void {
