@@ -138,9 +138,12 @@ export class SplitVotes {
     // If the queues have not resolved it, several requests came at the same moment.
     if (this.splits > (isFar && isFirst ? 2 : 1)) this.ageBackoff += random() * longest;
     if (isFar && !isFirst) this.ageBackoff += trip;
+    // A single try waits in no queue, so the queues would give this acquisition its votes again and again.
+    const keeps = isFirst || this.splits === 1;
     // The first one asks when the others have released their votes: otherwise it would learn of its grants by messages.
-    const jitter = isFar && isFirst ? longest : random() * longest;
-    return { keeps: true, asks: isFar && !isFirst, pause: trip / 2 + jitter };
+    // Who has released its votes asks when the first one has asked for them.
+    const jitter = (isFar && isFirst) || !keeps ? longest : random() * longest;
+    return { keeps, asks: isFar && !isFirst && keeps, pause: trip / 2 + jitter };
   }
 
   /** In how many ms an unresolved vote is tried again. */

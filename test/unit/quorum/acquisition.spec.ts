@@ -5,6 +5,11 @@ import { deferred } from '../../../lab/testbed/wait/deferred.js';
 import { lasting, passing } from '../engine/support.js';
 import { Quorum } from './support.js';
 
+const IDS = Array.from({ length: 50 }, (_, i) => `other:${i}`);
+/** A rival that comes before the acquisitions of the tests, and one that comes after them. */
+const FIRST = IDS.find((id) => precedes(id, 'me:1') && precedes(id, 'me:2'))!;
+const LAST = IDS.find((id) => precedes('me:1', id) && precedes('me:2', id))!;
+
 const quorumOf = (count: number, random?: () => number): Promise<Quorum> => new Quorum(count, random).start();
 
 /** An acquisition over three masters, of which the first grants it and each other one has granted another request. */
@@ -13,8 +18,8 @@ async function splitVote() {
   const answer = await quorum.ask();
   const [a, b, c] = quorum.members;
   a!.holds();
-  b!.contends({ holders: ['other:1'] });
-  c!.contends({ holders: ['third:1'] });
+  b!.contends({ holders: [LAST] });
+  c!.contends({ holders: ['other:1'] });
   return { quorum, answer };
 }
 
@@ -208,12 +213,11 @@ describe('an acquisition over several masters', () => {
 
   it('pauses for half a round trip, and falls behind a rival that comes first before it releases its vote', async () => {
     const quorum = await quorumOf(3);
-    const first = Array.from({ length: 50 }, (_, i) => `other:${i}`).find((id) => precedes(id, 'me:2'))!;
     await quorum.ask();
     const [a, b, c] = quorum.members;
     await quorum.clock.pass(80);
     a!.holds();
-    for (const member of [b, c]) member!.contends({ holders: [first] });
+    for (const member of [b, c]) member!.contends({ holders: [FIRST] });
     await settled();
     // A majority would be held. Two rivals split it.
     expect(a!.releases).toHaveLength(1);
@@ -221,7 +225,7 @@ describe('an acquisition over several masters', () => {
     const split = await quorum.ask({ id: 'me:2', key: 'b' });
     await quorum.clock.pass(80);
     a!.holds();
-    b!.contends({ holders: [first] });
+    b!.contends({ holders: [FIRST] });
     c!.contends({ holders: ['third:1'] });
     await settled();
     expect([b, c].map((member) => member!.acquired.request)).toMatchObject([
@@ -236,6 +240,31 @@ describe('an acquisition over several masters', () => {
     expect(split.value).toBeUndefined();
   });
 
+  it('releases its votes to a rival that comes first, if the queues have returned them', async () => {
+    const quorum = await quorumOf(4);
+    const [a, b, c, d] = quorum.members;
+    const answer = await quorum.ask();
+    for (const member of [a, b]) member!.holds();
+    for (const member of [c, d]) member!.contends({ holders: [FIRST] });
+    await quorum.clock.pass(8);
+    // The rival waits in no queue.
+    const next = { outcome: 'held', time: 0, token: 9, lease: 10_000, batchSize: 1 } as const;
+    for (const member of [a, b]) member!.releases[0]!.answer.resolve({ released: true, next });
+    await settled();
+    for (const member of [c, d]) member!.contends({ holders: [FIRST] });
+    await settled();
+    for (const member of [a, b]) {
+      expect(member!.releases.map(({ request }) => request.next?.id)).toEqual(['me:1', undefined]);
+    }
+    // It has the whole pause for its request.
+    await quorum.clock.pass(16);
+    expect(a!.acquires).toHaveLength(1);
+    await quorum.clock.pass(4);
+    for (const member of quorum.members) member.contends({ holders: [FIRST] });
+    await settled();
+    expect(answer.value).toMatchObject({ outcome: 'queued', isSplit: false });
+  });
+
   it('reports a split vote that was not resolved as split, and a rival with a majority as held', async () => {
     const { quorum, answer } = await splitVote();
     const [a, b, c] = quorum.members;
@@ -246,8 +275,8 @@ describe('an acquisition over several masters', () => {
         next: { outcome: 'held', time: 0, token: 9, lease: 10_000, batchSize: 1 },
       });
       await settled();
-      b!.contends({ holders: ['other:1'] });
-      c!.contends({ holders: ['third:1'] });
+      b!.contends({ holders: [LAST] });
+      c!.contends({ holders: ['other:1'] });
       await settled();
     }
     expect(answer.value).toMatchObject({ outcome: 'queued', isSplit: true });
