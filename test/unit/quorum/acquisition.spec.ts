@@ -6,8 +6,9 @@ import { lasting, passing } from '../engine/support.js';
 import { Quorum } from './support.js';
 
 const IDS = Array.from({ length: 50 }, (_, i) => `other:${i}`);
-/** A rival that comes before the acquisitions of the tests, and one that comes after them. */
+/** Comes before the acquisitions of the tests, in the order of `precedes`. */
 const FIRST = IDS.find((id) => precedes(id, 'me:1') && precedes(id, 'me:2'))!;
+/** Comes after them. */
 const LAST = IDS.find((id) => precedes('me:1', id) && precedes('me:2', id))!;
 
 const quorumOf = (count: number, random?: () => number): Promise<Quorum> => new Quorum(count, random).start();
