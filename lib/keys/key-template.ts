@@ -1,10 +1,8 @@
 import { LockKeyError } from '../errors/index.js';
 import { describe, oneLine, printable, quote } from '../common/describe.js';
 import { keyFault } from './lock-key.js';
-import type { TemplatePart } from './template-ast.js';
-import { compileInterpolation, type EvaluatorContext } from './template-evaluator.js';
-import { isNameOfValue } from './template-names.js';
-import { parseTemplate } from './template-parser.js';
+import { isNameOfValue, namedValue } from './template-names.js';
+import { parseTemplate, type TemplatePart } from './template-parser.js';
 import type { LockedCall, TemplateSite } from './template-site.js';
 
 /** Far more than a key of 512 bytes needs. */
@@ -31,25 +29,23 @@ export function compileKeyTemplate(template: string, site: TemplateSite): (call:
       cause,
     });
   };
+  const fault = (problem: string, cause?: unknown): never => fail('', problem, cause);
   const syntaxFault = (at: number, problem: string): never =>
     fail(at < template.length ? `, at ${at + 1}, ${quote(template.slice(at))}` : ', at its end', problem);
-  const context: EvaluatorContext = {
-    template,
-    site,
-    syntaxFault,
-    fault: (problem, cause) => fail('', problem, cause),
-  };
 
-  const parts = parseTemplate(template, syntaxFault, (name) => isNameOfValue(name, site));
-  const compiled = parts.map((part) => (typeof part === 'string' ? part : compileInterpolation(part, context)));
+  const parts = parseTemplate(template, {
+    ...{ fault, syntaxFault },
+    resolve: (name, start) => namedValue(name, start, site, syntaxFault),
+    isValue: (name) => isNameOfValue(name, site),
+  });
   const knownFault = keyFault(skeleton(parts));
-  if (knownFault !== undefined) context.fault(`its key ${knownFault}`);
+  if (knownFault !== undefined) fault(`its key ${knownFault}`);
 
   return function resolve(call) {
     let key = '';
-    for (const part of compiled) key += typeof part === 'string' ? part : part(call);
-    const fault = keyFault(key);
-    return fault === undefined ? key : context.fault(`its key ${quote(key)} ${fault}`);
+    for (const part of parts) key += typeof part === 'string' ? part : part.encode(call);
+    const wrong = keyFault(key);
+    return wrong === undefined ? key : fault(`its key ${quote(key)} ${wrong}`);
   };
 }
 

@@ -1,6 +1,8 @@
 import { types } from 'node:util';
 import { quote } from '../common/describe.js';
-import { FORBIDDEN } from './expression-parser.js';
+
+/** Names that lead from data to code. */
+export const FORBIDDEN: ReadonlySet<string> = new Set(['__proto__', 'prototype', 'constructor']);
 
 /** Throws: says what is wrong with a property of `container`, as the rest of a sentence that begins with the property. */
 export type PropertyFault = (problem: string, container: unknown) => never;

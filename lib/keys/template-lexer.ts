@@ -1,4 +1,5 @@
-import type { SyntaxFault } from './template-ast.js';
+/** Throws: says where in the template what is wrong. */
+export type SyntaxFault = (at: number, problem: string) => never;
 
 /** The pattern of a name: of a parameter, of a property. */
 export const NAME = String.raw`[\p{ID_Start}$_][\p{ID_Continue}$\u200c\u200d]*`;

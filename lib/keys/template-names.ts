@@ -1,79 +1,56 @@
-import type { Reference, Step, SyntaxFault } from './template-ast.js';
+import type { SyntaxFault } from './template-lexer.js';
 import { classNameOf, REQUEST_NAMES, type LockedCall, type TemplateSite } from './template-site.js';
 
-/** Returns the value of `#name`. */
+/** Returns a value of a call. */
 export type Reader = (call: LockedCall) => unknown;
 
-/** The properties of `#root`, as in Spring. */
-const ROOT_PROPERTIES: readonly unknown[] = ['methodName', 'className'];
-
 /** What a `#name` stands for. */
-interface Meaning {
-  readonly kind: 'argument' | 'request' | 'root';
+export interface NamedValue {
   readonly read: Reader;
-  /** Of one argument, or of the first one of a rest parameter. */
-  readonly position?: number;
+  /** Whether it is a parameter with a default value. A key is made before the call, so it does not see that. */
+  readonly isDefaulted?: boolean;
+  /** What is wrong with the property that is read of it first, if any. */
+  readonly wrongStep?: (key: unknown) => string | undefined;
 }
 
 const POSITION = /^[pa](\d{1,3})$/;
 const USE_POSITION = 'write #p0 for the first argument, or give a function as key';
 
-/**
- * Resolves a `#name` before the first call.
- * @param first the property that is read of it, if any
- */
-export function readerFor(
-  { name, start }: Reference,
-  first: Step | undefined,
-  { site, syntaxFault: fault }: { readonly site: TemplateSite; readonly syntaxFault: SyntaxFault },
-): Reader {
-  const meaning = meaningOf(name, site);
-  if (meaning === undefined) return fault(start, unknownName(name, site));
-  const { kind, read, position } = meaning;
-  const beyond = position === undefined ? undefined : beyondParameters(position, site);
-  if (beyond !== undefined) return fault(start, beyond);
-  if (kind === 'root' && !ROOT_PROPERTIES.includes(first?.key)) {
-    return fault(first?.start ?? start, 'of #root there are #root.methodName and #root.className');
+/** Resolves a `#name`, which stands at `start`, before the first call. Parameters take precedence. */
+export function namedValue(name: string, start: number, site: TemplateSite, fault: SyntaxFault): NamedValue {
+  const names = namesOf(site);
+  const parameter = names.lastIndexOf(name); // of two parameters with one name the last one counts, as in JavaScript
+  const isRest = parameter === names.length - 1 && 'rest' in site.parameters && site.parameters.rest;
+  if (parameter >= 0) return isRest ? { read: ({ args }) => args.slice(parameter) } : argument(parameter, site);
+  if (site.request && isRequestName(name)) {
+    const read: Reader = ({ request }) => request?.[name];
+    return name === 'headers' ? { read, wrongStep: wrongHeader } : { read };
   }
-  if (
-    kind === 'request' &&
-    name === 'headers' &&
-    typeof first?.key === 'string' &&
-    first.key !== first.key.toLowerCase()
-  ) {
-    return fault(first.start, `header names are in lower case here: write #headers['${first.key.toLowerCase()}']`);
-  }
-  return read;
-}
-
-/** Whether a name stands for a parameter with a default value. A key is made before the call, so it does not see that. */
-export function hasDefault({ name }: Reference, site: TemplateSite): boolean {
-  const { position } = meaningOf(name, site) ?? {};
-  return position !== undefined && 'names' in site.parameters && !!site.parameters.defaults?.includes(position);
-}
-
-/** The meaning of a name at this site; parameters take precedence. */
-function meaningOf(name: string, site: TemplateSite): Meaning | undefined {
-  const parameter = namesOf(site).lastIndexOf(name); // of two parameters with one name the last one counts, as in JavaScript
-  if (parameter >= 0) return parameterMeaning(parameter, site);
-  if (site.request && isRequestName(name)) return { kind: 'request', read: ({ request }) => request?.[name] };
   if (name === 'root') {
     const { methodName } = site;
-    return { kind: 'root', read: (call) => ({ methodName, className: classNameOf(call, site) }) };
+    return { read: (call) => ({ methodName, className: classNameOf(call, site) }), wrongStep: wrongOfRoot };
   }
-  if (!isCall(site)) return undefined;
-  if (name === 'this') return { kind: 'argument', read: ({ self }) => self };
-  if (name === 'args') return { kind: 'argument', read: ({ args }) => args };
+  if (name === 'this' && isCall(site)) return { read: ({ self }) => self };
+  if (name === 'args' && isCall(site)) return { read: ({ args }) => args };
   const [, position] = POSITION.exec(name) ?? [];
-  return position === undefined ? undefined : argument(Number(position));
+  if (position === undefined || !isCall(site)) return fault(start, unknownName(name, site));
+  const beyond = beyondParameters(Number(position), site);
+  return beyond === undefined ? argument(Number(position), site) : fault(start, beyond);
 }
 
-const argument = (position: number): Meaning => ({ kind: 'argument', position, read: ({ args }) => args[position] });
+const argument = (position: number, { parameters }: TemplateSite): NamedValue => ({
+  read: ({ args }) => args[position],
+  isDefaulted: 'names' in parameters && !!parameters.defaults?.includes(position),
+});
 
-function parameterMeaning(position: number, { parameters }: TemplateSite): Meaning {
-  const isRest = 'names' in parameters && parameters.rest && position === parameters.names.length - 1;
-  return isRest ? { kind: 'argument', position, read: ({ args }) => args.slice(position) } : argument(position);
-}
+const wrongHeader = (key: unknown): string | undefined =>
+  typeof key === 'string' && key !== key.toLowerCase()
+    ? `header names are in lower case here: write #headers['${key.toLowerCase()}']`
+    : undefined;
+
+/** It has two properties, as in Spring. */
+const wrongOfRoot = (key: unknown): string | undefined =>
+  key === 'methodName' || key === 'className' ? undefined : 'of #root there are #root.methodName and #root.className';
 
 /** Says that there is no such name, which names there are, and what to write. */
 function unknownName(name: string, site: TemplateSite): string {

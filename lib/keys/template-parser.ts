@@ -1,6 +1,17 @@
-import { ExpressionParser } from './expression-parser.js';
-import type { Interpolation, SyntaxFault, TemplatePart } from './template-ast.js';
-import { Lexer, NAME } from './template-lexer.js';
+import { ExpressionCompiler, type ExpressionContext } from './expression-compiler.js';
+import { Lexer, NAME, type SyntaxFault } from './template-lexer.js';
+import type { LockedCall } from './template-site.js';
+
+/** The parts of a template in order: literal text and placeholders. */
+export type TemplatePart = string | Placeholder;
+
+/** `#name.path` or `#{ expression }`. */
+interface Placeholder {
+  /** The source text, braces included. */
+  readonly source: string;
+  /** Makes its part of the key of a call. */
+  readonly encode: (call: LockedCall) => string;
+}
 
 /** `#name.path?.path` as it stands in text. */
 const BARE = new RegExp(String.raw`#${NAME}(?:\??\.${NAME})*`, 'uy');
@@ -15,15 +26,16 @@ const FOREIGN = new RegExp(
   'gu',
 );
 
-/**
- * Splits a template into literal text, `##`, `#name.path` and `#{ expression }`.
- * @param isValue whether a name stands for a value here, so that it is not meant as text in braces
- */
-export function parseTemplate(
-  template: string,
-  fault: SyntaxFault,
-  isValue: (name: string) => boolean,
-): TemplatePart[] {
+/** What the parts of a template share. */
+export interface TemplateContext extends ExpressionContext {
+  readonly syntaxFault: SyntaxFault;
+  /** Whether a name stands for a value here, so that it is not meant as text in braces. */
+  readonly isValue: (name: string) => boolean;
+}
+
+/** Splits a template into literal text, `##`, `#name.path` and `#{ expression }`. */
+export function parseTemplate(template: string, context: TemplateContext): TemplatePart[] {
+  const { syntaxFault: fault, isValue } = context;
   const parts: TemplatePart[] = [];
   let text = '';
   let position = 0;
@@ -47,12 +59,12 @@ export function parseTemplate(
       position = hash + 2;
       continue;
     }
-    const { interpolation, end } =
-      template[hash + 1] === '{' ? braced(template, hash, fault) : bare(template, hash, textStart, fault);
+    const placeholder =
+      template[hash + 1] === '{' ? braced(template, hash, context) : bare(template, hash, textStart, context);
     if (text !== '') parts.push(text);
-    parts.push(interpolation);
+    parts.push(placeholder);
     text = '';
-    position = textStart = end;
+    position = textStart = hash + placeholder.source.length;
   }
   if (text !== '') parts.push(text);
   return parts;
@@ -63,22 +75,18 @@ function foreign(found: string, path: string | undefined): string {
   return `'${found}' would stay as it is: write #{#${path}}, or #{'${found}'} where text in braces is meant`;
 }
 
-interface Parsed {
-  readonly interpolation: Interpolation;
-  readonly end: number;
-}
-
 /** `#{ expression }` */
-function braced(template: string, start: number, fault: SyntaxFault): Parsed {
-  const lexer = new Lexer(template, start + 2, fault);
-  const parser = new ExpressionParser(lexer);
-  const expression = parser.expression();
-  const close = lexer.takeSymbol('}') ?? parser.unexpected(lexer.peek());
-  return { interpolation: { expression, source: template.slice(start, close.end), bare: false }, end: close.end };
+function braced(template: string, start: number, context: TemplateContext): Placeholder {
+  const lexer = new Lexer(template, start + 2, context.syntaxFault);
+  const compiler = new ExpressionCompiler(lexer, context);
+  const encode = compiler.encoder();
+  const { end } = lexer.takeSymbol('}') ?? compiler.unexpected(lexer.peek());
+  return { source: template.slice(start, end), encode };
 }
 
 /** `#name.path` */
-function bare(template: string, start: number, textStart: number, fault: SyntaxFault): Parsed {
+function bare(template: string, start: number, textStart: number, context: TemplateContext): Placeholder {
+  const { syntaxFault: fault } = context;
   BARE.lastIndex = start;
   const [source] = BARE.exec(template) ?? [];
   if (source === undefined) {
@@ -104,8 +112,8 @@ function bare(template: string, start: number, textStart: number, fault: SyntaxF
     fault(start, `an operator, a quote or '[' beside ${source} is only read within #{…}: write ${instead}`);
   }
 
-  const expression = new ExpressionParser(new Lexer(template.slice(0, end), start, fault)).expression();
-  return { interpolation: { expression, source, bare: true }, end };
+  const lexer = new Lexer(template.slice(0, end), start, fault);
+  return { source, encode: new ExpressionCompiler(lexer, context, true).encoder() };
 }
 
 /**
@@ -118,13 +126,14 @@ function corrected(template: string, start: number, end: number): string {
   return `${template.slice(0, start)}#{${template.slice(start, expression)}}${template.slice(expression)}`;
 }
 
-/** Where the expression that begins here ends; -1 if it is none. */
+/** Where the expression that begins here ends, whatever its names stand for; -1 if it is none. */
 function expressionEnd(template: string, start: number): number {
+  const fault = (): never => {
+    throw new SyntaxError();
+  };
   try {
-    const lexer = new Lexer(template, start, () => {
-      throw new SyntaxError();
-    });
-    new ExpressionParser(lexer).expression();
+    const lexer = new Lexer(template, start, fault);
+    new ExpressionCompiler(lexer, { resolve: () => ({ read: fault }), fault }).expression();
     return lexer.takenEnd;
   } catch {
     return -1;
