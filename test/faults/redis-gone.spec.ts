@@ -1,6 +1,7 @@
 import { abortOf, FaultLocks, nothingLeftBehind, timed } from '../../lab/testbed/locks/fault-locks.js';
 import { useRedisForEach } from '../../lab/testbed/locks/fault-setups.js';
 import { eventually } from '../../lab/testbed/wait/eventually.mjs';
+import type { ServerAddress } from '../../lib/store/redis/line.js';
 import type { RedisServer } from '../../lab/testbed/servers/redis-server.mjs';
 
 const BOUND = 500;
@@ -84,6 +85,18 @@ it('starts without Redis: the start fails within its limit, and locks work once 
   await eventually(() => locks.told('contended').length > 0);
   await handle.release();
   await (await waiting).release();
+});
+
+it.each([
+  ['Sentinels', (at: ServerAddress) => ({ sentinels: [at], name: 'main' })],
+  ['the nodes of a Cluster', (at: ServerAddress) => ({ cluster: [at] })],
+])('starts without %s: the error says why they cannot be reached', async (_, connectionTo) => {
+  const { host, port } = redis;
+  await redis.kill();
+  const service = locks.make(connectionTo({ host, port }), { commandTimeout: BOUND });
+  const why = expect.stringMatching(/ECONNREFUSED/);
+  expect((await timed(service.start())).error).toMatchObject({ code: 'LOCK_STORE', message: why });
+  expect((await timed(service.tryAcquire('a'))).error).toMatchObject({ code: 'LOCK_STORE', key: 'a', message: why });
 });
 
 it('calls of a long outage fail at once, and their commands are not sent once Redis is back', async () => {

@@ -156,6 +156,20 @@ describe('a Redis user without a permission', () => {
     }
     await redis.admin.config('SET', 'requirepass', '');
   });
+
+  it.each(['Sentinel', 'node of a Cluster'])('WRONGPASS of a %s: starting says so', async (what) => {
+    const at = { host: redis.host, port: redis.port };
+    await redis.admin.config('SET', 'requirepass', 'secret');
+    const service = locks.make(
+      what === 'Sentinel'
+        ? { sentinels: [at], name: 'main', sentinelPassword: 'wrong' }
+        : { cluster: [at], options: { redisOptions: { password: 'wrong' } } },
+      { commandTimeout: 500 },
+    );
+    const { error } = await timed(service.start());
+    expect(error).toMatchObject({ code: 'LOCK_STORE', message: expect.stringContaining('WRONGPASS') });
+    await redis.admin.config('SET', 'requirepass', '');
+  });
 });
 
 describe('a Redis that refuses temporarily', () => {

@@ -81,7 +81,10 @@ export interface Lines {
   open(observer: LineObserver, address?: ServerAddress): Line;
 }
 
-/** Opens a line for one question. `giveUp` ends it before the answer. */
+/**
+ * Opens a line for one question. `giveUp` ends it before the answer.
+ * @throws the error with which the line has ended, or the refusal of the server
+ */
 export async function askOnce<T>(
   lines: Lines,
   server: ServerAddress,
@@ -89,12 +92,16 @@ export async function askOnce<T>(
   ask: (line: Line) => Promise<T>,
 ): Promise<T> {
   giveUp.throwIfAborted();
-  const line = lines.open({}, server);
+  // A client that cannot connect rejects its commands without the reason.
+  let why: Error | undefined;
+  const line = lines.open({ ended: (error) => (why = error) }, server);
   const leave = (): void => line.close(true);
   giveUp.addEventListener('abort', leave, { once: true });
   try {
     await line.opened;
     return await ask(line);
+  } catch (error) {
+    throw why ?? error;
   } finally {
     giveUp.removeEventListener('abort', leave);
     line.close();
