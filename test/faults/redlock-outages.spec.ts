@@ -43,6 +43,30 @@ describe('Redlock over three masters', () => {
   });
 });
 
+it('errors name the key while the masters are down', async () => {
+  const service = await bench.service({ commandTimeout: 500 });
+  const [one, other] = [await service.acquire('one'), await service.acquire('other')];
+  await Promise.all(bench.masters.map((master) => master.kill()));
+  try {
+    const calls = {
+      one: [one.verify(), one.extend(20_000), one.release()],
+      other: [other.handOver()],
+      free: [
+        service.acquire('free'),
+        service.tryAcquire('free'),
+        service.inspect('free'),
+        service.forceRelease('free'),
+      ],
+    };
+    for (const [key, failing] of Object.entries(calls)) {
+      const rejected = { status: 'rejected', reason: expect.objectContaining({ code: 'LOCK_STORE', key }) };
+      expect(await Promise.allSettled<unknown>(failing)).toEqual(failing.map(() => rejected));
+    }
+  } finally {
+    await Promise.all(bench.masters.map((master) => master.start()));
+  }
+});
+
 it('a lock that was requested from a master that went down, and released, is not held when the master is back', async () => {
   const commandTimeout = 500;
   const service = await bench.service({ commandTimeout });

@@ -124,7 +124,7 @@ export class QuorumStore implements LockStore {
       await member.admit();
       return member;
     });
-    const answers = await gatherAll(this.context, starts, () => START_GRACE);
+    const answers = await gatherAll(this.context, starts, undefined, () => START_GRACE);
     const mistake = errorsOf(answers).find(isLockConfigError);
     if (mistake !== undefined) throw mistake;
     this.membership.hasStarted = true;
@@ -161,7 +161,9 @@ export class QuorumStore implements LockStore {
       acquisition.expect(vote, async () => (await replies[i]!).next!, called);
     });
     const nextReply = acquisition && this.attempt(next, acquisition).catch(() => undefined);
-    const released = await gather(this.context, replies, (answers, last) => tallyRelease(this.context, answers, last));
+    const released = await gather(this.context, replies, (answers, last) =>
+      tallyRelease(this.context, answers, last, key),
+    );
     if (nextReply === undefined) return { released, next: undefined };
     // It may take longer than the release does.
     const { clock } = this.context;
@@ -185,7 +187,7 @@ export class QuorumStore implements LockStore {
       context,
       asked,
       (answers, last) => {
-        tallies = requests.map((_, i) => tallyRenewal(context, leasesOf(answers, i), last));
+        tallies = requests.map(({ key }, i) => tallyRenewal(context, leasesOf(answers, i), last, key));
         return tallies.includes(undefined) ? undefined : (tallies as RenewReply[]);
       },
       (ms) => (tallies.every((tally) => tally === undefined) ? undefined : graceAfter(ms)),
@@ -228,7 +230,9 @@ export class QuorumStore implements LockStore {
       context,
       asked,
       (answers, last) =>
-        answers.includes('shared') ? 'shared' : tallyRenewal(context, answers as Answers<RenewReply>, last),
+        answers.includes('shared')
+          ? 'shared'
+          : tallyRenewal(context, answers as Answers<RenewReply>, last, request.key),
       () => undefined,
     );
     if (reply instanceof Error) throw reply;
@@ -252,13 +256,13 @@ export class QuorumStore implements LockStore {
    */
   async forceRelease(key: string, hold?: HoldChoice, by?: string): Promise<ForceReleaseReply> {
     const looks = askEach(this.context, async (store) => (await store.inspect(key)).holds);
-    const found = repliesOf(await gatherAll(this.context, looks)).flatMap((holds) => holds.filter(chooser(hold)));
+    const found = repliesOf(await gatherAll(this.context, looks, key)).flatMap((holds) => holds.filter(chooser(hold)));
     const named = new Set(found.map(({ id }) => id));
     const endings = askEach(this.context, async (store, i) => {
       const holds = (await looks[i]!).filter(({ id }) => named.has(id));
       return store.endHolds(key, holds, by, REVOKED_MEMORY);
     });
-    const replies = repliesOf(await gatherAll(this.context, endings));
+    const replies = repliesOf(await gatherAll(this.context, endings, key));
     return {
       holds: Math.max(...replies.map(({ holds }) => holds)),
       told: Math.max(...replies.map(({ told }) => told)),
@@ -267,7 +271,7 @@ export class QuorumStore implements LockStore {
 
   async inspect(key: string, maxWaiters?: number): Promise<StoredLock> {
     const asked = askEach(this.context, (store) => store.inspect(key, maxWaiters));
-    return mergeInspections(this.context, repliesOf(await gatherAll(this.context, asked)));
+    return mergeInspections(this.context, repliesOf(await gatherAll(this.context, asked, key)));
   }
 
   /**
@@ -282,7 +286,7 @@ export class QuorumStore implements LockStore {
       const place = cursors[i] ?? null;
       return place === null ? null : member.ask((store) => store.list({ cursor: place, budget }));
     });
-    const answers = await gatherAll(this.context, asked);
+    const answers = await gatherAll(this.context, asked, undefined);
     const parts = repliesOf(answers).filter((part) => part !== null);
     const next = answers.map((answer) => (answer && 'cursor' in answer ? (answer.cursor ?? null) : null));
     return {
@@ -297,7 +301,7 @@ export class QuorumStore implements LockStore {
     const { members } = this.context;
     const errors = members.flatMap(({ store }) => failureOf(store) ?? []);
     if (!isMinorityWithout(this.context, errors.length)) return undefined;
-    return minorityError(this.context, members.length - errors.length, errors);
+    return minorityError(this.context, members.length - errors.length, errors, undefined);
   }
 
   private open(request: AcquireRequest): Acquisition {

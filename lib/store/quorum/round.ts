@@ -74,14 +74,18 @@ export function gather<T, R>(
   );
 }
 
-/** Waits for all masters that answer in time. @throws LockStoreError if so many have failed that the rest is no majority */
+/**
+ * Waits for all masters that answer in time. `key`: the key that they are asked about, if it is one.
+ * @throws LockStoreError if so many have failed that the rest is no majority
+ */
 export function gatherAll<T>(
   context: QuorumContext,
   asked: ReadonlyArray<Promise<T>>,
+  key: string | undefined,
   grace?: Grace,
 ): Promise<Answers<T>> {
   const decide = (answers: Answers<T>, last: boolean): Answers<T> | undefined => {
-    refuseMinority(context, answers);
+    refuseMinority(context, answers, key);
     return last ? [...answers] : undefined;
   };
   return gather(context, asked, decide, grace);
@@ -91,10 +95,10 @@ export function gatherAll<T>(
  * @throws LockStoreError if so many masters have failed that the rest is no majority. LockConfigError if one of them can never be
  *   a member
  */
-export function refuseMinority(context: QuorumContext, answers: Answers<unknown>): void {
+function refuseMinority(context: QuorumContext, answers: Answers<unknown>, key: string | undefined): void {
   const errors = errorsOf(answers);
   if (!isMinorityWithout(context, errors.length)) return;
-  throw errors.find(isLockConfigError) ?? minorityError(context, repliesOf(answers).length, errors);
+  throw errors.find(isLockConfigError) ?? minorityError(context, repliesOf(answers).length, errors, key);
 }
 
 /** Whether a majority has this property. */
@@ -105,12 +109,12 @@ export const isMajority = ({ members, quorum }: QuorumContext, has: (store: Quor
 export const isMinorityWithout = ({ members, quorum }: QuorumContext, count: number): boolean =>
   count > members.length - quorum;
 
-/** Returns an error that says how many masters answered, and why the others did not. */
+/** Returns an error that says how many masters answered, and why the others did not. `key`: the key that they were asked about. */
 export function minorityError(
   context: QuorumContext,
   answered: number,
   errors: readonly Error[],
-  key?: string,
+  key: string | undefined,
 ): LockStoreError {
   const { members, quorum } = context;
   const lasting = errors.filter((error) => !(error instanceof LockStoreError && error.transient));
@@ -121,7 +125,7 @@ export function minorityError(
   const need = answered < quorum ? `${quorum} are needed` : `${quorum} have to agree`;
   return new LockStoreError(
     `${answered} of ${members.length} masters answered, but ${need}${why === '' ? '' : `: ${why}`}`,
-    { key: key ?? (cause instanceof LockStoreError ? cause.key : undefined), cause, transient },
+    { key, cause, transient },
   );
 }
 
@@ -137,8 +141,9 @@ export function tallyRelease(
   context: QuorumContext,
   answers: Answers<ReleaseReply>,
   last: boolean,
+  key: string,
 ): boolean | undefined {
-  refuseMinority(context, answers);
+  refuseMinority(context, answers, key);
   const replies = repliesOf(answers);
   const held = replies.filter(({ released }) => released).length;
   if (replies.length - held >= context.quorum) return false;
@@ -150,6 +155,7 @@ export function tallyRenewal(
   context: QuorumContext,
   answers: ReadonlyArray<RenewReply | undefined>,
   last: boolean,
+  key: string,
 ): RenewReply | undefined {
   const { quorum } = context;
   const left = answers.filter((answer) => typeof answer === 'number');
@@ -159,5 +165,5 @@ export function tallyRenewal(
   if (left.length >= quorum) return nthLargest(quorum, left);
   if (isMinorityWithout(context, notHeld)) return 'not-held';
   if (!last && (left.length + open >= quorum || isMinorityWithout(context, notHeld + open))) return undefined;
-  return minorityError(context, left.length + notHeld, errorsOf(answers));
+  return minorityError(context, left.length + notHeld, errorsOf(answers), key);
 }
