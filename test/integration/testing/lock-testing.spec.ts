@@ -1,3 +1,4 @@
+import { jest } from '@jest/globals';
 import { Injectable, Module } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
 import { currentLock, DistributedLock, getLockServiceToken, RedisLockModule } from 'nestjs-redis-locks';
@@ -241,6 +242,21 @@ describe('LockTesting without a module', () => {
     await testing.close();
     expect(held.isHeld).toBe(false);
   });
+
+  it('serves and closes under fake timers of Jest, also with held locks', async () => {
+    const testing = new LockTesting();
+    jest.useFakeTimers();
+    try {
+      const lock = await testing.service.acquire('k');
+      const waiting = testing.service.acquire('k');
+      await lock.release();
+      const held = await waiting;
+      await testing.close();
+      expect(held.isHeld).toBe(false);
+    } finally {
+      jest.useRealTimers();
+    }
+  }, 10_000);
 
   it.each([{ clock: 'fake' as never }, { keyPrefix: '{' }, { conection: 'redis://127.0.0.1' } as never])(
     'refuses unknown options: %j',
