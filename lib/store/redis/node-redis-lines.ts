@@ -32,7 +32,7 @@ export interface NodeRedisCluster {
 /** The options that are read. */
 interface NodeRedisOptions {
   readonly url?: string;
-  readonly socket?: { readonly host?: string; readonly port?: number; readonly path?: string };
+  readonly socket?: { readonly host?: string; readonly port?: number; readonly path?: string; readonly tls?: boolean };
   readonly database?: number;
   readonly name?: string;
 }
@@ -198,8 +198,12 @@ class NodeRedisLine implements Line {
   }
 
   get unanswered(): Error | undefined {
-    if (!this.isConnected || this.isGreeted || this.isOver) return undefined;
-    return new Error(`${this.peer} accepts connections and does not answer`);
+    if (this.isGreeted || this.isOver) return undefined;
+    if (this.isConnected) return new Error(`${this.peer} accepts connections and does not answer`);
+    // node-redis does not report a connection before TLS.
+    return this.options.socket?.tls === true
+      ? new Error(`${this.peer} does not answer with TLS: write redis:// for a server without TLS`)
+      : undefined;
   }
 
   run(script: SentScript): void {

@@ -53,10 +53,13 @@ describe('a database that the server refuses', () => {
 });
 
 it('a server that was reached and does not answer with TLS says so', async () => {
-  await expect(start(bench.redis.url.replace('redis:', 'rediss:'), 1_000)).rejects.toMatchObject({
-    code: 'LOCK_STORE',
-    message: expect.stringMatching(/does not answer with TLS: write redis:/),
-  });
+  const url = bench.redis.url.replace('redis:', 'rediss:');
+  for (const connection of [url, createClient({ url })]) {
+    await expect(start(connection, 1_000)).rejects.toMatchObject({
+      code: 'LOCK_STORE',
+      message: expect.stringMatching(/does not answer with TLS: write redis:/),
+    });
+  }
 });
 
 it('a server that accepts no more connections says so', async () => {
