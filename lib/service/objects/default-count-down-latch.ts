@@ -1,3 +1,4 @@
+import { inspect, type InspectOptions } from 'node:util';
 import type { Duration } from '../../common/duration.js';
 import type { ReplicaTerms } from '../../engine/hold.js';
 import type { Latches } from '../../engine/latches.js';
@@ -59,5 +60,14 @@ export class DefaultCountDownLatch implements CountDownLatch {
     const { waitTimeout, signal } = OPTIONS.await.read('await', options);
     this.warnings.about('await', options);
     return this.latches.wait(this.key, { waitTimeout, signal });
+  }
+
+  /** What a log shows: not the engine. */
+  toJSON(): object {
+    return { key: this.key };
+  }
+
+  [inspect.custom](_depth: number, options: InspectOptions): string {
+    return `CountDownLatch ${inspect(this.toJSON(), options)}`;
   }
 }

@@ -1,3 +1,4 @@
+import { inspect, type InspectOptions } from 'node:util';
 import { namesOfKeys } from '../../common/describe.js';
 import type { Duration } from '../../common/duration.js';
 import type { Hold } from '../../engine/hold.js';
@@ -117,6 +118,16 @@ export class DefaultLock implements LockObject {
 
   async remainTimeToLive(): Promise<number> {
     return Math.min(...(await this.survey()).map(({ ttl }) => ttl));
+  }
+
+  /** What a log shows: not the engine. */
+  toJSON(): object {
+    const { key, keys, kind, owner } = this;
+    return { ...(keys.length === 1 ? { key } : { keys }), kind, ...(owner === undefined ? {} : { owner }) };
+  }
+
+  [inspect.custom](_depth: number, options: InspectOptions): string {
+    return `Lock ${inspect(this.toJSON(), options)}`;
   }
 
   /** Asks about the holders of each key in the mode of this object. */

@@ -1,3 +1,4 @@
+import { inspect, type InspectOptions } from 'node:util';
 import { describe } from '../../common/describe.js';
 import type { Duration } from '../../common/duration.js';
 import type { HoldSurvey, LockEngine } from '../../engine/lock-engine.js';
@@ -101,6 +102,15 @@ export class DefaultSemaphore implements Semaphore {
     OPTIONS.drain.check('drainPermits', options);
     this.engine.assertDrains();
     return this.acquirer.tryAcquire(this.key, { ...options, ...this.terms }, { ...ONE_TRY, permits: 'all' });
+  }
+
+  /** What a log shows: not the engine. */
+  toJSON(): object {
+    return { key: this.key, permits: this.terms.permits };
+  }
+
+  [inspect.custom](_depth: number, options: InspectOptions): string {
+    return `Semaphore ${inspect(this.toJSON(), options)}`;
   }
 
   private survey(): Promise<HoldSurvey> {

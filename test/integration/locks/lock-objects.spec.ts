@@ -577,3 +577,28 @@ describe('a shared Lock object in scopes', () => {
     });
   });
 });
+
+it('a log of a lock object, a semaphore or a latch shows what it is, not the engine', async () => {
+  const service = await bench.service();
+  const objects = {
+    lock: service.getLock('a'),
+    owned: service.getReadWriteLock('a', { owner: 'ann' }).readLock(),
+    several: service.getMultiLock(['a', 'b']),
+    semaphore: service.getSemaphore('s', { permits: 2 }),
+    latch: service.getCountDownLatch('l'),
+  };
+  expect(JSON.parse(JSON.stringify(objects))).toEqual({
+    lock: { key: 'a', kind: 'exclusive' },
+    owned: { key: 'a', kind: 'read', owner: 'ann' },
+    several: { keys: ['a', 'b'], kind: 'exclusive' },
+    semaphore: { key: 's', permits: 2 },
+    latch: { key: 'l' },
+  });
+  expect(Object.values(objects).map((object) => inspect(object))).toEqual([
+    "Lock { key: 'a', kind: 'exclusive' }",
+    "Lock { key: 'a', kind: 'read', owner: 'ann' }",
+    "Lock { keys: [ 'a', 'b' ], kind: 'exclusive' }",
+    "Semaphore { key: 's', permits: 2 }",
+    "CountDownLatch { key: 'l' }",
+  ]);
+});
