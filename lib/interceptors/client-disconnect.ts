@@ -27,3 +27,14 @@ export function responseOf(context: ExecutionContext): ServerResponse | undefine
   const raw = response?.raw ?? response;
   return typeof raw?.once === 'function' ? (raw as ServerResponse) : undefined;
 }
+
+/**
+ * Ends the response if Nest has left it to the handler, which did not run: a handler asks for it by `@Res()` or `@Next()`
+ * without `passthrough`. Otherwise its client would wait without end.
+ */
+export function endResponseOf(context: ExecutionContext): void {
+  const [type, name] = [context.getClass(), context.getHandler().name];
+  const parameters = Object.keys((Reflect.getMetadata('__routeArguments__', type, name) as object | undefined) ?? {});
+  if (!parameters.some((parameter) => /^[12]:/.test(parameter))) return;
+  if (Reflect.getMetadata('__responsePassthrough__', type, name) !== true) responseOf(context)?.end();
+}

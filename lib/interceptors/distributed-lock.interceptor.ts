@@ -1,10 +1,10 @@
 import { Inject, Injectable, type CallHandler, type ExecutionContext, type NestInterceptor } from '@nestjs/common';
-import { of, type Observable } from 'rxjs';
+import { defer, of, type Observable } from 'rxjs';
 import type { LockedCall } from '../keys/index.js';
 import { lockObservable, type LockObservableOptions, type ServiceOf } from '../decorators/locked-call.js';
 import { LOCK_REGISTRY } from '../module/redis-lock.tokens.js';
 import type { LockServices } from '../service/lock.service.js';
-import { clientDisconnect } from './client-disconnect.js';
+import { clientDisconnect, endResponseOf } from './client-disconnect.js';
 import { lockRequest } from './lock-request.js';
 import { declaredLocks } from './request-handler.js';
 
@@ -29,7 +29,8 @@ export class DistributedLockInterceptor implements NestInterceptor {
     const request = lockRequest(context);
     const call: LockedCall = { args: [request, context], request, type: context.getClass() };
     // Nest needs a value to answer with, so a skipped handler emits `undefined`.
-    const options: LockObservableOptions = { signal: clientDisconnect(context), skipped: of(undefined) };
+    const skipped = defer(() => of(endResponseOf(context)));
+    const options: LockObservableOptions = { signal: clientDisconnect(context), skipped };
     const serviceOf: ServiceOf = (_self, { instance }) => this.services.service(instance);
     // Nest binds the handler to the async context in which `handle()` is called, so the call must be inside the locks' scopes.
     return locks.reduceRight<() => Observable<unknown>>(

@@ -17,17 +17,26 @@ export const setDeclaredLocks = (handler: object, locks: readonly LockDeclaratio
 const NOT_OF_HANDLERS =
   /^(?:nestjs-redis-locks:|design:|__(?:interceptors|guards|pipes|exceptionFilters)__$|SCHEDULER?_|EVENT_LISTENER_METADATA$|bull(?:mq)?:)/;
 
+/** The metadata of a resolver: the type of GraphQL whose field it resolves. */
+const GRAPHQL_TYPE = 'graphql:resolver_type';
+/** The types around whose fields interceptors run. */
+const GRAPHQL_ROOTS: ReadonlySet<unknown> = new Set(['Query', 'Mutation', 'Subscription']);
+
+/** What Nest calls a method as: `field` is one of another type of GraphQL. */
+export type HandlerKind = 'handler' | 'field' | 'none';
+
 /**
- * Whether Nest may call a method as a request handler. Handlers have many kinds of metadata (a route, a pattern, a message, a
- * field, those of other transports), so all metadata counts unless it is known not to. Resolvers may have it on the class.
+ * What Nest may call a method of a class as. Handlers have many kinds of metadata (a route, a pattern, a message, a field,
+ * those of other transports), so all metadata counts unless it is known not to. A resolver may have its type on the class.
  */
-export function isRequestHandler(type: unknown, method: object): boolean {
-  const marks: unknown[] = Reflect.getOwnMetadataKeys(method);
-  if (!marks.every((mark) => typeof mark === 'string' && NOT_OF_HANDLERS.test(mark))) return true;
-  return (
-    typeof type === 'function' &&
-    Reflect.getMetadataKeys(type).some((mark) => typeof mark === 'string' && mark.startsWith('graphql:'))
+export function handlerKind(type: object, method: object): HandlerKind {
+  const marks = Reflect.getOwnMetadataKeys(method).filter(
+    (mark: unknown) => typeof mark !== 'string' || !NOT_OF_HANDLERS.test(mark),
   );
+  const resolved: unknown = Reflect.getMetadata(GRAPHQL_TYPE, method) ?? Reflect.getMetadata(GRAPHQL_TYPE, type);
+  if (GRAPHQL_ROOTS.has(resolved)) return 'handler';
+  if (marks.some((mark) => String(mark).startsWith('graphql:'))) return 'field';
+  return marks.length > 0 ? 'handler' : 'none';
 }
 
 /** The method that instances of a class have under a name, and the prototype that has it. */

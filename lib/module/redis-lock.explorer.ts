@@ -2,7 +2,7 @@ import type { ModulesContainer } from '@nestjs/core';
 import type { LockLogger } from '../common/logger.js';
 import { LockConfigError } from '../errors/index.js';
 import { declaredInstances, type DeclaredInstance } from '../decorators/method-lock-metadata.js';
-import { isRequestHandler, lockedHandler, methodOf } from '../interceptors/request-handler.js';
+import { handlerKind, lockedHandler, methodOf, type HandlerKind } from '../interceptors/request-handler.js';
 import type { LockService } from '../service/lock.service.js';
 import type { LockRegistry } from './redis-lock.registry.js';
 import { getLockServiceToken } from './redis-lock.tokens.js';
@@ -37,12 +37,9 @@ export class LockExplorer {
       const { site } = lock;
       if (!names.includes(lock.instance))
         throw new LockConfigError(`${site}: ${this.registry.unknownName(lock.instance)}`);
-      if (isWithoutInterceptor(lock)) {
-        throw new LockConfigError(
-          `${site}: this method is no request handler, so no interceptor runs and nothing would be locked: ` +
-            'write @DistributedLock instead.',
-        );
-      }
+      const kind = handlerKindOf(lock);
+      if (kind === 'none' || (kind === 'field' && !this.hasFieldInterceptors()))
+        throw new LockConfigError(`${site}: ${WITHOUT_INTERCEPTOR[kind]}`);
       const warning = lock.instance === instance ? warningOf(lock) : undefined;
       if (warning !== undefined) warnings.add(`${site}: ${warning}`);
     }
@@ -62,6 +59,14 @@ export class LockExplorer {
     }
   }
 
+  /** Whether the module of GraphQL has interceptors run around the fields of all types. */
+  private hasFieldInterceptors(): boolean {
+    return [...this.#modules.values()].some((module) => {
+      const options = module.providers.get('GqlModuleOptions')?.instance as { fieldResolverEnhancers?: unknown };
+      return [options?.fieldResolverEnhancers].flat().includes('interceptors');
+    });
+  }
+
   /** The locks of all classes. */
   private *locks(): Iterable<LockOfClass> {
     for (const { metatype, instance } of this.providers()) {
@@ -79,9 +84,20 @@ export class LockExplorer {
   }
 }
 
-function isWithoutInterceptor({ type, wrapper, name }: LockOfClass): boolean {
+/** Why an interceptor does not lock a method, by what Nest calls the method as. */
+const WITHOUT_INTERCEPTOR = {
+  none:
+    'this method is no request handler, so no interceptor runs and nothing would be locked: ' +
+    'write @DistributedLock instead.',
+  field:
+    'GraphQL runs no interceptor around this field, so nothing would be locked: write @DistributedLock instead, or ' +
+    "fieldResolverEnhancers: ['interceptors'] among the options of GraphQLModule.",
+} as const;
+
+/** What Nest calls a method with `@UseLock` as; `undefined`: the method has none. */
+function handlerKindOf({ type, wrapper, name }: LockOfClass): HandlerKind | undefined {
   const method = wrapper === undefined ? lockedHandler(type, name) : undefined;
-  return method !== undefined && !isRequestHandler(type, method);
+  return method && handlerKind(type as object, method);
 }
 
 function warningOf({ type, target, name, wrapper, untyped }: LockOfClass): string | undefined {

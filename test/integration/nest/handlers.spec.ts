@@ -36,6 +36,15 @@ function jobs(...decorators: MethodDecorator[]): new () => { work(): unknown } {
   return Jobs;
 }
 
+const mark = (key: unknown, value = 'of another package') => SetMetadata(key as string, value);
+
+/** A GraphQL resolver of a type, with one method. */
+function resolverOf(type: string, ...decorators: MethodDecorator[]): new () => { work(): unknown } {
+  class Resolver extends jobs(...decorators) {}
+  Reflect.defineMetadata('graphql:resolver_type', type, Resolver);
+  return Resolver;
+}
+
 describe('@UseLock without an interceptor stops the application at boot', () => {
   const Plain = jobs();
   @Injectable({ scope: Scope.REQUEST })
@@ -53,15 +62,13 @@ describe('@UseLock without an interceptor stops the application at boot', () => 
     ['a listener of BullMQ', { providers: [jobs(SetMetadata('bullmq:worker_events_metadata', {}))] }],
     ['a method with guards, which do not run either', { providers: [jobs(UseGuards())] }],
     ['one with both locks', { providers: [jobs(DistributedLock('job') as MethodDecorator)] }],
+    ['a helper in a GraphQL resolver', { providers: [resolverOf('Job')] }],
   ])('%s', async (_what, metadata) => {
     await expect(bench.boot(metadata)).rejects.toMatchObject(NO_HANDLER);
   });
 });
 
 describe('@UseLock on a possible handler', () => {
-  const mark = (key: unknown) => SetMetadata(key as string, 'of another package');
-  class Resolver extends jobs() {}
-  Reflect.defineMetadata('graphql:resolver_type', 'Job', Resolver);
   class Overridden extends jobs() {
     override work(): void {}
   }
@@ -72,8 +79,8 @@ describe('@UseLock on a possible handler', () => {
     ['a route above @DistributedLock', { controllers: [jobs(DistributedLock('job') as MethodDecorator, Get('job'))] }],
     ['a message of a microservice', { controllers: [jobs(mark('microservices:pattern'))] }],
     ['a message of a WebSocket', { providers: [jobs(mark('websockets:message_mapping'))] }],
-    ['a field of GraphQL', { providers: [jobs(mark('graphql:resolver_type'))] }],
-    ['a field of a GraphQL resolver, by its class', { providers: [Resolver] }],
+    ['a query of GraphQL', { providers: [resolverOf('Job', mark('graphql:resolver_type', 'Query'))] }],
+    ['a mutation of GraphQL, by its class', { providers: [resolverOf('Mutation')] }],
     ['a message of another transport', { providers: [jobs(mark(Symbol('RABBIT_HANDLER')))] }],
     ['a method that was overridden without a lock', { providers: [Overridden] }],
   ])('%s starts', async (_what, metadata) => {
@@ -89,6 +96,28 @@ describe('@UseLock on a possible handler', () => {
       }
     }
     await expect(bench.boot({ controllers: [Routes] })).resolves.toBeDefined();
+  });
+});
+
+describe('@UseLock on a field of GraphQL', () => {
+  const Fields = resolverOf('Job', mark('graphql:resolve_property'));
+  const graphql = (options: object) => ({ provide: 'GqlModuleOptions', useValue: options });
+
+  it.each([[[]], [[graphql({})]], [[graphql({ fieldResolverEnhancers: ['guards'] })]]])(
+    'stops the application, since no interceptor runs around it: %j',
+    async (others) => {
+      await expect(bench.boot({ providers: [Fields, ...others] })).rejects.toMatchObject({
+        code: 'LOCK_CONFIG',
+        message: expect.stringMatching(
+          /^@UseLock on Jobs\.work: GraphQL runs no interceptor.*write @DistributedLock.*fieldResolverEnhancers/,
+        ),
+      });
+    },
+  );
+
+  it('is accepted if the module of GraphQL has interceptors run around fields', async () => {
+    const options = graphql({ fieldResolverEnhancers: ['interceptors'] });
+    await expect(bench.boot({ providers: [Fields, options] })).resolves.toBeDefined();
   });
 });
 

@@ -8,6 +8,7 @@ import {
   ParseIntPipe,
   Post,
   Query,
+  Res,
   UseGuards,
   UseInterceptors,
   type CallHandler,
@@ -88,6 +89,18 @@ class Orders {
   @Get('skipped')
   @UseLock({ key: 'skipped', onContended: 'skip' })
   skipped(): string {
+    return 'ran';
+  }
+
+  @Get('skipped/responding')
+  @UseLock({ key: 'skipped', onContended: 'skip' })
+  responding(@Res() response: { send(body: string): void }): void {
+    response.send('ran');
+  }
+
+  @Get('skipped/passing')
+  @UseLock({ key: 'skipped', onContended: 'skip' })
+  passing(@Res({ passthrough: true }) _response: unknown): string {
     return 'ran';
   }
 
@@ -182,7 +195,8 @@ describe.each(ADAPTERS)('request handlers on %s', (_name, adapter) => {
   it('send an empty response if they are skipped', async () => {
     await listen();
     await bench.occupy('skipped');
-    expect(await fetched('skipped')).toMatchObject({ status: 200, body: '' });
+    for (const path of ['skipped', 'skipped/responding', 'skipped/passing'])
+      expect(await fetched(path, { signal: AbortSignal.timeout(10_000) })).toMatchObject({ status: 200, body: '' });
   });
 
   it('hold two locks on one method together, the upper one outside', async () => {
