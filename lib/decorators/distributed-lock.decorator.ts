@@ -127,7 +127,8 @@ export function serviceOf(self: unknown, { instance, site, token }: LockDeclarat
   throw new LockConfigError(
     `${site}: this instance has no LockService, so the method was not run. Nest injects it into instances that it ` +
       'constructs; instances from useFactory and useValue get it when the application starts. An instance made with new, ' +
-      'or by a factory for each request, gets none: provide the class instead, or use LockService.run. In a test, ' +
+      'or by a factory for each request or in a lazy-loaded module, gets none: provide the class instead, or use ' +
+      'LockService.run. In a test, ' +
       "import RedisLockTestingModule, or call new LockTesting().withLocks(instance), of 'nestjs-redis-locks/testing'.",
   );
 }

@@ -435,14 +435,18 @@ describe('instances with locked methods', () => {
     expect(key).toBe('plain');
   });
 
-  it('from useFactory for each request reject, and say what to do', async () => {
-    const provider = { provide: Plain, useFactory: () => new Plain(), scope: Scope.REQUEST };
-    const app = await bench.boot({ providers: [provider] });
-    const plain = await app.resolve(Plain);
-    await expect(plain.work()).rejects.toMatchObject({
-      code: 'LOCK_CONFIG',
-      message: expect.stringContaining('provide the class instead'),
-    });
+  it('from useFactory after the start reject, and say what to do', async () => {
+    const provider = { provide: Plain, useFactory: () => new Plain() };
+    @Module({ providers: [provider] })
+    class Late {}
+    const app = await bench.boot({ providers: [{ ...provider, scope: Scope.REQUEST }] });
+    const late = await app.get(LazyModuleLoader).load(() => Late);
+    for (const plain of [await app.resolve(Plain), late.get(Plain)]) {
+      await expect(plain.work()).rejects.toMatchObject({
+        code: 'LOCK_CONFIG',
+        message: expect.stringMatching(/by a factory for each request or in a lazy-loaded.*provide the class instead/),
+      });
+    }
   });
 
   it('in a module that is loaded later', async () => {
