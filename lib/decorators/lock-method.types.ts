@@ -35,22 +35,10 @@ interface DescriptorOf<Params extends any[], Result> extends PropertyDescriptor 
 
 // The compiler prints the type of `value` below as its error message.
 
+// A promise of an Observable is refused when it is called: the compiler cannot decide that in a generic class.
 type IsLockable<Result> = [Result] extends [Lockable]
-  ? IsLazy<Awaited<Result>> extends true
-    ? [Result] extends [PromiseLike<unknown>]
-      ? { value: 'the work of an Observable in a promise is done without the lock: return the Observable itself' }
-      : unknown
-    : unknown
+  ? unknown
   : { value: 'a locked method must return a promise or an Observable: make it async' };
-
-/** Of `any` and `never` nothing is known. */
-type IsLazy<Value> = 0 extends 1 & Value
-  ? false
-  : [Value] extends [never]
-    ? false
-    : Value extends Subscribable
-      ? true
-      : false;
 
 type SuitsFunctions<Args extends readonly any[], Params extends any[]> = ((...args: Args) => unknown) extends (
   ...args: Params

@@ -139,3 +139,26 @@ export class Accepted {
   @DistributedLock('a')
   private async secret(): Promise<void> {}
 }
+
+/** The compiler does not know the types of a generic class when it checks the decorators. */
+export abstract class Generic<T, Bounded extends Order> {
+  @DistributedLock('a')
+  async plain(value: T): Promise<T> {
+    return value;
+  }
+
+  @DistributedLock({ key: (value: Bounded) => value.sku })
+  async byFunction(value: Bounded): Promise<Bounded['sku']> {
+    return value.sku;
+  }
+
+  @DistributedLock({ key: 'a', onContended: 'skip', onUnavailable: () => undefined })
+  async optional(value: T): Promise<T | undefined> {
+    return value;
+  }
+
+  @DistributedLock('a')
+  streamed(_value: T): Observable<T> {
+    throw new Error();
+  }
+}
