@@ -31,11 +31,7 @@ export class CommandTraps {
   /** Commands whose reply will be cut. @type {Map<ProxiedCommand, Trap>} */
   #sentenced = new Map();
 
-  /**
-   * @param {Effect} effect
-   * @param {CommandSelector} selector
-   * @returns {Fault}
-   */
+  /** @param {Effect} effect @param {CommandSelector} selector @returns {Fault} */
   set(effect, selector) {
     const { nth, matches } = asCondition(selector);
     /** @type {Trap} */
@@ -46,10 +42,7 @@ export class CommandTraps {
     return { happened, cancel: () => void this.#traps.delete(trap) };
   }
 
-  /**
-   * @param {ProxiedCommand} command
-   * @returns {'pass' | 'cut'}
-   */
+  /** @param {ProxiedCommand} command @returns {'pass' | 'cut'} */
   requested(command) {
     /** @type {'pass' | 'cut'} */
     let decision = 'pass';
@@ -63,10 +56,7 @@ export class CommandTraps {
     return decision;
   }
 
-  /**
-   * @param {ProxiedCommand} command
-   * @returns {'pass' | 'cut' | 'cut within'}
-   */
+  /** @param {ProxiedCommand} command @returns {'pass' | 'cut' | 'cut within'} */
   replied(command) {
     const trap = this.#sentenced.get(command);
     if (trap === undefined) return 'pass';

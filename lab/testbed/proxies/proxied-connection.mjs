@@ -7,6 +7,7 @@ import { RespReader } from './resp-reader.mjs';
 /**
  * @typedef {import('node:net').Socket} Socket
  * @typedef {import('./resp-reader.mjs').RespFrame} RespFrame
+ * @typedef {import('./resp-reader.mjs').RespValue} RespValue
  *
  * @typedef {object} Sent
  * @property {number} connection the connection's number, from 1
@@ -19,20 +20,22 @@ import { RespReader } from './resp-reader.mjs';
  */
 
 /**
- * The hooks of a connection for the data that it is about to pass on.
- * @typedef {object} Rules
- * @property {() => number} requestDelay in ms
- * @property {() => number} replyDelay in ms
- * @property {(connection: ProxiedConnection) => boolean} areRequestsHeld
- * @property {(connection: ProxiedConnection) => boolean} areRepliesHeld
- * @property {(connection: ProxiedConnection, command?: ProxiedCommand) => boolean} areRequestsLost
- * @property {(connection: ProxiedConnection, reply?: RespFrame) => boolean} areRepliesLost
+ * @typedef {number | (() => number)} Milliseconds
+ *
+ * @typedef {object} Faults What happens to the data of all connections at present
+ * @property {{ request: Milliseconds, reply: Milliseconds }} delay
+ * @property {Record<'requests' | 'replies', (connection: ProxiedConnection, message?: any) => boolean>} lost also asked about
+ *   each command and each reply
+ * @property {Record<'requests' | 'replies', (connection: ProxiedConnection) => boolean>} held
+ * @property {(push: RespValue) => boolean} isPushLost
+ *
+ * @typedef {object} Rules The hooks of a connection for the data that it is about to pass on
+ * @property {Faults} faults
  * @property {(command: ProxiedCommand) => 'pass' | 'cut'} requested `cut`: the connection ends in place of the command
  * @property {(command: ProxiedCommand) => 'pass' | 'cut' | 'cut within'} replied `cut`: the connection ends in place of the
  *   reply; `cut within`: in its middle
  * @property {(command: ProxiedCommand, frame: RespFrame) => Buffer} rewritten the bytes that the server gets in place
  * of the command
- * @property {(frame: RespFrame) => boolean} isPushLost
  * @property {(connection: ProxiedConnection) => void} closed
  */
 
@@ -66,8 +69,14 @@ export class ProxiedConnection {
     this.#client = client;
     this.#rules = rules;
     this.#server = connect({ ...target, allowHalfOpen: true, noDelay: true });
-    this.#requests = new DelayedLine(rules.requestDelay, () => rules.areRequestsHeld(this));
-    this.#replies = new DelayedLine(rules.replyDelay, () => rules.areRepliesHeld(this));
+    this.#requests = new DelayedLine(
+      () => valueOf(rules.faults.delay.request),
+      () => rules.faults.held.requests(this),
+    );
+    this.#replies = new DelayedLine(
+      () => valueOf(rules.faults.delay.reply),
+      () => rules.faults.held.replies(this),
+    );
     this.#listen();
   }
 
@@ -138,7 +147,7 @@ export class ProxiedConnection {
   /** @param {RespFrame} frame */
   #reply(frame) {
     if (this.#isEnded) return;
-    const { command } = this.#conversation.answered(frame);
+    const command = this.#conversation.answered(frame);
     const decision = command === undefined ? 'pass' : this.#rules.replied(command);
     if (decision !== 'pass') {
       this.#isEnded = true;
@@ -148,29 +157,24 @@ export class ProxiedConnection {
       });
       return;
     }
-    if (command === undefined && this.#rules.isPushLost(frame)) return;
+    if (command === undefined && this.#rules.faults.isPushLost(frame.value)) return;
     this.#passReply(() => this.#client.write(frame.raw), frame);
   }
 
-  /**
-   * @param {() => void} action
-   */
+  /** @param {() => void} action */
   #passRequest(action) {
     if (!this.#areRequestsLost()) this.#requests.push(action);
   }
 
-  /**
-   * @param {() => void} action
-   * @param {RespFrame} [reply]
-   */
+  /** @param {() => void} action @param {RespFrame} [reply] */
   #passReply(action, reply) {
-    if (this.#rules.areRepliesLost(this, reply)) this.#gaps.replies = true;
+    if (this.#rules.faults.lost.replies(this, reply)) this.#gaps.replies = true;
     if (!this.#gaps.replies) this.#replies.push(action);
   }
 
   /** @param {ProxiedCommand} [command] */
   #areRequestsLost(command) {
-    if (this.#rules.areRequestsLost(this, command)) this.#gaps.requests = true;
+    if (this.#rules.faults.lost.requests(this, command)) this.#gaps.requests = true;
     return this.#gaps.requests;
   }
 
@@ -225,3 +229,6 @@ export class ProxiedConnection {
     this.#server.destroySoon();
   }
 }
+
+/** @param {Milliseconds} milliseconds */
+const valueOf = (milliseconds) => (typeof milliseconds === 'function' ? milliseconds() : milliseconds);

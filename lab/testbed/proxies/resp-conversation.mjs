@@ -9,23 +9,8 @@
  * @property {readonly string[]} args
  */
 
-/**
- * The kind of a message from the server: (part of) the answer to a command, or unsolicited.
- * @template {RespCommand} C
- * @typedef {{ command: C, isComplete: boolean } | { command: undefined }} Answer
- */
-
-const UNASKED = { command: undefined };
-
 /** The replies to these come one per channel, as pushes in RESP3, and name the command. */
-const SUBSCRIPTION_COMMANDS = new Set([
-  'subscribe',
-  'psubscribe',
-  'ssubscribe',
-  'unsubscribe',
-  'punsubscribe',
-  'sunsubscribe',
-]);
+const SUBSCRIPTION_COMMANDS = new Set(['subscribe', 'unsubscribe'].flatMap((name) => [name, `p${name}`, `s${name}`]));
 const MESSAGES = new Set(['message', 'pmessage', 'smessage']);
 
 /**
@@ -61,21 +46,22 @@ export class Conversation {
   }
 
   /**
+   * The command that a message from the server answers, or a part of whose answer it is; `undefined`: the message is unsolicited.
    * @param {RespFrame} frame
-   * @returns {Answer<C>}
+   * @returns {C | undefined}
    */
   answered({ type, value }) {
     const command = this.#unanswered[0];
     const [kind, channel] = Array.isArray(value) && typeof value[0] === 'string' ? value : [];
     if (this.#mayBePush(type) && typeof kind === 'string') {
       if (SUBSCRIPTION_COMMANDS.has(kind)) return this.#confirmed(kind, channel ?? null, command);
-      if (type === '>' || MESSAGES.has(kind)) return UNASKED;
+      if (type === '>' || MESSAGES.has(kind)) return undefined;
     }
-    if (type === '>' || command === undefined) return UNASKED;
+    if (type === '>' || command === undefined) return undefined;
     this.#unanswered.shift();
     this.#confirmationsLeft = undefined;
     if (!(value instanceof Error)) this.#changeMode(command);
-    return { command, isComplete: true };
+    return command;
   }
 
   /**
@@ -92,7 +78,7 @@ export class Conversation {
    * @param {string} kind
    * @param {RespValue} channel
    * @param {C | undefined} command
-   * @returns {Answer<C>}
+   * @returns {C | undefined}
    */
   #confirmed(kind, channel, command) {
     const family = kind.startsWith('p') ? 'p' : kind.startsWith('ss') || kind.startsWith('sun') ? 's' : '';
@@ -105,12 +91,12 @@ export class Conversation {
       else channels.add(channel);
     }
     // The server ends subscriptions by itself when their slot moves to another node.
-    if (!isAnswer) return UNASKED;
+    if (!isAnswer) return undefined;
     this.#confirmationsLeft = (this.#confirmationsLeft ?? 1) - 1;
-    if (this.#confirmationsLeft > 0) return { command, isComplete: false };
+    if (this.#confirmationsLeft > 0) return command;
     this.#confirmationsLeft = undefined;
     this.#unanswered.shift();
-    return { command, isComplete: true };
+    return command;
   }
 
   /** @param {C} command */

@@ -8,6 +8,8 @@ import { TcpListener } from './tcp-listener.mjs';
 /**
  * @typedef {import('./proxied-connection.mjs').ProxiedCommand} ProxiedCommand
  * @typedef {import('./proxied-connection.mjs').DeafLink} DeafLink
+ * @typedef {import('./proxied-connection.mjs').Faults} Faults
+ * @typedef {import('./proxied-connection.mjs').Milliseconds} Milliseconds
  * @typedef {import('./proxied-connection.mjs').RespFrame} RespFrame
  * @typedef {import('./resp-reader.mjs').RespValue} RespValue
  * @typedef {import('./command-traps.mjs').CommandSelector} CommandSelector
@@ -16,18 +18,23 @@ import { TcpListener } from './tcp-listener.mjs';
  * @typedef {(connection: ProxiedConnection) => boolean} ConnectionFilter Chooses connections, such as the subscribers of a
  *   channel: `({ isSubscriber }) => isSubscriber`
  *
- * @typedef {number | (() => number)} Milliseconds
- *
  * @typedef {object} ProxyOptions
  * @property {boolean} [remembers] whether `commands` keeps all commands; default `true`. Not for long runs
  * @property {(command: ProxiedCommand) => readonly string[] | undefined} [rewrite] the words that the server gets in
  *   place of a command; `undefined`: the command itself
  */
 
-/** @type {(connection: ProxiedConnection, message?: any) => boolean} */
 const NONE = () => false;
 /** @type {ConnectionFilter} */
 const ALL = () => true;
+
+/** @returns {Faults} */
+const noFaults = () => ({
+  delay: { request: 0, reply: 0 },
+  lost: { requests: NONE, replies: NONE },
+  held: { requests: NONE, replies: NONE },
+  isPushLost: NONE,
+});
 
 /**
  * Stands between clients and a Redis server, understands their protocol (RESP2 and RESP3) and makes the network
@@ -45,12 +52,6 @@ export class RespProxy extends TcpListener {
   #listeners = new Set();
   #traps = new CommandTraps();
   #connectionCount = 0;
-  /** @type {{ request: Milliseconds, reply: Milliseconds }} */
-  #delay = { request: 0, reply: 0 };
-  #lost = { requests: NONE, replies: NONE };
-  #held = { requests: NONE, replies: NONE };
-  /** @type {(push: RespValue) => boolean} */
-  #isPushLost = () => false;
   /** @type {import('./proxied-connection.mjs').Rules} */
   #rules;
   #target;
@@ -65,12 +66,7 @@ export class RespProxy extends TcpListener {
     });
     this.#target = { host: HOST, port };
     this.#rules = {
-      requestDelay: () => valueOf(this.#delay.request),
-      replyDelay: () => valueOf(this.#delay.reply),
-      areRequestsHeld: (connection) => this.#held.requests(connection),
-      areRepliesHeld: (connection) => this.#held.replies(connection),
-      areRequestsLost: (connection, command) => this.#lost.requests(connection, command),
-      areRepliesLost: (connection, reply) => this.#lost.replies(connection, reply),
+      faults: noFaults(),
       requested: (command) => {
         if (remembers) this.commands.push(command);
         for (const listener of this.#listeners) listener(command);
@@ -81,7 +77,6 @@ export class RespProxy extends TcpListener {
         const words = rewrite?.(command);
         return words === undefined ? raw : encodeCommand(words);
       },
-      isPushLost: ({ value }) => this.#isPushLost(value),
       closed: (connection) => void this.#connections.delete(connection),
     };
   }
@@ -93,6 +88,10 @@ export class RespProxy extends TcpListener {
    */
   static start(target, options) {
     return new RespProxy(target, options).listen();
+  }
+
+  get #faults() {
+    return this.#rules.faults;
   }
 
   get openConnections() {
@@ -130,12 +129,12 @@ export class RespProxy extends TcpListener {
 
   /** Requests are passed on, replies and pushes get lost. Streams with a gap are cut when healed, as TCP would. */
   dropReplies(where = ALL) {
-    this.#lost.replies = where;
+    this.#faults.lost.replies = where;
   }
 
   /** Requests get lost, pushes are passed on. Streams with a gap are cut when healed. */
   dropRequests(where = ALL) {
-    this.#lost.requests = where;
+    this.#faults.lost.requests = where;
   }
 
   /**
@@ -154,17 +153,17 @@ export class RespProxy extends TcpListener {
 
   /** Replies and pushes wait here and arrive, late and in order, when healed. */
   holdReplies(where = ALL) {
-    this.#held.replies = where;
+    this.#faults.held.replies = where;
   }
 
   /** Requests wait here and are executed, late and in order, when healed. */
   holdRequests(where = ALL) {
-    this.#held.requests = where;
+    this.#faults.held.requests = where;
   }
 
   /** Pushes that fulfil the condition get lost; everything else passes. @param {(push: RespValue) => boolean} where */
   dropPushes(where = () => true) {
-    this.#isPushLost = where;
+    this.#faults.isPushLost = where;
   }
 
   /**
@@ -172,7 +171,7 @@ export class RespProxy extends TcpListener {
    * @param {{ request?: Milliseconds, reply?: Milliseconds }} delay
    */
   delay({ request = 0, reply = 0 }) {
-    this.#delay = { request, reply };
+    this.#faults.delay = { request, reply };
   }
 
   /** Ends all faults that lose, hold or delay data, and cuts the connections that have lost some. */
@@ -188,10 +187,7 @@ export class RespProxy extends TcpListener {
 
   /** @param {readonly ProxiedConnection[]} connections */
   #heal(connections) {
-    this.#lost = { requests: NONE, replies: NONE };
-    this.#held = { requests: NONE, replies: NONE };
-    this.#isPushLost = () => false;
-    this.delay({});
+    this.#rules.faults = noFaults();
     for (const connection of connections) {
       if (connection.hasGap) connection.cut();
       else connection.flush();
@@ -253,7 +249,7 @@ export class RespProxy extends TcpListener {
    */
   #dropFrom(direction, which) {
     return new Promise((resolve) => {
-      this.#lost[direction] = (_connection, /** @type {Message | undefined} */ message) => {
+      this.#faults.lost[direction] = (_connection, /** @type {Message | undefined} */ message) => {
         const isFirst = message !== undefined && which(message);
         if (isFirst) resolve();
         return isFirst;
@@ -261,6 +257,3 @@ export class RespProxy extends TcpListener {
     });
   }
 }
-
-/** @param {Milliseconds} milliseconds */
-const valueOf = (milliseconds) => (typeof milliseconds === 'function' ? milliseconds() : milliseconds);

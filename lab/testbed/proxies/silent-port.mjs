@@ -26,10 +26,7 @@ export class SilentPort {
   /** @type {import('node:net').Socket[]} */
   #sockets = [];
 
-  /**
-   * @param {import('node:child_process').ChildProcess} child
-   * @param {number} port
-   */
+  /** @param {import('node:child_process').ChildProcess} child @param {number} port */
   constructor(child, port) {
     this.#child = child;
     this.port = port;

