@@ -50,10 +50,7 @@ function suspendTimers() {
     #timer;
     #isReferenced = true;
 
-    /**
-     * @param {() => void} work
-     * @param {number} delay
-     */
+    /** @param {() => void} work @param {number} delay */
     constructor(work, delay) {
       this.#work = work;
       this.#delay = Math.max(1, Number(delay) || 1);

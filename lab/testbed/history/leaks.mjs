@@ -40,10 +40,7 @@ export async function expectAllKeysHaveTtl(client) {
   if (eternal.length > 0) throw new Error(`without a TTL: ${eternal.sort().join(', ')}`);
 }
 
-/**
- * @param {import('ioredis').Redis | Cluster} client
- * @param {string} [match]
- */
+/** @param {import('ioredis').Redis | Cluster} client @param {string} [match] */
 async function namesIn(client, match = '*') {
   const nodes = client instanceof Cluster ? client.nodes('master') : [client];
   /** @type {Set<string>} */

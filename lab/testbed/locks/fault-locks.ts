@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { expect } from '@jest/globals';
 import type { LockEvent } from '../../../lib/engine/lock-event.js';
 import type { LockService } from '../../../lib/service/lock.service.js';
@@ -47,11 +48,9 @@ export class FaultLocks {
 }
 
 /** Resolves when `signal` aborts, to when that was. */
-export function abortOf(signal: AbortSignal): Promise<number> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve(performance.now());
-    else signal.addEventListener('abort', () => resolve(performance.now()), { once: true });
-  });
+export async function abortOf(signal: AbortSignal): Promise<number> {
+  if (!signal.aborted) await once(signal, 'abort');
+  return performance.now();
 }
 
 /** Every key in the server, with its TTL in ms. */

@@ -29,34 +29,37 @@ export function useRedis(locks: Pick<FaultLocks, 'closeAll'>, use: (redis: Redis
 export function useProxiedRedis(locks: FaultLocks, use: (redis: RedisServer, proxy: RespProxy) => void): void {
   let redis: RedisServer;
   let proxy: RespProxy;
-  beforeAll(async () => {
-    redis = await startRedis();
-  });
+  const closeAll = async (): Promise<void> => {
+    await locks.closeAll();
+    await proxy.close();
+  };
+  useRedis({ closeAll }, (started) => (redis = started));
   beforeEach(async () => {
-    await redis.admin.flushall();
     proxy = await RespProxy.start(redis);
     use(redis, proxy);
   });
-  afterEach(async () => {
-    await redis.resume();
-    await locks.closeAll();
-    await proxy.close();
+}
+
+/** Starts servers for each test, and ends them after it by what `start` returns. Services of `locks` end before that. */
+function forEachTest(locks: FaultLocks, start: () => Promise<() => Promise<unknown>>, resume?: () => unknown): void {
+  let stop: () => Promise<unknown>;
+  beforeEach(async () => {
+    stop = await start();
   });
-  afterAll(() => redis.stop());
+  afterEach(async () => {
+    await resume?.();
+    await locks.closeAll();
+    await stop();
+  });
 }
 
 /** Starts a Redis for each test. Services of `locks` end after it. */
-export function useRedisForEach(locks: FaultLocks, use: (redis: RedisServer) => void): void {
-  let redis: RedisServer;
-  beforeEach(async () => {
-    redis = await startRedis();
+export const useRedisForEach = (locks: FaultLocks, use: (redis: RedisServer) => void): void =>
+  forEachTest(locks, async () => {
+    const redis = await startRedis();
     use(redis);
+    return () => redis.stop();
   });
-  afterEach(async () => {
-    await locks.closeAll();
-    await redis.stop();
-  });
-}
 
 /**
  * Starts a master, its replica and Sentinels for each test: Sentinels remember failovers, and are in no hurry with the next
@@ -68,15 +71,14 @@ export function useSentinels(
   options?: RedisSentinelsOptions,
 ): void {
   let started: RedisSentinels;
-  beforeEach(async () => {
+  const start = async () => {
     started = await startRedisSentinels(options);
     use(started);
-  });
-  afterEach(async () => {
+    return () => started.stop();
+  };
+  forEachTest(locks, start, () => {
     const servers = [...started.servers, ...started.sentinels].filter(({ isRunning }) => isRunning);
-    await Promise.all(servers.map((server) => server.resume()));
-    await locks.closeAll();
-    await started.stop();
+    return Promise.all(servers.map((server) => server.resume()));
   });
 }
 
@@ -105,21 +107,17 @@ export async function untilFollowing(master: RedisServer): Promise<void> {
  * Starts a master, a replica and a proxy before the master for each test: an address that leads to the current master.
  * Existing connections stay where they are. Services of `locks` end after the test.
  */
-export function useReplica(
+export const useReplica = (
   locks: FaultLocks,
   use: (master: RedisServer, replica: RedisServer, address: RespProxy) => void,
-): void {
-  let servers: RedisServer[];
-  let address: RespProxy;
-  beforeEach(async () => {
+): void =>
+  forEachTest(locks, async () => {
     const master = await startRedis();
-    servers = [master, await startReplica(master)];
-    address = await RespProxy.start(master);
-    use(master, servers[1]!, address);
+    const replica = await startReplica(master);
+    const address = await RespProxy.start(master);
+    use(master, replica, address);
+    return async () => {
+      await address.close();
+      await Promise.all([master.stop(), replica.stop()]);
+    };
   });
-  afterEach(async () => {
-    await locks.closeAll();
-    await address.close();
-    await Promise.all(servers.map((server) => server.stop()));
-  });
-}

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import type { LockEvent } from '../../../lib/engine/lock-event.js';
 import type { LockService } from '../../../lib/service/lock.service.js';
 import { now } from '../history/history.js';
@@ -78,11 +79,9 @@ export class LockBench extends Bench {
 export const between = (from: number, to = now()): number => to - from;
 
 /** Resolves when a signal aborts, to its reason. */
-export function aborted(signal: AbortSignal): Promise<unknown> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve(signal.reason);
-    else signal.addEventListener('abort', () => resolve(signal.reason), { once: true });
-  });
+export async function aborted(signal: AbortSignal): Promise<unknown> {
+  if (!signal.aborted) await once(signal, 'abort');
+  return signal.reason;
 }
 
 /** Collects the events of a service. */

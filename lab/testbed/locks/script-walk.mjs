@@ -1,4 +1,5 @@
 // @ts-check
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { assembleScript } from '../../../scripts/lib/lua-source.mjs';
 import { ROOT } from '../../../scripts/lib/paths.mjs';
@@ -6,14 +7,11 @@ import { ROOT } from '../../../scripts/lib/paths.mjs';
 /** @typedef {import('ioredis').Redis} Redis */
 /** @typedef {(label: string, call: () => Promise<any>) => Promise<any>} Observe observes one script */
 /** @typedef {'exclusive' | 'read' | 'permits'} Kind */
+/** @typedef {ReadonlyArray<string | number>} Args */
 
+const SCRIPTS = join(ROOT, 'lua');
 const LEASE = 3_600_000;
 const AT_A_TIME = 1_000;
-const NAMES = [
-  ...['acquire', 'acquire-all', 'add-limit', 'confirm', 'fence', 'force-release', 'hand-over', 'inspect'],
-  ...['keep-units', 'limit', 'reinstate', 'release', 'renew', 'set-limit', 'start', 'survey'],
-  ...['latch-confirm', 'latch-count', 'latch-count-down', 'latch-delete', 'latch-set'],
-];
 const ROLES = ['state', 'queue', 'waiters', 'fence', 'tombstones', 'limit', 'ends'];
 /** The end of a request: it waits (1), or it does not (0). Retries are far away. */
 const REST = { waits: '0 1 3000 3000000 3000 1', 'does not wait': '0 0 3000 3000000 3000 1' };
@@ -42,9 +40,9 @@ export class ScriptWalk {
   }
 
   async run() {
-    for (const name of NAMES) {
-      const source = assembleScript(join(ROOT, 'lua'), `${name}.lua`);
-      this.#hashes.set(name, String(await this.#redis.script('LOAD', source)));
+    for (const file of readdirSync(SCRIPTS).filter((name) => name.endsWith('.lua'))) {
+      const hash = await this.#redis.script('LOAD', assembleScript(SCRIPTS, file));
+      this.#hashes.set(file.replace('.lua', ''), String(hash));
     }
     await this.#observe('start', () => this.#evaluate('start', [], []));
     for (const kind of /** @type {const} */ (['exclusive', 'read', 'permits'])) await this.#walk(kind);
@@ -103,10 +101,7 @@ export class ScriptWalk {
     await this.#script(kind, 'acquire-all', 'acquire-all', this.#request('n2:1', mode, 'does not wait'));
   }
 
-  /**
-   * @param {Kind} kind
-   * @param {number} holders
-   */
+  /** @param {Kind} kind @param {number} holders */
   async #permits(kind, holders) {
     const address = this.#address(kind);
     const version = '9999999999999999';
@@ -157,7 +152,7 @@ export class ScriptWalk {
   /** A latch with a waiter is counted down, opens, and the next one is deleted. */
   async #latch() {
     const [latch, counted] = ['lock:latch:{l}', 'lock:counted:{l}'];
-    /** @param {string} name @param {ReadonlyArray<string | number>} args */
+    /** @param {string} name @param {Args} args */
     const run = (name, args, keys = [latch, counted]) =>
       this.#observe(`latch: ${name}`, () => this.#evaluate(name, keys, args));
     await run('latch-set', ['one', 2, LEASE, LEASE]);
@@ -170,11 +165,7 @@ export class ScriptWalk {
     await run('latch-delete', ['d0', 'two', LEASE]);
   }
 
-  /**
-   * @param {string} key
-   * @param {number} count
-   * @param {string} mode
-   */
+  /** @param {string} key @param {number} count @param {string} mode */
   async #hold(key, count, mode, lease = LEASE, client = 'h') {
     const request = (/** @type {number} */ i) => this.#request(`${client}${i}:1`, mode, 'does not wait', lease);
     await this.#inParallel(count, (i) => this.#lock('acquire', key, [this.#address(key), ...request(i)]));
@@ -197,10 +188,7 @@ export class ScriptWalk {
     await subscriber.unsubscribe(...gone.map((client) => `lock:client:${client}`));
   }
 
-  /**
-   * @param {number} count
-   * @param {(i: number) => Promise<unknown>} call
-   */
+  /** @param {number} count @param {(i: number) => Promise<unknown>} call */
   async #inParallel(count, call) {
     for (let from = 0; from < count; from += AT_A_TIME) {
       await Promise.all(Array.from({ length: Math.min(AT_A_TIME, count - from) }, (_, i) => call(from + i)));
@@ -212,7 +200,7 @@ export class ScriptWalk {
    * @param {Kind} key
    * @param {string} label
    * @param {string} id
-   * @param {ReadonlyArray<string | number>} next
+   * @param {Args} next
    */
   async #release(key, label, id, how = '0 0 0', next = []) {
     let reply = await this.#script(key, label, 'release', [this.#address(key), id, how, ...next]);
@@ -241,11 +229,7 @@ export class ScriptWalk {
     }
   }
 
-  /**
-   * @param {string} id
-   * @param {string} mode
-   * @param {keyof typeof REST} waits
-   */
+  /** @param {string} id @param {string} mode @param {keyof typeof REST} waits */
   #request(id, mode, waits, lease = LEASE) {
     return [id, mode, '', lease, 1, REST[waits]];
   }
@@ -259,7 +243,7 @@ export class ScriptWalk {
    * @param {string} key
    * @param {string} label
    * @param {string} name
-   * @param {ReadonlyArray<string | number>} args
+   * @param {Args} args
    */
   #script(key, label, name, args) {
     return this.#observe(`${key}: ${label}`, () => this.#lock(name, key, args));
@@ -268,7 +252,7 @@ export class ScriptWalk {
   /**
    * @param {string} name
    * @param {string} key
-   * @param {ReadonlyArray<string | number>} args
+   * @param {Args} args
    * @returns {Promise<any>}
    */
   #lock(name, key, args) {
@@ -279,11 +263,7 @@ export class ScriptWalk {
     );
   }
 
-  /**
-   * @param {string} name
-   * @param {readonly string[]} keys
-   * @param {ReadonlyArray<string | number>} args
-   */
+  /** @param {string} name @param {readonly string[]} keys @param {Args} args */
   #evaluate(name, keys, args) {
     return this.#redis.evalsha(this.#hashes.get(name) ?? '', keys.length, ...keys, ...args);
   }

@@ -6,33 +6,31 @@ import { eventually, eventuallyPasses } from '../wait/eventually.mjs';
 const SLOTS = 16_384;
 
 /**
- * A slot on its way from one master to another.
- * @typedef {{ readonly slot: number, readonly from: RedisServer, readonly to: RedisServer }} SlotMove
+ * Slots on their way from one master to another.
+ * @typedef {{ readonly slots: readonly number[], readonly from: RedisServer, readonly to: RedisServer }} SlotMove
  */
 
 /**
- * Takes everything in a slot to another master. May be repeated.
+ * Begins to move slots, and takes everything in them to another master. May be repeated.
  * @param {SlotMove} move
- * @param {RegExp} [stays] the names of keys that are left where they are
+ * @param {object} [options]
+ * @param {RegExp} [options.stays] the names of keys that are left where they are
+ * @param {() => void} [options.moving] called when the slots are moving, and before their keys do
  */
-export async function moveKeys({ slot, from, to }, stays) {
+export async function moveKeys({ slots, from, to }, { stays, moving } = {}) {
   const [fromId, toId] = [await idOf(from), await idOf(to)];
-  await to.admin.cluster('SETSLOT', slot, 'IMPORTING', fromId);
-  await from.admin.cluster('SETSLOT', slot, 'MIGRATING', toId);
-  await takeKeys({ slot, from, to }, stays);
-}
-
-/**
- * @param {SlotMove} move
- * @param {RegExp} [stays]
- */
-async function takeKeys({ slot, from, to }, stays) {
-  for (;;) {
-    const all = /** @type {string[]} */ (await from.admin.cluster('GETKEYSINSLOT', slot, 100));
-    const names = all.filter((name) => !stays?.test(name));
-    if (names.length === 0) break;
-    await from.admin.call('MIGRATE', to.host, to.port, '', 0, 5_000, 'KEYS', ...names);
-  }
+  await Promise.all(slots.map((slot) => to.admin.cluster('SETSLOT', slot, 'IMPORTING', fromId)));
+  await Promise.all(slots.map((slot) => from.admin.cluster('SETSLOT', slot, 'MIGRATING', toId)));
+  moving?.();
+  const takeKeys = async (/** @type {number} */ slot) => {
+    for (;;) {
+      const all = /** @type {string[]} */ (await from.admin.cluster('GETKEYSINSLOT', slot, 100));
+      const names = all.filter((name) => !stays?.test(name));
+      if (names.length === 0) break;
+      await from.admin.call('MIGRATE', to.host, to.port, '', 0, 5_000, 'KEYS', ...names);
+    }
+  };
+  await Promise.all(slots.map(takeKeys));
 }
 
 /** How many slots move at a time. */
@@ -40,35 +38,28 @@ const AT_ONCE = 16;
 
 /**
  * Moves many slots from one master to another, with their keys.
- * @param {Omit<SlotMove, 'slot'> & { slots: readonly number[], moving: (slots: readonly number[]) => void }} move
+ * @param {SlotMove} move
+ * @param {(slots: readonly number[]) => void} moving receives the slots that begin to move
  * @param {readonly RedisServer[]} nodes
  */
-export async function moveSlots({ slots, from, to, moving }, nodes) {
-  const [fromId, toId] = [await idOf(from), await idOf(to)];
+export async function moveSlots({ slots, from, to }, moving, nodes) {
   for (let i = 0; i < slots.length; i += AT_ONCE) {
     const some = slots.slice(i, i + AT_ONCE);
-    await Promise.all(some.map((slot) => to.admin.cluster('SETSLOT', slot, 'IMPORTING', fromId)));
-    await Promise.all(some.map((slot) => from.admin.cluster('SETSLOT', slot, 'MIGRATING', toId)));
-    moving(some);
-    await Promise.all(some.map((slot) => takeKeys({ slot, from, to })));
-    for (const node of [to, from, ...nodes.filter((each) => each !== to && each !== from)]) {
-      // A replica learns this from its master.
-      await Promise.all(some.map((slot) => node.admin.cluster('SETSLOT', slot, 'NODE', toId).catch(() => undefined)));
-    }
+    await moveKeys({ slots: some, from, to }, { moving: () => moving(some) });
+    await endMove({ slots: some, from, to }, nodes);
   }
 }
 
 /**
- * Tells all nodes that the slot has a new master.
+ * Tells all nodes that the slots have a new master.
  * @param {SlotMove} move
  * @param {readonly RedisServer[]} nodes
  */
-export async function endMove({ slot, from, to }, nodes) {
+export async function endMove({ slots, from, to }, nodes) {
   const toId = await idOf(to);
-  const rest = nodes.filter((node) => node !== to && node !== from);
-  for (const node of [to, from, ...rest]) {
+  for (const { admin } of [to, from, ...nodes.filter((node) => node !== to && node !== from)]) {
     // A replica learns this from its master.
-    await node.admin.cluster('SETSLOT', slot, 'NODE', toId).catch(() => undefined);
+    await Promise.all(slots.map((slot) => admin.cluster('SETSLOT', slot, 'NODE', toId).catch(() => undefined)));
   }
 }
 

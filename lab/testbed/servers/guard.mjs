@@ -1,6 +1,5 @@
 // @ts-check
 import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { rm } from 'node:fs/promises';
 
 /**
@@ -18,61 +17,22 @@ while [ "$last" -gt 0 ]; do
   last=$((last - 1))
 done`;
 
-/** A shell that outlives this process, and then runs the commands of the guards. */
-class Shell {
-  #child = spawn('sh', ['-c', SCRIPT], { stdio: ['pipe', 'ignore', 'ignore'], detached: true });
-  #guards = 0;
-  #last = 0;
-
-  constructor() {
-    this.#child.unref();
-    // A pipe to a child is a socket.
-    /** @type {import('node:net').Socket} */ (this.#child.stdin).unref();
-    this.#child.stdin.on('error', () => {});
-  }
-
-  get isUsed() {
-    return this.#guards > 0;
-  }
-
-  /** The number of a further guard. */
-  add() {
-    this.#guards++;
-    return ++this.#last;
-  }
-
-  /**
-   * @param {number} number
-   * @param {string} command
-   */
-  tell(number, command) {
-    if (this.#child.stdin.writable) this.#child.stdin.write(`${number} ${command}\n`);
-  }
-
-  /**
-   * Forgets a guard; the last one ends the shell.
-   * @param {number} number
-   */
-  async remove(number) {
-    this.tell(number, '');
-    this.#guards--;
-    if (this.isUsed || this.#child.exitCode !== null || this.#child.signalCode !== null) return;
-    const ended = once(this.#child, 'exit');
-    this.#child.ref();
-    this.#child.stdin.end();
-    await ended;
-  }
-}
-
 /**
- * The shell of all guards of this process: a process with a large heap takes 10 ms or more to start another one.
- * @type {Shell | undefined}
+ * The shell of all guards of this process, which outlives it: a process with a large heap takes 10 ms or more to start
+ * another one. It ends with the last guard.
+ * @type {import('node:child_process').ChildProcessByStdio<import('node:stream').Writable, null, null> | undefined}
  */
-let shared;
+let shell;
+let lastNumber = 0;
+let guards = 0;
 
-function currentShell() {
-  if (shared?.isUsed !== true) shared = new Shell();
-  return shared;
+function startShell() {
+  const child = spawn('sh', ['-c', SCRIPT], { stdio: ['pipe', 'ignore', 'ignore'], detached: true });
+  child.unref();
+  // A pipe to a child is a socket.
+  /** @type {import('node:net').Socket} */ (child.stdin).unref();
+  child.stdin.on('error', () => {});
+  return child;
 }
 
 /**
@@ -80,14 +40,14 @@ function currentShell() {
  * no exit handler.
  */
 export class Guard {
-  #shell = currentShell();
-  #number = this.#shell.add();
+  #number = ++lastNumber;
   #directory;
   #isDisposed = false;
 
   /** @param {string} [directory] */
   constructor(directory = '') {
     this.#directory = directory;
+    guards += 1;
     this.release();
   }
 
@@ -109,13 +69,23 @@ export class Guard {
     if (this.#isDisposed) return;
     this.#isDisposed = true;
     if (this.#directory !== '') await rm(this.#directory, { recursive: true, force: true });
-    await this.#shell.remove(this.#number);
+    this.#say('');
+    guards -= 1;
+    if (guards > 0) return;
+    shell?.stdin.end();
+    shell = undefined;
   }
 
   /** @param {string} command */
   #tell(command) {
     if (this.#isDisposed) return;
     const removal = this.#directory === '' ? '' : `rm -rf '${this.#directory.replaceAll("'", `'\\''`)}'`;
-    this.#shell.tell(this.#number, [command, removal].filter((part) => part !== '').join('; '));
+    this.#say([command, removal].filter((part) => part !== '').join('; '));
+  }
+
+  /** @param {string} command */
+  #say(command) {
+    shell ??= startShell();
+    if (shell.stdin.writable) shell.stdin.write(`${this.#number} ${command}\n`);
   }
 }

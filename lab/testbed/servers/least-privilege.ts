@@ -11,24 +11,9 @@ import type { RedisServer } from './redis-server.mjs';
 const BY_CLIENTS = ['evalsha', 'eval', 'subscribe', 'ping', 'info', 'wait'];
 
 const BY_SCRIPTS = [
-  ...[
-    'del',
-    'unlink',
-    'exists',
-    'get',
-    'hdel',
-    'hget',
-    'hgetall',
-    'hlen',
-    'hmget',
-    'hscan',
-    'hset',
-    'pexpire',
-    'pexpireat',
-  ],
-  ...['pttl', 'publish'],
-  ...['pubsub|numsub', 'set', 'time', 'zadd', 'zcard', 'zrange', 'zrank', 'zrem', 'zremrangebyscore', 'zrevrange'],
-  'zscore',
+  ...['del', 'unlink', 'exists', 'get', 'hdel', 'hget', 'hgetall', 'hlen', 'hmget', 'hscan', 'hset', 'pexpire'],
+  ...['pexpireat', 'pttl', 'publish', 'pubsub|numsub', 'set', 'time', 'zadd', 'zcard', 'zrange', 'zrank', 'zrem'],
+  ...['zremrangebyscore', 'zrevrange', 'zscore'],
 ];
 
 export const COMMANDS: readonly string[] = [...BY_CLIENTS, ...BY_SCRIPTS];

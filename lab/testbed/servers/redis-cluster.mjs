@@ -63,6 +63,12 @@ export class RedisCluster {
     return this.nodes.filter(({ isRunning }) => isRunning);
   }
 
+  /** The masters by their own account. */
+  async masters() {
+    const isMaster = await Promise.all(this.running.map((node) => node.isMaster()));
+    return this.running.filter((_, i) => isMaster[i]);
+  }
+
   /**
    * A client that is closed when the Cluster is stopped.
    * @param {import('ioredis').ClusterOptions} [options]
@@ -109,8 +115,9 @@ export class RedisCluster {
    */
   async otherMaster(key) {
     const master = await this.masterOf(key);
-    for (const node of this.running) if (node !== master && (await node.isMaster())) return node;
-    throw new Error('there is no other master');
+    const other = (await this.masters()).find((node) => node !== master);
+    if (other === undefined) throw new Error('there is no other master');
+    return other;
   }
 
   /**
@@ -119,9 +126,7 @@ export class RedisCluster {
    * @param {number} count
    */
   async keysOnAllMasters(name, count) {
-    /** @type {RedisServer[]} */
-    const masters = [];
-    for (const node of this.running) if (await node.isMaster()) masters.push(node);
+    const masters = await this.masters();
     const keys = [];
     for (let i = 0; keys.length < count; i++) {
       const key = `${name}-${i}`;
@@ -137,8 +142,8 @@ export class RedisCluster {
    * @param {RegExp} [last] the names of keys that move after `meanwhile`
    */
   async migrate(key, meanwhile, last) {
-    const move = { slot: await this.slotOf(key), from: await this.masterOf(key), to: await this.otherMaster(key) };
-    await moveKeys(move, last);
+    const move = { slots: [await this.slotOf(key)], from: await this.masterOf(key), to: await this.otherMaster(key) };
+    await moveKeys(move, { stays: last });
     await meanwhile?.();
     if (last !== undefined) await moveKeys(move);
     await endMove(move, this.running);
@@ -152,13 +157,11 @@ export class RedisCluster {
    *   begin to move
    */
   async reshard({ share = 1 / 3, moving = () => undefined } = {}) {
-    /** @type {RedisServer[]} */
-    const masters = [];
-    for (const node of this.running) if (await node.isMaster()) masters.push(node);
+    const masters = await this.masters();
     const lists = await Promise.all(masters.map(slotsOf));
     for (const [i, slots] of lists.entries()) {
       const [from, to] = /** @type {[RedisServer, RedisServer]} */ ([masters[i], masters[(i + 1) % masters.length]]);
-      await moveSlots({ slots: slots.slice(0, slots.length * share), from, to, moving }, this.running);
+      await moveSlots({ slots: slots.slice(0, slots.length * share), from, to }, moving, this.running);
     }
   }
 
@@ -190,7 +193,7 @@ export class RedisCluster {
 
   /** Forgets all data. */
   async flush() {
-    for (const node of this.running) if (await node.isMaster()) await node.admin.flushall();
+    for (const { admin } of await this.masters()) await admin.flushall();
   }
 
   async stop() {

@@ -39,10 +39,7 @@ export class RedisProcess {
   /** @type {Promise<void>} */
   #exited = Promise.resolve();
 
-  /**
-   * @param {RedisInstallation} installation
-   * @param {RedisProcessOptions} [options]
-   */
+  /** @param {RedisInstallation} installation @param {RedisProcessOptions} [options] */
   constructor(installation, { args = [], config, port } = {}) {
     this.#installation = installation;
     this.#args = args;
@@ -132,16 +129,9 @@ export class RedisProcess {
     const config = this.hasConfig ? ['/data/redis.conf'] : [];
     // The server is reachable through the published port only, and that is bound to this machine's loopback.
     const own = ['--port', '6379', '--bind', '0.0.0.0', '--protected-mode', 'no', '--dir', '/data'];
+    const user = `${process.getuid?.()}:${process.getgid?.()}`;
     const publish = ['-p', `${HOST}:${this.port}:6379`, '-v', `${this.#directory}:/data`];
-    const run = [
-      'run',
-      '--rm',
-      '--name',
-      this.#container,
-      '--user',
-      `${process.getuid?.()}:${process.getgid?.()}`,
-      ...publish,
-    ];
+    const run = ['run', '--rm', '--name', this.#container, '--user', user, ...publish];
     return {
       command,
       args: [...run, String(image), 'redis-server', ...config, ...own, ...settings],
@@ -211,10 +201,7 @@ export class RedisProcess {
   }
 }
 
-/**
- * @param {number} pid
- * @param {string} state
- */
+/** @param {number} pid @param {string} state */
 async function stateIs(pid, state) {
   if (process.platform !== 'linux') return sleep(20);
   for (let attempt = 0; attempt < 200; attempt++) {

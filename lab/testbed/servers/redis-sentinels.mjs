@@ -84,10 +84,7 @@ const rightsOf = (user) => [user, 'on', `>${user}`, '~*', '&*', '+@all'];
 
 /** A master, its replica and their Sentinels, which a test or a laboratory controls. */
 export class RedisSentinels {
-  /**
-   * @param {readonly RedisServer[]} servers
-   * @param {readonly RedisServer[]} sentinels
-   */
+  /** @param {readonly RedisServer[]} servers @param {readonly RedisServer[]} sentinels */
   constructor(servers, sentinels) {
     this.servers = servers;
     this.sentinels = sentinels;

@@ -15,13 +15,13 @@ const PATIENCE = 60_000;
  *
  * @typedef {object} WorkerOptions
  * @property {readonly string[]} [args]
+ * @property {readonly string[]} [nodeArgs]
  * @property {NodeJS.ProcessEnv} [env]
  * @property {boolean} [canBeSuspended] whether `suspend` and `wake` work; Linux only
  *
  * @typedef {object} Listener
  * @property {(message: WorkerMessage) => boolean} predicate
- * @property {(message: WorkerMessage) => void} resolve
- * @property {(error: Error) => void} reject
+ * @property {(settled: WorkerMessage | Error) => void} settle
  */
 
 /**
@@ -49,16 +49,13 @@ export class WorkerProcess {
   #name;
   #callCount = 0;
 
-  /**
-   * @param {string | URL} file
-   * @param {WorkerOptions} [options]
-   */
-  constructor(file, { args = [], env = {}, canBeSuspended = false } = {}) {
+  /** @param {string | URL} file @param {WorkerOptions} [options] */
+  constructor(file, { args = [], nodeArgs = [], env = {}, canBeSuspended = false } = {}) {
     const path = typeof file === 'string' ? file : fileURLToPath(file);
     this.#name = path.replace(/^.*\//, '');
     if (canBeSuspended) this.#machine = new SuspendedMachine();
     this.#child = fork(path, args, {
-      execArgv: SHORT_LIVED,
+      execArgv: [...SHORT_LIVED, ...nodeArgs],
       env: { ...process.env, NODE_OPTIONS: '', ...env, ...this.#machine?.env },
       // Passes on Map, Infinity and the like.
       serialization: 'advanced',
@@ -129,22 +126,21 @@ export class WorkerProcess {
     if (index !== -1) return Promise.resolve(/** @type {WorkerMessage} */ (this.#unread.splice(index, 1)[0]));
     if (!this.isRunning) return Promise.reject(new Error(`${this.#name} has ended`));
     return new Promise((resolve, reject) => {
-      /** @type {Listener} */
-      const listener = { predicate, resolve, reject };
-      this.#listeners.add(listener);
-      if (within === Infinity) return;
-      const timer = setTimeout(() => {
+      const late = () => {
         this.#listeners.delete(listener);
         reject(new Error(`${this.#name} did not say what was awaited within ${within} ms`));
-      }, within);
-      listener.resolve = (message) => {
-        clearTimeout(timer);
-        resolve(message);
       };
-      listener.reject = (error) => {
-        clearTimeout(timer);
-        reject(error);
+      const timer = within === Infinity ? undefined : setTimeout(late, within);
+      /** @type {Listener} */
+      const listener = {
+        predicate,
+        settle: (settled) => {
+          clearTimeout(timer);
+          if (settled instanceof Error) reject(settled);
+          else resolve(settled);
+        },
       };
+      this.#listeners.add(listener);
     });
   }
 
@@ -198,7 +194,7 @@ export class WorkerProcess {
     for (const listener of this.#listeners) {
       if (!listener.predicate(message)) continue;
       this.#listeners.delete(listener);
-      listener.resolve(message);
+      listener.settle(message);
       return;
     }
     this.#unread.push(message);
@@ -206,7 +202,7 @@ export class WorkerProcess {
 
   /** @param {Error} error */
   #failListeners(error) {
-    for (const { reject } of this.#listeners) reject(error);
+    for (const { settle } of this.#listeners) settle(error);
     this.#listeners.clear();
   }
 }

@@ -32,10 +32,7 @@ export function serve(methods) {
  */
 export const tell = (event, details = {}) => send({ event, ...details });
 
-/**
- * @param {object} message
- * @returns {Promise<void>}
- */
+/** @param {object} message @returns {Promise<void>} */
 function send(message) {
   return new Promise((resolve) => {
     if (parentPort === null) return void process.send?.(message, undefined, undefined, () => resolve());
