@@ -114,11 +114,11 @@ function isAskedAbout({ lane }, each, at, model) {
   return first !== undefined && at > first.at + ANSWERED && !isStruck(model, lane, left, at);
 }
 
-/** Whether something kept a client from hearing and asking between two moments. */
-function isStruck({ faults, stall }, lane, from, to) {
+/** Whether something kept a client from hearing and asking between two moments: its process did not run, or a fault. */
+function isStruck({ faults, stall }, lane, from, to, isOfClient = ({ client }) => client === lane) {
   const meets = (begin, end = Infinity) => begin < to && end > from;
   return (
-    faults.some(({ client, begin, end }) => client === lane && meets(begin, end)) ||
+    faults.some((fault) => isOfClient(fault) && meets(fault.begin, fault.end)) ||
     stall.some((each) => laneOf(each) === lane && meets(each.from, each.to))
   );
 }
@@ -135,14 +135,10 @@ const concerns = (each, keys) => each.keys === undefined || keys.some((key) => e
  * Until when a break concerns an operation: a client that could not learn of a new master may have stayed with the old
  * one. Redisson may use the old one until that is a replica, whatever it has learned.
  */
-function endOf({ from, to, told }, { lane }, { faults, stall, jvms }) {
-  if (told === undefined || jvms.has(lane)) return to;
-  const meets = (begin, end = Infinity) => begin < to && end > from - CONNECTS;
-  const isStruck =
-    faults.some(
-      ({ strikes, client, begin, end }) => (client === lane || strikes === 'sentinel') && meets(begin, end),
-    ) || stall.some((each) => laneOf(each) === lane && meets(each.from, each.to));
-  return isStruck ? to : Math.min(to, told + FOLLOWS);
+function endOf({ from, to, told }, { lane }, model) {
+  if (told === undefined || model.jvms.has(lane)) return to;
+  const mayNotLearn = ({ client, strikes }) => client === lane || strikes === 'sentinel';
+  return isStruck(model, lane, from - CONNECTS, to, mayNotLearn) ? to : Math.min(to, told + FOLLOWS);
 }
 
 /**

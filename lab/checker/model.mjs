@@ -7,6 +7,9 @@ const OUTCOMES = ['ok', 'fail', 'info'];
 const MARKS = ['look', 'lost', 'extend', 'release'];
 /** What a holder writes: with its token, and one more into a counter. */
 const WRITES = { write: 'writes', update: 'updates' };
+/** Events that stand for themselves, and events with phases. */
+const REST = ['stall', 'surprise', 'left', 'eternal', 'revived', 'pulse', 'down', 'begin', 'end', 'up'];
+const PHASED = ['fault', 'failover', 'latch'];
 /** The most holders that one grant serves in turn, each with its own token: while no other client waits. */
 const TURNS = 1_000;
 
@@ -16,38 +19,16 @@ const TURNS = 1_000;
  */
 export function readModel(events) {
   const operations = new Map();
-  const faults = new Map();
-  const failovers = new Map();
-  const latches = new Map();
-  const rest = {
-    stall: [],
-    surprise: [],
-    left: [],
-    eternal: [],
-    revived: [],
-    pulse: [],
-    down: [],
-    begin: [],
-    end: [],
-    up: [],
-  };
+  const phased = Object.fromEntries(PHASED.map((type) => [type, new Map()]));
+  const rest = Object.fromEntries(REST.map((type) => [type, []]));
   for (const event of events) {
     const operation = operations.get(event.op);
     if (event.type === 'invoke') {
-      operations.set(event.op, {
-        ...event,
-        invokedAt: event.at,
-        lane: laneOf(event),
-        marks: [],
-        writes: [],
-        updates: [],
-      });
-    } else if (event.type === 'fault') {
-      faults.set(event.id, { ...faults.get(event.id), ...event, [event.phase]: event.at });
-    } else if (event.type === 'failover') {
-      failovers.set(event.id, { ...failovers.get(event.id), ...event, [event.phase]: event.at });
-    } else if (event.type === 'latch') {
-      latches.set(event.id, { ...latches.get(event.id), ...event, [event.phase]: event.at });
+      const nothingYet = { marks: [], writes: [], updates: [] };
+      operations.set(event.op, { ...event, invokedAt: event.at, lane: laneOf(event), ...nothingYet });
+    } else if (event.type in phased) {
+      const all = phased[event.type];
+      all.set(event.id, { ...all.get(event.id), ...event, [event.phase]: event.at });
     } else if (operation !== undefined && OUTCOMES.includes(event.type)) {
       operation.outcome = event;
     } else if (operation !== undefined && MARKS.includes(event.type)) {
@@ -66,41 +47,23 @@ export function readModel(events) {
   }
   const holds = [...operations.values()].flatMap(holdsOf);
   noteTurns(holds, operations);
+  const [faults, failovers, latches] = PHASED.map((type) => [...phased[type].values()]);
   return {
     run: rest.begin[0] ?? {},
     operations: [...operations.values()],
     operation: (op) => operations.get(op),
-    holds,
-    faults: [...faults.values()],
-    latches: [...latches.values()],
-    failovers: [...failovers.values()],
+    ...{ holds, faults, failovers, latches },
     /** The clients that use Redisson. */
     jvms: new Set(rest.up.filter(({ library }) => library === 'redisson').map(laneOf)),
-    breaks: readBreaks([...faults.values()], [...failovers.values()]),
+    breaks: readBreaks(faults, failovers),
     ...rest,
   };
 }
 
 /** One for each key of an operation whose holds were valid at some time. */
-function holdsOf({
-  op,
-  client,
-  lane,
-  keys,
-  mode,
-  units = 1,
-  owner,
-  invokedAt,
-  outcome,
-  validity,
-  isGranted,
-  reenters,
-  writes,
-  updates,
-  replicas,
-  marks,
-}) {
+function holdsOf({ invokedAt, outcome, validity, isGranted, reenters, ...operation }) {
   if (!isGranted || reenters || validity.from === undefined) return [];
+  const { op, client, lane, keys, mode, units = 1, owner, writes, updates, replicas, marks } = operation;
   return keys.map((key) => ({
     ...{ op, client, lane, key, mode, units, writes, updates, replicas, marks, invokedAt, okAt: outcome.at },
     /** Operations that name the same owner share the lock; every other operation is its own owner. */

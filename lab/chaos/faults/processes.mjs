@@ -1,8 +1,21 @@
+/** Which client, and for how long. */
+export const ofClient =
+  (least, most) =>
+  ({ random, clients }) => ({ client: random.among(clients), lasts: random.between(least, most) });
+
+/** Calls a method of a client's process. It may be stopped, or be killed meanwhile. */
+export function callOf({ clients }, client, ...call) {
+  clients
+    .get(client)
+    .call(...call)
+    .catch(() => undefined);
+}
+
 /** Elsewhere clocks count the time for which a machine is suspended. */
 const SUSPENDED = [
   {
     name: 'client suspended',
-    plan: ({ random, clients }) => ({ client: random.among(clients), lasts: random.between(50, 1_500) }),
+    plan: ofClient(50, 1_500),
     async begin({ clients }, { client }) {
       await clients.get(client).process.suspend();
       return () => clients.get(client).process.wake();
@@ -20,22 +33,17 @@ export const PROCESSES = [
   ...(process.platform === 'linux' ? SUSPENDED : []),
   {
     name: 'client stopped',
-    plan: ({ random, clients }) => ({ client: random.among(clients), lasts: random.between(50, 1_500) }),
+    plan: ofClient(50, 1_500),
     begin: stopClient,
   },
   {
     name: 'client blocked',
-    plan: ({ random, clients }) => ({ client: random.among(clients), lasts: random.between(50, 1_200) }),
-    // It may be killed meanwhile.
-    begin: ({ clients }, { client, lasts }) =>
-      void clients
-        .get(client)
-        .call('block', lasts)
-        .catch(() => undefined),
+    plan: ofClient(50, 1_200),
+    begin: (world, { client, lasts }) => callOf(world, client, 'block', lasts),
   },
   {
     name: 'client killed',
-    plan: ({ random, clients }) => ({ client: random.among(clients), lasts: random.between(0, 400) }),
+    plan: ofClient(0, 400),
     async begin({ clients }, { client }) {
       await clients.get(client).kill();
       return () => clients.get(client).start();

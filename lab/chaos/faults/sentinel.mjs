@@ -1,6 +1,6 @@
 import { failoversBy } from './failovers.mjs';
 
-const planned =
+const lasting =
   (least, most) =>
   ({ random }) => ({ lasts: random.between(least, most) });
 
@@ -11,7 +11,7 @@ export const BEHIND_SENTINELS = [
   {
     name: 'sentinel stopped',
     strikes: 'sentinel',
-    plan: planned(50, 1_200),
+    plan: lasting(50, 1_200),
     async begin({ topology: { sentinel } }) {
       await sentinel.server.pause();
       return () => sentinel.server.resume();
@@ -20,7 +20,7 @@ export const BEHIND_SENTINELS = [
   {
     name: 'sentinel restarted',
     strikes: 'sentinel',
-    plan: planned(0, 500),
+    plan: lasting(0, 500),
     begin: ({ topology }) => topology.sentinel.restart(),
   },
   {

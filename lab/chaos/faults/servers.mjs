@@ -13,8 +13,8 @@ const restart =
 
 const kill =
   (type) =>
-  (world, { server }) =>
-    world.servers[server].admin.call('CLIENT', 'KILL', 'TYPE', type);
+  async (world, { server }) =>
+    void (await world.servers[server].admin.call('CLIENT', 'KILL', 'TYPE', type));
 
 /** Faults of servers, and the commands of an operator to them. */
 export const SERVERS = [
@@ -40,8 +40,8 @@ export const SERVERS = [
     // The server resumes by itself.
     begin: (world, { server, lasts }) => void world.servers[server].admin.client('PAUSE', lasts, 'ALL'),
   },
-  { name: 'commands cut', plan: atOnce, begin: async (...args) => void (await kill('normal')(...args)) },
-  { name: 'subscribers cut', plan: atOnce, begin: async (...args) => void (await kill('pubsub')(...args)) },
+  { name: 'commands cut', plan: atOnce, begin: kill('normal') },
+  { name: 'subscribers cut', plan: atOnce, begin: kill('pubsub') },
   {
     name: 'scripts flushed',
     plan: atOnce,

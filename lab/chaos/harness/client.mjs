@@ -9,9 +9,12 @@ const createWorker = () => new WorkerProcess(WORKER, { canBeSuspended });
 
 /** A client of the run: a process, and the next one after it was killed. Its lives are numbered: `c1.1`, `c1.2`. */
 export class Client {
-  #settings;
+  /** The process of its present life. */
+  process;
+  #name;
+  #files;
   #create;
-  #process;
+  #settings;
   #life = 0;
 
   /**
@@ -19,39 +22,33 @@ export class Client {
    * process than that, with the same methods.
    */
   constructor(name, { directory, history, create = createWorker, ...settings }) {
-    this.name = name;
+    this.#name = name;
+    this.#files = { directory, history };
     this.#create = create;
-    this.directory = directory;
-    this.history = history;
     this.#settings = settings;
   }
 
   async start() {
     this.#life += 1;
-    const client = this.#name;
-    this.#process = this.#create();
-    await this.#process.call('start', { ...this.#settings, client, file: join(this.directory, `${client}.jsonl`) });
-  }
-
-  /** The process of its present life. */
-  get process() {
-    return this.#process;
+    const client = this.#named;
+    this.process = this.#create();
+    await this.call('start', { ...this.#settings, client, file: join(this.#files.directory, `${client}.jsonl`) });
   }
 
   async kill() {
-    await this.#process.kill();
-    this.history.note('down', { client: this.#name });
+    await this.process.kill();
+    this.#files.history.note('down', { client: this.#named });
   }
 
   call(method, ...args) {
-    return this.#process.call(method, ...args);
+    return this.process.call(method, ...args);
   }
 
   async end() {
-    if (this.#process?.isRunning) await this.#process.kill();
+    if (this.process?.isRunning) await this.process.kill();
   }
 
-  get #name() {
-    return `${this.name}.${this.#life}`;
+  get #named() {
+    return `${this.#name}.${this.#life}`;
   }
 }

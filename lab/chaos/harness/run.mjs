@@ -65,29 +65,22 @@ export async function runChaos({ topology: name, installation, ...options }) {
   const now = clockSince(origin);
   const history = new HistoryWriter(join(directory, 'run.jsonl'), now);
   const topology = await start({ installation, clients: names, keys: [...KEYS, CROWN, GATE], seed: options.seed });
-  const { seed, holders, bothClients = false, defaultTimeouts = false } = options;
-  if (bothClients && (topology.protocol !== undefined || topology.sentinel !== undefined))
+  if (options.bothClients && (topology.protocol !== undefined || topology.sentinel !== undefined))
     throw new StepFailed(`--both-clients: on ${name}, connections are addresses, and ioredis opens them`);
-  if (holders !== undefined && topology.protocol !== undefined)
+  if (options.holders !== undefined && topology.protocol !== undefined)
     throw new StepFailed(`--holders: clients on ${name} have callers of one kind for each key`);
-  const timeouts = defaultTimeouts ? DEFAULT : stretched(SHORT, slowness());
-  const people = {
-    clients: clientsOf(names, topology, {
-      directory,
-      history,
-      origin: String(origin),
-      seed,
-      holders,
-      timeouts,
-      bothClients,
-    }),
+  const timeouts = options.defaultTimeouts ? DEFAULT : stretched(SHORT, slowness());
+  const shared = { ...options, topology, timeouts, history, now, directory, origin: String(origin) };
+  const run = {
+    ...shared,
+    clients: clientsOf(names, shared),
     operator: new WorkerProcess(OPERATOR_PROCESS),
     leftovers: new LeftoverWatch(topology, history),
   };
   const play = async () => {
-    await begin(topology, people, { history, now, timeouts, ...options });
-    await makeFaults(topology, people, { history, now, timeouts, ...options });
-    await settle(topology, people, history);
+    await begin(run);
+    await makeFaults(run);
+    await settle(run);
   };
   try {
     // What has happened before a failure of the run is worth a check.
@@ -97,9 +90,9 @@ export async function runChaos({ topology: name, installation, ...options }) {
     });
     return mergeHistories(directory);
   } finally {
-    people.leftovers.stop();
-    await Promise.all([...people.clients.values()].map((client) => client.end()));
-    await people.operator.kill();
+    run.leftovers.stop();
+    await Promise.all([...run.clients.values()].map((client) => client.end()));
+    await run.operator.kill();
     await topology.stop();
     history.close();
     rmSync(directory, { recursive: true, force: true });
@@ -109,51 +102,39 @@ export async function runChaos({ topology: name, installation, ...options }) {
 const stretched = (timeouts, factor) =>
   Object.fromEntries(Object.entries(timeouts).map(([name, ms]) => [name, Math.round(ms * factor)]));
 
-function clientsOf(names, topology, { timeouts, bothClients, ...shared }) {
-  const counters = topology.hasCounters ? join(shared.directory, 'counters') : undefined;
+function clientsOf(names, { topology, timeouts, bothClients = false, directory, history, origin, seed, holders }) {
+  const { protocol, lendsClients } = topology;
+  const counters = topology.hasCounters ? join(directory, 'counters') : undefined;
   if (counters !== undefined) startCounters(counters, [...KEYS, CROWN]);
   const settings = {
-    ...{ ...shared, counters, lendsClients: topology.lendsClients },
-    keys: KEYS,
-    kinds: topology.lockKinds,
-    loops: callersOf(shared.holders),
-    crown: CROWN,
+    ...{ directory, history, origin, seed, holders, counters, lendsClients },
+    ...{ keys: KEYS, kinds: topology.lockKinds, loops: callersOf(holders), crown: CROWN },
     // A crowd keeps the machine so busy that a latch may outlive the run.
-    gate: topology.keepsLatches === false || shared.holders === 'crowd' ? undefined : GATE,
+    gate: topology.keepsLatches === false || holders === 'crowd' ? undefined : GATE,
   };
-  const clientOf = (name) => {
-    const options = { ...timeouts, protocol: topology.protocol, connection: topology.connectionOf(name) };
-    const isNodeRedis = bothClients && names.indexOf(name) % 2 === 1;
-    return new Client(name, { ...settings, isNodeRedis, options, create: topology.processOf?.(name, shared.history) });
+  const clientOf = (name, i) => {
+    const options = { ...timeouts, protocol, connection: topology.connectionOf(name) };
+    const isNodeRedis = bothClients && i % 2 === 1;
+    return new Client(name, { ...settings, isNodeRedis, options, create: topology.processOf?.(name, history) });
   };
-  return new Map(names.map((name) => [name, clientOf(name)]));
+  return new Map(names.map((name, i) => [name, clientOf(name, i)]));
 }
 
-async function begin(topology, { clients, operator, leftovers }, { history, now, seed, length, timeouts, holders }) {
+async function begin({ topology, clients, operator, leftovers, history, now, seed, length, timeouts, holders }) {
   const near = { ...timeouts, protocol: topology.protocol, connection: topology.connectionOf() };
   const resolved = await operator.call('start', near, topology.connectionOf(OPERATOR));
   history.note('begin', {
-    ...{
-      seed,
-      topology: topology.name,
-      length,
-      clients: [...clients.keys()],
-      keys: KEYS,
-      permits: permitsOf(holders),
-      holders,
-    },
-    ...{ servers: topology.servers.length, skews: topology.clocks?.map(({ skew }) => skew), ...resolved },
+    ...{ seed, topology: topology.name, length, clients: [...clients.keys()], keys: KEYS },
+    ...{ permits: permitsOf(holders), holders, servers: topology.servers.length },
+    ...{ skews: topology.clocks?.map(({ skew }) => skew), ...resolved },
   });
   await topology.watch?.(history, now);
   await Promise.all([...clients.values()].map((client) => client.start()));
   leftovers.begin(resolved);
 }
 
-async function makeFaults(
-  topology,
-  { clients, operator },
-  { seed, length, onlyKept = false, only, say, history, now, timeouts, holders },
-) {
+async function makeFaults(run) {
+  const { topology, clients, seed, length, onlyKept = false, only, say, history, now, timeouts, holders } = run;
   const kinds = topology.faults
     .filter(({ breaks, forgets }) => !onlyKept || (breaks === undefined && !forgets))
     .filter(({ name }) => only === undefined || only.includes(name));
@@ -166,7 +147,7 @@ async function makeFaults(
   const faults = planFaults({ seed, length, kinds, clients: names, keys: KEYS, longestLease: lease, ...places });
   const startedAt = now();
   say?.(`${faults.length} faults in ${Math.round(length / 1_000)} s`);
-  const world = { topology, servers, clients, operator };
+  const world = { topology, servers, clients, operator: run.operator };
   await new Injector({ world, history, now, kinds }).run(faults, startedAt);
   await sleep(Math.max(RECONNECTS, startedAt + length - now()));
   await topology.untilWhole?.();
@@ -174,9 +155,9 @@ async function makeFaults(
   history.note('calm');
 }
 
-async function settle({ lockKinds }, { clients, operator, leftovers }, history) {
+async function settle({ topology, clients, operator, leftovers, history }) {
   const all = [...clients.values()];
-  await withPatience(all.map((client) => client.call('finish', KEYS, NORMAL_AGAIN, lockKinds)));
+  await withPatience(all.map((client) => client.call('finish', KEYS, NORMAL_AGAIN, topology.lockKinds)));
   await withPatience([...all.map((client) => client.call('close')), operator.call('close')]);
   await leftovers.finish();
   history.note('end');

@@ -91,7 +91,7 @@ class Slots {
     const from = this.#owners.get(key);
     const to = this.#pairs[(this.#pairs.indexOf(from) + steps) % this.#pairs.length];
     // Masters may change on the way.
-    const move = () => ({ slot: this.#slots.get(key), from: from.master, to: to.master });
+    const move = () => ({ slots: [this.#slots.get(key)], from: from.master, to: to.master });
     const nodes = this.#pairs.flatMap(({ servers }) => servers);
     const carry = async () => {
       if (!(await this.#has(to, key))) await moveKeys(move());

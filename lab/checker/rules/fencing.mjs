@@ -19,20 +19,12 @@ export function fencing(model) {
     const isHeld = at >= hold.from && at <= hold.to;
     const isRefused = top !== undefined && token < top.token;
     if (isRefused && isHeld) {
-      found.push(
-        fault(model, at, top.hold, hold, `the resource refused ${hold.op}, which held '${key}', after ${top.hold.op}`),
-      );
+      const what = `the resource refused ${hold.op}, which held '${key}', after ${top.hold.op}`;
+      found.push(fault(model, at, top.hold, hold, what));
     }
     if (!isRefused && latest !== undefined && latest.from > hold.to) {
-      found.push(
-        fault(
-          model,
-          at,
-          hold,
-          latest,
-          `the resource took what ${hold.op} wrote too late, after ${latest.op} on '${key}'`,
-        ),
-      );
+      const what = `the resource took what ${hold.op} wrote too late, after ${latest.op} on '${key}'`;
+      found.push(fault(model, at, hold, latest, what));
     }
     seen.set(key, {
       top: isRefused ? top : { token, hold },

@@ -34,10 +34,8 @@ function growth(model) {
     const floor = floors.get(id);
     if (floor !== undefined && token <= floor.token) {
       const later = { op: operation.op, at: operation.outcome.at, token };
-      found.push({
-        ...falls(key, floor, later, 'and was asked for later'),
-        explanation: forgottenBetween(model, floor, later),
-      });
+      const explanation = forgottenBetween(model, floor, later);
+      found.push({ ...falls(key, floor, later, 'and was asked for later'), explanation });
     }
     const ofKey = largest.get(key) ?? new Map();
     if (token > (ofKey.get(operation.mode)?.token ?? -1)) {
@@ -65,10 +63,9 @@ function order(model) {
     const before = largest.get(hold.key) ?? [];
     const other = before.find(({ owner }) => owner !== hold.owner);
     if (other !== undefined && hold.token <= other.token) {
-      found.push({
-        ...falls(hold.key, other, { ...hold, at: hold.from }, 'and held it later'),
-        explanation: explanationOf(model, other, hold) ?? forgottenBetween(model, other, { at: hold.from }),
-      });
+      const later = { ...hold, at: hold.from };
+      const explanation = explanationOf(model, other, hold) ?? forgottenBetween(model, other, later);
+      found.push({ ...falls(hold.key, other, later, 'and held it later'), explanation });
     }
     largest.set(hold.key, twoOfDifferentOwners([...before, hold]));
   }

@@ -20,12 +20,8 @@ export function waiting({ run, operations, stall: stalls }) {
     const { op, keys, invokedAt, outcome, wait, abortAfter = Infinity } = operation;
     const about = { key: keys[0], operations: [op] };
     if (outcome === undefined) {
-      found.push({
-        rule: 'waiting',
-        at: invokedAt,
-        ...about,
-        message: `the wait of ${op} for '${keys}' never ended`,
-      });
+      const message = `the wait of ${op} for '${keys}' never ended`;
+      found.push({ rule: 'waiting', at: invokedAt, ...about, message });
       continue;
     }
     if (outcome.type === 'info') continue;
