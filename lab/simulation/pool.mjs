@@ -1,12 +1,13 @@
-import { fork } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
-import { SHORT_LIVED } from '../../scripts/lib/short-lived.mjs';
+import { WorkerProcess } from '../testbed/workers/processes.mjs';
 import { MUTATION_VARIABLE } from './mutations.mjs';
+import { add } from './report.mjs';
 
 /** Seeds that a worker is given at a time. */
 const CHUNK = 100;
 /** After this many findings, more of them are of no use. */
 const MOST_FINDINGS = 3;
+const WORKER = new URL('worker.mjs', import.meta.url);
+const TYPESCRIPT = ['--import', new URL('typescript/register.mjs', import.meta.url).href];
 
 /**
  * Has workers run the seeds from 1 (or `first`) on, and adds up their reports. The result does not depend on the number
@@ -17,48 +18,34 @@ export async function runSeeds({ seeds, first = 1, workers, shrinks = true, stop
   const enough = stopsAtFirst ? 1 : MOST_FINDINGS;
   const last = first + seeds - 1;
   let next = first;
-  const takeChunk = () => {
-    if (next > last || sum.findings.length >= enough) return undefined;
-    const from = next;
-    next = Math.min(from + CHUNK, last + 1);
-    return { from, to: next - 1, shrinks, stopsAtFirst };
+  const work = async (worker) => {
+    while (next <= last && sum.findings.length < enough) {
+      const from = next;
+      next = Math.min(from + CHUNK, last + 1);
+      const part = await worker.call('search', { from, to: next - 1, shrinks, stopsAtFirst });
+      sum.seeds += part.seeds;
+      add(sum, part);
+    }
   };
-  await Promise.all(Array.from({ length: workers }, () => work(takeChunk, (result) => add(sum, result), mutation)));
+  // Much is made and soon forgotten.
+  const youngSpace = '--max-semi-space-size=32';
+  await Promise.all(Array.from({ length: workers }, () => withWorker(mutation, youngSpace, work)));
   sum.findings.sort((a, b) => a.seed - b.seed);
   return sum;
 }
 
-const register = new URL('typescript/register.mjs', import.meta.url).href;
+/** Runs one schedule, and prints every step. Resolves to whether it fails. */
+export const replay = (seed, path, mutation) =>
+  withWorker(mutation, '--enable-source-maps', (worker) => worker.call('replay', seed, path));
 
-/** One worker, from its first chunk to its last. */
-function work(takeChunk, done, mutation) {
-  const worker = fork(fileURLToPath(new URL('worker.mjs', import.meta.url)), {
-    // Much is made and soon forgotten.
-    execArgv: [...SHORT_LIVED, '--max-semi-space-size=32', '--import', register],
-    env: { ...process.env, NODE_OPTIONS: '', [MUTATION_VARIABLE]: mutation ?? '' },
+async function withWorker(mutation = '', argument, use) {
+  const worker = new WorkerProcess(WORKER, {
+    nodeArgs: [argument, ...TYPESCRIPT],
+    env: { [MUTATION_VARIABLE]: mutation },
   });
-  return new Promise((resolve, reject) => {
-    const goOn = () => {
-      const chunk = takeChunk();
-      if (chunk !== undefined) worker.send(chunk);
-      else if (worker.connected) worker.disconnect();
-    };
-    worker.on('message', (result) => {
-      done(result);
-      goOn();
-    });
-    worker.once('error', reject);
-    worker.once('exit', (code, signal) => {
-      if (code === 0) resolve();
-      else reject(new Error(`a worker ended with ${code === null ? signal : `exit code ${code}`}`));
-    });
-    goOn();
-  });
-}
-
-function add(sum, { seeds, outcomes, digest, findings }) {
-  sum.seeds += seeds;
-  sum.digest = (sum.digest + digest) | 0;
-  sum.findings.push(...findings);
-  for (const [name, count] of Object.entries(outcomes)) sum.outcomes[name] = (sum.outcomes[name] ?? 0) + count;
+  try {
+    return await use(worker);
+  } finally {
+    await worker.kill();
+  }
 }

@@ -1,3 +1,10 @@
+/** Adds the results of some runs to those of others. The digest does not depend on their order. */
+export function add(sum, { outcomes, digest, findings }) {
+  sum.digest = (sum.digest + digest) | 0;
+  sum.findings.push(...findings);
+  for (const [name, count] of Object.entries(outcomes)) sum.outcomes[name] = (sum.outcomes[name] ?? 0) + count;
+}
+
 /** The results of many runs, as lines. */
 export function summaryOf({ seeds, outcomes, digest, findings }, seconds) {
   const { visits, scripts, belated, steps, faults, terms, quorums, quorumVisits, quorumHeld, reinstated, ...rest } =
@@ -9,7 +16,7 @@ export function summaryOf({ seeds, outcomes, digest, findings }, seconds) {
       .map(([name, count]) => `${count} ${NAMES[name] ?? name}`)
       .join(', ')}`,
     `${quorums} of the runs over several masters: ${quorumHeld} of ${quorumVisits} visits got their locks, and masters restored ${reinstated} votes`,
-    `digest of all events: ${(digest >>> 0).toString(16).padStart(8, '0')}`,
+    `digest of all events: ${textOf(digest)}`,
     findings.length === 0 ? 'nothing was found' : `${findings.length} seeds fail`,
   ];
 }
@@ -38,4 +45,8 @@ export function describeFinding({ seed, failure, shrunk }) {
   ];
 }
 
+/** @param {{ readonly step: number, readonly time: number }} failure */
 export const placeOf = ({ step, time }) => `step ${step}, after ${time.toFixed(3)} ms`;
+
+/** @param {number} digest */
+export const textOf = (digest) => (digest >>> 0).toString(16).padStart(8, '0');

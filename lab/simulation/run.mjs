@@ -1,23 +1,41 @@
 // Schedules of callers and faults, on a clock and a network of their own: npm run simulation -- --help
-import { fileURLToPath } from 'node:url';
+import { availableParallelism } from 'node:os';
 import { tell } from '../../scripts/lib/counts.mjs';
-import { run, runAsScript, StepFailed } from '../../scripts/lib/run.mjs';
+import { readArguments, runAsScript, StepFailed } from '../../scripts/lib/run.mjs';
 import { checkNodeVersion, ensureNodeModules } from '../../scripts/setup.mjs';
-import { findMutation, MUTATION_VARIABLE } from './mutations.mjs';
-import { readOptions, USAGE } from './options.mjs';
-import { runSeeds } from './pool.mjs';
+import { findMutation } from './mutations.mjs';
+import { replay, runSeeds } from './pool.mjs';
 import { describeFinding, summaryOf } from './report.mjs';
 
+const USAGE = `npm run simulation -- [options]
+
+  --seeds n           how many schedules to run, those of the seeds 1 to n (20000)
+  --from n            the first seed (1)
+  --workers n         processes that run them (as many as there are processors, 4 at most)
+  --seed n            runs the schedule of one seed, and tells every step
+  --path p            with --seed: the smaller schedule that was found to fail, as it was printed
+  --mutation name     runs the seeds with one mutation
+  --help
+`;
+
 async function simulation() {
-  const { help, seed, path, ...options } = readOptions(process.argv.slice(2));
-  if (help) return console.log(USAGE);
+  const texts = ['seeds', 'from', 'workers', 'seed', 'path', 'mutation'];
+  const { values } = readArguments(process.argv.slice(2), USAGE, { texts });
+  if (values.help) return console.log(USAGE);
+  const countOf = (name, otherwise) => {
+    const count = Number(values[name] ?? otherwise);
+    if (Number.isSafeInteger(count) && count > 0) return count;
+    throw new StepFailed(`--${name} takes a whole number from 1`);
+  };
   checkNodeVersion();
   await ensureNodeModules();
-  if (options.mutation !== undefined && findMutation(options.mutation) === undefined) {
-    throw new StepFailed(`there is no mutation '${options.mutation}'`);
+  const { seed, path, mutation } = values;
+  if (mutation !== undefined && findMutation(mutation) === undefined) {
+    throw new StepFailed(`there is no mutation '${mutation}'`);
   }
-  if (seed !== undefined) return replay(seed, path, options.mutation);
-  return tryAll(options);
+  if (seed !== undefined) return Number(await replay(countOf('seed'), path, mutation));
+  const workers = countOf('workers', Math.min(4, availableParallelism()));
+  return tryAll({ seeds: countOf('seeds', 20_000), first: countOf('from', 1), workers, mutation });
 }
 
 async function tryAll(options) {
@@ -27,13 +45,6 @@ async function tryAll(options) {
   console.log(summaryOf(result, (performance.now() - start) / 1_000).join('\n'));
   // However many schedules it runs, it is one test.
   return tell({ passed: result.findings.length === 0 ? 1 : 0, failed: result.findings.length });
-}
-
-function replay(seed, path, mutation = '') {
-  const script = fileURLToPath(new URL('replay.mjs', import.meta.url));
-  const register = new URL('typescript/register.mjs', import.meta.url).href;
-  const args = ['--enable-source-maps', '--import', register, script, String(seed), ...(path ? [path] : [])];
-  return run(process.execPath, args, { env: { [MUTATION_VARIABLE]: mutation } });
 }
 
 await runAsScript(simulation);

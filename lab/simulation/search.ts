@@ -1,6 +1,8 @@
 import fc from 'fast-check';
+import { noOutcomes, type Outcomes } from './clients/outcomes.js';
 import { findMutation, MUTATION_VARIABLE } from './mutations.mjs';
-import { addOutcomes, noOutcomes, type Outcomes } from './clients/outcomes.js';
+import { add, placeOf, textOf } from './report.mjs';
+import { describe } from './schedule/describe.js';
 import { schedules } from './schedule/generate.js';
 import type { Schedule } from './schedule/schedule.js';
 import { simulate, type Failure } from './simulate.js';
@@ -16,7 +18,8 @@ export interface Finding {
   readonly seed: number;
   readonly failure: Failure;
   readonly shrunk?: {
-    readonly schedule: Schedule;
+    /** As lines. */
+    readonly schedule: readonly string[];
     readonly failure: Failure;
     /** Leads from the seed's schedule to this one. */
     readonly path: string;
@@ -44,26 +47,32 @@ export interface SearchOptions {
 export async function search({ from, to, shrinks, stopsAtFirst }: SearchOptions): Promise<SearchResult> {
   // Most errors are created to be returned to a caller, and no code reads their stack.
   Error.stackTraceLimit = 0;
-  const outcomes = noOutcomes();
-  const findings: Finding[] = [];
+  const sum = { seeds: 0, outcomes: noOutcomes(), digest: 0, findings: [] as Finding[] };
   const mutated = findMutation(process.env[MUTATION_VARIABLE] ?? '')?.file;
   const needsMasters = ONLY_ON_MASTERS.some((path) => mutated?.startsWith(path));
-  let digest = 0;
-  let seeds = 0;
-  for (let seed = from; seed <= to && !(stopsAtFirst && findings.length > 0); seed += 1) {
-    seeds += 1;
+  for (let seed = from; seed <= to && !(stopsAtFirst && sum.findings.length > 0); seed += 1) {
+    sum.seeds += 1;
     const schedule = scheduleOf(seed);
     if (needsMasters && schedule.servers.length === 1) continue;
-    const run = await simulate(schedule);
-    addOutcomes(outcomes, run.outcomes);
-    digest = (digest + run.digest) | 0;
-    if (run.failure !== undefined) findings.push(await findingOf(seed, run.failure, shrinks));
+    const { failure, outcomes, digest } = await simulate(schedule);
+    const findings = failure === undefined ? [] : [await findingOf(seed, failure, shrinks)];
+    add(sum, { outcomes, digest, findings });
   }
-  return { seeds, outcomes, digest, findings };
+  return sum;
+}
+
+/** Runs one schedule; `say` receives every step. Resolves to whether it fails. */
+export async function replay(seed: number, path: string | undefined, say: (text: string) => void): Promise<boolean> {
+  const schedule = scheduleOf(seed, path);
+  for (const line of describe(schedule)) say(line);
+  const { failure, outcomes, digest } = await simulate(schedule, say);
+  say(`${outcomes.steps} steps come to ${textOf(digest)}`);
+  if (failure !== undefined) say(`fails at ${placeOf(failure)}\n${failure.stack ?? failure.message}`);
+  return failure !== undefined;
 }
 
 /** The schedule of a seed; `path`: a smaller one, as a finding reports it. */
-export function scheduleOf(seed: number, path?: string): Schedule {
+function scheduleOf(seed: number, path?: string): Schedule {
   let found: Schedule | undefined;
   const remember = fc.property(schedules, (schedule) => {
     // With a path, fast-check continues with the schedules beside it.
@@ -86,5 +95,5 @@ async function findingOf(seed: number, failure: Failure, shrinks: boolean): Prom
   if (schedule === undefined || path === null) return { seed, failure };
   // The last run may have failed behind the time limit, and does not count then.
   const { failure: last = failure } = await simulate(schedule);
-  return { seed, failure, shrunk: { schedule, failure: last, path, shrinks: found.numShrinks } };
+  return { seed, failure, shrunk: { schedule: describe(schedule), failure: last, path, shrinks: found.numShrinks } };
 }

@@ -42,9 +42,8 @@ export class BrokenAssumptions {
       this.lost.set(id, [...votes, { server, end: server.endOf(ttl), life }]);
     }
     if (lastToken === 0) return;
-    let tokens = this.lostTokens.get(server);
-    if (tokens === undefined) this.lostTokens.set(server, (tokens = new Map<string, number>()));
-    tokens.set(key, Math.max(lastToken, tokens.get(key) ?? 0));
+    const tokens = this.lostTokens.get(server) ?? new Map<string, number>();
+    this.lostTokens.set(server, tokens.set(key, Math.max(lastToken, tokens.get(key) ?? 0)));
     const { all, quorum, isQuorum } = this.servers;
     const remember = all.filter((each) => each !== server && each.inspect(key).lastToken >= largest).length;
     if (isQuorum && remember <= all.length - quorum) this.forgotten.add(key);
@@ -56,10 +55,8 @@ export class BrokenAssumptions {
     if (votes === undefined) return;
     const isKnown = (vote: LostVote): boolean =>
       known.some(({ server, life }) => server === vote.server && life >= vote.life);
-    this.lost.set(
-      id,
-      votes.filter((vote) => !isKnown(vote)),
-    );
+    const unknown = votes.filter((vote) => !isKnown(vote));
+    this.lost.set(id, unknown);
   }
 
   /**
@@ -90,17 +87,10 @@ export class BrokenAssumptions {
 
   /** Whether one of these holds depends on lost votes, and the remaining votes are no majority. */
   explain(...observed: readonly ObservedHold[]): boolean {
-    return observed.some(
-      ({
-        hold: {
-          key,
-          grant: { id },
-        },
-      }) => {
-        const lost = this.lost.get(id)?.some(({ end }) => end > this.now()) === true;
-        return lost && this.servers.votes(key, id).size < this.servers.quorum;
-      },
-    );
+    return observed.some(({ hold: { key, grant } }) => {
+      const lost = this.lost.get(grant.id)?.some(({ end }) => end > this.now()) === true;
+      return lost && this.servers.votes(key, grant.id).size < this.servers.quorum;
+    });
   }
 
   /** Whether an assumption about a key was broken at this time or later. */

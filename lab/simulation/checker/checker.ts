@@ -76,14 +76,8 @@ export class Checker {
       // A hold that no caller releases ends with its lease, which may be longer than its client knew.
       granted: isQuiet && !someForget ? 30 * delay : slow,
     };
-    this.waiting = new WaitingRule(
-      world,
-      servers,
-      () => this.disturbedUntil,
-      service,
-      (key) => this.tokens.floor(key),
-      fail,
-    );
+    const lastToken = (key: string): number => this.tokens.floor(key);
+    this.waiting = new WaitingRule(world, servers, () => this.disturbedUntil, service, lastToken, fail);
   }
 
   /** Listens to the actions of a server. */
@@ -161,8 +155,7 @@ export class Checker {
   }
 
   died(process: Process): void {
-    this.exclusion.forget((observed) => observed.process === process);
-    this.elections.forget((observed) => observed.process === process);
+    this.forget(process);
     this.waiting.forget(process);
   }
 
@@ -171,6 +164,10 @@ export class Checker {
     // Requests that were under way have failed with their connections; the caller has until the next step to notice.
     await new Promise<void>((resolve) => this.world.at(this.world.now, resolve));
     this.check(() => nothingRuns(process));
+    this.forget(process);
+  }
+
+  private forget(process: Process): void {
     this.exclusion.forget((observed) => observed.process === process);
     this.elections.forget((observed) => observed.process === process);
   }

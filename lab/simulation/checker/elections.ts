@@ -47,12 +47,8 @@ export class ElectionRules {
       if (last.ended === undefined)
         throw new Violation('terms', `${nameOf(observed)} is elected again within its term`);
       const ms = process.clock.says - last.ended;
-      if (last.unfinished > 0 && ms < candidacy.finishTimeout - ROUNDING) {
-        throw new Violation(
-          'terms',
-          `${nameOf(observed)} is elected while its last term is at work, ${ms} ms after it`,
-        );
-      }
+      if (last.unfinished > 0 && ms < candidacy.finishTimeout - ROUNDING)
+        throw new Violation('terms', `${nameOf(observed)} is elected ${ms} ms after a term that is still at work`);
     }
     for (const other of this.latest.values()) if (other !== term) this.compare(other, term);
     this.handedOver(term);

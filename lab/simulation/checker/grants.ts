@@ -54,11 +54,8 @@ export class Grants {
     const [server] = this.servers.all as [Server];
     const grant = this.servers.isQuorum ? undefined : this.grants.get(`${server.name} ${storeId} ${firstToken}`);
     if (grant === undefined) return;
-    if (token > grant.lastToken)
-      throw new Violation(
-        'tokens',
-        `${storeId} uses token ${token} of '${key}', and was given ${grant.lastToken} at most`,
-      );
+    const most = grant.lastToken;
+    if (token > most) throw new Violation('tokens', `${storeId} uses token ${token} of '${key}', ${most} is its last`);
     const { tickets } = server.image(key);
     const fair = tickets.find(({ id, isStale }) => !isStale && grant.fair.includes(id));
     if (fair !== undefined && server.isPresent(fair.id))
@@ -215,10 +212,7 @@ class Script {
     const limit = mode.kind === 'permits' ? (after.limit ?? mode.limit) : Infinity;
     const used = after.holds.reduce((sum, hold) => sum + unitsOf(hold), 0);
     if (used + unitsOf(first) > limit) return;
-    this.fail(
-      'free',
-      `${after.holds.length === 0 ? `'${key}' is free` : `'${key}' has room`} while ${first.id} waits for it`,
-    );
+    this.fail('free', `'${key}' ${after.holds.length === 0 ? 'is free' : 'has room'} while ${first.id} waits for it`);
   }
 
   /** Whether the script goes through the queue. */

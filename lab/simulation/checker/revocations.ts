@@ -15,10 +15,9 @@ export class Revocations {
 
   /** A server is about to lose holds: with all that it remembers, unless that is by force. */
   loses(server: Server, { holds, life, byForce }: Loss): void {
-    let ended = this.ended.get(server);
-    if (ended === undefined) this.ended.set(server, (ended = new Map<string, number>()));
-    if (life < Infinity) return ended.clear();
-    if (byForce) for (const { id } of holds) ended.set(id, this.world.now);
+    const ended = life < Infinity ? undefined : this.ended.get(server);
+    const added = byForce ? holds.map(({ id }) => [id, this.world.now] as const) : [];
+    this.ended.set(server, new Map([...(ended ?? []), ...added]));
   }
 
   /** A hold has its vote again. */
@@ -31,9 +30,6 @@ export class Revocations {
   /** A process is about to ask for the vote of a hold. */
   wanted({ name, revoked }: Process, id: string): void {
     if (revoked.has(id))
-      throw new Violation(
-        'revoked',
-        `${name} requests a vote for ${id} although it knows that the hold was ended by force`,
-      );
+      throw new Violation('revoked', `${name} requests a vote for ${id}, and knows that it was ended by force`);
   }
 }

@@ -41,10 +41,8 @@ export class Truth {
     const late = until - this.assumptions.endOf(key, id);
     if (late > EPSILON) {
       const what = late === Infinity ? 'which no server knows' : `${late.toFixed(3)} ms longer than its lease`;
-      throw new Violation(
-        'validity',
-        `${nameOf(observed)} considers '${key}' valid until ${until.toFixed(3)}, ${what}`,
-      );
+      const validity = `considers '${key}' valid until ${until.toFixed(3)}, ${what}`;
+      throw new Violation('validity', `${nameOf(observed)} ${validity}`);
     }
     if (!this.assumptions.hadToken(key, token))
       throw new Violation('tokens', `${nameOf(observed)}: no holder was given this token`);

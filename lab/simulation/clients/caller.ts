@@ -1,4 +1,4 @@
-import type { Hold, HoldTerms, HoldMode } from '../../../lib/engine/hold.js';
+import type { Hold, HoldTerms } from '../../../lib/engine/hold.js';
 import {
   isLockConfigError,
   isLockLostError,
@@ -15,7 +15,7 @@ import { slackOf } from '../checker/waiting.js';
 import { KEYS, PERMITS, TIMES, type Visit } from '../schedule/schedule.js';
 import type { Process } from '../world/process.js';
 import type { World } from '../world/world.js';
-import type { Letters } from './letters.js';
+import type { Letters } from './handovers.js';
 import type { Outcomes } from './outcomes.js';
 
 /** The parts of a run that its callers share. */
@@ -33,6 +33,12 @@ export interface Held {
   readonly handles: HeldLock[];
   readonly observedHolds: ObservedHold[];
 }
+
+/** The terms of a hold, as most are. */
+export const PLAIN: HoldTerms = {
+  ...{ mode: { kind: 'exclusive' }, lease: TIMES.lease, renews: true, maxRenewTimes: 0, owner: undefined },
+  ...{ fair: false, holdAtLeast: 0, replicas: undefined, pattern: undefined },
+};
 
 /** The reason with which a caller aborts its wait. */
 const ENOUGH = new Error('enough');
@@ -64,13 +70,10 @@ export class Caller {
     const wait = { waitTimeout, signal };
     trace(() => `${process.name} asks for ${keys.join(', ')}: ${terms.mode.kind}`);
     try {
-      const holds =
-        keys.length === 1
-          ? [await process.engine.acquire(keys[0]!, terms, wait)]
-          : await process.engine.acquireAll(
-              keys.map((key) => ({ key, terms })),
-              wait,
-            );
+      const { engine } = process;
+      const [key, ...others] = keys as [string, ...string[]];
+      const all = keys.map((each) => ({ key: each, terms }));
+      const holds = others.length === 0 ? [await engine.acquire(key, terms, wait)] : await engine.acquireAll(all, wait);
       const handles = holds.map((hold) => new HeldLock(hold, process.engine));
       // A signal is expensive compared with the rest, so not every visit has one.
       if (visit.act !== 'nothing' || visit.section > LONG) {
@@ -96,18 +99,14 @@ export class Caller {
 
   terms(): HoldTerms {
     const { kind, units, owner, lease, holdAtLeast, replicas } = this.visit;
-    const mode: HoldMode =
-      kind === 'permits' ? { kind, units, limit: PERMITS } : kind === 'read' ? { kind: 'read' } : { kind: 'exclusive' };
     return {
-      ...{
-        mode,
-        lease: lease === 'long' ? 2 * TIMES.lease : TIMES.lease,
-        renews: lease !== 'fixed',
-        maxRenewTimes: lease === 'counted' ? 1 : 0,
-      },
-      ...{ fair: kind === 'fair', owner: kind === 'permits' ? undefined : owner, holdAtLeast },
-      replicas: replicas ? { min: 1, timeout: 50 } : undefined,
-      pattern: undefined,
+      ...PLAIN,
+      ...(kind === 'permits' && { mode: { kind, units, limit: PERMITS } }),
+      ...(kind === 'read' && { mode: { kind } }),
+      ...(lease === 'long' && { lease: 2 * TIMES.lease }),
+      ...{ renews: lease !== 'fixed', maxRenewTimes: lease === 'counted' ? 1 : 0, holdAtLeast },
+      ...{ fair: kind === 'fair', owner: kind === 'permits' ? undefined : owner },
+      ...(replicas && { replicas: { min: 1, timeout: 50 } }),
     };
   }
 
@@ -178,15 +177,9 @@ export class Caller {
     if (wasLost && answer) throw new Violation('release', `'${hold.key}' was lost, but its release says it was held`);
     const { holdAtLeast, mode, owner } = hold.terms;
     // Readers share the lock with other readers, and callers that name an owner may share it with that owner.
-    if (
-      !answer ||
-      holdAtLeast === 0 ||
-      mode.kind !== 'exclusive' ||
-      owner !== undefined ||
-      epoch !== process.store.epoch ||
-      hold.grant.epoch !== epoch
-    )
-      return;
+    const isAlone = mode.kind === 'exclusive' && owner === undefined;
+    const wasSure = answer && epoch === process.store.epoch && hold.grant.epoch === epoch;
+    if (holdAtLeast === 0 || !isAlone || !wasSure) return;
     // Counted by two clocks, each with a drift of its own, and rounded.
     const since = process.clock.worldTime(hold.acquiredAt);
     checker.exclusion.keeps(hold.key, since, Math.max(at, since + holdAtLeast * 0.99 - 2));

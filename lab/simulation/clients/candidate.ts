@@ -1,19 +1,14 @@
-import type { HoldTerms } from '../../../lib/engine/hold.js';
 import { isLockStoreError, type LockLostError } from '../../../lib/errors/index.js';
 import { DefaultLeaderElection } from '../../../lib/service/objects/default-leader-election.js';
 import type { LockHandle } from '../../../lib/service/handles/lock-handle.js';
 import type { ObservedHold } from '../checker/observed-hold.js';
 import type { Term } from '../checker/elections.js';
 import { Violation } from '../checker/violation.js';
-import { ELECTION, KEYS, TIMES, type Candidacy } from '../schedule/schedule.js';
-import type { Caller } from './caller.js';
+import { ELECTION, KEYS, type Candidacy } from '../schedule/schedule.js';
+import { PLAIN, type Caller } from './caller.js';
 
 const SILENT = { debug() {}, log() {}, warn() {}, error() {} };
 const KEY = KEYS[ELECTION];
-const TERMS: HoldTerms = {
-  ...{ mode: { kind: 'exclusive' }, lease: TIMES.lease, renews: true, maxRenewTimes: 0 },
-  ...{ pattern: undefined, fair: false, owner: undefined, holdAtLeast: 0, replicas: undefined },
-};
 
 /**
  * One caller that stands for election and does its work for as long as the work takes: it does not check whether its
@@ -57,7 +52,7 @@ export class Candidate {
   private async acquire(signal: AbortSignal): Promise<LockHandle> {
     const { checker } = this.caller.surroundings;
     try {
-      const { handles, observedHolds } = await this.caller.take([KEY], TERMS, Infinity, signal);
+      const { handles, observedHolds } = await this.caller.take([KEY], PLAIN, Infinity, signal);
       this.observedHolds.set(handles[0]!, observedHolds[0]!);
       return handles[0]!;
     } catch (error) {

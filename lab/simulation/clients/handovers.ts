@@ -1,13 +1,49 @@
+import type { HoldMode } from '../../../lib/engine/hold.js';
 import { isLockNotHeldError, isLockStoreError } from '../../../lib/errors/index.js';
 import { HeldLock } from '../../../lib/service/handles/held-lock.js';
 import type { ObservedHold } from '../checker/observed-hold.js';
 import { TIMES } from '../schedule/schedule.js';
-import type { Caller } from './caller.js';
-import type { Letter } from './letters.js';
+import type { Process } from '../world/process.js';
+import { PLAIN, type Caller } from './caller.js';
+
+/** A lock that a caller has offered. */
+export interface Letter {
+  readonly from: Process;
+  readonly key: string;
+  readonly mode: HoldMode;
+  /** The id of the offer. */
+  readonly offer: string;
+}
+
+/** The locks that callers have offered. Two other callers get to know each of them, and one may adopt it. */
+export class Letters {
+  private readonly open: Letter[] = [];
+
+  post(letter: Letter): void {
+    this.open.push(letter, letter);
+  }
+
+  /** The next letter that another process has posted. */
+  take(process: Process): Letter | undefined {
+    const place = this.open.findIndex(({ from }) => from !== process);
+    return place < 0 ? undefined : this.open.splice(place, 1)[0];
+  }
+}
 
 /** ms for which an offer stands, and after which a request that failed is repeated. */
 const WITHIN = TIMES.lease;
 const REPEATED_AFTER = 20;
+
+/** Repeats a request once if the store has failed. */
+async function orAgain<T>(process: Process, first: Promise<T>, repeat: () => Promise<T>): Promise<T> {
+  try {
+    return await first;
+  } catch (error) {
+    if (!isLockStoreError(error)) throw error;
+    await process.sleep(REPEATED_AFTER);
+    return repeat();
+  }
+}
 
 /** Offers a lock to the other processes. From then on, the caller does not hold it any more. */
 export async function handOver({ process, visit, surroundings }: Caller, observed: ObservedHold): Promise<void> {
@@ -21,11 +57,7 @@ export async function handOver({ process, visit, surroundings }: Caller, observe
   const offered = handovers.start(offer);
   checker.tries.had(key, world.now + 4 * WITHIN);
   try {
-    await offered.catch(async (error: unknown) => {
-      if (!isLockStoreError(error)) throw error;
-      await process.sleep(REPEATED_AFTER);
-      return handovers.offer(offer);
-    });
+    await orAgain<unknown>(process, offered, () => handovers.offer(offer));
     outcomes.offered += 1;
     letters.post({ from: process, key, mode: terms.mode, offer: offer.id });
     // The checker would notice if the hold were still valid here.
@@ -40,26 +72,16 @@ export async function adopt(caller: Caller, { key, mode, offer }: Letter): Promi
   const { process, visit, surroundings } = caller;
   const { checker, outcomes, trace } = surroundings;
   const floor = checker.tokens.floor(key, mode.kind);
-  const terms = {
-    ...{ mode, lease: TIMES.lease, renews: true, maxRenewTimes: 0, owner: undefined, fair: false },
-    ...{ holdAtLeast: 0, replicas: undefined, pattern: undefined },
-  };
-  const take = () => process.engine.handovers.adopt(key, terms, offer);
+  const take = () => process.engine.handovers.adopt(key, { ...PLAIN, mode }, offer);
   trace(() => `${process.name} adopts ${key} (${offer})`);
   try {
-    const hold = await take().catch(async (error: unknown) => {
-      if (!isLockStoreError(error)) throw error;
-      await process.sleep(REPEATED_AFTER);
-      return take();
-    });
+    const hold = await orAgain(process, take(), take);
     outcomes.adopted += 1;
     trace(() => `${process.name} has adopted ${key} with token ${hold.token} (${hold.id})`);
-    const held = {
-      handles: [new HeldLock(hold, process.engine)],
-      observedHolds: [checker.granted(hold, process, floor)],
-    };
+    const handles = [new HeldLock(hold, process.engine)];
+    const observedHolds = [checker.granted(hold, process, floor)];
     await process.sleep(visit.section);
-    await caller.releaseAll(held);
+    await caller.releaseAll({ handles, observedHolds });
   } catch (error) {
     if (!isLockNotHeldError(error)) caller.refused(error);
   }

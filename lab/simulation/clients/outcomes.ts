@@ -34,7 +34,3 @@ const NONE = {
 export type Outcomes = typeof NONE;
 
 export const noOutcomes = (): Outcomes => ({ ...NONE });
-
-export function addOutcomes(sum: Outcomes, outcomes: Outcomes): void {
-  for (const name of Object.keys(sum) as Array<keyof Outcomes>) sum[name] += outcomes[name];
-}

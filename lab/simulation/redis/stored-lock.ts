@@ -66,15 +66,9 @@ export class LockReader {
 
   /** `now`: by the server's clock, in ms. */
   at(now: number): StoredLock {
-    const [state, queue, , fence, limit] = this.ends.map((ends) => ends >= now);
-    return {
-      holds: state
-        ? this.holds.filter(({ ends }) => ends > now).map((hold) => ({ ...hold, ttl: hold.ends - now }))
-        : [],
-      waiters: queue ? this.tickets.filter(({ staleAt }) => staleAt > now) : [],
-      lastToken: fence ? this.lastToken : 0,
-      limit: limit ? this.limit : undefined,
-    };
+    const { holds, tickets, lastToken, limit } = this.imageAt(now);
+    const waiters = tickets.filter(({ isStale }) => !isStale);
+    return { holds: holds.map((hold) => ({ ...hold, ttl: hold.ends - now })), waiters, lastToken, limit };
   }
 
   /** The same with everything that only scripts go by. */

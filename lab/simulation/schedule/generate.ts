@@ -1,20 +1,6 @@
 import fc from 'fast-check';
-import {
-  CALLERS,
-  ELECTION,
-  KEYS,
-  MOST_MASTERS,
-  PROCESSES,
-  TIMES,
-  type Candidacy,
-  type Fault,
-  type FaultKind,
-  type Kind,
-  type Schedule,
-  type ServerTerms,
-  type Visit,
-  type Weather,
-} from './schedule.js';
+import type { Candidacy, Fault, FaultKind, Kind, Schedule, ServerTerms, Visit, Weather } from './schedule.js';
+import { CALLERS, ELECTION, KEYS, MOST_MASTERS, PROCESSES, TIMES } from './schedule.js';
 
 const MOST_VISITS = 50;
 const FEW_VISITS = 12;

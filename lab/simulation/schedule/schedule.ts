@@ -51,20 +51,10 @@ export const PERMITS = 3;
 export type Kind = 'exclusive' | 'fair' | 'read' | 'permits';
 export type LeaseKind = 'renewed' | 'long' | 'counted' | 'fixed';
 /** An additional action of a holder in its section, besides taking its time. */
-export type Act =
-  | 'nothing'
-  | 'verify'
-  | 'assert'
-  | 'extend'
-  | 'shrink'
-  | 'reenter'
-  | 'again'
-  | 'downgrade'
-  | 'abandon'
-  | 'inspect'
-  | 'latch'
-  | 'hand over'
-  | 'release in background';
+export type Act = 'nothing' | Question | Reentry | Handoff;
+type Question = 'verify' | 'assert' | 'extend' | 'shrink' | 'inspect' | 'latch';
+type Reentry = 'reenter' | 'again' | 'downgrade';
+type Handoff = 'abandon' | 'hand over' | 'release in background';
 
 /** One caller's way through a section. The visits of one caller follow one after the other. */
 export interface Visit {
@@ -103,25 +93,11 @@ export interface Candidacy {
   readonly resignsAfter: number | undefined;
 }
 
-export type FaultKind =
-  | 'stall'
-  | 'suspension'
-  | 'crash'
-  | 'shutdown'
-  | 'commands cut'
-  | 'commands late'
-  | 'subscription cut'
-  | 'both cut'
-  | 'server frozen'
-  | 'server restarted'
-  | 'server emptied'
-  | 'address moved'
-  | 'failover'
-  | 'master replaced'
-  | 'force release'
-  | 'vote ended'
-  | 'permits set'
-  | 'wall clock';
+export type FaultKind = OfProcess | OfNetwork | OfServer | OfOperator;
+type OfProcess = 'stall' | 'suspension' | 'crash' | 'shutdown' | 'wall clock';
+type OfNetwork = 'commands cut' | 'commands late' | 'subscription cut' | 'both cut' | 'address moved';
+type OfServer = 'server frozen' | 'server restarted' | 'server emptied' | 'failover' | 'master replaced';
+type OfOperator = 'force release' | 'vote ended' | 'permits set';
 
 export interface Fault {
   /** ms from the start. */

@@ -73,21 +73,17 @@ function strike(
       process.closing = true;
       return process.machine.do(() => void shutDown(process, lasts, targets, place));
     case 'commands cut':
-      for (const connection of connections) connection.cutCommands(lasts);
-      return;
+      return connections.forEach((connection) => connection.cutCommands(lasts));
     case 'commands late':
       // What was on its way arrives behind requests on the next connection.
-      for (const connection of connections) connection.cutCommands(lasts / 100, lasts / 4);
-      return;
+      return connections.forEach((connection) => connection.cutCommands(lasts / 100, lasts / 4));
     case 'subscription cut':
-      for (const connection of connections) connection.cutPushes(lasts, lasts / 10);
-      return;
+      return connections.forEach((connection) => connection.cutPushes(lasts, lasts / 10));
     case 'both cut':
-      for (const connection of connections) {
+      return connections.forEach((connection) => {
         connection.cutCommands(lasts);
         connection.cutPushes(lasts, lasts / 10);
-      }
-      return;
+      });
     case 'server frozen':
       return server.freeze(lasts);
     case 'server restarted':

@@ -67,7 +67,7 @@ export class Process {
     this.connections = connections;
     this.members = servers.all.map((server, i) => {
       const { weather } = schedule.servers[i]!;
-      const surroundings = { server, machine, clock, elapsed: this.clock, random, weather, commandTimeout, trace };
+      const surroundings = { server, machine, clock, elapsed: this.clock, random, weather, trace };
       const options = { connection: '', keyPrefix: KEY_PREFIX, commandTimeout, clientId: this.name };
       const connect = (observer: ConnectionObserver): StoreLine => {
         const connection = new StoreLine(this.name, surroundings, observer);

@@ -252,14 +252,13 @@ export class Server {
   }
 
   private reply(call: Call): Pick<ExecutedCall, 'changes' | 'messages'> & { readonly reply: unknown } {
-    const [command, text] = call.words as [string, string];
+    const [command, named] = call.words as [string, string];
     const nothing = { changes: [], messages: [] };
-    if (command === 'INFO')
-      return {
-        ...nothing,
-        reply: `run_id:${this.name.replace(' ', '-')}-${this.life}\r\nserver_time_usec:${this.micros}\r\ncluster_enabled:0\r\n`,
-      };
-    if (call.script === undefined && command.startsWith('EVAL')) throw new Error(`unknown script: ${text}`);
+    if (command === 'INFO') {
+      const id = `${this.name.replace(' ', '-')}-${this.life}`;
+      return { ...nothing, reply: `run_id:${id}\r\nserver_time_usec:${this.micros}\r\ncluster_enabled:0\r\n` };
+    }
+    if (call.script === undefined && command.startsWith('EVAL')) throw new Error(`unknown script: ${named}`);
     if (call.script === undefined) return { ...nothing, reply: this.keys.command(this.micros, ...call.words).reply };
     const script = SCRIPTS[call.script];
     if (command === 'EVAL') this.known.add(script.sha1);
@@ -269,12 +268,8 @@ export class Server {
     const { script: name, locks, args } = call;
     const hadIt = name === 'reinstate' && this.has(locks[0]!, args[0]!);
     const images = CHANGING.has(name) ? locks.map((key) => this.image(key)) : [];
-    const { reply, messages, fault } = this.keys.run(
-      this.micros,
-      textOf(name, this.hasSmallLimits),
-      call.keys,
-      call.args,
-    );
+    const text = textOf(name, this.hasSmallLimits);
+    const { reply, messages, fault } = this.keys.run(this.micros, text, call.keys, args);
     if (fault !== undefined) throw new Violation('leftovers', `${script.name} ${fault} (${this.name})`);
     if (reply instanceof Error)
       throw new Violation('unexpected', `${script.name} fails: ${reply.message} (${this.name})`);

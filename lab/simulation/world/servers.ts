@@ -12,17 +12,11 @@ export class Servers {
   private readonly replaced: Server[] = [];
 
   constructor(terms: readonly ServerTerms[], world: World, noise: number, hasSmallLimits: boolean, isCluster: boolean) {
-    this.all = terms.map(
-      ({ drift, ahead }, place) =>
-        new Server(
-          nameOf(place, terms),
-          new Machine(world, 1 + drift / 1_000, 0),
-          ahead,
-          noise + place,
-          hasSmallLimits,
-          isCluster,
-        ),
-    );
+    this.all = terms.map(({ drift, ahead }, place) => {
+      const name = terms.length === 1 ? 'server' : `master ${place + 1}`;
+      const machine = new Machine(world, 1 + drift / 1_000, 0);
+      return new Server(name, machine, ahead, noise + place, hasSmallLimits, isCluster);
+    });
     this.quorum = Math.floor(terms.length / 2) + 1;
   }
 
@@ -73,6 +67,3 @@ export class Servers {
     for (const server of [...this.all, ...this.replaced]) server.close();
   }
 }
-
-const nameOf = (place: number, all: readonly unknown[]): string =>
-  all.length === 1 ? 'server' : `master ${place + 1}`;

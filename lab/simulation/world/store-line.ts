@@ -12,7 +12,7 @@ import type { Clock } from '../../../lib/common/clock.js';
 import type { ReadingClock } from '../../../lib/common/reading-timer.js';
 import { replyError } from '../redis/reply.js';
 import type { Random } from '../schedule/noise.js';
-import type { Weather } from '../schedule/schedule.js';
+import { TIMES, type Weather } from '../schedule/schedule.js';
 import { callOf, grantsOf, type Call } from './call.js';
 import { Link } from './link.js';
 import type { Machine } from './machine.js';
@@ -29,16 +29,12 @@ export interface Surroundings {
   readonly elapsed: Pick<Clock, 'now'>;
   readonly random: Random;
   readonly weather: Weather;
-  /** ms */
-  readonly commandTimeout: number;
   /** Receives the events of the network, if there is a listener. */
   readonly trace: (text: () => string) => void;
 }
 
-/** A command on its way, until its reply arrives, even if no caller waits for it any more. */
-interface Question {
-  readonly send: (link: Link) => void;
-}
+/** Sends a command that is on its way, until its reply arrives, even if no caller waits for it any more. */
+type Question = (link: Link) => void;
 
 const SILENT = { debug() {}, log() {}, warn() {}, error() {} };
 const MESSAGE = /^(granted|retry|yield|revoked) (\S+)/;
@@ -101,7 +97,7 @@ export class StoreLine implements Connection {
     private readonly surroundings: Surroundings,
     private readonly observer: ConnectionObserver,
   ) {
-    const { clock, elapsed, commandTimeout, server } = surroundings;
+    const { clock, elapsed, server } = surroundings;
     this.server = server;
     this.isCluster = server.node !== undefined;
     this.noteRestarts(server);
@@ -119,8 +115,8 @@ export class StoreLine implements Connection {
       },
       send: (...words) => this.ask(words.map(String), words),
     };
-    this.health = new ConnectionHealth(SILENT, commandTimeout, clock);
-    this.scripts = new ScriptRunner(this, commandTimeout, clock, elapsed);
+    this.health = new ConnectionHealth(SILENT, TIMES.commandTimeout, clock);
+    this.scripts = new ScriptRunner(this, TIMES.commandTimeout, clock, elapsed);
   }
 
   readonly isCluster: boolean;
@@ -237,7 +233,7 @@ export class StoreLine implements Connection {
       if (this.commandLink !== undefined) return;
       const link = (this.commandLink = this.newLink());
       this.health.up();
-      for (const question of this.unanswered) question.send(link);
+      for (const question of this.unanswered) question(link);
       this.observer.restored();
     });
   }
@@ -266,7 +262,7 @@ export class StoreLine implements Connection {
 
   /** Resolves to the reply, however late it comes; rejects with an error of the server, or if the line is closed. */
   private ask(words: readonly string[], args: object, sentTo?: (node: string) => void): Promise<unknown> {
-    const { clock, elapsed, commandTimeout, machine, weather, random } = this.surroundings;
+    const { clock, elapsed, machine, weather, random } = this.surroundings;
     if (this.closed) return Promise.reject(new Error('Connection is closed.'));
     const { server: asked } = this;
     // A script that the server does not know is sent again, by its text. To the caller it is the same question.
@@ -287,38 +283,36 @@ export class StoreLine implements Connection {
       const onItsWay = (is: boolean): void => {
         if (!is) this.unanswered.delete(question);
       };
-      const question: Question = {
-        send: (link) => {
-          const { server } = this;
-          const { life: openIn } = server;
-          sentTo?.(server.node ?? ONE_SERVER);
-          const isRefused = random() < weather.refusals;
-          const isThere = (): boolean => server.life === openIn;
-          const isSent = link.there((again) => {
-            if (isRefused) return void link.back(0, () => machine.do(end(() => reject(replyError('LOADING not now')))));
-            // Sent again where the address leads to another master of the quorum: it may end the vote there.
-            if (call.script === 'release' && server !== asked) server.endUnasked(call);
-            server.execute(call, again, (reply) => {
-              const { life } = server;
-              const answer = (): void => {
-                // A caller that has waited for longer may have an error already.
-                const isInTime = clock.now() - sent < commandTimeout && epoch >= this.reconnectEpoch;
-                if (isInTime && !(reply instanceof Error)) {
-                  for (const id of grantsOf(call)) this.onAnswer(id, life);
-                }
-                if (elapsed.now() - askedAt <= UNDOUBTED) server.countLost(call);
-                this.overhear(call, reply);
-                if (reply instanceof Error) reject(reply);
-                else resolve(reply);
-              };
-              onItsWay(link.back(weather.loss, () => machine.do(end(answer))));
-            });
-          }, isThere);
-          onItsWay(isSent);
-        },
+      const question: Question = (link) => {
+        const { server } = this;
+        const { life: openIn } = server;
+        sentTo?.(server.node ?? ONE_SERVER);
+        const isRefused = random() < weather.refusals;
+        const isThere = (): boolean => server.life === openIn;
+        const isSent = link.there((again) => {
+          if (isRefused) return void link.back(0, () => machine.do(end(() => reject(replyError('LOADING not now')))));
+          // Sent again where the address leads to another master of the quorum: it may end the vote there.
+          if (call.script === 'release' && server !== asked) server.endUnasked(call);
+          server.execute(call, again, (reply) => {
+            const { life } = server;
+            const answer = (): void => {
+              // A caller that has waited for longer may have an error already.
+              const isInTime = clock.now() - sent < TIMES.commandTimeout && epoch >= this.reconnectEpoch;
+              if (isInTime && !(reply instanceof Error)) {
+                for (const id of grantsOf(call)) this.onAnswer(id, life);
+              }
+              if (elapsed.now() - askedAt <= UNDOUBTED) server.countLost(call);
+              this.overhear(call, reply);
+              if (reply instanceof Error) reject(reply);
+              else resolve(reply);
+            };
+            onItsWay(link.back(weather.loss, () => machine.do(end(answer))));
+          });
+        }, isThere);
+        onItsWay(isSent);
       };
       this.unanswered.add(question);
-      if (this.commandLink !== undefined) question.send(this.commandLink);
+      if (this.commandLink !== undefined) question(this.commandLink);
     });
   }
 

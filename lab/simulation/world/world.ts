@@ -17,14 +17,21 @@ export class World {
   steps = 0;
   /** The same for the same run: a digest of the events and their times. */
   digest = 0;
-  private readonly heap: Happening[] = [];
+  /** The next one is the last: most that is added happens soon. */
+  private readonly planned: Happening[] = [];
   private order = 0;
 
   /** Has `run` called at a time, or as soon as may be where that is over. */
   at(at: number, run: () => void): Happening {
     if (Number.isNaN(at)) throw new Violation('unexpected', 'an event has no time');
     const happening: Happening = { at: Math.max(at, this.now), order: this.order++, run };
-    this.insert(happening);
+    let [place, end] = [0, this.planned.length];
+    while (place < end) {
+      const middle = (place + end) >> 1;
+      if (happening.at < this.planned[middle]!.at) place = middle + 1;
+      else end = middle;
+    }
+    this.planned.splice(place, 0, happening);
     return happening;
   }
 
@@ -34,47 +41,13 @@ export class World {
 
   /** Lets the next thing happen; `false`: there is none. */
   step(): boolean {
-    for (;;) {
-      const next = this.takeFirst();
-      if (next === undefined) return false;
-      if (next.run === undefined) continue;
-      this.now = next.at;
-      this.steps += 1;
-      this.digest = Math.imul(this.digest ^ Math.round(next.at * 1_000) ^ next.order, 0x01000193);
-      next.run();
-      return true;
-    }
-  }
-
-  private insert(item: Happening): void {
-    const { heap } = this;
-    let place = heap.length;
-    while (place > 0) {
-      const parent = (place - 1) >> 1;
-      if (before(heap[parent]!, item)) break;
-      heap[place] = heap[parent]!;
-      place = parent;
-    }
-    heap[place] = item;
-  }
-
-  private takeFirst(): Happening | undefined {
-    const { heap } = this;
-    const first = heap[0];
-    const last = heap.pop();
-    if (first === undefined || last === undefined || first === last) return first;
-    let place = 0;
-    for (;;) {
-      let child = 2 * place + 1;
-      if (child >= heap.length) break;
-      if (child + 1 < heap.length && before(heap[child + 1]!, heap[child]!)) child += 1;
-      if (before(last, heap[child]!)) break;
-      heap[place] = heap[child]!;
-      place = child;
-    }
-    heap[place] = last;
-    return first;
+    let next = this.planned.pop();
+    while (next !== undefined && next.run === undefined) next = this.planned.pop();
+    if (next?.run === undefined) return false;
+    this.now = next.at;
+    this.steps += 1;
+    this.digest = Math.imul(this.digest ^ Math.round(next.at * 1_000) ^ next.order, 0x01000193);
+    next.run();
+    return true;
   }
 }
-
-const before = (a: Happening, b: Happening): boolean => a.at < b.at || (a.at === b.at && a.order < b.order);
