@@ -36,11 +36,10 @@ function grep(text, [first, ...rest]) {
 
 /** The servers and processes of one situation, and the eyes of an operator. */
 export class Stage {
+  /** The processes by their names, each with its address and its dashboard. */
   #processes = new Map();
-  #urls = new Map();
-  #dashboards = new Map();
-  #proxies = [];
-  #servers = [];
+  /** What ends with the situation, in this order. */
+  #disposables = [];
   #typed = new Map();
   #guide;
   #section;
@@ -55,24 +54,23 @@ export class Stage {
   /** Starts a server. The operator's commands connect to the first server. */
   async server(options) {
     const server = await startRedis(options);
-    this.#servers.push(server);
+    this.#disposables.unshift(server);
     this.url ??= server.url;
     return server;
   }
 
   async proxy(server) {
     const proxy = await RespProxy.start(server);
-    this.#proxies.push(proxy);
+    this.#disposables.unshift(proxy);
     return proxy;
   }
 
   /** Starts a process of the application. Its leases are short, so that the drill is, and renewed on a busy machine. */
   async application(name, options = {}) {
     const worker = await startWorker(WORKER, { env: { POD_NAME: name } });
-    this.#processes.set(name, worker);
+    this.#disposables.unshift(worker);
     const url = await worker.call('start', { connection: this.url, renewedLease: '9s', ...options });
-    this.#urls.set(name, url);
-    this.#dashboards.set(name, new Dashboard(url));
+    this.#processes.set(name, { worker, url, dashboard: new Dashboard(url) });
     return worker;
   }
 
@@ -119,12 +117,12 @@ export class Stage {
 
   /** Opens the dashboard of a process. It stays open, and shows what it has read if the process does not answer. */
   opens(name) {
-    return this.#dashboards.get(name).read();
+    return this.#processes.get(name).dashboard.read();
   }
 
   async #run(command) {
     const [, name, part] = /^Dashboard of (\S+?)(?:, (.*))?$/.exec(command) ?? [];
-    if (name !== undefined) return this.#dashboards.get(name).show(part);
+    if (name !== undefined) return this.#processes.get(name).dashboard.show(part);
     const [first, ...filters] = command.split(' | ').map(wordsOf);
     const text = await this.#outputOf(first);
     return filters.reduce((lines, [, ...args]) => grep(lines, args), text);
@@ -141,7 +139,7 @@ export class Stage {
         return this.#fetched(new URL(args[1]));
       // grep TEXT NAME.log
       case 'grep':
-        return grep((await this.#process(args[1].replace('.log', '')).call('log')).join('\n'), [args[0]]);
+        return grep((await this.#processes.get(args[1].replace('.log', '')).worker.call('log')).join('\n'), [args[0]]);
       default:
         throw new Error(`the drill cannot run ${program}`);
     }
@@ -150,7 +148,7 @@ export class Stage {
   /** The answer of an application to http://NAME/metrics or http://NAME/health. */
   async #fetched({ hostname, pathname }) {
     try {
-      const answer = await fetch(this.#urls.get(hostname) + pathname, { headers: { connection: 'close' } });
+      const answer = await fetch(this.#processes.get(hostname).url + pathname, { headers: { connection: 'close' } });
       return (await answer.text()).replace(/^#.*\n/gm, '');
     } catch {
       return `curl: (7) Failed to connect to ${hostname}\n`;
@@ -159,16 +157,10 @@ export class Stage {
 
   /** Sends a request that does not end. */
   hangs(name) {
-    fetch(`${this.#urls.get(name)}/hang`).catch(() => undefined);
-  }
-
-  #process(name) {
-    return this.#processes.get(name);
+    fetch(`${this.#processes.get(name).url}/hang`).catch(() => undefined);
   }
 
   async end() {
-    for (const worker of this.#processes.values()) await worker.kill();
-    for (const proxy of this.#proxies) await proxy.close();
-    for (const server of this.#servers) await server.stop();
+    for (const disposable of this.#disposables) await disposable[Symbol.asyncDispose]();
   }
 }

@@ -39,18 +39,9 @@ async function runSpec(mutation, { spec, test }, installation) {
   try {
     writeFileSync(config, JSON.stringify(configFor(mutation, directory)));
     const only = test === undefined ? [] : ['--testNamePattern', test];
-    const args = [
-      '--config',
-      config,
-      '--silent',
-      '--forceExit',
-      '--json',
-      '--outputFile',
-      results,
-      '--runTestsByPath',
-      ...only,
-    ];
-    await runJest([...args, join(ROOT, spec)], installation, {}, ['ignore', 'ignore', 'ignore']);
+    const files = ['--config', config, '--json', '--outputFile', results];
+    const args = [...files, '--silent', '--forceExit', '--runTestsByPath', ...only, join(ROOT, spec)];
+    await runJest(args, installation, {}, ['ignore', 'ignore', 'ignore']);
     const { numPassedTests, numFailedTests, testResults } = JSON.parse(readFileSync(results, 'utf8'));
     const [broken] = testResults.filter(({ assertionResults }) => assertionResults.length === 0);
     if (broken !== undefined) throw new Error(`${spec} does not run: ${broken.message}`);

@@ -12,7 +12,8 @@ const UNUSED = new Set([6133, 6138, 6192, 6196, 6198, 6199, 7027]);
 export class TypeCheck {
   constructor() {
     const file = join(ROOT, 'tsconfig.json');
-    const { config } = ts.readConfigFile(file, ts.sys.readFile);
+    const { fileExists, readFile, readDirectory, directoryExists, getDirectories, realpath } = ts.sys;
+    const { config } = ts.readConfigFile(file, readFile);
     const { options, fileNames } = ts.parseJsonConfigFileContent({ ...config, include: ['lib'] }, ts.sys, ROOT);
     this.replaced = undefined;
     this.version = 0;
@@ -21,17 +22,12 @@ export class TypeCheck {
       getScriptFileNames: () => fileNames,
       getScriptVersion: (name) => (name === this.replaced?.name ? String(this.version) : '0'),
       getScriptSnapshot: (name) => {
-        const text = name === this.replaced?.name ? this.replaced.text : ts.sys.readFile(name);
+        const text = name === this.replaced?.name ? this.replaced.text : readFile(name);
         return text === undefined ? undefined : ts.ScriptSnapshot.fromString(text);
       },
       getCurrentDirectory: () => ROOT,
       getDefaultLibFileName: (each) => ts.getDefaultLibFilePath(each),
-      fileExists: ts.sys.fileExists,
-      readFile: ts.sys.readFile,
-      readDirectory: ts.sys.readDirectory,
-      directoryExists: ts.sys.directoryExists,
-      getDirectories: ts.sys.getDirectories,
-      realpath: ts.sys.realpath,
+      ...{ fileExists, readFile, readDirectory, directoryExists, getDirectories, realpath },
     });
   }
 
