@@ -2,11 +2,14 @@
  * The checks: each model with its bounds, and each with one rule taken out. `fails` names the property that must be
  * violated then, as a part of spin's message; without it no property may be violated.
  */
-const QUEUE = { file: 'queue.pml' };
-const WAITING = { file: 'queue.pml', liveness: true };
-const COHORT = { file: 'cohort.pml' };
-const REDLOCK = { file: 'redlock.pml' };
-const TOKENS = { file: 'tokens.pml' };
+const of =
+  (file, liveness = false) =>
+  (name, defines, fails) => ({ file, liveness, name, defines, fails });
+const queue = of('queue.pml');
+const waiting = of('queue.pml', true);
+const cohort = of('cohort.pml');
+const redlock = of('redlock.pml');
+const tokens = of('tokens.pml');
 
 const EXCLUSION = 'believes a second holder';
 const TOKENS_RISE = 'tokens rise';
@@ -15,67 +18,43 @@ const SERVED = 'somebody waits for ever';
 const TURN = 'others get their turn';
 
 export const CHECKS = [
-  { ...QUEUE, name: 'two clients, two acquisitions each', defines: { ROUNDS: 2, RENEWALS: 0 } },
-  { ...QUEUE, name: 'a message is lost, a client dies', defines: { LOSSES: 1, CRASHES: 1 } },
-  { ...QUEUE, name: 'a connection breaks', defines: { BREAKS: 1 } },
-  { ...QUEUE, name: 'a connection breaks, a waiter leaves', defines: { BREAKS: 1, LEAVES: 1, RENEWALS: 0 } },
-  { ...QUEUE, name: 'three clients, two slow ticks', defines: { CLIENTS: 3, PROMPT: 2 } },
-  {
-    ...WAITING,
-    name: 'served: a message is lost, a client dies',
-    defines: { PROMPT: 0, ROUNDS: 2, LOSSES: 1, CRASHES: 1 },
-  },
-  { ...WAITING, name: 'served: and a waiter leaves', defines: { PROMPT: 0, ROUNDS: 2, LOSSES: 1, LEAVES: 1 } },
-  { ...WAITING, name: 'served: a connection breaks', defines: { PROMPT: 0, BREAKS: 1 } },
+  queue('two clients, two acquisitions each', { ROUNDS: 2, RENEWALS: 0 }),
+  queue('a message is lost, a client dies', { LOSSES: 1, CRASHES: 1 }),
+  queue('a connection breaks', { BREAKS: 1 }),
+  queue('a connection breaks, a waiter leaves', { BREAKS: 1, LEAVES: 1, RENEWALS: 0 }),
+  queue('three clients, two slow ticks', { CLIENTS: 3, PROMPT: 2 }),
+  waiting('served: a message is lost, a client dies', { PROMPT: 0, ROUNDS: 2, LOSSES: 1, CRASHES: 1 }),
+  waiting('served: and a waiter leaves', { PROMPT: 0, ROUNDS: 2, LOSSES: 1, LEAVES: 1 }),
+  waiting('served: a connection breaks', { PROMPT: 0, BREAKS: 1 }),
 
-  { ...QUEUE, name: 'validity from the answer', defines: { VALID_FROM_ANSWER: 1 }, fails: EXCLUSION },
-  { ...QUEUE, name: 'any push counts as a grant', defines: { BELIEVE_ANY_PUSH: 1, ROUNDS: 2 }, fails: EXCLUSION },
-  { ...QUEUE, name: 'a release frees any hold', defines: { RELEASE_ANY: 1, ROUNDS: 2 }, fails: EXCLUSION },
-  {
-    ...QUEUE,
-    name: 'a leave is not remembered',
-    defines: { NO_REMEMBERING: 1, LEAVES: 1, BREAKS: 1 },
-    fails: HAS_LEFT,
-  },
-  { ...WAITING, name: 'no polling', defines: { NO_POLLING: 1, PROMPT: 0, LOSSES: 1 }, fails: SERVED },
-  {
-    ...WAITING,
-    name: 'no grant timeout',
-    defines: { NO_GRANT_TIMEOUT: 1, PROMPT: 0, ROUNDS: 2, CRASHES: 1 },
-    fails: SERVED,
-  },
+  queue('validity from the answer', { VALID_FROM_ANSWER: 1 }, EXCLUSION),
+  queue('any push counts as a grant', { BELIEVE_ANY_PUSH: 1, ROUNDS: 2 }, EXCLUSION),
+  queue('a release frees any hold', { RELEASE_ANY: 1, ROUNDS: 2 }, EXCLUSION),
+  queue('a leave is not remembered', { NO_REMEMBERING: 1, LEAVES: 1, BREAKS: 1 }, HAS_LEFT),
+  waiting('no polling', { NO_POLLING: 1, PROMPT: 0, LOSSES: 1 }, SERVED),
+  waiting('no grant timeout', { NO_GRANT_TIMEOUT: 1, PROMPT: 0, ROUNDS: 2, CRASHES: 1 }, SERVED),
 
-  { ...COHORT, name: 'two clients in turn', defines: {} },
-  { ...COHORT, name: 'three clients in turn', defines: { CLIENTS: 3 } },
-  { ...COHORT, name: 'tokens are not reserved', defines: { NOT_RESERVED: 1 }, fails: TOKENS_RISE },
-  { ...COHORT, name: 'turns without limit', defines: { NO_LIMIT: 1 }, fails: TOKENS_RISE },
-  { ...COHORT, name: 'a turn has a lease of its own', defines: { FRESH_LEASE: 1 }, fails: EXCLUSION },
-  { ...COHORT, name: 'the next of a client is first', defines: { NEXT_IS_FIRST: 1 }, fails: TURN },
+  cohort('two clients in turn', {}),
+  cohort('three clients in turn', { CLIENTS: 3 }),
+  cohort('tokens are not reserved', { NOT_RESERVED: 1 }, TOKENS_RISE),
+  cohort('turns without limit', { NO_LIMIT: 1 }, TOKENS_RISE),
+  cohort('a turn has a lease of its own', { FRESH_LEASE: 1 }, EXCLUSION),
+  cohort('the next of a client is first', { NEXT_IS_FIRST: 1 }, TURN),
 
-  { ...REDLOCK, name: 'three masters, no renewal', defines: { RENEWALS: 0 } },
-  { ...REDLOCK, name: 'three masters, renewals', defines: { RENEWALS: 1 } },
-  { ...REDLOCK, name: 'a master restarts empty, after the lease', defines: { RENEWALS: 0, RESTARTS: 1 } },
-  { ...REDLOCK, name: 'a grant is yielded', defines: { RENEWALS: 0, YIELDS: 1 } },
-  { ...REDLOCK, name: 'restart without delay', defines: { RENEWALS: 0, RESTARTS: 1, DELAY: 0 }, fails: EXCLUSION },
-  {
-    ...REDLOCK,
-    name: 'validity from the answer',
-    defines: { RENEWALS: 0, SLOW_ANSWERS: 1, VALID_FROM_ANSWER: 1 },
-    fails: EXCLUSION,
-  },
-  { ...REDLOCK, name: 'less than a majority', defines: { RENEWALS: 0, QUORUM: 1 }, fails: EXCLUSION },
-  {
-    ...REDLOCK,
-    name: 'a yield arrives once more, later',
-    defines: { RENEWALS: 0, YIELDS: 1, LATE: 1 },
-    fails: EXCLUSION,
-  },
+  redlock('three masters, no renewal', { RENEWALS: 0 }),
+  redlock('three masters, renewals', { RENEWALS: 1 }),
+  redlock('a master restarts empty, after the lease', { RENEWALS: 0, RESTARTS: 1 }),
+  redlock('a grant is yielded', { RENEWALS: 0, YIELDS: 1 }),
+  redlock('restart without delay', { RENEWALS: 0, RESTARTS: 1, DELAY: 0 }, EXCLUSION),
+  redlock('validity from the answer', { RENEWALS: 0, SLOW_ANSWERS: 1, VALID_FROM_ANSWER: 1 }, EXCLUSION),
+  redlock('less than a majority', { RENEWALS: 0, QUORUM: 1 }, EXCLUSION),
+  redlock('a yield arrives once more, later', { RENEWALS: 0, YIELDS: 1, LATE: 1 }, EXCLUSION),
 
-  { ...TOKENS, name: 'the server restarts empty, twice', defines: { RESTARTS: 2 } },
-  { ...TOKENS, name: 'the clock goes back, less than remembered', defines: { BACK: 2 } },
-  { ...TOKENS, name: 'tokens start anew', defines: { RESTARTS: 1, FROM_ANEW: 1 }, fails: TOKENS_RISE },
-  { ...TOKENS, name: 'blocks ahead of the clock', defines: { RESTARTS: 1, TURNS: 8 }, fails: TOKENS_RISE },
-  { ...TOKENS, name: 'the clock goes back by more', defines: { MEMORY: 2, BACK: 4 }, fails: TOKENS_RISE },
+  tokens('the server restarts empty, twice', { RESTARTS: 2 }),
+  tokens('the clock goes back, less than remembered', { BACK: 2 }),
+  tokens('tokens start anew', { RESTARTS: 1, FROM_ANEW: 1 }, TOKENS_RISE),
+  tokens('blocks ahead of the clock', { RESTARTS: 1, TURNS: 8 }, TOKENS_RISE),
+  tokens('the clock goes back by more', { MEMORY: 2, BACK: 4 }, TOKENS_RISE),
 ];
 
 /** Which property a violation that spin reports is of. */
