@@ -37,9 +37,9 @@ export class BrokenAssumptions {
 
   /** A server is about to lose some state of a key; `largest`: the largest token that any caller has received. */
   loses(server: Server, { key, holds, lastToken, life }: Loss, largest: number): void {
-    for (const { id, ttl } of holds) {
-      const votes = this.lost.get(id)?.filter((vote) => vote.end > this.now()) ?? [];
-      this.lost.set(id, [...votes, { server, end: server.endOf(ttl), life }]);
+    for (const hold of holds) {
+      const votes = this.lost.get(hold.id)?.filter((vote) => vote.end > this.now()) ?? [];
+      this.lost.set(hold.id, [...votes, { server, end: server.endOf(hold), life }]);
     }
     if (lastToken === 0) return;
     const tokens = this.lostTokens.get(server) ?? new Map<string, number>();

@@ -56,7 +56,7 @@ export class Grants {
     if (grant === undefined) return;
     const most = grant.lastToken;
     if (token > most) throw new Violation('tokens', `${storeId} uses token ${token} of '${key}', ${most} is its last`);
-    const { tickets } = server.image(key);
+    const { tickets } = server.inspect(key);
     const fair = tickets.find(({ id, isStale }) => !isStale && grant.fair.includes(id));
     if (fair !== undefined && server.isPresent(fair.id))
       throw new Violation('order', `${storeId} serves a batch on '${key}' while the fair ${fair.id} waits`);

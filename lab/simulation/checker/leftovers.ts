@@ -20,9 +20,9 @@ export function nothingIsStored({ all }: Servers): void {
 const REMEMBERED = /^\w+:(fence|limit|client|counted|ends):/;
 
 function nothingIsStoredOf(server: Server, key: string): void {
-  const { holds, waiters } = server.inspect(key);
-  if (holds.length + waiters.length === 0) return;
-  throw new Violation('leftovers', `'${key}' is left on ${server.name}: ${JSON.stringify({ holds, waiters })}`);
+  const { holds, tickets } = server.inspect(key);
+  if (holds.length + tickets.filter(({ isStale }) => !isStale).length === 0) return;
+  throw new Violation('leftovers', `'${key}' is left on ${server.name}: ${JSON.stringify({ holds, tickets })}`);
 }
 
 /** Nothing is left in an engine that no caller uses any more, before it is closed. */

@@ -1,5 +1,5 @@
 import { answerDue } from '../../../lib/engine/waiter.js';
-import type { StoredHold } from '../../../lib/store/lock-store.js';
+import type { Hold } from '../redis/stored-lock.js';
 import { TIMES } from '../schedule/schedule.js';
 import type { Process } from '../world/process.js';
 import type { Servers } from '../world/servers.js';
@@ -109,19 +109,19 @@ export class WaitingRule {
     for (const { engine, name } of processes) {
       const tickets = Reflect.get(engine, 'tickets') as { has(id: string): boolean };
       const known = Reflect.get(engine, 'grants') as { has(id: string): boolean };
-      const isUnknown = ({ id, kept }: StoredHold): boolean => id.startsWith(`${name}:`) && !kept && !known.has(id);
+      const isUnknown = ({ id, kept }: Hold): boolean => id.startsWith(`${name}:`) && !kept && !known.has(id);
       for (const hold of held) {
         if (isUnknown(hold)) lasts(`${name} has '${key}' and does not know (${hold.id})`, this.service.granted);
       }
       for (const server of this.servers.all) {
-        const { holds, waiters } = server.inspect(key);
-        for (const { id } of waiters) {
+        const lock = server.inspect(key);
+        for (const { id, isStale } of lock.tickets) {
           // A hold that a majority has may keep its place on another master.
-          const hasLeft = id.startsWith(`${name}:`) && !tickets.has(id) && !known.has(id);
+          const hasLeft = !isStale && id.startsWith(`${name}:`) && !tickets.has(id) && !known.has(id);
           if (hasLeft)
             lasts(`${id} has left the queue of '${key}' and stands in it (${server.name})`, this.service.left);
         }
-        for (const hold of holds) {
+        for (const hold of lock.holds) {
           const isForgotten = isUnknown(hold) && !tickets.has(hold.id);
           if (isForgotten)
             lasts(`${name} has a vote for '${key}' and does not know (${hold.id})`, this.service.granted);

@@ -1,4 +1,4 @@
-import type { HoldMode, StoredHold, StoredLock, StoredWaiter } from '../../../lib/store/lock-store.js';
+import type { HoldMode, StoredHold, StoredWaiter } from '../../../lib/store/lock-store.js';
 import type { StoredKey } from './key-space.js';
 
 /** The keys of a lock that tell its holders and its waiters. */
@@ -11,6 +11,7 @@ const TICKET = /^(\d+) (\S+) \d+ (\d+) \d+ \d+ (\d+) (.+)$/s;
 const MODE = /^(exclusive|read|permits)(?::(\d+)\/(\d+)(?:\*\d+)?)?$/;
 
 export interface Hold extends Omit<StoredHold, 'ttl'> {
+  /** By the server's clock, in ms. */
   readonly ends: number;
   /** Granted by a message, and its client has not sent a command about it since. */
   readonly pushed: boolean;
@@ -65,14 +66,7 @@ export class LockReader {
   }
 
   /** `now`: by the server's clock, in ms. */
-  at(now: number): StoredLock {
-    const { holds, tickets, lastToken, limit } = this.imageAt(now);
-    const waiters = tickets.filter(({ isStale }) => !isStale);
-    return { holds: holds.map((hold) => ({ ...hold, ttl: hold.ends - now })), waiters, lastToken, limit };
-  }
-
-  /** The same with everything that only scripts go by. */
-  imageAt(now: number): LockImage {
+  at(now: number): LockImage {
     const [state, queue, , fence, limit] = this.ends.map((ends) => ends >= now);
     const holds = state ? this.holds : [];
     return {

@@ -1,11 +1,10 @@
 import { busChannel, clientChannel, redisKeys, shardChannel } from '../../../lib/keys/index.js';
-import type { StoredHold, StoredLock } from '../../../lib/store/lock-store.js';
 import { SCRIPTS, type ScriptName } from '../../../lib/store/redis/scripts.generated.js';
 import { Violation } from '../checker/violation.js';
 import { KeySpace } from '../redis/key-space.js';
 import { replyError } from '../redis/reply.js';
 import { textOf } from '../redis/scripts.js';
-import { LockReader, READ_ROLES, type LockImage } from '../redis/stored-lock.js';
+import { LockReader, READ_ROLES, type Hold, type LockImage } from '../redis/stored-lock.js';
 import { KEYS } from '../schedule/schedule.js';
 import { describeCall, hasMore, KEY_PREFIX, type Call } from './call.js';
 import { WALL, type Machine } from './machine.js';
@@ -39,7 +38,7 @@ export interface ExecutedCall {
 /** The state of a key that a server is about to lose. */
 export interface Loss {
   readonly key: string;
-  readonly holds: readonly StoredHold[];
+  readonly holds: readonly Hold[];
   /** The last fencing token, if that is lost, too. */
   readonly lastToken: number;
   /** From which life of the server on its answers tell of that; `Infinity`: they never do. */
@@ -84,7 +83,7 @@ export class Server {
   private readonly known = new Set<string>();
   private readonly subscribers = new Map<string, (message: string, channel: string) => void>();
   private readonly readers = new Map<string, LockReader>();
-  private readonly looks = new Map<string, { version: number; at: number; lock: StoredLock }>();
+  private readonly looks = new Map<string, { version: number; at: number; lock: LockImage }>();
 
   constructor(
     readonly name: string,
@@ -210,8 +209,8 @@ export class Server {
     this.endSome(key!, false, ({ id }) => id === args[1]);
   }
 
-  /** The state of a key; looked up once for each moment. */
-  inspect(key: string): StoredLock {
+  /** A lock with all that its scripts go by; looked up once for each moment. */
+  inspect(key: string): LockImage {
     const { version, machine } = this;
     let look = this.looks.get(key);
     if (look?.version !== version || look.at !== machine.now) {
@@ -219,11 +218,6 @@ export class Server {
       this.looks.set(key, look);
     }
     return look.lock;
-  }
-
-  /** A lock with all that its scripts go by. */
-  image(key: string): LockImage {
-    return this.reader(key).imageAt(Math.floor(this.time));
   }
 
   /** Whether the client of an acquisition has subscribed. */
@@ -236,10 +230,9 @@ export class Server {
     return this.keys.names(this.micros);
   }
 
-  /** The world's time when a lease ends that has this many ms left. */
-  endOf(ttl: number): number {
-    // Its time is in whole ms, as that of Redis.
-    return this.machine.worldTime(Math.floor(this.machine.now) + ttl);
+  /** The world's time when the lease of a hold ends. */
+  endOf({ ends }: Hold): number {
+    return this.machine.worldTime(ends - this.ahead - WALL);
   }
 
   /** The run is over. */
@@ -267,7 +260,7 @@ export class Server {
     this.foresee(call);
     const { script: name, locks, args } = call;
     const hadIt = name === 'reinstate' && this.has(locks[0]!, args[0]!);
-    const images = CHANGING.has(name) ? locks.map((key) => this.image(key)) : [];
+    const images = CHANGING.has(name) ? locks.map((key) => this.inspect(key)) : [];
     const text = textOf(name, this.hasSmallLimits);
     const { reply, messages, fault } = this.keys.run(this.micros, text, call.keys, args);
     if (fault !== undefined) throw new Violation('leftovers', `${script.name} ${fault} (${this.name})`);
@@ -279,7 +272,7 @@ export class Server {
     for (const { channel, message } of messages) {
       for (const server of this.shard) server.do(() => server.subscribers.get(channel)?.(message, channel));
     }
-    const changes = images.map((before, i) => ({ key: locks[i]!, before, after: this.image(locks[i]!) }));
+    const changes = images.map((before, i) => ({ key: locks[i]!, before, after: this.inspect(locks[i]!) }));
     return { reply, changes, messages: messages.map(({ message }) => message) };
   }
 
@@ -297,7 +290,7 @@ export class Server {
   private foresee({ script, locks: [key], args }: Call): void {
     if (script !== 'forceRelease') return;
     const named = args.slice(3);
-    const isNamed = ({ id, since }: StoredHold): boolean => {
+    const isNamed = ({ id, since }: Hold): boolean => {
       return named.some((name, i) => i % 2 === 0 && name === id && Number(named[i + 1]) === since);
     };
     this.endSome(key!, true, isNamed);
@@ -313,7 +306,7 @@ export class Server {
     return reader;
   }
 
-  private endSome(key: string, byForce: boolean, isOne: (hold: StoredHold) => boolean): void {
+  private endSome(key: string, byForce: boolean, isOne: (hold: Hold) => boolean): void {
     // A script executes at one moment.
     const { holds } = this.inspect(key);
     this.onLoss({ key, holds: holds.filter(isOne), lastToken: 0, life: Infinity, byForce });

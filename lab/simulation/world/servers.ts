@@ -1,4 +1,4 @@
-import type { StoredHold } from '../../../lib/store/lock-store.js';
+import type { Hold } from '../redis/stored-lock.js';
 import type { ServerTerms } from '../schedule/schedule.js';
 import { Machine } from './machine.js';
 import { Server } from './server.js';
@@ -38,8 +38,8 @@ export class Servers {
   }
 
   /** The holds of a key that a majority has. */
-  held(key: string): StoredHold[] {
-    const votes = new Map<string, StoredHold[]>();
+  held(key: string): Hold[] {
+    const votes = new Map<string, Hold[]>();
     for (const server of this.all) {
       for (const hold of server.inspect(key).holds) votes.set(hold.id, [...(votes.get(hold.id) ?? []), hold]);
     }
@@ -51,7 +51,7 @@ export class Servers {
     const votes = new Map<Server, number>();
     for (const server of this.all) {
       const hold = server.inspect(key).holds.find((each) => each.id === id);
-      if (hold !== undefined) votes.set(server, server.endOf(hold.ttl));
+      if (hold !== undefined) votes.set(server, server.endOf(hold));
     }
     return votes;
   }

@@ -75,7 +75,7 @@ function parse(buffer, start) {
     case '#':
       return { type, value: line, end };
     case '-':
-      return { type, value: new Error(line), end };
+      return { type, value: replyError(line), end };
     case ':':
       return { type, value: Number(line), end };
     case '_':
@@ -119,7 +119,7 @@ function parseText(buffer, type, length, start) {
   const end = start + length + CRLF.length;
   if (buffer.length < end) return undefined;
   const text = buffer.toString('utf8', start, start + length);
-  return { type, value: type === '!' ? new Error(text) : text, end };
+  return { type, value: type === '!' ? replyError(text) : text, end };
 }
 
 /**
@@ -142,6 +142,9 @@ function parseItems(buffer, type, count, start) {
   }
   return { type, value: items, end };
 }
+
+/** An error of a server, as the clients name it. @param {string} message */
+export const replyError = (message) => Object.assign(new Error(message), { name: 'ReplyError' });
 
 /**
  * A command as clients send it.

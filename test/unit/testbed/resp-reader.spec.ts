@@ -1,8 +1,8 @@
-import { RespReader, type RespValue } from '../../../lab/testbed/proxies/resp-reader.mjs';
+import { replyError, RespReader, type RespValue } from '../../../lab/testbed/proxies/resp-reader.mjs';
 
 const EXAMPLES: Array<[string, RespValue]> = [
   ['+OK\r\n', 'OK'],
-  ['-ERR no\r\n', new Error('ERR no')],
+  ['-ERR no\r\n', replyError('ERR no')],
   [':-42\r\n', -42],
   ['$5\r\na\r\nbc\r\n', 'a\r\nbc'],
   ['$6\r\nnaïve\r\n', 'naïve'],
@@ -15,7 +15,7 @@ const EXAMPLES: Array<[string, RespValue]> = [
   ['#t\r\n', 't'],
   [',1.5\r\n', '1.5'],
   ['(3492890328409238509324850943850943825024385\r\n', '3492890328409238509324850943850943825024385'],
-  ['!5\r\nERR x\r\n', new Error('ERR x')],
+  ['!5\r\nERR x\r\n', replyError('ERR x')],
   ['=8\r\ntxt:text\r\n', 'txt:text'],
   ['~2\r\n+a\r\n+b\r\n', ['a', 'b']],
   ['>3\r\n+message\r\n+ch\r\n+hi\r\n', ['message', 'ch', 'hi']],
