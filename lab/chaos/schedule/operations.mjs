@@ -163,30 +163,21 @@ const HOLDERS = {
     return { ...taken(random), expire: random.between(200, 500), length: step.at, step };
   },
   /** Renews its lease for some tenths of a second. */
-  steady: (random) => ({ ...taken(random), expire: 0, maxRenewTimes: 0, length: random.between(400, 1_200) }),
+  steady: (random) => ({ ...renewed(random), length: random.between(400, 1_200) }),
   /** Verifies its lock all the time, before each part of its work. */
   verifying(random) {
     const step = { at: random.between(0, 20), does: 'keep verifying', times: random.between(50, 500), stay: 0 };
-    return { ...taken(random), expire: 0, maxRenewTimes: 0, length: step.at, step };
+    return { ...renewed(random), length: step.at, step };
   },
   /** Two keys for each call. */
   pairs(random, place, keys) {
     const other = random.among(keys.filter((_, i) => i !== place));
     const pair = random.shuffled([keys[place], other]);
-    return {
-      ...taken(random),
-      kind: 'several',
-      keys: pair,
-      expire: 0,
-      maxRenewTimes: 0,
-      length: random.between(0, 100),
-      through: 'acquire',
-    };
+    return { ...renewed(random), kind: 'several', keys: pair, length: random.between(0, 100), through: 'acquire' };
   },
   /** Renews its lease for seconds; or with a lease that is prolonged once. */
   patient(random) {
-    if (random.chance(0.5))
-      return { ...taken(random), expire: 0, maxRenewTimes: 0, length: random.between(800, 3_000) };
+    if (random.chance(0.5)) return { ...renewed(random), length: random.between(800, 3_000) };
     const step = { at: random.between(50, 500), does: 'extend', lease: random.between(3_000, 5_000) };
     const stay = random.between(1_000, 3_000);
     return { ...taken(random), expire: random.between(800, 1_600), length: step.at, step: { ...step, stay } };
@@ -208,7 +199,7 @@ const HOLDERS = {
   prolonging(random) {
     const next = { does: 'extend', lease: 7_000, stay: random.between(4_000, 5_000) };
     const step = { at: random.between(20, 200), does: 'extend', lease: 3_500, stay: random.between(400, 1_200), next };
-    return { ...taken(random), expire: 0, maxRenewTimes: 0, length: step.at, step };
+    return { ...renewed(random), length: step.at, step };
   },
 };
 
@@ -226,3 +217,4 @@ const taken = (random) => ({
   holdAtLeast: 0,
   through: random.among(['acquire', 'run', 'lock']),
 });
+const renewed = (random) => ({ ...taken(random), expire: 0, maxRenewTimes: 0 });
