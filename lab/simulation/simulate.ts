@@ -1,5 +1,5 @@
 import { Workload } from './clients/workload.js';
-import { Letters } from './clients/handovers.js';
+import { Letters } from './clients/letters.js';
 import { noOutcomes, type Outcomes } from './clients/outcomes.js';
 import { drive } from './drive.js';
 import { Checker } from './checker/checker.js';

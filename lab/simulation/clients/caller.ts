@@ -15,7 +15,7 @@ import { slackOf } from '../checker/waiting.js';
 import { KEYS, PERMITS, TIMES, type Visit } from '../schedule/schedule.js';
 import type { Process } from '../world/process.js';
 import type { World } from '../world/world.js';
-import type { Letters } from './handovers.js';
+import type { Letters } from './letters.js';
 import type { Outcomes } from './outcomes.js';
 
 /** The parts of a run that its callers share. */
