@@ -1,9 +1,7 @@
 import { Inject, Optional } from '@nestjs/common';
 import type { Duration } from '../common/duration.js';
 import { fromCaller } from '../common/from-caller.js';
-import { LockConfigError } from '../errors/index.js';
 import { DEFAULT_INSTANCE, LOCK_REGISTRY } from '../module/redis-lock.tokens.js';
-import type { LockService, LockServices } from '../service/lock.service.js';
 import { readLockArguments } from './lock-arguments.js';
 import { declareLock, type LockDeclaration } from './lock-declaration.js';
 import {
@@ -16,8 +14,8 @@ import {
 import type { DistributedLockOptions, LockKey } from './lock-method.options.js';
 import type { LockMethodDecorator } from './lock-method.types.js';
 import type { OnContended, OnUnavailable } from '../options/acquire-options.js';
-import { knownResult, lockableMethod, type Method, type ReturnKind } from './lockable-method.js';
-import { lockObservable, lockPromise } from './locked-call.js';
+import { knownResult, lockableMethod } from './lockable-method.js';
+import { lockedMethod } from './locked-call.js';
 
 /**
  * Runs one call of a method at a time for each key, on all machines. Write it above a method such as
@@ -62,7 +60,7 @@ export function DistributedLock(...written: unknown[]): LockMethodDecorator<any[
     const lock = declareLock({ decorator: '@DistributedLock', ...site, parameters }, options);
     const { kind, untyped } = knownResult(lock.site, method, target, name, options.returns);
 
-    const wrapper = wrap(method, lock, kind);
+    const wrapper = lockedMethod(method, lock, kind);
     injectService({ target, name, wrapper, untyped }, lock);
     copyMetadata(method, wrapper);
     handOnNames(wrapper, parameters);
@@ -72,15 +70,6 @@ export function DistributedLock(...written: unknown[]): LockMethodDecorator<any[
   return function decorator(...declaration: Parameters<typeof decorate>): void {
     fromCaller(() => decorate(...declaration), decorator);
   };
-}
-
-/** A proxy, so that the name, the length and all properties of the method stay visible. */
-function wrap(method: Method, lock: LockDeclaration, kind: ReturnKind): Method {
-  const call = kind === 'observable' ? lockObservable : lockPromise;
-  return new Proxy(method, {
-    apply: (target, self: object, args: unknown[]) =>
-      call(lock, { self, args }, serviceOf, () => Reflect.apply(target, self, args)),
-  });
 }
 
 function copyMetadata(from: object, to: object): void {
@@ -94,7 +83,7 @@ function copyMetadata(from: object, to: object): void {
  * for Nest, because only the module can say in its error which names there are. The registry is not optional, so that a
  * missing module is an error.
  */
-export function injectService(
+function injectService(
   lock: Omit<DeclaredInstance, 'instance' | 'site'>,
   { instance, site, token }: LockDeclaration,
 ): void {
@@ -109,26 +98,4 @@ export function injectService(
   if (instance === DEFAULT_INSTANCE) return;
   Optional()(target, token);
   Inject(LOCK_REGISTRY)(target, LOCK_REGISTRY);
-}
-
-type Injected = { [LOCK_REGISTRY]?: LockServices } & Record<symbol, LockService | undefined>;
-
-/**
- * The service that was injected into the instance of a call.
- * @throws LockConfigError if there is none: the method never runs unlocked instead
- */
-export function serviceOf(self: unknown, { instance, site, token }: LockDeclaration): LockService {
-  if (typeof self !== 'object' || self === null) {
-    throw new LockConfigError(`${site} was called without its instance: bind the method, or call it on the instance.`);
-  }
-  const { [token]: service, [LOCK_REGISTRY]: services } = self as Injected;
-  if (service !== undefined) return service;
-  if (services !== undefined) throw new LockConfigError(`${site}: ${services.unknownName(instance)}`);
-  throw new LockConfigError(
-    `${site}: this instance has no LockService, so the method was not run. Nest injects it into instances that it ` +
-      'constructs; instances from useFactory and useValue get it when the application starts. An instance made with new, ' +
-      'or by a factory for each request or in a lazy-loaded module, gets none: provide the class instead, or use ' +
-      'LockService.run. In a test, ' +
-      "import RedisLockTestingModule, or call new LockTesting().withLocks(instance), of 'nestjs-redis-locks/testing'.",
-  );
 }

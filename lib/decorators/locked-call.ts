@@ -6,10 +6,12 @@ import {
   LockStoreError,
   LockTimeoutError,
 } from '../errors/index.js';
-import type { LockService } from '../service/lock.service.js';
+import type { LockService, LockServices } from '../service/lock.service.js';
+import { LOCK_REGISTRY } from '../module/redis-lock.tokens.js';
 import type { CallDefaults } from '../options/resolve-acquire-options.js';
 import type { LockedCall } from '../keys/index.js';
 import type { LockDeclaration } from './lock-declaration.js';
+import type { Method, ReturnKind } from './lockable-method.js';
 import { namesOfKeys } from '../common/describe.js';
 import { isThenable } from '../common/settle.js';
 
@@ -21,8 +23,39 @@ type Instead = (fallback: (() => unknown) | undefined) => unknown;
 
 const valueOf: Instead = (fallback) => fallback?.();
 
+/** The method that locks. A proxy, so that the name, the length and all properties of the method stay visible. */
+export function lockedMethod(method: Method, lock: LockDeclaration, kind: ReturnKind): Method {
+  const call = kind === 'observable' ? lockObservable : lockPromise;
+  return new Proxy(method, {
+    apply: (target, self: object, args: unknown[]) =>
+      call(lock, { self, args }, serviceOf, () => Reflect.apply(target, self, args)),
+  });
+}
+
+type Injected = { [LOCK_REGISTRY]?: LockServices } & Record<symbol, LockService | undefined>;
+
+/**
+ * The service that was injected into the instance of a call.
+ * @throws LockConfigError if there is none: the method never runs unlocked instead
+ */
+function serviceOf(self: unknown, { instance, site, token }: LockDeclaration): LockService {
+  if (typeof self !== 'object' || self === null) {
+    throw new LockConfigError(`${site} was called without its instance: bind the method, or call it on the instance.`);
+  }
+  const { [token]: service, [LOCK_REGISTRY]: services } = self as Injected;
+  if (service !== undefined) return service;
+  if (services !== undefined) throw new LockConfigError(`${site}: ${services.unknownName(instance)}`);
+  throw new LockConfigError(
+    `${site}: this instance has no LockService, so the method was not run. Nest injects it into instances that it ` +
+      'constructs; instances from useFactory and useValue get it when the application starts. An instance made with new, ' +
+      'or by a factory for each request or in a lazy-loaded module, gets none: provide the class instead, or use ' +
+      'LockService.run. In a test, ' +
+      "import RedisLockTestingModule, or call new LockTesting().withLocks(instance), of 'nestjs-redis-locks/testing'.",
+  );
+}
+
 /** Calls a method that returns a promise, while holding its lock. `signal` ends the wait. */
-export async function lockPromise(
+async function lockPromise(
   declaration: LockDeclaration,
   call: LockedCall,
   serviceOf: ServiceOf,

@@ -16,11 +16,9 @@ import { HeldLock } from './handles/held-lock.js';
 import { DefaultLeaderElection, Elections } from './objects/default-leader-election.js';
 import type { LeaderElection, LeaderElectionOptions } from './objects/leader-election.js';
 import type { LockHandle } from './handles/lock-handle.js';
-import type { ForceReleaseOptions, LockServiceOptions } from './lock-service.options.js';
 import { heldLocks, type LockListOptions } from './list-locks.js';
-import type { LockHealth, LockHealthOptions } from './lock-health.js';
 import type { LockState } from './lock-state.js';
-import { readInstance, readLockHealth } from './read-lock-health.js';
+import { readInstance, readLockHealth, type LockHealth, type LockHealthOptions } from './lock-health.js';
 import { inspectKey } from './read-lock-state.js';
 import { DefaultLock } from './objects/default-lock.js';
 import { LockScope } from './lock-scope.js';
@@ -31,6 +29,32 @@ import type { CallContext, CallDefaults } from '../options/resolve-acquire-optio
 import { OPTIONS } from '../options/option-table.js';
 import { DefaultSemaphore } from './objects/default-semaphore.js';
 import type { Semaphore, SemaphoreOptions } from './objects/semaphore.js';
+
+/** What a service needs of the options of the module. */
+export interface LockServiceOptions {
+  readonly instance: string;
+  readonly defaults: CallDefaults;
+  /** ms */
+  readonly shutdownTimeout: number;
+  /** ms; Infinity: without limit. */
+  readonly drainTimeout: number;
+}
+
+/** Options of `LockService.forceRelease`. */
+export interface ForceReleaseOptions {
+  /**
+   * The `id` of the hold to end, as `inspect` and `list` return it, or several of them. All other holds of the key stay. The
+   * callers of one process that get a lock by local handoffs share an id.
+   * @defaultValue all holds of the key
+   */
+  hold?: string | readonly string[];
+  /**
+   * Who releases the lock, such as `'ann@bastion'`. Its holders find it in their log, in the event `lost` and in
+   * `LockLostError.forcedBy`.
+   * @defaultValue the `label` of this client
+   */
+  by?: string;
+}
 
 /** So often a shutdown that waits for open requests logs the locks that are held, in ms. */
 const DRAIN_REPORTS = 5_000;
@@ -117,7 +141,9 @@ export class LockService {
     context?: CallContext,
   ): Promise<T> {
     const { acquirer } = this;
-    if (typeof task !== 'function' || isGenerator(task)) throw notATask(task, options);
+    // The task of a locked method calls it.
+    if (context?.method === undefined && (typeof task !== 'function' || isGenerator(task)))
+      throw notATask(task, options);
     const call = acquirer.runCalls.read(options, context);
     const taken = acquirer.take(context === undefined ? readKeys(key) : key, call);
     const lock = isThenable(taken) ? await taken : taken;

@@ -1,5 +1,5 @@
 import type { LockEngine } from '../../../lib/engine/lock-engine.js';
-import { readLockHealth } from '../../../lib/service/read-lock-health.js';
+import { readLockHealth } from '../../../lib/service/lock-health.js';
 import type { HeldReply } from '../../../lib/store/lock-store.js';
 import { deferred } from '../../../lab/testbed/wait/deferred.js';
 import { type FakeClock, settled } from '../../../lab/testbed/clocks/fake-clock.js';

@@ -4,7 +4,7 @@ import type { AcquireReply } from '../../../lib/store/lock-store.js';
 import { deferred, type Deferred } from '../../../lab/testbed/wait/deferred.js';
 import { engineBench, held, passing, queued, contextOf, FakeStore } from './support.js';
 import { Releases } from '../../../lib/engine/releases.js';
-import { readLockHealth } from '../../../lib/service/read-lock-health.js';
+import { readLockHealth } from '../../../lib/service/lock-health.js';
 
 const READ = { mode: { kind: 'read' }, renews: false } as const;
 const PERMIT = { mode: { kind: 'permits', units: 1, limit: 1 } } as const;
