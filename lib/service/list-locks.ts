@@ -1,7 +1,7 @@
 import type { ListReply, ListRequest } from '../engine/lock-engine.js';
 import { quote } from '../common/describe.js';
 import { isLockStoreError } from '../errors/index.js';
-import type { LockHolder, LockState } from './lock-state.js';
+import type { LockState } from './lock-state.js';
 
 export type { ListReply };
 
@@ -63,7 +63,7 @@ export async function* inspectAll(
   const all = [...keys];
   for (let i = 0; i < all.length; i += TOGETHER) {
     const some = all.slice(i, i + TOGETHER);
-    const found = await inspectSeveral(locks, some);
+    const found = await Promise.all(some.map((key) => inspectOne(locks, key)));
     yield* some.map((key, j) => [key, found[j]!] as const);
   }
 }
@@ -100,25 +100,23 @@ const NOT_OURS =
   /\bWRONGTYPE\b|data of layout|attempt to |bad argument|Lua redis lib command arguments|was answered with/;
 
 /**
- * Inspects several keys. A key with a foreign value is reported as such, and does not hide the rest.
+ * Inspects one key. A foreign value is reported as such, so that it does not hide the rest of a list.
  * @throws LockStoreError if Redis fails
  */
-export async function inspectSeveral(
+export async function inspectOne(
   locks: Pick<ListableLocks, 'inspect'>,
-  keys: readonly string[],
-): Promise<Array<LockState | ForeignKey | null>> {
-  return Promise.all(
-    keys.map(async (key) => {
-      try {
-        const info = await locks.inspect(key);
-        return info === null || isWhole(info) ? info : { key, reason: 'its fields are not those of a lock' };
-      } catch (error) {
-        if (!isLockStoreError(error)) return { key, reason: 'its fields are not those of a lock' };
-        if (error.transient || !NOT_OURS.test(error.message)) throw error;
-        return { key, reason: error.message };
-      }
-    }),
-  );
+  key: string,
+): Promise<LockState | ForeignKey | null> {
+  try {
+    const info = await locks.inspect(key);
+    if (info === null || isWhole(info)) return info;
+  } catch (error) {
+    if (isLockStoreError(error)) {
+      if (error.transient || !NOT_OURS.test(error.message)) throw error;
+      return { key, reason: error.message };
+    }
+  }
+  return { key, reason: 'its fields are not those of a lock' };
 }
 
 export const isForeign = (found: LockState | ForeignKey | null): found is ForeignKey =>
@@ -128,7 +126,6 @@ export const isForeign = (found: LockState | ForeignKey | null): found is Foreig
 export const describeForeign = ({ key, reason }: ForeignKey): string => `${quote(key)} is skipped: ${reason}`;
 
 const isWhole = ({ holders, fencingToken }: LockState): boolean =>
-  Number.isFinite(fencingToken) && holders.every(isWholeHolder);
-
-const isWholeHolder = ({ fencingToken, ttl, since }: LockHolder): boolean =>
-  Number.isFinite(fencingToken) && Number.isFinite(ttl) && Number.isFinite(since.getTime());
+  [fencingToken, ...holders.flatMap(({ fencingToken, ttl, since }) => [fencingToken, ttl, since.getTime()])].every(
+    Number.isFinite,
+  );

@@ -1,5 +1,5 @@
 import { quote } from '../../common/describe.js';
-import { inspectSeveral, isForeign } from '../../service/list-locks.js';
+import { inspectOne, isForeign } from '../../service/list-locks.js';
 import type { LockHolder, LockState, LockWaiter } from '../../service/lock-state.js';
 import { counted, grouped, kindName } from '../../service/party-names.js';
 import type { CommandLine } from '../arguments.js';
@@ -17,7 +17,7 @@ const OTHER_LINES = 3;
 /** Shows one lock: its holders with their fencing tokens, and its waiters in order. */
 export async function inspect(session: Session, { subject, json }: CommandLine, terminal: Terminal): Promise<ExitCode> {
   const key = subject!;
-  const [lock = null] = await inspectSeveral(session.locks, [key]);
+  const lock = await inspectOne(session.locks, key);
   if (isForeign(lock)) throw new Error(`${quote(key)} is not a lock: ${lock.reason}`);
   if (json) terminal.write(`${safeJson(lock, 2)}\n`);
   else if (lock === null) {
