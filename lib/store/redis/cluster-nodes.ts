@@ -118,10 +118,6 @@ export class ClusterNodes implements Servers, Masters, Commands {
     return node?.isMaster ? node : undefined;
   }
 
-  has(server: Server): boolean {
-    return this.nodes.get(server.address) === server;
-  }
-
   hasLeft(slot: number | undefined, { address }: Pick<Server, 'address'>): boolean {
     const owner = slot === undefined ? undefined : this.slots[slot];
     return owner !== undefined && owner !== address;

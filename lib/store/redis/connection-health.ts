@@ -11,7 +11,6 @@ import { isAnswer, storeFailure } from './store-failure.js';
 export class ConnectionHealth {
   /** The last error of the current outage, of commands or of subscriptions. */
   lastError: Error | undefined;
-  private isUp = false;
   private downSince: number | undefined;
 
   constructor(
@@ -23,7 +22,7 @@ export class ConnectionHealth {
 
   /** The error of the connection for commands while it is down. */
   get commandError(): Error | undefined {
-    return this.isUp ? undefined : this.lastError;
+    return this.downSince === undefined ? undefined : this.lastError;
   }
 
   /** As in `LockStore`. */
@@ -41,13 +40,11 @@ export class ConnectionHealth {
 
   /** The connection for commands stands. */
   up(): void {
-    this.isUp = true;
     this.downSince = undefined;
   }
 
   /** The connection for commands is lost, or could not be made. */
   down(): void {
-    this.isUp = false;
     this.downSince ??= this.clock.now();
   }
 

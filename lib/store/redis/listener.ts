@@ -18,27 +18,25 @@ const SWEEP = 1_000;
 const SETTLES_WITHIN = 500;
 
 /** A channel to which the client subscribes. */
-interface Channel {
-  readonly name: string;
-  /** The slot of a key; `undefined` for the client's own channel, which is at any server. */
-  readonly slot: number | undefined;
-  /** Until when the channel is needed, by `performance.now()`. */
-  until: number;
+class Channel {
   /** The connection on which the client is subscribed, or is subscribing. */
   line: Subscriber | undefined;
   /** Set when the server has confirmed the subscription, cleared when the connection ends or the slot moves. */
   subscription: Subscription | undefined;
   /** Nothing has been expected of the channel yet: it has not been subscribed to, and no attempt has failed. */
-  isNew: boolean;
-  attempts: number;
+  isNew = true;
+  attempts = 0;
   /** Callers that wait for the subscription. */
-  readonly waiting: Set<() => void>;
-}
+  readonly waiting = new Set<() => void>();
 
-const newChannel = (name: string, slot: number | undefined, until: number): Channel => ({
-  ...{ name, slot, until, line: undefined, subscription: undefined },
-  ...{ isNew: true, attempts: 0, waiting: new Set() },
-});
+  constructor(
+    readonly name: string,
+    /** The slot of a key; `undefined` for the client's own channel, which is at any server. */
+    readonly slot: number | undefined,
+    /** Until when the channel is needed, by `performance.now()`. */
+    public until: number,
+  ) {}
+}
 
 /** Receives the messages, and changes of the subscriptions. */
 export interface ListenerObserver {
@@ -84,7 +82,7 @@ export class Listener implements SubscriberObserver {
     private readonly isSharded: (() => boolean) | undefined,
     private readonly observer: ListenerObserver,
   ) {
-    this.own = newChannel(ownChannel, undefined, Infinity);
+    this.own = new Channel(ownChannel, undefined, Infinity);
   }
 
   /** Whether the subscription to the client's own channel is confirmed and its connection has not been lost since. */
@@ -138,7 +136,7 @@ export class Listener implements SubscriberObserver {
     if (this.subscription(name, patience) !== undefined) return true;
     let channel = this.channels.get(name);
     if (channel === undefined) {
-      channel = newChannel(name, hashSlot(name), performance.now() + patience);
+      channel = new Channel(name, hashSlot(name), performance.now() + patience);
       this.channels.set(name, channel);
       this.sweeper ??= outside(() => setInterval(() => this.sweep(), SWEEP).unref());
       void this.place(channel);
@@ -153,7 +151,8 @@ export class Listener implements SubscriberObserver {
 
   /** Servers may have changed, or slots moved. A server that is frozen or cut off does not report that itself. */
   follow(): void {
-    for (const [server, line] of [...this.lines]) if (!this.servers.has(server)) line.end();
+    const { known } = this.servers;
+    for (const [server, line] of [...this.lines]) if (!known.includes(server)) line.end();
     const strayed = [...this.channels.values()].filter(
       ({ line, subscription, slot }) =>
         line !== undefined && isSeen(subscription) && this.servers.hasLeft(slot, line.server),

@@ -85,12 +85,8 @@ export class OneServer implements Servers {
     return this.isKnown ? this.server : undefined;
   }
 
-  has(server: Server): boolean {
-    return server === this.server;
-  }
-
   hasLeft(_slot: number | undefined, server: Server): boolean {
-    return !this.has(server);
+    return server !== this.server;
   }
 
   async identify(line: Line): Promise<string> {

@@ -44,6 +44,7 @@ import { RedisClientRecords } from './redis-client-records.js';
 import { MEMORY, RedisLatches } from './redis-latches.js';
 import {
   passMessage,
+  presence,
   readAcquireAllReply,
   readAcquireReply,
   readCountAndPlace,
@@ -64,7 +65,7 @@ import { RedisConnection, type Connection } from './redis-connection.js';
 import { LockNaming, namedKeys, namesOf, type LockKeys, type ScriptArg } from './script-call.js';
 import { readServerIdentity } from './server-identity.js';
 import { refusesSeveralSlots } from './store-failure.js';
-import { presence, weigh } from './subscription.js';
+import { weigh } from './subscription.js';
 
 /** `inspect` returns at most this many waiters. */
 const MAX_WAITERS = 1_000;

@@ -56,7 +56,7 @@ export class Replicas {
   private readonly lines = new Map<Server, WaitLine>();
 
   constructor(
-    private readonly servers: Pick<Servers, 'lines' | 'of' | 'has' | 'refresh'>,
+    private readonly servers: Pick<Servers, 'lines' | 'of' | 'known' | 'refresh'>,
     private readonly commandTimeout: number,
   ) {}
 
@@ -105,8 +105,9 @@ export class Replicas {
 
   /** Closes the lines to servers that are no longer masters. A frozen one does not report that itself. */
   follow(): void {
+    const { known } = this.servers;
     for (const [server, { line }] of this.lines) {
-      if (this.servers.has(server)) continue;
+      if (known.includes(server)) continue;
       this.lines.delete(server);
       line.close();
     }

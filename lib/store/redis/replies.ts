@@ -123,21 +123,31 @@ const heldAsAsked = (token: number, { lease, uncontendedBatchSize, fair }: Asked
   batchSize: fair ? 1 : Math.max(1, uncontendedBatchSize),
 });
 
+/** For how many ms after a message its subscription needs no look. */
+const RECENTLY = 500;
+
+/**
+ * What a request tells the server about its subscription, as `lua/shared/request.lua` reads it. 0: it would not receive its grant,
+ * so it gets no place in the queue. 1: it would. 2: a message has just arrived, so the server need not look for a subscriber.
+ */
+export const presence = (subscription: { readonly heardAt: number } | undefined, now: number): 0 | 1 | 2 =>
+  subscription === undefined ? 0 : now - subscription.heardAt < RECENTLY ? 2 : 1;
+
 /**
  * The arguments of a request, in the order of `lua/shared/request.lua`. `before`: what stands before them. `place`: where to begin
- * in the queue. `presence`: as in `subscription.ts`.
+ * in the queue. `heard`: the client's `presence`.
  */
 export function requestArgs(
   before: ScriptArg,
   request: AcquireRequest,
   place = 0,
-  presence: number = request.waits ? 1 : 0,
+  heard: number = request.waits ? 1 : 0,
 ): ScriptArg[] {
   const { id, mode, owner, lease, fair, period, patience, grantTimeout, ahead, slots } = request;
   const age = request.age ?? (ahead === true && !fair ? 'ahead' : '');
   const batchSize = fair ? 0 : request.batchSize;
   const backedOff = request.backedOff === true ? ' backed-off' : '';
-  const rest = `${place} ${presence} ${period} ${patience} ${grantTimeout} ${batchSize} ${age}${backedOff}`;
+  const rest = `${place} ${heard} ${period} ${patience} ${grantTimeout} ${batchSize} ${age}${backedOff}`;
   const alone = fair ? 0 : request.uncontendedBatchSize;
   return [before, id, writeMode(mode, fair ? 1 : slots), owner ?? '', lease, alone, rest];
 }

@@ -19,14 +19,6 @@ interface ScriptConnection {
   doubt(): void;
 }
 
-/** What the scripts of a runner share. */
-interface RunnerParts {
-  readonly connection: ScriptConnection;
-  /** Counts suspensions: the master may have been replaced meanwhile. */
-  readonly elapsed: Pick<Clock, 'now'>;
-  readonly limit: TimeLimit;
-}
-
 /** A script on its way. It settles the promise of its caller. */
 class ScriptRun<Reply> implements SentScript {
   list: object | undefined;
@@ -39,7 +31,7 @@ class ScriptRun<Reply> implements SentScript {
   private readonly sent: number;
 
   constructor(
-    private readonly parts: RunnerParts,
+    private readonly runner: ScriptRunner,
     private readonly lua: LuaScript,
     readonly keys: ScriptKeys,
     readonly args: readonly ScriptArg[],
@@ -48,11 +40,11 @@ class ScriptRun<Reply> implements SentScript {
     private readonly reject: (error: unknown) => void,
   ) {
     this.script = lua.sha1;
-    this.sent = parts.connection.masters === undefined ? 0 : parts.elapsed.now();
+    this.sent = runner.connection.masters === undefined ? 0 : runner.elapsed.now();
   }
 
   answered(reply: unknown): void {
-    const { connection, elapsed, limit } = this.parts;
+    const { connection, elapsed, limit } = this.runner;
     const { masters } = connection;
     // The server may have been frozen and replaced before it executed the command. In a Cluster, another master may serve
     // the slot by the time of the reply.
@@ -67,7 +59,7 @@ class ScriptRun<Reply> implements SentScript {
   }
 
   failed(error: Error): void {
-    const { connection, limit } = this.parts;
+    const { connection, limit } = this.runner;
     if (limit.isOver(this.limited!)) return;
     // After a restart or a failover, the server does not know the script and has not executed it.
     if (this.command === 'evalsha' && /\bNOSCRIPT\b/.test(error.message)) {
@@ -82,7 +74,7 @@ class ScriptRun<Reply> implements SentScript {
 
   private settle(reply: unknown): void {
     // The call has failed already. A late reply leads to no further command.
-    if (!this.parts.limit.end(this.limited!)) return;
+    if (!this.runner.limit.end(this.limited!)) return;
     try {
       this.resolve(
         readReply(`the script '${this.lua.name}'`, reply, (raw) => this.read(raw, this.sentTo), this.keys.key),
@@ -95,17 +87,17 @@ class ScriptRun<Reply> implements SentScript {
 
 /** Runs scripts by their hash, sends their text if the server does not know them, and limits the time for a reply. */
 export class ScriptRunner {
-  private readonly parts: RunnerParts;
+  readonly limit: TimeLimit;
   private isClosed = false;
 
   constructor(
-    connection: ScriptConnection,
+    readonly connection: ScriptConnection,
     private readonly commandTimeout: number,
     clock = readingClock,
-    elapsed: RunnerParts['elapsed'] = systemClock,
+    /** Counts suspensions: the master may have been replaced meanwhile. */
+    readonly elapsed: Pick<Clock, 'now'> = systemClock,
   ) {
-    const limit = new TimeLimit(commandTimeout, clock, () => connection.doubt());
-    this.parts = { connection, elapsed, limit };
+    this.limit = new TimeLimit(commandTimeout, clock, () => connection.doubt());
   }
 
   /**
@@ -121,24 +113,23 @@ export class ScriptRunner {
   ): Promise<Reply> {
     const lua = typeof script === 'string' ? SCRIPTS[script] : script;
     return new Promise<Reply>((resolve, reject) => {
-      const { connection, limit } = this.parts;
-      const run = new ScriptRun(this.parts, lua, keys, args, read, resolve, reject);
+      const run = new ScriptRun(this, lua, keys, args, read, resolve, reject);
       // The rest of the work of this turn comes behind the write, while Redis executes the script.
-      connection.commands.run(run);
-      run.limited = limit.begin(() => reject(this.unanswered(keys.key)));
+      this.connection.commands.run(run);
+      run.limited = this.limit.begin(() => reject(this.unanswered(keys.key)));
     });
   }
 
   /** The connection was closed: no reply comes any more. */
   close(): void {
     this.isClosed = true;
-    this.parts.limit.endAll();
+    this.limit.endAll();
   }
 
   private unanswered(key: string | undefined): LockStoreError {
     if (this.isClosed)
       return new LockStoreError('the connection to Redis was closed before the reply', { key, transient: true });
-    const cause = this.parts.connection.health.commandError;
+    const cause = this.connection.health.commandError;
     const why = cause === undefined ? '' : `: ${cause.message}`;
     return new LockStoreError(`Redis did not answer within ${this.commandTimeout} ms (commandTimeout)${why}`, {
       key,

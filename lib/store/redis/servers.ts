@@ -41,8 +41,6 @@ export interface Servers {
   refresh(): Promise<void>;
   /** The server of a slot, or any if no slot is passed; `undefined` if it is not known or not connected. */
   of(slot: number | undefined): Server | undefined;
-  /** Whether a server is in use. */
-  has(server: Server): boolean;
   /** Whether another server than this one is known to serve a slot. */
   hasLeft(slot: number | undefined, server: Server): boolean;
   /** Checks the server of a new subscriber connection. Resolves to the name by which its grants name it. */

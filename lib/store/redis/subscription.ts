@@ -20,15 +20,6 @@ export const UNSEEN: Subscription = { since: Infinity, heardAt: -Infinity, doubt
 
 /** For how many ms after a reply an earlier message may still arrive. They come on different connections. */
 const ON_ITS_WAY = 500;
-/** For how many ms after a message its subscription needs no look. */
-const RECENTLY = 500;
-
-/**
- * What a request tells the server about its subscription, as `lua/shared/request.lua` reads it. 0: it would not receive its grant,
- * so it gets no place in the queue. 1: it would. 2: a message has just arrived, so the server need not look for a subscriber.
- */
-export const presence = (subscription: Subscription | undefined, now: number): 0 | 1 | 2 =>
-  subscription === undefined ? 0 : now - subscription.heardAt < RECENTLY ? 2 : 1;
 
 /**
  * Judges the subscription that stood when a request was sent by the reply to that request. A subscription may be dead although

@@ -48,7 +48,6 @@ function stage() {
     },
     refresh: async () => undefined,
     of: () => owner,
-    has: () => true,
     hasLeft: (slot: number | undefined, { address }: Server) => slot !== undefined && owner.address !== address,
     identify: async () => undefined,
   };

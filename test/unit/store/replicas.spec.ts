@@ -28,7 +28,7 @@ it('a call on a new line does not share a WAIT that is queued on the old line', 
   const servers = {
     lines: { silence: 1, open: () => toOpen.shift() as unknown as Line },
     of: () => server,
-    has: () => true,
+    known: [server],
     refresh: async () => {},
   };
   const replicas = new Replicas(servers, 1_000);

@@ -1,4 +1,5 @@
-import { presence, weigh, type Subscription } from '../../../lib/store/redis/subscription.js';
+import { presence } from '../../../lib/store/redis/replies.js';
+import { weigh, type Subscription } from '../../../lib/store/redis/subscription.js';
 
 /** A request of one second ago finds a hold that was granted half a second before that. */
 const LEASE = 3_000;

@@ -245,7 +245,7 @@ describe('a reply that other commands cannot give', () => {
     const servers = {
       lines: { silence: 1, open: () => line },
       of: () => server,
-      has: () => true,
+      known: [server],
       refresh: async () => {},
     };
     const confirmed = new Replicas(servers, 1_000).confirm('a', '1', 1, 500, 'confirm');
