@@ -122,8 +122,8 @@ describe('the sources of the library', () => {
       'module/redis-lock.composition.ts', // jitter
       'store/quorum/quorum-store.ts', // pauses after split votes, distance of tokens
       'store/redis/cluster-nodes.ts', // a master to ask
-      'store/redis/heartbeat.ts', // jitter
       'store/redis/lock-credentials.ts', // when a login is renewed
+      'store/redis/subscriber.ts', // jitter
     ]);
   });
 });

@@ -1,11 +1,31 @@
 import { outside } from '../../common/outside.js';
-import { goesSilent, HEARTBEAT, type Watched } from './heartbeat.js';
+import { pause } from '../../common/reading-timer.js';
+import { gather } from './gather.js';
 import type { Line } from './line.js';
 import { isReplica } from './server-identity.js';
 import type { Server, Servers } from './servers.js';
+import { isAnswer } from './store-failure.js';
 
 /** How many subscriptions are sent before the event loop continues. */
 const PER_TURN = 100;
+
+/**
+ * How often, in ms, a heartbeat is sent on a subscriber connection, and by which part of that the interval varies at
+ * random.
+ */
+const PERIOD = 4_000;
+const JITTER = 0.2;
+/** After how many ms without an answer the connection is in doubt. */
+const DEADLINE = 2_000;
+/** How many ms more the connection has, once a command has been answered. */
+const GRACE = 500;
+/** After how many ms the commands are tried again if they were not answered. */
+const RETRY = 1_000;
+/**
+ * The argument of PING. If a slot has moved, ioredis 5 takes that message for the reply to its last command. It notices
+ * the mix-up only if that command had an argument.
+ */
+const HEARTBEAT = 'heartbeat';
 
 /** Receives events of a connection. */
 export interface SubscriberObserver {
@@ -20,7 +40,7 @@ export interface SubscriberObserver {
  * A connection to one server that subscribes to channels. If a slot moves, it reports the channels of that slot. It ends
  * with the first failure, because the channels may have to go elsewhere.
  */
-export class Subscriber implements Watched {
+export class Subscriber {
   /** The name by which grants of the server name it; `undefined` if it does not tell. */
   id: string | undefined;
   private readonly line: Line;
@@ -70,19 +90,39 @@ export class Subscriber implements Watched {
     this.observer.ended(this, error);
   }
 
-  ping(): Promise<unknown> {
-    return this.line.send('PING', HEARTBEAT);
-  }
-
-  tryCommands(): Promise<unknown> {
-    return this.server.commands.send('PING');
-  }
-
+  /**
+   * Ends a connection that no longer receives messages although no end has closed it: for example, because a NAT, a load
+   * balancer or a sidecar has dropped it. Nothing else is sent on this connection, so TCP alone would never find out. The
+   * connection counts as dead only if commands are answered in the meantime. If Redis itself is frozen, reconnecting does
+   * not help.
+   */
   private async watch(): Promise<void> {
-    if (!(await goesSilent(this, this.opened))) return;
+    // Settles when the server has answered the commands that a client sends when it connects.
+    let answer: Promise<unknown> = this.opened;
+    while (await this.isAnswered(answer)) {
+      await pause(PERIOD * (1 + JITTER * (2 * Math.random() - 1)));
+      if (this.isOver) return;
+      answer = this.line.send('PING', HEARTBEAT);
+    }
     const { address } = this.server;
     const name = address === '' ? '' : ` to ${address}`;
     this.end(new Error(`the subscriber connection${name} has gone silent, while commands are answered`));
+  }
+
+  /** A refusal is an answer. Any other error comes with the end of the connection. */
+  private async isAnswered(answer: Promise<unknown>): Promise<boolean> {
+    const comesWithin = async (ms: number): Promise<boolean> => {
+      const [come] = await gather([answer], ms, () => true);
+      return come !== undefined || this.isOver;
+    };
+    if (await comesWithin(DEADLINE)) return true;
+    for (;;) {
+      const sent = performance.now();
+      const areAnswered = await this.server.commands.send('PING').then(() => true, isAnswer);
+      // If the network is slow, both connections are slow.
+      if (await comesWithin(areAnswered ? Math.max(GRACE, performance.now() - sent) : RETRY)) return true;
+      if (areAnswered) return false;
+    }
   }
 
   /** Very many subscriptions that are due together do not block the event loop. */
