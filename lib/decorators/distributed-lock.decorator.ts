@@ -4,13 +4,7 @@ import { fromCaller } from '../common/from-caller.js';
 import { DEFAULT_INSTANCE, LOCK_REGISTRY } from '../module/redis-lock.tokens.js';
 import { readLockArguments } from './lock-arguments.js';
 import { declareLock, type LockDeclaration } from './lock-declaration.js';
-import {
-  declareInstance,
-  declaredInstances,
-  handOnNames,
-  namesOf,
-  type DeclaredInstance,
-} from './method-lock-metadata.js';
+import { declareInstance, declaredInstances, handOn, namesOf, type DeclaredInstance } from './method-lock-metadata.js';
 import type { DistributedLockOptions, LockKey } from './lock-method.options.js';
 import type { LockMethodDecorator } from './lock-method.types.js';
 import type { OnContended, OnUnavailable } from '../options/acquire-options.js';
@@ -63,7 +57,7 @@ export function DistributedLock(...written: unknown[]): LockMethodDecorator<any[
     const wrapper = lockedMethod(method, lock, kind);
     injectService({ target, name, wrapper, untyped }, lock);
     copyMetadata(method, wrapper);
-    handOnNames(wrapper, parameters);
+    handOn(wrapper, parameters, kind);
     // In place, because `applyDecorators` of Nest ignores the descriptor that a decorator returns.
     descriptor.value = wrapper;
   };

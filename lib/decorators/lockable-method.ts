@@ -1,11 +1,9 @@
 import { types } from 'node:util';
 import { isGenerator } from '../common/lazy.js';
 import { LockConfigError } from '../errors/index.js';
+import { kindOf, type ReturnKind } from './method-lock-metadata.js';
 
 export type Method = (this: unknown, ...args: any[]) => unknown;
-
-/** The kind of result: the lock is held until the promise settles, or while there is a subscription. */
-export type ReturnKind = 'promise' | 'observable';
 
 /**
  * The method that a decorator was written on.
@@ -70,7 +68,8 @@ export function knownResult(
   name: string | symbol,
   returns: ReturnKind | undefined,
 ): KnownResult {
-  if (returns !== undefined) return { kind: returns };
+  const known = returns ?? kindOf(method);
+  if (known !== undefined) return { kind: known };
   if (types.isAsyncFunction(method)) return { kind: 'promise' };
   const type: unknown = Reflect.getMetadata('design:returntype', target, name);
   if (isObservableType(type)) return { kind: 'observable' };

@@ -11,7 +11,8 @@ import { LOCK_REGISTRY } from '../module/redis-lock.tokens.js';
 import type { CallDefaults } from '../options/resolve-acquire-options.js';
 import type { LockedCall } from '../keys/index.js';
 import type { LockDeclaration } from './lock-declaration.js';
-import type { Method, ReturnKind } from './lockable-method.js';
+import type { Method } from './lockable-method.js';
+import type { ReturnKind } from './method-lock-metadata.js';
 import { namesOfKeys } from '../common/describe.js';
 import { isThenable } from '../common/settle.js';
 

@@ -6,7 +6,11 @@ import { methodParameterNames } from '../keys/index.js';
  * this package can read each other's metadata.
  */
 const PARAMETERS = 'nestjs-redis-locks:parameters';
+const RETURNS = 'nestjs-redis-locks:returns';
 const INSTANCES = 'nestjs-redis-locks:instances';
+
+/** The kind of result: the lock is held until the promise settles, or while there is a subscription. */
+export type ReturnKind = 'promise' | 'observable';
 
 /** A place in the code that needs an instance of the module. */
 export interface DeclaredInstance {
@@ -28,9 +32,15 @@ export const namesOf = (method: Function, target: object, name: string | symbol)
   (Reflect.getOwnMetadata(PARAMETERS, method) as ParameterNames | undefined) ??
   methodParameterNames(method, target.constructor, name);
 
-/** Passes the names on to the next decorator of the wrapper. */
-export const handOnNames = (wrapper: object, names: ParameterNames): void =>
+/** What a lock below this one knows of the result of the method; `undefined`: there is no such lock. */
+export const kindOf = (method: object): ReturnKind | undefined =>
+  Reflect.getOwnMetadata(RETURNS, method) as ReturnKind | undefined;
+
+/** Passes on to the next decorator what the wrapper does not show of its method. */
+export function handOn(wrapper: object, names: ParameterNames, kind: ReturnKind): void {
   Reflect.defineMetadata(PARAMETERS, names, wrapper);
+  Reflect.defineMetadata(RETURNS, kind, wrapper);
+}
 
 /** Records on the class which module instance a lock needs. */
 export function declareInstance(type: object, declared: DeclaredInstance): void {

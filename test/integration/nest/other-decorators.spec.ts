@@ -303,6 +303,8 @@ it('a method whose return type a bundler has dropped causes a warning, unless it
   decorate('watch', {});
   decorate('told', { returns: 'observable' });
   decorate('read', {});
+  // A second lock sees the first one, not the method.
+  for (const name of ['told', 'read'] as const) decorate(name, { key: `second ${name}` });
   const { it: prices, warnings } = await start(Prices);
   expect(warnings).toEqual([
     '@DistributedLock on Prices.watch: the compiler or bundler has dropped the return type, so the method has to return a ' +
