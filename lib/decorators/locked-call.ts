@@ -1,4 +1,17 @@
-import { defer, EMPTY, from, isObservable, Observable, of, Subject, takeUntil, type Subscriber } from 'rxjs';
+import {
+  defer,
+  EMPTY,
+  filter,
+  from,
+  isObservable,
+  Observable,
+  of,
+  Subject,
+  takeUntil,
+  takeWhile,
+  tap,
+  type Subscriber,
+} from 'rxjs';
 import {
   isLockStoreError,
   isLockTimeoutError,
@@ -94,6 +107,8 @@ export interface LockObservableOptions {
   readonly signal?: AbortSignal;
   /** Emitted if the call is skipped; default: nothing. */
   readonly skipped?: Observable<unknown>;
+  /** Whether the work of the source continues until its first value, even if the subscriber leaves: it is that of a promise. */
+  readonly runsOn?: boolean;
 }
 
 /**
@@ -105,7 +120,7 @@ export function lockObservable(
   call: LockedCall,
   serviceOf: ServiceOf,
   open: () => unknown,
-  { signal, skipped = EMPTY }: LockObservableOptions = {},
+  { signal, skipped = EMPTY, runsOn = false }: LockObservableOptions = {},
 ): Observable<unknown> {
   return new Observable((subscriber) => {
     const gone = new AbortController();
@@ -114,7 +129,8 @@ export function lockObservable(
       gone.abort();
       stop.next();
     });
-    const drained = (source: () => Observable<unknown>): Promise<void> => drain(defer(source), subscriber, stop);
+    const drained = (source: () => Observable<unknown>): Promise<void> =>
+      drain(defer(source), subscriber, stop, runsOn);
     const work = (): Promise<void> => drained(() => observable(declaration, open()));
     const instead: Instead = (fallback) => drained(() => (fallback === undefined ? skipped : emitted(fallback())));
     const ended = signal === undefined ? gone.signal : AbortSignal.any([gone.signal, signal]);
@@ -125,12 +141,26 @@ export function lockObservable(
   });
 }
 
-/** Forwards the values of the source; resolves when it completes or is stopped, and rejects with its error. */
-function drain(source: Observable<unknown>, subscriber: Subscriber<unknown>, stop: Observable<void>): Promise<void> {
+/**
+ * Forwards the values of the source; resolves when it completes or is stopped, and rejects with its error. A source that runs
+ * on is stopped by its first value.
+ */
+function drain(
+  source: Observable<unknown>,
+  subscriber: Subscriber<unknown>,
+  stop: Observable<void>,
+  runsOn: boolean,
+): Promise<void> {
   return new Promise((resolve, reject) => {
     // Unsubscribed at the moment of the grant: there is no subscriber left.
     if (subscriber.closed) return resolve();
-    source.pipe(takeUntil(stop)).subscribe({
+    let isRunning = runsOn;
+    const work = source.pipe(
+      tap(() => (isRunning = false)),
+      takeWhile(() => !subscriber.closed),
+      takeUntil(stop.pipe(filter(() => !isRunning))),
+    );
+    work.subscribe({
       next: (value) => subscriber.next(value),
       error: reject,
       complete: resolve,

@@ -19,7 +19,7 @@ import {
   type Provider,
 } from '@nestjs/common';
 import { APP_INTERCEPTOR } from '@nestjs/core';
-import { map, Subject, type Observable } from 'rxjs';
+import { map, retry, Subject, timeout, type Observable } from 'rxjs';
 import { findCurrentLock, DistributedLock, DistributedLockInterceptor, LockService, UseLock } from 'nestjs-redis-locks';
 import { eventually, throughout } from '../../../lab/testbed/wait/eventually.mjs';
 import { ADAPTERS } from './adapters.js';
@@ -42,10 +42,25 @@ class Wrapping implements NestInterceptor {
   }
 }
 
+@Injectable()
+class Retrying implements NestInterceptor {
+  intercept(_context: ExecutionContext, next: CallHandler): Observable<unknown> {
+    return next.handle().pipe(retry(2));
+  }
+}
+
+@Injectable()
+class Impatient implements NestInterceptor {
+  intercept(_context: ExecutionContext, next: CallHandler): Observable<unknown> {
+    return next.handle().pipe(timeout(200));
+  }
+}
+
 const held = (): { held: string | undefined } => ({ held: findCurrentLock()?.key });
 let section: Section;
 let work: Work<string>;
 let stream: Subject<string>;
+let attempts: unknown[];
 
 @Controller()
 class Orders {
@@ -68,6 +83,14 @@ class Orders {
   @UseLock('working:#{#params.id}')
   working(): Promise<string> {
     return work.run();
+  }
+
+  @Get('failing')
+  @UseLock('failing')
+  failing(): unknown[] {
+    attempts.push(findCurrentLock()?.key);
+    if (attempts.length < 3) throw new Error('again');
+    return attempts;
   }
 
   @Get('stream')
@@ -155,6 +178,7 @@ describe.each(ADAPTERS)('request handlers on %s', (_name, adapter) => {
     section = new Section();
     work = new Work();
     stream = new Subject();
+    attempts = [];
   });
   afterEach(() => {
     work.end.resolve('');
@@ -231,6 +255,34 @@ describe.each(ADAPTERS)('request handlers on %s', (_name, adapter) => {
     await expect(answer).rejects.toThrow();
     await eventually(async () => (await waiters('counted')) === 0);
     expect(section.entries).toBe(0);
+  });
+
+  it('are locked each time if an interceptor around them runs them again', async () => {
+    await listen([{ provide: APP_INTERCEPTOR, useClass: Retrying }]);
+    expect(await get('failing')).toEqual(['failing', 'failing', 'failing']);
+  });
+
+  describe('under an interceptor that gives up', () => {
+    const isLocked = (key: string): Promise<boolean> => app.get(LockService).getLock(key).isLocked();
+    beforeEach(() => listen([{ provide: APP_INTERCEPTOR, useClass: Impatient }]));
+
+    it('keep the lock while their promise is pending', async () => {
+      expect(await fetched('working/1')).toMatchObject({ status: 500 });
+      await throughout(50, () => isLocked('working:1'));
+      work.end.resolve('done');
+      await eventually(async () => !(await isLocked('working:1')));
+    });
+
+    it('release the lock of an Observable', async () => {
+      expect(await fetched('stream')).toMatchObject({ status: 500 });
+      await eventually(async () => !(await isLocked('stream')) && !stream.observed);
+    });
+
+    it('wait for a second lock no longer, and release the first one', async () => {
+      await bench.occupy('b:2');
+      expect(await fetched('two/1/2')).toMatchObject({ status: 500 });
+      await eventually(async () => (await waiters('b:2')) === 0 && !(await isLocked('a:1')));
+    });
   });
 
   it('keep the lock if the client disconnects while its handler runs', async () => {
