@@ -1,6 +1,6 @@
 import type { Hold } from '../../../lib/engine/hold.js';
 import { FakeClock, settled } from '../../../lab/testbed/clocks/fake-clock.js';
-import { engineBench, held, passing, queued, TERMS, type Wanted } from './support.js';
+import { engineBench, held, NOT_HELD, passing, queued, RELEASED, TERMS, type Wanted } from './support.js';
 
 /** Counts what keeps the process alive. */
 class CountingClock extends FakeClock {
@@ -20,8 +20,6 @@ function setUp() {
   return { ...bench, clock, take };
 }
 
-const ANSWER = { released: true, next: undefined } as const;
-
 it('a call that a listener aborts as it finds an idle hold lost does not wait', async () => {
   const { clock, engine, take } = setUp();
   const hold = await take();
@@ -35,16 +33,16 @@ it('a call that a listener aborts as it finds an idle hold lost does not wait', 
 
 describe('a release in the background', () => {
   it('is sent in the same turn of the event loop, behind the code that awaits the call', async () => {
-    const { store, engine, take } = setUp();
+    const { engine, take, left } = setUp();
     const hold = await take();
     void engine.releases.releaseInBackground(hold);
     for (let microtask = 0; microtask < 100; microtask++) await Promise.resolve();
-    expect(store.releases).toHaveLength(0);
+    expect(left()).toEqual([]);
     let turns = 0;
     setImmediate(() => (turns += 1));
     await new Promise<void>((resolve) => process.nextTick(resolve));
     expect(turns).toBe(0);
-    expect(store.releases.map(({ request }) => request.id)).toEqual([hold.id]);
+    expect(left()).toEqual([hold.id]);
   });
 
   it('resolves to whether the hold was held, and a second release sends nothing', async () => {
@@ -53,7 +51,7 @@ describe('a release in the background', () => {
     const released = engine.releases.releaseInBackground(hold);
     await settled();
     expect(engine.releases.release(hold)).toBe(released);
-    store.releases[0]!.answer.resolve(ANSWER);
+    store.releases[0]!.answer.resolve(RELEASED);
     expect(await released).toBe(true);
     expect(store.releases).toHaveLength(1);
   });
@@ -65,7 +63,7 @@ describe('a release in the background', () => {
     void engine.releases.releaseInBackground(hold);
     await settled();
     expect(clock.keepers).toBe(before + 1);
-    store.releases[0]!.answer.resolve(ANSWER);
+    store.releases[0]!.answer.resolve(RELEASED);
     await settled();
     expect(clock.keepers).toBe(before);
   });
@@ -97,7 +95,7 @@ describe('a release in the background', () => {
     const hold = await take();
     const released = engine.releases.releaseInBackground(hold);
     await settled();
-    store.releases[0]!.answer.resolve({ released: false, next: undefined });
+    store.releases[0]!.answer.resolve(NOT_HELD);
     expect(await released).toBe(false);
     await settled();
     expect(events).toEqual(['acquired', 'lost']);
@@ -122,43 +120,28 @@ describe('a release in the background', () => {
     // Longer than a shutdown waits for the releases of holders that it has ended itself.
     await clock.pass(4_000);
     expect(store.closed).toBe(false);
-    store.releases[0]!.answer.resolve(ANSWER);
+    store.releases[0]!.answer.resolve(RELEASED);
     await closed;
     expect(store.closed).toBe(true);
   });
 });
 
 describe('a caller that asks for the key in the same turn', () => {
-  it('takes the lock over without a command, with the next token', async () => {
+  it.each([Infinity, 0])('takes the lock over without a command, with the next token (wait: %j)', async (wait) => {
     const { store, engine, acquire, take, events } = setUp();
     const hold = await take();
     const released = engine.releases.releaseInBackground(hold);
-    const next = await acquire();
+    const next = await acquire({}, wait);
     expect(next.token).toBe(6);
     expect(next.id).toBe(hold.id);
     expect([hold.isHeld, next.isHeld]).toEqual([false, true]);
     expect(await released).toBe(true);
-    await settled();
-    expect([store.acquires.length, store.releases.length]).toEqual([1, 0]);
-    expect(events).toEqual(['acquired', 'released', 'acquired']);
-  });
-
-  it('takes it over without waiting, too', async () => {
-    const { store, engine, acquire, take } = setUp();
-    void engine.releases.releaseInBackground(await take());
-    const next = await acquire({}, 0);
-    expect([next.token, store.acquires.length]).toEqual([6, 1]);
-  });
-
-  it('a release of the hold that it took over has no effect on it', async () => {
-    const { store, engine, acquire, take } = setUp();
-    const hold = await take();
-    void engine.releases.releaseInBackground(hold);
-    const next = await acquire();
+    // A release of the first hold has no effect on the second one.
     expect(await engine.releases.release(hold)).toBe(true);
     await settled();
     expect(next.isHeld).toBe(true);
-    expect(store.releases).toHaveLength(0);
+    expect([store.acquires.length, store.releases.length]).toEqual([1, 0]);
+    expect(events).toEqual(['acquired', 'released', 'acquired']);
   });
 
   it('does not take over a hold whose release was awaited', async () => {
@@ -185,26 +168,21 @@ describe('a caller that asks for the key in the same turn', () => {
   ];
   it.each(refusals)('sends the release before its request if it %s', async (_when, change) => {
     const set = setUp();
-    const { store, engine, acquire, take } = set;
+    const { store, engine, acquire, take, left } = set;
     const hold = await take();
     void engine.releases.releaseInBackground(hold);
     const terms = change(set, hold) ?? {};
     void acquire(terms);
-    expect(store.releases.map(({ request }) => request.id)).toEqual([hold.id]);
+    expect(left()).toEqual([hold.id]);
     await settled();
-    expect(store.acquires).toHaveLength(2);
-    expect(hold.isHeld).toBe(false);
-    expect(store.releases).toHaveLength(1);
+    expect([store.acquires.length, hold.isHeld, left()]).toEqual([2, false, [hold.id]]);
   });
 
   it('sends the release before a request for several keys, before inspect and before forceRelease', async () => {
     const { store, engine, take } = setUp();
+    const set = ['a', 'z'].map((key) => ({ key, terms: TERMS }));
     const calls = [
-      () =>
-        engine.acquireAll(
-          ['a', 'z'].map((key) => ({ key, terms: TERMS })),
-          { waitTimeout: 0, signal: undefined },
-        ),
+      () => engine.acquireAll(set, { waitTimeout: 0, signal: undefined }),
       () => engine.inspect('a'),
       () => engine.forceRelease('a'),
     ];
@@ -212,58 +190,55 @@ describe('a caller that asks for the key in the same turn', () => {
       void engine.releases.releaseInBackground(await take());
       call().catch(() => undefined);
       expect(store.releases).toHaveLength(i + 1);
-      store.releases[i]!.answer.resolve(ANSWER);
+      store.releases[i]!.answer.resolve(RELEASED);
       await settled();
     }
   });
 });
 
 describe('one try of the client itself', () => {
+  /** The store answers a try with a hold that the client has released, before it answers the release. */
+  async function tryBehindRelease() {
+    const bench = setUp();
+    const hold = await bench.take();
+    void bench.engine.releases.releaseInBackground(hold);
+    await settled();
+    const trying = bench.acquire({}, 0);
+    await bench.answer(queued({ outcome: 'busy', holders: [hold.id] }));
+    return { ...bench, trying };
+  }
+
   it('asks again behind its own release that the store had not executed yet', async () => {
-    const { store, engine, acquire, take } = setUp();
-    const hold = await take();
-    void engine.releases.releaseInBackground(hold);
-    await settled();
-    const trying = acquire({}, 0);
-    store.acquires[1]!.answer.resolve(queued({ outcome: 'busy', holders: [hold.id] }));
-    await settled();
+    const { store, answer, trying } = await tryBehindRelease();
     expect(store.acquires).toHaveLength(2);
-    store.releases[0]!.answer.resolve(ANSWER);
+    store.releases[0]!.answer.resolve(RELEASED);
     await settled();
     expect(store.acquires[2]!.request.id).toBe(store.acquires[1]!.request.id);
-    store.acquires[2]!.answer.resolve(held(30, 30_000));
+    await answer(held(30, 30_000));
     expect((await trying).token).toBe(30);
   });
 
   it('fails as one without an answer if its own release gets none', async () => {
-    const { clock, store, engine, acquire, take } = setUp();
-    const hold = await take();
-    void engine.releases.releaseInBackground(hold);
-    await settled();
-    const trying = acquire({}, 0);
-    store.acquires[1]!.answer.resolve(queued({ outcome: 'busy', holders: [hold.id] }));
+    const { clock, store, trying } = await tryBehindRelease();
     await clock.pass(300);
     await expect(trying).rejects.toMatchObject({ code: 'LOCK_STORE', transient: true });
     // A release that is answered late brings no request of a caller that has gone.
-    store.releases[0]!.answer.resolve(ANSWER);
+    store.releases[0]!.answer.resolve(RELEASED);
     await settled();
     expect(store.acquires).toHaveLength(2);
   });
 });
 
-describe('a second release after a local handoff without a promise', () => {
-  it('resolves, sends nothing, and does not end the hold of the successor', async () => {
-    const { store, engine, acquire, take } = setUp();
-    const hold = await take();
-    const waiting = acquire();
-    expect(engine.releases.handOff(hold)).toBe(true);
-    const next = await waiting;
-    expect(await engine.releases.release(hold)).toBe(true);
-    expect(await engine.releases.releaseInBackground(hold)).toBe(true);
-    await settled();
-    expect(next.isHeld).toBe(true);
-    expect(store.releases).toHaveLength(0);
-    expect(await Promise.race([engine.releases.release(next), settled().then(() => 'sent')])).toBe('sent');
-    expect(store.releases).toHaveLength(1);
-  });
+it('a second release after a local handoff resolves, sends nothing, and leaves the hold of the successor', async () => {
+  const { engine, acquire, take, left } = setUp();
+  const hold = await take();
+  const waiting = acquire();
+  expect(engine.releases.handOff(hold)).toBe(true);
+  const next = await waiting;
+  expect(await engine.releases.release(hold)).toBe(true);
+  expect(await engine.releases.releaseInBackground(hold)).toBe(true);
+  await settled();
+  expect([next.isHeld, left()]).toEqual([true, []]);
+  expect(await Promise.race([engine.releases.release(next), settled().then(() => 'sent')])).toBe('sent');
+  expect(left()).toEqual([next.id]);
 });

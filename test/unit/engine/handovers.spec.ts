@@ -1,5 +1,5 @@
 import type { Hold } from '../../../lib/engine/hold.js';
-import type { AcquireReply } from '../../../lib/store/lock-store.js';
+import type { AcquireReply, OfferReply } from '../../../lib/store/lock-store.js';
 import { settled } from '../../../lab/testbed/clocks/fake-clock.js';
 import { busy, engineBench, held, passing, queued, TERMS } from './support.js';
 
@@ -13,7 +13,15 @@ function setUp() {
     return adoption;
   };
   const offerOf = (hold: Hold) => ({ hold, id: OFFER, lease: 60_000 });
-  return { ...bench, adopt, offerOf };
+  /** Offers a hold, and does not answer the offer yet. */
+  const offered = async () => {
+    const hold = await bench.take();
+    const offer = bench.engine.handovers.start(offerOf(hold));
+    offer.catch(() => undefined);
+    const answerOffer = (reply: OfferReply) => bench.store.offers[0]!.answer.resolve(reply);
+    return { hold, offer, answerOffer };
+  };
+  return { ...bench, adopt, offerOf, offered };
 }
 
 it('an adopter releases permits that the holder had released, and the store did not know', async () => {
@@ -50,25 +58,21 @@ describe('a hold that is handed over', () => {
   it.each(['not-held', 'shared', 60_000] as const)(
     'is counted once if it is also released by force: %s',
     async (reply) => {
-      const { store, engine, take, offerOf } = setUp();
-      const hold = await take();
-      const offered = engine.handovers.start(offerOf(hold));
-      offered.catch(() => undefined);
+      const { store, engine, offered } = setUp();
+      const { hold, answerOffer } = await offered();
       store.listener.revoked(hold.id, 1);
       await settled();
-      store.offers[0]!.answer.resolve(reply);
+      answerOffer(reply);
       await settled();
       expect(engine.grants.size).toBe(0);
     },
   );
 
   it('is lost if another process holds it under the same owner', async () => {
-    const { store, engine, take, offerOf } = setUp();
-    const hold = await take();
+    const { hold, offer, answerOffer } = await setUp().offered();
     const { signal } = hold;
-    const offered = engine.handovers.start(offerOf(hold));
-    store.offers[0]!.answer.resolve('shared');
-    await expect(offered).rejects.toMatchObject({ code: 'LOCK_CONFIG' });
+    answerOffer('shared');
+    await expect(offer).rejects.toMatchObject({ code: 'LOCK_CONFIG' });
     expect([signal.aborted, hold.loss?.lossReason]).toEqual([true, 'shared-at-handover']);
   });
 
@@ -101,51 +105,47 @@ describe('a hold that is handed over', () => {
   });
 
   it('is no orphan until the offer is answered, or its lease is over', async () => {
-    const { clock, store, engine, acquire, take, offerOf } = setUp();
-    const hold = await take();
-    const named = async (): Promise<void> => {
+    const { clock, store, acquire, answer, offered, left } = setUp();
+    const { hold, offer } = await offered();
+    const named = (): Promise<void> => {
       void acquire({ owner: 'other' }, 0);
-      store.acquires.at(-1)!.answer.resolve({ ...busy(), holders: [hold.id] });
-      await settled();
+      return answer({ ...busy(), holders: [hold.id] });
     };
-    const first = engine.handovers.start(offerOf(hold));
     await named();
     store.offers[0]!.answer.reject(passing());
-    await expect(first).rejects.toMatchObject({ code: 'LOCK_STORE' });
+    await expect(offer).rejects.toMatchObject({ code: 'LOCK_STORE' });
     expect(hold.state).toBe('offered');
     await clock.pass(20_000);
     await named();
-    expect(store.releases).toHaveLength(0);
+    expect(left()).toEqual([]);
     await clock.pass(10_001);
     await named();
-    expect(store.releases.map(({ request }) => request.id)).toEqual([hold.id]);
+    expect(left()).toEqual([hold.id]);
     expect(store.renewals).toHaveLength(0);
   });
 
   it('does not delay a shutdown', async () => {
-    const { store, engine, take, offerOf } = setUp();
-    const offered = engine.handovers.start(offerOf(await take()));
+    const { engine, offered, left } = setUp();
+    const { offer, answerOffer } = await offered();
     await engine.close(60_000);
-    store.offers[0]!.answer.resolve(50_000);
-    expect(await offered).toBe(50_000);
-    expect(store.releases).toHaveLength(0);
+    answerOffer(50_000);
+    expect(await offer).toBe(50_000);
+    expect(left()).toEqual([]);
   });
 
   it('was lost if it is released by force before the offer arrives', async () => {
-    const { store, engine, take, offerOf } = setUp();
-    const hold = await take();
-    const offered = engine.handovers.start(offerOf(hold));
+    const { store, offered } = setUp();
+    const { hold, offer, answerOffer } = await offered();
     store.listener.revoked(hold.id, hold.token);
-    store.offers[0]!.answer.resolve('not-held');
-    await expect(offered).rejects.toMatchObject({ code: 'LOCK_LOST', message: expect.stringContaining('by force') });
+    answerOffer('not-held');
+    await expect(offer).rejects.toMatchObject({ code: 'LOCK_LOST', message: expect.stringContaining('by force') });
   });
 
   it('was lost if the store does not know it', async () => {
-    const { store, engine, take, offerOf, events } = setUp();
-    const hold = await take();
-    const offered = engine.handovers.start(offerOf(hold));
-    store.offers[0]!.answer.resolve('not-held');
-    await expect(offered).rejects.toMatchObject({ code: 'LOCK_LOST' });
+    const { offered, events } = setUp();
+    const { hold, offer, answerOffer } = await offered();
+    answerOffer('not-held');
+    await expect(offer).rejects.toMatchObject({ code: 'LOCK_LOST' });
     await settled();
     expect(hold.signal.aborted).toBe(true);
     expect(events).toEqual(['acquired', 'lost']);
@@ -185,16 +185,15 @@ describe('an adoption', () => {
   });
 
   it('asks again under the same id after a failure, and is no orphan meanwhile', async () => {
-    const { store, acquire, adopt } = setUp();
+    const { store, acquire, adopt, answer, left } = setUp();
     const first = adopt();
     const { id } = store.acquires[0]!.request;
     store.acquires[0]!.answer.reject(passing());
     await expect(first).rejects.toMatchObject({ code: 'LOCK_STORE' });
     // The store has executed it, and names it as the holder.
     void acquire();
-    store.acquires[1]!.answer.resolve(queued({ holders: [id] }));
-    await settled();
-    expect(store.releases).toHaveLength(0);
+    await answer(queued({ holders: [id] }));
+    expect(left()).toEqual([]);
 
     const second = adopt();
     expect(store.acquires[2]!.request).toMatchObject({ id, adopts: OFFER });
@@ -203,14 +202,13 @@ describe('an adoption', () => {
   });
 
   it('that no caller repeats is released once its lease must be over', async () => {
-    const { clock, store, adopt } = setUp();
-    adopt().catch(() => undefined);
-    const { id } = store.acquires[0]!.request;
+    const { clock, store, adopt, left } = setUp();
+    void adopt();
     store.acquires[0]!.answer.reject(passing());
     await clock.pass(39_000);
-    expect(store.releases).toEqual([]);
+    expect(left()).toEqual([]);
     await clock.pass(1_001);
-    expect(store.releases.map(({ request }) => request.id)).toEqual([id]);
+    expect(left()).toEqual([store.acquires[0]!.request.id]);
   });
 
   it('is refused while another call of the same client adopts the same lock', async () => {
@@ -231,12 +229,12 @@ describe('an adoption', () => {
   });
 
   it('whose answer comes after the lease is given up', async () => {
-    const { clock, store, adopt } = setUp();
+    const { clock, store, adopt, answer, left } = setUp();
     const adopting = adopt();
     clock.stall(31_000);
-    store.acquires[0]!.answer.resolve(held(9, 30_000));
+    await answer(held(9, 30_000));
     await expect(adopting).rejects.toMatchObject({ code: 'LOCK_STORE' });
-    expect(store.releases.map(({ request }) => request.id)).toEqual([store.acquires[0]!.request.id]);
+    expect(left()).toEqual([store.acquires[0]!.request.id]);
   });
 
   it('is refused at shutdown', async () => {

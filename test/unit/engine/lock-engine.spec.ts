@@ -2,15 +2,15 @@ import type { LockEngine } from '../../../lib/engine/lock-engine.js';
 import { readLockHealth } from '../../../lib/service/lock-health.js';
 import type { HeldReply } from '../../../lib/store/lock-store.js';
 import { deferred } from '../../../lab/testbed/wait/deferred.js';
-import { type FakeClock, settled } from '../../../lab/testbed/clocks/fake-clock.js';
-import { busy, engineBench, type FakeStore, held, passing, queued, TERMS } from './support.js';
+import { settled } from '../../../lab/testbed/clocks/fake-clock.js';
+import { busy, engineBench, held, NOT_HELD, passing, queued, RELEASED, TERMS } from './support.js';
 
 function abortable() {
   const controller = new AbortController();
   return { signal: controller.signal, abort: () => controller.abort() };
 }
 
-const PUSH = { key: 'a', token: 11, lease: 3_000, time: 50_500, batchSize: 1 };
+const SET = ['a', 'b'].map((key) => ({ key, terms: TERMS }));
 
 /** The ids that are under way in one step. */
 const setIdsOf = (engine: LockEngine) => (Reflect.get(engine, 'tickets') as { setIds: Set<string> }).setIds;
@@ -30,57 +30,54 @@ it('a caller that an observer aborts at its first event gets no timeout later', 
 
 describe('grants without a waiter', () => {
   it('are released', () => {
-    const { store, left } = engineBench();
-    store.listener.granted({ ...PUSH, id: 'me:99' });
-    expect(left()).toEqual(['me:99']);
-    expect(store.releases[0]!.request).toEqual({ key: 'a', id: 'me:99', tombstoneFor: 0, keep: 0, next: undefined });
+    const { store, push } = engineBench();
+    push({ id: 'me:99' });
+    expect(store.releases.map(({ request }) => request)).toEqual([
+      { key: 'a', id: 'me:99', tombstoneFor: 0, keep: 0, next: undefined },
+    ]);
   });
 
   it('are released after a pending release that would find nothing', async () => {
-    const { store, engine, acquire, left } = engineBench();
+    const { store, engine, acquire, answer, left } = engineBench();
     const acquisition = acquire();
     // The connection was lost: it is asked once more, and both questions are answered.
     store.listener.restored();
     await settled();
-    const [first, second] = store.acquires;
-    first!.answer.resolve(held(5, 30_000));
+    await answer(held(5, 30_000), 0);
     const hold = await acquisition;
     const released = engine.releases.release(hold);
-    second!.answer.resolve(held(5, 30_000));
-    await settled();
+    await answer(held(5, 30_000), 1);
     expect(left()).toEqual([hold.id]);
-    store.releases[0]!.answer.resolve({ released: true, next: undefined });
+    store.releases[0]!.answer.resolve(RELEASED);
     expect(await released).toBe(true);
     await settled();
     expect(left()).toEqual([hold.id, hold.id]);
   });
 
   it('are ignored if they repeat a held one', async () => {
-    const { store, take } = engineBench();
+    const { take, push, left } = engineBench();
     const hold = await take();
-    store.listener.granted({ ...PUSH, id: hold.id });
-    expect(store.releases).toHaveLength(0);
+    push({ id: hold.id });
+    expect(left()).toEqual([]);
     expect(hold.isHeld).toBe(true);
   });
 
   it('are released if the store names them as holders', async () => {
-    const { store, acquire, take, left } = engineBench();
+    const { acquire, take, answer, left } = engineBench();
     await take({ key: 'b' });
     void acquire();
-    store.acquires.at(-1)!.answer.resolve(queued({ holders: ['me:77', 'me:1', 'you:5'] }));
-    await settled();
+    await answer(queued({ holders: ['me:77', 'me:1', 'you:5'] }));
     expect(left()).toEqual(['me:77']); // me:1 is held, of another key; you:5 is another client's
   });
 
   it('are not released again while their release is under way', async () => {
-    const { store, engine, acquire, take, left } = engineBench();
+    const { store, engine, acquire, take, answer, left } = engineBench();
     const hold = await take();
     const released = engine.releases.release(hold);
     void acquire();
-    store.acquires.at(-1)!.answer.resolve(queued({ holders: [hold.id] }));
-    await settled();
+    await answer(queued({ holders: [hold.id] }));
     expect(left()).toEqual([hold.id]);
-    store.releases[0]!.answer.resolve({ released: true, next: undefined });
+    store.releases[0]!.answer.resolve(RELEASED);
     expect(await released).toBe(true);
     await settled();
     expect(left()).toEqual([hold.id]);
@@ -89,14 +86,14 @@ describe('grants without a waiter', () => {
 
 describe('waiters of one client for one key', () => {
   it('inherit the place of the first one if it gives up', async () => {
-    const { clock, store, acquire, left } = engineBench();
+    const { clock, acquire, answer, push, left } = engineBench();
     const first = acquire({}, 50);
     const second = acquire();
-    store.acquires[0]!.answer.resolve(queued());
+    await answer(queued());
     await clock.pass(50);
     await expect(first).rejects.toMatchObject({ code: 'LOCK_TIMEOUT' });
     expect(left()).toEqual([]);
-    store.listener.granted({ ...PUSH, id: 'me:1' });
+    push();
     expect((await second).id).toBe('me:1');
   });
 
@@ -126,13 +123,13 @@ describe('waiters of one client for one key', () => {
   });
 
   it('send a request after the previous holder has lost the lock', async () => {
-    const { clock, store, acquire, take } = engineBench();
+    const { clock, store, acquire, take, answer } = engineBench();
     const first = await take({ renews: false, lease: 1_000 });
     const second = acquire();
     await clock.pass(988);
     expect(first.state).toBe('lost');
     expect(store.acquires).toHaveLength(2);
-    store.acquires[1]!.answer.resolve(held(6, 30_000));
+    await answer(held(6, 30_000));
     expect((await second).isHeld).toBe(true);
   });
 
@@ -151,16 +148,13 @@ describe('waiters of one client for one key', () => {
   });
 });
 
-describe('a late grant', () => {
-  it('is released, and requested again', async () => {
-    const { clock, store, acquire, left } = engineBench();
-    void acquire({ lease: 1_000 });
-    clock.advance(1_200);
-    store.acquires[0]!.answer.resolve(held(5, 1_000));
-    await settled();
-    expect(left()).toEqual(['me:1']);
-    expect(store.acquires[1]!.request.id).toBe('me:2');
-  });
+it('a late grant is released, and requested again', async () => {
+  const { clock, store, acquire, answer, left } = engineBench();
+  void acquire({ lease: 1_000 });
+  clock.advance(1_200);
+  await answer(held(5, 1_000));
+  expect(left()).toEqual(['me:1']);
+  expect(store.acquires[1]!.request.id).toBe('me:2');
 });
 
 describe('a release', () => {
@@ -169,20 +163,19 @@ describe('a release', () => {
     const hold = await take();
     const released = engine.releases.release(hold);
     store.epoch += 1;
-    store.releases[0]!.answer.resolve({ released: false, next: undefined });
+    store.releases[0]!.answer.resolve(NOT_HELD);
     expect(await released).toBe(true);
     expect(hold.loss).toBeUndefined();
   });
 
   it('keeps the key locked for that time, too, if it has failed and a reply names its hold', async () => {
-    const { store, engine, acquire, take } = engineBench();
+    const { store, engine, acquire, take, answer } = engineBench();
     const hold = await take({ holdAtLeast: 900 });
     const released = engine.releases.release(hold);
     store.releases[0]!.answer.reject(passing());
     await expect(released).rejects.toThrow('the connection is lost');
     void acquire();
-    store.acquires[1]!.answer.resolve(queued({ holders: [hold.id] }));
-    await settled();
+    await answer(queued({ holders: [hold.id] }));
     expect(store.releases[1]!.request).toEqual(store.releases[0]!.request);
   });
 
@@ -198,48 +191,30 @@ describe('a release', () => {
     await clock.pass(250);
     expect(store.releases[2]!.request.keep).toBe(0);
   });
-
-  it('ends before a pending renewal is answered', async () => {
-    const { clock, store, engine, take } = engineBench();
-    const hold = await take();
-    await clock.pass(10_000);
-    expect(store.renewals).toHaveLength(1);
-    const released = engine.releases.release(hold);
-    store.releases[0]!.answer.resolve({ released: true, next: undefined });
-    expect(await released).toBe(true);
-    store.renewals[0]!.answer.resolve(['not-held']); // executed after the release
-    await clock.pass(60_000);
-    expect(hold.state).toBe('released');
-    expect(store.renewals).toHaveLength(1);
-  });
 });
 
 describe('a reconnect', () => {
   it('renews holds first, and then retries for waiters', async () => {
-    const { store, acquire, take } = engineBench();
+    const { store, acquire, take, answer } = engineBench();
     await take({ key: 'b' });
     void acquire();
-    store.acquires.at(-1)!.answer.resolve(queued());
-    await settled();
-    const asked = store.acquires.length;
+    await answer(queued());
     const before = store.order.length;
     store.epoch += 1;
     store.listener.restored();
     await settled();
     expect(store.order.slice(before)).toEqual(['renew', 'acquire']);
     expect(store.renewals.map(({ request }) => request[0]!.key)).toEqual(['b']);
-    expect(store.acquires).toHaveLength(asked + 1);
     expect(store.acquires.at(-1)!.request).toMatchObject({ key: 'a', id: 'me:2' });
   });
 
   it('that concerns some keys retries for their waiters only, and renews nothing', async () => {
-    const { store, acquire, take } = engineBench();
+    const { store, acquire, take, answer } = engineBench();
     await take({ key: 'b' });
     for (const key of ['a', 'c']) {
       void acquire({ key });
-      store.acquires.at(-1)!.answer.resolve(queued());
+      await answer(queued());
     }
-    await settled();
     const before = store.order.length;
     store.listener.restored((key) => key === 'c');
     await settled();
@@ -248,11 +223,10 @@ describe('a reconnect', () => {
   });
 
   it('does not retry for a waiter that gives up at the same moment', async () => {
-    const { store, acquire } = engineBench();
+    const { store, acquire, answer } = engineBench();
     const { signal, abort } = abortable();
     void acquire({}, Infinity, signal);
-    store.acquires[0]!.answer.resolve(queued());
-    await settled();
+    await answer(queued());
     store.listener.restored();
     abort();
     await settled();
@@ -262,10 +236,9 @@ describe('a reconnect', () => {
 
 describe('a timeout', () => {
   it('names the option, and not the time that the timer took', async () => {
-    const { clock, store, acquire } = engineBench();
+    const { clock, acquire, answer } = engineBench();
     const waiting = acquire({}, 10_000);
-    store.acquires[0]!.answer.resolve(queued({ retryAfter: 60_000 }));
-    await settled();
+    await answer(queued({ retryAfter: 60_000 }));
     clock.stall(12_345);
     await clock.pass(1);
     await expect(waiting).rejects.toMatchObject({
@@ -275,14 +248,15 @@ describe('a timeout', () => {
   });
 
   it('does not say that others held the key if requests have split the masters', async () => {
-    const { clock, store, acquire } = engineBench();
+    const { clock, acquire, answer } = engineBench();
+    const split = (retryAfter: number) => queued({ retryAfter, isSplit: true });
     const waiting = acquire({}, 100);
-    store.acquires[0]!.answer.resolve(queued({ retryAfter: 50, isSplit: true }));
+    await answer(split(50));
     const other = acquire({ key: 'b' }, 100);
-    store.acquires[1]!.answer.resolve(queued({ retryAfter: 50, isSplit: true }));
+    await answer(split(50));
     await clock.pass(50);
-    store.acquires[2]!.answer.resolve(queued({ retryAfter: 1_000, isSplit: true }));
-    store.acquires[3]!.answer.resolve(queued({ retryAfter: 1_000 }));
+    await answer(split(1_000), 2);
+    await answer(queued(), 3);
     await clock.pass(50);
     await expect(waiting).rejects.toMatchObject({
       code: 'LOCK_TIMEOUT',
@@ -294,14 +268,14 @@ describe('a timeout', () => {
   });
 
   it('says so if this process itself holds the key', async () => {
-    const { clock, store, acquire, take } = engineBench();
+    const { clock, acquire, take, answer } = engineBench();
     await take({ key: 'b' });
     const { id } = await take({ key: 'a' });
     const waiting = acquire({}, 50);
     const single = acquire({}, 0);
-    store.acquires.at(-1)!.answer.resolve({ ...busy(), holders: ['other:1', id] });
+    await answer({ ...busy(), holders: ['other:1', id] });
     const other = acquire({ key: 'c' }, 0);
-    store.acquires.at(-1)!.answer.resolve({ ...busy(), holders: ['other:1'] });
+    await answer({ ...busy(), holders: ['other:1'] });
     await clock.pass(50);
     await expect(waiting).rejects.toThrow('waitTimeout of 50 ms (in this process)');
     await expect(single).rejects.toThrow("'a' is held by another caller (in this process)");
@@ -310,9 +284,9 @@ describe('a timeout', () => {
 });
 
 it('counts the reply to a verify from when the request was sent, also for the next local waiter', async () => {
-  const { clock, store, engine, acquire } = engineBench();
+  const { clock, store, engine, acquire, answer } = engineBench();
   const granted = acquire({ lease: 1_000 });
-  store.acquires[0]!.answer.resolve(held(5, 1_000, 50_000, 2));
+  await answer(held(5, 1_000, 50_000, 2));
   const hold = await granted;
   const end = clock.now() + 1_000;
   const waiting = acquire({ lease: 1_000 });
@@ -342,70 +316,56 @@ it('a renewal that an extend has moved is not late', async () => {
 });
 
 it('hands a lock to no local waiter once a reply names a holder in another client', async () => {
-  const { store, engine, acquire } = engineBench();
-  const first = acquire();
-  store.acquires[0]!.answer.resolve(held(5, 30_000, 50_000, 16));
-  const hold = await first;
+  const { engine, acquire, take, answer } = engineBench();
+  const hold = await take({}, 16);
   void acquire();
-  void acquire({ owner: 'one' }, 0).catch(() => undefined);
-  store.acquires[1]!.answer.resolve({ ...busy(), holders: ['other:1'] });
-  await settled();
+  void acquire({ owner: 'one' }, 0);
+  await answer({ ...busy(), holders: ['other:1'] });
   expect(engine.releases.handOff(hold)).toBe(false);
 });
 
-describe('an unreachable store', () => {
-  it('fails single tries at once, and waiters after commandTimeout or waitTimeout', async () => {
-    const { clock, store, acquire } = engineBench();
-    const first = acquire();
-    let told = 0;
-    first.catch(() => (told = clock.now()));
-    store.acquires[0]!.answer.resolve(queued({ retryAfter: 100 }));
-    await settled();
-    store.unreachable = passing();
-    const since = clock.now();
-    const ended = new Map<number, number>();
-    const calls = [Infinity, 10_000, 1_000, 0].map((waitTimeout) =>
-      [{ key: 'b' }, { key: 'c', fair: true }, { key: 'd', owner: 'one' }].map(async (terms) => {
-        const { message } = store.unreachable!;
-        await expect(acquire(terms, waitTimeout)).rejects.toMatchObject({ key: terms.key, message });
-        ended.set(waitTimeout, clock.now() - since);
-      }),
-    );
-    await clock.pass(6_000);
-    await Promise.all(calls.flat());
-    await expect(first).rejects.toMatchObject({ key: 'a', message: store.unreachable.message });
-    expect(told - since).toBeGreaterThan(4_900);
-    for (const endless of [Infinity, 10_000]) expect(ended.get(endless)).toBeGreaterThan(4_800);
-    expect(ended.get(1_000)).toBeGreaterThanOrEqual(1_000);
-    expect(ended.get(1_000)).toBeLessThan(1_300);
-    expect(ended.get(0)).toBeLessThan(10);
-    expect(store.acquires).toHaveLength(1);
-  });
+it('an unreachable store fails single tries at once, and waiters after commandTimeout or waitTimeout', async () => {
+  const { clock, store, acquire, answer } = engineBench();
+  const first = acquire();
+  let told = 0;
+  first.catch(() => (told = clock.now()));
+  await answer(queued({ retryAfter: 100 }));
+  store.unreachable = passing();
+  const since = clock.now();
+  const ended = new Map<number, number>();
+  const calls = [Infinity, 10_000, 1_000, 0].map((waitTimeout) =>
+    [{ key: 'b' }, { key: 'c', fair: true }, { key: 'd', owner: 'one' }].map(async (terms) => {
+      const { message } = store.unreachable!;
+      await expect(acquire(terms, waitTimeout)).rejects.toMatchObject({ key: terms.key, message });
+      ended.set(waitTimeout, clock.now() - since);
+    }),
+  );
+  await clock.pass(6_000);
+  await Promise.all(calls.flat());
+  await expect(first).rejects.toMatchObject({ key: 'a', message: store.unreachable.message });
+  expect(told - since).toBeGreaterThan(4_900);
+  for (const endless of [Infinity, 10_000]) expect(ended.get(endless)).toBeGreaterThan(4_800);
+  expect(ended.get(1_000)).toBeGreaterThanOrEqual(1_000);
+  expect(ended.get(1_000)).toBeLessThan(1_300);
+  expect(ended.get(0)).toBeLessThan(10);
+  expect(store.acquires).toHaveLength(1);
 });
 
 describe('several keys that are requested in one step', () => {
-  const SET = [
-    { key: 'a', terms: TERMS },
-    { key: 'b', terms: TERMS },
-  ];
-
   /**
    * The first question was executed, and is asked again on a new connection, behind that of a waiter for one of the
    * keys.
    */
   async function withWaiter() {
-    const { store, engine, acquire, left } = engineBench();
+    const { store, engine, acquire, answer: answerWaiter, left } = engineBench();
     const answer = deferred<readonly HeldReply[] | undefined>();
     store.acquireAll = () => answer;
-    const controller = abortable();
-    const all = engine.acquireAll(SET, { waitTimeout: Infinity, signal: controller.signal });
+    const { signal, abort } = abortable();
+    const all = engine.acquireAll(SET, { waitTimeout: Infinity, signal });
     all.catch(() => undefined);
     void acquire({ key: 'b' });
-    const findHolder = async (): Promise<void> => {
-      store.acquires[0]!.answer.resolve(queued({ holders: ['me:2'] }));
-      await settled();
-    };
-    return { all, answer, abort: controller.abort, findHolder, left, engine };
+    const findHolder = () => answerWaiter(queued({ holders: ['me:2'] }));
+    return { all, answer, abort, findHolder, left, engine };
   }
 
   it('are not released by a waiter that finds them held before their reply', async () => {
@@ -428,31 +388,23 @@ describe('several keys that are requested in one step', () => {
     expect(left()).toEqual(['me:1', 'me:2', 'me:2']);
     expect(setIdsOf(engine).size).toBe(0);
   });
-});
 
-describe('several keys for which the store has no single step', () => {
-  it('are asked for one by one, even if the time of the call is over by then', async () => {
-    const { clock, store, engine } = engineBench();
-    const answer = deferred<undefined>();
-    store.acquireAll = () => answer;
-    const set = ['a', 'b'].map((key) => ({ key, terms: TERMS }));
-    const all = engine.acquireAll(set, { waitTimeout: 1, signal: undefined });
+  it('are asked for one by one if the store has no single step, even if the time of the call is over by then', async () => {
+    const { clock, store, engine, answer } = engineBench();
+    const noStep = deferred<undefined>();
+    store.acquireAll = () => noStep;
+    const all = engine.acquireAll(SET, { waitTimeout: 1, signal: undefined });
     await clock.pass(2);
-    answer.resolve(undefined);
+    noStep.resolve(undefined);
     for (const i of [0, 1]) {
       await settled();
-      store.acquires[i]!.answer.resolve(held(5, 30_000));
+      await answer(held(5, 30_000), i);
     }
     expect((await all).map(({ key }) => key)).toEqual(['a', 'b']);
   });
 });
 
 describe('several keys that are requested one by one in a single try', () => {
-  const SET = [
-    { key: 'a', terms: TERMS },
-    { key: 'b', terms: TERMS },
-  ];
-
   /** One key is still held by a call of this client that the client has released, so the try waits for that release. */
   async function afterRelease(meanwhile: (abort: () => void, engine: LockEngine) => void) {
     const { store, engine, take } = engineBench();
@@ -463,7 +415,7 @@ describe('several keys that are requested one by one in a single try', () => {
     all.catch(() => undefined);
     await settled();
     meanwhile(abort, engine);
-    store.releases[0]!.answer.resolve({ released: true, next: undefined });
+    store.releases[0]!.answer.resolve(RELEASED);
     await settled();
     expect(store.acquires).toHaveLength(1);
     return { all, signal };
@@ -480,79 +432,63 @@ describe('several keys that are requested one by one in a single try', () => {
   });
 });
 
-describe('a yield message for a fair request', () => {
-  const ID = 'me:1';
-  const grant = held(5, 30_000, 50_000, 16);
-  const push = { ...PUSH, id: ID, batchSize: 16 };
+describe('a lock that the first of two callers releases', () => {
+  const batch = held(5, 30_000, 50_000, 16);
+  type Bench = ReturnType<typeof engineBench>;
 
-  /**
-   * Two of one process want a key. How the first is granted it is up to `grants`; which caller has it when that one is
-   * done?
-   */
-  async function nextAfter(grants: (store: FakeStore, clock: FakeClock) => Promise<void> | void): Promise<string> {
-    const { clock, store, engine, acquire, left } = engineBench();
-    const [first, second] = [acquire(), acquire()];
+  it.each<[isHandedOn: boolean, when: string, grants: (bench: Bench) => unknown]>([
+    [true, 'no other client has asked for it', ({ answer }) => answer(batch)],
+    [
+      false,
+      'a message to yield comes before the answer that is the grant',
+      ({ store, answer }) => {
+        store.listener.yield('me:1');
+        return answer(batch);
+      },
+    ],
+    [
+      false,
+      'a message to yield comes before a pushed grant',
+      async ({ store, clock, answer, push }) => {
+        await answer(queued());
+        clock.advance(500);
+        store.listener.yield('me:1');
+        push({ batchSize: 16 });
+      },
+    ],
+    [
+      false,
+      'a message to yield comes behind a pushed grant which waits for the answer by which it is measured',
+      ({ store, answer, push }) => {
+        push({ batchSize: 16 });
+        store.listener.yield('me:1');
+        return answer(queued());
+      },
+    ],
+    [
+      false,
+      'a message to yield comes behind the grant',
+      async ({ store, answer }) => {
+        await answer(batch);
+        store.listener.yield('me:1');
+      },
+    ],
+    [
+      true,
+      'another acquisition is to yield',
+      ({ store, answer }) => {
+        store.listener.yield('me:2');
+        return answer(batch);
+      },
+    ],
+  ])('goes to the second one (%j) if %s', async (isHandedOn, _when, grants) => {
+    const bench = engineBench();
+    const [first, second] = [bench.acquire(), bench.acquire()];
     let isServed = false;
     void second.then(() => (isServed = true));
-    await grants(store, clock);
-    void engine.releases.release(await first);
+    await grants(bench);
+    void bench.engine.releases.release(await first);
     await settled();
-    expect(left()).toEqual(isServed ? [] : [ID]);
-    return isServed ? 'the next of this process' : 'whom the store says';
-  }
-
-  const queuedFirst = async (store: FakeStore, clock: FakeClock): Promise<void> => {
-    store.acquires[0]!.answer.resolve(queued());
-    await settled();
-    clock.advance(500);
-  };
-
-  it.each<[string, string, Parameters<typeof nextAfter>[0]]>([
-    ['that does not come', 'the next of this process', (store) => store.acquires[0]!.answer.resolve(grant)],
-    [
-      'that comes before the answer that is the grant',
-      'whom the store says',
-      (store) => {
-        store.listener.yield(ID);
-        store.acquires[0]!.answer.resolve(grant);
-      },
-    ],
-    [
-      'that comes before a pushed grant',
-      'whom the store says',
-      async (store, clock) => {
-        await queuedFirst(store, clock);
-        store.listener.yield(ID);
-        store.listener.granted(push);
-      },
-    ],
-    [
-      'that comes behind a pushed grant which waits for the answer by which it is measured',
-      'whom the store says',
-      (store) => {
-        store.listener.granted(push);
-        store.listener.yield(ID);
-        store.acquires[0]!.answer.resolve(queued());
-      },
-    ],
-    [
-      'that comes behind the grant',
-      'whom the store says',
-      async (store) => {
-        store.acquires[0]!.answer.resolve(grant);
-        await settled();
-        store.listener.yield(ID);
-      },
-    ],
-    [
-      'to another acquisition',
-      'the next of this process',
-      (store) => {
-        store.listener.yield('me:2');
-        store.acquires[0]!.answer.resolve(grant);
-      },
-    ],
-  ])('%s: then %s holds the key', async (_, next, grants) => {
-    expect(await nextAfter(grants)).toBe(next);
+    expect([isServed, bench.left()]).toEqual([isHandedOn, isHandedOn ? [] : ['me:1']]);
   });
 });

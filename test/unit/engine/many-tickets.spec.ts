@@ -1,9 +1,8 @@
-import { LockEngine } from '../../../lib/engine/lock-engine.js';
 import { FOLLOWER_PERIOD, type AcquireReply, type HoldMode } from '../../../lib/store/lock-store.js';
 import type { Hold } from '../../../lib/engine/hold.js';
 import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
-import { FakeClock, settled } from '../../../lab/testbed/clocks/fake-clock.js';
-import { contextOf, FakeStore, held, lasting, passing, queued, TERMS } from './support.js';
+import { settled } from '../../../lab/testbed/clocks/fake-clock.js';
+import { engineBench, FakeStore, held, lasting, passing, queued, RELEASED } from './support.js';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { Tickets, type Ticket } from '../../../lib/engine/ticket.js';
@@ -22,14 +21,10 @@ function setUp(
     ...features
   }: { key?: string; waitTimeout?: number; mayKeepPlaces?: boolean; isPartitioned?: boolean } = {},
 ) {
-  const clock = new FakeClock();
-  const store = Object.assign(new FakeStore(), features);
-  const engine = new LockEngine(contextOf(store, clock));
+  const { clock, store, engine, acquire } = engineBench({ store: Object.assign(new FakeStore(), features) });
   const ended: unknown[] = [];
-  for (let i = 0; i < count; i++) {
-    const wait = { waitTimeout, signal: undefined };
-    void engine.acquire(key ?? `many:${i}`, TERMS, wait).catch((error: unknown) => void ended.push(error));
-  }
+  for (let i = 0; i < count; i++)
+    acquire({ key: key ?? `many:${i}` }, waitTimeout).catch((error: unknown) => void ended.push(error));
   let answered = 0;
   /** Answers what has been asked so far: the store wants to be asked again as late as the request says. */
   const answer = async (): Promise<void> => {
@@ -43,29 +38,14 @@ function setUp(
     while (answered < store.acquires.length) await answer();
   };
   const periods = () => store.acquires.slice(-count).map(({ request }) => request.period);
-  return { clock, store, engine, ended, answer, answerAll, periods };
+  return { clock, store, engine, acquire, ended, answer, answerAll, periods };
 }
 
-/** Callers that each want the same number of permits, on a store that can serve several with one grant. */
-function permitCallers(count: number, mode: HoldMode) {
-  const clock = new FakeClock();
-  const store = Object.assign(new FakeStore(), { permits: { keepUnits: async () => 30_000 } });
-  const engine = new LockEngine(contextOf(store, clock));
-  const holds: Hold[] = [];
-  for (let i = 0; i < count; i++) {
-    const wait = { waitTimeout: Infinity, signal: undefined };
-    void engine.acquire('a', { ...TERMS, mode }, wait).then((hold) => holds.push(hold));
-  }
-  return { clock, store, engine, held: holds };
-}
+/** A store that can serve several callers with one grant of permits, and what one of these callers asks for. */
+const permitStore = () => Object.assign(new FakeStore(), { permits: { keepUnits: async () => 30_000 } });
+const PERMIT = { mode: { kind: 'permits', units: 1, limit: 5_000 } } as const;
 
 describe('a client that waits for very many keys', () => {
-  it('asks for each of 10 000 keys as often as for one', async () => {
-    const { answerAll, periods } = setUp(10_000);
-    await answerAll();
-    expect(new Set(periods())).toEqual(new Set([SOON]));
-  });
-
   it.each([
     [20_000, 2 * SOON],
     [100_000, 7 * SOON],
@@ -82,15 +62,13 @@ describe('a client that waits for very many keys', () => {
     expect(period * (4 / 3)).toBeLessThan(FOLLOWER_PERIOD * 3_000);
   });
 
-  it('asks as often as ever if a release may miss a place', async () => {
-    const { answerAll, periods } = setUp(20_000, { mayKeepPlaces: true });
-    await answerAll();
-    expect(new Set(periods())).toEqual(new Set([SOON]));
-  });
-
-  it('asks for all at once, and often, if some of the servers may not answer', async () => {
-    const { store, answerAll, periods } = setUp(20_000, { isPartitioned: true });
-    expect(store.acquires).toHaveLength(20_000);
+  it.each([
+    ['there are 10 000 of them', 10_000, {}, MOST_UNANSWERED],
+    ['a release may miss a place', 20_000, { mayKeepPlaces: true }, MOST_UNANSWERED],
+    ['some of the servers may not answer', 20_000, { isPartitioned: true }, 20_000],
+  ])('asks for each key as often as for one if %s', async (_when, count, features, atOnce) => {
+    const { store, answerAll, periods } = setUp(count, features);
+    expect(store.acquires).toHaveLength(atOnce);
     await answerAll();
     expect(new Set(periods())).toEqual(new Set([SOON]));
   });
@@ -118,7 +96,7 @@ describe('a client that waits for very many keys', () => {
   });
 
   it('asks for a new key before the keys that it has asked for, and for each of them once', async () => {
-    const { clock, store, engine, answer, answerAll } = setUp(3_000);
+    const { clock, store, acquire, answer, answerAll } = setUp(3_000);
     await answerAll();
     const before = store.acquires.length;
     store.listener.restored();
@@ -127,7 +105,7 @@ describe('a client that waits for very many keys', () => {
     // The times at which they would have asked come while they stand in the backlog.
     clock.advance(2 * SOON);
     for (let turn = 0; turn < 50; turn++) await settled();
-    void engine.acquire('new', TERMS, { waitTimeout: Infinity, signal: undefined });
+    void acquire({ key: 'new' });
     const asked = store.acquires.length;
     expect(asked).toBe(before + MOST_UNANSWERED);
     await answer();
@@ -214,27 +192,24 @@ describe('very many callers of one key', () => {
 });
 
 it('one request for permits is for 1 000 callers at most', async () => {
-  const mode = { kind: 'permits', units: 1, limit: 5_000 } as const;
-  const { store, held: holds } = permitCallers(5_000, mode);
+  const { store, acquire, answer } = engineBench({ store: permitStore() });
+  const holds: Hold[] = [];
+  for (let i = 0; i < 5_000; i++) void acquire(PERMIT).then((hold) => holds.push(hold));
   await settled();
-  const [first] = store.acquires;
-  first!.answer.resolve(held(1, 30_000, 50_000, 200));
-  await settled();
+  await answer(held(1, 30_000, 50_000, 200), 0);
   for (let i = 1; holds.length < 5_000; i++) {
-    const { request, answer } = store.acquires[i]!;
-    expect(request.slots).toBeLessThanOrEqual(1_000);
-    answer.resolve({ ...held(1_000 * i, 30_000, 50_000, 1_000), units: request.slots } as AcquireReply);
-    await settled();
+    const { slots } = store.acquires[i]!.request;
+    expect(slots).toBeLessThanOrEqual(1_000);
+    await answer({ ...held(1_000 * i, 30_000, 50_000, 1_000), units: slots } as AcquireReply, i);
   }
   expect(store.acquires.length).toBeLessThanOrEqual(10);
 });
 
 it('20 000 readers that ask in one turn take about as long as other callers', () => {
   const timeOf = (mode: HoldMode): number => {
-    const engine = new LockEngine(contextOf(new FakeStore(), new FakeClock()));
+    const { acquire } = engineBench();
     const since = performance.now();
-    for (let i = 0; i < 20_000; i++)
-      void engine.acquire('a', { ...TERMS, mode }, { waitTimeout: Infinity, signal: undefined });
+    for (let i = 0; i < 20_000; i++) void acquire({ mode });
     return performance.now() - since;
   };
   expect(timeOf({ kind: 'read' })).toBeLessThan(10 * timeOf({ kind: 'exclusive' }));
@@ -244,11 +219,9 @@ setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;
 
 it('keeps no caller that has had permits, although others always wait for an answer', async () => {
-  const mode = { kind: 'permits', units: 1, limit: 5_000 } as const;
-  const { store, engine } = permitCallers(0, mode);
+  const { store, engine, acquire } = engineBench({ store: permitStore() });
   const waiting: Array<Promise<Hold>> = [];
-  const call = () =>
-    waiting.push(engine.acquire('a', { ...TERMS, mode }, { waitTimeout: Infinity, signal: undefined }));
+  const call = () => waiting.push(acquire(PERMIT));
   const early: Array<WeakRef<Hold>> = [];
   call();
   for (let i = 0; i < 100; i++) {
@@ -256,7 +229,7 @@ it('keeps no caller that has had permits, although others always wait for an ans
     store.acquires[i]!.answer.resolve({ ...held(1_000 * (i + 1), 30_000), units: 1 } as AcquireReply);
     const hold = (await waiting.shift())!;
     void engine.releases.release(hold);
-    store.releases.at(-1)!.answer.resolve({ released: true, next: undefined });
+    store.releases.at(-1)!.answer.resolve(RELEASED);
     early.push(new WeakRef(hold));
   }
   await new Promise((resolve) => setImmediate(resolve));

@@ -1,11 +1,10 @@
 import fc from 'fast-check';
 import type { Hold } from '../../../lib/engine/hold.js';
-import { LockEngine } from '../../../lib/engine/lock-engine.js';
 import type { RenewReply, RenewRequest } from '../../../lib/store/lock-store.js';
 import type { LockStoreError } from '../../../lib/errors/index.js';
 import { FakeClock, settled } from '../../../lab/testbed/clocks/fake-clock.js';
 import { deferred, type Deferred } from '../../../lab/testbed/wait/deferred.js';
-import { contextOf, FakeStore, held, passing, TERMS } from './support.js';
+import { engineBench, FakeStore, held, passing } from './support.js';
 
 const LEASE = 9_000;
 /** ms from a client to the server, or back, at most. */
@@ -104,12 +103,9 @@ it('two thirds of the lease, less one round trip, are left whatever the holder a
   await fc.assert(
     fc.asyncProperty(first, fc.array(step, { minLength: 1, maxLength: 12 }), async (granted, steps) => {
       const clock = new FakeClock();
-      const store = new LeasingStore(clock);
       const limits = { commandTimeout: COMMAND_TIMEOUT, batch: { size: 16, time: 60_000 } };
-      const engine = new LockEngine(contextOf(store, clock, { limits }));
-      const acquire = (): Promise<Hold> =>
-        engine.acquire('a', { ...TERMS, lease: LEASE }, { waitTimeout: Infinity, signal: undefined });
-      const acquiring = acquire();
+      const { store, engine, acquire } = engineBench({ clock, store: new LeasingStore(clock), limits });
+      const acquiring = acquire({ lease: LEASE });
       await settled();
       store.ends = clock.now() + granted;
       store.full = granted;
@@ -142,7 +138,7 @@ it('two thirds of the lease, less one round trip, are left whatever the holder a
           store.listener.restored();
         },
         'hand off': async () => {
-          waiting.push(acquire());
+          waiting.push(acquire({ lease: LEASE }));
           await settled();
           if (engine.releases.handOff(hold)) hold = await waiting.shift()!;
         },

@@ -1,8 +1,8 @@
 import type { Hold } from '../../../lib/engine/hold.js';
-import { settled, FakeClock } from '../../../lab/testbed/clocks/fake-clock.js';
+import { settled } from '../../../lab/testbed/clocks/fake-clock.js';
 import type { AcquireReply } from '../../../lib/store/lock-store.js';
 import { deferred, type Deferred } from '../../../lab/testbed/wait/deferred.js';
-import { engineBench, held, passing, queued, contextOf, FakeStore } from './support.js';
+import { engineBench, held, passing, queued, RELEASED } from './support.js';
 import { Releases } from '../../../lib/engine/releases.js';
 import { readLockHealth } from '../../../lib/service/lock-health.js';
 
@@ -14,9 +14,9 @@ describe('a hold that callers have shared', () => {
   /** A hold that the store keeps for an hour, with a second caller that has a lease of a second. */
   const shared = async () => {
     const parts = engineBench();
-    const { store, engine, acquire } = parts;
+    const { store, engine, acquire, answer } = parts;
     const acquisition = acquire({ ...READ, lease: HOUR });
-    store.acquires[0]!.answer.resolve(held(5, HOUR));
+    await answer(held(5, HOUR));
     const long = await acquisition;
     const short = await acquire({ ...READ, lease: 1_000 });
     expect(await engine.releases.release(long)).toBe(true);
@@ -49,12 +49,11 @@ describe('a reader whose lease was too short when it was lost', () => {
   /** A reader with a pushed grant of 3 s, whose renewal is not answered until that is over. */
   const lost = async () => {
     const parts = engineBench();
-    const { clock, store, acquire } = parts;
-    const waiting = acquire({ ...READ, lease: 30_000, renews: true });
-    store.acquires[0]!.answer.resolve(queued({ retryAfter: 60_000 }));
+    const { clock, store, acquire, answer, push } = parts;
+    const waiting = acquire({ ...READ, renews: true });
+    await answer(queued({ retryAfter: 60_000 }));
     await clock.pass(10);
-    const { id } = store.acquires[0]!.request;
-    store.listener.granted({ key: 'a', id, token: 11, lease: 3_000, time: 50_010, batchSize: 1 });
+    push({ time: 50_010 });
     const hold = await waiting;
     await clock.pass(1_500);
     clock.advance(1_600);
@@ -84,7 +83,7 @@ describe('a reader whose lease was too short when it was lost', () => {
     const closed = engine.close(0);
     await clock.pass(5);
     expect(store.releases).toHaveLength(1);
-    store.releases[0]!.answer.resolve({ released: true, next: undefined });
+    store.releases[0]!.answer.resolve(RELEASED);
     await closed;
   });
 });
@@ -92,7 +91,7 @@ describe('a reader whose lease was too short when it was lost', () => {
 describe('callers that share permits which the store does not know any more', () => {
   /** Callers with one permit each of one grant. */
   const sharing = async (count: number) => {
-    const { store, acquire, engine } = engineBench();
+    const { store, acquire, engine, answer } = engineBench();
     const kept: Array<Deferred<number | 'not-held'>> = [];
     const keepUnits = () => {
       kept.push(deferred());
@@ -101,7 +100,7 @@ describe('callers that share permits which the store does not know any more', ()
     Object.assign(store, { permits: { add: async () => 0, keepUnits } });
     const mode = { kind: 'permits', units: 1, limit: 9 } as const;
     const calls = Array.from({ length: count }, () => acquire({ mode }));
-    store.acquires[0]!.answer.resolve({ ...held(5, 30_000, 50_000, count), units: count } as AcquireReply);
+    await answer({ ...held(5, 30_000, 50_000, count), units: count } as AcquireReply);
     const holds = await Promise.all(calls);
     expect(store.acquires).toHaveLength(1);
     return { store, kept, holds, release: (hold: Hold) => engine.releases.release(hold) };
@@ -127,42 +126,36 @@ describe('callers that share permits which the store does not know any more', ()
 });
 
 it('later readers do not share the hold of readers before a writer of their client', async () => {
-  const { clock, store, acquire } = engineBench();
-  const first = acquire({ ...READ, lease: 30_000 });
-  store.acquires[0]!.answer.resolve(queued({ retryAfter: 60_000 }));
-  await settled();
-  void acquire({ lease: 30_000 });
-  store.acquires[1]!.answer.resolve(queued({ retryAfter: 60_000 }));
+  const { clock, store, acquire, answer, push } = engineBench();
+  const first = acquire(READ);
+  await answer(queued({ retryAfter: 60_000 }));
+  void acquire();
+  await answer(queued({ retryAfter: 60_000 }));
   await clock.pass(10);
-  const { id } = store.acquires[0]!.request;
-  store.listener.granted({ key: 'a', id, token: 11, lease: 3_000, time: 50_010, batchSize: 1 });
+  push({ time: 50_010 });
   await first;
-  void acquire({ ...READ, lease: 30_000 });
+  void acquire(READ);
   await settled();
   expect(store.acquires.map(({ request }) => request.mode.kind)).toEqual(['read', 'exclusive', 'read']);
 });
 
-describe('a waiter for permits behind a local holder', () => {
-  it('times out although the store has not answered its new ticket', async () => {
-    const { clock, store, acquire } = engineBench();
-    const first = acquire(PERMIT);
-    store.acquires[0]!.answer.resolve(queued({ retryAfter: 60_000 }));
-    await clock.pass(100);
-    const second = acquire(PERMIT, 1_000);
-    await clock.pass(950);
-    const { id } = store.acquires[0]!.request;
-    store.listener.granted({ key: 'a', id, token: 11, lease: 3_000, time: 51_050, batchSize: 1, units: 1 });
-    await first;
-    await settled();
-    expect(store.acquires).toHaveLength(2);
-    await clock.pass(60);
-    await expect(second).rejects.toMatchObject({ code: 'LOCK_TIMEOUT' });
-  });
+it('a waiter for permits behind a local holder times out although the store has not answered its new ticket', async () => {
+  const { clock, store, acquire, answer, push } = engineBench();
+  const first = acquire(PERMIT);
+  await answer(queued({ retryAfter: 60_000 }));
+  await clock.pass(100);
+  const second = acquire(PERMIT, 1_000);
+  await clock.pass(950);
+  push({ time: 51_050, units: 1 });
+  await first;
+  await settled();
+  expect(store.acquires).toHaveLength(2);
+  await clock.pass(60);
+  await expect(second).rejects.toMatchObject({ code: 'LOCK_TIMEOUT' });
 });
 
 function setUpReleases() {
-  const clock = new FakeClock();
-  const store = new FakeStore();
+  const { clock, store, context } = engineBench();
   const sent: number[] = [];
   let isDown = true;
   const permits = {
@@ -172,7 +165,8 @@ function setUpReleases() {
       return units;
     },
   };
-  const units = new Releases(contextOf(Object.assign(store, { permits }), clock));
+  Object.assign(store, { permits });
+  const units = new Releases(context);
   return { clock, sent, units, recover: () => (isDown = false) };
 }
 

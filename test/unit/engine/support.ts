@@ -16,6 +16,7 @@ import type {
   LockStoreListener,
   OfferReply,
   OfferRequest,
+  PushedGrant,
   ReleaseReply,
   ReleaseRequest,
   RenewReply,
@@ -24,7 +25,7 @@ import type {
   StoredLock,
 } from '../../../lib/store/lock-store.js';
 import { deferred, type Deferred } from '../../../lab/testbed/wait/deferred.js';
-import { FakeClock } from '../../../lab/testbed/clocks/fake-clock.js';
+import { FakeClock, settled } from '../../../lab/testbed/clocks/fake-clock.js';
 
 /** Something that was asked of the store, and its answer in the hands of the test. */
 export interface Asked<Request, Reply> {
@@ -109,6 +110,10 @@ export const passing = (): LockStoreError => new LockStoreError('the connection 
 /** A failure that stays, such as NOPERM. */
 export const lasting = (): LockStoreError => new LockStoreError('no permission');
 
+/** Answers to a release: the hold was there, or not. */
+export const RELEASED: ReleaseReply = { released: true, next: undefined };
+export const NOT_HELD: ReleaseReply = { released: false, next: undefined };
+
 /** Answers to an acquire. The server's clock, `time`, has nothing to do with ours. */
 export const held = (token: number, lease: number, time = 50_000, turns = 1): AcquireReply => ({
   outcome: 'held',
@@ -167,8 +172,12 @@ export function contextOf(
 }
 
 /** An engine on a store in the hands of the test, and the calls that tests make. */
-export function engineBench({ clock = new FakeClock(), onEvent = (_type: string): void => undefined } = {}) {
-  const store = new FakeStore();
+export function engineBench<Store extends FakeStore = FakeStore>({
+  clock = new FakeClock(),
+  store = new FakeStore() as Store,
+  limits = {} as Partial<EngineContext['limits']>,
+  onEvent = (_type: string): void => undefined,
+} = {}) {
   const warnings: string[] = [];
   const events: string[] = [];
   const logger = { ...SILENT, warn: (text: string) => void warnings.push(text) };
@@ -176,7 +185,7 @@ export function engineBench({ clock = new FakeClock(), onEvent = (_type: string)
     events.push(type);
     onEvent(type);
   };
-  const context = contextOf(store, clock, { logger, sink: { observed: true, next } });
+  const context = contextOf(store, clock, { logger, sink: { observed: true, next }, limits });
   const engine = new LockEngine(context);
   const acquire = ({ key = 'a', ...terms }: Wanted = {}, waitTimeout = Infinity, signal?: AbortSignal) => {
     const acquisition = engine.acquire(key, { ...TERMS, ...terms }, { waitTimeout, signal });
@@ -189,9 +198,20 @@ export function engineBench({ clock = new FakeClock(), onEvent = (_type: string)
     store.acquires.at(-1)!.answer.resolve(held(5, 30_000, 50_000, turns));
     return acquisition;
   };
+  /** Answers a request, by default the last one. */
+  const answer = async (reply: AcquireReply, i = store.acquires.length - 1): Promise<void> => {
+    store.acquires[i]!.answer.resolve(reply);
+    await settled();
+  };
+  /** Reports a grant of the first request. */
+  const push = (details: Partial<PushedGrant> = {}): void =>
+    store.listener.granted({
+      ...{ key: 'a', id: 'me:1', token: 11, lease: 3_000, time: 50_500, batchSize: 1 },
+      ...details,
+    });
   /** The ids of the releases so far. */
   const left = () => store.releases.map(({ request }) => request.id);
-  return { clock, store, context, engine, acquire, take, left, warnings, events };
+  return { clock, store, context, engine, acquire, take, answer, push, left, warnings, events };
 }
 
 /** Observes the losses of holds. */

@@ -1,8 +1,7 @@
 import type { Hold } from '../../../lib/engine/hold.js';
-import { LockEngine } from '../../../lib/engine/lock-engine.js';
 import type { AcquireReply } from '../../../lib/store/lock-store.js';
-import { FakeClock, settled } from '../../../lab/testbed/clocks/fake-clock.js';
-import { contextOf, FakeStore, passing, queued, TERMS } from './support.js';
+import { settled } from '../../../lab/testbed/clocks/fake-clock.js';
+import { engineBench, FakeStore, passing, queued } from './support.js';
 
 const FRONT = 2;
 /** With these limits a waiter asks again after 3 s, or after 30 s if it follows others. */
@@ -14,14 +13,15 @@ async function setUp(
   count: number,
   { owner, lease = 30_000, mayKeepPlaces = false }: { owner?: string; lease?: number; mayKeepPlaces?: boolean } = {},
 ) {
-  const clock = new FakeClock();
-  const store = Object.assign(new FakeStore(), { mayKeepPlaces });
-  const engine = new LockEngine(contextOf(store, clock, { limits: { front: FRONT } }));
+  const { clock, store, acquire, push } = engineBench({
+    store: Object.assign(new FakeStore(), { mayKeepPlaces }),
+    limits: { front: FRONT },
+  });
   const stop = Array.from({ length: count }, () => new AbortController());
   const served: number[] = [];
   const holds: Hold[] = [];
   const ends = stop.map(({ signal }, i) =>
-    engine.acquire('a', { ...TERMS, fair: true, owner, lease }, { waitTimeout: Infinity, signal }).then(
+    acquire({ fair: true, owner, lease }, Infinity, signal).then(
       (hold) => {
         served.push(i);
         holds.push(hold);
@@ -53,11 +53,11 @@ async function setUp(
       .map(({ request }) => ids.indexOf(request.id))
       .sort();
   };
-  const push = async (i: number): Promise<void> => {
-    store.listener.granted({ key: 'a', id: ids[i]!, token: 11 + i, lease: 3_000, time: 50_000, batchSize: 1 });
+  const grant = async (i: number): Promise<void> => {
+    push({ id: ids[i]!, token: 11 + i, time: 50_000 });
     await settled();
   };
-  return { clock, store, engine, stop, ends, served, answer, fail, askIn, push };
+  return { store, acquire, stop, ends, served, answer, fail, askIn, grant };
 }
 
 describe('the tickets of a client for one key', () => {
@@ -79,10 +79,10 @@ describe('the tickets of a client for one key', () => {
   });
 
   it('ask soon when they come to the front: their grants may have been lost', async () => {
-    const { answer, askIn, push, served } = await setUp(5);
+    const { answer, askIn, grant, served } = await setUp(5);
     await answer();
     expect(await askIn(1_000)).toEqual([]);
-    await push(0);
+    await grant(0);
     expect(served).toEqual([0]);
     // The second one is due now, the third one after the time of one at the front.
     expect(await askIn(2_000)).toEqual([1]);
@@ -118,11 +118,11 @@ describe('the tickets of a client for one key', () => {
   });
 
   it('begin a new front when all have left', async () => {
-    const { store, engine, answer, stop } = await setUp(3);
+    const { store, acquire, answer, stop } = await setUp(3);
     await answer();
     for (const each of stop) each.abort();
     await settled();
-    void engine.acquire('a', { ...TERMS, fair: true }, { waitTimeout: Infinity, signal: undefined });
+    void acquire({ fair: true });
     expect(store.acquires.at(-1)!.request.period).toBe(SOON);
   });
 
@@ -165,13 +165,11 @@ describe('the tickets of a client for one key', () => {
     expect(store.acquires.slice(4).map(({ request }) => request.period)).toEqual([SOON, SOON, LATE, LATE]);
   });
 
-  it('do not follow others if the store may keep a place after its release', async () => {
-    const { store } = await setUp(4, { mayKeepPlaces: true });
-    expect(store.acquires.map(({ request }) => request.period)).toEqual([SOON, SOON, SOON, SOON]);
-  });
-
-  it('do not follow others if their owner is named: a grant to that owner passes the queue', async () => {
-    const { store } = await setUp(4, { owner: 'me' });
+  it.each([
+    ['the store may keep a place after its release', { mayKeepPlaces: true }],
+    ['their owner is named: a grant to that owner passes the queue', { owner: 'me' }],
+  ])('do not follow others if %s', async (_when, options) => {
+    const { store } = await setUp(4, options);
     expect(store.acquires.map(({ request }) => request.period)).toEqual([SOON, SOON, SOON, SOON]);
   });
 

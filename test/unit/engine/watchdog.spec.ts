@@ -209,14 +209,16 @@ describe('the watchdog', () => {
   });
 
   it('ignores the reply for a hold that has left in the meantime', async () => {
-    const { clock, store, watchdog, watch, confirm, told } = setUp();
-    const hold = watch();
+    const { clock, store, watchdog, watch, told, lost } = setUp();
+    const [kept, released] = [watch(), watch()];
     await clock.pass(1_000);
-    watchdog.remove(hold);
-    await confirm();
+    for (const hold of [kept, released]) watchdog.remove(hold);
+    released.end();
+    // Its renewal was executed behind its release.
+    store.renewals[0]!.answer.resolve([3_000, 'not-held']);
     await clock.pass(10_000);
     expect(store.renewals).toHaveLength(1);
-    expect(told).toEqual([]);
+    expect([told, lost, released.state]).toEqual([[], [], 'released']);
   });
 
   it('renews leases of 50 ms no more often than three times in each', async () => {

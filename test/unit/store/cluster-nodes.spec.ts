@@ -2,6 +2,7 @@ import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
 import { hashSlot } from '../../../lib/keys/index.js';
 import { ClusterNodes } from '../../../lib/store/redis/cluster-nodes.js';
 import type { Line, ServerAddress } from '../../../lib/store/redis/line.js';
+import { FakeLine } from './support.js';
 
 const KEY = 'lock:state:{a}';
 const [MASTER, REPLICA, OTHER, ANOTHER] = ['10.0.0.1:6379', '10.0.0.2:6379', '10.0.0.3:6379', '10.0.0.4:6379'] as const;
@@ -25,21 +26,13 @@ class FakeCluster {
   open(at: ServerAddress): Line {
     const address = `${at.host}:${at.port}`;
     this.opened.push(address);
-    const send = async (command: string): Promise<unknown> => {
+    return new FakeLine({}, async (command) => {
       const view = this.views.get(address);
       if (view === undefined) return new Promise<never>(() => undefined);
       if (command === 'CLUSTER') return this.slots(view);
       if (view.named !== address) throw new Error(`MOVED ${hashSlot(KEY)} ${view.named}`);
       return 0;
-    };
-    const nothing = (): never => {
-      throw new Error('not used');
-    };
-    return {
-      ...{ state: 'ready', opened: Promise.resolve(), peer: address, unanswered: undefined },
-      ...{ send, close: () => undefined },
-      ...{ run: nothing, subscribe: nothing, subscribeInSlot: nothing, unsubscribe: nothing },
-    };
+    });
   }
 
   private slots({ named, hasReplica }: View): unknown {
@@ -65,9 +58,7 @@ async function start(cluster: FakeCluster): Promise<ClusterNodes> {
       resolveNat: (at) => at,
     },
     60_000,
-    {
-      ...{ reached: ignore, unreachable: ignore, ended: ignore, replaced: ignore, unconfirmed: ignore },
-    },
+    { reached: ignore, unreachable: ignore, ended: ignore, replaced: ignore, unconfirmed: ignore },
   );
   begun.push(nodes);
   nodes.open();

@@ -1,33 +1,27 @@
 import { LastingLine, type LastingLineOptions } from '../../../lib/store/redis/lasting-line.js';
 import type { Line, LineObserver } from '../../../lib/store/redis/line.js';
+import { deferred, type Deferred } from '../../../lab/testbed/wait/deferred.js';
 import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
+import { FakeLine } from './support.js';
 
 /** A line whose replies the test decides. */
-class TestedLine implements Line {
-  state: Line['state'] = 'opening';
-  readonly peer = '127.0.0.1:1';
-  readonly unanswered = undefined;
+class TestedLine extends FakeLine {
+  override state: Line['state'] = 'opening';
+  override readonly opened = deferred();
   readonly sent: string[] = [];
-  private readonly replies: Array<{ resolve: (reply: unknown) => void; reject: (error: Error) => void }> = [];
-  private become!: () => void;
-  readonly opened = new Promise<void>((resolve) => (this.become = resolve));
+  readonly replies: Array<Deferred<unknown>> = [];
 
-  constructor(private readonly observer: LineObserver) {}
-
-  run = (): never => {
-    throw new Error('not used');
-  };
-  send = (word: string): Promise<unknown> => {
-    this.sent.push(word);
-    return new Promise((resolve, reject) => this.replies.push({ resolve, reject }));
-  };
-  subscribe = async (): Promise<void> => undefined;
-  subscribeInSlot = this.subscribe;
-  unsubscribe = (): void => undefined;
+  constructor(observer: LineObserver) {
+    super(observer, (word) => {
+      this.sent.push(word);
+      this.replies.push(deferred<unknown>());
+      return this.replies.at(-1)!;
+    });
+  }
 
   accept(): void {
     this.state = 'ready';
-    this.become();
+    this.opened.resolve();
   }
 
   answer(reply: unknown): void {
@@ -46,8 +40,6 @@ class TestedLine implements Line {
     this.observer.ended?.(undefined);
     if (!rejectsFirst) reject();
   }
-
-  close = (): void => void (this.state = 'ended');
 }
 
 function setUp(options: LastingLineOptions = { resends: true }, silence = 60_000) {
@@ -92,7 +84,7 @@ it('a refusal is passed on, and a command is sent once', async () => {
   const { lasting, ready } = setUp();
   const line = await ready(1);
   const refused = lasting.send('A');
-  (line as unknown as { replies: Array<{ reject: (error: Error) => void }> }).replies[0]!.reject(new Error('ERR no'));
+  line.replies[0]!.reject(new Error('ERR no'));
   await expect(refused).rejects.toThrow('ERR no');
   expect(line.sent).toEqual(['A']);
   lasting.close();
@@ -129,9 +121,7 @@ it('a server that has become a replica is left', async () => {
   const { lasting, ready } = setUp();
   const line = await ready(1);
   const refused = lasting.send('A');
-  (line as unknown as { replies: Array<{ reject: (error: Error) => void }> }).replies[0]!.reject(
-    new Error("READONLY You can't write against a read only replica."),
-  );
+  line.replies[0]!.reject(new Error("READONLY You can't write against a read only replica."));
   await expect(refused).rejects.toThrow('READONLY');
   await ready(2);
   lasting.close();

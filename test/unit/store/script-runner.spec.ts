@@ -6,10 +6,11 @@ import type { Commands } from '../../../lib/store/redis/line.js';
 import { namedKeys } from '../../../lib/store/redis/script-call.js';
 import { UNDOUBTED } from '../../../lib/store/redis/mastership.js';
 import { ScriptRunner } from '../../../lib/store/redis/script-runner.js';
+import { settled } from '../../../lab/testbed/clocks/fake-clock.js';
 import { deferred, type Deferred } from '../../../lab/testbed/wait/deferred.js';
+import { SILENT } from '../engine/support.js';
 
 const LIMIT = 20;
-const SILENT = { debug: () => undefined, log: () => undefined, warn: () => undefined, error: () => undefined };
 const CONNECTION = { health: new ConnectionHealth(SILENT, LIMIT), doubt: () => undefined };
 
 /** A client whose answers the test decides. */
@@ -35,8 +36,6 @@ function setUp() {
   });
   return { sent, read, reply };
 }
-
-const settled = () => new Promise((resolve) => setImmediate(resolve));
 
 it('reads a reply in time', async () => {
   const { sent, read, reply } = setUp();

@@ -2,13 +2,13 @@ import { jest } from '@jest/globals';
 import type { AcquireRequest } from '../../../lib/store/lock-store.js';
 import { RedissonStore } from '../../../lib/redisson/redisson-store.js';
 import { Replicas } from '../../../lib/store/redis/replicas.js';
-import type { Command, Line } from '../../../lib/store/redis/line.js';
+import type { Command } from '../../../lib/store/redis/line.js';
 import { listKeys } from '../../../lib/store/redis/key-scan.js';
 import { RedisStore } from '../../../lib/store/redis/redis-store.js';
 import { LastingLine } from '../../../lib/store/redis/lasting-line.js';
 import { readServerIdentity } from '../../../lib/store/redis/server-identity.js';
-import type { Server } from '../../../lib/store/redis/servers.js';
 import { REQUEST as USUAL, SILENT } from '../engine/support.js';
+import { FakeLine, serverWith } from './support.js';
 
 const REQUEST: AcquireRequest = { ...USUAL, waits: false, slots: 1 };
 const PERMITS: AcquireRequest = { ...REQUEST, mode: { kind: 'permits', units: 1, limit: 2 } };
@@ -239,16 +239,8 @@ describe('a reply that other commands cannot give', () => {
     ['WAIT', 1, true],
     ['WAIT', 1, -1],
   ])('confirms no replica: %s answers %j, WAIT %j', async (command, written, replicas) => {
-    const send = async (word: string): Promise<unknown> => (word === 'WAIT' ? replicas : written);
-    const line = { state: 'ready', opened: Promise.resolve(), send } as unknown as Line;
-    const server = { address: '', at: undefined } as Server;
-    const servers = {
-      lines: { silence: 1, open: () => line },
-      of: () => server,
-      known: [server],
-      refresh: async () => {},
-    };
-    const confirmed = new Replicas(servers, 1_000).confirm('a', '1', 1, 500, 'confirm');
+    const line = new FakeLine({}, async (word) => (word === 'WAIT' ? replicas : written));
+    const confirmed = new Replicas(serverWith(line), 1_000).confirm('a', '1', 1, 500, 'confirm');
     await expect(confirmed).rejects.toEqual(
       expect.objectContaining({ code: 'LOCK_STORE', message: expect.stringContaining(command) }),
     );
