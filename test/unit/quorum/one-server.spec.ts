@@ -1,7 +1,7 @@
 import { precedes } from '../../../lib/store/quorum/split-votes.js';
 import { settled } from '../../../lab/testbed/clocks/fake-clock.js';
-import { queued, passing } from '../engine/support.js';
-import { given, Quorum, released, watch, type FakeMember } from './support.js';
+import { NOT_HELD, passing, queued, RELEASED } from '../engine/support.js';
+import { given, Quorum, RELEASE, watch, type FakeMember } from './support.js';
 
 /** An id that comes after `me:1`. */
 const RIVAL = Array.from({ length: 50 }, (_, i) => `other:${i}`).find((id) => precedes('me:1', id))!;
@@ -12,7 +12,7 @@ async function separate() {
   const quorum = new Quorum(3);
   quorum.members.forEach((member, i) => leadTo(member, RUN_IDS[i]!));
   await quorum.start();
-  return { quorum, members: quorum.members as [FakeMember, FakeMember, FakeMember] };
+  return { quorum, members: quorum.members };
 }
 
 function leadTo(member: FakeMember, runId: string): void {
@@ -43,13 +43,13 @@ describe('a server that replies by two addresses in one round', () => {
   it('counts once in a release', async () => {
     const { quorum, members } = await separate();
     await quorum.hold();
-    const answer = watch(quorum.store.release({ key: 'a', id: 'me:1', tombstoneFor: 0, keep: 0, next: undefined }));
-    members[0].releases[0]!.answer.resolve(released(false));
+    const answer = watch(quorum.store.release(RELEASE));
+    members[0].releases[0]!.answer.resolve(NOT_HELD);
     await redirect(members);
-    members[1].releases[0]!.answer.resolve(released(false));
+    members[1].releases[0]!.answer.resolve(NOT_HELD);
     await settled();
     expect(answer.value).toBeUndefined();
-    members[2].releases[0]!.answer.resolve(released());
+    members[2].releases[0]!.answer.resolve(RELEASED);
     await quorum.clock.pass(20);
     expect(answer.value).toMatchObject({ released: true });
   });

@@ -1,7 +1,7 @@
 import type { RenewReply } from '../../../lib/store/lock-store.js';
-import { passing } from '../engine/support.js';
+import { passing, RELEASED } from '../engine/support.js';
 import { settled } from '../../../lab/testbed/clocks/fake-clock.js';
-import { given, Quorum, released } from './support.js';
+import { given, Quorum, RELEASE } from './support.js';
 
 /** A hold that all masters have, and a renewal of it with these answers. */
 async function renewed(...replies: RenewReply[]): Promise<Quorum> {
@@ -15,6 +15,10 @@ const renew = (quorum: Quorum, ...replies: RenewReply[]): Promise<void> => renew
 
 async function renewOf(id: string, quorum: Quorum, ...replies: RenewReply[]): Promise<void> {
   const renewal = quorum.store.renew([{ key: 'a', id, lease: 10_000 }]);
+  await answer(quorum, renewal, ...replies);
+}
+
+async function answer(quorum: Quorum, renewal: Promise<unknown>, ...replies: RenewReply[]): Promise<void> {
   replies.forEach((reply, i) => quorum.members[i]!.renewals.at(-1)!.answer.resolve([reply]));
   await renewal;
   await settled();
@@ -28,7 +32,7 @@ describe('a hold that some masters no longer know', () => {
   it('reinstates its vote there, with its token and no longer than its lease', async () => {
     const quorum = await renewed('not-held', 8_000, 9_000);
     expect(leases(quorum)).toEqual([[0, 10_000], [], []]);
-    expect(quorum.members[0]!.reinstated[1]).toMatchObject({
+    expect(quorum.members[0].reinstated[1]).toMatchObject({
       id: 'me:1',
       mode: { kind: 'exclusive' },
       token: 1,
@@ -44,7 +48,7 @@ describe('a hold that some masters no longer know', () => {
   it('reinstates none if a forced release is known, now or later', async () => {
     const quorum = await new Quorum(5).start();
     await quorum.hold();
-    quorum.members[1]!.reinstateReply = () => given('left');
+    quorum.members[1].reinstateReply = () => given('left');
     await renew(quorum, 'not-held', 'not-held', 9_000, 9_000, 9_000);
     expect(leases(quorum)).toEqual([[0], [0], [], [], []]);
     await renew(quorum, 'not-held', 9_000, 9_000, 9_000, 9_000);
@@ -54,7 +58,7 @@ describe('a hold that some masters no longer know', () => {
   it("reinstates none after a master's message that it was ended by force", async () => {
     const quorum = await new Quorum(3).start();
     await quorum.hold();
-    quorum.members[0]!.listener.revoked('me:1');
+    quorum.members[0].listener.revoked('me:1');
     await renew(quorum, 'not-held', 9_000, 9_000);
     expect(leases(quorum)).toEqual([[], [], []]);
   });
@@ -63,28 +67,25 @@ describe('a hold that some masters no longer know', () => {
     const quorum = await new Quorum(3).start();
     await quorum.hold();
     const renewal = quorum.store.renew([{ key: 'a', id: 'me:1', lease: 10_000 }]);
-    void quorum.store.release({ key: 'a', id: 'me:1', tombstoneFor: 0, keep: 0, next: undefined });
-    const replies: RenewReply[] = ['not-held', 9_000, 9_000];
-    replies.forEach((reply, i) => quorum.members[i]!.renewals.at(-1)!.answer.resolve([reply]));
-    await renewal;
-    await settled();
+    void quorum.store.release(RELEASE);
+    await answer(quorum, renewal, 'not-held', 9_000, 9_000);
     expect(leases(quorum)).toEqual([[], [], []]);
-    for (const { releases } of quorum.members) releases[0]!.answer.resolve(released());
+    for (const { releases } of quorum.members) releases[0]!.answer.resolve(RELEASED);
   });
 
   it('leaves a tombstone with its release if a vote is pending', async () => {
     const quorum = await new Quorum(3).start();
     await quorum.hold();
     const [under, failed] = quorum.members;
-    under!.reinstateReply = ({ lease }) => (lease > 0 ? new Promise(() => undefined) : given('missing'));
+    under.reinstateReply = ({ lease }) => (lease > 0 ? new Promise(() => undefined) : given('missing'));
     await renew(quorum, 'not-held', 9_000, 9_000);
-    void quorum.store.release({ key: 'a', id: 'me:1', tombstoneFor: 0, keep: 0, next: undefined });
+    void quorum.store.release(RELEASE);
     expect(quorum.members.map(({ releases }) => releases[0]!.request.tombstoneFor)).toEqual([1_000, 0, 0]);
 
     await quorum.hold({ id: 'me:2' });
-    failed!.reinstateReply = ({ lease }) => (lease > 0 ? Promise.reject(passing()) : given('missing'));
+    failed.reinstateReply = ({ lease }) => (lease > 0 ? Promise.reject(passing()) : given('missing'));
     await renewOf('me:2', quorum, 9_000, 'not-held', 9_000);
-    void quorum.store.release({ key: 'a', id: 'me:2', tombstoneFor: 0, keep: 0, next: undefined });
+    void quorum.store.release({ ...RELEASE, id: 'me:2' });
     expect(quorum.members.map(({ releases }) => releases[1]!.request.tombstoneFor)).toEqual([0, 1_000, 0]);
   });
 });

@@ -6,7 +6,7 @@ import type {
   ForceReleaseReply,
   ListReply,
   LockStoreListener,
-  ReleaseReply,
+  ReleaseRequest,
 } from '../../../lib/store/lock-store.js';
 import type {
   FenceReply,
@@ -17,7 +17,7 @@ import type {
   ServerIdentity,
 } from '../../../lib/store/quorum-member.js';
 import { FakeClock, settled } from '../../../lab/testbed/clocks/fake-clock.js';
-import { FakeStore, held, queued, REQUEST, type Asked } from '../engine/support.js';
+import { FakeStore, held, queued, REQUEST, SILENT, type Asked } from '../engine/support.js';
 
 /**
  * A master in the hands of the test. Tokens are taken at once, unless the test has a say. A lease begins when the request is
@@ -87,43 +87,41 @@ export class FakeMember extends FakeStore implements QuorumMember {
   contends(details: Partial<ContendedReply> = {}): void {
     this.acquired.answer.resolve(queued({ lastToken: 0, ...details }));
   }
-}
 
-/** The notifications that the engine received. */
-export class Told implements LockStoreListener {
-  readonly words: string[] = [];
-  granted(): void {
-    this.words.push('granted');
+  /** Answers the last release: the request that came with it got the lock at once. */
+  regrants(): void {
+    this.releases.at(-1)!.answer.resolve({ released: true, next: held(9, 10_000, 0) });
   }
-  retryAfter(id: string, delay: number): void {
-    this.words.push(`ask ${id} in ${delay}`);
-  }
-  yield(id: string): void {
-    this.words.push(`yield ${id}`);
-  }
-  revoked(id: string): void {
-    this.words.push(`revoked ${id}`);
-  }
-  opened(): void {
-    this.words.push('opened');
-  }
-  restored(): void {
-    this.words.push('restored');
+
+  /** Reports a grant. */
+  pushes(id: string, token = 5): void {
+    this.listener.granted({ key: 'a', id, token, lease: 3_000, time: 0, batchSize: 1 });
   }
 }
 
 export class Quorum {
   readonly clock = new FakeClock();
-  readonly members: FakeMember[];
+  /** As many as were asked for. */
+  readonly members: [FakeMember, FakeMember, FakeMember, FakeMember, FakeMember];
   readonly store: QuorumStore;
-  readonly told = new Told();
+  /** The notifications that the engine received. */
+  readonly told: string[] = [];
   readonly warnings: string[] = [];
 
   constructor(count: number, random: () => number = () => 0.5) {
-    this.members = Array.from({ length: count }, () => new FakeMember(this.clock));
-    const logger = { debug() {}, log() {}, error() {}, warn: (text: string) => void this.warnings.push(text) };
+    this.members = Array.from({ length: count }, () => new FakeMember(this.clock)) as Quorum['members'];
+    const logger = { ...SILENT, warn: (text: string) => void this.warnings.push(text) };
     this.store = new QuorumStore({ members: this.members, commandTimeout: 500, logger, clock: this.clock, random });
-    this.store.listen(this.told);
+    const note = (word: string) => void this.told.push(word);
+    const listener: LockStoreListener = {
+      granted: () => note('granted'),
+      retryAfter: (id, delay) => note(`ask ${id} in ${delay}`),
+      yield: (id) => note(`yield ${id}`),
+      revoked: (id) => note(`revoked ${id}`),
+      opened: () => note('opened'),
+      restored: () => note('restored'),
+    };
+    this.store.listen(listener);
   }
 
   async start(): Promise<this> {
@@ -138,6 +136,12 @@ export class Quorum {
     return answer;
   }
 
+  /** An acquisition over so many masters. */
+  static async asked(count: number, request?: Partial<AcquireRequest>) {
+    const quorum = await new Quorum(count).start();
+    return [quorum, await quorum.ask(request), ...quorum.members] as const;
+  }
+
   /** A lock that all masters hold. */
   async hold(request: Partial<AcquireRequest> = {}): Promise<AcquireReply> {
     const answer = await this.ask(request);
@@ -145,6 +149,9 @@ export class Quorum {
     return answer.promise;
   }
 }
+
+/** The release of that lock. */
+export const RELEASE: ReleaseRequest = { key: 'a', id: 'me:1', tombstoneFor: 0, keep: 0, next: undefined };
 
 export interface Watched<T> {
   readonly promise: Promise<T>;
@@ -163,4 +170,3 @@ export function watch<T>(promise: Promise<T>): Watched<T> {
 }
 
 export const given = <T>(value: T): Promise<T> => Promise.resolve(value);
-export const released = (is = true): ReleaseReply => ({ released: is, next: undefined });
