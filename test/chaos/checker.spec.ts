@@ -1,36 +1,7 @@
 import { check, type ChaosEvent } from '../../lab/checker/check.mjs';
 import { excerpt } from '../../lab/chaos/report/excerpt.mjs';
 import { print, summarise } from '../../lab/chaos/report/summary.mjs';
-import { ChaosStory, type StoryHold } from './story.js';
-
-/** The rules that a history breaks. */
-const broken = (story: ChaosStory): string[] => check(story.events).violations.map(({ rule }) => rule);
-
-/**
- * A hold in one line: `b permits*2 key=other owner=ada asked=5 20-60 until=90 killed #4` is a hold of client `b.1` from 20 to
- * 60 with token 4. Only the times and the token have to be there.
- */
-function holdOf(text: string): [client: string, hold: StoryHold] {
-  const [client, ...words] = text.split(' ');
-  const details = words.map((word): Partial<StoryHold> => {
-    const [name, value] = word.split(/[=*#-]/) as [string, string];
-    if (word.startsWith('#')) return { token: Number(value) };
-    if (/^\d/.test(word)) return { from: Number(name), to: Number(value) };
-    if (name === 'read' || name === 'permits') return { mode: name, ...(value && { units: Number(value) }) };
-    if (name === 'asked') return { askedAt: Number(value) };
-    if (name === 'until') return { until: Number(value) };
-    if (name === 'released') return { end: { releasedAt: Number(value) } };
-    if (name === 'lost') return { end: value === undefined ? name : { lostAt: Number(value) } };
-    return name === 'killed' ? { end: name } : { [name]: value };
-  });
-  return [`${client}.1`, Object.assign({}, ...details) as StoryHold];
-}
-
-function storyOf(...holds: string[]): ChaosStory {
-  const story = new ChaosStory();
-  for (const hold of holds) story.hold(...holdOf(hold));
-  return story;
-}
+import { broken, ChaosStory, storyOf } from './story.js';
 
 describe('valid histories', () => {
   it.each<[string, ...string[]]>([
@@ -59,8 +30,7 @@ describe('valid histories', () => {
   });
 
   it('a lease that its holder made shorter', () => {
-    const story = new ChaosStory();
-    story.hold('a.1', { from: 10, to: 50, until: 900, end: 'killed', token: 1 });
+    const story = storyOf('a 10-50 until=900 killed #1');
     story.event(50.05, 'extend', { op: 'a.1.1', lease: 100 });
     story.hold('b.1', { from: 150, to: 160, token: 2 });
     expect(broken(story)).toEqual([]);

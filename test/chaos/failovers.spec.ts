@@ -1,17 +1,13 @@
 import { check } from '../../lab/checker/check.mjs';
-import { ChaosStory, type StoryHold } from './story.js';
+import { broken, ChaosStory, storyOf } from './story.js';
 
 const LOST = 'master lost before replicating';
 
-const broken = (story: ChaosStory): string[] => check(story.events).violations.map(({ rule }) => rule);
-
-/** Two that held a key at the same time, and a master that was killed in between. */
-function twoAtOnce(first: Partial<StoryHold> = {}, second: Partial<StoryHold> = {}): ChaosStory {
-  const story = new ChaosStory();
-  story.hold('a.1', { from: 1_000, to: 1_600, token: 1, ...first });
-  story.hold('b.1', { from: 1_500, to: 1_550, token: 2, ...second });
-  return story;
-}
+/** Two that held a key at the same time. */
+const twoAtOnce = (details = ''): ChaosStory => storyOf(`a${details} 1000-1600 #1`, 'b 1500-1550 #2');
+/** Two that did so long after a failover at 1.4 s, which clients knew then. */
+const late = (to: number): ChaosStory =>
+  storyOf('a asked=2500 2600-2900 #1', 'b asked=2690 2700-2750 #2').failover({ at: 1_400, told: 1_400, to });
 
 /** The fault before a failover. */
 function killed(story: ChaosStory, details: object = {}): number {
@@ -41,8 +37,7 @@ describe('a failover', () => {
   });
 
   it('explains a lock that was lost early', () => {
-    const story = new ChaosStory();
-    story.hold('a.1', { from: 1_000, to: 1_300, until: 1_900, end: { lostAt: 1_500 }, token: 1 });
+    const story = storyOf('a 1000-1300 until=1900 lost=1500 #1');
     expect(broken(story)).toEqual(['validity']);
     expect(broken(story.failover({ at: 1_400 }))).toEqual([]);
   });
@@ -66,16 +61,14 @@ describe('a failover', () => {
   });
 
   it('does not explain decreasing tokens', () => {
-    const story = new ChaosStory();
-    story.hold('a.1', { from: 1_000, to: 1_100, token: 9 });
-    story.hold('b.1', { from: 1_500, to: 1_550, token: 8 });
+    const story = storyOf('a 1000-1100 #9', 'b 1500-1550 #8');
     expect(broken(story.failover({ at: 1_300 }))).toContain('tokens');
   });
 });
 
 describe('a hold that a replica has confirmed', () => {
   it('is not lost: no other client may hold the key during its first lease', () => {
-    const story = twoAtOnce({ replicas: 1, until: 1_600 });
+    const story = twoAtOnce(' replicas=1 until=1600');
     killed(story);
     expect(broken(story.failover({ at: 1_400 }))).toEqual(['exclusion']);
   });
@@ -93,38 +86,30 @@ describe('a hold that a replica has confirmed', () => {
   });
 
   it('is lost with the data of all servers', () => {
-    const story = twoAtOnce({ replicas: 1 });
+    const story = twoAtOnce(' replicas=1');
     story.fault('all deleted', { begin: 1_400, breaks: 'data deleted' });
     expect(broken(story)).toEqual([]);
   });
 });
 
 describe('an old master that still acknowledges writes', () => {
-  const story = (): ChaosStory => {
-    const late = { askedAt: 2_500, from: 2_600, to: 2_900, token: 1 };
-    return twoAtOnce(late, { askedAt: 2_690, from: 2_700, to: 2_750 }).failover({ at: 1_400, told: 1_400, to: 9_000 });
-  };
-
   it('does not explain clients that knew the new master for long', () => {
-    expect(broken(story())).toEqual(['exclusion']);
+    expect(broken(late(9_000))).toEqual(['exclusion']);
   });
 
   it.each([
     ['network gone', { client: 'a' }],
     ['sentinel restarted', { strikes: 'sentinel' }],
   ])('explains clients that could not know the new master (%s)', (kind, whom) => {
-    const deaf = story();
+    const deaf = late(9_000);
     deaf.fault(kind, { begin: 1_300, end: 1_900, ...whom });
     expect(broken(deaf)).toEqual([]);
   });
 });
 
 describe('a client of Redisson and an old master that still acknowledges writes', () => {
-  const story = (jvm: string, to = 9_000): string[] => {
-    const late = { askedAt: 2_500, from: 2_600, to: 2_900, token: 1 };
-    const told = twoAtOnce(late, { askedAt: 2_690, from: 2_700, to: 2_750 }).failover({ at: 1_400, told: 1_400, to });
-    return broken(told.event(500, 'up', { client: jvm, library: 'redisson' }));
-  };
+  const story = (jvm: string, to = 9_000): string[] =>
+    broken(late(to).event(500, 'up', { client: jvm, library: 'redisson' }));
 
   it.each(['a.1', 'b.1'])('may acquire a lock there, whenever it learned of the new one (%s)', (jvm) => {
     expect(story(jvm)).toEqual([]);
@@ -136,17 +121,15 @@ describe('a client of Redisson and an old master that still acknowledges writes'
   });
 
   it('does not excuse a hold of a client here that asked when it knew the new master', () => {
-    const both = new ChaosStory();
+    const both = late(9_000);
     for (const client of ['j.1', 'j.2']) both.event(500, 'up', { client, library: 'redisson' });
-    both.hold('a.1', { askedAt: 2_500, from: 2_600, to: 2_900, token: 1 });
-    both.hold('b.1', { askedAt: 2_690, from: 2_700, to: 2_750, token: 2 });
-    expect(broken(both.failover({ at: 1_400, told: 1_400, to: 9_000 }))).toEqual(['exclusion']);
+    expect(broken(both)).toEqual(['exclusion']);
   });
 });
 
 describe('a holder that is connected to the new master of a Sentinel', () => {
   const connected = (pulse: object, overlap = 2_800): ChaosStory => {
-    const story = twoAtOnce({ to: 2_900 }, { askedAt: overlap - 10, from: overlap, to: overlap + 50 });
+    const story = storyOf('a 1000-2900 #1', `b asked=${overlap - 10} ${overlap}-${overlap + 50} #2`);
     story.failover({ at: 1_400, told: 1_400, to: 5_000 });
     return story.event(2_450, 'pulse', { client: 'a.1', from: 2_440, ok: true, ...pulse });
   };
@@ -166,10 +149,7 @@ describe('a holder that is connected to the new master of a Sentinel', () => {
 });
 
 it("the members of a batch share the time of their grant's request, even if the grant was lost", () => {
-  const story = new ChaosStory();
-  story.hold('a.1', { from: 1_000, to: 1_420, token: 100 });
-  story.hold('a.1', { askedAt: 1_460, from: 1_470, to: 1_600, token: 101 });
-  story.hold('b.1', { from: 1_500, to: 1_550, token: 200 });
+  const story = storyOf('a 1000-1420 #100', 'a asked=1460 1470-1600 #101', 'b 1500-1550 #200');
   expect(broken(story)).toEqual(['exclusion']);
   expect(broken(story.failover({ at: 1_400 }))).toEqual([]);
 });

@@ -9,6 +9,12 @@ const scope = {
   longestLease: 500,
 };
 
+/** The first operations of a caller. */
+function plansOf(count: number, terms: Partial<Parameters<typeof planOperations>[0]>): object[] {
+  const plans = planOperations({ seed: 7, loop: 0, client: 'c1', keys: scope.keys, kinds: [], ...terms });
+  return Array.from({ length: count }, () => plans.next().value);
+}
+
 it('the same seed gives the same faults, and another seed gives others', () => {
   expect(planFaults({ ...scope, seed: 7 })).toEqual(planFaults({ ...scope, seed: 7 }));
   expect(planFaults({ ...scope, seed: 7 })).not.toEqual(planFaults({ ...scope, seed: 8 }));
@@ -45,8 +51,7 @@ it.each([undefined, ...HOLDER_NAMES])(
         expect(lasts).toBeGreaterThan(1.02 * longest);
       }
       const keys = ['red', 'green', 'blue'];
-      const plans = planOperations({ seed: 7, loop: 0, client: 'c1', keys, kinds: ['exclusive', 'fair'], holders });
-      const asked = Array.from({ length: 500 }, () => plans.next().value).flatMap(leasesIn);
+      const asked = plansOf(500, { keys, kinds: ['exclusive', 'fair'], holders }).flatMap(leasesIn);
       expect(Math.max(renewed, ...asked)).toBeLessThanOrEqual(longest);
     }
   },
@@ -66,8 +71,7 @@ function leasesIn(plan: object): number[] {
 it.each(HOLDER_NAMES.filter((name) => name !== 'crowd'))(
   'callers of one kind (%s) request their own lock each time',
   (holders) => {
-    const plans = planOperations({ seed: 7, loop: 0, client: 'c1', keys: scope.keys, kinds: ['read'], holders });
-    const some = Array.from({ length: 50 }, () => plans.next().value);
+    const some = plansOf(50, { kinds: ['read'], holders });
     const kind = holders === 'pairs' ? 'several' : 'exclusive';
     for (const plan of some) expect(plan).toMatchObject({ kind, mode: 'exclusive' });
     expect(new Set(some.map((plan) => JSON.stringify(plan))).size).toBeGreaterThan(40);
@@ -75,16 +79,8 @@ it.each(HOLDER_NAMES.filter((name) => name !== 'crowd'))(
 );
 
 it('the same seed gives the same operations, different for each caller', () => {
-  const some = (seed: number, loop: number): object[] => {
-    const plans = planOperations({
-      seed,
-      loop,
-      client: 'c1',
-      keys: scope.keys,
-      kinds: ['exclusive', 'read', 'several'],
-    });
-    return Array.from({ length: 50 }, () => plans.next().value);
-  };
+  const some = (seed: number, loop: number): object[] =>
+    plansOf(50, { seed, loop, kinds: ['exclusive', 'read', 'several'] });
   expect(some(7, 0)).toEqual(some(7, 0));
   expect(some(7, 0)).not.toEqual(some(7, 1));
   expect(some(7, 0)).not.toEqual(some(8, 0));

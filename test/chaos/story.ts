@@ -1,4 +1,4 @@
-import type { ChaosEvent } from '../../lab/checker/check.mjs';
+import { check, type ChaosEvent } from '../../lab/checker/check.mjs';
 
 /** The fields of a hold in a made-up history; times are ms. */
 export interface StoryHold {
@@ -117,3 +117,32 @@ interface FailoverDetails {
   readonly told?: number;
   readonly keys?: readonly string[];
 }
+
+/**
+ * A hold in one line: `b permits*2 key=other owner=ada asked=5 20-60 until=90 killed #4` is a hold of client `b.1` from 20 to
+ * 60 with token 4. Only the times and the token have to be there.
+ */
+function holdOf(text: string): [client: string, hold: StoryHold] {
+  const [client, ...words] = text.split(' ');
+  const details = words.map((word): Partial<StoryHold> => {
+    const [name, value] = word.split(/[=*#-]/) as [string, string];
+    if (word.startsWith('#')) return { token: Number(value) };
+    if (/^\d/.test(word)) return { from: Number(name), to: Number(value) };
+    if (name === 'read' || name === 'permits') return { mode: name, ...(value && { units: Number(value) }) };
+    if (name === 'asked') return { askedAt: Number(value) };
+    if (name === 'until' || name === 'replicas') return { [name]: Number(value) };
+    if (name === 'released') return { end: { releasedAt: Number(value) } };
+    if (name === 'lost') return { end: value === undefined ? name : { lostAt: Number(value) } };
+    return name === 'killed' ? { end: name } : { [name]: value };
+  });
+  return [`${client}.1`, Object.assign({}, ...details) as StoryHold];
+}
+
+export function storyOf(...holds: string[]): ChaosStory {
+  const story = new ChaosStory();
+  for (const hold of holds) story.hold(...holdOf(hold));
+  return story;
+}
+
+/** The rules that a history breaks. */
+export const broken = (story: ChaosStory): string[] => check(story.events).violations.map(({ rule }) => rule);

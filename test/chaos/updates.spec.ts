@@ -1,5 +1,5 @@
 import { check } from '../../lab/checker/check.mjs';
-import { ChaosStory, type StoryHold } from './story.js';
+import { broken, ChaosStory, type StoryHold } from './story.js';
 
 /** Holders that write a counter, each after the other unless its times say otherwise. */
 class CounterStory extends ChaosStory {
@@ -16,8 +16,6 @@ class CounterStory extends ChaosStory {
 interface AddDetails extends Partial<Omit<StoryHold, 'token'>> {
   readonly ended?: number | null;
 }
-
-const broken = (story: ChaosStory): string[] => check(story.events).violations.map(({ rule }) => rule);
 
 describe('the counters of exclusive holders', () => {
   it('each holder writes one more than the holder before', () => {
