@@ -9,7 +9,8 @@ import { createLockClient } from 'nestjs-redis-locks/client';
 import { LOSS_REASONS } from '../../lib/errors/index.js';
 import { stable } from '../../lab/drill/guide.mjs';
 import { startRedis, type RedisServer } from '../../lab/testbed/servers/redis-server.mjs';
-import { callable, complaintsAbout, filesOf, PAGES, QUOTED, read, ROOT, runPage, testPage } from './documentation.js';
+import { ROOT } from './compile.js';
+import { callable, complaintsAbout, filesOf, PAGES, QUOTED, read, runPage, testPage } from './documentation.js';
 
 const FILES = PAGES.flatMap(filesOf);
 const PAGES_WITH_FILES = PAGES.filter((page) => filesOf(page).length > 0);

