@@ -14,8 +14,8 @@ import { newClientId, RedisStore } from '../../lib/store/redis/redis-store.js';
 import type { Cluster, Redis } from 'ioredis';
 import { findRedis } from '../../scripts/lib/redis-installation.mjs';
 import { withTestedClient } from '../../lab/testbed/locks/clients.js';
-import { startRedisCluster } from '../../lab/testbed/servers/redis-cluster.mjs';
-import { startRedis } from '../../lab/testbed/servers/redis-server.mjs';
+import { startRedisCluster, type RedisCluster } from '../../lab/testbed/servers/redis-cluster.mjs';
+import { startRedis, type RedisServer } from '../../lab/testbed/servers/redis-server.mjs';
 
 /** The module's default. */
 const GRANT_TIMEOUT = 3_000;
@@ -93,9 +93,9 @@ export async function redissonHarness(): Promise<LockStoreHarness> {
   };
 }
 
-export async function redisHarness(): Promise<LockStoreHarness> {
-  const redis = await startRedis();
-  const connection = withTestedClient(redis.url) as RedisConnectionOption;
+/** A Redis or a Cluster, with the protocol of this library. */
+function harnessOf(redis: RedisServer | RedisCluster, where: Parameters<typeof withTestedClient>[0]): LockStoreHarness {
+  const connection = withTestedClient(where) as RedisConnectionOption;
   return {
     ...realTime,
     client: (options) => client({ connection }, options),
@@ -105,18 +105,16 @@ export async function redisHarness(): Promise<LockStoreHarness> {
   };
 }
 
+export async function redisHarness(): Promise<LockStoreHarness> {
+  const redis = await startRedis();
+  return harnessOf(redis, redis.url);
+}
+
 /** A Cluster of three masters. */
 export async function clusterHarness(): Promise<LockStoreHarness> {
   const redis = await startRedisCluster();
-  const connection = withTestedClient({ cluster: redis.addresses }) as RedisConnectionOption;
-  return {
-    ...realTime,
-    client: (options) => client({ connection }, options),
-    store: () => started(new RedisStore({ connection, keyPrefix: 'lock', commandTimeout: COMMAND_TIMEOUT }, quiet)),
-    truth: (key) => redisTruth(redis.admin, key),
-    stop: () => redis.stop(),
-    absenceNoticedAfter: (await hasShardedPubSub()) ? 0 : GRANT_TIMEOUT,
-  };
+  const absenceNoticedAfter = (await hasShardedPubSub()) ? 0 : GRANT_TIMEOUT;
+  return { ...harnessOf(redis, { cluster: redis.addresses }), absenceNoticedAfter };
 }
 
 /** Without it the listeners in a Cluster are unknown: docs/design.md, "Before Redis 7". */

@@ -189,37 +189,23 @@ const rank = fc.oneof(fc.integer({ min: -6, max: 6 }).map(String), fc.constantFr
 const words = (...parts: ReadonlyArray<string | fc.Arbitrary<string | readonly string[]>>): fc.Arbitrary<string[]> =>
   fc.tuple(...parts.map((part) => (typeof part === 'string' ? fc.constant(part) : part))).map((all) => all.flat());
 const some = (each: fc.Arbitrary<string>): fc.Arbitrary<string[]> => fc.array(each, { minLength: 1, maxLength: 3 });
-const maybe = (...part: readonly string[]): fc.Arbitrary<readonly string[]> =>
-  fc.constantFrom<readonly string[]>([], part);
-const flagged = fc.constantFrom<readonly string[]>(
-  [],
-  [],
-  ['NX'],
-  ['XX'],
-  ['LT'],
-  ['GT'],
-  ['XX', 'LT'],
-  ['NX', 'XX'],
-  ['NX', 'LT'],
-  ['CX'],
-);
+/** The words of one of these texts. */
+const oneOf = (...texts: string[]): fc.Arbitrary<string[]> =>
+  fc.constantFrom(...texts).map((text) => (text === '' ? [] : text.split(' ')));
+const maybe = (text: string): fc.Arbitrary<string[]> => oneOf('', text);
+const flagged = oneOf('', '', 'NX', 'XX', 'LT', 'GT', 'XX LT', 'NX XX', 'NX LT', 'CX');
 
 const command = fc.oneof(
   words(fc.constantFrom('DEL', 'UNLINK', 'EXISTS'), some(key)),
   words('PEXPIRE', key, fc.constantFrom('100000', '0', '-1', 'x', '1.5')),
   words('PEXPIREAT', key, fc.constantFrom('1', '99999999999999', 'x')),
   words(fc.constantFrom('GET', 'HLEN', 'HGETALL', 'ZCARD'), key),
-  words(
-    'SET',
-    key,
-    field,
-    fc.constantFrom<readonly string[]>([], ['PX', '100000'], ['px', '0'], ['PX', '1.5'], ['PX'], ['XP', '5']),
-  ),
+  words('SET', key, field, oneOf('', 'PX 100000', 'px 0', 'PX 1.5', 'PX', 'XP 5')),
   words(fc.constantFrom('HGET', 'HDEL', 'ZREM', 'ZSCORE', 'ZRANK'), key, field),
   words(fc.constantFrom('HMGET', 'HDEL', 'ZREM'), key, some(field)),
   words('HSET', key, some(field)),
   words('HSET', key, field, field, field, field),
-  words('HSCAN', key, '0', maybe('COUNT', '100')),
+  words('HSCAN', key, '0', maybe('COUNT 100')),
   words('ZADD', key, flagged, score, field),
   words('ZADD', key, flagged, score, field, score, field),
   words('ZADD', key, flagged, score),
@@ -227,18 +213,12 @@ const command = fc.oneof(
   words('ZRANGE', key, rank, rank, maybe('REV'), maybe('WITHSCORES')),
   words(
     ...['ZRANGE', key, bound, bound, 'BYSCORE', maybe('REV')],
-    fc.constantFrom<readonly string[]>(
-      [],
-      ['LIMIT', '0', '2'],
-      ['LIMIT', '1', '1'],
-      ['LIMIT', '1', '-1'],
-      ['LIMIT', 'x', '1'],
-    ),
+    oneOf('', 'LIMIT 0 2', 'LIMIT 1 1', 'LIMIT 1 -1', 'LIMIT x 1'),
     maybe('WITHSCORES'),
   ),
   words('ZRANGE', key, rank, rank, 'LIMIT', '0', '1'),
   words('ZREVRANGE', key, rank, rank, maybe('WITHSCORES')),
-  words('PUBSUB', fc.constantFrom('NUMSUB'), fc.constantFrom<readonly string[]>([], ['c1'], ['c1', 'c2'])),
+  words('PUBSUB', 'NUMSUB', oneOf('', 'c1', 'c1 c2')),
   words('PUBLISH', 'c1', field),
 );
 
@@ -297,15 +277,8 @@ const holdId = fc
   .tuple(fc.nat(CLIENTS - 1), fc.integer({ min: 1, max: 14 }))
   .map(([client, n]) => `client${client}:${n}`);
 const lease = fc.constantFrom(SHORT, LONG, LONG, LONG);
-const modeText = fc.constantFrom(
-  'exclusive',
-  'read',
-  'read',
-  'permits:1/12',
-  'permits:2/12',
-  'permits:1/12*3',
-  'permits:0/12',
-);
+const permits = ['1/12', '2/12', '1/12*3', '0/12'].map((numbers) => `permits:${numbers}`);
+const modeText = fc.constantFrom('exclusive', 'read', 'read', ...permits);
 const owner = fc.constantFrom('', '', '', '', 'x', 'y');
 const request = fc
   .record({

@@ -55,15 +55,8 @@ describe('simulated schedules of callers and faults', () => {
       expect(visits).toBeGreaterThan(250);
       expect(count(said, /(\d+) of \d+ visits got their locks/)).toBeGreaterThan(visits / 2);
       expect(count(said, /masters restored (\d+) votes/)).toBeGreaterThan(0);
-      for (const outcome of [
-        'timed out',
-        'failed with the store',
-        'were aborted',
-        'lost their lock',
-        'process crashed',
-      ]) {
-        expect(count(said, new RegExp(`(\\d+) [a-z ]*${outcome}`))).toBeGreaterThan(0);
-      }
+      for (const end of ['timed out', 'failed with the store', 'were aborted', 'lost their lock', 'process crashed'])
+        expect(count(said, new RegExp(`(\\d+) [a-z ]*${end}`))).toBeGreaterThan(0);
     },
     2 * TIME,
   );
@@ -91,26 +84,18 @@ describe('simulated schedules of callers and faults', () => {
     2 * TIME,
   );
 
-  it(
-    'fail with their seed and the reason if a server cannot execute a script',
-    async () => {
-      const { code, said } = await simulation('--seeds', '1', '--workers', '1', '--mutation', 'throwing-server');
-      expect({ code, said }).toMatchObject({
-        code: 1,
-        said: expect.stringMatching(/^seed 1 fails at step \d+, after [\d.]+ ms\n {2}.*a script failed/m),
-      });
-    },
-    TIME,
-  );
-
-  it(
-    'fail with their seed and the reason if a step throws',
-    async () => {
-      const { code, said } = await simulation('--seeds', '1', '--workers', '1', '--mutation', 'throwing-step');
-      expect({ code, said }).toMatchObject({
-        code: 1,
-        said: expect.stringMatching(/^seed 1 fails at step \d+, after [\d.]+ ms\n {2}.*a step failed/m),
-      });
+  it.each([
+    [
+      'a server cannot execute a script',
+      'throwing-server',
+      /^seed 1 fails at step \d+, after [\d.]+ ms\n {2}.*a script failed/m,
+    ],
+    ['a step throws', 'throwing-step', /^seed 1 fails at step \d+, after [\d.]+ ms\n {2}.*a step failed/m],
+  ])(
+    'fail with their seed and the reason if %s',
+    async (_what, mutation, reason) => {
+      const { code, said } = await simulation('--seeds', '1', '--workers', '1', '--mutation', mutation);
+      expect({ code, said }).toMatchObject({ code: 1, said: expect.stringMatching(reason) });
     },
     TIME,
   );

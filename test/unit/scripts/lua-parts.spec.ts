@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { SCRIPTS } from '../../../lib/store/redis/scripts.generated.js';
-import { includesOf, scriptParts, stripComments } from '../../../scripts/lib/lua-source.mjs';
+import { includesOf, stripComments } from '../../../scripts/lib/lua-source.mjs';
 
 const LUA = join(import.meta.dirname, '../../../lua');
 const FILES = readdirSync(LUA, { recursive: true, encoding: 'utf8' })
@@ -64,11 +64,6 @@ describe('the Lua files', () => {
 });
 
 describe('the generated scripts', () => {
-  it.each(Object.values(SCRIPTS))('$name is the text of its parts', ({ name, source }) => {
-    const parts = scriptParts(LUA, `${name}.lua`);
-    expect(source).toBe(parts.map(({ text }) => text).join('\n'));
-  });
-
   it.each(Object.values(SCRIPTS))('$name has each variable once, even if functions are in blocks', ({ source }) => {
     const variables = [...source.matchAll(/^ *local (cached|now), /gm)].map(([, name]) => name);
     expect(variables).toEqual([...new Set(variables)]);
