@@ -53,6 +53,7 @@ describe('a text that may be a connection', () => {
     '{ "password": "x" }',
     '[{"password":"x"}]',
     '{host:h,password:x}',
+    'redis://h?password=x',
   ])('%s', (text) => {
     expect(mayBeConnection(text)).toBe(true);
   });

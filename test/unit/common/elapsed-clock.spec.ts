@@ -71,35 +71,19 @@ function setUp(details: Partial<FakeMachine> = {}) {
   return { machine, clock, ahead };
 }
 
-/** ms */
 const HOUR = 3_600_000;
 
 describe('the system clock', () => {
-  it.each([21, 300, 5_000, 8 * HOUR])('has counted a suspension of %d ms at its next reading', (ms) => {
-    const { machine, ahead } = setUp();
-    machine.pass(1_234);
-    machine.suspend(ms);
-    expect(ahead()).toBeGreaterThanOrEqual(0);
-    expect(ahead()).toBeLessThanOrEqual(20);
-  });
-
-  it.each([-HOUR, -60_000, 60_000, HOUR])(
-    'is not affected by a wall clock that is set by %d ms in the meantime',
-    (ms) => {
-      const { machine, ahead } = setUp();
-      machine.suspend(5_000);
-      machine.wallShift += ms;
-      expect(ahead()).toBeGreaterThanOrEqual(0);
-      expect(ahead()).toBeLessThanOrEqual(20);
-    },
-  );
-
-  it.each([-HOUR, -50, 50, HOUR])('does not change if only the wall clock is set by %d ms', (ms) => {
+  it.each([-HOUR, -60_000, -50, 50, 60_000, HOUR])('is not affected by a wall clock that is set by %d ms', (ms) => {
     const { machine, ahead } = setUp();
     machine.wallShift += ms;
     expect(ahead()).toBe(0);
     machine.pass(10_000);
     expect(ahead()).toBeCloseTo(0);
+    machine.suspend(5_000);
+    machine.wallShift += ms;
+    expect(ahead()).toBeGreaterThan(-0.001);
+    expect(ahead()).toBeLessThanOrEqual(20.001);
   });
 
   it('does not change while the wall clock is slewed', () => {

@@ -1,6 +1,7 @@
 import { LockCensus } from '../../../lib/dashboard/lock-census.js';
 import { readQuery } from '../../../lib/dashboard/lock-query.js';
 import type { ListRequest } from '../../../lib/engine/lock-engine.js';
+import { lockOf } from '../../../lib/dashboard/lock-view.js';
 import type { LockState } from '../../../lib/service/lock-state.js';
 
 const ALL = readQuery({});
@@ -167,6 +168,17 @@ describe('LockCensus', () => {
     expect(await overdue(3_600_000, { renewedLease, ttl: 9_000 })).toBe(true);
     expect(await overdue(3_600_000, { renewedLease, ttl: 9_000, kept: true })).toBe(false);
     expect(await overdue(29_000, { renewedLease: undefined, ttl: 1_000 })).toBe(false);
+  });
+
+  it.each([
+    ['a hold', 400],
+    ['a hold that began by a clock ahead of this one', -100],
+    ['a hold of Redisson, which does not write since when', NaN],
+  ])('the age of %s', (_what, age) => {
+    const locks = new FakeLocks();
+    locks.hold('a', { age });
+    const expected = Number.isNaN(age) ? undefined : Math.max(0, age);
+    expect(lockOf(locks.locks.get('a')!, 1_000_000).holders).toMatchObject([{ age: expected, overdue: false }]);
   });
 
   it('finds labels and patterns of clients that tell them', async () => {

@@ -9,18 +9,11 @@ import type { LockEvent } from '../../../lib/engine/lock-event.js';
 import { OPTIONS } from '../../../lib/options/option-table.js';
 import { Acquirer } from '../../../lib/service/acquirer.js';
 import { FakeClock } from '../../../lab/testbed/clocks/fake-clock.js';
-import { engineBench, held, holdOf, TERMS } from '../engine/support.js';
+import { engineBench, held, holdOf, SILENT, TERMS } from '../engine/support.js';
 
 const ABOUT: LockAcquisition = {
-  instance: 'default',
-  keys: ['a'],
-  pattern: undefined,
-  method: undefined,
-  kind: 'exclusive',
-  owner: 'me',
-  waitTimeout: 0,
-  optional: false,
-  isClosing: false,
+  ...{ instance: 'default', keys: ['a'], pattern: undefined, method: undefined, kind: 'exclusive', owner: 'me' },
+  ...{ waitTimeout: 0, optional: false, isClosing: false },
 };
 const DEFAULTS = { ...OPTIONS.defaults.defaults, renewedLease: 30_000, methodWaitTimeout: 10_000 };
 
@@ -30,9 +23,8 @@ function setUp() {
   const channels = new EventChannels('default', own);
   const next = jest.spyOn(channels, 'next');
   const now = jest.spyOn(clock, 'now');
-  const logger = { debug() {}, log() {}, warn() {}, error() {} };
   const names = { labelOf: (id: string) => id, learn: async () => undefined };
-  const events = new EventPublisher(channels, clock, logger, 'orders:17', names);
+  const events = new EventPublisher(channels, clock, SILENT, 'orders:17', names);
   const hold = holdOf(clock);
   const waiter = { key: 'a', terms: TERMS, since: 0 };
   now.mockClear();

@@ -22,6 +22,14 @@ export const resolve = (template: string, ...args: unknown[]): string =>
 export const resolveIn = (template: string, where: TemplateSite, scope: Partial<LockedCall>): string =>
   compileKeyTemplate(template, where)({ args: [], self: undefined, ...scope });
 
+/** A Proxy whose trap throws. */
+export function throwing(trap: 'getPrototypeOf' | 'getOwnPropertyDescriptor', cause: unknown): object {
+  const fail = (): never => {
+    throw cause;
+  };
+  return new Proxy({}, { [trap]: fail });
+}
+
 /** The message of the `LockKeyError` that `run` throws; anything else fails the test. */
 export function refusalOf(run: () => unknown): string {
   try {

@@ -51,18 +51,11 @@ describe('random templates and arguments', () => {
   it('run no getter, and accept no Proxy', () => {
     let ran = 0;
     const count = () => ran++;
-    const throwing = { thrown: true };
-    const traps = new Proxy(
-      {},
-      new Proxy(
-        {},
-        {
-          get: () => () => {
-            throw throwing;
-          },
-        },
-      ),
-    );
+    const thrown: unknown = { isError: false };
+    const fail = (): never => {
+      throw thrown;
+    };
+    const traps = new Proxy({}, new Proxy({}, { get: () => fail }));
     const revoked = Proxy.revocable({}, {});
     revoked.revoke();
     const getters = {

@@ -1,6 +1,6 @@
 import { LockKeyError } from '../../../lib/errors/index.js';
 import { compileKeyTemplate, parameterNames, type ParameterNames } from '../../../lib/keys/index.js';
-import { at, refusalOf, resolve, resolveIn, site } from './support.js';
+import { at, refusalOf, resolve, resolveIn, site, throwing } from './support.js';
 
 describe('invalid templates stop the application', () => {
   it.each<[string, string]>([
@@ -19,7 +19,6 @@ describe('invalid templates stop the application', () => {
     ['x:#order?.[0]', 'write x:#{#order?.[0]}.'],
     ['#order.trim()', 'at 12, "()": a call, which a template does not make: give a function as key'],
     ['a#', 'at 2, "#": a single \'#\' is no text: write ##'],
-    ['#1', "a single '#' is no text"],
     ['# order', "a single '#' is no text"],
     ['${order}', "'${' would stay as it is: write '#{'"],
     ['#{#order ?? 1}', "at 10, \"?? 1}\": unexpected '??': write '?:'"],
@@ -30,8 +29,6 @@ describe('invalid templates stop the application', () => {
     ['#{#order = 1}', "unexpected '=': nothing is assigned here: write '=='"],
     ['#{!#order}', "unexpected '!': write '!='"],
     ['#{#order - 1}', "there are only '+', '=='"],
-    ['#{#order * 2}', "there are only '+', '=='"],
-    ['#{#order < 2}', "there are only '+', '=='"],
     ['#{#order.trim()}', "unexpected '(': a template calls nothing: give a function as key"],
     ['#{#order?.()}', "after '?.' the name of a property"],
     ['#{foo()}', 'foo(…): a template calls nothing: give a function as key'],
@@ -51,14 +48,12 @@ describe('invalid templates stop the application', () => {
     [String.raw`#{'\d'}`, 'is no escape: write \\\\ for a backslash'],
     ['#{}', "a value is missing before '}'"],
     ['#{#order +}', "a value is missing before '}'"],
-    ['#{#order ?: }', "a value is missing before '}'"],
     ['#{(#order}', "')' is missing here"],
     ['#{#order[0}', "']' is missing here"],
     ['#{#order ? 1}', "':' is missing here"],
     ['#{#order 5}', "unexpected '5': an operator is missing before it"],
     ['#{1 == 2 == 3}', "unexpected '=='"],
     ['#{#order.}', "after '.' the name of a property"],
-    ['#{#order..x}', "after '.' the name of a property"],
     ['#{#order[true]}', 'an index is a string or a number'],
     ['#{12345678901234567890}', 'write it in quotes'],
     ['#{#root}', 'of #root there are #root.methodName and #root.className'],
@@ -219,13 +214,7 @@ describe('refused values', () => {
     ["#{#order.total ?: 'x'}", [new Order()], '#order.total is a getter of its class'],
     [
       '#order.total',
-      [
-        {
-          get total() {
-            throw new Error();
-          },
-        },
-      ],
+      [Object.defineProperty({}, 'total', { get: () => 'x' })],
       '#order.total is a getter, which a template does not run: give a function',
     ],
     ['#order.total', [{ set total(_: number) {} }], '#order.total is a getter'],
@@ -281,15 +270,7 @@ describe('refused values', () => {
 
   it('a Proxy that throws is a LockKeyError with its cause', () => {
     const cause = new Error('trap');
-    const proxy = new Proxy(
-      {},
-      {
-        getOwnPropertyDescriptor: () => {
-          throw cause;
-        },
-      },
-    );
-    const attempt = () => resolve('#order.sku', proxy);
+    const attempt = () => resolve('#order.sku', throwing('getOwnPropertyDescriptor', cause));
     expect(refusalOf(attempt)).toContain('#order.sku could not be read');
     expect(attempt).toThrow(expect.objectContaining({ cause }));
     expect(attempt).toThrow(LockKeyError);
@@ -300,14 +281,7 @@ describe('refused values', () => {
       throw new Error('looked at');
     };
     const cause = new Proxy(new Error(), { get: fail, has: fail, getPrototypeOf: fail });
-    const proxy = new Proxy(
-      {},
-      {
-        getOwnPropertyDescriptor: () => {
-          throw cause;
-        },
-      },
-    );
+    const proxy = throwing('getOwnPropertyDescriptor', cause);
     expect(refusalOf(() => resolve('#order.sku', proxy))).toContain('#order.sku could not be read');
   });
 
