@@ -122,6 +122,16 @@ describe('waiters of one client for one key', () => {
     await expect(second).rejects.toMatchObject({ code: 'LOCK_STORE' });
   });
 
+  it('learn that the store has failed since its last answer', async () => {
+    const { clock, store, acquire, answer } = engineBench();
+    const waiting = acquire({}, 100);
+    await answer(queued({ retryAfter: 60 }));
+    await clock.pass(60);
+    store.acquires[1]!.answer.reject(passing());
+    await clock.pass(40);
+    await expect(waiting).rejects.toMatchObject({ code: 'LOCK_STORE', message: passing().message });
+  });
+
   it('send a request after the previous holder has lost the lock', async () => {
     const { clock, store, acquire, take, answer } = engineBench();
     const first = await take({ renews: false, lease: 1_000 });

@@ -175,15 +175,20 @@ export function contextOf(
 export function engineBench<Store extends FakeStore = FakeStore>({
   clock = new FakeClock(),
   store = new FakeStore() as Store,
-  limits = {} as Partial<EngineContext['limits']>,
-  onEvent = (_type: string): void => undefined,
+  limits = {},
+  onEvent,
+}: {
+  clock?: FakeClock;
+  store?: Store;
+  limits?: Partial<EngineContext['limits']>;
+  onEvent?: (type: string) => void;
 } = {}) {
   const warnings: string[] = [];
   const events: string[] = [];
   const logger = { ...SILENT, warn: (text: string) => void warnings.push(text) };
   const next = ({ type }: { type: string }): void => {
     events.push(type);
-    onEvent(type);
+    onEvent?.(type);
   };
   const context = contextOf(store, clock, { logger, sink: { observed: true, next }, limits });
   const engine = new LockEngine(context);

@@ -173,13 +173,6 @@ describe('the tickets of a client for one key', () => {
     expect(store.acquires.map(({ request }) => request.period)).toEqual([SOON, SOON, SOON, SOON]);
   });
 
-  it('ask earlier if the store says so', async () => {
-    const { store, answer, askIn } = await setUp(4);
-    await answer();
-    store.listener.retryAfter(store.acquires[3]!.request.id, 40);
-    expect(await askIn(40)).toEqual([3]);
-  });
-
   it('have a period of their own, however short the lease is', async () => {
     const { store } = await setUp(3, { lease: 300 });
     expect(store.acquires.map(({ request }) => request.period)).toEqual([100, 100, LATE]);

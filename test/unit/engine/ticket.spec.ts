@@ -1,7 +1,7 @@
 import type { Places } from '../../../lib/engine/hold-terms.js';
 import type { Grant } from '../../../lib/engine/hold.js';
 import { Ticket, Tickets, type TicketListener, type TicketParts } from '../../../lib/engine/ticket.js';
-import type { PushedGrant } from '../../../lib/store/lock-store.js';
+import type { AcquireReply, PushedGrant } from '../../../lib/store/lock-store.js';
 import { FakeClock, settled } from '../../../lab/testbed/clocks/fake-clock.js';
 import { contextOf, FakeStore, held, lasting, passing, queued, TERMS } from './support.js';
 
@@ -9,16 +9,11 @@ const ID = 'me:1';
 const PLACES: Places = { waits: true, batchSize: 1, uncontendedBatchSize: 1 };
 /** The store's report of a grant at its own time of 51 s. */
 const push = (details: Partial<PushedGrant> = {}): PushedGrant => ({
-  key: 'a',
-  id: ID,
-  token: 11,
-  lease: 3_000,
-  time: 51_000,
-  batchSize: 1,
+  ...{ key: 'a', id: ID, token: 11, lease: 3_000, time: 51_000, batchSize: 1 },
   ...details,
 });
 
-function setUp({ waits = true, owner = undefined as string | undefined, lease = 30_000 } = {}) {
+function setUp({ waits = true } = {}) {
   const clock = new FakeClock();
   const store = new FakeStore();
   const told: string[] = [];
@@ -40,11 +35,8 @@ function setUp({ waits = true, owner = undefined as string | undefined, lease = 
     contended: () => void told.push('contended'),
     failed: (error) => void told.push(`failed: ${error.message}`),
   };
-  const ticket = new Ticket(parts, 'a', { ...TERMS, owner, lease }, { ...PLACES, waits }, listener);
-  const answer = async (
-    reply: Parameters<(typeof store.acquires)[0]['answer']['resolve']>[0],
-    i = store.acquires.length - 1,
-  ) => {
+  const ticket = new Ticket(parts, 'a', TERMS, { ...PLACES, waits }, listener);
+  const answer = async (reply: AcquireReply, i = store.acquires.length - 1) => {
     store.acquires[i]!.answer.resolve(reply);
     await settled();
   };
@@ -56,8 +48,8 @@ function setUp({ waits = true, owner = undefined as string | undefined, lease = 
 }
 
 /** A ticket with a place in the queue: asked at 1000 by our clock, answered at 50 000 by the server's. */
-async function waiting(options?: Parameters<typeof setUp>[0]) {
-  const all = setUp(options);
+async function waiting() {
+  const all = setUp();
   all.ticket.ask();
   all.clock.advance(10);
   await all.answer(queued({ retryAfter: 20_000 }));
@@ -92,13 +84,6 @@ describe('a requesting ticket', () => {
     await clock.pass(500);
     expect(store.acquires).toHaveLength(2);
   });
-
-  it('releases orphans among the holders that the store names', async () => {
-    const { ticket, answer, told } = setUp();
-    ticket.ask();
-    await answer(queued({ holders: ['me:3', 'you:4'] }));
-    expect(told).toContain('orphans me:3,you:4');
-  });
 });
 
 describe('a pushed grant', () => {
@@ -118,19 +103,14 @@ describe('a pushed grant', () => {
     expect(grants).toMatchObject([{ id: ID, token: 11, lease: 3_000, from: 1_100 }]);
   });
 
-  it('remembers the epoch of the first request, from which its release knows whether that may be executed again', async () => {
-    const { clock, ticket, grants, store } = await waiting();
-    clock.advance(1_500);
-    ticket.pushed(push());
-    expect(grants).toMatchObject([{ epoch: store.epoch }]);
-  });
-
-  it('knows that a request is unanswered, which a reconnect would send again behind the release', async () => {
-    const { clock, ticket, grants } = await waiting();
-    clock.advance(1_500);
-    ticket.ask();
-    ticket.pushed(push());
-    expect(grants).toMatchObject([{ epoch: undefined }]);
+  it('remembers the epoch of the first request, unless one is unanswered: its release knows which may be executed again', async () => {
+    for (const isUnanswered of [false, true]) {
+      const { clock, ticket, grants, store } = await waiting();
+      clock.advance(1_500);
+      if (isUnanswered) ticket.ask();
+      ticket.pushed(push());
+      expect(grants).toMatchObject([{ epoch: isUnanswered ? undefined : store.epoch }]);
+    }
   });
 
   it.each([
@@ -184,10 +164,9 @@ describe('a pushed grant', () => {
   it('that comes before the reply does not count if the reply has a larger token', async () => {
     const { ticket, grants, store, answer } = setUp();
     ticket.ask();
-    ticket.pushed(push({ token: 11 }));
+    ticket.pushed(push());
     await answer(queued({ lastToken: 12 }));
-    expect(grants).toEqual([]);
-    expect(store.acquires).toHaveLength(2);
+    expect([grants, store.acquires.length]).toEqual([[], 2]);
   });
 
   it('that comes before the reply is ignored if the reply is the grant itself', async () => {
@@ -222,26 +201,16 @@ describe('an abandoned ticket', () => {
     expect(told).toEqual(['contended', `left a ${ID} 0`]);
   });
 
-  it('leaves a tombstone while a request is pending', () => {
-    const { ticket, told } = setUp();
-    ticket.ask();
-    ticket.leave();
-    expect(told).toContain(`left a ${ID} 10000`);
-  });
-
-  it('leaves a tombstone if a request may have got lost', async () => {
-    const { ticket, told, fail } = await waiting();
-    ticket.ask();
-    await fail(passing());
-    ticket.leave();
-    expect(told).toContain(`left a ${ID} 10000`);
-  });
-
-  it('leaves a tombstone if a request may be executed again after a reconnect', async () => {
-    const { ticket, store, told } = await waiting();
-    store.epoch += 1;
-    ticket.leave();
-    expect(told).toContain(`left a ${ID} 10000`);
+  type Parts = ReturnType<typeof setUp>;
+  it.each<[string, (parts: Parts) => unknown]>([
+    ['is pending', ({ ticket }) => ticket.ask()],
+    ['may have got lost', ({ ticket, fail }) => (ticket.ask(), fail(passing()))],
+    ['may be executed again after a reconnect', ({ store }) => (store.epoch += 1)],
+  ])('leaves a tombstone if a request %s', async (_what, change) => {
+    const parts = await waiting();
+    await change(parts);
+    parts.ticket.leave();
+    expect(parts.told).toContain(`left a ${ID} 10000`);
   });
 
   it('sends no leave before its first request', () => {
@@ -295,18 +264,14 @@ describe('a ticket with a failing store', () => {
     expect(store.acquires).toHaveLength(1);
   });
 
-  it('gives up at once after a permanent failure, without a tombstone', async () => {
-    const { ticket, told, fail } = setUp();
+  it.each([
+    ['after a permanent failure, without a tombstone', true, lasting(), 0],
+    ['if it does not wait', false, passing(), 10_000],
+  ])('gives up at once %s', async (_when, waits, error, tombstone) => {
+    const { ticket, told, fail } = setUp({ waits });
     ticket.ask();
-    await fail(lasting());
-    expect(told.slice(-2)).toEqual([`left a ${ID} 0`, 'failed: no permission']);
-  });
-
-  it('gives up at once if it does not wait', async () => {
-    const { ticket, told, fail } = setUp({ waits: false });
-    ticket.ask();
-    await fail(passing());
-    expect(told.at(-1)).toBe('failed: the connection is lost');
+    await fail(error);
+    expect(told.slice(-2)).toEqual([`left a ${ID} ${tombstone}`, `failed: ${error.message}`]);
   });
 
   it('restarts the time of failures after a reply', async () => {
@@ -320,19 +285,6 @@ describe('a ticket with a failing store', () => {
       ticket.ask();
     }
     expect(told.filter((word) => word.startsWith('failed'))).toEqual([]);
-  });
-
-  it('knows the last failure, if any', async () => {
-    const { ticket, fail, answer } = setUp();
-    ticket.ask();
-    expect([ticket.isUnanswered, ticket.error]).toEqual([true, undefined]);
-    await answer(queued());
-    expect([ticket.isUnanswered, ticket.error]).toEqual([false, undefined]);
-    ticket.ask();
-    expect([ticket.isUnanswered, ticket.error]).toEqual([false, undefined]);
-    await fail(passing());
-    expect(ticket.isUnanswered).toBe(false);
-    expect(ticket.error).toMatchObject({ message: 'the connection is lost' });
   });
 });
 

@@ -78,20 +78,6 @@ describe('the memory store', () => {
     expect(one.pushedGrant(third)!.token).toBe(grant.token + grant.batchSize);
   });
 
-  it('drops the places of a client that closes, and grants the lock to the waiter behind it', async () => {
-    const bench = new Bench();
-    const [one, gone, other] = [await bench.started(), await bench.started(), await bench.started()];
-    const read = { mode: { kind: 'read' } } as const;
-    const third = other.request('k', read);
-    await one.port.acquire(one.request('k', read));
-    await gone.port.acquire(gone.request('k'));
-    await other.port.acquire(third);
-    await gone.port.close();
-    await settled();
-    expect(other.pushedGrant(third)).toBeDefined();
-    expect((await other.port.inspect('k')).waiters).toEqual([]);
-  });
-
   it('forgets unused data without a timer', async () => {
     const bench = new Bench();
     const client = await bench.started();

@@ -1,9 +1,8 @@
 import fc from 'fast-check';
 import { Command } from 'ioredis';
-import { redisKeys } from '../../../lib/keys/index.js';
 import { ScriptCommand } from '../../../lib/store/redis/ioredis-lines.js';
 import type { SentScript } from '../../../lib/store/redis/line.js';
-import { allArgs, LockNaming, namedKeys, namesOf, type ScriptCall } from '../../../lib/store/redis/script-call.js';
+import { allArgs, LockNaming, namedKeys, type ScriptCall } from '../../../lib/store/redis/script-call.js';
 
 const text = fc.string({ unit: 'grapheme', maxLength: 20 });
 const key = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 20 });
@@ -44,18 +43,5 @@ describe('a script that encodes itself', () => {
         expect(command.getKeys()).toEqual(usual.getKeys());
       }),
     );
-  });
-
-  it('names the keys of a lock consistently', () => {
-    const { state, queue, waiters, fence, tombstones: gone, limit, ends } = redisKeys('lock', 'stock:42');
-    expect(namesOf(new LockNaming('lock', 'me', false).of('stock:42'))).toEqual([
-      state,
-      queue,
-      waiters,
-      fence,
-      gone,
-      limit,
-      ends,
-    ]);
   });
 });

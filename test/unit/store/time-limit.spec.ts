@@ -22,16 +22,6 @@ describe('a shared time limit', () => {
     expect(await Promise.all([first, expiry(limit, 'bob')])).toEqual([undefined, undefined]);
   });
 
-  it('keeps the async context of each waiting call', async () => {
-    const limit = new TimeLimit(20);
-    const wait = (name: string): Promise<string | undefined> =>
-      caller.run(name, async () => {
-        await new Promise((resolve) => limit.begin(() => resolve('over')));
-        return caller.getStore();
-      });
-    expect(await Promise.all([wait('ada'), wait('bob')])).toEqual(['ada', 'bob']);
-  });
-
   it('does not expire for replies that arrived while the process was stalled', async () => {
     const server = createServer((socket) => socket.write('an answer')).listen(0, '127.0.0.1');
     await once(server, 'listening');
