@@ -1,9 +1,8 @@
 import type { LockHandle, LockService } from 'nestjs-redis-locks';
-import { RespProxy } from '../../lab/testbed/proxies/resp-proxy.mjs';
 import { eventually } from '../../lab/testbed/wait/eventually.mjs';
 import { RunningTime } from '../../lab/testbed/wait/running-time.mjs';
 import { startWorker, type WorkerProcess } from '../../lab/testbed/workers/processes.mjs';
-import { RedissonProcess } from '../../lab/testbed/workers/redisson-process.mjs';
+import type { RedissonProcess } from '../../lab/testbed/workers/redisson-process.mjs';
 import { besideRedisson, isFull, LATE, LEASE } from './sides.js';
 
 const SECTIONS = isFull ? 1_000 : 100;
@@ -14,7 +13,7 @@ const WORKER = new URL('../../lab/testbed/workers/lock-worker.mjs', import.meta.
 const DEAD = 8_000;
 const FAIR = { fair: true, waitTimeout: '60s' } as const;
 
-besideRedisson((sides, version) => {
+besideRedisson((sides) => {
   const on = (thread: string, java: RedissonProcess = sides.java) => {
     const call = java.on(thread);
     return <T = string>(command: string, ...args: Array<string | number>): Promise<T> =>
@@ -55,15 +54,7 @@ besideRedisson((sides, version) => {
   it('sections of both sides at once lose no update', async () => {
     const locks = await sides.service();
     const each = SECTIONS / 4;
-    const ours = async (): Promise<void> => {
-      for (let i = 0; i < each; i++) {
-        const section = async (): Promise<void> => {
-          const before = Number((await sides.redis.admin.get('counter')) ?? 0);
-          await sides.redis.admin.set('counter', before + 1);
-        };
-        await locks.run('orders', section, FAIR);
-      }
-    };
+    const ours = (): Promise<void> => sides.count(locks, 'orders', each, FAIR);
     await Promise.all([on('a')('sections', 'counter', each), on('b')('sections', 'counter', each), ours(), ours()]);
     expect(await sides.redis.admin.get('counter')).toBe(String(4 * each));
     await untilNothingIsLeft();
@@ -86,35 +77,30 @@ besideRedisson((sides, version) => {
   });
 
   it('a dead waiter here keeps Redisson from a free lock for at most the lease and 10 s', async () => {
-    const proxy = await RespProxy.start(sides.redis);
-    try {
-      const [locks, crashing] = [
-        await sides.service({ renewedLease: LEASE }),
-        await sides.service({ connection: proxy.url }),
-      ];
-      const holder = await acquire(locks);
-      // Waiters of Redisson sleep until the end of the lease that they have seen.
-      const first = on('a')('lock', LEASE);
-      await untilQueued(1);
-      const lost = acquire(crashing).catch(() => undefined);
-      await untilQueued(2);
-      proxy.dropRequests();
-      const last = on('b')('lock', -1);
-      await untilQueued(3);
-      await holder.release();
-      await first;
-      await on('a')('unlock');
-      const from = performance.now();
-      await last;
-      // Redisson would take 5 min for a dead waiter of its own. Here it is the rest of a lease and 10 s.
-      expect(performance.now() - from).toBeLessThan(LEASE + 10_000 + LATE);
-      await on('b')('unlock');
-      proxy.heal();
-      await (await lost)?.release();
-    } finally {
-      proxy.heal();
-      proxy.disconnect();
-    }
+    const proxy = await sides.proxy();
+    const [locks, crashing] = [
+      await sides.service({ renewedLease: LEASE }),
+      await sides.service({ connection: proxy.url }),
+    ];
+    const holder = await acquire(locks);
+    // Waiters of Redisson sleep until the end of the lease that they have seen.
+    const first = on('a')('lock', LEASE);
+    await untilQueued(1);
+    const lost = acquire(crashing).catch(() => undefined);
+    await untilQueued(2);
+    proxy.dropRequests();
+    const last = on('b')('lock', -1);
+    await untilQueued(3);
+    await holder.release();
+    await first;
+    await on('a')('unlock');
+    const from = performance.now();
+    await last;
+    // Redisson would take 5 min for a dead waiter of its own. Here it is the rest of a lease and 10 s.
+    expect(performance.now() - from).toBeLessThan(LEASE + 10_000 + LATE);
+    await on('b')('unlock');
+    proxy.heal();
+    await (await lost)?.release();
   });
 
   describe('a process of this library with waiters', () => {
@@ -171,20 +157,16 @@ besideRedisson((sides, version) => {
   });
 
   it('a crash of a waiter of Redisson is passed over when its time is over', async () => {
-    const short = await RedissonProcess.start(version, sides.redis.url, LEASE);
-    try {
-      const locks = await sides.service({ renewedLease: LEASE });
-      const holder = await acquire(locks);
-      on('a', short)('tryLock', LEASE, -1).catch(() => undefined);
-      await untilQueued(1);
-      await short.kill();
-      const next = acquire(locks);
-      await untilQueued(2);
-      await holder.release();
-      await (await next).release();
-      await untilNothingIsLeft();
-    } finally {
-      await short.kill();
-    }
+    const short = await sides.short();
+    const locks = await sides.service({ renewedLease: LEASE });
+    const holder = await acquire(locks);
+    on('a', short)('tryLock', LEASE, -1).catch(() => undefined);
+    await untilQueued(1);
+    await short.kill();
+    const next = acquire(locks);
+    await untilQueued(2);
+    await holder.release();
+    await (await next).release();
+    await untilNothingIsLeft();
   });
 });

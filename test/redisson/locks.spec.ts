@@ -1,10 +1,7 @@
 import type { LockService, RedisLockModuleOptions } from 'nestjs-redis-locks';
 import { redisson } from 'nestjs-redis-locks/redisson';
 import { aborted } from '../../lab/testbed/locks/locks.js';
-import { RespProxy } from '../../lab/testbed/proxies/resp-proxy.mjs';
-import type { RedisServer } from '../../lab/testbed/servers/redis-server.mjs';
 import { eventually } from '../../lab/testbed/wait/eventually.mjs';
-import { RedissonProcess } from '../../lab/testbed/workers/redisson-process.mjs';
 import { besideRedisson, isFull, LATE, LEASE, median, wakeUps } from './sides.js';
 
 besideRedisson((sides, version) => {
@@ -13,15 +10,6 @@ besideRedisson((sides, version) => {
     const SECTIONS = isFull ? 10_000 : 1_000;
     /** The median of a wake-up in ms. The short form also runs on busy machines: without messages a waiter would take 3 s. */
     const WAKE_UP = isFull ? 50 : 500;
-
-    /** Adds 1 to a counter so often: it reads, then writes. Without exclusion, updates get lost. */
-    async function sections({ admin }: RedisServer, locks: LockService, times: number): Promise<void> {
-      for (let i = 0; i < times; i++) {
-        const section = async (): Promise<unknown> =>
-          admin.set('counter', Number((await admin.get('counter')) ?? 0) + 1);
-        await locks.run('orders', section, { waitTimeout: Infinity });
-      }
-    }
 
     const service = (options?: RedisLockModuleOptions): Promise<LockService> => sides.service(options);
     const on = (thread: string) => sides.java.on(thread);
@@ -32,7 +20,7 @@ besideRedisson((sides, version) => {
       const each = SECTIONS / 4;
       const from = performance.now();
       const javaDone = Promise.all(['a', 'b'].map((thread) => on(thread)('sections', 'orders', 'counter', each)));
-      const oursDone = Promise.all([0, 1].map(() => sections(sides.redis, locks, each)));
+      const oursDone = Promise.all([0, 1].map(() => sides.count(locks, 'orders', each, { waitTimeout: Infinity })));
       const first = await Promise.race([javaDone.then(() => 'Redisson'), oursDone.then(() => 'this library')]);
       const soFar = Number(await sides.redis.admin.get('counter'));
       const perSecond = (1_000 * soFar) / (performance.now() - from);
@@ -75,20 +63,16 @@ besideRedisson((sides, version) => {
     });
 
     it('both watchdogs keep the lock from the other side', async () => {
-      const short = await RedissonProcess.start(version, sides.redis.url, LEASE);
-      try {
-        const locks = await service({ renewedLease: LEASE });
-        await short.on('a')('lock', 'orders', -1);
-        await expect(locks.acquire('orders', { waitTimeout: 1.5 * LEASE })).rejects.toMatchObject({
-          code: 'LOCK_TIMEOUT',
-        });
-        await short.on('a')('unlock', 'orders');
-        const lock = await locks.acquire('orders');
-        expect(await short.on('a')('tryLock', 'orders', 1.5 * LEASE, -1)).toBe(false);
-        expect(await lock.release()).toBe(true);
-      } finally {
-        await short.kill();
-      }
+      const short = await sides.short();
+      const locks = await service({ renewedLease: LEASE });
+      await short.on('a')('lock', 'orders', -1);
+      await expect(locks.acquire('orders', { waitTimeout: 1.5 * LEASE })).rejects.toMatchObject({
+        code: 'LOCK_TIMEOUT',
+      });
+      await short.on('a')('unlock', 'orders');
+      const lock = await locks.acquire('orders');
+      expect(await short.on('a')('tryLock', 'orders', 1.5 * LEASE, -1)).toBe(false);
+      expect(await lock.release()).toBe(true);
     });
 
     it('fencing tokens grow strictly over both sides', async () => {
@@ -149,30 +133,23 @@ besideRedisson((sides, version) => {
     const on = (thread: string) => sides.java.on(thread);
 
     it('is taken over within the lease after a crash of either side', async () => {
-      const short = await RedissonProcess.start(version, sides.redis.url, LEASE);
-      const proxy = await RespProxy.start(sides.redis);
-      try {
-        const locks = await sides.service();
-        const crashing = await sides.service({ connection: proxy.url, renewedLease: LEASE });
-        await short.on('a')(`${java}lock`, 'orders', -1);
-        const waiting = locks.acquire('orders', { ...other, waitTimeout: LEASE + LATE });
-        await short.kill();
-        await (await waiting).release();
+      const [short, proxy] = [await sides.short(), await sides.proxy()];
+      const locks = await sides.service();
+      const crashing = await sides.service({ connection: proxy.url, renewedLease: LEASE });
+      await short.on('a')(`${java}lock`, 'orders', -1);
+      const waiting = locks.acquire('orders', { ...other, waitTimeout: LEASE + LATE });
+      await short.kill();
+      await (await waiting).release();
 
-        const lock = await crashing.acquire('orders', options);
-        const told = aborted(lock.signal);
-        // As after a crash: no renewal arrives.
-        proxy.dropRequests();
-        expect(await on('a')(`${javaOther}tryLock`, 'orders', LEASE + LATE, -1)).toBe(true);
-        // It knew by its own clock before Redis let the other side have the lock.
-        expect(lock.isHeld).toBe(false);
-        await told;
-        await on('a')(`${javaOther}unlock`, 'orders');
-      } finally {
-        proxy.heal();
-        proxy.disconnect();
-        await short.kill();
-      }
+      const lock = await crashing.acquire('orders', options);
+      const told = aborted(lock.signal);
+      // As after a crash: no renewal arrives.
+      proxy.dropRequests();
+      expect(await on('a')(`${javaOther}tryLock`, 'orders', LEASE + LATE, -1)).toBe(true);
+      // It knew by its own clock before Redis let the other side have the lock.
+      expect(lock.isHeld).toBe(false);
+      await told;
+      await on('a')(`${javaOther}unlock`, 'orders');
     });
 
     it('of either side ends with a forced release of the other', async () => {
@@ -190,22 +167,19 @@ besideRedisson((sides, version) => {
   describe('read-write locks', () => {
     const SECTIONS = isFull ? 4_000 : 400;
     const CHANNEL = 'redisson_rwlock:{shelf}';
-    const a = <T = string>(command: string, ...args: Array<string | number>): Promise<T> =>
-      sides.java.on('a')<T>(command, 'shelf', ...args);
-    const b = <T = string>(command: string, ...args: Array<string | number>): Promise<T> =>
-      sides.java.on('b')<T>(command, 'shelf', ...args);
+    const on =
+      (thread: string) =>
+      <T = string>(command: string, ...args: Array<string | number>): Promise<T> =>
+        sides.java.on(thread)<T>(command, 'shelf', ...args);
+    const [a, b] = [on('a'), on('b')];
 
     /** Adds 1 to a counter so often, for writing; for reading, checks that it does not change meanwhile. */
     async function sections(locks: LockService, times: number): Promise<void> {
       const { admin } = sides.redis;
-      for (let i = 0; i < times; i++) {
-        const write = async (): Promise<void> => {
-          await admin.set('counter', Number((await admin.get('counter')) ?? 0) + 1);
-        };
-        const read = async (): Promise<void> => expect(await admin.get('counter')).toBe(await admin.get('counter'));
-        const isRead = i % 2 === 0;
-        const options = { kind: isRead ? 'read' : 'write', waitTimeout: Infinity } as const;
-        await locks.run('shelf', isRead ? read : write, options);
+      const read = async (): Promise<void> => expect(await admin.get('counter')).toBe(await admin.get('counter'));
+      for (let i = 0; i < times; i += 2) {
+        await locks.run('shelf', read, { kind: 'read', waitTimeout: Infinity });
+        await sides.count(locks, 'shelf', 1, { kind: 'write', waitTimeout: Infinity });
       }
     }
 
@@ -310,19 +284,15 @@ besideRedisson((sides, version) => {
     });
 
     it('both watchdogs renew the leases of readers, and leave those of the other side long enough', async () => {
-      const short = await RedissonProcess.start(version, sides.redis.url, LEASE);
-      try {
-        const locks = await sides.service({ renewedLease: LEASE });
-        const reader = await locks.acquire('shelf', { kind: 'read' });
-        await short.on('a')('read.lock', 'shelf', -1);
-        expect(await b('write.tryLock', 1.5 * LEASE, -1)).toBe(false);
-        expect(reader.isHeld).toBe(true);
-        await short.on('a')('read.unlock', 'shelf');
-        expect(await b('write.tryLock', 1.5 * LEASE, -1)).toBe(false);
-        expect(await reader.release()).toBe(true);
-      } finally {
-        await short.kill();
-      }
+      const short = await sides.short();
+      const locks = await sides.service({ renewedLease: LEASE });
+      const reader = await locks.acquire('shelf', { kind: 'read' });
+      await short.on('a')('read.lock', 'shelf', -1);
+      expect(await b('write.tryLock', 1.5 * LEASE, -1)).toBe(false);
+      expect(reader.isHeld).toBe(true);
+      await short.on('a')('read.unlock', 'shelf');
+      expect(await b('write.tryLock', 1.5 * LEASE, -1)).toBe(false);
+      expect(await reader.release()).toBe(true);
     });
   });
 
@@ -367,19 +337,14 @@ besideRedisson((sides, version) => {
     });
 
     it('permits of a crashed client here come back to an RPermitExpirableSemaphore within the lease', async () => {
-      const proxy = await RespProxy.start(sides.redis);
-      try {
-        const crashing = await sides.service({ connection: proxy.url, renewedLease: LEASE });
-        const both = await pool(crashing).acquire(2);
-        const told = aborted(both.signal);
-        proxy.dropRequests();
-        expect(await a('expirable.tryAcquire', LEASE + LATE, -1)).not.toBe('null');
-        expect(both.isHeld).toBe(false);
-        await told;
-      } finally {
-        proxy.heal();
-        proxy.disconnect();
-      }
+      const proxy = await sides.proxy();
+      const crashing = await sides.service({ connection: proxy.url, renewedLease: LEASE });
+      const both = await pool(crashing).acquire(2);
+      const told = aborted(both.signal);
+      proxy.dropRequests();
+      expect(await a('expirable.tryAcquire', LEASE + LATE, -1)).not.toBe('null');
+      expect(both.isHeld).toBe(false);
+      await told;
     });
   });
 

@@ -1,6 +1,7 @@
-import type { LockService, RedisLockModuleOptions } from 'nestjs-redis-locks';
+import type { AcquireOptions, LockService, RedisLockModuleOptions } from 'nestjs-redis-locks';
 import { redisson } from 'nestjs-redis-locks/redisson';
 import { LockServices } from '../../lab/testbed/locks/lock-services.js';
+import { RespProxy } from '../../lab/testbed/proxies/resp-proxy.mjs';
 import { startRedis, type RedisServer } from '../../lab/testbed/servers/redis-server.mjs';
 import { eventually } from '../../lab/testbed/wait/eventually.mjs';
 import { RedissonProcess } from '../../lab/testbed/workers/redisson-process.mjs';
@@ -19,6 +20,35 @@ export class Sides {
   redis!: RedisServer;
   java!: RedissonProcess;
   private readonly services = new LockServices();
+  private readonly ends: Array<() => unknown> = [];
+
+  constructor(private readonly version: string) {}
+
+  /** A JVM of a single test, with leases that the test can wait for. */
+  async short(): Promise<RedissonProcess> {
+    const process = await RedissonProcess.start(this.version, this.redis.url, LEASE);
+    this.ends.push(() => process.kill());
+    return process;
+  }
+
+  /** A proxy of a single test. */
+  async proxy(): Promise<RespProxy> {
+    const proxy = await RespProxy.start(this.redis);
+    this.ends.push(
+      () => proxy.heal(),
+      () => proxy.disconnect(),
+    );
+    return proxy;
+  }
+
+  /** Adds 1 to a counter so often: it reads, then writes. Without exclusion, updates get lost. */
+  async count(locks: LockService, key: string, times: number, options: AcquireOptions): Promise<void> {
+    const { admin } = this.redis;
+    for (let i = 0; i < times; i++) {
+      const section = async () => admin.set('counter', Number((await admin.get('counter')) ?? 0) + 1);
+      await locks.run(key, section, options);
+    }
+  }
 
   service(options: RedisLockModuleOptions = {}): Promise<LockService> {
     return this.services.start({ connection: this.redis.url, protocol: redisson(), ...options });
@@ -28,8 +58,10 @@ export class Sides {
     return Number((await this.redis.admin.pubsub('NUMSUB', channel))[1]);
   }
 
-  closeServices(): Promise<void> {
-    return this.services.closeAll();
+  async endTest(): Promise<void> {
+    for (const end of this.ends.splice(0)) await end();
+    await this.services.closeAll();
+    await this.redis.admin.flushall();
   }
 }
 
@@ -82,15 +114,12 @@ export async function wakeUps(
 /** The same tests beside each version of Redisson. */
 export function besideRedisson(tests: (sides: Sides, version: string) => void): void {
   describe.each(VERSIONS)('beside Redisson %s', (version) => {
-    const sides = new Sides();
+    const sides = new Sides(version);
     beforeAll(async () => {
       sides.redis = await startRedis();
       sides.java = await RedissonProcess.start(version, sides.redis.url);
     });
-    afterEach(async () => {
-      await sides.closeServices();
-      await sides.redis.admin.flushall();
-    });
+    afterEach(() => sides.endTest());
     afterAll(async () => {
       await sides.java?.kill();
       await sides.redis.stop();

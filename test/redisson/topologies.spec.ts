@@ -132,24 +132,16 @@ describe.each(VERSIONS)('beside Redisson %s', (version) => {
         await topology.whole();
         await until('a', 'fair.lock');
         let inside = 1;
-        const enter = (): void => expect(++inside).toBe(1);
-        const first = ours(one).then(async (lock) => {
-          enter();
+        const section = async (leave: () => Promise<unknown>): Promise<void> => {
+          expect(++inside).toBe(1);
           inside -= 1;
-          await lock.release();
-        });
+          await leave();
+        };
+        const first = ours(one).then((lock) => section(() => lock.release()));
         await untilQueued(1);
-        const second = until('b', 'fair.lock').then(async () => {
-          enter();
-          inside -= 1;
-          await until('b', 'fair.unlock');
-        });
+        const second = until('b', 'fair.lock').then(() => section(() => until('b', 'fair.unlock')));
         await untilQueued(2);
-        const third = ours(other).then(async (lock) => {
-          enter();
-          inside -= 1;
-          await lock.release();
-        });
+        const third = ours(other).then((lock) => section(() => lock.release()));
         await untilQueued(3);
         await topology.failover();
         inside -= 1;

@@ -1,4 +1,3 @@
-import type { Cluster, Redis } from 'ioredis';
 import type { RedisLockModuleOptions } from 'nestjs-redis-locks';
 import { startRedisCluster } from '../../lab/testbed/servers/redis-cluster.mjs';
 import { startRedisSentinels } from '../../lab/testbed/servers/redis-sentinels.mjs';
@@ -25,27 +24,41 @@ export interface Topology {
 /** The names of the tests' objects: a Cluster keeps all of them in one slot. */
 export const named = (name: string): string => `{orders}:${name}`;
 
+/** What is done with the master of the tests' keys. `replaced`: resolves when another server is master. */
+function withMaster(
+  master: () => Promise<RedisServer>,
+  replaced: (old: RedisServer) => Promise<unknown>,
+  untilWhole: () => Promise<unknown>,
+): Pick<Topology, 'call' | 'failover' | 'whole'> {
+  let killed: RedisServer | undefined;
+  return {
+    call: async (command, ...args) => (await master()).admin.call(command, ...args),
+    async failover() {
+      killed = await master();
+      await killed.replicated();
+      await killed.kill();
+      await replaced(killed);
+    },
+    async whole() {
+      await killed?.start();
+      killed = undefined;
+      await untilWhole();
+    },
+  };
+}
+
 export async function sentinels(): Promise<Topology> {
   const servers = await startRedisSentinels();
-  let killed: RedisServer | undefined;
   const { connection } = servers;
   const addresses = connection.sentinels.map(({ host, port }) => `redis://${host}:${port}`);
   return {
     connection,
     java: { kind: 'sentinel', addresses, detail: connection.name },
-    call: async (command, ...args) => (await servers.master()).admin.call(command, ...args),
-    async failover() {
-      const old = await servers.master();
-      await old.replicated();
-      await old.kill();
-      killed = old;
-      await servers.untilMasterIsNot(old);
-    },
-    async whole() {
-      await killed?.start();
-      killed = undefined;
-      await servers.untilWhole();
-    },
+    ...withMaster(
+      () => servers.master(),
+      (old) => servers.untilMasterIsNot(old),
+      () => servers.untilWhole(),
+    ),
     stop: () => servers.stop(),
   };
 }
@@ -53,27 +66,15 @@ export async function sentinels(): Promise<Topology> {
 /** A Cluster whose sharded pub/sub both sides use. */
 export async function cluster(): Promise<Topology> {
   const servers = await startRedisCluster({ masters: 3, replicas: 1, nodeTimeout: NODE_TIMEOUT });
-  const key = named('any');
-  let killed: RedisServer | undefined;
+  const master = (): Promise<RedisServer> => servers.masterOf(named('any'));
   return {
     connection: { cluster: servers.addresses },
     java: { kind: 'cluster', addresses: servers.nodes.map(({ url }) => url), detail: 'AUTO' },
-    call: async (command, ...args) => {
-      const admin: Redis | Cluster = (await servers.masterOf(key)).admin;
-      return admin.call(command, ...args);
-    },
-    async failover() {
-      const old = await servers.masterOf(key);
-      await old.replicated();
-      await old.kill();
-      killed = old;
-      await eventually(() => servers.masterOf(key), { within: 60_000, every: 50, what: 'another master' });
-    },
-    async whole() {
-      await killed?.start();
-      killed = undefined;
-      await servers.untilWhole({ within: 60_000 });
-    },
+    ...withMaster(
+      master,
+      () => eventually(master, { within: 60_000, every: 50, what: 'another master' }),
+      () => servers.untilWhole({ within: 60_000 }),
+    ),
     stop: () => servers.stop(),
   };
 }
