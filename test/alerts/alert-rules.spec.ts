@@ -26,18 +26,20 @@ class Recording {
   readonly scrapes: Array<Map<string, string>> = [];
 
   private readonly registry = new client.Registry();
-  /** Ends the recording. */
-  readonly stop = prometheusMetrics(client, { registry: this.registry });
+  private readonly stop = prometheusMetrics(client, { registry: this.registry });
 
-  async scrape(): Promise<Map<string, string>> {
+  /** Scrapes so often. Answers the values of the last time. */
+  async scrape(times = 1): Promise<Map<string, string>> {
+    for (let i = 1; i < times; i++) await this.scrape();
     const lines = (await this.registry.metrics()).split('\n').filter((line) => line !== '' && !line.startsWith('#'));
     const scrape = new Map(lines.map((line) => [line.slice(0, line.lastIndexOf(' ')), line.split(' ').at(-1)!]));
     this.scrapes.push(scrape);
     return scrape;
   }
 
-  /** The series in the notation of promtool. `_`: the series was not in that scrape. */
-  series(): Array<{ series: string; values: string }> {
+  /** Ends the recording. Answers its series in the notation of promtool. `_`: the series was not in that scrape. */
+  end(): Array<{ series: string; values: string }> {
+    this.stop();
     const names = new Set(this.scrapes.flatMap((scrape) => [...scrape.keys()]));
     return [...names].map((series) => ({
       series,
@@ -60,34 +62,21 @@ async function check(
 ) {
   const file = join(directory, 'test.yml');
   copyFileSync(RULES, join(directory, 'alert-rules.yml'));
+  // promtool compares annotations, too. Counts of the alerts do without them.
+  const counted = (matchers: Record<string, string>, value: number) => {
+    const all = Object.entries({ ...matchers, alertstate: 'firing' }).map(([name, text]) => `${name}="${text}"`);
+    const exp_samples = value === 0 ? [] : [{ labels: '{}', value }];
+    return { expr: `count(ALERTS{${all.join(',')}})`, eval_time: at, exp_samples };
+  };
+  const promql_expr_test = [
+    ...alerts.map((alertname) => counted({ alertname }, expected.filter(({ alert }) => alert === alertname).length)),
+    ...expected.map(({ alert, labels }) => counted({ alertname: alert, ...labels }, 1)),
+  ];
   const test = {
     rule_files: ['alert-rules.yml'],
     evaluation_interval: interval,
-    tests: [
-      {
-        interval,
-        input_series: series,
-        promql_expr_test: [],
-        alert_rule_test: alerts.map((alertname) => ({ eval_time: at, alertname, exp_alerts: [] as object[] })),
-      },
-    ],
+    tests: [{ interval, input_series: series, promql_expr_test }],
   };
-  // promtool compares annotations, too. The count of the alerts does without them.
-  const counted = alerts.map((alert) => {
-    const count = expected.filter((each) => each.alert === alert).length;
-    const samples = [{ labels: '{}', value: count }];
-    return {
-      expr: `count(ALERTS{alertname="${alert}",alertstate="firing"})`,
-      eval_time: at,
-      exp_samples: count === 0 ? [] : samples,
-    };
-  });
-  const labelled = expected.map(({ alert, labels }) => {
-    const matchers = Object.entries(labels).map(([name, value]) => `${name}="${value}"`);
-    const all = [`alertname="${alert}"`, 'alertstate="firing"', ...matchers].join(',');
-    return { expr: `count(ALERTS{${all}})`, eval_time: at, exp_samples: [{ labels: '{}', value: 1 }] };
-  });
-  Object.assign(test.tests[0]!, { alert_rule_test: [], promql_expr_test: [...counted, ...labelled] });
   // JSON is YAML.
   writeFileSync(file, JSON.stringify(test));
   await run(findPromtool(), ['test', 'rules', file], { cwd: directory }).catch(
@@ -95,6 +84,15 @@ async function check(
       throw new Error(`${error.stdout}${error.stderr}`);
     },
   );
+}
+
+/** Starts a service, and has it elected. */
+async function leaderOf(service: Awaited<ReturnType<LockBench['service']>>) {
+  await service.start();
+  const leader = service.getLeaderElection('leader');
+  leader.start();
+  await eventually(() => leader.isLeader);
+  return leader;
 }
 
 describe('the alert rules, on recorded metrics', () => {
@@ -114,7 +112,7 @@ describe('the alert rules, on recorded metrics', () => {
     await recording.scrape();
     // A handle that is dropped would not be renewed.
     const held = await service.acquire('a', { pattern: 'first' });
-    for (let i = 0; i < 3; i++) await recording.scrape();
+    await recording.scrape(3);
     const calm = recording.scrapes.length - 1;
     await bench.redis.pause();
     try {
@@ -130,8 +128,7 @@ describe('the alert rules, on recorded metrics', () => {
     await eventually(async () => (await recording.scrape()).get(lost) === '1');
     expect(held.isHeld).toBe(false);
     const end = recording.scrapes.length - 1;
-    recording.stop();
-    const series = recording.series();
+    const series = recording.end();
     await check(series, `${calm}m`, []);
     const instance = { lock_instance: 'default' };
     await check(series, `${late}m`, [
@@ -153,16 +150,15 @@ describe('the alert rules, on recorded metrics', () => {
     const [one, other] = await bench.serviceList(2);
     await one!.run('b', () => undefined, { pattern: 'refused' });
     await using _held = await one!.acquire('a', { pattern: 'busy' });
-    for (let i = 0; i < 3; i++) await recording.scrape();
+    await recording.scrape(3);
     for (let i = 0; i < 8; i++) {
       await expect(other!.acquire('a', { pattern: 'busy', waitTimeout: 1 })).rejects.toThrow('was held');
     }
     await bench.redis.admin.config('SET', 'maxmemory', '1');
     await expect(one!.acquire('b', { pattern: 'refused' })).rejects.toMatchObject({ code: 'LOCK_STORE' });
     await bench.redis.admin.config('SET', 'maxmemory', '0');
-    for (let i = 0; i < 4; i++) await recording.scrape();
-    recording.stop();
-    const series = recording.series();
+    await recording.scrape(4);
+    const series = recording.end();
     await check(series, '2m', []);
     await check(series, '6m', [
       { alert: 'LockCallsFailed', labels: { lock_pattern: 'refused', severity: 'critical' } },
@@ -179,9 +175,8 @@ describe('the alert rules, on recorded metrics', () => {
     const until = performance.now() + 7_000;
     while (performance.now() < until);
     await eventually(() => !lock.isHeld);
-    for (let i = 0; i < 2; i++) await recording.scrape();
-    recording.stop();
-    const series = recording.series().filter((each) => each.series.includes('watchdog'));
+    await recording.scrape(2);
+    const series = recording.end().filter((each) => each.series.includes('watchdog'));
     await check(series, '0m', []);
     await check(series, '2m', [{ alert: 'LockWatchdogLate', labels: { lock_instance: 'default' } }]);
   });
@@ -189,15 +184,12 @@ describe('the alert rules, on recorded metrics', () => {
   it('are quiet for skipped cron jobs, a waiting candidate and a leader', async () => {
     const recording = new Recording();
     const [one, other] = await bench.serviceList(2);
-    await one!.start();
-    const leader = one!.getLeaderElection('leader');
-    leader.start();
-    await eventually(() => leader.isLeader);
+    const leader = await leaderOf(one!);
     const follower = other!.getLeaderElection('leader');
     follower.start();
     await bench.untilWaiting('leader', 1);
     const cron = await one!.acquire('cron', { pattern: 'cron' });
-    for (let i = 0; i < 3; i++) await recording.scrape();
+    await recording.scrape(3);
     const since = performance.now();
     const skipped = Array.from({ length: 8 }, () =>
       other!.tryAcquire('cron', { pattern: 'cron', waitTimeout: '5500ms' }),
@@ -207,9 +199,8 @@ describe('the alert rules, on recorded metrics', () => {
     await leader.stop();
     await eventually(() => follower.isLeader);
     await cron.release();
-    for (let i = 0; i < 4; i++) await recording.scrape();
-    recording.stop();
-    const series = recording.series();
+    await recording.scrape(4);
+    const series = recording.end();
     await check(series, '6m', []);
     const leads = series.filter(({ series: name }) => /oldest_hold.*leader|candidates/.test(name));
     expect(leads).toHaveLength(2);
@@ -226,8 +217,7 @@ describe('the alert rules, on recorded metrics', () => {
     const scraped = async (pod: string, before: number, life: (scrape: () => Promise<unknown>) => Promise<void>) => {
       const recording = new Recording();
       await life(() => recording.scrape());
-      recording.stop();
-      for (const { series: name, values } of recording.series()) {
+      for (const { series: name, values } of recording.end()) {
         series.push({ series: name.replace('{', `{pod="${pod}",`), values: '_ '.repeat(before) + values });
       }
       return before + recording.scrapes.length;
@@ -235,10 +225,7 @@ describe('the alert rules, on recorded metrics', () => {
     const job = { pattern: 'nightly-report', waitTimeout: 10, holdAtLeast: '1m' } as const;
     const [one, other, three, four] = await bench.serviceList(4);
     const deployed = await scraped('old', 0, async (scrape) => {
-      await one!.start();
-      const leader = one!.getLeaderElection('leader');
-      leader.start();
-      await eventually(() => leader.isLeader);
+      await leaderOf(one!);
       other!.getLeaderElection('leader').start();
       await (await one!.tryAcquire('nightly-report', job))!.release();
       expect(await other!.tryAcquire('nightly-report', job)).toBeNull();
@@ -258,10 +245,7 @@ describe('the alert rules, on recorded metrics', () => {
       for (let i = 0; i < 3; i++) await scrape();
     });
     const end = await scraped('new', deployed, async (scrape) => {
-      await three!.start();
-      const leader = three!.getLeaderElection('leader');
-      leader.start();
-      await eventually(() => leader.isLeader);
+      await leaderOf(three!);
       await three!.run('order', () => undefined, { pattern: 'orders' });
       expect(await four!.tryAcquire('nightly-report', job)).toBeNull();
       for (let i = 0; i < 5; i++) await scrape();
@@ -304,13 +288,12 @@ describe('the alert rules, on recorded metrics', () => {
       other!.run('a', () => undefined, { pattern: 'slow', waitTimeout: '5m' }),
     );
     await bench.untilWaiting('a', 1);
-    for (let i = 0; i < 3; i++) await recording.scrape();
+    await recording.scrape(3);
     await eventually(() => performance.now() - since > 5_200);
     await lock.release();
     await Promise.all(waiting);
-    for (let i = 0; i < 4; i++) await recording.scrape();
-    recording.stop();
-    const series = recording.series();
+    await recording.scrape(4);
+    const series = recording.end();
     await check(series, '2m', []);
     await check(series, '6m', [{ alert: 'LockWaitSlow', labels: { lock_instance: 'default', lock_pattern: 'slow' } }]);
     // An hour later, the lock of the first scrape would be an hour older.

@@ -45,19 +45,6 @@ async function open(server: DashboardServer, look?: Look) {
 
 const rowOf = ({ page }: Browser, key: string) =>
   page.locator('#table tbody').filter({ has: page.locator('td.key', { hasText: key }) });
-/** Readers of a key, in two processes. */
-const twoReaders = async (own: LockService, second: LockService) =>
-  [
-    await own.acquire('prices', { kind: 'read', owner: 'ann' }),
-    await second.acquire('prices', { kind: 'read', owner: 'bob' }),
-  ] as const;
-/** Opens the dialog that releases the hold of one of them. */
-const askToRelease = (browser: Browser, owner: string) =>
-  rowOf(browser, 'prices')
-    .locator('tr')
-    .filter({ hasText: owner })
-    .getByRole('button', { name: /Release hold . of prices by force/ })
-    .click();
 const untilWaiting = (locks: LockService, key: string, count: number) =>
   eventually(async () => (await locks.inspect(key))?.waiters.length === count);
 const textsOf = async (browser: Browser, selector: string) =>
@@ -188,10 +175,12 @@ describe('the dashboard in a browser', () => {
 
   it('releases one of two readers, and the other keeps the lock', async () => {
     const { server, own, second } = await setUp();
-    const [one, other] = await twoReaders(own, second);
+    const one = await own.acquire('prices', { kind: 'read', owner: 'ann' });
+    const other = await second.acquire('prices', { kind: 'read', owner: 'bob' });
     await using browser = await open(server);
     const { page } = browser;
-    await askToRelease(browser, 'ann');
+    const row = rowOf(browser, 'prices').locator('tr').filter({ hasText: 'ann' });
+    await row.getByRole('button', { name: /Release hold . of prices by force/ }).click();
     const dialog = page.getByRole('dialog');
     expect(await dialog.innerText()).toMatch(
       /The holder may keep working for a moment, so two callers can overlap\. A connected holder has not crashed: restart its process instead\. Only this one of 2 holds ends\./,
@@ -255,7 +244,7 @@ describe('the dashboard in a browser', () => {
     );
     expect(await textsOf(browser, '.of-process')).toEqual(['of web-1 only', 'of web-1 only']);
     expect(await page.locator('#holds li').count()).toBe(4);
-    await row.getByRole('button', { name: 'stock:42', exact: true }).click();
+    await name.click();
     await eventuallyPasses(async () =>
       expect(await textsOf(browser, '#holds .why')).toEqual([
         expect.stringMatching(/^web-1 \(exclusive\): waited .*, held .*: /),
@@ -264,7 +253,7 @@ describe('the dashboard in a browser', () => {
       ]),
     );
     expect(await textsOf(browser, '#holds .badge')).toEqual(['lost', 'released', 'released']);
-    await row.getByRole('button', { name: 'stock:42', exact: true }).click();
+    await name.click();
     await page.locator('#holds .key', { hasText: 'other' }).waitFor();
     expectQuiet(browser, server);
   });

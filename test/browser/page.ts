@@ -4,14 +4,7 @@ import { join } from 'node:path';
 import { chromium, type BrowserContext, type Page } from 'playwright-core';
 import { findChromium } from '../../scripts/lib/chromium.mjs';
 
-const FLAGS = [
-  '--disable-gpu',
-  '--disable-quic',
-  '--no-first-run',
-  '--disable-background-networking',
-  '--disable-component-update',
-  '--disable-sync',
-];
+const DISABLED = ['gpu', 'quic', 'background-networking', 'component-update', 'sync'];
 
 export interface Look {
   readonly width?: number;
@@ -42,7 +35,7 @@ export class Browser implements AsyncDisposable {
       executablePath: findChromium(),
       headless: true,
       chromiumSandbox: false,
-      args: FLAGS,
+      args: ['--no-first-run', ...DISABLED.map((name) => `--disable-${name}`)],
       viewport: { width, height },
       colorScheme: scheme,
       reducedMotion: 'reduce',
@@ -50,7 +43,6 @@ export class Browser implements AsyncDisposable {
     return new Browser(context, context.pages()[0] ?? (await context.newPage()), profile);
   }
 
-  /** Hosts that were asked for something. */
   get hosts(): string[] {
     const remote = this.requests.filter((url) => /^https?:/.test(url));
     return [...new Set(remote.map((url) => new URL(url).host))];
