@@ -295,29 +295,34 @@ const request = fc
     `${from} ${mode === 'permits:0/12' ? 0 : waits} ${period} ${10 * LONG} 30000 ${size === 0 ? 0 : Math.min(size, 16)} ${age}`,
   ]);
 const offered = fc.constantFrom('handover:1', 'handover:2');
-const calls = (script: ScriptName, ...args: ReadonlyArray<string | number | fc.Arbitrary<string | number | Args>>) =>
-  fc
-    .tuple(name, fc.tuple(...args.map((arg) => (typeof arg === 'object' ? arg : fc.constant(arg)))))
-    .map(([lock, all]) => ({ script, keys: lockKeys(lock), args: all.flat() }));
 const to = 'lock:client:\na';
+type Arg = string | number | fc.Arbitrary<string | number | Args>;
+const calls = (weight: number, script: ScriptName, ...args: readonly Arg[]) => ({
+  weight,
+  arbitrary: fc
+    .tuple(name, fc.tuple(...args.map((arg) => (typeof arg === 'object' ? arg : fc.constant(arg)))))
+    .map(([lock, all]) => ({ script, keys: lockKeys(lock), args: all.flat() })),
+});
+const latchCalls = (keys: readonly string[], script: ScriptName, ...args: readonly Arg[]) => {
+  const { weight, arbitrary } = calls(1, script, ...args);
+  return { weight, arbitrary: arbitrary.map((each) => ({ ...each, keys: [...keys] })) };
+};
+const LATCH = ['lock:latch:{a}', 'lock:counted:{a}'];
 const call = fc.oneof(
-  { weight: 14, arbitrary: calls('acquire', to, request) },
-  {
-    weight: 8,
-    arbitrary: calls('release', to, holdId, fc.constantFrom('0 0 0', '0 0 0', `${LONG} 0 0`, `0 ${LONG} 0`, '0 0 1')),
-  },
-  { weight: 3, arbitrary: calls('release', to, holdId, '0 0 0', request) },
-  { weight: 2, arbitrary: calls('handOver', to, holdId, offered, lease) },
-  { weight: 2, arbitrary: calls('handOver', to, offered, holdId, lease) },
-  { weight: 1, arbitrary: calls('setLimit', to, fc.integer({ min: 0, max: 14 }), 1e16) },
-  { weight: 1, arbitrary: calls('addLimit', to, holdId, fc.integer({ min: -3, max: 3 }), 12, 1e14) },
-  { weight: 2, arbitrary: calls('keepUnits', to, holdId, 1, fc.constantFrom(0, LONG)) },
-  { weight: 1, arbitrary: calls('fence', holdId, fc.constantFrom(5, 3e15), 16) },
-  { weight: 2, arbitrary: calls('reinstate', holdId, modeText, owner, lease, 0, 5, 3) },
-  { weight: 1, arbitrary: calls('survey', fc.constantFrom('exclusive', 'read', 'permits'), owner) },
-  { weight: 1, arbitrary: calls('limit') },
-  { weight: 1, arbitrary: calls('inspect', '0', '0', 3) },
-  { weight: 1, arbitrary: calls('confirm', holdId) },
+  calls(14, 'acquire', to, request),
+  calls(8, 'release', to, holdId, fc.constantFrom('0 0 0', '0 0 0', `${LONG} 0 0`, `0 ${LONG} 0`, '0 0 1')),
+  calls(3, 'release', to, holdId, '0 0 0', request),
+  calls(2, 'handOver', to, holdId, offered, lease),
+  calls(2, 'handOver', to, offered, holdId, lease),
+  calls(1, 'setLimit', to, fc.integer({ min: 0, max: 14 }), 1e16),
+  calls(1, 'addLimit', to, holdId, fc.integer({ min: -3, max: 3 }), 12, 1e14),
+  calls(2, 'keepUnits', to, holdId, 1, fc.constantFrom(0, LONG)),
+  calls(1, 'fence', holdId, fc.constantFrom(5, 3e15), 16),
+  calls(2, 'reinstate', holdId, modeText, owner, lease, 0, 5, 3),
+  calls(1, 'survey', fc.constantFrom('exclusive', 'read', 'permits'), owner),
+  calls(1, 'limit'),
+  calls(1, 'inspect', '0', '0', 3),
+  calls(1, 'confirm', holdId),
   {
     weight: 4,
     arbitrary: fc
@@ -336,21 +341,11 @@ const call = fc.oneof(
       args: [...one, ...two],
     })),
   },
-  ...(
-    [
-      ['latchSet', fc.constantFrom('call1', 'call2'), 2, LONG, LONG],
-      ['latchCountDown', to, fc.constantFrom('call3', 'call4', 'call5'), LONG],
-      ['latchCount', 'client1', fc.constantFrom(0, LONG), 'call1'],
-      ['latchDelete', 'call6', fc.constantFrom('call1', 'call2'), LONG],
-      ['latchConfirm', 'call3'],
-    ] as const
-  ).map(([script, ...args]) => ({
-    weight: 1,
-    arbitrary: calls(script, ...args).map((each) => ({
-      ...each,
-      keys: ['lock:latch:{a}', 'lock:counted:{a}'].slice(script === 'latchConfirm' ? 1 : 0),
-    })),
-  })),
+  latchCalls(LATCH, 'latchSet', fc.constantFrom('call1', 'call2'), 2, LONG, LONG),
+  latchCalls(LATCH, 'latchCountDown', to, fc.constantFrom('call3', 'call4', 'call5'), LONG),
+  latchCalls(LATCH, 'latchCount', 'client1', fc.constantFrom(0, LONG), 'call1'),
+  latchCalls(LATCH, 'latchDelete', 'call6', fc.constantFrom('call1', 'call2'), LONG),
+  latchCalls(LATCH.slice(1), 'latchConfirm', 'call3'),
 );
 
 /** Ends by force all holds that the state has. */

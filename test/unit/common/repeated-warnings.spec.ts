@@ -1,20 +1,19 @@
 import { RepeatedWarnings } from '../../../lib/common/repeated-warnings.js';
-import type { Clock } from '../../../lib/common/clock.js';
+import { FakeClock } from '../../../lab/testbed/clocks/fake-clock.js';
+import { SILENT } from '../engine/support.js';
 
 describe('RepeatedWarnings', () => {
   const lines: string[] = [];
-  let now = 0;
-  const ignore = (): void => undefined;
-  const logger = { debug: ignore, log: ignore, warn: (line: string) => void lines.push(line), error: ignore };
-  const warnings = new RepeatedWarnings(logger, { now: () => now } as Clock);
+  const clock = new FakeClock();
+  const warnings = new RepeatedWarnings({ ...SILENT, warn: (line) => void lines.push(line) }, clock);
 
   it('logs equal warnings once a minute, with their number', () => {
     expect(warnings.warn('full', 'out of memory for a')).toBe(true);
     for (let i = 0; i < 299; i++) expect(warnings.warn('full', 'out of memory for b')).toBe(false);
     expect(warnings.warn('denied', 'no permission')).toBe(true);
-    now = 61_000;
+    clock.stall(61_000);
     expect(warnings.warn('full', 'out of memory for c')).toBe(true);
-    now = 130_000;
+    clock.stall(69_000);
     expect(warnings.warn('full', 'out of memory for d')).toBe(true);
     expect(lines).toEqual([
       'out of memory for a',

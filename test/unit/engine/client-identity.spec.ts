@@ -4,7 +4,7 @@ import type { ClientRecord, ClientRecordStore } from '../../../lib/store/client-
 import { deferred, type Deferred } from '../../../lab/testbed/wait/deferred.js';
 import { TimerQueue } from '../../../lib/common/timer-queue.js';
 import { FakeClock } from '../../../lab/testbed/clocks/fake-clock.js';
-import { FakeStore } from './support.js';
+import { FakeStore, SILENT } from './support.js';
 
 interface Write {
   readonly record: ClientRecord;
@@ -36,7 +36,7 @@ function setUp() {
   const store = new RecordingStore();
   clock = new FakeClock();
   const lines: string[] = [];
-  const logger = { debug: (line: string) => void lines.push(line), log() {}, warn() {}, error() {} };
+  const logger = { ...SILENT, debug: (line: string) => void lines.push(line) };
   const identity = new ClientIdentity(store, clock, new TimerQueue(clock), logger, 'orders:17');
   const answerAll = async (): Promise<void> => {
     for (const { answer } of store.writes) answer.resolve(undefined);

@@ -11,10 +11,9 @@ type Question = { key: string; patience: number; seen: readonly string[]; answer
 class FakeLatches implements LatchStore {
   readonly questions: Question[] = [];
   readonly ids: string[] = [];
-
-  async setCount(): Promise<boolean> {
-    return true;
-  }
+  setCount = async (): Promise<boolean> => true;
+  delete = async (): Promise<boolean> => true;
+  replicate = async (): Promise<number> => 0;
 
   async countDown(_key: string, id: string): Promise<CountDownReply> {
     this.ids.push(id);
@@ -25,14 +24,6 @@ class FakeLatches implements LatchStore {
     const answer = deferred<LatchCount>();
     this.questions.push({ key, patience, seen, answer });
     return answer;
-  }
-
-  async delete(): Promise<boolean> {
-    return true;
-  }
-
-  async replicate(): Promise<number> {
-    return 0;
   }
 }
 

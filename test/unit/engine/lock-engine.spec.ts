@@ -443,62 +443,31 @@ describe('several keys that are requested one by one in a single try', () => {
 });
 
 describe('a lock that the first of two callers releases', () => {
-  const batch = held(5, 30_000, 50_000, 16);
-  type Bench = ReturnType<typeof engineBench>;
-
-  it.each<[isHandedOn: boolean, when: string, grants: (bench: Bench) => unknown]>([
-    [true, 'no other client has asked for it', ({ answer }) => answer(batch)],
-    [
-      false,
-      'a message to yield comes before the answer that is the grant',
-      ({ store, answer }) => {
-        store.listener.yield('me:1');
-        return answer(batch);
-      },
-    ],
-    [
-      false,
-      'a message to yield comes before a pushed grant',
-      async ({ store, clock, answer, push }) => {
-        await answer(queued());
-        clock.advance(500);
-        store.listener.yield('me:1');
-        push({ batchSize: 16 });
-      },
-    ],
-    [
-      false,
-      'a message to yield comes behind a pushed grant which waits for the answer by which it is measured',
-      ({ store, answer, push }) => {
-        push({ batchSize: 16 });
-        store.listener.yield('me:1');
-        return answer(queued());
-      },
-    ],
-    [
-      false,
-      'a message to yield comes behind the grant',
-      async ({ store, answer }) => {
-        await answer(batch);
-        store.listener.yield('me:1');
-      },
-    ],
-    [
-      true,
-      'another acquisition is to yield',
-      ({ store, answer }) => {
-        store.listener.yield('me:2');
-        return answer(batch);
-      },
-    ],
-  ])('goes to the second one (%j) if %s', async (isHandedOn, _when, grants) => {
-    const bench = engineBench();
-    const [first, second] = [bench.acquire(), bench.acquire()];
+  it.each([
+    [true, 'no other client has asked for it', ['held']],
+    [false, 'a message to yield comes before the answer that is the grant', ['yield', 'held']],
+    [false, 'a message to yield comes before a pushed grant', ['queued', 'yield', 'pushed']],
+    [false, 'a message to yield comes behind a pushed grant, before the answer', ['pushed', 'yield', 'queued']],
+    [false, 'a message to yield comes behind the grant', ['held', 'yield']],
+    [true, 'another acquisition is to yield', ['another yields', 'held']],
+  ])('goes to the second one (%j) if %s', async (isHandedOn, _when, happens) => {
+    const { clock, store, engine, acquire, answer, push, left } = engineBench();
+    const steps: Record<string, () => unknown> = {
+      held: () => answer(held(5, 30_000, 50_000, 16)),
+      queued: () => answer(queued()),
+      pushed: () => push({ time: 50_000 + clock.now() - 1_000, batchSize: 16 }),
+      yield: () => store.listener.yield('me:1'),
+      'another yields': () => store.listener.yield('me:2'),
+    };
+    const [first, second] = [acquire(), acquire()];
     let isServed = false;
     void second.then(() => (isServed = true));
-    await grants(bench);
-    void bench.engine.releases.release(await first);
+    for (const step of happens) {
+      clock.advance(100);
+      await steps[step]!();
+    }
+    void engine.releases.release(await first);
     await settled();
-    expect([isServed, bench.left()]).toEqual([isHandedOn, isHandedOn ? [] : ['me:1']]);
+    expect([isServed, left()]).toEqual([isHandedOn, isHandedOn ? [] : ['me:1']]);
   });
 });

@@ -50,15 +50,14 @@ export class FakeStore implements LockStore {
   readonly renewals: Array<Asked<readonly RenewRequest[], RenewReply[]>> = [];
   readonly offers: Array<Asked<OfferRequest, OfferReply>> = [];
 
-  async start(): Promise<void> {}
-
-  async close(): Promise<void> {
-    this.closed = true;
-  }
-
-  listen(listener: LockStoreListener): void {
-    this.listener = listener;
-  }
+  start = async (): Promise<void> => {};
+  close = async (): Promise<void> => void (this.closed = true);
+  listen = (listener: LockStoreListener): void => void (this.listener = listener);
+  acquireAll = async (): Promise<AcquireAllReply | undefined> => undefined;
+  replicate = async ({ min }: ReplicateRequest): Promise<number> => min;
+  setLimit = async (): Promise<void> => {};
+  forceRelease = async (): Promise<ForceReleaseReply> => ({ holds: 0, told: 0 });
+  inspect = async (): Promise<StoredLock> => ({ lastToken: 0, holds: [], waiters: [], limit: undefined });
 
   acquire(request: AcquireRequest): Promise<AcquireReply> {
     this.order.push('acquire');
@@ -76,24 +75,6 @@ export class FakeStore implements LockStore {
 
   offer(request: OfferRequest): Promise<OfferReply> {
     return note(this.offers, request);
-  }
-
-  async acquireAll(): Promise<AcquireAllReply | undefined> {
-    return undefined;
-  }
-
-  async replicate({ min }: ReplicateRequest): Promise<number> {
-    return min;
-  }
-
-  async setLimit(): Promise<void> {}
-
-  async forceRelease(): Promise<ForceReleaseReply> {
-    return { holds: 0, told: 0 };
-  }
-
-  async inspect(): Promise<StoredLock> {
-    return { lastToken: 0, holds: [], waiters: [], limit: undefined };
   }
 }
 

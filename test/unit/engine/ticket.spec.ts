@@ -204,7 +204,13 @@ describe('an abandoned ticket', () => {
   type Parts = ReturnType<typeof setUp>;
   it.each<[string, (parts: Parts) => unknown]>([
     ['is pending', ({ ticket }) => ticket.ask()],
-    ['may have got lost', ({ ticket, fail }) => (ticket.ask(), fail(passing()))],
+    [
+      'may have got lost',
+      ({ ticket, fail }) => {
+        ticket.ask();
+        return fail(passing());
+      },
+    ],
     ['may be executed again after a reconnect', ({ store }) => (store.epoch += 1)],
   ])('leaves a tombstone if a request %s', async (_what, change) => {
     const parts = await waiting();

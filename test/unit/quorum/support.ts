@@ -24,7 +24,6 @@ import { FakeStore, held, queued, REQUEST, SILENT, type Asked } from '../engine/
  * sent.
  */
 export class FakeMember extends FakeStore implements QuorumMember {
-  override listening = true;
   readonly clients = { write: async () => undefined, read: async () => undefined };
   private sent = 0;
   private ends = 0;
@@ -51,9 +50,9 @@ export class FakeMember extends FakeStore implements QuorumMember {
     return this.listening;
   }
 
-  async list(): Promise<ListReply> {
-    throw new Error('nothing lists the keys of this master');
-  }
+  list = (): Promise<ListReply> => Promise.reject(new Error('nothing lists the keys of this master'));
+  endHolds = async (): Promise<ForceReleaseReply> => ({ holds: 0, told: 0 });
+  identify = (): Promise<ServerIdentity | undefined> => this.identity();
 
   fence(request: FenceRequest): Promise<FenceReply> {
     this.fences.push(request);
@@ -63,14 +62,6 @@ export class FakeMember extends FakeStore implements QuorumMember {
   reinstate(request: ReinstateRequest): Promise<ReinstateReply> {
     this.reinstated.push(request);
     return this.reinstateReply(request);
-  }
-
-  async endHolds(): Promise<ForceReleaseReply> {
-    return { holds: 0, told: 0 };
-  }
-
-  identify(): Promise<ServerIdentity | undefined> {
-    return this.identity();
   }
 
   /** The last thing of a kind that it was asked. */

@@ -1,5 +1,6 @@
 import { presence } from '../../../lib/store/redis/replies.js';
 import { weigh, type Subscription } from '../../../lib/store/redis/subscription.js';
+import { FakeClock } from '../../../lab/testbed/clocks/fake-clock.js';
 
 /** A request of one second ago finds a hold that was granted half a second before that. */
 const LEASE = 3_000;
@@ -13,17 +14,13 @@ function doubtsAbout(
   later = (_subscription: Subscription): void => {},
 ) {
   const doubts: string[] = [];
-  let look = (): void => undefined;
-  const clock = {
-    now: () => SENT,
-    setTimer: (_delay: number, callback: () => void) => void (look = callback),
-    clearTimer: () => undefined,
-  };
+  const clock = new FakeClock();
+  clock.stall(SENT - clock.now());
   const subscription: Subscription = { ...times, doubt: (why) => void doubts.push(why) };
   const reply = { outcome: 'held', time: 0, token: 1, lease: LEFT, batchSize: 1 } as const;
   weigh({ sign: 'found', reply }, { lease: LEASE }, SENT, subscription, clock);
   later(subscription);
-  look();
+  clock.advance(LEASE);
   return doubts;
 }
 

@@ -2,6 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo } from 'node:net';
 import { TimeLimit } from '../../../lib/store/redis/time-limit.js';
+import { FakeClock } from '../../../lab/testbed/clocks/fake-clock.js';
 
 const caller = new AsyncLocalStorage<string>();
 
@@ -57,28 +58,16 @@ describe('a shared time limit', () => {
   });
 
   it('raises doubts while an operation has been pending for a second, and no earlier', async () => {
-    let now = 0;
-    let wake: (() => void) | undefined;
-    const clock = {
-      now: () => now,
-      setTimer: (delay: number, callback: () => void) => {
-        wake = () => {
-          now += delay;
-          callback();
-        };
-        return delay;
-      },
-      clearTimer: () => undefined,
-    };
+    const clock = new FakeClock();
+    const since = clock.now();
     const doubts: number[] = [];
-    const limit = new TimeLimit(1_600, clock, () => doubts.push(now));
+    const limit = new TimeLimit(1_600, clock, () => doubts.push(clock.now() - since));
     let expiredAt = 0;
     const soon = limit.begin(() => undefined);
-    now = 400;
-    limit.begin(() => (expiredAt = now));
+    clock.stall(400);
+    limit.begin(() => (expiredAt = clock.now() - since));
     limit.end(soon);
-    now = 0;
-    while (expiredAt === 0) wake!();
+    clock.advance(3_000);
     expect(doubts).toEqual([1_400, 1_650, 1_900]);
     expect(expiredAt).toBe(2_000);
   });
