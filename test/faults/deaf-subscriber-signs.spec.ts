@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { startReplica, useProxiedRedis } from '../../lab/testbed/locks/fault-setups.js';
+import { startReplica } from '../../lab/testbed/locks/fault-setups.js';
 import type { LockService } from '../../lib/service/lock.service.js';
 import { eventually } from '../../lab/testbed/wait/eventually.mjs';
-import { FaultLocks, nothingLeftBehind, redisKey } from '../../lab/testbed/locks/fault-locks.js';
+import { nothingLeftBehind } from '../../lab/testbed/locks/fault-locks.js';
+import { LockBench } from '../../lab/testbed/locks/locks.js';
 import { startRedis, type RedisServer } from '../../lab/testbed/servers/redis-server.mjs';
 import { type RespProxy, type ConnectionFilter } from '../../lab/testbed/proxies/resp-proxy.mjs';
 
@@ -10,31 +11,30 @@ const LISTENING: ConnectionFilter = ({ isSubscriber }) => isSubscriber;
 /** A subscriber that has been silent for so long would have been found out, in ms. */
 const LONGEST_SILENCE = 8_000;
 
-const locks = new FaultLocks();
-let redis: RedisServer;
+const bench = new LockBench();
 let proxy: RespProxy;
-useProxiedRedis(locks, (...both) => ([redis, proxy] = both));
+beforeEach(async () => {
+  proxy = await bench.proxy();
+});
 
-const untilWaiting = (key: string): Promise<unknown> =>
-  eventually(async () => (await redis.admin.zcard(redisKey('queue', key))) === 1, { what: 'a waiter' });
 /** The connections that listen through the proxy and pass on the messages that they receive. */
 const listening = (): number[] => proxy.openConnections.filter(LISTENING).map(({ id }) => id);
 /** Why subscriptions were left. */
 const reasons = (): string[] =>
-  locks.lines.filter(({ level }) => level === 'error').map(({ text }) => text.replace(/^.*retrying: /, ''));
+  bench.lines.filter((line) => line.startsWith('error')).map((line) => line.replace(/^.*retrying: /, ''));
 const isSubscribed = async (service: LockService): Promise<boolean> => (await service.health()).subscribed;
 
 it('a waiter learns from the reply with its place that its channel has no subscriber', async () => {
-  const [near, far] = [await locks.start(redis.url), await locks.start(proxy.url)];
+  const [near, far] = [await bench.service(), await bench.service({ connection: proxy.url })];
   const lock = await near.acquire('a');
   const [before] = listening();
   proxy.goDeaf(LISTENING, { serverNotices: true });
-  await eventually(async () => (await redis.admin.pubsub('CHANNELS', 'lock:client:*')).length === 1);
+  await eventually(async () => (await bench.redis.admin.pubsub('CHANNELS', 'lock:client:*')).length === 1);
   // Until then the client does not know. No new connection is made until its health has been seen to report it.
   expect(await isSubscribed(far)).toBe(true);
   proxy.refuse();
   const waiting = far.acquire('a');
-  await untilWaiting('a');
+  await bench.untilWaiting('a', 1);
   await eventually(async () => !(await isSubscribed(far)), { what: 'health that knows' });
   await proxy.accept();
   await eventually(() => isSubscribed(far), { within: 5_000 });
@@ -42,15 +42,15 @@ it('a waiter learns from the reply with its place that its channel has no subscr
   expect(reasons()[0]).toBe('the server sees no subscriber on the channel of this client');
   expect(await lock.release()).toBe(true);
   expect(await (await waiting).release()).toBe(true);
-  await nothingLeftBehind(redis);
+  await nothingLeftBehind(bench.redis);
 });
 
 /** How often Redis has looked for subscribers. */
 const looks = async (): Promise<number> =>
-  Number(/cmdstat_pubsub\|numsub:calls=(\d+)/.exec(await redis.admin.info('commandstats'))?.[1] ?? 0);
+  Number(/cmdstat_pubsub\|numsub:calls=(\d+)/.exec(await bench.redis.admin.info('commandstats'))?.[1] ?? 0);
 
 it('Redis does not look for a subscriber that has just received a grant of the key', async () => {
-  const [near, far] = [await locks.start(redis.url), await locks.start(proxy.url)];
+  const [near, far] = [await bench.service(), await bench.service({ connection: proxy.url })];
   /** How often Redis looks while `far` takes a place, `pause` ms after it has received a grant. */
   const looksAfter = async (pause: number): Promise<number> => {
     const waitForTurn = async (prepared: () => Promise<unknown> = async () => {}): Promise<number> => {
@@ -58,7 +58,7 @@ it('Redis does not look for a subscriber that has just received a grant of the k
       await prepared();
       const before = await looks();
       const waiting = far.acquire('a');
-      await untilWaiting('a');
+      await bench.untilWaiting('a', 1);
       const during = (await looks()) - before;
       await near.forceRelease('a');
       await (await waiting).release();
@@ -76,10 +76,10 @@ it('Redis does not look for a subscriber that has just received a grant of the k
 const ASKS_OFTEN = { renewedLease: 1_500, grantTimeout: 1_000 };
 
 it('a waiter learns from a grant that it finds by a retry that its messages do not arrive', async () => {
-  const [near, far] = [await locks.start(redis.url), await locks.start(proxy.url, ASKS_OFTEN)];
+  const [near, far] = [await bench.service(), await bench.service({ connection: proxy.url, ...ASKS_OFTEN })];
   const lock = await near.acquire('a');
   const waiting = far.acquire('a');
-  await untilWaiting('a');
+  await bench.untilWaiting('a', 1);
   proxy.goDeaf(LISTENING, { serverNotices: false });
   expect(await lock.release()).toBe(true);
   const next = await waiting;
@@ -87,15 +87,15 @@ it('a waiter learns from a grant that it finds by a retry that its messages do n
   await eventually(() => isSubscribed(far), { within: 5_000 });
   expect(reasons()).toEqual(['the message about a granted lock did not arrive']);
   expect(await next.release()).toBe(true);
-  await nothingLeftBehind(redis);
+  await nothingLeftBehind(bench.redis);
 });
 
 it('a message that arrives after the reply is no sign of a dead subscription', async () => {
-  const [near, far] = [await locks.start(redis.url), await locks.start(proxy.url, ASKS_OFTEN)];
+  const [near, far] = [await bench.service(), await bench.service({ connection: proxy.url, ...ASKS_OFTEN })];
   const before = listening();
   const lock = await near.acquire('a');
   const waiting = far.acquire('a');
-  await untilWaiting('a');
+  await bench.untilWaiting('a', 1);
   proxy.holdReplies(LISTENING);
   expect(await lock.release()).toBe(true);
   const next = await waiting;
@@ -112,9 +112,10 @@ const listenersOf = async ({ admin }: RedisServer): Promise<string[]> =>
 
 it('a frozen Redis, a stalled process and a refused PING do not replace subscriptions', async () => {
   await using frozen = await startRedis();
-  await redis.admin.acl('SETUSER', 'silent', 'on', '>secret', '~*', '&*', '+@all', '-ping');
-  const services = [await locks.start(frozen.url), await locks.start(redis.url.replace('//', '//silent:secret@'))];
-  const listeners = async (): Promise<string[][]> => [await listenersOf(frozen), await listenersOf(redis)];
+  await bench.redis.admin.acl('SETUSER', 'silent', 'on', '>secret', '~*', '&*', '+@all', '-ping');
+  const connections = [frozen.url, bench.redis.url.replace('//', '//silent:secret@')];
+  const services = await Promise.all(connections.map((connection) => bench.service({ connection })));
+  const listeners = async (): Promise<string[][]> => [await listenersOf(frozen), await listenersOf(bench.redis)];
   const before = await listeners();
   expect(before.map(({ length }) => length)).toEqual([1, 1]);
   // Each for longer than it takes to find out a deaf one; the one is frozen while the other refuses.
@@ -126,40 +127,75 @@ it('a frozen Redis, a stalled process and a refused PING do not replace subscrip
   expect(await listeners()).toEqual(before);
   expect(reasons()).toEqual([]);
   for (const service of services) expect(await isSubscribed(service)).toBe(true);
-  await locks.closeAll();
+  await bench.close();
 });
 
 it('does not subscribe to a replica, and follows its address to the master', async () => {
-  await using replica = await startReplica(redis);
-  const far = await locks.start(proxy.url);
+  await using replica = await startReplica(bench.redis);
+  const far = await bench.service({ connection: proxy.url });
   proxy.leadTo(replica);
   proxy.cutAll(LISTENING);
   await eventually(() => reasons().some((reason) => reason.includes('leads to a replica')), { within: 5_000 });
   expect(await isSubscribed(far)).toBe(false);
   expect(await replica.admin.pubsub('CHANNELS', 'lock:client:*')).toEqual([]);
-  proxy.leadTo(redis);
+  proxy.leadTo(bench.redis);
   await eventually(() => isSubscribed(far), { within: 5_000 });
-  expect(await redis.admin.pubsub('CHANNELS', 'lock:client:*')).toHaveLength(1);
+  expect(await bench.redis.admin.pubsub('CHANNELS', 'lock:client:*')).toHaveLength(1);
 });
 
 it('notices a subscription at a replica without INFO, and follows its address', async () => {
-  await using replica = await startReplica(redis);
-  for (const server of [redis, replica]) {
+  await using replica = await startReplica(bench.redis);
+  for (const server of [bench.redis, replica]) {
     await server.admin.acl('SETUSER', 'blind', 'on', '>secret', '~*', '&*', '+@all', '-info');
   }
-  const [near, far] = [await locks.start(redis.url), await locks.start(proxy.url.replace('//', '//blind:secret@'))];
+  const connection = proxy.url.replace('//', '//blind:secret@');
+  const [near, far] = [await bench.service(), await bench.service({ connection })];
   const lock = await near.acquire('a');
   proxy.leadTo(replica);
   proxy.cutAll(LISTENING);
   await eventually(async () => (await replica.admin.pubsub('CHANNELS', 'lock:client:*')).length === 1, {
     within: 5_000,
   });
-  proxy.leadTo(redis);
+  proxy.leadTo(bench.redis);
   const waiting = far.acquire('a');
-  await eventually(async () => (await redis.admin.pubsub('CHANNELS', 'lock:client:*')).length === 2, {
+  await eventually(async () => (await bench.redis.admin.pubsub('CHANNELS', 'lock:client:*')).length === 2, {
     within: 5_000,
   });
   expect(await lock.release()).toBe(true);
   expect(await (await waiting).release()).toBe(true);
-  await nothingLeftBehind(redis);
+  await nothingLeftBehind(bench.redis);
+});
+
+it('grants the lock to a waiter whose subscription is killed repeatedly', async () => {
+  const [one, other] = await bench.pair();
+  for (let round = 0; round < 5; round++) {
+    const handle = await one.acquire('a');
+    const waiting = other.acquire('a');
+    await bench.untilWaiting('a', 1);
+    await bench.redis.admin.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
+    // Wherever the new subscription stands by now: nowhere, half or whole.
+    for (let turn = 0; turn < round * 3; turn++) await bench.redis.admin.ping();
+    const since = performance.now();
+    await handle.release();
+    const next = await waiting;
+    // A waiter asks by itself after 3 s at the earliest.
+    expect(performance.now() - since).toBeLessThan(2_500);
+    await next.release();
+  }
+  await nothingLeftBehind(bench.redis);
+});
+
+it('does not queue without a subscription, and waits nevertheless', async () => {
+  const [one, deaf] = [await bench.service(), await bench.service({ connection: proxy.url, renewedLease: 1_500 })];
+  const handle = await one.acquire('a', { expire: 900 });
+  // The commands' connection stays; a new subscription is refused.
+  proxy.refuse();
+  proxy.cutAll(LISTENING);
+  await eventually(() => listening().length === 0);
+  const next = await deaf.acquire('a');
+  expect(next.fencingToken).toBeGreaterThan(handle.fencingToken);
+  expect(handle.isHeld).toBe(false);
+  expect(await next.release()).toBe(true);
+  await proxy.accept();
+  await nothingLeftBehind(bench.redis);
 });

@@ -1,5 +1,5 @@
 import { eventually } from '../../lab/testbed/wait/eventually.mjs';
-import { abortOf, nothingLeftBehind, redisKey } from '../../lab/testbed/locks/fault-locks.js';
+import { nothingLeftBehind, redisKey } from '../../lab/testbed/locks/fault-locks.js';
 import { LockBench, record } from '../../lab/testbed/locks/locks.js';
 
 const LEASE = 1_500;
@@ -13,22 +13,6 @@ const deletions: Array<[string, () => Promise<unknown>]> = [
 ];
 
 describe.each(deletions)('a holder when %s', (_, deleteIt) => {
-  it('is notified at the next renewal, which does not create the key again', async () => {
-    const service = await bench.service({ renewedLease: LEASE });
-    const handle = await service.acquire('a');
-    const aborted = abortOf(handle.signal);
-    await deleteIt();
-    const since = performance.now();
-    expect(handle.isHeld).toBe(true);
-    // A renewal comes a third of a lease after the one before; the lease itself has not ended by then.
-    expect((await aborted) - since).toBeLessThan(LEASE - 50);
-    expect(handle.isHeld).toBe(false);
-    expect(handle.signal.reason).toEqual(LOST);
-    expect(await bench.redis.admin.exists(redisKey('state', 'a'))).toBe(0);
-    expect(await handle.release()).toBe(false);
-    await nothingLeftBehind(bench.redis);
-  });
-
   it('is reported by verify, extend and release, which do not create the key again', async () => {
     const service = await bench.service();
     for (const ask of ['verify', 'extend', 'release'] as const) {

@@ -1,27 +1,22 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { RespProxy } from '../../lab/testbed/proxies/resp-proxy.mjs';
+import type { RespProxy } from '../../lab/testbed/proxies/resp-proxy.mjs';
 import { jest } from '@jest/globals';
 import type { LockCredentials } from 'nestjs-redis-locks';
-import { FaultLocks, timed } from '../../lab/testbed/locks/fault-locks.js';
-import { startRedis, type RedisServer } from '../../lab/testbed/servers/redis-server.mjs';
+import { FaultBench, timed } from '../../lab/testbed/locks/locks.js';
 import { eventually } from '../../lab/testbed/wait/eventually.mjs';
 
 /** ms for which a login is valid. */
 const VALID = 3_000;
 
-const locks = new FaultLocks();
-let redis: RedisServer;
+const bench = new FaultBench();
 let proxy: RespProxy;
 /** How many connections the proxy has cut. */
 let cuts: number;
 
-beforeAll(async () => {
-  redis = await startRedis();
-  await redis.admin.acl('SETUSER', 'app', 'on', '>first', '+@all', '~*', '&*');
-});
+beforeAll(() => bench.redis.admin.acl('SETUSER', 'app', 'on', '>first', '+@all', '~*', '&*'));
 /** Stands in for a managed Redis: cuts each connection `VALID` ms after its last AUTH or HELLO. */
 beforeEach(async () => {
-  proxy = await RespProxy.start(redis);
+  proxy = await bench.proxy();
   cuts = 0;
   const timers = new Map<number, NodeJS.Timeout>();
   proxy.onCommand(({ name, connection }) => {
@@ -34,11 +29,6 @@ beforeEach(async () => {
     timers.set(connection, setTimeout(cut, VALID).unref());
   });
 });
-afterEach(async () => {
-  await locks.closeAll();
-  await proxy.close();
-});
-afterAll(() => redis.stop());
 
 it('no lock is lost and no waiter is delayed while passwords expire and change', async () => {
   let password = 'first';
@@ -48,14 +38,13 @@ it('no lock is lost and no waiter is delayed while passwords expire and change',
     expiresAt: Date.now() + VALID,
   }));
   const connection = { host: '127.0.0.1', port: proxy.port, credentials };
-  const terms = { renewedLease: '2s' } as const;
-  const [holder, waiter] = [await locks.start(connection, terms), await locks.start(connection, terms)];
+  const [holder, waiter] = await bench.pair({ connection, renewedLease: '2s' });
   const held = await holder.acquire('held');
   const passed = await holder.acquire('passed');
   const waiting = waiter.acquire('passed', { waitTimeout: Infinity });
   for (const next of ['second', 'third']) {
     await sleep(VALID);
-    await redis.admin.acl('SETUSER', 'app', 'resetpass', `>${next}`);
+    await bench.redis.admin.acl('SETUSER', 'app', 'resetpass', `>${next}`);
     password = next;
   }
   await sleep(VALID);
@@ -70,26 +59,26 @@ it('no lock is lost and no waiter is delayed while passwords expire and change',
   expect(granted!.isHeld).toBe(true);
   // Less than the 3 s after which a waiter asks by itself.
   expect(ran).toBeLessThan(2_500);
-  expect(locks.told('lost')).toEqual([]);
+  expect(bench.told('lost')).toEqual([]);
   expect(cuts).toBe(0);
   // Each of the four connections has logged in several times.
   expect(credentials.mock.calls.length).toBeGreaterThan(12);
-  expect(locks.lines.filter(({ level }) => level === 'error')).toEqual([]);
+  expect(bench.lines.filter((line) => line.startsWith('error'))).toEqual([]);
   expect(await held.release()).toBe(true);
 });
 
 it('a function that fails, and a refused password, end no lock, and no log shows the password', async () => {
-  await redis.admin.acl('SETUSER', 'app', 'resetpass', '>third');
+  await bench.redis.admin.acl('SETUSER', 'app', 'resetpass', '>third');
   const login = { username: 'app', password: 'third', expiresAt: () => Date.now() + VALID };
   let fails = false;
   const credentials = async (): Promise<LockCredentials> => {
     if (fails) throw new Error('the token service is away');
     return { ...login, expiresAt: login.expiresAt() };
   };
-  const service = await locks.start({ host: '127.0.0.1', port: proxy.port, credentials });
+  const service = await bench.service({ connection: { host: '127.0.0.1', port: proxy.port, credentials } });
   const lock = await service.acquire('a');
   fails = true;
-  await eventually(() => locks.lines.some(({ text }) => text.includes('the token service is away')), {
+  await eventually(() => bench.lines.some((line) => line.includes('the token service is away')), {
     within: 20_000,
   });
   login.password = 'a wrong secret';
@@ -99,7 +88,7 @@ it('a function that fails, and a refused password, end no lock, and no log shows
   await eventually(() => lock.verify().then(() => true), { within: 20_000 });
   expect(lock.isHeld).toBe(true);
   expect(await lock.release()).toBe(true);
-  expect(JSON.stringify(locks.lines)).not.toContain('a wrong secret');
+  expect(JSON.stringify(bench.lines)).not.toContain('a wrong secret');
 });
 
 it.each<[string, unknown, string]>([
@@ -109,7 +98,8 @@ it.each<[string, unknown, string]>([
   ['a name of another library', { user: 'x', password: 'x' }, 'property "user" is unknown'],
 ])('the start says what a function has to return: %s', async (_what, login, message) => {
   const credentials = async (): Promise<LockCredentials> => login as LockCredentials;
-  await expect(locks.start({ host: '127.0.0.1', port: proxy.port, credentials })).rejects.toMatchObject({
+  const connection = { host: '127.0.0.1', port: proxy.port, credentials };
+  await expect(bench.service({ connection })).rejects.toMatchObject({
     code: 'LOCK_CONFIG',
     message: expect.stringContaining(message),
   });

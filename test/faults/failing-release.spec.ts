@@ -1,15 +1,14 @@
 import { eventually } from '../../lab/testbed/wait/eventually.mjs';
-import { useProxiedRedis } from '../../lab/testbed/locks/fault-setups.js';
-import { FaultLocks, nothingLeftBehind, redisKey, timed } from '../../lab/testbed/locks/fault-locks.js';
-import type { RedisServer } from '../../lab/testbed/servers/redis-server.mjs';
+import { nothingLeftBehind, redisKey, timed } from '../../lab/testbed/locks/fault-locks.js';
+import { FaultBench } from '../../lab/testbed/locks/locks.js';
 import { type RespProxy } from '../../lab/testbed/proxies/resp-proxy.mjs';
 import { startLockWorker } from '../../lab/testbed/workers/lock-process.js';
 
-let redis: RedisServer;
+const bench = new FaultBench();
 let proxy: RespProxy;
-const locks = new FaultLocks();
-
-useProxiedRedis(locks, (...both) => ([redis, proxy] = both));
+beforeEach(async () => {
+  proxy = await bench.proxy();
+});
 
 /** Ways in which a release fails, each begun while the lock is held. */
 const failures: Array<[string, () => unknown]> = [
@@ -19,25 +18,26 @@ const failures: Array<[string, () => unknown]> = [
   [
     'Redis refuses',
     async () => {
-      await redis.admin.del(redisKey('state', 'a'));
-      await redis.admin.set(redisKey('state', 'a'), 'of another program');
+      await bench.redis.admin.del(redisKey('state', 'a'));
+      await bench.redis.admin.set(redisKey('state', 'a'), 'of another program', 'EX', 60);
     },
   ],
 ];
 
 describe.each(failures)('a release that fails because %s', (reason, fail) => {
-  const options = { commandTimeout: 500, renewedLease: 3_000 };
+  const options = () => ({ connection: proxy.url, commandTimeout: 500, renewedLease: 3_000 });
 
-  it('leaves the caller the error of the task', async () => {
-    const service = await locks.start(proxy.url, options);
+  it.each(['value', 'error'])('leaves the caller the %s of the task, and logs a warning', async (what) => {
+    const service = await bench.service(options());
     const failure = new Error('of the business');
-    const task = async (): Promise<never> => {
+    const task = async (): Promise<string> => {
       await fail();
-      throw failure;
+      if (what === 'error') throw failure;
+      return 'value';
     };
-    const { error } = await timed(service.run('a', task));
-    expect(error).toBe(failure);
-    expect(locks.lines.filter(({ level }) => level === 'warn').map(({ text }) => text)).toEqual([
+    const { value, error } = await timed(service.run('a', task));
+    expect(error ?? value).toBe(what === 'error' ? failure : 'value');
+    expect(bench.warnings).toEqual([
       expect.stringContaining(
         reason === 'Redis refuses'
           ? "'a' could not be released, so it ends with its lease"
@@ -46,18 +46,8 @@ describe.each(failures)('a release that fails because %s', (reason, fail) => {
     ]);
   });
 
-  it('leaves the caller the value of the task, and logs a warning', async () => {
-    const service = await locks.start(proxy.url, options);
-    const task = async (): Promise<string> => {
-      await fail();
-      return 'value';
-    };
-    expect(await service.run('a', task)).toBe('value');
-    expect(locks.lines.filter(({ level }) => level === 'warn')).toHaveLength(1);
-  });
-
   it('rejects with LockStoreError from release(), and stops renewals', async () => {
-    const service = await locks.start(proxy.url, { ...options, renewedLease: 900, commandTimeout: 400 });
+    const service = await bench.service({ ...options(), renewedLease: 900, commandTimeout: 400 });
     const handle = await service.acquire('a');
     await fail();
     const { error } = await timed(handle.release());
@@ -65,25 +55,25 @@ describe.each(failures)('a release that fails because %s', (reason, fail) => {
     expect(handle.isHeld).toBe(false);
     proxy.heal();
     await proxy.accept();
-    await redis.admin.set(redisKey('state', 'a'), 'gone with its lease', 'PX', 1, 'XX');
-    await nothingLeftBehind(redis);
-    expect(locks.told('lost')).toEqual([]);
+    await bench.redis.admin.set(redisKey('state', 'a'), 'gone with its lease', 'PX', 1, 'XX');
+    await nothingLeftBehind(bench.redis);
+    expect(bench.told('lost')).toEqual([]);
   });
 });
 
 it('a release that failed because the connection dropped frees the key as soon as Redis is back', async () => {
-  const service = await locks.start(proxy.url, { commandTimeout: 500, renewedLease: 30_000 });
+  const service = await bench.service({ connection: proxy.url, commandTimeout: 500, renewedLease: 30_000 });
   const handle = await service.acquire('a');
   proxy.refuse();
   proxy.cutAll();
   await expect(handle.release()).rejects.toMatchObject({ code: 'LOCK_STORE' });
   await proxy.accept();
-  const isFree = async (): Promise<boolean> => (await redis.admin.exists(redisKey('state', 'a'))) === 0;
+  const isFree = async (): Promise<boolean> => (await bench.redis.admin.exists(redisKey('state', 'a'))) === 0;
   await eventually(isFree, { within: 15_000, what: 'the free key' });
 });
 
 it('`run` rejects with the same error object that the task threw', async () => {
-  const service = await locks.start(redis.url);
+  const service = await bench.service();
   for (const thrown of [new TypeError('x'), 'a text', undefined, null, { code: 'LOCK_LOST' }, Promise.resolve]) {
     let caught: unknown = 'nothing';
     await service
@@ -93,18 +83,18 @@ it('`run` rejects with the same error object that the task threw', async () => {
       .catch((error: unknown) => (caught = error));
     expect(caught).toBe(thrown);
   }
-  await nothingLeftBehind(redis);
+  await nothingLeftBehind(bench.redis);
 });
 
 it('a task that fails after its lock was lost rejects with its own error', async () => {
-  const service = await locks.start(redis.url);
+  const service = await bench.service();
   const failure = new Error('of the business');
   const task = async (): Promise<never> => {
     await service.forceRelease('a');
     throw failure;
   };
   expect((await timed(service.run('a', task))).error).toBe(failure);
-  await nothingLeftBehind(redis);
+  await nothingLeftBehind(bench.redis);
 });
 
 it('failing renewals cause no unhandled rejection and no uncaught exception', async () => {
@@ -112,8 +102,8 @@ it('failing renewals cause no unhandled rejection and no uncaught exception', as
   await using worker = await startLockWorker(options, { catchesErrors: true });
   await worker.process.call('holdCarelessly', ['a', 'b', 'c']);
   // A refused renewal, a renewal without an answer, and a cut connection: all three are retried.
-  await redis.admin.del(redisKey('state', 'a'));
-  await redis.admin.set(redisKey('state', 'a'), 'of another program');
+  await bench.redis.admin.del(redisKey('state', 'a'));
+  await bench.redis.admin.set(redisKey('state', 'a'), 'of another program', 'EX', 60);
   await eventually(async () => (await worker.lines()).some((line) => line.includes("could not renew 'a'")));
   proxy.dropReplies();
   await eventually(async () => (await worker.lines()).filter((line) => line.includes('onLost throws')).length === 3);
@@ -125,9 +115,12 @@ it('failing renewals cause no unhandled rejection and no uncaught exception', as
 });
 
 it('a rejection of an asynchronous onLost is logged, and does not end the process', async () => {
-  await using worker = await startLockWorker({ connection: redis.url, renewedLease: 900 }, { catchesErrors: true });
+  await using worker = await startLockWorker(
+    { connection: bench.redis.url, renewedLease: 900 },
+    { catchesErrors: true },
+  );
   await worker.process.call('holdCarelessly', ['a'], true);
-  await redis.admin.del(redisKey('state', 'a'));
+  await bench.redis.admin.del(redisKey('state', 'a'));
   const lines = await eventually(async () => {
     const said = await worker.lines();
     return said.some((line) => line.includes("the lock 'a' is not held any more")) ? said : undefined;

@@ -1,7 +1,6 @@
-import { abortOf, FaultLocks, leaseEnd, nothingLeftBehind, timed } from '../../lab/testbed/locks/fault-locks.js';
-import { useRedis } from '../../lab/testbed/locks/fault-setups.js';
-import { eventually, throughout } from '../../lab/testbed/wait/eventually.mjs';
-import type { RedisServer } from '../../lab/testbed/servers/redis-server.mjs';
+import { abortOf, leaseEnd, nothingLeftBehind, timed } from '../../lab/testbed/locks/fault-locks.js';
+import { FaultBench } from '../../lab/testbed/locks/locks.js';
+import { eventually } from '../../lab/testbed/wait/eventually.mjs';
 
 /** By how much a wait may end late, on a machine that has other things to do. */
 const LATE = 1_000;
@@ -9,10 +8,7 @@ const LATE = 1_000;
 const LATE_TIMER = 1_000;
 const LEASE = 1_000;
 
-let redis: RedisServer;
-const locks = new FaultLocks();
-
-useRedis(locks, (started) => (redis = started));
+const bench = new FaultBench();
 
 interface Freeze {
   /** Answers no client from now on, for `ms` milliseconds at least. */
@@ -22,17 +18,17 @@ interface Freeze {
 }
 
 const freezes: Array<[string, Freeze]> = [
-  ['SIGSTOP', { freeze: () => redis.pause(), thaw: () => redis.resume() }],
+  ['SIGSTOP', { freeze: () => bench.redis.pause(), thaw: () => bench.redis.resume() }],
   // Nothing ends such a pause before its time: not even CLIENT UNPAUSE is executed.
-  ['CLIENT PAUSE', { freeze: (ms) => redis.admin.client('PAUSE', ms, 'ALL'), thaw: () => redis.admin.ping() }],
+  [
+    'CLIENT PAUSE',
+    { freeze: (ms) => bench.redis.admin.client('PAUSE', ms, 'ALL'), thaw: () => bench.redis.admin.ping() },
+  ],
 ];
 
 describe.each(freezes)('while Redis is frozen by %s', (_, { freeze, thaw }) => {
   it('ends every wait on time, with what is known of the lock', async () => {
-    const [one, other] = [
-      await locks.start(redis.url, { commandTimeout: 700 }),
-      await locks.start(redis.url, { commandTimeout: 700 }),
-    ];
+    const [one, other] = await bench.pair({ commandTimeout: 700 });
     const held = await one.acquire('held', { expire: 30_000 });
     const giveUp = new AbortController();
     const queued = timed(other.acquire('held', { waitTimeout: 1_000 }));
@@ -80,23 +76,22 @@ describe.each(freezes)('while Redis is frozen by %s', (_, { freeze, thaw }) => {
     const lock = await one.acquire('free', { waitTimeout: 3_000 });
     expect(await lock.release()).toBe(true);
     await one.forceRelease('held');
-    await nothingLeftBehind(redis);
+    await nothingLeftBehind(bench.redis);
   });
 
   it('notifies holders before their leases end, and does not restore their holds', async () => {
-    const one = await locks.start(redis.url, { renewedLease: LEASE });
-    const other = await locks.start(redis.url);
+    const [one, other] = [await bench.service({ renewedLease: LEASE }), await bench.service()];
     const handles = {
       fixed: await one.acquire('fixed', { expire: LEASE }),
       renewed: await one.acquire('renewed'),
     };
     const aborted = { fixed: abortOf(handles.fixed.signal), renewed: abortOf(handles.renewed.signal) };
-    const end = await leaseEnd(redis, 'fixed');
+    const end = await leaseEnd(bench.redis, 'fixed');
     // The validity ends before the lease does, and the signal fires at the end of the validity.
     const validUntil = performance.now() + handles.fixed.remainingTime();
     expect(validUntil).toBeLessThan(end);
     const waiting = other.acquire('renewed', { waitTimeout: 20_000 });
-    await eventually(() => locks.told('contended').length > 0);
+    await eventually(() => bench.told('contended').length > 0);
     await freeze(LEASE + 300);
     for (const name of ['fixed', 'renewed'] as const) {
       const at = await aborted[name];
@@ -105,7 +100,7 @@ describe.each(freezes)('while Redis is frozen by %s', (_, { freeze, thaw }) => {
       expect(handles[name].isHeld).toBe(false);
       expect(() => handles[name].assertHeld()).toThrow(expect.objectContaining({ code: 'LOCK_LOST' }));
     }
-    expect(locks.told('acquired').map(({ key }) => key)).toEqual(['fixed', 'renewed']);
+    expect(bench.told('acquired').map(({ key }) => key)).toEqual(['fixed', 'renewed']);
 
     await thaw();
     const next = await waiting;
@@ -114,26 +109,6 @@ describe.each(freezes)('while Redis is frozen by %s', (_, { freeze, thaw }) => {
     expect(await handles.fixed.release()).toBe(false);
     await next.verify();
     expect(await next.release()).toBe(true);
-    await nothingLeftBehind(redis);
-  });
-
-  it('continues after a freeze that was shorter than the lease', async () => {
-    const one = await locks.start(redis.url, { renewedLease: 3_000 });
-    const other = await locks.start(redis.url);
-    const handle = await one.acquire('a');
-    const waiting = other.acquire('a');
-    await eventually(() => locks.told('contended').length > 0);
-    await freeze(1_200);
-    // A renewal is sent after a second and gets no answer; the lock stays held for the rest of the lease.
-    await throughout(1_200, () => handle.isHeld);
-    handle.assertHeld();
-    await thaw();
-    await eventually(() => locks.told('renewed').length > 1);
-    handle.assertHeld();
-    expect(await handle.release()).toBe(true);
-    const next = await waiting;
-    expect(await next.release()).toBe(true);
-    expect(locks.told('lost')).toEqual([]);
-    await nothingLeftBehind(redis);
+    await nothingLeftBehind(bench.redis);
   });
 });

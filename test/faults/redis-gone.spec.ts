@@ -1,26 +1,23 @@
-import { abortOf, FaultLocks, nothingLeftBehind, timed } from '../../lab/testbed/locks/fault-locks.js';
-import { useRedisForEach } from '../../lab/testbed/locks/fault-setups.js';
+import { abortOf, nothingLeftBehind, timed } from '../../lab/testbed/locks/fault-locks.js';
+import { FaultBench } from '../../lab/testbed/locks/locks.js';
 import { eventually } from '../../lab/testbed/wait/eventually.mjs';
 import type { ServerAddress } from '../../lib/store/redis/line.js';
-import type { RedisServer } from '../../lab/testbed/servers/redis-server.mjs';
 
 const BOUND = 500;
 const LATE = 1_500;
 
-const locks = new FaultLocks();
-let redis: RedisServer;
-useRedisForEach(locks, (started) => (redis = started));
+const bench = new FaultBench();
 
 it('fails with LockStoreError within its limit while Redis is down, and works again once it is back', async () => {
-  const one = await locks.start(redis.url, { commandTimeout: BOUND, renewedLease: 900 });
-  const other = await locks.start(redis.url, { commandTimeout: BOUND });
+  const one = await bench.service({ commandTimeout: BOUND, renewedLease: 900 });
+  const other = await bench.service({ commandTimeout: BOUND });
   const held = await one.acquire('held');
   const released = await one.acquire('released');
   const fixed = await one.acquire('fixed', { expire: 30_000 });
   const aborted = abortOf(held.signal);
   const queued = timed(other.acquire('held', { waitTimeout: Infinity }));
-  await eventually(() => locks.told('contended').length > 0);
-  await redis.kill();
+  await eventually(() => bench.told('contended').length > 0);
+  await bench.redis.kill();
   const since = performance.now();
 
   const outcomes = {
@@ -49,14 +46,13 @@ it('fails with LockStoreError within its limit while Redis is down, and works ag
   // This hold stays valid to the end of its lease, although Redis lost its data: fencing tokens cover that case.
   expect(fixed.isHeld).toBe(true);
   // One line for the outage, not one for each attempt to connect.
-  const errors = locks.lines.filter(({ level }) => level === 'error').map(({ text }) => text);
-  expect(errors).toHaveLength(2);
+  expect(bench.lines.filter((line) => line.startsWith('error'))).toHaveLength(2);
 
   const lateComer = await timed(other.acquire('new', { waitTimeout: Infinity }));
   expect(lateComer).toMatchObject({ error: { code: 'LOCK_STORE' } });
   expect(lateComer.ran).toBeLessThan(BOUND + LATE);
 
-  await redis.start();
+  await bench.redis.start();
   // A caller that asks before the connection is back gets an error at once.
   const again = await eventually(() => other.acquire('new', { waitTimeout: 5_000 }));
   await eventually(() => one.inspect('new'));
@@ -69,20 +65,20 @@ it('fails with LockStoreError within its limit while Redis is down, and works ag
   // The data are gone, and the next question says so.
   expect(await held.release()).toBe(false);
   expect((await timed(fixed.verify())).error).toMatchObject({ code: 'LOCK_LOST' });
-  await nothingLeftBehind(redis);
+  await nothingLeftBehind(bench.redis);
 });
 
 it('starts without Redis: the start fails within its limit, and locks work once Redis is up', async () => {
-  await redis.kill();
-  const service = locks.make(redis.url, { commandTimeout: BOUND });
+  await bench.redis.kill();
+  const service = bench.make({ commandTimeout: BOUND });
   const start = await timed(service.start());
   expect(start.error).toMatchObject({ code: 'LOCK_STORE' });
   expect(start.error.message).toMatch(/ECONNREFUSED/);
   expect(start.ran).toBeLessThan(BOUND + LATE);
-  await redis.start();
+  await bench.redis.start();
   const handle = await eventually(() => service.acquire('a', { waitTimeout: 5_000 }));
   const waiting = service.acquire('a', { owner: 'another', waitTimeout: 5_000 });
-  await eventually(() => locks.told('contended').length > 0);
+  await eventually(() => bench.told('contended').length > 0);
   await handle.release();
   await (await waiting).release();
 });
@@ -91,21 +87,22 @@ it.each([
   ['Sentinels', (at: ServerAddress) => ({ sentinels: [at], name: 'main' })],
   ['the nodes of a Cluster', (at: ServerAddress) => ({ cluster: [at] })],
 ])('starts without %s: the error says why they cannot be reached', async (_, connectionTo) => {
-  const { host, port } = redis;
-  await redis.kill();
-  const service = locks.make(connectionTo({ host, port }), { commandTimeout: BOUND });
+  const { host, port } = bench.redis;
+  await bench.redis.kill();
+  const service = bench.make({ connection: connectionTo({ host, port }), commandTimeout: BOUND });
   const why = expect.stringMatching(/ECONNREFUSED/);
   expect((await timed(service.start())).error).toMatchObject({ code: 'LOCK_STORE', message: why });
   expect((await timed(service.tryAcquire('a'))).error).toMatchObject({ code: 'LOCK_STORE', key: 'a', message: why });
 });
 
 it('calls of a long outage fail at once, and their commands are not sent once Redis is back', async () => {
-  const service = await locks.start(redis.url, { commandTimeout: BOUND });
-  await redis.kill();
+  const service = await bench.service({ commandTimeout: BOUND });
+  await bench.redis.kill();
   await eventually(async () => (await timed(service.inspect('new'))).error?.message.includes('has been unreachable'));
   const lock = service.getLock('new');
   const semaphore = service.getSemaphore('new', { permits: 2 });
   const calls: ReadonlyArray<() => Promise<unknown>> = [
+    () => service.tryAcquire('new'),
     () => service.inspect('new'),
     () => service.forceRelease('new'),
     () => lock.isLocked(),
@@ -122,19 +119,19 @@ it('calls of a long outage fail at once, and their commands are not sent once Re
     reachable: false,
     error: expect.stringMatching(/^Redis has been unreachable for \d+ ms: connect ECONNREFUSED/),
   });
-  await redis.start();
+  await bench.redis.start();
   await eventually(async () => (await service.health()).reachable);
-  const stats = await redis.commandStats();
+  const stats = await bench.redis.commandStats();
   expect(stats['evalsha']).toBeLessThan(100);
 });
 
 it('a command that waits for the next connect ends when its client closes', async () => {
-  const service = locks.make(redis.url, { commandTimeout: 600_000 });
+  const service = bench.make({ commandTimeout: 600_000 });
   await service.start();
-  await redis.pause();
+  await bench.redis.pause();
   const answer = timed(service.inspect('a'));
-  await redis.kill();
-  await eventually(() => locks.lines.some(({ level }) => level === 'error'));
+  await bench.redis.kill();
+  await eventually(() => bench.lines.some((line) => line.startsWith('error')));
   await service.close();
   expect((await answer).error).toMatchObject({ code: 'LOCK_STORE', message: expect.stringContaining('has shut down') });
 });

@@ -1,10 +1,9 @@
 import { Socket } from 'node:net';
-import { useRedis } from '../../lab/testbed/locks/fault-setups.js';
 import { jest } from '@jest/globals';
-import { blockEventLoop, FaultLocks } from '../../lab/testbed/locks/fault-locks.js';
-import { startWorker, type WorkerProcess } from '../../lab/testbed/workers/processes.mjs';
+import { blockEventLoop } from '../../lab/testbed/locks/fault-locks.js';
+import { FaultBench } from '../../lab/testbed/locks/locks.js';
+import { startWorker } from '../../lab/testbed/workers/processes.mjs';
 import { eventually } from '../../lab/testbed/wait/eventually.mjs';
-import type { RedisServer } from '../../lab/testbed/servers/redis-server.mjs';
 
 const LEASE = 300;
 const WORKER = new URL('../../lab/testbed/workers/throwing-worker.mjs', import.meta.url);
@@ -16,20 +15,12 @@ interface Story {
   readonly warnings: readonly string[];
 }
 
-let redis: RedisServer;
-let worker: WorkerProcess | undefined;
-const locks = new FaultLocks();
-
-useRedis(locks, (started) => (redis = started));
-afterEach(async () => {
-  await worker?.kill();
-  worker = undefined;
-  jest.restoreAllMocks();
-});
+const bench = new FaultBench();
+afterEach(() => void jest.restoreAllMocks());
 
 async function lose(platform: boolean): Promise<Story> {
-  worker = await startWorker(WORKER);
-  return worker.call('lose', redis.url, { platform });
+  await using worker = await startWorker(WORKER);
+  return await worker.call<Story>('lose', bench.redis.url, { platform });
 }
 
 describe('a loss whose observers all throw', () => {
@@ -68,39 +59,31 @@ describe('a property of a handle whose lease has ended', () => {
     ['remainingTime()', (service: any) => service.lock.remainingTime()],
     ['holdCount', (service: any) => service.lock.holdCount],
   ])('%s sends nothing, and the request of the next waiter follows later', async (_, look) => {
-    try {
-      const service = await locks.start(redis.url);
-      const lock = await service.acquire('a', { expire: LEASE });
-      const waiting = service.acquire('a', { waitTimeout: '10s' });
-      const sent = countCommands();
-      blockEventLoop(LEASE);
-      expect(look({ lock })).not.toBe(true);
-      expect([sent(), lock.signal.aborted, locks.told('lost')]).toEqual([0, true, []]);
-      await eventually(() => sent() > 0);
-      expect(locks.told('lost')).toHaveLength(1);
-      expect(await (await waiting).release()).toBe(true);
-    } finally {
-      await locks.closeAll();
-    }
+    const service = await bench.service();
+    const lock = await service.acquire('a', { expire: LEASE });
+    const waiting = service.acquire('a', { waitTimeout: '10s' });
+    const sent = countCommands();
+    blockEventLoop(LEASE);
+    expect(look({ lock })).not.toBe(true);
+    expect([sent(), lock.signal.aborted, bench.told('lost')]).toEqual([0, true, []]);
+    await eventually(() => sent() > 0);
+    expect(bench.told('lost')).toHaveLength(1);
+    expect(await (await waiting).release()).toBe(true);
   });
 
   it('isLeader of an election sends nothing', async () => {
-    try {
-      const service = await locks.start(redis.url, { renewedLease: LEASE });
-      const order: string[] = [];
-      const election = service.getLeaderElection('a', { onDeposed: () => void order.push('onDeposed') });
-      election.start();
-      await eventually(() => election.isLeader);
-      const { signal } = election;
-      signal!.addEventListener('abort', () => order.push(`signal, leads: ${election.isLeader}`));
-      const sent = countCommands();
-      blockEventLoop(LEASE);
-      expect(election.isLeader).toBe(false);
-      expect([sent(), signal!.aborted, locks.told('lost')]).toEqual([0, true, []]);
-      await eventually(() => locks.told('lost').length === 1);
-      expect(order).toEqual(['signal, leads: false', 'onDeposed']);
-    } finally {
-      await locks.closeAll();
-    }
+    const service = await bench.service({ renewedLease: LEASE });
+    const order: string[] = [];
+    const election = service.getLeaderElection('a', { onDeposed: () => void order.push('onDeposed') });
+    election.start();
+    await eventually(() => election.isLeader);
+    const { signal } = election;
+    signal!.addEventListener('abort', () => order.push(`signal, leads: ${election.isLeader}`));
+    const sent = countCommands();
+    blockEventLoop(LEASE);
+    expect(election.isLeader).toBe(false);
+    expect([sent(), signal!.aborted, bench.told('lost')]).toEqual([0, true, []]);
+    await eventually(() => bench.told('lost').length === 1);
+    expect(order).toEqual(['signal, leads: false', 'onDeposed']);
   });
 });

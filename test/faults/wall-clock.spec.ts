@@ -1,20 +1,17 @@
 import { jest } from '@jest/globals';
-import { useRedis } from '../../lab/testbed/locks/fault-setups.js';
 import { eventually } from '../../lab/testbed/wait/eventually.mjs';
-import { FaultLocks, nothingLeftBehind } from '../../lab/testbed/locks/fault-locks.js';
-import type { RedisServer } from '../../lab/testbed/servers/redis-server.mjs';
+import { nothingLeftBehind } from '../../lab/testbed/locks/fault-locks.js';
+import { FaultBench } from '../../lab/testbed/locks/locks.js';
 
 const HOUR = 3_600_000;
 
-let redis: RedisServer;
-const locks = new FaultLocks();
+const bench = new FaultBench();
 const realNow = Date.now.bind(Date);
 
 const moveWallClock = (by: number): void => {
   jest.spyOn(Date, 'now').mockImplementation(() => realNow() + by);
 };
 
-useRedis(locks, (started) => (redis = started));
 afterEach(() => void jest.restoreAllMocks());
 
 describe.each([
@@ -22,15 +19,12 @@ describe.each([
   ['backward', -HOUR],
 ])('a client whose wall clock is moved an hour %s', (_, by) => {
   it('loses nothing: renewals and waits continue', async () => {
-    const [one, other] = [
-      await locks.start(redis.url, { renewedLease: 900 }),
-      await locks.start(redis.url, { renewedLease: 900 }),
-    ];
+    const [one, other] = await bench.pair({ renewedLease: 900 });
     const [handle, fixed] = [await one.acquire('a'), await one.acquire('fixed', { expire: 20_000 })];
     const waiting = other.acquire('a');
     const asked = performance.now();
     const impatient = other.tryAcquire('fixed', { waitTimeout: 1_000 });
-    await eventually(() => locks.told('contended').length === 2);
+    await eventually(() => bench.told('contended').length === 2);
     moveWallClock(by);
     handle.assertHeld();
     expect(handle.signal.aborted).toBe(false);
@@ -40,8 +34,8 @@ describe.each([
     expect(await impatient).toBeNull();
     expect(performance.now() - asked).toBeGreaterThanOrEqual(995);
 
-    const renewals = locks.told('renewed').length;
-    await eventually(() => locks.told('renewed').length >= renewals + 4);
+    const renewals = bench.told('renewed').length;
+    await eventually(() => bench.told('renewed').length >= renewals + 4);
     handle.assertHeld();
     await fixed.verify();
     fixed.assertHeld();
@@ -57,7 +51,7 @@ describe.each([
     jest.restoreAllMocks();
     later.assertHeld();
     expect(await later.release()).toBe(true);
-    expect(locks.told('lost')).toEqual([]);
-    await nothingLeftBehind(redis);
+    expect(bench.told('lost')).toEqual([]);
+    await nothingLeftBehind(bench.redis);
   });
 });

@@ -5,6 +5,7 @@ import type { LockService } from '../../../lib/service/lock.service.js';
 import { expectAllKeysHaveTtl, expectNothingLeft } from '../history/leaks.mjs';
 import type { RedisServer } from '../servers/redis-server.mjs';
 import { eventually, eventuallyPasses } from '../wait/eventually.mjs';
+import { started } from '../wait/started.mjs';
 import { startLockWorker, type LockWorker } from '../workers/lock-process.js';
 import { LockServices } from './lock-services.js';
 import { redisKey } from './redis-key.mjs';
@@ -64,8 +65,13 @@ export abstract class Bench {
   }
 
   /** A started service. At the end of the test it does not wait for holders. */
-  service(options: RedisLockModuleOptions = {}): Promise<LockService> {
-    return this.services.start({ connection: this.connection, ...this.defaults, ...options });
+  async service(options?: RedisLockModuleOptions): Promise<LockService> {
+    return started(this.make(options));
+  }
+
+  /** Two started services. */
+  pair(options?: RedisLockModuleOptions): Promise<[LockService, LockService]> {
+    return Promise.all([this.service(options), this.service(options)]);
   }
 
   serviceList(count: number, options?: RedisLockModuleOptions): Promise<LockService[]> {

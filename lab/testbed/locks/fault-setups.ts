@@ -1,44 +1,9 @@
-import { afterAll, afterEach, beforeAll, beforeEach } from '@jest/globals';
+import { afterEach, beforeEach } from '@jest/globals';
 import { eventually } from '../wait/eventually.mjs';
 import { RespProxy } from '../proxies/resp-proxy.mjs';
 import { startRedisSentinels, type RedisSentinels, type RedisSentinelsOptions } from '../servers/redis-sentinels.mjs';
 import { startRedis, type RedisServer } from '../servers/redis-server.mjs';
 import type { FaultLocks } from './fault-locks.js';
-
-/**
- * Starts a Redis for the tests of a file, which is empty, running and not frozen when a test begins. Services of `locks`
- * end after each test.
- */
-export function useRedis(locks: Pick<FaultLocks, 'closeAll'>, use: (redis: RedisServer) => void): void {
-  let redis: RedisServer;
-  beforeAll(async () => {
-    redis = await startRedis();
-    use(redis);
-  });
-  beforeEach(() => redis.admin.flushall());
-  afterEach(async () => {
-    if (!redis.isRunning) await redis.start();
-    await redis.resume();
-    await redis.admin.ping();
-    await locks.closeAll();
-  });
-  afterAll(() => redis.stop());
-}
-
-/** Starts a Redis for the tests of a file, and for each test a proxy before it. Services of `locks` end after each test. */
-export function useProxiedRedis(locks: FaultLocks, use: (redis: RedisServer, proxy: RespProxy) => void): void {
-  let redis: RedisServer;
-  let proxy: RespProxy;
-  const closeAll = async (): Promise<void> => {
-    await locks.closeAll();
-    await proxy.close();
-  };
-  useRedis({ closeAll }, (started) => (redis = started));
-  beforeEach(async () => {
-    proxy = await RespProxy.start(redis);
-    use(redis, proxy);
-  });
-}
 
 /** Starts servers for each test, and ends them after it by what `start` returns. Services of `locks` end before that. */
 function forEachTest(locks: FaultLocks, start: () => Promise<() => Promise<unknown>>, resume?: () => unknown): void {

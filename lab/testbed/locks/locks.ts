@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import type { LockEvent } from '../../../lib/engine/lock-event.js';
+import type { RedisLockModuleOptions } from '../../../lib/module/redis-lock.options.js';
 import type { LockService } from '../../../lib/service/lock.service.js';
 import { now } from '../history/history.js';
 import { startRedis, type RedisServer } from '../servers/redis-server.mjs';
@@ -72,6 +73,27 @@ export class LockBench extends Bench {
   /** The waiters of a key, as Redis sees them. */
   async waiters(key: string): Promise<string[]> {
     return this.redis.admin.zrange(redisKey('queue', key), 0, '-1');
+  }
+}
+
+/** The same, which records the events of all services. */
+export class FaultBench extends LockBench {
+  readonly events: LockEvent[] = [];
+
+  override make(options?: RedisLockModuleOptions): LockService {
+    const service = super.make(options);
+    service.events.subscribe((event) => this.events.push(event));
+    return service;
+  }
+
+  /** Events of one type so far. */
+  told<T extends LockEvent['type']>(type: T): Array<Extract<LockEvent, { type: T }>> {
+    return this.events.filter((event): event is Extract<LockEvent, { type: T }> => event.type === type);
+  }
+
+  protected override flush(): Promise<unknown> {
+    this.events.length = 0;
+    return super.flush();
   }
 }
 

@@ -4,84 +4,51 @@ import { RedisConnection } from '../../../lib/store/redis/redis-connection.js';
 import { IoredisLines } from '../../../lib/store/redis/ioredis-lines.js';
 import type { LastingLine } from '../../../lib/store/redis/lasting-line.js';
 import type { Socket } from 'node:net';
-import { FaultLocks, nothingLeftBehind, redisKey, timed } from '../../../lab/testbed/locks/fault-locks.js';
-import { useRedisForEach } from '../../../lab/testbed/locks/fault-setups.js';
+import { nothingLeftBehind, redisKey, timed } from '../../../lab/testbed/locks/fault-locks.js';
+import { AT_ONCE, FaultBench } from '../../../lab/testbed/locks/locks.js';
 import { eventually, throughout } from '../../../lab/testbed/wait/eventually.mjs';
 import { startWorker } from '../../../lab/testbed/workers/processes.mjs';
-import type { RedisServer } from '../../../lab/testbed/servers/redis-server.mjs';
-import { RespProxy, type ConnectionFilter } from '../../../lab/testbed/proxies/resp-proxy.mjs';
+import type { ConnectionFilter } from '../../../lab/testbed/proxies/resp-proxy.mjs';
 
-/** Time enough for immediate effects, on a busy machine, and less than any timeout that would be in the way. */
-const AT_ONCE = 1_500;
 const ASKING: ConnectionFilter = ({ isSubscriber }) => !isSubscriber;
 
-const locks = new FaultLocks();
-let redis: RedisServer;
-useRedisForEach(locks, (started) => (redis = started));
+const WORKER = new URL('../../../lab/testbed/workers/closing-worker.mjs', import.meta.url);
 
-it('does not repeat all requests of a long outage once Redis is back', async () => {
-  const TIMEOUT = 500;
-  const [ROUNDS, TRIES] = [24, 100];
-  const service = await locks.start(redis.url, { commandTimeout: TIMEOUT });
-  await redis.kill();
-  const outcomes: Array<Awaited<ReturnType<typeof timed>>> = [];
-  for (let round = 0; round < ROUNDS; round++) {
-    const tries = Array.from({ length: TRIES }, (_, i) => timed(service.tryAcquire(`${round}:${i}`)));
-    outcomes.push(...(await Promise.all(tries)));
-  }
-  expect(new Set(outcomes.map(({ error }) => error?.code))).toEqual(new Set(['LOCK_STORE']));
-  // Once it has been away for so long, no caller is kept waiting.
-  const last = outcomes.slice(-TRIES);
-  expect(Math.max(...last.map(({ ran }) => ran))).toBeLessThan(TIMEOUT);
-  expect(last[0]!.error.message).toMatch(/unreachable for/);
-
-  await redis.start();
-  const lock = await eventually(() => service.tryAcquire('a').catch(() => null), { what: 'a lock after the outage' });
-  expect(await lock.release()).toBe(true);
-  const { evalsha = 0, eval: byText = 0 } = await redis.commandStats();
-  // The requests of the first moments, and their withdrawals. Each try would be at least two commands.
-  expect(evalsha + byText).toBeLessThan(ROUNDS * TRIES);
-  await nothingLeftBehind(redis);
-});
+const bench = new FaultBench();
 
 it('OOM does not end the wait of a call that has a place in the queue', async () => {
-  await using proxy = await RespProxy.start(redis);
-  const holder = await locks.start(redis.url);
+  const proxy = await bench.proxy();
+  const holder = await bench.service();
   // It asks again three times a second.
-  const waiter = await locks.start(proxy.url, { grantTimeout: 250 });
+  const waiter = await bench.service({ connection: proxy.url, grantTimeout: 250 });
   const lock = await holder.acquire('a');
   const waiting = timed(waiter.acquire('a'));
-  await eventually(async () => (await redis.admin.zcard(redisKey('queue', 'a'))) === 1);
-  await redis.admin.config('SET', 'maxmemory', '1');
-  await expect(redis.admin.set('more', 'data')).rejects.toThrow('OOM');
+  await eventually(async () => (await bench.redis.admin.zcard(redisKey('queue', 'a'))) === 1);
+  await bench.redis.admin.config('SET', 'maxmemory', '1');
+  await expect(bench.redis.admin.set('more', 'data')).rejects.toThrow('OOM');
   await proxy.seen({ names: ['evalsha'], nth: 2 });
   expect(await lock.release()).toBe(true);
   const { value: next, error } = await waiting;
   expect(error).toBeUndefined();
   expect(next!.fencingToken).toBeGreaterThan(lock.fencingToken);
   expect(await next!.release()).toBe(true);
-  await redis.admin.config('SET', 'maxmemory', '0');
-  await nothingLeftBehind(redis);
+  await bench.redis.admin.config('SET', 'maxmemory', '0');
+  await nothingLeftBehind(bench.redis);
 });
 
 describe('a process whose service has been closed exits at once by itself', () => {
   it.each([
     ['while Redis is there', async () => undefined],
-    ['when Redis has just gone', () => redis.kill()],
+    ['when Redis has just gone', () => bench.redis.kill()],
     [
       'after an outage of Redis',
       async (connected: () => Promise<boolean>) => {
-        await redis.kill();
+        await bench.redis.kill();
         await eventually(async () => !(await connected()));
       },
     ],
   ])('%s, with holders and waiters', async (_, prepare) => {
-    await using worker = await startWorker(
-      new URL('../../../lab/testbed/workers/closing-worker.mjs', import.meta.url),
-      {
-        args: [redis.url],
-      },
-    );
+    await using worker = await startWorker(WORKER, { args: [bench.redis.url] });
     await prepare(async () => {
       worker.send({ ask: 'connected' });
       return (await worker.next(({ event }) => event === 'connected'))['value'] as boolean;
@@ -95,21 +62,21 @@ describe('a process whose service has been closed exits at once by itself', () =
 });
 
 it('a holder whose connection the server has dropped renews on a new one before its lease ends', async () => {
-  await using proxy = await RespProxy.start(redis);
+  const proxy = await bench.proxy();
   const LEASE = 4_000;
-  const service = await locks.start(proxy.url, { commandTimeout: 400, renewedLease: LEASE });
+  const service = await bench.service({ connection: proxy.url, commandTimeout: 400, renewedLease: LEASE });
   const lock = await service.acquire('a');
   proxy.goDeaf(ASKING, { serverNotices: true });
   await throughout(LEASE + 500, () => lock.isHeld);
   await lock.verify();
-  expect(locks.told('lost')).toEqual([]);
+  expect(bench.told('lost')).toEqual([]);
   expect(await lock.release()).toBe(true);
 });
 
 it('a release that is sent again after an outage keeps the key until its holdAtLeast is over, and no longer', async () => {
-  await using proxy = await RespProxy.start(redis);
+  const proxy = await bench.proxy();
   const [LEAST, OUTAGE] = [4_000, 2_000];
-  const service = await locks.start(proxy.url, { commandTimeout: '10s' });
+  const service = await bench.service({ connection: proxy.url, commandTimeout: '10s' });
   const before = performance.now();
   const lock = await service.acquire('a', { holdAtLeast: LEAST });
   proxy.disconnect();
@@ -117,17 +84,17 @@ it('a release that is sent again after an outage keeps the key until its holdAtL
   await sleep(OUTAGE);
   await proxy.restore();
   expect(await released).toBe(true);
-  const [ttl, elapsed] = [await redis.admin.pttl(redisKey('state', 'a')), performance.now() - before];
+  const [ttl, elapsed] = [await bench.redis.admin.pttl(redisKey('state', 'a')), performance.now() - before];
   expect(elapsed).toBeLessThan(LEAST);
   expect(ttl).toBeGreaterThan(0);
   expect(elapsed + ttl).toBeLessThan(LEAST + AT_ONCE);
-  await nothingLeftBehind(redis);
+  await nothingLeftBehind(bench.redis);
 });
 
 it('a connection that is closed twice is closed once', async () => {
   const logger = { debug() {}, log() {}, warn() {}, error() {} };
   const observer = { restored() {}, message() {} };
-  const options = { connection: redis.url, keyPrefix: 'lock', clientId: 'me', commandTimeout: 1_000 };
+  const options = { connection: bench.redis.url, keyPrefix: 'lock', clientId: 'me', commandTimeout: 1_000 };
   const connection = new RedisConnection(options, logger, observer);
   await connection.start();
   const line = jest.spyOn((connection.commands as LastingLine).line!, 'close');
@@ -138,7 +105,7 @@ it('a connection that is closed twice is closed once', async () => {
 });
 
 it('a line that is closed many times in one turn adds one listener to its socket', async () => {
-  const line = new IoredisLines(redis.url, { commandTimeout: 1_000 }).open({});
+  const line = new IoredisLines(bench.redis.url, { commandTimeout: 1_000 }).open({});
   await line.opened;
   const { stream } = (line as unknown as { client: { stream: Socket } }).client;
   const before = stream.listenerCount('close');

@@ -1,31 +1,20 @@
 import { readCommandLine, type CommandLine } from '../../../lib/cli/arguments.js';
 import { WatchView } from '../../../lib/cli/commands/watch.js';
 import { styleFor } from '../../../lib/cli/output/style.js';
-import { connect, type Session } from '../../../lib/cli/session.js';
-import { FaultLocks } from '../../../lab/testbed/locks/fault-locks.js';
-import { startRedis, type RedisServer } from '../../../lab/testbed/servers/redis-server.mjs';
+import { connect } from '../../../lib/cli/session.js';
+import { LockBench } from '../../../lab/testbed/locks/locks.js';
 import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
 
-const locks = new FaultLocks();
-let redis: RedisServer;
-let session: Session | undefined;
-
+const bench = new LockBench();
 beforeEach(async () => {
-  redis = await startRedis();
-  const service = await locks.start(redis.url, { renewedLease: '10m', label: 'shop:1' });
+  const service = await bench.service({ renewedLease: '10m', label: 'shop:1' });
   await service.acquire('stock:42');
-});
-afterEach(async () => {
-  await session?.[Symbol.asyncDispose]();
-  await redis.resume();
-  await locks.closeAll();
-  await redis.stop();
 });
 
 /** `watch` on a terminal of 80 columns, or with its output in a pipe. */
 async function watching({ isInteractive = true, args = [] as string[], timeout = '30s' } = {}) {
-  const line = readCommandLine(['watch', ...args, '-c', redis.url, '-t', timeout], {}) as CommandLine;
-  session = await connect(line);
+  const line = readCommandLine(['watch', ...args, '-c', bench.redis.url, '-t', timeout], {}) as CommandLine;
+  const session = bench.endLater(await connect(line));
   const written = { screen: '', out: '', err: '' };
   const terminal = {
     ...{ style: styleFor({ isTTY: isInteractive }, true, {}), isInteractive, space: { columns: 80, rows: 24 } },
@@ -61,7 +50,7 @@ it('says since when Redis is away, and shows the last table in grey, without mov
   const live = written.screen;
   expect(plain(live)).not.toContain('No data');
   const [readAt] = /^\S+Z/m.exec(plain(live))!;
-  await redis.stop();
+  await bench.redis.kill();
   for (let i = 0; i < 2; i++) {
     await refresh();
     const [first, reason, third, ...rest] = plain(written.screen).split('\n');
@@ -78,11 +67,11 @@ it('says since when Redis is away, and shows the last table in grey, without mov
 it('marks the screen as old while an answer takes long', async () => {
   const { written, refresh } = await watching();
   await refresh();
-  await redis.pause();
+  await bench.redis.pause();
   const late = refresh();
   await eventually(() => plain(written.screen).includes('Redis has not answered yet'));
   expect(plain(written.screen)).toMatch(/^No data from Redis since /);
-  await redis.resume();
+  await bench.redis.resume();
   await late;
   expect(plain(written.screen)).not.toContain('No data');
 });
@@ -92,7 +81,7 @@ it.each([[[]], [['--json']]])('reports in a pipe since when there are no data: w
   await untilShown();
   const { out } = written;
   written.err = '';
-  await redis.stop();
+  await bench.redis.kill();
   await refresh();
   expect(written.err).toMatch(/^No data from Redis since \d{4}-\S+Z \(\d.*s\): .+\n$/);
   expect(written.out).toBe(out);

@@ -2,10 +2,11 @@ import { jest } from '@jest/globals';
 import { createSentinel } from 'redis';
 import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
 import { FaultLocks, redisKey, useOf } from '../../../lab/testbed/locks/fault-locks.js';
+import { useSentinels } from '../../../lab/testbed/locks/fault-setups.js';
 import { expectHandoff } from '../../../lab/testbed/locks/handoff.js';
 import { RespProxy } from '../../../lab/testbed/proxies/resp-proxy.mjs';
 import type { RedisServer } from '../../../lab/testbed/servers/redis-server.mjs';
-import { startRedisSentinels, type RedisSentinels } from '../../../lab/testbed/servers/redis-sentinels.mjs';
+import type { RedisSentinels } from '../../../lab/testbed/servers/redis-sentinels.mjs';
 
 type Options = Partial<Parameters<typeof createSentinel>[0]>;
 type Sentinel = ReturnType<typeof createSentinel>;
@@ -19,17 +20,11 @@ let sentinels: RedisSentinels;
 const locks = new FaultLocks();
 const clients: Sentinel[] = [];
 
-beforeEach(async () => {
-  // node-redis 5 prints what it meets during a failover.
-  jest.spyOn(console, 'log').mockImplementation(() => undefined);
-  sentinels = await startRedisSentinels();
-});
-afterEach(async () => {
-  await locks.closeAll();
-  await Promise.all(clients.splice(0).map((client) => client.destroy()));
-  await sentinels.stop();
-  jest.restoreAllMocks();
-});
+// node-redis 5 prints what it meets during a failover.
+beforeEach(() => void jest.spyOn(console, 'log').mockImplementation(() => undefined));
+afterEach(() => Promise.all(clients.splice(0).map((client) => client.destroy())));
+useSentinels(locks, (started) => (sentinels = started));
+afterEach(() => void jest.restoreAllMocks());
 
 function sentinelClient(options: Options = {}): Sentinel {
   const { name, sentinels: sentinelRootNodes } = sentinels.connection;

@@ -3,9 +3,7 @@ import * as errors from '../../../lib/errors/index.js';
 import { storeFailure } from '../../../lib/store/redis/store-failure.js';
 import { LOCK_CHANNELS } from 'nestjs-redis-locks/diagnostics';
 import type { LockEvent } from 'nestjs-redis-locks';
-import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
-import { FaultLocks } from '../../../lab/testbed/locks/fault-locks.js';
-import { startRedis, type RedisServer } from '../../../lab/testbed/servers/redis-server.mjs';
+import { LockBench } from '../../../lab/testbed/locks/locks.js';
 
 const read = (path: string): string => readFileSync(new URL(`../../../${path}`, import.meta.url), 'utf8');
 const ERRORS = read('docs/errors.md');
@@ -66,28 +64,21 @@ describe('docs/errors.md', () => {
 });
 
 describe('a lock in redis-cli', () => {
-  let redis: RedisServer;
-  const locks = new FaultLocks();
-
-  beforeAll(async () => {
-    redis = await startRedis();
-  });
-  afterEach(() => locks.closeAll());
-  afterAll(() => redis.stop());
+  const bench = new LockBench();
 
   const [, block = ''] = /^```sh\n(redis-cli HGETALL.*?)^```$/ms.exec(GUIDE) ?? [];
   const commands = [...block.matchAll(/^redis-cli (.*?) +# /gm)].map(([, line]) =>
     line!.replaceAll("'", '').split(' '),
   );
-  const call = ([name, ...args]: string[]) => redis.admin.call(name!, ...args);
+  const call = ([name, ...args]: string[]) => bench.redis.admin.call(name!, ...args);
 
   it('can be read and released with the commands of docs/stuck-key.md', async () => {
     expect(commands.map(([name]) => name)).toEqual(['HGETALL', 'PTTL', 'ZRANGE', 'HGETALL', 'PUBSUB', 'DEL']);
-    const [one, other] = [await locks.start(redis.url), await locks.start(redis.url)];
+    const [one, other] = await bench.pair();
     const since = Date.now();
     const held = await one.acquire('stock:42');
     const waiting = other.acquire('stock:42');
-    await eventually(async () => (await one.inspect('stock:42'))?.waiters.length === 1);
+    await bench.untilWaiting('stock:42', 1);
     const { waiters } = (await one.inspect('stock:42'))!;
     const [state, ttl, queue, known, clients] = await Promise.all(commands.slice(0, 5).map(call));
     const [id, hold] = state as [string, string];
@@ -117,9 +108,9 @@ describe('a lock in redis-cli', () => {
   });
 
   it('with a hash tag of its own has the documented name', async () => {
-    const service = await locks.start(redis.url);
+    const service = await bench.service();
     await service.acquire('order:{42}:pay');
     expect(GUIDE).toContain('`lock:state:order:{42}:pay`');
-    expect(await redis.admin.exists('lock:state:order:{42}:pay')).toBe(1);
+    expect(await bench.redis.admin.exists('lock:state:order:{42}:pay')).toBe(1);
   });
 });

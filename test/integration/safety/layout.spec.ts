@@ -5,9 +5,8 @@ import { QuorumStore } from '../../../lib/store/quorum/quorum-store.js';
 import { newClientId, RedisStore } from '../../../lib/store/redis/redis-store.js';
 import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
 import { StagedStore } from '../../../lib/testing/contract/stage.js';
-import { FaultLocks } from '../../../lab/testbed/locks/fault-locks.js';
-import { useRedis } from '../../../lab/testbed/locks/fault-setups.js';
-import { startRedis, type RedisServer } from '../../../lab/testbed/servers/redis-server.mjs';
+import { LockBench } from '../../../lab/testbed/locks/locks.js';
+import { startRedis } from '../../../lab/testbed/servers/redis-server.mjs';
 
 const quiet = { debug() {}, log() {}, warn() {}, error() {} };
 const OTHER = LAYOUT + 1;
@@ -15,14 +14,12 @@ const KEY = 'a';
 const { state, queue, waiters } = redisKeys('lock', KEY);
 const { latch } = latchKeys('lock', KEY);
 
-let redis: RedisServer;
+const bench = new LockBench();
 let store: RedisStore;
 let request: (waits: boolean) => AcquireRequest;
-const locks = new FaultLocks();
 
-useRedis(locks, (started) => (redis = started));
 beforeEach(async () => {
-  store = new RedisStore({ connection: redis.url, keyPrefix: 'lock', commandTimeout: 2_000 }, quiet);
+  store = new RedisStore({ connection: bench.redis.url, keyPrefix: 'lock', commandTimeout: 2_000 }, quiet);
   const staged = new StagedStore(store);
   request = (waits) => staged.request(KEY, { waits });
   await store.start();
@@ -33,9 +30,13 @@ afterEach(() => store.close());
  * A lock that a client of another layout holds, and one for which it waits: in forms that this version does not know.
  */
 const holdIt = (): Promise<unknown> =>
-  redis.admin.multi().hset(state, 'layout', OTHER, 'their:1', '{"mode":"exclusive"}').pexpire(state, 60_000).exec();
+  bench.redis.admin
+    .multi()
+    .hset(state, 'layout', OTHER, 'their:1', '{"mode":"exclusive"}')
+    .pexpire(state, 60_000)
+    .exec();
 const waitForIt = (): Promise<unknown> =>
-  redis.admin
+  bench.redis.admin
     .multi()
     .zadd(queue, '1', 'their:2')
     .hset(waiters, 'layout', OTHER, 'their:2', '{"mode":"exclusive"}')
@@ -52,8 +53,8 @@ const REFUSED = {
 };
 
 async function dump(): Promise<unknown> {
-  const names = (await redis.admin.keys('*')).sort();
-  return Promise.all(names.map(async (name) => [name, (await redis.admin.dumpBuffer(name))?.toString('base64')]));
+  const names = (await bench.redis.admin.keys('*')).sort();
+  return Promise.all(names.map(async (name) => [name, (await bench.redis.admin.dumpBuffer(name))?.toString('base64')]));
 }
 
 const next = (): { next: AcquireRequest } => ({ next: request(true) });
@@ -97,7 +98,12 @@ describe.each([
 
 describe('a latch of another layout', () => {
   it.each(LATCHES)('%s refuses it by its name, and changes nothing', async (_, call) => {
-    await redis.admin.hset(latch, 'layout', OTHER, 'count', 2, 'name', 'theirs', 'lifetime', 60_000);
+    const content = ['layout', OTHER, 'count', 2, 'name', 'theirs', 'lifetime', 60_000];
+    await bench.redis.admin
+      .multi()
+      .hset(latch, ...content)
+      .pexpire(latch, 60_000)
+      .exec();
     const before = await dump();
     await expect(call()).rejects.toMatchObject(REFUSED);
     expect(await dump()).toEqual(before);
@@ -106,7 +112,7 @@ describe('a latch of another layout', () => {
 
 it('a caller gets the error at once, and other keys of the prefix work', async () => {
   await holdIt();
-  const service = await locks.start(redis.url);
+  const service = await bench.service();
   await expect(service.acquire(KEY)).rejects.toMatchObject(REFUSED);
   const lock = await service.acquire('b');
   expect(await lock.release()).toBe(true);
@@ -115,7 +121,7 @@ it('a caller gets the error at once, and other keys of the prefix work', async (
 it('a client acquires the key after the last lock of the other layout has ended', async () => {
   await holdIt();
   await expect(store.acquire(request(false))).rejects.toMatchObject(REFUSED);
-  await redis.admin.del(state);
+  await bench.redis.admin.del(state);
   expect(await store.acquire(request(false))).toMatchObject({ outcome: 'held' });
 });
 
@@ -123,7 +129,7 @@ it('of several masters, a majority with another layout refuses', async () => {
   const others = [await startRedis(), await startRedis()];
   const clientId = newClientId();
   const shared = { keyPrefix: 'lock', commandTimeout: 2_000, clientId };
-  const members = [redis, ...others].map(({ url }) => new RedisStore({ connection: url, ...shared }, quiet));
+  const members = [bench.redis, ...others].map(({ url }) => new RedisStore({ connection: url, ...shared }, quiet));
   const quorum = new QuorumStore({ members, commandTimeout: 2_000, logger: quiet });
   const staged = new StagedStore(quorum);
   try {
