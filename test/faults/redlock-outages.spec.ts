@@ -31,16 +31,6 @@ describe('Redlock over three masters', () => {
     }
     await bench.untilNothingIsLeft();
   });
-
-  it('works with foreign data at the key of one master, and leaves them unchanged', async () => {
-    const service = await bench.service();
-    const { admin } = bench.masters[1]!;
-    await admin.set(redisKey('state', 'a'), 'foreign', 'EX', 60);
-    const lock = await service.acquire('a');
-    expect(await lock.release()).toBe(true);
-    expect(await admin.get(redisKey('state', 'a'))).toBe('foreign');
-    await admin.del(redisKey('state', 'a'));
-  });
 });
 
 it('errors name the key while the masters are down', async () => {

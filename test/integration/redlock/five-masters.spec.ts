@@ -141,7 +141,6 @@ describe('many clients on several masters', () => {
     }
     await Promise.all(work);
     expect(counter).toMatchObject({ value: expected, most: 1 });
-    process.stdout.write(`5 masters, two of them frozen in turn: ${expected} sections in 4 s\n`);
     await bench.untilNothingIsLeft();
   });
 
@@ -161,7 +160,6 @@ describe('many clients on several masters', () => {
     expect(performance.now() - since).toBeLessThan(lease + 5_000);
     expect(counter).toMatchObject({ value: 3, most: 1 });
     const perClient = (await commandsOf()) / 3;
-    process.stdout.write(`3 clients that wait ${lease} ms for two dead ones: ${perClient.toFixed(0)} commands each\n`);
     expect(perClient).toBeLessThan(100);
     await bench.untilNothingIsLeft();
   });
