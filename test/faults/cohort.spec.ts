@@ -42,29 +42,6 @@ describe('a batch of waiters in one process', () => {
     await bench.untilNothingIsLeft();
   });
 
-  it('takes one command per localHandoffs members while another client waits', async () => {
-    const [one, other] = await bench.serviceList(2, { localHandoffs: 16, localHandoffTime: '30s' });
-    const first = await one!.acquire('a');
-    const [tokens, served]: [number[], string[]] = [[], []];
-    const visits = queueUp(one!, 160, (lock) => (served.push('one'), tokens.push(lock.fencingToken)));
-    // Its own are behind it for as long as there are any of the others.
-    visits.push(...queueUp(other!, 16 * 12, (lock) => (served.push('other'), tokens.push(lock.fencingToken))));
-    await bench.untilWaiting('a', 1);
-    const commands = await commandsOf(async () => {
-      await first.release();
-      await Promise.all(visits);
-    });
-    expect(tokens).toEqual([...new Set(tokens)].sort((a, b) => a - b));
-    const batches = served
-      .join(' ')
-      .match(/one( one)*|other( other)*/g)!
-      .map((batch) => batch.split(' ').length);
-    expect(batches.slice(0, 20)).toEqual([15, ...Array<number>(19).fill(16)]);
-    // One for each batch; the other one has 32 left at the end, which need no more than two.
-    expect(commands).toBeLessThanOrEqual(24);
-    await bench.untilNothingIsLeft();
-  });
-
   it('ends as soon as another client waits, however many tokens are left', async () => {
     const [one, other] = await bench.serviceList(2, { localHandoffs: 16, localHandoffTime: '30s' });
     const [served, came]: [string[], number[]] = [[], []];

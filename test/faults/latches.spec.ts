@@ -17,18 +17,6 @@ const registeredOn = (server: RedisServer, count = 1): Promise<unknown> =>
     { what: `${count} waiting clients` },
   );
 
-describe('a latch that Redis has lost, with work left', () => {
-  it('ends the wait with an error if Redis restarts without its data', async () => {
-    const latch = (await bench.service()).getCountDownLatch('a');
-    await latch.trySetCount(2);
-    const waiting = timed(() => latch.await(FOR_EVER));
-    await registeredOn(bench.redis);
-    await latch.countDown();
-    await bench.redis.restart({ empty: true });
-    expect((await waiting).error).toMatchObject(LOST);
-  });
-});
-
 describe('a latch and a failover', () => {
   let master: RedisServer;
   let replica: RedisServer;

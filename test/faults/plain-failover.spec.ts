@@ -1,5 +1,5 @@
 import { untilFollowing, useReplica } from '../../lab/testbed/locks/fault-setups.js';
-import { eventually, eventuallyPasses, throughout } from '../../lab/testbed/wait/eventually.mjs';
+import { eventually, eventuallyPasses } from '../../lab/testbed/wait/eventually.mjs';
 import { FaultLocks, nothingLeftBehind, redisKey, timed } from '../../lab/testbed/locks/fault-locks.js';
 import type { RedisServer } from '../../lab/testbed/servers/redis-server.mjs';
 import type { RespProxy } from '../../lab/testbed/proxies/resp-proxy.mjs';
@@ -47,19 +47,6 @@ describe('FAILOVER, behind an address that leads to the new master', () => {
     await nothingLeftBehind(master);
   });
 
-  it('idle holds are renewed at the new master', async () => {
-    const service = await locks.start(address.url, { renewedLease: LEASE });
-    const held = await Promise.all(['a', 'b', 'c'].map((key) => service.acquire(key)));
-    await failover();
-    address.leadTo(master);
-    // The last renewal at the old master is over by then.
-    await throughout(LEASE, () => held.every(({ isHeld }) => isHeld));
-    for (const lock of held) {
-      expect(await master.admin.pttl(redisKey('state', lock.key))).toBeGreaterThan(0);
-      expect(await lock.release()).toBe(true);
-    }
-  });
-
   it('replicas are those of the new master, from the first request on', async () => {
     const service = await locks.start(address.url);
     const replicas = { min: 1, timeout: '2s' } as const;
@@ -82,7 +69,7 @@ describe('FAILOVER, behind an address that leads to the new master', () => {
     const calls: Array<Awaited<ReturnType<typeof timed>>> = [];
     await eventually(async () => {
       calls.push(await timed(lock.verify()));
-      return /READONLY|replica/.test(calls.at(-1)!.error?.message);
+      return /this server is a replica|leads to a replica/.test(calls.at(-1)!.error?.message);
     });
     for (const { error, ran } of calls) {
       expect(error).toMatchObject({ code: 'LOCK_STORE', transient: true });

@@ -10,6 +10,8 @@ import {
   timed,
 } from '../../lab/testbed/locks/fault-locks.js';
 import { useRedisForEach } from '../../lab/testbed/locks/fault-setups.js';
+import { holdIds } from '../../lab/testbed/locks/redis-key.mjs';
+import { KINDS } from '../integration/kinds/support.js';
 import { startRedis, type RedisServer } from '../../lab/testbed/servers/redis-server.mjs';
 
 const LATE = 1_500;
@@ -64,6 +66,21 @@ describe('a Redis whose memory is full (maxmemory, noeviction)', () => {
     expect(await value!.release()).toBe(false);
     expect(locks.told('lost')).toHaveLength(1);
     await nothingLeftBehind(redis);
+  });
+
+  it.each(KINDS)('grants no locks of several keys, and releases held ones: $kind', async ({ options }) => {
+    const service = await locks.start(redis.url);
+    const holds = async (key: string): Promise<number> => (await holdIds(redis.admin, redisKey('state', key))).length;
+    const held = await service.acquire(['a', 'b'], options);
+    const alone = await service.acquire('c', options);
+    await fill();
+    for (const keys of [['d'], ['d', 'e']]) {
+      const { error } = await timed(service.acquire(keys, { ...options, waitTimeout: 200 }));
+      expect(error).toMatchObject({ code: 'LOCK_STORE' });
+    }
+    await held.verify();
+    expect([await held.release(), await alone.release()]).toEqual([true, true]);
+    expect(await Promise.all(['a', 'b', 'c', 'd', 'e'].map(holds))).toEqual([0, 0, 0, 0, 0]);
   });
 
   it('keeps a key for its holdAtLeast', async () => {
@@ -173,29 +190,6 @@ describe('a Redis user without a permission', () => {
 });
 
 describe('a Redis that refuses temporarily', () => {
-  it('READONLY: a replica causes a typed error, and works once it is a master', async () => {
-    const master = await startRedis();
-    try {
-      const service = await locks.start(redis.url, { commandTimeout: 500 });
-      await redis.admin.replicaof(master.host, master.port);
-      const { error, ran } = await timed(service.acquire('a'));
-      expect(error).toEqual(advice('this server is a replica'));
-      expect(error).toMatchObject({ transient: true });
-      expect(ran).toBeLessThan(2 * 500 + LATE);
-      // A command has met the replica, or the connection has by now.
-      expect((await timed(service.tryAcquire('a'))).error).toMatchObject({
-        code: 'LOCK_STORE',
-        message: expect.stringMatching(/this server is a replica|connection leads to a replica/),
-      });
-      const waiting = service.acquire('a', { waitTimeout: 5_000 });
-      await redis.admin.replicaof('NO', 'ONE');
-      const handle = await waiting;
-      expect(await handle.release()).toBe(true);
-    } finally {
-      await master.stop();
-    }
-  });
-
   it('NOREPLICAS: typed errors while there are too few replicas, then waits and releases continue', async () => {
     const service = await locks.start(redis.url);
     const held = await service.acquire('held');

@@ -127,19 +127,6 @@ describe('a server with a shorter lease, on the same connection', () => {
     };
   }
 
-  it('lowers the validity at verify(), and gets a request for the rest', async () => {
-    const service = await locks.start(address.url);
-    const lock = await service.acquire('a', { expire: '8s' });
-    const forget = await remembered();
-    await lock.extend(LONG);
-    await forget();
-    expect(await master.admin.pttl(STATE)).toBeLessThan(8_001);
-    await lock.verify();
-    expect(validUntil(lock)).toBeLessThanOrEqual(await leaseOf(master));
-    expect(lock.remainingTime()).toBeGreaterThan(LONG / 2);
-    expect(await lock.release()).toBe(true);
-  });
-
   it('lowers the validity at once, before the request for the rest', async () => {
     const service = await locks.start(address.url);
     const lock = await service.acquire('a', { expire: '8s' });

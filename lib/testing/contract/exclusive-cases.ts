@@ -245,7 +245,20 @@ export const EXCLUSIVE_CASES: CaseList = {
 
   'keys with braces, colons, spaces and any Unicode text are distinct': async (stage) => {
     const [one, other] = [await stage.client(), await stage.client()];
-    const names = ['a:b', 'a b', 'a:{b}', 'a:{b}:c', 'ä', 'ключ', '鍵 🔑', 'granted 1 2 3 k', '100%', 'a\'b"c'];
+    const names = [
+      'a:b',
+      'a b',
+      'a:{b}',
+      'a:{b}:c',
+      'ä',
+      'ключ',
+      '鍵 🔑',
+      'granted 1 2 3 k',
+      '100%',
+      'a\'b"c',
+      '*?[a-z]\\',
+      'a{}b',
+    ];
     const keys = names.map((name) => stage.key(name));
     const locks: LockHandle[] = [];
     for (const key of keys) {

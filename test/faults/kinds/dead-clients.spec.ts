@@ -21,20 +21,6 @@ describe('a process that is killed', () => {
     await reading;
     expect(between(killed)).toBeLessThan(SHORT.grantTimeout * 1.4 + AT_ONCE);
   });
-
-  it('halfway through several keys frees the acquired ones within its lease', async () => {
-    const [service, doomed] = [await bench.service(SHORT), await bench.worker(SHORT)];
-    const b = await service.acquire('b');
-    void unawaited(doomed.acquire(['a', 'b'] as never));
-    await bench.untilWaiting('b', 1);
-    const waiting = service.acquire('a');
-    await bench.untilWaiting('a', 1);
-    await doomed.process.kill();
-    const killed = now();
-    await waiting;
-    expect(between(killed)).toBeLessThan(LEASE + AT_ONCE);
-    await b.verify();
-  });
 });
 
 describe('a process that is stopped', () => {

@@ -1,10 +1,9 @@
-import type { LockService } from '../../../lib/service/lock.service.js';
 import { SCRIPTS } from '../../../lib/store/redis/scripts.generated.js';
 import { unawaited } from '../../integration/kinds/support.js';
 import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
 import { redisKey } from '../../../lab/testbed/locks/fault-locks.js';
 import { now } from '../../../lab/testbed/history/history.js';
-import { AT_ONCE, between, LockBench, timed } from '../../../lab/testbed/locks/locks.js';
+import { AT_ONCE, between, LockBench } from '../../../lab/testbed/locks/locks.js';
 
 const KEY = 'a';
 const FAIR = { fair: true } as const;
@@ -166,28 +165,4 @@ describe('a fair waiter', () => {
     expect(served.indexOf('fair')).toBe(1);
     await bench.untilNothingIsLeft();
   });
-});
-
-/** More than one script looks at, twice over. */
-const MANY = 250;
-
-/**
- * A caller holds the key, and in each client of `waiting` a caller waits behind a long queue of waiters that have gone.
- */
-async function queueUp(...waiting: LockService[]) {
-  const holder = await bench.service();
-  const lock = await holder.acquire(KEY);
-  await joinAndVanish(MANY);
-  const waiters = waiting.map((service) => timed(() => service.acquire(KEY)));
-  await bench.untilWaiting(KEY, MANY + new Set(waiting).size);
-  return { lock, waiters };
-}
-
-it('a release reaches the first present waiter behind more than 100 absent ones', async () => {
-  const waiter = await bench.service();
-  const { lock, waiters } = await queueUp(waiter);
-  expect(await lock.release()).toBe(true);
-  const { ran } = await timed(() => waiters[0]!);
-  expect(ran).toBeLessThan(AT_ONCE);
-  expect(await (await waiters[0]!).value!.release()).toBe(true);
 });

@@ -1,34 +1,13 @@
 import type { LockHandle } from '../../../lib/service/handles/lock-handle.js';
 import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
-import { now } from '../../../lab/testbed/history/history.js';
-import { AT_ONCE, between, LockBench, timed } from '../../../lab/testbed/locks/locks.js';
+import { AT_ONCE, LockBench, timed } from '../../../lab/testbed/locks/locks.js';
 import { redisKey } from '../../../lab/testbed/locks/redis-key.mjs';
 
 const bench = new LockBench();
 const READ = { kind: 'read' } as const;
-/** A reader with a hold of its own in Redis. */
-const READ_ALONE = { kind: 'read', fair: true } as const;
 const WRITE = { kind: 'write' } as const;
 
 describe('a read-write lock', () => {
-  it('grants to 20 readers by one release, with two commands', async () => {
-    const [writer, ...others] = await bench.serviceList(6);
-    const lock = await writer!.acquire('a', WRITE);
-    const reading = others.flatMap((service) => Array.from({ length: 4 }, () => service.acquire('a', READ_ALONE)));
-    await bench.untilWaiting('a', 20);
-    await bench.redis.resetCommandStats();
-    const released = now();
-    await lock.release();
-    const readers = await Promise.all(reading);
-    const took = between(released);
-    const stats = await bench.redis.commandStats();
-    // The first command grants to 15, and tells each of them that fair requests still wait.
-    expect([stats['evalsha'], stats['publish']]).toEqual([2, 15 * 2 + 5]);
-    expect(readers.every(({ isHeld }) => isHeld)).toBe(true);
-    expect((await writer!.inspect('a'))!.holds).toBe(20);
-    expect(took).toBeLessThan(AT_ONCE);
-  });
-
   it('admits an owner to the exclusive lock although its expired hold is one of very many', async () => {
     const service = await bench.service();
     const reader = await service.acquire('a', READ);

@@ -1,7 +1,7 @@
 import type { CountDownLatch } from '../../../lib/service/objects/count-down-latch.js';
 import type { LockService } from '../../../lib/service/lock.service.js';
 import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
-import { AT_ONCE, inTurn, LockBench, timed } from '../../../lab/testbed/locks/locks.js';
+import { AT_ONCE, LockBench, timed } from '../../../lab/testbed/locks/locks.js';
 
 const bench = new LockBench();
 const KEY = 'lock:latch:{a}';
@@ -51,18 +51,6 @@ describe('a count-down latch', () => {
     expect(new Set(await Promise.all(waiting))).toEqual(new Set([true]));
     expect(performance.now() - since).toBeLessThan(AT_ONCE);
     expect(watched(service!)).toBe(0);
-  });
-
-  it('has its own keys, apart from locks of the same name', async () => {
-    const service = await bench.service();
-    const latches = ['a', 'b', 'a b', 'order:{7}:x'].map((key) => service.getCountDownLatch(key));
-    for (const [i, latch] of latches.entries()) expect(await latch.trySetCount(i + 1)).toBe(true);
-    const handle = await service.acquire('a');
-    const waiting = latches[2]!.await({ waitTimeout: Infinity });
-    await inTurn(3, () => latches[2]!.countDown());
-    expect(await waiting).toBe(true);
-    expect(await Promise.all(latches.map((latch) => latch.getCount()))).toEqual([1, 2, 0, 4]);
-    expect(await handle.release()).toBe(true);
   });
 });
 

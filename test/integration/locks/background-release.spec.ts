@@ -1,8 +1,7 @@
 import type { LockHandle } from '../../../lib/service/handles/lock-handle.js';
-import { eventually, eventuallyPasses } from '../../../lab/testbed/wait/eventually.mjs';
+import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
 import { AT_ONCE, between, inTurn, LockBench } from '../../../lab/testbed/locks/locks.js';
 import { now } from '../../../lab/testbed/history/history.js';
-import { redisKey } from '../../../lab/testbed/locks/redis-key.mjs';
 
 const bench = new LockBench();
 
@@ -10,32 +9,7 @@ const BACKGROUND = { release: 'background' } as const;
 /** Local handoffs end by their number, not by the time that a busy machine takes. */
 const UNHURRIED = { localHandoffTime: '30s', grantTimeout: '10m', renewedLease: '10m' } as const;
 
-/** How many commands of locks Redis has executed since its statistics were reset. */
-const commands = async (): Promise<number> => (await bench.redis.commandStats())['evalsha'] ?? 0;
-
 describe("release: 'background'", () => {
-  it('returns before Redis has answered the release', async () => {
-    const proxy = await bench.proxy();
-    const service = await bench.service({ connection: proxy.url });
-    await service.run('warm', () => undefined); // the server knows the scripts now
-    const result = await service.run(
-      'a',
-      (lock) => {
-        proxy.holdReplies();
-        return lock;
-      },
-      BACKGROUND,
-    );
-    expect(result.isHeld).toBe(false);
-    expect(result.signal.aborted).toBe(false);
-    let isAnswered = false;
-    const released = result.release().finally(() => (isAnswered = true));
-    await eventually(async () => (await bench.redis.admin.exists(redisKey('state', 'a'))) === 0);
-    expect(isAnswered).toBe(false);
-    proxy.heal();
-    expect(await released).toBe(true);
-  });
-
   it('is the default of an instance, and a call can ask for the other', async () => {
     const proxy = await bench.proxy();
     const service = await bench.service({ connection: proxy.url, defaults: BACKGROUND });
@@ -67,16 +41,6 @@ describe("release: 'background'", () => {
       calls += 1;
     }
     expect(isOver).toBe(true);
-  });
-
-  it('the same loop of calls in one process sends two commands for all of them', async () => {
-    const service = await bench.service(UNHURRIED);
-    await service.run('warm', () => undefined);
-    await bench.redis.resetCommandStats();
-    const tokens = await inTurn(100, () => service.run('a', (lock) => lock.fencingToken, BACKGROUND));
-    expect(tokens).toEqual(tokens.map((_token, i) => tokens[0]! + i));
-    await eventuallyPasses(async () => expect(await commands()).toBe(2));
-    await bench.untilNothingIsLeft();
   });
 
   it('other processes get the lock after localHandoffTime, however often this one asks', async () => {

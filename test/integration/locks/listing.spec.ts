@@ -1,6 +1,5 @@
 import type { LockService } from '../../../lib/service/lock.service.js';
 import { LockBench } from '../../../lab/testbed/locks/locks.js';
-import { startRedis, type RedisServer } from '../../../lab/testbed/servers/redis-server.mjs';
 
 /** All keys that a service lists, and in how many parts. */
 async function listAll(service: LockService, budget: number): Promise<{ keys: string[]; parts: number }> {
@@ -105,24 +104,5 @@ describe('list()', () => {
     expect(() => service.list({ match: '' })).toThrow(
       'match is an empty string; write a key, in which * stands for any text',
     );
-  });
-});
-
-describe('the list of locks on several masters', () => {
-  let others: RedisServer[];
-  beforeAll(async () => {
-    others = await Promise.all([startRedis(), startRedis()]);
-  });
-  afterAll(() => Promise.all(others.map((server) => server.stop())));
-
-  it('contains what any of them knows, as long as a majority answers', async () => {
-    const connection = [bench.redis, ...others].map(({ url }) => url);
-    const service = await bench.service({ connection, commandTimeout: 1_000 });
-    await Promise.all(KEYS.map((key) => service.acquire(key)));
-    await others[1]!.kill();
-    expect((await listAll(service, 1)).keys).toEqual(KEYS);
-    await others[0]!.kill();
-    await expect(listAll(service, 1)).rejects.toMatchObject({ code: 'LOCK_STORE' });
-    await bench.close();
   });
 });

@@ -1,7 +1,6 @@
 import { isLockTimeoutError } from 'nestjs-redis-locks/client';
 import type { LockTimeoutError } from 'nestjs-redis-locks';
-import { now } from '../../../lab/testbed/history/history.js';
-import { AT_ONCE, between, LockBench, timed } from '../../../lab/testbed/locks/locks.js';
+import { AT_ONCE, LockBench, timed } from '../../../lab/testbed/locks/locks.js';
 import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
 import { redisKey } from '../../../lab/testbed/locks/redis-key.mjs';
 
@@ -56,28 +55,6 @@ describe('an aborted wait', () => {
     await lock.verify();
     expect(lock.signal.aborted).toBe(false);
     expect(await lock.release()).toBe(true);
-  });
-});
-
-describe('a handoff', () => {
-  it('takes at most grantTimeout if the next waiter crashes at the moment of the grant', async () => {
-    const options = { renewedLease: '30s', grantTimeout: 400 } as const;
-    const [holder, doomed, last] = [
-      await bench.service(options),
-      await bench.worker(options),
-      await bench.service(options),
-    ];
-    const lock = await holder.acquire('a');
-    void doomed.acquire('a').catch(() => undefined);
-    await bench.untilWaiting('a', 1);
-    doomed.process.pause(); // its subscription stands, so it counts as present
-    const acquisition = last.acquire('a');
-    await bench.untilWaiting('a', 2);
-    const since = now();
-    await lock.release();
-    await doomed.process.kill();
-    expect((await acquisition).isHeld).toBe(true);
-    expect(between(since)).toBeLessThan(400 + AT_ONCE);
   });
 });
 

@@ -1,7 +1,7 @@
 import type { LockService } from '../../../lib/service/lock.service.js';
 import type { RedisLockModuleOptions } from '../../../lib/module/redis-lock.options.js';
 import { resolveModuleOptions } from '../../../lib/module/redis-lock.options.js';
-import { keysWithTtl, nothingLeftBehind, redisKey, timed } from '../../../lab/testbed/locks/fault-locks.js';
+import { keysWithTtl, nothingLeftBehind, timed } from '../../../lab/testbed/locks/fault-locks.js';
 import { LockBench } from '../../../lab/testbed/locks/locks.js';
 import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
 /** No length of time at all. */
@@ -110,19 +110,6 @@ it('fractions of a millisecond are accepted in a lease', async () => {
   expect(await handle.release()).toBe(true);
   expect(await (await waiting).release()).toBe(true);
   await nothingLeftBehind(bench.redis);
-});
-
-describe('the interval of renewals is never near zero', () => {
-  it('a failing Redis is not asked continuously', async () => {
-    const service = await bench.service({ renewedLease: 2_000 });
-    const handle = await service.acquire('a');
-    await bench.redis.admin.del(redisKey('state', 'a'));
-    await bench.redis.admin.set(redisKey('state', 'a'), 'of another program', 'EX', 60);
-    await bench.redis.resetCommandStats();
-    await new Promise((done) => handle.signal.addEventListener('abort', done));
-    // From two thirds of the lease on, after a tenth of the remaining time each time, never sooner than after 10 ms.
-    expect((await bench.redis.commandStats())['evalsha']).toBeLessThan(80);
-  });
 });
 
 it('durations of up to 366 days work, also as a wait', async () => {

@@ -50,36 +50,6 @@ describe('keys', () => {
       expect(await keysWithTtl(bench.redis)).toEqual([]);
     },
   );
-
-  it.each([
-    'with spaces',
-    'colons:and:more',
-    '"quotes" and \'quotes\' and `back`',
-    'a b granted 1 2 3',
-    '*?[a-z]\\',
-    'ключ:鍵:🔑',
-    'order:{42}:pay',
-    'a{}b',
-    '$(reboot); DROP TABLE locks; --',
-    "'; bench.redis.call('FLUSHALL')",
-    '%0d%0aFLUSHALL%0d%0a',
-    'x'.repeat(512),
-  ])('an unusual key works unchanged: %j', async (key) => {
-    const [one, other] = [await bench.service(), await bench.service()];
-    const handle = await one.acquire(key);
-    expect(handle.key).toBe(key);
-    const waiting = other.acquire(key);
-    await eventually(async () => (await one.inspect(key))?.waiters.length === 1);
-    expect(await handle.release()).toBe(true);
-    const next = await waiting;
-    await next.extend('10s');
-    expect(await one.forceRelease(key)).toBe(true);
-    await new Promise<void>((resolve) => {
-      if (next.signal.aborted) resolve();
-      else next.signal.addEventListener('abort', () => resolve());
-    });
-    await nothingLeftBehind(bench.redis);
-  });
 });
 
 describe('owners', () => {
@@ -104,24 +74,7 @@ describe('owners', () => {
 
   it('owners that differ are different owners, whatever they are made of', async () => {
     const service = await bench.service();
-    const owners = [
-      'a',
-      'A',
-      'ä',
-      'a\u0308',
-      'a1',
-      '1',
-      '0',
-      '-1',
-      '1e3',
-      'exclusive',
-      'kept',
-      'a:1',
-      '🔑',
-      '%41',
-      '\\n',
-      '""',
-    ];
+    const owners = 'a A ä a\u0308 a1 1 0 -1 1e3 exclusive kept a:1 🔑 %41 \\n ""'.split(' ');
     for (const owner of owners) {
       const handle = await service.acquire('a', { owner });
       expect(handle.owner).toBe(owner);
@@ -133,18 +86,6 @@ describe('owners', () => {
       expect(await handle.release()).toBe(true);
     }
     await nothingLeftBehind(bench.redis);
-  });
-
-  it('an owner that equals the id of an acquisition is not admitted by it', async () => {
-    const [one, other] = [await bench.service(), await bench.service()];
-    const handle = await one.acquire('a');
-    const stolen = await other.tryAcquire('a', { owner: handle.owner });
-    // A caller that knows the id and names it re-enters, as documented for owners; it does not come from the key or a
-    // value.
-    expect(handle.owner).toMatch(/^[0-9a-f]{32}:\d+$/);
-    await stolen?.release();
-    await handle.verify();
-    expect(await handle.release()).toBe(true);
   });
 });
 

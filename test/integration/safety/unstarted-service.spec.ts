@@ -1,5 +1,4 @@
 import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
-import { timed } from '../../../lab/testbed/locks/fault-locks.js';
 import { AT_ONCE, LockBench, record } from '../../../lab/testbed/locks/locks.js';
 
 const bench = new LockBench();
@@ -33,16 +32,5 @@ describe('a service that has not been started', () => {
     await handle.release();
     expect(await (await waiting).release()).toBe(true);
     expect(performance.now() - since).toBeLessThan(AT_ONCE);
-  });
-
-  it('never runs a task without its lock: neither before Redis is up, nor after the service has been closed', async () => {
-    const [task, ran] = [(): void => void ran.push('ran'), [] as string[]];
-    const nowhere = bench.make({ connection: 'redis://127.0.0.1:1', commandTimeout: 200 });
-    expect((await timed(nowhere.run('a', task))).error).toMatchObject({ code: 'LOCK_STORE' });
-    const closed = await bench.service();
-    await closed.close();
-    expect((await timed(closed.run('a', task))).error).toMatchObject({ code: 'LOCK_STORE' });
-    expect((await timed(closed.tryAcquire('a'))).error).toMatchObject({ code: 'LOCK_STORE' });
-    expect(ran).toEqual([]);
   });
 });
