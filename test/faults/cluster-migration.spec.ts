@@ -121,25 +121,6 @@ describe('a slot that moves to another master', () => {
   });
 });
 
-describe('broken subscriptions', () => {
-  it('are restored, and waiters are served soon', async () => {
-    const [one, other] = await bench.serviceList(2);
-    for (let round = 0; round < 4; round++) {
-      const lock = await one!.acquire('d');
-      const waiting = other!.acquire('d');
-      await bench.untilWaiting('d', 1);
-      for (const { admin } of bench.cluster.nodes) await admin.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
-      // Wherever the new ones stand by now: nowhere, half or whole.
-      await sleep(round * 15);
-      const since = performance.now();
-      expect(await lock.release()).toBe(true);
-      await (await waiting).release();
-      expect(performance.now() - since).toBeLessThan(SOON);
-    }
-    await bench.untilNothingIsLeft();
-  });
-});
-
 it('a connection that breaks while it sends ASKING for a moving slot causes no unhandled rejection', async () => {
   await using proxies = await ClusterProxies.start(bench.cluster);
   const options = { connection: proxies.connection, ...OPTIONS };

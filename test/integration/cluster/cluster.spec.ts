@@ -1,5 +1,4 @@
 import { hashSlot } from '../../../lib/keys/index.js';
-import type { LockHandle } from '../../../lib/service/handles/lock-handle.js';
 import { RedisStore } from '../../../lib/store/redis/redis-store.js';
 import { StagedStore } from '../../../lib/testing/contract/stage.js';
 import { ClusterBench } from '../../../lab/testbed/locks/cluster-bench.js';
@@ -136,31 +135,6 @@ describe('a handoff in a Cluster', () => {
 });
 
 describe('a Cluster client that the application passes in', () => {
-  it('works beside a client of the library, and stays open', async () => {
-    const client = bench.cluster.client({ scaleReads: 'all' });
-    await client.ping();
-    const listeners = (): number => client.eventNames().reduce((sum, name) => sum + client.listenerCount(name), 0);
-    const before = listeners();
-    const [brought, own] = [await bench.service({ connection: client }), await bench.service()];
-    for (const [first, second] of [
-      [brought, own],
-      [own, brought],
-    ]) {
-      const lock = await first!.acquire('a');
-      const waiting = second!.acquire('a');
-      await bench.untilWaiting('a', 1);
-      const since = performance.now();
-      await lock.release();
-      await (await waiting).release();
-      expect(performance.now() - since).toBeLessThan(2_500);
-    }
-    await brought.close();
-    expect(await client.get('still there')).toBeNull();
-    expect(client.status).toBe('ready');
-    expect(listeners()).toBe(before);
-    await bench.untilNothingIsLeft();
-  });
-
   it('adds its keyPrefix to no key of a lock', async () => {
     const connection = bench.cluster.client({ keyPrefix: 'app:' });
     const service = await bench.service({ connection, keyPrefix: 'app:lock' });
@@ -177,22 +151,6 @@ describe('a Cluster client that the application passes in', () => {
     for (const key of await bench.cluster.keysOnAllMasters('flushed', 3)) {
       expect(await (await service.acquire(key)).release()).toBe(true);
     }
-    await bench.untilNothingIsLeft();
-  });
-
-  it('may have an unreachable node in its list', async () => {
-    const cluster = [{ host: '127.0.0.1', port: 1 }, ...bench.cluster.addresses];
-    const service = await bench.service({ connection: { cluster } });
-    let [inside, most, entries] = [0, 0, 0];
-    const section = async (lock: LockHandle): Promise<void> => {
-      most = Math.max(most, ++inside);
-      await lock.verify();
-      inside -= 1;
-      entries += 1;
-    };
-    await Promise.all(Array.from({ length: 10 }, () => service.run('x', section)));
-    expect({ most, entries }).toEqual({ most: 1, entries: 10 });
-    expect(await (await service.acquire('y')).release()).toBe(true);
     await bench.untilNothingIsLeft();
   });
 

@@ -4,7 +4,7 @@ import type { LeaderElection, LeaderElectionOptions } from '../../../lib/service
 import type { LockHandle } from '../../../lib/service/handles/lock-handle.js';
 import { deferred } from '../../../lab/testbed/wait/deferred.js';
 import { eventually, throughout } from '../../../lab/testbed/wait/eventually.mjs';
-import { aborted, AT_ONCE, inTurn, LockBench, timed } from '../../../lab/testbed/locks/locks.js';
+import { aborted, AT_ONCE, LockBench, timed } from '../../../lab/testbed/locks/locks.js';
 import { Random } from '../../../lab/chaos/schedule/random.mjs';
 import { assertNoViolation } from '../../../lab/testbed/history/history.js';
 
@@ -243,17 +243,6 @@ describe('elections at shutdown', () => {
     await other.service.close();
   });
 
-  it('closing does the same, and leaves nothing of leaders and candidates', async () => {
-    const services = await bench.serviceList(3, { shutdownTimeout: 10_000 });
-    const all = await inTurn(6, (i) => candidate(services[i % 3]!));
-    for (const { election } of all) election.start();
-    await eventually(() => all.some(({ election }) => election.isLeader));
-    const { ran } = await timed(() => Promise.all(services.map((service) => service.close())));
-    expect(ran).toBeLessThan(5_000);
-    expect(all.map(({ election }) => election.isLeader)).toEqual(Array(6).fill(false));
-    await bench.untilNothingIsLeft();
-  });
-
   it('a clean-up that hangs delays the shutdown by shutdownTimeout at most', async () => {
     const service = await bench.service({ shutdownTimeout: 200 });
     const election = service.getLeaderElection('a', { onDeposed: () => new Promise(() => undefined) }).start();
@@ -332,16 +321,6 @@ describe('a candidate whose Redis fails', () => {
     }
     expect(told).toEqual(['elected', 'deposed LOCK_LOST', 'elected', 'deposed LOCK_LOST', 'elected']);
     await election.stop();
-  });
-
-  it('starts while Redis is down, and leads when Redis is up', async () => {
-    await bench.redis.kill();
-    const service = bench.make(OPTIONS);
-    await service.start().catch(() => undefined);
-    const election = service.getLeaderElection('a').start();
-    await throughout(700, () => !election.isLeader);
-    await bench.redis.start();
-    await eventually(() => election.isLeader);
   });
 
   it('stops within commandTimeout while Redis is down, leading or not', async () => {
