@@ -70,6 +70,14 @@ describe('a lock that cannot be used stops the application when its class is def
     ],
     ['condition', { key: 'a', condition: true }, ['condition is true; write a function']],
     ['returns', { key: 'a', returns: 'stream' }, [`returns is "stream"; write 'promise' or 'observable'`]],
+    ['an unknown kind', { key: 'a', kind: 'shared' }, ["write 'exclusive', 'read' or 'write'"]],
+    ['a kind without a text', { key: 'a', kind: Object.create(null) }, ["kind is an object; write 'exclusive'"]],
+    ["kind: 'fair'", { key: 'a', kind: 'fair' }, ['fair: true']],
+    ['no permits', { key: 'a', permits: 0 }, ['permits']],
+    ['fair as a text', { key: 'a', fair: 'yes' }, ['fair']],
+    ['a list with an empty key', { key: ['a', ''] }, ['key']],
+    ['replicas without min', { key: 'a', replicas: {} }, ['replicas.min']],
+    ['replicas of none', { key: 'a', replicas: { min: 0 } }, ['replicas.min']],
   ])('%s', (_what, options, parts) => {
     for (const part of parts) expect(define(options)).toThrow(part);
   });

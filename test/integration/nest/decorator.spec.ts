@@ -12,33 +12,15 @@ import {
   UseLock,
 } from 'nestjs-redis-locks';
 import { ContextIdFactory, LazyModuleLoader, NestFactory } from '@nestjs/core';
-import { Cron, ScheduleModule, SchedulerRegistry } from '@nestjs/schedule';
 import { eventually, eventuallyPasses } from '../../../lab/testbed/wait/eventually.mjs';
-import { NestBench, Section, Work } from './support.js';
+import { NestBench, Work } from './support.js';
 import type { LockDefaults } from '../../../lib/module/redis-lock.options.js';
 import { redisKey } from '../../../lab/testbed/locks/redis-key.mjs';
 import { RespProxy } from '../../../lab/testbed/proxies/resp-proxy.mjs';
 
 const bench = new NestBench();
-const others = (section: Section, call: () => Promise<unknown>, times = 6) =>
-  Promise.all(Array.from({ length: times }, call)).then(() => section);
 
 describe('@DistributedLock', () => {
-  it('lets one call run at a time for each key', async () => {
-    @Injectable()
-    class Stock {
-      section = new Section();
-      @DistributedLock({ key: 'stock:#{#order.sku}' })
-      reserve(order: { sku: string }): Promise<number> {
-        expect(order.sku).toBe('a');
-        return this.section.pass();
-      }
-    }
-    const stock = await bench.make(Stock);
-    const { most, entries } = await others(stock.section, () => stock.reserve({ sku: 'a' }));
-    expect({ most, entries }).toEqual({ most: 1, entries: 6 });
-  });
-
   it('accepts key, expire and maxRenewTimes by position', async () => {
     @Injectable()
     class Stock {
@@ -233,43 +215,16 @@ describe('@DistributedLock', () => {
     });
   });
 
-  describe('onLost', () => {
-    class Jobs {
-      work = new Work<string>();
-      @DistributedLock('job')
-      throwing(): Promise<string> {
-        return this.work.run();
-      }
-      @DistributedLock({ key: 'job', onLost: (error, lock) => lostTo(`${error.code} ${lock.key}`) })
-      telling(): Promise<string> {
-        return this.work.run();
-      }
-    }
-    let lostTo: (what: string) => void;
-
-    async function losing(method: 'throwing' | 'telling') {
-      const app = await bench.boot({ providers: [Jobs] });
-      const jobs = app.get(Jobs);
-      const told = new Promise<string>((resolve) => (lostTo = resolve));
-      const result = jobs[method]();
-      await jobs.work.begun;
-      await app.get(LockService).forceRelease('job');
-      return { jobs, result, told };
-    }
-
-    it('throw: rejects once the method has ended, with its value as result', async () => {
-      const { jobs, result } = await losing('throwing');
-      jobs.work.end.resolve('value');
-      const about = { code: 'LOCK_LOST', key: 'job', method: 'Jobs.throwing' };
-      await expect(result).rejects.toMatchObject({ ...about, result: 'value', cause: about });
-    });
-
-    it('function: called while the method runs, and the caller still gets the error', async () => {
-      const { jobs, result, told } = await losing('telling');
-      expect(await told).toBe('LOCK_LOST job');
-      jobs.work.end.resolve('value');
-      await expect(result).rejects.toMatchObject({ code: 'LOCK_LOST', result: 'value' });
-    });
+  it('onLost: rejects once the method has ended, with its value as result', async () => {
+    const work = new Work<string>();
+    const app = await bench.boot();
+    const stock = await bench.stockWith({}, () => work.run());
+    const result = stock.reserve();
+    await work.begun;
+    await app.get(LockService).forceRelease('stock:1');
+    work.end.resolve('value');
+    const about = { code: 'LOCK_LOST', key: 'stock:1', method: 'Stock.reserve' };
+    await expect(result).rejects.toMatchObject({ ...about, result: 'value', cause: about });
   });
 
   it('rejects with LockConfigError if the method is synchronous', async () => {
@@ -286,31 +241,6 @@ describe('@DistributedLock', () => {
       message: expect.stringContaining('make it async'),
     });
   });
-});
-
-@Injectable()
-class Shelf {
-  @DistributedLock('stock:#sku')
-  async reserve(sku: string): Promise<string> {
-    return `${sku} held ${findCurrentLock()?.holdCount}`;
-  }
-}
-
-@Injectable()
-class Orders {
-  constructor(readonly stock: Shelf) {}
-
-  @DistributedLock('stock:#{#skus[0]}')
-  async place(skus: string[]): Promise<string[]> {
-    const results: string[] = [];
-    for (const sku of skus) results.push(await this.stock.reserve(sku));
-    return results;
-  }
-}
-
-it('locked methods that call each other re-enter keys that the caller holds, and acquire others', async () => {
-  const app = await bench.boot({ providers: [Shelf, Orders] });
-  expect(await app.get(Orders).place(['a', 'a', 'b'])).toEqual(['a held 2', 'a held 2', 'b held 1']);
 });
 
 const held = async (): Promise<string | undefined> => findCurrentLock()?.key;
@@ -523,8 +453,6 @@ it('a process logs its client id, its label and its prefix once at start', async
   expect(own).toEqual([`locks 'default': client ${clientId}, label shop:1, prefix 'shop'`]);
 });
 
-const FAR = '0 0 1 1 *';
-
 @Injectable()
 class Stock {
   constructor(private readonly locks: LockService) {}
@@ -595,47 +523,6 @@ describe('@DistributedLock of a kind', () => {
       message: expect.stringContaining('Stock.all'),
     });
   });
-
-  it.each([
-    ['an unknown kind', { key: 'a', kind: 'shared' }, /write 'exclusive', 'read' or 'write'/],
-    ['a kind without a text', { key: 'a', kind: Object.create(null) }, /kind is an object; write 'exclusive'/],
-    ["kind: 'fair'", { key: 'a', kind: 'fair' }, /fair: true/],
-    ['no permits', { key: 'a', permits: 0 }, /permits/],
-    ['fair as a text', { key: 'a', fair: 'yes' }, /fair/],
-    ['a list with an empty key', { key: ['a', ''] }, /key/],
-    ['replicas without min', { key: 'a', replicas: {} }, /replicas\.min/],
-    ['replicas of none', { key: 'a', replicas: { min: 0 } }, /replicas\.min/],
-  ])('%s stops the application before it starts', (_what, options, message) => {
-    expect(() => {
-      class Wrong {
-        @DistributedLock(options as never)
-        async work(): Promise<void> {}
-      }
-      return Wrong;
-    }).toThrow(message);
-  });
-});
-
-it('a @Cron job of 5 ms with holdAtLeast runs once on three replicas, though their clocks differ', async () => {
-  let runs = 0;
-  @Injectable()
-  class Nightly {
-    @Cron(FAR, { name: 'nightly' })
-    @DistributedLock({ key: 'nightly', holdAtLeast: '5s', onContended: 'skip' })
-    async run(): Promise<void> {
-      runs += 1;
-      await new Promise((resolve) => setTimeout(resolve, 5));
-    }
-  }
-  const apps = await Promise.all(
-    [1, 2, 3].map(() => bench.boot({ imports: [ScheduleModule.forRoot()], providers: [Nightly] })),
-  );
-  const jobs = apps.map((app) => app.get(SchedulerRegistry).getCronJob('nightly'));
-  // One after the other, each done before the next one begins.
-  for (const job of jobs) await job.fireOnTick();
-  await Promise.all(jobs.map((job) => job.fireOnTick()));
-  await Promise.all(apps.map((app) => app.get(Nightly).run()));
-  expect(runs).toBe(1);
 });
 
 describe("release: 'background'", () => {

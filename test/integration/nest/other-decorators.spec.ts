@@ -1,4 +1,4 @@
-import { Injectable, Controller, Get, Param, type LoggerService } from '@nestjs/common';
+import { Injectable, Controller, Get, Param } from '@nestjs/common';
 import { EventEmitter2, EventEmitterModule, OnEvent } from '@nestjs/event-emitter';
 import { Cron, Interval, ScheduleModule, SchedulerRegistry } from '@nestjs/schedule';
 import { findCurrentLock, DistributedLock, lockKey, LockKeyError, methodKey, UseLock } from 'nestjs-redis-locks';
@@ -79,7 +79,8 @@ describe('other decorators on a locked method', () => {
 const key = (): string | undefined => findCurrentLock()?.key;
 
 /** What happened, in order. */
-let steps: string[] = [];
+let steps: string[];
+beforeEach(() => void (steps = []));
 
 /** Wraps as @nestjs-cls/transactional does: in a proxy that has the metadata of the method. */
 function Transactional(_: object, __: string, descriptor: PropertyDescriptor): void {
@@ -105,23 +106,6 @@ function Wrapped(_: object, __: string, descriptor: PropertyDescriptor): void {
   };
 }
 
-/** Starts an application and returns the instance and the warnings. */
-async function start<T>(type: new () => T, controllers = false): Promise<{ it: T; warnings: string[] }> {
-  steps = [];
-  const warnings: string[] = [];
-  const ignore = (): void => {};
-  const logger: LoggerService = {
-    log: ignore,
-    error: ignore,
-    warn: (text: unknown) => void warnings.push(String(text)),
-  };
-  const builder = bench.build({ [controllers ? 'controllers' : 'providers']: [type] });
-  const app = await builder.setLogger(logger).compile();
-  bench.closeLater(app);
-  await app.init();
-  return { it: app.get(type), warnings };
-}
-
 describe('a lock and another decorator that wraps the method', () => {
   it('above @Transactional, a template has the names, and the lock is held until after the commit', async () => {
     @Injectable()
@@ -132,10 +116,10 @@ describe('a lock and another decorator that wraps the method', () => {
         return sku && key();
       }
     }
-    const { it: stock, warnings } = await start(Stock);
+    const stock = await bench.make(Stock);
     expect(await stock.reserve('a')).toBe('stock:a');
     expect(steps).toEqual(['commit in stock:a']);
-    expect(warnings).toEqual([]);
+    expect(bench.warnings).toEqual([]);
   });
 
   it('below @Transactional, a warning says that the lock ends before the commit', async () => {
@@ -147,10 +131,10 @@ describe('a lock and another decorator that wraps the method', () => {
         return sku && key();
       }
     }
-    const { it: stock, warnings } = await start(Stock);
+    const stock = await bench.make(Stock);
     expect(await stock.reserve('a')).toBe('stock:a');
     expect(steps).toEqual(['commit in undefined']);
-    expect(warnings).toEqual([
+    expect(bench.warnings).toEqual([
       '@DistributedLock on Stock.reserve: a decorator above it wraps the method, so the lock is released before the work ' +
         'of that decorator ends. If it is a transaction, the next holder reads data from before the commit: write ' +
         '@DistributedLock above the other decorator.',
@@ -167,9 +151,9 @@ describe('a lock and another decorator that wraps the method', () => {
         return `${sku} ${qty} ${key()}`;
       }
     }
-    const { it: stock, warnings } = await start(Stock);
+    const stock = await bench.make(Stock);
     expect(await stock.reserve('a', 2)).toBe('a 2 inner:a');
-    expect(warnings).toEqual([]);
+    expect(bench.warnings).toEqual([]);
   });
 
   it('without names to find, the error says what to write', () => {
@@ -208,10 +192,10 @@ describe('a subclass', () => {
   it('has its own name in keys of inherited methods', async () => {
     @Injectable()
     class Invoices extends Job {}
-    const { it: invoices, warnings } = await start(Invoices);
+    const invoices = await bench.make(Invoices);
     expect(await invoices.run()).toBe('job:Invoices');
     expect(await invoices.nightly()).toBe('jobs:Invoices.nightly');
-    expect(warnings).toEqual([]);
+    expect(bench.warnings).toEqual([]);
   });
 
   it('that overrides a locked method without the decorator causes a warning', async () => {
@@ -221,9 +205,9 @@ describe('a subclass', () => {
         return key();
       }
     }
-    const { it: reports, warnings } = await start(Reports);
+    const reports = await bench.make(Reports);
     expect(await reports.run()).toBeUndefined();
-    expect(warnings).toEqual([
+    expect(bench.warnings).toEqual([
       '@DistributedLock on Job.run: Reports overrides the method without the decorator, so its calls take no lock: write ' +
         'the decorator above the override, too, or call the method of the base class there.',
     ]);
@@ -241,10 +225,10 @@ describe('a subclass', () => {
         return super.nightly();
       }
     }
-    const { it: reports, warnings } = await start(Reports);
+    const reports = await bench.make(Reports);
     expect(await reports.run()).toBe('reports');
     expect(await reports.nightly()).toBe('jobs:Reports.nightly');
-    expect(warnings).toEqual([]);
+    expect(bench.warnings).toEqual([]);
   });
 
   it('that overrides a locked handler causes a warning', async () => {
@@ -262,8 +246,8 @@ describe('a subclass', () => {
         return id;
       }
     }
-    const { warnings } = await start(Paid, true);
-    expect(warnings).toEqual([expect.stringContaining('@UseLock on Orders.pay: Paid overrides the method')]);
+    await bench.boot({ controllers: [Paid] });
+    expect(bench.warnings).toEqual([expect.stringContaining('@UseLock on Orders.pay: Paid overrides the method')]);
   });
 });
 
@@ -275,7 +259,7 @@ it('a key function that returns a promise is refused, and its rejection is handl
       return sku;
     }
   }
-  const { it: stock } = await start(Stock);
+  const stock = await bench.make(Stock);
   await expect(stock.reserve('a')).rejects.toThrow(
     '@DistributedLock on Stock.reserve: the key function failed: it returned a promise, but keys are made synchronously: ' +
       'pass what it waits for as an argument of the method, or await it in the method and lock there with LockService.run.',
@@ -305,8 +289,8 @@ it('a method whose return type a bundler has dropped causes a warning, unless it
   decorate('read', {});
   // A second lock sees the first one, not the method.
   for (const name of ['told', 'read'] as const) decorate(name, { key: `second ${name}` });
-  const { it: prices, warnings } = await start(Prices);
-  expect(warnings).toEqual([
+  const prices = await bench.make(Prices);
+  expect(bench.warnings).toEqual([
     '@DistributedLock on Prices.watch: the compiler or bundler has dropped the return type, so the method has to return a ' +
       "promise: make it async, or write returns: 'promise'. If it returns an Observable, write returns: 'observable'.",
   ]);

@@ -2,8 +2,6 @@ import { Controller, Get, Injectable, Param, Post, Sse, type MessageEvent } from
 import { ExternalContextCreator } from '@nestjs/core';
 import { from, type Observable } from 'rxjs';
 import { LockService, type LockObject, type LockHandle } from 'nestjs-redis-locks';
-import { createLockService } from '../../../lib/module/redis-lock.composition.js';
-import { resolveModuleOptions } from '../../../lib/module/redis-lock.options.js';
 import { deferred, type Deferred } from '../../../lab/testbed/wait/deferred.js';
 import { eventually } from '../../../lab/testbed/wait/eventually.mjs';
 import { ADAPTERS } from './adapters.js';
@@ -17,7 +15,6 @@ let section: Section;
 let ends: Map<string, Deferred<void>>;
 let begun: string[];
 let handles: LockHandle[];
-let warnings: string[];
 
 /** Until the test says that this request may go on. */
 function pause(id: string): Promise<void> {
@@ -113,7 +110,6 @@ beforeEach(() => {
   ends = new Map();
   begun = [];
   handles = [];
-  warnings = [];
 });
 afterEach(() => ends.forEach(({ resolve }) => resolve()));
 
@@ -122,10 +118,10 @@ describe.each(ADAPTERS)('a Lock object in a field of a singleton, with requests 
   let locks: LockService;
 
   beforeEach(async () => {
-    const logger = { debug() {}, log() {}, error() {}, warn: (text: string) => void warnings.push(text) };
-    locks = createLockService(resolveModuleOptions({ connection: bench.redis.url, ...OPTIONS }), logger);
-    const built = bench.build(METADATA, OPTIONS).overrideProvider(LockService).useValue(locks);
-    ({ url } = await bench.listen(built, { adapter, forceCloseConnections: false }));
+    const builder = bench.build(METADATA, OPTIONS);
+    const listening = await bench.listen(builder, { adapter, forceCloseConnections: false });
+    url = listening.url;
+    locks = listening.app.get(LockService);
   });
 
   const post = async (path: string, init: RequestInit = {}): Promise<string> => {
@@ -139,13 +135,13 @@ describe.each(ADAPTERS)('a Lock object in a field of a singleton, with requests 
     const answers = await Promise.all(Array.from({ length: 12 }, () => post('reserve')));
     expect(answers.map(Number).sort((a, b) => a - b)).toEqual(Array.from({ length: 12 }, (_, i) => i + 1));
     expect(section.most).toBe(1);
-    expect([await isLocked(), warnings]).toEqual([false, []]);
+    expect([await isLocked(), bench.warnings]).toEqual([false, []]);
   });
 
   it('stops renewing a lock that a request did not unlock after its end', async () => {
     expect(await post('forget')).toBe('forgotten');
-    await eventually(() => warnings.length > 0);
-    expect(warnings).toEqual([expect.stringMatching(/'stock' was .*not unlocked before its request ended/)]);
+    await eventually(() => bench.warnings.length > 0);
+    expect(bench.warnings).toEqual([expect.stringMatching(/'stock' was .*not unlocked before its request ended/)]);
     expect(handles[0]!.isHeld).toBe(true); // it may still be in use
     await eventually(async () => !(await isLocked()), { within: 3 * LEASE });
     expect(Number(await post('reserve'))).toBe(1);
@@ -160,9 +156,9 @@ describe.each(ADAPTERS)('a Lock object in a field of a singleton, with requests 
     const since = performance.now();
     await eventually(() => performance.now() - since > 1.5 * LEASE);
     expect(handles[0]!.isHeld).toBe(true);
-    expect(warnings).toEqual([]);
+    expect(bench.warnings).toEqual([]);
     ends.get('1')!.resolve();
-    await eventually(() => warnings.length === 1);
+    await eventually(() => bench.warnings.length === 1);
     await eventually(async () => !(await isLocked()), { within: 3 * LEASE });
   });
 
@@ -171,7 +167,7 @@ describe.each(ADAPTERS)('a Lock object in a field of a singleton, with requests 
     const paths = ['observable', 'events', 'observable', 'events', 'observable'];
     const answers = await Promise.all(paths.map(get));
     expect(answers.map((answer) => Number(/\d+(?=\D*$)/.exec(answer)?.[0])).sort()).toEqual([1, 2, 3, 4, 5]);
-    expect([section.most, await isLocked(), warnings]).toEqual([1, false, []]);
+    expect([section.most, await isLocked(), bench.warnings]).toEqual([1, false, []]);
   });
 });
 

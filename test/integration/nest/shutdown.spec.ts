@@ -1,14 +1,4 @@
-import {
-  Controller,
-  Get,
-  Injectable,
-  type BeforeApplicationShutdown,
-  type OnApplicationShutdown,
-  type LoggerService,
-  Module,
-  type OnModuleDestroy,
-} from '@nestjs/common';
-import { ExpressAdapter } from '@nestjs/platform-express';
+import { Controller, Get, Injectable, type OnApplicationShutdown, Module, type OnModuleDestroy } from '@nestjs/common';
 import { Redis } from 'ioredis';
 import {
   findCurrentLock,
@@ -22,7 +12,6 @@ import { createClient } from 'redis';
 import { deferred } from '../../../lab/testbed/wait/deferred.js';
 import { eventually, throughout } from '../../../lab/testbed/wait/eventually.mjs';
 import { startRedisCluster } from '../../../lab/testbed/servers/redis-cluster.mjs';
-import { startRedis } from '../../../lab/testbed/servers/redis-server.mjs';
 import { WorkerProcess } from '../../../lab/testbed/workers/processes.mjs';
 import { NestBench, Work } from './support.js';
 import { AT_ONCE } from '../../../lab/testbed/locks/locks.js';
@@ -49,12 +38,10 @@ const waiting = async (app: { get(type: typeof LockService): LockService }, key:
   (await app.get(LockService).inspect(key))?.waiters.length === 1;
 
 /** Closes an application during a request that holds a lock until `work` ends. */
-async function closeDuringRequest(options: Partial<RedisLockModuleOptions>, logger: LoggerService | false = false) {
+async function closeDuringRequest(options: Partial<RedisLockModuleOptions> = {}) {
   const builder = bench.build({ controllers: [Jobs] }, options);
-  const module = await (logger ? builder.setLogger(logger) : builder).compile();
-  const app = module.createNestApplication(new ExpressAdapter(), { logger });
-  await app.listen(0, '127.0.0.1');
-  const answer = fetch(await app.getUrl(), { headers: { connection: 'close' } });
+  const { app, url } = await bench.listen(builder, { forceCloseConnections: false });
+  const answer = fetch(url, { headers: { connection: 'close' } });
   const jobs = app.get(Jobs);
   await jobs.work.begun;
   return { work: jobs.work, answer, closing: app.close(), signal: jobs.signal! };
@@ -116,41 +103,10 @@ describe('shutdown', () => {
     expect(await bench.redis.admin.zcard('lock:queue:{job}')).toBe(0);
   });
 
-  it('keeps the locks of requests in flight until they end', async () => {
-    const work = new Work<string>();
-    const order: string[] = [];
-    @Controller()
-    class Orders implements BeforeApplicationShutdown {
-      @Get()
-      @DistributedLock('order')
-      async pay(): Promise<string> {
-        const done = await work.run();
-        order.push(`held: ${findCurrentLock()?.isHeld}`);
-        return done;
-      }
-      beforeApplicationShutdown(): void {
-        order.push('shutting down');
-        setTimeout(() => work.end.resolve('paid'), 50);
-      }
-    }
-    const module = await bench.build({ controllers: [Orders] }).compile();
-    const app = module.createNestApplication(new ExpressAdapter(), { logger: false });
-    await app.listen(0, '127.0.0.1');
-    const answer = fetch(await app.getUrl(), { headers: { connection: 'close' } });
-    await work.begun;
-    await app.close();
-    expect(await (await answer).text()).toBe('paid');
-    expect(order).toEqual(['shutting down', 'held: true']);
-    expect(await isLocked('order')).toBe(false);
-  });
-
-  it('names the locks of a request that does not end', async () => {
-    const warnings: string[] = [];
-    const ignore = (): void => undefined;
-    const logger = { log: ignore, error: ignore, debug: ignore, warn: (line: string) => void warnings.push(line) };
-    const { work, answer, closing } = await closeDuringRequest({}, logger);
-    await eventually(() => warnings.find((line) => /open requests for \d+ s, .* holds: 'job'/.test(line)));
-    expect(await isLocked('job')).toBe(true);
+  it('keeps and names the locks of a request that does not end', async () => {
+    const { work, answer, closing, signal } = await closeDuringRequest();
+    await eventually(() => bench.warnings.find((line) => /open requests for \d+ s, .* holds: 'job'/.test(line)));
+    expect([await isLocked('job'), signal.aborted]).toEqual([true, false]);
     work.end.resolve('paid');
     expect(await (await answer).text()).toBe('paid');
     await closing;
@@ -163,23 +119,6 @@ describe('shutdown', () => {
     expect(signal.reason).toMatchObject({ code: 'LOCK_LOST', lossReason: 'shutdown' });
     work.end.resolve('paid');
     await Promise.all([answer, closing]);
-  });
-
-  it('ends within its limits without Redis, with holders and waiters', async () => {
-    const redis = await startRedis();
-    const options = { connection: redis.url, commandTimeout: 500, shutdownTimeout: 200 };
-    const app = await bench.boot({ providers: [Jobs] }, options);
-    const jobs = app.get(Jobs);
-    const results = [jobs.run(), app.get(LockService).acquire('job')].map((result) =>
-      result.catch((error: unknown) => error),
-    );
-    await jobs.work.begun;
-    await redis.stop();
-    const began = performance.now();
-    await app.close();
-    expect(performance.now() - began).toBeLessThan(4_000);
-    jobs.work.end.resolve('done');
-    await Promise.all(results);
   });
 
   it('leaves no connection behind, and does not close those of the application', async () => {

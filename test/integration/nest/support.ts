@@ -9,7 +9,8 @@ import { Test, type TestingModuleBuilder } from '@nestjs/testing';
 import { DistributedLock, LockService, RedisLockModule } from 'nestjs-redis-locks';
 import type { RedisLockRootOptions } from '../../../lib/module/redis-lock.options.js';
 import { deferred, type Deferred } from '../../../lab/testbed/wait/deferred.js';
-import { startRedis, type RedisServer } from '../../../lab/testbed/servers/redis-server.mjs';
+import type { RedisServer } from '../../../lab/testbed/servers/redis-server.mjs';
+import { LockBench } from '../../../lab/testbed/locks/locks.js';
 
 export interface ListenOptions {
   /** Default: Express. */
@@ -22,18 +23,20 @@ export interface ListenOptions {
 
 /** A Redis for the tests of a file, and applications on it that are closed after each test. */
 export class NestBench {
-  redis!: RedisServer;
-  private readonly apps: INestApplicationContext[] = [];
+  /** The warnings of the applications. */
+  readonly warnings: string[] = [];
+  private readonly logger = {
+    ...{ log() {}, error() {}, debug() {}, verbose() {}, fatal() {} },
+    warn: (text: unknown) => void this.warnings.push(String(text)),
+  };
+  private readonly bench = new LockBench();
 
   constructor() {
-    beforeAll(async () => {
-      this.redis = await startRedis();
-    });
-    afterEach(async () => {
-      await Promise.all(this.apps.splice(0).map((app) => app.close()));
-      await this.redis.admin.flushall();
-    });
-    afterAll(() => this.redis.stop());
+    afterEach(() => void this.warnings.splice(0));
+  }
+
+  get redis(): RedisServer {
+    return this.bench.redis;
   }
 
   /** The module on this bench's Redis. */
@@ -43,9 +46,10 @@ export class NestBench {
 
   /** A test application that has the module, not yet compiled. */
   build(metadata: ModuleMetadata, options?: RedisLockRootOptions): TestingModuleBuilder {
-    return silent(
-      Test.createTestingModule({ ...metadata, imports: [this.locks(options), ...(metadata.imports ?? [])] }),
-    );
+    return Test.createTestingModule({
+      ...metadata,
+      imports: [this.locks(options), ...(metadata.imports ?? [])],
+    }).setLogger(this.logger);
   }
 
   /** A started application that has the module. */
@@ -54,7 +58,7 @@ export class NestBench {
   }
 
   async start(builder: TestingModuleBuilder) {
-    const app = await silent(builder).compile();
+    const app = await builder.setLogger(this.logger).compile();
     this.closeLater(app);
     try {
       return await app.init();
@@ -71,7 +75,7 @@ export class NestBench {
     { adapter, prepare, forceCloseConnections = true }: ListenOptions = {},
   ): Promise<{ readonly app: INestApplication; readonly url: string }> {
     const module = await builder.compile();
-    const settings = { logger: false, forceCloseConnections } as const;
+    const settings = { logger: this.logger, forceCloseConnections };
     const app: INestApplication = adapter
       ? module.createNestApplication(adapter() as never, settings)
       : module.createNestApplication(settings);
@@ -82,7 +86,7 @@ export class NestBench {
   }
 
   closeLater(app: INestApplicationContext): void {
-    this.apps.push(app);
+    this.bench.endLater({ [Symbol.asyncDispose]: () => app.close() });
   }
 
   /** Starts an application that has providers and nothing else, and gives their instances. */
@@ -111,9 +115,6 @@ export class NestBench {
     return other.get(LockService).acquire(key);
   }
 }
-
-const silent = (builder: TestingModuleBuilder): TestingModuleBuilder =>
-  builder.setLogger({ log() {}, warn() {}, error() {}, debug() {}, verbose() {}, fatal() {} });
 
 /** A piece of work that tells when it has begun, and ends when the test says so. */
 export class Work<T = void> {
