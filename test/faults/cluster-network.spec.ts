@@ -1,7 +1,5 @@
 import { ClusterBench } from '../../lab/testbed/locks/cluster-bench.js';
 import { ClusterProxies } from '../../lab/testbed/proxies/cluster-proxies.js';
-import { eventuallyPasses } from '../../lab/testbed/wait/eventually.mjs';
-import { abortOf, timed } from '../../lab/testbed/locks/fault-locks.js';
 import { playWithEachFault, playWithFault } from '../../lab/testbed/locks/lock-scenario.js';
 
 /** Scenarios that are played at once, each over proxies and on a key of its own. */
@@ -55,34 +53,5 @@ describe('a Cluster', () => {
     expect(asked - subscribed).toBeLessThan(ROUND_TRIP + LATE_TIMER);
     await lock.release();
     await (await waiting).release();
-  });
-
-  it('whose nodes are all gone: every call fails with LockStoreError in time, and works when they are back', async () => {
-    const [BOUND, LEASE, LATE] = [1_000, 2_000, 1_000];
-    const [one, other] = await bench.serviceList(2, { renewedLease: LEASE, commandTimeout: BOUND });
-    const lock = await one!.acquire('a');
-    const aborted = abortOf(lock.signal);
-    await Promise.all(bench.cluster.nodes.map((node) => node.kill()));
-    const gone = performance.now();
-    const outcomes = await Promise.all([
-      timed(other!.acquire('b', { waitTimeout: '60s' })),
-      timed(other!.tryAcquire('b')),
-      timed(lock.verify()),
-    ]);
-    for (const { error, ran } of outcomes) {
-      expect(error).toMatchObject({ code: expect.stringMatching(/LOCK_STORE|LOCK_LOST/) });
-      expect(ran).toBeLessThan(2 * BOUND + LATE);
-    }
-    expect((await aborted) - gone).toBeLessThan(LEASE + LATE);
-    await Promise.all(bench.cluster.nodes.map((node) => node.start()));
-    await bench.cluster.untilWhole();
-    await eventuallyPasses(
-      async () => {
-        const next = await other!.acquire('a', { waitTimeout: 5_000 });
-        expect(next.fencingToken).toBeGreaterThan(lock.fencingToken);
-        expect(await next.release()).toBe(true);
-      },
-      { within: 10_000 },
-    );
   });
 });
