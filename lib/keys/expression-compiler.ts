@@ -116,7 +116,8 @@ export class ExpressionCompiler {
     const expression = this.expression();
     return (call) => {
       try {
-        return this.#encode(expression.evaluate(call), expression) || this.#fault(expression, refusal(''));
+        const value = expression.evaluate(call);
+        return (encodeValue(value) ?? this.#wordsOf(value, expression)) || this.#fault(expression, refusal(''));
       } catch (error) {
         // Check it without running code of an error that a Proxy has made.
         if (types.isNativeError(error) && error instanceof LockKeyError) throw error;
@@ -196,7 +197,8 @@ export class ExpressionCompiler {
     if (typeof a === 'number' && typeof b === 'number') return a + b;
     if (typeof a === 'bigint' && typeof b === 'bigint') return a + b;
     // Before `String`, which would run code of a value that a key cannot contain.
-    const encoded = this.#encode(a, left) + this.#encode(b, right);
+    const encode = (value: unknown, part: Expression): string => encodeValue(value) ?? this.#wordsOf(value, part);
+    const encoded = encode(a, left) + encode(b, right);
     return new Text(String(rawOf(a)) + String(rawOf(b)), encoded);
   }
 
@@ -342,10 +344,8 @@ export class ExpressionCompiler {
     return this.unexpected(token);
   }
 
-  /** The form of a value in a key. A text of the template may be empty. */
-  #encode(value: unknown, expression: Expression): string {
-    const encoded = encodeValue(value);
-    if (encoded !== undefined) return encoded;
+  /** The form in a key of what `encodeValue` does not encode: a text of the template, which may be empty. */
+  #wordsOf(value: unknown, expression: Expression): string {
     if (Text.is(value)) return value.encoded;
     const isDefaulted = value === undefined && expression.name?.isDefaulted;
     return this.#fault(expression, isDefaulted ? `is undefined${UNSEEN_DEFAULT}` : refusal(value));
