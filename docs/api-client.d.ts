@@ -8,12 +8,12 @@ export declare class LockClient extends LockService implements AsyncDisposable {
 }
 
 export interface LockClientOptions extends Omit<RedisLockModuleOptions, 'keyBuilder' | 'defaults' | 'drainTimeout'> {
-    defaults?: Omit<LockDefaults, 'onContended' | 'onUnavailable'>;
+    defaults?: Omit<LockDefaults, 'onContended' | 'onUnavailable'> | undefined;
 }
 
 export interface LockClientParts {
-    logger?: LockLogger;
-    clock?: Clock;
+    logger?: LockLogger | undefined;
+    clock?: Clock | undefined;
 }
 
 export interface LockLogger {

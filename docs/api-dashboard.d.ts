@@ -9,7 +9,7 @@ export interface RedisLockDashboardAsyncOptions extends RedisLockDashboardPlace 
     inject?: Array<InjectionToken | {
         token: InjectionToken;
         optional: boolean;
-    }>;
+    }> | undefined;
     useFactory: (...args: any[]) => RedisLockDashboardSettings | Promise<RedisLockDashboardSettings>;
 }
 
@@ -17,8 +17,8 @@ export interface RedisLockDashboardOptions extends RedisLockDashboardPlace, Redi
 }
 
 export interface RedisLockDashboardSettings {
-    readOnly?: boolean;
-    instance?: string | readonly string[];
-    refresh?: Duration;
-    limit?: number;
+    readOnly?: boolean | undefined;
+    instance?: string | readonly string[] | undefined;
+    refresh?: Duration | undefined;
+    limit?: number | undefined;
 }

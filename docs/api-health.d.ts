@@ -6,9 +6,9 @@ export declare class LockHealthIndicator {
 }
 
 export interface LockHealthCheckOptions {
-    instance?: string;
-    timeout?: Duration;
-    maxWatchdogLag?: Duration;
+    instance?: string | undefined;
+    timeout?: Duration | undefined;
+    maxWatchdogLag?: Duration | undefined;
 }
 
 export interface LockHealthReport {

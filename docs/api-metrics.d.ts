@@ -15,8 +15,8 @@ export interface PrometheusClient {
 }
 
 export interface PrometheusOptions {
-    registry?: PrometheusRegistry;
-    buckets?: LockBuckets;
+    registry?: PrometheusRegistry | undefined;
+    buckets?: LockBuckets | undefined;
 }
 
 export declare function openTelemetryMetrics(meter: LockMeter, options?: LockMeterOptions): () => void;
@@ -36,13 +36,13 @@ export interface LockMeter {
 }
 
 export interface LockMeterOptions {
-    buckets?: LockBuckets;
+    buckets?: LockBuckets | undefined;
 }
 
 export declare function openTelemetrySpans(tracer: LockTracer, options?: LockSpanOptions): () => void;
 
 export interface LockSpanOptions {
-    keys?: boolean;
+    keys?: boolean | undefined;
 }
 
 export interface LockTracer {
@@ -59,5 +59,5 @@ export interface StructuredLogger {
 }
 
 export interface StructuredLogOptions {
-    types?: ReadonlyArray<LockEvent['type'] | 'failed'>;
+    types?: ReadonlyArray<LockEvent['type'] | 'failed'> | undefined;
 }

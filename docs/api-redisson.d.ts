@@ -3,7 +3,7 @@
 export declare function redisson(options?: RedissonOptions): LockProtocol;
 
 export interface RedissonOptions {
-    nameMapper?: RedissonNameMapper;
-    fenced?: boolean;
-    shardedSubscriptionMode?: ShardedSubscriptionMode;
+    nameMapper?: RedissonNameMapper | undefined;
+    fenced?: boolean | undefined;
+    shardedSubscriptionMode?: ShardedSubscriptionMode | undefined;
 }

@@ -20,8 +20,8 @@ export declare class LockTesting implements AsyncDisposable {
 }
 
 export interface LockTestingOptions extends Omit<RedisLockModuleOptions, 'store'> {
-    clock?: 'system' | 'manual';
-    shutdownTimeout?: Duration;
+    clock?: 'system' | 'manual' | undefined;
+    shutdownTimeout?: Duration | undefined;
 }
 
 export declare class Acquisitions implements Iterable<RecordedAcquisition> {

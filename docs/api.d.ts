@@ -6,35 +6,35 @@ export declare class RedisLockModule {
 }
 
 export interface RedisLockModuleOptions {
-    instance?: string;
-    connection?: LockConnectionOption;
-    store?: LockStoreChoice;
-    protocol?: LockProtocol;
-    keyPrefix?: string;
-    label?: string;
-    keyBuilder?: KeyBuilder;
-    renewedLease?: Duration;
-    defaults?: LockDefaults;
-    commandTimeout?: Duration;
-    shutdownTimeout?: Duration;
-    drainTimeout?: Duration;
-    grantTimeout?: Duration;
-    localHandoffs?: number;
-    localHandoffTime?: Duration;
+    instance?: string | undefined;
+    connection?: LockConnectionOption | undefined;
+    store?: LockStoreChoice | undefined;
+    protocol?: LockProtocol | undefined;
+    keyPrefix?: string | undefined;
+    label?: string | undefined;
+    keyBuilder?: KeyBuilder | undefined;
+    renewedLease?: Duration | undefined;
+    defaults?: LockDefaults | undefined;
+    commandTimeout?: Duration | undefined;
+    shutdownTimeout?: Duration | undefined;
+    drainTimeout?: Duration | undefined;
+    grantTimeout?: Duration | undefined;
+    localHandoffs?: number | undefined;
+    localHandoffTime?: Duration | undefined;
 }
 
 export interface RedisLockModuleAsyncOptions {
-    instance?: string;
-    isGlobal?: boolean;
+    instance?: string | undefined;
+    isGlobal?: boolean | undefined;
     inject?: Array<InjectionToken | {
         token: InjectionToken;
         optional: boolean;
-    }>;
-    useFactory?: (...args: any[]) => Promise<RedisLockModuleOptions> | RedisLockModuleOptions;
-    useClass?: Type<RedisLockOptionsFactory>;
-    useExisting?: InjectionToken<RedisLockOptionsFactory>;
-    imports?: NonNullable<ModuleMetadata['imports']>;
-    extraProviders?: Provider[];
+    }> | undefined;
+    useFactory?: ((...args: any[]) => Promise<RedisLockModuleOptions> | RedisLockModuleOptions) | undefined;
+    useClass?: Type<RedisLockOptionsFactory> | undefined;
+    useExisting?: InjectionToken<RedisLockOptionsFactory> | undefined;
+    imports?: NonNullable<ModuleMetadata['imports']> | undefined;
+    extraProviders?: Provider[] | undefined;
 }
 
 export interface RedisLockOptionsFactory {
@@ -58,7 +58,7 @@ export declare function DistributedLock<Args extends any[] = any[], Contended ex
 export declare function DistributedLock<Args extends any[] = any[]>(key: LockKey<Args>, expire?: Duration, maxRenewTimes?: number): LockMethodDecorator<Args>;
 
 export interface DistributedLockOptions<Args extends readonly any[] = any[], Contended extends OnContended = OnContended, Unavailable extends OnUnavailable = OnUnavailable> extends LockMethodOptions<Args, Contended, Unavailable> {
-    returns?: 'promise' | 'observable';
+    returns?: 'promise' | 'observable' | undefined;
 }
 
 export type LockMethodDecorator<Args extends readonly any[], Contended extends OnContended = OnContended, Unavailable extends OnUnavailable = OnUnavailable> = <Params extends any[], Result>(target: object, name: string | symbol, descriptor?: DescriptorOf<Params, Result> & IsLockable<Result> & SuitsFunctions<Args, Params> & Admits<'onContended', Known<Contended, OnContended>, Params, Result> & Admits<'onUnavailable', Known<Unavailable, OnUnavailable>, Params, Result>) => void;
@@ -105,8 +105,8 @@ export declare class LockExceptionFilter implements ExceptionFilter<LockTimeoutE
 }
 
 export interface LockExceptionFilterOptions {
-    timeoutStatus?: number;
-    retryAfter?: number;
+    timeoutStatus?: number | undefined;
+    retryAfter?: number | undefined;
 }
 
 export declare class LockService {
@@ -137,28 +137,28 @@ export declare function InjectLockService(name?: string): PropertyDecorator & Pa
 export declare function getLockServiceToken(name?: string): symbol;
 
 export interface AcquireOptions {
-    expire?: Duration;
-    renewedLease?: Duration;
-    maxRenewTimes?: number;
-    waitTimeout?: Duration;
-    signal?: AbortSignal;
-    owner?: string;
-    reentrant?: boolean;
-    holdAtLeast?: Duration;
-    kind?: LockKind;
-    permits?: number;
-    units?: number;
-    fair?: boolean;
-    replicas?: ReplicaOptions;
-    onLost?: LockLostListener;
-    pattern?: string;
+    expire?: Duration | undefined;
+    renewedLease?: Duration | undefined;
+    maxRenewTimes?: number | undefined;
+    waitTimeout?: Duration | undefined;
+    signal?: AbortSignal | undefined;
+    owner?: string | undefined;
+    reentrant?: boolean | undefined;
+    holdAtLeast?: Duration | undefined;
+    kind?: LockKind | undefined;
+    permits?: number | undefined;
+    units?: number | undefined;
+    fair?: boolean | undefined;
+    replicas?: ReplicaOptions | undefined;
+    onLost?: LockLostListener | undefined;
+    pattern?: string | undefined;
 }
 
 export type LockKind = 'exclusive' | 'read' | 'write';
 
 export interface RunOptions extends Omit<AcquireOptions, 'onLost'> {
-    onLost?: OnLost;
-    release?: ReleaseMode;
+    onLost?: OnLost | undefined;
+    release?: ReleaseMode | undefined;
 }
 
 export interface LockHandle extends AsyncDisposable {
@@ -195,8 +195,8 @@ export interface LockObject {
 }
 
 export interface LockObjectOptions {
-    owner?: string;
-    pattern?: string;
+    owner?: string | undefined;
+    pattern?: string | undefined;
 }
 
 export interface ReadWriteLock {
@@ -219,7 +219,7 @@ export interface Semaphore {
 
 export interface SemaphoreOptions {
     permits: number;
-    pattern?: string;
+    pattern?: string | undefined;
 }
 
 export interface CountDownLatch {
@@ -245,9 +245,9 @@ export interface LeaderElection extends AsyncDisposable {
 }
 
 export interface LeaderElectionOptions extends Pick<AcquireOptions, 'renewedLease' | 'replicas' | 'pattern'> {
-    onElected?: ElectedListener;
-    onDeposed?: DeposedListener;
-    finishTimeout?: Duration;
+    onElected?: ElectedListener | undefined;
+    onDeposed?: DeposedListener | undefined;
+    finishTimeout?: Duration | undefined;
 }
 
 export interface LockHealth {

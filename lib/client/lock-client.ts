@@ -17,12 +17,12 @@ export interface LockClientParts {
    * Where log lines go.
    * @defaultValue the console, without debug lines
    */
-  logger?: LockLogger;
+  logger?: LockLogger | undefined;
   /**
    * Where time comes from: a `ManualClock` in tests.
    * @defaultValue the clock of the system
    */
-  clock?: Clock;
+  clock?: Clock | undefined;
 }
 
 /** A {@link LockService} outside a Nest application. The code that creates it closes it. */
@@ -45,7 +45,7 @@ export class LockClient extends LockService implements AsyncDisposable {
 /** The options of a client: those of `RedisLockModule.forRoot`, without the ones for decorated methods and handlers. */
 export interface LockClientOptions extends Omit<RedisLockModuleOptions, 'keyBuilder' | 'defaults' | 'drainTimeout'> {
   /** The options of calls that do not set them. */
-  defaults?: Omit<LockDefaults, 'onContended' | 'onUnavailable'>;
+  defaults?: Omit<LockDefaults, 'onContended' | 'onUnavailable'> | undefined;
 }
 
 /**

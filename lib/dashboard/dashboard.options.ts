@@ -27,22 +27,22 @@ export interface RedisLockDashboardSettings {
    * without guards releases locks only if both options say so.
    * @defaultValue false
    */
-  readOnly?: boolean;
+  readOnly?: boolean | undefined;
   /**
    * The name of the module instance to show, or a list of names.
    * @defaultValue all
    */
-  instance?: string | readonly string[];
+  instance?: string | readonly string[] | undefined;
   /**
    * How often to query Redis while the page is open, in milliseconds or `'5s'`; at least 250 ms.
    * @defaultValue 2 s
    */
-  refresh?: Duration;
+  refresh?: Duration | undefined;
   /**
    * The largest number of keys to show.
    * @defaultValue 200
    */
-  limit?: number;
+  limit?: number | undefined;
 }
 
 /** Where a page is, and who may see it. */
@@ -56,9 +56,9 @@ export interface RedisLockDashboardPlace {
    * The path of the page, behind the application's global prefix.
    * @defaultValue 'locks'
    */
-  path?: string;
+  path?: string | undefined;
   /** Modules whose providers the guards inject. */
-  imports?: NonNullable<ModuleMetadata['imports']>;
+  imports?: NonNullable<ModuleMetadata['imports']> | undefined;
 }
 
 /** The options of `RedisLockDashboardModule.forRoot`. */
@@ -67,7 +67,7 @@ export interface RedisLockDashboardOptions extends RedisLockDashboardPlace, Redi
 /** The options of `RedisLockDashboardModule.forRootAsync`: path and guards must be known before the settings are made. */
 export interface RedisLockDashboardAsyncOptions extends RedisLockDashboardPlace {
   /** The providers that `useFactory` is called with. */
-  inject?: Array<InjectionToken | { token: InjectionToken; optional: boolean }>;
+  inject?: Array<InjectionToken | { token: InjectionToken; optional: boolean }> | undefined;
   /** A function that returns the settings or a promise of them. Its arguments are the providers in `inject`. */
   useFactory: (...args: any[]) => RedisLockDashboardSettings | Promise<RedisLockDashboardSettings>;
 }

@@ -24,21 +24,21 @@ export interface LockMethodOptions<
    * `undefined`. A function of the error and the arguments: the call returns its value. Only `'throw'` waits by default.
    * @defaultValue 'throw'
    */
-  onContended?: Contended;
+  onContended?: Contended | undefined;
   /**
    * What happens if Redis fails or does not answer, or the application shuts down. `'throw'`: `LockStoreError`. `'skip'`:
    * the call returns `undefined`. A function of the error and the arguments: the call returns its value. The method does not
    * run.
    * @defaultValue 'throw'
    */
-  onUnavailable?: Unavailable;
+  onUnavailable?: Unavailable | undefined;
   /**
    * A function of the arguments that decides whether to lock. If it returns `false`, the method runs without a lock. If
    * it throws, the call fails, so no method runs unlocked by accident.
    */
-  condition?: (...args: Args) => boolean;
+  condition?: ((...args: Args) => boolean) | undefined;
   /** The name of the `RedisLockModule` instance; without it, the instance that has no name. */
-  instance?: string;
+  instance?: string | undefined;
 }
 
 /** The options of `@DistributedLock`. */
@@ -51,5 +51,5 @@ export interface DistributedLockOptions<
    * `'promise'` or `'observable'`: what the method returns. Needed only if neither `async` nor the declared return type
    * shows it. `@DistributedLock` only.
    */
-  returns?: 'promise' | 'observable';
+  returns?: 'promise' | 'observable' | undefined;
 }

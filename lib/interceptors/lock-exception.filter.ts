@@ -17,12 +17,12 @@ export interface LockExceptionFilterOptions {
    * The HTTP status if others held the lock for the whole wait, such as 423 (Locked) or 409: a whole number from 400 to 599.
    * @defaultValue 423
    */
-  timeoutStatus?: number;
+  timeoutStatus?: number | undefined;
   /**
    * After how many seconds the client should try again: a whole number, sent as `Retry-After`.
    * @defaultValue 1
    */
-  retryAfter?: number;
+  retryAfter?: number | undefined;
 }
 
 const OPTIONS = new Options({

@@ -14,24 +14,24 @@ export interface RedisLockModuleAsyncOptions {
    * The name of the instance. It must be known before the options exist.
    * @defaultValue 'default'
    */
-  instance?: string;
+  instance?: string | undefined;
   /**
    * Whether every module can inject the service without importing this one.
    * @defaultValue true
    */
-  isGlobal?: boolean;
+  isGlobal?: boolean | undefined;
   /** The providers that are passed to `useFactory`. */
-  inject?: Array<InjectionToken | { token: InjectionToken; optional: boolean }>;
+  inject?: Array<InjectionToken | { token: InjectionToken; optional: boolean }> | undefined;
   /** A function that gets the providers in `inject`, and returns the options of the module, or a promise of them. */
-  useFactory?: (...args: any[]) => Promise<RedisLockModuleOptions> | RedisLockModuleOptions;
+  useFactory?: ((...args: any[]) => Promise<RedisLockModuleOptions> | RedisLockModuleOptions) | undefined;
   /** A class with `createRedisLockOptions()`. The module creates an instance of it. */
-  useClass?: Type<RedisLockOptionsFactory>;
+  useClass?: Type<RedisLockOptionsFactory> | undefined;
   /** A provider that has `createRedisLockOptions()`. */
-  useExisting?: InjectionToken<RedisLockOptionsFactory>;
+  useExisting?: InjectionToken<RedisLockOptionsFactory> | undefined;
   /** Modules whose providers the factory needs. */
-  imports?: NonNullable<ModuleMetadata['imports']>;
+  imports?: NonNullable<ModuleMetadata['imports']> | undefined;
   /** Further providers, which only the factory needs. */
-  extraProviders?: Provider[];
+  extraProviders?: Provider[] | undefined;
 }
 
 /** The options of `forRootAsync`. Those of the module come from the factory, except for these two. */

@@ -30,83 +30,83 @@ export interface RedisLockModuleOptions {
    * Tells several instances of the module apart: `@InjectLockService(name)`, `@DistributedLock({ instance: name })`.
    * @defaultValue 'default'
    */
-  instance?: string;
+  instance?: string | undefined;
   /**
    * Where Redis is: a URL, ioredis options, your own client (ioredis or node-redis), a Cluster, or a list of three or more
    * independent masters (Redlock). The module makes its own connections, and never uses or closes your client.
    * `undefined` is refused.
    * @defaultValue 'redis://127.0.0.1:6379'
    */
-  connection?: LockConnectionOption;
+  connection?: LockConnectionOption | undefined;
   /**
    * Where the locks are stored. `'redis'`: in Redis. `'memory'`: in this process, for development and for services with a
    * single process; `connection` is then ignored. A function of `LockStoreParts`: returns a store of your own.
    * @defaultValue 'redis'
    */
-  store?: LockStoreChoice;
+  store?: LockStoreChoice | undefined;
   /**
    * The layout of the locks in Redis. `redisson()`, which `nestjs-redis-locks/redisson` exports: the layout of
    * Redisson, so that Java services and this service exclude each other. Without effect unless `store` is `'redis'`.
    * @defaultValue the layout of this library
    */
-  protocol?: LockProtocol;
+  protocol?: LockProtocol | undefined;
   /**
    * The prefix of every key and channel in Redis. Cannot be combined with `protocol`, which uses its own names.
    * @defaultValue 'lock'
    */
-  keyPrefix?: string;
+  keyPrefix?: string | undefined;
   /**
    * Names this process wherever a lock is shown with its holder. Up to 64 printable ASCII characters without spaces. The
    * default is the host and the process id, such as `orders-7f9c:17`. It is public: never write a secret into it.
    */
-  label?: string;
+  label?: string | undefined;
   /**
    * Builds the final key of decorated methods and handlers from the key of the decorator, for example with a tenant from
    * nestjs-cls. Runs at each call, in its async context. Does not apply to calls of `LockService`.
    */
-  keyBuilder?: KeyBuilder;
+  keyBuilder?: KeyBuilder | undefined;
   /**
    * The lease of a renewed lock (`expire: 0`), in milliseconds or `'30s'`. The watchdog renews the lease after each
    * third. At least 50 ms; use several seconds in production.
    * @defaultValue 30 s
    */
-  renewedLease?: Duration;
+  renewedLease?: Duration | undefined;
   /** Options for all calls and decorated methods that do not set them. */
-  defaults?: LockDefaults;
+  defaults?: LockDefaults | undefined;
   /**
    * How long one round trip to Redis may take before it counts as failed. In a Cluster, make it longer than a failover takes.
    * @defaultValue 5 s
    */
-  commandTimeout?: Duration;
+  commandTimeout?: Duration | undefined;
   /**
    * How long a shutdown waits for the holders of locks to finish.
    * @defaultValue 10 s
    */
-  shutdownTimeout?: Duration;
+  shutdownTimeout?: Duration | undefined;
   /**
    * How long a shutdown leaves the locks of open HTTP requests alone. Then their holders get `shutdownTimeout`, too, although
    * Nest waits for the requests without a limit. `Infinity`: the locks are renewed as long as Nest waits.
    * @defaultValue Infinity
    */
-  drainTimeout?: Duration;
+  drainTimeout?: Duration | undefined;
   /**
    * The first lease of a lock that is handed off to a waiter, at least 50 ms. If the waiter crashes as it is granted the
    * lock, it blocks the other waiters for this long.
    * @defaultValue 3 s
    */
-  grantTimeout?: Duration;
+  grantTimeout?: Duration | undefined;
   /**
    * How many waiters of one process get a key one after the other, without Redis, before another process gets it: 1 to 500.
    * `1`: the processes take turns after each waiter, and each reader has a hold of its own.
    * @defaultValue 200
    */
-  localHandoffs?: number;
+  localHandoffs?: number | undefined;
   /**
    * For how long the waiters of one process get a key one after the other, pass permits on, or join a reader. Another
    * process waits for at most this long, plus the critical sections that are running.
    * @defaultValue 10 ms
    */
-  localHandoffTime?: Duration;
+  localHandoffTime?: Duration | undefined;
 }
 
 /** Defaults of a module instance. Each option has the same meaning as in a call. */
@@ -118,17 +118,17 @@ export interface LockDefaults extends Pick<
    * What decorated methods and handlers do if others hold the lock for the whole wait.
    * @defaultValue 'throw'
    */
-  onContended?: OnContended;
+  onContended?: OnContended | undefined;
   /**
    * What decorated methods and handlers do if Redis cannot grant the lock.
    * @defaultValue 'throw'
    */
-  onUnavailable?: OnUnavailable;
+  onUnavailable?: OnUnavailable | undefined;
   /**
    * What decorated methods, handlers and `run` do if the lock is lost before the work ends.
    * @defaultValue 'throw'
    */
-  onLost?: OnLost;
+  onLost?: OnLost | undefined;
 }
 
 /** The options of `RedisLockModule.forRoot`. */
@@ -137,7 +137,7 @@ export interface RedisLockRootOptions extends RedisLockModuleOptions {
    * Whether every module can inject the service without importing this one.
    * @defaultValue true
    */
-  isGlobal?: boolean;
+  isGlobal?: boolean | undefined;
 }
 
 /** A batch reserves a fencing token for each of its turns, whether a waiter takes the turn or not. */

@@ -35,78 +35,78 @@ export interface AcquireOptions {
    * fixed lease of at least 50 ms. When it ends, the lock is lost while the work continues.
    * @defaultValue 0
    */
-  expire?: Duration;
+  expire?: Duration | undefined;
   /**
    * The renewed lease of this call, at least 50 ms. A shorter one frees the lock of a crashed process sooner. A longer one
    * tolerates longer pauses. Cannot be combined with `expire` above 0.
    * @defaultValue the module's
    */
-  renewedLease?: Duration;
+  renewedLease?: Duration | undefined;
   /**
    * With `expire: 0`: the largest number of renewals. 0: without limit.
    * @defaultValue 0
    */
-  maxRenewTimes?: number;
+  maxRenewTimes?: number | undefined;
   /**
    * How long to wait for the lock, in milliseconds or `'5s'`. 0: one try. `Infinity`: without limit. Redis gets at least
    * 250 ms for its first answer. `tryAcquire` does not wait unless the call itself sets this option.
    * @defaultValue 10 s
    */
-  waitTimeout?: Duration;
+  waitTimeout?: Duration | undefined;
   /** An `AbortSignal` that ends the wait: the call rejects with the signal's reason. It has no effect once the lock is held. */
-  signal?: AbortSignal;
+  signal?: AbortSignal | undefined;
   /**
    * All callers with the same owner hold the key together, in any process, like a thread of Redisson. A string of 1 to 128
    * characters without spaces. Without it, calls re-enter by async context, inside `run` and decorated methods.
    */
-  owner?: string;
+  owner?: string | undefined;
   /**
    * `false`: wait even for a lock that the surrounding scope holds.
    * @defaultValue true
    */
-  reentrant?: boolean;
+  reentrant?: boolean | undefined;
   /**
    * The minimum time for which the key stays locked, counted from the acquisition, even if the work ends sooner or fails.
    * Applied at the release, so not after a crash. Not longer than a fixed `expire`. Elections ignore it.
    * @defaultValue 0
    */
-  holdAtLeast?: Duration;
+  holdAtLeast?: Duration | undefined;
   /**
    * `'read'`: shared with other readers, while there is no writer. `'exclusive'`, or `'write'`, which is the same: one
    * holder. Readers that arrive after a waiting writer queue behind it. Cannot be combined with `permits`.
    * @defaultValue 'exclusive'
    */
-  kind?: LockKind;
+  kind?: LockKind | undefined;
   /**
    * Makes the lock a semaphore with this many permits in total. Each holder takes one permit, or the number in `units`.
    * Does not re-enter. Cannot be combined with `kind`.
    */
-  permits?: number;
+  permits?: number | undefined;
   /**
    * How many of the `permits` this call takes: at least 1, at most all of them.
    * @defaultValue 1
    */
-  units?: number;
+  units?: number | undefined;
   /**
    * `true`: strictly in the order of arrival over all processes. `false`: the processes take turns in their order of arrival,
    * and each serves its own callers in their order.
    * @defaultValue false
    */
-  fair?: boolean;
+  fair?: boolean | undefined;
   /**
    * How many replicas must have the lock before the call returns it: `{ min, timeout }`. Not available on Redlock.
    */
-  replicas?: ReplicaOptions;
+  replicas?: ReplicaOptions | undefined;
   /**
    * A function of the error and the handle, called the moment the lock is lost. For `run` also `'throw'` (its default) and
    * `'ignore'`.
    */
-  onLost?: LockLostListener;
+  onLost?: LockLostListener | undefined;
   /**
    * The name of the key in metrics, such as `'stock:*'`: the same text for all keys of one kind. For decorated methods,
    * the default is the template of the key.
    */
-  pattern?: string;
+  pattern?: string | undefined;
 }
 
 /** How a key is held. */
@@ -128,13 +128,13 @@ export interface ReplicaOptions {
    * this wait, the client repeats it within this time.
    * @defaultValue 1 s
    */
-  timeout?: Duration;
+  timeout?: Duration | undefined;
 }
 
 /** How a lock that another process has handed over is held. It keeps its kind. */
 export interface AdoptOptions extends Pick<AcquireOptions, 'expire' | 'renewedLease' | 'maxRenewTimes' | 'pattern'> {
   /** A function of the error and the handle, called the moment the lock is lost. */
-  onLost?: LockLostListener;
+  onLost?: LockLostListener | undefined;
 }
 
 /** How `run` acquires, and what it does if the lock is lost before its task ends. */
@@ -145,13 +145,13 @@ export interface RunOptions extends Omit<AcquireOptions, 'onLost'> {
    * the value.
    * @defaultValue 'throw'
    */
-  onLost?: OnLost;
+  onLost?: OnLost | undefined;
   /**
    * For `run` and decorators. `'awaited'`: the call returns once Redis has answered the release. `'background'`: it returns
    * as soon as the work has ended. Another client may find the key locked for a moment longer.
    * @defaultValue 'awaited'
    */
-  release?: ReleaseMode;
+  release?: ReleaseMode | undefined;
 }
 
 /** The call for which a {@link KeyBuilder} makes a key. */

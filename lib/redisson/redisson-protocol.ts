@@ -15,19 +15,19 @@ export interface RedissonOptions {
    * `map`. It has to return the same name for a key each time.
    * @defaultValue the key is the name
    */
-  nameMapper?: RedissonNameMapper;
+  nameMapper?: RedissonNameMapper | undefined;
   /**
    * `true`: locks are `RFencedLock`s, whose tokens grow together with those of Redisson. They begin at about 1.8e15, so store
    * them in 64 bits. `false`: locks are `RLock`s, which have no tokens.
    * @defaultValue false
    */
-  fenced?: boolean;
+  fenced?: boolean | undefined;
   /**
    * How messages are published in a Redis Cluster: the same as `ClusterServersConfig` of Redisson says. `'on'`: sharded.
    * `'off'`: plain. `'auto'`: sharded if the server answers `PUBSUB SHARDNUMSUB`.
    * @defaultValue 'auto', as in Redisson
    */
-  shardedSubscriptionMode?: ShardedSubscriptionMode;
+  shardedSubscriptionMode?: ShardedSubscriptionMode | undefined;
 }
 
 const OPTIONS = new Options({

@@ -47,13 +47,13 @@ export interface ForceReleaseOptions {
    * callers of one process that get a lock by local handoffs share an id.
    * @defaultValue all holds of the key
    */
-  hold?: string | readonly string[];
+  hold?: string | readonly string[] | undefined;
   /**
    * Who releases the lock, such as `'ann@bastion'`. Its holders find it in their log, in the event `lost` and in
    * `LockLostError.forcedBy`.
    * @defaultValue the `label` of this client
    */
-  by?: string;
+  by?: string | undefined;
 }
 
 /** So often a shutdown that waits for open requests logs the locks that are held, in ms. */

@@ -27,12 +27,12 @@ export interface LockTestingOptions extends Omit<RedisLockModuleOptions, 'store'
    * `'system'`: time passes. `'manual'`: time passes only when the test calls `clock.advance(ms)`.
    * @defaultValue 'system'
    */
-  clock?: 'system' | 'manual';
+  clock?: 'system' | 'manual' | undefined;
   /**
    * How long closing waits for holders of locks to finish.
    * @defaultValue 0
    */
-  shutdownTimeout?: Duration;
+  shutdownTimeout?: Duration | undefined;
 }
 
 /** The methods of Nest's `TestingModuleBuilder` that replace a provider. */

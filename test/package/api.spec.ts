@@ -31,6 +31,20 @@ describe('the public API', () => {
     expect(readFileSync(PAGE, 'utf8')).toBe(describeExportsPage());
   });
 
+  it('admits undefined for each option, as callers under exactOptionalPropertyTypes expect', () => {
+    const strict: string[] = [];
+    const visit = (node: ts.Node, of = ''): void => {
+      const name = ts.isInterfaceDeclaration(node) ? node.name.text : of;
+      if (ts.isPropertySignature(node) && name.endsWith('Options') && node.questionToken) {
+        if (!/\bundefined\b/.test(node.type!.getText())) strict.push(`${name}.${node.name.getText()}`);
+      }
+      ts.forEachChild(node, (child) => visit(child, name));
+    };
+    for (const entry of NAMES)
+      visit(ts.createSourceFile('api.d.ts', readSnapshot(entry), ts.ScriptTarget.Latest, true));
+    expect(strict).toEqual([]);
+  });
+
   it('has at most 60 names at its root', () => {
     expect(new Set(namesIn('index')).size).toBeLessThanOrEqual(60);
   });

@@ -8,18 +8,18 @@ import type { LockServices } from '../../service/lock.service.js';
 /** The options of `LockHealthIndicator.check`. */
 export interface LockHealthCheckOptions {
   /** `check` only: the name of the module instance; without it, the instance that has no name. */
-  instance?: string;
+  instance?: string | undefined;
   /**
    * How long Redis may take to answer, in milliseconds or `'1s'`.
    * @defaultValue the module's `commandTimeout`
    */
-  timeout?: Duration;
+  timeout?: Duration | undefined;
   /**
    * `check` only: how late a renewal may be, in milliseconds or `'5s'`. The default is half of the time between the
    * moment a renewal is due and the end of the lease.
    * @defaultValue a third of the module's `renewedLease`
    */
-  maxWatchdogLag?: Duration;
+  maxWatchdogLag?: Duration | undefined;
 }
 
 const OPTIONS = new Options({

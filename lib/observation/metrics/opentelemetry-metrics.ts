@@ -23,7 +23,7 @@ export type LockGaugeCallback = (result: { observe(value: number, attributes?: L
 /** The options of `openTelemetryMetrics`. */
 export interface LockMeterOptions {
   /** As in `PrometheusOptions`. */
-  buckets?: LockBuckets;
+  buckets?: LockBuckets | undefined;
 }
 
 /** The options of a metric. */

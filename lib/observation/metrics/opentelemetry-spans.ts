@@ -25,7 +25,7 @@ export interface LockSpanOptions {
    * Whether spans carry the keys (`lock.keys`). Write `false` if keys contain personal data.
    * @defaultValue true
    */
-  keys?: boolean;
+  keys?: boolean | undefined;
 }
 
 const OPTIONS = new Options({ keys: or(read.flag, true) });

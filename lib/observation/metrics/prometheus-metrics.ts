@@ -47,13 +47,13 @@ export interface PrometheusOptions {
    * Where the Prometheus metrics are registered.
    * @defaultValue the client's own `register`
    */
-  registry?: PrometheusRegistry;
+  registry?: PrometheusRegistry | undefined;
   /**
    * Upper bounds of the duration buckets, in seconds, for all histograms or for each one, as in
    * `{ acquire: [0.01, 0.1, 1], wait: false }`. `false` leaves out a histogram.
    * @defaultValue 17 bounds from 1 ms to 30 min
    */
-  buckets?: LockBuckets;
+  buckets?: LockBuckets | undefined;
 }
 
 const OPTIONS = new Options({ registry: read.asWritten, buckets: or(readBuckets, EVERY_BUCKET) });

@@ -25,7 +25,7 @@ export interface StructuredLogOptions {
    * The events that are logged.
    * @defaultValue all
    */
-  types?: ReadonlyArray<LockEvent['type'] | 'failed'>;
+  types?: ReadonlyArray<LockEvent['type'] | 'failed'> | undefined;
 }
 
 const EVENTS: ReadonlyArray<LockEvent['type']> = [

@@ -66,7 +66,7 @@ export interface LatchCountOptions {
    * call fails with `LockStoreError`; the master keeps the change.
    * @defaultValue the module's `defaults`
    */
-  replicas?: ReplicaOptions;
+  replicas?: ReplicaOptions | undefined;
 }
 
 /** Options of `trySetCount`. */
@@ -76,7 +76,7 @@ export interface LatchOptions extends LatchCountOptions {
    * restarts this time. When it ends, waiters get a `LatchLostError` within 4 s.
    * @defaultValue 24 h
    */
-  expire?: Duration;
+  expire?: Duration | undefined;
 }
 
 /** Options of `await`. */
@@ -86,7 +86,7 @@ export interface LatchWaitOptions {
    * 0: only checks the latch. `Infinity`: waits until the latch opens.
    * @defaultValue Infinity
    */
-  waitTimeout?: Duration;
+  waitTimeout?: Duration | undefined;
   /** An `AbortSignal` that ends the wait: the call rejects with the signal's reason. */
-  signal?: AbortSignal;
+  signal?: AbortSignal | undefined;
 }

@@ -20,19 +20,19 @@ export type DeposedListener = (error: LockLostError | undefined) => unknown;
 /** How a candidate takes part in an election. */
 export interface LeaderElectionOptions extends Pick<AcquireOptions, 'renewedLease' | 'replicas' | 'pattern'> {
   /** Called with the handle and a signal that aborts at the end of the term. It may run for the whole term. */
-  onElected?: ElectedListener;
+  onElected?: ElectedListener | undefined;
   /**
    * Called at the end of each term: with the error if the lock was lost, otherwise with `undefined`. A leader that
    * resigns or stops waits for this function, at most 5 s.
    */
-  onDeposed?: DeposedListener;
+  onDeposed?: DeposedListener | undefined;
   /**
    * How long a candidate waits for the listeners of its last term to finish before it stands for election again. Then
    * it logs a warning and stands, so two terms may overlap. `0` does not wait; `Infinity` waits without limit.
    * @defaultValue 30 s
    * @throws LockConfigError if it is neither a duration nor `Infinity`
    */
-  finishTimeout?: Duration;
+  finishTimeout?: Duration | undefined;
 }
 
 /**

@@ -8,9 +8,9 @@ export interface LockObjectOptions {
    * All callers with the same owner hold the key together, in any context and process, like a thread of Redisson. Without
    * it, `unlock()` releases only a lock that was acquired through this object in the same context.
    */
-  owner?: string;
+  owner?: string | undefined;
   /** The name of the key in metrics, such as `'stock:*'`: the same text for all keys of one kind. */
-  pattern?: string;
+  pattern?: string | undefined;
 }
 
 /** Options of one call through a `LockObject`, except the options that the object itself sets. */

@@ -11,7 +11,7 @@ export interface SemaphoreOptions {
    */
   permits: number;
   /** The name of the key in metrics, such as `'imports:*'`: the same text for all keys of one kind. */
-  pattern?: string;
+  pattern?: string | undefined;
 }
 
 /** Options of a call that acquires permits. */
@@ -93,5 +93,5 @@ export interface SemaphoreRunOptions extends Omit<SemaphoreCallOptions, 'onLost'
    * How many permits `run` takes. `acquire(permits, options)` takes the number first.
    * @defaultValue 1
    */
-  units?: number;
+  units?: number | undefined;
 }
