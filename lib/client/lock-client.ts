@@ -1,5 +1,6 @@
 import type { Clock } from '../common/clock.js';
 import type { LockLogger } from '../common/logger.js';
+import { isObject } from '../common/type-guards.js';
 import { createLockService, introduction } from '../module/redis-lock.composition.js';
 import {
   MODULE_OPTIONS,
@@ -7,7 +8,7 @@ import {
   type LockDefaults,
   type RedisLockModuleOptions,
 } from '../module/redis-lock.options.js';
-import { asWritten, isObject, Options, or, withMethods } from '../options/option-readers.js';
+import { asWritten, Options, read } from '../options/option-readers.js';
 import { OPTIONS } from '../options/option-table.js';
 import { LockService } from '../service/lock.service.js';
 
@@ -79,12 +80,7 @@ export async function createLockClient(
 ): Promise<LockClient> {
   CLIENT_OPTIONS.check('createLockClient', options);
   if (isObject(options.defaults)) CLIENT_DEFAULTS.check('defaults', options.defaults);
-  const { logger, clock } = PARTS.read(
-    'the second argument of createLockClient',
-    parts,
-    '',
-    (name) => !PARTS.isMistake(name),
-  );
+  const { logger = consoleLogger, clock } = PARTS.read('the second argument of createLockClient', parts);
   const resolved = resolveModuleOptions(options, 'createLockClient');
   const client = createLockService(resolved, logger, { service: LockClient, ...(clock && { clock }) });
   try {
@@ -98,36 +94,31 @@ export async function createLockClient(
   return client;
 }
 
-const PARTS = new Options({
-  logger: or(
-    withMethods<LockLogger>(
-      ['debug', 'log', 'warn', 'error'],
-      "console, Nest's Logger, or an object with these methods",
-    ),
-    consoleLogger,
-  ),
-  clock: withMethods<Clock>(['now', 'setTimer', 'clearTimer', 'keepAlive'], 'a ManualClock'),
-});
+const LOGGER = "console, Nest's Logger, or an object with these methods";
+/** A caller may pass an object that has more. */
+const PARTS = new Options(
+  {
+    logger: read.withMethods<LockLogger>(['debug', 'log', 'warn', 'error'], LOGGER),
+    clock: read.withMethods<Clock>(['now', 'setTimer', 'clearTimer', 'keepAlive'], 'a ManualClock'),
+  },
+  {},
+  () => false,
+);
 
+const OF_METHODS = 'it is for decorated methods and handlers of Nest, which a client does not have';
 /** What to write in place of an option that has no effect on a client. */
 const INSTEAD: Readonly<Record<string, string>> = {
   logger: 'write it in the second argument: createLockClient(options, { logger })',
   clock: 'write it in the second argument: createLockClient(options, { clock })',
   isGlobal: 'a client has no module, so leave it out',
-  keyBuilder: ofMethods('build the key where you name it: locks.run(myKey(id), task)'),
-  drainTimeout: ofMethods('call close(), which gives holders shutdownTimeout'),
-  onContended: ofMethods('use tryAcquire, which resolves to null, or catch the LockTimeoutError'),
-  onUnavailable: ofMethods('catch the LockStoreError'),
+  keyBuilder: `${OF_METHODS}: build the key where you name it: locks.run(myKey(id), task)`,
+  drainTimeout: `${OF_METHODS}: call close(), which gives holders shutdownTimeout`,
+  onContended: `${OF_METHODS}: use tryAcquire, which resolves to null, or catch the LockTimeoutError`,
+  onUnavailable: `${OF_METHODS}: catch the LockStoreError`,
 };
-
-function ofMethods(instead: string): string {
-  return `it is for decorated methods and handlers of Nest, which a client does not have: ${instead}`;
-}
 
 /** The options of a table that a client has. */
 const ofClients = ({ names, elsewhere }: Options<any>): Options<any> =>
-  new Options(asWritten(names.filter((name) => !Object.hasOwn(INSTEAD, name))), (name) =>
-    Object.hasOwn(INSTEAD, name) ? `: ${INSTEAD[name]}.` : elsewhere?.(name),
-  );
+  new Options(asWritten(names.filter((name) => !Object.hasOwn(INSTEAD, name))), { ...elsewhere, ...INSTEAD });
 const CLIENT_OPTIONS = ofClients(MODULE_OPTIONS);
 const CLIENT_DEFAULTS = ofClients(OPTIONS.defaults);

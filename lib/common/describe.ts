@@ -1,5 +1,6 @@
 import { types } from 'node:util';
 import { withoutSecret } from './credentials.js';
+import { isClass } from './type-guards.js';
 
 /** How many characters of a value, a key or an expression a message contains. */
 const PRINTED = 60;
@@ -52,9 +53,6 @@ export function describe(value: unknown): string {
       return `a ${typeof value}`;
   }
 }
-
-export const isClass = (value: unknown): boolean =>
-  typeof value === 'function' && /^class\b/.test(Function.prototype.toString.call(value));
 
 /** The message of a thrown value, even if it is no error or cannot be turned into a text. */
 export function messageOf(thrown: unknown): string {

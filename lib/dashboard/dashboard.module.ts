@@ -1,5 +1,4 @@
 import { Module, type DynamicModule, type Provider } from '@nestjs/common';
-import { LockConfigError } from '../errors/index.js';
 import { DASHBOARD_SETTINGS, LOCK_REGISTRY } from '../module/redis-lock.tokens.js';
 import type { LockServices } from '../service/lock.service.js';
 import { controllerAt } from './dashboard.controller.js';
@@ -40,13 +39,7 @@ export class RedisLockDashboardModule {
    * @throws LockConfigError if no guards are named. If the settings cannot be used, the application does not start.
    */
   static forRootAsync(options: RedisLockDashboardAsyncOptions): DynamicModule {
-    const place = readAsyncOptions(options);
-    const { inject = [], useFactory } = options;
-    if (typeof useFactory !== 'function') {
-      throw new LockConfigError(
-        'RedisLockDashboardModule.forRootAsync takes useFactory, a function that returns the settings.',
-      );
-    }
+    const { inject = [], useFactory, ...place } = readAsyncOptions(options);
     return dashboard(place, {
       provide: DASHBOARD_SETTINGS,
       inject,

@@ -1,22 +1,10 @@
 import type { CanActivate, InjectionToken, ModuleMetadata, Type } from '@nestjs/common';
 import { LONGEST_TIMER } from '../common/clock.js';
 import type { Duration } from '../common/duration.js';
+import { isFunction } from '../common/type-guards.js';
 import { LockConfigError } from '../errors/index.js';
-import {
-  assertMade,
-  atLeast,
-  checked,
-  count,
-  isFunction,
-  listOf,
-  Options,
-  or,
-  read,
-  refuse,
-  required,
-  type OptionReader,
-  type ReadOptions,
-} from '../options/option-readers.js';
+import { assertMade, hints, Options, or, read, refuse, required } from '../options/option-readers.js';
+import type { OptionReader, ReadOptions } from '../options/option-readers.js';
 
 type Guard = Type<CanActivate> | CanActivate;
 
@@ -79,11 +67,11 @@ function readPath(label: string, path: unknown): string {
   return refuse(label, path, "segments of letters and digits, such as 'locks' or 'admin/locks'");
 }
 
-const isGuard = checked<Guard>(
+const isGuard = read.checked<Guard>(
   (guard: Partial<CanActivate> | null | undefined) => isFunction(guard) || isFunction(guard?.canActivate),
   'a guard or its class, as in guards: [AdminGuard]',
 );
-const listOfGuards = listOf(isGuard, "guards: [AdminGuard], or 'none'");
+const listOfGuards = read.listOf(isGuard, "guards: [AdminGuard], or 'none'");
 
 const readGuards: OptionReader<readonly Guard[]> = (label, written) => {
   if (written === 'none') return [];
@@ -101,21 +89,26 @@ const PLACE = {
 };
 
 /** The shortest interval that a person can follow. */
-const readRefresh = atLeast(250);
-const listOfNames = listOf(read.instance, 'a list of names');
+const readRefresh = read.atLeast(250);
+const listOfNames = read.listOf(read.instance, 'a list of names');
 
 const SETTINGS = {
   readOnly: read.flag,
   instance: (label: string, written: unknown): readonly string[] =>
     Array.isArray(written) ? listOfNames(label, written) : [read.instance(label, written)],
   refresh: or((label, written) => Math.min(readRefresh(label, written), LONGEST_TIMER), 2_000),
-  limit: or(count(), 200),
+  limit: or(read.count(), 200),
 };
 
 const ROOT = new Options({ ...PLACE, ...SETTINGS });
-const ASYNC = new Options({ ...PLACE, inject: read.list, useFactory: read.listener });
-const MADE = new Options(SETTINGS, (name) =>
-  Object.hasOwn(PLACE, name) ? ` here: write it beside the factory: forRootAsync({ ${name}, … }).` : undefined,
+const ASYNC = new Options({
+  ...PLACE,
+  inject: read.list,
+  useFactory: required(read.func<RedisLockDashboardAsyncOptions['useFactory']>('a function that returns the settings')),
+});
+const MADE = new Options(
+  SETTINGS,
+  hints(Object.keys(PLACE), (name) => `write it beside the factory: forRootAsync({ ${name}, … })`),
 );
 
 /** The path and the guards of a page. */
@@ -131,7 +124,7 @@ export function readRootOptions(written: unknown): ResolvedDashboardPlace & Reso
 }
 
 /** @throws LockConfigError */
-export const readAsyncOptions = (written: unknown): ResolvedDashboardPlace =>
+export const readAsyncOptions = (written: unknown): ReadOptions<typeof ASYNC.readers> =>
   ASYNC.read('RedisLockDashboardModule.forRootAsync', written);
 
 /** Reads the settings that a factory made. @throws LockConfigError */

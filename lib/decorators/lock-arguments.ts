@@ -1,4 +1,4 @@
-import { isClass } from '../common/describe.js';
+import { isClass } from '../common/type-guards.js';
 import { LockConfigError } from '../errors/index.js';
 import { isMethodKey } from './method-key.js';
 import type { LockMethodOptions } from './lock-method.options.js';

@@ -1,5 +1,6 @@
 import { isThenable } from '../common/settle.js';
-import { fault, isSyncFunction, refuse, refuseHoles } from '../options/option-readers.js';
+import { isSyncFunction } from '../common/type-guards.js';
+import { fault, refuse, refuseHoles } from '../options/option-readers.js';
 import type { OnUnavailable, RunOptions, KeyBuilder } from '../options/acquire-options.js';
 import { isLockKeyError, LockConfigError, LockKeyError } from '../errors/index.js';
 import { classNameOf, compileKeyTemplate, type LockedCall, type TemplateSite } from '../keys/index.js';

@@ -9,7 +9,8 @@ import {
   type LockStoreError,
   type LockTimeoutError,
 } from '../errors/index.js';
-import { checked, count, fault, isObject, Options, or } from '../options/option-readers.js';
+import { fault, Options, or, read } from '../options/option-readers.js';
+import { isObject } from '../common/type-guards.js';
 
 /** The options of `LockExceptionFilter`. */
 export interface LockExceptionFilterOptions {
@@ -27,13 +28,13 @@ export interface LockExceptionFilterOptions {
 
 const OPTIONS = new Options({
   timeoutStatus: or(
-    checked<number>(
+    read.checked<number>(
       (status) => Number.isInteger(status) && status >= 400 && status <= 599,
       'the status of an HTTP error, such as 423 or 409',
     ),
     HttpStatus.LOCKED,
   ),
-  retryAfter: or(count(0), 1),
+  retryAfter: or(read.count(0), 1),
 });
 
 /** Provides the options when Nest makes the filter. */

@@ -1,5 +1,5 @@
 import type { InjectionToken, ModuleMetadata, Provider, Type } from '@nestjs/common';
-import { func, Options, or, read } from '../options/option-readers.js';
+import { hints, Options, or, read } from '../options/option-readers.js';
 import { MODULE_OPTIONS, type RedisLockModuleOptions } from './redis-lock.options.js';
 import { DEFAULT_INSTANCE } from './redis-lock.tokens.js';
 
@@ -42,10 +42,9 @@ export const ASYNC_OPTIONS = new Options(
     imports: read.list,
     inject: read.list,
     extraProviders: read.list,
-    useFactory: func('a function that returns the options'),
-    useClass: func('a class with createRedisLockOptions()'),
+    useFactory: read.func('a function that returns the options'),
+    useClass: read.func('a class with createRedisLockOptions()'),
     useExisting: read.asWritten,
   },
-  (name) =>
-    MODULE_OPTIONS.names.includes(name) ? `: it is made by the factory: return { ${name} } there.` : undefined,
+  hints(MODULE_OPTIONS.names, (name) => `it is made by the factory: return { ${name} } there`),
 );

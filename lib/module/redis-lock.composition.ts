@@ -8,7 +8,7 @@ import { LockEngine } from '../engine/lock-engine.js';
 import type { LockEvent } from '../engine/lock-event.js';
 import { ObservedEvents } from './redis-lock.events.js';
 import { LockService } from '../service/lock.service.js';
-import { refuseWithoutMethods } from '../options/option-readers.js';
+import { read } from '../options/option-readers.js';
 import type { LockConnectionOption, RedisConnectionOption } from './redis-lock.connection.js';
 import type { ResolvedModuleOptions } from './redis-lock.options.js';
 import type { LockStoreParts } from './redis-lock.store.js';
@@ -74,7 +74,7 @@ export function introduction(
 function createStore(options: ResolvedModuleOptions, parts: LockStoreParts): LockStore {
   if (typeof options.store === 'function') {
     const store = options.store(parts);
-    refuseWithoutMethods('what store returned', store, ['start', 'close', 'listen'], 'a LockStore');
+    read.withMethods(['start', 'close', 'listen'], 'a LockStore')('what store returned', store);
     return store;
   }
   if (options.store === 'redis') return createRedisStore(options, parts);

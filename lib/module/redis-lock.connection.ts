@@ -1,22 +1,18 @@
 import type { Cluster, ClusterNode, ClusterOptions, Redis } from 'ioredis';
 import { isAddress, isRedisUrl } from '../common/credentials.js';
 import { describe, oneLine, quote } from '../common/describe.js';
+import { isFunction, isObject, isText } from '../common/type-guards.js';
 import { LockConfigError } from '../errors/index.js';
 import {
   asWritten,
-  checked,
   fault,
-  isFunction,
-  isObject,
-  isText,
-  listOf,
+  hints,
   Options,
   or,
+  read,
   refuseHoles,
   refuseUnseen,
   required,
-  suggestion,
-  TYPING_ERROR,
   type OptionReader,
 } from '../options/option-readers.js';
 import type { LineOptions } from '../store/redis/ioredis-lines.js';
@@ -115,23 +111,8 @@ function refuseOtherClients(label: string, connection: object): void {
   );
 }
 
-/**
- * The reader of options that ioredis gets as they are written. It copies them, and would not see those of a prototype.
- * @param isForeign whether an object may have an option of a name that is not in the table
- */
-const forIoredis =
-  <Read extends object>(
-    options: Options<any>,
-    isForeign = (name: string, _written: object) => !options.isMistake(name),
-  ): OptionReader<Read> =>
-  (label, written) => {
-    if (!isObject(written)) return refuseUnseen(label, written, 'an object of options of ioredis');
-    options.read(label, written, `${label}.`, (name) => isForeign(name, written));
-    return written as Read;
-  };
-
 /** ioredis takes a number for text, and connects to another port, or to this machine, if it cannot use what is written. */
-const readPort = checked<number | string>(
+const readPort = read.checked<number | string>(
   (port) => (typeof port === 'string' ? /^\d{1,5}$/.test(port) : Number.isInteger(port)) && port >= 0 && port <= 65_535,
   'a port: a whole number from 0 to 65535',
 );
@@ -143,15 +124,17 @@ const readHost: OptionReader<string> = (label, host) => {
 };
 const ADDRESS = { host: readHost, port: readPort };
 
-/** Options of TLS and of a Sentinel. */
-const readNested = forIoredis(
-  new Options({
+/** The options of TLS and of a Sentinel. */
+const NESTED = new Options(
+  {
     ...ADDRESS,
     ...asWritten(['key', 'cert', 'ca', 'crl', 'pfx', 'passphrase', 'servername', 'rejectUnauthorized']),
-  }),
+  },
+  {},
+  () => false,
 );
-const readTls: OptionReader = (label, written) => (isObject(written) ? readNested(label, written) : written);
-const listOfSentinels = listOf(readNested, "a list such as [{ host: 'a', port: 26379 }]", refuseUnseen);
+const readTls: OptionReader = (label, written) => (isObject(written) ? NESTED.nested(label, written) : written);
+const listOfSentinels = read.listOf(NESTED.nested, "a list such as [{ host: 'a', port: 26379 }]", refuseUnseen);
 
 /** Refuses a database that `SELECT` cannot take, which ioredis would replace by database 0. */
 const readDatabase: OptionReader = (label, db) => {
@@ -159,15 +142,17 @@ const readDatabase: OptionReader = (label, db) => {
   throw fault(label, db, ': the database must be a number from 0 on, as in redis://host:6379/0');
 };
 
-/** What to write in place of an option of another package. */
-function writtenInstead(name: string): string | undefined {
-  if (name === 'url') return ": write the URL itself: connection: 'redis://…'.";
-  if (name === 'ssl') return ': for TLS write rediss:// in a URL, or tls: {} among options.';
-  if (/nodes$/i.test(name) || name === 'redisOptions')
-    return ': for a Cluster write connection: { cluster: [{ host, port }, …], options: { redisOptions } }.';
-  if (!['socket', 'config', 'connection', 'options'].includes(name)) return undefined;
-  return ': write what it contains: connection: { host, port }.';
-}
+/** What to write in place of options of other packages. */
+const OF_OTHERS = {
+  url: "write the URL itself: connection: 'redis://…'",
+  ssl: 'for TLS write rediss:// in a URL, or tls: {} among options',
+  sentinelRootNodes: "for Sentinels write connection: { sentinels: [{ host, port }, …], name: 'mymaster' }",
+  ...hints(
+    ['nodes', 'rootNodes', 'startupNodes', 'clusterNodes', 'redisOptions'],
+    () => 'for a Cluster write connection: { cluster: [{ host, port }, …], options: { redisOptions } }',
+  ),
+  ...hints(['socket', 'config', 'connection', 'options'], () => 'write what it contains: connection: { host, port }'),
+};
 
 /** The options of ioredis 5 and 6 for one server. ioredis ignores all others, and connects to this machine without a `host`. */
 export const SERVER_OPTIONS = new Options(
@@ -185,7 +170,7 @@ export const SERVER_OPTIONS = new Options(
       ['himportFieldsets', 'showFriendlyErrorStack'],
     ),
     ...ADDRESS,
-    path: checked<string>(
+    path: read.checked<string>(
       (path) => isText(path) && !path.includes('://'),
       "the path of a socket: '/tmp/redis.sock'",
       refuseUnseen,
@@ -194,17 +179,16 @@ export const SERVER_OPTIONS = new Options(
     tls: readTls,
     sentinelTLS: readTls,
     sentinels: (label: string, written: unknown) => (written === null ? null : listOfSentinels(label, written)),
-    credentials: checked(isFunction, 'a function that returns { username, password, expiresAt }', refuseUnseen),
+    credentials: read.checked(isFunction, 'a function that returns { username, password, expiresAt }', refuseUnseen),
   },
-  writtenInstead,
+  OF_OTHERS,
+  // A `Connector` may have options of its own.
+  (written) => 'Connector' in written,
 );
-
-// A `Connector` may have options of its own.
-const readServerOptions = forIoredis<LineOptions>(SERVER_OPTIONS, (_name, written) => 'Connector' in written);
 
 const readServer: OptionReader<LineOptions> = (label, written) => {
   if (written instanceof URL) throw new LockConfigError(`${label} is a URL object: write its text, url.href.`);
-  const options = readServerOptions(label, written);
+  const options = SERVER_OPTIONS.nested(label, written) as LineOptions;
   const { credentials, username, password, sentinels, name } = options as Readonly<Record<string, unknown>>;
   if (isObject(sentinels) && !isText(name)) {
     throw new LockConfigError(
@@ -224,14 +208,6 @@ const readNode: OptionReader<ClusterNode> = (label, node) => {
   return refuseUnseen(label, node, "a node, such as { host: 'a', port: 6379 } or 'redis://a:6379'");
 };
 
-/** What to write in place of an option of nodes among those of their Cluster, where ioredis ignores it. */
-function ofNodes(name: string): string | undefined {
-  const meant = suggestion(name, [...CLUSTER_OPTIONS.names, ...SERVER_OPTIONS.names], TYPING_ERROR);
-  if (meant === undefined || CLUSTER_OPTIONS.names.includes(meant)) return undefined;
-  const hint = meant === name ? 'write' : `did you mean '${meant}'? Write`;
-  return `: ${hint} options of each node in redisOptions: { ${meant} }.`;
-}
-
 /** The options of a Cluster of ioredis. Its types say if it gets another one. */
 const CLUSTER_OPTIONS: Options<Readonly<Record<keyof ClusterOptions, OptionReader>>> = new Options(
   {
@@ -244,19 +220,22 @@ const CLUSTER_OPTIONS: Options<Readonly<Record<keyof ClusterOptions, OptionReade
       ['scripts', 'himportFieldsets', 'keyPrefix', 'showFriendlyErrorStack'],
     ),
   },
-  ofNodes,
+  hints(SERVER_OPTIONS.names, (name) => `write options of each node in redisOptions: { ${name} }`),
+  () => false,
 );
 
 const CLUSTER = new Options(
   {
     cluster: required(
-      listOf(readNode, "a list of nodes, such as [{ host: 'a', port: 6379 }, 'redis://b:6379']", refuseUnseen),
+      read.listOf(readNode, "a list of nodes, such as [{ host: 'a', port: 6379 }, 'redis://b:6379']", refuseUnseen),
     ),
-    options: or(forIoredis<ClusterOptions>(CLUSTER_OPTIONS), {}),
+    options: or(CLUSTER_OPTIONS.nested as OptionReader<ClusterOptions>, {}),
   },
-  () =>
-    ' beside cluster: write options for each node in connection.options.redisOptions, and other options of ioredis in ' +
-    'connection.options.',
+  hints(
+    [...CLUSTER_OPTIONS.names, ...SERVER_OPTIONS.names],
+    () =>
+      'write options of each node in connection.options.redisOptions, and other options of ioredis in connection.options',
+  ),
 );
 
 /**
@@ -288,7 +267,7 @@ function readUrl(label: string, url: string): string {
           'database percent-encoded: %40 for @, %2F for /, %3F for ?, %23 for #, %25 for %, %20 for a space';
   if (wrong !== undefined) throw new LockConfigError(`${label} ${wrong}.`);
   const { pathname, searchParams } = new URL(url);
-  SERVER_OPTIONS.check(label, Object.fromEntries(searchParams), (name) => !SERVER_OPTIONS.isMistake(name));
+  SERVER_OPTIONS.check(label, Object.fromEntries(searchParams));
   const db = decodeURIComponent(pathname).slice(1) || searchParams.get('db');
   if (db !== null) readDatabase(`the database of ${label}`, db);
   return url;

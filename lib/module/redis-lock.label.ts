@@ -1,11 +1,11 @@
 import { hostname } from 'node:os';
 import { refuseUrls } from '../common/refuse-urls.js';
-import { text } from '../options/option-readers.js';
+import { read } from '../options/option-readers.js';
 
 const LONGEST = 64;
 
 /** `CLIENT SETNAME` takes no spaces and no control characters. */
-const readName = text(
+const readName = read.text(
   new RegExp(`^[!-~]{1,${LONGEST}}$`),
   `1 to ${LONGEST} printable ASCII characters without spaces, such as 'orders:7f9c'`,
 );

@@ -1,20 +1,10 @@
 import { LONGEST_TIMER } from '../common/clock.js';
 import type { Duration } from '../common/duration.js';
+import { isObject, isSyncFunction } from '../common/type-guards.js';
 import { LockConfigError } from '../errors/index.js';
 import { assertKeyPrefix } from '../keys/index.js';
 import type { KeyBuilder, OnContended, OnLost, OnUnavailable, RunOptions } from '../options/acquire-options.js';
-import {
-  atLeast,
-  checked,
-  count,
-  isObject,
-  isSyncFunction,
-  Options,
-  or,
-  read,
-  syncFunc,
-} from '../options/option-readers.js';
-import type { ReadOptions } from '../options/option-readers.js';
+import { hints, Options, or, read, type ReadOptions } from '../options/option-readers.js';
 import { OPTIONS } from '../options/option-table.js';
 import { refuseContradictions, warningsAbout, type CallDefaults } from '../options/resolve-acquire-options.js';
 import { readConnections, refuseOtherPrefix, SERVER_OPTIONS } from './redis-lock.connection.js';
@@ -151,36 +141,38 @@ export const MODULE_OPTIONS = new Options(
     instance: or(read.instance, DEFAULT_INSTANCE),
     connection: or((_label: string, written: unknown) => readConnections(written), 'redis://127.0.0.1:6379'),
     store: or(
-      checked<LockStoreChoice>(
+      read.checked<LockStoreChoice>(
         (written) => written === 'redis' || written === 'memory' || isSyncFunction(written),
         "'redis', 'memory' or a function that makes a store at once: (parts) => new MyStore(parts)",
       ),
       'redis',
     ),
-    protocol: checked<LockProtocol>(
+    protocol: read.checked<LockProtocol>(
       (written) => isObject(written) && 'createStore' in written,
       'redisson(), which nestjs-redis-locks/redisson exports, or leave it out',
     ),
     keyPrefix: or((_label: string, written: unknown) => assertKeyPrefix(written), 'lock'),
     label: readLabel,
-    keyBuilder: syncFunc<KeyBuilder>('a function that returns the key at once: (key) => `${tenant()}:${key}`'),
+    keyBuilder: read.syncFunc<KeyBuilder>('a function that returns the key at once: (key) => `${tenant()}:${key}`'),
     renewedLease: or(read.lease, 30_000),
     defaults: or(OPTIONS.defaults.nested, OPTIONS.defaults.defaults),
-    commandTimeout: or((label, written) => Math.min(atLeast(1)(label, written), LONGEST_COMMAND), 5_000),
+    commandTimeout: or((label, written) => Math.min(read.atLeast(1)(label, written), LONGEST_COMMAND), 5_000),
     shutdownTimeout: or(read.duration, 10_000),
     drainTimeout: or(read.wait, Infinity),
     grantTimeout: or(read.lease, 3_000),
-    localHandoffs: or(count(1, MOST_LOCAL_HANDOFFS), 200),
+    localHandoffs: or(read.count(1, MOST_LOCAL_HANDOFFS), 200),
     localHandoffTime: or(read.duration, 10),
     isGlobal: or(read.flag, true),
   },
-  (name) => {
-    if (name === 'cluster') return ': write connection: { cluster: [{ host, port }, …] }.';
-    if (name === 'logger') return ": log lines go to Nest's logger: write app.useLogger(…).";
-    const isOfServer = SERVER_OPTIONS.names.includes(name) && name !== 'name';
+  {
+    cluster: 'write connection: { cluster: [{ host, port }, …] }',
+    logger: "log lines go to Nest's logger: write app.useLogger(…)",
     // `name` is an option of Sentinels, and probably meant as `instance`.
-    const place = OPTIONS.defaults.names.includes(name) ? 'defaults' : isOfServer ? 'connection' : undefined;
-    return place && ` of its own: write ${place}: { ${name} }.`;
+    ...hints(
+      SERVER_OPTIONS.names.filter((name) => name !== 'name'),
+      (name) => `write connection: { ${name} }`,
+    ),
+    ...hints(OPTIONS.defaults.names, (name) => `write defaults: { ${name} }`),
   },
 );
 

@@ -1,7 +1,8 @@
 import { types } from 'node:util';
-import { alternatives, describe, isClass, oneLine, quote } from '../common/describe.js';
+import { alternatives, describe, oneLine, quote } from '../common/describe.js';
 import { durationIn } from '../common/duration.js';
 import { refuseUrls } from '../common/refuse-urls.js';
+import { isFunction, isObject, isSyncFunction, isText } from '../common/type-guards.js';
 import { LockConfigError } from '../errors/index.js';
 
 /**
@@ -10,53 +11,56 @@ import { LockConfigError } from '../errors/index.js';
  */
 export type OptionReader<Read = any> = (label: string, written: unknown) => Read;
 
-/** Refuses a value, and says what to write instead. */
-export function refuse(label: string, written: unknown, instead: string): never {
-  throw fault(label, written, `; write ${instead}`);
-}
-
-/** @param rest what is wrong with the value, and what to write instead */
-export const fault = (label: string, written: unknown, rest: string): LockConfigError =>
-  new LockConfigError(`${label} is ${show(written)}${rest}.`);
+/**
+ * The error about a value that cannot be used.
+ * @param rest what is wrong with the value, and what to write instead
+ */
+export const fault = (label: string, written: unknown, rest: string, shown = show(written)): LockConfigError =>
+  new LockConfigError(`${label} is ${shown}${rest}.`);
 
 const show = (written: unknown): string => {
   if (typeof written === 'string' && written !== '') return quote(written);
   return typeof written === 'number' || typeof written === 'boolean' ? String(written) : describe(written);
 };
 
+/** Refuses a value, and says what to write instead. */
+export function refuse(label: string, written: unknown, instead: string): never {
+  throw fault(label, written, `; write ${instead}`);
+}
+
 /** Refuses a value that may contain a password, so the message does not repeat it. */
 export function refuseUnseen(label: string, written: unknown, instead: string): never {
-  throw new LockConfigError(`${label} is ${describe(written)}; write ${instead}.`);
+  throw fault(label, written, `; write ${instead}`, describe(written));
 }
 
 /** The reader of values that are used as they are written. */
-export const checked =
+const checked =
   <Read>(accepts: (written: any) => boolean, instead: string, refused = refuse): OptionReader<Read> =>
   (label, written) =>
     accepts(written) ? (written as Read) : refused(label, written, instead);
 
 /** One of a few words, or a function if its description is given. */
-export const oneOf = <Read>(words: readonly unknown[], described?: string): OptionReader<Read> =>
+const oneOf = <Read>(words: readonly unknown[], described?: string): OptionReader<Read> =>
   checked(
     (written) => words.includes(written) || (described !== undefined && isFunction(written)),
     alternatives([...words.map((word) => `'${String(word)}'`), ...(described === undefined ? [] : [described])]),
   );
 
 /** A text that matches a pattern. */
-export const text = (pattern: RegExp, instead: string): OptionReader<string> =>
+const text = (pattern: RegExp, instead: string): OptionReader<string> =>
   checked((written: unknown) => typeof written === 'string' && pattern.test(written), instead);
 
 /** A function. */
-export const func = <Func>(instead: string): OptionReader<Func> => checked(isFunction, instead);
+const func = <Func>(instead: string): OptionReader<Func> => checked(isFunction, instead);
 
 /** A function whose result is used at once: neither async nor a class. */
-export const syncFunc = <Func>(instead: string): OptionReader<Func> => checked(isSyncFunction, instead);
+const syncFunc = <Func>(instead: string): OptionReader<Func> => checked(isSyncFunction, instead);
 
 /** The largest number that is counted with. In replies of Redis, ioredis rounds numbers close to 2^53. */
 export const LARGEST_COUNT = 1e15;
 
 /** A whole number. */
-export const count =
+const count =
   (least = 1, most = LARGEST_COUNT): OptionReader<number> =>
   (label, written) => {
     const number = Number.isSafeInteger(written) ? Number(written) : NaN;
@@ -66,7 +70,7 @@ export const count =
   };
 
 /** A list, whose elements the messages name by their position. */
-export const listOf =
+const listOf =
   <Read>(each: OptionReader<Read>, instead: string, refused = refuse): OptionReader<Read[]> =>
   (label, written) => {
     if (!Array.isArray(written) || written.length === 0) return refused(label, written, instead);
@@ -74,8 +78,17 @@ export const listOf =
     return written.map((element, i) => each(`${label}[${i}]`, element));
   };
 
+/** An object, such as a logger, that has the methods that the library calls. */
+const withMethods =
+  <Read>(methods: readonly string[], example: string): OptionReader<Read> =>
+  (label, written) => {
+    const has = (name: string): boolean => isFunction((written as Record<string, unknown>)[name]);
+    if ((isObject(written) || isFunction(written)) && methods.every(has)) return written as Read;
+    throw fault(label, written, ` without ${methods.join(', ')}: give ${example}`);
+  };
+
 /** A length of time of at least so many ms. */
-export const atLeast =
+const atLeast =
   (least: number): OptionReader<number> =>
   (label, written) => {
     const ms = read.duration(label, written);
@@ -85,34 +98,21 @@ export const atLeast =
     throw new LockConfigError(`${label} ${why}. It must be at least ${least} ms.`);
   };
 
-/** The rows of options that another place checks. */
-export const asWritten = <const Name extends string>(
-  ...names: ReadonlyArray<readonly Name[]>
-): Readonly<Record<Name, OptionReader>> =>
-  Object.fromEntries(names.flat().map((name) => [name, read.asWritten])) as Readonly<Record<Name, OptionReader>>;
-
-export const isText = (written: unknown): written is string => typeof written === 'string' && written.trim() !== '';
-export const isFunction = (written: unknown): boolean => typeof written === 'function';
-/** Whether a value is a function that may return a result at once. */
-export const isSyncFunction = (written: unknown): boolean =>
-  isFunction(written) && !types.isAsyncFunction(written) && !isClass(written);
-export const isObject = (written: unknown): written is object => typeof written === 'object' && written !== null;
-
 /** In days: longer than any job waits for its next run. */
 const LONGEST_DURATION = 366;
 
-/** Readers of values that several tables have. */
+/** The readers of options, and the functions that make readers. */
 export const read = {
+  ...{ checked, oneOf, text, func, syncFunc, count, listOf, withMethods, atLeast },
+
   asWritten: (_label: string, written: unknown): unknown => written,
 
   /** Any length of time of up to 366 days. */
   duration: (label: string, written: unknown): number => {
     const ms = durationIn(written);
-    if (ms !== undefined) {
-      if (ms <= LONGEST_DURATION * 86_400_000) return ms;
-      const longest = `the longest possible is ${LONGEST_DURATION} days`;
-      throw fault(label, written, `; ${longest}: write '${LONGEST_DURATION}d' or less`);
-    }
+    if (ms !== undefined && ms <= LONGEST_DURATION * 86_400_000) return ms;
+    const longest = `the longest possible is ${LONGEST_DURATION} days`;
+    if (ms !== undefined) throw fault(label, written, `; ${longest}: write '${LONGEST_DURATION}d' or less`);
     const [, amount] = /^\s*(\d{1,15})\s*$/.exec(typeof written === 'string' ? written : '') ?? [];
     if (amount === undefined) return refuse(label, written, "milliseconds, or a text such as '500ms', '30s', '5m'");
     const n = Number(amount);
@@ -157,21 +157,6 @@ export const read = {
  */
 export const parseDuration = (text: string): number => read.duration('parseDuration(text)', text);
 
-/** Checks that an object, such as a logger, has the methods that the library calls. */
-export function refuseWithoutMethods(label: string, given: unknown, methods: readonly string[], example: string): void {
-  const has = (name: string): boolean => isFunction((given as Record<string, unknown>)[name]);
-  if ((isObject(given) || isFunction(given)) && methods.every(has)) return;
-  throw fault(label, given, ` without ${methods.join(', ')}: give ${example}`);
-}
-
-/** A value with the methods that the library calls. */
-export const withMethods =
-  <Read>(methods: readonly string[], example: string): OptionReader<Read> =>
-  (label, written) => {
-    refuseWithoutMethods(label, written, methods, example);
-    return written as Read;
-  };
-
 /**
  * Refuses a list with a hole, which `map` and `every` would skip.
  * @throws Refusal
@@ -201,6 +186,16 @@ export const or = <Read, const Default>(
 export const required = <Read>(reader: OptionReader<Read>): OptionReader<Read> & { readonly byDefault: never } =>
   Object.assign(or(reader, undefined as never), { isRequired: true });
 
+/** The rows of options that another place checks. */
+export const asWritten = <const Name extends string>(
+  ...names: ReadonlyArray<readonly Name[]>
+): Readonly<Record<Name, OptionReader>> =>
+  Object.fromEntries(names.flat().map((name) => [name, read.asWritten])) as Readonly<Record<Name, OptionReader>>;
+
+/** For names that belong elsewhere: what to write in their place. */
+export const hints = (names: readonly string[], hint: (name: string) => string): Readonly<Record<string, string>> =>
+  Object.fromEntries(names.map((name) => [name, hint(name)]));
+
 type Row = OptionReader & { readonly byDefault?: unknown; readonly isRequired?: boolean };
 
 /** Options as they were read. An option that was left out is `undefined`, unless it has a default. */
@@ -218,10 +213,16 @@ export class Options<Readers extends Readonly<Record<string, OptionReader>>> {
   private readonly known: ReadonlyMap<string, Row>;
   private readonly required: readonly string[];
 
-  /** @param elsewhere the end of the message about a name that belongs elsewhere */
+  /**
+   * @param elsewhere names that are no options here, with what to write in their place
+   * @param foreign for options that another package gets as they are: whether this object may have options of any name. If it
+   *   may not, only probable typing errors are refused, since a later version of that package may have more options. Messages
+   *   do not show such an object, because it may contain a password.
+   */
   constructor(
     readonly readers: Readers,
-    readonly elsewhere?: (name: string) => string | undefined,
+    readonly elsewhere: Readonly<Record<string, string>> = {},
+    private readonly foreign?: (written: object) => boolean,
   ) {
     const rows = Object.entries<Row>(readers);
     this.known = new Map(rows);
@@ -237,11 +238,10 @@ export class Options<Readers extends Readonly<Record<string, OptionReader>>> {
   /**
    * Reads an object of these options. `undefined` counts as left out, `null` does not.
    * @param prefix stands before the name of an option in messages, such as `defaults.`
-   * @param isForeign whether the object may have an option of a name that is not in the table
    * @throws LockConfigError for the first option that cannot be used
    */
-  read(label: string, written: unknown, prefix = '', isForeign?: (name: string) => boolean): ReadOptions<Readers> {
-    this.check(label, written, isForeign);
+  read(label: string, written: unknown, prefix = ''): ReadOptions<Readers> {
+    this.check(label, written);
     const options: Record<string, unknown> = { ...this.defaults };
     for (const name of Object.keys(written as object)) {
       const reader = this.known.get(name);
@@ -249,7 +249,7 @@ export class Options<Readers extends Readonly<Record<string, OptionReader>>> {
       if (reader !== undefined && value !== undefined) options[name] = reader(prefix + name, value);
     }
     for (const name of this.required) if (options[name] === undefined) this.known.get(name)!(prefix + name, undefined);
-    return options as ReadOptions<Readers>;
+    return (this.foreign ? written : options) as ReadOptions<Readers>;
   }
 
   /**
@@ -257,21 +257,21 @@ export class Options<Readers extends Readonly<Record<string, OptionReader>>> {
    * would lose them, and a polluted `Object.prototype` would give all callers the same owner.
    * @throws LockConfigError
    */
-  check(label: string, written: unknown, isForeign?: (name: string) => boolean): void {
+  check(label: string, written: unknown): void {
     if (!isObject(written) || Array.isArray(written)) {
       const example = Object.hasOwn(EXAMPLES, label) ? `: write ${label}${EXAMPLES[label]}` : '';
-      throw new LockConfigError(`${label} takes an object of options; this is ${show(written)}${example}.`);
+      const given = this.foreign ? describe(written) : show(written);
+      throw new LockConfigError(`${label} takes an object of options; this is ${given}${example}.`);
     }
     if (!isPlain(written)) this.refuseInherited(label, written);
     // Reflect.ownKeys would take three times as long.
     for (const name of Object.getOwnPropertyNames(written)) {
-      if (!this.known.has(name) && isForeign?.(name) !== true) throw this.unknown(label, name);
+      if (!this.known.has(name)) this.refuseUnknown(label, written, name);
       const property = Object.getOwnPropertyDescriptor(written, name)!;
       if (property.get !== undefined || property.set !== undefined) throw hidden(label, written, name, 'a getter');
       if (property.enumerable !== true) throw hidden(label, written, name, 'not enumerable');
     }
-    const [symbol] = Object.getOwnPropertySymbols(written);
-    if (symbol !== undefined && isForeign === undefined) throw this.unknown(label, symbol.toString());
+    for (const symbol of Object.getOwnPropertySymbols(written)) this.refuseUnknown(label, written, symbol.toString());
   }
 
   /** A promise, a Map, a Set or a Date has no options at all. The getters of a class look like options, and are none. */
@@ -288,17 +288,15 @@ export class Options<Readers extends Readonly<Record<string, OptionReader>>> {
     }
   }
 
-  /** Whether an unknown name is probably a typing error, and not an option of a later version of another package. */
-  isMistake(name: string): boolean {
-    return (this.elsewhere?.(name) ?? suggestion(name, this.names, TYPING_ERROR)) !== undefined;
-  }
-
-  private unknown(label: string, name: string): LockConfigError {
-    const meant = suggestion(name, this.names);
-    const example = meant === 'match' ? ` Write list${EXAMPLES['list']}, in which * stands for any text.` : '';
-    const hint =
-      meant === undefined ? `: the options are ${this.names.join(', ')}` : `: did you mean '${meant}'?${example}`;
-    return new LockConfigError(`${label} has no option ${quote(name)}${this.elsewhere?.(name) ?? hint}`);
+  private refuseUnknown(label: string, written: object, name: string): void {
+    if (this.foreign?.(written)) return;
+    const names = [...this.names, ...Object.keys(this.elsewhere)];
+    const meant = names.includes(name) ? name : suggestion(name, names, this.foreign && TYPING_ERROR);
+    if (this.foreign && meant === undefined) return;
+    const guess = meant === undefined ? `the options are ${this.names.join(', ')}` : `did you mean '${meant}'?`;
+    const instead = meant === undefined || this.known.has(meant) ? undefined : `${this.elsewhere[meant]!}.`;
+    const hint = instead === undefined ? guess : meant === name ? instead : `${guess} If so, ${instead}`;
+    throw new LockConfigError(`${label} has no option ${quote(name)}: ${hint}`);
   }
 }
 
@@ -352,11 +350,10 @@ const ELSEWHERE: Readonly<Record<string, readonly string[]>> = {
   db: ['database'],
   username: ['user'],
   password: ['pass'],
-  match: ['prefix', 'keyPrefix', 'pattern'],
 };
 
 /** How many letters of a typing error differ, if the name may also be right. */
-export const TYPING_ERROR = 2;
+const TYPING_ERROR = 2;
 
 /**
  * The option of a list that was probably meant.

@@ -1,5 +1,6 @@
-import type { Duration } from '../common/duration.js';
 import { withoutSecret } from '../common/credentials.js';
+import type { Duration } from '../common/duration.js';
+import { isObject, isText } from '../common/type-guards.js';
 import type { ReplicaTerms } from '../engine/hold.js';
 import { LockConfigError } from '../errors/index.js';
 import type {
@@ -11,21 +12,7 @@ import type {
   OnUnavailable,
   ReleaseMode,
 } from './acquire-options.js';
-import {
-  checked,
-  func,
-  isObject,
-  syncFunc,
-  isText,
-  oneOf,
-  Options,
-  or,
-  read,
-  refuse,
-  required,
-  text,
-} from './option-readers.js';
-import type { OptionReader } from './option-readers.js';
+import { hints, Options, or, read, refuse, required, type OptionReader } from './option-readers.js';
 
 const readKind: OptionReader<LockKind> = (label, written) => {
   if (written === 'exclusive' || written === 'read' || written === 'write') return written;
@@ -45,13 +32,13 @@ const REPLICAS = new Options({ min: required(read.amount), timeout: or(read.whol
 const ACQUIRE = {
   expire: read.expire,
   renewedLease: read.lease,
-  maxRenewTimes: checked<number>((n) => Number.isInteger(n) && n >= 0, 'a whole number, or 0 for no limit'),
+  maxRenewTimes: read.checked<number>((n) => Number.isInteger(n) && n >= 0, 'a whole number, or 0 for no limit'),
   waitTimeout: read.wait,
-  signal: checked<AbortSignal>(
+  signal: read.checked<AbortSignal>(
     (written) => written instanceof AbortSignal,
     'an AbortSignal, such as controller.signal or AbortSignal.timeout(5000)',
   ),
-  owner: text(/^[^\s\p{Cc}\p{Cs}]{1,128}$/u, 'a text of 1 to 128 characters without spaces or control characters'),
+  owner: read.text(/^[^\s\p{Cc}\p{Cs}]{1,128}$/u, 'a text of 1 to 128 characters without spaces or control characters'),
   reentrant: read.flag,
   holdAtLeast: read.wholeDuration,
   kind: readKind,
@@ -60,16 +47,16 @@ const ACQUIRE = {
   fair: read.flag,
   replicas: REPLICAS.nested as OptionReader<ReplicaTerms>,
   // Such a call does not run the work itself, and so has no result to replace.
-  onLost: func<LockLostListener>("a function: 'throw' and 'ignore' are for run and decorated methods"),
-  pattern: text(/\S/, "a text that stands for all keys of one kind, such as 'stock:*'"),
+  onLost: read.func<LockLostListener>("a function: 'throw' and 'ignore' are for run and decorated methods"),
+  pattern: read.text(/\S/, "a text that stands for all keys of one kind, such as 'stock:*'"),
 };
 
 /** What happens to the work and its result: options of calls that run it. */
 const RUN = {
-  onContended: oneOf<OnContended>(['throw', 'skip'], 'a function'),
-  onUnavailable: oneOf<OnUnavailable>(['throw', 'skip'], 'a function'),
-  onLost: oneOf<OnLost>(['throw', 'ignore'], 'a function'),
-  release: checked<ReleaseMode>(
+  onContended: read.oneOf<OnContended>(['throw', 'skip'], 'a function'),
+  onUnavailable: read.oneOf<OnUnavailable>(['throw', 'skip'], 'a function'),
+  onLost: read.oneOf<OnLost>(['throw', 'ignore'], 'a function'),
+  release: read.checked<ReleaseMode>(
     (written) => written === 'awaited' || written === 'background',
     "'awaited' (the call returns once Redis has answered its release) or 'background' (it returns as soon as the work has " +
       'ended)',
@@ -84,7 +71,9 @@ const { onLost: reaction, release } = RUN;
 const DECORATOR = {
   key: read.asWritten,
   ...{ ...lease, waitTimeout, holdAtLeast, kind, permits, units, fair, replicas, ...RUN, pattern },
-  condition: syncFunc<(...args: any[]) => unknown>('a function of the arguments that returns true at once to lock'),
+  condition: read.syncFunc<(...args: any[]) => unknown>(
+    'a function of the arguments that returns true at once to lock',
+  ),
   instance: read.instance,
 };
 const SEMAPHORE = { ...lease, waitTimeout, signal, holdAtLeast, replicas, onLost };
@@ -108,10 +97,13 @@ export const OPTIONS = {
       onLost: or(reaction, 'throw'),
       release: or(release, 'awaited'),
     },
-    (name) => (name === 'renewedLease' ? ': write it beside defaults: { renewedLease, defaults }.' : undefined),
+    { renewedLease: 'write it beside defaults: { renewedLease, defaults }' },
   ),
   decorator: new Options(DECORATOR),
-  distributedLock: new Options({ ...DECORATOR, returns: oneOf<'promise' | 'observable'>(['promise', 'observable']) }),
+  distributedLock: new Options({
+    ...DECORATOR,
+    returns: read.oneOf<'promise' | 'observable'>(['promise', 'observable']),
+  }),
   acquire: new Options(ACQUIRE),
   run: new Options({ ...ACQUIRE, onLost: reaction, release }),
   /** The calls of a lock object. */
@@ -131,7 +123,10 @@ export const OPTIONS = {
   trySetCount: new Options({ expire: read.lease, replicas }),
   countDown: new Options({ replicas }),
   await: new Options({ waitTimeout: or(waitTimeout, Infinity), signal }),
-  list: new Options({ match: text(/[^]/, "a key, in which * stands for any text, such as 'stock:*'") }),
+  list: new Options(
+    { match: read.text(/[^]/, "a key, in which * stands for any text, such as 'stock:*'") },
+    hints(['prefix', 'keyPrefix', 'pattern'], () => "write { match: 'stock:*' }, in which * stands for any text"),
+  ),
   forceRelease: new Options({ hold: readHoldIds, by: readBy }),
 };
 

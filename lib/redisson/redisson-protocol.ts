@@ -1,6 +1,6 @@
 import type { ClusterOptions } from 'ioredis';
 import { LockConfigError } from '../errors/index.js';
-import { func, oneOf, Options, or, read } from '../options/option-readers.js';
+import { Options, or, read } from '../options/option-readers.js';
 import { describe } from '../common/describe.js';
 import type { LockProtocol } from '../module/redis-lock.protocol.js';
 import { isClusterTarget, type ConnectionTarget } from '../store/redis/connect.js';
@@ -31,9 +31,9 @@ export interface RedissonOptions {
 }
 
 const OPTIONS = new Options({
-  nameMapper: or(func<RedissonNameMapper>('a function such as (key) => `shop:${key}`'), (key: string) => key),
+  nameMapper: or(read.func<RedissonNameMapper>('a function such as (key) => `shop:${key}`'), (key: string) => key),
   fenced: or(read.flag, false),
-  shardedSubscriptionMode: oneOf<ShardedSubscriptionMode>(['auto', 'on', 'off']),
+  shardedSubscriptionMode: read.oneOf<ShardedSubscriptionMode>(['auto', 'on', 'off']),
 });
 
 /** Options of ioredis that may add a prefix to all keys. */

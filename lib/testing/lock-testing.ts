@@ -8,7 +8,7 @@ import { LockConfigError } from '../errors/index.js';
 import { LockService } from '../service/lock.service.js';
 import type { AcquireOptions } from '../options/acquire-options.js';
 import type { LockHandle } from '../service/handles/lock-handle.js';
-import { fault, oneOf, Options, or } from '../options/option-readers.js';
+import { fault, Options, or, read } from '../options/option-readers.js';
 import { createLockService } from '../module/redis-lock.composition.js';
 import { MODULE_OPTIONS, resolveModuleOptions, type RedisLockModuleOptions } from '../module/redis-lock.options.js';
 import { DEFAULT_INSTANCE, getLockServiceToken } from '../module/redis-lock.tokens.js';
@@ -41,7 +41,7 @@ export interface OverridesProviders {
 }
 
 const { store: _, isGlobal, ...readers } = MODULE_OPTIONS.readers;
-const clock = or(oneOf<'system' | 'manual'>(['system', 'manual']), 'system');
+const clock = or(read.oneOf<'system' | 'manual'>(['system', 'manual']), 'system');
 
 export const TESTING_OPTIONS = new Options({ ...readers, clock });
 /** Those of `RedisLockTestingModule`. */

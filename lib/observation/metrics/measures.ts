@@ -1,4 +1,5 @@
-import { isObject, listOf, Options, or, refuse, type OptionReader } from '../../options/option-readers.js';
+import { isObject } from '../../common/type-guards.js';
+import { Options, or, read, refuse, type OptionReader } from '../../options/option-readers.js';
 
 /** One measurement. */
 export interface Measure {
@@ -99,7 +100,7 @@ const readBounds: OptionReader<readonly number[]> = (label, written) => {
   let before = -Infinity;
   const readBound = (at: string, bound: unknown): number =>
     Number.isFinite(bound) && Number(bound) > before ? (before = Number(bound)) : refuse(at, bound, INCREASING);
-  return listOf(readBound, `a list of ${INCREASING}`)(label, written);
+  return read.listOf(readBound, `a list of ${INCREASING}`)(label, written);
 };
 const ownBounds = or(
   (label, written): readonly number[] | false => written !== false && readBounds(label, written),

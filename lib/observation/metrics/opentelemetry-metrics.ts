@@ -1,4 +1,4 @@
-import { Options, or, refuseWithoutMethods } from '../../options/option-readers.js';
+import { Options, or, read } from '../../options/option-readers.js';
 import { measureLocks } from './measure-locks.js';
 import { EVERY_BUCKET, readBuckets, type Labels, type LockBuckets } from './measures.js';
 
@@ -53,7 +53,7 @@ const OPTIONS = new Options({ buckets: or(readBuckets, EVERY_BUCKET) });
  */
 export function openTelemetryMetrics(meter: LockMeter, options: LockMeterOptions = {}): () => void {
   const { buckets } = OPTIONS.read('openTelemetryMetrics', options);
-  refuseWithoutMethods('the meter of openTelemetryMetrics', meter, METHODS, 'metrics.getMeter(…)');
+  read.withMethods(METHODS, 'metrics.getMeter(…)')('the meter of openTelemetryMetrics', meter);
   const removals: Array<() => void> = [];
   const stop = measureLocks(
     {

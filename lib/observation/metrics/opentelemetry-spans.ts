@@ -2,7 +2,7 @@ import { messageOf } from '../../common/describe.js';
 import type { LockAcquisition } from '../diagnostics/index.js';
 import { isLockTimeoutError, type LockTimeoutError } from '../../errors/index.js';
 import { holdIdOf, holdIdsOf, labelsOf, outcomeOf } from './measure-locks.js';
-import { Options, or, read, refuseWithoutMethods } from '../../options/option-readers.js';
+import { Options, or, read } from '../../options/option-readers.js';
 import { listenToLocks } from './listen.js';
 
 /** The methods of a tracer that are used: `Tracer` of `@opentelemetry/api` has them. */
@@ -47,7 +47,7 @@ const ERROR = 2;
  */
 export function openTelemetrySpans(tracer: LockTracer, options: LockSpanOptions = {}): () => void {
   const { keys } = OPTIONS.read('openTelemetrySpans', options);
-  refuseWithoutMethods('the tracer of openTelemetrySpans', tracer, ['startSpan'], 'trace.getTracer(…)');
+  read.withMethods(['startSpan'], 'trace.getTracer(…)')('the tracer of openTelemetrySpans', tracer);
   const acquiring = new WeakMap<LockAcquisition, LockSpan>();
   const holding = new Map<string, LockSpan>();
   /** The holders that acquisitions have waited for, by the ids of their holds. */

@@ -1,4 +1,4 @@
-import { Options, or, read, refuseWithoutMethods } from '../../options/option-readers.js';
+import { Options, or, read } from '../../options/option-readers.js';
 import { LockConfigError } from '../../errors/index.js';
 import { measureLocks, type Outcome } from './measure-locks.js';
 import { EVERY_BUCKET, MEASURES, readBuckets, type Labels, type LockBuckets, type Measure } from './measures.js';
@@ -69,9 +69,9 @@ const OPTIONS = new Options({ registry: read.asWritten, buckets: or(readBuckets,
  */
 export function prometheusMetrics(client: PrometheusClient, options: PrometheusOptions = {}): () => void {
   const { buckets } = OPTIONS.read('prometheusMetrics', options);
-  refuseWithoutMethods('the client of prometheusMetrics', client, ['Histogram', 'Counter', 'Gauge'], 'prom-client');
+  read.withMethods(['Histogram', 'Counter', 'Gauge'], 'prom-client')('the client of prometheusMetrics', client);
   const { registry = client.register } = options;
-  refuseWithoutMethods('registry', registry, ['removeSingleMetric'], 'a Registry of prom-client');
+  read.withMethods(['removeSingleMetric'], 'a Registry of prom-client')('registry', registry);
   if (registry.getSingleMetric?.(prometheusName(MEASURES.wait)) !== undefined) {
     throw new LockConfigError(
       'prometheusMetrics was called before for this registry: call the function that it returned then, which removes the metrics.',

@@ -1,14 +1,6 @@
 import type { LockAcquisition, LockDiagnostics } from '../diagnostics/index.js';
 import type { LockEvent } from '../../engine/lock-event.js';
-import {
-  listOf,
-  Options,
-  or,
-  refuse,
-  refuseWithoutMethods,
-  suggestion,
-  type OptionReader,
-} from '../../options/option-readers.js';
+import { Options, or, read, refuse, suggestion, type OptionReader } from '../../options/option-readers.js';
 import { messageOf } from '../../common/describe.js';
 import { listenToLocks } from './listen.js';
 import { isFailure } from './measure-locks.js';
@@ -37,7 +29,7 @@ const readType: OptionReader<LockEvent['type'] | 'failed'> = (label, written) =>
   const meant = typeof written === 'string' ? suggestion(written, TYPES) : undefined;
   return refuse(label, written, meant === undefined ? `one of ${TYPES.join(', ')}` : `'${meant}'`);
 };
-const OPTIONS = new Options({ types: or(listOf(readType, `a list of ${TYPES.join(', ')}`), TYPES) });
+const OPTIONS = new Options({ types: or(read.listOf(readType, `a list of ${TYPES.join(', ')}`), TYPES) });
 
 /** Events that an operator should look into, and late renewals. All others go to `debug`. */
 const WARNINGS: ReadonlySet<LockEvent['type']> = new Set(['timeout', 'unreleased', 'lost']);
@@ -51,7 +43,7 @@ const WARNINGS: ReadonlySet<LockEvent['type']> = new Set(['timeout', 'unreleased
  */
 export function structuredLogs(logger: StructuredLogger, options: StructuredLogOptions = {}): () => void {
   const { types } = OPTIONS.read('structuredLogs', options);
-  refuseWithoutMethods('the logger of structuredLogs', logger, ['debug', 'warn'], "Nest's Logger, or pino");
+  read.withMethods(['debug', 'warn'], "Nest's Logger, or pino")('the logger of structuredLogs', logger);
   const write = (event: LockDiagnostics): void => {
     const isLate = event.type === 'renewed' && event.late > 0;
     const level = isLate || WARNINGS.has(event.type) ? 'warn' : 'debug';

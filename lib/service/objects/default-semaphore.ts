@@ -7,7 +7,7 @@ import type { AcquireOptions, RunOptions } from '../../options/acquire-options.j
 import type { Acquirer } from '../acquirer.js';
 import type { LockHandle } from '../handles/lock-handle.js';
 import { NO_CONTEXT, ONE_TRY, type CallContext } from '../../options/resolve-acquire-options.js';
-import { count, LARGEST_COUNT } from '../../options/option-readers.js';
+import { LARGEST_COUNT, read } from '../../options/option-readers.js';
 import { OPTIONS, tryOptions } from '../../options/option-table.js';
 import type { Semaphore, SemaphoreCallOptions, SemaphoreDrainOptions, SemaphoreRunOptions } from './semaphore.js';
 
@@ -23,7 +23,7 @@ export type SemaphoreTerms = Pick<AcquireOptions, 'pattern'> & { readonly permit
 /** `setPermits` may have changed the number of permits, so the store decides whether they suffice. */
 const COUNTED: CallContext = Object.freeze({ ...NO_CONTEXT, permits: 'counted by store' });
 
-const NUMBER_OF_PERMITS = count(0);
+const NUMBER_OF_PERMITS = read.count(0);
 
 /** The default implementation of a semaphore: each hold has some of its permits. */
 export class DefaultSemaphore implements Semaphore {

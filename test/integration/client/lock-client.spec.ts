@@ -79,7 +79,7 @@ describe('createLockClient', () => {
     const written = { ...settings(), lockTimeout: 5 };
     await expect(createLockClient(written)).rejects.toThrow(/^createLockClient has no option "lockTimeout"/);
     await expect(createLockClient({ host: 'localhost' } as object)).rejects.toThrow(
-      'createLockClient has no option "host" of its own: write connection: { host }.',
+      'createLockClient has no option "host": write connection: { host }.',
     );
   });
 

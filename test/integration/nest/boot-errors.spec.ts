@@ -91,6 +91,7 @@ describe('options of the module that cannot be used', () => {
     ['no connection at all', { connection: 5 }, ['connection must be a URL']],
     ['connection null', { connection: null }, ['connection must be a URL']],
     ['port alone', { port: 6379 }, ['write connection: { port }']],
+    ['misspelt port', { prot: 6379 }, ["did you mean 'port'? If so, write connection: { port }."]],
     [
       'keyBuilder',
       { keyBuilder: 'acme' },

@@ -137,7 +137,10 @@ describe('a command line', () => {
     [['-p', 'a{b'], 'keyPrefix'],
     [['-c', 'redis://a', '-c', 'redis://b'], '3 or more'],
     [['-c', '{"cluster":[]}'], 'connection.cluster is an empty array; write a list of nodes'],
-    [['-c', '{"cluster":["redis://a"],"password":"secret"}'], 'connection has no option "password" beside cluster'],
+    [
+      ['-c', '{"cluster":["redis://a"],"password":"secret"}'],
+      'connection has no option "password": write options of each node in',
+    ],
     [['-c', '{"cluster":["redis://a"]}', '-c', 'redis://b', '-c', 'redis://c'], 'connection[0] is a Cluster'],
   ])('%j is refused before anything is connected', async (args, why) => {
     const refusal = connect(read('ls', ...args) as CommandLine);

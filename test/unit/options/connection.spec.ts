@@ -12,6 +12,7 @@ describe('connection', () => {
     { cluster: [node], options: { slotsRefreshTimeout: 5_000, optionOfALaterVersion: 1, redisOptions: {} } },
     { host: 'a', tls: { minVersion: 'TLSv1.2', crl: 'x', checkServerIdentity: 1, ciphers: 'x' } },
     { host: 'a', port: '6380' },
+    { Connector: 'its own', hosts: ['a'] },
   ])('accepts %j', (written) => {
     expect(readConnections(written)).toEqual({ ...('cluster' in written && { options: {} }), ...written });
   });
@@ -20,9 +21,19 @@ describe('connection', () => {
     ['connection.cluster is an empty array; write a list of nodes', { cluster: [] }],
     ['connection.cluster[1] is null; write a node', { cluster: [node, null] }],
     ['connection.cluster is an object; write a list of nodes', { cluster: node }],
-    ['no option "password" beside cluster', { cluster: [node], password: 'x' }],
-    ['connection.options is a string of 1 characters; write an object', { cluster: [node], options: 'x' }],
+    [
+      'no option "password": write options of each node in connection.options.redisOptions',
+      { cluster: [node], password: 'x' },
+    ],
+    [
+      'connection.options takes an object of options; this is a string of 1 characters',
+      { cluster: [node], options: 'x' },
+    ],
     ['connection has no option "url": write the URL itself', { url: 'redis://:secret@a' }],
+    [
+      'connection has no option "sentinelRootNodes": for Sentinels write connection: { sentinels',
+      { sentinelRootNodes: [node], name: 'm' },
+    ],
     ['connection has no option "socket": write what it contains: connection: { host, port }', { socket: node }],
     ['for a Cluster write connection: { cluster: [{ host, port }, …]', { nodes: [node] }],
     ['connection has no option "config": write what', { config: node }],
@@ -37,7 +48,7 @@ describe('connection', () => {
       { cluster: [node], options: { password: 'secret' } },
     ],
     [
-      'connection.options has no option "pasword": did you mean \'password\'? Write options of each node in redisOptions',
+      'connection.options has no option "pasword": did you mean \'password\'? If so, write options of each node in redisOptions',
       { cluster: [node], options: { pasword: 'secret' } },
     ],
     [
