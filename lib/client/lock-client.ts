@@ -8,7 +8,7 @@ import {
   type LockDefaults,
   type RedisLockModuleOptions,
 } from '../module/redis-lock.options.js';
-import { asWritten, Options, read } from '../options/option-readers.js';
+import { asWritten, Options, or, read } from '../options/option-readers.js';
 import { OPTIONS } from '../options/option-table.js';
 import { LockService } from '../service/lock.service.js';
 
@@ -80,7 +80,7 @@ export async function createLockClient(
 ): Promise<LockClient> {
   CLIENT_OPTIONS.check('createLockClient', options);
   if (isObject(options.defaults)) CLIENT_DEFAULTS.check('defaults', options.defaults);
-  const { logger = consoleLogger, clock } = PARTS.read('the second argument of createLockClient', parts);
+  const { logger, clock } = PARTS.read('the second argument of createLockClient', parts);
   const resolved = resolveModuleOptions(options, 'createLockClient');
   const client = createLockService(resolved, logger, { service: LockClient, ...(clock && { clock }) });
   try {
@@ -95,10 +95,10 @@ export async function createLockClient(
 }
 
 const LOGGER = "console, Nest's Logger, or an object with these methods";
-/** A caller may pass an object that has more. */
+/** The object may have more. */
 const PARTS = new Options(
   {
-    logger: read.withMethods<LockLogger>(['debug', 'log', 'warn', 'error'], LOGGER),
+    logger: or(read.withMethods<LockLogger>(['debug', 'log', 'warn', 'error'], LOGGER), consoleLogger),
     clock: read.withMethods<Clock>(['now', 'setTimer', 'clearTimer', 'keepAlive'], 'a ManualClock'),
   },
   {},

@@ -111,6 +111,14 @@ function refuseOtherClients(label: string, connection: object): void {
   );
 }
 
+/** The reader of options that ioredis gets as they are written. */
+const forIoredis =
+  <Read extends object>(options: Options<any>): OptionReader<Read> =>
+  (label, written) => {
+    options.nested(label, written);
+    return written as Read;
+  };
+
 /** ioredis takes a number for text, and connects to another port, or to this machine, if it cannot use what is written. */
 const readPort = read.checked<number | string>(
   (port) => (typeof port === 'string' ? /^\d{1,5}$/.test(port) : Number.isInteger(port)) && port >= 0 && port <= 65_535,
@@ -124,17 +132,19 @@ const readHost: OptionReader<string> = (label, host) => {
 };
 const ADDRESS = { host: readHost, port: readPort };
 
-/** The options of TLS and of a Sentinel. */
-const NESTED = new Options(
-  {
-    ...ADDRESS,
-    ...asWritten(['key', 'cert', 'ca', 'crl', 'pfx', 'passphrase', 'servername', 'rejectUnauthorized']),
-  },
-  {},
-  () => false,
+/** Options of TLS and of a Sentinel. */
+const readNested = forIoredis(
+  new Options(
+    {
+      ...ADDRESS,
+      ...asWritten(['key', 'cert', 'ca', 'crl', 'pfx', 'passphrase', 'servername', 'rejectUnauthorized']),
+    },
+    {},
+    () => false,
+  ),
 );
-const readTls: OptionReader = (label, written) => (isObject(written) ? NESTED.nested(label, written) : written);
-const listOfSentinels = read.listOf(NESTED.nested, "a list such as [{ host: 'a', port: 26379 }]", refuseUnseen);
+const readTls: OptionReader = (label, written) => (isObject(written) ? readNested(label, written) : written);
+const listOfSentinels = read.listOf(readNested, "a list such as [{ host: 'a', port: 26379 }]", refuseUnseen);
 
 /** Refuses a database that `SELECT` cannot take, which ioredis would replace by database 0. */
 const readDatabase: OptionReader = (label, db) => {
@@ -186,9 +196,11 @@ export const SERVER_OPTIONS = new Options(
   (written) => 'Connector' in written,
 );
 
+const readServerOptions = forIoredis<LineOptions>(SERVER_OPTIONS);
+
 const readServer: OptionReader<LineOptions> = (label, written) => {
   if (written instanceof URL) throw new LockConfigError(`${label} is a URL object: write its text, url.href.`);
-  const options = SERVER_OPTIONS.nested(label, written) as LineOptions;
+  const options = readServerOptions(label, written);
   const { credentials, username, password, sentinels, name } = options as Readonly<Record<string, unknown>>;
   if (isObject(sentinels) && !isText(name)) {
     throw new LockConfigError(
@@ -229,7 +241,7 @@ const CLUSTER = new Options(
     cluster: required(
       read.listOf(readNode, "a list of nodes, such as [{ host: 'a', port: 6379 }, 'redis://b:6379']", refuseUnseen),
     ),
-    options: or(CLUSTER_OPTIONS.nested as OptionReader<ClusterOptions>, {}),
+    options: or(forIoredis<ClusterOptions>(CLUSTER_OPTIONS), {}),
   },
   hints(
     [...CLUSTER_OPTIONS.names, ...SERVER_OPTIONS.names],

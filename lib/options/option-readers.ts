@@ -215,9 +215,9 @@ export class Options<Readers extends Readonly<Record<string, OptionReader>>> {
 
   /**
    * @param elsewhere names that are no options here, with what to write in their place
-   * @param foreign for options that another package gets as they are: whether this object may have options of any name. If it
-   *   may not, only probable typing errors are refused, since a later version of that package may have more options. Messages
-   *   do not show such an object, because it may contain a password.
+   * @param foreign for objects of other packages, which may have more than the table: whether this one may have options of any
+   *   name. If it may not, probable typing errors are refused. Messages do not show such an object, because it may contain a
+   *   password.
    */
   constructor(
     readonly readers: Readers,
@@ -249,7 +249,7 @@ export class Options<Readers extends Readonly<Record<string, OptionReader>>> {
       if (reader !== undefined && value !== undefined) options[name] = reader(prefix + name, value);
     }
     for (const name of this.required) if (options[name] === undefined) this.known.get(name)!(prefix + name, undefined);
-    return (this.foreign ? written : options) as ReadOptions<Readers>;
+    return options as ReadOptions<Readers>;
   }
 
   /**

@@ -1,5 +1,4 @@
 import { inspect, type InspectOptions } from 'node:util';
-import { describe } from '../../common/describe.js';
 import type { Duration } from '../../common/duration.js';
 import type { HoldSurvey, LockEngine } from '../../engine/lock-engine.js';
 import { LockConfigError, LockNotHeldError } from '../../errors/index.js';
@@ -24,6 +23,10 @@ export type SemaphoreTerms = Pick<AcquireOptions, 'pattern'> & { readonly permit
 const COUNTED: CallContext = Object.freeze({ ...NO_CONTEXT, permits: 'counted by store' });
 
 const NUMBER_OF_PERMITS = read.count(0);
+const ADDED_PERMITS = read.checked<number>(
+  (permits: number) => Number.isSafeInteger(permits) && permits !== 0 && Math.abs(permits) <= LARGEST_COUNT,
+  `how many permits to add: a whole number other than 0, up to ${LARGEST_COUNT}`,
+);
 
 /** The default implementation of a semaphore: each hold has some of its permits. */
 export class DefaultSemaphore implements Semaphore {
@@ -88,14 +91,7 @@ export class DefaultSemaphore implements Semaphore {
   }
 
   async addPermits(permits: number): Promise<number> {
-    const isTooLarge = Number.isSafeInteger(permits) && Math.abs(permits) > LARGEST_COUNT;
-    if (!Number.isSafeInteger(permits) || permits === 0 || isTooLarge) {
-      const limit = isTooLarge ? `, up to ${LARGEST_COUNT}` : '';
-      throw new LockConfigError(
-        `addPermits takes how many permits to add, a whole number other than 0${limit}; this is ${typeof permits === 'number' ? permits : describe(permits)}.`,
-      );
-    }
-    return this.engine.addToLimit(this.key, permits, this.terms.permits);
+    return this.engine.addToLimit(this.key, ADDED_PERMITS('permits', permits), this.terms.permits);
   }
 
   async drainPermits(options: SemaphoreDrainOptions = {}): Promise<LockHandle | null> {
