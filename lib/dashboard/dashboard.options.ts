@@ -130,6 +130,6 @@ export const readAsyncOptions = (written: unknown): ReadOptions<typeof ASYNC.rea
 /** Reads the settings that a factory made. @throws LockConfigError */
 export function readMadeSettings(made: unknown, guards: readonly Guard[]): ResolvedDashboardSettings {
   assertMade('RedisLockDashboardModule.forRootAsync', made);
-  const settings = MADE.read('RedisLockDashboardModule.forRootAsync', made);
+  const settings = MADE.read('what the factory of RedisLockDashboardModule.forRootAsync returned', made);
   return { ...settings, readOnly: settings.readOnly ?? guards.length === 0 };
 }

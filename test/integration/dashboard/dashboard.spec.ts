@@ -377,7 +377,7 @@ describe('the dashboard', () => {
     const early = { guards: 'none', useFactory: () => ({ path: 'x' }) } as const;
     const { module: type, ...rest } = RedisLockDashboardModule.forRootAsync(early as never);
     await expect(bench.boot({ imports: [{ module: type, ...rest }] })).rejects.toThrow(
-      'no option "path" here: write it beside the factory',
+      'what the factory of RedisLockDashboardModule.forRootAsync returned has no option "path": write it beside the factory',
     );
   });
 
