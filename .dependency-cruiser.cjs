@@ -104,7 +104,7 @@ module.exports = {
         from: [METRICS],
         to: [
           DIAGNOSTICS,
-          '^lib/common/(describe|observed)\\.ts$',
+          '^lib/common/(describe|observed|type-guards)\\.ts$',
           '^lib/engine/lock-event\\.ts$',
           '^lib/options/option-readers\\.ts$',
           ERRORS,
