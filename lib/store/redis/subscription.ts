@@ -20,6 +20,8 @@ export const UNSEEN: Subscription = { since: Infinity, heardAt: -Infinity, doubt
 
 /** For how many ms after a reply an earlier message may still arrive. They come on different connections. */
 const ON_ITS_WAY = 500;
+/** A grant may be older than its lease says by up to so many ms: the server's clock has whole ones. */
+const ROUNDING = 1;
 
 /**
  * Judges the subscription that stood when a request was sent by the reply to that request. A subscription may be dead although
@@ -35,7 +37,7 @@ export function weigh(
 ): void {
   if (sign === undefined || subscription === undefined) return;
   if (sign === 'unheard') return subscription.doubt('the server sees no subscriber on the channel of this client');
-  const grantedAt = sent - (lease - (reply.outcome === 'held' ? reply.lease : 0));
+  const grantedAt = sent - (lease - (reply.outcome === 'held' ? reply.lease : 0)) - ROUNDING;
   // An older grant may have been sent to the subscription before this one. Messages arrive in the order in which they were
   // sent, so any later one shows that the subscription works.
   const hasWorked = (): boolean => Math.max(subscription.since, subscription.heardAt) > grantedAt;
