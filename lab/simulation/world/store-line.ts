@@ -50,9 +50,9 @@ export class StoreLine implements Connection {
   readonly health: ConnectionHealth;
   /** Now and then the replicas are behind. */
   readonly replicas: Connection['replicas'] = {
-    confirm: async (key, id, min, _timeout, script) => {
+    confirm: async ({ key, id, min }, entry, script) => {
       const behind = this.surroundings.random() < 0.3;
-      const isHeld = await this.scripts.run(script, namedKeys([key]), [id], flag);
+      const isHeld = await this.scripts.run(script, namedKeys([entry], key), [id], flag);
       return isHeld && !behind ? min : 0;
     },
   };

@@ -74,6 +74,8 @@ class IoredisLine implements Line {
   private isOver = false;
   /** Whether the server has accepted the connection and has not answered yet. */
   private isUnanswered = false;
+  /** Why the line has ended, if that is known. */
+  private why: Error | undefined;
   /** The channels in slots whose subscription the server has confirmed. */
   private readonly channels = new Set<string>();
   private gathering: ReadingTimer | undefined;
@@ -104,8 +106,12 @@ class IoredisLine implements Line {
     client.on('moved', () => ('protocol' in client.options ? this.gather() : this.end(undefined)));
     client.on('error', (error: Error) => (MISTAKEN.test(error.message) ? this.gather() : this.end(asRefusal(error))));
     client.on('end', () => this.end(undefined));
-    this.opened = credentials === undefined ? client.connect() : this.logIn(credentials);
-    this.opened.catch((error: Error) => this.end(error));
+    this.opened = (credentials === undefined ? client.connect() : this.logIn(credentials)).catch((error: Error) => {
+      this.end(error);
+      // ioredis rejects with another error than the one that it has emitted.
+      throw this.why ?? error;
+    });
+    this.opened.catch(() => undefined);
   }
 
   get state(): Line['state'] {
@@ -186,7 +192,8 @@ class IoredisLine implements Line {
     if (this.isOver) return;
     this.close(true);
     const isClosed = error === undefined || CLOSED.test(error.message);
-    this.observer.ended?.(this.isUnanswered && isClosed ? closedUnanswered(this.peer, error) : error);
+    this.why = this.isUnanswered && isClosed ? closedUnanswered(this.peer, error) : error;
+    this.observer.ended?.(this.why);
   }
 
   private async logIn(provide: LockCredentialsProvider): Promise<void> {

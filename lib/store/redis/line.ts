@@ -58,7 +58,7 @@ export interface Line extends Pick<Commands, 'send'> {
   /** Sends a script. The reply is an event: a promise would cost as much as the rest of the command. */
   run(script: SentScript): void;
   readonly state: 'opening' | 'ready' | 'ended';
-  /** Resolves when the server accepts commands. Rejects if the line ends before. */
+  /** Resolves when the server accepts commands. Rejects with the reason if the line ends before. */
   readonly opened: Promise<void>;
   /** The address of the server, as far as it is known. */
   readonly peer: string;
@@ -81,10 +81,7 @@ export interface Lines {
   open(observer: LineObserver, address?: ServerAddress): Line;
 }
 
-/**
- * Opens a line for one question. `giveUp` ends it before the answer.
- * @throws the error with which the line has ended, or the refusal of the server
- */
+/** Opens a line for one question. `giveUp` ends it before the answer. */
 export async function askOnce<T>(
   lines: Lines,
   server: ServerAddress,
@@ -92,16 +89,12 @@ export async function askOnce<T>(
   ask: (line: Line) => Promise<T>,
 ): Promise<T> {
   giveUp.throwIfAborted();
-  // A client that cannot connect rejects its commands without the reason.
-  let why: Error | undefined;
-  const line = lines.open({ ended: (error) => (why = error) }, server);
+  const line = lines.open({}, server);
   const leave = (): void => line.close(true);
   giveUp.addEventListener('abort', leave, { once: true });
   try {
     await line.opened;
     return await ask(line);
-  } catch (error) {
-    throw why ?? error;
   } finally {
     giveUp.removeEventListener('abort', leave);
     line.close();

@@ -54,9 +54,9 @@ export class RedisLatches implements LatchStore {
     return this.#connection.scripts.run('latchDelete', this.keysOf(key), [id, latch, this.memory], flag);
   }
 
-  replicate({ key, id, min, timeout }: ReplicateRequest): Promise<number> {
-    const { counted } = latchKeys(this.options.keyPrefix, key);
-    return this.#connection.replicas.confirm(counted, id, min, timeout, 'latchConfirm');
+  replicate(request: ReplicateRequest): Promise<number> {
+    const { counted } = latchKeys(this.options.keyPrefix, request.key);
+    return this.#connection.replicas.confirm(request, counted, 'latchConfirm');
   }
 
   /** The keys, in the order of lua/shared/latch.lua. */

@@ -253,8 +253,8 @@ export class RedisStore extends ConnectedStore implements QuorumMember {
     });
   }
 
-  replicate({ key, id, min, timeout }: ReplicateRequest): Promise<number> {
-    return this.#connection.replicas.confirm(redisKeys(this.keyPrefix, key).state, id, min, timeout, 'confirm');
+  replicate(request: ReplicateRequest): Promise<number> {
+    return this.#connection.replicas.confirm(request, redisKeys(this.keyPrefix, request.key).state, 'confirm');
   }
 
   renew(requests: readonly RenewRequest[]): Promise<RenewReply[]> {

@@ -1,5 +1,7 @@
 import { pause } from '../../common/reading-timer.js';
+import { LockStoreError } from '../../errors/index.js';
 import { hashSlot } from '../../keys/index.js';
+import type { ReplicateRequest } from '../latch-store.js';
 import { DOUBT } from './connection-options.js';
 import type { Line } from './line.js';
 import { flag, natural, readReply } from './reply-readers.js';
@@ -65,22 +67,33 @@ export class Replicas {
    * over. Retries until then, to get over a failover: the next request goes to the server that has the lock by then.
    * @throws LockStoreError if the server refuses or does not answer in time
    */
-  async confirm(key: string, id: string, min: number, timeout: number, script: ConfirmingScript): Promise<number> {
+  async confirm(
+    { key, id, min, timeout }: ReplicateRequest,
+    /** The Redis key of the entry. */
+    entry: string,
+    script: ConfirmingScript,
+  ): Promise<number> {
     const until = performance.now() + timeout;
     const { name, source } = SCRIPTS[script];
-    const late = `Redis did not answer within ${this.commandTimeout} ms (commandTimeout) how many replicas have the write`;
+    const late = (): LockStoreError =>
+      new LockStoreError(
+        `Redis did not answer within ${this.commandTimeout} ms (commandTimeout) how many replicas have the write`,
+        { key, transient: true },
+      );
     /** The line that wrote the entry again. A WAIT on another one does not cover it. */
     let writtenOn: Line | undefined;
     const ask = async (): Promise<number | undefined> => {
-      const server = this.servers.of(hashSlot(key));
+      const server = this.servers.of(hashSlot(entry));
       if (server === undefined) throw new Error('Connection is closed.');
       const waits = this.lineTo(server);
       const { line } = waits;
       await line.opened;
-      const write = writtenOn === line ? 1 : line.send('EVAL', source, 1, key, id);
+      const write = writtenOn === line ? 1 : line.send('EVAL', source, 1, entry, id);
       writtenOn = line;
       const [written, replicas] = await Promise.all([write, waits.wait(min, until)]);
-      return readReply(`the script '${name}'`, written, flag) ? readReply('WAIT', replicas, natural) : undefined;
+      return readReply(`the script '${name}'`, written, flag, key)
+        ? readReply('WAIT', replicas, natural, key)
+        : undefined;
     };
     const doubting = setInterval(() => void this.servers.refresh(), LONGEST_ROUND + DOUBT).unref();
     try {
@@ -92,7 +105,7 @@ export class Replicas {
         } catch (error) {
           if (refusesWrites(error)) writtenOn?.close(true);
           writtenOn = undefined;
-          const failure = storeFailure(error);
+          const failure = storeFailure(error, key);
           if (!failure.transient || performance.now() + AGAIN > until) throw failure;
           void this.servers.refresh();
           await pause(AGAIN);

@@ -3,7 +3,7 @@ import { foreignError, messageOf } from './foreign-error.js';
 
 /** Errors of a server that starts, fails over, is busy or full, and errors for a lost connection. */
 const TRANSIENT =
-  /\b(LOADING|READONLY|BUSY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|NOREPLICAS|UNBLOCKED|MOVED|ASK)\b|max number of clients|Connection is closed|ECONN|ETIMEDOUT|EPIPE/i;
+  /\b(LOADING|READONLY|BUSY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|NOREPLICAS|UNBLOCKED|MOVED|ASK)\b|max number of clients|Connection is closed|ECONN|ETIMEDOUT|EPIPE|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH/i;
 
 /** A command that the server does not know, or not inside scripts. */
 const UNKNOWN_COMMAND = /unknown (redis )?command|unknown subcommand|not allowed from script/i;

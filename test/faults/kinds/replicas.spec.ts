@@ -253,6 +253,19 @@ describe('replicas: failures of either server', () => {
       await untilFollowing(bench.redis);
     }
   });
+
+  it('a Redis that goes away during the wait: the error names the key', async () => {
+    const proxy = await bench.proxy();
+    const service = await bench.service({ connection: proxy.url, commandTimeout: 500 });
+    await withoutReplica(async () => {
+      const waiting = timed(() => service.acquire('a', REPLICAS));
+      await eventually(() => held('a'));
+      proxy.disconnect();
+      expect((await waiting).error).toMatchObject({ code: 'LOCK_STORE', key: 'a', transient: true });
+      await proxy.restore();
+    });
+    await eventually(async () => !(await held('a')), { within: 10_000 });
+  });
 });
 
 it('the time for replicas of the first of two free keys is added to waitTimeout', async () => {

@@ -14,7 +14,8 @@ it('a call on a new line does not share a WAIT that is queued on the old line', 
     });
   const old = line(lost);
   const replicas = new Replicas(serverWith(old, line(Promise.resolve(2))), 1_000);
-  const confirm = (id: string): Promise<number> => replicas.confirm('a', id, 1, 10_000, 'confirm');
+  const confirm = (id: string): Promise<number> =>
+    replicas.confirm({ key: 'a', id, min: 1, timeout: 10_000 }, 'lock:state:{a}', 'confirm');
   const first = confirm('1');
   await eventually(() => waits === 1);
   const queued = confirm('2');

@@ -208,9 +208,10 @@ describe('a reply that other commands cannot give', () => {
     ['WAIT', 1, -1],
   ])('confirms no replica: %s answers %j, WAIT %j', async (command, written, replicas) => {
     const line = new FakeLine({}, async (word) => (word === 'WAIT' ? replicas : written));
-    const confirmed = new Replicas(serverWith(line), 1_000).confirm('a', '1', 1, 500, 'confirm');
+    const request = { key: 'a', id: '1', min: 1, timeout: 500 };
+    const confirmed = new Replicas(serverWith(line), 1_000).confirm(request, 'lock:state:{a}', 'confirm');
     await expect(confirmed).rejects.toEqual(
-      expect.objectContaining({ code: 'LOCK_STORE', message: expect.stringContaining(command) }),
+      expect.objectContaining({ code: 'LOCK_STORE', key: 'a', message: expect.stringContaining(command) }),
     );
   });
 });
