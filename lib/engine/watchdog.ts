@@ -118,12 +118,12 @@ export class Watchdog {
   answered(grant: ClientGrant, question: Question, left: number): boolean {
     const wasUnclear = grant.lease.isUnclear;
     const verdict = grant.answered(question, left);
-    if (verdict === 'ignored') return false;
     const holds = grant.holds.filter(({ isHeld }) => isHeld);
     if (verdict === 'unclear' && wasUnclear) {
       for (const hold of holds) this.retry(hold);
       return false;
     }
+    // Also after an ignored answer to `extend`: the server that has overtaken it may lack the extension.
     for (const hold of holds) this.reschedule(hold);
     const lacks = (hold: Hold): boolean => !hold.isAbandoned && hold.missingLease > question.lease;
     return holds.length > 0 && (verdict === 'unclear' || (verdict === 'lowered' && holds.some(lacks)));

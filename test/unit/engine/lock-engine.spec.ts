@@ -310,6 +310,28 @@ it('counts the reply to a verify from when the request was sent, also for the ne
   expect(next.validUntil).toBeLessThan(end);
 });
 
+it('asks soon for an extension if an answer of another server has overtaken its answer', async () => {
+  const { clock, store, engine, take } = engineBench();
+  const hold = await take({ renews: false });
+  await clock.pass(20_000);
+  const extended = engine.leases.extend(hold, 90_000);
+  // As in a Cluster after a failover, where each command is sent again by itself.
+  store.epoch += 1;
+  engine.watchdog.renewNow([hold]);
+  await clock.pass(100);
+  store.renewals[1]!.answer.resolve([9_900]);
+  await settled();
+  store.renewals[0]!.answer.resolve([90_000]);
+  await extended;
+  for (let i = 0; i < 60 && store.renewals.length < 3; i += 1) await clock.pass(100);
+  expect(hold.remaining).toBeGreaterThan(3_000);
+  const { request, answer } = store.renewals[2]!;
+  expect(request[0]!.lease).toBeGreaterThan(80_000);
+  answer.resolve([request[0]!.lease]);
+  await clock.pass(60_000);
+  expect(hold.isHeld).toBe(true);
+});
+
 it('a renewal that an extend has moved is not late', async () => {
   const { clock, store, context, engine, take } = engineBench();
   const extended = engine.leases.extend(await take(), 60_000);
