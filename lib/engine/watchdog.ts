@@ -123,7 +123,7 @@ export class Watchdog {
       for (const hold of holds) this.retry(hold);
       return false;
     }
-    // Also after an ignored answer to `extend`: the server that has overtaken it may lack the extension.
+    // Even if the answer is ignored: the answer that has overtaken it may lack the extension.
     for (const hold of holds) this.reschedule(hold);
     const lacks = (hold: Hold): boolean => !hold.isAbandoned && hold.missingLease > question.lease;
     return holds.length > 0 && (verdict === 'unclear' || (verdict === 'lowered' && holds.some(lacks)));

@@ -108,7 +108,7 @@ class IoredisLine implements Line {
     client.on('end', () => this.end(undefined));
     this.opened = (credentials === undefined ? client.connect() : this.logIn(credentials)).catch((error: Error) => {
       this.end(error);
-      // ioredis rejects with another error than the one that it has emitted.
+      // ioredis emits the reason, and rejects with another error.
       throw this.why ?? error;
     });
     this.opened.catch(() => undefined);
