@@ -19,6 +19,7 @@ async function play(key: string, setFault?: (proxy: RespProxy) => Fault) {
 it.each<[string, (proxy: RespProxy, n: number) => Fault]>([
   ['the reply to the n-th command is lost', (proxy, n) => proxy.cutAfterCommand(n)],
   ['the n-th command itself is lost', (proxy, n) => proxy.cutBeforeCommand(n)],
+  ['bytes that are no reply stand in place of the reply to the n-th command', (proxy, n) => proxy.garbleReply(n)],
 ])('continues normally if %s, for every n', async (_, faultOf) => {
   // The first time the server does not know the scripts, which takes some commands more.
   const plain = [await play('plain:1'), await play('plain:2')];

@@ -15,7 +15,7 @@
  * @property {Promise<ProxiedCommand>} happened resolves to the command that it happened to
  * @property {() => void} cancel
  *
- * @typedef {'see' | 'cut before' | 'cut within' | 'cut after'} Effect
+ * @typedef {'see' | 'cut before' | 'cut within' | 'cut after' | 'garble'} Effect
  *
  * @typedef {object} Trap
  * @property {Effect} effect
@@ -49,20 +49,20 @@ export class CommandTraps {
     for (const trap of this.#traps) {
       if (!trap.matches(command) || --trap.left > 0) continue;
       this.#traps.delete(trap);
-      if (trap.effect === 'cut after' || trap.effect === 'cut within') this.#sentenced.set(command, trap);
-      else trap.spring(command);
+      if (trap.effect === 'see' || trap.effect === 'cut before') trap.spring(command);
+      else this.#sentenced.set(command, trap);
       if (trap.effect === 'cut before') decision = 'cut';
     }
     return decision;
   }
 
-  /** @param {ProxiedCommand} command @returns {'pass' | 'cut' | 'cut within'} */
+  /** @param {ProxiedCommand} command @returns {'pass' | Effect} */
   replied(command) {
     const trap = this.#sentenced.get(command);
     if (trap === undefined) return 'pass';
     this.#sentenced.delete(command);
     trap.spring(command);
-    return trap.effect === 'cut within' ? 'cut within' : 'cut';
+    return trap.effect;
   }
 }
 

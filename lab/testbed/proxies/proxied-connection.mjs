@@ -32,12 +32,15 @@ import { RespReader } from './resp-reader.mjs';
  * @typedef {object} Rules The hooks of a connection for the data that it is about to pass on
  * @property {Faults} faults
  * @property {(command: ProxiedCommand) => 'pass' | 'cut'} requested `cut`: the connection ends in place of the command
- * @property {(command: ProxiedCommand) => 'pass' | 'cut' | 'cut within'} replied `cut`: the connection ends in place of the
- *   reply; `cut within`: in its middle
+ * @property {(command: ProxiedCommand) => 'pass' | import('./command-traps.mjs').Effect} replied `cut after`: the connection
+ *   ends in place of the reply; `cut within`: in its middle; `garble`: with bytes in its place that are no RESP
  * @property {(command: ProxiedCommand, frame: RespFrame) => Buffer} rewritten the bytes that the server gets in place
  * of the command
  * @property {(connection: ProxiedConnection) => void} closed
  */
+
+/** What an intermediary may write in place of a reply. */
+const GARBLED = 'HTTP/1.1 502 Bad Gateway\r\n\r\n';
 
 /** One client's connection through the proxy. */
 export class ProxiedConnection {
@@ -153,6 +156,7 @@ export class ProxiedConnection {
       this.#isEnded = true;
       this.#replies.push(() => {
         if (decision === 'cut within') this.#client.write(frame.raw.subarray(0, frame.raw.length >> 1));
+        if (decision === 'garble') this.#client.write(GARBLED);
         this.cut();
       });
       return;

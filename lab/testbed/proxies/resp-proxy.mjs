@@ -122,6 +122,11 @@ export class RespProxy extends TcpListener {
     return this.#traps.set('cut within', selector);
   }
 
+  /** Lets the server execute the chosen command, and ends its connection with a reply that is no RESP. @param {CommandSelector} selector */
+  garbleReply(selector) {
+    return this.#traps.set('garble', selector);
+  }
+
   /** Ends the connection in place of passing the chosen command on: the server never sees it. @param {CommandSelector} selector */
   cutBeforeCommand(selector) {
     return this.#traps.set('cut before', selector);

@@ -330,7 +330,8 @@ export class ScriptCommand extends Command {
         value(this: ScriptCommand, error: Error) {
           this.isSettled = true;
           this.traced?.reject(error);
-          this.observer!.failed?.(this.call!, error);
+          // Any other error ends the line, and ioredis rejects its commands before it reports that.
+          if (isAnswer(error)) this.observer!.failed?.(this.call!, error);
         },
       },
     });
