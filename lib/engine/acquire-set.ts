@@ -185,7 +185,8 @@ export class AcquireSet {
       stopListening();
       return true;
     };
-    const leaveAll = (tombstone: number): void => set.forEach(({ key }, i) => releases.leave(key, ids[i]!, tombstone));
+    const leaveAll = (tombstone: number): void =>
+      set.forEach(({ key, terms }, i) => releases.leave(key, ids[i]!, tombstone, clock.now() + terms.lease));
     const giveUp = (settle: () => void): void => {
       if (!end()) return;
       leaveAll(2 * limits.commandTimeout);
@@ -241,7 +242,10 @@ export class AcquireSet {
     learn(busy);
     const held = requests.filter((_, i) => replies[i]!.outcome === 'held');
     await Promise.all(
-      held.map(({ key, id }) => releases.sendInBackground({ key, id, tombstoneFor: 0, keep: 0, next: undefined })),
+      held.map(({ key, id, lease }) => {
+        const until = context.clock.now() + lease;
+        return releases.sendInBackground({ key, id, tombstoneFor: 0, keep: 0, next: undefined }, until);
+      }),
     );
     return busy;
   }

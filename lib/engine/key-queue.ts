@@ -329,7 +329,7 @@ export class Group implements TicketListener {
     const now = context.clock.now();
     if (first !== undefined && validUntil(granted.from, lease) > now) return this.serveUnder(granted, first);
     // No waiter is left, or the answer came so late that the lease may be over.
-    releases.leave(this.queue.key, granted.id, releases.tombstoneFor(granted.epoch));
+    releases.leave(this.queue.key, granted.id, releases.tombstoneFor(granted.epoch), granted.from + granted.longest);
     if (this.waits) this.openTicket()?.ask();
     else this.failed(answeredTooLate(this.queue.key, lease, true));
   }

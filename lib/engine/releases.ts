@@ -7,6 +7,8 @@ import type { Grant } from './hold-terms.js';
 
 /** ms from a failed release to the next try. */
 const RETRY = 250;
+/** ms until then while the store cannot be reached. */
+const UNREACHABLE_RETRY = 1_000;
 
 /** A grant whose holders have released some of its permits. */
 export interface PermitGrant {
@@ -48,7 +50,8 @@ export class Releases {
           return { ...request, keep, next: undefined };
         };
         this.failed.set(request.id, again);
-        this.again('release', request.key, error, () => {
+        const isOfUse = (): boolean => clock.now() < until;
+        this.again('release', request.key, error, isOfUse, () => {
           this.failed.delete(request.id);
           this.send(again(), until).catch(() => undefined);
         });
@@ -64,7 +67,8 @@ export class Releases {
 
   /**
    * Releases what an acquisition has in the store, a hold or a place in the queue, in the background. `tombstone`: for how
-   * many ms the store refuses the acquisition if its question arrives later. `until`: until when the store may keep it.
+   * many ms the store refuses the acquisition if its question arrives later. `until`: until when the store may keep it, if
+   * that may be longer than two `commandTimeout`s.
    */
   leave(key: string, id: string, tombstone: number, until?: number): void {
     void this.sendInBackground({ key, id, tombstoneFor: tombstone, keep: 0, next: undefined }, until);
@@ -96,7 +100,8 @@ export class Releases {
     } catch (error) {
       if (this.retries(error) && !this.keeping.has(grant)) {
         this.keeping.add(grant);
-        this.again('release permits of', key, error as LockStoreError, () => {
+        const isOfUse = (): boolean => grant.isHeld;
+        this.again('release permits of', key, error as LockStoreError, isOfUse, () => {
           this.keeping.delete(grant);
           if (grant.isHeld) this.sendUnits(grant, keepOf).catch(() => undefined);
         });
@@ -126,10 +131,14 @@ export class Releases {
     await settledBy(timers, { at: clock.now() + timeout }, Promise.allSettled(this.pending.values()));
   }
 
-  /** Sends a command again later. */
-  private again(what: string, key: string, error: LockStoreError, send: () => void): void {
-    const { clock, timers, logger } = this.context;
+  /** Sends a command again later. While the store cannot be reached, the commands would only pile up. */
+  private again(what: string, key: string, error: LockStoreError, isOfUse: () => boolean, send: () => void): void {
+    const { clock, timers, logger, store } = this.context;
     logger.debug(`could not ${what} '${key}' in Redis, will try again: ${error.message}`);
-    timers.add(clock.now() + RETRY, send);
+    const retry = (): void => {
+      if (store.unreachable === undefined || !isOfUse()) send();
+      else timers.add(clock.now() + UNREACHABLE_RETRY, retry);
+    };
+    timers.add(clock.now() + RETRY, retry);
   }
 }

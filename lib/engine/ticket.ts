@@ -137,11 +137,12 @@ export class Ticket extends StorePoll<AcquireReply> implements Linked<Ticket> {
     if (this.isOver) return;
     this.stop();
     if (this.isNew) return;
-    const { store, limits } = this.context;
+    const { store, limits, clock } = this.context;
     // A refusal is an answer. A tombstone is only for questions that may still be executed, or again after a reconnect.
     const isResent = this.firstEpoch !== store.epoch;
     const isUnanswered = isResent || this.isAsking || this.error?.transient === true;
-    this.parts.releases.leave(this.key, this.id, isUnanswered ? 2 * limits.commandTimeout : 0);
+    const tombstone = isUnanswered ? 2 * limits.commandTimeout : 0;
+    this.parts.releases.leave(this.key, this.id, tombstone, clock.now() + this.terms.lease);
   }
 
   /** The store has pushed a grant for this ticket. */

@@ -8,7 +8,8 @@ import { nothingLeftBehind, redisKey, timed } from '../../../lab/testbed/locks/f
 import { AT_ONCE, FaultBench } from '../../../lab/testbed/locks/locks.js';
 import { eventually, throughout } from '../../../lab/testbed/wait/eventually.mjs';
 import { startWorker } from '../../../lab/testbed/workers/processes.mjs';
-import type { ConnectionFilter } from '../../../lab/testbed/proxies/resp-proxy.mjs';
+import { startRedis } from '../../../lab/testbed/servers/redis-server.mjs';
+import { RespProxy, type ConnectionFilter } from '../../../lab/testbed/proxies/resp-proxy.mjs';
 
 const ASKING: ConnectionFilter = ({ isSubscriber }) => !isSubscriber;
 
@@ -89,6 +90,26 @@ it('a release that is sent again after an outage keeps the key until its holdAtL
   expect(ttl).toBeGreaterThan(0);
   expect(elapsed + ttl).toBeLessThan(LEAST + AT_ONCE);
   await nothingLeftBehind(bench.redis);
+});
+
+it('a call that fails in a long outage leaves no lock behind if Redis restarts with its data', async () => {
+  await using server = await startRedis({ persistent: true });
+  await using proxy = await RespProxy.start(server);
+  const TIMEOUT = 400;
+  const service = await bench.service({ connection: proxy.url, commandTimeout: TIMEOUT });
+  await service.run('a', () => undefined);
+  const { happened: executed } = proxy.cutAfterCommand({ names: ['evalsha'] });
+  const acquiring = timed(service.acquire('a', { expire: '5m' }));
+  await executed;
+  proxy.disconnect();
+  await server.kill();
+  expect((await acquiring).error.code).toBe('LOCK_STORE');
+  // So long that the commands which wait for the connection have failed.
+  await sleep(4 * TIMEOUT);
+  await server.start();
+  expect(await server.admin.exists(redisKey('state', 'a'))).toBe(1);
+  await proxy.restore();
+  await eventually(async () => (await server.admin.exists(redisKey('state', 'a'))) === 0);
 });
 
 it('a connection that is closed twice is closed once', async () => {

@@ -24,7 +24,11 @@ function setUp({ waits = true } = {}) {
   const parts: TicketParts = {
     tickets: new Tickets({}),
     context: contextOf(store, clock),
-    releases: { leave: (key, id, tombstone) => void told.push(`left ${key} ${id} ${tombstone}`) },
+    releases: {
+      leave: (key, id, tombstone, until) => {
+        told.push(`left ${key} ${id} ${tombstone}, retried for ${until! - clock.now()}`);
+      },
+    },
     orphans: { release, releaseHolders: release },
   };
   const listener: TicketListener = {
@@ -198,7 +202,7 @@ describe('an abandoned ticket', () => {
     ticket.leave();
     await clock.pass(25_000);
     expect(store.acquires).toHaveLength(1);
-    expect(told).toEqual(['contended', `left a ${ID} 0`]);
+    expect(told).toEqual(['contended', `left a ${ID} 0, retried for 30000`]);
   });
 
   type Parts = ReturnType<typeof setUp>;
@@ -216,7 +220,7 @@ describe('an abandoned ticket', () => {
     const parts = await waiting();
     await change(parts);
     parts.ticket.leave();
-    expect(parts.told).toContain(`left a ${ID} 10000`);
+    expect(parts.told).toContain(`left a ${ID} 10000, retried for 30000`);
   });
 
   it('sends no leave before its first request', () => {
@@ -257,7 +261,7 @@ describe('a ticket with a failing store', () => {
     expect(clock.now() - 1_000).toBeGreaterThanOrEqual(4_950);
     expect(clock.now() - 1_000).toBeLessThanOrEqual(5_100);
     expect(store.acquires.length).toBeLessThan(150);
-    expect(told.slice(-2)).toEqual([`left a ${ID} 10000`, 'failed: the connection is lost']);
+    expect(told.slice(-2)).toEqual([`left a ${ID} 10000, retried for 30000`, 'failed: the connection is lost']);
   });
 
   it('does not retry if the first request took nearly all of commandTimeout', async () => {
