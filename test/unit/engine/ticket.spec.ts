@@ -281,7 +281,7 @@ describe('a ticket with a failing store', () => {
     const { ticket, told, fail } = setUp({ waits });
     ticket.ask();
     await fail(error);
-    expect(told.slice(-2)).toEqual([`left a ${ID} ${tombstone}`, `failed: ${error.message}`]);
+    expect(told.slice(-2)).toEqual([`left a ${ID} ${tombstone}, retried for 30000`, `failed: ${error.message}`]);
   });
 
   it('restarts the time of failures after a reply', async () => {
