@@ -117,6 +117,20 @@ describe('a reinstated vote', () => {
   });
 });
 
+it('a lock that is released while a master is gone for long is not held there when the master is back with its data', async () => {
+  const service = await bench.service(options);
+  const lock = await service.acquire('a', { expire: '5m' });
+  await bench.untilHeldByAll('a');
+  const [, , master] = bench.masters;
+  await master!.admin.call('SAVE');
+  await master!.kill();
+  expect(await lock.release()).toBe(true);
+  // The release there has failed by then.
+  await sleep(2 * options.commandTimeout);
+  await master!.start();
+  await bench.untilNothingIsLeft();
+});
+
 /** Resolves when a hold stands on a master that has lost it; fails when it is lost. */
 async function hasVoteAgain({ admin }: (typeof bench.masters)[number], lock: LockHandle): Promise<void> {
   const id = await holderOf(lock.key);

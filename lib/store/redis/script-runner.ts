@@ -29,6 +29,8 @@ class ScriptRun<Reply> implements SentScript {
   sentTo: string | undefined;
   limited: Limited | undefined;
   private readonly sent: number;
+  /** Whether the server did not know the hash before. */
+  private wasUnknown = false;
 
   constructor(
     private readonly runner: ScriptRunner,
@@ -44,8 +46,9 @@ class ScriptRun<Reply> implements SentScript {
   }
 
   answered(reply: unknown): void {
-    const { connection, elapsed, limit } = this.runner;
+    const { connection, elapsed, limit, texts } = this.runner;
     const { masters } = connection;
+    if (this.command === 'eval') texts.delete(this.lua);
     // The server may have been frozen and replaced before it executed the command. In a Cluster, another master may serve
     // the slot by the time of the reply.
     const isDoubtful = masters !== undefined && (masters.isAsking || elapsed.now() - this.sent > UNDOUBTED);
@@ -59,17 +62,25 @@ class ScriptRun<Reply> implements SentScript {
   }
 
   failed(error: Error): void {
-    const { connection, limit } = this.runner;
-    if (limit.isOver(this.limited!)) return;
+    const { connection, limit, texts } = this.runner;
+    const { lua } = this;
+    if (this.command === 'eval') texts.delete(lua);
+    // Behind the limit, only a release is of use: what it gives back would stay taken.
+    const isOfUse = lua.name === 'release' || !limit.isOver(this.limited!);
     // After a restart or a failover, the server does not know the script and has not executed it.
-    if (this.command === 'evalsha' && /\bNOSCRIPT\b/.test(error.message)) {
-      this.command = 'eval';
-      this.script = this.lua.source;
+    if (isOfUse && this.command === 'evalsha' && /\bNOSCRIPT\b/.test(error.message)) {
+      // Behind the text of another run, the hash is enough, unless that text went to another server.
+      if (this.wasUnknown || !texts.has(lua)) {
+        texts.add(lua);
+        this.command = 'eval';
+        this.script = lua.source;
+      }
+      this.wasUnknown = true;
       return connection.commands.run(this);
     }
-    limit.end(this.limited!);
+    if (!limit.end(this.limited!)) return;
     if (/\bNOREPLICAS\b/.test(error.message)) connection.doubt();
-    this.reject(storeFailure(error, this.keys.key, commandAt(this.lua.source, error)));
+    this.reject(storeFailure(error, this.keys.key, commandAt(lua.source, error)));
   }
 
   private settle(reply: unknown): void {
@@ -88,6 +99,8 @@ class ScriptRun<Reply> implements SentScript {
 /** Runs scripts by their hash, sends their text if the server does not know them, and limits the time for a reply. */
 export class ScriptRunner {
   readonly limit: TimeLimit;
+  /** The scripts whose text is on its way. */
+  readonly texts = new Set<LuaScript>();
   private isClosed = false;
 
   constructor(

@@ -51,6 +51,17 @@ describe('a grant passes to the next caller', () => {
     expect(grant.mayPass(second, TERMS)).toBe(false);
   });
 
+  it('only if half of the lease is ahead that a caller gets at first', () => {
+    const passes = (lease: number, age: number): boolean => {
+      const terms = { ...TERMS, lease };
+      const { grant } = setUp(terms, 'one', { lease, longest: lease, from: 1_000 - age });
+      return grant.mayPass(grant.add(terms), terms);
+    };
+    expect([passes(2_000, 900), passes(2_000, 1_000)]).toEqual([true, false]);
+    // At most `grantTimeout`.
+    expect([passes(30_000, 28_000), passes(30_000, 28_500)]).toEqual([true, false]);
+  });
+
   it('not while a reply about it is in doubt, or with a longer lease than the caller asks for', () => {
     const { clock, grant } = setUp(TERMS, 'one', { from: -2_000 });
     const hold = grant.add(TERMS);

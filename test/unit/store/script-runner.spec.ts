@@ -7,14 +7,15 @@ import { namedKeys } from '../../../lib/store/redis/script-call.js';
 import { UNDOUBTED } from '../../../lib/store/redis/mastership.js';
 import { ScriptRunner } from '../../../lib/store/redis/script-runner.js';
 import { settled } from '../../../lab/testbed/clocks/fake-clock.js';
+import type { ScriptName } from '../../../lib/store/redis/scripts.generated.js';
 import { deferred, type Deferred } from '../../../lab/testbed/wait/deferred.js';
 import { SILENT } from '../engine/support.js';
 
 const LIMIT = 20;
 const CONNECTION = { health: new ConnectionHealth(SILENT, LIMIT), doubt: () => undefined };
 
-/** A client whose answers the test decides. */
-function setUp() {
+/** A client whose answers the test decides. `scripts`: each is called once. */
+function setUp(...scripts: ScriptName[]) {
   const sent: Array<{ readonly command: string; readonly answer: Deferred<unknown> }> = [];
   const client: Commands = {
     run: (script) => {
@@ -29,12 +30,19 @@ function setUp() {
   };
   const runner = new ScriptRunner({ ...CONNECTION, commands: client }, LIMIT);
   const read: unknown[] = [];
-  const reply = runner.run('release', namedKeys(['a']), [], (raw) => {
-    read.push(raw);
-    // Such as a further command, which fails as well.
-    return Promise.reject(new Error('no further command'));
-  });
-  return { sent, read, reply };
+  const replies = (scripts.length > 0 ? scripts : (['acquire'] as const)).map((script) =>
+    runner.run(script, namedKeys(['a']), [], (raw) => {
+      read.push(raw);
+      // Such as a further command, which fails as well.
+      return Promise.reject(new Error('no further command'));
+    }),
+  );
+  for (const reply of replies) reply.catch(() => undefined);
+  const isUnknown = async (...which: number[]): Promise<void> => {
+    for (const i of which) sent[i]!.answer.reject(new Error('NOSCRIPT No matching script.'));
+    await settled();
+  };
+  return { sent, read, reply: replies[0]!, isUnknown, commands: () => sent.map(({ command }) => command) };
 }
 
 it('reads a reply in time', async () => {
@@ -106,19 +114,36 @@ describe('a reply that took longer than a master may be silent', () => {
   });
 });
 
-it('a script that the server did not know is not sent again behind the limit', async () => {
-  const { sent, reply } = setUp();
-  await expect(reply).rejects.toThrow('did not answer within 20 ms');
-  sent[0]!.answer.reject(new Error('NOSCRIPT No matching script.'));
-  await settled();
-  expect(sent.map(({ command }) => command)).toEqual(['evalsha']);
-});
+describe('a script that the server did not know', () => {
+  it('is sent as text in time', async () => {
+    const { sent, reply, isUnknown, commands } = setUp();
+    await isUnknown(0);
+    expect(commands()).toEqual(['evalsha', 'eval']);
+    sent[1]!.answer.resolve(1);
+    await expect(reply).rejects.toThrow('no further command');
+  });
 
-it('a script that the server did not know is sent as text in time', async () => {
-  const { sent, reply } = setUp();
-  sent[0]!.answer.reject(new Error('NOSCRIPT No matching script.'));
-  await settled();
-  expect(sent.map(({ command }) => command)).toEqual(['evalsha', 'eval']);
-  sent[1]!.answer.resolve(1);
-  await expect(reply).rejects.toThrow('no further command');
+  it('is not sent again behind the limit', async () => {
+    const { reply, isUnknown, commands } = setUp();
+    await expect(reply).rejects.toThrow('did not answer within 20 ms');
+    await isUnknown(0);
+    expect(commands()).toEqual(['evalsha']);
+  });
+
+  it('is sent as text even then if it releases something', async () => {
+    const { reply, isUnknown, commands } = setUp('release');
+    await expect(reply).rejects.toThrow('did not answer within 20 ms');
+    await isUnknown(0);
+    expect(commands()).toEqual(['evalsha', 'eval']);
+  });
+
+  it('is sent as text once, and by its hash behind that', async () => {
+    const { sent, isUnknown, commands } = setUp('acquire', 'acquire', 'renew');
+    await isUnknown(0, 1, 2);
+    expect(commands().slice(3)).toEqual(['eval', 'evalsha', 'eval']);
+    // The text went to another server.
+    await isUnknown(4);
+    expect(commands().slice(6)).toEqual(['eval']);
+    for (const { answer } of sent) answer.resolve(1);
+  });
 });
