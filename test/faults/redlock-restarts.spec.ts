@@ -5,6 +5,7 @@ import { RedisStore } from '../../lib/store/redis/redis-store.js';
 import { eventually } from '../../lab/testbed/wait/eventually.mjs';
 import { redisKey } from '../../lab/testbed/locks/fault-locks.js';
 import { record } from '../../lab/testbed/locks/locks.js';
+import { RespProxy } from '../../lab/testbed/proxies/resp-proxy.mjs';
 import { holdIds } from '../../lab/testbed/locks/redis-key.mjs';
 
 const bench = new RedlockBench(3);
@@ -128,6 +129,20 @@ it('a lock that is released while a master is gone for long is not held there wh
   // The release there has failed by then.
   await sleep(2 * options.commandTimeout);
   await master!.start();
+  await bench.untilNothingIsLeft();
+});
+
+it('a lock that is released soon after the connection to a master was lost is not held there when it is back', async () => {
+  const link = bench.endLater(await RespProxy.start(bench.masters[0]!));
+  const service = await bench.service({ ...options, connection: [link.url, ...bench.urls.slice(1)] });
+  const lock = await service.acquire('a', { expire: '5m' });
+  await bench.untilHeldByAll('a');
+  link.disconnect();
+  // The client knows of it.
+  await sleep(100);
+  expect(await lock.release()).toBe(true);
+  await sleep(2 * options.commandTimeout);
+  await link.restore();
   await bench.untilNothingIsLeft();
 });
 

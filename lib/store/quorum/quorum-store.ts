@@ -154,8 +154,11 @@ export class QuorumStore implements LockStore {
     votes?.forEach((vote, i) => {
       if (vote.member.store.unreachable !== undefined) vote.release(tombstones[i], keep);
     });
-    const replies = askEach(this.context, (store, i) =>
-      store.release({ key, id, keep, tombstoneFor: tombstones[i]!, next: acquisition?.requestFor(store) }),
+    const replies = askEach(
+      this.context,
+      (store, i) =>
+        store.release({ key, id, keep, tombstoneFor: tombstones[i]!, next: acquisition?.requestFor(store) }),
+      true,
     );
     acquisition?.votes.all.forEach((vote, i) => {
       acquisition.expect(vote, async () => (await replies[i]!).next!, called);
@@ -345,7 +348,7 @@ export class QuorumStore implements LockStore {
         if (acquisition !== undefined) return acquisition.pushed(member);
         // No caller needs this hold any more.
         const release = { key, id, tombstoneFor: 0, keep: 0, next: undefined };
-        member.ask((store) => store.release(release)).catch(() => undefined);
+        member.tell((store) => store.release(release)).catch(() => undefined);
       },
       retryAfter: (id, delay) => this.listener?.retryAfter(id, delay),
       yield: (id) => this.listener?.yield(id),

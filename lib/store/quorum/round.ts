@@ -27,15 +27,18 @@ export const errorsOf = (answers: Answers<unknown>): Error[] => answers.filter((
 
 /**
  * Asks all members in one round. A server counts once, whatever addresses lead to it: after its reply, the connection may
- * be lost, and another address may lead to the same server while the round is still open.
+ * be lost, and another address may lead to the same server while the round is still open. `releases`: the question is a
+ * release, which is sent even if a connection has just been lost.
  */
 export function askEach<T>(
   { members }: QuorumContext,
   question: (store: QuorumMember, place: number) => Promise<T>,
+  releases = false,
 ): Array<Promise<T>> {
   const firstOf = new Map<string | undefined, Member>();
   return members.map(async (member) => {
-    const reply = await member.ask((store) => question(store, member.place));
+    const put = releases && member.store.unreachable === undefined ? 'tell' : 'ask';
+    const reply = await member[put]((store) => question(store, member.place));
     const first = firstOf.get(member.server) ?? member;
     if (first !== member) throw repliedBefore(first);
     if (member.server !== undefined) firstOf.set(member.server, member);
