@@ -65,7 +65,7 @@ class ScriptRun<Reply> implements SentScript {
     const { connection, limit, texts } = this.runner;
     const { lua } = this;
     if (this.command === 'eval') texts.delete(lua);
-    // Behind the limit, only a release is of use: what it gives back would stay taken.
+    // Behind the limit, only a release is of use: otherwise a lock or a place would stay taken.
     const isOfUse = lua.name === 'release' || !limit.isOver(this.limited!);
     // After a restart or a failover, the server does not know the script and has not executed it.
     if (isOfUse && this.command === 'evalsha' && /\bNOSCRIPT\b/.test(error.message)) {
