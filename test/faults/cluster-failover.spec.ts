@@ -119,6 +119,15 @@ it('a holder that sends nothing learns soon that the replica of a killed master 
   await bench.untilNothingIsLeft();
 });
 
+it('a holder that sends nothing looks at its hold when the connection to its master has ended', async () => {
+  const [holder] = await bench.serviceList(1, OPTIONS);
+  const lock = await holder!.acquire('lone', { expire: '120s' });
+  const { admin } = await bench.cluster.masterOf('lone');
+  await admin.call('FLUSHALL');
+  await admin.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
+  await eventually(() => lock.signal.aborted, { within: 10_000 });
+});
+
 // Last, since a TAKEOVER makes up an epoch of its own, with which the next election may not agree.
 describe.each(['FAILOVER', 'TAKEOVER'])('a master that hands over (CLUSTER FAILOVER, %s)', (how) => {
   it('holders keep their locks, and the new master serves waiters', async () => {
