@@ -119,7 +119,7 @@ it('a holder that sends nothing learns soon that the replica of a killed master 
   await bench.untilNothingIsLeft();
 });
 
-it('a holder that sends nothing looks at its hold when the connection to its master has ended', async () => {
+it('a holder that sends nothing looks at its hold when a connection has ended', async () => {
   const [holder] = await bench.serviceList(1, OPTIONS);
   const lock = await holder!.acquire('lone', { expire: '120s' });
   const { admin } = await bench.cluster.masterOf('lone');

@@ -221,6 +221,21 @@ describe('the watchdog', () => {
     expect([told, lost, released.state]).toEqual([[], [], 'released']);
   });
 
+  it('takes a reply to the question of an earlier holder of the grant', async () => {
+    const { clock, store, watchdog, watch } = setUp();
+    const first = watch();
+    await clock.pass(1_000);
+    watchdog.remove(first);
+    const second = first.grant.add(first.terms);
+    first.grant.remove(first);
+    watchdog.add(second);
+    expect(second.remaining).toBeGreaterThan(1_500);
+    // A replica without the latest renewal has taken over.
+    store.renewals[0]!.answer.resolve([600]);
+    await settled();
+    expect(second.remaining).toBeLessThanOrEqual(600);
+  });
+
   it('renews all at once on request, and each only once', async () => {
     const { store, watchdog, watch, confirm, asked } = setUp();
     const holds = [watch({ key: 'a' }), watch({ key: 'b', renews: false })];
