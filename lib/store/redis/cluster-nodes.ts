@@ -341,7 +341,7 @@ export class ClusterNodes implements Servers, Masters, Commands {
       },
       ended: (error: Error | undefined): void => {
         if (!node.isMaster) return;
-        this.observer.ended(error, (name) => this.slots[hashSlot(name)] === address);
+        this.observer.ended(error);
         void this.refresh();
       },
     };

@@ -58,7 +58,7 @@ export abstract class ConnectedStore implements ConnectionObserver {
     this.connection.close();
   }
 
-  nodeLost(served: (name: string) => boolean): void {
+  nodeReplaced(served: (name: string) => boolean): void {
     this.listener?.doubted?.((key) => served(this.nameOf(key)));
   }
 

@@ -23,10 +23,10 @@ export interface ConnectionObserver {
    */
   restored(channels?: ReadonlySet<string>): void;
   /**
-   * The connection for commands to a node of a Cluster has ended. It may not be needed again, so that `restored` may not
-   * follow. `served`: whether the node served the key of Redis with this name, or hash tag.
+   * Another node of a Cluster has taken the place of one whose connection stands, so that `restored` does not follow.
+   * `served`: whether that node served the key of Redis with this name, or hash tag.
    */
-  nodeLost?(served: (name: string) => boolean): void;
+  nodeReplaced?(served: (name: string) => boolean): void;
   /**
    * A message on the channel of the client, or on any if there is no `keyMessage`. `from`: the node whose grants count. `undefined`: none, since the message may be
    * older than the last reply of the server.

@@ -66,11 +66,8 @@ export class RedisConnection {
         this.follow();
         this.interrupted(error);
       },
-      ended: (error, served) => {
-        this.interrupted(error);
-        observer.nodeLost?.(served);
-      },
-      replaced: (served) => observer.nodeLost?.(served),
+      ended: (error) => this.interrupted(error),
+      replaced: (served) => observer.nodeReplaced?.(served),
       unconfirmed: () => (this.epoch += 1),
     });
     this.servers = servers;

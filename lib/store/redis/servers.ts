@@ -16,9 +16,9 @@ export interface ServersObserver {
   reached(): void;
   /** No server can be reached now. */
   unreachable(error: Error | undefined): void;
-  /** The connection to a master of a Cluster has ended. `served`: as for `ConnectionObserver`. */
-  ended(error: Error | undefined, served: (name: string) => boolean): void;
-  /** A master of a Cluster turns out to be replaced, and the new one is known. */
+  /** The connection to a master of a Cluster has ended. */
+  ended(error: Error | undefined): void;
+  /** A master of a Cluster turns out to be replaced, and the new one is known. `served`: as for `ConnectionObserver`. */
   replaced(served: (name: string) => boolean): void;
   /** A reply does not count, so the command is sent again. It may have been executed. */
   unconfirmed(): void;
