@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import ts from 'typescript';
-import { ROOT } from './compile.js';
+import { ROOT } from '../wrong-usages/compile.js';
 
 /** A directory in which the package is installed, its dependencies except for Nest, and nothing else. */
 let directory: string;

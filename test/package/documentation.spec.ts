@@ -9,7 +9,7 @@ import { createLockClient } from 'nestjs-redis-locks/client';
 import { LOSS_REASONS } from '../../lib/errors/index.js';
 import { stable } from '../../lab/drill/guide.mjs';
 import { startRedis, type RedisServer } from '../../lab/testbed/servers/redis-server.mjs';
-import { ROOT } from './compile.js';
+import { ROOT } from '../wrong-usages/compile.js';
 import { callable, complaintsAbout, filesOf, PAGES, QUOTED, read, runPage, testPage } from './documentation.js';
 
 const FILES = PAGES.flatMap(filesOf);

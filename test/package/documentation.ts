@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import ts from 'typescript';
 import type { LockService } from 'nestjs-redis-locks';
-import { compilerOptions, complaintsOf, ROOT } from './compile.js';
+import { compilerOptions, complaintsOf, ROOT } from '../wrong-usages/compile.js';
 
 /** All pages that people read, by their paths in the repository: a new one is among them by itself. */
 export const PAGES: readonly string[] = [

@@ -3,7 +3,7 @@ import ts from 'typescript';
 import { durationIn } from '../../lib/common/duration.js';
 import { MODULE_OPTIONS } from '../../lib/module/redis-lock.options.js';
 import { OPTIONS } from '../../lib/options/option-table.js';
-import { ROOT } from './compile.js';
+import { ROOT } from '../wrong-usages/compile.js';
 import { read } from './documentation.js';
 
 const sourceOf = (name: string): string => join(ROOT, 'lib', `${name}/index.ts`);

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
-import { ROOT } from './compile.js';
+import { ROOT } from '../wrong-usages/compile.js';
 
 const { exports, bin, peerDependenciesMeta } = JSON.parse(readFileSync(`${ROOT}/package.json`, 'utf8')) as {
   exports: Record<string, unknown>;

@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import ts from 'typescript';
-import { ROOT } from './compile.js';
+import { ROOT } from '../wrong-usages/compile.js';
 import { read } from './documentation.js';
 
 interface Manifest {

@@ -5,7 +5,7 @@ import * as library from 'nestjs-redis-locks';
 import { createLockClient, type LockClient } from 'nestjs-redis-locks/client';
 import { RedisLockDashboardModule } from 'nestjs-redis-locks/dashboard';
 import { LockTesting } from 'nestjs-redis-locks/testing';
-import { compilerOptions, complaintsOf, ROOT } from '../package/compile.js';
+import { compilerOptions, complaintsOf, ROOT } from './compile.js';
 
 /** Pieces of code that a user may write by mistake, each above a part of the message that the user gets. */
 const usagesIn = (name: string): ReadonlyArray<{ readonly code: string; readonly message: string }> =>
