@@ -1,7 +1,8 @@
 import { types } from 'node:util';
 
 export const isText = (value: unknown): value is string => typeof value === 'string' && value.trim() !== '';
-export const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
+export const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null;
 export const isFunction = (value: unknown): boolean => typeof value === 'function';
 export const isClass = (value: unknown): boolean =>
   typeof value === 'function' && /^class\b/.test(Function.prototype.toString.call(value));

@@ -62,7 +62,7 @@ const isOneClient = (value: unknown): value is Redis | NodeRedisClient | NodeRed
 const isClusterOfClient = (value: unknown): value is Cluster | NodeRedisCluster =>
   isClusterClient(value) || isNodeRedisCluster(value);
 const isClusterAddress = (value: unknown): boolean =>
-  isObject(value) && 'cluster' in value && !isFunction(value.cluster);
+  isObject(value) && 'cluster' in value && !isFunction(value['cluster']);
 
 /** @param same the index of an earlier master that is the same */
 function readMaster(label: string, master: unknown, same: number): RedisConnectionOption {
@@ -305,7 +305,7 @@ function prefixesIn(connection: unknown): string[] {
   if (typeof connection === 'string') return [new URL(connection).searchParams.get('keyPrefix') ?? ''];
   if (Array.isArray(connection)) return (connection as unknown[]).flatMap(prefixesIn);
   if (!isObject(connection)) return [];
-  const { keyPrefix, _keyPrefix, options, _options, redisOptions, defaults } = connection as Record<string, unknown>;
+  const { keyPrefix, _keyPrefix, options, _options, redisOptions, defaults } = connection;
   const prefixes = [keyPrefix, _keyPrefix].filter((prefix) => typeof prefix === 'string');
   return [...prefixes, ...[options, _options, redisOptions, defaults].filter(isObject).flatMap(prefixesIn)];
 }

@@ -1,5 +1,6 @@
 import { lookup } from 'node:dns';
 import type { Cluster, ClusterNode, ClusterOptions, Redis, RedisOptions } from 'ioredis';
+import { isObject } from '../../common/type-guards.js';
 
 /** Some of the nodes of a Redis Cluster, and the options that ioredis takes for it. */
 export interface ClusterAddress {
@@ -56,5 +57,3 @@ function lent<Options extends object>(options: Options): Options {
   );
   return Object.fromEntries(entries) as Options;
 }
-
-const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null;
