@@ -13,6 +13,7 @@ const WORDS = [
     'name the caller, the waiter, the holder, the client',
   ],
   ['who waits?|who waited|those (?:who|that)', 'name the waiter or the thing'],
+  ['who has (?:released|waited|come|asked|got)', 'name the waiter, the holder, the client'],
   ['what is held|one that', 'name the thing'],
   ['(?:is|are|be|was|were) (?:heard of|told of?)|hears? of|heard of|told of', 'receives, learns, is notified'],
   ['(?:give|gives|gave|given|giving) (?:it |them )?back', 'release'],
@@ -22,7 +23,7 @@ const WORDS = [
   ['what takes long|for a while', 'a number with its unit'],
   ['(?:is|are|be|been|was|were) told', 'receives, learns, is notified'],
   ['beliefs?|believes?|believed', 'validity, considers valid'],
-  ['also (?:if|when|after)', 'even if, even after'],
+  ['also (?:if|when|after|while)', 'even if, even while'],
   ['goes on|went on', 'continues'],
   ['in vain', 'without success'],
   ['all the same', 'still'],
@@ -35,7 +36,7 @@ const PATTERNS = WORDS.map(([words, instead]) => [
   instead,
 ]);
 
-const DOCS = ['README.md', 'CONTRIBUTING.md', 'SECURITY.md', 'docs/*.md', 'examples', 'sample-app'];
+const DOCS = ['README.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md', 'docs/*.md', 'examples', 'sample-app'];
 const LABORATORIES = ['lab', 'bench', 'scripts', 'test'];
 const FOLDERS = ['lib', 'lua', ...DOCS, ...LABORATORIES];
 /** This file has the words themselves. */

@@ -521,8 +521,8 @@ export class Group implements TicketListener {
   }
 
   /**
-   * Whether the client does not know yet that the key was held while the waiter waited. Behind a holder of this client a
-   * waiter knows, also while the request of a new ticket, which the release sends, is unanswered.
+   * Whether the client does not know yet that the key was held while the waiter waited. Behind a holder of this client it
+   * knows, even before the store has answered the request that the release sends for the next waiter.
    */
   private isUnanswered({ since }: Waiter): boolean {
     return (this.lastHeld === undefined || this.lastHeld < since) && this.ticket?.isUnanswered === true;

@@ -120,7 +120,7 @@ export class Member {
   }
 
   /**
-   * Like `ask`, but also while the master is unreachable: for a release, which follows the earlier request. It is sent
+   * Like `ask`, but even while the master is unreachable: for a release, which follows the earlier request. It is sent
    * even if the connection has been lost since.
    */
   tell<T>(question: (store: QuorumMember) => Promise<T>): Promise<T> {

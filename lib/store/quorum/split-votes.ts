@@ -141,7 +141,7 @@ export class SplitVotes {
     // A single try waits in no queue, so the queues would give this acquisition its votes again and again.
     const keeps = isFirst || this.splits === 1;
     // The first one asks when the others have released their votes: otherwise it would learn of its grants by messages.
-    // Who has released its votes asks when the first one has asked for them.
+    // The others ask when the first one has asked for the votes that they released.
     const jitter = (isFar && isFirst) || !keeps ? longest : random() * longest;
     return { keeps, asks: isFar && !isFirst && keeps, pause: trip / 2 + jitter };
   }

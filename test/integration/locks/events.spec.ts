@@ -117,7 +117,7 @@ describe('events', () => {
     });
   });
 
-  it('say who has released by force, and who holds the key next, as the log does', async () => {
+  it('name the client that released by force, and the next holder, as the log does', async () => {
     const holder = await bench.service({ label: 'orders:1' });
     const waiter = await bench.service({ label: 'orders:2' });
     const operator = await bench.service();

@@ -300,7 +300,7 @@ describe('a caller that asks for a latch again and again', () => {
     expect(test.fake.questions.map(({ seen }) => seen)).toEqual([['me:1'], ['me:2']]);
   });
 
-  it('remembers the latch for nine minutes after it was last seen closed, also while an answer is under way', async () => {
+  it('remembers the latch for nine minutes after it was last seen closed, even before an answer', async () => {
     const test = setUp();
     await ask(test, closed('x'));
     test.clock.advance(REMEMBERED - 1);
