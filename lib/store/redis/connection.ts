@@ -28,8 +28,8 @@ export interface ConnectionObserver {
    */
   nodeReplaced?(served: (name: string) => boolean): void;
   /**
-   * A message on the channel of the client, or on any if there is no `keyMessage`. `from`: the node whose grants count. `undefined`: none, since the message may be
-   * older than the last reply of the server.
+   * A message on the channel of the client, or on any if there is no `keyMessage`. `from`: the node whose grants count;
+   * `undefined`: none, since the message may be older than the last reply of the server.
    */
   message(message: string, from: string | undefined): void;
   /** A message on the channel of a key. */
