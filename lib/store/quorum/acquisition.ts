@@ -267,8 +267,8 @@ export class Acquisition {
   }
 
   /**
-   * The outcome without a majority, made of the masters' replies. `splitFor`: no acquisition has one, so the vote is tried again in
-   * so many ms at the latest.
+   * The outcome without a majority, made of the masters' replies. `splitFor`: no acquisition has one, so the vote is
+   * tried again in so many ms at the latest.
    */
   private contended(splitFor?: number): ContendedReply {
     const { all, rivals } = this.votes;

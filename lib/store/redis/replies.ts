@@ -127,15 +127,16 @@ const heldAsAsked = (token: number, { lease, uncontendedBatchSize, fair }: Asked
 const RECENTLY = 500;
 
 /**
- * What a request tells the server about its subscription, as `lua/shared/request.lua` reads it. 0: it would not receive its grant,
- * so it gets no place in the queue. 1: it would. 2: a message has just arrived, so the server need not look for a subscriber.
+ * What a request tells the server about its subscription, as `lua/shared/request.lua` reads it. 0: it would not receive
+ * its grant, so it gets no place in the queue. 1: it would. 2: a message has just arrived, so the server need not look for
+ * a subscriber.
  */
 export const presence = (subscription: { readonly heardAt: number } | undefined, now: number): 0 | 1 | 2 =>
   subscription === undefined ? 0 : now - subscription.heardAt < RECENTLY ? 2 : 1;
 
 /**
- * The arguments of a request, in the order of `lua/shared/request.lua`. `before`: what stands before them. `place`: where to begin
- * in the queue. `heard`: the client's `presence`.
+ * The arguments of a request, in the order of `lua/shared/request.lua`. `before`: what stands before them. `place`: where
+ * to begin in the queue. `heard`: the client's `presence`.
  */
 export function requestArgs(
   before: ScriptArg,
